@@ -1,0 +1,11 @@
+/* The whole public interface of libpyrometer. */
+#ifndef PYROMETER_H
+#define PYROMETER_H
+
+#include <pyrometer/cost.h>
+#include <pyrometer/error.h>
+#include <pyrometer/model.h>
+#include <pyrometer/report.h>
+#include <pyrometer/version.h>
+
+#endif

@@ -1,0 +1,45 @@
+/* Results as text for people, JSON for programs and CSV for spreadsheets. */
+#ifndef PYROMETER_REPORT_H
+#define PYROMETER_REPORT_H
+
+#include <pyrometer/cost.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum pyro_format { PYRO_FORMAT_TEXT, PYRO_FORMAT_JSON, PYRO_FORMAT_CSV } pyro_format;
+typedef enum pyro_sort {
+    PYRO_SORT_FLOPS,
+    PYRO_SORT_MACS,
+    PYRO_SORT_BYTES,
+    PYRO_SORT_PARAMS,
+    PYRO_SORT_AI
+} pyro_sort;
+
+typedef struct pyro_report_options {
+    pyro_format format;
+    pyro_sort sort;  /* of the layer table */
+    int top;         /* rows of the layer table; 0 means 10, negative all */
+    bool verbose;    /* every layer, and every node in JSON and CSV */
+    bool color;      /* ANSI colour in text */
+    int width;       /* columns of the terminal; 0 means 80 */
+} pyro_report_options;
+
+/* Each gives a NUL-terminated buffer that the caller frees with pyro_free(). */
+PYRO_API int pyro_report_cost(char **out, size_t *size, const pyro_cost *cost,
+                              const pyro_report_options *options, pyro_error *error);
+/* Several models side by side. */
+PYRO_API int pyro_report_compare(char **out, size_t *size, const pyro_cost *const *costs,
+                                 size_t count, const pyro_report_options *options,
+                                 pyro_error *error);
+/* What changed from `before` to `after`, layer by layer. */
+PYRO_API int pyro_report_diff(char **out, size_t *size, const pyro_cost *before,
+                              const pyro_cost *after, const pyro_report_options *options,
+                              pyro_error *error);
+PYRO_API void pyro_free(void *memory);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

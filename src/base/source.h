@@ -1,0 +1,44 @@
+/*
+ * Byte sources: a file, memory, a gzip stream and a member of a zip archive look alike to every
+ * reader. Files are read with pread, not mapped: a mapped file that shrinks would kill the process.
+ */
+#ifndef PYRO_BASE_SOURCE_H
+#define PYRO_BASE_SOURCE_H
+
+#include <pyrometer/error.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct pyro_source pyro_source;
+
+/* What a kind of source implements; `read_at` is NULL for streams. */
+typedef struct pyro_source_kind {
+    int64_t (*read)(pyro_source *source, void *bytes, size_t size, pyro_error *error);
+    int64_t (*read_at)(pyro_source *source, int64_t offset, void *bytes, size_t size,
+                       pyro_error *error);
+    void (*close)(pyro_source *source);
+} pyro_source_kind;
+
+/* The head that every kind begins with. */
+struct pyro_source {
+    const pyro_source_kind *kind;
+    int64_t size; /* -1: not known before it is read */
+};
+
+/* A regular file or a pipe ("-" is standard input). A directory is PYRO_ERROR_UNSUPPORTED. */
+int pyro_source_open_file(pyro_source **out, const char *path, pyro_error *error);
+/* Borrows the bytes. */
+int pyro_source_open_memory(pyro_source **out, const void *bytes, size_t size, pyro_error *error);
+/* Decompresses `inner` (several members too), which it owns from now on, also when it fails. */
+int pyro_source_open_gzip(pyro_source **out, pyro_source *inner, pyro_error *error);
+
+/* Reads on: at least 1 byte, 0 at the end, or a negative status. */
+int64_t pyro_source_read(pyro_source *source, void *bytes, size_t size, pyro_error *error);
+/* Exactly `size` bytes at an offset, or a negative status (PYRO_ERROR_FORMAT past the end). */
+int pyro_source_read_at(pyro_source *source, int64_t offset, void *bytes, size_t size,
+                        pyro_error *error);
+bool pyro_source_is_seekable(const pyro_source *source);
+void pyro_source_close(pyro_source *source); /* NULL is fine */
+
+#endif
