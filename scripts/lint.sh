@@ -8,7 +8,7 @@ key=$(sha256sum requirements/lint.txt)
 if [ "$(cat "$venv/pyrometer-lint.key" 2>/dev/null)" != "$key" ]; then
     echo "Into $venv will be downloaded: clang-format and ruff, about 15 MB."
     "$(scripts/find-python.sh)" -m venv --clear "$venv"
-    "$venv/bin/python" -m pip install --quiet -r requirements/lint.txt
+    "$venv/bin/python" -m pip --disable-pip-version-check install --quiet -r requirements/lint.txt
     echo "$key" >"$venv/pyrometer-lint.key"
 fi
 

@@ -17,10 +17,10 @@ digest() { sha256sum "$@" | sha256sum | cut -d' ' -f1; }
 # All that a built package depends on.
 package_files() {
     find CMakeLists.txt cmake pyproject.toml README.md LICENSE include src cli python \
-        catalog/skeletons -type f ! -name '*.pyc' 2>/dev/null | LC_ALL=C sort
+        catalog/skeletons -type f ! -name '*.pyc' -print0 | LC_ALL=C sort -z
 }
 
-pip_install() { "$venv/bin/python" -m pip install --quiet "$@"; }
+pip_install() { "$venv/bin/python" -m pip --disable-pip-version-check install "$@"; }
 
 announce() {
     echo "Into $venv, by pip with your own settings, will be downloaded:"
@@ -49,7 +49,6 @@ fi
 
 torch_key=$(digest requirements/torch.txt requirements/constraints.txt)
 test_key=$(digest requirements/*.txt)
-package_key=$(package_files | xargs sha256sum | digest)
 wanted_torch=$torch_key
 wanted_test=$test_key
 if done_before torch "$torch_key"; then torch_key=done; fi
@@ -64,13 +63,14 @@ if [ "$torch_key" != done ]; then
     mark_done torch "$wanted_torch"
 fi
 if [ "$level" = test ] && [ "$test_key" != done ]; then
-    pip_install --no-deps -r requirements/no-deps.txt
-    pip_install -r requirements/test.txt -c requirements/constraints.txt
+    pip_install --quiet --no-deps -r requirements/no-deps.txt
+    pip_install --quiet -r requirements/test.txt -c requirements/constraints.txt
     mark_done test "$wanted_test"
 fi
 
+package_key=$(package_files | xargs -0 sha256sum | digest)
 if ! done_before package "$package_key"; then
     echo "Building and installing the package into $venv"
-    pip_install --force-reinstall --no-deps --config-settings=build-dir=build-python .
+    pip_install --quiet --force-reinstall --no-deps --config-settings=build-dir=build-python .
     mark_done package "$package_key"
 fi
