@@ -93,6 +93,8 @@ struct pyro_graph {
     size_t value_count, value_capacity;
     pyro_node *nodes;
     size_t node_count, node_capacity;
+    const uint32_t *inputs; /* PYRO_NO_VALUE where one is no value */
+    size_t input_count;
     pyro_graph *next; /* all graphs of a model, to be freed */
 };
 
