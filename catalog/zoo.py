@@ -3,10 +3,10 @@
 import difflib
 import functools
 
-from catalog import zoo_torchvision
+from catalog import zoo_layers, zoo_torchvision, zoo_transformers
 from catalog.entry import Entry
 
-_FAMILIES = (zoo_torchvision,)
+_FAMILIES = (zoo_torchvision, zoo_transformers, zoo_layers)
 
 
 @functools.cache
