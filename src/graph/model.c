@@ -17,6 +17,7 @@ pyro_model *pyro_model_new(void)
     pyro_intern_init(&model->strings, &model->arena);
     pyro_exprs_init(&model->exprs, &model->arena);
     pyro_intern_init(&model->module_paths, &model->arena);
+    pyro_intern_init(&model->parameter_paths, &model->arena);
     model->name = model->display_name = model->source = "";
     model->file_bytes = -1;
     if (pyro_model_module(model, "", 0) == PYRO_NO_VALUE) {
@@ -41,6 +42,7 @@ void pyro_model_close(pyro_model *model)
     pyro_exprs_free(&model->exprs);
     pyro_intern_free(&model->strings);
     pyro_intern_free(&model->module_paths);
+    pyro_intern_free(&model->parameter_paths);
     pyro_map_free(&model->module_of_stack);
     free(model->modules);
     free(model->parameters);

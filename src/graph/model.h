@@ -82,7 +82,7 @@ typedef struct pyro_node {
     const pyro_arg *args;
     const uint32_t *outputs;
     uint32_t arg_count, output_count;
-    uint32_t module;
+    uint32_t module; /* PYRO_NO_VALUE until validation: that of the node around it, or the model */
     int64_t offset; /* where it begins in the file */
 } pyro_node;
 
@@ -130,7 +130,8 @@ struct pyro_model {
     size_t module_count, module_capacity;
     pyro_map module_of_stack; /* interned text of a module stack -> module */
 
-    pyro_parameter *parameters; /* buffers and constants too */
+    pyro_intern parameter_paths; /* id of a path is the index of its parameter */
+    pyro_parameter *parameters;  /* buffers and constants too */
     size_t parameter_count, parameter_capacity;
 
     uint32_t *inputs; /* values of the tensors that the user gives */

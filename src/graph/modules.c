@@ -48,23 +48,28 @@ static const char *short_class(const char *text, size_t length, size_t *short_le
     return begin;
 }
 
+static bool begins(const char *text, size_t length, const char *prefix)
+{
+    size_t prefix_length = strlen(prefix);
+    return length >= prefix_length && !memcmp(text, prefix, prefix_length);
+}
+
 /*
- * "L['self'].layer1[0].conv1", "L['self']._modules['layer1']._modules['0']", and "relu@1" (a
- * second call of "relu") in their plain form: "layer1.0.conv1", "layer1.0", "relu".
+ * Strict export writes paths as Python finds them, "L['self'].layer1[0]._modules['conv1']"; the
+ * plain form is "layer1.0.conv1". Other paths are plain already, whatever characters they hold.
  */
 static void add_plain_path(pyro_buf *plain, const char *path, size_t length)
 {
     static const char self[] = "L['self']", modules[] = "_modules[";
     const char *at = path, *end = path + length;
-    if (length >= sizeof self - 1 && !memcmp(at, self, sizeof self - 1))
-        at += sizeof self - 1;
-    for (; at < end; at++) {
-        if ((size_t)(end - at) >= sizeof modules - 1 && !memcmp(at, modules, sizeof modules - 1))
+    if (!begins(path, length, self)) {
+        pyro_buf_add(plain, path, length);
+        return;
+    }
+    for (at += sizeof self - 1; at < end; at++) {
+        if (begins(at, (size_t)(end - at), modules))
             at += sizeof modules - 2;
-        if (*at == '@') {
-            while (at + 1 < end && at[1] != '.')
-                at++;
-        } else if (*at == '[' || *at == '.') {
+        if (*at == '[' || *at == '.') {
             if (plain->length && plain->data[plain->length - 1] != '.')
                 pyro_buf_addc(plain, '.');
         } else if (*at != ']' && *at != '\'' && *at != '"') {
@@ -75,20 +80,28 @@ static void add_plain_path(pyro_buf *plain, const char *path, size_t length)
         plain->data[--plain->length] = 0;
 }
 
+/* "relu@1" is the second call of "relu". */
+static size_t without_call_number(const char *path, size_t length)
+{
+    size_t end = length;
+    while (end && path[end - 1] >= '0' && path[end - 1] <= '9')
+        end--;
+    return end && end < length && path[end - 1] == '@' ? end - 1 : length;
+}
+
 /* One "key,path,class" of a stack: the key ends at the first comma, the class is behind the last. */
 static uint32_t module_of_entry(pyro_model *model, const char *entry, size_t length)
 {
-    static const char hook[] = "_empty_nn_module_stack_from_metadata_hook";
     const char *end = entry + length, *key_end = memchr(entry, ',', length);
     const char *class_begin = key_end ? memrchr(entry, ',', length) : NULL;
-    bool is_hook = length >= sizeof hook - 1 && !memcmp(entry, hook, sizeof hook - 1);
-    if (!class_begin || class_begin == key_end || is_hook)
+    if (!class_begin || class_begin == key_end)
         return 0;
     pyro_buf plain = PYRO_BUF_INIT;
     add_plain_path(&plain, key_end + 1, (size_t)(class_begin - key_end - 1));
+    size_t plain_length = without_call_number(plain.data, plain.length);
     uint32_t module = plain.failed
                           ? PYRO_NO_VALUE
-                          : pyro_model_module(model, plain.data ? plain.data : "", plain.length);
+                          : pyro_model_module(model, plain.data ? plain.data : "", plain_length);
     pyro_buf_free(&plain);
     if (module != PYRO_NO_VALUE && !model->modules[module].class_name[0]) {
         size_t short_length;
@@ -99,6 +112,23 @@ static uint32_t module_of_entry(pyro_model *model, const char *entry, size_t len
         model->modules[module].class_name = pyro_intern_text(&model->strings, id);
     }
     return module;
+}
+
+static bool is_entry_start(const char *text, size_t length)
+{
+    return begins(text, length, "L__self__") || begins(text, length, "L['self']");
+}
+
+/*
+ * Entries are separated by semicolons, which a path may hold as well: where entries begin as all
+ * known ones do, only a semicolon before such a beginning separates.
+ */
+static const char *entry_end(const char *at, const char *end, bool known)
+{
+    for (const char *stop = at; (stop = memchr(stop, ';', (size_t)(end - stop))); stop++)
+        if (!known || is_entry_start(stop + 1, (size_t)(end - stop - 1)))
+            return stop;
+    return end;
 }
 
 uint32_t pyro_model_module_of_stack(pyro_model *model, const char *stack, size_t length)
@@ -112,10 +142,9 @@ uint32_t pyro_model_module_of_stack(pyro_model *model, const char *stack, size_t
         return module;
     module = 0;
     const char *at = pyro_intern_text(&model->strings, id), *end = at + length;
+    bool known = is_entry_start(at, length);
     while (at < end && module != PYRO_NO_VALUE) {
-        const char *stop = memchr(at, ';', (size_t)(end - at));
-        if (!stop)
-            stop = end;
+        const char *stop = entry_end(at, end, known);
         module = module_of_entry(model, at, (size_t)(stop - at));
         at = stop + 1;
     }

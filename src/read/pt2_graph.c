@@ -146,6 +146,7 @@ static bool read_target(pt2_reader *reader, pyro_node *node)
 
 static bool read_metadata(pt2_reader *reader, pyro_node *node)
 {
+    static const char no_stack[] = "_empty_nn_module_stack_from_metadata_hook";
     pyro_json_kind kind = pyro_json_next(reader->json);
     if (kind == PYRO_JSON_NULL)
         return true;
@@ -164,6 +165,8 @@ static bool read_metadata(pt2_reader *reader, pyro_node *node)
         if (!pt2_expect(reader, PYRO_JSON_STRING, "a module stack"))
             return false;
         const char *text = pyro_json_text(reader->json, &length);
+        if (text && !strncmp(text, no_stack, sizeof no_stack - 1))
+            continue;
         node->module =
             text ? pyro_model_module_of_stack(reader->model, text, length) : PYRO_NO_VALUE;
         if (node->module == PYRO_NO_VALUE)
@@ -188,7 +191,7 @@ static bool read_node_key(pt2_reader *reader, pyro_graph *graph, pyro_node *node
 /* The object is the current token. */
 static bool node_at(pt2_reader *reader, pyro_graph *graph)
 {
-    pyro_node node = {.offset = pyro_json_offset(reader->json)};
+    pyro_node node = {.offset = pyro_json_offset(reader->json), .module = PYRO_NO_VALUE};
     if (pyro_json_current(reader->json) != PYRO_JSON_OBJECT) {
         if (!pt2_failed(reader))
             pyro_json_fail(reader->json, "expected a node");
