@@ -197,10 +197,9 @@ class Cost:
     def by_module(self, metric: str = "flops") -> Counter[str]:
         """Per dotted path of a module, with all that is below it; "" is the model."""
         known(metric)
-        return Counter(
-            {"": self.total(metric)}
-            | {row["name"]: row[metric] for row in self._data["modules"] if row["name"]}
-        )
+        rows = self._data["modules"]
+        inner = {row["name"]: row[metric] for row in rows if row["depth"] > 0}
+        return Counter({"": self.total(metric), **inner})
 
     def by_operator(self, metric: str = "flops") -> Counter[str]:
         """Per type of operator ("Conv2D")."""
@@ -275,7 +274,7 @@ def known(metric: str) -> str:
 
 def enclosing(path: str) -> list[str]:
     """A module's path and those of all modules around it, the model's "" first."""
-    parts = path.split(".") if path else []
+    parts = path.split(".") if path not in ("", "(model)") else []
     return [".".join(parts[:length]) for length in range(len(parts) + 1)]
 
 
