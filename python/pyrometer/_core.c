@@ -255,9 +255,8 @@ static int price(model_object *self, const pyro_cost_options *options,
     return status;
 }
 
-PyDoc_STRVAR(report_doc,
-             "report(as_json, convention, dtype, ridge, depth, rule, top) -> str\n\n"
-             "Prices the model and returns what pyro_report_cost() writes about it.");
+PyDoc_STRVAR(report_doc, "report(as_json, convention, dtype, ridge, depth, rule, top) -> str\n\n"
+                         "Prices the model and returns what pyro_report_cost() writes about it.");
 
 static PyObject *model_report(model_object *self, PyObject *args)
 {
@@ -391,4 +390,7 @@ static struct PyModuleDef core_module = {
     .m_clear = core_clear,
 };
 
-PyMODINIT_FUNC PyInit__core(void) { return PyModuleDef_Init(&core_module); }
+PyMODINIT_FUNC PyInit__core(void)
+{
+    return PyModuleDef_Init(&core_module);
+}

@@ -24,6 +24,9 @@ class LiveModel(NamedTuple):
     uncalled_modules: frozenset[str]
 
 
+EXPORTED = "ExportedProgram"
+
+
 def is_live(model: object) -> bool:
     """Whether this is a module or an exported program, without importing torch to find out."""
     return any(
@@ -31,9 +34,6 @@ def is_live(model: object) -> bool:
         or (base.__module__, base.__qualname__) == ("torch.export.exported_program", EXPORTED)
         for base in type(model).__mro__
     )
-
-
-EXPORTED = "ExportedProgram"
 
 
 def read_live(
@@ -47,7 +47,9 @@ def read_live(
     if type(model).__name__ == EXPORTED:
         if inputs is not None or kwargs is not None or dynamic_shapes is not None:
             raise ValueError("an exported program has its inputs; give none beside it")
-        return LiveModel(write_archive(model, "ExportedProgram", {}), "ExportedProgram", frozenset())
+        return LiveModel(
+            write_archive(model, "ExportedProgram", {}), "ExportedProgram", frozenset()
+        )
     label = type(model).__name__
     args, keywords = as_call(model, inputs, kwargs)
     with watch_calls(model) as called, slow_attention_path():

@@ -150,7 +150,7 @@ def test_batch_and_shapes_rescale():
     ],
 )
 def test_an_impossible_argument_is_a_value_error(options):
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError):
         pyrometer.cost("resnet18", **options)
 
 
@@ -169,12 +169,12 @@ def test_an_unknown_metric_names_the_known(resnet18):
 
 
 def test_something_else_than_a_model_is_a_type_error():
-    with pytest.raises(TypeError, match="nn.Module"):
+    with pytest.raises(TypeError, match=r"nn\.Module"):
         pyrometer.cost(42)
 
 
 def test_a_missing_file_is_not_found():
-    with pytest.raises(FileNotFoundError, match="no-such-file.pt2"):
+    with pytest.raises(FileNotFoundError, match=r"no-such-file\.pt2"):
         pyrometer.cost("no-such-file.pt2")
 
 

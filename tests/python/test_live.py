@@ -64,7 +64,9 @@ def test_params_are_those_of_the_module(net, image):
     assert pyrometer.cost(net, image).params == sum(p.numel() for p in net.parameters())
 
 
-@pytest.mark.parametrize("wrap", [lambda t: t, lambda t: (t,), lambda t: [t], lambda t: {"image": t}])
+@pytest.mark.parametrize(
+    "wrap", [lambda t: t, lambda t: (t,), lambda t: [t], lambda t: {"image": t}]
+)
 def test_inputs_in_every_form(net, image, wrap):
     assert pyrometer.cost(net, wrap(image)).total_macs == CONV_MACS + HEAD_MACS
 
