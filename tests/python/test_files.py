@@ -178,6 +178,11 @@ def test_a_missing_file_is_not_found():
         pyrometer.cost("no-such-file.pt2")
 
 
+def test_a_missing_file_need_not_be_utf8():
+    with pytest.raises(FileNotFoundError):
+        pyrometer.cost(os.fsdecode(b"no-such-\xff.pt2"))
+
+
 def test_a_damaged_file_says_where(tmp_path):
     path = tmp_path / "cut.pt2"
     path.write_bytes(SKELETON.read_bytes()[:1000])
