@@ -184,7 +184,7 @@ def test_untied_weights_on_meta_count_each():
 
 
 def test_dynamic_shapes_can_be_set_afterwards(net, image):
-    shapes = {"image": {0: torch.export.Dim("batch", min=1, max=1024)}, "scale": None}
+    shapes = {"image": {0: torch.export.Dim("batch", min=1, max=1024)}}
     cost = pyrometer.cost(net, image, dynamic_shapes=shapes, batch=32)
     assert cost.total_macs == 8 * (CONV_MACS + HEAD_MACS)
     with pytest.raises(ValueError, match="1024"):
@@ -212,7 +212,7 @@ def test_an_operator_without_a_rule_is_listed_and_can_be_priced():
             return mystery(x) + mystery(x)
 
     unknown = pyrometer.cost(Strange(), torch.zeros(3, 5))
-    assert unknown.unsupported_ops() == {"pyrotest.mystery.default": 2}
+    assert unknown.unsupported_ops() == {"pyrotest.mystery": 2}
     assert unknown.coverage < 1
     rules = {"pyrotest::mystery": lambda op: op.inputs[0].shape[0] * 100}
     priced = pyrometer.cost(Strange(), torch.zeros(3, 5), rules=rules)
