@@ -311,7 +311,8 @@ static void test_flipped_data_is_found(void **state)
     archive zip = two();
     for (size_t i = 0; i < 2; i++) {
         size_t begin = zip.local[i] + 30 + strlen(two_members[i].name) + 5;
-        size_t end = i == 0 ? zip.local[1] : zip.directory;
+        /* Behind the end of a deflate stream its last byte has bits that mean nothing. */
+        size_t end = i == 0 ? zip.local[1] : zip.directory - 1;
         for (size_t bit = begin * 8; bit < end * 8; bit++) {
             zip.bytes.data[bit / 8] ^= (char)(1 << bit % 8);
             expect_failure(&zip, PYRO_ERROR_FORMAT, two_members[i].name);
@@ -407,7 +408,7 @@ static void test_wrong_end_record(void **state)
     (void)state;
     archive zip = two();
     put_at(&zip, zip.end + 10, 3, 2);
-    expect_failure(&zip, PYRO_ERROR_FORMAT, "no directory entry here");
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "3 entries do not fit into a directory of 135 bytes");
     put_at(&zip, zip.end + 10, UINT16_MAX, 2);
     expect_failure(&zip, PYRO_ERROR_FORMAT, "65535 entries do not fit into a directory of");
     put_at(&zip, zip.end + 10, 2, 2);
