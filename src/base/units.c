@@ -105,16 +105,18 @@ char *pyro_format_exact(char text[PYRO_UNIT_TEXT], int64_t value)
 
 char *pyro_format_share(char text[PYRO_UNIT_TEXT], double part, double whole)
 {
-    double tenths = fabs(part / whole) * 1000;
-    const char *sign = part / whole < 0 ? "-" : "";
-    if (whole == 0 || isnan(tenths))
+    double share = whole == 0 ? NAN : part / whole;
+    const char *sign = share < 0 ? "-" : "";
+    double tenths = fabs(share) * 1000;
+    if (isnan(share)) {
         snprintf(text, PYRO_UNIT_TEXT, "-");
-    else if (tenths > 0 && tenths < 1)
-        snprintf(text, PYRO_UNIT_TEXT, "%s<0.1%%", sign);
-    else if (tenths < 1e15)
-        snprintf(text, PYRO_UNIT_TEXT, "%s%llu.%llu%%", sign, llround(tenths) / 10ull,
-                 llround(tenths) % 10ull);
-    else
-        snprintf(text, PYRO_UNIT_TEXT, "%s>1e14%%", sign);
+    } else if (tenths > 0 && tenths < 1) {
+        snprintf(text, PYRO_UNIT_TEXT, share < 0 ? ">-0.1%%" : "<0.1%%");
+    } else if (tenths < 1e15) {
+        long long rounded = llround(tenths);
+        snprintf(text, PYRO_UNIT_TEXT, "%s%lld.%lld%%", sign, rounded / 10, rounded % 10);
+    } else {
+        snprintf(text, PYRO_UNIT_TEXT, share < 0 ? "<-1e14%%" : ">1e14%%");
+    }
     return text;
 }
