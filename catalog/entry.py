@@ -1,4 +1,4 @@
-"""One model of the zoo: how it is built, what it takes, and which sizes of its inputs may change."""
+"""One model of the zoo: how it is built, what it takes, and which of its sizes may change."""
 
 import dataclasses
 import math
