@@ -11,7 +11,12 @@ from catalog.entry import Entry, Input
 
 
 def _entry(
-    name: str, build: Callable[[], nn.Module], *inputs, device: str = "cpu", **named
+    name: str,
+    build: Callable[[], nn.Module],
+    *inputs,
+    device: str = "cpu",
+    plain: Callable[[], nn.Module] | None = None,
+    **named,
 ) -> Entry:
     arguments = named or {f"x{position}": given for position, given in enumerate(inputs)}
     return Entry(
@@ -24,6 +29,7 @@ def _entry(
         arguments=arguments,
         by_name=bool(named),
         device=device,
+        plain=plain,
     )
 
 
@@ -188,11 +194,16 @@ def _graph_forms() -> list[Entry]:
         ),
         _entry("constants", graph_forms.Constants, row),
         _entry("mutated_buffer", graph_forms.MutatedBuffer, row),
-        _entry("cond", graph_forms.Branches, Input((4, 16))),
-        _entry("scan", graph_forms.Scanned, Input((10, 3, 16))),
-        _entry("while_loop", graph_forms.Looped, Input((4, 16))),
-        _entry("map_loop", graph_forms.Mapped, Input((5, 3, 16))),
-        _entry("data_dependent", graph_forms.DataDependent, Input((12, 16))),
+        _entry("cond", graph_forms.Branches, Input((4, 16)), plain=graph_forms.PlainBranches),
+        _entry("scan", graph_forms.Scanned, Input((10, 3, 16)), plain=graph_forms.PlainScanned),
+        _entry("while_loop", graph_forms.Looped, Input((4, 16)), plain=graph_forms.PlainLooped),
+        _entry("map_loop", graph_forms.Mapped, Input((5, 3, 16)), plain=graph_forms.PlainMapped),
+        _entry(
+            "data_dependent",
+            graph_forms.DataDependent,
+            Input((12, 16)),
+            plain=graph_forms.PlainDataDependent,
+        ),
         _entry("scalar_input", graph_forms.ScalarInput, Input((), torch.float32), row),
         _entry("odd_names", graph_forms.OddNames, row),
         _entry("functional_only", lambda: layers.Lambda(functional.gelu), row),
