@@ -83,7 +83,7 @@ class _MacCounter(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         rule = _rule_of(func.overloadpacket)
-        if rule is None:
+        if rule is None and func is not torch.ops.prim.device.default:
             with self:
                 result = func.decompose(*args, **kwargs)
             if result is not NotImplemented:
