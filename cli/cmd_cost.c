@@ -152,15 +152,41 @@ static bool check_coverage(const pyro_cost *cost)
     return false;
 }
 
+/* The word as a shell would have to be given it. */
+static void add_shell_word(pyro_buf *buf, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./:,+@%";
+
+    if (word[0] != '\0' && word[strspn(word, plain)] == '\0') {
+        pyro_buf_adds(buf, word);
+        return;
+    }
+    pyro_buf_addc(buf, '\'');
+    for (; *word != '\0'; word++) {
+        if (*word == '\'') {
+            pyro_buf_adds(buf, "'\\'");
+        }
+        pyro_buf_addc(buf, (unsigned char)*word < 0x20 || *word == 0x7f ? '?' : *word);
+    }
+    pyro_buf_addc(buf, '\'');
+}
+
 /* What a reader of the text may want to type next. */
 static void add_hints(pyro_buf *buf, const char *spec, bool verbose)
 {
+    static const pyro_example hints[] = {
+        {"--verbose", "every module and layer"},
+        {"-o cost.json", "all numbers, for programs"},
+        {"--dtype float16", "the same in half precision"},
+    };
+
     pyro_buf_adds(buf, "\nNext:\n");
-    if (!verbose) {
-        pyro_buf_addf(buf, "  pyrometer cost %s --verbose       every module and layer\n", spec);
+    for (size_t i = verbose ? 1 : 0; i < sizeof hints / sizeof hints[0]; i++) {
+        pyro_buf_adds(buf, "  pyrometer cost ");
+        add_shell_word(buf, spec);
+        pyro_buf_addf(buf, " %-15s  # %s\n", hints[i].line, hints[i].purpose);
     }
-    pyro_buf_addf(buf, "  pyrometer cost %s -o cost.json    all numbers, for programs\n", spec);
-    pyro_buf_addf(buf, "  pyrometer cost %s --dtype float16 the same in half precision\n", spec);
 }
 
 static int write_report(const model_list *list, const cost_values *values)

@@ -80,7 +80,7 @@ static bool ends_with(const char *text, const char *end)
 {
     size_t text_length = strlen(text), end_length = strlen(end);
 
-    return text_length > end_length && strcmp(text + text_length - end_length, end) == 0;
+    return text_length > end_length && strcasecmp(text + text_length - end_length, end) == 0;
 }
 
 /* Settles the format, so that a bad extension is told before any work is done. */

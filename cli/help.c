@@ -10,7 +10,7 @@
 
 enum { WIDTH = 80, OPTION_COLUMN = 6 };
 
-void pyro_help_option_usage(pyro_buf *buf, const pyro_option *option)
+static void add_option_usage(pyro_buf *buf, const pyro_option *option)
 {
     pyro_buf_addf(buf, "--%s", option->long_name);
     if (option->kind == PYRO_OPTION_CHOICE) {
@@ -19,6 +19,20 @@ void pyro_help_option_usage(pyro_buf *buf, const pyro_option *option)
         }
     } else if (option->kind != PYRO_OPTION_FLAG) {
         pyro_buf_addf(buf, " %s", option->metavar);
+    }
+}
+
+void pyro_help_option_text(pyro_buf *buf, const pyro_option *option,
+                           void (*add)(pyro_buf *buf, const char *text))
+{
+    add(buf, option->help);
+    if (option->kind == PYRO_OPTION_LIST) {
+        add(buf, " May be repeated.");
+    }
+    if (option->default_text != NULL) {
+        add(buf, " Default: ");
+        add(buf, option->default_text);
+        add(buf, ".");
     }
 }
 
@@ -31,15 +45,9 @@ static void add_option(pyro_buf *buf, const pyro_option *option)
     } else {
         pyro_buf_fill(buf, ' ', OPTION_COLUMN);
     }
-    pyro_help_option_usage(buf, option);
+    add_option_usage(buf, option);
     pyro_buf_addc(buf, '\n');
-    pyro_buf_adds(&text, option->help);
-    if (option->kind == PYRO_OPTION_LIST) {
-        pyro_buf_adds(&text, " May be repeated.");
-    }
-    if (option->default_text != NULL) {
-        pyro_buf_addf(&text, " Default: %s.", option->default_text);
-    }
+    pyro_help_option_text(&text, option, pyro_buf_adds);
     if (!text.failed) {
         pyro_text_wrap(buf, text.data, 10, 10, WIDTH);
     }

@@ -13,7 +13,8 @@ void pyro_help_overview(pyro_buf *buf, bool color);
 /* Shows the help of a command (NULL: the overview) on standard output; the exit code. */
 int pyro_help_show(const pyro_command *command, bool color);
 
-/* "--format text|json|csv", "--output FILE": an option's name with what it takes. */
-void pyro_help_option_usage(pyro_buf *buf, const pyro_option *option);
+/* What an option does, whether it repeats, and its default; `add` writes a piece of the text. */
+void pyro_help_option_text(pyro_buf *buf, const pyro_option *option,
+                           void (*add)(pyro_buf *buf, const char *text));
 
 #endif

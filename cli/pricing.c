@@ -55,7 +55,7 @@ const pyro_option pyro_pricing_options[] = {
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(pyro_pricing, dtype),
      .metavar = "DTYPE",
-     .help = "Price floating point tensors as if they were of this type: float16, bfloat16, ...",
+     .help = "Price floating point tensors as if they were of this type: float16 or bfloat16, say.",
      .default_text = "as in the file",
      .choices = dtype_names},
     {.long_name = "depth",
@@ -79,6 +79,15 @@ const pyro_option pyro_pricing_options[] = {
     {.long_name = NULL},
 };
 
+/* The option is what is wrong here, not the model that is being priced. */
+static int fail_option(pyro_error *error, const char *option, const char *text, const char *wanted)
+{
+    int status = pyro_fail(error, PYRO_ERROR_ARGUMENT, "\"%.100s\" is not %s", text, wanted);
+
+    pyro_error_where(error, option, NULL);
+    return status;
+}
+
 /* Reads "1,3,224,224" (or "1x3x224x224"); `option` names it in errors. */
 static int parse_dims(const char *text, const char *option, int64_t *dims, size_t *rank,
                       pyro_error *error)
@@ -100,12 +109,10 @@ static int parse_dims(const char *text, const char *option, int64_t *dims, size_
         }
         at = end;
     }
-    pyro_error_where(error, option, NULL);
     if (*rank == RANK_MAX) {
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "more than %d sizes", RANK_MAX);
+        return fail_option(error, option, text, "a list of at most 64 sizes");
     }
-    return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                     "\"%.100s\" is not a list of sizes such as 1,3,224,224", text);
+    return fail_option(error, option, text, "a list of sizes such as 1,3,224,224");
 }
 
 /* Splits "NAME=VALUE"; false when there is no name or no value. */
@@ -131,9 +138,7 @@ static int set_input(pyro_model *model, const char *assignment, pyro_error *erro
     size_t rank;
 
     if (!split_assignment(assignment, name, &value)) {
-        pyro_error_where(error, "--input", NULL);
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                         "\"%.100s\" is not NAME=N,N,... such as input_ids=2,128", assignment);
+        return fail_option(error, "--input", assignment, "NAME=N,N,... such as input_ids=2,128");
     }
     int status = parse_dims(value, "--input", dims, &rank, error);
     return status != PYRO_OK ? status : pyro_model_set_shape(model, name, dims, rank, error);
@@ -146,9 +151,7 @@ static int set_symbol(pyro_model *model, const char *assignment, pyro_error *err
     int64_t size;
 
     if (!split_assignment(assignment, name, &value) || !pyro_parse_integer(value, &size)) {
-        pyro_error_where(error, "--size", NULL);
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "\"%.100s\" is not SYMBOL=N such as s0=4",
-                         assignment);
+        return fail_option(error, "--size", assignment, "SYMBOL=N such as s0=4");
     }
     return pyro_model_set_size(model, name, size, error);
 }

@@ -41,7 +41,6 @@ static void add_model(pyro_table *table, const pyro_cost *const *costs, size_t c
     add_label(&label, costs, count, index);
     pyro_table_cell(table, label.data);
     pyro_buf_free(&label);
-    pyro_table_cellf(table, "%lld", (long long)total->operators);
     pyro_table_cell(table, pyro_format_count(text, total->work.params));
     pyro_table_cell(table, pyro_format_count(text, total->work.macs));
     pyro_table_cell(table, pyro_format_count(text, total->work.flops));
@@ -52,9 +51,7 @@ static void add_model(pyro_table *table, const pyro_cost *const *costs, size_t c
     }
     pyro_table_cell(table, pyro_format_bytes(text, total->memory_bytes));
     pyro_table_cellf(table, "%.1f", total->arithmetic_intensity);
-    pyro_table_cell(table, total->bound == PYRO_BOUND_COMPUTE  ? "compute"
-                           : total->bound == PYRO_BOUND_MEMORY ? "memory"
-                                                               : "-");
+    pyro_table_cell(table, pyro_bound_short(total->bound));
 }
 
 static int write_model_inputs(pyro_buf *buf, const pyro_cost *const *costs, size_t count,
@@ -102,9 +99,9 @@ int pyro_write_compare_text(pyro_buf *buf, const pyro_cost *const *costs, size_t
                             const pyro_report_options *options, pyro_error *error)
 {
     static const pyro_table_column columns[] = {
-        {"Model", false, true}, {"Ops", true, false},    {"Params", true, false},
-        {"MACs", true, false},  {"FLOPs", true, false},  {"x first", true, false},
-        {"Memory", true, false}, {"AI", true, false},    {"Bound", false, false},
+        {"Model", false, true},  {"Params", true, false}, {"MACs", true, false},
+        {"FLOPs", true, false},  {"vs 1st", true, false}, {"Memory", true, false},
+        {"AI", true, false},     {"Bound", false, false},
     };
     pyro_convention convention;
     pyro_table table;
@@ -186,7 +183,7 @@ int pyro_write_compare_csv(pyro_buf *buf, const pyro_cost *const *costs, size_t 
         pyro_csv_integer(buf, total->work.written_bytes, false);
         pyro_csv_number(buf, total->arithmetic_intensity, false);
         pyro_csv_text(buf, pyro_bound_name(total->bound), false);
-        pyro_csv_text(buf, pyro_band_name(total->arithmetic_intensity), false);
+        pyro_csv_text(buf, pyro_row_band(total), false);
         pyro_csv_number(buf, pyro_cost_coverage(cost), true);
     }
     return PYRO_OK;

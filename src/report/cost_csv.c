@@ -25,7 +25,7 @@ static void write_layer(pyro_buf *buf, const pyro_cost_row *row)
     pyro_csv_integer(buf, row->work.params, false);
     pyro_csv_number(buf, row->arithmetic_intensity, false);
     pyro_csv_text(buf, pyro_bound_name(row->bound), false);
-    pyro_csv_text(buf, pyro_band_name(row->arithmetic_intensity), true);
+    pyro_csv_text(buf, pyro_row_band(row), true);
 }
 
 static void write_node(pyro_buf *buf, const pyro_cost_node *node)

@@ -31,7 +31,7 @@ static void write_intensity(pyro_json_writer *writer, const pyro_cost_row *row)
 {
     key_number(writer, "arithmetic_intensity", row->arithmetic_intensity);
     key_string(writer, "bottleneck", pyro_bound_name(row->bound));
-    key_string(writer, "band", pyro_band_name(row->arithmetic_intensity));
+    key_string(writer, "band", pyro_row_band(row));
 }
 
 static void write_row(pyro_json_writer *writer, const pyro_cost_row *row, bool with_depth)

@@ -134,15 +134,15 @@ static void write_memory(const text_writer *w, pyro_buf *value)
     const pyro_cost_row *total = pyro_cost_total(w->cost);
     char text[PYRO_UNIT_TEXT];
 
-    pyro_buf_addf(value, "%s moved, as %s:", pyro_format_bytes(text, total->memory_bytes),
-                  pyro_cost_dtype(w->cost));
+    pyro_buf_addf(value, "%s read and written, as %s",
+                  pyro_format_bytes(text, total->memory_bytes), pyro_cost_dtype(w->cost));
     write_field(w, "Total Memory:", value);
-    pyro_buf_addf(value, "%s activations read,",
-                  pyro_format_bytes(text, total->work.activation_read_bytes));
-    pyro_buf_addf(value, " %s weights read,",
-                  pyro_format_bytes(text, total->work.weight_read_bytes));
-    pyro_buf_addf(value, " %s written", pyro_format_bytes(text, total->work.written_bytes));
-    write_field(w, "", value);
+    pyro_buf_adds(value, pyro_format_bytes(text, total->work.activation_read_bytes));
+    write_field(w, "  Activations read:", value);
+    pyro_buf_adds(value, pyro_format_bytes(text, total->work.weight_read_bytes));
+    write_field(w, "  Weights read:", value);
+    pyro_buf_adds(value, pyro_format_bytes(text, total->work.written_bytes));
+    write_field(w, "  Written:", value);
     pyro_buf_addf(value, "%.1f FLOPs/byte (total FLOPs / total memory)",
                   total->arithmetic_intensity);
     write_field(w, "Arithmetic Intensity:", value);
@@ -259,11 +259,6 @@ static void write_bottlenecks(const text_writer *w)
     write_bands(w);
 }
 
-static const char *short_bound(pyro_bound bound)
-{
-    return bound == PYRO_BOUND_COMPUTE ? "compute" : bound == PYRO_BOUND_MEMORY ? "memory" : "-";
-}
-
 static void add_layer(pyro_table *table, const pyro_cost_row *row)
 {
     char text[PYRO_UNIT_TEXT];
@@ -274,7 +269,7 @@ static void add_layer(pyro_table *table, const pyro_cost_row *row)
     pyro_table_cell(table, pyro_format_count(text, row->work.macs));
     pyro_table_cell(table, pyro_format_bytes(text, row->memory_bytes));
     pyro_table_cellf(table, "%.1f", row->arithmetic_intensity);
-    pyro_table_cell(table, short_bound(row->bound));
+    pyro_table_cell(table, pyro_bound_short(row->bound));
 }
 
 static int write_layers(const text_writer *w, pyro_error *error)

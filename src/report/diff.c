@@ -137,8 +137,8 @@ static void write_changes(pyro_buf *buf, const pyro_layer_changes *changes,
                           const pyro_report_options *options)
 {
     static const pyro_table_column columns[] = {
-        {"Layer", false, true},  {"", false, false},       {"FLOPs before", true, false},
-        {"After", true, false},  {"Change", true, false},  {"Memory", true, false},
+        {"Layer", false, true}, {"", false, false},      {"Before", true, false},
+        {"After", true, false}, {"Change", true, false}, {"Memory", true, false},
         {"Params", true, false},
     };
     bool all = options->verbose && options->top == 0;
@@ -158,6 +158,7 @@ static void write_changes(pyro_buf *buf, const pyro_layer_changes *changes,
     pyro_buf_addc(&heading, ':');
     pyro_text_heading(buf, heading.data != NULL ? heading.data : "", options->color);
     pyro_buf_free(&heading);
+    pyro_buf_adds(buf, "  FLOPs before and after; change of FLOPs, memory and parameters\n\n");
     pyro_table_init(&table, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < shown; i++) {
         add_change(&table, &changes->items[i]);

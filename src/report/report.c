@@ -3,8 +3,6 @@
 
 #include "base/error.h"
 
-#include <stdlib.h>
-
 static const pyro_report_options default_options = {.format = PYRO_FORMAT_TEXT};
 
 /* Options with every 0 that means something else replaced. */
@@ -85,9 +83,4 @@ int pyro_report_diff(char **out, size_t *size, const pyro_cost *before, const py
     int status = pyro_write_diff(&buf, before, after, &options, error);
 
     return hand_over(&buf, status, out, size, error);
-}
-
-void pyro_free(void *memory)
-{
-    free(memory);
 }

@@ -115,6 +115,16 @@ pyro_row_sum pyro_sum_band(const pyro_cost_row *rows, size_t count, const pyro_b
     return sum;
 }
 
+const char *pyro_bound_short(pyro_bound bound)
+{
+    return bound == PYRO_BOUND_COMPUTE ? "compute" : bound == PYRO_BOUND_MEMORY ? "memory" : "-";
+}
+
+const char *pyro_row_band(const pyro_cost_row *row)
+{
+    return row->bound == PYRO_BOUND_NONE ? "none" : pyro_band_name(row->arithmetic_intensity);
+}
+
 const char *pyro_node_layer(const pyro_cost_node *node)
 {
     return node->layer[0] != '\0' ? node->layer : "(model)";

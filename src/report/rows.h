@@ -36,6 +36,11 @@ typedef struct pyro_band {
 extern const pyro_band pyro_bands[PYRO_BAND_COUNT];
 pyro_row_sum pyro_sum_band(const pyro_cost_row *rows, size_t count, const pyro_band *band);
 
+/* "compute", "memory" or "-": the bound where there is little room. */
+const char *pyro_bound_short(pyro_bound bound);
+/* The band of a row; "none" where it moves nothing and so has no intensity. */
+const char *pyro_row_band(const pyro_cost_row *row);
+
 /* A node's layer as layers are named: the model itself is "(model)". */
 const char *pyro_node_layer(const pyro_cost_node *node);
 int64_t pyro_work_bytes(const pyro_work *work);
