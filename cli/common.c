@@ -101,12 +101,14 @@ static int choose_format(pyro_common *common, pyro_error *error)
             return PYRO_OK;
         }
     }
+    if (common->output[0] == '\0') {
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--output needs the name of a file");
+    }
     slash = strrchr(common->output, '/');
     dot = strrchr(slash != NULL ? slash : common->output, '.');
     return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                     "--output %.200s: %s%.40s says no format that is written; "
-                     "use .json, .csv or .txt, or give --format",
-                     common->output, dot != NULL ? "the extension " : "a name without extension",
+                     "--output %.200s: %s%.40s; use .json, .csv or .txt, or give --format",
+                     common->output, dot != NULL ? "unknown extension " : "no extension",
                      dot != NULL ? dot : "");
 }
 
