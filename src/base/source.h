@@ -24,6 +24,7 @@ typedef struct pyro_source_kind {
 struct pyro_source {
     const pyro_source_kind *kind;
     int64_t size; /* -1: not known before it is read */
+    bool checked; /* it carries a checksum, and its end is reported only after that was right */
 };
 
 /* A regular file or a pipe ("-" is standard input). A directory is PYRO_ERROR_UNSUPPORTED. */

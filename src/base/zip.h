@@ -3,6 +3,7 @@
 #define PYRO_BASE_ZIP_H
 
 #include "base/arena.h"
+#include "base/intern.h"
 #include "base/source.h"
 
 typedef struct pyro_zip_entry {
@@ -18,6 +19,8 @@ typedef struct pyro_zip {
     pyro_arena arena;
     pyro_zip_entry *entries;
     size_t count;
+    pyro_intern names;        /* a name's id is the index of its entry */
+    int64_t directory_offset; /* every member lies before it */
 } pyro_zip;
 
 /* Reads the directory. Two entries of one name, or one that lies outside the file, are refused. */
@@ -27,7 +30,8 @@ void pyro_zip_close(pyro_zip *zip);
 const pyro_zip_entry *pyro_zip_find(const pyro_zip *zip, const char *name);
 /*
  * A member as a stream. Its end is reported only after length and CRC were found right; a wrong one
- * is PYRO_ERROR_FORMAT. More bytes than the directory promises are never produced.
+ * is PYRO_ERROR_FORMAT. More bytes than the directory promises are never produced. The archive must
+ * outlive it.
  */
 int pyro_zip_open_member(pyro_source **out, const pyro_zip *zip, const pyro_zip_entry *entry,
                          pyro_error *error);

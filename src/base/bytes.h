@@ -1,0 +1,23 @@
+/* Little-endian integers out of file bytes, whatever the alignment and the machine. */
+#ifndef PYRO_BASE_BYTES_H
+#define PYRO_BASE_BYTES_H
+
+#include <stdint.h>
+
+static inline uint16_t pyro_le16(const unsigned char *bytes)
+{
+    return (uint16_t)(bytes[0] | bytes[1] << 8);
+}
+
+static inline uint32_t pyro_le32(const unsigned char *bytes)
+{
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+           (uint32_t)bytes[3] << 24;
+}
+
+static inline uint64_t pyro_le64(const unsigned char *bytes)
+{
+    return (uint64_t)pyro_le32(bytes) | (uint64_t)pyro_le32(bytes + 4) << 32;
+}
+
+#endif

@@ -1,0 +1,611 @@
+/* The JSON pull reader: a window that slides over the source, and the grammar. */
+#include "base/json.h"
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/json_scan.h"
+#include "base/json_value.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define DEFAULT_DEPTH 256
+#define DEFAULT_TOKEN_BYTES ((size_t)64 << 20)
+#define DEFAULT_WINDOW_BYTES ((size_t)256 << 10)
+#define SMALLEST_WINDOW_BYTES 64
+/* How much of a source that carries a checksum is read to the end after the text proved wrong. */
+#define DRAIN_BYTES ((int64_t)256 << 20)
+
+typedef enum expectation {
+    EXPECT_VALUE,
+    EXPECT_VALUE_OR_END,
+    EXPECT_KEY_OR_END,
+    EXPECT_COLON,
+    EXPECT_COMMA_OR_END,
+    EXPECT_NOTHING
+} expectation;
+
+struct pyro_json {
+    pyro_source *source;
+    pyro_error *error;
+    pyro_json_options options;
+    int status;
+
+    char *window; /* `capacity` bytes, and the padding that scans need */
+    size_t capacity;
+    char *at, *end;        /* what was read and is not used up; *end is NUL */
+    int64_t window_offset; /* of the window in the source */
+    bool source_ended;
+
+    expectation expect;
+    char *levels; /* the brackets that are open */
+    size_t depth, level_capacity;
+
+    pyro_json_kind kind;
+    char *token; /* where the current token begins; bytes from here on stay in the window */
+    int64_t token_offset;
+    char *text;
+    size_t length;
+    bool is_integer;
+    int64_t integer;
+    char *ended_number; /* the byte behind a number that was made a NUL, and what it was */
+    char ended_byte;
+    bool skipping; /* texts need not stay in the window */
+};
+
+static int64_t offset_of(const pyro_json *json, const char *at)
+{
+    return json->window_offset + (at - json->window);
+}
+
+/* Damaged data often breaks the grammar before its checksum is reached: that says more. */
+static void drain_source(pyro_json *json)
+{
+    char scratch[8192];
+    int64_t got = json->source->checked && !json->source_ended ? 1 : 0;
+    for (int64_t left = DRAIN_BYTES; got > 0 && left > 0; left -= got)
+        got = pyro_source_read(json->source, scratch, sizeof scratch, json->error);
+    if (got < 0)
+        json->status = (int)got;
+}
+
+static pyro_json_kind fail_at(pyro_json *json, int code, int64_t offset, const char *message)
+{
+    json->kind = PYRO_JSON_ERROR;
+    if (json->status != PYRO_OK)
+        return PYRO_JSON_ERROR;
+    drain_source(json);
+    if (json->status == PYRO_OK)
+        json->status = pyro_fail_at(json->error, (pyro_status)code, offset, "%s", message);
+    json->source_ended = true;
+    return PYRO_JSON_ERROR;
+}
+
+static pyro_json_kind fail_format(pyro_json *json, const char *at, const char *message)
+{
+    return fail_at(json, PYRO_ERROR_FORMAT, offset_of(json, at), message);
+}
+
+static pyro_json_kind fail_memory(pyro_json *json)
+{
+    json->status = pyro_fail_memory(json->error);
+    return json->kind = PYRO_JSON_ERROR;
+}
+
+/* Says what stands at `at` instead of what is expected there. */
+static pyro_json_kind unexpected(pyro_json *json, const char *at, const char *expected)
+{
+    char message[128];
+    unsigned char c = (unsigned char)*at;
+    if (at == json->end)
+        snprintf(message, sizeof message, "unexpected end of input: expected %s", expected);
+    else if (c > 0x20 && c < 0x7f)
+        snprintf(message, sizeof message, "expected %s, got '%c'", expected, c);
+    else
+        snprintf(message, sizeof message, "expected %s, got byte 0x%02x", expected, c);
+    return fail_format(json, at, message);
+}
+
+static pyro_json_kind fail_long_token(pyro_json *json)
+{
+    char message[96];
+    snprintf(message, sizeof message, "a string or number is longer than %zu bytes",
+             json->options.max_token_bytes);
+    return fail_at(json, PYRO_ERROR_LIMIT, json->token_offset, message);
+}
+
+/* Moves the bytes from `token` on to the front, and makes room when they fill the window. */
+static bool make_room(pyro_json *json)
+{
+    size_t kept = (size_t)(json->end - json->token), used = (size_t)(json->at - json->token);
+    if (json->token != json->window)
+        memmove(json->window, json->token, kept);
+    json->window_offset += json->token - json->window;
+    if (kept == json->capacity) {
+        if (kept > json->options.max_token_bytes) {
+            fail_long_token(json);
+            return false;
+        }
+        char *larger = realloc(json->window, 2 * json->capacity + PYRO_JSON_PADDING);
+        if (!larger) {
+            fail_memory(json);
+            return false;
+        }
+        json->window = larger;
+        json->capacity *= 2;
+    }
+    json->token = json->window;
+    json->at = json->window + used;
+    json->end = json->window + kept;
+    return true;
+}
+
+/*
+ * Reads on. The bytes from `token` on are kept, and `token` and `at` follow them when they move.
+ * False at the end of the input and on failure.
+ */
+static bool refill(pyro_json *json)
+{
+    if (json->source_ended || !make_room(json))
+        return false;
+    /* In the middle of a token the window is filled whole: scanning that starts anew with every
+       few bytes of a long number would take quadratic time. */
+    bool fill = json->end > json->window;
+    char *begin = json->end, *limit = json->window + json->capacity;
+    do {
+        int64_t got = pyro_source_read(json->source, json->end, (size_t)(limit - json->end),
+                                       json->error);
+        if (got < 0) {
+            json->status = (int)got;
+            json->kind = PYRO_JSON_ERROR;
+        }
+        if (got <= 0) {
+            json->source_ended = true;
+            break;
+        }
+        json->end += got;
+    } while (fill && json->end < limit);
+    memset(json->end, 0, PYRO_JSON_PADDING);
+    return json->status == PYRO_OK && json->end > begin;
+}
+
+/* The next byte that is not white space; NUL (at `end`) when there is none. */
+static inline char peek(pyro_json *json)
+{
+    for (;;) {
+        json->at = (char *)pyro_json_scan_space(json->at);
+        if (json->at != json->end)
+            return *json->at;
+        json->token = json->at;
+        if (!refill(json))
+            return '\0';
+    }
+}
+
+static inline void begin_token(pyro_json *json)
+{
+    json->token = json->at;
+    json->token_offset = offset_of(json, json->at);
+}
+
+static inline pyro_json_kind end_value(pyro_json *json, pyro_json_kind kind)
+{
+    json->expect = json->depth ? EXPECT_COMMA_OR_END : EXPECT_NOTHING;
+    return json->kind = kind;
+}
+
+/* Finds the closing quote, reading on as far as needed; NULL on failure. */
+static char *find_string_end(pyro_json *json, bool *beyond_ascii, bool *escapes)
+{
+    char *at = json->at;
+    for (;;) {
+        at = (char *)pyro_json_scan_string(at, beyond_ascii);
+        if (*at == '"')
+            return at;
+        if (*at == '\\') {
+            *escapes = true;
+            if (at + 1 < json->end) {
+                at += 2;
+                continue;
+            }
+        } else if (at < json->end) {
+            fail_format(json, at, "a control character in a string is not escaped");
+            return NULL;
+        }
+        if (json->skipping)
+            json->token = at;
+        size_t scanned = (size_t)(at - json->token);
+        if (!refill(json)) {
+            fail_format(json, json->end, "unexpected end of input inside a string");
+            return NULL;
+        }
+        at = json->token + scanned;
+    }
+}
+
+static pyro_json_kind read_string(pyro_json *json)
+{
+    bool beyond_ascii = false, escapes = false;
+    begin_token(json);
+    json->at++;
+    char *end = find_string_end(json, &beyond_ascii, &escapes);
+    if (!end)
+        return PYRO_JSON_ERROR;
+    json->at = end + 1;
+    if (json->skipping)
+        return PYRO_JSON_STRING;
+    json->text = json->token + 1;
+    json->length = (size_t)(end - json->text);
+    if (json->length > json->options.max_token_bytes)
+        return fail_long_token(json);
+    const char *bad = NULL;
+    if (beyond_ascii && !json->options.any_utf8 &&
+        (bad = pyro_json_find_bad_utf8(json->text, json->length)))
+        return fail_format(json, bad, "a string is not UTF-8");
+    if (escapes && (bad = pyro_json_unescape(json->text, &json->length)))
+        return fail_format(json, bad, "a string has an escape that is not JSON");
+    json->text[json->length] = '\0';
+    return PYRO_JSON_STRING;
+}
+
+static pyro_json_kind read_key(pyro_json *json)
+{
+    if (read_string(json) == PYRO_JSON_ERROR)
+        return PYRO_JSON_ERROR;
+    json->expect = EXPECT_COLON;
+    return json->kind = PYRO_JSON_KEY;
+}
+
+static pyro_json_kind read_literal(pyro_json *json, const char *word, size_t length,
+                                   pyro_json_kind kind)
+{
+    begin_token(json);
+    if ((size_t)(json->end - json->at) < length)
+        refill(json);
+    if (json->status != PYRO_OK)
+        return PYRO_JSON_ERROR;
+    size_t same = 0;
+    while (same < length && json->at[same] == word[same])
+        same++;
+    if (same < length)
+        return json->at + same == json->end ? unexpected(json, json->end, word)
+                                            : unexpected(json, json->at, "a value");
+    json->text = json->at;
+    json->length = length;
+    json->is_integer = false;
+    json->at += length;
+    return end_value(json, kind);
+}
+
+static pyro_json_kind read_number(pyro_json *json)
+{
+    begin_token(json);
+    pyro_json_number number = pyro_json_scan_number(json->token);
+    while (number.stop == json->end && !json->source_ended) {
+        refill(json);
+        if (json->status != PYRO_OK)
+            return PYRO_JSON_ERROR;
+        number = pyro_json_scan_number(json->token);
+    }
+    if (!number.end) {
+        if (*number.stop == 'I' && number.stop == json->token + 1 && json->options.nonfinite)
+            return read_literal(json, "-Infinity", 9, PYRO_JSON_NUMBER);
+        return unexpected(json, number.stop, "a digit");
+    }
+    json->text = json->token;
+    json->length = (size_t)(number.end - json->token);
+    if (json->length > json->options.max_token_bytes)
+        return fail_long_token(json);
+    json->at += json->length;
+    json->is_integer = number.is_integer;
+    json->integer = number.integer;
+    return end_value(json, PYRO_JSON_NUMBER);
+}
+
+static pyro_json_kind open_level(pyro_json *json, char bracket)
+{
+    begin_token(json);
+    if (json->depth >= json->options.max_depth) {
+        char message[64];
+        snprintf(message, sizeof message, "nested deeper than %zu", json->options.max_depth);
+        return fail_at(json, PYRO_ERROR_LIMIT, json->token_offset, message);
+    }
+    if (!pyro_grow(&json->levels, &json->level_capacity, json->depth + 1, 1))
+        return fail_memory(json);
+    json->levels[json->depth++] = bracket;
+    json->at++;
+    json->expect = bracket == '{' ? EXPECT_KEY_OR_END : EXPECT_VALUE_OR_END;
+    return json->kind = bracket == '{' ? PYRO_JSON_OBJECT : PYRO_JSON_ARRAY;
+}
+
+static inline bool in_object(const pyro_json *json)
+{
+    return json->levels[json->depth - 1] == '{';
+}
+
+static pyro_json_kind close_level(pyro_json *json)
+{
+    begin_token(json);
+    pyro_json_kind kind = in_object(json) ? PYRO_JSON_OBJECT_END : PYRO_JSON_ARRAY_END;
+    json->depth--;
+    json->at++;
+    return end_value(json, kind);
+}
+
+static pyro_json_kind read_value(pyro_json *json, char c)
+{
+    switch (c) {
+    case '"':
+        return read_string(json) == PYRO_JSON_ERROR ? PYRO_JSON_ERROR
+                                                    : end_value(json, PYRO_JSON_STRING);
+    case '{':
+    case '[':
+        return open_level(json, c);
+    case 't':
+        return read_literal(json, "true", 4, PYRO_JSON_TRUE);
+    case 'f':
+        return read_literal(json, "false", 5, PYRO_JSON_FALSE);
+    case 'n':
+        return read_literal(json, "null", 4, PYRO_JSON_NULL);
+    case 'N':
+        if (json->options.nonfinite)
+            return read_literal(json, "NaN", 3, PYRO_JSON_NUMBER);
+        break;
+    case 'I':
+        if (json->options.nonfinite)
+            return read_literal(json, "Infinity", 8, PYRO_JSON_NUMBER);
+        break;
+    default:
+        if (c == '-' || pyro_json_is_digit(c))
+            return read_number(json);
+    }
+    return unexpected(json, json->at, "a value");
+}
+
+static pyro_json_kind read_end(pyro_json *json)
+{
+    if (json->at != json->end)
+        return unexpected(json, json->at, "nothing behind the document");
+    begin_token(json);
+    return json->kind = json->status == PYRO_OK ? PYRO_JSON_END : PYRO_JSON_ERROR;
+}
+
+/* Behind a value: a comma and what follows it, or the end of the object or array. */
+static pyro_json_kind read_next_item(pyro_json *json, char c)
+{
+    bool object = in_object(json);
+    if (c == ',') {
+        json->at++;
+        c = peek(json);
+        if (!object)
+            return read_value(json, c);
+        return c == '"' ? read_key(json) : unexpected(json, json->at, "a key");
+    }
+    if (c == (object ? '}' : ']'))
+        return close_level(json);
+    return unexpected(json, json->at, object ? "',' or '}'" : "',' or ']'");
+}
+
+pyro_json_kind pyro_json_next(pyro_json *json)
+{
+    if (json->kind == PYRO_JSON_ERROR)
+        return PYRO_JSON_ERROR;
+    if (json->ended_number) {
+        *json->ended_number = json->ended_byte;
+        json->ended_number = NULL;
+    }
+    char c = peek(json);
+    switch (json->expect) {
+    case EXPECT_VALUE:
+        break;
+    case EXPECT_VALUE_OR_END:
+        if (c == ']')
+            return close_level(json);
+        break;
+    case EXPECT_KEY_OR_END:
+        if (c == '"')
+            return read_key(json);
+        return c == '}' ? close_level(json) : unexpected(json, json->at, "a key or '}'");
+    case EXPECT_COLON:
+        if (c != ':')
+            return unexpected(json, json->at, "':'");
+        json->at++;
+        c = peek(json);
+        break;
+    case EXPECT_COMMA_OR_END:
+        return read_next_item(json, c);
+    case EXPECT_NOTHING:
+        return read_end(json);
+    }
+    return read_value(json, c);
+}
+
+static bool skip_rest(pyro_json *json)
+{
+    pyro_json_nesting nesting = {.depth = 1, .curly_depth = in_object(json)};
+    for (;;) {
+        json->at = (char *)pyro_json_scan_nested(&nesting, json->at, json->end);
+        if (nesting.depth == 0)
+            break;
+        json->token = json->at;
+        if (!refill(json)) {
+            fail_format(json, json->end, "unexpected end of input inside an object or array");
+            return false;
+        }
+    }
+    json->at--;
+    if (nesting.curly_depth != 0 || *json->at != (in_object(json) ? '}' : ']')) {
+        fail_format(json, json->at, "brackets that do not match");
+        return false;
+    }
+    close_level(json);
+    return true;
+}
+
+bool pyro_json_skip(pyro_json *json)
+{
+    json->skipping = true;
+    pyro_json_kind kind = json->kind;
+    if (kind != PYRO_JSON_OBJECT && kind != PYRO_JSON_ARRAY) {
+        kind = pyro_json_next(json);
+        if (kind == PYRO_JSON_KEY)
+            kind = pyro_json_next(json);
+    }
+    bool fine = kind != PYRO_JSON_ERROR;
+    if (kind == PYRO_JSON_OBJECT || kind == PYRO_JSON_ARRAY)
+        fine = skip_rest(json);
+    json->skipping = false;
+    json->text = NULL;
+    return fine;
+}
+
+int pyro_json_open(pyro_json **out, pyro_source *source, const pyro_json_options *options,
+                   pyro_error *error)
+{
+    *out = NULL;
+    pyro_json *json = calloc(1, sizeof *json);
+    if (!json)
+        return pyro_fail_memory(error);
+    if (options)
+        json->options = *options;
+    if (json->options.max_depth == 0)
+        json->options.max_depth = DEFAULT_DEPTH;
+    if (json->options.max_token_bytes == 0)
+        json->options.max_token_bytes = DEFAULT_TOKEN_BYTES;
+    json->capacity = json->options.window_bytes ? json->options.window_bytes : DEFAULT_WINDOW_BYTES;
+    if (json->capacity < SMALLEST_WINDOW_BYTES)
+        json->capacity = SMALLEST_WINDOW_BYTES;
+    json->source = source;
+    json->error = error;
+    json->kind = PYRO_JSON_NULL;
+    json->window = calloc(1, json->capacity + PYRO_JSON_PADDING);
+    if (!json->window) {
+        free(json);
+        return pyro_fail_memory(error);
+    }
+    json->token = json->at = json->end = json->window;
+    *out = json;
+    return PYRO_OK;
+}
+
+void pyro_json_close(pyro_json *json)
+{
+    if (!json)
+        return;
+    free(json->window);
+    free(json->levels);
+    free(json);
+}
+
+pyro_json_kind pyro_json_current(const pyro_json *json)
+{
+    return json->kind;
+}
+
+int pyro_json_status(const pyro_json *json)
+{
+    return json->status;
+}
+
+static bool has_text(const pyro_json *json)
+{
+    return (json->kind == PYRO_JSON_KEY || json->kind == PYRO_JSON_STRING) && json->text;
+}
+
+const char *pyro_json_text(pyro_json *json, size_t *length)
+{
+    if (length)
+        *length = has_text(json) ? json->length : 0;
+    return has_text(json) ? json->text : "";
+}
+
+const char *pyro_json_number_text(pyro_json *json, size_t *length)
+{
+    bool number = json->kind == PYRO_JSON_NUMBER && json->text;
+    if (length)
+        *length = number ? json->length : 0;
+    if (!number)
+        return "";
+    if (!json->ended_number) {
+        json->ended_number = json->text + json->length;
+        json->ended_byte = *json->ended_number;
+        *json->ended_number = '\0';
+    }
+    return json->text;
+}
+
+bool pyro_json_int(pyro_json *json, int64_t *out)
+{
+    if (json->kind != PYRO_JSON_NUMBER || !json->is_integer)
+        return false;
+    *out = json->integer;
+    return true;
+}
+
+bool pyro_json_double(pyro_json *json, double *out)
+{
+    if (json->kind != PYRO_JSON_NUMBER || !json->text)
+        return false;
+    return pyro_json_parse_double(pyro_json_number_text(json, NULL), out);
+}
+
+int64_t pyro_json_offset(const pyro_json *json)
+{
+    return json->token_offset;
+}
+
+size_t pyro_json_depth(const pyro_json *json)
+{
+    return json->depth;
+}
+
+bool pyro_json_is(const pyro_json *json, const char *literal, size_t length)
+{
+    return has_text(json) && json->length == length && memcmp(json->text, literal, length) == 0;
+}
+
+/* The current token, for a message. */
+static void describe(pyro_json *json, char *out, size_t size)
+{
+    static const char *const names[] = {
+        [PYRO_JSON_END] = "the end of the document",
+        [PYRO_JSON_OBJECT] = "an object",
+        [PYRO_JSON_OBJECT_END] = "the end of an object",
+        [PYRO_JSON_ARRAY] = "an array",
+        [PYRO_JSON_ARRAY_END] = "the end of an array",
+        [PYRO_JSON_TRUE] = "true",
+        [PYRO_JSON_FALSE] = "false",
+        [PYRO_JSON_NULL] = "null",
+    };
+    size_t length = 0;
+    const char *text = "";
+    switch (json->kind) {
+    case PYRO_JSON_KEY:
+    case PYRO_JSON_STRING:
+        text = pyro_json_text(json, &length);
+        snprintf(out, size, "%s \"%.40s%s\"", json->kind == PYRO_JSON_KEY ? "key" : "string", text,
+                 length > 40 ? "..." : "");
+        break;
+    case PYRO_JSON_NUMBER:
+        text = pyro_json_number_text(json, &length);
+        snprintf(out, size, "%.40s%s", text, length > 40 ? "..." : "");
+        break;
+    default:
+        snprintf(out, size, "%s", names[json->kind]);
+    }
+}
+
+int pyro_json_fail(pyro_json *json, const char *format, ...)
+{
+    if (json->status != PYRO_OK)
+        return json->status;
+    char what[400], got[64], message[sizeof what + sizeof got + 8];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    describe(json, got, sizeof got);
+    snprintf(message, sizeof message, "%s, got %s", what, got);
+    fail_at(json, PYRO_ERROR_FORMAT, json->token_offset, message);
+    return json->status;
+}
