@@ -1,0 +1,106 @@
+# A friendly front to CMake and the scripts; `make help` lists what there is.
+# Every target can be run again at any time, asks nothing, and does only what is still to do.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+WERROR ?= ON
+FUZZ_SECONDS ?= 300
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+
+# Only the first configuration of a folder looks at this; make serves where there is no ninja.
+ifneq ($(shell command -v ninja 2>/dev/null),)
+export CMAKE_GENERATOR ?= Ninja
+endif
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
+# PYTHON=/path/to/python chooses the interpreter of everything; scripts/find-python.sh else does.
+export PYTHON
+
+.PHONY: all help deps python demo test test-c test-asan test-python bench fuzz lint \
+        verify-models install clean
+
+all:
+	@command -v cmake >/dev/null || { echo "cmake is missing; 'make deps' installs it" >&2; exit 1; }
+	@scripts/configure.sh release $(CMAKE_FLAGS)
+	@cmake --build --preset release
+
+help:
+	@sed -n 's/^#: //p' Makefile
+
+#: make                build the tool: build/pyrometer (and the library beside it)
+#: make demo           install what is missing, build, and show what a model costs
+#: make test           the same, with a virtual environment and every test
+#: make python         .venv with pinned torch and the package
+#: make install        install under PREFIX (/usr/local), staged under DESTDIR
+#: make bench          time it beside fvcore and torch's own counter
+#: make verify-models  check every model of the test zoo against torch
+#: make fuzz           install clang, then fuzz each reader FUZZ_SECONDS (300)
+#: make lint           check the format of C, Python and shell
+#: make deps           install what building needs (Debian, Ubuntu)
+#: make clean          remove what was built; .venv stays
+#: make help           this list
+#: PYTHON=... chooses the Python interpreter, JOBS=... how many compile at once.
+
+deps:
+	@scripts/install-deps.sh build
+
+python:
+	@scripts/install-deps.sh build python
+	@scripts/make-venv.sh torch
+
+demo:
+	@scripts/install-deps.sh build
+	@$(MAKE) --no-print-directory all
+	@scripts/demo.sh
+
+# One after the other: the tests of Python need what the C tests have shown to work.
+test:
+	@scripts/install-deps.sh test
+	@$(MAKE) --no-print-directory test-c
+	@$(MAKE) --no-print-directory test-asan
+	@$(MAKE) --no-print-directory test-python
+	@echo "All tests passed."
+
+test-c:
+	@echo "== Library, tool, unit tests, command line tests, installed copy"
+	@$(MAKE) --no-print-directory all CMAKE_FLAGS="-DPYRO_TESTS=ON -DPYRO_WERROR=$(WERROR) \
+	    -DPython3_EXECUTABLE=$$(scripts/find-python.sh)"
+	@ctest --preset release -j $(JOBS)
+
+test-asan:
+	@echo "== Unit tests and fuzz corpora under AddressSanitizer and UndefinedBehaviorSanitizer"
+	@scripts/configure.sh asan -DPYRO_WERROR=$(WERROR) \
+	    -DPython3_EXECUTABLE="$$(scripts/find-python.sh)"
+	@cmake --build --preset asan
+	@ctest --preset asan -j $(JOBS)
+
+test-python:
+	@echo "== Python package and models"
+	@scripts/make-venv.sh test
+	@PYRO_TOOL=build/pyrometer .venv/bin/python -m pytest
+	@scripts/test-python-3.12.sh
+
+bench: all
+	@scripts/install-deps.sh test
+	@scripts/make-venv.sh test
+	@.venv/bin/python bench/cost.py
+
+verify-models: all
+	@scripts/install-deps.sh test
+	@scripts/make-venv.sh test
+	@.venv/bin/python tests/models/verify.py --all
+
+fuzz:
+	@scripts/install-deps.sh fuzz
+	@scripts/configure.sh fuzz
+	@cmake --build --preset fuzz
+	@scripts/fuzz.sh build-fuzz $(FUZZ_SECONDS)
+
+lint:
+	@scripts/install-deps.sh python
+	@scripts/lint.sh
+
+install: all
+	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+
+clean:
+	rm -rf build build-debug build-asan build-tsan build-fuzz build-python build-live

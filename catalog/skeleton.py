@@ -1,0 +1,120 @@
+"""Weightless skeletons: an exported program stripped to what a reader of costs needs.
+
+The same program always gives the same bytes: members are sorted, time stamps fixed, and nothing of
+the machine (paths, source lines, stack traces) is kept.
+"""
+
+import json
+import re
+import zipfile
+from typing import Any
+
+# Checks at run time have no cost, and hold most of the symbolic expressions of some models.
+_CHECKS = (
+    "torch.ops.aten._assert_scalar.default",
+    "torch.ops.aten._assert_tensor_metadata.default",
+)
+_SYMBOL = re.compile(r"Symbol\('(\w+)'[^)]*\)")
+_INTEGER = re.compile(r"Integer\((-?\d+)\)")
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def short_expression(expression: str) -> str:
+    """Shortens sympy's "Add(Symbol('s0', integer=True), Integer(1))" to "Add(s0,1)"."""
+    expression = _SYMBOL.sub(r"\1", expression)
+    expression = _INTEGER.sub(r"\1", expression)
+    return expression.replace("torch.utils._sympy.functions.", "").replace(", ", ",")
+
+
+def _strip_value(value: Any) -> Any:
+    """Shortens the expressions and strips the subgraphs anywhere inside a value."""
+    if isinstance(value, list):
+        return [_strip_value(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "expr_str" in value:
+        kept = {"expr_str": short_expression(value["expr_str"])}
+        if value.get("hint") is not None:
+            kept["hint"] = value["hint"]
+        return kept
+    if "nodes" in value and "tensor_values" in value:
+        return _strip_graph(value)
+    return {key: _strip_value(item) for key, item in value.items()}
+
+
+def _strip_node(node: dict) -> dict:
+    stack = node["metadata"].get("nn_module_stack")
+    return {
+        "target": node["target"],
+        "inputs": [
+            {"name": item["name"], "arg": _strip_value(item["arg"])} for item in node["inputs"]
+        ],
+        "outputs": _strip_value(node["outputs"]),
+        "metadata": {"nn_module_stack": stack} if stack else {},
+    }
+
+
+def _strip_graph(graph: dict) -> dict:
+    nodes = [node for node in graph["nodes"] if node["target"] not in _CHECKS]
+    stripped = {
+        "inputs": graph["inputs"],
+        "outputs": graph["outputs"],
+        "nodes": [_strip_node(node) for node in nodes],
+        "tensor_values": {
+            name: {"dtype": meta["dtype"], "sizes": _strip_value(meta["sizes"])}
+            for name, meta in graph["tensor_values"].items()
+        },
+    }
+    for optional in ("sym_int_values", "sym_float_values", "sym_bool_values"):
+        if graph.get(optional):
+            stripped[optional] = _strip_value(graph[optional])
+    return stripped
+
+
+def strip_program(program: dict) -> dict:
+    """The program's JSON with the same schema and fewer fields."""
+    module = program["graph_module"]
+    # That a size is not 1 only says how memory is laid out; a cost is the same at 1.
+    guards = [guard for guard in program.get("guards_code", []) if not guard.endswith(" != 1")]
+    stripped = {
+        "graph_module": {
+            "graph": _strip_graph(module["graph"]),
+            "signature": {"input_specs": module["signature"]["input_specs"]},
+        },
+        "range_constraints": program["range_constraints"],
+        "schema_version": program["schema_version"],
+        "torch_version": program["torch_version"].partition("+")[0],
+    }
+    if guards:
+        stripped["guards_code"] = guards
+    return stripped
+
+
+def compact_json(value: Any) -> bytes:
+    """JSON without spaces, in the order of the value."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def write_archive(path: str, members: dict[str, bytes]) -> None:
+    """Writes a deflated zip that depends on nothing but the members."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in sorted(members):
+            info = zipfile.ZipInfo(name, _EPOCH)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.create_system = 3
+            info.external_attr = 0o644 << 16
+            archive.writestr(info, members[name], compresslevel=9)
+
+
+def write_skeleton(path: str, name: str, program: dict, extra: dict) -> None:
+    """Writes the skeleton of one exported program, with what Pyrometer adds to it."""
+    write_archive(
+        path,
+        {
+            "archive_format": b"pt2",
+            "archive_version": b"0",
+            "byteorder": b"little",
+            "extra/pyrometer.json": compact_json(extra),
+            f"models/{name}.json": compact_json(strip_program(program)),
+        },
+    )

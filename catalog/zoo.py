@@ -1,0 +1,31 @@
+"""The zoo: every named model that Pyrometer's numbers are checked on."""
+
+import difflib
+import functools
+
+from catalog import zoo_layers, zoo_torchvision, zoo_transformers
+from catalog.entry import Entry
+
+_FAMILIES = (zoo_torchvision, zoo_transformers, zoo_layers)
+
+
+@functools.cache
+def all_entries() -> dict[str, Entry]:
+    """Every entry by its name, family after family."""
+    entries: dict[str, Entry] = {}
+    for family in _FAMILIES:
+        for entry in family.entries():
+            if entry.name in entries:
+                raise ValueError(f"{entry.name}: named twice in the zoo")
+            entries[entry.name] = entry
+    return entries
+
+
+def find(name: str) -> Entry:
+    """The entry of that name; LookupError, with the nearest names, where there is none."""
+    entries = all_entries()
+    if name in entries:
+        return entries[name]
+    near = difflib.get_close_matches(name, entries, n=3)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    raise LookupError(f"{name}: no such model in the zoo{hint}")

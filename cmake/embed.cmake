@@ -1,0 +1,34 @@
+# Embeds every model skeleton of the catalog in the library: an assembly file takes in the bytes
+# (no compiler has to parse them), a C file holds the table that src/read/embedded.h declares.
+file(GLOB skeletons CONFIGURE_DEPENDS catalog/skeletons/*.pt2)
+set(skeleton_names "")
+foreach(skeleton IN LISTS skeletons)
+  get_filename_component(name ${skeleton} NAME)
+  string(REGEX REPLACE "\\.pt2$" "" name ${name})
+  list(APPEND skeleton_names ${name})
+endforeach()
+list(SORT skeleton_names)
+# The table holds sizes, so a changed file must configure again, not only assemble again.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${skeletons})
+
+set(embedded_declarations "")
+set(embedded_rows "")
+set(embedded_bytes "")
+set(index 0)
+foreach(name IN LISTS skeleton_names)
+  set(path ${CMAKE_CURRENT_SOURCE_DIR}/catalog/skeletons/${name}.pt2)
+  file(SIZE ${path} size)
+  string(APPEND embedded_declarations
+    "extern const unsigned char pyro_embedded_${index}[];\n")
+  string(APPEND embedded_rows "    {\"${name}\", pyro_embedded_${index}, ${size}},\n")
+  string(APPEND embedded_bytes "    BYTES_OF pyro_embedded_${index}\n    .incbin \"${path}\"\n")
+  math(EXPR index "${index} + 1")
+endforeach()
+
+configure_file(cmake/embedded.c.in ${CMAKE_CURRENT_BINARY_DIR}/generated/embedded.c @ONLY)
+configure_file(cmake/embedded.S.in ${CMAKE_CURRENT_BINARY_DIR}/generated/embedded.S @ONLY)
+set(embedded_sources
+  ${CMAKE_CURRENT_BINARY_DIR}/generated/embedded.c
+  ${CMAKE_CURRENT_BINARY_DIR}/generated/embedded.S)
+set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/generated/embedded.S
+  PROPERTIES OBJECT_DEPENDS "${skeletons}")

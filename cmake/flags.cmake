@@ -1,0 +1,18 @@
+# Compile and link flags of everything that is built here, carried by one interface target.
+add_library(pyrometer_flags INTERFACE)
+target_compile_options(pyrometer_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:C>:-Wall>
+  $<$<COMPILE_LANGUAGE:C>:-Wextra>
+  $<$<AND:$<COMPILE_LANGUAGE:C>,$<BOOL:${PYRO_WERROR}>>:-Werror>)
+target_compile_definitions(pyrometer_flags INTERFACE _GNU_SOURCE)
+
+if(PYRO_SANITIZE)
+  set(sanitizers ${PYRO_SANITIZE})
+  if(PYRO_FUZZ)
+    set(sanitizers "${sanitizers},fuzzer-no-link")
+  endif()
+  target_compile_options(pyrometer_flags INTERFACE
+    -fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(pyrometer_flags INTERFACE
+    -fsanitize=${sanitizers} -fno-sanitize-recover=all)
+endif()

@@ -1,0 +1,22 @@
+# Fuzz targets fuzz/fuzz_<name>.c: libFuzzer binaries with PYRO_FUZZ; otherwise replay_<name>,
+# which feeds every file of fuzz/corpus/<name> to the target once and is a test.
+file(GLOB fuzz_sources CONFIGURE_DEPENDS fuzz/fuzz_*.c)
+foreach(source IN LISTS fuzz_sources)
+  get_filename_component(stem ${source} NAME_WE)
+  string(REGEX REPLACE "^fuzz_" "" name ${stem})
+  if(PYRO_FUZZ)
+    set(target fuzz_${name})
+    add_executable(${target} ${source})
+    target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+  else()
+    set(target replay_${name})
+    add_executable(${target} ${source} fuzz/replay.c)
+    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${name})
+      add_test(NAME replay_${name}
+        COMMAND ${target} ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${name})
+      set_tests_properties(replay_${name} PROPERTIES LABELS fuzz TIMEOUT 300)
+    endif()
+  endif()
+  target_include_directories(${target} PRIVATE include src)
+  target_link_libraries(${target} PRIVATE pyrometer_flags pyrometer_static)
+endforeach()

@@ -1,0 +1,16 @@
+# The extension pyrometer._core: into the wheel under scikit-build-core, else with the package's
+# Python files into <build>/python, which PYTHONPATH can point at.
+find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
+python3_add_library(_core MODULE WITH_SOABI python/pyrometer/_core.c)
+target_link_libraries(_core PRIVATE pyrometer_flags pyrometer_static)
+
+if(SKBUILD)
+  install(TARGETS _core DESTINATION pyrometer COMPONENT python)
+else()
+  set(package ${CMAKE_CURRENT_BINARY_DIR}/python/pyrometer)
+  set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${package})
+  add_custom_command(TARGET _core POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -E copy_directory
+      ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer ${package}
+    VERBATIM)
+endif()

@@ -1,0 +1,47 @@
+# The tool `pyrometer`, one file with the static library inside, and what is generated from its
+# option tables: man pages and shell completion.
+if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/cli/main.c)
+  add_library(pyrometer_cli ALIAS pyrometer_static)
+  return()
+endif()
+file(GLOB cli_sources CONFIGURE_DEPENDS cli/*.c)
+set(cli_main ${CMAKE_CURRENT_SOURCE_DIR}/cli/main.c)
+set(cli_docgen ${CMAKE_CURRENT_SOURCE_DIR}/cli/docgen.c)
+list(REMOVE_ITEM cli_sources ${cli_main} ${cli_docgen})
+
+# A library, so that the documentation generator and unit tests see the same option tables.
+add_library(pyrometer_cli STATIC ${cli_sources})
+target_include_directories(pyrometer_cli PUBLIC cli src)
+target_link_libraries(pyrometer_cli PRIVATE pyrometer_flags PUBLIC pyrometer_static)
+
+add_executable(pyrometer ${cli_main})
+target_link_libraries(pyrometer PRIVATE pyrometer_flags pyrometer_cli)
+if(SKBUILD)
+  install(TARGETS pyrometer DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python)
+else()
+  install(TARGETS pyrometer DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+if(EXISTS ${cli_docgen} AND NOT SKBUILD AND NOT CMAKE_CROSSCOMPILING AND NOT PYRO_FUZZ)
+  add_executable(pyrometer-docgen ${cli_docgen})
+  target_link_libraries(pyrometer-docgen PRIVATE pyrometer_flags pyrometer_cli)
+
+  set(docs ${CMAKE_CURRENT_BINARY_DIR}/docs)
+  add_custom_command(OUTPUT ${docs}/made
+    COMMAND ${CMAKE_COMMAND} -E rm -rf ${docs}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${docs}/man
+    COMMAND pyrometer-docgen man ${docs}/man
+    COMMAND pyrometer-docgen bash ${docs}/pyrometer.bash
+    COMMAND pyrometer-docgen zsh ${docs}/_pyrometer
+    COMMAND ${CMAKE_COMMAND} -E touch ${docs}/made
+    DEPENDS pyrometer-docgen
+    COMMENT "Writing man pages and completions"
+    VERBATIM)
+  add_custom_target(docs ALL DEPENDS ${docs}/made)
+
+  install(DIRECTORY ${docs}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${docs}/pyrometer.bash RENAME pyrometer
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${docs}/_pyrometer
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+endif()

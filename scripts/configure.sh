@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Configures a CMake preset, quietly unless it fails: configure.sh PRESET [-DNAME=VALUE...]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+if ! output=$(cmake --preset "$@" 2>&1); then
+    echo "$output" >&2
+    exit 1
+fi

@@ -1,0 +1,24 @@
+/* Element types of tensors (dtypes.def). */
+#ifndef PYRO_GRAPH_DTYPE_H
+#define PYRO_GRAPH_DTYPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum pyro_dtype {
+#define DTYPE(id, name, short_name, code, bytes, floating) PYRO_DTYPE_##id,
+#include "graph/dtypes.def"
+#undef DTYPE
+    PYRO_DTYPE_COUNT,
+    PYRO_DTYPE_UNKNOWN = PYRO_DTYPE_COUNT
+} pyro_dtype;
+
+const char *pyro_dtype_name(pyro_dtype dtype);
+int64_t pyro_dtype_bytes(pyro_dtype dtype);
+bool pyro_dtype_is_floating(pyro_dtype dtype);
+/* From the code that .pt2 files use; PYRO_DTYPE_UNKNOWN when there is no such type. */
+pyro_dtype pyro_dtype_from_pt2(int64_t code);
+/* From a name ("float16") or short name ("fp16"); PYRO_DTYPE_UNKNOWN when there is no such type. */
+pyro_dtype pyro_dtype_from_name(const char *name);
+
+#endif

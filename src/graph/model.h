@@ -1,0 +1,171 @@
+/*
+ * The graph as a reader fills it: values, nodes with their arguments, the module tree, parameters
+ * and inputs. Everything lives in the model's arena. This is what readers write and cost reads.
+ */
+#ifndef PYRO_GRAPH_MODEL_H
+#define PYRO_GRAPH_MODEL_H
+
+#include "base/arena.h"
+#include "base/intern.h"
+#include "base/map.h"
+#include "graph/dtype.h"
+#include "graph/expr.h"
+#include <pyrometer/model.h>
+
+#define PYRO_NO_VALUE UINT32_MAX
+#define PYRO_MAX_RANK 64
+
+/* A size: itself when >= 0, else ~index of an expression. */
+typedef int64_t pyro_size;
+
+typedef enum pyro_role {
+    PYRO_ROLE_ACTIVATION,
+    PYRO_ROLE_INPUT,
+    PYRO_ROLE_PARAMETER,
+    PYRO_ROLE_BUFFER,
+    PYRO_ROLE_CONSTANT
+} pyro_role;
+
+typedef enum pyro_value_kind {
+    PYRO_VALUE_UNDESCRIBED, /* named by a node, its shape not met yet */
+    PYRO_VALUE_TENSOR,
+    PYRO_VALUE_SYMBOLIC, /* a number: its one size is in `sizes` */
+    PYRO_VALUE_OTHER     /* a token, a custom object */
+} pyro_value_kind;
+
+typedef struct pyro_value {
+    const char *name;
+    const pyro_size *sizes;
+    uint8_t kind, role, dtype, rank;
+    bool made;          /* an input, or the output of a node that came earlier */
+    bool used;          /* by some node */
+    bool on_meta;       /* exported on torch's meta device */
+} pyro_value;
+
+typedef struct pyro_graph pyro_graph;
+
+typedef enum pyro_arg_kind {
+    PYRO_ARG_NONE,
+    PYRO_ARG_TENSOR,  /* items.values[0] */
+    PYRO_ARG_TENSORS, /* PYRO_NO_VALUE stands for None */
+    PYRO_ARG_INTEGER, /* items.integers[0] */
+    PYRO_ARG_INTEGERS,
+    PYRO_ARG_BOOLEAN, /* items.integers[0].literal */
+    PYRO_ARG_NUMBER,
+    PYRO_ARG_TEXT,
+    PYRO_ARG_GRAPH,
+    PYRO_ARG_OTHER
+} pyro_arg_kind;
+
+/* An integer argument: a literal, or the value of a symbolic number. */
+typedef struct pyro_arg_integer {
+    int64_t literal;
+    uint32_t value; /* PYRO_NO_VALUE: the literal counts */
+} pyro_arg_integer;
+
+typedef struct pyro_arg {
+    const char *name; /* as in the operator's schema; "" where it has none */
+    uint8_t kind;
+    uint32_t count;
+    union {
+        const uint32_t *values;
+        const pyro_arg_integer *integers;
+        const char *text;
+        const pyro_graph *graph;
+        double number;
+    } items;
+} pyro_arg;
+
+typedef struct pyro_node {
+    const char *name;   /* of its first output; its target's where it has none */
+    const char *target; /* "aten.conv2d.default" */
+    const pyro_arg *args;
+    const uint32_t *outputs;
+    uint32_t arg_count, output_count;
+    uint32_t module; /* PYRO_NO_VALUE until validation: that of the node around it, or the model */
+    int64_t offset; /* where it begins in the file */
+} pyro_node;
+
+/* The main graph, or the body of a higher-order operator. */
+struct pyro_graph {
+    pyro_intern names; /* id of a name is the index of its value */
+    pyro_value *values;
+    size_t value_count, value_capacity;
+    pyro_node *nodes;
+    size_t node_count, node_capacity;
+    const uint32_t *inputs; /* PYRO_NO_VALUE where one is no value */
+    size_t input_count;
+    pyro_graph *next; /* all graphs of a model, to be freed */
+};
+
+/* A module of the tree; 0 is the model itself, with the path "". */
+typedef struct pyro_module {
+    const char *path;
+    const char *class_name; /* "Conv2d"; "" where the file does not say */
+    uint32_t parent;
+    uint32_t depth;
+} pyro_module;
+
+typedef struct pyro_parameter {
+    const char *path; /* "layer1.0.conv1.weight" */
+    uint32_t value;
+    uint32_t module;  /* its owner */
+    uint8_t role;
+    uint32_t tied_to; /* index of the parameter that is counted instead; PYRO_NO_VALUE: none */
+} pyro_parameter;
+
+struct pyro_model {
+    pyro_arena arena;
+    pyro_intern strings;
+    pyro_exprs exprs;
+    const char *name, *display_name, *source, *file;
+    int64_t file_bytes;
+
+    pyro_graph *graph;
+    pyro_graph *all_graphs;
+    size_t total_nodes;
+
+    pyro_intern module_paths; /* id of a path is the index of its module */
+    pyro_module *modules;
+    size_t module_count, module_capacity;
+    pyro_map module_of_stack; /* interned text of a module stack -> module */
+
+    pyro_intern parameter_paths; /* id of a path is the index of its parameter */
+    pyro_parameter *parameters;  /* buffers and constants too */
+    size_t parameter_count, parameter_capacity;
+
+    uint32_t *inputs; /* values of the tensors that the user gives */
+    size_t input_count, input_capacity;
+
+    const char **notes;
+    size_t note_count, note_capacity;
+};
+
+pyro_model *pyro_model_new(void);
+pyro_graph *pyro_model_add_graph(pyro_model *model);
+/* Remembers something the user should know about these numbers. False when memory is out. */
+bool pyro_model_note(pyro_model *model, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The value of a name, added when it is new; PYRO_NO_VALUE when memory is out. */
+uint32_t pyro_graph_value(pyro_graph *graph, const char *name, size_t length);
+
+/* The module of a dotted path, with all its ancestors; PYRO_NO_VALUE when memory is out. */
+uint32_t pyro_model_module(pyro_model *model, const char *path, size_t length);
+/* The module of a stack as .pt2 files write it: "key,path,class;..." (modules.c). */
+uint32_t pyro_model_module_of_stack(pyro_model *model, const char *stack, size_t length);
+
+/* A size in force: false when it depends on data or could not be worked out. */
+bool pyro_size_value(const pyro_model *model, pyro_size size, int64_t *out);
+/* The expression of a size, or NULL when it is fixed. */
+const pyro_expr *pyro_size_expr(const pyro_model *model, pyro_size size);
+
+/* The input of a name, or of an index when `name` is NULL; NULL when there is none. */
+const pyro_value *pyro_model_find_input(const pyro_model *model, const char *name);
+/* Applies a shape as the file's own default: as set_shape, but a later wish may contradict it. */
+int pyro_model_default_shape(pyro_model *model, const char *input, const int64_t *dims, size_t rank,
+                             pyro_error *error);
+/* Checks the assertions in the graph and that no size went negative. */
+int pyro_model_check_sizes(const pyro_model *model, pyro_error *error);
+
+#endif

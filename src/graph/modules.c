@@ -1,0 +1,154 @@
+/* The module tree, built from the dotted paths of layers and from the stacks that nodes carry. */
+#include "graph/model.h"
+
+#include "base/buf.h"
+#include <string.h>
+
+static uint32_t add_module(pyro_model *model, const char *path, size_t length, uint32_t parent)
+{
+    uint32_t id = pyro_intern_add(&model->module_paths, path, length);
+    if (id == PYRO_INTERN_NONE)
+        return PYRO_NO_VALUE;
+    if (id < model->module_count)
+        return id;
+    if (!pyro_grow(&model->modules, &model->module_capacity, id + 1u, sizeof *model->modules))
+        return PYRO_NO_VALUE;
+    model->modules[id] = (pyro_module){
+        .path = pyro_intern_text(&model->module_paths, id),
+        .class_name = "",
+        .parent = parent,
+        .depth = id == 0 ? 0 : model->modules[parent].depth + 1,
+    };
+    model->module_count = id + 1u;
+    return id;
+}
+
+uint32_t pyro_model_module(pyro_model *model, const char *path, size_t length)
+{
+    uint32_t found = pyro_intern_find(&model->module_paths, path, length);
+    if (found != PYRO_INTERN_NONE && found < model->module_count)
+        return found;
+    uint32_t module = add_module(model, "", 0, 0);
+    /* Past this depth no ancestors are made: a path of a million dots must not cost their square. */
+    size_t depth_left = 256;
+    for (size_t end = 1; module != PYRO_NO_VALUE && end <= length; end++)
+        if (end == length || (path[end] == '.' && depth_left && depth_left--))
+            module = add_module(model, path, end, module);
+    return module;
+}
+
+/* The name behind the last dot of "torch.nn.modules.conv.Conv2d". */
+static const char *short_class(const char *text, size_t length, size_t *short_length)
+{
+    const char *begin = text;
+    for (size_t i = 0; i < length; i++)
+        if (text[i] == '.')
+            begin = text + i + 1;
+    *short_length = length - (size_t)(begin - text);
+    return begin;
+}
+
+static bool begins(const char *text, size_t length, const char *prefix)
+{
+    size_t prefix_length = strlen(prefix);
+    return length >= prefix_length && !memcmp(text, prefix, prefix_length);
+}
+
+/*
+ * Strict export writes paths as Python finds them, "L['self'].layer1[0]._modules['conv1']"; the
+ * plain form is "layer1.0.conv1". Other paths are plain already, whatever characters they hold.
+ */
+static void add_plain_path(pyro_buf *plain, const char *path, size_t length)
+{
+    static const char self[] = "L['self']", modules[] = "_modules[";
+    const char *at = path, *end = path + length;
+    if (!begins(path, length, self)) {
+        pyro_buf_add(plain, path, length);
+        return;
+    }
+    for (at += sizeof self - 1; at < end; at++) {
+        if (begins(at, (size_t)(end - at), modules))
+            at += sizeof modules - 2;
+        if (*at == '[' || *at == '.') {
+            if (plain->length && plain->data[plain->length - 1] != '.')
+                pyro_buf_addc(plain, '.');
+        } else if (*at != ']' && *at != '\'' && *at != '"') {
+            pyro_buf_addc(plain, *at);
+        }
+    }
+    if (plain->length && plain->data[plain->length - 1] == '.')
+        plain->data[--plain->length] = 0;
+}
+
+/* "relu@1" is the second call of "relu". */
+static size_t without_call_number(const char *path, size_t length)
+{
+    size_t end = length;
+    while (end && path[end - 1] >= '0' && path[end - 1] <= '9')
+        end--;
+    return end && end < length && path[end - 1] == '@' ? end - 1 : length;
+}
+
+/* One "key,path,class" of a stack: the key ends at the first comma, the class is behind the last. */
+static uint32_t module_of_entry(pyro_model *model, const char *entry, size_t length)
+{
+    const char *end = entry + length, *key_end = memchr(entry, ',', length);
+    const char *class_begin = key_end ? memrchr(entry, ',', length) : NULL;
+    if (!class_begin || class_begin == key_end)
+        return 0;
+    pyro_buf plain = PYRO_BUF_INIT;
+    add_plain_path(&plain, key_end + 1, (size_t)(class_begin - key_end - 1));
+    size_t plain_length = without_call_number(plain.data, plain.length);
+    uint32_t module = plain.failed
+                          ? PYRO_NO_VALUE
+                          : pyro_model_module(model, plain.data ? plain.data : "", plain_length);
+    pyro_buf_free(&plain);
+    if (module != PYRO_NO_VALUE && !model->modules[module].class_name[0]) {
+        size_t short_length;
+        class_begin = short_class(class_begin + 1, (size_t)(end - class_begin - 1), &short_length);
+        uint32_t id = pyro_intern_add(&model->strings, class_begin, short_length);
+        if (id == PYRO_INTERN_NONE)
+            return PYRO_NO_VALUE;
+        model->modules[module].class_name = pyro_intern_text(&model->strings, id);
+    }
+    return module;
+}
+
+static bool is_entry_start(const char *text, size_t length)
+{
+    return begins(text, length, "L__self__") || begins(text, length, "L['self']");
+}
+
+/*
+ * Entries are separated by semicolons, which a path may hold as well: where entries begin as all
+ * known ones do, only a semicolon before such a beginning separates.
+ */
+static const char *entry_end(const char *at, const char *end, bool known)
+{
+    for (const char *stop = at; (stop = memchr(stop, ';', (size_t)(end - stop))); stop++)
+        if (!known || is_entry_start(stop + 1, (size_t)(end - stop - 1)))
+            return stop;
+    return end;
+}
+
+uint32_t pyro_model_module_of_stack(pyro_model *model, const char *stack, size_t length)
+{
+    /* Neighbouring nodes share their stack, so each text is taken apart once. */
+    uint32_t id = pyro_intern_add(&model->strings, stack, length);
+    if (id == PYRO_INTERN_NONE)
+        return PYRO_NO_VALUE;
+    uint32_t module = pyro_map_get(&model->module_of_stack, id);
+    if (module != PYRO_MAP_NONE)
+        return module;
+    module = 0;
+    const char *at = pyro_intern_text(&model->strings, id), *end = at + length;
+    bool known = is_entry_start(at, length);
+    while (at < end && module != PYRO_NO_VALUE) {
+        const char *stop = entry_end(at, end, known);
+        module = module_of_entry(model, at, (size_t)(stop - at));
+        at = stop + 1;
+    }
+    if (module == PYRO_NO_VALUE || !pyro_map_put(&model->module_of_stack, id, module))
+        return PYRO_NO_VALUE;
+    return module;
+}

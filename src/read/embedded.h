@@ -1,0 +1,16 @@
+/* The model skeletons built into the library; the build makes the table from catalog/skeletons. */
+#ifndef PYRO_READ_EMBEDDED_H
+#define PYRO_READ_EMBEDDED_H
+
+#include <stddef.h>
+
+typedef struct pyro_embedded_model {
+    const char *name; /* the file's name without ".pt2" */
+    const unsigned char *data;
+    size_t size;
+} pyro_embedded_model;
+
+/* Sorted by name (strcmp); the last row has a NULL name. */
+extern const pyro_embedded_model pyro_embedded_models[];
+
+#endif

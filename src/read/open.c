@@ -1,0 +1,263 @@
+/* Opening a model: what kind of file it is, told by its content, and who reads it. */
+#include "base/buf.h"
+#include "base/error.h"
+#include "read/embedded.h"
+#include "read/pt2.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { HEAD_BYTES = 64 };
+
+#define EXPORT_HINT \
+    "export the model with torch.export.save(torch.export.export(model, inputs), \"model.pt2\")"
+
+/* What else a zip archive may be. */
+static int refuse_zip(const pyro_zip *zip, pyro_error *error)
+{
+    bool pickle = false, script = false, compiled = false;
+    for (size_t i = 0; i < zip->count; i++) {
+        const char *name = zip->entries[i].name;
+        size_t length = strlen(name);
+        script |= strstr(name, "/code/") != NULL || !strcmp(name, "constants.pkl") ||
+                  (length > 14 && !strcmp(name + length - 14, "/constants.pkl"));
+        pickle |= length >= 8 && !strcmp(name + length - 8, "data.pkl");
+        compiled |= strstr(name, "aotinductor/") != NULL;
+    }
+    if (compiled)
+        return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
+                         "an AOTInductor package without its exported program; " EXPORT_HINT);
+    if (script)
+        return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
+                         "a TorchScript archive, which is not read; " EXPORT_HINT);
+    if (pickle)
+        return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
+                         "a pickled checkpoint: it holds weights, no graph, and is never unpickled; "
+                         EXPORT_HINT);
+    return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
+                     "a zip archive without an exported program; " EXPORT_HINT);
+}
+
+static int open_zip(pyro_model *model, pyro_source *source, const char *name, pyro_error *error)
+{
+    pyro_zip zip;
+    int status = pyro_zip_open(&zip, source, error);
+    if (status < 0)
+        return status;
+    status = pyro_pt2_is(&zip) ? pyro_pt2_open(model, &zip, name, error) : refuse_zip(&zip, error);
+    pyro_zip_close(&zip);
+    return status;
+}
+
+static bool is_json(const unsigned char *head, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (head[i] != ' ' && head[i] != '\n' && head[i] != '\r' && head[i] != '\t')
+            return head[i] == '{';
+    return false;
+}
+
+/* ONNX is protobuf: ir_version (field 1, a small number), then producer, domain or graph. */
+static bool is_onnx(const unsigned char *head, size_t size)
+{
+    return size > 4 && head[0] == 0x08 && head[1] < 0x20 &&
+           (head[2] == 0x12 || head[2] == 0x1a || head[2] == 0x22 || head[2] == 0x3a ||
+            head[2] == 0x42);
+}
+
+/* What else a file may be, told by its first bytes. */
+static int refuse_other(const unsigned char *head, size_t size, pyro_error *error)
+{
+    static const struct {
+        size_t offset, length;
+        const char *magic, *what;
+    } kinds[] = {
+        {0, 4, "GGUF", "a GGUF file"},
+        {0, 8, "\x89HDF\r\n\x1a\n", "an HDF5 file"},
+        {4, 4, "TFL3", "a TensorFlow Lite model"},
+        {4, 4, "ET12", "an ExecuTorch program"},
+        {0, 4, "\x28\xb5\x2f\xfd", "a zstd-compressed file (decompress it first)"},
+        {0, 4, "\x7f" "ELF", "a compiled program"},
+        {0, 6, "\x93NUMPY", "a NumPy array"},
+    };
+    if (size == 0)
+        return pyro_fail(error, PYRO_ERROR_FORMAT, "the file is empty");
+    if (head[0] == 0x80 && size > 1 && head[1] >= 2 && head[1] <= 5)
+        return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
+                         "a pickle, which is never unpickled; " EXPORT_HINT);
+    if (is_onnx(head, size))
+        return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
+                         "an ONNX model, which is not read yet; " EXPORT_HINT);
+    if (size > 9 && head[8] == '{' && !head[7] && !head[6])
+        return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
+                         "a safetensors file: it holds weights, no graph; " EXPORT_HINT);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (size >= kinds[i].offset + kinds[i].length &&
+            !memcmp(head + kinds[i].offset, kinds[i].magic, kinds[i].length))
+            return pyro_fail(error, PYRO_ERROR_UNSUPPORTED, "%s, which is not read; " EXPORT_HINT,
+                             kinds[i].what);
+    return pyro_fail(error, PYRO_ERROR_UNSUPPORTED, "not a model file that is known here; "
+                     EXPORT_HINT);
+}
+
+/* An exported program's JSON on its own; `source` is left to the caller. */
+static int open_json(pyro_model *model, pyro_source *source, pyro_error *error)
+{
+    return pyro_pt2_read_program(model, source, error);
+}
+
+static int open_gzip(pyro_model *model, const char *file, pyro_error *error)
+{
+    pyro_source *inner, *source;
+    int status = pyro_source_open_file(&inner, file, error);
+    if (status == PYRO_OK)
+        status = pyro_source_open_gzip(&source, inner, error);
+    if (status == PYRO_OK) {
+        status = open_json(model, source, error);
+        pyro_source_close(source);
+    }
+    return status;
+}
+
+static int open_source(pyro_model *model, pyro_source *source, const char *name, pyro_error *error)
+{
+    unsigned char head[HEAD_BYTES] = {0};
+    size_t size = source->size < HEAD_BYTES ? (size_t)source->size : HEAD_BYTES;
+    int status = pyro_source_read_at(source, 0, head, size, error);
+    if (status < 0)
+        return status;
+    if (pyro_zip_is(head, size))
+        return open_zip(model, source, name, error);
+    if (size > 2 && head[0] == 0x1f && head[1] == 0x8b && model->file)
+        return open_gzip(model, model->file, error);
+    if (is_json(head, size))
+        return open_json(model, source, error);
+    return refuse_other(head, size, error);
+}
+
+/* "models/resnet18.pt2" is called resnet18 until the file says otherwise. */
+static int name_by_file(pyro_model *model, const char *path, pyro_error *error)
+{
+    const char *slash = strrchr(path, '/'), *stem = slash ? slash + 1 : path;
+    const char *dot = strrchr(stem, '.');
+    size_t length = dot && dot != stem ? (size_t)(dot - stem) : strlen(stem);
+    model->file = pyro_arena_text(&model->arena, path, strlen(path));
+    model->name = model->display_name = pyro_arena_text(&model->arena, stem, length);
+    return model->file && model->name ? PYRO_OK : pyro_fail_memory(error);
+}
+
+static int finish(pyro_model **out, pyro_model *model, const char *label, int status,
+                  pyro_error *error)
+{
+    if (status < 0) {
+        pyro_error_where(error, label, NULL);
+        pyro_model_close(model);
+        return status;
+    }
+    *out = model;
+    return PYRO_OK;
+}
+
+static int open_file(pyro_model **out, const char *path, const char *name, pyro_error *error)
+{
+    pyro_source *source = NULL;
+    pyro_model *model = pyro_model_new();
+    if (!model)
+        return pyro_fail_memory(error);
+    int status = name_by_file(model, path, error);
+    if (status == PYRO_OK)
+        status = pyro_source_open_file(&source, path, error);
+    if (status == PYRO_OK && !pyro_source_is_seekable(source))
+        status = pyro_fail(error, PYRO_ERROR_UNSUPPORTED, "a pipe; a model must be a file");
+    if (status == PYRO_OK) {
+        model->file_bytes = source->size;
+        status = open_source(model, source, name, error);
+    }
+    pyro_source_close(source);
+    return finish(out, model, path, status, error);
+}
+
+int pyro_model_open_memory(pyro_model **out, const void *data, size_t size, const char *label,
+                           pyro_error *error)
+{
+    pyro_source *source = NULL;
+    pyro_model *model = pyro_model_new();
+    if (!model)
+        return pyro_fail_memory(error);
+    int status = name_by_file(model, label, error);
+    if (status == PYRO_OK)
+        status = pyro_source_open_memory(&source, data, size, error);
+    model->file = NULL;
+    if (status == PYRO_OK)
+        status = open_source(model, source, NULL, error);
+    pyro_source_close(source);
+    return finish(out, model, label, status, error);
+}
+
+const char *pyro_builtin_name(size_t index)
+{
+    for (size_t i = 0; pyro_embedded_models[i].name; i++)
+        if (i == index)
+            return pyro_embedded_models[i].name;
+    return NULL;
+}
+
+static size_t edit_distance(const char *a, const char *b)
+{
+    size_t row[65], length = strlen(b);
+    if (length > 64 || strlen(a) > 64)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= length; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= length; j++) {
+            size_t above = row[j], best = diagonal + (a[i - 1] != b[j - 1]);
+            if (above + 1 < best)
+                best = above + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            diagonal = above;
+            row[j] = best;
+        }
+    }
+    return row[length];
+}
+
+static int no_such_model(const char *spec, pyro_error *error)
+{
+    const char *near = NULL;
+    size_t nearest = strlen(spec) / 3 + 1;
+    for (size_t i = 0; pyro_embedded_models[i].name; i++) {
+        size_t distance = edit_distance(spec, pyro_embedded_models[i].name);
+        if (distance <= nearest) {
+            nearest = distance;
+            near = pyro_embedded_models[i].name;
+        }
+    }
+    return pyro_fail(error, PYRO_ERROR_NOT_FOUND, "no such file or built-in model%s%s%s",
+                     near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+int pyro_model_open(pyro_model **out, const char *spec, pyro_error *error)
+{
+    struct stat status;
+    if (stat(spec, &status) == 0)
+        return open_file(out, spec, NULL, error);
+    for (size_t i = 0; pyro_embedded_models[i].name; i++)
+        if (!strcmp(pyro_embedded_models[i].name, spec))
+            return pyro_model_open_memory(out, pyro_embedded_models[i].data,
+                                          pyro_embedded_models[i].size, spec, error);
+    const char *colon = strrchr(spec, ':');
+    char *path = colon ? strndup(spec, (size_t)(colon - spec)) : NULL;
+    int result;
+    if (path && stat(path, &status) == 0)
+        result = open_file(out, path, colon + 1, error);
+    else
+        result = no_such_model(spec, error);
+    if (result < 0)
+        pyro_error_where(error, spec, NULL);
+    free(path);
+    return result;
+}

@@ -1,0 +1,51 @@
+/* Inside the .pt2 reader: what its files share. Outside, only pyro_pt2_open counts. */
+#ifndef PYRO_READ_PT2_H
+#define PYRO_READ_PT2_H
+
+#include "base/json.h"
+#include "base/zip.h"
+#include "graph/model.h"
+
+/* Reads one exported program from a zip archive; `name` chooses among several, NULL: the only one. */
+int pyro_pt2_open(pyro_model *model, const pyro_zip *zip, const char *name, pyro_error *error);
+/* True when the archive holds an exported program, in either layout. */
+bool pyro_pt2_is(const pyro_zip *zip);
+
+/* Reads the JSON of an exported program (pt2_program.c). */
+int pyro_pt2_read_program(pyro_model *model, pyro_source *source, pyro_error *error);
+
+/* What the functions that read JSON work on. Each returns false with the error filled. */
+typedef struct pt2_reader {
+    pyro_model *model;
+    pyro_json *json;
+    pyro_error *error;
+    /* scratch for lists whose length is known only at their end */
+    uint32_t *values;
+    size_t value_count, value_capacity;
+    pyro_arg_integer *integers;
+    size_t integer_count, integer_capacity;
+} pt2_reader;
+
+/* Steps (pt2_json.c). The value to read comes next, or for `_at` is the current token. */
+bool pt2_expect(pt2_reader *reader, pyro_json_kind kind, const char *what);
+/* Moves to the next key of an object: false at its end and on error (then pt2_failed). */
+bool pt2_next_key(pt2_reader *reader);
+/* Moves to the next item of an array: false at its end and on error. */
+bool pt2_next_item(pt2_reader *reader);
+bool pt2_failed(const pt2_reader *reader);
+bool pt2_skip(pt2_reader *reader);
+bool pt2_integer(pt2_reader *reader, int64_t *out, const char *what);
+/* Text that is kept: interned in the model. */
+bool pt2_text(pt2_reader *reader, const char **out, const char *what);
+bool pt2_out_of_memory(pt2_reader *reader);
+
+/* A SymInt, SymBool or plain number as a size. */
+bool pt2_size_at(pt2_reader *reader, pyro_size *out);
+/* A graph with all its nodes and values (pt2_graph.c); the object comes next. */
+bool pt2_graph(pt2_reader *reader, pyro_graph *graph);
+/* The arguments of a node (pt2_args.c); the array comes next. */
+bool pt2_args(pt2_reader *reader, pyro_graph *graph, pyro_node *node);
+/* The values that a list of Arguments names, flattened; the array comes next. */
+bool pt2_values(pt2_reader *reader, pyro_graph *graph, const uint32_t **out, uint32_t *count);
+
+#endif

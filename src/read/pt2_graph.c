@@ -1,0 +1,259 @@
+/* A graph of an exported program: its nodes and the descriptions of its values. */
+#include "read/pt2.h"
+
+#include "base/buf.h"
+#include "base/error.h"
+#include <inttypes.h>
+#include <string.h>
+
+static bool read_sizes(pt2_reader *reader, pyro_value *value)
+{
+    pyro_size sizes[PYRO_MAX_RANK];
+    size_t rank = 0;
+    if (!pt2_expect(reader, PYRO_JSON_ARRAY, "the sizes of a tensor"))
+        return false;
+    while (pt2_next_item(reader)) {
+        if (rank == PYRO_MAX_RANK) {
+            pyro_json_fail(reader->json, "a tensor of more than %d dims", PYRO_MAX_RANK);
+            return false;
+        }
+        if (!pt2_size_at(reader, &sizes[rank++]))
+            return false;
+    }
+    if (pt2_failed(reader))
+        return false;
+    pyro_size *copy = pyro_arena_array(&reader->model->arena, rank + 1, sizeof *copy);
+    if (!copy)
+        return pt2_out_of_memory(reader);
+    memcpy(copy, sizes, rank * sizeof *copy);
+    value->sizes = copy;
+    value->rank = (uint8_t)rank;
+    return true;
+}
+
+static bool read_dtype(pt2_reader *reader, pyro_value *value)
+{
+    int64_t code;
+    if (!pt2_integer(reader, &code, "the element type of a tensor"))
+        return false;
+    value->dtype = (uint8_t)pyro_dtype_from_pt2(code);
+    if (value->dtype == PYRO_DTYPE_UNKNOWN)
+        pyro_json_fail(reader->json, "a tensor of the unknown element type %" PRId64, code);
+    return value->dtype != PYRO_DTYPE_UNKNOWN;
+}
+
+static bool read_device(pt2_reader *reader, pyro_value *value)
+{
+    if (!pt2_expect(reader, PYRO_JSON_OBJECT, "a device"))
+        return false;
+    while (pt2_next_key(reader)) {
+        if (!PYRO_JSON_IS(reader->json, "type")) {
+            if (!pt2_skip(reader))
+                return false;
+            continue;
+        }
+        if (!pt2_expect(reader, PYRO_JSON_STRING, "the type of a device"))
+            return false;
+        value->on_meta = PYRO_JSON_IS(reader->json, "meta");
+    }
+    return !pt2_failed(reader);
+}
+
+/* TensorMeta: {"dtype": 7, "sizes": [...], "device": {...}, ...} */
+static bool read_tensor(pt2_reader *reader, pyro_value *value)
+{
+    value->dtype = PYRO_DTYPE_UNKNOWN;
+    if (!pt2_expect(reader, PYRO_JSON_OBJECT, "the description of a tensor"))
+        return false;
+    while (pt2_next_key(reader)) {
+        bool good;
+        if (PYRO_JSON_IS(reader->json, "dtype"))
+            good = read_dtype(reader, value);
+        else if (PYRO_JSON_IS(reader->json, "sizes"))
+            good = read_sizes(reader, value);
+        else if (PYRO_JSON_IS(reader->json, "device"))
+            good = read_device(reader, value);
+        else
+            good = pt2_skip(reader);
+        if (!good)
+            return false;
+    }
+    if (pt2_failed(reader))
+        return false;
+    if (!value->sizes || value->dtype == PYRO_DTYPE_UNKNOWN) {
+        pyro_json_fail(reader->json, "tensor '%.100s' without sizes or element type", value->name);
+        return false;
+    }
+    value->kind = PYRO_VALUE_TENSOR;
+    return true;
+}
+
+static bool read_symbolic(pt2_reader *reader, pyro_value *value)
+{
+    pyro_size size;
+    pyro_json_next(reader->json);
+    if (!pt2_size_at(reader, &size))
+        return false;
+    pyro_size *copy = pyro_arena_array(&reader->model->arena, 1, sizeof *copy);
+    if (!copy)
+        return pt2_out_of_memory(reader);
+    *copy = size;
+    value->sizes = copy;
+    value->kind = PYRO_VALUE_SYMBOLIC;
+    return true;
+}
+
+static bool read_other(pt2_reader *reader, pyro_value *value)
+{
+    value->kind = PYRO_VALUE_OTHER;
+    return pt2_skip(reader);
+}
+
+/* {"name": description, ...}; a name described twice makes the file ambiguous. */
+static bool read_values(pt2_reader *reader, pyro_graph *graph,
+                        bool (*describe)(pt2_reader *, pyro_value *))
+{
+    if (!pt2_expect(reader, PYRO_JSON_OBJECT, "descriptions of values"))
+        return false;
+    while (pt2_next_key(reader)) {
+        size_t length;
+        const char *text = pyro_json_text(reader->json, &length);
+        uint32_t index = text ? pyro_graph_value(graph, text, length) : PYRO_NO_VALUE;
+        if (index == PYRO_NO_VALUE)
+            return pt2_out_of_memory(reader);
+        if (graph->values[index].kind != PYRO_VALUE_UNDESCRIBED) {
+            pyro_json_fail(reader->json, "'%.100s' is described twice", graph->values[index].name);
+            return false;
+        }
+        /* The array may move while nested values are read, so a copy is filled. */
+        pyro_value value = graph->values[index];
+        if (!describe(reader, &value))
+            return false;
+        graph->values[index] = value;
+    }
+    return !pt2_failed(reader);
+}
+
+static bool read_target(pt2_reader *reader, pyro_node *node)
+{
+    static const char prefix[] = "torch.ops.";
+    if (!pt2_text(reader, &node->target, "the target of a node"))
+        return false;
+    if (!strncmp(node->target, prefix, sizeof prefix - 1))
+        node->target += sizeof prefix - 1;
+    return true;
+}
+
+static bool read_metadata(pt2_reader *reader, pyro_node *node)
+{
+    static const char no_stack[] = "_empty_nn_module_stack_from_metadata_hook";
+    pyro_json_kind kind = pyro_json_next(reader->json);
+    if (kind == PYRO_JSON_NULL)
+        return true;
+    if (kind != PYRO_JSON_OBJECT) {
+        if (kind != PYRO_JSON_ERROR)
+            pyro_json_fail(reader->json, "expected the metadata of a node");
+        return false;
+    }
+    while (pt2_next_key(reader)) {
+        if (!PYRO_JSON_IS(reader->json, "nn_module_stack")) {
+            if (!pt2_skip(reader))
+                return false;
+            continue;
+        }
+        size_t length;
+        if (!pt2_expect(reader, PYRO_JSON_STRING, "a module stack"))
+            return false;
+        const char *text = pyro_json_text(reader->json, &length);
+        if (text && !strncmp(text, no_stack, sizeof no_stack - 1))
+            continue;
+        node->module =
+            text ? pyro_model_module_of_stack(reader->model, text, length) : PYRO_NO_VALUE;
+        if (node->module == PYRO_NO_VALUE)
+            return pt2_out_of_memory(reader);
+    }
+    return !pt2_failed(reader);
+}
+
+static bool read_node_key(pt2_reader *reader, pyro_graph *graph, pyro_node *node)
+{
+    if (PYRO_JSON_IS(reader->json, "target"))
+        return read_target(reader, node);
+    if (PYRO_JSON_IS(reader->json, "inputs"))
+        return pt2_args(reader, graph, node);
+    if (PYRO_JSON_IS(reader->json, "outputs"))
+        return pt2_values(reader, graph, &node->outputs, &node->output_count);
+    if (PYRO_JSON_IS(reader->json, "metadata"))
+        return read_metadata(reader, node);
+    return pt2_skip(reader);
+}
+
+/* The object is the current token. */
+static bool node_at(pt2_reader *reader, pyro_graph *graph)
+{
+    pyro_node node = {.offset = pyro_json_offset(reader->json), .module = PYRO_NO_VALUE};
+    if (pyro_json_current(reader->json) != PYRO_JSON_OBJECT) {
+        if (!pt2_failed(reader))
+            pyro_json_fail(reader->json, "expected a node");
+        return false;
+    }
+    while (pt2_next_key(reader))
+        if (!read_node_key(reader, graph, &node))
+            return false;
+    if (pt2_failed(reader))
+        return false;
+    if (!node.target) {
+        pyro_json_fail(reader->json, "a node without a target");
+        return false;
+    }
+    if (!pyro_grow(&graph->nodes, &graph->node_capacity, graph->node_count + 1,
+                   sizeof *graph->nodes))
+        return pt2_out_of_memory(reader);
+    node.name = node.output_count && node.outputs[0] != PYRO_NO_VALUE
+                    ? graph->values[node.outputs[0]].name
+                    : node.target;
+    graph->nodes[graph->node_count++] = node;
+    reader->model->total_nodes++;
+    return true;
+}
+
+static bool read_nodes(pt2_reader *reader, pyro_graph *graph)
+{
+    if (!pt2_expect(reader, PYRO_JSON_ARRAY, "the nodes of a graph"))
+        return false;
+    while (pt2_next_item(reader))
+        if (!node_at(reader, graph))
+            return false;
+    return !pt2_failed(reader);
+}
+
+static bool read_graph_key(pt2_reader *reader, pyro_graph *graph)
+{
+    if (PYRO_JSON_IS(reader->json, "nodes"))
+        return read_nodes(reader, graph);
+    if (PYRO_JSON_IS(reader->json, "inputs")) {
+        uint32_t count = 0;
+        bool good = pt2_values(reader, graph, &graph->inputs, &count);
+        graph->input_count = count;
+        return good;
+    }
+    if (PYRO_JSON_IS(reader->json, "tensor_values"))
+        return read_values(reader, graph, read_tensor);
+    if (PYRO_JSON_IS(reader->json, "sym_int_values") ||
+        PYRO_JSON_IS(reader->json, "sym_bool_values"))
+        return read_values(reader, graph, read_symbolic);
+    if (PYRO_JSON_IS(reader->json, "sym_float_values") ||
+        PYRO_JSON_IS(reader->json, "custom_obj_values"))
+        return read_values(reader, graph, read_other);
+    return pt2_skip(reader);
+}
+
+bool pt2_graph(pt2_reader *reader, pyro_graph *graph)
+{
+    if (!pt2_expect(reader, PYRO_JSON_OBJECT, "a graph"))
+        return false;
+    while (pt2_next_key(reader))
+        if (!read_graph_key(reader, graph))
+            return false;
+    return !pt2_failed(reader);
+}

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Installs a build into a temporary prefix, looks for what should be there, and builds and runs
+# the C example against that copy, shared and static: run.sh BUILD
+set -euo pipefail
+
+build=$1
+source=$(cd "$(dirname "$0")/../.." && pwd)
+prefix=$(mktemp -d)
+trap 'rm -rf "$prefix"' EXIT
+
+fail() {
+    echo "install test: $*" >&2
+    exit 1
+}
+
+expect_file() {
+    local found
+    found=$(find "$prefix" -path "$prefix/$1" -size +0 | head -n 1)
+    [ -n "$found" ] || fail "nothing installed as $1"
+}
+
+"${CMAKE:-cmake}" --install "$build" --prefix "$prefix" >/dev/null
+
+for pattern in bin/pyrometer 'lib*/libpyrometer.so' 'lib*/libpyrometer.a' \
+    'lib*/pkgconfig/pyrometer.pc' include/pyrometer/pyrometer.h include/pyrometer/cost.h \
+    share/man/man1/pyrometer.1 share/man/man1/pyrometer-cost.1 \
+    share/bash-completion/completions/pyrometer share/zsh/site-functions/_pyrometer; do
+    expect_file "$pattern"
+done
+
+# The tool is one file: nothing of it may depend on the library beside it.
+if ldd "$prefix/bin/pyrometer" | grep -q libpyrometer; then
+    fail "bin/pyrometer needs libpyrometer.so"
+fi
+# Only the documented interface may be seen from outside.
+foreign=$(nm -D --defined-only "$(find "$prefix" -name libpyrometer.so)" |
+    awk '$3 !~ /^pyro_/ { print $3 }')
+[ -z "$foreign" ] || fail "libpyrometer.so exports $foreign"
+
+pc=$(find "$prefix" -name pyrometer.pc)
+PKG_CONFIG_PATH=$(dirname "$pc")
+export PKG_CONFIG_PATH
+libdir=$(pkg-config --variable=libdir pyrometer)
+cc=${CC:-cc}
+
+# The flags of pkg-config are words, to be split.
+# shellcheck disable=SC2046
+"$cc" -std=c11 -Wall -Wextra -Werror "$source/examples/c/cost.c" -o "$prefix/cost-shared" \
+    $(pkg-config --cflags --libs pyrometer)
+# shellcheck disable=SC2046
+"$cc" -std=c11 -Wall -Wextra -Werror -static "$source/examples/c/cost.c" \
+    -o "$prefix/cost-static" $(pkg-config --cflags --static --libs pyrometer)
+
+LD_LIBRARY_PATH=$libdir "$prefix/cost-shared" resnet18 >"$prefix/shared.txt"
+"$prefix/cost-static" resnet18 >"$prefix/static.txt"
+cmp "$prefix/shared.txt" "$prefix/static.txt" || fail "the shared and the static example differ"
+grep -q 'params *11689512' "$prefix/shared.txt" || fail "resnet18 has other parameters"
+if "$prefix/cost-static" /no/such/file.pt2 2>"$prefix/error.txt"; then
+    fail "the example took a missing file"
+fi
+grep -q '/no/such/file.pt2' "$prefix/error.txt" || fail "the error does not name the file"
+cat "$prefix/shared.txt"
