@@ -114,7 +114,6 @@ int pyro_write_compare_text(pyro_buf *buf, const pyro_cost *const *costs, size_t
         add_model(&table, costs, count, i);
     }
     pyro_table_write(&table, buf, 2, options->width, options->color);
-    buf->failed = buf->failed || table.failed;
     pyro_table_free(&table);
     pyro_text_heading(buf, "\nInputs:", options->color);
     for (size_t i = 0; i < count && status == PYRO_OK; i++) {

@@ -27,7 +27,7 @@ static void add_module(pyro_table *table, const pyro_cost_row *row)
     pyro_text_clean(&name, row->depth == 0 ? row->name : last_part(row->name));
     pyro_table_cell(table, name.data);
     pyro_buf_free(&name);
-    pyro_text_cell(table, row->class_name);
+    pyro_table_cell(table, row->class_name);
     pyro_table_cell(table, pyro_format_count(text, row->work.params));
     pyro_table_cell(table, pyro_format_count(text, row->work.macs));
     pyro_table_cell(table, pyro_format_count(text, row->work.flops));
@@ -53,7 +53,6 @@ void pyro_write_module_tree(pyro_buf *buf, const pyro_cost *cost,
         add_module(&table, &modules[i]);
     }
     pyro_table_write(&table, buf, 2, options->width, options->color);
-    buf->failed = buf->failed || table.failed;
     pyro_table_free(&table);
 }
 
@@ -80,11 +79,10 @@ void pyro_write_coverage(pyro_buf *buf, const pyro_cost *cost, int width, bool c
                   (long long)missing);
     pyro_table_init(&table, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < count; i++) {
-        pyro_text_cell(&table, uncounted[i].op);
+        pyro_table_cell(&table, uncounted[i].op);
         pyro_table_cellf(&table, "%lld", (long long)uncounted[i].count);
-        pyro_text_cell(&table, uncounted[i].reason);
+        pyro_table_cell(&table, uncounted[i].reason);
     }
     pyro_table_write(&table, buf, 2, width, color);
-    buf->failed = buf->failed || table.failed;
     pyro_table_free(&table);
 }

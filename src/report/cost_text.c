@@ -102,6 +102,8 @@ static int write_origin(const text_writer *w, pyro_buf *value, pyro_error *error
     }
     status = pyro_text_inputs(value, model, error);
     write_field(w, "Inputs:", value);
+    pyro_buf_adds(value, pyro_cost_dtype(w->cost));
+    write_field(w, "Data Type:", value);
     return status;
 }
 
@@ -134,8 +136,7 @@ static void write_memory(const text_writer *w, pyro_buf *value)
     const pyro_cost_row *total = pyro_cost_total(w->cost);
     char text[PYRO_UNIT_TEXT];
 
-    pyro_buf_addf(value, "%s read and written, as %s",
-                  pyro_format_bytes(text, total->memory_bytes), pyro_cost_dtype(w->cost));
+    pyro_buf_addf(value, "%s read and written", pyro_format_bytes(text, total->memory_bytes));
     write_field(w, "Total Memory:", value);
     pyro_buf_adds(value, pyro_format_bytes(text, total->work.activation_read_bytes));
     write_field(w, "  Activations read:", value);
@@ -166,7 +167,6 @@ static int write_summary(const text_writer *w, pyro_error *error)
 static void write_table(const text_writer *w, pyro_table *table)
 {
     pyro_table_write(table, w->buf, 2, w->options->width, w->options->color);
-    w->buf->failed = w->buf->failed || table->failed;
     pyro_table_free(table);
 }
 
@@ -188,7 +188,7 @@ static void write_breakdown(const text_writer *w)
     for (size_t i = 0; i < count; i++) {
         const pyro_cost_row *row = &rows[i];
 
-        pyro_text_cell(&table, row->name);
+        pyro_table_cell(&table, row->name);
         pyro_table_cell(&table, pyro_format_share(text, (double)row->work.flops,
                                                   (double)total->work.flops));
         pyro_table_cellf(&table, "%lld", (long long)row->operators);
@@ -263,8 +263,8 @@ static void add_layer(pyro_table *table, const pyro_cost_row *row)
 {
     char text[PYRO_UNIT_TEXT];
 
-    pyro_text_cell(table, row->name);
-    pyro_text_cell(table, row->class_name[0] != '\0' ? row->class_name : row->type);
+    pyro_table_cell(table, row->name);
+    pyro_table_cell(table, row->class_name[0] != '\0' ? row->class_name : row->type);
     pyro_table_cell(table, pyro_format_count(text, row->work.flops));
     pyro_table_cell(table, pyro_format_count(text, row->work.macs));
     pyro_table_cell(table, pyro_format_bytes(text, row->memory_bytes));

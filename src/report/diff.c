@@ -88,7 +88,6 @@ static void add_total(pyro_table *table, const diff_field *field, const pyro_cos
 static void finish_table(pyro_table *table, pyro_buf *buf, const pyro_report_options *options)
 {
     pyro_table_write(table, buf, 2, options->width, options->color);
-    buf->failed = buf->failed || table->failed;
     pyro_table_free(table);
 }
 
@@ -122,7 +121,7 @@ static void add_change(pyro_table *table, const pyro_layer_change *change)
     int64_t new_params = new != NULL ? new->work.params : 0;
     char text[PYRO_UNIT_TEXT];
 
-    pyro_text_cell(table, pyro_change_name(change));
+    pyro_table_cell(table, pyro_change_name(change));
     pyro_table_cell(table, pyro_change_kind(change));
     pyro_table_cell(table, old != NULL ? pyro_format_count(text, old->work.flops) : "-");
     pyro_table_cell(table, new != NULL ? pyro_format_count(text, new->work.flops) : "-");
@@ -326,7 +325,11 @@ int pyro_write_diff(pyro_buf *buf, const pyro_cost *before, const pyro_cost *aft
                     const pyro_report_options *options, pyro_error *error)
 {
     pyro_layer_changes changes;
-    int status = pyro_match_layers(&changes, before, after, error);
+    size_t before_count, after_count;
+    const pyro_cost_row *before_layers = pyro_cost_layers(before, &before_count);
+    const pyro_cost_row *after_layers = pyro_cost_layers(after, &after_count);
+    int status = pyro_match_layers(&changes, before_layers, before_count, after_layers,
+                                   after_count, error);
 
     if (status != PYRO_OK) {
         return status;

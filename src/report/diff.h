@@ -1,4 +1,4 @@
-/* Two costs matched layer by layer; the writers of diff.c show what this finds. */
+/* Layers of two models matched by name; the writers of diff.c show what this finds. */
 #ifndef PYRO_REPORT_DIFF_H
 #define PYRO_REPORT_DIFF_H
 
@@ -17,8 +17,9 @@ typedef struct pyro_layer_changes {
     size_t identical;
 } pyro_layer_changes;
 
-int pyro_match_layers(pyro_layer_changes *out, const pyro_cost *before, const pyro_cost *after,
-                      pyro_error *error);
+/* The rows must outlive the changes, which point at them. */
+int pyro_match_layers(pyro_layer_changes *out, const pyro_cost_row *before, size_t before_count,
+                      const pyro_cost_row *after, size_t after_count, pyro_error *error);
 void pyro_layer_changes_free(pyro_layer_changes *changes);
 
 /* "added", "removed" or "changed". */

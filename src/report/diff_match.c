@@ -1,4 +1,4 @@
-/* Matching the layers of two costs by dotted path. */
+/* Matching the layers of two models by dotted path. */
 #include "report/diff.h"
 
 #include "base/error.h"
@@ -22,9 +22,10 @@ static int by_name(const void *left, const void *right)
     return order != 0 ? order : (a < b ? -1 : a > b);
 }
 
-static bool sort_layers(named_layers *layers, const pyro_cost *cost)
+static bool sort_layers(named_layers *layers, const pyro_cost_row *rows, size_t count)
 {
-    layers->first = pyro_cost_layers(cost, &layers->count);
+    layers->first = rows;
+    layers->count = count;
     layers->sorted = calloc(layers->count + 1, sizeof *layers->sorted);
     if (layers->sorted == NULL) {
         return false;
@@ -117,14 +118,14 @@ static void merge(pyro_layer_changes *out, const named_layers *before, const nam
     }
 }
 
-int pyro_match_layers(pyro_layer_changes *out, const pyro_cost *before, const pyro_cost *after,
-                      pyro_error *error)
+int pyro_match_layers(pyro_layer_changes *out, const pyro_cost_row *before, size_t before_count,
+                      const pyro_cost_row *after, size_t after_count, pyro_error *error)
 {
     named_layers old = {0}, new = {0};
     bool ready;
 
     memset(out, 0, sizeof *out);
-    ready = sort_layers(&old, before) && sort_layers(&new, after);
+    ready = sort_layers(&old, before, before_count) && sort_layers(&new, after, after_count);
     if (ready) {
         out->items = calloc(old.count + new.count + 1, sizeof *out->items);
         ready = out->items != NULL;

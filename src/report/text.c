@@ -1,6 +1,8 @@
 /* Laying out text for people. */
 #include "report/text.h"
 
+#include "base/utf8.h"
+
 #include <string.h>
 
 #define BOLD "\033[1m"
@@ -88,22 +90,18 @@ void pyro_text_field(pyro_buf *buf, const char *label, const pyro_buf *value, in
 
 void pyro_text_clean(pyro_buf *buf, const char *text)
 {
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        /* C1 controls are two bytes in UTF-8: 0xC2 and one below 0xA0. */
-        bool c1 = c == 0xC2 && (unsigned char)text[1] >= 0x80 && (unsigned char)text[1] < 0xA0;
+    const char *end = text + strlen(text);
 
-        pyro_buf_addc(buf, c < 0x20 || c == 0x7F || c1 ? '?' : (char)c);
-        text += c1;
+    while (text < end) {
+        unsigned char first = (unsigned char)text[0];
+        size_t size = pyro_utf8_sequence(text, end);
+        bool c1 = size == 2 && first == 0xC2 && (unsigned char)text[1] < 0xA0;
+
+        if (size == 0 || first < 0x20 || first == 0x7F || c1) {
+            pyro_buf_addc(buf, '?');
+        } else {
+            pyro_buf_add(buf, text, size);
+        }
+        text += size > 0 ? size : 1;
     }
-}
-
-void pyro_text_cell(pyro_table *table, const char *text)
-{
-    pyro_buf clean = PYRO_BUF_INIT;
-
-    pyro_text_clean(&clean, text);
-    pyro_table_cell(table, clean.data);
-    table->failed = table->failed || clean.failed;
-    pyro_buf_free(&clean);
 }

@@ -3,7 +3,6 @@
 #define PYRO_REPORT_TEXT_H
 
 #include "base/buf.h"
-#include "base/table.h"
 
 enum { PYRO_TEXT_WIDTH = 80 };
 
@@ -22,9 +21,7 @@ void pyro_text_wrap(pyro_buf *buf, const char *text, int first_indent, int inden
 /* "  Label:     value", the value broken under itself where it is long. */
 void pyro_text_field(pyro_buf *buf, const char *label, const pyro_buf *value, int width);
 
-/* Text that came from a file: control characters, which a terminal would obey, become '?'. */
+/* Text that came from a file: what a terminal would obey, or is no character, becomes '?'. */
 void pyro_text_clean(pyro_buf *buf, const char *text);
-/* The same as a cell of a table. */
-void pyro_text_cell(pyro_table *table, const char *text);
 
 #endif
