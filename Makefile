@@ -16,7 +16,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export PYTHON
 
 .PHONY: all help deps python demo test test-c test-asan test-python bench fuzz lint \
-        verify-models install clean
+        format verify-models install clean
 
 all:
 	@command -v cmake >/dev/null || { echo "cmake is missing; 'make deps' installs it" >&2; exit 1; }
@@ -35,6 +35,7 @@ help:
 #: make verify-models  check every model of the test zoo against torch
 #: make fuzz           install clang, then fuzz each reader FUZZ_SECONDS (300)
 #: make lint           check the format of C, Python and shell
+#: make format         rewrite C and Python as make lint wants them
 #: make deps           install what building needs (Debian, Ubuntu)
 #: make clean          remove what was built; .venv stays
 #: make help           this list
@@ -98,6 +99,10 @@ fuzz:
 lint:
 	@scripts/install-deps.sh python
 	@scripts/lint.sh
+
+format:
+	@scripts/install-deps.sh python
+	@scripts/lint.sh --fix
 
 install: all
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"

@@ -9,8 +9,9 @@ if(SKBUILD)
 else()
   set(package ${CMAKE_CURRENT_BINARY_DIR}/python/pyrometer)
   set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${package})
-  add_custom_command(TARGET _core POST_BUILD
+  add_custom_target(python_package ALL
     COMMAND ${CMAKE_COMMAND} -E copy_directory
       ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer ${package}
+    DEPENDS _core
     VERBATIM)
 endif()

@@ -22,7 +22,7 @@ else()
   install(TARGETS pyrometer DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
-if(EXISTS ${cli_docgen} AND NOT SKBUILD AND NOT CMAKE_CROSSCOMPILING AND NOT PYRO_FUZZ)
+if(EXISTS ${cli_docgen} AND NOT CMAKE_CROSSCOMPILING AND NOT PYRO_FUZZ)
   add_executable(pyrometer-docgen ${cli_docgen})
   target_link_libraries(pyrometer-docgen PRIVATE pyrometer_flags pyrometer_cli)
 
@@ -39,9 +39,16 @@ if(EXISTS ${cli_docgen} AND NOT SKBUILD AND NOT CMAKE_CROSSCOMPILING AND NOT PYR
     VERBATIM)
   add_custom_target(docs ALL DEPENDS ${docs}/made)
 
-  install(DIRECTORY ${docs}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  set(mandir ${CMAKE_INSTALL_MANDIR})
+  set(datadir ${CMAKE_INSTALL_DATADIR})
+  set(component "")
+  if(SKBUILD)
+    set(mandir ${SKBUILD_DATA_DIR}/share/man)
+    set(datadir ${SKBUILD_DATA_DIR}/share)
+    set(component COMPONENT python)
+  endif()
+  install(DIRECTORY ${docs}/man/ DESTINATION ${mandir}/man1 ${component})
   install(FILES ${docs}/pyrometer.bash RENAME pyrometer
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-  install(FILES ${docs}/_pyrometer
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+    DESTINATION ${datadir}/bash-completion/completions ${component})
+  install(FILES ${docs}/_pyrometer DESTINATION ${datadir}/zsh/site-functions ${component})
 endif()

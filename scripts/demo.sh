@@ -20,7 +20,7 @@ find_torch() {
 build_beside() {
     cmake -S . -B build-live -DCMAKE_BUILD_TYPE=Release -DPYRO_PYTHON=ON \
         -DPython3_EXECUTABLE="$("$1" -c 'import sys; print(sys.executable)')" &&
-        cmake --build build-live --target _core
+        cmake --build build-live --target python_package
 }
 
 echo "\$ pyrometer cost"

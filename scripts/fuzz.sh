@@ -8,7 +8,9 @@ build=$1
 seconds=$2
 failed=()
 for target in "$build"/fuzz_*; do
-    [ -x "$target" ] && [ -f "$target" ] || continue
+    if [ ! -x "$target" ] || [ -d "$target" ]; then
+        continue
+    fi
     name=$(basename "$target")
     name=${name#fuzz_}
     corpus=$build/corpus/$name

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Checks the format of C, the style of Python and, where shellcheck is, the shell scripts.
+# `lint.sh --fix` rewrites the files as they should be.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,20 +9,40 @@ key=$(sha256sum requirements/lint.txt)
 if [ "$(cat "$venv/pyrometer-lint.key" 2>/dev/null)" != "$key" ]; then
     echo "Into $venv will be downloaded: clang-format and ruff, about 15 MB."
     "$(scripts/find-python.sh)" -m venv --clear "$venv"
-    "$venv/bin/python" -m pip install --quiet -r requirements/lint.txt
+    "$venv/bin/python" -m pip --disable-pip-version-check install --quiet \
+        -r requirements/lint.txt
     echo "$key" >"$venv/pyrometer-lint.key"
 fi
 
 files() { git ls-files --cached --others --exclude-standard -- "$@"; }
 
-echo "clang-format"
-files '*.c' '*.h' | xargs -r "$venv/bin/clang-format" --dry-run -Werror
-echo "ruff"
-"$venv/bin/ruff" check .
-"$venv/bin/ruff" format --check .
+if [ "${1:-}" = --fix ]; then
+    files '*.c' '*.h' | xargs -r "$venv/bin/clang-format" -i
+    "$venv/bin/ruff" check --quiet --fix . || true
+    "$venv/bin/ruff" format --quiet .
+    exit 0
+fi
+
+failed=()
+check() {
+    local name=$1
+    shift
+    echo "$name"
+    "$@" || failed+=("$name")
+}
+
+check_c() { files '*.c' '*.h' | xargs -r "$venv/bin/clang-format" --dry-run -Werror; }
+check_shell() { { files '*.sh'; echo .ci/run; } | xargs shellcheck; }
+
+check "clang-format" check_c
+check "ruff check" "$venv/bin/ruff" check --quiet .
+check "ruff format" "$venv/bin/ruff" format --quiet --check .
 if command -v shellcheck >/dev/null; then
-    echo "shellcheck"
-    { files '*.sh'; echo .ci/run; } | xargs shellcheck
+    check "shellcheck" check_shell
 else
     echo "shellcheck: skipped, it is not installed"
+fi
+if [ ${#failed[@]} -ne 0 ]; then
+    echo "lint: failed: ${failed[*]}; 'make format' mends what a program can" >&2
+    exit 1
 fi

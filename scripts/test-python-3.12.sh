@@ -24,8 +24,8 @@ fi
 echo "== Python 3.12, without torch: $python"
 if [ ! -x "$venv/bin/pytest" ]; then
     "$python" -m venv --clear "$venv"
-    "$venv/bin/python" -m pip install --quiet -c requirements/constraints.txt pytest
+    "$venv/bin/python" -m pip --disable-pip-version-check install --quiet -c requirements/constraints.txt pytest
 fi
-"$venv/bin/python" -m pip install --quiet --force-reinstall --no-deps \
+"$venv/bin/python" -m pip --disable-pip-version-check install --quiet --force-reinstall --no-deps \
     --config-settings=build-dir=build-python/3.12 .
 PYRO_TOOL=build/pyrometer "$venv/bin/python" -m pytest tests/python

@@ -1,0 +1,25 @@
+from collections.abc import Callable, Sequence
+from os import PathLike
+
+version: str
+
+_Tensors = tuple[tuple[str, str, tuple[int, ...], bool], ...]
+
+class Model:
+    def set_shape(self, input: str | None, dims: Sequence[int], /) -> None: ...
+    def set_batch(self, size: int, /) -> None: ...
+    def set_size(self, symbol: str, size: int, /) -> None: ...
+    def report(
+        self,
+        as_json: bool,
+        convention: str,
+        dtype: str | None,
+        ridge: float,
+        depth: int,
+        rule: Callable[[str, _Tensors, _Tensors], tuple[int, int] | None] | None,
+        top: int,
+        /,
+    ) -> str: ...
+
+def open(spec: str | PathLike[str], /) -> Model: ...
+def open_memory(data: bytes, label: str, /) -> Model: ...
