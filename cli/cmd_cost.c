@@ -74,12 +74,10 @@ typedef struct model_list {
 
 static void model_list_free(model_list *list)
 {
-    for (size_t i = 0; list->priced != NULL && i < list->specs.count; i++) {
+    for (size_t i = 0; list->priced != NULL && i < list->specs.count; i++)
         pyro_priced_free(&list->priced[i]);
-    }
-    for (size_t i = 0; i < list->text.count; i++) {
+    for (size_t i = 0; i < list->text.count; i++)
         free((char *)list->text.items[i]);
-    }
     free(list->priced);
     free(list->costs);
     pyro_words_free(&list->specs);
@@ -91,38 +89,30 @@ static bool add_comma_list(model_list *list, const char *value)
 {
     char *copy, *rest, *word;
 
-    if (strchr(value, ',') == NULL || access(value, F_OK) == 0) {
+    if (strchr(value, ',') == NULL || access(value, F_OK) == 0)
         return pyro_words_add(&list->specs, value);
-    }
     copy = strdup(value);
     if (copy == NULL || !pyro_words_add(&list->text, copy)) {
         free(copy);
         return false;
     }
     rest = copy;
-    while ((word = strsep(&rest, ",")) != NULL) {
-        if (word[0] != '\0' && !pyro_words_add(&list->specs, word)) {
+    while ((word = strsep(&rest, ",")) != NULL)
+        if (word[0] != '\0' && !pyro_words_add(&list->specs, word))
             return false;
-        }
-    }
     return true;
 }
 
 static bool collect_models(model_list *list, const cost_values *values, const pyro_words *operands)
 {
-    for (size_t i = 0; i < values->models.count; i++) {
-        if (!add_comma_list(list, values->models.items[i])) {
+    for (size_t i = 0; i < values->models.count; i++)
+        if (!add_comma_list(list, values->models.items[i]))
             return false;
-        }
-    }
-    for (size_t i = 0; i < operands->count; i++) {
-        if (!pyro_words_add(&list->specs, operands->items[i])) {
+    for (size_t i = 0; i < operands->count; i++)
+        if (!pyro_words_add(&list->specs, operands->items[i]))
             return false;
-        }
-    }
-    if (list->specs.count == 0 && !pyro_words_add(&list->specs, DEFAULT_MODEL)) {
+    if (list->specs.count == 0 && !pyro_words_add(&list->specs, DEFAULT_MODEL))
         return false;
-    }
     list->priced = calloc(list->specs.count, sizeof *list->priced);
     list->costs = calloc(list->specs.count, sizeof *list->costs);
     return list->priced != NULL && list->costs != NULL;
@@ -135,12 +125,10 @@ static bool check_coverage(const pyro_cost *cost)
     const pyro_uncounted *uncounted = pyro_cost_uncounted(cost, &count);
     int64_t operators = 0;
 
-    if (count == 0) {
+    if (count == 0)
         return true;
-    }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         operators += uncounted[i].count;
-    }
     fprintf(stderr, "pyrometer: %s: %lld of %lld operators not counted:",
             pyro_model_name(pyro_cost_model(cost)), (long long)operators,
             (long long)pyro_cost_total(cost)->operators);
@@ -164,9 +152,8 @@ static void add_shell_word(pyro_buf *buf, const char *word)
     }
     pyro_buf_addc(buf, '\'');
     for (; *word != '\0'; word++) {
-        if (*word == '\'') {
+        if (*word == '\'')
             pyro_buf_adds(buf, "'\\'");
-        }
         pyro_buf_addc(buf, (unsigned char)*word < 0x20 || *word == 0x7f ? '?' : *word);
     }
     pyro_buf_addc(buf, '\'');
@@ -202,14 +189,12 @@ static int write_report(const model_list *list, const cost_values *values)
                       : (values->top > 0 ? (int)values->top : 0);
     options.sort = values->sort >= 0 ? (pyro_sort)values->sort : PYRO_SORT_FLOPS;
     pyro_error_clear(&error);
-    if (count == 1) {
+    if (count == 1)
         status = pyro_report_cost(&text, &size, list->costs[0], &options, &error);
-    } else {
+    else
         status = pyro_report_compare(&text, &size, list->costs, count, &options, &error);
-    }
-    if (status != PYRO_OK) {
+    if (status != PYRO_OK)
         return pyro_common_fail(NULL, &error);
-    }
     exit_code = pyro_common_write(&values->common, text, size);
     pyro_free(text);
     if (exit_code == PYRO_EXIT_FINE && count == 1 && options.format == PYRO_FORMAT_TEXT &&
@@ -231,28 +216,22 @@ static int price_and_write(model_list *list, const cost_values *values)
         pyro_error error;
 
         pyro_error_clear(&error);
-        if (pyro_price(&list->priced[i], list->specs.items[i], &values->pricing, &error) !=
-            PYRO_OK) {
+        if (pyro_price(&list->priced[i], list->specs.items[i], &values->pricing, &error) != PYRO_OK)
             return pyro_common_fail(list->specs.items[i], &error);
-        }
         list->costs[i] = list->priced[i].cost;
     }
     exit_code = write_report(list, values);
-    if (exit_code != PYRO_EXIT_FINE || !values->strict) {
+    if (exit_code != PYRO_EXIT_FINE || !values->strict)
         return exit_code;
-    }
-    for (size_t i = 0; i < list->specs.count; i++) {
+    for (size_t i = 0; i < list->specs.count; i++)
         whole = check_coverage(list->costs[i]) && whole;
-    }
     return whole ? PYRO_EXIT_FINE : PYRO_EXIT_POLICY;
 }
 
 static int run_cost(const pyro_command *command, int argc, char **argv)
 {
-    cost_values values = {.top = -1,
-                          .sort = -1,
-                          .pricing = PYRO_PRICING_INIT,
-                          .common = PYRO_COMMON_INIT};
+    cost_values values = {
+        .top = -1, .sort = -1, .pricing = PYRO_PRICING_INIT, .common = PYRO_COMMON_INIT};
     pyro_words operands = {0};
     model_list list = {0};
     int exit_code;

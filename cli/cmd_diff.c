@@ -42,9 +42,8 @@ static int write_diff(const pyro_priced *before, const pyro_priced *after,
 
     options.top = values->top == 0 ? -1 : (values->top > 0 ? (int)values->top : 0);
     pyro_error_clear(&error);
-    if (pyro_report_diff(&text, &size, before->cost, after->cost, &options, &error) != PYRO_OK) {
+    if (pyro_report_diff(&text, &size, before->cost, after->cost, &options, &error) != PYRO_OK)
         return pyro_common_fail(NULL, &error);
-    }
     exit_code = pyro_common_write(&values->common, text, size);
     pyro_free(text);
     return exit_code;
@@ -59,13 +58,11 @@ static int price_both(const pyro_words *operands, const diff_values *values)
         pyro_error error;
 
         pyro_error_clear(&error);
-        if (pyro_price(&priced[i], operands->items[i], &values->pricing, &error) != PYRO_OK) {
+        if (pyro_price(&priced[i], operands->items[i], &values->pricing, &error) != PYRO_OK)
             exit_code = pyro_common_fail(operands->items[i], &error);
-        }
     }
-    if (exit_code == PYRO_EXIT_FINE) {
+    if (exit_code == PYRO_EXIT_FINE)
         exit_code = write_diff(&priced[0], &priced[1], values);
-    }
     pyro_priced_free(&priced[0]);
     pyro_priced_free(&priced[1]);
     return exit_code;

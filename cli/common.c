@@ -63,11 +63,10 @@ int pyro_common_fail(const char *subject, const pyro_error *error)
     char line[sizeof error->where + sizeof error->message + 64];
 
     pyro_error_line(error, line, sizeof line);
-    if (subject != NULL && error->where[0] == '\0') {
+    if (subject != NULL && error->where[0] == '\0')
         fprintf(stderr, "pyrometer: %s: %s\n", subject, line);
-    } else {
+    else
         fprintf(stderr, "pyrometer: %s\n", line);
-    }
     return PYRO_EXIT_ERROR;
 }
 
@@ -88,9 +87,8 @@ static int choose_format(pyro_common *common, pyro_error *error)
 {
     const char *slash, *dot;
 
-    if (common->format >= 0) {
+    if (common->format >= 0)
         return PYRO_OK;
-    }
     if (pyro_common_to_stdout(common)) {
         common->format = PYRO_FORMAT_TEXT;
         return PYRO_OK;
@@ -101,9 +99,8 @@ static int choose_format(pyro_common *common, pyro_error *error)
             return PYRO_OK;
         }
     }
-    if (common->output[0] == '\0') {
+    if (common->output[0] == '\0')
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--output needs the name of a file");
-    }
     slash = strrchr(common->output, '/');
     dot = strrchr(slash != NULL ? slash : common->output, '.');
     return pyro_fail(error, PYRO_ERROR_ARGUMENT,
@@ -126,9 +123,8 @@ bool pyro_common_parse(const pyro_command *command, int argc, char **argv, void 
                                                  : common->color == COLOR_ALWAYS);
         return false;
     }
-    if (status == PYRO_OK) {
+    if (status == PYRO_OK)
         status = choose_format(common, &error);
-    }
     if (status != PYRO_OK) {
         fprintf(stderr, "pyrometer: %s (see pyrometer %s --help)\n", error.message, command->name);
         *exit_code = PYRO_EXIT_ERROR;
@@ -161,11 +157,9 @@ int pyro_common_write(const pyro_common *common, const char *text, size_t size)
         return pyro_output_stdout(text, size, &error) == PYRO_OK ? PYRO_EXIT_FINE
                                                                  : pyro_common_fail(NULL, &error);
     }
-    if (pyro_output_file(common->output, text, size, &error) != PYRO_OK) {
+    if (pyro_output_file(common->output, text, size, &error) != PYRO_OK)
         return pyro_common_fail(common->output, &error);
-    }
-    if (!common->quiet) {
+    if (!common->quiet)
         fprintf(stderr, "wrote %s (%s)\n", common->output, format_names[common->format]);
-    }
     return PYRO_EXIT_FINE;
 }

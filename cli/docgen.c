@@ -19,9 +19,8 @@ static void add_roff(pyro_buf *buf, const char *text)
     bool line_start = true;
 
     for (; *text != '\0'; text++) {
-        if (line_start && (*text == '.' || *text == '\'')) {
+        if (line_start && (*text == '.' || *text == '\''))
             pyro_buf_adds(buf, "\\&");
-        }
         line_start = *text == '\n';
         switch (*text) {
         case '\\':
@@ -65,9 +64,8 @@ static void add_roff_paragraphs(pyro_buf *buf, const char *text)
 static void add_roff_title(pyro_buf *buf, const char *name, const char *summary)
 {
     pyro_buf_adds(buf, ".TH \"");
-    for (const char *c = name; *c != '\0'; c++) {
+    for (const char *c = name; *c != '\0'; c++)
         pyro_buf_addc(buf, *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c);
-    }
     pyro_buf_adds(buf, "\" 1 \"\" \"pyrometer " PYRO_VERSION "\" \"User Commands\"\n.SH NAME\n");
     add_roff(buf, name);
     pyro_buf_adds(buf, " \\- ");
@@ -78,16 +76,14 @@ static void add_roff_title(pyro_buf *buf, const char *name, const char *summary)
 static void add_roff_option(pyro_buf *buf, const pyro_option *option)
 {
     pyro_buf_adds(buf, ".TP\n");
-    if (option->short_name != 0) {
+    if (option->short_name != 0)
         pyro_buf_addf(buf, "\\fB\\-%c\\fR, ", option->short_name);
-    }
     pyro_buf_adds(buf, "\\fB\\-\\-");
     add_roff(buf, option->long_name);
     pyro_buf_adds(buf, "\\fR");
     if (option->kind == PYRO_OPTION_CHOICE) {
-        for (size_t i = 0; option->choices[i] != NULL; i++) {
+        for (size_t i = 0; option->choices[i] != NULL; i++)
             pyro_buf_addf(buf, "%s\\fB%s\\fR", i == 0 ? " " : "|", option->choices[i]);
-        }
     } else if (option->kind != PYRO_OPTION_FLAG) {
         pyro_buf_adds(buf, " \\fI");
         add_roff(buf, option->metavar);
@@ -110,9 +106,8 @@ static void add_roff_ending(pyro_buf *buf)
                   ".TP\nNO_COLOR\nNo colour, even on a terminal.\n"
                   ".TP\nCOLUMNS\nThe width that tables may take.\n"
                   ".SH SEE ALSO\n\\fBpyrometer\\fR(1)");
-    for (size_t i = 0; pyro_commands[i] != NULL; i++) {
+    for (size_t i = 0; pyro_commands[i] != NULL; i++)
         pyro_buf_addf(buf, ", \\fBpyrometer\\-%s\\fR(1)", pyro_commands[i]->name);
-    }
     pyro_buf_addc(buf, '\n');
 }
 
@@ -130,9 +125,8 @@ static void add_command_page(pyro_buf *buf, const pyro_command *command)
     pyro_buf_adds(buf, ".SH OPTIONS\n");
     for (const pyro_option_group *group = command->groups; group->title != NULL; group++) {
         pyro_buf_addf(buf, ".SS %.*s\n", (int)strcspn(group->title, ":"), group->title);
-        for (const pyro_option *option = group->options; option->long_name != NULL; option++) {
+        for (const pyro_option *option = group->options; option->long_name != NULL; option++)
             add_roff_option(buf, option);
-        }
     }
     pyro_buf_adds(buf, ".SH EXAMPLES\n");
     for (const pyro_example *example = command->examples; example->line != NULL; example++) {
@@ -148,15 +142,15 @@ static void add_command_page(pyro_buf *buf, const pyro_command *command)
 static void add_main_page(pyro_buf *buf)
 {
     add_roff_title(buf, "pyrometer", "what a PyTorch model should cost");
-    pyro_buf_adds(buf,
-                  ".SH SYNOPSIS\n\\fBpyrometer\\fR \\fICOMMAND\\fR [OPTION...] [OPERAND...]\n"
-                  ".br\n\\fBpyrometer help\\fR [\\fICOMMAND\\fR]\n"
-                  ".br\n\\fBpyrometer \\-\\-version\\fR\n"
-                  ".SH DESCRIPTION\n"
-                  "Says what a model should cost on any hardware: parameters, multiply\\-accumulates, "
-                  "FLOPs, bytes moved and arithmetic intensity, layer by layer. It reads the graph "
-                  "that torch.export saves, never the weights, and needs no PyTorch.\n"
-                  ".SH COMMANDS\n");
+    pyro_buf_adds(
+        buf, ".SH SYNOPSIS\n\\fBpyrometer\\fR \\fICOMMAND\\fR [OPTION...] [OPERAND...]\n"
+             ".br\n\\fBpyrometer help\\fR [\\fICOMMAND\\fR]\n"
+             ".br\n\\fBpyrometer \\-\\-version\\fR\n"
+             ".SH DESCRIPTION\n"
+             "Says what a model should cost on any hardware: parameters, multiply\\-accumulates, "
+             "FLOPs, bytes moved and arithmetic intensity, layer by layer. It reads the graph "
+             "that torch.export saves, never the weights, and needs no PyTorch.\n"
+             ".SH COMMANDS\n");
     for (size_t i = 0; pyro_commands[i] != NULL; i++) {
         pyro_buf_addf(buf, ".TP\n\\fB%s\\fR\n", pyro_commands[i]->name);
         add_roff(buf, pyro_commands[i]->summary);
@@ -169,9 +163,8 @@ static void add_model_names(pyro_buf *buf)
 {
     const char *name;
 
-    for (size_t i = 0; (name = pyro_builtin_name(i)) != NULL; i++) {
+    for (size_t i = 0; (name = pyro_builtin_name(i)) != NULL; i++)
         pyro_buf_addf(buf, "%s%s", i == 0 ? "" : " ", name);
-    }
 }
 
 static const char *bash_completer(pyro_completion completion)
@@ -186,19 +179,16 @@ static void add_bash_values(pyro_buf *buf, const pyro_command *command)
 {
     for (const pyro_option_group *group = command->groups; group->title != NULL; group++) {
         for (const pyro_option *option = group->options; option->long_name != NULL; option++) {
-            if (option->kind == PYRO_OPTION_FLAG) {
+            if (option->kind == PYRO_OPTION_FLAG)
                 continue;
-            }
             pyro_buf_adds(buf, "        ");
-            if (option->short_name != 0) {
+            if (option->short_name != 0)
                 pyro_buf_addf(buf, "-%c|", option->short_name);
-            }
             pyro_buf_addf(buf, "--%s) ", option->long_name);
             if (option->choices != NULL) {
                 pyro_buf_adds(buf, "_pyrometer_words '");
-                for (size_t i = 0; option->choices[i] != NULL; i++) {
+                for (size_t i = 0; option->choices[i] != NULL; i++)
                     pyro_buf_addf(buf, "%s%s", i == 0 ? "" : " ", option->choices[i]);
-                }
                 pyro_buf_adds(buf, "'");
             } else {
                 pyro_buf_adds(buf, bash_completer(option->completion));
@@ -216,9 +206,8 @@ static void add_bash_command(pyro_buf *buf, const pyro_command *command)
                        "            _pyrometer_words '");
     for (const pyro_option_group *group = command->groups; group->title != NULL; group++) {
         for (const pyro_option *option = group->options; option->long_name != NULL; option++) {
-            if (option->short_name != 0) {
+            if (option->short_name != 0)
                 pyro_buf_addf(buf, "-%c ", option->short_name);
-            }
             pyro_buf_addf(buf, "--%s ", option->long_name);
         }
     }
@@ -230,9 +219,8 @@ static void add_bash(pyro_buf *buf)
 {
     pyro_buf commands = PYRO_BUF_INIT;
 
-    for (size_t i = 0; pyro_commands[i] != NULL; i++) {
+    for (size_t i = 0; pyro_commands[i] != NULL; i++)
         pyro_buf_addf(&commands, "%s ", pyro_commands[i]->name);
-    }
     pyro_buf_adds(buf, "# bash completion for pyrometer, generated from its option tables\n\n"
                        "_pyrometer_words()\n{\n"
                        "    mapfile -t COMPREPLY < <(compgen -W \"$1\" -- \"$cur\")\n}\n\n"
@@ -257,9 +245,8 @@ static void add_bash(pyro_buf *buf)
     pyro_buf_addf(buf, "        _pyrometer_words '%shelp --help --version'\n", commands.data);
     pyro_buf_adds(buf, "        return\n    fi\n    case ${COMP_WORDS[1]} in\n");
     pyro_buf_addf(buf, "    help) _pyrometer_words '%s' ;;\n", commands.data);
-    for (size_t i = 0; pyro_commands[i] != NULL; i++) {
+    for (size_t i = 0; pyro_commands[i] != NULL; i++)
         add_bash_command(buf, pyro_commands[i]);
-    }
     pyro_buf_adds(buf, "    esac\n}\n\ncomplete -F _pyrometer pyrometer\n");
     pyro_buf_free(&commands);
 }
@@ -270,17 +257,15 @@ static void add_zsh_text(pyro_buf *buf, const char *text)
     const char *end = strstr(text, ". ");
     size_t length = end != NULL ? (size_t)(end - text) : strlen(text);
 
-    if (end == NULL && length > 0 && text[length - 1] == '.') {
+    if (end == NULL && length > 0 && text[length - 1] == '.')
         length--;
-    }
     for (size_t i = 0; i < length; i++) {
         if (text[i] == '\'') {
             pyro_buf_adds(buf, "'\\''");
             continue;
         }
-        if (strchr("[]:\\", text[i]) != NULL) {
+        if (strchr("[]:\\", text[i]) != NULL)
             pyro_buf_addc(buf, '\\');
-        }
         pyro_buf_addc(buf, text[i]);
     }
 }
@@ -297,9 +282,8 @@ static void add_zsh_option(pyro_buf *buf, const pyro_option *option)
     bool takes_value = option->kind != PYRO_OPTION_FLAG;
 
     pyro_buf_adds(buf, "      ");
-    if (option->kind == PYRO_OPTION_LIST) {
+    if (option->kind == PYRO_OPTION_LIST)
         pyro_buf_adds(buf, "'*'");
-    }
     if (option->short_name != 0) {
         pyro_buf_addf(buf, "'(-%c --%s)'{-%c%s,--%s%s}'[", option->short_name, option->long_name,
                       option->short_name, takes_value ? "+" : "", option->long_name,
@@ -309,13 +293,11 @@ static void add_zsh_option(pyro_buf *buf, const pyro_option *option)
     }
     add_zsh_text(buf, option->help);
     pyro_buf_addc(buf, ']');
-    if (takes_value) {
+    if (takes_value)
         pyro_buf_addf(buf, ":%s:", option->metavar);
-    }
     if (takes_value && option->choices != NULL) {
-        for (size_t i = 0; option->choices[i] != NULL; i++) {
+        for (size_t i = 0; option->choices[i] != NULL; i++)
             pyro_buf_addf(buf, "%s%s", i == 0 ? "(" : " ", option->choices[i]);
-        }
         pyro_buf_addc(buf, ')');
     } else if (takes_value) {
         pyro_buf_adds(buf, zsh_completer(option->completion));
@@ -349,11 +331,9 @@ static void add_zsh(pyro_buf *buf)
         const pyro_command *command = pyro_commands[i];
 
         pyro_buf_addf(buf, "  %s)\n    _arguments -s -S \\\n", command->name);
-        for (const pyro_option_group *group = command->groups; group->title != NULL; group++) {
-            for (const pyro_option *option = group->options; option->long_name != NULL; option++) {
+        for (const pyro_option_group *group = command->groups; group->title != NULL; group++)
+            for (const pyro_option *option = group->options; option->long_name != NULL; option++)
                 add_zsh_option(buf, option);
-            }
-        }
         pyro_buf_addf(buf, "      '*:model:%s' ;;\n", zsh_completer(command->operands));
     }
     pyro_buf_adds(buf, "  esac\n}\n\n_pyrometer \"$@\"\n");
@@ -371,9 +351,8 @@ static int save(pyro_buf *buf, const char *path)
         status = PYRO_ERROR_MEMORY;
     } else {
         status = pyro_output_file(path, buf->data, buf->length, &error);
-        if (status != PYRO_OK) {
+        if (status != PYRO_OK)
             fprintf(stderr, "pyrometer-docgen: %s: %s\n", path, error.message);
-        }
     }
     pyro_buf_free(buf);
     return status == PYRO_OK ? PYRO_EXIT_FINE : PYRO_EXIT_ERROR;
@@ -406,9 +385,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "man") == 0) {
         int exit_code = save_page(argv[2], NULL);
-        for (size_t i = 0; pyro_commands[i] != NULL && exit_code == PYRO_EXIT_FINE; i++) {
+        for (size_t i = 0; pyro_commands[i] != NULL && exit_code == PYRO_EXIT_FINE; i++)
             exit_code = save_page(argv[2], pyro_commands[i]);
-        }
         return exit_code;
     }
     if (strcmp(argv[1], "bash") == 0) {

@@ -26,9 +26,8 @@ typedef struct found_option {
 
 bool pyro_words_add(pyro_words *words, const char *word)
 {
-    if (!pyro_grow(&words->items, &words->capacity, words->count + 1, sizeof *words->items)) {
+    if (!pyro_grow(&words->items, &words->capacity, words->count + 1, sizeof *words->items))
         return false;
-    }
     words->items[words->count++] = word;
     return true;
 }
@@ -45,9 +44,8 @@ bool pyro_parse_integer(const char *text, int64_t *out)
     bool digits = text[0] >= '0' && text[0] <= '9';
     bool negative = text[0] == '-' && text[1] >= '0' && text[1] <= '9';
 
-    if (!digits && !negative) {
+    if (!digits && !negative)
         return false;
-    }
     errno = 0;
     *out = strtoll(text, &end, 10);
     return *end == '\0' && errno == 0;
@@ -57,9 +55,8 @@ bool pyro_parse_number(const char *text, double *out)
 {
     char *end;
 
-    if (text[0] == '\0' || strchr("+-.0123456789", text[0]) == NULL) {
+    if (text[0] == '\0' || strchr("+-.0123456789", text[0]) == NULL)
         return false;
-    }
     *out = strtod(text, &end);
     return end != text && *end == '\0' && isfinite(*out);
 }
@@ -67,12 +64,9 @@ bool pyro_parse_number(const char *text, double *out)
 static found_option find_long(const parser *p, const char *name, size_t length)
 {
     for (const pyro_option_group *group = p->groups; group->title != NULL; group++) {
-        for (const pyro_option *option = group->options; option->long_name != NULL; option++) {
-            if (strlen(option->long_name) == length &&
-                memcmp(option->long_name, name, length) == 0) {
+        for (const pyro_option *option = group->options; option->long_name != NULL; option++)
+            if (strlen(option->long_name) == length && memcmp(option->long_name, name, length) == 0)
                 return (found_option){option, group};
-            }
-        }
     }
     return (found_option){NULL, NULL};
 }
@@ -80,11 +74,9 @@ static found_option find_long(const parser *p, const char *name, size_t length)
 static found_option find_short(const parser *p, char name)
 {
     for (const pyro_option_group *group = p->groups; group->title != NULL; group++) {
-        for (const pyro_option *option = group->options; option->long_name != NULL; option++) {
-            if (option->short_name != 0 && option->short_name == name) {
+        for (const pyro_option *option = group->options; option->long_name != NULL; option++)
+            if (option->short_name != 0 && option->short_name == name)
                 return (found_option){option, group};
-            }
-        }
     }
     return (found_option){NULL, NULL};
 }
@@ -93,17 +85,14 @@ static int fail_unknown(parser *p, const char *name, size_t length)
 {
     char word[128];
 
-    if (length >= sizeof word) {
+    if (length >= sizeof word)
         return pyro_fail(p->error, PYRO_ERROR_ARGUMENT, "unknown option --%.40s...", name);
-    }
     memcpy(word, name, length);
     word[length] = '\0';
     pyro_suggestion suggestion = PYRO_SUGGESTION(word);
-    for (const pyro_option_group *group = p->groups; group->title != NULL; group++) {
-        for (const pyro_option *option = group->options; option->long_name != NULL; option++) {
+    for (const pyro_option_group *group = p->groups; group->title != NULL; group++)
+        for (const pyro_option *option = group->options; option->long_name != NULL; option++)
             pyro_suggestion_offer(&suggestion, option->long_name);
-        }
-    }
     if (suggestion.nearest != NULL) {
         return pyro_fail(p->error, PYRO_ERROR_ARGUMENT, "unknown option --%s; did you mean --%s?",
                          word, suggestion.nearest);
@@ -174,8 +163,8 @@ static int set_value(parser *p, found_option found, const char *value)
         return PYRO_OK;
     case PYRO_OPTION_INTEGER:
         if (!pyro_parse_integer(value, target)) {
-            return pyro_fail(p->error, PYRO_ERROR_ARGUMENT,
-                             "--%s: \"%.60s\" is not a whole number", option->long_name, value);
+            return pyro_fail(p->error, PYRO_ERROR_ARGUMENT, "--%s: \"%.60s\" is not a whole number",
+                             option->long_name, value);
         }
         return check_range(p, option, (double)*(int64_t *)target, value);
     case PYRO_OPTION_NUMBER:
@@ -222,16 +211,14 @@ static int parse_long(parser *p, const char *text)
     const char *value = equals != NULL ? equals + 1 : NULL;
     int status = PYRO_OK;
 
-    if (found.option == NULL) {
+    if (found.option == NULL)
         return fail_unknown(p, text, length);
-    }
     if (found.option->kind == PYRO_OPTION_FLAG && value != NULL) {
         return pyro_fail(p->error, PYRO_ERROR_ARGUMENT, "--%s takes no value",
                          found.option->long_name);
     }
-    if (found.option->kind != PYRO_OPTION_FLAG && value == NULL) {
+    if (found.option->kind != PYRO_OPTION_FLAG && value == NULL)
         status = take_next(p, found.option, &value);
-    }
     return status != PYRO_OK ? status : set_value(p, found, value);
 }
 
@@ -243,19 +230,16 @@ static int parse_short(parser *p, const char *text)
         const char *value = NULL;
         int status = PYRO_OK;
 
-        if (found.option == NULL) {
+        if (found.option == NULL)
             return pyro_fail(p->error, PYRO_ERROR_ARGUMENT, "unknown option -%c", *text);
-        }
         bool takes_value = found.option->kind != PYRO_OPTION_FLAG;
-        if (takes_value && text[1] != '\0') {
+        if (takes_value && text[1] != '\0')
             value = text + 1;
-        } else if (takes_value) {
+        else if (takes_value)
             status = take_next(p, found.option, &value);
-        }
         status = status != PYRO_OK ? status : set_value(p, found, value);
-        if (status != PYRO_OK || takes_value) {
+        if (status != PYRO_OK || takes_value)
             return status;
-        }
     }
     return PYRO_OK;
 }
@@ -270,18 +254,16 @@ int pyro_options_parse(const pyro_option_group *groups, void *values, int argc, 
         const char *argument = argv[p.next++];
         int status = PYRO_OK;
 
-        if (only_operands || argument[0] != '-' || argument[1] == '\0') {
+        if (only_operands || argument[0] != '-' || argument[1] == '\0')
             status = pyro_words_add(operands, argument) ? PYRO_OK : pyro_fail_memory(error);
-        } else if (strcmp(argument, "--") == 0) {
+        else if (strcmp(argument, "--") == 0)
             only_operands = true;
-        } else if (argument[1] == '-') {
+        else if (argument[1] == '-')
             status = parse_long(&p, argument + 2);
-        } else {
+        else
             status = parse_short(&p, argument + 1);
-        }
-        if (status != PYRO_OK) {
+        if (status != PYRO_OK)
             return status;
-        }
     }
     return PYRO_OK;
 }
@@ -289,10 +271,8 @@ int pyro_options_parse(const pyro_option_group *groups, void *values, int argc, 
 void pyro_options_free(const pyro_option_group *groups, void *values)
 {
     for (const pyro_option_group *group = groups; group->title != NULL; group++) {
-        for (const pyro_option *option = group->options; option->long_name != NULL; option++) {
-            if (option->kind == PYRO_OPTION_LIST) {
+        for (const pyro_option *option = group->options; option->long_name != NULL; option++)
+            if (option->kind == PYRO_OPTION_LIST)
                 pyro_words_free((pyro_words *)((char *)values + group->offset + option->offset));
-            }
-        }
     }
 }

@@ -30,18 +30,14 @@ int pyro_output_width(bool to_stdout)
     struct winsize size;
     long width = 0;
 
-    if (!to_stdout) {
+    if (!to_stdout)
         return WIDTH_NO_EDGE;
-    }
-    if (columns != NULL) {
+    if (columns != NULL)
         width = strtol(columns, NULL, 10);
-    }
-    if (width <= 0 && isatty(STDOUT_FILENO)) {
+    if (width <= 0 && isatty(STDOUT_FILENO))
         width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-    }
-    if (width <= 0 || width > WIDTH_NO_EDGE) {
+    if (width <= 0 || width > WIDTH_NO_EDGE)
         return WIDTH_NO_EDGE;
-    }
     return width < WIDTH_MIN ? WIDTH_MIN : (int)width;
 }
 
@@ -50,12 +46,10 @@ static bool write_all(int fd, const char *text, size_t size)
 {
     while (size > 0) {
         ssize_t written = write(fd, text, size);
-        if (written < 0 && errno == EINTR) {
+        if (written < 0 && errno == EINTR)
             continue;
-        }
-        if (written < 0) {
+        if (written < 0)
             return false;
-        }
         text += written;
         size -= (size_t)written;
     }
@@ -64,12 +58,10 @@ static bool write_all(int fd, const char *text, size_t size)
 
 int pyro_output_stdout(const char *text, size_t size, pyro_error *error)
 {
-    if (fflush(stdout) == 0 && write_all(STDOUT_FILENO, text, size)) {
+    if (fflush(stdout) == 0 && write_all(STDOUT_FILENO, text, size))
         return PYRO_OK;
-    }
-    if (errno == EPIPE) {
+    if (errno == EPIPE)
         _exit(EXIT_BROKEN_PIPE);
-    }
     return pyro_fail(error, PYRO_ERROR_IO, "cannot write to standard output: %s", strerror(errno));
 }
 
@@ -83,9 +75,8 @@ static int write_and_close(int fd, const char *text, size_t size)
 {
     int number = write_all(fd, text, size) ? 0 : errno;
 
-    if (close(fd) != 0 && number == 0) {
+    if (close(fd) != 0 && number == 0)
         number = errno;
-    }
     return number;
 }
 
@@ -103,9 +94,8 @@ static int open_temporary(const char *target, char **temporary)
             return -1;
         }
         int fd = open(*temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0 || errno != EEXIST) {
+        if (fd >= 0 || errno != EEXIST)
             return fd;
-        }
         free(*temporary);
         *temporary = NULL;
     }
@@ -125,16 +115,13 @@ static int replace_file(const char *target, const struct stat *old, const char *
         free(temporary);
         return fail_write(error, number);
     }
-    if (old != NULL) {
+    if (old != NULL)
         (void)!fchmod(fd, old->st_mode & 07777);
-    }
     number = write_and_close(fd, text, size);
-    if (number == 0 && rename(temporary, target) != 0) {
+    if (number == 0 && rename(temporary, target) != 0)
         number = errno;
-    }
-    if (number != 0) {
+    if (number != 0)
         unlink(temporary);
-    }
     free(temporary);
     return number == 0 ? PYRO_OK : fail_write(error, number);
 }
@@ -144,24 +131,20 @@ int pyro_output_file(const char *path, const char *text, size_t size, pyro_error
     struct stat old;
     int status;
 
-    if (path[0] == '\0') {
+    if (path[0] == '\0')
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--output needs the name of a file");
-    }
-    if (stat(path, &old) != 0) {
+    if (stat(path, &old) != 0)
         return replace_file(path, NULL, text, size, error);
-    }
-    if (S_ISDIR(old.st_mode)) {
+    if (S_ISDIR(old.st_mode))
         return fail_write(error, EISDIR);
-    }
     if (!S_ISREG(old.st_mode)) {
         int fd = open(path, O_WRONLY | O_CLOEXEC);
         int number = fd < 0 ? errno : write_and_close(fd, text, size);
         return number == 0 ? PYRO_OK : fail_write(error, number);
     }
     char *target = realpath(path, NULL);
-    if (target == NULL) {
+    if (target == NULL)
         return fail_write(error, errno);
-    }
     status = replace_file(target, &old, text, size, error);
     free(target);
     return status;

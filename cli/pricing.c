@@ -11,7 +11,7 @@ enum { RANK_MAX = 64, NAME_MAX_BYTES = 256 };
 
 /* In the order of pyro_convention. */
 static const char *const convention_names[] = {"full", "torch", "fvcore", "torchvision", NULL};
-static const char *const dtype_names[] = {"float64", "float32",     "float16",     "bfloat16",
+static const char *const dtype_names[] = {"float64", "float32",       "float16",     "bfloat16",
                                           "int8",    "float8_e4m3fn", "float8_e5m2", NULL};
 
 const pyro_option pyro_size_options[] = {
@@ -99,19 +99,16 @@ static int parse_dims(const char *text, const char *option, int64_t *dims, size_
 
         errno = 0;
         dims[*rank] = strtoll(at, &end, 10);
-        if (*at < '0' || *at > '9' || errno != 0 ||
-            (*end != '\0' && *end != ',' && *end != 'x')) {
+        if (*at < '0' || *at > '9' || errno != 0 || (*end != '\0' && *end != ',' && *end != 'x'))
             break;
-        }
         if (*end == '\0') {
             (*rank)++;
             return PYRO_OK;
         }
         at = end;
     }
-    if (*rank == RANK_MAX) {
+    if (*rank == RANK_MAX)
         return fail_option(error, option, text, "a list of at most 64 sizes");
-    }
     return fail_option(error, option, text, "a list of sizes such as 1,3,224,224");
 }
 
@@ -120,10 +117,8 @@ static bool split_assignment(const char *text, char name[NAME_MAX_BYTES], const 
 {
     const char *equals = strchr(text, '=');
 
-    if (equals == NULL || equals == text || equals[1] == '\0' ||
-        equals - text >= NAME_MAX_BYTES) {
+    if (equals == NULL || equals == text || equals[1] == '\0' || equals - text >= NAME_MAX_BYTES)
         return false;
-    }
     memcpy(name, text, (size_t)(equals - text));
     name[equals - text] = '\0';
     *value = equals + 1;
@@ -137,9 +132,8 @@ static int set_input(pyro_model *model, const char *assignment, pyro_error *erro
     int64_t dims[RANK_MAX];
     size_t rank;
 
-    if (!split_assignment(assignment, name, &value)) {
+    if (!split_assignment(assignment, name, &value))
         return fail_option(error, "--input", assignment, "NAME=N,N,... such as input_ids=2,128");
-    }
     int status = parse_dims(value, "--input", dims, &rank, error);
     return status != PYRO_OK ? status : pyro_model_set_shape(model, name, dims, rank, error);
 }
@@ -150,9 +144,8 @@ static int set_symbol(pyro_model *model, const char *assignment, pyro_error *err
     const char *value;
     int64_t size;
 
-    if (!split_assignment(assignment, name, &value) || !pyro_parse_integer(value, &size)) {
+    if (!split_assignment(assignment, name, &value) || !pyro_parse_integer(value, &size))
         return fail_option(error, "--size", assignment, "SYMBOL=N such as s0=4");
-    }
     return pyro_model_set_size(model, name, size, error);
 }
 
@@ -166,15 +159,12 @@ static int set_sizes(pyro_model *model, const pyro_pricing *pricing, pyro_error 
         status = parse_dims(pricing->input_shape, "--input-shape", dims, &rank, error);
         status = status != PYRO_OK ? status : pyro_model_set_shape(model, NULL, dims, rank, error);
     }
-    for (size_t i = 0; status == PYRO_OK && i < pricing->inputs.count; i++) {
+    for (size_t i = 0; status == PYRO_OK && i < pricing->inputs.count; i++)
         status = set_input(model, pricing->inputs.items[i], error);
-    }
-    for (size_t i = 0; status == PYRO_OK && i < pricing->sizes.count; i++) {
+    for (size_t i = 0; status == PYRO_OK && i < pricing->sizes.count; i++)
         status = set_symbol(model, pricing->sizes.items[i], error);
-    }
-    if (status == PYRO_OK && pricing->batch > 0) {
+    if (status == PYRO_OK && pricing->batch > 0)
         status = pyro_model_set_batch(model, pricing->batch, error);
-    }
     return status;
 }
 
@@ -190,25 +180,20 @@ int pyro_price(pyro_priced *out, const char *spec, const pyro_pricing *pricing, 
 
     memset(out, 0, sizeof *out);
     status = pyro_model_open(&out->model, spec, error);
-    if (status == PYRO_OK) {
+    if (status == PYRO_OK)
         status = set_sizes(out->model, pricing, error);
-    }
-    if (status == PYRO_OK) {
+    if (status == PYRO_OK)
         status = pyro_cost_compute(&out->cost, out->model, &options, error);
-    }
-    if (status != PYRO_OK) {
+    if (status != PYRO_OK)
         pyro_priced_free(out);
-    }
     return status;
 }
 
 void pyro_priced_free(pyro_priced *priced)
 {
-    if (priced->cost != NULL) {
+    if (priced->cost != NULL)
         pyro_cost_free(priced->cost);
-    }
-    if (priced->model != NULL) {
+    if (priced->model != NULL)
         pyro_model_close(priced->model);
-    }
     memset(priced, 0, sizeof *priced);
 }

@@ -14,11 +14,9 @@ static bool name_is_shared(const pyro_cost *const *costs, size_t count, size_t i
 {
     const char *name = pyro_model_name(pyro_cost_model(costs[index]));
 
-    for (size_t i = 0; i < count; i++) {
-        if (i != index && strcmp(pyro_model_name(pyro_cost_model(costs[i])), name) == 0) {
+    for (size_t i = 0; i < count; i++)
+        if (i != index && strcmp(pyro_model_name(pyro_cost_model(costs[i])), name) == 0)
             return true;
-        }
-    }
     return false;
 }
 
@@ -26,9 +24,8 @@ static bool name_is_shared(const pyro_cost *const *costs, size_t count, size_t i
 static void add_label(pyro_buf *buf, const pyro_cost *const *costs, size_t count, size_t index)
 {
     pyro_text_clean(buf, pyro_model_name(pyro_cost_model(costs[index])));
-    if (name_is_shared(costs, count, index)) {
+    if (name_is_shared(costs, count, index))
         pyro_buf_addf(buf, " (%zu)", index + 1);
-    }
 }
 
 static void add_model(pyro_table *table, const pyro_cost *const *costs, size_t count, size_t index)
@@ -44,11 +41,10 @@ static void add_model(pyro_table *table, const pyro_cost *const *costs, size_t c
     pyro_table_cell(table, pyro_format_count(text, total->work.params));
     pyro_table_cell(table, pyro_format_count(text, total->work.macs));
     pyro_table_cell(table, pyro_format_count(text, total->work.flops));
-    if (first_flops > 0) {
+    if (first_flops > 0)
         pyro_table_cellf(table, "%.2fx", (double)total->work.flops / first_flops);
-    } else {
+    else
         pyro_table_cell(table, "-");
-    }
     pyro_table_cell(table, pyro_format_bytes(text, total->memory_bytes));
     pyro_table_cellf(table, "%.1f", total->arithmetic_intensity);
     pyro_table_cell(table, pyro_bound_short(total->bound));
@@ -81,27 +77,25 @@ static void write_coverages(pyro_buf *buf, const pyro_cost *const *costs, size_t
     pyro_text_heading(buf, "\nCoverage:", options->color);
     for (size_t i = 0; i < count; i++) {
         pyro_cost_uncounted(costs[i], &uncounted);
-        if (uncounted == 0) {
+        if (uncounted == 0)
             continue;
-        }
         incomplete++;
         pyro_buf_adds(buf, "  ");
         add_label(buf, costs, count, i);
         pyro_buf_adds(buf, ":\n");
         pyro_write_coverage(buf, costs[i], options->width, options->color);
     }
-    if (incomplete == 0) {
+    if (incomplete == 0)
         pyro_buf_adds(buf, "  all operators of all models priced\n");
-    }
 }
 
 int pyro_write_compare_text(pyro_buf *buf, const pyro_cost *const *costs, size_t count,
                             const pyro_report_options *options, pyro_error *error)
 {
     static const pyro_table_column columns[] = {
-        {"Model", false, true},  {"Params", true, false}, {"MACs", true, false},
-        {"FLOPs", true, false},  {"vs 1st", true, false}, {"Memory", true, false},
-        {"AI", true, false},     {"Bound", false, false},
+        {"Model", false, true}, {"Params", true, false}, {"MACs", true, false},
+        {"FLOPs", true, false}, {"vs 1st", true, false}, {"Memory", true, false},
+        {"AI", true, false},    {"Bound", false, false},
     };
     pyro_convention convention;
     pyro_table table;
@@ -110,15 +104,13 @@ int pyro_write_compare_text(pyro_buf *buf, const pyro_cost *const *costs, size_t
     pyro_text_banner(buf, "MODEL COMPARISON", options->width, options->color);
     pyro_buf_addc(buf, '\n');
     pyro_table_init(&table, columns, sizeof columns / sizeof columns[0]);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         add_model(&table, costs, count, i);
-    }
     pyro_table_write(&table, buf, 2, options->width, options->color);
     pyro_table_free(&table);
     pyro_text_heading(buf, "\nInputs:", options->color);
-    for (size_t i = 0; i < count && status == PYRO_OK; i++) {
+    for (size_t i = 0; i < count && status == PYRO_OK; i++)
         status = write_model_inputs(buf, costs, count, i, options->width, error);
-    }
     write_coverages(buf, costs, count, options);
     if (!options->quiet && count > 0) {
         pyro_buf note = PYRO_BUF_INIT;

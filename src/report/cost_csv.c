@@ -3,11 +3,11 @@
 #include "report/rows.h"
 #include "report/writers.h"
 
-#define LAYER_COLUMNS                                                                              \
-    "name,type,class,operators,macs,flops,memory,activation_read_bytes,weight_read_bytes,"         \
+#define LAYER_COLUMNS \
+    "name,type,class,operators,macs,flops,memory,activation_read_bytes,weight_read_bytes," \
     "written_bytes,params,arithmetic_intensity,bottleneck,band"
-#define NODE_COLUMNS                                                                               \
-    "name,op,type,category,layer,shape,times,macs,flops,memory,activation_read_bytes,"             \
+#define NODE_COLUMNS \
+    "name,op,type,category,layer,shape,times,macs,flops,memory,activation_read_bytes," \
     "weight_read_bytes,written_bytes"
 
 static void write_layer(pyro_buf *buf, const pyro_cost_row *row)
@@ -52,15 +52,13 @@ int pyro_write_cost_csv(pyro_buf *buf, const pyro_cost *cost, bool nodes)
     if (nodes) {
         const pyro_cost_node *node = pyro_cost_nodes(cost, &count);
         pyro_csv_header(buf, NODE_COLUMNS);
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = 0; i < count; i++)
             write_node(buf, &node[i]);
-        }
         return PYRO_OK;
     }
     const pyro_cost_row *row = pyro_cost_layers(cost, &count);
     pyro_csv_header(buf, LAYER_COLUMNS);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         write_layer(buf, &row[i]);
-    }
     return PYRO_OK;
 }

@@ -40,9 +40,8 @@ static void write_row(pyro_json_writer *writer, const pyro_cost_row *row, bool w
     key_string(writer, "name", row->name);
     key_string(writer, "type", row->type);
     key_string(writer, "class", row->class_name);
-    if (with_depth) {
+    if (with_depth)
         key_integer(writer, "depth", (int64_t)row->depth);
-    }
     key_integer(writer, "operators", row->operators);
     key_integer(writer, "macs", row->work.macs);
     key_integer(writer, "flops", row->work.flops);
@@ -58,9 +57,8 @@ static void write_rows(pyro_json_writer *writer, const char *key, const pyro_cos
 {
     pyro_json_key(writer, key);
     pyro_json_begin_array(writer);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         write_row(writer, &rows[i], with_depth);
-    }
     pyro_json_end_array(writer);
 }
 
@@ -98,19 +96,16 @@ static void write_input(pyro_json_writer *writer, const pyro_input *input)
     key_string(writer, "dtype", input->dtype);
     pyro_json_key(writer, "shape");
     pyro_json_begin_array_inline(writer);
-    for (size_t i = 0; i < input->rank; i++) {
-        if (input->dims[i] >= 0) {
+    for (size_t i = 0; i < input->rank; i++)
+        if (input->dims[i] >= 0)
             pyro_json_integer(writer, input->dims[i]);
-        } else {
+        else
             pyro_json_null(writer);
-        }
-    }
     pyro_json_end_array(writer);
     pyro_json_key(writer, "symbols");
     pyro_json_begin_array_inline(writer);
-    for (size_t i = 0; i < input->rank; i++) {
+    for (size_t i = 0; i < input->rank; i++)
         pyro_json_string(writer, input->symbols != NULL ? input->symbols[i] : NULL);
-    }
     pyro_json_end_array(writer);
     pyro_json_end_object(writer);
 }
@@ -125,9 +120,8 @@ static int write_inputs(pyro_json_writer *writer, pyro_model *model, pyro_error 
         pyro_input input;
         int status = pyro_model_input(model, i, &input, error);
 
-        if (status != PYRO_OK) {
+        if (status != PYRO_OK)
             return status;
-        }
         write_input(writer, &input);
     }
     pyro_json_end_array(writer);
@@ -160,9 +154,8 @@ static void write_texts(pyro_json_writer *writer, const char *key, const char *c
 {
     pyro_json_key(writer, key);
     pyro_json_begin_array(writer);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         pyro_json_string(writer, texts[i]);
-    }
     pyro_json_end_array(writer);
 }
 
@@ -198,19 +191,17 @@ int pyro_json_summary(pyro_json_writer *writer, const pyro_cost *cost, pyro_erro
     key_string(writer, "display_name", pyro_model_display_name(model));
     key_string(writer, "source", pyro_model_source(model));
     pyro_json_key(writer, "file_bytes");
-    if (file_bytes >= 0) {
+    if (file_bytes >= 0)
         pyro_json_integer(writer, file_bytes);
-    } else {
+    else
         pyro_json_null(writer);
-    }
     key_string(writer, "convention", pyro_convention_name(convention));
     key_string(writer, "convention_summary", pyro_convention_summary(convention));
     key_string(writer, "dtype", pyro_cost_dtype(cost));
     key_number(writer, "ridge", pyro_cost_ridge(cost));
     status = write_inputs(writer, model, error);
-    if (status != PYRO_OK) {
+    if (status != PYRO_OK)
         return status;
-    }
     write_totals(writer, cost);
     write_coverage(writer, cost);
     write_texts(writer, "advice", advice, advice_count);
@@ -229,9 +220,8 @@ int pyro_write_cost_json(pyro_buf *buf, const pyro_cost *cost, pyro_error *error
     pyro_json_begin_object(&writer);
     key_string(&writer, "schema", "pyrometer.cost/1");
     status = pyro_json_summary(&writer, cost, error);
-    if (status != PYRO_OK) {
+    if (status != PYRO_OK)
         return status;
-    }
     rows = pyro_cost_layers(cost, &count);
     write_rows(&writer, "layers", rows, count, false);
     rows = pyro_cost_modules(cost, &count);

@@ -39,8 +39,8 @@ void pyro_write_module_tree(pyro_buf *buf, const pyro_cost *cost,
                             const pyro_report_options *options)
 {
     static const pyro_table_column columns[] = {
-        {"Module", false, true}, {"Class", false, true},  {"Params", true, false},
-        {"MACs", true, false},   {"FLOPs", true, false},  {"Memory", true, false},
+        {"Module", false, true}, {"Class", false, true}, {"Params", true, false},
+        {"MACs", true, false},   {"FLOPs", true, false}, {"Memory", true, false},
         {"AI", true, false},
     };
     size_t count;
@@ -49,9 +49,8 @@ void pyro_write_module_tree(pyro_buf *buf, const pyro_cost *cost,
 
     pyro_text_heading(buf, "\nModule Tree (each with all that is below it):", options->color);
     pyro_table_init(&table, columns, sizeof columns / sizeof columns[0]);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         add_module(&table, &modules[i]);
-    }
     pyro_table_write(&table, buf, 2, options->width, options->color);
     pyro_table_free(&table);
 }
@@ -71,10 +70,10 @@ void pyro_write_coverage(pyro_buf *buf, const pyro_cost *cost, int width, bool c
         pyro_buf_addf(buf, "  all %lld operators priced\n", (long long)operators);
         return;
     }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         missing += uncounted[i].count;
-    }
-    pyro_buf_addf(buf, "  %s of %lld operators priced; NOT COUNTED (%lld), so the totals are too low:\n",
+    pyro_buf_addf(buf,
+                  "  %s of %lld operators priced; NOT COUNTED (%lld), so the totals are too low:\n",
                   pyro_format_share(share, pyro_cost_coverage(cost), 1), (long long)operators,
                   (long long)missing);
     pyro_table_init(&table, columns, sizeof columns / sizeof columns[0]);

@@ -33,17 +33,14 @@ static void add_shape(pyro_buf *buf, const pyro_input *input)
         const char *symbol = input->symbols != NULL ? input->symbols[i] : NULL;
 
         pyro_buf_adds(buf, i == 0 ? "" : ", ");
-        if (symbol != NULL) {
+        if (symbol != NULL)
             pyro_text_clean(buf, symbol);
-        }
-        if (symbol != NULL && input->dims[i] >= 0) {
+        if (symbol != NULL && input->dims[i] >= 0)
             pyro_buf_addc(buf, '=');
-        }
-        if (input->dims[i] >= 0) {
+        if (input->dims[i] >= 0)
             pyro_buf_addf(buf, "%lld", (long long)input->dims[i]);
-        } else if (symbol == NULL) {
+        else if (symbol == NULL)
             pyro_buf_addc(buf, '?');
-        }
     }
     pyro_buf_addc(buf, ']');
 }
@@ -56,20 +53,17 @@ int pyro_text_inputs(pyro_buf *buf, pyro_model *model, pyro_error *error)
         pyro_input input;
         int status = pyro_model_input(model, i, &input, error);
 
-        if (status != PYRO_OK) {
+        if (status != PYRO_OK)
             return status;
-        }
         pyro_buf_adds(buf, i == 0 ? "" : ", ");
         pyro_text_clean(buf, input.name);
         pyro_buf_addf(buf, " %s ", input.dtype);
         add_shape(buf, &input);
     }
-    if (count > INPUTS_SHOWN) {
+    if (count > INPUTS_SHOWN)
         pyro_buf_addf(buf, " and %zu more", count - INPUTS_SHOWN);
-    }
-    if (count == 0) {
+    if (count == 0)
         pyro_buf_adds(buf, "none");
-    }
     return PYRO_OK;
 }
 
@@ -79,9 +73,8 @@ static void add_count(pyro_buf *buf, int64_t value)
     char text[PYRO_UNIT_TEXT], exact[PYRO_UNIT_TEXT];
 
     pyro_buf_adds(buf, pyro_format_count(text, value));
-    if (value >= 1000) {
+    if (value >= 1000)
         pyro_buf_addf(buf, " (%s)", pyro_format_exact(exact, value));
-    }
 }
 
 static int write_origin(const text_writer *w, pyro_buf *value, pyro_error *error)
@@ -173,8 +166,8 @@ static void write_table(const text_writer *w, pyro_table *table)
 static void write_breakdown(const text_writer *w)
 {
     static const pyro_table_column columns[] = {
-        {"Type", false, true},       {"FLOPs share", true, false}, {"Ops", true, false},
-        {"FLOPs", true, false},      {"MACs", true, false},        {"Memory", true, false},
+        {"Type", false, true},         {"FLOPs share", true, false}, {"Ops", true, false},
+        {"FLOPs", true, false},        {"MACs", true, false},        {"Memory", true, false},
         {"Memory share", true, false},
     };
     const pyro_cost_row *total = pyro_cost_total(w->cost);
@@ -189,8 +182,8 @@ static void write_breakdown(const text_writer *w)
         const pyro_cost_row *row = &rows[i];
 
         pyro_table_cell(&table, row->name);
-        pyro_table_cell(&table, pyro_format_share(text, (double)row->work.flops,
-                                                  (double)total->work.flops));
+        pyro_table_cell(
+            &table, pyro_format_share(text, (double)row->work.flops, (double)total->work.flops));
         pyro_table_cellf(&table, "%lld", (long long)row->operators);
         pyro_table_cell(&table, pyro_format_count(text, row->work.flops));
         pyro_table_cell(&table, pyro_format_count(text, row->work.macs));
@@ -201,8 +194,7 @@ static void write_breakdown(const text_writer *w)
     write_table(w, &table);
 }
 
-static void write_side(const text_writer *w, const char *label, pyro_bound bound,
-                       const char *sign)
+static void write_side(const text_writer *w, const char *label, pyro_bound bound, const char *sign)
 {
     const pyro_cost_row *total = pyro_cost_total(w->cost);
     size_t count;
@@ -219,7 +211,7 @@ static void write_side(const text_writer *w, const char *label, pyro_bound bound
 static void write_bands(const text_writer *w)
 {
     static const pyro_table_column columns[] = {
-        {"AI (FLOPs/byte)", false, false}, {"Band", false, false},  {"Layers", true, false},
+        {"AI (FLOPs/byte)", false, false}, {"Band", false, false},        {"Layers", true, false},
         {"FLOPs share", true, false},      {"Memory share", true, false},
     };
     const pyro_cost_row *total = pyro_cost_total(w->cost);
@@ -236,8 +228,8 @@ static void write_bands(const text_writer *w)
         pyro_table_cell(&table, pyro_band_name(pyro_bands[i].inside));
         pyro_table_cellf(&table, "%zu", sum.rows);
         pyro_table_cell(&table, pyro_format_share(text, sum.flops, (double)total->work.flops));
-        pyro_table_cell(&table, pyro_format_share(text, sum.memory_bytes,
-                                                  (double)total->memory_bytes));
+        pyro_table_cell(&table,
+                        pyro_format_share(text, sum.memory_bytes, (double)total->memory_bytes));
     }
     write_table(w, &table);
 }
@@ -275,7 +267,7 @@ static void add_layer(pyro_table *table, const pyro_cost_row *row)
 static int write_layers(const text_writer *w, pyro_error *error)
 {
     static const pyro_table_column columns[] = {
-        {"Layer", false, true},  {"Class", false, true}, {"FLOPs", true, false},
+        {"Layer", false, true},  {"Class", false, true},  {"FLOPs", true, false},
         {"MACs", true, false},   {"Memory", true, false}, {"AI", true, false},
         {"Bound", false, false},
     };
@@ -290,23 +282,20 @@ static int write_layers(const text_writer *w, pyro_error *error)
 
     if (!graph_order && count > 0) {
         sorted = pyro_rows_sorted(layers, count, w->options->sort);
-        if (sorted == NULL) {
+        if (sorted == NULL)
             return pyro_fail_memory(error);
-        }
     }
-    if (graph_order) {
+    if (graph_order)
         pyro_buf_addf(&heading, "\nLayer Details (all %zu, in the order of the graph):", count);
-    } else if (shown < count) {
+    else if (shown < count)
         pyro_buf_addf(&heading, "\nLayer Details (Top %zu of %zu by %s):", shown, count, title);
-    } else {
+    else
         pyro_buf_addf(&heading, "\nLayer Details (all %zu by %s):", count, title);
-    }
     pyro_text_heading(w->buf, heading.data != NULL ? heading.data : "", w->options->color);
     pyro_buf_free(&heading);
     pyro_table_init(&table, columns, sizeof columns / sizeof columns[0]);
-    for (size_t i = 0; i < shown; i++) {
+    for (size_t i = 0; i < shown; i++)
         add_layer(&table, sorted != NULL ? sorted[i] : &layers[i]);
-    }
     write_table(w, &table);
     free(sorted);
     return PYRO_OK;
@@ -315,9 +304,8 @@ static int write_layers(const text_writer *w, pyro_error *error)
 static void write_list(const text_writer *w, const char *title, const char *const *texts,
                        size_t count)
 {
-    if (count == 0) {
+    if (count == 0)
         return;
-    }
     pyro_text_heading(w->buf, title, w->options->color);
     for (size_t i = 0; i < count; i++) {
         pyro_buf item = PYRO_BUF_INIT;
@@ -351,19 +339,16 @@ int pyro_write_cost_text(pyro_buf *buf, const pyro_cost *cost, const pyro_report
     pyro_text_banner(buf, title.data != NULL ? title.data : "", options->width, options->color);
     pyro_buf_free(&title);
     status = write_summary(&w, error);
-    if (status != PYRO_OK) {
+    if (status != PYRO_OK)
         return status;
-    }
     write_breakdown(&w);
     write_bottlenecks(&w);
-    if (options->verbose) {
+    if (options->verbose)
         pyro_write_module_tree(buf, cost, options);
-    }
     status = write_layers(&w, error);
     pyro_text_heading(buf, "\nCoverage:", options->color);
     pyro_write_coverage(buf, cost, options->width, options->color);
-    if (!options->quiet) {
+    if (!options->quiet)
         write_remarks(&w);
-    }
     return status;
 }

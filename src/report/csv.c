@@ -14,21 +14,17 @@ void pyro_csv_text(pyro_buf *buf, const char *text, bool last)
     bool formula = text[0] != '\0' && strchr("=+-@\t\r", text[0]) != NULL;
     bool quoted = strpbrk(text, ",\"\r\n") != NULL;
 
-    if (quoted) {
+    if (quoted)
         pyro_buf_addc(buf, '"');
-    }
-    if (formula) {
+    if (formula)
         pyro_buf_addc(buf, '\'');
-    }
     for (; *text != '\0'; text++) {
-        if (*text == '"') {
+        if (*text == '"')
             pyro_buf_addc(buf, '"');
-        }
         pyro_buf_addc(buf, *text);
     }
-    if (quoted) {
+    if (quoted)
         pyro_buf_addc(buf, '"');
-    }
     end_field(buf, last);
 }
 
@@ -40,9 +36,8 @@ void pyro_csv_integer(pyro_buf *buf, int64_t value, bool last)
 
 void pyro_csv_number(pyro_buf *buf, double value, bool last)
 {
-    if (isfinite(value)) {
+    if (isfinite(value))
         pyro_buf_addf(buf, "%.6g", value);
-    }
     end_field(buf, last);
 }
 

@@ -60,21 +60,20 @@ static int64_t get(const diff_field *field, const pyro_cost_row *row)
 /* "+12.3%", "new" where there was nothing before. */
 static void add_percent(pyro_table *table, double before, double after)
 {
-    if (before == after) {
+    if (before == after)
         pyro_table_cell(table, "0%");
-    } else if (before == 0) {
+    else if (before == 0)
         pyro_table_cell(table, "new");
-    } else {
+    else
         pyro_table_cellf(table, "%+.1f%%", 100 * (after - before) / before);
-    }
 }
 
 static void add_total(pyro_table *table, const diff_field *field, const pyro_cost_row *before,
                       const pyro_cost_row *after)
 {
     char *(*format)(char *, int64_t) = field->is_bytes ? pyro_format_bytes : pyro_format_count;
-    char *(*format_signed)(char *, int64_t) =
-        field->is_bytes ? pyro_format_bytes_signed : pyro_format_count_signed;
+    char *(*format_signed)(char *, int64_t) = field->is_bytes ? pyro_format_bytes_signed
+                                                              : pyro_format_count_signed;
     int64_t old = field->get(before), new = field->get(after);
     char text[PYRO_UNIT_TEXT];
 
@@ -94,16 +93,17 @@ static void finish_table(pyro_table *table, pyro_buf *buf, const pyro_report_opt
 static void write_totals(pyro_buf *buf, const pyro_cost *before, const pyro_cost *after,
                          const pyro_report_options *options)
 {
-    static const pyro_table_column columns[] = {
-        {"Total", false, false}, {"Before", true, false}, {"After", true, false},
-        {"Change", true, false}, {"", true, false}};
+    static const pyro_table_column columns[] = {{"Total", false, false},
+                                                {"Before", true, false},
+                                                {"After", true, false},
+                                                {"Change", true, false},
+                                                {"", true, false}};
     const pyro_cost_row *old = pyro_cost_total(before), *new = pyro_cost_total(after);
     pyro_table table;
 
     pyro_table_init(&table, columns, sizeof columns / sizeof columns[0]);
-    for (size_t i = 0; i < FIELD_COUNT; i++) {
+    for (size_t i = 0; i < FIELD_COUNT; i++)
         add_total(&table, &diff_fields[i], old, new);
-    }
     pyro_table_cell(&table, "FLOPs/byte");
     pyro_table_cellf(&table, "%.1f", old->arithmetic_intensity);
     pyro_table_cellf(&table, "%.1f", new->arithmetic_intensity);
@@ -125,9 +125,9 @@ static void add_change(pyro_table *table, const pyro_layer_change *change)
     pyro_table_cell(table, pyro_change_kind(change));
     pyro_table_cell(table, old != NULL ? pyro_format_count(text, old->work.flops) : "-");
     pyro_table_cell(table, new != NULL ? pyro_format_count(text, new->work.flops) : "-");
-    pyro_table_cell(table, pyro_format_count_signed(
-                               text, pyro_change_i64(old != NULL ? old->work.flops : 0,
-                                                     new != NULL ? new->work.flops : 0)));
+    pyro_table_cell(
+        table, pyro_format_count_signed(text, pyro_change_i64(old != NULL ? old->work.flops : 0,
+                                                              new != NULL ? new->work.flops : 0)));
     pyro_table_cell(table, pyro_format_bytes_signed(text, pyro_change_i64(old_memory, new_memory)));
     pyro_table_cell(table, pyro_format_count_signed(text, pyro_change_i64(old_params, new_params)));
 }
@@ -136,8 +136,8 @@ static void write_changes(pyro_buf *buf, const pyro_layer_changes *changes,
                           const pyro_report_options *options)
 {
     static const pyro_table_column columns[] = {
-        {"Layer", false, true}, {"", false, false},      {"Before", true, false},
-        {"After", true, false}, {"Change", true, false}, {"Memory", true, false},
+        {"Layer", false, true},  {"", false, false},      {"Before", true, false},
+        {"After", true, false},  {"Change", true, false}, {"Memory", true, false},
         {"Params", true, false},
     };
     bool all = options->verbose && options->top == 0;
@@ -151,17 +151,15 @@ static void write_changes(pyro_buf *buf, const pyro_layer_changes *changes,
     }
     pyro_buf_addf(&heading, "\nLayers: %zu changed, %zu added, %zu removed, %zu identical",
                   changes->changed, changes->added, changes->removed, changes->identical);
-    if (shown < changes->count) {
+    if (shown < changes->count)
         pyro_buf_addf(&heading, " (top %zu of %zu)", shown, changes->count);
-    }
     pyro_buf_addc(&heading, ':');
     pyro_text_heading(buf, heading.data != NULL ? heading.data : "", options->color);
     pyro_buf_free(&heading);
     pyro_buf_adds(buf, "  FLOPs before and after; change of FLOPs, memory and parameters\n\n");
     pyro_table_init(&table, columns, sizeof columns / sizeof columns[0]);
-    for (size_t i = 0; i < shown; i++) {
+    for (size_t i = 0; i < shown; i++)
         add_change(&table, &changes->items[i]);
-    }
     finish_table(&table, buf, options);
     if (shown < changes->count && !options->quiet) {
         pyro_buf_addf(buf, "  and %zu more, each smaller; --top 0 shows all\n",
@@ -270,9 +268,8 @@ static int write_json(pyro_buf *buf, const pyro_cost *before, const pyro_cost *a
     pyro_json_key(&writer, "schema");
     pyro_json_string(&writer, "pyrometer.diff/1");
     status = json_model(&writer, "before", before, error);
-    if (status == PYRO_OK) {
+    if (status == PYRO_OK)
         status = json_model(&writer, "after", after, error);
-    }
     pyro_json_key(&writer, "total");
     pyro_json_begin_object_inline(&writer);
     json_fields(&writer, pyro_cost_total(before), pyro_cost_total(after));
@@ -286,9 +283,8 @@ static int write_json(pyro_buf *buf, const pyro_cost *before, const pyro_cost *a
     pyro_json_end_object(&writer);
     pyro_json_key(&writer, "layers");
     pyro_json_begin_array(&writer);
-    for (size_t i = 0; i < changes->count; i++) {
+    for (size_t i = 0; i < changes->count; i++)
         json_layer(&writer, &changes->items[i]);
-    }
     pyro_json_end_array(&writer);
     pyro_json_end_object(&writer);
     pyro_buf_addc(buf, '\n');
@@ -328,12 +324,11 @@ int pyro_write_diff(pyro_buf *buf, const pyro_cost *before, const pyro_cost *aft
     size_t before_count, after_count;
     const pyro_cost_row *before_layers = pyro_cost_layers(before, &before_count);
     const pyro_cost_row *after_layers = pyro_cost_layers(after, &after_count);
-    int status = pyro_match_layers(&changes, before_layers, before_count, after_layers,
-                                   after_count, error);
+    int status = pyro_match_layers(&changes, before_layers, before_count, after_layers, after_count,
+                                   error);
 
-    if (status != PYRO_OK) {
+    if (status != PYRO_OK)
         return status;
-    }
     switch (options->format) {
     case PYRO_FORMAT_TEXT:
         write_text(buf, before, after, &changes, options);

@@ -27,12 +27,10 @@ static bool sort_layers(named_layers *layers, const pyro_cost_row *rows, size_t 
     layers->first = rows;
     layers->count = count;
     layers->sorted = calloc(layers->count + 1, sizeof *layers->sorted);
-    if (layers->sorted == NULL) {
+    if (layers->sorted == NULL)
         return false;
-    }
-    for (size_t i = 0; i < layers->count; i++) {
+    for (size_t i = 0; i < layers->count; i++)
         layers->sorted[i] = &layers->first[i];
-    }
     qsort(layers->sorted, layers->count, sizeof *layers->sorted, by_name);
     return true;
 }
@@ -41,9 +39,8 @@ int64_t pyro_change_i64(int64_t before, int64_t after)
 {
     int64_t change;
 
-    if (__builtin_sub_overflow(after, before, &change)) {
+    if (__builtin_sub_overflow(after, before, &change))
         return after > before ? INT64_MAX : INT64_MIN;
-    }
     return change;
 }
 
@@ -73,12 +70,10 @@ static int by_magnitude(const void *left, const void *right)
     double a_flops = flops_magnitude(a), b_flops = flops_magnitude(b);
     double a_memory = memory_magnitude(a), b_memory = memory_magnitude(b);
 
-    if (a_flops != b_flops) {
+    if (a_flops != b_flops)
         return a_flops < b_flops ? 1 : -1;
-    }
-    if (a_memory != b_memory) {
+    if (a_memory != b_memory)
         return a_memory < b_memory ? 1 : -1;
-    }
     return a->position < b->position ? -1 : a->position > b->position;
 }
 

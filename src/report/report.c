@@ -10,9 +10,8 @@ static pyro_report_options settled(const pyro_report_options *options)
 {
     pyro_report_options result = options != NULL ? *options : default_options;
 
-    if (result.width <= 0) {
+    if (result.width <= 0)
         result.width = 80;
-    }
     return result;
 }
 
@@ -26,9 +25,8 @@ static int hand_over(pyro_buf *buf, int status, char **out, size_t *size, pyro_e
         *out = pyro_buf_detach(buf, &length);
         status = *out != NULL ? PYRO_OK : pyro_fail_memory(error);
     }
-    if (size != NULL) {
+    if (size != NULL)
         *size = length;
-    }
     pyro_buf_free(buf);
     return status;
 }

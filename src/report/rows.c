@@ -10,23 +10,22 @@ const pyro_band pyro_bands[PYRO_BAND_COUNT] = {
 /* One way or the other round as qsort wants it: largest first, equal ones as they were. */
 static int order(bool less, bool greater, const pyro_cost_row *a, const pyro_cost_row *b)
 {
-    if (less || greater) {
+    if (less || greater)
         return less ? 1 : -1;
-    }
     return a < b ? -1 : (a > b ? 1 : 0);
 }
 
 static int order_i64(int64_t x, int64_t y, const pyro_cost_row *a, const pyro_cost_row *b)
 {
-    return order(x < y, x > y, a, b);
+    return order(x<y, x> y, a, b);
 }
 
-#define COMPARE(name, member)                                                                      \
-    static int name(const void *left, const void *right)                                           \
-    {                                                                                              \
-        const pyro_cost_row *a = *(const pyro_cost_row *const *)left;                              \
-        const pyro_cost_row *b = *(const pyro_cost_row *const *)right;                             \
-        return order_i64(a->member, b->member, a, b);                                              \
+#define COMPARE(name, member) \
+    static int name(const void *left, const void *right) \
+    { \
+        const pyro_cost_row *a = *(const pyro_cost_row *const *)left; \
+        const pyro_cost_row *b = *(const pyro_cost_row *const *)right; \
+        return order_i64(a->member, b->member, a, b); \
     }
 
 COMPARE(by_flops, work.flops)
@@ -39,8 +38,9 @@ static int by_intensity(const void *left, const void *right)
     const pyro_cost_row *a = *(const pyro_cost_row *const *)left;
     const pyro_cost_row *b = *(const pyro_cost_row *const *)right;
 
-    return order(a->arithmetic_intensity < b->arithmetic_intensity,
-                 a->arithmetic_intensity > b->arithmetic_intensity, a, b);
+    return order(a->arithmetic_intensity<b->arithmetic_intensity, a->arithmetic_intensity> b
+                     ->arithmetic_intensity,
+                 a, b);
 }
 
 typedef struct sort_kind {
@@ -65,12 +65,10 @@ const pyro_cost_row **pyro_rows_sorted(const pyro_cost_row *rows, size_t count, 
 {
     const pyro_cost_row **sorted = count > 0 ? calloc(count, sizeof *sorted) : NULL;
 
-    if (sorted == NULL) {
+    if (sorted == NULL)
         return NULL;
-    }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         sorted[i] = &rows[i];
-    }
     qsort(sorted, count, sizeof *sorted, sort_kinds[key].compare);
     return sorted;
 }
@@ -93,11 +91,9 @@ pyro_row_sum pyro_sum_bound(const pyro_cost_row *rows, size_t count, pyro_bound 
 {
     pyro_row_sum sum = {0};
 
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].bound == bound) {
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].bound == bound)
             add_to_sum(&sum, &rows[i]);
-        }
-    }
     return sum;
 }
 

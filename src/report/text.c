@@ -35,9 +35,8 @@ static void wrap_paragraph(pyro_buf *buf, const char *text, size_t length, size_
 
     while (at < length) {
         size_t word = strcspn(text + at, " \n");
-        if (word > length - at) {
+        if (word > length - at)
             word = length - at;
-        }
         if (word > 0 && !line_start && column + 1 + word > width) {
             pyro_buf_addc(buf, '\n');
             pyro_buf_fill(buf, ' ', indent);
@@ -69,9 +68,8 @@ void pyro_text_wrap(pyro_buf *buf, const char *text, int first_indent, int inden
 
         pyro_buf_fill(buf, ' ', first);
         wrap_paragraph(buf, text, length, first, (size_t)indent, columns);
-        if (end == NULL) {
+        if (end == NULL)
             return;
-        }
         pyro_buf_addc(buf, '\n');
         text = end + 2;
         first = (size_t)indent;
@@ -97,11 +95,10 @@ void pyro_text_clean(pyro_buf *buf, const char *text)
         size_t size = pyro_utf8_sequence(text, end);
         bool c1 = size == 2 && first == 0xC2 && (unsigned char)text[1] < 0xA0;
 
-        if (size == 0 || first < 0x20 || first == 0x7F || c1) {
+        if (size == 0 || first < 0x20 || first == 0x7F || c1)
             pyro_buf_addc(buf, '?');
-        } else {
+        else
             pyro_buf_add(buf, text, size);
-        }
         text += size > 0 ? size : 1;
     }
 }

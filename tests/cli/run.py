@@ -11,6 +11,7 @@ together; a line may end in " (re)" or " (glob)" to be matched as such. [N] is t
 it is not 0. Empty lines at the end of an output do not count. Commands run in tests/files with
 $TMP, an empty folder of the transcript's own. --update writes what was printed into the transcript.
 """
+
 import argparse
 import fnmatch
 import os
@@ -75,14 +76,21 @@ def execute(command, environment, folder, temporary):
     """What a command prints, as lines, with [N] behind where it fails."""
     try:
         done = subprocess.run(
-            ["bash", "-c", command], cwd=folder, env=environment, timeout=TIMEOUT_S,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+            ["bash", "-c", command],
+            cwd=folder,
+            env=environment,
+            timeout=TIMEOUT_S,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
         output, code = done.stdout, done.returncode
     except subprocess.TimeoutExpired as expired:
         output, code = (expired.output or b"") + b"\n(timed out)", 124
     text = output.decode("utf-8", "backslashreplace").replace(str(temporary), "$TMP")
     lines = strip_end(text.split("\n"))
-    return lines + [f"[{code}]"] if code else lines
+    return [*lines, f"[{code}]"] if code else lines
 
 
 def show_difference(path, step, actual):
@@ -100,10 +108,18 @@ def run_transcript(path, tools, folder, update):
     out = []
     with tempfile.TemporaryDirectory() as name:
         temporary = pathlib.Path(name).resolve()
-        environment = {key: value for key, value in os.environ.items()
-                       if key not in ("NO_COLOR", "LANG", "LANGUAGE") and not key.startswith("LC_")}
-        environment.update(LC_ALL="C", COLUMNS="80", TERM="dumb", TMP=str(temporary),
-                           PATH=f"{tools}{os.pathsep}{os.environ.get('PATH', '')}")
+        environment = {
+            key: value
+            for key, value in os.environ.items()
+            if key not in ("NO_COLOR", "LANG", "LANGUAGE") and not key.startswith("LC_")
+        }
+        environment.update(
+            LC_ALL="C",
+            COLUMNS="80",
+            TERM="dumb",
+            TMP=str(temporary),
+            PATH=f"{tools}{os.pathsep}{os.environ.get('PATH', '')}",
+        )
         for part in parts:
             if isinstance(part, str):
                 out.append(part)
@@ -111,7 +127,7 @@ def run_transcript(path, tools, folder, update):
             actual = execute(part.command(), environment, folder, temporary)
             expected = strip_end(part.expected)
             same = len(expected) == len(actual) and all(map(matches, expected, actual))
-            out += part.command_lines + (part.expected if same else actual + [""])
+            out += part.command_lines + (part.expected if same else [*actual, ""])
             if same or update:
                 passed += 1
             else:
@@ -135,8 +151,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--tool", default="build/pyrometer", help="the pyrometer to test")
     parser.add_argument("--update", action="store_true", help="write what was printed")
-    parser.add_argument("paths", nargs="*", type=pathlib.Path, default=[HERE],
-                        help="transcripts, or folders of them")
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        type=pathlib.Path,
+        default=[HERE],
+        help="transcripts, or folders of them",
+    )
     arguments = parser.parse_args()
     tool = pathlib.Path(shutil.which(arguments.tool) or arguments.tool).resolve()
     if not tool.exists():
@@ -149,8 +170,9 @@ def main():
     with tempfile.TemporaryDirectory() as tools:
         link_tools(pathlib.Path(tools), tool)
         for path in transcripts:
-            counts = run_transcript(path, tools, folder if folder.is_dir() else HERE,
-                                    arguments.update)
+            counts = run_transcript(
+                path, tools, folder if folder.is_dir() else HERE, arguments.update
+            )
             passed += counts[0]
             failed += counts[1]
     print(f"{passed} passed, {failed} failed")

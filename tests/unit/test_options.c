@@ -25,24 +25,46 @@ typedef struct values {
 static const char *const formats[] = {"text", "json", "csv", NULL};
 
 static const pyro_option own_options[] = {
-    {.long_name = "top", .short_name = 'n', .kind = PYRO_OPTION_INTEGER,
-     .offset = offsetof(values, top), .metavar = "N", .minimum = 0, .maximum = 1000},
-    {.long_name = "ridge", .kind = PYRO_OPTION_NUMBER, .offset = offsetof(values, ridge),
-     .metavar = "N", .minimum = 0.5, .maximum = 1e6},
-    {.long_name = "format", .kind = PYRO_OPTION_CHOICE, .offset = offsetof(values, format),
-     .metavar = "FORMAT", .choices = formats},
-    {.long_name = "input", .short_name = 'i', .kind = PYRO_OPTION_LIST,
-     .offset = offsetof(values, inputs), .metavar = "NAME=N"},
+    {.long_name = "top",
+     .short_name = 'n',
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(values, top),
+     .metavar = "N",
+     .minimum = 0,
+     .maximum = 1000},
+    {.long_name = "ridge",
+     .kind = PYRO_OPTION_NUMBER,
+     .offset = offsetof(values, ridge),
+     .metavar = "N",
+     .minimum = 0.5,
+     .maximum = 1e6},
+    {.long_name = "format",
+     .kind = PYRO_OPTION_CHOICE,
+     .offset = offsetof(values, format),
+     .metavar = "FORMAT",
+     .choices = formats},
+    {.long_name = "input",
+     .short_name = 'i',
+     .kind = PYRO_OPTION_LIST,
+     .offset = offsetof(values, inputs),
+     .metavar = "NAME=N"},
     {.long_name = NULL},
 };
 
 static const pyro_option inner_options[] = {
-    {.long_name = "verbose", .short_name = 'v', .kind = PYRO_OPTION_FLAG,
+    {.long_name = "verbose",
+     .short_name = 'v',
+     .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(inner_values, verbose)},
-    {.long_name = "quiet", .short_name = 'q', .kind = PYRO_OPTION_FLAG,
+    {.long_name = "quiet",
+     .short_name = 'q',
+     .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(inner_values, quiet)},
-    {.long_name = "output", .short_name = 'o', .kind = PYRO_OPTION_STRING,
-     .offset = offsetof(inner_values, output), .metavar = "FILE"},
+    {.long_name = "output",
+     .short_name = 'o',
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(inner_values, output),
+     .metavar = "FILE"},
     {.long_name = NULL},
 };
 
@@ -70,8 +92,7 @@ static parsed parse_words(int count, char **words)
     return result;
 }
 
-#define PARSE(...)                                                                                 \
-    parse_words((int)COUNT(((char *[]){__VA_ARGS__})), (char *[]){__VA_ARGS__})
+#define PARSE(...) parse_words((int)COUNT(((char *[]){__VA_ARGS__})), (char *[]){__VA_ARGS__})
 
 static void drop(parsed *result)
 {

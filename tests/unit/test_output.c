@@ -132,9 +132,11 @@ static void test_width(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_new_and_replaced), cmocka_unit_test(test_link_stays),
+        cmocka_unit_test(test_new_and_replaced),
+        cmocka_unit_test(test_link_stays),
         cmocka_unit_test(test_failures_leave_nothing),
-        cmocka_unit_test(test_devices_are_written_to), cmocka_unit_test(test_width),
+        cmocka_unit_test(test_devices_are_written_to),
+        cmocka_unit_test(test_width),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

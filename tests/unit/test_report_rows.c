@@ -16,9 +16,9 @@ static pyro_cost_row make_row(const char *name, int64_t flops, int64_t bytes, in
     row.work.macs = -flops;
     row.work.params = params;
     row.arithmetic_intensity = bytes ? (double)flops / (double)bytes : 0;
-    row.bound = !bytes                             ? PYRO_BOUND_NONE
+    row.bound = !bytes                            ? PYRO_BOUND_NONE
                 : row.arithmetic_intensity < 50.0 ? PYRO_BOUND_MEMORY
-                                                   : PYRO_BOUND_COMPUTE;
+                                                  : PYRO_BOUND_COMPUTE;
     return row;
 }
 
@@ -37,8 +37,10 @@ static void test_sorting(void **state)
 {
     (void)state;
     pyro_cost_row rows[] = {
-        make_row("a", 10, 100, 3), make_row("b", INT64_MAX, INT64_MAX, 3),
-        make_row("c", 10, 1, 9),   make_row("d", 0, 0, 0),
+        make_row("a", 10, 100, 3),
+        make_row("b", INT64_MAX, INT64_MAX, 3),
+        make_row("c", 10, 1, 9),
+        make_row("d", 0, 0, 0),
     };
 
     check_order(rows, 4, PYRO_SORT_FLOPS, "bacd");

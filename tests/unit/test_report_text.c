@@ -85,8 +85,8 @@ static void test_banner(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wrap),  cmocka_unit_test(test_wrap_never_exceeds_80),
-        cmocka_unit_test(test_field), cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_wrap),   cmocka_unit_test(test_wrap_never_exceeds_80),
+        cmocka_unit_test(test_field),  cmocka_unit_test(test_clean),
         cmocka_unit_test(test_banner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
