@@ -22,7 +22,7 @@ typedef struct pyro_analysis_context {
     pyro_analysis *result;
     pyro_error *error;
     /* Work that analyses share, made before the pass */
-    int64_t *op_flops, *op_bytes; /* by event, for ops: -1 no rule; the outermost op carries it */
+    int64_t *op_flops, *op_bytes; /* by index of op detail: -1 no rule, and for ops inside a priced op */
     const regex_t *filter;        /* NULL: everything */
 } pyro_analysis_context;
 
