@@ -245,6 +245,13 @@ static void test_limits(void **state)
             assert_int_equal(error.offset, 0);
             assert_string_equal(error.message, "a string or number is longer than 100 bytes");
         }
+        /* As long as is allowed, in every window. */
+        size_t longest = digits ? 100 : 102;
+        text[longest - 1] = digits ? '1' : '"';
+        for (size_t window = 64; window < 500; window += 31) {
+            free(trace(text, longest, window, 7, &brief, &error));
+            assert_int_equal(error.code, PYRO_OK);
+        }
     }
 }
 

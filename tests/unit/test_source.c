@@ -75,7 +75,8 @@ static void check_ten_bytes(pyro_source *source)
     static const struct {
         int64_t offset;
         size_t size;
-    } outside[] = {{7, 4}, {10, 1}, {11, 0}, {-1, 1}, {INT64_MAX, 1}, {INT64_MIN, 1}, {5, SIZE_MAX}};
+    } outside[] = {{7, 4},         {10, 1},        {11, 0},      {-1, 1},
+                   {INT64_MAX, 1}, {INT64_MIN, 1}, {5, SIZE_MAX}};
     for (size_t i = 0; i < sizeof outside / sizeof *outside; i++) {
         pyro_error_clear(&error);
         assert_int_equal(
