@@ -145,20 +145,30 @@ def macs(entry: Entry, which: str) -> int:
     return _run(entry, which, _MacCounter).macs
 
 
+# fvcore makes every weight and runs the model on the CPU.
+_FVCORE_PARAMETER_LIMIT = 200_000_000
+
+
 def fvcore_flops(entry: Entry) -> int | None:
-    """fvcore's total at the default shapes; None where it cannot trace the model, or is absent."""
+    """fvcore's total at the default shapes; None where it is absent or cannot trace the model."""
     if importlib.util.find_spec("fvcore") is None or entry.by_name:
+        return None
+    if (
+        sum(parameter.numel() for parameter in entry.module().parameters())
+        > _FVCORE_PARAMETER_LIMIT
+    ):
         return None
     from fvcore.nn import FlopCountAnalysis
 
-    args, _ = entry.example("default")
+    logging.getLogger("fvcore").setLevel(logging.ERROR)
+    with torch.device("cpu"):
+        module = (entry.plain or entry.build)().eval()
+    args, _ = entry.example("default", device="cpu")
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
-        logging.getLogger("fvcore").setLevel(logging.ERROR)
-        analysis = FlopCountAnalysis(plain_module(entry), args)
+        analysis = FlopCountAnalysis(module, args)
         analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False)
-        analysis.tracer_warnings("none")
         try:
             return int(analysis.total())
-        except Exception:  # fvcore traces; what a tracer raises on a model it cannot follow is open
+        except Exception:  # whatever a tracer raises on a model that it cannot follow
             return None
