@@ -5,7 +5,6 @@
 
 #include "base/buf.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -124,19 +123,20 @@ static bool check_coverage(const pyro_cost *cost)
     size_t count;
     const pyro_uncounted *uncounted = pyro_cost_uncounted(cost, &count);
     int64_t operators = 0;
+    pyro_buf names = PYRO_BUF_INIT;
 
     if (count == 0)
         return true;
-    for (size_t i = 0; i < count; i++)
-        operators += uncounted[i].count;
-    fprintf(stderr, "pyrometer: %s: %lld of %lld operators not counted:",
-            pyro_model_name(pyro_cost_model(cost)), (long long)operators,
-            (long long)pyro_cost_total(cost)->operators);
     for (size_t i = 0; i < count; i++) {
-        fprintf(stderr, "%s %s x%lld (%s)", i == 0 ? "" : ",", uncounted[i].op,
-                (long long)uncounted[i].count, uncounted[i].reason);
+        operators += uncounted[i].count;
+        pyro_buf_addf(&names, "%s %s x%lld (%s)", i == 0 ? "" : ",", uncounted[i].op,
+                      (long long)uncounted[i].count, uncounted[i].reason);
     }
-    fputc('\n', stderr);
+    pyro_common_complain("%s: %lld of %lld operators not counted:%s",
+                         pyro_model_name(pyro_cost_model(cost)), (long long)operators,
+                         (long long)pyro_cost_total(cost)->operators,
+                         names.failed ? "" : names.data);
+    pyro_buf_free(&names);
     return false;
 }
 
@@ -237,12 +237,10 @@ static int run_cost(const pyro_command *command, int argc, char **argv)
     int exit_code;
 
     if (pyro_common_parse(command, argc, argv, &values, &values.common, &operands, &exit_code)) {
-        if (collect_models(&list, &values, &operands)) {
+        if (collect_models(&list, &values, &operands))
             exit_code = price_and_write(&list, &values);
-        } else {
-            fputs("pyrometer: out of memory\n", stderr);
-            exit_code = PYRO_EXIT_ERROR;
-        }
+        else
+            exit_code = pyro_common_complain("out of memory");
     }
     model_list_free(&list);
     pyro_words_free(&operands);
