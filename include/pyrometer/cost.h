@@ -94,8 +94,7 @@ typedef struct pyro_op_view {
 /*
  * Prices an operator that the table does not know, or prices one otherwise: returns 1 with `macs`
  * and `other_flops` set, 0 to leave it to the table, negative to fail the whole computation (with
- * the reason in `error`). FLOPs are then 2 x macs + other_flops in every convention but fvcore and
- * torchvision (macs). Bytes are those of its tensors.
+ * the reason in `error`). FLOPs follow by the convention; bytes are those of its tensors.
  */
 typedef int (*pyro_rule_fn)(void *user, const pyro_op_view *op, int64_t *macs,
                             int64_t *other_flops, pyro_error *error);

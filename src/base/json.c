@@ -1,10 +1,11 @@
-/* The JSON pull reader: a window that slides over the source, and the grammar. */
+/* The JSON pull reader: the grammar over a window that slides over the source. */
 #include "base/json.h"
 
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/json_scan.h"
 #include "base/json_value.h"
+#include "base/json_window.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +13,6 @@
 #define DEFAULT_DEPTH 256
 #define DEFAULT_TOKEN_BYTES ((size_t)64 << 20)
 #define DEFAULT_WINDOW_BYTES ((size_t)256 << 10)
-#define SMALLEST_WINDOW_BYTES 64
-/* How much of a source that carries a checksum is read to the end after the text proved wrong. */
-#define DRAIN_BYTES ((int64_t)256 << 20)
 
 typedef enum expectation {
     EXPECT_VALUE,
@@ -26,23 +24,14 @@ typedef enum expectation {
 } expectation;
 
 struct pyro_json {
-    pyro_source *source;
-    pyro_error *error;
+    pyro_json_window window;
     pyro_json_options options;
-    int status;
-
-    char *window; /* `capacity` bytes, and the padding that scans need */
-    size_t capacity;
-    char *at, *end;        /* what was read and is not used up; *end is NUL */
-    int64_t window_offset; /* of the window in the source */
-    bool source_ended;
 
     expectation expect;
     char *levels; /* the brackets that are open */
     size_t depth, level_capacity;
 
     pyro_json_kind kind;
-    char *token; /* where the current token begins; bytes from here on stay in the window */
     int64_t token_offset;
     char *text;
     size_t length;
@@ -53,42 +42,20 @@ struct pyro_json {
     bool skipping; /* texts need not stay in the window */
 };
 
-static int64_t offset_of(const pyro_json *json, const char *at)
-{
-    return json->window_offset + (at - json->window);
-}
-
-/* Damaged data often breaks the grammar before its checksum is reached: that says more. */
-static void drain_source(pyro_json *json)
-{
-    char scratch[8192];
-    int64_t got = json->source->checked && !json->source_ended ? 1 : 0;
-    for (int64_t left = DRAIN_BYTES; got > 0 && left > 0; left -= got)
-        got = pyro_source_read(json->source, scratch, sizeof scratch, json->error);
-    if (got < 0)
-        json->status = (int)got;
-}
-
 static pyro_json_kind fail_at(pyro_json *json, int code, int64_t offset, const char *message)
 {
-    json->kind = PYRO_JSON_ERROR;
-    if (json->status != PYRO_OK)
-        return PYRO_JSON_ERROR;
-    drain_source(json);
-    if (json->status == PYRO_OK)
-        json->status = pyro_fail_at(json->error, (pyro_status)code, offset, "%s", message);
-    json->source_ended = true;
-    return PYRO_JSON_ERROR;
+    pyro_json_window_fail(&json->window, code, offset, message);
+    return json->kind = PYRO_JSON_ERROR;
 }
 
 static pyro_json_kind fail_format(pyro_json *json, const char *at, const char *message)
 {
-    return fail_at(json, PYRO_ERROR_FORMAT, offset_of(json, at), message);
+    return fail_at(json, PYRO_ERROR_FORMAT, pyro_json_window_offset(&json->window, at), message);
 }
 
-static pyro_json_kind fail_memory(pyro_json *json)
+static pyro_json_kind fail_long_token(pyro_json *json)
 {
-    json->status = pyro_fail_memory(json->error);
+    pyro_json_window_fail_long(&json->window, json->token_offset);
     return json->kind = PYRO_JSON_ERROR;
 }
 
@@ -97,7 +64,7 @@ static pyro_json_kind unexpected(pyro_json *json, const char *at, const char *ex
 {
     char message[128];
     unsigned char c = (unsigned char)*at;
-    if (at == json->end)
+    if (at == json->window.end)
         snprintf(message, sizeof message, "unexpected end of input: expected %s", expected);
     else if (c > 0x20 && c < 0x7f)
         snprintf(message, sizeof message, "expected %s, got '%c'", expected, c);
@@ -106,86 +73,24 @@ static pyro_json_kind unexpected(pyro_json *json, const char *at, const char *ex
     return fail_format(json, at, message);
 }
 
-static pyro_json_kind fail_long_token(pyro_json *json)
-{
-    char message[96];
-    snprintf(message, sizeof message, "a string or number is longer than %zu bytes",
-             json->options.max_token_bytes);
-    return fail_at(json, PYRO_ERROR_LIMIT, json->token_offset, message);
-}
-
-/* Moves the bytes from `token` on to the front, and makes room when they fill the window. */
-static bool make_room(pyro_json *json)
-{
-    size_t kept = (size_t)(json->end - json->token), used = (size_t)(json->at - json->token);
-    if (json->token != json->window)
-        memmove(json->window, json->token, kept);
-    json->window_offset += json->token - json->window;
-    if (kept == json->capacity) {
-        if (kept > json->options.max_token_bytes) {
-            fail_long_token(json);
-            return false;
-        }
-        char *larger = realloc(json->window, 2 * json->capacity + PYRO_JSON_PADDING);
-        if (!larger) {
-            fail_memory(json);
-            return false;
-        }
-        json->window = larger;
-        json->capacity *= 2;
-    }
-    json->token = json->window;
-    json->at = json->window + used;
-    json->end = json->window + kept;
-    return true;
-}
-
-/*
- * Reads on. The bytes from `token` on are kept, and `token` and `at` follow them when they move.
- * False at the end of the input and on failure.
- */
-static bool refill(pyro_json *json)
-{
-    if (json->source_ended || !make_room(json))
-        return false;
-    /* In the middle of a token the window is filled whole: scanning that starts anew with every
-       few bytes of a long number would take quadratic time. */
-    bool fill = json->end > json->window;
-    char *begin = json->end, *limit = json->window + json->capacity;
-    do {
-        int64_t got = pyro_source_read(json->source, json->end, (size_t)(limit - json->end),
-                                       json->error);
-        if (got < 0) {
-            json->status = (int)got;
-            json->kind = PYRO_JSON_ERROR;
-        }
-        if (got <= 0) {
-            json->source_ended = true;
-            break;
-        }
-        json->end += got;
-    } while (fill && json->end < limit);
-    memset(json->end, 0, PYRO_JSON_PADDING);
-    return json->status == PYRO_OK && json->end > begin;
-}
-
 /* The next byte that is not white space; NUL (at `end`) when there is none. */
 static inline char peek(pyro_json *json)
 {
+    pyro_json_window *window = &json->window;
     for (;;) {
-        json->at = (char *)pyro_json_scan_space(json->at);
-        if (json->at != json->end)
-            return *json->at;
-        json->token = json->at;
-        if (!refill(json))
+        window->at = (char *)pyro_json_scan_space(window->at);
+        if (window->at != window->end)
+            return *window->at;
+        window->token = window->at;
+        if (!pyro_json_window_refill(window))
             return '\0';
     }
 }
 
 static inline void begin_token(pyro_json *json)
 {
-    json->token = json->at;
-    json->token_offset = offset_of(json, json->at);
+    json->window.token = json->window.at;
+    json->token_offset = pyro_json_window_offset(&json->window, json->window.at);
 }
 
 static inline pyro_json_kind end_value(pyro_json *json, pyro_json_kind kind)
@@ -197,29 +102,30 @@ static inline pyro_json_kind end_value(pyro_json *json, pyro_json_kind kind)
 /* Finds the closing quote, reading on as far as needed; NULL on failure. */
 static char *find_string_end(pyro_json *json, bool *beyond_ascii, bool *escapes)
 {
-    char *at = json->at;
+    pyro_json_window *window = &json->window;
+    char *at = window->at;
     for (;;) {
         at = (char *)pyro_json_scan_string(at, beyond_ascii);
         if (*at == '"')
             return at;
         if (*at == '\\') {
             *escapes = true;
-            if (at + 1 < json->end) {
+            if (at + 1 < window->end) {
                 at += 2;
                 continue;
             }
-        } else if (at < json->end) {
+        } else if (at < window->end) {
             fail_format(json, at, "a control character in a string is not escaped");
             return NULL;
         }
         if (json->skipping)
-            json->token = at;
-        size_t scanned = (size_t)(at - json->token);
-        if (!refill(json)) {
-            fail_format(json, json->end, "unexpected end of input inside a string");
+            window->token = window->at = at;
+        size_t scanned = (size_t)(at - window->token);
+        if (!pyro_json_window_refill(window)) {
+            fail_format(json, window->end, "unexpected end of input inside a string");
             return NULL;
         }
-        at = json->token + scanned;
+        at = window->token + scanned;
     }
 }
 
@@ -227,14 +133,14 @@ static pyro_json_kind read_string(pyro_json *json)
 {
     bool beyond_ascii = false, escapes = false;
     begin_token(json);
-    json->at++;
+    json->window.at++;
     char *end = find_string_end(json, &beyond_ascii, &escapes);
     if (!end)
         return PYRO_JSON_ERROR;
-    json->at = end + 1;
+    json->window.at = end + 1;
     if (json->skipping)
         return PYRO_JSON_STRING;
-    json->text = json->token + 1;
+    json->text = json->window.token + 1;
     json->length = (size_t)(end - json->text);
     if (json->length > json->options.max_token_bytes)
         return fail_long_token(json);
@@ -259,44 +165,44 @@ static pyro_json_kind read_key(pyro_json *json)
 static pyro_json_kind read_literal(pyro_json *json, const char *word, size_t length,
                                    pyro_json_kind kind)
 {
+    pyro_json_window *window = &json->window;
     begin_token(json);
-    if ((size_t)(json->end - json->at) < length)
-        refill(json);
-    if (json->status != PYRO_OK)
-        return PYRO_JSON_ERROR;
+    if ((size_t)(window->end - window->at) < length)
+        pyro_json_window_refill(window);
     size_t same = 0;
-    while (same < length && json->at[same] == word[same])
+    while (same < length && window->at[same] == word[same])
         same++;
     if (same < length)
-        return json->at + same == json->end ? unexpected(json, json->end, word)
-                                            : unexpected(json, json->at, "a value");
-    json->text = json->at;
+        return window->at + same == window->end ? unexpected(json, window->end, word)
+                                                : unexpected(json, window->at, "a value");
+    json->text = window->at;
     json->length = length;
     json->is_integer = false;
-    json->at += length;
+    window->at += length;
     return end_value(json, kind);
 }
 
 static pyro_json_kind read_number(pyro_json *json)
 {
+    pyro_json_window *window = &json->window;
     begin_token(json);
-    pyro_json_number number = pyro_json_scan_number(json->token);
-    while (number.stop == json->end && !json->source_ended) {
-        refill(json);
-        if (json->status != PYRO_OK)
-            return PYRO_JSON_ERROR;
-        number = pyro_json_scan_number(json->token);
+    pyro_json_number number = pyro_json_scan_number(window->token);
+    while (number.stop == window->end && !window->source_ended) {
+        pyro_json_window_refill(window);
+        number = pyro_json_scan_number(window->token);
     }
+    if (window->status != PYRO_OK)
+        return json->kind = PYRO_JSON_ERROR;
     if (!number.end) {
-        if (*number.stop == 'I' && number.stop == json->token + 1 && json->options.nonfinite)
+        if (*number.stop == 'I' && number.stop == window->token + 1 && json->options.nonfinite)
             return read_literal(json, "-Infinity", 9, PYRO_JSON_NUMBER);
         return unexpected(json, number.stop, "a digit");
     }
-    json->text = json->token;
-    json->length = (size_t)(number.end - json->token);
+    json->text = window->token;
+    json->length = (size_t)(number.end - window->token);
     if (json->length > json->options.max_token_bytes)
         return fail_long_token(json);
-    json->at += json->length;
+    window->at += json->length;
     json->is_integer = number.is_integer;
     json->integer = number.integer;
     return end_value(json, PYRO_JSON_NUMBER);
@@ -311,9 +217,9 @@ static pyro_json_kind open_level(pyro_json *json, char bracket)
         return fail_at(json, PYRO_ERROR_LIMIT, json->token_offset, message);
     }
     if (!pyro_grow(&json->levels, &json->level_capacity, json->depth + 1, 1))
-        return fail_memory(json);
+        return fail_at(json, PYRO_ERROR_MEMORY, -1, "out of memory");
     json->levels[json->depth++] = bracket;
-    json->at++;
+    json->window.at++;
     json->expect = bracket == '{' ? EXPECT_KEY_OR_END : EXPECT_VALUE_OR_END;
     return json->kind = bracket == '{' ? PYRO_JSON_OBJECT : PYRO_JSON_ARRAY;
 }
@@ -328,7 +234,7 @@ static pyro_json_kind close_level(pyro_json *json)
     begin_token(json);
     pyro_json_kind kind = in_object(json) ? PYRO_JSON_OBJECT_END : PYRO_JSON_ARRAY_END;
     json->depth--;
-    json->at++;
+    json->window.at++;
     return end_value(json, kind);
 }
 
@@ -359,15 +265,15 @@ static pyro_json_kind read_value(pyro_json *json, char c)
         if (c == '-' || pyro_json_is_digit(c))
             return read_number(json);
     }
-    return unexpected(json, json->at, "a value");
+    return unexpected(json, json->window.at, "a value");
 }
 
 static pyro_json_kind read_end(pyro_json *json)
 {
-    if (json->at != json->end)
-        return unexpected(json, json->at, "nothing behind the document");
+    if (json->window.at != json->window.end)
+        return unexpected(json, json->window.at, "nothing behind the document");
     begin_token(json);
-    return json->kind = json->status == PYRO_OK ? PYRO_JSON_END : PYRO_JSON_ERROR;
+    return json->kind = json->window.status == PYRO_OK ? PYRO_JSON_END : PYRO_JSON_ERROR;
 }
 
 /* Behind a value: a comma and what follows it, or the end of the object or array. */
@@ -375,15 +281,15 @@ static pyro_json_kind read_next_item(pyro_json *json, char c)
 {
     bool object = in_object(json);
     if (c == ',') {
-        json->at++;
+        json->window.at++;
         c = peek(json);
         if (!object)
             return read_value(json, c);
-        return c == '"' ? read_key(json) : unexpected(json, json->at, "a key");
+        return c == '"' ? read_key(json) : unexpected(json, json->window.at, "a key");
     }
     if (c == (object ? '}' : ']'))
         return close_level(json);
-    return unexpected(json, json->at, object ? "',' or '}'" : "',' or ']'");
+    return unexpected(json, json->window.at, object ? "',' or '}'" : "',' or ']'");
 }
 
 pyro_json_kind pyro_json_next(pyro_json *json)
@@ -405,11 +311,11 @@ pyro_json_kind pyro_json_next(pyro_json *json)
     case EXPECT_KEY_OR_END:
         if (c == '"')
             return read_key(json);
-        return c == '}' ? close_level(json) : unexpected(json, json->at, "a key or '}'");
+        return c == '}' ? close_level(json) : unexpected(json, json->window.at, "a key or '}'");
     case EXPECT_COLON:
         if (c != ':')
-            return unexpected(json, json->at, "':'");
-        json->at++;
+            return unexpected(json, json->window.at, "':'");
+        json->window.at++;
         c = peek(json);
         break;
     case EXPECT_COMMA_OR_END:
@@ -422,20 +328,21 @@ pyro_json_kind pyro_json_next(pyro_json *json)
 
 static bool skip_rest(pyro_json *json)
 {
+    pyro_json_window *window = &json->window;
     pyro_json_nesting nesting = {.depth = 1, .curly_depth = in_object(json)};
     for (;;) {
-        json->at = (char *)pyro_json_scan_nested(&nesting, json->at, json->end);
+        window->at = (char *)pyro_json_scan_nested(&nesting, window->at, window->end);
         if (nesting.depth == 0)
             break;
-        json->token = json->at;
-        if (!refill(json)) {
-            fail_format(json, json->end, "unexpected end of input inside an object or array");
+        window->token = window->at;
+        if (!pyro_json_window_refill(window)) {
+            fail_format(json, window->end, "unexpected end of input inside an object or array");
             return false;
         }
     }
-    json->at--;
-    if (nesting.curly_depth != 0 || *json->at != (in_object(json) ? '}' : ']')) {
-        fail_format(json, json->at, "brackets that do not match");
+    window->at--;
+    if (nesting.curly_depth != 0 || *window->at != (in_object(json) ? '}' : ']')) {
+        fail_format(json, window->at, "brackets that do not match");
         return false;
     }
     close_level(json);
@@ -472,27 +379,23 @@ int pyro_json_open(pyro_json **out, pyro_source *source, const pyro_json_options
         json->options.max_depth = DEFAULT_DEPTH;
     if (json->options.max_token_bytes == 0)
         json->options.max_token_bytes = DEFAULT_TOKEN_BYTES;
-    json->capacity = json->options.window_bytes ? json->options.window_bytes : DEFAULT_WINDOW_BYTES;
-    if (json->capacity < SMALLEST_WINDOW_BYTES)
-        json->capacity = SMALLEST_WINDOW_BYTES;
-    json->source = source;
-    json->error = error;
+    if (json->options.window_bytes == 0)
+        json->options.window_bytes = DEFAULT_WINDOW_BYTES;
     json->kind = PYRO_JSON_NULL;
-    json->window = calloc(1, json->capacity + PYRO_JSON_PADDING);
-    if (!json->window) {
+    int status = pyro_json_window_open(&json->window, source, json->options.window_bytes,
+                                       json->options.max_token_bytes, error);
+    if (status == PYRO_OK)
+        *out = json;
+    else
         free(json);
-        return pyro_fail_memory(error);
-    }
-    json->token = json->at = json->end = json->window;
-    *out = json;
-    return PYRO_OK;
+    return status;
 }
 
 void pyro_json_close(pyro_json *json)
 {
     if (!json)
         return;
-    free(json->window);
+    pyro_json_window_free(&json->window);
     free(json->levels);
     free(json);
 }
@@ -504,7 +407,7 @@ pyro_json_kind pyro_json_current(const pyro_json *json)
 
 int pyro_json_status(const pyro_json *json)
 {
-    return json->status;
+    return json->window.status;
 }
 
 static bool has_text(const pyro_json *json)
@@ -597,8 +500,8 @@ static void describe(pyro_json *json, char *out, size_t size)
 
 int pyro_json_fail(pyro_json *json, const char *format, ...)
 {
-    if (json->status != PYRO_OK)
-        return json->status;
+    if (json->window.status != PYRO_OK)
+        return json->window.status;
     char what[400], got[64], message[sizeof what + sizeof got + 8];
     va_list arguments;
     va_start(arguments, format);
@@ -607,5 +510,5 @@ int pyro_json_fail(pyro_json *json, const char *format, ...)
     describe(json, got, sizeof got);
     snprintf(message, sizeof message, "%s, got %s", what, got);
     fail_at(json, PYRO_ERROR_FORMAT, json->token_offset, message);
-    return json->status;
+    return json->window.status;
 }

@@ -45,6 +45,8 @@ RULE(adaptive_pool);
 RULE(resample);
 RULE(roi);
 RULE(sort);
+RULE(search);
+RULE(box_pairs);
 RULE(fourier);
 RULE(loss);
 RULE(dropout);

@@ -137,6 +137,30 @@ bool pyro_rule_sort(pyro_call *call, pyro_price *price)
     return true;
 }
 
+/* log2(n) comparisons a value that is looked for. */
+bool pyro_rule_search(pyro_call *call, pyro_price *price)
+{
+    const pyro_tensor *sorted = pyro_call_tensor(call, "boundaries", 1);
+    if (!sorted)
+        sorted = pyro_call_tensor(call, "sorted_sequence", 0);
+    if (!sorted || sorted->rank == 0)
+        return false;
+    price->other_flops = pyro_times(call, pyro_output_elements(call),
+                                    log2_ceil(sorted->dims[sorted->rank - 1]));
+    return true;
+}
+
+/* `factor` FLOPs a pair of boxes: the most that suppression can need. */
+bool pyro_rule_box_pairs(pyro_call *call, pyro_price *price)
+{
+    const pyro_tensor *boxes = first_input(call);
+    if (!boxes || boxes->rank != 2)
+        return false;
+    int64_t pairs = pyro_times(call, boxes->dims[0], boxes->dims[0]) / 2;
+    price->other_flops = pyro_times(call, pairs, call->op->factor);
+    return true;
+}
+
 /* 5 n log2(n), the usual count for a complex transform; half of it where one side is real. */
 bool pyro_rule_fourier(pyro_call *call, pyro_price *price)
 {

@@ -135,7 +135,8 @@ static void test_strings(void **state)
 {
     (void)state;
     expect_trace("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\"", "s@0 9 \"\\/\b\f\n\r\tA\n.@24\n");
-    expect_trace("\"\\u00e9\\u20ac\\ud83d\\ude00\"", "s@0 9 \xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\n.@26\n");
+    expect_trace("\"\\u00e9\\u20ac\\ud83d\\ude00\"",
+                 "s@0 9 \xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\n.@26\n");
     expect_trace("\"\\ud83dx\\ude00\\ud83d\\ud83d\\ude00\"",
                  "s@0 14 \xef\xbf\xbdx\xef\xbf\xbd\xef\xbf\xbd\xf0\x9f\x98\x80\n.@33\n");
     expect_trace("\"caf\xc3\xa9 \xf0\x9f\x98\x80\"", "s@0 10 caf\xc3\xa9 \xf0\x9f\x98\x80\n.@12\n");
@@ -316,8 +317,8 @@ static void test_skip(void **state)
     free(text);
 }
 
-static pyro_json *open_text(piece_source *source, const char *text, const pyro_json_options *options,
-                            pyro_error *error)
+static pyro_json *open_text(piece_source *source, const char *text,
+                            const pyro_json_options *options, pyro_error *error)
 {
     pyro_json *json;
     *source = pieces_of(text, strlen(text), 3);
@@ -331,7 +332,8 @@ static void test_skip_kinds(void **state)
     (void)state;
     piece_source source;
     pyro_error error;
-    pyro_json *json = open_text(&source, "{\"a\":{\"b\":[1,\"]\"]},\"c\":\"x\",\"d\":7}", NULL, &error);
+    pyro_json *json =
+        open_text(&source, "{\"a\":{\"b\":[1,\"]\"]},\"c\":\"x\",\"d\":7}", NULL, &error);
     assert_int_equal(pyro_json_next(json), PYRO_JSON_OBJECT);
     assert_int_equal(pyro_json_next(json), PYRO_JSON_KEY);
     assert_int_equal(pyro_json_next(json), PYRO_JSON_OBJECT);
