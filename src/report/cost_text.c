@@ -241,8 +241,8 @@ static void write_bottlenecks(const text_writer *w)
     size_t unmoved = pyro_sum_bound(layers, count, PYRO_BOUND_NONE).rows;
 
     pyro_text_heading(w->buf, "\nBottleneck Analysis:", w->options->color);
-    write_side(w, "Compute-bound:", PYRO_BOUND_COMPUTE, ">=");
-    write_side(w, "Memory-bound:", PYRO_BOUND_MEMORY, "<");
+    write_side(w, "Compute-bound:", PYRO_BOUND_COMPUTE, ">");
+    write_side(w, "Memory-bound:", PYRO_BOUND_MEMORY, "<=");
     if (unmoved > 0) {
         pyro_buf_addf(w->buf, "  Neither:        %zu layer%s that move%s nothing\n", unmoved,
                       unmoved == 1 ? "" : "s", unmoved == 1 ? "s" : "");
@@ -285,7 +285,9 @@ static int write_layers(const text_writer *w, pyro_error *error)
         if (sorted == NULL)
             return pyro_fail_memory(error);
     }
-    if (graph_order)
+    if (count <= 1)
+        pyro_buf_adds(&heading, "\nLayer Details:");
+    else if (graph_order)
         pyro_buf_addf(&heading, "\nLayer Details (all %zu, in the order of the graph):", count);
     else if (shown < count)
         pyro_buf_addf(&heading, "\nLayer Details (Top %zu of %zu by %s):", shown, count, title);

@@ -162,8 +162,7 @@ static void write_changes(pyro_buf *buf, const pyro_layer_changes *changes,
         add_change(&table, &changes->items[i]);
     finish_table(&table, buf, options);
     if (shown < changes->count && !options->quiet) {
-        pyro_buf_addf(buf, "  and %zu more, each smaller; --top 0 shows all\n",
-                      changes->count - shown);
+        pyro_buf_addf(buf, "  and %zu more; --top 0 shows all\n", changes->count - shown);
     }
 }
 
@@ -197,7 +196,7 @@ static void write_text(pyro_buf *buf, const pyro_cost *before, const pyro_cost *
     write_incomplete(buf, after, "\nCoverage after:", options);
     if (!options->quiet) {
         pyro_buf_reset(&line);
-        pyro_buf_addf(&line, "FLOPs: convention %s: %s.", pyro_convention_name(convention),
+        pyro_buf_addf(&line, "Convention %s: %s.", pyro_convention_name(convention),
                       pyro_convention_summary(convention));
         pyro_buf_addc(buf, '\n');
         pyro_text_wrap(buf, line.data != NULL ? line.data : "", 0, 0, options->width);
