@@ -49,6 +49,7 @@ static void add_model(pyro_table *table, const pyro_cost *const *costs, size_t c
 
     add_label(&label, costs, count, index);
     pyro_table_cell(table, label.data);
+    table->failed = table->failed || label.failed;
     pyro_buf_free(&label);
     pyro_table_cell(table, pyro_format_count(text, total->work.params));
     pyro_table_cell(table, pyro_format_count(text, total->work.macs));
@@ -69,10 +70,10 @@ static int write_model_inputs(pyro_buf *buf, const pyro_cost *const *costs, size
     pyro_buf_addc(&label, ':');
     status = pyro_text_inputs(&inputs, pyro_cost_model(costs[index]), error);
     if (label.length > 21) {
-        pyro_buf_addf(buf, "  %s\n", label.data);
+        pyro_buf_addf(buf, "  %s\n", pyro_text_part(buf, &label));
         pyro_buf_reset(&label);
     }
-    pyro_text_field(buf, label.data != NULL ? label.data : "", &inputs, width);
+    pyro_text_field(buf, pyro_text_part(buf, &label), &inputs, width);
     pyro_buf_free(&label);
     pyro_buf_free(&inputs);
     return status;
@@ -130,7 +131,7 @@ int pyro_write_compare_text(pyro_buf *buf, const pyro_cost *const *costs, size_t
                       pyro_convention_name(convention), pyro_convention_summary(convention),
                       pyro_cost_ridge(costs[0]));
         pyro_buf_addc(buf, '\n');
-        pyro_text_wrap(buf, note.data != NULL ? note.data : "", 0, 0, options->width);
+        pyro_text_wrap(buf, pyro_text_part(buf, &note), 0, 0, options->width);
         pyro_buf_free(&note);
     }
     return status;

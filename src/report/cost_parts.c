@@ -26,6 +26,7 @@ static void add_module(pyro_table *table, const pyro_cost_row *row)
     pyro_buf_fill(&name, ' ', 2 * depth);
     pyro_text_clean(&name, row->depth == 0 ? row->name : last_part(row->name));
     pyro_table_cell(table, name.data);
+    table->failed = table->failed || name.failed;
     pyro_buf_free(&name);
     pyro_table_cell(table, row->class_name);
     pyro_table_cell(table, pyro_format_count(text, row->work.params));
