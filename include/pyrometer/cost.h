@@ -102,7 +102,7 @@ typedef int (*pyro_rule_fn)(void *user, const pyro_op_view *op, int64_t *macs,
 typedef struct pyro_cost_options {
     pyro_convention convention;
     const char *dtype;  /* re-price floating point tensors: "float16", ...; NULL: as in the file */
-    double ridge;       /* FLOPs a byte above which a layer is compute-bound; 0 means 50 */
+    double ridge;       /* FLOPs a byte from which on a layer is compute-bound; 0 means 50 */
     int depth;          /* layers deeper than this are rolled up into their ancestor; < 0: none */
     pyro_rule_fn rule;  /* may be NULL */
     void *rule_user;

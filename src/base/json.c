@@ -508,7 +508,9 @@ int pyro_json_fail(pyro_json *json, const char *format, ...)
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
     describe(json, got, sizeof got);
-    snprintf(message, sizeof message, "%s, got %s", what, got);
+    bool expectation = !strncmp(what, "expected ", 9);
+    snprintf(message, sizeof message, "%s%s%s", what, expectation ? ", got " : "",
+             expectation ? got : "");
     fail_at(json, PYRO_ERROR_FORMAT, json->token_offset, message);
     return json->window.status;
 }

@@ -30,7 +30,7 @@ static bool finish_row(const pyro_cost *cost, pyro_cost_row *row)
     if (row->memory_bytes == 0)
         row->bound = PYRO_BOUND_NONE;
     else
-        row->bound = row->arithmetic_intensity > cost->options.ridge ? PYRO_BOUND_COMPUTE
+        row->bound = row->arithmetic_intensity >= cost->options.ridge ? PYRO_BOUND_COMPUTE
                                                                      : PYRO_BOUND_MEMORY;
     return true;
 }
