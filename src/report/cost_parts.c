@@ -26,6 +26,7 @@ static void add_module(pyro_table *table, const pyro_cost_row *row)
     pyro_buf_fill(&name, ' ', 2 * depth);
     pyro_text_clean(&name, row->depth == 0 ? row->name : last_part(row->name));
     pyro_table_cell(table, name.data);
+    table->failed = table->failed || name.failed;
     pyro_buf_free(&name);
     pyro_table_cell(table, row->class_name);
     pyro_table_cell(table, pyro_format_count(text, row->work.params));
@@ -67,15 +68,17 @@ void pyro_write_coverage(pyro_buf *buf, const pyro_cost *cost, int width, bool c
     pyro_table table;
 
     if (count == 0) {
-        pyro_buf_addf(buf, "  all %lld operators priced\n", (long long)operators);
+        pyro_buf_addf(buf, "  all %lld operator%s priced\n", (long long)operators,
+                      operators == 1 ? "" : "s");
         return;
     }
     for (size_t i = 0; i < count; i++)
         missing += uncounted[i].count;
+    pyro_format_share(share, (double)(operators - missing), (double)operators);
     pyro_buf_addf(buf,
-                  "  %s of %lld operators priced; NOT COUNTED (%lld), so the totals are too low:\n",
-                  pyro_format_share(share, pyro_cost_coverage(cost), 1), (long long)operators,
-                  (long long)missing);
+                  "  %lld of %lld operators priced (%s); NOT COUNTED, so totals are too low:\n",
+                  (long long)(operators - missing), (long long)operators,
+                  strcmp(share, "100.0%") == 0 ? ">99.9%" : share);
     pyro_table_init(&table, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < count; i++) {
         pyro_table_cell(&table, uncounted[i].op);

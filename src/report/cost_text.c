@@ -241,8 +241,8 @@ static void write_bottlenecks(const text_writer *w)
     size_t unmoved = pyro_sum_bound(layers, count, PYRO_BOUND_NONE).rows;
 
     pyro_text_heading(w->buf, "\nBottleneck Analysis:", w->options->color);
-    write_side(w, "Compute-bound:", PYRO_BOUND_COMPUTE, ">=");
-    write_side(w, "Memory-bound:", PYRO_BOUND_MEMORY, "<");
+    write_side(w, "Compute-bound:", PYRO_BOUND_COMPUTE, ">");
+    write_side(w, "Memory-bound:", PYRO_BOUND_MEMORY, "<=");
     if (unmoved > 0) {
         pyro_buf_addf(w->buf, "  Neither:        %zu layer%s that move%s nothing\n", unmoved,
                       unmoved == 1 ? "" : "s", unmoved == 1 ? "s" : "");
@@ -285,13 +285,15 @@ static int write_layers(const text_writer *w, pyro_error *error)
         if (sorted == NULL)
             return pyro_fail_memory(error);
     }
-    if (graph_order)
+    if (count <= 1)
+        pyro_buf_adds(&heading, "\nLayer Details:");
+    else if (graph_order)
         pyro_buf_addf(&heading, "\nLayer Details (all %zu, in the order of the graph):", count);
     else if (shown < count)
         pyro_buf_addf(&heading, "\nLayer Details (Top %zu of %zu by %s):", shown, count, title);
     else
         pyro_buf_addf(&heading, "\nLayer Details (all %zu by %s):", count, title);
-    pyro_text_heading(w->buf, heading.data != NULL ? heading.data : "", w->options->color);
+    pyro_text_heading(w->buf, pyro_text_part(w->buf, &heading), w->options->color);
     pyro_buf_free(&heading);
     pyro_table_init(&table, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < shown; i++)
@@ -312,7 +314,7 @@ static void write_list(const text_writer *w, const char *title, const char *cons
 
         pyro_buf_adds(&item, "- ");
         pyro_text_clean(&item, texts[i]);
-        pyro_text_wrap(w->buf, item.data != NULL ? item.data : "", 2, 4, w->options->width);
+        pyro_text_wrap(w->buf, pyro_text_part(w->buf, &item), 2, 4, w->options->width);
         pyro_buf_free(&item);
     }
 }
@@ -336,7 +338,7 @@ int pyro_write_cost_text(pyro_buf *buf, const pyro_cost *cost, const pyro_report
 
     pyro_buf_adds(&title, "GRAPH PROFILE: ");
     pyro_text_clean(&title, pyro_model_display_name(pyro_cost_model(cost)));
-    pyro_text_banner(buf, title.data != NULL ? title.data : "", options->width, options->color);
+    pyro_text_banner(buf, pyro_text_part(buf, &title), options->width, options->color);
     pyro_buf_free(&title);
     status = write_summary(&w, error);
     if (status != PYRO_OK)

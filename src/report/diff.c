@@ -154,7 +154,7 @@ static void write_changes(pyro_buf *buf, const pyro_layer_changes *changes,
     if (shown < changes->count)
         pyro_buf_addf(&heading, " (top %zu of %zu)", shown, changes->count);
     pyro_buf_addc(&heading, ':');
-    pyro_text_heading(buf, heading.data != NULL ? heading.data : "", options->color);
+    pyro_text_heading(buf, pyro_text_part(buf, &heading), options->color);
     pyro_buf_free(&heading);
     pyro_buf_adds(buf, "  FLOPs before and after; change of FLOPs, memory and parameters\n\n");
     pyro_table_init(&table, columns, sizeof columns / sizeof columns[0]);
@@ -162,8 +162,7 @@ static void write_changes(pyro_buf *buf, const pyro_layer_changes *changes,
         add_change(&table, &changes->items[i]);
     finish_table(&table, buf, options);
     if (shown < changes->count && !options->quiet) {
-        pyro_buf_addf(buf, "  and %zu more, each smaller; --top 0 shows all\n",
-                      changes->count - shown);
+        pyro_buf_addf(buf, "  and %zu more; --top 0 shows all\n", changes->count - shown);
     }
 }
 
@@ -189,7 +188,7 @@ static void write_text(pyro_buf *buf, const pyro_cost *before, const pyro_cost *
     pyro_text_clean(&line, pyro_model_display_name(pyro_cost_model(before)));
     pyro_buf_adds(&line, " -> ");
     pyro_text_clean(&line, pyro_model_display_name(pyro_cost_model(after)));
-    pyro_text_banner(buf, line.data != NULL ? line.data : "", options->width, options->color);
+    pyro_text_banner(buf, pyro_text_part(buf, &line), options->width, options->color);
     pyro_buf_addc(buf, '\n');
     write_totals(buf, before, after, options);
     write_changes(buf, changes, options);
@@ -197,10 +196,10 @@ static void write_text(pyro_buf *buf, const pyro_cost *before, const pyro_cost *
     write_incomplete(buf, after, "\nCoverage after:", options);
     if (!options->quiet) {
         pyro_buf_reset(&line);
-        pyro_buf_addf(&line, "FLOPs: convention %s: %s.", pyro_convention_name(convention),
+        pyro_buf_addf(&line, "Convention %s: %s.", pyro_convention_name(convention),
                       pyro_convention_summary(convention));
         pyro_buf_addc(buf, '\n');
-        pyro_text_wrap(buf, line.data != NULL ? line.data : "", 0, 0, options->width);
+        pyro_text_wrap(buf, pyro_text_part(buf, &line), 0, 0, options->width);
     }
     pyro_buf_free(&line);
 }

@@ -18,6 +18,9 @@ void pyro_text_heading(pyro_buf *buf, const char *title, bool color);
  */
 void pyro_text_wrap(pyro_buf *buf, const char *text, int first_indent, int indent, int width);
 
+/* The text of a part that is being put into `whole`; when the part failed, so has the whole. */
+const char *pyro_text_part(pyro_buf *whole, const pyro_buf *part);
+
 /* "  Label:     value", the value broken under itself where it is long. */
 void pyro_text_field(pyro_buf *buf, const char *label, const pyro_buf *value, int width);
 
