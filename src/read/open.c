@@ -128,7 +128,7 @@ static int open_source(pyro_model *model, pyro_source *source, const char *name,
         return status;
     if (pyro_zip_is(head, size))
         return open_zip(model, source, name, error);
-    if (size > 2 && head[0] == 0x1f && head[1] == 0x8b && model->file)
+    if (size > 2 && head[0] == 0x1f && head[1] == 0x8b && model->file_bytes >= 0)
         return open_gzip(model, model->file, error);
     if (is_json(head, size))
         return open_json(model, source, error);
@@ -187,7 +187,6 @@ int pyro_model_open_memory(pyro_model **out, const void *data, size_t size, cons
     int status = name_by_file(model, label, error);
     if (status == PYRO_OK)
         status = pyro_source_open_memory(&source, data, size, error);
-    model->file = NULL;
     if (status == PYRO_OK)
         status = open_source(model, source, NULL, error);
     pyro_source_close(source);
