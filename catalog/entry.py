@@ -1,4 +1,4 @@
-"""One model of the zoo: how it is built, what it takes, and which sizes of its inputs may change."""
+"""One model of the zoo: how it is built, what it takes, and which of its sizes may change."""
 
 import dataclasses
 import math
@@ -55,6 +55,8 @@ class Entry:
     `build` runs under the default device of the entry and gives a module in eval mode. Arguments
     are passed by position, or by name where `by_name` is set, as forward(**arguments).
     `weights` is the torchvision weights entry whose published numbers the model must match.
+    `plain` builds a module that does the same work without what other counters cannot follow,
+    such as a loop in the graph.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Entry:
     by_name: bool = False
     device: str = "meta"
     weights: str | None = None
+    plain: Callable[[], torch.nn.Module] | None = None
 
     def module(self) -> torch.nn.Module:
         """Builds the model; twice gives the same weights."""
@@ -86,14 +89,14 @@ class Entry:
 
         return pytree.tree_map(shape_of, dict(self.arguments), is_leaf=_is_input)
 
-    def example(self, which: str) -> tuple[tuple, dict]:
+    def example(self, which: str, device: str | None = None) -> tuple[tuple, dict]:
         """Positional and named example arguments at the "default", "export" or "other" shapes."""
 
         def tensor_of(leaf: Any) -> Any:
             if not _is_input(leaf):
                 return leaf
             shapes = {"export": leaf.export_shape(), "other": leaf.other or leaf.shape}
-            return leaf.tensor(shapes.get(which, leaf.shape), self.device)
+            return leaf.tensor(shapes.get(which, leaf.shape), device or self.device)
 
         values = pytree.tree_map(tensor_of, dict(self.arguments), is_leaf=_is_input)
         return ((), values) if self.by_name else (tuple(values.values()), {})

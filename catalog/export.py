@@ -36,9 +36,7 @@ def default_shapes(entry: Entry, program: torch.export.ExportedProgram) -> dict[
     names = [name for name in program.graph_signature.user_inputs if isinstance(name, str)]
     values = {node.name: node.meta.get("val") for node in program.graph.nodes}
     tensors = [name for name in names if isinstance(values[name], torch.Tensor)]
-    return {
-        name: list(given.shape) for name, given in zip(tensors, entry.inputs(), strict=True)
-    }
+    return {name: list(given.shape) for name, given in zip(tensors, entry.inputs(), strict=True)}
 
 
 def write_pt2(entry: Entry, path: str, static: bool = False) -> None:

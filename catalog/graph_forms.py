@@ -114,6 +114,13 @@ class Branches(nn.Module):
         return torch.cond(x.sum() > 0, lambda y: self.wide(y), lambda y: self.narrow(y), (x,))
 
 
+class PlainBranches(Branches):
+    """The costlier branch."""
+
+    def forward(self, x):
+        return self.wide(x)
+
+
 class Scanned(nn.Module):
     """A recurrence by scan: one layer at every step."""
 
@@ -127,6 +134,18 @@ class Scanned(nn.Module):
             return state, state.clone()
 
         return scan(combine, torch.zeros_like(x[0]), x)
+
+
+class PlainScanned(Scanned):
+    """The same steps in a Python loop."""
+
+    def forward(self, x):
+        state = torch.zeros_like(x[0])
+        states = []
+        for given in x:
+            state = torch.tanh(self.step(state) + given)
+            states.append(state)
+        return state, torch.stack(states)
 
 
 class Looped(nn.Module):
@@ -147,6 +166,13 @@ class Looped(nn.Module):
         return while_loop(condition, body, (count, x))
 
 
+class PlainLooped(Looped):
+    """The body once, which is all that a file tells."""
+
+    def forward(self, x):
+        return self.step(x)
+
+
 class Mapped(nn.Module):
     """map: one layer over every slice."""
 
@@ -156,6 +182,13 @@ class Mapped(nn.Module):
 
     def forward(self, x):
         return map_over(lambda row: self.step(row).relu(), x)
+
+
+class PlainMapped(Mapped):
+    """The same slices in a Python loop."""
+
+    def forward(self, x):
+        return torch.stack([self.step(row).relu() for row in x])
 
 
 class DataDependent(nn.Module):
@@ -169,6 +202,13 @@ class DataDependent(nn.Module):
     def forward(self, x):
         x = self.before(x)
         return self.after(x[x[:, 0] > 0])
+
+
+class PlainDataDependent(DataDependent):
+    """The part whose size a file tells."""
+
+    def forward(self, x):
+        return self.before(x)
 
 
 class ScalarInput(nn.Module):

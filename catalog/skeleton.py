@@ -95,12 +95,12 @@ def compact_json(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def write_archive(path: str, members: dict[str, bytes]) -> None:
-    """Writes a deflated zip that depends on nothing but the members."""
+def write_archive(path: str, members: dict[str, bytes], stored: bool = False) -> None:
+    """Writes a zip, deflated unless `stored`, that depends on nothing but the members."""
     with zipfile.ZipFile(path, "w") as archive:
         for name in sorted(members):
             info = zipfile.ZipInfo(name, _EPOCH)
-            info.compress_type = zipfile.ZIP_DEFLATED
+            info.compress_type = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
             info.create_system = 3
             info.external_attr = 0o644 << 16
             archive.writestr(info, members[name], compresslevel=9)

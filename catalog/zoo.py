@@ -3,10 +3,10 @@
 import difflib
 import functools
 
-from catalog import zoo_layers, zoo_torchvision, zoo_transformers
+from catalog import zoo_layers, zoo_timm, zoo_torchvision, zoo_transformers
 from catalog.entry import Entry
 
-_FAMILIES = (zoo_torchvision, zoo_transformers, zoo_layers)
+_FAMILIES = (zoo_torchvision, zoo_transformers, zoo_timm, zoo_layers)
 
 
 @functools.cache

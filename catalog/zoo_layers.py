@@ -6,11 +6,18 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from catalog import graph_forms, layers
+from catalog import graph_forms, layers, rare_layers
 from catalog.entry import Entry, Input
 
 
-def _entry(name: str, build: Callable[[], nn.Module], *inputs, device: str = "cpu", **named) -> Entry:
+def _entry(
+    name: str,
+    build: Callable[[], nn.Module],
+    *inputs,
+    device: str = "cpu",
+    plain: Callable[[], nn.Module] | None = None,
+    **named,
+) -> Entry:
     arguments = named or {f"x{position}": given for position, given in enumerate(inputs)}
     return Entry(
         name=name,
@@ -22,6 +29,7 @@ def _entry(name: str, build: Callable[[], nn.Module], *inputs, device: str = "cp
         arguments=arguments,
         by_name=bool(named),
         device=device,
+        plain=plain,
     )
 
 
@@ -35,10 +43,14 @@ def _recurrent() -> list[Entry]:
     return [
         _entry("lstm", lambda: nn.LSTM(32, 48, num_layers=2), steps_first(32)),
         _entry("lstm_batch_first", lambda: nn.LSTM(32, 48, batch_first=True), batch_first(32)),
-        _entry("lstm_bidirectional", lambda: nn.LSTM(32, 48, 2, bidirectional=True), steps_first(32)),
+        _entry(
+            "lstm_bidirectional", lambda: nn.LSTM(32, 48, 2, bidirectional=True), steps_first(32)
+        ),
         _entry("lstm_projected", lambda: nn.LSTM(32, 48, 2, proj_size=20), steps_first(32)),
         _entry("lstm_unbatched", lambda: nn.LSTM(32, 48), Input((12, 32))),
-        _entry("lstm_cell", lambda: nn.LSTMCell(32, 48), Input((1, 32), dynamic=(0,), other=(6, 32))),
+        _entry(
+            "lstm_cell", lambda: nn.LSTMCell(32, 48), Input((1, 32), dynamic=(0,), other=(6, 32))
+        ),
         _entry("gru", lambda: nn.GRU(32, 48, num_layers=2), steps_first(32)),
         _entry(
             "gru_bidirectional",
@@ -61,7 +73,9 @@ def _convolutions() -> list[Entry]:
         _entry("conv2d_depthwise", lambda: nn.Conv2d(16, 16, 3, groups=16, bias=False), plane),
         _entry("conv2d_dilated", lambda: nn.Conv2d(16, 20, 3, dilation=3, stride=2), plane),
         _entry("conv2d_same", lambda: nn.Conv2d(16, 20, (3, 5), padding="same"), plane),
-        _entry("conv2d_reflect", lambda: nn.Conv2d(16, 20, 3, padding=1, padding_mode="reflect"), plane),
+        _entry(
+            "conv2d_reflect", lambda: nn.Conv2d(16, 20, 3, padding=1, padding_mode="reflect"), plane
+        ),
         _entry("conv3d", lambda: nn.Conv3d(8, 12, 3, padding=1, groups=2), cube),
         _entry("conv_transposed1d", lambda: nn.ConvTranspose1d(16, 24, 4, stride=2), line),
         _entry(
@@ -70,7 +84,9 @@ def _convolutions() -> list[Entry]:
             plane,
         ),
         _entry("conv_transposed3d", lambda: nn.ConvTranspose3d(8, 12, 2, stride=2), cube),
-        _entry("unet", layers.UNet, Input((1, 3, 64, 64), dynamic=(0, 2, 3), other=(2, 3, 96, 128))),
+        _entry(
+            "unet", layers.UNet, Input((1, 3, 64, 64), dynamic=(0, 2, 3), other=(2, 3, 96, 128))
+        ),
         _entry(
             "diffusion_unet",
             layers.DiffusionUNet,
@@ -143,14 +159,22 @@ def _embeddings_and_norms() -> list[Entry]:
         _entry("embedding_bag", lambda: nn.EmbeddingBag(100, 16, mode="sum"), ids),
         _entry("embedding_bag_mean", lambda: nn.EmbeddingBag(100, 16), ids),
         _entry("norms", layers.Norms, Input((2, 8, 10, 12), dynamic=(0, 2, 3), other=(3, 8, 9, 7))),
-        _entry("pools", layers.Pools, Input((1, 8, 24, 32), dynamic=(0, 2, 3), other=(2, 8, 32, 40))),
-        _entry("resampling", layers.Resampling, Input((1, 4, 16, 20), dynamic=(0,), other=(3, 4, 16, 20))),
+        _entry(
+            "pools", layers.Pools, Input((1, 8, 24, 32), dynamic=(0, 2, 3), other=(2, 8, 32, 40))
+        ),
+        _entry(
+            "resampling",
+            layers.Resampling,
+            Input((1, 4, 16, 20), dynamic=(0,), other=(3, 4, 16, 20)),
+        ),
         _entry("activations", layers.Activations, Input((3, 20), dynamic=(0,), other=(7, 20))),
         _entry("indexing", layers.Indexing, Input((8, 16), dynamic=(0,), other=(12, 16))),
         _entry("reductions", layers.Reductions, Input((4, 6, 10), dynamic=(0,), other=(9, 6, 10))),
         _entry("fourier", layers.Fourier, Input((2, 64), dynamic=(0,), other=(5, 64))),
         _entry("integer_only", layers.IntegerOnly, Input((3, 8), torch.int64, (0,), (5, 8), 50)),
-        _entry("mixed_precision", layers.MixedPrecision, Input((3, 32), dynamic=(0,), other=(5, 32))),
+        _entry(
+            "mixed_precision", layers.MixedPrecision, Input((3, 32), dynamic=(0,), other=(5, 32))
+        ),
     ]
 
 
@@ -170,14 +194,61 @@ def _graph_forms() -> list[Entry]:
         ),
         _entry("constants", graph_forms.Constants, row),
         _entry("mutated_buffer", graph_forms.MutatedBuffer, row),
-        _entry("cond", graph_forms.Branches, Input((4, 16))),
-        _entry("scan", graph_forms.Scanned, Input((10, 3, 16))),
-        _entry("while_loop", graph_forms.Looped, Input((4, 16))),
-        _entry("map_loop", graph_forms.Mapped, Input((5, 3, 16))),
-        _entry("data_dependent", graph_forms.DataDependent, Input((12, 16))),
+        _entry("cond", graph_forms.Branches, Input((4, 16)), plain=graph_forms.PlainBranches),
+        _entry("scan", graph_forms.Scanned, Input((10, 3, 16)), plain=graph_forms.PlainScanned),
+        _entry("while_loop", graph_forms.Looped, Input((4, 16)), plain=graph_forms.PlainLooped),
+        _entry("map_loop", graph_forms.Mapped, Input((5, 3, 16)), plain=graph_forms.PlainMapped),
+        _entry(
+            "data_dependent",
+            graph_forms.DataDependent,
+            Input((12, 16)),
+            plain=graph_forms.PlainDataDependent,
+        ),
         _entry("scalar_input", graph_forms.ScalarInput, Input((), torch.float32), row),
         _entry("odd_names", graph_forms.OddNames, row),
         _entry("functional_only", lambda: layers.Lambda(functional.gelu), row),
+    ]
+
+
+def _rare() -> list[Entry]:
+    row = Input((2, 16), dynamic=(0,), other=(5, 16))
+    cache = Input((2, 4, 30, 16), dynamic=(0, 2), other=(3, 4, 50, 16))
+    return [
+        _entry("custom_operator", rare_layers.CustomOperator, row),
+        _entry("quantized_linear", rare_layers.QuantizedLinear, Input((32, 64))),
+        _entry(
+            "unfolded",
+            rare_layers.Unfolded,
+            Input((1, 8, 12, 14), dynamic=(0,), other=(3, 8, 12, 14)),
+        ),
+        _entry("vmapped", rare_layers.Vmapped, row),
+        _entry("complex_linear", rare_layers.ComplexLinear, row),
+        _entry(
+            "graph_layer",
+            rare_layers.GraphLayer,
+            Input((10, 16)),
+            Input((2, 25), torch.int64, high=10),
+        ),
+        _entry(
+            "weight_norms",
+            rare_layers.WeightNorms,
+            Input((2, 8, 20), dynamic=(0, 2), other=(3, 8, 15)),
+        ),
+        _entry(
+            "cached_step",
+            rare_layers.CachedStep,
+            Input((2, 1, 64), dynamic=(0,), other=(3, 1, 64)),
+            cache,
+            cache,
+        ),
+        _entry("unbatched", rare_layers.Unbatched, Input((3, 12, 12))),
+        _entry(
+            "chained_products",
+            rare_layers.ChainedProducts,
+            Input((6, 7)),
+            Input((7, 9)),
+            Input((9, 5)),
+        ),
     ]
 
 
@@ -190,4 +261,5 @@ def entries() -> list[Entry]:
         *_attention(),
         *_embeddings_and_norms(),
         *_graph_forms(),
+        *_rare(),
     ]

@@ -147,7 +147,7 @@ def _dense_and_video() -> list[Entry]:
         _entry("r3d_18", "R3D-18", f"R3D_18_Weights.{kinetics}", _video()),
         _entry("r2plus1d_18", "R(2+1)D-18", f"R2Plus1D_18_Weights.{kinetics}", _video()),
         _entry("mc3_18", "MC3-18", f"MC3_18_Weights.{kinetics}", _video()),
-        _entry("s3d", "S3D", f"S3D_Weights.{kinetics}", _video(224, (32, 256, 224))),
+        _entry("s3d", "S3D", f"S3D_Weights.{kinetics}", _video(224, None)),
         _entry("mvit_v1_b", "MViTv1-B", f"MViT_V1_B_Weights.{kinetics}", _video(224, None)),
     ]
 

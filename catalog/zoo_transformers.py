@@ -16,8 +16,15 @@ def _build(class_name: str, config_name: str, options: dict, part: str | None) -
         torchvision_ops.declare()
     import transformers
 
+    options = dict(options)
+    dtype = options.pop("dtype", torch.float32)
     config = getattr(transformers, config_name)(**options)
-    module = getattr(transformers, class_name)(config)
+    previous = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        module = getattr(transformers, class_name)(config)
+    finally:
+        torch.set_default_dtype(previous)
     return getattr(module, part) if part else module
 
 
@@ -184,7 +191,7 @@ def _decoders() -> list[Entry]:
             "mixtral_8x7b",
             "Mixtral 8x7B",
             mixtral,
-            _decoder_options(4096, 14336, 32, 32, 8, 32000),
+            _decoder_options(4096, 14336, 32, 32, 8, 32000, dtype=torch.bfloat16),
             arguments(32000),
         ),
         _entry(

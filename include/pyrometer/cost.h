@@ -94,8 +94,7 @@ typedef struct pyro_op_view {
 /*
  * Prices an operator that the table does not know, or prices one otherwise: returns 1 with `macs`
  * and `other_flops` set, 0 to leave it to the table, negative to fail the whole computation (with
- * the reason in `error`). FLOPs are then 2 x macs + other_flops in every convention but fvcore and
- * torchvision (macs). Bytes are those of its tensors.
+ * the reason in `error`). FLOPs follow by the convention; bytes are those of its tensors.
  */
 typedef int (*pyro_rule_fn)(void *user, const pyro_op_view *op, int64_t *macs,
                             int64_t *other_flops, pyro_error *error);
@@ -103,7 +102,7 @@ typedef int (*pyro_rule_fn)(void *user, const pyro_op_view *op, int64_t *macs,
 typedef struct pyro_cost_options {
     pyro_convention convention;
     const char *dtype;  /* re-price floating point tensors: "float16", ...; NULL: as in the file */
-    double ridge;       /* FLOPs a byte above which a layer is compute-bound; 0 means 50 */
+    double ridge;       /* FLOPs a byte from which on a layer is compute-bound; 0 means 50 */
     int depth;          /* layers deeper than this are rolled up into their ancestor; < 0: none */
     pyro_rule_fn rule;  /* may be NULL */
     void *rule_user;

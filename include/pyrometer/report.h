@@ -24,6 +24,7 @@ typedef struct pyro_report_options {
     bool verbose;    /* every layer, and every node in JSON and CSV */
     bool color;      /* ANSI colour in text */
     int width;       /* columns of the terminal; 0 means 80 */
+    bool quiet;      /* the numbers only: no notes and no advice in text */
 } pyro_report_options;
 
 /* Each gives a NUL-terminated buffer that the caller frees with pyro_free(). */

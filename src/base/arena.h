@@ -1,4 +1,4 @@
-/* Memory that is taken piece by piece and given back all at once: one arena a graph, one a trace. */
+/* Memory taken piece by piece and given back all at once: one arena a graph, one a trace. */
 #ifndef PYRO_BASE_ARENA_H
 #define PYRO_BASE_ARENA_H
 

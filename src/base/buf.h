@@ -25,7 +25,7 @@ void pyro_buf_addf(pyro_buf *buf, const char *format, ...) __attribute__((format
 char *pyro_buf_reserve(pyro_buf *buf, size_t size);
 void pyro_buf_reset(pyro_buf *buf); /* empty, memory kept */
 void pyro_buf_free(pyro_buf *buf);
-/* Hands the bytes over (free() them); NULL when something failed. The buffer is empty afterwards. */
+/* Hands the bytes over (free() them); NULL when something failed. The buffer is empty then. */
 char *pyro_buf_detach(pyro_buf *buf, size_t *size);
 
 /*

@@ -29,6 +29,7 @@ typedef struct pyro_json_options {
     size_t max_token_bytes; /* 0: 64 MiB */
     bool any_utf8;          /* take bytes that are not UTF-8 as they are; else an error */
     bool nonfinite;         /* take NaN, Infinity and -Infinity as numbers; else an error */
+    size_t window_bytes;    /* read at a time, 0: 256 KiB; tests make it small (64 at least) */
 } pyro_json_options;
 
 typedef struct pyro_json pyro_json;
@@ -38,14 +39,20 @@ int pyro_json_open(pyro_json **out, pyro_source *source, const pyro_json_options
                    pyro_error *error);
 void pyro_json_close(pyro_json *json);
 
-/* The next token. After PYRO_JSON_ERROR (position and reason in the error given to open) it stays. */
+/*
+ * The next token. After PYRO_JSON_ERROR (position and reason in the error given to open) it stays.
+ * A failure of the source (a wrong checksum, say) is reported rather than the damage it caused.
+ */
 pyro_json_kind pyro_json_next(pyro_json *json);
 pyro_json_kind pyro_json_current(const pyro_json *json);
+/* PYRO_OK, or what PYRO_JSON_ERROR stands for. */
+int pyro_json_status(const pyro_json *json);
 
 /*
  * Passes over the value that comes next or, when the current token opens an object or array, over
  * the rest of that one; everything inside is still checked for balance and string ends, not for
- * grammar. False on error.
+ * grammar. A key that comes next is passed over with its value; an end that comes next is read. The
+ * current token is the last one passed over, its text is not kept. False on error.
  */
 bool pyro_json_skip(pyro_json *json);
 
@@ -60,11 +67,14 @@ bool pyro_json_double(pyro_json *json, double *out);
 int64_t pyro_json_offset(const pyro_json *json);
 size_t pyro_json_depth(const pyro_json *json);
 
-/* True when the current key or string is this literal (without unescaping: keys are plain). */
+/* True when the current key or string, unescaped, is this literal. */
 bool pyro_json_is(const pyro_json *json, const char *literal, size_t length);
 #define PYRO_JSON_IS(json, literal) pyro_json_is(json, literal, sizeof(literal) - 1)
 
-/* Records "what, got X" at the current token and returns PYRO_ERROR_FORMAT. */
+/*
+ * Records "what, got X" at the current token, ends the reading and returns PYRO_ERROR_FORMAT; or
+ * returns the status of an earlier failure, which is kept.
+ */
 int pyro_json_fail(pyro_json *json, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

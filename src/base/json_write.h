@@ -1,4 +1,4 @@
-/* The one JSON writer: commas, escapes and indentation are its business, the order is the caller's. */
+/* The one JSON writer: commas, escapes and indentation are its business, order the caller's. */
 #ifndef PYRO_BASE_JSON_WRITE_H
 #define PYRO_BASE_JSON_WRITE_H
 

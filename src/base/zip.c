@@ -237,7 +237,7 @@ int pyro_zip_open(pyro_zip *zip, pyro_source *source, pyro_error *error)
     if (!pyro_source_is_seekable(source))
         return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
                          "a zip archive cannot be read from a stream: save it to a file first");
-    directory_place place;
+    directory_place place = {0};
     int status = find_directory(&place, source, error);
     if (status == PYRO_OK) {
         zip->directory_offset = (int64_t)place.offset;

@@ -30,7 +30,8 @@ void pyro_zip_close(pyro_zip *zip);
 const pyro_zip_entry *pyro_zip_find(const pyro_zip *zip, const char *name);
 /*
  * A member as a stream. Its end is reported only after length and CRC were found right; a wrong one
- * is PYRO_ERROR_FORMAT. More bytes than the directory promises are never produced.
+ * is PYRO_ERROR_FORMAT. More bytes than the directory promises are never produced. The archive must
+ * outlive it.
  */
 int pyro_zip_open_member(pyro_source **out, const pyro_zip *zip, const pyro_zip_entry *entry,
                          pyro_error *error);

@@ -130,7 +130,8 @@ static int64_t member_read(pyro_source *source, void *bytes, size_t size, pyro_e
 {
     member_source *member = (member_source *)source;
     if (member->failure != PYRO_OK)
-        return fail_damaged(member, error, "could not be read");
+        return pyro_fail(error, (pyro_status)member->failure, "%s: could not be read",
+                         member->entry->name);
     int64_t got = read_checked(member, bytes, size, error);
     if (got < 0)
         member->failure = (int)got;

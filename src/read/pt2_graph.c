@@ -14,7 +14,7 @@ static bool read_sizes(pt2_reader *reader, pyro_value *value)
         return false;
     while (pt2_next_item(reader)) {
         if (rank == PYRO_MAX_RANK) {
-            pyro_json_fail(reader->json, "a tensor of more than %d dims", PYRO_MAX_RANK);
+            pyro_json_fail(reader->json, "expected no more than %d dims", PYRO_MAX_RANK);
             return false;
         }
         if (!pt2_size_at(reader, &sizes[rank++]))

@@ -2,7 +2,6 @@
 #include "read/pt2.h"
 
 #include "base/error.h"
-#include <inttypes.h>
 
 bool pt2_out_of_memory(pt2_reader *reader)
 {
@@ -148,7 +147,7 @@ bool pt2_size_at(pt2_reader *reader, pyro_size *out)
             if (!pt2_integer(reader, out, "a size"))
                 return false;
             if (*out < 0) {
-                pyro_json_fail(reader->json, "a size of %" PRId64, *out);
+                pyro_json_fail(reader->json, "expected a size of 0 or more");
                 return false;
             }
             found = true;

@@ -1,0 +1,21 @@
+/* The list of commands: adding one is adding a line here. */
+#include "command.h"
+
+#include <string.h>
+
+extern const pyro_command cmd_cost;
+extern const pyro_command cmd_diff;
+
+const pyro_command *const pyro_commands[] = {
+    &cmd_cost,
+    &cmd_diff,
+    NULL,
+};
+
+const pyro_command *pyro_command_find(const char *name)
+{
+    for (size_t i = 0; pyro_commands[i] != NULL; i++)
+        if (strcmp(pyro_commands[i]->name, name) == 0)
+            return pyro_commands[i];
+    return NULL;
+}

@@ -1,0 +1,184 @@
+/* The options that every command has: what they mean together, and how failures are told. */
+#include "common.h"
+
+#include "base/error.h"
+#include "help.h"
+#include "output.h"
+#include "report/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const format_names[] = {"text", "json", "csv", NULL};
+static const char *const color_names[] = {"auto", "always", "never", NULL};
+
+/* Indexed like format_names: the extensions that stand for a format. */
+static const char *const format_extensions[] = {".txt", ".json", ".csv"};
+
+enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+const pyro_option pyro_common_options[] = {
+    {.long_name = "format",
+     .kind = PYRO_OPTION_CHOICE,
+     .offset = offsetof(pyro_common, format),
+     .metavar = "FORMAT",
+     .help = "Write text for people, json for programs or csv for spreadsheets.",
+     .default_text = "text, or by the extension of --output",
+     .choices = format_names},
+    {.long_name = "output",
+     .short_name = 'o',
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(pyro_common, output),
+     .metavar = "FILE",
+     .help = "Write to FILE (.json, .csv or .txt says the format). It appears whole or not at all.",
+     .default_text = "standard output",
+     .completion = PYRO_COMPLETE_FILE},
+    {.long_name = "quiet",
+     .short_name = 'q',
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(pyro_common, quiet),
+     .help = "The numbers only: no notes, advice or hints."},
+    {.long_name = "verbose",
+     .short_name = 'v',
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(pyro_common, verbose),
+     .help = "Everything there is, not only the largest parts."},
+    {.long_name = "color",
+     .kind = PYRO_OPTION_CHOICE,
+     .offset = offsetof(pyro_common, color),
+     .metavar = "WHEN",
+     .help = "Colour in text; auto means on a terminal, unless NO_COLOR is set.",
+     .default_text = "auto",
+     .choices = color_names},
+    {.long_name = "help",
+     .short_name = 'h',
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(pyro_common, help),
+     .help = "Show this help."},
+    {.long_name = NULL},
+};
+
+int pyro_common_complain(const char *format, ...)
+{
+    pyro_buf line = PYRO_BUF_INIT;
+    char *message = NULL;
+    va_list arguments;
+
+    va_start(arguments, format);
+    if (vasprintf(&message, format, arguments) < 0)
+        message = NULL;
+    va_end(arguments);
+    pyro_buf_adds(&line, "pyrometer: ");
+    pyro_text_clean(&line, message != NULL ? message : "out of memory");
+    pyro_buf_addc(&line, '\n');
+    fputs(line.failed ? "pyrometer: out of memory\n" : line.data, stderr);
+    pyro_buf_free(&line);
+    free(message);
+    return PYRO_EXIT_ERROR;
+}
+
+int pyro_common_fail(const char *subject, const pyro_error *error)
+{
+    char line[sizeof error->where + sizeof error->message + 64];
+
+    pyro_error_line(error, line, sizeof line);
+    if (subject != NULL && error->where[0] == '\0')
+        return pyro_common_complain("%s: %s", subject, line);
+    return pyro_common_complain("%s", line);
+}
+
+bool pyro_common_to_stdout(const pyro_common *common)
+{
+    return common->output == NULL || strcmp(common->output, "-") == 0;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t text_length = strlen(text), end_length = strlen(end);
+
+    return text_length > end_length && strcasecmp(text + text_length - end_length, end) == 0;
+}
+
+/* Settles the format, so that a bad extension is told before any work is done. */
+static int choose_format(pyro_common *common, pyro_error *error)
+{
+    const char *slash, *dot;
+
+    if (common->format >= 0)
+        return PYRO_OK;
+    if (pyro_common_to_stdout(common)) {
+        common->format = PYRO_FORMAT_TEXT;
+        return PYRO_OK;
+    }
+    for (int i = 0; format_names[i] != NULL; i++) {
+        if (ends_with(common->output, format_extensions[i])) {
+            common->format = i;
+            return PYRO_OK;
+        }
+    }
+    if (common->output[0] == '\0')
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--output needs the name of a file");
+    slash = strrchr(common->output, '/');
+    dot = strrchr(slash != NULL ? slash : common->output, '.');
+    return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                     "--output %.200s: %s%.40s; use .json, .csv or .txt, or give --format",
+                     common->output, dot != NULL ? "unknown extension " : "no extension",
+                     dot != NULL ? dot : "");
+}
+
+bool pyro_common_parse(const pyro_command *command, int argc, char **argv, void *values,
+                       pyro_common *common, pyro_words *operands, int *exit_code)
+{
+    pyro_error error;
+    int status;
+
+    pyro_error_clear(&error);
+    status = pyro_options_parse(command->groups, values, argc, argv, operands, &error);
+    if (status == PYRO_OK && common->help) {
+        *exit_code = pyro_help_show(command, common->color == COLOR_AUTO
+                                                 ? pyro_output_wants_color()
+                                                 : common->color == COLOR_ALWAYS);
+        return false;
+    }
+    if (status == PYRO_OK)
+        status = choose_format(common, &error);
+    if (status != PYRO_OK) {
+        *exit_code = pyro_common_complain("%s (see pyrometer %s --help)", error.message,
+                                          command->name);
+        return false;
+    }
+    return true;
+}
+
+pyro_report_options pyro_common_report(const pyro_common *common)
+{
+    bool to_stdout = pyro_common_to_stdout(common);
+    pyro_report_options options = {
+        .format = (pyro_format)common->format,
+        .verbose = common->verbose,
+        .quiet = common->quiet,
+        .width = pyro_output_width(to_stdout),
+    };
+
+    options.color = common->color == COLOR_ALWAYS ||
+                    (common->color == COLOR_AUTO && to_stdout && pyro_output_wants_color());
+    return options;
+}
+
+int pyro_common_write(const pyro_common *common, const char *text, size_t size)
+{
+    pyro_error error;
+
+    pyro_error_clear(&error);
+    if (pyro_common_to_stdout(common)) {
+        return pyro_output_stdout(text, size, &error) == PYRO_OK ? PYRO_EXIT_FINE
+                                                                 : pyro_common_fail(NULL, &error);
+    }
+    if (pyro_output_file(common->output, text, size, &error) != PYRO_OK)
+        return pyro_common_fail(common->output, &error);
+    if (!common->quiet)
+        fprintf(stderr, "wrote %s (%s)\n", common->output, format_names[common->format]);
+    return PYRO_EXIT_FINE;
+}

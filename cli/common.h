@@ -1,0 +1,44 @@
+/* The options that every command has, and where its result goes. */
+#ifndef PYRO_CLI_COMMON_H
+#define PYRO_CLI_COMMON_H
+
+#include "command.h"
+#include "options.h"
+
+#include <pyrometer/report.h>
+
+/* Values of pyro_common_options. */
+typedef struct pyro_common {
+    int format; /* a pyro_format, or -1: by the extension of `output`, else text */
+    const char *output;
+    bool quiet, verbose, help;
+    int color; /* index of auto, always, never */
+} pyro_common;
+
+#define PYRO_COMMON_INIT {-1, NULL, false, false, false, 0}
+
+extern const pyro_option pyro_common_options[];
+
+/*
+ * Parses a command's arguments. Returns true when the command shall go on; otherwise *exit_code is
+ * what the process returns: help was asked for and shown, or a usage error was reported.
+ */
+bool pyro_common_parse(const pyro_command *command, int argc, char **argv, void *values,
+                       pyro_common *common, pyro_words *operands, int *exit_code);
+
+/* Format, colour and width for the place the result goes to. */
+pyro_report_options pyro_common_report(const pyro_common *common);
+
+/* True when the result goes to standard output rather than to a file. */
+bool pyro_common_to_stdout(const pyro_common *common);
+
+/* Writes the result where it was asked to go, says so unless quiet, and returns the exit code. */
+int pyro_common_write(const pyro_common *common, const char *text, size_t size);
+
+/* "pyrometer: ..." on standard error, made safe for a terminal; the exit code for it. */
+int pyro_common_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* "pyrometer: subject: message (at byte N)" on standard error; the exit code for it. */
+int pyro_common_fail(const char *subject, const pyro_error *error);
+
+#endif

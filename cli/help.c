@@ -1,0 +1,115 @@
+/* Help texts: the same rows that the parser reads, laid out for a terminal of 80 columns. */
+#include "help.h"
+
+#include "common.h"
+#include "output.h"
+#include "report/text.h"
+
+#include <pyrometer/version.h>
+#include <string.h>
+
+enum { WIDTH = 80, OPTION_COLUMN = 6 };
+
+static void add_option_usage(pyro_buf *buf, const pyro_option *option)
+{
+    pyro_buf_addf(buf, "--%s", option->long_name);
+    if (option->kind == PYRO_OPTION_CHOICE)
+        for (size_t i = 0; option->choices[i] != NULL; i++)
+            pyro_buf_addf(buf, "%s%s", i == 0 ? " " : "|", option->choices[i]);
+    else if (option->kind != PYRO_OPTION_FLAG)
+        pyro_buf_addf(buf, " %s", option->metavar);
+}
+
+void pyro_help_option_text(pyro_buf *buf, const pyro_option *option,
+                           void (*add)(pyro_buf *buf, const char *text))
+{
+    add(buf, option->help);
+    if (option->kind == PYRO_OPTION_LIST)
+        add(buf, " May be repeated.");
+    if (option->default_text != NULL) {
+        add(buf, " Default: ");
+        add(buf, option->default_text);
+        add(buf, ".");
+    }
+}
+
+static void add_option(pyro_buf *buf, const pyro_option *option)
+{
+    pyro_buf text = PYRO_BUF_INIT;
+
+    if (option->short_name != 0)
+        pyro_buf_addf(buf, "  -%c, ", option->short_name);
+    else
+        pyro_buf_fill(buf, ' ', OPTION_COLUMN);
+    add_option_usage(buf, option);
+    pyro_buf_addc(buf, '\n');
+    pyro_help_option_text(&text, option, pyro_buf_adds);
+    if (!text.failed)
+        pyro_text_wrap(buf, text.data, 10, 10, WIDTH);
+    pyro_buf_free(&text);
+}
+
+static void add_groups(pyro_buf *buf, const pyro_option_group *groups, bool color)
+{
+    for (const pyro_option_group *group = groups; group->title != NULL; group++) {
+        pyro_text_heading(buf, group->title, color);
+        for (const pyro_option *option = group->options; option->long_name != NULL; option++)
+            add_option(buf, option);
+        pyro_buf_addc(buf, '\n');
+    }
+}
+
+static void add_examples(pyro_buf *buf, const pyro_example *examples, bool color)
+{
+    pyro_text_heading(buf, "Examples:", color);
+    for (const pyro_example *example = examples; example->line != NULL; example++) {
+        pyro_buf_addf(buf, "  %s\n", example->line);
+        pyro_text_wrap(buf, example->purpose, 10, 10, WIDTH);
+    }
+}
+
+void pyro_help_command(pyro_buf *buf, const pyro_command *command, bool color)
+{
+    pyro_buf usage = PYRO_BUF_INIT;
+
+    pyro_buf_addf(&usage, "Usage: pyrometer %s %s", command->name, command->usage);
+    if (!usage.failed)
+        pyro_text_wrap(buf, usage.data, 0, 7, WIDTH);
+    pyro_buf_free(&usage);
+    pyro_buf_addc(buf, '\n');
+    pyro_text_wrap(buf, command->description, 0, 0, WIDTH);
+    pyro_buf_addc(buf, '\n');
+    add_groups(buf, command->groups, color);
+    add_examples(buf, command->examples, color);
+}
+
+void pyro_help_overview(pyro_buf *buf, bool color)
+{
+    pyro_buf_adds(buf, "pyrometer " PYRO_VERSION ": what a PyTorch model should cost\n\n"
+                       "Usage: pyrometer COMMAND [OPTION...] [OPERAND...]\n\n");
+    pyro_text_heading(buf, "Commands:", color);
+    for (size_t i = 0; pyro_commands[i] != NULL; i++)
+        pyro_buf_addf(buf, "  %-8s  %s\n", pyro_commands[i]->name, pyro_commands[i]->summary);
+    pyro_buf_adds(buf, "  help      show the help of a command: pyrometer help cost\n\n");
+    pyro_text_heading(buf, "Start here:", color);
+    pyro_buf_adds(buf,
+                  "  pyrometer cost resnet18       a model that is built in\n"
+                  "  pyrometer cost model.pt2      one of yours, saved with torch.export.save\n"
+                  "\npyrometer COMMAND --help explains a command and shows examples of it.\n");
+}
+
+int pyro_help_show(const pyro_command *command, bool color)
+{
+    pyro_buf buf = PYRO_BUF_INIT;
+    pyro_error error;
+    int status;
+
+    pyro_error_clear(&error);
+    if (command != NULL)
+        pyro_help_command(&buf, command, color);
+    else
+        pyro_help_overview(&buf, color);
+    status = pyro_output_stdout(buf.data, buf.failed ? 0 : buf.length, &error);
+    pyro_buf_free(&buf);
+    return status == PYRO_OK ? PYRO_EXIT_FINE : pyro_common_fail(NULL, &error);
+}

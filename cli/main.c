@@ -1,0 +1,87 @@
+/* The pyrometer tool: finds the command and runs it. */
+#include "command.h"
+#include "common.h"
+#include "help.h"
+#include "output.h"
+#include "base/suggest.h"
+
+#include <pyrometer/model.h>
+#include <pyrometer/version.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_builtin_model(const char *name)
+{
+    const char *builtin;
+
+    for (size_t i = 0; (builtin = pyro_builtin_name(i)) != NULL; i++)
+        if (strcmp(builtin, name) == 0)
+            return true;
+    return false;
+}
+
+static int fail_unknown_command(const char *name)
+{
+    pyro_suggestion suggestion = PYRO_SUGGESTION(name);
+
+    for (size_t i = 0; pyro_commands[i] != NULL; i++)
+        pyro_suggestion_offer(&suggestion, pyro_commands[i]->name);
+    pyro_suggestion_offer(&suggestion, "help");
+    if (is_builtin_model(name) || access(name, F_OK) == 0)
+        return pyro_common_complain("%s is a model, not a command; did you mean pyrometer cost %s?",
+                                    name, name);
+    if (suggestion.nearest != NULL)
+        return pyro_common_complain("unknown command %s; did you mean %s? (see pyrometer --help)",
+                                    name, suggestion.nearest);
+    return pyro_common_complain("unknown command %s (see pyrometer --help)", name);
+}
+
+static int show_version(void)
+{
+    char line[64];
+    pyro_error error;
+    int length = snprintf(line, sizeof line, "pyrometer %s\n", pyro_version());
+
+    pyro_error_clear(&error);
+    return pyro_output_stdout(line, (size_t)length, &error) == PYRO_OK
+               ? PYRO_EXIT_FINE
+               : pyro_common_fail(NULL, &error);
+}
+
+static int show_help(const char *name)
+{
+    const pyro_command *command = NULL;
+
+    if (name != NULL && strcmp(name, "help") != 0) {
+        command = pyro_command_find(name);
+        if (command == NULL)
+            return fail_unknown_command(name);
+    }
+    return pyro_help_show(command, pyro_output_wants_color());
+}
+
+static bool is_any(const char *word, const char *a, const char *b, const char *c)
+{
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    const pyro_command *command;
+
+    if (argc < 2)
+        return show_help(NULL);
+    command = pyro_command_find(argv[1]);
+    if (command != NULL)
+        return command->run(command, argc - 2, argv + 2);
+    if (is_any(argv[1], "help", "--help", "-h"))
+        return show_help(argc > 2 ? argv[2] : NULL);
+    if (is_any(argv[1], "version", "--version", "-V"))
+        return show_version();
+    if (argv[1][0] == '-')
+        return pyro_common_complain("%s: options follow a command: pyrometer cost %s "
+                                    "(see pyrometer --help)",
+                                    argv[1], argv[1]);
+    return fail_unknown_command(argv[1]);
+}

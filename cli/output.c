@@ -1,0 +1,151 @@
+/* Writing results: the terminal's properties, standard output, and atomic files. */
+#include "output.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define EXIT_BROKEN_PIPE 141 /* 128 + SIGPIPE: what a shell reports for a process it killed */
+#define WIDTH_MIN 40
+#define WIDTH_NO_EDGE 4096
+
+bool pyro_output_wants_color(void)
+{
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+    return isatty(STDOUT_FILENO) && (no_color == NULL || no_color[0] == '\0') && term != NULL &&
+           strcmp(term, "dumb") != 0;
+}
+
+int pyro_output_width(bool to_stdout)
+{
+    const char *columns = getenv("COLUMNS");
+    struct winsize size;
+    long width = 0;
+
+    if (!to_stdout)
+        return WIDTH_NO_EDGE;
+    if (columns != NULL)
+        width = strtol(columns, NULL, 10);
+    if (width <= 0 && isatty(STDOUT_FILENO))
+        width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+    if (width <= 0 || width > WIDTH_NO_EDGE)
+        return WIDTH_NO_EDGE;
+    return width < WIDTH_MIN ? WIDTH_MIN : (int)width;
+}
+
+/* True when everything was written; errno says why not. */
+static bool write_all(int fd, const char *text, size_t size)
+{
+    while (size > 0) {
+        ssize_t written = write(fd, text, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return false;
+        text += written;
+        size -= (size_t)written;
+    }
+    return true;
+}
+
+int pyro_output_stdout(const char *text, size_t size, pyro_error *error)
+{
+    if (fflush(stdout) == 0 && write_all(STDOUT_FILENO, text, size))
+        return PYRO_OK;
+    if (errno == EPIPE)
+        _exit(EXIT_BROKEN_PIPE);
+    return pyro_fail(error, PYRO_ERROR_IO, "cannot write to standard output: %s", strerror(errno));
+}
+
+static int fail_write(pyro_error *error, int number)
+{
+    return pyro_fail(error, PYRO_ERROR_IO, "cannot write: %s", strerror(number));
+}
+
+/* Writes and closes; close can be the call that reports a full disk. 0, or the errno. */
+static int write_and_close(int fd, const char *text, size_t size)
+{
+    int number = write_all(fd, text, size) ? 0 : errno;
+
+    if (close(fd) != 0 && number == 0)
+        number = errno;
+    return number;
+}
+
+/* A new file beside `target`, whose name *temporary the caller frees; -1 with errno set. */
+static int open_temporary(const char *target, char **temporary)
+{
+    const char *slash = strrchr(target, '/');
+    int folder_length = slash != NULL ? (int)(slash - target + 1) : 0;
+
+    for (unsigned attempt = 0; attempt < 100; attempt++) {
+        if (asprintf(temporary, "%.*s.pyrometer-%ld-%u.tmp", folder_length, target, (long)getpid(),
+                     attempt) < 0) {
+            *temporary = NULL;
+            errno = ENOMEM;
+            return -1;
+        }
+        int fd = open(*temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+        free(*temporary);
+        *temporary = NULL;
+    }
+    errno = EEXIST;
+    return -1;
+}
+
+static int replace_file(const char *target, const struct stat *old, const char *text, size_t size,
+                        pyro_error *error)
+{
+    char *temporary = NULL;
+    int number;
+    int fd = open_temporary(target, &temporary);
+
+    if (fd < 0) {
+        number = errno;
+        free(temporary);
+        return fail_write(error, number);
+    }
+    if (old != NULL)
+        (void)!fchmod(fd, old->st_mode & 07777);
+    number = write_and_close(fd, text, size);
+    if (number == 0 && rename(temporary, target) != 0)
+        number = errno;
+    if (number != 0)
+        unlink(temporary);
+    free(temporary);
+    return number == 0 ? PYRO_OK : fail_write(error, number);
+}
+
+int pyro_output_file(const char *path, const char *text, size_t size, pyro_error *error)
+{
+    struct stat old;
+    int status;
+
+    if (path[0] == '\0')
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--output needs the name of a file");
+    if (stat(path, &old) != 0)
+        return replace_file(path, NULL, text, size, error);
+    if (S_ISDIR(old.st_mode))
+        return fail_write(error, EISDIR);
+    if (!S_ISREG(old.st_mode)) {
+        int fd = open(path, O_WRONLY | O_CLOEXEC);
+        int number = fd < 0 ? errno : write_and_close(fd, text, size);
+        return number == 0 ? PYRO_OK : fail_write(error, number);
+    }
+    char *target = realpath(path, NULL);
+    if (target == NULL)
+        return fail_write(error, errno);
+    status = replace_file(target, &old, text, size, error);
+    free(target);
+    return status;
+}

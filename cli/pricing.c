@@ -1,0 +1,199 @@
+/* From the options to a priced model: shapes, symbols, convention. */
+#include "pricing.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANK_MAX = 64, NAME_MAX_BYTES = 256 };
+
+/* In the order of pyro_convention. */
+static const char *const convention_names[] = {"full", "torch", "fvcore", "torchvision", NULL};
+static const char *const dtype_names[] = {"float64", "float32",       "float16",     "bfloat16",
+                                          "int8",    "float8_e4m3fn", "float8_e5m2", NULL};
+
+const pyro_option pyro_size_options[] = {
+    {.long_name = "input-shape",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(pyro_pricing, input_shape),
+     .metavar = "N,N,...",
+     .help = "Shape of the first input: 1,3,384,384. Every size of the model that depends on it "
+             "follows; a size that the file fixes is an error, never a silent rescaling.",
+     .default_text = "as in the file"},
+    {.long_name = "input",
+     .kind = PYRO_OPTION_LIST,
+     .offset = offsetof(pyro_pricing, inputs),
+     .metavar = "NAME=N,N,...",
+     .help = "Shape of the input called NAME: input_ids=2,128."},
+    {.long_name = "batch",
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(pyro_pricing, batch),
+     .metavar = "N",
+     .help = "Batch size, where the file leaves it open.",
+     .minimum = 1,
+     .maximum = 1e15},
+    {.long_name = "size",
+     .kind = PYRO_OPTION_LIST,
+     .offset = offsetof(pyro_pricing, sizes),
+     .metavar = "SYMBOL=N",
+     .help = "Value of one symbolic size of the file: s0=4."},
+    {.long_name = NULL},
+};
+
+const pyro_option pyro_pricing_options[] = {
+    {.long_name = "convention",
+     .kind = PYRO_OPTION_CHOICE,
+     .offset = offsetof(pyro_pricing, convention),
+     .metavar = "NAME",
+     .help = "What is called a FLOP. full: 2 x MACs plus elementwise, norm, pooling and activation "
+             "work; torch, fvcore, torchvision: as those count. MACs never depend on it.",
+     .default_text = "full",
+     .choices = convention_names},
+    {.long_name = "dtype",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(pyro_pricing, dtype),
+     .metavar = "DTYPE",
+     .help = "Price floating point tensors as if they were of this type: float16 or bfloat16, say.",
+     .default_text = "as in the file",
+     .choices = dtype_names},
+    {.long_name = "depth",
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(pyro_pricing, depth),
+     .metavar = "N",
+     .help = "Roll layers that are nested deeper than N up into their ancestor; layer1.0.conv1 "
+             "is at depth 3.",
+     .default_text = "every layer on its own",
+     .minimum = 0,
+     .maximum = 1000000},
+    {.long_name = "ridge",
+     .kind = PYRO_OPTION_NUMBER,
+     .offset = offsetof(pyro_pricing, ridge),
+     .metavar = "N",
+     .help = "Arithmetic intensity, in FLOPs a byte, above which a layer counts as compute-bound. "
+             "For your hardware: its peak FLOP/s divided by its bytes/s.",
+     .default_text = "50",
+     .minimum = 0.001,
+     .maximum = 1e9},
+    {.long_name = NULL},
+};
+
+/* The option is what is wrong here, not the model that is being priced. */
+static int fail_option(pyro_error *error, const char *option, const char *text, const char *wanted)
+{
+    int status = pyro_fail(error, PYRO_ERROR_ARGUMENT, "\"%.100s\" is not %s", text, wanted);
+
+    pyro_error_where(error, option, NULL);
+    return status;
+}
+
+/* Reads "1,3,224,224" (or "1x3x224x224"); `option` names it in errors. */
+static int parse_dims(const char *text, const char *option, int64_t *dims, size_t *rank,
+                      pyro_error *error)
+{
+    const char *at = text;
+
+    for (*rank = 0; *rank < RANK_MAX; (*rank)++, at++) {
+        char *end;
+
+        errno = 0;
+        dims[*rank] = strtoll(at, &end, 10);
+        if (*at < '0' || *at > '9' || errno != 0 || (*end != '\0' && *end != ',' && *end != 'x'))
+            break;
+        if (*end == '\0') {
+            (*rank)++;
+            return PYRO_OK;
+        }
+        at = end;
+    }
+    if (*rank == RANK_MAX)
+        return fail_option(error, option, text, "a list of at most 64 sizes");
+    return fail_option(error, option, text, "a list of sizes such as 1,3,224,224");
+}
+
+/* Splits "NAME=VALUE"; false when there is no name or no value. */
+static bool split_assignment(const char *text, char name[NAME_MAX_BYTES], const char **value)
+{
+    const char *equals = strchr(text, '=');
+
+    if (equals == NULL || equals == text || equals[1] == '\0' || equals - text >= NAME_MAX_BYTES)
+        return false;
+    memcpy(name, text, (size_t)(equals - text));
+    name[equals - text] = '\0';
+    *value = equals + 1;
+    return true;
+}
+
+static int set_input(pyro_model *model, const char *assignment, pyro_error *error)
+{
+    char name[NAME_MAX_BYTES];
+    const char *value;
+    int64_t dims[RANK_MAX];
+    size_t rank;
+
+    if (!split_assignment(assignment, name, &value))
+        return fail_option(error, "--input", assignment, "NAME=N,N,... such as input_ids=2,128");
+    int status = parse_dims(value, "--input", dims, &rank, error);
+    return status != PYRO_OK ? status : pyro_model_set_shape(model, name, dims, rank, error);
+}
+
+static int set_symbol(pyro_model *model, const char *assignment, pyro_error *error)
+{
+    char name[NAME_MAX_BYTES];
+    const char *value;
+    int64_t size;
+
+    if (!split_assignment(assignment, name, &value) || !pyro_parse_integer(value, &size))
+        return fail_option(error, "--size", assignment, "SYMBOL=N such as s0=4");
+    return pyro_model_set_size(model, name, size, error);
+}
+
+static int set_sizes(pyro_model *model, const pyro_pricing *pricing, pyro_error *error)
+{
+    int64_t dims[RANK_MAX];
+    size_t rank;
+    int status = PYRO_OK;
+
+    if (pricing->input_shape != NULL) {
+        status = parse_dims(pricing->input_shape, "--input-shape", dims, &rank, error);
+        status = status != PYRO_OK ? status : pyro_model_set_shape(model, NULL, dims, rank, error);
+    }
+    for (size_t i = 0; status == PYRO_OK && i < pricing->inputs.count; i++)
+        status = set_input(model, pricing->inputs.items[i], error);
+    for (size_t i = 0; status == PYRO_OK && i < pricing->sizes.count; i++)
+        status = set_symbol(model, pricing->sizes.items[i], error);
+    if (status == PYRO_OK && pricing->batch > 0)
+        status = pyro_model_set_batch(model, pricing->batch, error);
+    return status;
+}
+
+int pyro_price(pyro_priced *out, const char *spec, const pyro_pricing *pricing, pyro_error *error)
+{
+    pyro_cost_options options = {
+        .convention = (pyro_convention)pricing->convention,
+        .dtype = pricing->dtype,
+        .ridge = pricing->ridge,
+        .depth = (int)pricing->depth,
+    };
+    int status;
+
+    memset(out, 0, sizeof *out);
+    status = pyro_model_open(&out->model, spec, error);
+    if (status == PYRO_OK)
+        status = set_sizes(out->model, pricing, error);
+    if (status == PYRO_OK)
+        status = pyro_cost_compute(&out->cost, out->model, &options, error);
+    if (status != PYRO_OK)
+        pyro_priced_free(out);
+    return status;
+}
+
+void pyro_priced_free(pyro_priced *priced)
+{
+    if (priced->cost != NULL)
+        pyro_cost_free(priced->cost);
+    if (priced->model != NULL)
+        pyro_model_close(priced->model);
+    memset(priced, 0, sizeof *priced);
+}

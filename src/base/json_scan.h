@@ -1,0 +1,260 @@
+/*
+ * JSON's bytes, many at a step: white space, ends of strings, whole nested values, integers; no
+ * grammar. Every buffer is followed by PYRO_JSON_PADDING readable bytes, the first of them NUL: no
+ * token contains one, so that every scan stops there without asking where the end is.
+ */
+#ifndef PYRO_BASE_JSON_SCAN_H
+#define PYRO_BASE_JSON_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#define PYRO_JSON_SIMD "SSE2"
+#elif defined(__aarch64__) && defined(__ARM_NEON) && !defined(__AARCH64EB__)
+#include <arm_neon.h>
+#define PYRO_JSON_SIMD "NEON"
+#endif
+
+#define PYRO_JSON_PADDING 64
+
+/* One bit a byte of a block of 64, the lowest for the first byte. */
+typedef struct pyro_json_block {
+    uint64_t quote, backslash;
+    uint64_t open, close; /* brackets of both kinds */
+    uint64_t curly;       /* of the brackets: those of objects; other bytes have any value */
+} pyro_json_block;
+
+/* How far a scan over a nested value has come; it goes on in the next piece of the input. */
+typedef struct pyro_json_nesting {
+    int64_t depth;        /* brackets that are open; 0 once the value has ended */
+    int64_t curly_depth;  /* of them: those of objects; not 0 at the end means a wrong kind */
+    uint64_t in_string;   /* all ones inside a string */
+    uint64_t escaped;     /* 1 when the next byte follows a backslash */
+} pyro_json_nesting;
+
+/*
+ * Goes on with `nesting` (depth 1 or more, the brackets that were read already) and returns where
+ * the value ended, just behind its last bracket, or `end` when it goes on there: look at depth.
+ */
+const char *pyro_json_scan_nested(pyro_json_nesting *nesting, const char *at, const char *end);
+
+/* The same things a byte at a time: what the others are tested against, and the portable way. */
+const char *pyro_json_scan_nested_scalar(pyro_json_nesting *nesting, const char *at,
+                                         const char *end);
+void pyro_json_classify_scalar(pyro_json_block *block, const char *at);
+const char *pyro_json_scan_space_scalar(const char *at);
+const char *pyro_json_scan_string_scalar(const char *at, bool *beyond_ascii);
+const char *pyro_json_scan_integer_scalar(const char *at, uint64_t *value);
+
+static inline bool pyro_json_is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+static inline bool pyro_json_is_digit(char c)
+{
+    return (unsigned char)(c - '0') < 10;
+}
+
+#if defined(__SSE2__)
+
+/* For 16 bytes: bit i says something of byte i. */
+static inline uint32_t pyro_json_mask_not_space(const char *at)
+{
+    __m128i bytes = _mm_loadu_si128((const __m128i *)at);
+    __m128i space = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(' ')),
+                                              _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n'))),
+                                 _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\r')),
+                                              _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\t'))));
+    return (uint32_t)_mm_movemask_epi8(space) ^ 0xffffu;
+}
+
+/* Quotes, backslashes and control characters; `high` gets the bytes from 0x80 up. */
+static inline uint32_t pyro_json_mask_string_stop(const char *at, uint32_t *high)
+{
+    __m128i bytes = _mm_loadu_si128((const __m128i *)at);
+    __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1f)), bytes);
+    __m128i stop = _mm_or_si128(control, _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
+                                                      _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'))));
+    *high = (uint32_t)_mm_movemask_epi8(bytes);
+    return (uint32_t)_mm_movemask_epi8(stop);
+}
+
+static inline void pyro_json_classify(pyro_json_block *block, const char *at)
+{
+    *block = (pyro_json_block){0};
+    for (int i = 0; i < 4; i++) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(at + 16 * i));
+        /* '{' is '[' with bit 5 set, and '}' is ']'. */
+        __m128i folded = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
+        __m128i quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
+        __m128i backslash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
+        __m128i open = _mm_cmpeq_epi8(folded, _mm_set1_epi8('{'));
+        __m128i close = _mm_cmpeq_epi8(folded, _mm_set1_epi8('}'));
+        block->quote |= (uint64_t)(uint32_t)_mm_movemask_epi8(quote) << 16 * i;
+        block->backslash |= (uint64_t)(uint32_t)_mm_movemask_epi8(backslash) << 16 * i;
+        block->open |= (uint64_t)(uint32_t)_mm_movemask_epi8(open) << 16 * i;
+        block->close |= (uint64_t)(uint32_t)_mm_movemask_epi8(close) << 16 * i;
+        block->curly |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_slli_epi16(bytes, 2)) << 16 * i;
+    }
+}
+
+#elif defined(PYRO_JSON_SIMD)
+
+/* NEON has no movemask: each byte keeps a bit of its own, and neighbours are added up. */
+static inline uint32_t pyro_json_neon_mask(uint8x16_t truth)
+{
+    static const uint8_t bit_of_byte[16] = {1, 2, 4, 8, 16, 32, 64, 128,
+                                            1, 2, 4, 8, 16, 32, 64, 128};
+    uint8x16_t bits = vandq_u8(truth, vld1q_u8(bit_of_byte));
+    bits = vpaddq_u8(bits, bits);
+    bits = vpaddq_u8(bits, bits);
+    bits = vpaddq_u8(bits, bits);
+    return vgetq_lane_u16(vreinterpretq_u16_u8(bits), 0);
+}
+
+static inline uint8x16_t pyro_json_neon_load(const char *at)
+{
+    return vld1q_u8((const uint8_t *)at);
+}
+
+static inline uint32_t pyro_json_mask_not_space(const char *at)
+{
+    uint8x16_t bytes = pyro_json_neon_load(at);
+    uint8x16_t space =
+        vorrq_u8(vorrq_u8(vceqq_u8(bytes, vdupq_n_u8(' ')), vceqq_u8(bytes, vdupq_n_u8('\n'))),
+                 vorrq_u8(vceqq_u8(bytes, vdupq_n_u8('\r')), vceqq_u8(bytes, vdupq_n_u8('\t'))));
+    return pyro_json_neon_mask(space) ^ 0xffffu;
+}
+
+static inline uint32_t pyro_json_mask_string_stop(const char *at, uint32_t *high)
+{
+    uint8x16_t bytes = pyro_json_neon_load(at);
+    uint8x16_t stop = vorrq_u8(
+        vcltq_u8(bytes, vdupq_n_u8(0x20)),
+        vorrq_u8(vceqq_u8(bytes, vdupq_n_u8('"')), vceqq_u8(bytes, vdupq_n_u8('\\'))));
+    *high = vmaxvq_u8(bytes) < 0x80 ? 0 : pyro_json_neon_mask(vcgeq_u8(bytes, vdupq_n_u8(0x80)));
+    return pyro_json_neon_mask(stop);
+}
+
+static inline void pyro_json_classify(pyro_json_block *block, const char *at)
+{
+    *block = (pyro_json_block){0};
+    for (int i = 0; i < 4; i++) {
+        uint8x16_t bytes = pyro_json_neon_load(at + 16 * i);
+        uint8x16_t folded = vorrq_u8(bytes, vdupq_n_u8(0x20));
+        uint8x16_t quote = vceqq_u8(bytes, vdupq_n_u8('"'));
+        uint8x16_t backslash = vceqq_u8(bytes, vdupq_n_u8('\\'));
+        uint8x16_t open = vceqq_u8(folded, vdupq_n_u8('{'));
+        uint8x16_t close = vceqq_u8(folded, vdupq_n_u8('}'));
+        uint8x16_t curly = vtstq_u8(bytes, vdupq_n_u8(0x20));
+        block->quote |= (uint64_t)pyro_json_neon_mask(quote) << 16 * i;
+        block->backslash |= (uint64_t)pyro_json_neon_mask(backslash) << 16 * i;
+        block->open |= (uint64_t)pyro_json_neon_mask(open) << 16 * i;
+        block->close |= (uint64_t)pyro_json_neon_mask(close) << 16 * i;
+        block->curly |= (uint64_t)pyro_json_neon_mask(curly) << 16 * i;
+    }
+}
+
+#else
+
+static inline void pyro_json_classify(pyro_json_block *block, const char *at)
+{
+    pyro_json_classify_scalar(block, at);
+}
+
+#endif
+
+/* The first byte that is not white space. */
+static inline const char *pyro_json_scan_space(const char *at)
+{
+    /* Most often there is none, or one blank behind a comma or colon. */
+    if (!pyro_json_is_space(*at))
+        return at;
+    at++;
+    if (!pyro_json_is_space(*at))
+        return at;
+#if defined(PYRO_JSON_SIMD)
+    for (;; at += 16) {
+        uint32_t stop = pyro_json_mask_not_space(at);
+        if (stop)
+            return at + __builtin_ctz(stop);
+    }
+#else
+    return pyro_json_scan_space_scalar(at);
+#endif
+}
+
+/*
+ * From inside a string: its closing quote, or the first backslash or control character (the NUL
+ * behind the buffer among them). Sets `beyond_ascii` when bytes from 0x80 up came before, and
+ * leaves it alone otherwise.
+ */
+static inline const char *pyro_json_scan_string(const char *at, bool *beyond_ascii)
+{
+#if defined(PYRO_JSON_SIMD)
+    for (;; at += 16) {
+        uint32_t high, stop = pyro_json_mask_string_stop(at, &high);
+        if (stop) {
+            *beyond_ascii |= (high & ((stop & -stop) - 1)) != 0;
+            return at + __builtin_ctz(stop);
+        }
+        *beyond_ascii |= high != 0;
+    }
+#else
+    return pyro_json_scan_string_scalar(at, beyond_ascii);
+#endif
+}
+
+/* How many of the first 8 bytes are digits; `digits` gets their values, the first one lowest. */
+static inline unsigned pyro_json_count_digits(const char *at, uint64_t *digits)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    *digits = word ^ UINT64_C(0x3030303030303030);
+    /* A byte above 9 has its highest bit, or gets it by an addition that carries nothing over. */
+    uint64_t raised = (*digits & UINT64_C(0x7f7f7f7f7f7f7f7f)) + UINT64_C(0x7676767676767676);
+    uint64_t other = (raised | *digits) & UINT64_C(0x8080808080808080);
+    return other ? (unsigned)__builtin_ctzll(other) / 8 : 8;
+}
+
+/*
+ * A run of digits (leading zeros too) that has at most 18: the value and the first byte behind it.
+ * NULL when there is no digit, or more than 18 and so maybe too many for an int64.
+ */
+static inline const char *pyro_json_scan_integer(const char *at, uint64_t *value)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    static const uint32_t powers[8] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
+    const char *begin = at;
+    uint64_t total = 0;
+    for (;;) {
+        uint64_t digits;
+        unsigned count = pyro_json_count_digits(at, &digits);
+        if (count == 0)
+            break;
+        /* Zeros come in from the front, then pairs, fours and eights of digits are joined. */
+        digits <<= 8 * (8 - count);
+        digits = digits * 10 + (digits >> 8);
+        digits = ((digits & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x000f424000000064) +
+                  (digits >> 16 & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x0000271000000001)) >>
+                 32;
+        at += count;
+        if (at - begin > 18)
+            return NULL;
+        total = total * (count == 8 ? 100000000u : powers[count]) + digits;
+        if (count < 8)
+            break;
+    }
+    *value = total;
+    return at == begin ? NULL : at;
+#else
+    return pyro_json_scan_integer_scalar(at, value);
+#endif
+}
+
+#endif

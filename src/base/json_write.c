@@ -1,0 +1,203 @@
+/* The JSON writer. */
+#include "base/json_write.h"
+
+#include "base/utf8.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void pyro_json_writer_init(pyro_json_writer *writer, pyro_buf *buf, int indent)
+{
+    *writer = (pyro_json_writer){.buf = buf, .indent = indent, .first = true};
+}
+
+/* A level below an inline one is inline too, so only the outermost needs a bit: its depth. */
+static bool on_one_line(const pyro_json_writer *writer)
+{
+    return writer->indent == 0 || writer->compact_levels != 0;
+}
+
+static void begin_line(pyro_json_writer *writer)
+{
+    pyro_buf_addc(writer->buf, '\n');
+    pyro_buf_fill(writer->buf, ' ', (size_t)writer->indent * (size_t)writer->depth);
+}
+
+/* What stands between the last thing and the next value or key. */
+static void separate(pyro_json_writer *writer)
+{
+    if (writer->after_key) {
+        writer->after_key = false;
+        return;
+    }
+    if (!writer->first)
+        pyro_buf_addc(writer->buf, ',');
+    if (writer->depth > 0 && !on_one_line(writer))
+        begin_line(writer);
+    else if (!writer->first && writer->indent > 0)
+        pyro_buf_addc(writer->buf, ' ');
+    writer->first = false;
+}
+
+static void begin_level(pyro_json_writer *writer, char bracket, bool one_line)
+{
+    separate(writer);
+    pyro_buf_addc(writer->buf, bracket);
+    writer->depth++;
+    writer->first = true;
+    if (writer->compact_levels != 0 || one_line)
+        writer->compact_levels++;
+}
+
+static void end_level(pyro_json_writer *writer, char bracket)
+{
+    bool line = !writer->first && !on_one_line(writer);
+    writer->depth--;
+    if (line)
+        begin_line(writer);
+    pyro_buf_addc(writer->buf, bracket);
+    writer->first = false;
+    if (writer->compact_levels != 0)
+        writer->compact_levels--;
+}
+
+void pyro_json_begin_object(pyro_json_writer *writer)
+{
+    begin_level(writer, '{', false);
+}
+
+void pyro_json_begin_array(pyro_json_writer *writer)
+{
+    begin_level(writer, '[', false);
+}
+
+void pyro_json_begin_object_inline(pyro_json_writer *writer)
+{
+    begin_level(writer, '{', true);
+}
+
+void pyro_json_begin_array_inline(pyro_json_writer *writer)
+{
+    begin_level(writer, '[', true);
+}
+
+void pyro_json_end_object(pyro_json_writer *writer)
+{
+    end_level(writer, '}');
+}
+
+void pyro_json_end_array(pyro_json_writer *writer)
+{
+    end_level(writer, ']');
+}
+
+static void write_escape(pyro_buf *buf, unsigned char c)
+{
+    static const char letters[] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n',
+                                   ['\f'] = 'f', ['\r'] = 'r', ['"'] = '"',
+                                   ['\\'] = '\\'};
+    char letter = c < sizeof letters ? letters[c] : '\0';
+    if (letter) {
+        char escape[2] = {'\\', letter};
+        pyro_buf_add(buf, escape, sizeof escape);
+    } else {
+        pyro_buf_addf(buf, "\\u%04x", c);
+    }
+}
+
+static void write_text(pyro_buf *buf, const char *text, size_t length)
+{
+    const char *at = text, *end = text + length, *plain = text;
+    pyro_buf_addc(buf, '"');
+    while (at < end) {
+        unsigned char c = (unsigned char)*at;
+        size_t size = pyro_utf8_sequence(at, end);
+        bool escape = c < 0x20 || c == 0x7f || c == '"' || c == '\\';
+        if (size > 0 && !escape) {
+            at += size;
+            continue;
+        }
+        pyro_buf_add(buf, plain, (size_t)(at - plain));
+        if (size == 0)
+            pyro_buf_adds(buf, "\xef\xbf\xbd");
+        else
+            write_escape(buf, c);
+        plain = ++at;
+    }
+    pyro_buf_add(buf, plain, (size_t)(at - plain));
+    pyro_buf_addc(buf, '"');
+}
+
+void pyro_json_key(pyro_json_writer *writer, const char *key)
+{
+    separate(writer);
+    write_text(writer->buf, key, strlen(key));
+    pyro_buf_adds(writer->buf, writer->indent > 0 ? ": " : ":");
+    writer->after_key = true;
+}
+
+void pyro_json_string_n(pyro_json_writer *writer, const char *text, size_t length)
+{
+    separate(writer);
+    write_text(writer->buf, text, length);
+}
+
+void pyro_json_string(pyro_json_writer *writer, const char *text)
+{
+    if (text)
+        pyro_json_string_n(writer, text, strlen(text));
+    else
+        pyro_json_null(writer);
+}
+
+void pyro_json_integer(pyro_json_writer *writer, int64_t value)
+{
+    separate(writer);
+    pyro_buf_addf(writer->buf, "%lld", (long long)value);
+}
+
+/* printf writes the locale's decimal point, whatever bytes that has; JSON knows only the dot. */
+static void restore_decimal_point(char *text)
+{
+    char *out = text;
+    for (const char *at = text; *at;) {
+        if (strchr("0123456789+-e", *at)) {
+            *out++ = *at++;
+            continue;
+        }
+        *out++ = '.';
+        while (*at && !strchr("0123456789+-e", *at))
+            at++;
+    }
+    *out = '\0';
+}
+
+void pyro_json_number(pyro_json_writer *writer, double value)
+{
+    if (!isfinite(value)) {
+        pyro_json_null(writer);
+        return;
+    }
+    char text[48];
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    restore_decimal_point(text);
+    separate(writer);
+    pyro_buf_adds(writer->buf, text);
+}
+
+void pyro_json_boolean(pyro_json_writer *writer, bool value)
+{
+    separate(writer);
+    pyro_buf_adds(writer->buf, value ? "true" : "false");
+}
+
+void pyro_json_null(pyro_json_writer *writer)
+{
+    separate(writer);
+    pyro_buf_adds(writer->buf, "null");
+}

@@ -1,0 +1,127 @@
+/* Looking at a call, and the bytes that any operator moves. */
+#include "graph/call.h"
+
+#include "base/checked.h"
+#include <string.h>
+
+const pyro_call_arg *pyro_call_find(const pyro_call *call, const char *name, size_t position)
+{
+    for (size_t i = 0; i < call->arg_count; i++)
+        if (!strcmp(call->args[i].name, name))
+            return &call->args[i];
+    if (position < call->arg_count && !call->args[position].name[0])
+        return &call->args[position];
+    return NULL;
+}
+
+const pyro_tensor *pyro_call_tensor(const pyro_call *call, const char *name, size_t position)
+{
+    const pyro_call_arg *arg = pyro_call_find(call, name, position);
+    if (!arg || (arg->kind != PYRO_ARG_TENSOR && arg->kind != PYRO_ARG_TENSORS) ||
+        arg->count != 1 || !arg->tensors[0].dims)
+        return NULL;
+    return &arg->tensors[0];
+}
+
+int64_t pyro_call_integer(const pyro_call *call, const char *name, size_t position,
+                          int64_t otherwise)
+{
+    const pyro_call_arg *arg = pyro_call_find(call, name, position);
+    return arg && arg->integers && arg->count ? arg->integers[0] : otherwise;
+}
+
+int64_t pyro_call_integers_product(pyro_call *call, const char *name, size_t position,
+                                   int64_t otherwise)
+{
+    const pyro_call_arg *arg = pyro_call_find(call, name, position);
+    if (!arg || !arg->integers || !arg->count)
+        return otherwise;
+    int64_t product = 1;
+    for (uint32_t i = 0; i < arg->count; i++)
+        product = pyro_times(call, product, arg->integers[i]);
+    return product;
+}
+
+int64_t pyro_times(pyro_call *call, int64_t a, int64_t b)
+{
+    int64_t product = 0;
+    if (pyro_mul_i64(a, b, &product))
+        return product;
+    call->overflow = true;
+    return 0;
+}
+
+int64_t pyro_plus(pyro_call *call, int64_t a, int64_t b)
+{
+    int64_t sum = 0;
+    if (pyro_add_i64(a, b, &sum))
+        return sum;
+    call->overflow = true;
+    return 0;
+}
+
+int64_t pyro_dims_product(pyro_call *call, const pyro_tensor *tensor, size_t from, size_t to)
+{
+    int64_t product = 1;
+    for (size_t d = from; d < to && d < tensor->rank; d++)
+        product = pyro_times(call, product, tensor->dims[d]);
+    return product;
+}
+
+int64_t pyro_output_elements(const pyro_call *call)
+{
+    return call->output_count ? call->outputs[0].elements : 0;
+}
+
+int64_t pyro_tensor_bytes(pyro_call *call, const pyro_tensor *tensor)
+{
+    return tensor->dims ? pyro_times(call, tensor->elements, pyro_dtype_bytes(tensor->dtype)) : 0;
+}
+
+/* True when the same value stands earlier among the arguments. */
+static bool read_before(const pyro_call *call, size_t arg, size_t item)
+{
+    uint64_t id = call->args[arg].tensors[item].id;
+    for (size_t a = 0; a <= arg; a++) {
+        size_t end = a == arg ? item : call->args[a].count;
+        for (size_t i = 0; call->args[a].tensors && i < end; i++)
+            if (call->args[a].tensors[i].dims && call->args[a].tensors[i].id == id)
+                return true;
+    }
+    return false;
+}
+
+static void fill_bytes(pyro_call *call, pyro_price *price)
+{
+    for (size_t a = 0; a < call->arg_count; a++) {
+        const pyro_call_arg *arg = &call->args[a];
+        for (uint32_t i = 0; arg->tensors && i < arg->count; i++) {
+            /* Long lists (a cat of thousands) hold distinct tensors: looking back would be square. */
+            if (!arg->tensors[i].dims || (arg->count < 64 && read_before(call, a, i)))
+                continue;
+            int64_t bytes = pyro_tensor_bytes(call, &arg->tensors[i]);
+            int64_t *total = arg->tensors[i].is_weight ? &price->weight_read_bytes
+                                                       : &price->activation_read_bytes;
+            *total = pyro_plus(call, *total, bytes);
+        }
+    }
+    for (size_t o = 0; o < call->output_count; o++)
+        price->written_bytes = pyro_plus(call, price->written_bytes,
+                                         pyro_tensor_bytes(call, &call->outputs[o]));
+}
+
+bool pyro_op_price(pyro_call *call, pyro_price *price)
+{
+    memset(price, 0, sizeof *price);
+    price->torch_macs = price->fvcore_flops = PYRO_SAME;
+    fill_bytes(call, price);
+    if (!call->op || !call->op->rule(call, price))
+        return false;
+    if (price->is_free)
+        price->activation_read_bytes = price->weight_read_bytes = price->written_bytes = 0;
+    if (price->torch_macs == PYRO_SAME)
+        price->torch_macs = price->macs;
+    if (price->fvcore_flops == PYRO_SAME)
+        price->fvcore_flops = price->macs;
+    return true;
+}

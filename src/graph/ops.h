@@ -1,0 +1,113 @@
+/*
+ * The one table of operators (ops.def) and what a rule sees and says. A graph read from a file, an
+ * operator seen live and one of a trace are all priced through pyro_op_price.
+ */
+#ifndef PYRO_GRAPH_OPS_H
+#define PYRO_GRAPH_OPS_H
+
+#include "base/intern.h"
+#include "base/map.h"
+#include "graph/dtype.h"
+#include "graph/model.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum pyro_category {
+    PYRO_CATEGORY_CONVOLUTION,
+    PYRO_CATEGORY_MATMUL,
+    PYRO_CATEGORY_ATTENTION,
+    PYRO_CATEGORY_RECURRENT,
+    PYRO_CATEGORY_NORM,
+    PYRO_CATEGORY_ACTIVATION,
+    PYRO_CATEGORY_ELEMENTWISE,
+    PYRO_CATEGORY_REDUCTION,
+    PYRO_CATEGORY_POOLING,
+    PYRO_CATEGORY_RESAMPLING,
+    PYRO_CATEGORY_LOOKUP,
+    PYRO_CATEGORY_MEMORY,
+    PYRO_CATEGORY_VIEW,
+    PYRO_CATEGORY_SCALAR,
+    PYRO_CATEGORY_CONTROL,
+    PYRO_CATEGORY_UNCOUNTED,
+    PYRO_CATEGORY_COUNT
+} pyro_category;
+
+const char *pyro_category_name(pyro_category category);
+
+/* A tensor as a rule sees it. */
+typedef struct pyro_tensor {
+    const int64_t *dims; /* NULL: None in a list of optional tensors */
+    int64_t elements;
+    uint64_t id; /* equal for the same value, so that it is read once */
+    uint8_t rank, dtype;
+    bool is_weight;
+    bool is_strided; /* a transposed, expanded or cut view: not one dense block */
+} pyro_tensor;
+
+/* An argument as a rule sees it; `name` is "" where only its position is known. */
+typedef struct pyro_call_arg {
+    const char *name;
+    uint8_t kind; /* pyro_arg_kind; integers are evaluated */
+    uint32_t count;
+    const pyro_tensor *tensors;
+    const int64_t *integers;
+    const char *text;
+} pyro_call_arg;
+
+typedef struct pyro_op pyro_op;
+
+typedef struct pyro_call {
+    const pyro_op *op;
+    const pyro_call_arg *args;
+    size_t arg_count;
+    const pyro_tensor *outputs;
+    size_t output_count;
+    bool overflow; /* some product did not fit; checked after the rule */
+} pyro_call;
+
+/* What an operator does. Bytes come filled in: every tensor read once, every output written. */
+typedef struct pyro_price {
+    int64_t macs;
+    int64_t other_flops;
+    int64_t torch_macs;   /* MACs that torch's counter sees; PYRO_SAME: all */
+    int64_t fvcore_flops; /* what fvcore calls flops; PYRO_SAME: the MACs */
+    int64_t activation_read_bytes, weight_read_bytes, written_bytes;
+    bool is_free;      /* nothing is moved: a view */
+    bool is_strided;   /* its outputs are strided views */
+} pyro_price;
+
+#define PYRO_SAME INT64_MIN
+
+/* False when the arguments are not those that the rule was written for. */
+typedef bool (*pyro_rule)(pyro_call *call, pyro_price *price);
+
+struct pyro_op {
+    const char *name;  /* "aten.conv2d" */
+    const char *label; /* "Conv2D" */
+    pyro_category category;
+    pyro_rule rule;
+    int factor; /* of the rule: FLOPs an element, spatial dims, ... */
+};
+
+extern const pyro_op pyro_ops[];
+extern const size_t pyro_op_count;
+
+/* Finds rows by name; made once a computation so that nothing is global. */
+typedef struct pyro_op_index {
+    pyro_arena arena;
+    pyro_intern names;
+} pyro_op_index;
+
+bool pyro_op_index_init(pyro_op_index *index);
+void pyro_op_index_free(pyro_op_index *index);
+/*
+ * The row of "aten.add_.Tensor": by its whole name, without its overload, and without the
+ * underscore that marks it as in-place; NULL when the table does not know it.
+ */
+const pyro_op *pyro_op_find(const pyro_op_index *index, const char *target);
+
+/* Fills the bytes by the shapes, then lets the rule speak. False: not understood. */
+bool pyro_op_price(pyro_call *call, pyro_price *price);
+
+#endif

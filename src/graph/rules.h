@@ -1,0 +1,68 @@
+/* The rules that ops.def names; each file of them has one subject. */
+#ifndef PYRO_GRAPH_RULES_H
+#define PYRO_GRAPH_RULES_H
+
+#include "graph/ops.h"
+
+#define RULE(name) bool pyro_rule_##name(pyro_call *call, pyro_price *price)
+
+/* rules_convolution.c */
+RULE(convolution);
+RULE(transposed_convolution);
+RULE(any_convolution);
+RULE(deformable_convolution);
+
+/* rules_matmul.c */
+RULE(linear);
+RULE(linear_packed);
+RULE(matmul);
+RULE(matrix_product);
+RULE(vector_product);
+RULE(tensordot);
+RULE(bilinear);
+RULE(grouped_matmul);
+RULE(chain_matmul);
+RULE(distances);
+RULE(einsum); /* rules_einsum.c */
+
+/* rules_attention.c */
+RULE(attention);
+RULE(attention_sequence_first);
+RULE(native_multi_head);
+RULE(encoder_layer);
+RULE(recurrent);
+RULE(recurrent_packed);
+RULE(recurrent_cell);
+
+/* rules_elementwise.c */
+RULE(elementwise);
+RULE(reduction);
+RULE(softmax);
+RULE(batch_norm);
+RULE(norm);
+RULE(pool);
+RULE(adaptive_pool);
+RULE(resample);
+RULE(roi);
+RULE(sort);
+RULE(search);
+RULE(box_pairs);
+RULE(fourier);
+RULE(loss);
+RULE(dropout);
+
+/* rules_memory.c */
+RULE(view);
+RULE(strided_view);
+RULE(maybe_copy);
+RULE(convert);
+RULE(copy);
+RULE(overwrite);
+RULE(create);
+RULE(gather);
+RULE(embedding_bag);
+RULE(scatter);
+RULE(scatter_copy);
+RULE(scalar);
+
+#endif

@@ -1,0 +1,156 @@
+/* Products of matrices and vectors. */
+#include "graph/call.h"
+#include "graph/rules.h"
+
+static const pyro_tensor *first_of(const pyro_call *call, const char *name, const char *other,
+                                   size_t position)
+{
+    const pyro_tensor *tensor = pyro_call_tensor(call, name, position);
+    return tensor ? tensor : pyro_call_tensor(call, other, position);
+}
+
+bool pyro_rule_linear(pyro_call *call, pyro_price *price)
+{
+    const pyro_tensor *input = first_of(call, "input", "self", 0);
+    const pyro_tensor *weight = pyro_call_tensor(call, "weight", 1);
+    if (!input || !weight || input->rank == 0 || (weight->rank != 1 && weight->rank != 2))
+        return false;
+    price->macs = pyro_times(call, input->elements, weight->rank == 2 ? weight->dims[0] : 1);
+    if (pyro_call_tensor(call, "bias", 2))
+        price->other_flops = pyro_output_elements(call);
+    /* A lone vector goes through mv, which torch's counter does not count. */
+    if (input->rank == 1 || weight->rank == 1)
+        price->torch_macs = 0;
+    return true;
+}
+
+/* A weight packed in a form of the kernel's own: rows x K values, as many columns as the output. */
+bool pyro_rule_linear_packed(pyro_call *call, pyro_price *price)
+{
+    const pyro_tensor *input = NULL;
+    for (size_t a = 0; a < call->arg_count && !input; a++)
+        if (call->args[a].kind == PYRO_ARG_TENSOR && call->args[a].tensors[0].dims)
+            input = &call->args[a].tensors[0];
+    if (!input || !call->output_count || input->rank == 0 || call->outputs[0].rank == 0)
+        return false;
+    const pyro_tensor *output = &call->outputs[0];
+    price->macs = pyro_times(call, input->elements, output->dims[output->rank - 1]);
+    price->torch_macs = price->fvcore_flops = 0;
+    return true;
+}
+
+/* torch.matmul over all ranks. */
+bool pyro_rule_matmul(pyro_call *call, pyro_price *price)
+{
+    const pyro_tensor *a = first_of(call, "self", "input", 0);
+    const pyro_tensor *b = first_of(call, "other", "mat2", 1);
+    if (!a || !b || a->rank == 0 || b->rank == 0 || !call->output_count)
+        return false;
+    price->macs = pyro_times(call, pyro_output_elements(call), a->dims[a->rank - 1]);
+    /* dot and mv have no formula in torch's counter, and a vector on the right becomes an mv. */
+    if (b->rank == 1 || (a->rank == 1 && b->rank > 2))
+        price->torch_macs = 0;
+    return true;
+}
+
+/* mm and bmm or, with the factor 1, addmm, addbmm and baddbmm, which have an addend in front. */
+bool pyro_rule_matrix_product(pyro_call *call, pyro_price *price)
+{
+    bool addend = call->op->factor != 0;
+    const pyro_tensor *a = addend ? first_of(call, "mat1", "batch1", 1)
+                                  : first_of(call, "self", "input", 0);
+    const pyro_tensor *b = first_of(call, "mat2", "batch2", addend ? 2 : 1);
+    if (!a || !b || a->rank < 2 || b->rank < 2)
+        return false;
+    price->macs = pyro_times(call, a->elements, b->dims[b->rank - 1]);
+    if (addend)
+        price->other_flops = pyro_output_elements(call);
+    return true;
+}
+
+/* dot, mv, addmv: counted here, not by torch. */
+bool pyro_rule_vector_product(pyro_call *call, pyro_price *price)
+{
+    const pyro_tensor *a = call->op->factor ? pyro_call_tensor(call, "mat", 1)
+                                            : first_of(call, "self", "input", 0);
+    if (!a)
+        return false;
+    price->macs = a->elements;
+    price->other_flops = call->op->factor ? pyro_output_elements(call) : 0;
+    price->torch_macs = price->fvcore_flops = 0;
+    return true;
+}
+
+bool pyro_rule_tensordot(pyro_call *call, pyro_price *price)
+{
+    const pyro_tensor *a = pyro_call_tensor(call, "self", 0);
+    const pyro_call_arg *dims = pyro_call_find(call, "dims_self", 2);
+    if (!a || !dims || !dims->integers || !call->output_count)
+        return false;
+    int64_t inner = 1;
+    for (uint32_t i = 0; i < dims->count; i++) {
+        int64_t dim = dims->integers[i] < 0 ? dims->integers[i] + a->rank : dims->integers[i];
+        if (dim < 0 || dim >= a->rank)
+            return false;
+        inner = pyro_times(call, inner, a->dims[dim]);
+    }
+    price->macs = pyro_times(call, pyro_output_elements(call), inner);
+    return true;
+}
+
+/* y[o] = a . W[o] . b: one matrix-vector product and one dot product an output. */
+bool pyro_rule_bilinear(pyro_call *call, pyro_price *price)
+{
+    const pyro_tensor *weight = pyro_call_tensor(call, "weight", 2);
+    if (!weight || weight->rank != 3)
+        return false;
+    int64_t each = pyro_plus(call, pyro_times(call, weight->dims[1], weight->dims[2]),
+                             weight->dims[2]);
+    price->macs = pyro_times(call, pyro_output_elements(call), each);
+    if (pyro_call_tensor(call, "bias", 3))
+        price->other_flops = pyro_output_elements(call);
+    price->torch_macs = price->fvcore_flops = 0;
+    return true;
+}
+
+/* Rows are spread over the experts' matrices; each row meets exactly one of them. */
+bool pyro_rule_grouped_matmul(pyro_call *call, pyro_price *price)
+{
+    const pyro_tensor *a = first_of(call, "self", "input", 0);
+    const pyro_tensor *b = first_of(call, "mat2", "weight", 1);
+    if (!a || !b || !call->output_count || a->rank < 2 || b->rank < 2)
+        return false;
+    const pyro_tensor *output = &call->outputs[0];
+    if (a->rank == 2 && b->rank == 2) /* grouped along K: every group has a product of its own */
+        price->macs = pyro_times(call, a->elements, b->dims[1]);
+    else
+        price->macs = pyro_times(call, output->elements, a->dims[a->rank - 1]);
+    price->torch_macs = price->fvcore_flops = 0;
+    return true;
+}
+
+/* The matrices of a list from left to right. */
+bool pyro_rule_chain_matmul(pyro_call *call, pyro_price *price)
+{
+    if (!call->arg_count || !call->args[0].tensors || call->args[0].count < 2)
+        return false;
+    const pyro_call_arg *list = &call->args[0];
+    int64_t rows = list->tensors[0].rank == 2 ? list->tensors[0].dims[0] : 1;
+    for (uint32_t i = 1; i < list->count; i++) {
+        if (!list->tensors[i].dims)
+            return false;
+        price->macs = pyro_plus(call, price->macs, pyro_times(call, rows, list->tensors[i].elements));
+    }
+    return true;
+}
+
+/* Every row of one against every row of the other; a difference, a square and a sum a value. */
+bool pyro_rule_distances(pyro_call *call, pyro_price *price)
+{
+    const pyro_tensor *a = pyro_call_tensor(call, "x1", 0);
+    if (!a || a->rank == 0)
+        return false;
+    price->other_flops = pyro_times(
+        call, 3, pyro_times(call, pyro_output_elements(call), a->dims[a->rank - 1]));
+    return true;
+}

@@ -1,0 +1,90 @@
+/* Parts of the text that only some reports have: the module tree and the coverage. */
+#include "report/rows.h"
+#include "report/text.h"
+#include "report/writers.h"
+
+#include "base/table.h"
+#include "base/units.h"
+
+#include <string.h>
+
+/* The last part of a dotted path: what a module is called inside its parent. */
+static const char *last_part(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+
+    return dot != NULL && dot[1] != '\0' ? dot + 1 : path;
+}
+
+static void add_module(pyro_table *table, const pyro_cost_row *row)
+{
+    enum { DEEPEST_INDENT = 20 };
+    char text[PYRO_UNIT_TEXT];
+    size_t depth = row->depth < DEEPEST_INDENT ? row->depth : DEEPEST_INDENT;
+    pyro_buf name = PYRO_BUF_INIT;
+
+    pyro_buf_fill(&name, ' ', 2 * depth);
+    pyro_text_clean(&name, row->depth == 0 ? row->name : last_part(row->name));
+    pyro_table_cell(table, name.data);
+    table->failed = table->failed || name.failed;
+    pyro_buf_free(&name);
+    pyro_table_cell(table, row->class_name);
+    pyro_table_cell(table, pyro_format_count(text, row->work.params));
+    pyro_table_cell(table, pyro_format_count(text, row->work.macs));
+    pyro_table_cell(table, pyro_format_count(text, row->work.flops));
+    pyro_table_cell(table, pyro_format_bytes(text, row->memory_bytes));
+    pyro_table_cellf(table, "%.1f", row->arithmetic_intensity);
+}
+
+void pyro_write_module_tree(pyro_buf *buf, const pyro_cost *cost,
+                            const pyro_report_options *options)
+{
+    static const pyro_table_column columns[] = {
+        {"Module", false, true}, {"Class", false, true}, {"Params", true, false},
+        {"MACs", true, false},   {"FLOPs", true, false}, {"Memory", true, false},
+        {"AI", true, false},
+    };
+    size_t count;
+    const pyro_cost_row *modules = pyro_cost_modules(cost, &count);
+    pyro_table table;
+
+    pyro_text_heading(buf, "\nModule Tree (each with all that is below it):", options->color);
+    pyro_table_init(&table, columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < count; i++)
+        add_module(&table, &modules[i]);
+    pyro_table_write(&table, buf, 2, options->width, options->color);
+    pyro_table_free(&table);
+}
+
+void pyro_write_coverage(pyro_buf *buf, const pyro_cost *cost, int width, bool color)
+{
+    static const pyro_table_column columns[] = {
+        {"Operator", false, true}, {"Count", true, false}, {"Why", false, true}};
+    int64_t operators = pyro_cost_total(cost)->operators;
+    size_t count;
+    const pyro_uncounted *uncounted = pyro_cost_uncounted(cost, &count);
+    char share[PYRO_UNIT_TEXT];
+    int64_t missing = 0;
+    pyro_table table;
+
+    if (count == 0) {
+        pyro_buf_addf(buf, "  all %lld operator%s priced\n", (long long)operators,
+                      operators == 1 ? "" : "s");
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        missing += uncounted[i].count;
+    pyro_format_share(share, (double)(operators - missing), (double)operators);
+    pyro_buf_addf(buf,
+                  "  %lld of %lld operators priced (%s); NOT COUNTED, so totals are too low:\n",
+                  (long long)(operators - missing), (long long)operators,
+                  strcmp(share, "100.0%") == 0 ? ">99.9%" : share);
+    pyro_table_init(&table, columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < count; i++) {
+        pyro_table_cell(&table, uncounted[i].op);
+        pyro_table_cellf(&table, "%lld", (long long)uncounted[i].count);
+        pyro_table_cell(&table, uncounted[i].reason);
+    }
+    pyro_table_write(&table, buf, 2, width, color);
+    pyro_table_free(&table);
+}

@@ -1,0 +1,356 @@
+/* A cost for people: summary, breakdown, bottlenecks, the largest layers. */
+#include "report/rows.h"
+#include "report/text.h"
+#include "report/writers.h"
+
+#include "base/error.h"
+#include "base/table.h"
+#include "base/units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { INPUTS_SHOWN = 6 };
+
+/* Where the parts of the text are written to, and how. */
+typedef struct text_writer {
+    pyro_buf *buf;
+    const pyro_cost *cost;
+    const pyro_report_options *options;
+} text_writer;
+
+/* Writes "  label value" and empties the value for the next field. */
+static void write_field(const text_writer *w, const char *label, pyro_buf *value)
+{
+    pyro_text_field(w->buf, label, value, w->options->width);
+    pyro_buf_reset(value);
+}
+
+static void add_shape(pyro_buf *buf, const pyro_input *input)
+{
+    pyro_buf_addc(buf, '[');
+    for (size_t i = 0; i < input->rank; i++) {
+        const char *symbol = input->symbols != NULL ? input->symbols[i] : NULL;
+
+        pyro_buf_adds(buf, i == 0 ? "" : ", ");
+        if (symbol != NULL)
+            pyro_text_clean(buf, symbol);
+        if (symbol != NULL && input->dims[i] >= 0)
+            pyro_buf_addc(buf, '=');
+        if (input->dims[i] >= 0)
+            pyro_buf_addf(buf, "%lld", (long long)input->dims[i]);
+        else if (symbol == NULL)
+            pyro_buf_addc(buf, '?');
+    }
+    pyro_buf_addc(buf, ']');
+}
+
+int pyro_text_inputs(pyro_buf *buf, pyro_model *model, pyro_error *error)
+{
+    size_t count = pyro_model_input_count(model);
+
+    for (size_t i = 0; i < count && i < INPUTS_SHOWN; i++) {
+        pyro_input input;
+        int status = pyro_model_input(model, i, &input, error);
+
+        if (status != PYRO_OK)
+            return status;
+        pyro_buf_adds(buf, i == 0 ? "" : ", ");
+        pyro_text_clean(buf, input.name);
+        pyro_buf_addf(buf, " %s ", input.dtype);
+        add_shape(buf, &input);
+    }
+    if (count > INPUTS_SHOWN)
+        pyro_buf_addf(buf, " and %zu more", count - INPUTS_SHOWN);
+    if (count == 0)
+        pyro_buf_adds(buf, "none");
+    return PYRO_OK;
+}
+
+/* "3.64 G (3,638,757,864)", or the number alone where the short form hides nothing. */
+static void add_count(pyro_buf *buf, int64_t value)
+{
+    char text[PYRO_UNIT_TEXT], exact[PYRO_UNIT_TEXT];
+
+    pyro_buf_adds(buf, pyro_format_count(text, value));
+    if (value >= 1000)
+        pyro_buf_addf(buf, " (%s)", pyro_format_exact(exact, value));
+}
+
+static int write_origin(const text_writer *w, pyro_buf *value, pyro_error *error)
+{
+    pyro_model *model = pyro_cost_model(w->cost);
+    int64_t file_bytes = pyro_model_file_bytes(model);
+    char text[PYRO_UNIT_TEXT];
+    int status;
+
+    pyro_text_clean(value, pyro_model_name(model));
+    pyro_buf_adds(value, " (");
+    pyro_text_clean(value, pyro_model_source(model));
+    pyro_buf_addc(value, ')');
+    write_field(w, "Model:", value);
+    if (file_bytes >= 0) {
+        pyro_buf_adds(value, pyro_format_bytes(text, file_bytes));
+        write_field(w, "File Size:", value);
+    }
+    status = pyro_text_inputs(value, model, error);
+    write_field(w, "Inputs:", value);
+    pyro_buf_adds(value, pyro_cost_dtype(w->cost));
+    write_field(w, "Data Type:", value);
+    return status;
+}
+
+static void write_work(const text_writer *w, pyro_buf *value)
+{
+    const pyro_cost_row *total = pyro_cost_total(w->cost);
+    pyro_convention convention = pyro_cost_convention(w->cost);
+    char text[PYRO_UNIT_TEXT];
+
+    pyro_buf_addf(value, "%lld", (long long)total->operators);
+    write_field(w, "Total Operators:", value);
+    add_count(value, total->work.macs);
+    write_field(w, "Total MACs:", value);
+    add_count(value, total->work.flops);
+    write_field(w, "Total FLOPs:", value);
+    pyro_buf_addf(value, "convention %s: %s", pyro_convention_name(convention),
+                  pyro_convention_summary(convention));
+    write_field(w, "", value);
+    add_count(value, total->work.params);
+    pyro_buf_addf(value, ", %s", pyro_format_bytes(text, pyro_cost_param_bytes(w->cost)));
+    if (pyro_cost_buffer_values(w->cost) > 0) {
+        pyro_buf_addf(value, "; buffers %s",
+                      pyro_format_count(text, pyro_cost_buffer_values(w->cost)));
+    }
+    write_field(w, "Parameters:", value);
+}
+
+static void write_memory(const text_writer *w, pyro_buf *value)
+{
+    const pyro_cost_row *total = pyro_cost_total(w->cost);
+    char text[PYRO_UNIT_TEXT];
+
+    pyro_buf_addf(value, "%s read and written", pyro_format_bytes(text, total->memory_bytes));
+    write_field(w, "Total Memory:", value);
+    pyro_buf_adds(value, pyro_format_bytes(text, total->work.activation_read_bytes));
+    write_field(w, "  Activations read:", value);
+    pyro_buf_adds(value, pyro_format_bytes(text, total->work.weight_read_bytes));
+    write_field(w, "  Weights read:", value);
+    pyro_buf_adds(value, pyro_format_bytes(text, total->work.written_bytes));
+    write_field(w, "  Written:", value);
+    pyro_buf_addf(value, "%.1f FLOPs/byte (total FLOPs / total memory)",
+                  total->arithmetic_intensity);
+    write_field(w, "Arithmetic Intensity:", value);
+}
+
+static int write_summary(const text_writer *w, pyro_error *error)
+{
+    pyro_buf value = PYRO_BUF_INIT;
+    int status;
+
+    pyro_text_heading(w->buf, "\nModel Summary:", w->options->color);
+    status = write_origin(w, &value, error);
+    if (status == PYRO_OK) {
+        write_work(w, &value);
+        write_memory(w, &value);
+    }
+    pyro_buf_free(&value);
+    return status;
+}
+
+static void write_table(const text_writer *w, pyro_table *table)
+{
+    pyro_table_write(table, w->buf, 2, w->options->width, w->options->color);
+    pyro_table_free(table);
+}
+
+static void write_breakdown(const text_writer *w)
+{
+    static const pyro_table_column columns[] = {
+        {"Type", false, true},         {"FLOPs share", true, false}, {"Ops", true, false},
+        {"FLOPs", true, false},        {"MACs", true, false},        {"Memory", true, false},
+        {"Memory share", true, false},
+    };
+    const pyro_cost_row *total = pyro_cost_total(w->cost);
+    size_t count;
+    const pyro_cost_row *rows = pyro_cost_operators(w->cost, &count);
+    char text[PYRO_UNIT_TEXT];
+    pyro_table table;
+
+    pyro_text_heading(w->buf, "\nOperation Breakdown:", w->options->color);
+    pyro_table_init(&table, columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < count; i++) {
+        const pyro_cost_row *row = &rows[i];
+
+        pyro_table_cell(&table, row->name);
+        pyro_table_cell(
+            &table, pyro_format_share(text, (double)row->work.flops, (double)total->work.flops));
+        pyro_table_cellf(&table, "%lld", (long long)row->operators);
+        pyro_table_cell(&table, pyro_format_count(text, row->work.flops));
+        pyro_table_cell(&table, pyro_format_count(text, row->work.macs));
+        pyro_table_cell(&table, pyro_format_bytes(text, row->memory_bytes));
+        pyro_table_cell(&table, pyro_format_share(text, (double)row->memory_bytes,
+                                                  (double)total->memory_bytes));
+    }
+    write_table(w, &table);
+}
+
+static void write_side(const text_writer *w, const char *label, pyro_bound bound, const char *sign)
+{
+    const pyro_cost_row *total = pyro_cost_total(w->cost);
+    size_t count;
+    const pyro_cost_row *layers = pyro_cost_layers(w->cost, &count);
+    pyro_row_sum sum = pyro_sum_bound(layers, count, bound);
+    char flops[PYRO_UNIT_TEXT], memory[PYRO_UNIT_TEXT];
+
+    pyro_buf_addf(w->buf, "  %-15s %6s of FLOPs, %6s of memory, %zu layer%s (AI %s %g)\n", label,
+                  pyro_format_share(flops, sum.flops, (double)total->work.flops),
+                  pyro_format_share(memory, sum.memory_bytes, (double)total->memory_bytes),
+                  sum.rows, sum.rows == 1 ? "" : "s", sign, pyro_cost_ridge(w->cost));
+}
+
+static void write_bands(const text_writer *w)
+{
+    static const pyro_table_column columns[] = {
+        {"AI (FLOPs/byte)", false, false}, {"Band", false, false},        {"Layers", true, false},
+        {"FLOPs share", true, false},      {"Memory share", true, false},
+    };
+    const pyro_cost_row *total = pyro_cost_total(w->cost);
+    size_t count;
+    const pyro_cost_row *layers = pyro_cost_layers(w->cost, &count);
+    char text[PYRO_UNIT_TEXT];
+    pyro_table table;
+
+    pyro_table_init(&table, columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < PYRO_BAND_COUNT; i++) {
+        pyro_row_sum sum = pyro_sum_band(layers, count, &pyro_bands[i]);
+
+        pyro_table_cell(&table, pyro_bands[i].range);
+        pyro_table_cell(&table, pyro_band_name(pyro_bands[i].inside));
+        pyro_table_cellf(&table, "%zu", sum.rows);
+        pyro_table_cell(&table, pyro_format_share(text, sum.flops, (double)total->work.flops));
+        pyro_table_cell(&table,
+                        pyro_format_share(text, sum.memory_bytes, (double)total->memory_bytes));
+    }
+    write_table(w, &table);
+}
+
+static void write_bottlenecks(const text_writer *w)
+{
+    size_t count;
+    const pyro_cost_row *layers = pyro_cost_layers(w->cost, &count);
+    size_t unmoved = pyro_sum_bound(layers, count, PYRO_BOUND_NONE).rows;
+
+    pyro_text_heading(w->buf, "\nBottleneck Analysis:", w->options->color);
+    write_side(w, "Compute-bound:", PYRO_BOUND_COMPUTE, ">");
+    write_side(w, "Memory-bound:", PYRO_BOUND_MEMORY, "<=");
+    if (unmoved > 0) {
+        pyro_buf_addf(w->buf, "  Neither:        %zu layer%s that move%s nothing\n", unmoved,
+                      unmoved == 1 ? "" : "s", unmoved == 1 ? "s" : "");
+    }
+    pyro_buf_addc(w->buf, '\n');
+    write_bands(w);
+}
+
+static void add_layer(pyro_table *table, const pyro_cost_row *row)
+{
+    char text[PYRO_UNIT_TEXT];
+
+    pyro_table_cell(table, row->name);
+    pyro_table_cell(table, row->class_name[0] != '\0' ? row->class_name : row->type);
+    pyro_table_cell(table, pyro_format_count(text, row->work.flops));
+    pyro_table_cell(table, pyro_format_count(text, row->work.macs));
+    pyro_table_cell(table, pyro_format_bytes(text, row->memory_bytes));
+    pyro_table_cellf(table, "%.1f", row->arithmetic_intensity);
+    pyro_table_cell(table, pyro_bound_short(row->bound));
+}
+
+static int write_layers(const text_writer *w, pyro_error *error)
+{
+    static const pyro_table_column columns[] = {
+        {"Layer", false, true},  {"Class", false, true},  {"FLOPs", true, false},
+        {"MACs", true, false},   {"Memory", true, false}, {"AI", true, false},
+        {"Bound", false, false},
+    };
+    size_t count;
+    const pyro_cost_row *layers = pyro_cost_layers(w->cost, &count);
+    bool graph_order = w->options->verbose && w->options->top == 0;
+    size_t shown = graph_order ? count : pyro_rows_shown(w->options, count);
+    const char *title = pyro_sort_title(w->options->sort);
+    const pyro_cost_row **sorted = NULL;
+    pyro_buf heading = PYRO_BUF_INIT;
+    pyro_table table;
+
+    if (!graph_order && count > 0) {
+        sorted = pyro_rows_sorted(layers, count, w->options->sort);
+        if (sorted == NULL)
+            return pyro_fail_memory(error);
+    }
+    if (count <= 1)
+        pyro_buf_adds(&heading, "\nLayer Details:");
+    else if (graph_order)
+        pyro_buf_addf(&heading, "\nLayer Details (all %zu, in the order of the graph):", count);
+    else if (shown < count)
+        pyro_buf_addf(&heading, "\nLayer Details (Top %zu of %zu by %s):", shown, count, title);
+    else
+        pyro_buf_addf(&heading, "\nLayer Details (all %zu by %s):", count, title);
+    pyro_text_heading(w->buf, pyro_text_part(w->buf, &heading), w->options->color);
+    pyro_buf_free(&heading);
+    pyro_table_init(&table, columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < shown; i++)
+        add_layer(&table, sorted != NULL ? sorted[i] : &layers[i]);
+    write_table(w, &table);
+    free(sorted);
+    return PYRO_OK;
+}
+
+static void write_list(const text_writer *w, const char *title, const char *const *texts,
+                       size_t count)
+{
+    if (count == 0)
+        return;
+    pyro_text_heading(w->buf, title, w->options->color);
+    for (size_t i = 0; i < count; i++) {
+        pyro_buf item = PYRO_BUF_INIT;
+
+        pyro_buf_adds(&item, "- ");
+        pyro_text_clean(&item, texts[i]);
+        pyro_text_wrap(w->buf, pyro_text_part(w->buf, &item), 2, 4, w->options->width);
+        pyro_buf_free(&item);
+    }
+}
+
+static void write_remarks(const text_writer *w)
+{
+    size_t count;
+    const char *const *texts = pyro_cost_notes(w->cost, &count);
+
+    write_list(w, "\nNotes:", texts, count);
+    texts = pyro_cost_advice(w->cost, &count);
+    write_list(w, "\nAdvice:", texts, count);
+}
+
+int pyro_write_cost_text(pyro_buf *buf, const pyro_cost *cost, const pyro_report_options *options,
+                         pyro_error *error)
+{
+    text_writer w = {buf, cost, options};
+    pyro_buf title = PYRO_BUF_INIT;
+    int status;
+
+    pyro_buf_adds(&title, "GRAPH PROFILE: ");
+    pyro_text_clean(&title, pyro_model_display_name(pyro_cost_model(cost)));
+    pyro_text_banner(buf, pyro_text_part(buf, &title), options->width, options->color);
+    pyro_buf_free(&title);
+    status = write_summary(&w, error);
+    if (status != PYRO_OK)
+        return status;
+    write_breakdown(&w);
+    write_bottlenecks(&w);
+    if (options->verbose)
+        pyro_write_module_tree(buf, cost, options);
+    status = write_layers(&w, error);
+    pyro_text_heading(buf, "\nCoverage:", options->color);
+    pyro_write_coverage(buf, cost, options->width, options->color);
+    if (!options->quiet)
+        write_remarks(&w);
+    return status;
+}

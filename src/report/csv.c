@@ -1,0 +1,48 @@
+/* CSV fields. */
+#include "report/csv.h"
+
+#include <math.h>
+#include <string.h>
+
+static void end_field(pyro_buf *buf, bool last)
+{
+    pyro_buf_addc(buf, last ? '\n' : ',');
+}
+
+void pyro_csv_text(pyro_buf *buf, const char *text, bool last)
+{
+    bool formula = text[0] != '\0' && strchr("=+-@\t\r", text[0]) != NULL;
+    bool quoted = strpbrk(text, ",\"\r\n") != NULL;
+
+    if (quoted)
+        pyro_buf_addc(buf, '"');
+    if (formula)
+        pyro_buf_addc(buf, '\'');
+    for (; *text != '\0'; text++) {
+        if (*text == '"')
+            pyro_buf_addc(buf, '"');
+        pyro_buf_addc(buf, *text);
+    }
+    if (quoted)
+        pyro_buf_addc(buf, '"');
+    end_field(buf, last);
+}
+
+void pyro_csv_integer(pyro_buf *buf, int64_t value, bool last)
+{
+    pyro_buf_addf(buf, "%lld", (long long)value);
+    end_field(buf, last);
+}
+
+void pyro_csv_number(pyro_buf *buf, double value, bool last)
+{
+    if (isfinite(value))
+        pyro_buf_addf(buf, "%.6g", value);
+    end_field(buf, last);
+}
+
+void pyro_csv_header(pyro_buf *buf, const char *names)
+{
+    pyro_buf_adds(buf, names);
+    pyro_buf_addc(buf, '\n');
+}

@@ -1,0 +1,84 @@
+/* The public entry points: each chooses a writer and hands its buffer over. */
+#include "report/writers.h"
+
+#include "base/error.h"
+
+static const pyro_report_options default_options = {.format = PYRO_FORMAT_TEXT};
+
+/* Options with every 0 that means something else replaced. */
+static pyro_report_options settled(const pyro_report_options *options)
+{
+    pyro_report_options result = options != NULL ? *options : default_options;
+
+    if (result.width <= 0)
+        result.width = 80;
+    return result;
+}
+
+/* Gives the text away, or reports why there is none. */
+static int hand_over(pyro_buf *buf, int status, char **out, size_t *size, pyro_error *error)
+{
+    size_t length = 0;
+
+    *out = NULL;
+    if (status == PYRO_OK) {
+        *out = pyro_buf_detach(buf, &length);
+        status = *out != NULL ? PYRO_OK : pyro_fail_memory(error);
+    }
+    if (size != NULL)
+        *size = length;
+    pyro_buf_free(buf);
+    return status;
+}
+
+int pyro_report_cost(char **out, size_t *size, const pyro_cost *cost,
+                     const pyro_report_options *given, pyro_error *error)
+{
+    pyro_report_options options = settled(given);
+    pyro_buf buf = PYRO_BUF_INIT;
+    int status = PYRO_OK;
+
+    switch (options.format) {
+    case PYRO_FORMAT_TEXT:
+        status = pyro_write_cost_text(&buf, cost, &options, error);
+        break;
+    case PYRO_FORMAT_JSON:
+        status = pyro_write_cost_json(&buf, cost, error);
+        break;
+    case PYRO_FORMAT_CSV:
+        status = pyro_write_cost_csv(&buf, cost, options.verbose);
+        break;
+    }
+    return hand_over(&buf, status, out, size, error);
+}
+
+int pyro_report_compare(char **out, size_t *size, const pyro_cost *const *costs, size_t count,
+                        const pyro_report_options *given, pyro_error *error)
+{
+    pyro_report_options options = settled(given);
+    pyro_buf buf = PYRO_BUF_INIT;
+    int status = PYRO_OK;
+
+    switch (options.format) {
+    case PYRO_FORMAT_TEXT:
+        status = pyro_write_compare_text(&buf, costs, count, &options, error);
+        break;
+    case PYRO_FORMAT_JSON:
+        status = pyro_write_compare_json(&buf, costs, count, error);
+        break;
+    case PYRO_FORMAT_CSV:
+        status = pyro_write_compare_csv(&buf, costs, count);
+        break;
+    }
+    return hand_over(&buf, status, out, size, error);
+}
+
+int pyro_report_diff(char **out, size_t *size, const pyro_cost *before, const pyro_cost *after,
+                     const pyro_report_options *given, pyro_error *error)
+{
+    pyro_report_options options = settled(given);
+    pyro_buf buf = PYRO_BUF_INIT;
+    int status = pyro_write_diff(&buf, before, after, &options, error);
+
+    return hand_over(&buf, status, out, size, error);
+}

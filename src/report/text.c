@@ -1,0 +1,109 @@
+/* Laying out text for people. */
+#include "report/text.h"
+
+#include "base/utf8.h"
+
+#include <string.h>
+
+#define BOLD "\033[1m"
+#define PLAIN "\033[0m"
+
+enum { FIELD_COLUMN = 24 };
+
+void pyro_text_heading(pyro_buf *buf, const char *title, bool color)
+{
+    pyro_buf_addf(buf, "%s%s%s\n", color ? BOLD : "", title, color ? PLAIN : "");
+}
+
+void pyro_text_banner(pyro_buf *buf, const char *title, int width, bool color)
+{
+    size_t line = (size_t)(width < PYRO_TEXT_WIDTH ? width : PYRO_TEXT_WIDTH);
+
+    pyro_buf_fill(buf, '=', line);
+    pyro_buf_addc(buf, '\n');
+    pyro_text_heading(buf, title, color);
+    pyro_buf_fill(buf, '=', line);
+    pyro_buf_addc(buf, '\n');
+}
+
+/* One paragraph of `length` bytes, whose first line begins at `column` of the one being written. */
+static void wrap_paragraph(pyro_buf *buf, const char *text, size_t length, size_t column,
+                           size_t indent, size_t width)
+{
+    size_t at = 0;
+    bool line_start = true;
+
+    while (at < length) {
+        size_t word = strcspn(text + at, " \n");
+        if (word > length - at)
+            word = length - at;
+        if (word > 0 && !line_start && column + 1 + word > width) {
+            pyro_buf_addc(buf, '\n');
+            pyro_buf_fill(buf, ' ', indent);
+            column = indent;
+            line_start = true;
+        }
+        if (word > 0) {
+            if (!line_start) {
+                pyro_buf_addc(buf, ' ');
+                column++;
+            }
+            pyro_buf_add(buf, text + at, word);
+            column += word;
+            line_start = false;
+        }
+        at += word + 1;
+    }
+    pyro_buf_addc(buf, '\n');
+}
+
+void pyro_text_wrap(pyro_buf *buf, const char *text, int first_indent, int indent, int width)
+{
+    size_t first = (size_t)first_indent;
+    size_t columns = (size_t)(width < PYRO_TEXT_WIDTH ? width : PYRO_TEXT_WIDTH);
+
+    for (;;) {
+        const char *end = strstr(text, "\n\n");
+        size_t length = end != NULL ? (size_t)(end - text) : strlen(text);
+
+        pyro_buf_fill(buf, ' ', first);
+        wrap_paragraph(buf, text, length, first, (size_t)indent, columns);
+        if (end == NULL)
+            return;
+        pyro_buf_addc(buf, '\n');
+        text = end + 2;
+        first = (size_t)indent;
+    }
+}
+
+const char *pyro_text_part(pyro_buf *whole, const pyro_buf *part)
+{
+    whole->failed = whole->failed || part->failed;
+    return part->data != NULL ? part->data : "";
+}
+
+void pyro_text_field(pyro_buf *buf, const char *label, const pyro_buf *value, int width)
+{
+    size_t columns = (size_t)(width < PYRO_TEXT_WIDTH ? width : PYRO_TEXT_WIDTH);
+
+    pyro_buf_addf(buf, "  %-*s", FIELD_COLUMN - 2, label);
+    wrap_paragraph(buf, pyro_text_part(buf, value), value->length, FIELD_COLUMN, FIELD_COLUMN,
+                   columns);
+}
+
+void pyro_text_clean(pyro_buf *buf, const char *text)
+{
+    const char *end = text + strlen(text);
+
+    while (text < end) {
+        unsigned char first = (unsigned char)text[0];
+        size_t size = pyro_utf8_sequence(text, end);
+        bool c1 = size == 2 && first == 0xC2 && (unsigned char)text[1] < 0xA0;
+
+        if (size == 0 || first < 0x20 || first == 0x7F || c1)
+            pyro_buf_addc(buf, '?');
+        else
+            pyro_buf_add(buf, text, size);
+        text += size > 0 ? size : 1;
+    }
+}

@@ -1,0 +1,30 @@
+/* Laying out text for people: banners, headings, paragraphs. Tables are base/table.h's. */
+#ifndef PYRO_REPORT_TEXT_H
+#define PYRO_REPORT_TEXT_H
+
+#include "base/buf.h"
+
+enum { PYRO_TEXT_WIDTH = 80 };
+
+/* A title between two lines of = signs, at most 80 wide. */
+void pyro_text_banner(pyro_buf *buf, const char *title, int width, bool color);
+
+/* A line of its own, bold where there is colour. */
+void pyro_text_heading(pyro_buf *buf, const char *title, bool color);
+
+/*
+ * Paragraphs (an empty line between two) broken at spaces: the first line behind `first_indent`
+ * spaces, all others behind `indent`. A word longer than a line is not broken.
+ */
+void pyro_text_wrap(pyro_buf *buf, const char *text, int first_indent, int indent, int width);
+
+/* The text of a part that is being put into `whole`; when the part failed, so has the whole. */
+const char *pyro_text_part(pyro_buf *whole, const pyro_buf *part);
+
+/* "  Label:     value", the value broken under itself where it is long. */
+void pyro_text_field(pyro_buf *buf, const char *label, const pyro_buf *value, int width);
+
+/* Text that came from a file: what a terminal would obey, or is no character, becomes '?'. */
+void pyro_text_clean(pyro_buf *buf, const char *text);
+
+#endif

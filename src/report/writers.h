@@ -1,0 +1,38 @@
+/* The writers, one file each; report.c chooses among them. All append to a buffer. */
+#ifndef PYRO_REPORT_WRITERS_H
+#define PYRO_REPORT_WRITERS_H
+
+#include "base/buf.h"
+#include "base/json_write.h"
+
+#include <pyrometer/report.h>
+
+/* Each returns PYRO_OK or a status with `error` filled; a failed buffer is found by the caller. */
+int pyro_write_cost_text(pyro_buf *buf, const pyro_cost *cost, const pyro_report_options *options,
+                         pyro_error *error);
+int pyro_write_cost_json(pyro_buf *buf, const pyro_cost *cost, pyro_error *error);
+int pyro_write_cost_csv(pyro_buf *buf, const pyro_cost *cost, bool nodes);
+
+int pyro_write_compare_text(pyro_buf *buf, const pyro_cost *const *costs, size_t count,
+                            const pyro_report_options *options, pyro_error *error);
+int pyro_write_compare_json(pyro_buf *buf, const pyro_cost *const *costs, size_t count,
+                            pyro_error *error);
+int pyro_write_compare_csv(pyro_buf *buf, const pyro_cost *const *costs, size_t count);
+
+int pyro_write_diff(pyro_buf *buf, const pyro_cost *before, const pyro_cost *after,
+                    const pyro_report_options *options, pyro_error *error);
+
+/* The module tree and what else only --verbose shows. */
+void pyro_write_module_tree(pyro_buf *buf, const pyro_cost *cost,
+                            const pyro_report_options *options);
+
+/* Parts that several writers have. */
+
+/* "x float32 [batch=1, 3, 224, 224], ...": what a model takes, on one line. */
+int pyro_text_inputs(pyro_buf *buf, pyro_model *model, pyro_error *error);
+/* What was not priced, or that everything was. */
+void pyro_write_coverage(pyro_buf *buf, const pyro_cost *cost, int width, bool color);
+/* The keys that describe a model as a whole, without its rows. */
+int pyro_json_summary(pyro_json_writer *writer, const pyro_cost *cost, pyro_error *error);
+
+#endif

@@ -1,0 +1,61 @@
+# Man pages are sound roff and hold every option.
+$ mkdir $TMP/man && pyrometer-docgen man $TMP/man && ls $TMP/man
+pyrometer-cost.1
+pyrometer-diff.1
+pyrometer.1
+
+$ if command -v groff >/dev/null; then for page in $TMP/man/*; do groff -ww -man -Tutf8 $page 2>&1 >/dev/null; done; fi
+$ grep -c '^\.TP' $TMP/man/pyrometer-cost.1 | sed 's/[1-9][0-9]*/some/'
+some
+
+$ pyrometer-docgen man $TMP/none
+pyrometer-docgen: $TMP/none/pyrometer.1: cannot write: No such file or directory
+[2]
+
+$ pyrometer-docgen fish $TMP/x
+pyrometer-docgen: fish: not man, bash or zsh
+[2]
+
+$ pyrometer-docgen
+usage: pyrometer-docgen man DIR | bash FILE | zsh FILE
+[2]
+
+# Bash completion, as the shell calls it.
+$ pyrometer-docgen bash $TMP/pyrometer.bash && bash -n $TMP/pyrometer.bash
+$ cat > $TMP/complete <<'END'
+> source $TMP/pyrometer.bash
+> complete_words() {
+>     COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); COMPREPLY=(); _pyrometer; echo "${COMPREPLY[*]}"
+> }
+> END
+$ source $TMP/complete; complete_words pyrometer ''
+cost diff help --help --version
+
+$ source $TMP/complete; complete_words pyrometer cost --f
+--format
+
+$ source $TMP/complete; complete_words pyrometer cost --format ''
+text json csv
+
+$ source $TMP/complete; complete_words pyrometer cost --format = js
+json
+
+$ source $TMP/complete; complete_words pyrometer cost --convention =
+full torch fvcore torchvision
+
+$ source $TMP/complete; complete_words pyrometer cost resnet1
+resnet18
+
+$ source $TMP/complete; mkdir $TMP/files; cd $TMP/files; touch 'a b.pt2'; complete_words pyrometer diff a
+a b.pt2
+
+$ source $TMP/complete; cd $TMP; complete_words pyrometer cost -o comp
+complete
+
+$ source $TMP/complete; complete_words pyrometer cost --top ''
+$ source $TMP/complete; complete_words pyrometer help d
+diff
+
+# zsh completion parses.
+$ pyrometer-docgen zsh $TMP/_pyrometer && if command -v zsh >/dev/null; then zsh -n $TMP/_pyrometer; fi; head -1 $TMP/_pyrometer
+#compdef pyrometer

@@ -1,0 +1,309 @@
+# The overview, versions and unknown commands.
+$ pyrometer
+pyrometer 0.1.0: what a PyTorch model should cost
+
+Usage: pyrometer COMMAND [OPTION...] [OPERAND...]
+
+Commands:
+  cost      what a model should cost: parameters, MACs, FLOPs, bytes, by layer
+  diff      what changed between two models, layer by layer
+  help      show the help of a command: pyrometer help cost
+
+Start here:
+  pyrometer cost resnet18       a model that is built in
+  pyrometer cost model.pt2      one of yours, saved with torch.export.save
+
+pyrometer COMMAND --help explains a command and shows examples of it.
+
+$ pyrometer --help | head -1
+pyrometer 0.1.0: what a PyTorch model should cost
+
+$ pyrometer help help | head -1
+pyrometer 0.1.0: what a PyTorch model should cost
+
+$ pyrometer --version
+pyrometer 0.1.0
+
+$ pyrometer cst
+pyrometer: unknown command cst; did you mean cost? (see pyrometer --help)
+[2]
+
+$ pyrometer frobnicate
+pyrometer: unknown command frobnicate (see pyrometer --help)
+[2]
+
+$ pyrometer help cots
+pyrometer: unknown command cots; did you mean cost? (see pyrometer --help)
+[2]
+
+$ pyrometer resnet18
+pyrometer: resnet18 is a model, not a command; did you mean pyrometer cost resnet18?
+[2]
+
+$ pyrometer --format json
+pyrometer: --format: options follow a command: pyrometer cost --format (see pyrometer --help)
+[2]
+
+# The help of a command is written from its option table.
+$ pyrometer cost --help
+Usage: pyrometer cost [MODEL...] [OPTION...]
+
+Reads a model's graph, never its weights, and says what one forward pass should
+cost on any hardware: parameters, multiply-accumulates (MACs), FLOPs, bytes read
+and written, and arithmetic intensity, for the model and for each of its layers.
+Nothing is run and no PyTorch is needed.
+
+MODEL is a .pt2 file (torch.export.save(torch.export.export(model, args),
+"model.pt2")), FILE.pt2:NAME for one of several models in a file, or the name of
+a built-in model. Several models give one table side by side.
+
+Arithmetic intensity is FLOPs divided by bytes moved. A layer below the ridge
+waits for memory (memory-bound), one above it for arithmetic (compute-bound).
+Operators that could not be priced are always listed; --strict makes them an
+error.
+
+Models and tables:
+      --model MODEL
+          A model, or several with commas between; the same as naming them as
+          operands. May be repeated. Default: resnet18.
+      --top N
+          Rows of the layer table; 0 shows every layer. Default: 10.
+      --sort flops|macs|bytes|params|ai
+          What the layer table is sorted by, largest first. JSON and CSV stay in
+          the order of the graph. Default: flops.
+      --strict
+          Exit with 1 when an operator could not be priced (the result is
+          written all the same).
+
+Sizes:
+      --input-shape N,N,...
+          Shape of the first input: 1,3,384,384. Every size of the model that
+          depends on it follows; a size that the file fixes is an error, never a
+          silent rescaling. Default: as in the file.
+      --input NAME=N,N,...
+          Shape of the input called NAME: input_ids=2,128. May be repeated.
+      --batch N
+          Batch size, where the file leaves it open.
+      --size SYMBOL=N
+          Value of one symbolic size of the file: s0=4. May be repeated.
+
+Pricing:
+      --convention full|torch|fvcore|torchvision
+          What is called a FLOP. full: 2 x MACs plus elementwise, norm, pooling
+          and activation work; torch, fvcore, torchvision: as those count. MACs
+          never depend on it. Default: full.
+      --dtype DTYPE
+          Price floating point tensors as if they were of this type: float16 or
+          bfloat16, say. Default: as in the file.
+      --depth N
+          Roll layers that are nested deeper than N up into their ancestor;
+          layer1.0.conv1 is at depth 3. Default: every layer on its own.
+      --ridge N
+          Arithmetic intensity, in FLOPs a byte, above which a layer counts as
+          compute-bound. For your hardware: its peak FLOP/s divided by its
+          bytes/s. Default: 50.
+
+Output:
+      --format text|json|csv
+          Write text for people, json for programs or csv for spreadsheets.
+          Default: text, or by the extension of --output.
+  -o, --output FILE
+          Write to FILE (.json, .csv or .txt says the format). It appears whole
+          or not at all. Default: standard output.
+  -q, --quiet
+          The numbers only: no notes, advice or hints.
+  -v, --verbose
+          Everything there is, not only the largest parts.
+      --color auto|always|never
+          Colour in text; auto means on a terminal, unless NO_COLOR is set.
+          Default: auto.
+  -h, --help
+          Show this help.
+
+Examples:
+  pyrometer cost resnet18
+          A built-in model: where its work is, and what bounds it.
+  pyrometer cost model.pt2 --verbose
+          Every module and every layer of a model of yours.
+  pyrometer cost model.pt2 --batch 32 --dtype bfloat16
+          The same at another batch size (where the export left it open) and
+          precision.
+  pyrometer cost model.pt2 -o cost.csv
+          Every layer, for a spreadsheet.
+  pyrometer cost small.pt2 large.pt2
+          Models side by side.
+  pyrometer cost model.pt2 --strict -q -o cost.json
+          In a script: exit code 1 if anything could not be priced.
+
+$ pyrometer diff -h
+Usage: pyrometer diff BEFORE AFTER [OPTION...]
+
+Prices two models as pyrometer cost does and shows what changed: the totals,
+then the layers that were added, removed or changed, those whose FLOPs changed
+most first. Layers are matched by their dotted path (layer1.0.conv1); those that
+cost the same in both are only counted.
+
+BEFORE and AFTER are models as for pyrometer cost. Sizes and pricing options
+apply to both.
+
+Tables:
+      --top N
+          Rows of the table of changed layers; 0 shows them all. Default: 10.
+
+Sizes, of both models:
+      --input-shape N,N,...
+          Shape of the first input: 1,3,384,384. Every size of the model that
+          depends on it follows; a size that the file fixes is an error, never a
+          silent rescaling. Default: as in the file.
+      --input NAME=N,N,...
+          Shape of the input called NAME: input_ids=2,128. May be repeated.
+      --batch N
+          Batch size, where the file leaves it open.
+      --size SYMBOL=N
+          Value of one symbolic size of the file: s0=4. May be repeated.
+
+Pricing:
+      --convention full|torch|fvcore|torchvision
+          What is called a FLOP. full: 2 x MACs plus elementwise, norm, pooling
+          and activation work; torch, fvcore, torchvision: as those count. MACs
+          never depend on it. Default: full.
+      --dtype DTYPE
+          Price floating point tensors as if they were of this type: float16 or
+          bfloat16, say. Default: as in the file.
+      --depth N
+          Roll layers that are nested deeper than N up into their ancestor;
+          layer1.0.conv1 is at depth 3. Default: every layer on its own.
+      --ridge N
+          Arithmetic intensity, in FLOPs a byte, above which a layer counts as
+          compute-bound. For your hardware: its peak FLOP/s divided by its
+          bytes/s. Default: 50.
+
+Output:
+      --format text|json|csv
+          Write text for people, json for programs or csv for spreadsheets.
+          Default: text, or by the extension of --output.
+  -o, --output FILE
+          Write to FILE (.json, .csv or .txt says the format). It appears whole
+          or not at all. Default: standard output.
+  -q, --quiet
+          The numbers only: no notes, advice or hints.
+  -v, --verbose
+          Everything there is, not only the largest parts.
+      --color auto|always|never
+          Colour in text; auto means on a terminal, unless NO_COLOR is set.
+          Default: auto.
+  -h, --help
+          Show this help.
+
+Examples:
+  pyrometer diff before.pt2 after.pt2
+          What a change of the model did to its cost.
+  pyrometer diff before.pt2 after.pt2 --depth 1
+          The same by top-level module.
+  pyrometer diff before.pt2 after.pt2 -o diff.csv
+          Every changed layer, for a spreadsheet.
+
+$ test "$(pyrometer help cost)" = "$(pyrometer cost --help)" && echo same
+same
+
+$ pyrometer cost --help --color always | grep -c "$(printf '\033')"
+5
+
+$ pyrometer cost --help | grep -c "$(printf '\033')"
+0
+[1]
+
+# Mistakes are one line on standard error that says what was perhaps meant.
+$ pyrometer cost --ouput x.json
+pyrometer: unknown option --ouput; did you mean --output? (see pyrometer cost --help)
+[2]
+
+$ pyrometer cost --conv torch
+pyrometer: unknown option --conv; did you mean --convention? (see pyrometer cost --help)
+[2]
+
+$ pyrometer cost --qqqqq
+pyrometer: unknown option --qqqqq (see pyrometer cost --help)
+[2]
+
+$ pyrometer cost -z
+pyrometer: unknown option -z (see pyrometer cost --help)
+[2]
+
+$ pyrometer cost --format xml
+pyrometer: --format: unknown value "xml" (one of: text, json, csv) (see pyrometer cost --help)
+[2]
+
+$ pyrometer cost --format=jsn
+pyrometer: --format: unknown value "jsn"; did you mean json? (one of: text, json, csv) (see pyrometer cost --help)
+[2]
+
+$ pyrometer cost --sort
+pyrometer: --sort needs a value: --sort KEY (see pyrometer cost --help)
+[2]
+
+$ pyrometer cost --output --quiet
+pyrometer: --output needs a value, not --quiet (write --output=--quiet if it is meant) (see pyrometer cost --help)
+[2]
+
+$ pyrometer cost --quiet=yes
+pyrometer: --quiet takes no value (see pyrometer cost --help)
+[2]
+
+$ pyrometer cost --top many
+pyrometer: --top: "many" is not a whole number (see pyrometer cost --help)
+[2]
+
+$ pyrometer cost --top -1
+pyrometer: --top: -1 is too small (at least 0) (see pyrometer cost --help)
+[2]
+
+$ pyrometer cost --top 99999999999999999999
+pyrometer: --top: "99999999999999999999" is not a whole number (see pyrometer cost --help)
+[2]
+
+$ pyrometer cost --batch 0
+pyrometer: --batch: 0 is too small (at least 1) (see pyrometer cost --help)
+[2]
+
+$ pyrometer cost --ridge nan
+pyrometer: --ridge: "nan" is not a number (see pyrometer cost --help)
+[2]
+
+$ pyrometer cost --ridge 0
+pyrometer: --ridge: 0 is too small (at least 0.001) (see pyrometer cost --help)
+[2]
+
+$ pyrometer cost --input-shape 1,x,3
+pyrometer: --input-shape: "1,x,3" is not a list of sizes such as 1,3,224,224
+[2]
+
+$ pyrometer cost --input-shape ,
+pyrometer: --input-shape: "," is not a list of sizes such as 1,3,224,224
+[2]
+
+$ pyrometer cost --input-shape 1,99999999999999999999
+pyrometer: --input-shape: "1,99999999999999999999" is not a list of sizes such as 1,3,224,224
+[2]
+
+$ pyrometer cost --input x
+pyrometer: --input: "x" is not NAME=N,N,... such as input_ids=2,128
+[2]
+
+$ pyrometer cost --size batch
+pyrometer: --size: "batch" is not SYMBOL=N such as s0=4
+[2]
+
+$ pyrometer diff resnet18
+pyrometer: diff compares two models, 1 given: pyrometer diff BEFORE AFTER
+[2]
+
+$ pyrometer diff a b c
+pyrometer: diff compares two models, 3 given: pyrometer diff BEFORE AFTER
+[2]
+
+$ pyrometer cost --nope >/dev/null 2>&1; echo $?
+2
+
+$ pyrometer cost --nope 2>/dev/null
+[2]
