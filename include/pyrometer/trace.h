@@ -1,0 +1,260 @@
+/*
+ * What a run did cost: a trace (Kineto or Chrome JSON, plain, gzip or zstd) and its analysis.
+ * Times are int64 nanoseconds, memory is bytes; what could not be attributed has rows of its own.
+ */
+#ifndef PYROMETER_TRACE_H
+#define PYROMETER_TRACE_H
+
+#include <pyrometer/error.h>
+#include <pyrometer/model.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PYRO_NO_EVENT UINT32_MAX
+
+typedef struct pyro_trace pyro_trace;
+
+/* Called now and then while a file is read; `total_bytes` is -1 where it is not known. */
+typedef void (*pyro_progress_fn)(void *user, int64_t done_bytes, int64_t total_bytes);
+
+typedef struct pyro_trace_options {
+    int threads;               /* 0: one a core */
+    pyro_progress_fn progress; /* may be NULL */
+    void *progress_user;
+} pyro_trace_options;
+
+/*
+ * Reads a trace; "-" is standard input. Damage is counted and said (pyro_trace_warnings) as long
+ * as at least one event could be read; otherwise PYRO_ERROR_FORMAT. `options` may be NULL.
+ */
+PYRO_API int pyro_trace_open(pyro_trace **out, const char *path, const pyro_trace_options *options,
+                             pyro_error *error);
+PYRO_API int pyro_trace_open_memory(pyro_trace **out, const void *data, size_t size,
+                                    const char *label, const pyro_trace_options *options,
+                                    pyro_error *error);
+PYRO_API void pyro_trace_close(pyro_trace *trace);
+
+PYRO_API const char *pyro_trace_file(const pyro_trace *trace);
+PYRO_API int64_t pyro_trace_event_count(const pyro_trace *trace); /* all in the file, flows too */
+PYRO_API const char *const *pyro_trace_warnings(const pyro_trace *trace, size_t *count);
+
+typedef enum pyro_phase {
+    PYRO_PHASE_OTHER,
+    PYRO_PHASE_FORWARD,
+    PYRO_PHASE_BACKWARD,
+    PYRO_PHASE_OPTIMIZER,
+    PYRO_PHASE_COUNT
+} pyro_phase;
+PYRO_API const char *pyro_phase_name(pyro_phase phase);
+
+typedef struct pyro_analysis_options {
+    pyro_model *model;        /* gives dotted names and FLOPs; may be NULL */
+    const char *layers_from;  /* POSIX extended regex on user annotations: group 1 is a layer's path */
+    int step;                 /* number of the one step to look at; negative: all */
+    pyro_phase phase;         /* only this phase's device work; PYRO_PHASE_OTHER: all */
+    const char *filter;       /* POSIX extended regex on names of ops, kernels and layers; or NULL */
+} pyro_analysis_options;
+
+/* One profiler step, or the whole span where the trace has none. Parts of the device's time are
+ * disjoint: compute + communication_exposed + copy_exposed + idle = span. */
+typedef struct pyro_step_row {
+    const char *name; /* "ProfilerStep#3", or "(whole trace)" */
+    int64_t number;   /* -1 where it has none */
+    int64_t start_ns, span_ns;
+    int64_t compute_ns;               /* union of kernels that are no collectives, and memsets */
+    int64_t communication_ns;         /* union of collectives */
+    int64_t communication_exposed_ns; /* of it, not covered by compute */
+    int64_t copy_ns, copy_exposed_ns; /* not covered by compute or communication */
+    int64_t idle_ns;                  /* no device work of any kind */
+    int64_t host_only_ns;             /* of the idle time, spent in host ops */
+    int64_t data_loading_ns;          /* of the idle time, spent in data loaders */
+    int64_t forward_ns, backward_ns, optimizer_ns, other_ns; /* device time by phase, summed */
+    int64_t device_total_ns;
+    int64_t kernels;
+} pyro_step_row;
+
+/* One row a dotted path; *_self_ns without children, the others with them. */
+typedef struct pyro_layer_row {
+    const char *path;       /* "" is the model itself */
+    const char *class_name; /* "Conv2d" */
+    uint32_t parent;        /* row index; PYRO_NO_EVENT for a root */
+    uint32_t depth;
+    int64_t calls, backward_calls;
+    int64_t forward_host_ns, forward_host_self_ns;
+    int64_t forward_device_ns, forward_device_self_ns;
+    int64_t backward_host_ns, backward_host_self_ns;
+    int64_t backward_device_ns, backward_device_self_ns;
+    int64_t kernels;        /* launched in it or below, both directions */
+    int64_t flops, bytes;   /* of the ops in it or below, convention full; -1 when no op has a rule */
+    const char *shapes;     /* of its first op's inputs in its first call; "" */
+} pyro_layer_row;
+
+/* By name, or with `shapes` by name and input shapes. */
+typedef struct pyro_op_row {
+    const char *name;
+    const char *shapes;   /* "" in the table by name */
+    int64_t calls;
+    int64_t host_total_ns, host_self_ns;
+    int64_t device_total_ns, device_self_ns;
+    int64_t flops, bytes; /* -1: no rule or no shapes */
+    pyro_phase phase;     /* where most of its device (else host) time lies */
+} pyro_op_row;
+
+typedef struct pyro_kernel_row {
+    const char *name, *short_name;
+    const char *op;        /* that launches it most; "" when none is known */
+    int64_t calls, total_ns, min_ns, max_ns, median_ns;
+    bool tensor_core;      /* its name says that it uses tensor (matrix) cores */
+    double occupancy_percent; /* mean of the estimates, weighted by time; -1 unknown */
+    double waves;             /* mean grid / (SMs x blocks per SM); -1 unknown */
+    int64_t outliers;         /* calls that took more than 3 times the median, and over 10 us */
+} pyro_kernel_row;
+
+typedef enum pyro_gap_kind { PYRO_GAP_HOST_WAIT, PYRO_GAP_KERNEL_WAIT, PYRO_GAP_OTHER } pyro_gap_kind;
+
+/* A time in which a stream's device did nothing, and what the host did meanwhile. */
+typedef struct pyro_gap_row {
+    int64_t start_ns, duration_ns;
+    int device;
+    pyro_gap_kind kind;
+    const char *op, *layer, *line; /* of the culprit: what ran on the host in it; "" unknown */
+    const char *sync;              /* synchronising call in it; "" none */
+    int64_t step;                  /* number; -1 none */
+} pyro_gap_row;
+
+typedef struct pyro_collective_row {
+    const char *kind;   /* "allreduce", ... */
+    const char *group;  /* name of the process group; "" unknown */
+    const char *dtype;
+    int64_t group_size; /* -1 unknown */
+    int64_t calls, total_ns, exposed_ns;
+    int64_t bytes;            /* message bytes in all; -1 unknown */
+    double bus_gb_per_s;      /* bus bandwidth (nccl-tests' factors); -1 unknown */
+} pyro_collective_row;
+
+typedef struct pyro_copy_row {
+    const char *kind; /* "HtoD pageable", "DtoD", "memset", ... */
+    int64_t calls, bytes, total_ns;
+    double gb_per_s;
+} pyro_copy_row;
+
+typedef struct pyro_sync_row {
+    const char *call;  /* "cudaStreamSynchronize", "aten::item", ... */
+    const char *op, *layer, *line;
+    int64_t calls, total_ns;
+} pyro_sync_row;
+
+typedef struct pyro_memory_point {
+    int64_t time_ns, allocated_bytes, reserved_bytes;
+} pyro_memory_point;
+
+/* Who holds the memory at the peak. */
+typedef struct pyro_memory_holder {
+    const char *layer, *op;
+    int64_t bytes, blocks;
+} pyro_memory_holder;
+
+typedef struct pyro_memory_device {
+    const char *device; /* "cpu", "cuda:0" */
+    int64_t peak_bytes, peak_reserved_bytes, peak_time_ns;
+    int64_t allocations, frees, allocated_bytes; /* bytes allocated in all */
+    int64_t growth_bytes_per_step; /* of live memory between steps; 0 when it does not grow */
+    double growth_confidence;      /* share of steps that grew */
+    const pyro_memory_point *curve; /* at most 2000 points, peaks kept */
+    size_t curve_count;
+    const pyro_memory_holder *holders; /* largest first */
+    size_t holder_count;
+} pyro_memory_device;
+
+typedef struct pyro_launch_summary {
+    int64_t launches, launch_total_ns, launch_median_ns;
+    int64_t delay_median_ns, delay_p95_ns; /* from the launch's end to the kernel's start */
+    int64_t short_kernels;                 /* shorter than their own launch call */
+    int64_t short_kernel_total_ns;
+    int64_t slow_launches;                 /* launch calls over 50 us */
+    int64_t late_kernels;                  /* launched after the previous kernel had ended */
+    int64_t max_queue;                     /* most kernels launched and not begun */
+    double mean_queue;
+} pyro_launch_summary;
+
+typedef struct pyro_data_loading {
+    int64_t calls, total_ns;
+    int64_t uncovered_ns; /* not covered by device work */
+    double share_of_steps; /* uncovered / span of the steps */
+} pyro_data_loading;
+
+typedef struct pyro_stack_row {
+    const char *frames; /* "run;forward;conv2d;kernel", outermost first, as flame-graph tools read */
+    int64_t device_ns, host_self_ns;
+} pyro_stack_row;
+
+typedef enum pyro_severity { PYRO_SEVERITY_INFO, PYRO_SEVERITY_WARNING, PYRO_SEVERITY_SEVERE } pyro_severity;
+
+typedef struct pyro_finding {
+    const char *id;       /* "device-idle", ... (findings.def) */
+    pyro_severity severity;
+    const char *title;    /* one line */
+    const char *evidence; /* the measured numbers against the threshold */
+    const char *advice;   /* what to do */
+    const char *place;    /* layer, op or line; "" the whole run */
+    int64_t gain_ns;      /* estimated time that could be saved; -1 unknown */
+} pyro_finding;
+
+/* What could not be given to a layer, by reason; collectives go here whatever layer launched them. */
+typedef struct pyro_unattributed {
+    int64_t no_launch_ns, outside_layer_ns, optimizer_ns, collective_ns;
+} pyro_unattributed;
+
+/* A whole analysis; arrays live as long as it does. */
+typedef struct pyro_analysis {
+    const char *device_name;   /* "NVIDIA H200"; "" where there is none */
+    bool device_known;         /* the chip is in hardware.def */
+    int64_t start_ns, span_ns;
+    int64_t device_total_ns;   /* sum over kernels, copies and memsets */
+    int64_t device_busy_ns;    /* their union */
+    int64_t kernel_count;
+    bool has_layers, has_shapes, has_stacks, has_memory;
+    const pyro_step_row *steps;
+    size_t step_count;
+    const pyro_layer_row *layers; /* parents before children */
+    size_t layer_count;
+    const pyro_op_row *ops, *ops_by_shape; /* most device (else host) time first */
+    size_t op_count, op_by_shape_count;
+    const pyro_kernel_row *kernels; /* most time first */
+    size_t kernel_row_count;
+    const pyro_gap_row *gaps; /* longest first, at most 1000 */
+    size_t gap_count;
+    int64_t gap_total_ns[3];  /* by pyro_gap_kind, all gaps */
+    const pyro_collective_row *collectives;
+    size_t collective_count;
+    const pyro_copy_row *copies;
+    size_t copy_count;
+    const pyro_sync_row *syncs;
+    size_t sync_count;
+    const pyro_memory_device *memory;
+    size_t memory_count;
+    pyro_launch_summary launch;
+    pyro_data_loading data_loading;
+    const pyro_stack_row *stacks;
+    size_t stack_count;
+    pyro_unattributed unattributed;
+    const pyro_finding *findings; /* most gain first */
+    size_t finding_count;
+    const char *const *notes;
+    size_t note_count;
+} pyro_analysis;
+
+/* Analyses a trace; `options` NULL means the defaults. The trace must outlive the analysis. */
+PYRO_API int pyro_trace_analyze(pyro_analysis **out, pyro_trace *trace,
+                                const pyro_analysis_options *options, pyro_error *error);
+PYRO_API void pyro_analysis_free(pyro_analysis *analysis);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,67 @@
+/*
+ * What belongs together: device work to its launch (correlation), host events to what encloses
+ * them, backward ops to forward ops (thread, sequence number), and all of it to layers.
+ */
+#ifndef PYRO_TRACE_JOINS_H
+#define PYRO_TRACE_JOINS_H
+
+#include "trace/trace.h"
+
+#define PYRO_NO_LAYER UINT32_MAX
+
+/* Where device work went when no layer got it. */
+typedef enum pyro_bucket {
+    PYRO_BUCKET_LAYER,
+    PYRO_BUCKET_NO_LAUNCH,
+    PYRO_BUCKET_OUTSIDE_LAYER,
+    PYRO_BUCKET_OPTIMIZER,
+    PYRO_BUCKET_COLLECTIVE
+} pyro_bucket;
+
+/* A layer as a dotted path; parents before children. */
+typedef struct pyro_layer {
+    const char *path, *class_name;
+    uint32_t parent; /* PYRO_NO_LAYER: none */
+    uint32_t depth;
+} pyro_layer;
+
+/* One call of a layer's forward. */
+typedef struct pyro_layer_call {
+    uint32_t layer;
+    uint32_t event;  /* the nn.Module frame or annotation */
+    uint32_t parent; /* call that it is inside of; PYRO_NO_LAYER */
+} pyro_layer_call;
+
+typedef struct pyro_step {
+    uint32_t event;
+    int64_t number;
+    int64_t start_ns, end_ns;
+} pyro_step;
+
+typedef struct pyro_joins {
+    pyro_arena arena;
+    uint32_t *by_time;  /* all kept events by start, enclosing ones first */
+    uint32_t *parent;   /* innermost host event that encloses a host event; PYRO_NO_EVENT */
+    uint32_t *launch;   /* of device work: its runtime or driver call; PYRO_NO_EVENT */
+    uint32_t *op;       /* innermost op of a host event (itself for an op) or of a launch; PYRO_NO_EVENT */
+    uint32_t *call;     /* layer call that an event (host or device) belongs to; PYRO_NO_LAYER */
+    uint8_t *phase;     /* pyro_phase of each event */
+    uint8_t *bucket;    /* pyro_bucket of device work */
+    pyro_layer *layers;
+    size_t layer_count, layer_capacity;
+    pyro_layer_call *calls;
+    size_t call_count, call_capacity;
+    pyro_step *steps;   /* in order of time */
+    size_t step_count, step_capacity;
+    bool has_layers;
+} pyro_joins;
+
+/* Joins everything; `options` as given to pyro_trace_analyze. */
+int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_options *options,
+                    pyro_error *error);
+void pyro_joins_free(pyro_joins *joins);
+
+/* True for NCCL and RCCL kernels and what else is known to communicate. */
+bool pyro_is_collective_kernel(const char *name);
+
+#endif

@@ -1,0 +1,157 @@
+/*
+ * A trace as columns: one entry an event that matters, in the order of the file, with interned
+ * names and int64 nanoseconds. Readers append, joins and analyses read. Flows other than
+ * forward-backward ones, metadata and counters are counted but not kept.
+ */
+#ifndef PYRO_TRACE_TRACE_H
+#define PYRO_TRACE_TRACE_H
+
+#include "base/arena.h"
+#include "base/intern.h"
+#include "base/map.h"
+#include <pyrometer/trace.h>
+
+#define PYRO_NO_ID UINT32_MAX
+#define PYRO_NO_SEQUENCE INT64_MIN
+
+typedef enum pyro_event_category {
+    PYRO_EVENT_OP,            /* cpu_op, Operator */
+    PYRO_EVENT_ANNOTATION,    /* user_annotation */
+    PYRO_EVENT_PYTHON,        /* python_function; layers are "nn.Module: Class_0" */
+    PYRO_EVENT_RUNTIME,       /* cuda_runtime, Runtime, hip */
+    PYRO_EVENT_DRIVER,        /* cuda_driver */
+    PYRO_EVENT_KERNEL,        /* kernel, Kernel */
+    PYRO_EVENT_MEMCPY,        /* gpu_memcpy, Memcpy */
+    PYRO_EVENT_MEMSET,        /* gpu_memset, Memset */
+    PYRO_EVENT_SYNC,          /* cuda_sync: a device-side wait, no work */
+    PYRO_EVENT_DEVICE_ANNOTATION, /* gpu_user_annotation */
+    PYRO_EVENT_MEMORY,        /* [memory], [OutOfMemory] instants */
+    PYRO_EVENT_OVERHEAD,
+    PYRO_EVENT_OTHER,         /* complete events of any other category */
+    PYRO_EVENT_CATEGORY_COUNT
+} pyro_event_category;
+
+static inline bool pyro_event_is_device_work(uint8_t category)
+{
+    return category == PYRO_EVENT_KERNEL || category == PYRO_EVENT_MEMCPY ||
+           category == PYRO_EVENT_MEMSET;
+}
+
+static inline bool pyro_event_is_host(uint8_t category)
+{
+    return category <= PYRO_EVENT_DRIVER || category == PYRO_EVENT_OTHER;
+}
+
+/* What an op says beyond its name. */
+typedef struct pyro_op_detail {
+    int64_t sequence;        /* PYRO_NO_SEQUENCE: none (-1 in the file too) */
+    uint32_t forward_thread; /* "Fwd thread id", 0: none or the forward itself */
+    uint32_t dims;           /* interned text of "Input Dims" as it stands ("[[2, 3], []]"); PYRO_NO_ID */
+    uint32_t types;          /* interned text of "Input type"; PYRO_NO_ID */
+    uint32_t concrete;       /* interned text of "Concrete Inputs"; PYRO_NO_ID */
+    uint32_t stack;          /* interned text of "Call stack"; PYRO_NO_ID */
+    uint32_t collective;     /* index into trace->collectives; PYRO_NO_ID */
+} pyro_op_detail;
+
+typedef struct pyro_kernel_detail {
+    uint32_t grid[3], block[3];
+    uint32_t registers, shared_memory_bytes;
+    float blocks_per_sm, warps_per_sm, occupancy_percent; /* -1 unknown */
+    uint32_t graph_id, graph_node; /* 0: not of a CUDA graph */
+    uint32_t collective;           /* as above, where the kernel itself says so; PYRO_NO_ID */
+} pyro_kernel_detail;
+
+typedef struct pyro_memory_detail {
+    int64_t address, bytes;   /* bytes < 0: a free */
+    int64_t total_allocated, total_reserved; /* -1 unknown */
+    int16_t device_type, device_index;       /* 0 CPU, 1 CUDA, 20 HIP..., index -1 for CPU */
+    bool out_of_memory;
+} pyro_memory_detail;
+
+typedef struct pyro_collective_detail {
+    uint32_t name, dtype, group, group_description; /* interned; PYRO_NO_ID */
+    int64_t in_elements, out_elements, group_size, rank; /* -1 unknown */
+} pyro_collective_detail;
+
+/* A process and thread, or a device and stream. */
+typedef struct pyro_track {
+    uint64_t pid, tid;   /* a number, or the hash of a text with the top bit set */
+    uint32_t name;       /* interned thread name; PYRO_NO_ID */
+    bool is_device;      /* some device event lies on it */
+    int32_t device;      /* of device tracks; -1 */
+    int64_t stream;
+} pyro_track;
+
+typedef struct pyro_device {
+    int64_t id;
+    uint32_t name; /* interned: "NVIDIA H200" */
+    int64_t total_memory_bytes, multiprocessors, max_threads_per_multiprocessor;
+    int compute_major, compute_minor;
+} pyro_device;
+
+/* One end of a forward-backward arrow (ph s or f, cat fwdbwd). */
+typedef struct pyro_flow {
+    uint32_t id;
+    uint16_t track;
+    bool is_end;
+    int64_t time_ns;
+} pyro_flow;
+
+struct pyro_trace {
+    pyro_arena arena;
+    pyro_intern names; /* every interned text */
+    const char *file;
+    int64_t file_bytes, file_events;
+
+    size_t count, capacity; /* of the columns */
+    int64_t *start_ns, *duration_ns;
+    uint32_t *name;
+    uint32_t *correlation; /* 0: none; ids over 32 bits are renumbered */
+    uint32_t *external_id; /* 0: none */
+    uint32_t *detail;      /* index into the side table of its category; PYRO_NO_ID */
+    uint16_t *track;
+    uint8_t *category;     /* pyro_event_category */
+
+    pyro_op_detail *ops;            /* of OP events (others that have any of it) */
+    size_t op_count, op_capacity;
+    pyro_kernel_detail *kernels;    /* of KERNEL events */
+    size_t kernel_count, kernel_capacity;
+    int64_t *transfer_bytes;        /* of MEMCPY and MEMSET events; -1 unknown */
+    size_t transfer_count, transfer_capacity;
+    pyro_memory_detail *memory;     /* of MEMORY events */
+    size_t memory_count, memory_capacity;
+    pyro_collective_detail *collectives;
+    size_t collective_count, collective_capacity;
+    pyro_flow *flows;
+    size_t flow_count, flow_capacity;
+
+    pyro_track *tracks;
+    size_t track_count, track_capacity;
+    pyro_device *devices;
+    size_t device_count, device_capacity;
+
+    int64_t base_time_ns; /* added to start_ns gives wall clock; 0 when start_ns is absolute */
+    int64_t rank, world_size; /* -1 unknown */
+    uint32_t backend;         /* interned "nccl"; PYRO_NO_ID */
+    bool has_shapes, has_stacks, has_memory;
+
+    const char **warnings;
+    size_t warning_count, warning_capacity;
+};
+
+static inline const char *pyro_trace_text(const pyro_trace *trace, uint32_t id)
+{
+    return id == PYRO_NO_ID ? "" : pyro_intern_text(&trace->names, id);
+}
+
+static inline const char *pyro_event_name(const pyro_trace *trace, size_t event)
+{
+    return pyro_trace_text(trace, trace->name[event]);
+}
+
+static inline int64_t pyro_event_end_ns(const pyro_trace *trace, size_t event)
+{
+    return trace->start_ns[event] + trace->duration_ns[event];
+}
+
+#endif
