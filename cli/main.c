@@ -3,7 +3,7 @@
 #include "common.h"
 #include "help.h"
 #include "output.h"
-#include "suggest.h"
+#include "base/suggest.h"
 
 #include <pyrometer/model.h>
 #include <pyrometer/version.h>

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "suggest.h"
+#include "base/suggest.h"
 
 #include <errno.h>
 #include <math.h>

@@ -94,7 +94,7 @@ int pyro_cost_compute(pyro_cost **out, pyro_model *model, const pyro_cost_option
     cost->model = model;
     int status = compute(cost, options, error);
     if (status < 0) {
-        pyro_error_where(error, model->file ? model->file : model->name, NULL);
+        pyro_error_where(error, model->file, NULL);
         pyro_cost_free(cost);
         return status;
     }

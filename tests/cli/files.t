@@ -8,7 +8,7 @@ pyrometer: bad-13-deep-nesting.pt2:models/model.json: expected an exported progr
 pyrometer: bad-14-bomb.pt2:models/model.json: unexpected end of input: expected a value (at byte 33554432)
 pyrometer: bad-15-no-model.pt2: a zip archive without an exported program; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
 pyrometer: bad-2-truncated.pt2: no end-of-archive record: the file is truncated or not a zip archive (at byte 869)
-pyrometer: bad-3-flipped-bit.pt2:models/model.json: wrong checksum (4e582c2c, the directory says 0c35a7db) (at byte 2820)
+pyrometer: bad-3-flipped-bit.pt2: models/model.json: wrong checksum (4e582c2c, the directory says 0c35a7db) (at byte 2820)
 pyrometer: bad-4-cycle.pt2:models/model.json: 'second' is used by 'first' (aten.linear.default) before it is made: the graph is cyclic or damaged (at byte 275)
 pyrometer: bad-5-duplicate-name.pt2:models/model.json: 'first' is made twice (at byte 684)
 pyrometer: bad-6-unknown-value.pt2:models/model.json: 'nobody' is used by 'relu' (aten.relu.default) before it is made: the graph is cyclic or damaged (at byte 684)
