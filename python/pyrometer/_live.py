@@ -50,6 +50,8 @@ def read_live(
         return LiveModel(
             write_archive(model, "ExportedProgram", {}), "ExportedProgram", frozenset()
         )
+    # What torch.compile() returns wraps the module; its layers are those of the module inside.
+    model = getattr(model, "_orig_mod", model)
     label = type(model).__name__
     args, keywords = as_call(model, inputs, kwargs)
     # Strict export compiles the model and does not take hooks.

@@ -126,6 +126,12 @@ def test_a_torch_that_was_rearranged_still_does(net, image, monkeypatch):
     assert pyrometer.cost(net, image).total_macs == CONV_MACS + HEAD_MACS
 
 
+def test_a_compiled_module_is_the_module_inside(net, image):
+    plain, compiled = pyrometer.cost(net, image), pyrometer.cost(torch.compile(net), image)
+    assert compiled.by_module("macs") == plain.by_module("macs")
+    assert compiled.model == "Net"
+
+
 def test_strict_export(net, image):
     cost = pyrometer.cost(net, image, strict=True)
     assert cost.total_macs == CONV_MACS + HEAD_MACS
