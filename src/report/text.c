@@ -91,6 +91,27 @@ void pyro_text_field(pyro_buf *buf, const char *label, const pyro_buf *value, in
                    columns);
 }
 
+void pyro_text_path(pyro_buf *buf, const char *path, size_t room)
+{
+    size_t length = strlen(path);
+
+    while (*path != '\0') {
+        size_t name = strcspn(path, ".");
+        bool last = path[name] == '\0';
+        bool number = name > 0 && strspn(path, "0123456789") == name;
+
+        if (length > room && !last && !number && name > 1) {
+            pyro_buf_addc(buf, path[0]);
+            length -= name - 1;
+        } else {
+            pyro_buf_add(buf, path, name);
+        }
+        if (!last)
+            pyro_buf_addc(buf, '.');
+        path += name + (last ? 0 : 1);
+    }
+}
+
 void pyro_text_clean(pyro_buf *buf, const char *text)
 {
     const char *end = text + strlen(text);

@@ -194,11 +194,11 @@ Bottleneck Analysis:
   > 100            strongly compute-bound       0         0.0%          0.0%
 
 Module Tree (each with all that is below it):
-  Module    Class      Params  MACs  FLOPs    Memory   AI
+  Module    Params  MACs  FLOPs    Memory   AI  Class
   -------------------------------------------------------
-  (model)   TwoLayers     212   384    840  1.42 KiB  0.6
-    first   Linear        144   256    544     768 B  0.7
-    second  Linear         68   128    264     432 B  0.6
+  (model)      212   384    840  1.42 KiB  0.6  TwoLayers
+    first      144   256    544     768 B  0.7  Linear
+    second      68   128    264     432 B  0.6  Linear
 
 Layer Details (all 3, in the order of the graph):
   Layer    Class      FLOPs  MACs  Memory   AI  Bound
@@ -225,76 +225,19 @@ Next:
 
 $ pyrometer cost -v --depth 1 | sed -n '/^Module/,/^Coverage/p'
 Module Tree (each with all that is below it):
-  Module           Class             Params     MACs    FLOPs      Memory     AI
-  ------------------------------------------------------------------------------
-  (model)          ResNet           11.69 M   1.81 G   3.64 G   111.5 MiB   31.1
-    conv1          Conv2d            9.41 k  118.0 M  236.0 M    3.67 MiB   61.3
-    bn1            BatchNorm2d          128        0   1.61 M    6.13 MiB    0.2
-    relu           ReLU                   0        0  802.8 k    6.13 MiB    0.1
-    maxpool        MaxPool2d              0        0   1.81 M    3.83 MiB    0.5
-    layer1         Sequential       148.0 k  462.4 M  927.7 M    23.5 MiB   37.6
-      0            BasicBlock       73.98 k  231.2 M  463.8 M    11.8 MiB   37.6
-        conv1      Conv2d           36.86 k  115.6 M  231.2 M    1.67 MiB  131.9
-        bn1        BatchNorm2d          128        0  401.4 k    1.53 MiB    0.2
-        relu       ReLU                   0        0  401.4 k    3.06 MiB    0.1
-        conv2      Conv2d           36.86 k  115.6 M  231.2 M    1.67 MiB  131.9
-        bn2        BatchNorm2d          128        0  401.4 k    1.53 MiB    0.2
-      1            BasicBlock       73.98 k  231.2 M  463.8 M    11.8 MiB   37.6
-        conv1      Conv2d           36.86 k  115.6 M  231.2 M    1.67 MiB  131.9
-        bn1        BatchNorm2d          128        0  401.4 k    1.53 MiB    0.2
-        relu       ReLU                   0        0  401.4 k    3.06 MiB    0.1
-        conv2      Conv2d           36.86 k  115.6 M  231.2 M    1.67 MiB  131.9
-        bn2        BatchNorm2d          128        0  401.4 k    1.53 MiB    0.2
-    layer2         Sequential       525.6 k  411.0 M  823.7 M    15.8 MiB   49.7
-      0            BasicBlock       230.1 k  179.8 M  360.6 M    8.92 MiB   38.5
-        conv1      Conv2d           73.73 k  57.80 M  115.6 M    1.43 MiB   77.1
-        bn1        BatchNorm2d          256        0  200.7 k   786.0 KiB    0.2
-        relu       ReLU                   0        0  200.7 k    1.53 MiB    0.1
-        conv2      Conv2d           147.5 k  115.6 M  231.2 M    1.33 MiB  166.0
-        bn2        BatchNorm2d          256        0  200.7 k   786.0 KiB    0.2
-        d…nsample  Sequential        8.45 k   6.42 M  13.05 M    1.95 MiB    6.4
-          0        Conv2d            8.19 k   6.42 M  12.85 M    1.18 MiB   10.4
-          1        BatchNorm2d          256        0  200.7 k   786.0 KiB    0.2
-      1            BasicBlock       295.4 k  231.2 M  463.1 M    6.87 MiB   64.3
-        conv1      Conv2d           147.5 k  115.6 M  231.2 M    1.33 MiB  166.0
-        bn1        BatchNorm2d          256        0  200.7 k   786.0 KiB    0.2
-        relu       ReLU                   0        0  200.7 k    1.53 MiB    0.1
-        conv2      Conv2d           147.5 k  115.6 M  231.2 M    1.33 MiB  166.0
-        bn2        BatchNorm2d          256        0  200.7 k   786.0 KiB    0.2
-    layer3         Sequential        2.10 M  411.0 M  822.9 M    14.9 MiB   52.6
-      0            BasicBlock       919.0 k  179.8 M  360.1 M    7.53 MiB   45.6
-        conv1      Conv2d           294.9 k  57.80 M  115.6 M    1.70 MiB   64.9
-        bn1        BatchNorm2d          512        0  100.4 k   396.0 KiB    0.2
-        relu       ReLU                   0        0  100.4 k   784.0 KiB    0.1
-        conv2      Conv2d           589.8 k  115.6 M  231.2 M    2.63 MiB   83.8
-        bn2        BatchNorm2d          512        0  100.4 k   396.0 KiB    0.2
-        d…nsample  Sequential       33.28 k   6.42 M  12.95 M    1.09 MiB   11.4
-          0        Conv2d           32.77 k   6.42 M  12.85 M   716.0 KiB   17.5
-          1        BatchNorm2d          512        0  100.4 k   396.0 KiB    0.2
-      1            BasicBlock        1.18 M  231.2 M  462.8 M    7.38 MiB   59.8
-        conv1      Conv2d           589.8 k  115.6 M  231.2 M    2.63 MiB   83.8
-        bn1        BatchNorm2d          512        0  100.4 k   396.0 KiB    0.2
-        relu       ReLU                   0        0  100.4 k   784.0 KiB    0.1
-        conv2      Conv2d           589.8 k  115.6 M  231.2 M    2.63 MiB   83.8
-        bn2        BatchNorm2d          512        0  100.4 k   396.0 KiB    0.2
-    layer4         Sequential        8.39 M  411.0 M  822.5 M    35.5 MiB   22.1
-      0            BasicBlock        3.67 M  179.8 M  359.9 M    16.0 MiB   21.4
-        conv1      Conv2d            1.18 M  57.80 M  115.6 M    4.79 MiB   23.0
-        bn1        BatchNorm2d       1.02 k        0  50.18 k   204.0 KiB    0.2
-        relu       ReLU                   0        0  50.18 k   392.0 KiB    0.1
-        conv2      Conv2d            2.36 M  115.6 M  231.2 M    9.19 MiB   24.0
-        bn2        BatchNorm2d       1.02 k        0  50.18 k   204.0 KiB    0.2
-        d…nsample  Sequential       132.1 k   6.42 M  12.90 M  1010.0 KiB   12.5
-          0        Conv2d           131.1 k   6.42 M  12.85 M   806.0 KiB   15.6
-          1        BatchNorm2d       1.02 k        0  50.18 k   204.0 KiB    0.2
-      1            BasicBlock        4.72 M  231.2 M  462.6 M    19.5 MiB   22.7
-        conv1      Conv2d            2.36 M  115.6 M  231.2 M    9.19 MiB   24.0
-        bn1        BatchNorm2d       1.02 k        0  50.18 k   204.0 KiB    0.2
-        relu       ReLU                   0        0  50.18 k   392.0 KiB    0.1
-        conv2      Conv2d            2.36 M  115.6 M  231.2 M    9.19 MiB   24.0
-        bn2        BatchNorm2d       1.02 k        0  50.18 k   204.0 KiB    0.2
-    avgpool        Adaptiv…gPool2d        0        0  25.09 k   100.0 KiB    0.2
-    fc             Linear           513.0 k  512.0 k   1.03 M    1.96 MiB    0.5
+  Module      Params     MACs    FLOPs     Memory    AI  Class
+  ------------------------------------------------------------------------
+  (model)    11.69 M   1.81 G   3.64 G  111.5 MiB  31.1  ResNet
+    conv1     9.41 k  118.0 M  236.0 M   3.67 MiB  61.3  Conv2d
+    bn1          128        0   1.61 M   6.13 MiB   0.2  BatchNorm2d
+    relu           0        0  802.8 k   6.13 MiB   0.1  ReLU
+    maxpool        0        0   1.81 M   3.83 MiB   0.5  MaxPool2d
+    layer1   148.0 k  462.4 M  927.7 M   23.5 MiB  37.6  Sequential
+    layer2   525.6 k  411.0 M  823.7 M   15.8 MiB  49.7  Sequential
+    layer3    2.10 M  411.0 M  822.9 M   14.9 MiB  52.6  Sequential
+    layer4    8.39 M  411.0 M  822.5 M   35.5 MiB  22.1  Sequential
+    avgpool        0        0  25.09 k  100.0 KiB   0.2  AdaptiveAvgPool2d
+    fc       513.0 k  512.0 k   1.03 M   1.96 MiB   0.5  Linear
 
 Layer Details (all 11, in the order of the graph):
   Layer    Class                FLOPs     MACs     Memory    AI  Bound
@@ -373,10 +316,10 @@ $ pyrometer cost --ridge 100 | grep -- '-bound:'
 
 $ COLUMNS=60 pyrometer cost --depth 1 --top 2 | sed -n '/^Layer Details/,/^$/p'
 Layer Details (Top 2 of 11 by FLOPs):
-  Layer   Class       FLOPs     MACs    Memory    AI  Bound
-  ----------------------------------------------------------
-  layer1  Seq…tial  927.7 M  462.4 M  23.5 MiB  37.6  memory
-  layer2  Seq…tial  823.7 M  411.0 M  15.8 MiB  49.7  memory
+  Layer     FLOPs     MACs    Memory    AI  Bound
+  ------------------------------------------------
+  layer1  927.7 M  462.4 M  23.5 MiB  37.6  memory
+  layer2  823.7 M  411.0 M  15.8 MiB  49.7  memory
 
 # Conventions change FLOPs, never MACs; dtypes change bytes.
 $ for name in full torch fvcore torchvision; do pyrometer cost --convention $name | grep -A1 'Total MACs\|Total FLOPs' | grep -v -- --; done
@@ -539,7 +482,7 @@ $ pyrometer cost --format json good-10-static.pt2
     {"name": "second", "type": "linear", "class": "Linear", "operators": 1, "macs": 128, "flops": 264, "memory": 432, "activation_read_bytes": 128, "weight_read_bytes": 272, "written_bytes": 32, "params": 68, "arithmetic_intensity": 0.6111111111111112, "bottleneck": "memory-bound", "band": "memory-bound"}
   ],
   "modules": [
-    {"name": "(model)", "type": "relu", "class": "TwoLayers", "depth": 0, "operators": 3, "macs": 384, "flops": 840, "memory": 1456, "activation_read_bytes": 320, "weight_read_bytes": 848, "written_bytes": 288, "params": 212, "arithmetic_intensity": 0.5769230769230769, "bottleneck": "memory-bound", "band": "memory-bound"},
+    {"name": "(model)", "type": "linear", "class": "TwoLayers", "depth": 0, "operators": 3, "macs": 384, "flops": 840, "memory": 1456, "activation_read_bytes": 320, "weight_read_bytes": 848, "written_bytes": 288, "params": 212, "arithmetic_intensity": 0.5769230769230769, "bottleneck": "memory-bound", "band": "memory-bound"},
     {"name": "first", "type": "linear", "class": "Linear", "depth": 1, "operators": 1, "macs": 256, "flops": 544, "memory": 768, "activation_read_bytes": 64, "weight_read_bytes": 576, "written_bytes": 128, "params": 144, "arithmetic_intensity": 0.7083333333333334, "bottleneck": "memory-bound", "band": "memory-bound"},
     {"name": "second", "type": "linear", "class": "Linear", "depth": 1, "operators": 1, "macs": 128, "flops": 264, "memory": 432, "activation_read_bytes": 128, "weight_read_bytes": 272, "written_bytes": 32, "params": 68, "arithmetic_intensity": 0.6111111111111112, "bottleneck": "memory-bound", "band": "memory-bound"}
   ],
@@ -636,7 +579,7 @@ Layers: 1 changed, 0 added, 0 removed, 2 identical:
 
   Layer             Before  After  Change  Memory  Params
   -------------------------------------------------------
-  (model)  changed      32      0     -32  -256 B       0
+  (model)  changed      32      0     -32     0 B       0
 
 Coverage after:
   2 of 3 operators priced (66.7%); NOT COUNTED, so totals are too low:
