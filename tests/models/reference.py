@@ -163,15 +163,15 @@ def macs(entry: Entry, which: str) -> int:
 
 # Where fvcore counts otherwise than its convention says, and why.
 FVCORE_DIFFERENCES = {
-    "maxvit_t": "prices most einsums by NumPy's estimate, which counts additions apart",
-    "einsum_forms": "prices most einsums by NumPy's estimate, which counts additions apart",
-    "moe_dense": "prices most einsums by NumPy's estimate, which counts additions apart",
+    "maxvit_t": "prices most einsums by NumPy's estimate, which is rounded",
+    "einsum_forms": "prices most einsums by NumPy's estimate, which is rounded",
+    "moe_dense": "prices most einsums by NumPy's estimate, which is rounded",
     "conv2d_same": "has no rule for a convolution whose padding is a word",
     "lstm_cell": "sees the linear layers inside a cell, though not inside an LSTM",
     "graph_layer": "sees the linear layers inside a cell, though not inside a GRU",
     "tensordot": "has no rule for tensordot",
     "baddbmm": "has no rule for baddbmm",
-    "chained_products": "has no rule for multi_dot and addbmm",
+    "chained_products": "has no rule for multi_dot, addbmm and inner",
     "quantized_linear": "has no rule for products of integers",
     "norms": "has no rule for rms_norm",
     "resampling": "has no rule for bicubic interpolation",
