@@ -13,11 +13,13 @@ import argparse
 import csv
 import dataclasses
 import json
+import logging
 import os
 import pathlib
 import subprocess
 import sys
 import time
+import warnings
 import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
@@ -228,6 +230,12 @@ def selected(options: argparse.Namespace) -> list[str]:
 
 def main() -> int:
     options = parse_options()
+    if not os.access(options.tool, os.X_OK):
+        print(f"{options.tool}: no such program; build it first", file=sys.stderr)
+        return 2
+    # Libraries warn of much that has no bearing on a count.
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
     torch.set_num_threads(1)
     print(f"{'model':<30}" + "".join(f"{title:<18}" for title in _COLUMNS))
     outcomes = []
