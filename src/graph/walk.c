@@ -131,7 +131,9 @@ static int make_call(walker *w, const frame *frame, const pyro_node *node, pyro_
     int status = push_args(w, frame, node);
     if (status < 0)
         return status;
-    if (!pyro_grow(&w->args, &w->arg_capacity, node->arg_count + 1u, sizeof *w->args))
+    /* Room for one at least: also a node without arguments or outputs points into the scratch. */
+    if (!pyro_grow(&w->args, &w->arg_capacity, node->arg_count + 1u, sizeof *w->args) ||
+        !pyro_grow(&w->tensors, &w->tensor_capacity, w->tensor_count + 1u, sizeof *w->tensors))
         return pyro_fail_memory(w->error);
     size_t tensor = 0, integer = 0;
     for (uint32_t a = 0; a < node->arg_count; a++) {
