@@ -18,8 +18,8 @@ bool pyro_rule_linear(pyro_call *call, pyro_price *price)
     price->macs = pyro_times(call, input->elements, weight->rank == 2 ? weight->dims[0] : 1);
     if (pyro_call_tensor(call, "bias", 2))
         price->other_flops = pyro_output_elements(call);
-    /* A lone vector goes through mv, which torch's counter does not count. */
-    if (input->rank == 1 || weight->rank == 1)
+    /* A weight that is a vector goes through mv, which torch's counter does not count. */
+    if (weight->rank == 1)
         price->torch_macs = 0;
     return true;
 }
@@ -39,6 +39,18 @@ bool pyro_rule_linear_packed(pyro_call *call, pyro_price *price)
     return true;
 }
 
+/*
+ * dot and mv have no formula in torch's counter. A product with a vector becomes one of them, but
+ * for a batch only where torch folds that into a matrix: not where it would have to copy it, unless
+ * the vector is a parameter.
+ */
+static bool is_uncounted_vector(const pyro_tensor *a, const pyro_tensor *b)
+{
+    if (b->rank == 1)
+        return a->rank < 3 || b->is_weight || !a->is_strided;
+    return a->rank == 1 && b->rank > 2 && (a->is_weight || b->is_strided);
+}
+
 /* torch.matmul over all ranks. */
 bool pyro_rule_matmul(pyro_call *call, pyro_price *price)
 {
@@ -47,9 +59,24 @@ bool pyro_rule_matmul(pyro_call *call, pyro_price *price)
     if (!a || !b || a->rank == 0 || b->rank == 0 || !call->output_count)
         return false;
     price->macs = pyro_times(call, pyro_output_elements(call), a->dims[a->rank - 1]);
-    /* dot and mv have no formula in torch's counter, and a vector on the right becomes an mv. */
-    if (b->rank == 1 || (a->rank == 1 && b->rank > 2))
+    if (is_uncounted_vector(a, b))
         price->torch_macs = 0;
+    if (b->rank > 1) /* fvcore does not see that the left side is broadcast */
+        price->fvcore_flops = pyro_times(call, a->elements, b->dims[b->rank - 1]);
+    return true;
+}
+
+/* Every row of one with every row of the other: a product with the second transposed. */
+bool pyro_rule_inner(pyro_call *call, pyro_price *price)
+{
+    const pyro_tensor *a = pyro_call_tensor(call, "self", 0);
+    const pyro_tensor *b = pyro_call_tensor(call, "other", 1);
+    if (!a || !b || a->rank == 0 || b->rank == 0 || !call->output_count)
+        return false;
+    price->macs = pyro_times(call, pyro_output_elements(call), a->dims[a->rank - 1]);
+    if (a->rank == 1 && b->rank == 1)
+        price->torch_macs = 0;
+    price->fvcore_flops = 0;
     return true;
 }
 
@@ -65,6 +92,10 @@ bool pyro_rule_matrix_product(pyro_call *call, pyro_price *price)
     price->macs = pyro_times(call, a->elements, b->dims[b->rank - 1]);
     if (addend)
         price->other_flops = pyro_output_elements(call);
+    if (addend && a->rank == 3) /* of the batched forms with an addend fvcore knows none, */
+        price->fvcore_flops = 0;
+    if (addend && a->rank == 3 && call->output_count && call->outputs[0].rank == 2)
+        price->torch_macs = 0; /* and torch's counter not the one that adds up the batch */
     return true;
 }
 
@@ -72,10 +103,11 @@ bool pyro_rule_matrix_product(pyro_call *call, pyro_price *price)
 bool pyro_rule_vector_product(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *a = call->op->factor ? pyro_call_tensor(call, "mat", 1)
-                                            : first_of(call, "self", "input", 0);
+                                            : first_of(call, "self", "x", 0);
+    const pyro_tensor *b = call->op->factor ? a : first_of(call, "other", "y", 1);
     if (!a)
         return false;
-    price->macs = a->elements;
+    price->macs = b && b->elements > a->elements ? b->elements : a->elements; /* may broadcast */
     price->other_flops = call->op->factor ? pyro_output_elements(call) : 0;
     price->torch_macs = price->fvcore_flops = 0;
     return true;
@@ -95,6 +127,7 @@ bool pyro_rule_tensordot(pyro_call *call, pyro_price *price)
         inner = pyro_times(call, inner, a->dims[dim]);
     }
     price->macs = pyro_times(call, pyro_output_elements(call), inner);
+    price->fvcore_flops = 0;
     return true;
 }
 
@@ -129,18 +162,49 @@ bool pyro_rule_grouped_matmul(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* The matrices of a list from left to right. */
+enum { LONGEST_CHAIN = 32 };
+
+/* The rows of the first and the columns of all matrices; a vector at either end is a row or column. */
+static bool chain_sizes(const pyro_call_arg *list, int64_t *sizes)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        const pyro_tensor *matrix = &list->tensors[i];
+        bool is_end = i == 0 || i + 1 == list->count;
+        if (!matrix->dims || (matrix->rank != 2 && !(matrix->rank == 1 && is_end)))
+            return false;
+        if (i == 0)
+            sizes[0] = matrix->rank == 2 ? matrix->dims[0] : 1;
+        if (matrix->rank == 2)
+            sizes[i + 1] = matrix->dims[1];
+        else
+            sizes[i + 1] = i == 0 ? matrix->dims[0] : 1;
+    }
+    return true;
+}
+
+/* A chain of matrices in the cheapest order, which torch looks for as well. */
 bool pyro_rule_chain_matmul(pyro_call *call, pyro_price *price)
 {
-    if (!call->arg_count || !call->args[0].tensors || call->args[0].count < 2)
+    int64_t sizes[LONGEST_CHAIN + 1], least[LONGEST_CHAIN][LONGEST_CHAIN] = {{0}};
+    const pyro_call_arg *list = call->arg_count ? &call->args[0] : NULL;
+    if (!list || !list->tensors || list->count < 2 || list->count > LONGEST_CHAIN ||
+        !chain_sizes(list, sizes))
         return false;
-    const pyro_call_arg *list = &call->args[0];
-    int64_t rows = list->tensors[0].rank == 2 ? list->tensors[0].dims[0] : 1;
-    for (uint32_t i = 1; i < list->count; i++) {
-        if (!list->tensors[i].dims)
-            return false;
-        price->macs = pyro_plus(call, price->macs, pyro_times(call, rows, list->tensors[i].elements));
-    }
+    for (uint32_t length = 2; length <= list->count; length++)
+        for (uint32_t i = 0; i + length <= list->count; i++) {
+            uint32_t j = i + length - 1;
+            least[i][j] = INT64_MAX;
+            for (uint32_t k = i; k < j; k++) {
+                int64_t last =
+                    pyro_times(call, pyro_times(call, sizes[i], sizes[k + 1]), sizes[j + 1]);
+                int64_t all =
+                    pyro_plus(call, pyro_plus(call, least[i][k], least[k + 1][j]), last);
+                if (all < least[i][j])
+                    least[i][j] = all;
+            }
+        }
+    price->macs = least[0][list->count - 1];
+    price->fvcore_flops = 0;
     return true;
 }
 
