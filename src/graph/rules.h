@@ -48,6 +48,7 @@ RULE(sort);
 RULE(search);
 RULE(box_pairs);
 RULE(fourier);
+RULE(short_fourier);
 RULE(loss);
 RULE(dropout);
 
