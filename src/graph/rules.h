@@ -65,5 +65,6 @@ RULE(embedding_bag);
 RULE(scatter);
 RULE(scatter_copy);
 RULE(scalar);
+RULE(host);
 
 #endif

@@ -6,7 +6,10 @@
 #include <string.h>
 
 /* Groups that are followed up: enough for any model, and no square of a hostile one. */
-enum { MAX_GROUPS = 64 };
+enum { MOST_GROUPS = 64 };
+
+/* A layer has a handful of weights: looking further would only cost time on hostile files. */
+enum { MOST_CANDIDATES = 64 };
 
 static bool same_shape(const pyro_value *a, const pyro_value *b)
 {
@@ -14,28 +17,43 @@ static bool same_shape(const pyro_value *a, const pyro_value *b)
            !memcmp(a->sizes, b->sizes, a->rank * sizeof *a->sizes);
 }
 
-/* The parameter that a value is, or PYRO_MAP_NONE. */
-static bool map_parameters(const pyro_model *model, pyro_map *parameter_of_value)
+/* What the search for tied weights looks things up in. */
+typedef struct ties {
+    pyro_map parameter_of_value;
+    pyro_map unused_of_module; /* the first one; PYRO_MAP_NONE: none */
+    uint32_t *next_unused;     /* of the same module, by parameter */
+} ties;
+
+static bool prepare_ties(const pyro_model *model, ties *ties)
 {
-    for (size_t p = 0; p < model->parameter_count; p++)
-        if (!pyro_map_put(parameter_of_value, model->parameters[p].value, (uint32_t)p))
+    ties->next_unused = calloc(model->parameter_count + 1, sizeof *ties->next_unused);
+    if (!ties->next_unused)
+        return false;
+    for (size_t p = model->parameter_count; p-- > 0;) {
+        const pyro_parameter *parameter = &model->parameters[p];
+        if (!pyro_map_put(&ties->parameter_of_value, parameter->value, (uint32_t)p))
             return false;
+        if (model->graph->values[parameter->value].used)
+            continue;
+        ties->next_unused[p] = pyro_map_get(&ties->unused_of_module, parameter->module);
+        if (!pyro_map_put(&ties->unused_of_module, parameter->module, (uint32_t)p))
+            return false;
+    }
     return true;
 }
 
 /* Ties the unused parameters of the node's module to what the node uses in their place. */
-static bool tie_by_node(pyro_model *model, const pyro_map *parameter_of_value,
-                        const pyro_node *node, uint32_t value, const pyro_map *unused_of_module)
+static bool tie_by_node(pyro_model *model, const ties *ties, const pyro_node *node, uint32_t value)
 {
-    uint32_t used = pyro_map_get(parameter_of_value, value);
-    uint32_t unused = pyro_map_get(unused_of_module, node->module);
+    uint32_t used = pyro_map_get(&ties->parameter_of_value, value);
+    uint32_t unused = pyro_map_get(&ties->unused_of_module, node->module);
     if (used == PYRO_MAP_NONE || model->parameters[used].module == node->module)
         return true;
-    for (; unused != PYRO_MAP_NONE && unused < model->parameter_count; unused++) {
+    for (int tried = 0; unused != PYRO_MAP_NONE && tried < MOST_CANDIDATES; tried++) {
         pyro_parameter *parameter = &model->parameters[unused];
         const pyro_value *values = model->graph->values;
-        if (parameter->module != node->module || values[parameter->value].used ||
-            parameter->role != PYRO_ROLE_PARAMETER || parameter->tied_to != PYRO_NO_VALUE ||
+        unused = ties->next_unused[unused];
+        if (parameter->role != PYRO_ROLE_PARAMETER || parameter->tied_to != PYRO_NO_VALUE ||
             !same_shape(&values[parameter->value], &values[value]))
             continue;
         parameter->tied_to = used;
@@ -59,7 +77,7 @@ static bool tie_further_names(pyro_model *model, const bool *runs)
 {
     const pyro_value *values = model->graph->values;
     size_t certain = 0;
-    for (size_t p = 0; p < model->parameter_count && certain < MAX_GROUPS; p++) {
+    for (size_t p = 0; p < model->parameter_count && certain < MOST_GROUPS; p++) {
         uint32_t root = model->parameters[p].tied_to;
         if (root == PYRO_NO_VALUE)
             continue;
@@ -84,16 +102,16 @@ static bool tie_further_names(pyro_model *model, const bool *runs)
  * A table that an embedding reads, and an unused parameter of the same shape and type whose layer
  * never runs: models with one vocabulary for several stacks keep it under a name of its own.
  */
-static bool tie_embeddings(pyro_model *model, const pyro_map *parameter_of_value, const bool *runs)
+static bool tie_embeddings(pyro_model *model, const ties *ties, const bool *runs)
 {
     const pyro_value *values = model->graph->values;
     size_t tables = 0;
-    for (size_t n = 0; n < model->graph->node_count && tables < MAX_GROUPS; n++) {
+    for (size_t n = 0; n < model->graph->node_count && tables < MOST_GROUPS; n++) {
         const pyro_node *node = &model->graph->nodes[n];
         if (strncmp(node->target, "aten.embedding.", 15) || !node->arg_count ||
             node->args[0].kind != PYRO_ARG_TENSOR)
             continue;
-        uint32_t table = pyro_map_get(parameter_of_value, node->args[0].items.values[0]);
+        uint32_t table = pyro_map_get(&ties->parameter_of_value, node->args[0].items.values[0]);
         tables++;
         for (size_t p = 0; table != PYRO_MAP_NONE && p < model->parameter_count; p++) {
             pyro_parameter *parameter = &model->parameters[p];
@@ -115,23 +133,19 @@ static bool tie_embeddings(pyro_model *model, const pyro_map *parameter_of_value
 int pyro_model_tie_unused(pyro_model *model, pyro_error *error)
 {
     bool *runs = calloc(model->module_count, sizeof *runs);
-    pyro_map parameter_of_value = PYRO_MAP_INIT, unused_of_module = PYRO_MAP_INIT;
-    bool good = runs && map_parameters(model, &parameter_of_value);
-    for (size_t p = model->parameter_count; good && p-- > 0;)
-        if (!model->graph->values[model->parameters[p].value].used)
-            good = pyro_map_put(&unused_of_module, model->parameters[p].module, (uint32_t)p);
-    for (size_t n = 0; good && unused_of_module.count && n < model->graph->node_count; n++) {
+    ties ties = {PYRO_MAP_INIT, PYRO_MAP_INIT, NULL};
+    bool good = runs && prepare_ties(model, &ties);
+    for (size_t n = 0; good && ties.unused_of_module.count && n < model->graph->node_count; n++) {
         const pyro_node *node = &model->graph->nodes[n];
         runs[node->module] = true;
         for (uint32_t a = 0; a < node->arg_count; a++)
             if (good && node->args[a].kind == PYRO_ARG_TENSOR)
-                good = tie_by_node(model, &parameter_of_value, node, node->args[a].items.values[0],
-                                   &unused_of_module);
+                good = tie_by_node(model, &ties, node, node->args[a].items.values[0]);
     }
-    good = good && tie_further_names(model, runs) &&
-           tie_embeddings(model, &parameter_of_value, runs);
+    good = good && tie_further_names(model, runs) && tie_embeddings(model, &ties, runs);
     free(runs);
-    pyro_map_free(&parameter_of_value);
-    pyro_map_free(&unused_of_module);
+    free(ties.next_unused);
+    pyro_map_free(&ties.parameter_of_value);
+    pyro_map_free(&ties.unused_of_module);
     return good ? PYRO_OK : pyro_fail_memory(error);
 }

@@ -17,6 +17,12 @@ static int check_use(pyro_graph *graph, const pyro_node *node, uint32_t index, p
     return PYRO_OK;
 }
 
+static int no_shape(const pyro_node *node, const pyro_value *value, pyro_error *error)
+{
+    return pyro_fail_at(error, PYRO_ERROR_FORMAT, node->offset, "'%.100s' has no shape in the file",
+                        value->name);
+}
+
 static int check_args(pyro_graph *graph, const pyro_node *node, pyro_error *error)
 {
     int status = PYRO_OK;
@@ -28,9 +34,7 @@ static int check_args(pyro_graph *graph, const pyro_node *node, pyro_error *erro
                 uint32_t value = arg->items.values[i];
                 if (status == PYRO_OK && value != PYRO_NO_VALUE &&
                     graph->values[value].kind == PYRO_VALUE_UNDESCRIBED)
-                    status = pyro_fail_at(error, PYRO_ERROR_FORMAT, node->offset,
-                                          "'%.100s' has no shape in the file",
-                                          graph->values[value].name);
+                    status = no_shape(node, &graph->values[value], error);
             } else if (arg->kind == PYRO_ARG_INTEGER || arg->kind == PYRO_ARG_INTEGERS) {
                 status = check_use(graph, node, arg->items.integers[i].value, error);
             }
@@ -52,29 +56,33 @@ static void pass_module(const pyro_node *node)
     }
 }
 
-/* Weights that are passed into a subgraph are weights inside it as well. */
-static void pass_roles(const pyro_graph *graph, const pyro_node *node)
+/* Gives the inputs of a body the roles of the operands, which are the arguments from `a` on. */
+static void pass_roles_into(const pyro_graph *graph, const pyro_node *node, uint32_t a,
+                            const pyro_graph *body)
 {
-    uint32_t last_graph = 0, operand = 0;
-    for (uint32_t a = 0; a < node->arg_count; a++)
-        if (node->args[a].kind == PYRO_ARG_GRAPH)
-            last_graph = a;
-    for (uint32_t a = last_graph + 1; a < node->arg_count; a++) {
+    for (size_t operand = 0; a < node->arg_count; a++) {
         const pyro_arg *arg = &node->args[a];
         bool tensors = arg->kind == PYRO_ARG_TENSOR || arg->kind == PYRO_ARG_TENSORS;
         for (uint32_t i = 0; i < (arg->count ? arg->count : 1); i++, operand++) {
-            if (!tensors || !arg->count || arg->items.values[i] == PYRO_NO_VALUE)
-                continue;
-            uint8_t role = graph->values[arg->items.values[i]].role;
-            for (uint32_t g = 0; g <= last_graph; g++) {
-                if (node->args[g].kind != PYRO_ARG_GRAPH)
-                    continue;
-                const pyro_graph *body = node->args[g].items.graph;
-                if (operand < body->input_count && body->inputs[operand] != PYRO_NO_VALUE)
-                    body->values[body->inputs[operand]].role = role;
-            }
+            if (operand >= body->input_count)
+                return;
+            if (tensors && i < arg->count && arg->items.values[i] != PYRO_NO_VALUE &&
+                body->inputs[operand] != PYRO_NO_VALUE)
+                body->values[body->inputs[operand]].role =
+                    graph->values[arg->items.values[i]].role;
         }
     }
+}
+
+/* Weights that are passed into a subgraph are weights inside it as well. */
+static void pass_roles(const pyro_graph *graph, const pyro_node *node)
+{
+    uint32_t operands = node->arg_count;
+    while (operands > 0 && node->args[operands - 1].kind != PYRO_ARG_GRAPH)
+        operands--;
+    for (uint32_t g = 0; g < operands; g++)
+        if (node->args[g].kind == PYRO_ARG_GRAPH)
+            pass_roles_into(graph, node, operands, node->args[g].items.graph);
 }
 
 static int validate_graph(pyro_graph *graph, pyro_error *error)
@@ -98,6 +106,8 @@ static int validate_graph(pyro_graph *graph, pyro_error *error)
             if (value->made)
                 return pyro_fail_at(error, PYRO_ERROR_FORMAT, node->offset,
                                     "'%.100s' is made twice", value->name);
+            if (value->kind == PYRO_VALUE_UNDESCRIBED)
+                return no_shape(node, value, error);
             value->made = true;
         }
     }

@@ -23,6 +23,7 @@ typedef struct walker {
     int64_t *integers;
     size_t integer_count, integer_capacity;
     const char *open_size; /* text of a size that depends on data */
+    bool noted_cond;
     bool measuring;        /* only adding up, to compare branches */
     int64_t measured_flops;
     pyro_map measured_of_graph; /* graphs that were measured -> index into `measured` */
@@ -134,7 +135,9 @@ static int make_call(walker *w, const frame *frame, const pyro_node *node, pyro_
     int status = push_args(w, frame, node);
     if (status < 0)
         return status;
-    if (!pyro_grow(&w->args, &w->arg_capacity, node->arg_count + 1u, sizeof *w->args))
+    /* Room for one at least: also a node without arguments or outputs points into the scratch. */
+    if (!pyro_grow(&w->args, &w->arg_capacity, node->arg_count + 1u, sizeof *w->args) ||
+        !pyro_grow(&w->tensors, &w->tensor_capacity, w->tensor_count + 1u, sizeof *w->tensors))
         return pyro_fail_memory(w->error);
     size_t tensor = 0, integer = 0;
     for (uint32_t a = 0; a < node->arg_count; a++) {
@@ -186,6 +189,12 @@ static int ask_custom_rule(walker *w, const pyro_node *node, const pyro_call *ca
             view_tensor(&views[inputs + view.output_count++], &call->outputs[o], "");
     int64_t macs = 0, other_flops = 0;
     int answer = options->rule(options->rule_user, &view, &macs, &other_flops, w->error);
+    if (answer < 0)
+        pyro_fail(w->error, PYRO_ERROR_ARGUMENT, "the rule given for '%.100s' failed",
+                  node->target);
+    if (answer == 1 && (macs < 0 || other_flops < 0))
+        return pyro_fail(w->error, PYRO_ERROR_ARGUMENT,
+                         "the rule given for '%.100s' returned a negative amount", node->target);
     if (answer == 1) {
         price->macs = price->torch_macs = price->fvcore_flops = macs;
         price->other_flops = other_flops;
@@ -336,7 +345,10 @@ static int price_node(walker *w, const frame *frame, const pyro_node *node)
                       .activation_read_bytes = price.activation_read_bytes,
                       .weight_read_bytes = price.weight_read_bytes,
                       .written_bytes = price.written_bytes};
-    if (!pyro_convention_flops(w->cost->options.convention, &price, &work.flops))
+    /* Which branch of a cond counts must not depend on the convention, or the MACs would. */
+    pyro_convention convention =
+        w->measuring ? PYRO_CONVENTION_FULL : w->cost->options.convention;
+    if (!pyro_convention_flops(convention, &price, &work.flops))
         return too_large(w, node);
     pyro_category category = call.op ? call.op->category : PYRO_CATEGORY_ELEMENTWISE;
     if (price.is_free && category == PYRO_CATEGORY_MEMORY)
@@ -404,8 +416,10 @@ static int walk_cond(walker *w, const frame *frame, const pyro_node *node)
             costliest = node->args[a].items.graph;
         }
     }
-    if (!pyro_cost_note(w->cost, "cond: only the branch with more FLOPs is counted"))
+    if (!w->noted_cond &&
+        !pyro_cost_note(w->cost, "cond: only the branch with more FLOPs is counted"))
         return pyro_fail_memory(w->error);
+    w->noted_cond = true;
     if (!costliest)
         return PYRO_OK;
     if (!w->measuring)
