@@ -106,6 +106,8 @@ format:
 
 install: all
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ] && command -v ldconfig >/dev/null; then \
+	    ldconfig; fi
 
 clean:
 	rm -rf build build-debug build-asan build-tsan build-fuzz build-python build-live

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from catalog import graph_forms, layers
+from catalog import graph_forms, layers, rare_layers
 from catalog.entry import Entry, Input
 
 
@@ -210,6 +210,48 @@ def _graph_forms() -> list[Entry]:
     ]
 
 
+def _rare() -> list[Entry]:
+    row = Input((2, 16), dynamic=(0,), other=(5, 16))
+    cache = Input((2, 4, 30, 16), dynamic=(0, 2), other=(3, 4, 50, 16))
+    return [
+        _entry("custom_operator", rare_layers.CustomOperator, row),
+        _entry("quantized_linear", rare_layers.QuantizedLinear, Input((32, 64))),
+        _entry(
+            "unfolded",
+            rare_layers.Unfolded,
+            Input((1, 8, 12, 14), dynamic=(0,), other=(3, 8, 12, 14)),
+        ),
+        _entry("vmapped", rare_layers.Vmapped, row),
+        _entry("complex_linear", rare_layers.ComplexLinear, row),
+        _entry(
+            "graph_layer",
+            rare_layers.GraphLayer,
+            Input((10, 16)),
+            Input((2, 25), torch.int64, high=10),
+        ),
+        _entry(
+            "weight_norms",
+            rare_layers.WeightNorms,
+            Input((2, 8, 20), dynamic=(0, 2), other=(3, 8, 15)),
+        ),
+        _entry(
+            "cached_step",
+            rare_layers.CachedStep,
+            Input((2, 1, 64), dynamic=(0,), other=(3, 1, 64)),
+            cache,
+            cache,
+        ),
+        _entry("unbatched", rare_layers.Unbatched, Input((3, 12, 12))),
+        _entry(
+            "chained_products",
+            rare_layers.ChainedProducts,
+            Input((6, 7)),
+            Input((7, 9)),
+            Input((9, 5)),
+        ),
+    ]
+
+
 def entries() -> list[Entry]:
     """All of them."""
     return [
@@ -219,4 +261,5 @@ def entries() -> list[Entry]:
         *_attention(),
         *_embeddings_and_norms(),
         *_graph_forms(),
+        *_rare(),
     ]

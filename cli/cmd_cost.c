@@ -5,7 +5,6 @@
 
 #include "base/buf.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -124,19 +123,20 @@ static bool check_coverage(const pyro_cost *cost)
     size_t count;
     const pyro_uncounted *uncounted = pyro_cost_uncounted(cost, &count);
     int64_t operators = 0;
+    pyro_buf names = PYRO_BUF_INIT;
 
     if (count == 0)
         return true;
-    for (size_t i = 0; i < count; i++)
-        operators += uncounted[i].count;
-    fprintf(stderr, "pyrometer: %s: %lld of %lld operators not counted:",
-            pyro_model_name(pyro_cost_model(cost)), (long long)operators,
-            (long long)pyro_cost_total(cost)->operators);
     for (size_t i = 0; i < count; i++) {
-        fprintf(stderr, "%s %s x%lld (%s)", i == 0 ? "" : ",", uncounted[i].op,
-                (long long)uncounted[i].count, uncounted[i].reason);
+        operators += uncounted[i].count;
+        pyro_buf_addf(&names, "%s %s x%lld (%s)", i == 0 ? "" : ",", uncounted[i].op,
+                      (long long)uncounted[i].count, uncounted[i].reason);
     }
-    fputc('\n', stderr);
+    pyro_common_complain("%s: %lld of %lld operators not counted:%s",
+                         pyro_model_name(pyro_cost_model(cost)), (long long)operators,
+                         (long long)pyro_cost_total(cost)->operators,
+                         names.failed ? "" : names.data);
+    pyro_buf_free(&names);
     return false;
 }
 
@@ -159,21 +159,32 @@ static void add_shell_word(pyro_buf *buf, const char *word)
     pyro_buf_addc(buf, '\'');
 }
 
-/* What a reader of the text may want to type next. */
-static void add_hints(pyro_buf *buf, const char *spec, bool verbose)
+/* True when the file leaves dim 0 of the first input open. */
+static bool has_open_batch(pyro_model *model)
 {
-    static const pyro_example hints[] = {
-        {"--verbose", "every module and layer"},
-        {"-o cost.json", "all numbers, for programs"},
-        {"--dtype float16", "the same in half precision"},
-    };
+    pyro_input input;
 
+    return pyro_model_input_count(model) > 0 && pyro_model_input(model, 0, &input, NULL) == 0 &&
+           input.rank > 0 && input.symbols != NULL && input.symbols[0] != NULL;
+}
+
+static void add_hint(pyro_buf *buf, const char *spec, const char *option, const char *purpose)
+{
+    pyro_buf_adds(buf, "  pyrometer cost ");
+    add_shell_word(buf, spec);
+    pyro_buf_addf(buf, " %-15s  # %s\n", option, purpose);
+}
+
+/* What a reader of the text may want to type next. */
+static void add_hints(pyro_buf *buf, const char *spec, pyro_model *model, bool verbose)
+{
     pyro_buf_adds(buf, "\nNext:\n");
-    for (size_t i = verbose ? 1 : 0; i < sizeof hints / sizeof hints[0]; i++) {
-        pyro_buf_adds(buf, "  pyrometer cost ");
-        add_shell_word(buf, spec);
-        pyro_buf_addf(buf, " %-15s  # %s\n", hints[i].line, hints[i].purpose);
-    }
+    if (!verbose)
+        add_hint(buf, spec, "--verbose", "every module and layer");
+    if (has_open_batch(model))
+        add_hint(buf, spec, "--batch 32", "another batch size");
+    add_hint(buf, spec, "--dtype float16", "the same in half precision");
+    add_hint(buf, spec, "-o cost.json", "all numbers, for programs");
 }
 
 static int write_report(const model_list *list, const cost_values *values)
@@ -200,7 +211,7 @@ static int write_report(const model_list *list, const cost_values *values)
     if (exit_code == PYRO_EXIT_FINE && count == 1 && options.format == PYRO_FORMAT_TEXT &&
         !options.quiet && pyro_common_to_stdout(&values->common)) {
         pyro_buf hints = PYRO_BUF_INIT;
-        add_hints(&hints, list->specs.items[0], options.verbose);
+        add_hints(&hints, list->specs.items[0], list->priced[0].model, options.verbose);
         exit_code = pyro_common_write(&values->common, hints.data, hints.length);
         pyro_buf_free(&hints);
     }
@@ -237,12 +248,10 @@ static int run_cost(const pyro_command *command, int argc, char **argv)
     int exit_code;
 
     if (pyro_common_parse(command, argc, argv, &values, &values.common, &operands, &exit_code)) {
-        if (collect_models(&list, &values, &operands)) {
+        if (collect_models(&list, &values, &operands))
             exit_code = price_and_write(&list, &values);
-        } else {
-            fputs("pyrometer: out of memory\n", stderr);
-            exit_code = PYRO_EXIT_ERROR;
-        }
+        else
+            exit_code = pyro_common_complain("out of memory");
     }
     model_list_free(&list);
     pyro_words_free(&operands);

@@ -3,8 +3,6 @@
 #include "common.h"
 #include "pricing.h"
 
-#include <stdio.h>
-
 typedef struct diff_values {
     int64_t top; /* -1: not given */
     pyro_pricing pricing;
@@ -78,10 +76,8 @@ static int run_diff(const pyro_command *command, int argc, char **argv)
         if (operands.count == 2) {
             exit_code = price_both(&operands, &values);
         } else {
-            fprintf(stderr,
-                    "pyrometer: diff compares two models, %zu given: pyrometer diff BEFORE AFTER\n",
-                    operands.count);
-            exit_code = PYRO_EXIT_ERROR;
+            exit_code = pyro_common_complain(
+                "diff compares two models, %zu given: pyrometer diff BEFORE AFTER", operands.count);
         }
     }
     pyro_words_free(&operands);

@@ -4,7 +4,9 @@
 #include "base/error.h"
 #include "help.h"
 #include "output.h"
+#include "report/text.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,16 +60,33 @@ const pyro_option pyro_common_options[] = {
     {.long_name = NULL},
 };
 
+int pyro_common_complain(const char *format, ...)
+{
+    pyro_buf line = PYRO_BUF_INIT;
+    char *message = NULL;
+    va_list arguments;
+
+    va_start(arguments, format);
+    if (vasprintf(&message, format, arguments) < 0)
+        message = NULL;
+    va_end(arguments);
+    pyro_buf_adds(&line, "pyrometer: ");
+    pyro_text_clean(&line, message != NULL ? message : "out of memory");
+    pyro_buf_addc(&line, '\n');
+    fputs(line.failed ? "pyrometer: out of memory\n" : line.data, stderr);
+    pyro_buf_free(&line);
+    free(message);
+    return PYRO_EXIT_ERROR;
+}
+
 int pyro_common_fail(const char *subject, const pyro_error *error)
 {
     char line[sizeof error->where + sizeof error->message + 64];
 
     pyro_error_line(error, line, sizeof line);
     if (subject != NULL && error->where[0] == '\0')
-        fprintf(stderr, "pyrometer: %s: %s\n", subject, line);
-    else
-        fprintf(stderr, "pyrometer: %s\n", line);
-    return PYRO_EXIT_ERROR;
+        return pyro_common_complain("%s: %s", subject, line);
+    return pyro_common_complain("%s", line);
 }
 
 bool pyro_common_to_stdout(const pyro_common *common)
@@ -126,8 +145,8 @@ bool pyro_common_parse(const pyro_command *command, int argc, char **argv, void 
     if (status == PYRO_OK)
         status = choose_format(common, &error);
     if (status != PYRO_OK) {
-        fprintf(stderr, "pyrometer: %s (see pyrometer %s --help)\n", error.message, command->name);
-        *exit_code = PYRO_EXIT_ERROR;
+        *exit_code = pyro_common_complain("%s (see pyrometer %s --help)", error.message,
+                                          command->name);
         return false;
     }
     return true;

@@ -35,6 +35,9 @@ bool pyro_common_to_stdout(const pyro_common *common);
 /* Writes the result where it was asked to go, says so unless quiet, and returns the exit code. */
 int pyro_common_write(const pyro_common *common, const char *text, size_t size);
 
+/* "pyrometer: ..." on standard error, made safe for a terminal; the exit code for it. */
+int pyro_common_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* "pyrometer: subject: message (at byte N)" on standard error; the exit code for it. */
 int pyro_common_fail(const char *subject, const pyro_error *error);
 

@@ -7,6 +7,7 @@
 #include "output.h"
 
 #include "base/buf.h"
+#include "report/text.h"
 
 #include <pyrometer/model.h>
 #include <pyrometer/version.h>
@@ -52,7 +53,7 @@ static void add_roff_paragraphs(pyro_buf *buf, const char *text)
         pyro_buf paragraph = PYRO_BUF_INIT;
 
         pyro_buf_add(&paragraph, text, (size_t)(end - text));
-        add_roff(buf, paragraph.data);
+        add_roff(buf, pyro_text_part(buf, &paragraph));
         pyro_buf_adds(buf, "\n.PP\n");
         pyro_buf_free(&paragraph);
         text = end + 2;
@@ -116,7 +117,7 @@ static void add_command_page(pyro_buf *buf, const pyro_command *command)
     pyro_buf name = PYRO_BUF_INIT;
 
     pyro_buf_addf(&name, "pyrometer-%s", command->name);
-    add_roff_title(buf, name.data, command->summary);
+    add_roff_title(buf, pyro_text_part(buf, &name), command->summary);
     pyro_buf_free(&name);
     pyro_buf_addf(buf, ".SH SYNOPSIS\n\\fBpyrometer %s\\fR ", command->name);
     add_roff(buf, command->usage);
@@ -242,9 +243,10 @@ static void add_bash(pyro_buf *buf)
                        "        prev=${COMP_WORDS[COMP_CWORD-2]}\n"
                        "    fi\n"
                        "    if (( COMP_CWORD == 1 )); then\n");
-    pyro_buf_addf(buf, "        _pyrometer_words '%shelp --help --version'\n", commands.data);
+    pyro_buf_addf(buf, "        _pyrometer_words '%shelp --help --version'\n",
+                  pyro_text_part(buf, &commands));
     pyro_buf_adds(buf, "        return\n    fi\n    case ${COMP_WORDS[1]} in\n");
-    pyro_buf_addf(buf, "    help) _pyrometer_words '%s' ;;\n", commands.data);
+    pyro_buf_addf(buf, "    help) _pyrometer_words '%s' ;;\n", pyro_text_part(buf, &commands));
     for (size_t i = 0; pyro_commands[i] != NULL; i++)
         add_bash_command(buf, pyro_commands[i]);
     pyro_buf_adds(buf, "    esac\n}\n\ncomplete -F _pyrometer pyrometer\n");
@@ -370,7 +372,7 @@ static int save_page(const char *folder, const pyro_command *command)
         add_main_page(&page);
         pyro_buf_addf(&path, "%s/pyrometer.1", folder);
     }
-    exit_code = save(&page, path.data != NULL ? path.data : "");
+    exit_code = save(&page, pyro_text_part(&page, &path));
     pyro_buf_free(&path);
     return exit_code;
 }

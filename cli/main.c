@@ -3,7 +3,7 @@
 #include "common.h"
 #include "help.h"
 #include "output.h"
-#include "suggest.h"
+#include "base/suggest.h"
 
 #include <pyrometer/model.h>
 #include <pyrometer/version.h>
@@ -28,17 +28,13 @@ static int fail_unknown_command(const char *name)
     for (size_t i = 0; pyro_commands[i] != NULL; i++)
         pyro_suggestion_offer(&suggestion, pyro_commands[i]->name);
     pyro_suggestion_offer(&suggestion, "help");
-    if (is_builtin_model(name) || access(name, F_OK) == 0) {
-        fprintf(stderr,
-                "pyrometer: %s is a model, not a command; did you mean pyrometer cost %s?\n", name,
-                name);
-    } else if (suggestion.nearest != NULL) {
-        fprintf(stderr, "pyrometer: unknown command %s; did you mean %s? (see pyrometer --help)\n",
-                name, suggestion.nearest);
-    } else {
-        fprintf(stderr, "pyrometer: unknown command %s (see pyrometer --help)\n", name);
-    }
-    return PYRO_EXIT_ERROR;
+    if (is_builtin_model(name) || access(name, F_OK) == 0)
+        return pyro_common_complain("%s is a model, not a command; did you mean pyrometer cost %s?",
+                                    name, name);
+    if (suggestion.nearest != NULL)
+        return pyro_common_complain("unknown command %s; did you mean %s? (see pyrometer --help)",
+                                    name, suggestion.nearest);
+    return pyro_common_complain("unknown command %s (see pyrometer --help)", name);
 }
 
 static int show_version(void)
@@ -83,12 +79,9 @@ int main(int argc, char **argv)
         return show_help(argc > 2 ? argv[2] : NULL);
     if (is_any(argv[1], "version", "--version", "-V"))
         return show_version();
-    if (argv[1][0] == '-') {
-        fprintf(stderr,
-                "pyrometer: %s: options follow a command: pyrometer cost %s "
-                "(see pyrometer --help)\n",
-                argv[1], argv[1]);
-        return PYRO_EXIT_ERROR;
-    }
+    if (argv[1][0] == '-')
+        return pyro_common_complain("%s: options follow a command: pyrometer cost %s "
+                                    "(see pyrometer --help)",
+                                    argv[1], argv[1]);
     return fail_unknown_command(argv[1]);
 }

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "suggest.h"
+#include "base/suggest.h"
 
 #include <errno.h>
 #include <math.h>
@@ -113,11 +113,12 @@ static int fail_choice(parser *p, const pyro_option *option, const char *value)
     if (suggestion.nearest != NULL) {
         status = pyro_fail(p->error, PYRO_ERROR_ARGUMENT,
                            "--%s: unknown value \"%.60s\"; did you mean %s? (one of: %s)",
-                           option->long_name, value, suggestion.nearest, names.data);
+                           option->long_name, value, suggestion.nearest,
+                           names.failed ? "" : names.data);
     } else {
         status = pyro_fail(p->error, PYRO_ERROR_ARGUMENT,
                            "--%s: unknown value \"%.60s\" (one of: %s)", option->long_name, value,
-                           names.data);
+                           names.failed ? "" : names.data);
     }
     pyro_buf_free(&names);
     return status;

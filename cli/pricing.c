@@ -71,7 +71,7 @@ const pyro_option pyro_pricing_options[] = {
      .kind = PYRO_OPTION_NUMBER,
      .offset = offsetof(pyro_pricing, ridge),
      .metavar = "N",
-     .help = "Arithmetic intensity, in FLOPs a byte, from which a layer counts as compute-bound. "
+     .help = "Arithmetic intensity, in FLOPs a byte, above which a layer counts as compute-bound. "
              "For your hardware: its peak FLOP/s divided by its bytes/s.",
      .default_text = "50",
      .minimum = 0.001,

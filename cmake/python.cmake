@@ -3,6 +3,10 @@
 find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
 python3_add_library(_core MODULE WITH_SOABI python/pyrometer/_core.c)
 target_link_libraries(_core PRIVATE pyrometer_flags pyrometer_static)
+if(NOT APPLE)
+  # The library inside must not answer for a libpyrometer.so that the same process has loaded.
+  target_link_options(_core PRIVATE -Wl,--exclude-libs,ALL)
+endif()
 
 if(SKBUILD)
   install(TARGETS _core DESTINATION pyrometer COMPONENT python)

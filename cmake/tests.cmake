@@ -5,33 +5,32 @@ find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
 
 set(test_environment
   PYRO_TEST_FILES=${CMAKE_CURRENT_SOURCE_DIR}/tests/files
-  PYRO_TOOL=$<TARGET_FILE_DIR:pyrometer_static>/pyrometer)
+  PYRO_TOOL=$<TARGET_FILE:pyrometer>)
 
-set(fail_alloc ${CMAKE_CURRENT_SOURCE_DIR}/tests/unit/fail_alloc.c)
+# Every unit test can have its allocations fail, the library's included.
+add_library(fail_alloc OBJECT tests/unit/fail_alloc.c)
+target_link_libraries(fail_alloc PRIVATE pyrometer_flags)
+target_include_directories(fail_alloc PRIVATE include src)
+
 file(GLOB unit_sources CONFIGURE_DEPENDS tests/unit/test_*.c)
 foreach(source IN LISTS unit_sources)
   get_filename_component(name ${source} NAME_WE)
   add_executable(${name} ${source})
   target_include_directories(${name} PRIVATE include src tests/unit)
   target_link_libraries(${name} PRIVATE
-    pyrometer_flags pyrometer_cli pyrometer_static PkgConfig::CMOCKA)
-  if(EXISTS ${fail_alloc})
-    target_sources(${name} PRIVATE ${fail_alloc})
-    target_link_options(${name} PRIVATE
-      -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc)
-  endif()
+    pyrometer_flags fail_alloc pyrometer_cli pyrometer_static PkgConfig::CMOCKA)
+  target_link_options(${name} PRIVATE
+    -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES
     LABELS unit TIMEOUT 300 ENVIRONMENT "${test_environment}")
 endforeach()
 
-if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tests/cli/run.py)
-  add_test(NAME cli COMMAND ${Python3_EXECUTABLE} tests/cli/run.py
-    --tool $<TARGET_FILE:pyrometer> tests/cli
-    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-  set_tests_properties(cli PROPERTIES
-    LABELS cli TIMEOUT 600 ENVIRONMENT "${test_environment}")
-endif()
+add_test(NAME cli COMMAND ${Python3_EXECUTABLE} tests/cli/run.py
+  --tool $<TARGET_FILE:pyrometer> tests/cli
+  WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+set_tests_properties(cli PROPERTIES
+  LABELS cli TIMEOUT 600 ENVIRONMENT "${test_environment}")
 
 if(NOT PYRO_SANITIZE)
   add_test(NAME install COMMAND

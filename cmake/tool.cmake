@@ -1,9 +1,5 @@
 # The tool `pyrometer`, one file with the static library inside, and what is generated from its
 # option tables: man pages and shell completion.
-if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/cli/main.c)
-  add_library(pyrometer_cli ALIAS pyrometer_static)
-  return()
-endif()
 file(GLOB cli_sources CONFIGURE_DEPENDS cli/*.c)
 set(cli_main ${CMAKE_CURRENT_SOURCE_DIR}/cli/main.c)
 set(cli_docgen ${CMAKE_CURRENT_SOURCE_DIR}/cli/docgen.c)
@@ -22,7 +18,7 @@ else()
   install(TARGETS pyrometer DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
-if(EXISTS ${cli_docgen} AND NOT CMAKE_CROSSCOMPILING AND NOT PYRO_FUZZ)
+if(NOT CMAKE_CROSSCOMPILING AND NOT PYRO_FUZZ)
   add_executable(pyrometer-docgen ${cli_docgen})
   target_link_libraries(pyrometer-docgen PRIVATE pyrometer_flags pyrometer_cli)
 

@@ -1,5 +1,7 @@
-/* Runs a fuzz target once over each file, and each file of each folder, that is named: the
- * regression test of its corpus where there is no libFuzzer. */
+/*
+ * A main for fuzz targets where there is no fuzzer: runs every file given, and every file in the
+ * folders given, through the target once.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <stdint.h>
@@ -10,73 +12,66 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static size_t replayed_count;
+static int fail(const char *path)
+{
+    fprintf(stderr, "%s: %s\n", path, strerror(errno));
+    return -1;
+}
 
+/* Returns 1, the inputs that were run, or -1. */
 static int replay_file(const char *path, size_t size)
 {
-    /* Exactly the size, so that a sanitizer sees the first byte read past the end. */
-    uint8_t *data = malloc(size ? size : 1);
+    int status = 1;
     FILE *file = fopen(path, "rb");
-    int status = -1;
-
-    if (!data || !file || fread(data, 1, size, file) != size) {
-        fprintf(stderr, "replay: %s: %s\n", path, strerror(errno));
-        goto done;
-    }
-    LLVMFuzzerTestOneInput(data, size);
-    replayed_count++;
-    status = 0;
-done:
+    uint8_t *data = malloc(size ? size : 1);
+    if (!file || !data || fread(data, 1, size, file) != size)
+        status = fail(path);
+    else
+        LLVMFuzzerTestOneInput(data, size);
+    free(data);
     if (file)
         fclose(file);
-    free(data);
     return status;
 }
 
-static int replay_path(const char *path);
+static int replay(const char *path);
 
 static int replay_folder(const char *path)
 {
-    struct dirent **entries;
-    int count = scandir(path, &entries, NULL, alphasort);
-    int status = count < 0 ? -1 : 0;
-
-    if (count < 0)
-        fprintf(stderr, "replay: %s: %s\n", path, strerror(errno));
-    for (int i = 0; i < count; i++) {
-        char child[4096];
-        int length = snprintf(child, sizeof child, "%s/%s", path, entries[i]->d_name);
-
-        if (entries[i]->d_name[0] != '.' && (size_t)length < sizeof child && replay_path(child))
-            status = -1;
-        free(entries[i]);
+    DIR *folder = opendir(path);
+    if (!folder)
+        return fail(path);
+    int total = 0;
+    for (struct dirent *entry; total >= 0 && (entry = readdir(folder));) {
+        char below[4096];
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(below, sizeof below, "%s/%s", path, entry->d_name);
+        int count = replay(below);
+        total = count < 0 ? -1 : total + count;
     }
-    if (count >= 0)
-        free(entries);
-    return status;
+    closedir(folder);
+    return total;
 }
 
-static int replay_path(const char *path)
+static int replay(const char *path)
 {
-    struct stat info;
-
-    if (stat(path, &info)) {
-        fprintf(stderr, "replay: %s: %s\n", path, strerror(errno));
-        return -1;
-    }
-    if (S_ISDIR(info.st_mode))
-        return replay_folder(path);
-    return replay_file(path, (size_t)info.st_size);
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return fail(path);
+    return S_ISDIR(status.st_mode) ? replay_folder(path)
+                                   : replay_file(path, (size_t)status.st_size);
 }
 
 int main(int argc, char **argv)
 {
-    int status = 0;
-
+    int total = 0;
     for (int i = 1; i < argc; i++) {
-        if (replay_path(argv[i]))
-            status = 1;
+        int count = replay(argv[i]);
+        if (count < 0)
+            return 1;
+        total += count;
     }
-    printf("%zu inputs replayed\n", replayed_count);
-    return replayed_count ? status : 1;
+    printf("%d inputs replayed\n", total);
+    return total > 0 ? 0 : 1;
 }

@@ -60,7 +60,7 @@ if [ "$wants_torch" = yes ]; then
 fi
 if [ "$wants_test" = yes ]; then
     pip_install --quiet --no-deps -r requirements/no-deps.txt
-    pip_install --quiet -r requirements/test.txt -c requirements/constraints.txt
+    pip_install --quiet --use-pep517 -r requirements/test.txt -c requirements/constraints.txt
     mark_done test "$test_key"
 fi
 

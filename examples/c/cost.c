@@ -17,17 +17,30 @@ static void complain(const pyro_error *error)
     fprintf(stderr, "cost: %s\n", pyro_error_line(error, line, sizeof line));
 }
 
-/* The index of the costliest layer that costs less than `below`; `count` when there is none. */
-static size_t next_costliest(const pyro_cost_row *layers, size_t count, int64_t below)
+enum { TOP = 3 };
+
+/* Puts the costliest layers first into `top`; returns how many there are, TOP at most. */
+static size_t find_costliest(const pyro_cost_row *top[TOP], const pyro_cost_row *layers,
+                             size_t count)
 {
-    size_t best = count;
+    size_t found = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (layers[i].work.flops < below &&
-            (best == count || layers[i].work.flops > layers[best].work.flops))
-            best = i;
+        const pyro_cost_row *layer = &layers[i];
+
+        for (size_t rank = 0; rank < TOP; rank++) {
+            if (rank == found) {
+                top[found++] = layer;
+                break;
+            }
+            if (layer->work.flops > top[rank]->work.flops) {
+                const pyro_cost_row *passed = top[rank];
+                top[rank] = layer;
+                layer = passed;
+            }
+        }
     }
-    return best;
+    return found;
 }
 
 static void print_cost(const pyro_cost *cost)
@@ -35,7 +48,8 @@ static void print_cost(const pyro_cost *cost)
     const pyro_cost_row *total = pyro_cost_total(cost);
     size_t count;
     const pyro_cost_row *layers = pyro_cost_layers(cost, &count);
-    int64_t below = INT64_MAX;
+    const pyro_cost_row *top[TOP];
+    size_t top_count = find_costliest(top, layers, count);
 
     printf("%s\n", pyro_model_display_name(pyro_cost_model(cost)));
     printf("  params   %15" PRId64 "\n", total->work.params);
@@ -44,15 +58,9 @@ static void print_cost(const pyro_cost *cost)
            pyro_convention_summary(pyro_cost_convention(cost)));
     printf("  bytes    %15" PRId64 "  read and written\n", total->memory_bytes);
     printf("  counted  %14.1f%%  of the operators\n", 100 * pyro_cost_coverage(cost));
-    for (int rank = 0; rank < 3; rank++) {
-        size_t i = next_costliest(layers, count, below);
-
-        if (i == count)
-            break;
-        below = layers[i].work.flops;
-        printf("  %d. %-24s %15" PRId64 " FLOPs, %s\n", rank + 1, layers[i].name, below,
-               pyro_bound_name(layers[i].bound));
-    }
+    for (size_t rank = 0; rank < top_count; rank++)
+        printf("  %zu. %-24s %15" PRId64 " FLOPs, %s\n", rank + 1, top[rank]->name,
+               top[rank]->work.flops, pyro_bound_name(top[rank]->bound));
 }
 
 int main(int argc, char **argv)

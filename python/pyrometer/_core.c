@@ -58,9 +58,10 @@ static PyObject *fail(core_state *state, const pyro_error *error, int code, int 
         return PyErr_NoMemory();
     case PYRO_ERROR_NOT_FOUND:
     case PYRO_ERROR_ARGUMENT:
-        PyErr_SetString(opening && code == PYRO_ERROR_NOT_FOUND ? PyExc_FileNotFoundError
-                                                                : PyExc_ValueError,
-                        pyro_error_line(error, line, sizeof line));
+        /* Not PyErr_SetString: a path need not be UTF-8. */
+        PyErr_Format(opening && code == PYRO_ERROR_NOT_FOUND ? PyExc_FileNotFoundError
+                                                             : PyExc_ValueError,
+                     "%s", pyro_error_line(error, line, sizeof line));
         return NULL;
     default:
         raise_error(state->error_type, error, code);

@@ -12,6 +12,8 @@ class Error(Exception):
         offset: the byte in it, or None.
     """
 
+    __module__ = "pyrometer"
+
     def __init__(
         self, message: str, code: str = "unsupported", where: str = "", offset: int | None = None
     ) -> None:

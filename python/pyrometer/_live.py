@@ -50,10 +50,16 @@ def read_live(
         return LiveModel(
             write_archive(model, "ExportedProgram", {}), "ExportedProgram", frozenset()
         )
+    # What torch.compile() returns wraps the module; its layers are those of the module inside.
+    model = getattr(model, "_orig_mod", model)
     label = type(model).__name__
     args, keywords = as_call(model, inputs, kwargs)
-    with watch_calls(model) as called, slow_attention_path():
+    # Strict export compiles the model and does not take hooks.
+    watching = contextlib.nullcontext() if strict else watch_calls(model)
+    with watching as called, slow_attention_path():
         program = export(model, args, keywords, dynamic_shapes, strict)
+    if called is None:
+        called = modules_of_nodes(model, program)
     uncalled = {
         name
         for name, module in model.named_modules()
@@ -124,6 +130,14 @@ def watch_calls(model: torch.nn.Module) -> Iterator[set[int]]:
         handle.remove()
 
 
+def modules_of_nodes(model: torch.nn.Module, program: ExportedProgram) -> set[int]:
+    """The ids of the modules that left an operator in the graph."""
+    modules = dict(model.named_modules())
+    stacks = (node.meta.get("nn_module_stack", {}) for node in program.graph.nodes)
+    paths = {path for stack in stacks for path, _ in stack.values()}
+    return {id(modules[path]) for path in paths if path in modules}
+
+
 @contextlib.contextmanager
 def slow_attention_path() -> Iterator[None]:
     """Has torch's own Transformer layers run as the modules they are made of, not as one fused
@@ -175,8 +189,16 @@ def write_archive(program: ExportedProgram, label: str, ties: dict[str, str]) ->
 
 
 def program_json(program: ExportedProgram) -> bytes:
-    """The graph as torch.export.save() writes it. Saving would also copy every weight, so the
-    part of torch that writes the graph is called by itself; it has been there since 2.2."""
+    """The graph as torch.export.save() writes it, if possible without the copy of all weights
+    that saving makes."""
+    try:
+        return graph_json(program)
+    except (ImportError, AttributeError, TypeError):
+        return saved_json(program)
+
+
+def graph_json(program: ExportedProgram) -> bytes:
+    """Calls the part of torch that writes the graph; private, and the same from 2.4 to 2.13."""
     import torch
     from torch._export.serde import schema, serialize
 
@@ -191,3 +213,16 @@ def program_json(program: ExportedProgram) -> bytes:
         "torch_version": str(torch.__version__),
     }
     return json.dumps(serialize._dataclass_to_dict(whole), cls=serialize.EnumEncoder).encode()
+
+
+def saved_json(program: ExportedProgram) -> bytes:
+    """Saves the program into memory, weights and all, and takes the graph out of that."""
+    import torch
+
+    buffer = io.BytesIO()
+    torch.export.save(program, buffer)
+    with zipfile.ZipFile(buffer) as archive:
+        for name in archive.namelist():
+            if name.endswith(("models/model.json", "serialized_exported_program.json")):
+                return archive.read(name)
+    raise Error(f"torch {torch.__version__} saves programs in a form that is not known here")

@@ -106,6 +106,10 @@ static char *find_string_end(pyro_json *json, bool *beyond_ascii, bool *escapes)
     char *at = window->at;
     for (;;) {
         at = (char *)pyro_json_scan_string(at, beyond_ascii);
+        if ((size_t)(at - window->token) > json->options.max_token_bytes + 1 && !json->skipping) {
+            fail_long_token(json);
+            return NULL;
+        }
         if (*at == '"')
             return at;
         if (*at == '\\') {
@@ -142,8 +146,6 @@ static pyro_json_kind read_string(pyro_json *json)
         return PYRO_JSON_STRING;
     json->text = json->window.token + 1;
     json->length = (size_t)(end - json->text);
-    if (json->length > json->options.max_token_bytes)
-        return fail_long_token(json);
     const char *bad = NULL;
     if (beyond_ascii && !json->options.any_utf8 &&
         (bad = pyro_json_find_bad_utf8(json->text, json->length)))
@@ -193,6 +195,8 @@ static pyro_json_kind read_number(pyro_json *json)
     }
     if (window->status != PYRO_OK)
         return json->kind = PYRO_JSON_ERROR;
+    if ((size_t)(number.stop - window->token) > json->options.max_token_bytes)
+        return fail_long_token(json);
     if (!number.end) {
         if (*number.stop == 'I' && number.stop == window->token + 1 && json->options.nonfinite)
             return read_literal(json, "-Infinity", 9, PYRO_JSON_NUMBER);
@@ -200,8 +204,6 @@ static pyro_json_kind read_number(pyro_json *json)
     }
     json->text = window->token;
     json->length = (size_t)(number.end - window->token);
-    if (json->length > json->options.max_token_bytes)
-        return fail_long_token(json);
     window->at += json->length;
     json->is_integer = number.is_integer;
     json->integer = number.integer;
@@ -379,6 +381,8 @@ int pyro_json_open(pyro_json **out, pyro_source *source, const pyro_json_options
         json->options.max_depth = DEFAULT_DEPTH;
     if (json->options.max_token_bytes == 0)
         json->options.max_token_bytes = DEFAULT_TOKEN_BYTES;
+    if (json->options.max_token_bytes > PTRDIFF_MAX)
+        json->options.max_token_bytes = PTRDIFF_MAX;
     if (json->options.window_bytes == 0)
         json->options.window_bytes = DEFAULT_WINDOW_BYTES;
     json->kind = PYRO_JSON_NULL;

@@ -46,11 +46,9 @@ const char *pyro_json_scan_nested_scalar(pyro_json_nesting *nesting, const char 
                                          const char *end)
 {
     for (; at < end && nesting->depth > 0; at++) {
-        if (nesting->escaped) {
-            nesting->escaped = 0;
-        } else if (*at == '\\') {
-            nesting->escaped = 1;
-        } else if (*at == '"') {
+        bool escaped = nesting->escaped;
+        nesting->escaped = *at == '\\' && !escaped;
+        if (*at == '"' && !escaped) {
             nesting->in_string = ~nesting->in_string;
         } else if (!nesting->in_string) {
             int step = (*at == '{' || *at == '[') - (*at == '}' || *at == ']');

@@ -22,7 +22,7 @@ typedef struct pyro_json_number {
     int64_t integer;
 } pyro_json_number;
 
-/* Checks the grammar of the number at `at`, which is behind by a byte that ends every number. */
+/* Checks the grammar of the number at `at`; a byte that no number has must follow it. */
 pyro_json_number pyro_json_scan_number(const char *at);
 
 /* The value of a sound, NUL-terminated number in any locale; false when it is too large. */

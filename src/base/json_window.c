@@ -71,7 +71,8 @@ static bool make_room(pyro_json_window *window)
         memmove(window->bytes, window->token, kept);
     window->offset += window->token - window->bytes;
     if (kept == window->capacity) {
-        if (kept > window->max_token_bytes) {
+        /* A string's opening quote is kept too; readers count the text alone. */
+        if (kept > window->max_token_bytes + 1) {
             pyro_json_window_fail_long(window, window->offset);
             return false;
         }

@@ -12,7 +12,7 @@ void pyro_json_writer_init(pyro_json_writer *writer, pyro_buf *buf, int indent)
     *writer = (pyro_json_writer){.buf = buf, .indent = indent, .first = true};
 }
 
-/* A level below an inline one is inline too, so only the outermost needs a bit: its depth. */
+/* A level below an inline one is inline too, so a count of them is enough. */
 static bool on_one_line(const pyro_json_writer *writer)
 {
     return writer->indent == 0 || writer->compact_levels != 0;

@@ -100,8 +100,8 @@ static int check_end(member_source *member, pyro_error *error)
         return fail_damaged(member, error, "its compressed data goes on after its end");
     if (member->crc != member->entry->crc32)
         return pyro_fail_at(error, PYRO_ERROR_FORMAT, member->position,
-                            "wrong checksum (%08lx, the directory says %08lx)",
-                            (unsigned long)member->crc,
+                            "%s: wrong checksum (%08lx, the directory says %08lx)",
+                            member->entry->name, (unsigned long)member->crc,
                             (unsigned long)member->entry->crc32);
     return PYRO_OK;
 }

@@ -94,7 +94,7 @@ int pyro_cost_compute(pyro_cost **out, pyro_model *model, const pyro_cost_option
     cost->model = model;
     int status = compute(cost, options, error);
     if (status < 0) {
-        pyro_error_where(error, model->file ? model->file : model->name, NULL);
+        pyro_error_where(error, model->file, NULL);
         pyro_cost_free(cost);
         return status;
     }
@@ -131,6 +131,11 @@ pyro_convention pyro_cost_convention(const pyro_cost *cost)
 double pyro_cost_ridge(const pyro_cost *cost)
 {
     return cost->options.ridge;
+}
+
+int pyro_cost_depth(const pyro_cost *cost)
+{
+    return cost->options.depth;
 }
 
 const char *pyro_cost_dtype(const pyro_cost *cost)

@@ -18,7 +18,7 @@ pyro_model *pyro_model_new(void)
     pyro_exprs_init(&model->exprs, &model->arena);
     pyro_intern_init(&model->module_paths, &model->arena);
     pyro_intern_init(&model->parameter_paths, &model->arena);
-    model->name = model->display_name = model->source = "";
+    model->name = model->display_name = model->source = model->file = "";
     model->file_bytes = -1;
     if (pyro_model_module(model, "", 0) == PYRO_NO_VALUE) {
         pyro_model_close(model);

@@ -118,8 +118,9 @@ struct pyro_model {
     pyro_arena arena;
     pyro_intern strings;
     pyro_exprs exprs;
-    const char *name, *display_name, *source, *file;
-    int64_t file_bytes;
+    const char *name, *display_name, *source;
+    const char *file;   /* its path, or what the caller calls the bytes */
+    int64_t file_bytes; /* -1 when it came from memory */
 
     pyro_graph *graph;
     pyro_graph *all_graphs;

@@ -1,6 +1,7 @@
 /* Opening a model: what kind of file it is, told by its content, and who reads it. */
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/suggest.h"
 #include "read/embedded.h"
 #include "read/pt2.h"
 #include <stdlib.h>
@@ -128,7 +129,7 @@ static int open_source(pyro_model *model, pyro_source *source, const char *name,
         return status;
     if (pyro_zip_is(head, size))
         return open_zip(model, source, name, error);
-    if (size > 2 && head[0] == 0x1f && head[1] == 0x8b && model->file)
+    if (size > 2 && head[0] == 0x1f && head[1] == 0x8b && model->file_bytes >= 0)
         return open_gzip(model, model->file, error);
     if (is_json(head, size))
         return open_json(model, source, error);
@@ -187,7 +188,6 @@ int pyro_model_open_memory(pyro_model **out, const void *data, size_t size, cons
     int status = name_by_file(model, label, error);
     if (status == PYRO_OK)
         status = pyro_source_open_memory(&source, data, size, error);
-    model->file = NULL;
     if (status == PYRO_OK)
         status = open_source(model, source, NULL, error);
     pyro_source_close(source);
@@ -202,40 +202,12 @@ const char *pyro_builtin_name(size_t index)
     return NULL;
 }
 
-static size_t edit_distance(const char *a, const char *b)
-{
-    size_t row[65], length = strlen(b);
-    if (length > 64 || strlen(a) > 64)
-        return SIZE_MAX;
-    for (size_t j = 0; j <= length; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1]; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= length; j++) {
-            size_t above = row[j], best = diagonal + (a[i - 1] != b[j - 1]);
-            if (above + 1 < best)
-                best = above + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            diagonal = above;
-            row[j] = best;
-        }
-    }
-    return row[length];
-}
-
 static int no_such_model(const char *spec, pyro_error *error)
 {
-    const char *near = NULL;
-    size_t nearest = strlen(spec) / 3 + 1;
-    for (size_t i = 0; pyro_embedded_models[i].name; i++) {
-        size_t distance = edit_distance(spec, pyro_embedded_models[i].name);
-        if (distance <= nearest) {
-            nearest = distance;
-            near = pyro_embedded_models[i].name;
-        }
-    }
+    pyro_suggestion suggestion = PYRO_SUGGESTION(spec);
+    for (size_t i = 0; pyro_embedded_models[i].name; i++)
+        pyro_suggestion_offer(&suggestion, pyro_embedded_models[i].name);
+    const char *near = suggestion.nearest;
     return pyro_fail(error, PYRO_ERROR_NOT_FOUND, "no such file or built-in model%s%s%s",
                      near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }

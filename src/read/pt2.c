@@ -99,6 +99,13 @@ static int choose_model(const pyro_zip_entry **out, const pyro_zip *zip, size_t 
     return status;
 }
 
+/* Says which member an error is in, unless its message does already, as the archive's own do. */
+static void name_member(const pyro_model *model, const pyro_zip_entry *entry, pyro_error *error)
+{
+    bool named = error && !strncmp(error->message, entry->name, strlen(entry->name));
+    pyro_error_where(error, model->file, named ? NULL : entry->name);
+}
+
 static int open_member(pyro_source **out, const pyro_zip *zip, const pyro_zip_entry *entry,
                        pyro_error *error)
 {
@@ -267,7 +274,7 @@ static int read_member(pyro_model *model, const pyro_zip *zip, const pyro_zip_en
         (!read(&reader, flag) || !pt2_expect(&reader, PYRO_JSON_END, "the end of the file")))
         status = error && error->code < 0 ? error->code : PYRO_ERROR_FORMAT;
     if (status < 0)
-        pyro_error_where(error, model->file, entry->name);
+        name_member(model, entry, error);
     pyro_json_close(reader.json);
     pyro_source_close(source);
     return status;
@@ -307,7 +314,7 @@ int pyro_pt2_open(pyro_model *model, const pyro_zip *zip, const char *name, pyro
         status = pyro_pt2_read_program(model, source, error);
     pyro_source_close(source);
     if (status < 0) {
-        pyro_error_where(error, model->file, entry->name);
+        name_member(model, entry, error);
         return status;
     }
     const char *chosen = "";

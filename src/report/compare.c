@@ -28,23 +28,33 @@ static void add_label(pyro_buf *buf, const pyro_cost *const *costs, size_t count
         pyro_buf_addf(buf, " (%zu)", index + 1);
 }
 
+/* "2.25x": FLOPs as a multiple of the first model's. */
+static void add_ratio(pyro_table *table, double flops, double first_flops)
+{
+    double ratio = first_flops > 0 ? flops / first_flops : 0;
+
+    if (first_flops <= 0)
+        pyro_table_cell(table, "-");
+    else if (ratio > 0 && ratio < 0.01)
+        pyro_table_cell(table, "<0.01x");
+    else
+        pyro_table_cellf(table, ratio < 1e4 ? "%.2fx" : "%.3gx", ratio);
+}
+
 static void add_model(pyro_table *table, const pyro_cost *const *costs, size_t count, size_t index)
 {
     const pyro_cost_row *total = pyro_cost_total(costs[index]);
-    double first_flops = (double)pyro_cost_total(costs[0])->work.flops;
     pyro_buf label = PYRO_BUF_INIT;
     char text[PYRO_UNIT_TEXT];
 
     add_label(&label, costs, count, index);
     pyro_table_cell(table, label.data);
+    table->failed = table->failed || label.failed;
     pyro_buf_free(&label);
     pyro_table_cell(table, pyro_format_count(text, total->work.params));
     pyro_table_cell(table, pyro_format_count(text, total->work.macs));
     pyro_table_cell(table, pyro_format_count(text, total->work.flops));
-    if (first_flops > 0)
-        pyro_table_cellf(table, "%.2fx", (double)total->work.flops / first_flops);
-    else
-        pyro_table_cell(table, "-");
+    add_ratio(table, (double)total->work.flops, (double)pyro_cost_total(costs[0])->work.flops);
     pyro_table_cell(table, pyro_format_bytes(text, total->memory_bytes));
     pyro_table_cellf(table, "%.1f", total->arithmetic_intensity);
     pyro_table_cell(table, pyro_bound_short(total->bound));
@@ -60,10 +70,10 @@ static int write_model_inputs(pyro_buf *buf, const pyro_cost *const *costs, size
     pyro_buf_addc(&label, ':');
     status = pyro_text_inputs(&inputs, pyro_cost_model(costs[index]), error);
     if (label.length > 21) {
-        pyro_buf_addf(buf, "  %s\n", label.data);
+        pyro_buf_addf(buf, "  %s\n", pyro_text_part(buf, &label));
         pyro_buf_reset(&label);
     }
-    pyro_text_field(buf, label.data != NULL ? label.data : "", &inputs, width);
+    pyro_text_field(buf, pyro_text_part(buf, &label), &inputs, width);
     pyro_buf_free(&label);
     pyro_buf_free(&inputs);
     return status;
@@ -116,12 +126,12 @@ int pyro_write_compare_text(pyro_buf *buf, const pyro_cost *const *costs, size_t
         pyro_buf note = PYRO_BUF_INIT;
         convention = pyro_cost_convention(costs[0]);
         pyro_buf_addf(&note,
-                      "FLOPs: convention %s: %s. Memory is bytes read and written; AI is FLOPs a "
-                      "byte of it, compute-bound from %g on.",
+                      "Convention %s: %s. Memory is bytes read and written; AI is FLOPs a "
+                      "byte of it, compute-bound above %g.",
                       pyro_convention_name(convention), pyro_convention_summary(convention),
                       pyro_cost_ridge(costs[0]));
         pyro_buf_addc(buf, '\n');
-        pyro_text_wrap(buf, note.data != NULL ? note.data : "", 0, 0, options->width);
+        pyro_text_wrap(buf, pyro_text_part(buf, &note), 0, 0, options->width);
         pyro_buf_free(&note);
     }
     return status;

@@ -3,12 +3,10 @@
 #include "report/text.h"
 #include "report/writers.h"
 
-#include "base/error.h"
 #include "base/table.h"
 #include "base/units.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 
 enum { INPUTS_SHOWN = 6 };
 
@@ -163,33 +161,64 @@ static void write_table(const text_writer *w, pyro_table *table)
     pyro_table_free(table);
 }
 
+/* One line of the breakdown. */
+static void add_type(const text_writer *w, pyro_table *table, const pyro_cost_row *row)
+{
+    const pyro_cost_row *total = pyro_cost_total(w->cost);
+    char text[PYRO_UNIT_TEXT];
+
+    pyro_table_cell(table, row->name);
+    pyro_table_cell(table,
+                    pyro_format_share(text, (double)row->work.flops, (double)total->work.flops));
+    pyro_table_cellf(table, "%lld", (long long)row->operators);
+    pyro_table_cell(table, pyro_format_count(text, row->work.flops));
+    pyro_table_cell(table, pyro_format_count(text, row->work.macs));
+    pyro_table_cell(table, pyro_format_bytes(text, row->memory_bytes));
+    pyro_table_cell(
+        table, pyro_format_share(text, (double)row->memory_bytes, (double)total->memory_bytes));
+}
+
+/* Below a thousandth of the FLOPs and a hundredth of the bytes. */
+static bool is_negligible(const text_writer *w, const pyro_cost_row *row)
+{
+    const pyro_cost_row *total = pyro_cost_total(w->cost);
+
+    return (double)row->work.flops * 1000 < (double)total->work.flops &&
+           (double)row->memory_bytes * 100 < (double)total->memory_bytes;
+}
+
+/* The types of operators; where they are many, the negligible ones on one line. */
 static void write_breakdown(const text_writer *w)
 {
+    enum { MANY_TYPES = 12 };
     static const pyro_table_column columns[] = {
         {"Type", false, true},         {"FLOPs share", true, false}, {"Ops", true, false},
         {"FLOPs", true, false},        {"MACs", true, false},        {"Memory", true, false},
         {"Memory share", true, false},
     };
-    const pyro_cost_row *total = pyro_cost_total(w->cost);
-    size_t count;
+    size_t count, others = 0;
     const pyro_cost_row *rows = pyro_cost_operators(w->cost, &count);
-    char text[PYRO_UNIT_TEXT];
+    bool gather = !w->options->verbose && count > MANY_TYPES;
+    char name[64];
+    pyro_cost_row other = {.name = name};
     pyro_table table;
 
     pyro_text_heading(w->buf, "\nOperation Breakdown:", w->options->color);
     pyro_table_init(&table, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < count; i++) {
-        const pyro_cost_row *row = &rows[i];
-
-        pyro_table_cell(&table, row->name);
-        pyro_table_cell(
-            &table, pyro_format_share(text, (double)row->work.flops, (double)total->work.flops));
-        pyro_table_cellf(&table, "%lld", (long long)row->operators);
-        pyro_table_cell(&table, pyro_format_count(text, row->work.flops));
-        pyro_table_cell(&table, pyro_format_count(text, row->work.macs));
-        pyro_table_cell(&table, pyro_format_bytes(text, row->memory_bytes));
-        pyro_table_cell(&table, pyro_format_share(text, (double)row->memory_bytes,
-                                                  (double)total->memory_bytes));
+        if (!gather || !is_negligible(w, &rows[i])) {
+            add_type(w, &table, &rows[i]);
+            continue;
+        }
+        others++;
+        other.operators += rows[i].operators;
+        other.work.flops += rows[i].work.flops;
+        other.work.macs += rows[i].work.macs;
+        other.memory_bytes += rows[i].memory_bytes;
+    }
+    if (others > 0) {
+        snprintf(name, sizeof name, "Other (%zu types)", others);
+        add_type(w, &table, &other);
     }
     write_table(w, &table);
 }
@@ -241,64 +270,14 @@ static void write_bottlenecks(const text_writer *w)
     size_t unmoved = pyro_sum_bound(layers, count, PYRO_BOUND_NONE).rows;
 
     pyro_text_heading(w->buf, "\nBottleneck Analysis:", w->options->color);
-    write_side(w, "Compute-bound:", PYRO_BOUND_COMPUTE, ">=");
-    write_side(w, "Memory-bound:", PYRO_BOUND_MEMORY, "<");
+    write_side(w, "Compute-bound:", PYRO_BOUND_COMPUTE, ">");
+    write_side(w, "Memory-bound:", PYRO_BOUND_MEMORY, "<=");
     if (unmoved > 0) {
         pyro_buf_addf(w->buf, "  Neither:        %zu layer%s that move%s nothing\n", unmoved,
                       unmoved == 1 ? "" : "s", unmoved == 1 ? "s" : "");
     }
     pyro_buf_addc(w->buf, '\n');
     write_bands(w);
-}
-
-static void add_layer(pyro_table *table, const pyro_cost_row *row)
-{
-    char text[PYRO_UNIT_TEXT];
-
-    pyro_table_cell(table, row->name);
-    pyro_table_cell(table, row->class_name[0] != '\0' ? row->class_name : row->type);
-    pyro_table_cell(table, pyro_format_count(text, row->work.flops));
-    pyro_table_cell(table, pyro_format_count(text, row->work.macs));
-    pyro_table_cell(table, pyro_format_bytes(text, row->memory_bytes));
-    pyro_table_cellf(table, "%.1f", row->arithmetic_intensity);
-    pyro_table_cell(table, pyro_bound_short(row->bound));
-}
-
-static int write_layers(const text_writer *w, pyro_error *error)
-{
-    static const pyro_table_column columns[] = {
-        {"Layer", false, true},  {"Class", false, true},  {"FLOPs", true, false},
-        {"MACs", true, false},   {"Memory", true, false}, {"AI", true, false},
-        {"Bound", false, false},
-    };
-    size_t count;
-    const pyro_cost_row *layers = pyro_cost_layers(w->cost, &count);
-    bool graph_order = w->options->verbose && w->options->top == 0;
-    size_t shown = graph_order ? count : pyro_rows_shown(w->options, count);
-    const char *title = pyro_sort_title(w->options->sort);
-    const pyro_cost_row **sorted = NULL;
-    pyro_buf heading = PYRO_BUF_INIT;
-    pyro_table table;
-
-    if (!graph_order && count > 0) {
-        sorted = pyro_rows_sorted(layers, count, w->options->sort);
-        if (sorted == NULL)
-            return pyro_fail_memory(error);
-    }
-    if (graph_order)
-        pyro_buf_addf(&heading, "\nLayer Details (all %zu, in the order of the graph):", count);
-    else if (shown < count)
-        pyro_buf_addf(&heading, "\nLayer Details (Top %zu of %zu by %s):", shown, count, title);
-    else
-        pyro_buf_addf(&heading, "\nLayer Details (all %zu by %s):", count, title);
-    pyro_text_heading(w->buf, heading.data != NULL ? heading.data : "", w->options->color);
-    pyro_buf_free(&heading);
-    pyro_table_init(&table, columns, sizeof columns / sizeof columns[0]);
-    for (size_t i = 0; i < shown; i++)
-        add_layer(&table, sorted != NULL ? sorted[i] : &layers[i]);
-    write_table(w, &table);
-    free(sorted);
-    return PYRO_OK;
 }
 
 static void write_list(const text_writer *w, const char *title, const char *const *texts,
@@ -312,7 +291,7 @@ static void write_list(const text_writer *w, const char *title, const char *cons
 
         pyro_buf_adds(&item, "- ");
         pyro_text_clean(&item, texts[i]);
-        pyro_text_wrap(w->buf, item.data != NULL ? item.data : "", 2, 4, w->options->width);
+        pyro_text_wrap(w->buf, pyro_text_part(w->buf, &item), 2, 4, w->options->width);
         pyro_buf_free(&item);
     }
 }
@@ -336,7 +315,7 @@ int pyro_write_cost_text(pyro_buf *buf, const pyro_cost *cost, const pyro_report
 
     pyro_buf_adds(&title, "GRAPH PROFILE: ");
     pyro_text_clean(&title, pyro_model_display_name(pyro_cost_model(cost)));
-    pyro_text_banner(buf, title.data != NULL ? title.data : "", options->width, options->color);
+    pyro_text_banner(buf, pyro_text_part(buf, &title), options->width, options->color);
     pyro_buf_free(&title);
     status = write_summary(&w, error);
     if (status != PYRO_OK)
@@ -345,7 +324,7 @@ int pyro_write_cost_text(pyro_buf *buf, const pyro_cost *cost, const pyro_report
     write_bottlenecks(&w);
     if (options->verbose)
         pyro_write_module_tree(buf, cost, options);
-    status = write_layers(&w, error);
+    status = pyro_write_layer_table(buf, cost, options, error);
     pyro_text_heading(buf, "\nCoverage:", options->color);
     pyro_write_coverage(buf, cost, options->width, options->color);
     if (!options->quiet)

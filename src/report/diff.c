@@ -112,8 +112,33 @@ static void write_totals(pyro_buf *buf, const pyro_cost *before, const pyro_cost
     finish_table(&table, buf, options);
 }
 
-static void add_change(pyro_table *table, const pyro_layer_change *change)
+/* The changes that are shown, and what is left for their names. */
+typedef struct change_table {
+    const pyro_layer_change *items;
+    size_t count;
+    size_t name_room;
+    bool with_params; /* they go first where the names need the room */
+} change_table;
+
+static void fit(change_table *shown, int width)
 {
+    /* What the indent, the gaps and the other columns take at most. */
+    enum { OTHER_COLUMNS = 53, PARAMS_COLUMN = 10 };
+    size_t room = width > OTHER_COLUMNS + 10 ? (size_t)width - OTHER_COLUMNS : 10;
+    size_t longest = 0;
+
+    for (size_t i = 0; i < shown->count; i++) {
+        size_t length = strlen(pyro_change_name(&shown->items[i]));
+        longest = length > longest ? length : longest;
+    }
+    shown->with_params = longest + PARAMS_COLUMN <= room;
+    shown->name_room = room;
+}
+
+static void add_change(pyro_table *table, const pyro_layer_change *change,
+                       const change_table *shown)
+{
+    pyro_buf name = PYRO_BUF_INIT;
     const pyro_cost_row *old = change->before, *new = change->after;
     int64_t old_memory = old != NULL ? old->memory_bytes : 0;
     int64_t new_memory = new != NULL ? new->memory_bytes : 0;
@@ -121,7 +146,10 @@ static void add_change(pyro_table *table, const pyro_layer_change *change)
     int64_t new_params = new != NULL ? new->work.params : 0;
     char text[PYRO_UNIT_TEXT];
 
-    pyro_table_cell(table, pyro_change_name(change));
+    pyro_text_path(&name, pyro_change_name(change), shown->name_room);
+    pyro_table_cell(table, name.data);
+    table->failed = table->failed || name.failed;
+    pyro_buf_free(&name);
     pyro_table_cell(table, pyro_change_kind(change));
     pyro_table_cell(table, old != NULL ? pyro_format_count(text, old->work.flops) : "-");
     pyro_table_cell(table, new != NULL ? pyro_format_count(text, new->work.flops) : "-");
@@ -129,42 +157,53 @@ static void add_change(pyro_table *table, const pyro_layer_change *change)
         table, pyro_format_count_signed(text, pyro_change_i64(old != NULL ? old->work.flops : 0,
                                                               new != NULL ? new->work.flops : 0)));
     pyro_table_cell(table, pyro_format_bytes_signed(text, pyro_change_i64(old_memory, new_memory)));
-    pyro_table_cell(table, pyro_format_count_signed(text, pyro_change_i64(old_params, new_params)));
+    if (shown->with_params)
+        pyro_table_cell(table,
+                        pyro_format_count_signed(text, pyro_change_i64(old_params, new_params)));
 }
 
-static void write_changes(pyro_buf *buf, const pyro_layer_changes *changes,
-                          const pyro_report_options *options)
+static void write_change_rows(pyro_buf *buf, const change_table *shown,
+                              const pyro_report_options *options)
 {
     static const pyro_table_column columns[] = {
         {"Layer", false, true},  {"", false, false},      {"Before", true, false},
         {"After", true, false},  {"Change", true, false}, {"Memory", true, false},
         {"Params", true, false},
     };
-    bool all = options->verbose && options->top == 0;
-    size_t shown = all ? changes->count : pyro_rows_shown(options, changes->count);
-    pyro_buf heading = PYRO_BUF_INIT;
+    size_t column_count = sizeof columns / sizeof columns[0];
     pyro_table table;
+
+    pyro_buf_addf(buf, "  FLOPs before and after; change of FLOPs%s\n\n",
+                  shown->with_params ? ", memory and parameters" : " and memory");
+    pyro_table_init(&table, columns, shown->with_params ? column_count : column_count - 1);
+    for (size_t i = 0; i < shown->count; i++)
+        add_change(&table, &shown->items[i], shown);
+    finish_table(&table, buf, options);
+}
+
+static void write_changes(pyro_buf *buf, const pyro_layer_changes *changes,
+                          const pyro_report_options *options)
+{
+    bool all = options->verbose && options->top == 0;
+    change_table shown = {.items = changes->items};
+    pyro_buf heading = PYRO_BUF_INIT;
 
     if (changes->count == 0) {
         pyro_buf_addf(buf, "\nNo layer changed: all %zu are identical.\n", changes->identical);
         return;
     }
+    shown.count = all ? changes->count : pyro_rows_shown(options, changes->count);
+    fit(&shown, options->width);
     pyro_buf_addf(&heading, "\nLayers: %zu changed, %zu added, %zu removed, %zu identical",
                   changes->changed, changes->added, changes->removed, changes->identical);
-    if (shown < changes->count)
-        pyro_buf_addf(&heading, " (top %zu of %zu)", shown, changes->count);
+    if (shown.count < changes->count)
+        pyro_buf_addf(&heading, " (top %zu of %zu)", shown.count, changes->count);
     pyro_buf_addc(&heading, ':');
-    pyro_text_heading(buf, heading.data != NULL ? heading.data : "", options->color);
+    pyro_text_heading(buf, pyro_text_part(buf, &heading), options->color);
     pyro_buf_free(&heading);
-    pyro_buf_adds(buf, "  FLOPs before and after; change of FLOPs, memory and parameters\n\n");
-    pyro_table_init(&table, columns, sizeof columns / sizeof columns[0]);
-    for (size_t i = 0; i < shown; i++)
-        add_change(&table, &changes->items[i]);
-    finish_table(&table, buf, options);
-    if (shown < changes->count && !options->quiet) {
-        pyro_buf_addf(buf, "  and %zu more, each smaller; --top 0 shows all\n",
-                      changes->count - shown);
-    }
+    write_change_rows(buf, &shown, options);
+    if (shown.count < changes->count && !options->quiet)
+        pyro_buf_addf(buf, "  and %zu more; --top 0 shows all\n", changes->count - shown.count);
 }
 
 static void write_incomplete(pyro_buf *buf, const pyro_cost *cost, const char *label,
@@ -189,7 +228,7 @@ static void write_text(pyro_buf *buf, const pyro_cost *before, const pyro_cost *
     pyro_text_clean(&line, pyro_model_display_name(pyro_cost_model(before)));
     pyro_buf_adds(&line, " -> ");
     pyro_text_clean(&line, pyro_model_display_name(pyro_cost_model(after)));
-    pyro_text_banner(buf, line.data != NULL ? line.data : "", options->width, options->color);
+    pyro_text_banner(buf, pyro_text_part(buf, &line), options->width, options->color);
     pyro_buf_addc(buf, '\n');
     write_totals(buf, before, after, options);
     write_changes(buf, changes, options);
@@ -197,10 +236,10 @@ static void write_text(pyro_buf *buf, const pyro_cost *before, const pyro_cost *
     write_incomplete(buf, after, "\nCoverage after:", options);
     if (!options->quiet) {
         pyro_buf_reset(&line);
-        pyro_buf_addf(&line, "FLOPs: convention %s: %s.", pyro_convention_name(convention),
+        pyro_buf_addf(&line, "Convention %s: %s.", pyro_convention_name(convention),
                       pyro_convention_summary(convention));
         pyro_buf_addc(buf, '\n');
-        pyro_text_wrap(buf, line.data != NULL ? line.data : "", 0, 0, options->width);
+        pyro_text_wrap(buf, pyro_text_part(buf, &line), 0, 0, options->width);
     }
     pyro_buf_free(&line);
 }

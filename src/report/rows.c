@@ -61,15 +61,21 @@ const char *pyro_sort_title(pyro_sort key)
     return sort_kinds[key].title;
 }
 
+const pyro_cost_row **pyro_rows_in_order(const pyro_cost_row *rows, size_t count)
+{
+    const pyro_cost_row **pointers = count > 0 ? calloc(count, sizeof *pointers) : NULL;
+
+    for (size_t i = 0; pointers != NULL && i < count; i++)
+        pointers[i] = &rows[i];
+    return pointers;
+}
+
 const pyro_cost_row **pyro_rows_sorted(const pyro_cost_row *rows, size_t count, pyro_sort key)
 {
-    const pyro_cost_row **sorted = count > 0 ? calloc(count, sizeof *sorted) : NULL;
+    const pyro_cost_row **sorted = pyro_rows_in_order(rows, count);
 
-    if (sorted == NULL)
-        return NULL;
-    for (size_t i = 0; i < count; i++)
-        sorted[i] = &rows[i];
-    qsort(sorted, count, sizeof *sorted, sort_kinds[key].compare);
+    if (sorted != NULL)
+        qsort(sorted, count, sizeof *sorted, sort_kinds[key].compare);
     return sorted;
 }
 

@@ -7,6 +7,9 @@
 
 enum { PYRO_DEFAULT_TOP = 10 };
 
+/* Pointers to the rows as they are, for the caller to free; NULL as below. */
+const pyro_cost_row **pyro_rows_in_order(const pyro_cost_row *rows, size_t count);
+
 /*
  * Pointers to the rows, largest first; rows that are equal keep their order. The caller frees the
  * array; NULL when memory is out (or there are no rows).

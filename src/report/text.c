@@ -76,14 +76,40 @@ void pyro_text_wrap(pyro_buf *buf, const char *text, int first_indent, int inden
     }
 }
 
+const char *pyro_text_part(pyro_buf *whole, const pyro_buf *part)
+{
+    whole->failed = whole->failed || part->failed;
+    return part->data != NULL ? part->data : "";
+}
+
 void pyro_text_field(pyro_buf *buf, const char *label, const pyro_buf *value, int width)
 {
     size_t columns = (size_t)(width < PYRO_TEXT_WIDTH ? width : PYRO_TEXT_WIDTH);
 
     pyro_buf_addf(buf, "  %-*s", FIELD_COLUMN - 2, label);
-    wrap_paragraph(buf, value->data != NULL ? value->data : "", value->length, FIELD_COLUMN,
-                   FIELD_COLUMN, columns);
-    buf->failed = buf->failed || value->failed;
+    wrap_paragraph(buf, pyro_text_part(buf, value), value->length, FIELD_COLUMN, FIELD_COLUMN,
+                   columns);
+}
+
+void pyro_text_path(pyro_buf *buf, const char *path, size_t room)
+{
+    size_t length = strlen(path);
+
+    while (*path != '\0') {
+        size_t name = strcspn(path, ".");
+        bool last = path[name] == '\0';
+        bool number = name > 0 && strspn(path, "0123456789") == name;
+
+        if (length > room && !last && !number && name > 1) {
+            pyro_buf_addc(buf, path[0]);
+            length -= name - 1;
+        } else {
+            pyro_buf_add(buf, path, name);
+        }
+        if (!last)
+            pyro_buf_addc(buf, '.');
+        path += name + (last ? 0 : 1);
+    }
 }
 
 void pyro_text_clean(pyro_buf *buf, const char *text)

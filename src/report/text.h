@@ -18,8 +18,18 @@ void pyro_text_heading(pyro_buf *buf, const char *title, bool color);
  */
 void pyro_text_wrap(pyro_buf *buf, const char *text, int first_indent, int indent, int width);
 
+/* The text of a part that is being put into `whole`; when the part failed, so has the whole. */
+const char *pyro_text_part(pyro_buf *whole, const pyro_buf *part);
+
 /* "  Label:     value", the value broken under itself where it is long. */
 void pyro_text_field(pyro_buf *buf, const char *label, const pyro_buf *value, int width);
+
+/*
+ * A dotted path in at most `room` bytes where that can be done by cutting names, from the left, to
+ * their first letter: "e.l.11.intermediate.dense". Numbers and the last name always stay whole: they
+ * are what tells paths apart.
+ */
+void pyro_text_path(pyro_buf *buf, const char *path, size_t room);
 
 /* Text that came from a file: what a terminal would obey, or is no character, becomes '?'. */
 void pyro_text_clean(pyro_buf *buf, const char *text);

@@ -26,6 +26,10 @@ int pyro_write_diff(pyro_buf *buf, const pyro_cost *before, const pyro_cost *aft
 void pyro_write_module_tree(pyro_buf *buf, const pyro_cost *cost,
                             const pyro_report_options *options);
 
+/* The layers: the largest ones, or all of them. */
+int pyro_write_layer_table(pyro_buf *buf, const pyro_cost *cost, const pyro_report_options *options,
+                           pyro_error *error);
+
 /* Parts that several writers have. */
 
 /* "x float32 [batch=1, 3, 224, 224], ...": what a model takes, on one line. */

@@ -13,6 +13,7 @@ $TMP, an empty folder of the transcript's own. --update writes what was printed 
 """
 
 import argparse
+import difflib
 import fnmatch
 import os
 import pathlib
@@ -95,10 +96,9 @@ def execute(command, environment, folder, temporary):
 
 def show_difference(path, step, actual):
     print(f"{path}:{step.line_number}: {step.command_lines[0]}")
-    for line in strip_end(step.expected):
-        print(f"  - {line}")
-    for line in actual:
-        print(f"  + {line}")
+    expected = strip_end(step.expected)
+    for line in difflib.unified_diff(expected, actual, "expected", "printed", lineterm="", n=2):
+        print(f"    {line}")
 
 
 def run_transcript(path, tools, folder, update):

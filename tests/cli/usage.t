@@ -99,7 +99,7 @@ Pricing:
           Roll layers that are nested deeper than N up into their ancestor;
           layer1.0.conv1 is at depth 3. Default: every layer on its own.
       --ridge N
-          Arithmetic intensity, in FLOPs a byte, from which a layer counts as
+          Arithmetic intensity, in FLOPs a byte, above which a layer counts as
           compute-bound. For your hardware: its peak FLOP/s divided by its
           bytes/s. Default: 50.
 
@@ -174,7 +174,7 @@ Pricing:
           Roll layers that are nested deeper than N up into their ancestor;
           layer1.0.conv1 is at depth 3. Default: every layer on its own.
       --ridge N
-          Arithmetic intensity, in FLOPs a byte, from which a layer counts as
+          Arithmetic intensity, in FLOPs a byte, above which a layer counts as
           compute-bound. For your hardware: its peak FLOP/s divided by its
           bytes/s. Default: 50.
 

@@ -29,9 +29,8 @@ for pattern in bin/pyrometer 'lib*/libpyrometer.so' 'lib*/libpyrometer.a' \
 done
 
 # The tool is one file: nothing of it may depend on the library beside it.
-if ldd "$prefix/bin/pyrometer" | grep -q libpyrometer; then
-    fail "bin/pyrometer needs libpyrometer.so"
-fi
+needs_library() { ldd "$1" | grep -q libpyrometer; }
+! needs_library "$prefix/bin/pyrometer" || fail "bin/pyrometer needs libpyrometer.so"
 # Only the documented interface may be seen from outside.
 foreign=$(nm -D --defined-only "$(find "$prefix" -name libpyrometer.so)" |
     awk '$3 !~ /^pyro_/ { print $3 }')
@@ -43,14 +42,20 @@ export PKG_CONFIG_PATH
 libdir=$(pkg-config --variable=libdir pyrometer)
 cc=${CC:-cc}
 
-# The flags of pkg-config are words, to be split.
-# shellcheck disable=SC2046
-"$cc" -std=c11 -Wall -Wextra -Werror "$source/examples/c/cost.c" -o "$prefix/cost-shared" \
-    $(pkg-config --cflags --libs pyrometer)
-# shellcheck disable=SC2046
-"$cc" -std=c11 -Wall -Wextra -Werror -static "$source/examples/c/cost.c" \
-    -o "$prefix/cost-static" $(pkg-config --cflags --static --libs pyrometer)
+build_example() {
+    local output=$1
+    shift
+    "$cc" -std=c11 -Wall -Wextra -Werror "$source/examples/c/cost.c" -o "$output" "$@"
+}
 
+read -r -a shared_flags <<<"$(pkg-config --cflags --libs pyrometer)"
+build_example "$prefix/cost-shared" "${shared_flags[@]}"
+# The archive is named by its path, because -static would also want a static libc.
+read -r -a static_flags <<<"$(pkg-config --static --cflags --libs pyrometer)"
+build_example "$prefix/cost-static" "${static_flags[@]/#-lpyrometer/$libdir/libpyrometer.a}"
+
+! needs_library "$prefix/cost-static" || fail "the static example needs libpyrometer.so"
+needs_library "$prefix/cost-shared" || fail "the shared example holds the library"
 LD_LIBRARY_PATH=$libdir "$prefix/cost-shared" resnet18 >"$prefix/shared.txt"
 "$prefix/cost-static" resnet18 >"$prefix/static.txt"
 cmp "$prefix/shared.txt" "$prefix/static.txt" || fail "the shared and the static example differ"

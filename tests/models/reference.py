@@ -18,19 +18,26 @@ aten = torch.ops.aten
 
 
 @contextlib.contextmanager
-def _no_hidden_paths():
-    """Turns off the fused paths of the CPU, inside which FlopCounterMode sees nothing."""
+def _no_encoder_fast_path():
+    """Keeps nn.MultiheadAttention and its like from running as one operator."""
     was_enabled = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
-        with (
-            torch.no_grad(),
-            sdpa_kernel(SDPBackend.MATH),
-            torch.backends.mkldnn.flags(enabled=False),
-        ):
+        with torch.no_grad():
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(was_enabled)
+
+
+@contextlib.contextmanager
+def _no_hidden_paths():
+    """Turns off the fused paths of the CPU, inside which FlopCounterMode sees nothing."""
+    with (
+        _no_encoder_fast_path(),
+        sdpa_kernel(SDPBackend.MATH),
+        torch.backends.mkldnn.flags(enabled=False),
+    ):
+        yield
 
 
 def plain_module(entry: Entry) -> torch.nn.Module:
@@ -103,6 +110,10 @@ def _added_product_macs(result, _bias, left, right, *_):
     return result.numel() * left.shape[-1]
 
 
+def _summed_product_macs(result, _bias, left, right, *_):
+    return left.shape[0] * result.numel() * left.shape[-1]
+
+
 def _convolution_macs(result, given, weight, _bias, _s, _p, _d, transposed, *_):
     """Each weight meets every position of the larger side of no stride: in or out."""
     positions = given.shape[2:] if transposed else result.shape[2:]
@@ -129,7 +140,10 @@ _MAC_RULES = {
     aten.addmv: _added_product_macs,
     aten.convolution: _convolution_macs,
     aten._trilinear: _trilinear_macs,
+    aten.addbmm: _summed_product_macs,
     aten._grouped_mm: _product_macs,
+    aten._int_mm: _product_macs,
+    aten._weight_int8pack_mm: _product_macs,
 }
 
 
@@ -145,20 +159,30 @@ def macs(entry: Entry, which: str) -> int:
     return _run(entry, which, _MacCounter).macs
 
 
+# fvcore makes every weight and runs the model on the CPU.
+_FVCORE_PARAMETER_LIMIT = 200_000_000
+
+
 def fvcore_flops(entry: Entry) -> int | None:
-    """fvcore's total at the default shapes; None where it cannot trace the model, or is absent."""
+    """fvcore's total at the default shapes; None where it is absent or cannot trace the model."""
     if importlib.util.find_spec("fvcore") is None or entry.by_name:
+        return None
+    if (
+        sum(parameter.numel() for parameter in entry.module().parameters())
+        > _FVCORE_PARAMETER_LIMIT
+    ):
         return None
     from fvcore.nn import FlopCountAnalysis
 
-    args, _ = entry.example("default")
-    with warnings.catch_warnings(), torch.no_grad():
+    logging.getLogger("fvcore").setLevel(logging.ERROR)
+    with torch.device("cpu"):
+        module = (entry.plain or entry.build)().eval()
+    args, _ = entry.example("default", device="cpu")
+    with warnings.catch_warnings(), _no_encoder_fast_path():
         warnings.simplefilter("ignore")
-        logging.getLogger("fvcore").setLevel(logging.ERROR)
-        analysis = FlopCountAnalysis(plain_module(entry), args)
+        analysis = FlopCountAnalysis(module, args)
         analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False)
-        analysis.tracer_warnings("none")
         try:
             return int(analysis.total())
-        except Exception:  # fvcore traces; what a tracer raises on a model it cannot follow is open
+        except Exception:  # whatever a tracer raises on a model that it cannot follow
             return None

@@ -178,6 +178,11 @@ def test_a_missing_file_is_not_found():
         pyrometer.cost("no-such-file.pt2")
 
 
+def test_a_missing_file_need_not_be_utf8():
+    with pytest.raises(FileNotFoundError):
+        pyrometer.cost(os.fsdecode(b"no-such-\xff.pt2"))
+
+
 def test_a_damaged_file_says_where(tmp_path):
     path = tmp_path / "cut.pt2"
     path.write_bytes(SKELETON.read_bytes()[:1000])
@@ -218,9 +223,10 @@ def test_a_rule_prices_an_operator(resnet18):
         seen.append(op)
         return 1000, 5
 
-    cost = pyrometer.cost("resnet18", rules={"aten::linear": rule}, convention="torch")
+    cost = pyrometer.cost("resnet18", rules={"aten::linear": rule})
     assert cost.total_macs == RESNET18_MACS - 512_000 + 1000
-    assert cost.total_flops == 2 * (RESNET18_MACS - 512_000) + 2005
+    assert cost.by_operator()["Linear"] == 2005
+    assert cost.by_operator()["Conv2D"] == resnet18.by_operator()["Conv2D"]
     (linear,) = seen
     assert linear.name == "aten.linear.default"
     assert (1000, 512) in [tensor.shape for tensor in linear.inputs if tensor.is_weight]

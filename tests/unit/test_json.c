@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "fail_alloc.h"
+#include "piece_source.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,46 +11,6 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
-
-/* Gives its bytes in pieces, and may fail where they end. */
-typedef struct piece_source {
-    pyro_source head;
-    const char *bytes;
-    size_t size, position, piece;
-    int failure;
-} piece_source;
-
-static int64_t piece_read(pyro_source *source, void *bytes, size_t size, pyro_error *error)
-{
-    piece_source *pieces = (piece_source *)source;
-    size_t left = pieces->size - pieces->position;
-    if (left == 0 && pieces->failure) {
-        if (error && error->code == PYRO_OK) {
-            error->code = pieces->failure;
-            snprintf(error->message, sizeof error->message, "the source failed");
-        }
-        return pieces->failure;
-    }
-    if (size > left)
-        size = left;
-    if (size > pieces->piece)
-        size = pieces->piece;
-    memcpy(bytes, pieces->bytes + pieces->position, size);
-    pieces->position += size;
-    return (int64_t)size;
-}
-
-static void piece_close(pyro_source *source)
-{
-    (void)source;
-}
-
-static const pyro_source_kind piece_kind = {piece_read, NULL, piece_close};
-
-static piece_source pieces_of(const char *bytes, size_t size, size_t piece)
-{
-    return (piece_source){{&piece_kind, -1, false}, bytes, size, 0, piece, 0};
-}
 
 /* One line a token, to compare readings with. */
 static void trace_token(pyro_buf *out, pyro_json *json, pyro_json_kind kind)
@@ -283,6 +244,13 @@ static void test_limits(void **state)
             assert_int_equal(error.code, PYRO_ERROR_LIMIT);
             assert_int_equal(error.offset, 0);
             assert_string_equal(error.message, "a string or number is longer than 100 bytes");
+        }
+        /* As long as is allowed, in every window. */
+        size_t longest = digits ? 100 : 102;
+        text[longest - 1] = digits ? '1' : '"';
+        for (size_t window = 64; window < 500; window += 31) {
+            free(trace(text, longest, window, 7, &brief, &error));
+            assert_int_equal(error.code, PYRO_OK);
         }
     }
 }

@@ -69,6 +69,29 @@ static void test_clean(void **state)
     pyro_buf_free(&buf);
 }
 
+static void check_path(const char *path, size_t room, const char *expected)
+{
+    pyro_buf buf = PYRO_BUF_INIT;
+
+    pyro_text_path(&buf, path, room);
+    assert_string_equal(buf.data ? buf.data : "", expected);
+    pyro_buf_free(&buf);
+}
+
+static void test_path(void **state)
+{
+    (void)state;
+    const char *path = "encoder.layer.11.intermediate.dense";
+
+    check_path(path, 35, path);
+    check_path(path, 34, "e.layer.11.intermediate.dense");
+    check_path(path, 28, "e.l.11.intermediate.dense");
+    check_path(path, 1, "e.l.11.i.dense");
+    check_path("head", 1, "head");
+    check_path("", 1, "");
+    check_path("a..b.", 1, "a..b.");
+}
+
 static void test_banner(void **state)
 {
     (void)state;
@@ -85,9 +108,9 @@ static void test_banner(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wrap),   cmocka_unit_test(test_wrap_never_exceeds_80),
-        cmocka_unit_test(test_field),  cmocka_unit_test(test_clean),
-        cmocka_unit_test(test_banner),
+        cmocka_unit_test(test_wrap),  cmocka_unit_test(test_wrap_never_exceeds_80),
+        cmocka_unit_test(test_field), cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_path),  cmocka_unit_test(test_banner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* Tests of cli/suggest.c. */
-#include "suggest.h"
+#include "base/suggest.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

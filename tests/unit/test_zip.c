@@ -3,7 +3,9 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "fail_alloc.h"
+#include "piece_source.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -344,6 +346,11 @@ static void test_wrong_sizes(void **state)
     put_at(&zip, zip.central[1] + 20, compressed, 4);
     expect_failure(&zip, PYRO_ERROR_FORMAT, "is stored, but its two sizes differ");
     pyro_buf_free(&zip.bytes);
+    const member deflated_first[] = {two_members[1], two_members[0]};
+    zip = build(deflated_first, 2, false, "");
+    put_at(&zip, zip.central[0] + 20, compressed + 1, 4);
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "its compressed data goes on after its end");
+    pyro_buf_free(&zip.bytes);
 }
 
 static void test_wrong_checksum(void **state)
@@ -449,6 +456,75 @@ static void test_stream_is_refused(void **state)
     pyro_zip_close(&zip);
 }
 
+static void test_short_reads(void **state)
+{
+    (void)state;
+    archive zip = build(two_members, 2, true, "");
+    for (size_t piece = 1; piece < 40; piece++) {
+        piece_source source =
+            seekable_pieces_of(zip.bytes.data, zip.bytes.length, zip.bytes.length, piece);
+        pyro_zip open;
+        pyro_error error;
+        pyro_error_clear(&error);
+        assert_int_equal(pyro_zip_open(&open, &source.head, &error), PYRO_OK);
+        for (size_t i = 0; i < 2; i++) {
+            pyro_buf out = PYRO_BUF_INIT;
+            assert_int_equal(read_member(&open, &open.entries[i], &out, 10, &error),
+                             two_members[i].size);
+            assert_memory_equal(out.data, two_members[i].data, out.length);
+            pyro_buf_free(&out);
+        }
+        pyro_zip_close(&open);
+    }
+    /* The archive fails or ends under the member that is being read. */
+    for (int failure = 0; failure >= PYRO_ERROR_LIMIT; failure += PYRO_ERROR_LIMIT) {
+        piece_source source =
+            seekable_pieces_of(zip.bytes.data, zip.bytes.length, zip.bytes.length, 5);
+        pyro_zip open;
+        pyro_error error;
+        pyro_buf out = PYRO_BUF_INIT;
+        pyro_error_clear(&error);
+        assert_int_equal(pyro_zip_open(&open, &source.head, &error), PYRO_OK);
+        source.size = zip.local[1] + 60;
+        source.failure = failure;
+        assert_int_equal(read_member(&open, &open.entries[1], &out, 10, &error),
+                         failure ? failure : PYRO_ERROR_IO);
+        pyro_buf_free(&out);
+        pyro_zip_close(&open);
+    }
+    pyro_buf_free(&zip.bytes);
+}
+
+/* Whatever the damage does to the text, the checksum is what is reported. */
+static void test_damage_is_reported_before_grammar(void **state)
+{
+    (void)state;
+    archive zip = two();
+    size_t begin = zip.local[0] + 30 + strlen(two_members[0].name) + 5;
+    for (size_t bit = begin * 8; bit < (begin + two_members[0].size) * 8; bit++) {
+        zip.bytes.data[bit / 8] ^= (char)(1 << bit % 8);
+        pyro_source *source, *stream;
+        pyro_zip open;
+        pyro_json *json;
+        pyro_error error;
+        pyro_error_clear(&error);
+        assert_int_equal(
+            pyro_source_open_memory(&source, zip.bytes.data, zip.bytes.length, &error), PYRO_OK);
+        assert_int_equal(pyro_zip_open(&open, source, &error), PYRO_OK);
+        assert_int_equal(pyro_zip_open_member(&stream, &open, &open.entries[0], &error), PYRO_OK);
+        assert_int_equal(pyro_json_open(&json, stream, NULL, &error), PYRO_OK);
+        while (pyro_json_next(json) != PYRO_JSON_ERROR)
+            assert_int_not_equal(pyro_json_current(json), PYRO_JSON_END);
+        assert_non_null(strstr(error.message, "wrong checksum"));
+        pyro_json_close(json);
+        pyro_source_close(stream);
+        pyro_zip_close(&open);
+        pyro_source_close(source);
+        zip.bytes.data[bit / 8] ^= (char)(1 << bit % 8);
+    }
+    pyro_buf_free(&zip.bytes);
+}
+
 static void test_without_memory(void **state)
 {
     (void)state;
@@ -482,6 +558,8 @@ int main(void)
         cmocka_unit_test(test_refused_kinds),
         cmocka_unit_test(test_wrong_end_record),
         cmocka_unit_test(test_stream_is_refused),
+        cmocka_unit_test(test_short_reads),
+        cmocka_unit_test(test_damage_is_reported_before_grammar),
         cmocka_unit_test(test_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* Edit distance over short words, and the choice of the nearest one. */
-#include "suggest.h"
+#include "base/suggest.h"
 
 #include <string.h>
 

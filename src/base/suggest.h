@@ -1,6 +1,6 @@
 /* "Did you mean": the known word that is nearest to one that is not known. */
-#ifndef PYRO_CLI_SUGGEST_H
-#define PYRO_CLI_SUGGEST_H
+#ifndef PYRO_BASE_SUGGEST_H
+#define PYRO_BASE_SUGGEST_H
 
 #include <stddef.h>
 

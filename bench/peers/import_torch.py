@@ -1,0 +1,5 @@
+"""What every Python tool pays before it starts."""
+
+import torch
+
+print(torch.__version__)

@@ -1,0 +1,54 @@
+# Files that are not read: one line that says what they are and what to do.
+$ for file in bad-*; do pyrometer cost $file; test $? = 2 || echo "wrong exit code"; done
+pyrometer: bad-1-empty.pt2: the file is empty
+pyrometer: bad-10-schema.pt2:models/model.json: schema version 99.20 is newer than 8.x; a newer pyrometer may read it
+pyrometer: bad-11-no-graph.pt2:models/model.json: this JSON holds no exported program
+pyrometer: bad-12-not-json.pt2:models/model.json: expected a key or '}', got ''' (at byte 1)
+pyrometer: bad-13-deep-nesting.pt2:models/model.json: expected an exported program, got an array (at byte 0)
+pyrometer: bad-14-bomb.pt2:models/model.json: unexpected end of input: expected a value (at byte 33554432)
+pyrometer: bad-15-no-model.pt2: a zip archive without an exported program; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
+pyrometer: bad-2-truncated.pt2: no end-of-archive record: the file is truncated or not a zip archive (at byte 869)
+pyrometer: bad-3-flipped-bit.pt2: models/model.json: wrong checksum (4e582c2c, the directory says 0c35a7db) (at byte 2820)
+pyrometer: bad-4-cycle.pt2:models/model.json: 'second' is used by 'first' (aten.linear.default) before it is made: the graph is cyclic or damaged (at byte 275)
+pyrometer: bad-5-duplicate-name.pt2:models/model.json: 'first' is made twice (at byte 684)
+pyrometer: bad-6-unknown-value.pt2:models/model.json: 'nobody' is used by 'relu' (aten.relu.default) before it is made: the graph is cyclic or damaged (at byte 684)
+pyrometer: bad-7-overflow.pt2: 'first' (aten.linear.default) is too large: its numbers do not fit in 64 bits (at byte 275)
+pyrometer: bad-8-absurd-rank.pt2:models/model.json: expected no more than 64 dims, got an object (at byte 2419)
+pyrometer: bad-9-negative-size.pt2:models/model.json: expected a size of 0 or more, got -3 (at byte 1597)
+
+$ for file in other-*; do pyrometer cost $file; test $? = 2 || echo "wrong exit code"; done
+pyrometer: other-1-torchscript.pt: a TorchScript archive, which is not read; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
+pyrometer: other-2-checkpoint.pth: a pickled checkpoint: it holds weights, no graph, and is never unpickled; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
+pyrometer: other-3-legacy-checkpoint.pth: a pickle, which is never unpickled; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
+pyrometer: other-4-model.onnx: an ONNX model, which is not read yet; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
+pyrometer: other-5-weights.safetensors: a safetensors file: it holds weights, no graph; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
+pyrometer: other-6-text.pt2: not a model file that is known here; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
+pyrometer: other-7-plain.zip: a zip archive without an exported program; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
+
+$ pyrometer cost .
+pyrometer: .: is a directory
+[2]
+
+$ pyrometer cost none.pt2
+pyrometer: none.pt2: no such file or built-in model
+[2]
+
+$ pyrometer cost resnet19
+pyrometer: resnet19: no such file or built-in model; did you mean resnet18?
+[2]
+
+$ pyrometer cost good-4-two-models.pt2
+pyrometer: good-4-two-models.pt2: the file holds 2 models (decoder, encoder): choose one as FILE:NAME
+[2]
+
+$ pyrometer cost good-4-two-models.pt2:enc
+pyrometer: good-4-two-models.pt2: no model 'enc' in the file; it holds: decoder, encoder
+[2]
+
+$ pyrometer cost ''
+pyrometer: : no such file or built-in model
+[2]
+
+$ head -c 700 good-10-static.pt2 > $TMP/cut.pt2; pyrometer cost $TMP/cut.pt2
+pyrometer: $TMP/cut.pt2: no end-of-archive record: the file is truncated or not a zip archive (at byte 700)
+[2]
