@@ -133,6 +133,11 @@ double pyro_cost_ridge(const pyro_cost *cost)
     return cost->options.ridge;
 }
 
+int pyro_cost_depth(const pyro_cost *cost)
+{
+    return cost->options.depth;
+}
+
 const char *pyro_cost_dtype(const pyro_cost *cost)
 {
     return cost->dtype;

@@ -253,7 +253,7 @@ static uint32_t *tree_order(const pyro_cost *cost, const sums *sums, size_t *cou
     return order;
 }
 
-/* Every module with all that is below it. */
+/* Every module with all that is below it; its type is the heaviest one of any module in it. */
 static bool make_modules(pyro_cost *cost, const sums *sums)
 {
     size_t count = 0;
@@ -270,8 +270,13 @@ static bool make_modules(pyro_cost *cost, const sums *sums)
     }
     /* Children come after their parents: from the end, each is complete when it is passed up. */
     for (size_t i = good ? count : 0; good && i-- > 1;) {
-        pyro_cost_row *parent = &cost->modules[row_of[cost->model->modules[order[i]].parent]];
+        uint32_t above = cost->model->modules[order[i]].parent;
+        pyro_cost_row *parent = &cost->modules[row_of[above]];
         parent->operators += cost->modules[i].operators;
+        if (is_heavier(sums, order[i], sums->leader[above])) {
+            parent->type = cost->modules[i].type;
+            memcpy(sums->leader[above], sums->leader[order[i]], sizeof sums->leader[above]);
+        }
         good = pyro_work_add(&parent->work, &cost->modules[i].work);
     }
     for (size_t i = 0; good && i < count; i++)
@@ -315,11 +320,12 @@ static bool make_operators(pyro_cost *cost)
     return good;
 }
 
-static bool make_total(pyro_cost *cost)
+static void make_total(pyro_cost *cost)
 {
     cost->total = cost->modules[0];
     cost->total.name = pyro_model_name(cost->model);
-    return true;
+    if (cost->operator_count)
+        cost->total.type = cost->operators[0].type;
 }
 
 int pyro_cost_roll_up(pyro_cost *cost, pyro_error *error)
@@ -333,10 +339,11 @@ int pyro_cost_roll_up(pyro_cost *cost, pyro_error *error)
     if (!sums.self || !sums.present || !sums.order || !sums.leader)
         status = pyro_fail_memory(error);
     else if (!add_nodes(cost, &sums) || !add_parameters(cost, &sums) ||
-             !make_layers(cost, &sums) || !make_modules(cost, &sums) || !make_operators(cost) ||
-             !make_total(cost))
+             !make_layers(cost, &sums) || !make_modules(cost, &sums) || !make_operators(cost))
         status = pyro_fail(error, PYRO_ERROR_LIMIT,
                            "the totals of the model do not fit in 64 bits, or memory is out");
+    if (status == PYRO_OK)
+        make_total(cost);
     free(sums.self);
     free(sums.present);
     free(sums.order);

@@ -279,8 +279,9 @@ static int record(walker *w, const frame *frame, const pyro_node *node, const py
     return PYRO_OK;
 }
 
+/* Bytes are known by the shapes even where the work is not; `price` NULL: nothing is. */
 static int record_uncounted(walker *w, const frame *frame, const pyro_node *node,
-                            const pyro_call *call, const char *reason)
+                            const pyro_call *call, const pyro_price *price, const char *reason)
 {
     if (!w->measuring) {
         int status = count_uncounted(w, node->target, reason);
@@ -288,8 +289,13 @@ static int record_uncounted(walker *w, const frame *frame, const pyro_node *node
             return status;
     }
     const char *label = base_name(w, node->target);
-    pyro_work nothing = {0};
-    return label ? record(w, frame, node, call, label, PYRO_CATEGORY_UNCOUNTED, nothing)
+    pyro_work work = {0};
+    if (price) {
+        work.activation_read_bytes = price->activation_read_bytes;
+        work.weight_read_bytes = price->weight_read_bytes;
+        work.written_bytes = price->written_bytes;
+    }
+    return label ? record(w, frame, node, call, label, PYRO_CATEGORY_UNCOUNTED, work)
                  : pyro_fail_memory(w->error);
 }
 
@@ -317,10 +323,10 @@ static int price_node(walker *w, const frame *frame, const pyro_node *node)
     if (w->open_size && !(priced && price.is_free)) {
         snprintf(reason, sizeof reason, "size depends on data: %.100s (give it with --size %.20s=N)",
                  w->open_size, w->open_size);
-        return record_uncounted(w, frame, node, &call, reason);
+        return record_uncounted(w, frame, node, &call, NULL, reason);
     }
     if (!priced)
-        return record_uncounted(w, frame, node, &call,
+        return record_uncounted(w, frame, node, &call, &price,
                                 call.op ? "its arguments are not understood" : "no rule");
     pyro_work work = {.macs = price.macs,
                       .activation_read_bytes = price.activation_read_bytes,
