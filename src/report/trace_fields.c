@@ -250,5 +250,5 @@ bool pyro_field_integer(const pyro_field *field, const void *row, int64_t *value
 bool pyro_field_number(const pyro_field *field, const void *row, double *value)
 {
     *value = *(const double *)(const void *)((const char *)row + field->offset);
-    return !field->optional || *value != -1;
+    return !field->optional || *value >= 0;
 }
