@@ -6,6 +6,7 @@
 #include "report/text.h"
 
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #define COLUMNS(columns) columns, sizeof columns / sizeof *columns
