@@ -80,10 +80,13 @@ bool pyro_rule_inner(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* mm and bmm or, with the factor 1, addmm, addbmm and baddbmm, which have an addend in front. */
+/* Bits of the factor of matrix_product. */
+enum { WITH_ADDEND = 1, UNKNOWN_TO_TORCH = 2 };
+
+/* mm and bmm or, with an addend in front, addmm, addbmm and baddbmm. */
 bool pyro_rule_matrix_product(pyro_call *call, pyro_price *price)
 {
-    bool addend = call->op->factor != 0;
+    bool addend = call->op->factor & WITH_ADDEND;
     const pyro_tensor *a = addend ? first_of(call, "mat1", "batch1", 1)
                                   : first_of(call, "self", "input", 0);
     const pyro_tensor *b = first_of(call, "mat2", "batch2", addend ? 2 : 1);
@@ -92,10 +95,10 @@ bool pyro_rule_matrix_product(pyro_call *call, pyro_price *price)
     price->macs = pyro_times(call, a->elements, b->dims[b->rank - 1]);
     if (addend)
         price->other_flops = pyro_output_elements(call);
-    if (addend && a->rank == 3) /* of the batched forms with an addend fvcore knows none, */
+    if (addend && a->rank == 3) /* fvcore knows none of the batched forms with an addend */
         price->fvcore_flops = 0;
-    if (addend && a->rank == 3 && call->output_count && call->outputs[0].rank == 2)
-        price->torch_macs = 0; /* and torch's counter not the one that adds up the batch */
+    if (call->op->factor & UNKNOWN_TO_TORCH)
+        price->torch_macs = 0;
     return true;
 }
 
@@ -162,48 +165,45 @@ bool pyro_rule_grouped_matmul(pyro_call *call, pyro_price *price)
     return true;
 }
 
-enum { LONGEST_CHAIN = 32 };
+enum { MAX_CHAIN = 32 };
 
-/* The rows of the first and the columns of all matrices; a vector at either end is a row or column. */
-static bool chain_sizes(const pyro_call_arg *list, int64_t *sizes)
+/* Rows of each matrix of a list and, last, the columns of the last one; vectors at the ends count
+ * as a row and a column. False when they do not fit. */
+static bool chain_sizes(const pyro_call_arg *list, int64_t sizes[MAX_CHAIN + 1])
 {
     for (uint32_t i = 0; i < list->count; i++) {
         const pyro_tensor *matrix = &list->tensors[i];
-        bool is_end = i == 0 || i + 1 == list->count;
-        if (!matrix->dims || (matrix->rank != 2 && !(matrix->rank == 1 && is_end)))
+        bool at_end = i == 0 || i + 1 == list->count;
+        if (!matrix->dims || (matrix->rank != 2 && !(matrix->rank == 1 && at_end)))
             return false;
-        if (i == 0)
-            sizes[0] = matrix->rank == 2 ? matrix->dims[0] : 1;
-        if (matrix->rank == 2)
-            sizes[i + 1] = matrix->dims[1];
-        else
-            sizes[i + 1] = i == 0 ? matrix->dims[0] : 1;
+        bool row = matrix->rank == 1 && i == 0, column = matrix->rank == 1 && i != 0;
+        sizes[i] = row ? 1 : matrix->dims[0];
+        sizes[i + 1] = column ? 1 : matrix->dims[matrix->rank - 1];
     }
     return true;
 }
 
-/* A chain of matrices in the cheapest order, which torch looks for as well. */
+/* The cheapest order of a chain of products, which is the one that torch takes. */
 bool pyro_rule_chain_matmul(pyro_call *call, pyro_price *price)
 {
-    int64_t sizes[LONGEST_CHAIN + 1], least[LONGEST_CHAIN][LONGEST_CHAIN] = {{0}};
     const pyro_call_arg *list = call->arg_count ? &call->args[0] : NULL;
-    if (!list || !list->tensors || list->count < 2 || list->count > LONGEST_CHAIN ||
+    int64_t sizes[MAX_CHAIN + 1], best[MAX_CHAIN][MAX_CHAIN] = {{0}};
+    if (!list || !list->tensors || list->count < 2 || list->count > MAX_CHAIN ||
         !chain_sizes(list, sizes))
         return false;
-    for (uint32_t length = 2; length <= list->count; length++)
-        for (uint32_t i = 0; i + length <= list->count; i++) {
-            uint32_t j = i + length - 1;
-            least[i][j] = INT64_MAX;
-            for (uint32_t k = i; k < j; k++) {
-                int64_t last =
-                    pyro_times(call, pyro_times(call, sizes[i], sizes[k + 1]), sizes[j + 1]);
-                int64_t all =
-                    pyro_plus(call, pyro_plus(call, least[i][k], least[k + 1][j]), last);
-                if (all < least[i][j])
-                    least[i][j] = all;
+    for (uint32_t span = 1; span < list->count; span++)
+        for (uint32_t first = 0; first + span < list->count; first++) {
+            uint32_t last = first + span;
+            for (uint32_t cut = first; cut < last; cut++) {
+                int64_t product = pyro_times(call, pyro_times(call, sizes[first], sizes[cut + 1]),
+                                             sizes[last + 1]);
+                int64_t macs = pyro_plus(call, pyro_plus(call, best[first][cut], best[cut + 1][last]),
+                                         product);
+                if (cut == first || macs < best[first][last])
+                    best[first][last] = macs;
             }
         }
-    price->macs = least[0][list->count - 1];
+    price->macs = best[0][list->count - 1];
     price->fvcore_flops = 0;
     return true;
 }

@@ -23,7 +23,7 @@ typedef struct walker {
     int64_t *integers;
     size_t integer_count, integer_capacity;
     const char *open_size; /* text of a size that depends on data */
-    bool noted_cond;
+    bool noted_cond, noted_vmap;
     bool measuring;        /* only adding up, to compare branches */
     int64_t measured_flops;
     pyro_map measured_of_graph; /* graphs that were measured -> index into `measured` */
@@ -31,11 +31,15 @@ typedef struct walker {
     size_t measured_count, measured_capacity;
 } walker;
 
+enum { MAX_VMAP_DEPTH = 16 };
+
 /* What is known of the values of one graph while it is walked. */
 typedef struct frame {
     const pyro_graph *graph;
     bool *strided;
     int64_t times;
+    int64_t vmap_batches[MAX_VMAP_DEPTH];
+    size_t vmap_depth;
 } frame;
 
 static int walk_graph(walker *w, const pyro_graph *graph, int64_t times);
@@ -463,15 +467,48 @@ static bool has_subgraph(const pyro_node *node)
     return false;
 }
 
+/* Between the two marks that vmap leaves, values are those of one sample of the batch. */
+static int enter_or_leave_vmap(walker *w, frame *frame, const pyro_node *node)
+{
+    static const char mark[] = "torch._functorch.predispatch._vmap_";
+    if (strncmp(node->target, mark, sizeof mark - 1))
+        return PYRO_OK;
+    const char *what = node->target + sizeof mark - 1;
+    if (!strncmp(what, "decrement_nesting", 17) && frame->vmap_depth) {
+        int64_t batch = frame->vmap_batches[--frame->vmap_depth];
+        frame->times /= batch;
+    } else if (!strncmp(what, "increment_nesting", 17)) {
+        int64_t batch = 0;
+        if (node->arg_count && node->args[0].kind == PYRO_ARG_INTEGER &&
+            push_integer(w, frame, &node->args[0].items.integers[0]) == PYRO_OK)
+            batch = w->integers[--w->integer_count];
+        if (batch < 1 || frame->vmap_depth == MAX_VMAP_DEPTH ||
+            !pyro_mul_i64(frame->times, batch, &frame->times))
+            return too_large(w, node);
+        frame->vmap_batches[frame->vmap_depth++] = batch;
+        if (!w->noted_vmap &&
+            !pyro_cost_note(w->cost, "vmap: what runs a sample is counted once a sample, its weights "
+                                     "too"))
+            return pyro_fail_memory(w->error);
+        w->noted_vmap = true;
+    }
+    return PYRO_OK;
+}
+
 static int walk_graph(walker *w, const pyro_graph *graph, int64_t times)
 {
     int status = PYRO_OK;
-    frame frame = {graph, calloc(graph->value_count + 1, sizeof *frame.strided), times};
+    frame frame = {.graph = graph,
+                   .strided = calloc(graph->value_count + 1, sizeof *frame.strided),
+                   .times = times};
     if (!frame.strided)
         return pyro_fail_memory(w->error);
     for (size_t n = 0; status == PYRO_OK && n < graph->node_count; n++) {
         const pyro_node *node = &graph->nodes[n];
         bool control = has_subgraph(node) && !find_op(w, node->target);
+        status = enter_or_leave_vmap(w, &frame, node);
+        if (status < 0)
+            break;
         status = control ? walk_control(w, &frame, node) : price_node(w, &frame, node);
         if (n % 1024 == 1023) {
             pyro_arena_free(&w->arena);

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "graph/validate.h"
+#include "graph/ties.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
