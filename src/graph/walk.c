@@ -210,8 +210,8 @@ static uint32_t type_of(walker *w, const char *label)
 /* "aten.foo.default" without its overload. */
 static const char *base_name(walker *w, const char *target)
 {
-    const char *first = strchr(target, '.'), *last = strrchr(target, '.');
-    if (!last || last == first)
+    const char *first = strchr(target, '.'), *last = first ? strchr(first + 1, '.') : NULL;
+    if (!last || strchr(last + 1, '.')) /* "torch.a.b.c" has no overload */
         return target;
     return pyro_arena_text(&w->cost->arena, target, (size_t)(last - target));
 }
