@@ -34,7 +34,8 @@ enum {
     PYRO_TRAIT_COLLECTIVE = 2, /* of a kernel that communicates */
     PYRO_TRAIT_SYNC = 4,       /* of a call that waits for the device */
     PYRO_TRAIT_ITEM = 8,       /* of an op that brings a number to the host */
-    PYRO_TRAIT_LOADER = 16     /* of a data loader's next batch */
+    PYRO_TRAIT_LOADER = 16,    /* of a data loader's next batch */
+    PYRO_TRAIT_STEP = 32       /* of a profiler's step, which old traces hold as an op */
 };
 
 /* What every analysis sees. */
@@ -114,7 +115,7 @@ static inline uint8_t pyro_context_traits(pyro_analysis_context *context, uint32
 
 /* Path of the layer that an event belongs to, "" when none. */
 const char *pyro_context_layer(const pyro_analysis_context *context, uint32_t event);
-/* Name of the innermost op around a host event, "" when none. */
+/* Name of the innermost op around a host event, "" when none; a step is none. */
 const char *pyro_context_op(const pyro_analysis_context *context, uint32_t event);
 /*
  * Python line that a host event runs under ("train.py(12): step"): the innermost outside of torch,

@@ -33,8 +33,12 @@ static const struct {
 
 const char *pyro_collective_kind(const char *text)
 {
+    static const char anonymous[] = "(anonymous namespace)";
     char letters[128];
     size_t length = 0;
+    const char *inner = strstr(text, anonymous);
+    if (inner)
+        text = inner + sizeof anonymous - 1;
     /* Arguments of a kernel name types, not kinds. */
     for (; *text && *text != '(' && length < sizeof letters - 1; text++) {
         if (isalpha((unsigned char)*text))

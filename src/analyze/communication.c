@@ -65,7 +65,7 @@ static const pyro_collective_detail *find_detail(const communication_state *stat
     while (host != PYRO_NO_EVENT && found == PYRO_NO_ID) {
         const char *name = pyro_event_name(trace, host);
         found = detail_of_op(trace, host);
-        if (!*annotation && (strncmp(name, "nccl:", 5) == 0 || strncmp(name, "c10d::", 6) == 0))
+        if (!**annotation && (strncmp(name, "nccl:", 5) == 0 || strncmp(name, "c10d::", 6) == 0))
             *annotation = name;
         host = context->joins->parent[host];
     }

@@ -238,6 +238,11 @@ static bool is_loader(const char *name)
            strstr(name, "dataloader.py(");
 }
 
+static bool is_step(const char *name)
+{
+    return strncmp(name, "ProfilerStep", strlen("ProfilerStep")) == 0;
+}
+
 uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name)
 {
     const char *text = pyro_trace_text(context->trace, name);
@@ -250,6 +255,8 @@ uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name)
         traits |= PYRO_TRAIT_ITEM;
     if (is_loader(text))
         traits |= PYRO_TRAIT_LOADER;
+    if (is_step(text))
+        traits |= PYRO_TRAIT_STEP;
     context->name_traits[name] = traits;
     return traits;
 }
@@ -264,7 +271,8 @@ const char *pyro_context_layer(const pyro_analysis_context *context, uint32_t ev
 const char *pyro_context_op(const pyro_analysis_context *context, uint32_t event)
 {
     uint32_t op = event == PYRO_NO_EVENT ? PYRO_NO_EVENT : context->joins->op[event];
-    return op == PYRO_NO_EVENT ? "" : pyro_event_name(context->trace, op);
+    const char *name = op == PYRO_NO_EVENT ? "" : pyro_event_name(context->trace, op);
+    return is_step(name) ? "" : name;
 }
 
 /* "train.py(12): step" of `length` bytes, but no built-in function and no layer. */

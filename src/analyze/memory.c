@@ -128,7 +128,7 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     const pyro_memory_detail *detail = index == PYRO_NO_ID ? NULL : &trace->memory[index];
     if (detail && detail->out_of_memory)
         state->out_of_memory++;
-    if (!detail || detail->out_of_memory || detail->bytes > LARGEST_BYTES ||
+    if (!detail || detail->out_of_memory || !detail->bytes || detail->bytes > LARGEST_BYTES ||
         detail->bytes < -LARGEST_BYTES || detail->total_allocated > LARGEST_BYTES)
         return PYRO_OK;
     pyro_memory_track *device = find_device(state, context, detail);

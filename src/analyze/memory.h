@@ -7,6 +7,7 @@
 typedef struct pyro_memory_event {
     uint32_t event;
     uint32_t device; /* index */
+    uint32_t below;  /* block of the same size that was allocated before, where addresses lack */
 } pyro_memory_event;
 
 /* One device's memory while its events go by. */
