@@ -1,12 +1,13 @@
 """Checks steps, overlap, idle time and kernel totals against HolisticTraceAnalysis.
 
-    python -m venv hta && hta/bin/pip install HolisticTraceAnalysis==0.5.0
+    python -m venv hta && hta/bin/pip install HolisticTraceAnalysis==0.5.0 pandas==2.2.3
     hta/bin/python tests/trace/check_hta.py --tool build/pyrometer TRACE...
 
-HTA rounds times to whole microseconds, drops device work whose launch it does not find, leaves out
-the last step, and takes device-side waits and annotations for kernels. So the comparison is made
-on what HTA sees: its table of device events is written as a trace and given to pyrometer, whose
-answer must then be equal to the microsecond. How far HTA's view is from the file is printed beside.
+HTA rounds times to whole microseconds, drops device work whose launch it does not find, and takes
+device-side waits and annotations for kernels. So the comparison is made on what HTA sees: its table
+of device events is written as a trace and given to pyrometer, whose answer must then be equal to
+the microsecond. How far HTA's view is from the file is printed beside, and where the two do not
+agree on which kernels communicate.
 """
 
 import argparse
@@ -44,9 +45,11 @@ def analyze(tool, path):
 def load_in_hta(path, folder):
     """HTA's table of a trace, with times that its rounding turned around mended to 0."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        analyzer = TraceAnalysis(trace_files={0: path}, trace_dir=folder)
+        analyzer = TraceAnalysis(
+            trace_files={0: path}, trace_dir=folder, include_last_profiler_step=True
+        )
     table = analyzer.t.traces[0]
-    turned = int((table["dur"] < 0).sum())
+    turned = int((table["stream"].ne(-1) & (table["dur"] < 0)).sum())
     table.loc[table["dur"] < 0, "dur"] = 0
     if "end" in table:
         table["end"] = table["ts"] + table["dur"]
@@ -69,11 +72,13 @@ def device_rows(analyzer, table):
         }
 
 
-def as_event(row, category, device, stream, correlation):
+def as_event(row, kind, device, stream, correlation):
+    """An event of HTA's kind, by names that leave pyrometer no choice."""
+    names = {"COMPUTATION": "compute", "COMMUNICATION": "ncclKernel_AllReduce"}
     return {
         "ph": "X",
-        "cat": category,
-        "name": row["name"],
+        "cat": "kernel" if kind in names else "gpu_memcpy",
+        "name": names.get(kind, "copy"),
         "pid": device,
         "tid": stream,
         "ts": row["start"] + 1000,
@@ -86,12 +91,11 @@ def write_view(path, rows, by_stream):
     """HTA's device events as a trace; by stream, each stream becomes a device with launches."""
     events = []
     for correlation, row in enumerate(rows, 1):
-        kind = get_kernel_type(row["name"])
-        category = "kernel" if kind in ("COMPUTATION", "COMMUNICATION") else "gpu_memcpy"
         if by_stream and row["category"] not in WORK:
             continue
         device = row["stream"] if by_stream else 0
-        events.append(as_event(row, category, device, row["stream"], correlation))
+        kind = get_kernel_type(row["name"])
+        events.append(as_event(row, kind, device, row["stream"], correlation))
         if by_stream and row["launch"] is not None:
             events.append(
                 {
@@ -138,8 +142,8 @@ def check_idle(tool, analyzer, rows, path):
     yield "host wait", float(late), ours["host_wait_ns"] / 1000
 
 
-def describe_view(path, rows, turned):
-    """What HTA leaves out of the file, adds to it, and loses by rounding."""
+def describe_view(tool, path, rows, turned):
+    """What HTA leaves out of the file, adds to it, loses by rounding, and takes for compute."""
     opened = gzip.open if path.endswith(".gz") else open
     with opened(path, "rb") as file:
         trace = json.loads(file.read().decode("utf-8", "replace"), strict=False)
@@ -153,6 +157,10 @@ def describe_view(path, rows, turned):
     text = f"HTA sees {len(seen)} of {len(work)} device events, {share:+.2f}% of their time"
     if extra:
         text += f"; takes {extra} waits and annotations for kernels"
+    theirs = sum(get_kernel_type(event["name"]) == "COMMUNICATION" for event in work)
+    ours = sum(row["calls"] for row in analyze(tool, path)["collectives"])
+    if ours != theirs:
+        text += f"; knows {theirs} of {ours} collectives"
     if turned:
         text += f"; rounding gave {turned} events a negative time"
     return text
@@ -172,7 +180,7 @@ def check_file(tool, path):
         if not rows:
             print("  no device work")
             return None
-        print("  " + describe_view(path, rows, turned))
+        print("  " + describe_view(tool, path, rows, turned))
         different = 0
         for check in (check_breakdown, check_idle):
             try:
