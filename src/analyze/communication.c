@@ -124,9 +124,9 @@ static bool is_row_of(const pyro_collective_row *row, const pyro_collective_row 
 /* Index of the row, PYRO_NO_EVENT when memory is out. Equal texts have equal addresses here. */
 static uint32_t find_row(communication_state *state, const pyro_collective_row *wanted)
 {
-    uint64_t key = mix(mix(mix((uintptr_t)wanted->kind, (uintptr_t)wanted->group),
-                           (uint64_t)wanted->group_size),
-                       (uint64_t)wanted->message_bytes ^ (uintptr_t)wanted->dtype);
+    uint64_t key = mix(
+        mix(mix((uintptr_t)wanted->kind, (uintptr_t)wanted->group), (uint64_t)wanted->group_size),
+        (uint64_t)wanted->message_bytes ^ (uintptr_t)wanted->dtype);
     uint32_t index;
     while ((index = pyro_map_get(&state->by_key, key)) != PYRO_MAP_NONE) {
         if (is_row_of(&state->rows[index], wanted))

@@ -55,9 +55,9 @@ static int make_windows(pyro_analysis_context *context)
     for (size_t i = 0; i < joins->step_count; i++) {
         const pyro_step *step = &joins->steps[i];
         if (asked < 0 || step->number == asked)
-            windows[context->window_count++] =
-                (pyro_window){pyro_event_name(context->trace, step->event), step->number,
-                              step->start_ns, step->end_ns};
+            windows[context->window_count++] = (pyro_window){
+                pyro_event_name(context->trace, step->event), step->number, step->start_ns,
+                step->end_ns};
     }
     if (context->window_count)
         return PYRO_OK;
@@ -174,8 +174,7 @@ int pyro_context_prepare(pyro_analysis_context *context)
 
 bool pyro_context_in_step(const pyro_analysis_context *context, int64_t start_ns)
 {
-    return context->options->step < 0 ||
-           pyro_context_window_at(context, start_ns) != PYRO_NO_EVENT;
+    return context->options->step < 0 || pyro_context_window_at(context, start_ns) != PYRO_NO_EVENT;
 }
 
 bool pyro_context_wants(const pyro_analysis_context *context, uint32_t event)

@@ -79,10 +79,10 @@ int pyro_memory_make_curves(pyro_memory_state *state, pyro_analysis_context *con
         curve->live_bytes = pyro_memory_after(curve->live_bytes, detail);
         if (!pyro_context_in_step(context, time))
             continue;
-        pyro_memory_point point = {
-            .time_ns = time,
-            .allocated_bytes = curve->live_bytes - state->devices[entry->device].lowest_bytes,
-            .reserved_bytes = detail->total_reserved};
+        pyro_memory_point point = {.time_ns = time,
+                                   .allocated_bytes = curve->live_bytes -
+                                                      state->devices[entry->device].lowest_bytes,
+                                   .reserved_bytes = detail->total_reserved};
         add_point(curve, point);
     }
     for (size_t i = 0; i < state->device_count; i++)
@@ -155,7 +155,8 @@ static bool follow_block(holdings *all, const pyro_memory_state *state,
                          const pyro_analysis_context *context, size_t index)
 {
     pyro_memory_event *entry = &state->events[index];
-    const pyro_memory_detail *detail = &context->trace->memory[context->trace->detail[entry->event]];
+    const pyro_memory_detail *detail =
+        &context->trace->memory[context->trace->detail[entry->event]];
     uint64_t key = block_key(entry, detail);
     uint32_t held = pyro_map_get(&all->blocks, key);
     bool is_held = held != PYRO_MAP_NONE && held != FREED;
