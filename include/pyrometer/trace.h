@@ -266,6 +266,16 @@ PYRO_API int pyro_trace_analyze(pyro_analysis **out, pyro_trace *trace,
                                 const pyro_analysis_options *options, pyro_error *error);
 PYRO_API void pyro_analysis_free(pyro_analysis *analysis);
 
+/* Takes the next bytes of an output; PYRO_OK, or a status with `error` filled. */
+typedef int (*pyro_write_fn)(void *user, const char *bytes, size_t size, pyro_error *error);
+
+/*
+ * Writes the trace, or the part that `options` choose (step, phase, filter), as Chrome JSON with
+ * counters of queue length, copy bandwidth and memory added. It is given to `write` in pieces.
+ */
+PYRO_API int pyro_trace_write_chrome(pyro_trace *trace, const pyro_analysis_options *options,
+                                     pyro_write_fn write, void *user, pyro_error *error);
+
 #ifdef __cplusplus
 }
 #endif
