@@ -3,18 +3,18 @@ include(cmake/embed.cmake)
 file(GLOB library_sources CONFIGURE_DEPENDS src/*/*.c)
 
 add_library(pyrometer_objects OBJECT ${library_sources} ${embedded_sources})
-target_link_libraries(pyrometer_objects PRIVATE pyrometer_flags ZLIB::ZLIB)
+target_link_libraries(pyrometer_objects PRIVATE pyrometer_flags pyrometer_system)
 target_include_directories(pyrometer_objects PRIVATE include src)
 
 add_library(pyrometer_static STATIC $<TARGET_OBJECTS:pyrometer_objects>)
-target_link_libraries(pyrometer_static PUBLIC ZLIB::ZLIB m)
+target_link_libraries(pyrometer_static PUBLIC pyrometer_system)
 target_include_directories(pyrometer_static PUBLIC include)
 set_target_properties(pyrometer_static PROPERTIES OUTPUT_NAME pyrometer LINKER_LANGUAGE C)
 
 # A wheel carries the tool and the extension, which hold the static library.
 if(NOT SKBUILD)
   add_library(pyrometer_shared SHARED $<TARGET_OBJECTS:pyrometer_objects>)
-  target_link_libraries(pyrometer_shared PRIVATE pyrometer_flags ZLIB::ZLIB m)
+  target_link_libraries(pyrometer_shared PRIVATE pyrometer_flags pyrometer_system)
   set_target_properties(pyrometer_shared PROPERTIES
     OUTPUT_NAME pyrometer LINKER_LANGUAGE C
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})

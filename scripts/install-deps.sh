@@ -34,6 +34,7 @@ check_build() {
     need gcc command -v "$cc"
     need libc6-dev has_header stdio.h
     need zlib1g-dev has_header zlib.h
+    need libzstd-dev has_header zstd.h
     need cmake command -v cmake
 }
 

@@ -1,5 +1,5 @@
 /*
- * Byte sources: a file, memory, a gzip stream and a member of a zip archive look alike to every
+ * Byte sources: a file, memory, a gzip or zstd stream and a member of a zip archive look alike to every
  * reader. Files are read with pread, not mapped: a mapped file that shrinks would kill the process.
  */
 #ifndef PYRO_BASE_SOURCE_H
@@ -33,6 +33,13 @@ int pyro_source_open_file(pyro_source **out, const char *path, pyro_error *error
 int pyro_source_open_memory(pyro_source **out, const void *bytes, size_t size, pyro_error *error);
 /* Decompresses `inner` (several members too), which it owns from now on, also when it fails. */
 int pyro_source_open_gzip(pyro_source **out, pyro_source *inner, pyro_error *error);
+/* The same for zstd frames. */
+int pyro_source_open_zstd(pyro_source **out, pyro_source *inner, pyro_error *error);
+/*
+ * What `inner` holds: unpacked where its first bytes are those of gzip or zstd, else itself. It is
+ * owned by the result, which on failure is still to be closed (NULL is fine).
+ */
+int pyro_source_open_content(pyro_source **out, pyro_source *inner, pyro_error *error);
 
 /* Reads on: at least 1 byte, 0 at the end, or a negative status. */
 int64_t pyro_source_read(pyro_source *source, void *bytes, size_t size, pyro_error *error);

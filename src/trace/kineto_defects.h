@@ -1,0 +1,63 @@
+/* What can be wrong with a trace that is still read: counted by kind, said once at the end. */
+#ifndef PYRO_TRACE_KINETO_DEFECTS_H
+#define PYRO_TRACE_KINETO_DEFECTS_H
+
+#include "trace/trace.h"
+
+/* Name, what there is one of, what there are several of. */
+#define PYRO_KINETO_DEFECTS(D)                                                                     \
+    D(NEGATIVE_DURATION, "event with negative duration (taken as 0)",                              \
+      "events with negative duration (taken as 0)")                                                \
+    D(NO_DURATION, "complete event without a duration (taken as 0)",                               \
+      "complete events without a duration (taken as 0)")                                           \
+    D(NO_TIME, "event without a usable time (left out)",                                           \
+      "events without a usable time (left out)")                                                   \
+    D(FAR_TIME, "event dated far from all others (moved next to them)",                            \
+      "events dated far from all others (moved next to them)")                                     \
+    D(HUGE_NUMBER, "number too large for 64 bits (left out)",                                      \
+      "numbers too large for 64 bits (left out)")                                                  \
+    D(NOT_JSON, "value that is not JSON, such as NaN or N/A (left out)",                           \
+      "values that are not JSON, such as NaN or N/A (left out)")                                   \
+    D(BAD_ESCAPE, "text with a backslash that escapes nothing (kept as it stands)",                \
+      "texts with backslashes that escape nothing (kept as they stand)")                           \
+    D(RAW_CONTROL, "text with an unescaped control character",                                     \
+      "texts with unescaped control characters")                                                   \
+    D(BAD_UTF8, "text that is not UTF-8 (bad bytes replaced)",                                     \
+      "texts that are not UTF-8 (bad bytes replaced)")                                             \
+    D(LONG_TEXT, "text over 1 MiB (cut)", "texts over 1 MiB (cut)")                                \
+    D(MENDED, "event with unescaped quotes or other damage (mended)",                              \
+      "events with unescaped quotes or other damage (mended)")                                     \
+    D(DAMAGED, "place too damaged to read (skipped to the next event)",                            \
+      "places too damaged to read (skipped to the next event each)")                               \
+    D(LONG_EVENT, "event over 64 MiB (left out)", "events over 64 MiB (left out)")                 \
+    D(NOT_EVENT, "entry of the event list that is no event",                                       \
+      "entries of the event list that are no events")                                              \
+    D(BEGIN_END, "begin or end event (not read)", "begin or end events (not read)")                \
+    D(TRACKS, "event beyond 65535 threads and streams (given to the last one)",                    \
+      "events beyond 65535 threads and streams (given to the last one)")                           \
+    D(METADATA, "damaged metadata value", "damaged metadata values")
+
+typedef enum pyro_kineto_defect {
+#define D(name, one, several) PYRO_DEFECT_##name,
+    PYRO_KINETO_DEFECTS(D)
+#undef D
+        PYRO_DEFECT_COUNT
+} pyro_kineto_defect;
+
+typedef struct pyro_kineto_defects {
+    int64_t count[PYRO_DEFECT_COUNT];
+} pyro_kineto_defects;
+
+#define PYRO_DEFECT_BIT(name) (UINT32_C(1) << PYRO_DEFECT_##name)
+
+/* Counts one of each kind whose bit is set. */
+void pyro_kineto_defects_count(pyro_kineto_defects *defects, uint32_t bits);
+void pyro_kineto_defects_add(pyro_kineto_defects *defects, const pyro_kineto_defects *more);
+/* Adds a warning a kind that was met. False when memory is out. */
+bool pyro_kineto_defects_say(const pyro_kineto_defects *defects, pyro_trace *trace);
+
+/* printf into the trace's list of warnings. False when memory is out. */
+bool pyro_trace_warn(pyro_trace *trace, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,122 @@
+/* What needs the whole trace: ids over 32 bits, thread names, times far off; then the warnings. */
+#include "trace/kineto_reader.h"
+
+#include "base/error.h"
+#include <stdlib.h>
+
+/* Events further than this from the median are misdated, not part of a long run. */
+#define FAR_NS (INT64_C(7) * 24 * 3600 * 1000000000)
+#define SAMPLES 4097
+
+/* Wide ids get numbers from the top down, equal ones the same. */
+static bool number_wide_ids(pyro_trace *trace, const pyro_kineto_scanner *scanner)
+{
+    pyro_map numbers[2] = {PYRO_MAP_INIT, PYRO_MAP_INIT};
+    uint32_t next[2] = {UINT32_MAX - 1, UINT32_MAX - 1};
+    bool ok = true;
+    for (size_t i = 0; i < scanner->wide_count && ok; i++) {
+        const pyro_wide_id *wide = &scanner->wide_ids[i];
+        int space = wide->kind == PYRO_WIDE_EXTERNAL;
+        uint32_t number = pyro_map_get(&numbers[space], wide->id);
+        if (number == PYRO_MAP_NONE) {
+            number = next[space]--;
+            ok = pyro_map_put(&numbers[space], wide->id, number);
+        }
+        if (wide->kind == PYRO_WIDE_CORRELATION)
+            trace->correlation[wide->index] = number;
+        else if (wide->kind == PYRO_WIDE_EXTERNAL)
+            trace->external_id[wide->index] = number;
+        else
+            trace->flows[wide->index].id = number;
+    }
+    pyro_map_free(&numbers[0]);
+    pyro_map_free(&numbers[1]);
+    return ok;
+}
+
+/* Names of threads that have no events are of no use. */
+static void name_tracks(pyro_trace *trace, const pyro_kineto_scanner *scanner)
+{
+    for (size_t i = 0; i < scanner->thread_name_count; i++) {
+        const pyro_thread_name *named = &scanner->thread_names[i];
+        for (size_t track = 0; track < trace->track_count; track++)
+            if (trace->tracks[track].pid == named->process &&
+                trace->tracks[track].tid == named->thread)
+                trace->tracks[track].name = named->name;
+    }
+}
+
+static int compare_times(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* The median start of events taken at even distances. */
+static int64_t median_start(const pyro_trace *trace)
+{
+    int64_t samples[SAMPLES];
+    size_t count = 0, step = trace->count / SAMPLES + 1;
+    for (size_t event = 0; event < trace->count && count < SAMPLES; event += step)
+        samples[count++] = trace->start_ns[event];
+    qsort(samples, count, sizeof *samples, compare_times);
+    return samples[count / 2];
+}
+
+static bool is_far(int64_t time_ns, int64_t median_ns)
+{
+    int64_t distance;
+    return __builtin_sub_overflow(time_ns, median_ns, &distance) || distance > FAR_NS ||
+           distance < -FAR_NS;
+}
+
+/* A single event dated 1970 or 2262 would stretch the run over all that time. */
+static void move_far_events(pyro_trace *trace, pyro_kineto_defects *defects)
+{
+    if (trace->count < 2)
+        return;
+    int64_t median = median_start(trace), first = INT64_MAX, last = INT64_MIN;
+    for (size_t event = 0; event < trace->count; event++) {
+        int64_t start = trace->start_ns[event];
+        if (is_far(start, median))
+            continue;
+        first = start < first ? start : first;
+        last = start > last ? start : last;
+    }
+    for (size_t event = 0; event < trace->count; event++) {
+        int64_t *start = &trace->start_ns[event];
+        if (!is_far(*start, median))
+            continue;
+        *start = *start < median ? first : last;
+        defects->count[PYRO_DEFECT_FAR_TIME]++;
+    }
+}
+
+static bool warn_of_end(pyro_kineto_reader *reader)
+{
+    pyro_trace *trace = reader->trace;
+    const pyro_error *failure = &reader->source_error;
+    int64_t cut = reader->cut_at >= 0 ? reader->cut_at : pyro_kineto_offset(reader);
+    if (reader->window.status != PYRO_OK)
+        return pyro_trace_warn(trace, "%s: everything before byte %lld was read", failure->message,
+                               (long long)cut);
+    if (reader->complete)
+        return true;
+    if (trace->file_bytes <= 0)
+        return pyro_trace_warn(trace, "file truncated at byte %lld", (long long)cut);
+    return pyro_trace_warn(trace, "file truncated at byte %lld: %.1f%% read", (long long)cut,
+                           100.0 * (double)cut / (double)trace->file_bytes);
+}
+
+int pyro_kineto_finish(pyro_kineto_reader *reader, pyro_error *error)
+{
+    pyro_trace *trace = reader->trace;
+    pyro_kineto_scanner *scanner = reader->scanner;
+    if (!number_wide_ids(trace, scanner))
+        return pyro_fail_memory(error);
+    name_tracks(trace, scanner);
+    move_far_events(trace, &scanner->defects);
+    if (!warn_of_end(reader) || !pyro_kineto_defects_say(&scanner->defects, trace))
+        return pyro_fail_memory(error);
+    return PYRO_OK;
+}

@@ -1,0 +1,270 @@
+/* Moving through the input: the window slides, long values pass, events are read one by one. */
+#include "trace/kineto_reader.h"
+
+#include "base/error.h"
+#include "trace/kineto_values.h"
+
+#define WINDOW_BYTES ((size_t)256 << 10)
+/* A place that looks like an event is looked for in this much behind a damaged one. */
+#define MEND_BYTES ((ptrdiff_t)1 << 20)
+/* Longer events are looked at again: damage may have made one out of several. */
+#define SUSPICIOUS_BYTES 4096
+/* A place to go on from may lie across the border of a window by less than this. */
+#define OVERLAP_BYTES 256
+
+int pyro_kineto_reader_open(pyro_kineto_reader *reader, pyro_trace *trace, pyro_intern *names,
+                            pyro_source *source, const pyro_trace_options *options,
+                            pyro_error *error)
+{
+    *reader = (pyro_kineto_reader){
+        .trace = trace, .options = options, .first_key = "\"ph\"", .cut_at = -1};
+    pyro_error_clear(&reader->source_error);
+    int status = pyro_kineto_scanner_open(&reader->scanner, trace, names, error);
+    if (status == PYRO_OK)
+        status = pyro_json_window_open(&reader->window, source, WINDOW_BYTES, SIZE_MAX / 8,
+                                       &reader->source_error);
+    if (status == PYRO_OK)
+        reader->scanner->end = reader->window.end;
+    else
+        pyro_fail_memory(error);
+    return status;
+}
+
+void pyro_kineto_reader_free(pyro_kineto_reader *reader)
+{
+    pyro_kineto_scanner_close(reader->scanner);
+    pyro_json_window_free(&reader->window);
+}
+
+bool pyro_kineto_more(pyro_kineto_reader *reader)
+{
+    pyro_json_window *window = &reader->window;
+    int64_t before = pyro_json_window_offset(window, window->end);
+    if (window->status != PYRO_OK || reader->scanner->no_memory)
+        return false;
+    pyro_json_window_refill(window);
+    reader->scanner->end = window->end;
+    int64_t now = pyro_json_window_offset(window, window->end);
+    if (reader->options && reader->options->progress)
+        reader->options->progress(reader->options->progress_user, now, window->source->size);
+    return now > before;
+}
+
+bool pyro_kineto_next_byte(pyro_kineto_reader *reader)
+{
+    pyro_json_window *window = &reader->window;
+    for (;;) {
+        window->at = (char *)pyro_json_scan_space(window->at);
+        window->token = window->at;
+        if (window->at < window->end)
+            return true;
+        if (!pyro_kineto_more(reader))
+            return false;
+    }
+}
+
+static bool pass_nested(pyro_kineto_reader *reader)
+{
+    pyro_json_window *window = &reader->window;
+    pyro_json_nesting nesting = {.depth = 1, .curly_depth = *window->at == '{'};
+    window->at++;
+    for (;;) {
+        window->at = (char *)pyro_json_scan_nested(&nesting, window->at, window->end);
+        window->token = window->at;
+        if (nesting.depth == 0)
+            return true;
+        if (!pyro_kineto_more(reader))
+            return false;
+    }
+}
+
+static bool pass_string(pyro_kineto_reader *reader)
+{
+    pyro_json_window *window = &reader->window;
+    bool unplain = false;
+    window->at++;
+    for (;;) {
+        const char *end =
+            pyro_kineto_string_end(reader->scanner, window->at, &unplain);
+        if (end) {
+            window->at = window->token = (char *)end + 1;
+            return true;
+        }
+        /* A backslash that is the last byte decides what the next one means. */
+        size_t backslashes = 0;
+        while (window->end - backslashes > window->at &&
+               window->end[-1 - (ptrdiff_t)backslashes] == '\\')
+            backslashes++;
+        window->at = window->token = window->end - backslashes % 2;
+        if (!pyro_kineto_more(reader))
+            return false;
+    }
+}
+
+bool pyro_kineto_pass_value(pyro_kineto_reader *reader)
+{
+    pyro_json_window *window = &reader->window;
+    if (*window->at == '"')
+        return pass_string(reader);
+    if (*window->at == '{' || *window->at == '[')
+        return pass_nested(reader);
+    for (;;) {
+        window->token = window->at;
+        const char *behind = pyro_kineto_skip_word(reader->scanner, window->at);
+        if (behind) {
+            window->at = window->token = (char *)behind;
+            return true;
+        }
+        if (reader->scanner->damaged || window->end - window->at > OVERLAP_BYTES ||
+            !pyro_kineto_more(reader))
+            return false;
+    }
+}
+
+/* Moves to the next place that looks like an event; false at the end of the input. */
+static bool find_next_event(pyro_kineto_reader *reader)
+{
+    pyro_json_window *window = &reader->window;
+    for (;;) {
+        const char *found = pyro_kineto_find_event(window->at, window->end, reader->first_key);
+        if (found) {
+            window->at = window->token = (char *)found;
+            return true;
+        }
+        if (window->end - window->at > OVERLAP_BYTES)
+            window->at = window->end - OVERLAP_BYTES;
+        window->token = window->at;
+        if (!pyro_kineto_more(reader))
+            return false;
+    }
+}
+
+/* The start of the next event in the window, which is filled for it; NULL when there is none. */
+static const char *look_for_event(pyro_kineto_reader *reader)
+{
+    pyro_json_window *window = &reader->window;
+    for (;;) {
+        const char *found = pyro_kineto_find_event(window->at + 1, window->end, reader->first_key);
+        if (found || window->end - window->at > MEND_BYTES)
+            return found;
+        window->token = window->at;
+        if (!pyro_kineto_more(reader))
+            return NULL;
+    }
+}
+
+/* Saves what can be saved of the event at the window's start; moves behind it. */
+static void mend_event(pyro_kineto_reader *reader)
+{
+    pyro_json_window *window = &reader->window;
+    pyro_kineto_scanner *scanner = reader->scanner;
+    const char *next = look_for_event(reader);
+    const char *stop = next ? next : window->end;
+    const char *behind = pyro_kineto_mend_event(scanner, window->at, stop);
+    scanner->defects.count[behind ? PYRO_DEFECT_MENDED : PYRO_DEFECT_DAMAGED]++;
+    if (behind && (next || behind < stop)) {
+        window->at = window->token = (char *)behind;
+    } else if (next) {
+        window->at = window->token = (char *)next;
+    } else {
+        window->at++;
+        reader->lost = !find_next_event(reader);
+    }
+}
+
+/* Where the window ends inside an event: more bytes, or what to do when there are none. */
+static void continue_event(pyro_kineto_reader *reader)
+{
+    pyro_json_window *window = &reader->window;
+    size_t size = (size_t)(window->end - window->at);
+    if (size > SUSPICIOUS_BYTES &&
+        pyro_kineto_find_event(window->at + 1, window->end, reader->first_key)) {
+        mend_event(reader);
+        return;
+    }
+    if (size > PYRO_KINETO_MAX_EVENT_BYTES) {
+        reader->scanner->defects.count[PYRO_DEFECT_LONG_EVENT]++;
+        int64_t begin = pyro_kineto_offset(reader);
+        if (!pass_nested(reader))
+            reader->cut_at = begin;
+        return;
+    }
+    window->token = window->at;
+    if (pyro_kineto_more(reader))
+        return;
+    if (pyro_kineto_find_event(window->at + 1, window->end, reader->first_key)) {
+        mend_event(reader);
+        return;
+    }
+    reader->cut_at = pyro_kineto_offset(reader);
+    window->at = window->token = window->end;
+}
+
+/* The first key of the first event is what later ones are recognised by. */
+static void learn_first_key(pyro_kineto_reader *reader)
+{
+    const char *at = pyro_json_scan_space(reader->window.at + 1);
+    if (reader->trace->file_events > 0 || *at != '"')
+        return;
+    const char *end = memchr(at + 1, '"', PYRO_KINETO_KEY_BYTES - 2);
+    if (!end || end >= reader->window.end)
+        return;
+    memcpy(reader->first_key, at, (size_t)(end + 1 - at));
+    reader->first_key[end + 1 - at] = '\0';
+}
+
+static void read_event(pyro_kineto_reader *reader)
+{
+    pyro_json_window *window = &reader->window;
+    const char *behind = pyro_kineto_scan_event(reader->scanner, window->at);
+    if (!behind) {
+        if (reader->scanner->damaged)
+            mend_event(reader);
+        else
+            continue_event(reader);
+        return;
+    }
+    window->at = (char *)behind;
+}
+
+/* An entry of the array that is no object, or garbage. */
+static void pass_other(pyro_kineto_reader *reader)
+{
+    pyro_kineto_defects *defects = &reader->scanner->defects;
+    int64_t begin = pyro_kineto_offset(reader);
+    if (pyro_kineto_pass_value(reader)) {
+        defects->count[PYRO_DEFECT_NOT_EVENT]++;
+        return;
+    }
+    defects->count[PYRO_DEFECT_DAMAGED]++;
+    reader->lost = !find_next_event(reader);
+    if (reader->lost)
+        reader->cut_at = begin;
+}
+
+void pyro_kineto_read_events(pyro_kineto_reader *reader, int64_t stop)
+{
+    pyro_json_window *window = &reader->window;
+    while (!reader->scanner->no_memory && !reader->lost) {
+        if (!pyro_kineto_next_byte(reader))
+            return;
+        char c = *window->at;
+        if (c == ',') {
+            window->at++;
+            continue;
+        }
+        if (c == ']') {
+            window->at++;
+            reader->events_ended = true;
+            return;
+        }
+        if (pyro_kineto_offset(reader) >= stop)
+            return;
+        if (c == '{') {
+            learn_first_key(reader);
+            read_event(reader);
+        } else {
+            pass_other(reader);
+        }
+    }
+}

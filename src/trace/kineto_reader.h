@@ -1,0 +1,50 @@
+/* The reader over one input: a window, the scanner that works in it, and how the reading went. */
+#ifndef PYRO_TRACE_KINETO_READER_H
+#define PYRO_TRACE_KINETO_READER_H
+
+#include "trace/kineto.h"
+
+#define PYRO_KINETO_KEY_BYTES 64
+
+typedef struct pyro_kineto_reader {
+    pyro_trace *trace;
+    pyro_kineto_scanner *scanner;
+    pyro_json_window window;
+    pyro_error source_error; /* what the window's source failed with */
+    const pyro_trace_options *options;
+    char first_key[PYRO_KINETO_KEY_BYTES]; /* of events, with its quotes: "ph" */
+    bool events_seen;  /* an array of events began */
+    bool events_ended; /* and its closing bracket was met */
+    bool lost;         /* damage, and no further event behind it */
+    bool complete;     /* the outermost bracket was closed */
+    int64_t cut_at;    /* where the last thing that is incomplete began; -1 */
+    char seen_keys[256]; /* first keys of the file, for the message when it is no trace */
+} pyro_kineto_reader;
+
+int pyro_kineto_reader_open(pyro_kineto_reader *reader, pyro_trace *trace, pyro_intern *names,
+                            pyro_source *source, const pyro_trace_options *options,
+                            pyro_error *error);
+void pyro_kineto_reader_free(pyro_kineto_reader *reader);
+
+/* Reads on, keeping what is behind window.token; false when nothing more came. */
+bool pyro_kineto_more(pyro_kineto_reader *reader);
+/* Moves to the next byte that is no white space; false at the end. */
+bool pyro_kineto_next_byte(pyro_kineto_reader *reader);
+/* Passes over a value of any length, in memory that does not depend on it. */
+bool pyro_kineto_pass_value(pyro_kineto_reader *reader);
+
+/*
+ * Reads events from inside their array up to its end or until one begins at `stop` or behind it.
+ * What is damaged is mended or passed over.
+ */
+void pyro_kineto_read_events(pyro_kineto_reader *reader, int64_t stop);
+
+/* Joins what needs the whole: wide ids, names of threads, times far off; then says the defects. */
+int pyro_kineto_finish(pyro_kineto_reader *reader, pyro_error *error);
+
+static inline int64_t pyro_kineto_offset(const pyro_kineto_reader *reader)
+{
+    return pyro_json_window_offset(&reader->window, reader->window.at);
+}
+
+#endif

@@ -1,0 +1,115 @@
+/* Opening and closing traces: what kind of input it is, and the columns' life. */
+#include "trace/trace.h"
+
+#include "base/error.h"
+#include "base/source.h"
+#include "trace/kineto.h"
+#include <stdlib.h>
+
+static pyro_trace *make_trace(const char *file)
+{
+    pyro_trace *trace = calloc(1, sizeof *trace);
+    if (!trace)
+        return NULL;
+    pyro_arena_init(&trace->arena);
+    pyro_intern_init(&trace->names, &trace->arena);
+    trace->rank = trace->world_size = -1;
+    trace->backend = PYRO_NO_ID;
+    trace->file = pyro_arena_text(&trace->arena, file, strlen(file));
+    if (!trace->file) {
+        pyro_trace_close(trace);
+        return NULL;
+    }
+    return trace;
+}
+
+void pyro_trace_free_rows(pyro_trace *trace)
+{
+    free(trace->start_ns);
+    free(trace->duration_ns);
+    free(trace->name);
+    free(trace->correlation);
+    free(trace->external_id);
+    free(trace->detail);
+    free(trace->track);
+    free(trace->category);
+    free(trace->ops);
+    free(trace->kernels);
+    free(trace->transfer_bytes);
+    free(trace->memory);
+    free(trace->collectives);
+    free(trace->flows);
+    free(trace->tracks);
+}
+
+void pyro_trace_close(pyro_trace *trace)
+{
+    if (!trace)
+        return;
+    pyro_trace_free_rows(trace);
+    free(trace->devices);
+    free(trace->warnings);
+    pyro_intern_free(&trace->names);
+    pyro_arena_free(&trace->arena);
+    free(trace);
+}
+
+static int read_source(pyro_trace **out, pyro_source *source, const char *file,
+                       const pyro_trace_options *options, pyro_error *error)
+{
+    pyro_trace *trace = make_trace(file);
+    int status = trace ? PYRO_OK : pyro_fail_memory(error);
+    if (status == PYRO_OK) {
+        trace->file_bytes = source->size;
+        status = pyro_source_open_content(&source, source, error);
+    }
+    if (status == PYRO_OK)
+        status = pyro_kineto_read(trace, source, options, error);
+    pyro_source_close(source);
+    if (status == PYRO_OK) {
+        *out = trace;
+    } else {
+        pyro_trace_close(trace);
+        pyro_error_where(error, file, NULL);
+    }
+    return status;
+}
+
+int pyro_trace_open(pyro_trace **out, const char *path, const pyro_trace_options *options,
+                    pyro_error *error)
+{
+    pyro_source *source;
+    *out = NULL;
+    int status = pyro_source_open_file(&source, path, error);
+    if (status != PYRO_OK)
+        return status;
+    return read_source(out, source, strcmp(path, "-") == 0 ? "standard input" : path, options,
+                       error);
+}
+
+int pyro_trace_open_memory(pyro_trace **out, const void *data, size_t size, const char *label,
+                           const pyro_trace_options *options, pyro_error *error)
+{
+    pyro_source *source;
+    *out = NULL;
+    int status = pyro_source_open_memory(&source, data, size, error);
+    if (status != PYRO_OK)
+        return status;
+    return read_source(out, source, label, options, error);
+}
+
+const char *pyro_trace_file(const pyro_trace *trace)
+{
+    return trace->file;
+}
+
+int64_t pyro_trace_event_count(const pyro_trace *trace)
+{
+    return trace->file_events;
+}
+
+const char *const *pyro_trace_warnings(const pyro_trace *trace, size_t *count)
+{
+    *count = trace->warning_count;
+    return trace->warnings;
+}
