@@ -45,6 +45,7 @@ deps:
 	@scripts/install-deps.sh build
 
 python:
+	@scripts/make-venv.sh torch --plan
 	@scripts/install-deps.sh build python
 	@scripts/make-venv.sh torch
 
@@ -55,6 +56,7 @@ demo:
 
 # One after the other: the tests of Python need what the C tests have shown to work.
 test:
+	@scripts/make-venv.sh test --plan
 	@scripts/install-deps.sh test
 	@$(MAKE) --no-print-directory test-c
 	@$(MAKE) --no-print-directory test-asan
@@ -80,13 +82,17 @@ test-python:
 	@PYRO_TOOL=build/pyrometer .venv/bin/python -m pytest
 	@scripts/test-python-3.12.sh
 
-bench: all
+bench:
+	@scripts/make-venv.sh test --plan
 	@scripts/install-deps.sh test
+	@$(MAKE) --no-print-directory all
 	@scripts/make-venv.sh test
 	@.venv/bin/python bench/cost.py
 
-verify-models: all
+verify-models:
+	@scripts/make-venv.sh test --plan
 	@scripts/install-deps.sh test
+	@$(MAKE) --no-print-directory all
 	@scripts/make-venv.sh test
 	@.venv/bin/python tests/models/verify.py --all
 

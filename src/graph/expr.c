@@ -80,7 +80,9 @@ static int64_t ceil_of(fraction a)
 /* Half to even, as Python's round does. */
 static int64_t round_of(fraction a)
 {
-    int64_t low = floor_of(a), rest = a.top - low * a.bottom;
+    int64_t low = floor_of(a), rest = a.top % a.bottom;
+    if (rest < 0)
+        rest += a.bottom;
     if (rest > a.bottom - rest || (rest == a.bottom - rest && low % 2))
         return low + 1;
     return low;
@@ -282,7 +284,7 @@ int64_t pyro_exprs_add(pyro_exprs *exprs, const char *text, size_t length)
     pyro_expr *expr = &exprs->items[id];
     memset(expr, 0, sizeof *expr);
     expr->text = pyro_intern_text(&exprs->texts, id);
-    expr->understood = pyro_expr_parse(exprs, expr);
+    expr->understood = pyro_expr_parse(exprs, expr, length);
     exprs->count = id + 1u;
     return id;
 }
@@ -357,7 +359,8 @@ bool pyro_expr_solve(pyro_exprs *exprs, size_t index, int64_t wanted, pyro_symbo
     if (!unknown)
         return false;
     pyro_symbol saved = *unknown;
-    int64_t at_low, at_high, slope, rise, result, low = saved.has_hint ? saved.hint : 2;
+    int64_t at_low, at_high, slope, rise, result;
+    int64_t low = saved.has_hint && saved.hint > 1 ? saved.hint : 2;
     bool found = false;
     unknown->known = true;
     unknown->value = low;

@@ -4,6 +4,9 @@
 #include "base/buf.h"
 #include <string.h>
 
+/* Further ancestors are not made: a path of a million dots must not cost their square. */
+enum { MAX_ANCESTORS = 256, MAX_ANCESTOR_BYTES = 1024 };
+
 static uint32_t add_module(pyro_model *model, const char *path, size_t length, uint32_t parent)
 {
     uint32_t id = pyro_intern_add(&model->module_paths, path, length);
@@ -29,10 +32,10 @@ uint32_t pyro_model_module(pyro_model *model, const char *path, size_t length)
     if (found != PYRO_INTERN_NONE && found < model->module_count)
         return found;
     uint32_t module = add_module(model, "", 0, 0);
-    /* Past this depth no ancestors are made: a path of a million dots must not cost their square. */
-    size_t depth_left = 256;
+    size_t depth_left = MAX_ANCESTORS;
     for (size_t end = 1; module != PYRO_NO_VALUE && end <= length; end++)
-        if (end == length || (path[end] == '.' && depth_left && depth_left--))
+        if (end == length ||
+            (path[end] == '.' && end <= MAX_ANCESTOR_BYTES && depth_left && depth_left--))
             module = add_module(model, path, end, module);
     return module;
 }
@@ -152,10 +155,14 @@ static bool is_entry_start(const char *text, size_t length)
  */
 static const char *entry_end(const char *at, const char *end)
 {
+    const char *counted = at;
+    size_t commas = 0;
     for (const char *stop = at; (stop = memchr(stop, ';', (size_t)(end - stop))); stop++) {
         const char *next = stop + 1;
         const char *next_end = memchr(next, ';', (size_t)(end - next));
-        if (count_commas(at, stop) >= 2 &&
+        commas += count_commas(counted, stop);
+        counted = stop;
+        if (commas >= 2 &&
             (is_entry_start(next, (size_t)(end - next)) ||
              count_commas(next, next_end ? next_end : end) >= 2))
             return stop;

@@ -48,6 +48,7 @@ RULE(sort);
 RULE(search);
 RULE(box_pairs);
 RULE(fourier);
+RULE(short_fourier);
 RULE(loss);
 RULE(dropout);
 
@@ -72,5 +73,6 @@ RULE(embedding_bag);
 RULE(scatter);
 RULE(scatter_copy);
 RULE(scalar);
+RULE(host);
 
 #endif

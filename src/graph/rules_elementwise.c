@@ -185,6 +185,20 @@ bool pyro_rule_fourier(pyro_call *call, pyro_price *price)
     return true;
 }
 
+/* One real transform of n_fft points a frame; the frames are those of the spectrum, which is the
+ * output or, for the inverse (factor 1), the input. */
+bool pyro_rule_short_fourier(pyro_call *call, pyro_price *price)
+{
+    const pyro_tensor *spectrum = call->op->factor ? first_input(call) : call->outputs;
+    int64_t points = pyro_call_integer(call, "n_fft", 1, 0);
+    if (!spectrum || !call->output_count || !spectrum->dims || points <= 0)
+        return false;
+    int64_t frames = spectrum->elements / (points / 2 + 1);
+    int64_t flops = pyro_times(call, pyro_times(call, points, log2_ceil(points)), 5) / 2;
+    price->other_flops = pyro_times(call, frames, pyro_plus(call, flops, points));
+    return true;
+}
+
 /* `factor` FLOPs a value of the prediction. */
 bool pyro_rule_loss(pyro_call *call, pyro_price *price)
 {

@@ -53,10 +53,13 @@ bool pyro_rule_matmul(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* mm and bmm or, with the factor 1, addmm, addbmm and baddbmm, which have an addend in front. */
+/* Bits of the factor of matrix_product. */
+enum { WITH_ADDEND = 1, UNKNOWN_TO_TORCH = 2 };
+
+/* mm and bmm or, with an addend in front, addmm, addbmm and baddbmm. */
 bool pyro_rule_matrix_product(pyro_call *call, pyro_price *price)
 {
-    bool addend = call->op->factor != 0;
+    bool addend = call->op->factor & WITH_ADDEND;
     const pyro_tensor *a = addend ? first_of(call, "mat1", "batch1", 1)
                                   : first_of(call, "self", "input", 0);
     const pyro_tensor *b = first_of(call, "mat2", "batch2", addend ? 2 : 1);
@@ -65,6 +68,8 @@ bool pyro_rule_matrix_product(pyro_call *call, pyro_price *price)
     price->macs = pyro_times(call, a->elements, b->dims[b->rank - 1]);
     if (addend)
         price->other_flops = pyro_output_elements(call);
+    if (call->op->factor & UNKNOWN_TO_TORCH)
+        price->torch_macs = 0;
     return true;
 }
 
@@ -129,18 +134,45 @@ bool pyro_rule_grouped_matmul(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* The matrices of a list from left to right. */
+enum { MAX_CHAIN = 32 };
+
+/* Rows of each matrix of a list and, last, the columns of the last one; vectors at the ends count
+ * as a row and a column. False when they do not fit. */
+static bool chain_sizes(const pyro_call_arg *list, int64_t sizes[MAX_CHAIN + 1])
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        const pyro_tensor *matrix = &list->tensors[i];
+        bool at_end = i == 0 || i + 1 == list->count;
+        if (!matrix->dims || (matrix->rank != 2 && !(matrix->rank == 1 && at_end)))
+            return false;
+        bool row = matrix->rank == 1 && i == 0, column = matrix->rank == 1 && i != 0;
+        sizes[i] = row ? 1 : matrix->dims[0];
+        sizes[i + 1] = column ? 1 : matrix->dims[matrix->rank - 1];
+    }
+    return true;
+}
+
+/* The cheapest order of a chain of products, which is the one that torch takes. */
 bool pyro_rule_chain_matmul(pyro_call *call, pyro_price *price)
 {
-    if (!call->arg_count || !call->args[0].tensors || call->args[0].count < 2)
+    const pyro_call_arg *list = call->arg_count ? &call->args[0] : NULL;
+    int64_t sizes[MAX_CHAIN + 1], best[MAX_CHAIN][MAX_CHAIN] = {{0}};
+    if (!list || !list->tensors || list->count < 2 || list->count > MAX_CHAIN ||
+        !chain_sizes(list, sizes))
         return false;
-    const pyro_call_arg *list = &call->args[0];
-    int64_t rows = list->tensors[0].rank == 2 ? list->tensors[0].dims[0] : 1;
-    for (uint32_t i = 1; i < list->count; i++) {
-        if (!list->tensors[i].dims)
-            return false;
-        price->macs = pyro_plus(call, price->macs, pyro_times(call, rows, list->tensors[i].elements));
-    }
+    for (uint32_t span = 1; span < list->count; span++)
+        for (uint32_t first = 0; first + span < list->count; first++) {
+            uint32_t last = first + span;
+            for (uint32_t cut = first; cut < last; cut++) {
+                int64_t product = pyro_times(call, pyro_times(call, sizes[first], sizes[cut + 1]),
+                                             sizes[last + 1]);
+                int64_t macs = pyro_plus(call, pyro_plus(call, best[first][cut], best[cut + 1][last]),
+                                         product);
+                if (cut == first || macs < best[first][last])
+                    best[first][last] = macs;
+            }
+        }
+    price->macs = best[0][list->count - 1];
     return true;
 }
 

@@ -181,6 +181,8 @@ int pyro_layers_call(pyro_join_state *state, uint32_t event, pyro_name_class nam
         return pyro_fail_memory(state->error);
     *call = (uint32_t)joins->call_count++;
     joins->calls[*call] = (pyro_layer_call){layer, event, parent_call};
+    if (!strcmp(joins->layers[layer].class_name, "DistributedDataParallel"))
+        state->last_ddp_call = *call;
     return PYRO_OK;
 }
 
