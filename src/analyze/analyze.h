@@ -30,11 +30,11 @@ typedef struct pyro_boundary {
 
 /* What a name tells. */
 enum {
-    PYRO_NAME_KNOWN = 1,      /* was looked at */
-    PYRO_NAME_COLLECTIVE = 2, /* of a kernel that communicates */
-    PYRO_NAME_SYNC = 4,       /* of a call that waits for the device */
-    PYRO_NAME_ITEM = 8,       /* of an op that brings a number to the host */
-    PYRO_NAME_LOADER = 16     /* of a data loader's next batch */
+    PYRO_TRAIT_KNOWN = 1,      /* was looked at */
+    PYRO_TRAIT_COLLECTIVE = 2, /* of a kernel that communicates */
+    PYRO_TRAIT_SYNC = 4,       /* of a call that waits for the device */
+    PYRO_TRAIT_ITEM = 8,       /* of an op that brings a number to the host */
+    PYRO_TRAIT_LOADER = 16     /* of a data loader's next batch */
 };
 
 /* What every analysis sees. */
@@ -103,7 +103,7 @@ static inline int64_t pyro_context_launch_ns(const pyro_analysis_context *contex
     return context->trace->start_ns[launch == PYRO_NO_EVENT ? event : launch];
 }
 
-/* PYRO_NAME_* of an event's name. */
+/* PYRO_TRAIT_* of an event's name. */
 uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name);
 static inline uint8_t pyro_context_traits(pyro_analysis_context *context, uint32_t event)
 {

@@ -197,7 +197,7 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     int64_t start = trace->start_ns[event], end = pyro_event_end_ns(trace, event);
     end_pending(state, start);
     if (trace->category[event] == PYRO_EVENT_MEMSET ||
-        !(pyro_context_traits(context, event) & PYRO_NAME_COLLECTIVE)) {
+        !(pyro_context_traits(context, event) & PYRO_TRAIT_COLLECTIVE)) {
         int64_t from = start > state->compute_until_ns ? start : state->compute_until_ns;
         if (end > from) {
             state->compute_ns += end - from;

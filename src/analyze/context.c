@@ -241,15 +241,15 @@ static bool is_loader(const char *name)
 uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name)
 {
     const char *text = pyro_trace_text(context->trace, name);
-    uint8_t traits = PYRO_NAME_KNOWN;
+    uint8_t traits = PYRO_TRAIT_KNOWN;
     if (pyro_is_collective_kernel(text))
-        traits |= PYRO_NAME_COLLECTIVE;
+        traits |= PYRO_TRAIT_COLLECTIVE;
     if (is_sync(text))
-        traits |= PYRO_NAME_SYNC;
+        traits |= PYRO_TRAIT_SYNC;
     if (strcmp(text, "aten::item") == 0 || strcmp(text, "aten::_local_scalar_dense") == 0)
-        traits |= PYRO_NAME_ITEM;
+        traits |= PYRO_TRAIT_ITEM;
     if (is_loader(text))
-        traits |= PYRO_NAME_LOADER;
+        traits |= PYRO_TRAIT_LOADER;
     context->name_traits[name] = traits;
     return traits;
 }

@@ -6,7 +6,6 @@
 
 typedef struct pyro_memory_event {
     uint32_t event;
-    uint32_t owner;  /* innermost host event that ran then; PYRO_NO_EVENT */
     uint32_t device; /* index */
 } pyro_memory_event;
 
@@ -25,7 +24,6 @@ typedef struct pyro_memory_track {
 typedef struct pyro_memory_state {
     pyro_memory_event *events; /* in order of time */
     size_t count;
-    uint32_t *running; /* by track: last host event that started; PYRO_NO_EVENT */
     int64_t *window_ends; /* in order of time */
     size_t window_end_count;
     pyro_map by_device;

@@ -106,9 +106,7 @@ static holding *find_holding(holdings *all, const pyro_analysis_context *context
                              const pyro_memory_event *entry)
 {
     const pyro_joins *joins = context->joins;
-    uint32_t owner = entry->owner;
-    uint32_t op = owner == PYRO_NO_EVENT ? PYRO_NO_EVENT : joins->op[owner];
-    uint32_t call = owner == PYRO_NO_EVENT ? PYRO_NO_LAYER : joins->call[owner];
+    uint32_t op = joins->op[entry->event], call = joins->call[entry->event];
     uint64_t layer = call == PYRO_NO_LAYER ? 0 : joins->calls[call].layer + 1u;
     uint64_t name = op == PYRO_NO_EVENT ? 0 : context->trace->name[op] + 1u;
     /* devices are few, layers and names below 2^28 in any trace that fits in memory */
@@ -120,8 +118,8 @@ static holding *find_holding(holdings *all, const pyro_analysis_context *context
     if (!pyro_grow(&all->items, &all->capacity, all->count + 1, sizeof *all->items) ||
         !pyro_map_put(&all->by_key, key, index))
         return NULL;
-    all->items[all->count++] = (holding){.row.layer = pyro_context_layer(context, owner),
-                                         .row.op = pyro_context_op(context, owner),
+    all->items[all->count++] = (holding){.row.layer = pyro_context_layer(context, entry->event),
+                                         .row.op = pyro_context_op(context, entry->event),
                                          .device = entry->device};
     return &all->items[index];
 }

@@ -114,7 +114,7 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
         if (category == PYRO_EVENT_MEMCPY)
             class = COPY;
         else if (category == PYRO_EVENT_KERNEL &&
-                 pyro_context_traits(context, event) & PYRO_NAME_COLLECTIVE)
+                 pyro_context_traits(context, event) & PYRO_TRAIT_COLLECTIVE)
             class = COMMUNICATION;
         pyro_sweep_cover(&state->sweep, class, start, end);
         count_launched(state, context, event);
@@ -122,7 +122,7 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     }
     if (category == PYRO_EVENT_OP)
         pyro_sweep_cover(&state->sweep, HOST, start, end);
-    if (pyro_context_traits(context, event) & PYRO_NAME_LOADER)
+    if (pyro_context_traits(context, event) & PYRO_TRAIT_LOADER)
         pyro_sweep_cover(&state->sweep, LOADING, start, end);
     return PYRO_OK;
 }
