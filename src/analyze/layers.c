@@ -125,12 +125,13 @@ static void add_op(layers_state *state, const pyro_analysis_context *context, ui
         add_price(&row->flops, context->op_flops[detail]);
         add_price(&row->bytes, context->op_bytes[detail]);
     }
-    if (trace->ops[detail].dims == PYRO_NO_ID ||
-        context->joins->phase[event] == PYRO_PHASE_BACKWARD)
+    const char *dims = pyro_trace_text(trace, trace->ops[detail].dims);
+    /* Counters (num_batches_tracked) are numbers: an op on those tells nothing. */
+    if (context->joins->phase[event] == PYRO_PHASE_BACKWARD || !strpbrk(dims, "0123456789"))
         return;
     for (; row && !row->shapes[0];
          row = row->parent == PYRO_NO_LAYER ? NULL : &state->rows[row->parent])
-        row->shapes = pyro_trace_text(trace, trace->ops[detail].dims);
+        row->shapes = dims;
 }
 
 static int add_event(void *data, pyro_analysis_context *context, uint32_t event)

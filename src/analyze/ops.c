@@ -221,7 +221,7 @@ static int merge_only_children(ops_state *state, pyro_analysis_context *context)
 
 static pyro_phase main_phase(const op_row *row)
 {
-    const int64_t *by_phase = row->device_total_ns ? row->device_by_phase : row->host_by_phase;
+    const int64_t *by_phase = row->device_self_ns > 0 ? row->device_by_phase : row->host_by_phase;
     pyro_phase best = PYRO_PHASE_OTHER;
     for (int p = 0; p < PYRO_PHASE_COUNT; p++)
         if (by_phase[p] > by_phase[best])

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_NODES = 1 << 20, MOST_ROWS = 10000, MOST_TEXT = 16 << 20, NO_NODE = UINT32_MAX };
+enum { MOST_NODES = 1 << 20, MOST_ROWS = 10000, MOST_TEXT = 8 << 20, NO_NODE = UINT32_MAX };
 
 /* What a node is called: a name of the trace, or what the top bits say. */
 enum { LABEL_LAYER = 1u << 31, LABEL_KERNEL = 1u << 30, LABEL_OTHER = LABEL_KERNEL - 1 };
@@ -133,8 +133,14 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
 /* ';' separates frames and a newline ends a stack: names must not hold them. */
 static void put_frame(pyro_buf *buf, const char *text)
 {
-    for (; *text; text++)
-        pyro_buf_addc(buf, *text == ';' ? ',' : *text == '\n' || *text == '\r' ? ' ' : *text);
+    for (;;) {
+        size_t length = strcspn(text, ";\n\r");
+        pyro_buf_add(buf, text, length);
+        text += length;
+        if (!*text)
+            return;
+        pyro_buf_addc(buf, *text++ == ';' ? ',' : ' ');
+    }
 }
 
 static void put_label(pyro_buf *buf, const pyro_analysis_context *context, uint32_t label)
