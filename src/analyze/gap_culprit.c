@@ -47,7 +47,7 @@ static uint64_t culprit_key(const pyro_analysis_context *context, uint32_t event
 static int blame(search *search, uint32_t event, int64_t duration_ns)
 {
     const pyro_analysis_context *context = search->context;
-    if (pyro_context_traits(search->context, event) & PYRO_NAME_SYNC &&
+    if (pyro_context_traits(search->context, event) & PYRO_TRAIT_SYNC &&
         (context->trace->category[event] == PYRO_EVENT_RUNTIME ||
          context->trace->category[event] == PYRO_EVENT_DRIVER) &&
         duration_ns > search->sync_ns) {

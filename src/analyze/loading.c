@@ -42,7 +42,7 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     }
     /* Frame, annotation and op of one call lie inside each other: the outermost counts. */
     int64_t *until = &state->until_ns[trace->track[event]];
-    if (start < *until || !(pyro_context_traits(context, event) & PYRO_NAME_LOADER) ||
+    if (start < *until || !(pyro_context_traits(context, event) & PYRO_TRAIT_LOADER) ||
         !pyro_context_wants(context, event))
         return PYRO_OK;
     pyro_data_loading *loading = &context->result->data_loading;

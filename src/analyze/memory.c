@@ -1,6 +1,5 @@
 /*
  * Memory: live bytes of each device over time, their peak, and whether they grow from step to step.
- * Memory events carry no op: what ran on their thread then is their owner.
  */
 #include "analyze/memory.h"
 #include "base/buf.h"
@@ -25,15 +24,10 @@ static int init_memory(void *data, pyro_analysis_context *context)
 {
     pyro_memory_state *state = data;
     size_t count = context->category_count[PYRO_EVENT_MEMORY];
-    size_t tracks = context->trace->track_count;
     state->events = pyro_arena_array(context->scratch, count, sizeof *state->events);
-    state->running = pyro_arena_array(context->scratch, tracks, sizeof *state->running);
-    state->window_ends =
-        pyro_arena_array(context->scratch, context->window_count, sizeof(int64_t));
-    if (!state->events || !state->running || !state->window_ends)
+    state->window_ends = pyro_arena_array(context->scratch, context->window_count, sizeof(int64_t));
+    if (!state->events || !state->window_ends)
         return pyro_fail_memory(context->error);
-    for (size_t i = 0; i < tracks; i++)
-        state->running[i] = PYRO_NO_EVENT;
     for (size_t i = 0; i < context->boundary_count && context->windows_are_steps; i++) {
         if (context->boundaries[i].is_end)
             state->window_ends[state->window_end_count++] = context->boundaries[i].time_ns;
@@ -44,10 +38,10 @@ static int init_memory(void *data, pyro_analysis_context *context)
 static const char *name_device(pyro_analysis_context *context, const pyro_memory_detail *detail)
 {
     /* torch's c10::DeviceType */
-    static const char *const types[] = {"cpu",  "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip",
-                                        "fpga", "maia", "xla",    "vulkan", "metal",  "xpu",   "mps",
-                                        "meta", "hpu",  "ve",     "lazy",   "ipu",    "mtia",
-                                        "privateuseone"};
+    static const char *const types[] = {"cpu", "cuda", "mkldnn",       "opengl", "opencl", "ideep",
+                                        "hip", "fpga", "maia",         "xla",    "vulkan", "metal",
+                                        "xpu", "mps",  "meta",         "hpu",    "ve",     "lazy",
+                                        "ipu", "mtia", "privateuseone"};
     int type = detail->device_type, index = detail->device_index;
     bool is_known = type >= 0 && (size_t)type < sizeof types / sizeof types[0];
     if (!is_known)
@@ -76,19 +70,6 @@ static pyro_memory_track *find_device(pyro_memory_state *state, pyro_analysis_co
         return NULL;
     state->device_count++;
     return &state->devices[index];
-}
-
-/* What runs innermost on a thread: the last event that started, or the first around it that did not
- * end yet. Time only goes on, so what has ended is never looked at again. */
-static uint32_t find_owner(pyro_memory_state *state, const pyro_analysis_context *context,
-                           uint32_t event)
-{
-    const pyro_trace *trace = context->trace;
-    uint32_t *running = &state->running[trace->track[event]];
-    while (*running != PYRO_NO_EVENT &&
-           pyro_event_end_ns(trace, *running) < trace->start_ns[event])
-        *running = context->joins->parent[*running];
-    return *running;
 }
 
 /* Takes what is live at the ends of steps that have passed. */
@@ -138,14 +119,15 @@ static void update_peak(pyro_memory_state *state, pyro_memory_track *device,
     device->points += !is_before;
 }
 
-static int add_memory(pyro_memory_state *state, pyro_analysis_context *context, uint32_t event)
+static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
 {
+    pyro_memory_state *state = data;
     const pyro_trace *trace = context->trace;
     uint32_t index = trace->detail[event];
     const pyro_memory_detail *detail = index == PYRO_NO_ID ? NULL : &trace->memory[index];
     if (detail && detail->out_of_memory)
         state->out_of_memory++;
-    if (!detail || detail->out_of_memory || detail->bytes > LARGEST_BYTES ||
+    if (!detail || detail->out_of_memory || !detail->bytes || detail->bytes > LARGEST_BYTES ||
         detail->bytes < -LARGEST_BYTES || detail->total_allocated > LARGEST_BYTES)
         return PYRO_OK;
     pyro_memory_track *device = find_device(state, context, detail);
@@ -164,19 +146,8 @@ static int add_memory(pyro_memory_state *state, pyro_analysis_context *context, 
             device->row.allocated_bytes += detail->bytes;
     }
     device->events++;
-    state->events[state->count++] =
-        (pyro_memory_event){.event = event,
-                            .owner = find_owner(state, context, event),
-                            .device = (uint32_t)(device - state->devices)};
-    return PYRO_OK;
-}
-
-static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
-{
-    pyro_memory_state *state = data;
-    if (context->trace->category[event] == PYRO_EVENT_MEMORY)
-        return add_memory(state, context, event);
-    state->running[context->trace->track[event]] = event;
+    state->events[state->count++] = (pyro_memory_event){
+        .event = event, .device = (uint32_t)(device - state->devices)};
     return PYRO_OK;
 }
 
@@ -194,8 +165,7 @@ static void finish_growth(pyro_memory_state *state, pyro_memory_track *device)
 static int finish_memory(void *data, pyro_analysis_context *context)
 {
     pyro_memory_state *state = data;
-    pyro_memory_device *rows =
-        pyro_arena_array(context->arena, state->device_count, sizeof *rows);
+    pyro_memory_device *rows = pyro_arena_array(context->arena, state->device_count, sizeof *rows);
     if (!rows)
         return pyro_fail_memory(context->error);
     for (size_t i = 0; i < state->device_count; i++) {
@@ -229,7 +199,6 @@ const pyro_analyzer pyro_analyze_memory = {
     .event = add_event,
     .finish = finish_memory,
     .clear = clear_memory,
-    .categories = 1u << PYRO_EVENT_MEMORY | 1u << PYRO_EVENT_OP | 1u << PYRO_EVENT_ANNOTATION |
-                  1u << PYRO_EVENT_PYTHON | 1u << PYRO_EVENT_RUNTIME | 1u << PYRO_EVENT_DRIVER,
+    .categories = 1u << PYRO_EVENT_MEMORY,
     .whole_trace = true,
 };

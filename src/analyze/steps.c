@@ -114,15 +114,16 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
         if (category == PYRO_EVENT_MEMCPY)
             class = COPY;
         else if (category == PYRO_EVENT_KERNEL &&
-                 pyro_context_traits(context, event) & PYRO_NAME_COLLECTIVE)
+                 pyro_context_traits(context, event) & PYRO_TRAIT_COLLECTIVE)
             class = COMMUNICATION;
         pyro_sweep_cover(&state->sweep, class, start, end);
         count_launched(state, context, event);
         return PYRO_OK;
     }
-    if (category == PYRO_EVENT_OP)
+    uint8_t traits = pyro_context_traits(context, event);
+    if (category == PYRO_EVENT_OP && !(traits & PYRO_TRAIT_STEP))
         pyro_sweep_cover(&state->sweep, HOST, start, end);
-    if (pyro_context_traits(context, event) & PYRO_NAME_LOADER)
+    if (traits & PYRO_TRAIT_LOADER)
         pyro_sweep_cover(&state->sweep, LOADING, start, end);
     return PYRO_OK;
 }

@@ -30,12 +30,12 @@ static bool is_sync(const syncs_state *state, pyro_analysis_context *context, ui
 {
     uint8_t traits = pyro_context_traits(context, event);
     if (context->trace->category[event] != PYRO_EVENT_OP)
-        return traits & PYRO_NAME_SYNC;
-    if (!state->count_items || !(traits & PYRO_NAME_ITEM))
+        return traits & PYRO_TRAIT_SYNC;
+    if (!state->count_items || !(traits & PYRO_TRAIT_ITEM))
         return false;
     /* item() calls _local_scalar_dense: the outer one is counted */
     uint32_t parent = context->joins->parent[event];
-    return parent == PYRO_NO_EVENT || !(pyro_context_traits(context, parent) & PYRO_NAME_ITEM);
+    return parent == PYRO_NO_EVENT || !(pyro_context_traits(context, parent) & PYRO_TRAIT_ITEM);
 }
 
 static uint64_t mix(uint64_t hash, const void *value)

@@ -15,7 +15,8 @@ typedef enum pyro_name_class {
     PYRO_NAME_FORWARD_RANGE, /* "DistributedDataParallel.forward" */
     PYRO_NAME_EVALUATE,      /* "autograd::engine::evaluate_function: AddmmBackward0" */
     PYRO_NAME_BACKWARD,      /* "AddmmBackward0" */
-    PYRO_NAME_ACCUMULATE     /* AccumulateGrad, evaluated or not */
+    PYRO_NAME_ACCUMULATE,    /* AccumulateGrad, evaluated or not */
+    PYRO_NAME_REDUCER        /* "torch.distributed.ddp.reducer::copy_bucket_to_grad" */
 } pyro_name_class;
 
 pyro_name_class pyro_classify_name(const char *name);
@@ -61,6 +62,8 @@ typedef struct pyro_join_state {
     pyro_intern layer_names; /* of instances or of annotated paths: the id is the layer's index */
     pyro_map layer_of_name;  /* id of an event's name -> layer */
     uint8_t layer_category;  /* of the events that are calls: PYTHON, ANNOTATION or OP */
+    uint32_t last_ddp_call;  /* latest call of a DistributedDataParallel; PYRO_NO_LAYER */
+    bool has_backward;       /* some backward op has passed */
     bool forward_was_marked; /* some op got the phase forward after its children had passed */
 } pyro_join_state;
 

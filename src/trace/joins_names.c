@@ -40,9 +40,11 @@ pyro_name_class pyro_classify_name(const char *name)
         {"ProfilerStep#", PYRO_NAME_STEP},
         {"Optimizer.step#", PYRO_NAME_OPTIMIZER},
         {"Optimizer.zero_grad#", PYRO_NAME_OPTIMIZER},
+        {"aten::_foreach_copy", PYRO_NAME_PLAIN}, /* fills the inputs of CUDA graphs, too */
         {"aten::_foreach_", PYRO_NAME_OPTIMIZER_OP},
         {"aten::_fused_ada", PYRO_NAME_OPTIMIZER_OP},
         {"aten::_fused_sgd", PYRO_NAME_OPTIMIZER_OP},
+        {"torch.distributed.ddp.reducer::", PYRO_NAME_REDUCER},
         {"DistributedDataParallel.forward", PYRO_NAME_FORWARD_RANGE},
         {"FullyShardedDataParallel.forward", PYRO_NAME_FORWARD_RANGE},
     };

@@ -63,25 +63,34 @@ static bool is_backward_name(pyro_name_class name_class)
            name_class == PYRO_NAME_ACCUMULATE;
 }
 
+/* Marks a thread that runs the program, as opposed to one of autograd's own. */
+static void note_driver(pyro_join_state *state, uint32_t event, pyro_name_class name_class)
+{
+    pyro_track_state *track = &state->tracks[state->trace->track[event]];
+    uint8_t category = state->trace->category[event];
+    const pyro_op_detail *detail = pyro_join_op_detail(state->trace, event);
+    bool is_range = category == PYRO_EVENT_PYTHON || category == PYRO_EVENT_ANNOTATION;
+    bool is_forward = detail && detail->sequence != PYRO_NO_SEQUENCE && !detail->forward_thread &&
+                      !is_backward_name(name_class);
+    /* Hooks of the backward have frames and annotations too. */
+    if ((is_range && !track->has_backward) || is_forward || name_class == PYRO_NAME_STEP ||
+        name_class == PYRO_NAME_OPTIMIZER)
+        track->is_driver = true;
+}
+
 /*
  * Outermost events: on a thread of autograd's own all is backward. Without evaluate_function around
  * them (before 2022) sums of gradients lie bare behind the op that they belong to.
  */
 static context context_outside(pyro_join_state *state, uint32_t event, pyro_name_class name_class)
 {
-    pyro_track_state *track = &state->tracks[state->trace->track[event]];
-    uint8_t category = state->trace->category[event];
-    const pyro_op_detail *detail = pyro_join_op_detail(state->trace, event);
+    const pyro_track_state *track = &state->tracks[state->trace->track[event]];
     context now = {PYRO_NO_LAYER, PYRO_PHASE_OTHER};
-    if (category == PYRO_EVENT_PYTHON || category == PYRO_EVENT_ANNOTATION ||
-        name_class == PYRO_NAME_STEP || name_class == PYRO_NAME_OPTIMIZER ||
-        (detail && detail->sequence != PYRO_NO_SEQUENCE && !detail->forward_thread &&
-         !is_backward_name(name_class)))
-        track->is_driver = true;
+    note_driver(state, event, name_class);
     if (!track->has_backward || track->is_driver)
         return now;
     now.phase = PYRO_PHASE_BACKWARD;
-    if (category == PYRO_EVENT_OP && !track->last_was_evaluate)
+    if (state->trace->category[event] == PYRO_EVENT_OP && !track->last_was_evaluate)
         now.call = track->last_backward_call;
     return now;
 }
@@ -111,11 +120,12 @@ static int enter_backward(pyro_join_state *state, uint32_t event, pyro_name_clas
     if (forward != PYRO_NO_EVENT) {
         mark_forward(state, forward);
         now->call = state->joins->call[forward];
-    } else if (now->phase != PYRO_PHASE_BACKWARD) {
+    } else if (now->phase != PYRO_PHASE_BACKWARD || state->joins->parent[event] == PYRO_NO_EVENT) {
         now->call = PYRO_NO_LAYER;
     }
     now->phase = PYRO_PHASE_BACKWARD;
     track->has_backward = true;
+    state->has_backward = true;
     track->last_backward_call = now->call;
     track->last_was_evaluate = name_class == PYRO_NAME_EVALUATE || track->last_was_evaluate;
     return PYRO_OK;
@@ -127,6 +137,19 @@ static void enter_accumulate(pyro_join_state *state, uint32_t event, context *no
     pyro_track_state *track = &state->tracks[state->trace->track[event]];
     *now = (context){track->last_backward_call, PYRO_PHASE_BACKWARD};
     track->has_backward = true;
+}
+
+/* What DDP does behind the last gradient is its own layer's, where it has one. */
+static void enter_reducer(pyro_join_state *state, uint32_t event, context *now)
+{
+    const pyro_trace *trace = state->trace;
+    const pyro_joins *joins = state->joins;
+    if (now->phase != PYRO_PHASE_BACKWARD || now->call != PYRO_NO_LAYER ||
+        state->last_ddp_call == PYRO_NO_LAYER)
+        return;
+    uint16_t ddp_track = trace->track[joins->calls[state->last_ddp_call].event];
+    if (trace->tracks[ddp_track].pid == trace->tracks[trace->track[event]].pid)
+        now->call = state->last_ddp_call;
 }
 
 /* Ops that say something about a phase; the others are kept for their backward to find. */
@@ -142,7 +165,10 @@ static int enter_op(pyro_join_state *state, uint32_t event, pyro_name_class name
     if (name_class == PYRO_NAME_EVALUATE || (has_number && detail->forward_thread) ||
         (name_class == PYRO_NAME_BACKWARD && (has_number || now->phase != PYRO_PHASE_FORWARD)))
         return enter_backward(state, event, name_class, now);
-    if (name_class == PYRO_NAME_OPTIMIZER_OP && now->phase == PYRO_PHASE_OTHER)
+    if (name_class == PYRO_NAME_REDUCER)
+        enter_reducer(state, event, now);
+    else if (name_class == PYRO_NAME_OPTIMIZER_OP && now->phase == PYRO_PHASE_OTHER &&
+             state->has_backward)
         now->phase = PYRO_PHASE_OPTIMIZER;
     return has_number ? pyro_backward_add(state, event) : PYRO_OK;
 }
