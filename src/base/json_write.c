@@ -202,6 +202,12 @@ void pyro_json_null(pyro_json_writer *writer)
     pyro_buf_adds(writer->buf, "null");
 }
 
+void pyro_json_raw(pyro_json_writer *writer, const char *text)
+{
+    separate(writer);
+    pyro_buf_adds(writer->buf, text);
+}
+
 void pyro_json_member_string(pyro_json_writer *writer, const char *key, const char *text)
 {
     pyro_json_key(writer, key);

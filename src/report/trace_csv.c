@@ -7,21 +7,21 @@ static void write_header(pyro_buf *buf, const pyro_trace_table *table, bool with
 {
     if (with_file)
         pyro_csv_text(buf, "file", false);
-    for (size_t i = 0; i < table->field_count; i++)
-        pyro_csv_text(buf, table->fields[i].name, i + 1 == table->field_count);
+    for (size_t i = 0; i < table->column_count; i++)
+        pyro_csv_text(buf, table->columns[i].name, i + 1 == table->column_count);
 }
 
-static void write_field(pyro_buf *buf, const pyro_field *field, const void *row, bool last)
+static void write_value(pyro_buf *buf, const pyro_trace_column *column, const void *row, bool last)
 {
     int64_t integer;
     double number;
 
-    if (field->kind == PYRO_FIELD_NUMBER && pyro_field_number(field, row, &number))
+    if (column->kind == PYRO_COLUMN_NUMBER && pyro_column_number(column, row, &number))
         pyro_csv_number(buf, number, last);
-    else if (field->kind != PYRO_FIELD_NUMBER && pyro_field_integer(field, row, &integer))
+    else if (column->kind != PYRO_COLUMN_NUMBER && pyro_column_integer(column, row, &integer))
         pyro_csv_integer(buf, integer, last);
     else
-        pyro_csv_text(buf, pyro_field_text(field, row), last);
+        pyro_csv_text(buf, pyro_column_text(column, row), last);
 }
 
 int pyro_write_trace_csv(pyro_buf *buf, const pyro_trace *trace, const pyro_analysis *analysis,
@@ -37,9 +37,9 @@ int pyro_write_trace_csv(pyro_buf *buf, const pyro_trace *trace, const pyro_anal
     for (size_t i = 0; i < count; i++) {
         if (options->part > 0)
             pyro_csv_text(buf, pyro_trace_file(trace), false);
-        for (size_t field = 0; field < table->field_count; field++) {
-            write_field(buf, &table->fields[field], rows + i * table->row_size,
-                        field + 1 == table->field_count);
+        for (size_t column = 0; column < table->column_count; column++) {
+            write_value(buf, &table->columns[column], rows + i * table->row_size,
+                        column + 1 == table->column_count);
         }
     }
     return PYRO_OK;

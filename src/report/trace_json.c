@@ -4,40 +4,40 @@
 
 #include "trace/trace.h"
 
-static void write_field(pyro_json_writer *writer, const pyro_field *field, const void *row)
+static void write_value(pyro_json_writer *writer, const pyro_trace_column *column, const void *row)
 {
     int64_t integer;
     double number;
 
-    pyro_json_key(writer, field->name);
-    switch (field->kind) {
-    case PYRO_FIELD_TEXT:
-    case PYRO_FIELD_PHASE:
-    case PYRO_FIELD_GAP_KIND:
-    case PYRO_FIELD_SEVERITY:
-        pyro_json_string(writer, pyro_field_text(field, row));
+    pyro_json_key(writer, column->name);
+    switch (column->kind) {
+    case PYRO_COLUMN_TEXT:
+    case PYRO_COLUMN_PHASE:
+    case PYRO_COLUMN_GAP_KIND:
+    case PYRO_COLUMN_SEVERITY:
+        pyro_json_string(writer, pyro_column_text(column, row));
         return;
-    case PYRO_FIELD_NUMBER:
-        if (pyro_field_number(field, row, &number))
+    case PYRO_COLUMN_NUMBER:
+        if (pyro_column_number(column, row, &number))
             pyro_json_number(writer, number);
         else
             pyro_json_null(writer);
         return;
-    case PYRO_FIELD_BOOLEAN:
-        pyro_json_boolean(writer, pyro_field_integer(field, row, &integer) && integer != 0);
+    case PYRO_COLUMN_BOOLEAN:
+        pyro_json_boolean(writer, pyro_column_integer(column, row, &integer) && integer != 0);
         return;
     default:
-        if (pyro_field_integer(field, row, &integer))
+        if (pyro_column_integer(column, row, &integer))
             pyro_json_integer(writer, integer);
         else
             pyro_json_null(writer);
     }
 }
 
-static void write_fields(pyro_json_writer *writer, const pyro_trace_table *table, const void *row)
+static void write_columns(pyro_json_writer *writer, const pyro_trace_table *table, const void *row)
 {
-    for (size_t i = 0; i < table->field_count; i++)
-        write_field(writer, &table->fields[i], row);
+    for (size_t i = 0; i < table->column_count; i++)
+        write_value(writer, &table->columns[i], row);
 }
 
 static void write_table(pyro_json_writer *writer, const char *name, const pyro_analysis *analysis)
@@ -50,7 +50,7 @@ static void write_table(pyro_json_writer *writer, const char *name, const pyro_a
     pyro_json_begin_array(writer);
     for (size_t i = 0; i < count; i++) {
         pyro_json_begin_object_inline(writer);
-        write_fields(writer, table, rows + i * table->row_size);
+        write_columns(writer, table, rows + i * table->row_size);
         pyro_json_end_object(writer);
     }
     pyro_json_end_array(writer);
@@ -109,7 +109,7 @@ static void write_memory(pyro_json_writer *writer, const pyro_analysis *analysis
     pyro_json_begin_array(writer);
     for (size_t i = 0; i < analysis->memory_count; i++) {
         pyro_json_begin_object(writer);
-        write_fields(writer, table, &analysis->memory[i]);
+        write_columns(writer, table, &analysis->memory[i]);
         write_holders(writer, &analysis->memory[i]);
         write_curve(writer, &analysis->memory[i]);
         pyro_json_end_object(writer);

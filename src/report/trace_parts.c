@@ -5,6 +5,7 @@
 #include "report/rows.h"
 #include "report/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>

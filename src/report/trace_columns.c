@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-#define TEXT(row, member) {#member, PYRO_FIELD_TEXT, offsetof(row, member), false}
-#define INTEGER(row, member) {#member, PYRO_FIELD_INTEGER, offsetof(row, member), false}
-#define OPTIONAL(row, member) {#member, PYRO_FIELD_INTEGER, offsetof(row, member), true}
-#define NUMBER(row, member) {#member, PYRO_FIELD_NUMBER, offsetof(row, member), false}
-#define OPTIONAL_NUMBER(row, member) {#member, PYRO_FIELD_NUMBER, offsetof(row, member), true}
-#define BOOLEAN(row, member) {#member, PYRO_FIELD_BOOLEAN, offsetof(row, member), false}
+#define TEXT(row, member) {#member, PYRO_COLUMN_TEXT, offsetof(row, member), false}
+#define INTEGER(row, member) {#member, PYRO_COLUMN_INTEGER, offsetof(row, member), false}
+#define OPTIONAL(row, member) {#member, PYRO_COLUMN_INTEGER, offsetof(row, member), true}
+#define NUMBER(row, member) {#member, PYRO_COLUMN_NUMBER, offsetof(row, member), false}
+#define OPTIONAL_NUMBER(row, member) {#member, PYRO_COLUMN_NUMBER, offsetof(row, member), true}
+#define BOOLEAN(row, member) {#member, PYRO_COLUMN_BOOLEAN, offsetof(row, member), false}
 
-static const pyro_field step_fields[] = {
+static const pyro_trace_column step_columns[] = {
     TEXT(pyro_step_row, name),
     OPTIONAL(pyro_step_row, number),
     INTEGER(pyro_step_row, start_ns),
@@ -31,11 +31,11 @@ static const pyro_field step_fields[] = {
     INTEGER(pyro_step_row, kernels),
 };
 
-static const pyro_field layer_fields[] = {
+static const pyro_trace_column layer_columns[] = {
     TEXT(pyro_layer_row, path),
-    {"class", PYRO_FIELD_TEXT, offsetof(pyro_layer_row, class_name), false},
-    {"parent", PYRO_FIELD_INDEX, offsetof(pyro_layer_row, parent), true},
-    {"depth", PYRO_FIELD_INDEX, offsetof(pyro_layer_row, depth), false},
+    {"class", PYRO_COLUMN_TEXT, offsetof(pyro_layer_row, class_name), false},
+    {"parent", PYRO_COLUMN_INDEX, offsetof(pyro_layer_row, parent), true},
+    {"depth", PYRO_COLUMN_INDEX, offsetof(pyro_layer_row, depth), false},
     INTEGER(pyro_layer_row, calls),
     INTEGER(pyro_layer_row, backward_calls),
     INTEGER(pyro_layer_row, forward_host_ns),
@@ -52,7 +52,7 @@ static const pyro_field layer_fields[] = {
     TEXT(pyro_layer_row, shapes),
 };
 
-static const pyro_field op_fields[] = {
+static const pyro_trace_column op_columns[] = {
     TEXT(pyro_op_row, name),
     TEXT(pyro_op_row, shapes),
     INTEGER(pyro_op_row, calls),
@@ -62,10 +62,10 @@ static const pyro_field op_fields[] = {
     INTEGER(pyro_op_row, device_self_ns),
     OPTIONAL(pyro_op_row, flops),
     OPTIONAL(pyro_op_row, bytes),
-    {"phase", PYRO_FIELD_PHASE, offsetof(pyro_op_row, phase), false},
+    {"phase", PYRO_COLUMN_PHASE, offsetof(pyro_op_row, phase), false},
 };
 
-static const pyro_field kernel_fields[] = {
+static const pyro_trace_column kernel_columns[] = {
     TEXT(pyro_kernel_row, name),
     TEXT(pyro_kernel_row, short_name),
     TEXT(pyro_kernel_row, op),
@@ -80,11 +80,11 @@ static const pyro_field kernel_fields[] = {
     INTEGER(pyro_kernel_row, outliers),
 };
 
-static const pyro_field gap_fields[] = {
+static const pyro_trace_column gap_columns[] = {
     INTEGER(pyro_gap_row, start_ns),
     INTEGER(pyro_gap_row, duration_ns),
-    {"device", PYRO_FIELD_SMALL, offsetof(pyro_gap_row, device), true},
-    {"kind", PYRO_FIELD_GAP_KIND, offsetof(pyro_gap_row, kind), false},
+    {"device", PYRO_COLUMN_SMALL, offsetof(pyro_gap_row, device), true},
+    {"kind", PYRO_COLUMN_GAP_KIND, offsetof(pyro_gap_row, kind), false},
     TEXT(pyro_gap_row, op),
     TEXT(pyro_gap_row, layer),
     TEXT(pyro_gap_row, line),
@@ -92,7 +92,7 @@ static const pyro_field gap_fields[] = {
     OPTIONAL(pyro_gap_row, step),
 };
 
-static const pyro_field sync_fields[] = {
+static const pyro_trace_column sync_columns[] = {
     TEXT(pyro_sync_row, call),
     TEXT(pyro_sync_row, op),
     TEXT(pyro_sync_row, layer),
@@ -101,7 +101,7 @@ static const pyro_field sync_fields[] = {
     INTEGER(pyro_sync_row, total_ns),
 };
 
-static const pyro_field copy_fields[] = {
+static const pyro_trace_column copy_columns[] = {
     TEXT(pyro_copy_row, kind),
     INTEGER(pyro_copy_row, calls),
     OPTIONAL(pyro_copy_row, bytes),
@@ -109,7 +109,7 @@ static const pyro_field copy_fields[] = {
     OPTIONAL_NUMBER(pyro_copy_row, gb_per_s),
 };
 
-static const pyro_field collective_fields[] = {
+static const pyro_trace_column collective_columns[] = {
     TEXT(pyro_collective_row, kind),
     TEXT(pyro_collective_row, group),
     TEXT(pyro_collective_row, dtype),
@@ -119,9 +119,10 @@ static const pyro_field collective_fields[] = {
     INTEGER(pyro_collective_row, exposed_ns),
     OPTIONAL(pyro_collective_row, bytes),
     OPTIONAL_NUMBER(pyro_collective_row, bus_gb_per_s),
+    OPTIONAL(pyro_collective_row, message_bytes),
 };
 
-static const pyro_field memory_fields[] = {
+static const pyro_trace_column memory_columns[] = {
     TEXT(pyro_memory_device, device),
     INTEGER(pyro_memory_device, peak_bytes),
     OPTIONAL(pyro_memory_device, peak_reserved_bytes),
@@ -133,9 +134,9 @@ static const pyro_field memory_fields[] = {
     NUMBER(pyro_memory_device, growth_confidence),
 };
 
-static const pyro_field finding_fields[] = {
+static const pyro_trace_column finding_columns[] = {
     TEXT(pyro_finding, id),
-    {"severity", PYRO_FIELD_SEVERITY, offsetof(pyro_finding, severity), false},
+    {"severity", PYRO_COLUMN_SEVERITY, offsetof(pyro_finding, severity), false},
     TEXT(pyro_finding, title),
     TEXT(pyro_finding, evidence),
     TEXT(pyro_finding, advice),
@@ -143,33 +144,33 @@ static const pyro_field finding_fields[] = {
     OPTIONAL(pyro_finding, gain_ns),
 };
 
-static const pyro_field stack_fields[] = {
+static const pyro_trace_column stack_columns[] = {
     TEXT(pyro_stack_row, frames),
     INTEGER(pyro_stack_row, device_ns),
     INTEGER(pyro_stack_row, host_self_ns),
 };
 
-#define TABLE(name, fields, row, rows, count) \
+#define TABLE(name, columns, row, rows, count) \
     {name, \
-     fields, \
-     sizeof fields / sizeof *fields, \
+     columns, \
+     sizeof columns / sizeof *columns, \
      sizeof(row), \
      offsetof(pyro_analysis, rows), \
      offsetof(pyro_analysis, count)}
 
 static const pyro_trace_table tables[] = {
-    TABLE("steps", step_fields, pyro_step_row, steps, step_count),
-    TABLE("layers", layer_fields, pyro_layer_row, layers, layer_count),
-    TABLE("ops", op_fields, pyro_op_row, ops, op_count),
-    TABLE("ops_by_shape", op_fields, pyro_op_row, ops_by_shape, op_by_shape_count),
-    TABLE("kernels", kernel_fields, pyro_kernel_row, kernels, kernel_row_count),
-    TABLE("gaps", gap_fields, pyro_gap_row, gaps, gap_count),
-    TABLE("synchronizations", sync_fields, pyro_sync_row, syncs, sync_count),
-    TABLE("copies", copy_fields, pyro_copy_row, copies, copy_count),
-    TABLE("collectives", collective_fields, pyro_collective_row, collectives, collective_count),
-    TABLE("memory", memory_fields, pyro_memory_device, memory, memory_count),
-    TABLE("findings", finding_fields, pyro_finding, findings, finding_count),
-    TABLE("stacks", stack_fields, pyro_stack_row, stacks, stack_count),
+    TABLE("steps", step_columns, pyro_step_row, steps, step_count),
+    TABLE("layers", layer_columns, pyro_layer_row, layers, layer_count),
+    TABLE("ops", op_columns, pyro_op_row, ops, op_count),
+    TABLE("ops_by_shape", op_columns, pyro_op_row, ops_by_shape, op_by_shape_count),
+    TABLE("kernels", kernel_columns, pyro_kernel_row, kernels, kernel_row_count),
+    TABLE("gaps", gap_columns, pyro_gap_row, gaps, gap_count),
+    TABLE("synchronizations", sync_columns, pyro_sync_row, syncs, sync_count),
+    TABLE("copies", copy_columns, pyro_copy_row, copies, copy_count),
+    TABLE("collectives", collective_columns, pyro_collective_row, collectives, collective_count),
+    TABLE("memory", memory_columns, pyro_memory_device, memory, memory_count),
+    TABLE("findings", finding_columns, pyro_finding, findings, finding_count),
+    TABLE("stacks", stack_columns, pyro_stack_row, stacks, stack_count),
 };
 
 const pyro_trace_table *pyro_trace_tables(size_t *count)
@@ -202,53 +203,53 @@ static const char *enum_name(const char *const *names, size_t count, size_t valu
     return value < count ? names[value] : "";
 }
 
-const char *pyro_field_text(const pyro_field *field, const void *row)
+const char *pyro_column_text(const pyro_trace_column *column, const void *row)
 {
     static const char *const gap_kinds[] = {"host_wait", "kernel_wait", "other"};
     static const char *const severities[] = {"info", "warning", "severe"};
-    const char *member = (const char *)row + field->offset;
+    const char *member = (const char *)row + column->offset;
     const char *text;
 
-    switch (field->kind) {
-    case PYRO_FIELD_TEXT:
+    switch (column->kind) {
+    case PYRO_COLUMN_TEXT:
         memcpy(&text, member, sizeof text);
         return text != NULL ? text : "";
-    case PYRO_FIELD_PHASE:
+    case PYRO_COLUMN_PHASE:
         return pyro_phase_name(*(const pyro_phase *)member);
-    case PYRO_FIELD_GAP_KIND:
+    case PYRO_COLUMN_GAP_KIND:
         return enum_name(gap_kinds, 3, (size_t) * (const pyro_gap_kind *)member);
-    case PYRO_FIELD_SEVERITY:
+    case PYRO_COLUMN_SEVERITY:
         return enum_name(severities, 3, (size_t) * (const pyro_severity *)member);
     default:
         return "";
     }
 }
 
-bool pyro_field_integer(const pyro_field *field, const void *row, int64_t *value)
+bool pyro_column_integer(const pyro_trace_column *column, const void *row, int64_t *value)
 {
-    const void *member = (const char *)row + field->offset;
+    const void *member = (const char *)row + column->offset;
 
-    switch (field->kind) {
-    case PYRO_FIELD_INTEGER:
+    switch (column->kind) {
+    case PYRO_COLUMN_INTEGER:
         *value = *(const int64_t *)member;
         break;
-    case PYRO_FIELD_SMALL:
+    case PYRO_COLUMN_SMALL:
         *value = *(const int *)member;
         break;
-    case PYRO_FIELD_INDEX:
+    case PYRO_COLUMN_INDEX:
         *value = *(const uint32_t *)member;
-        return !field->optional || *value != PYRO_NO_EVENT;
-    case PYRO_FIELD_BOOLEAN:
+        return !column->optional || *value != PYRO_NO_EVENT;
+    case PYRO_COLUMN_BOOLEAN:
         *value = *(const bool *)member;
         break;
     default:
         return false;
     }
-    return !field->optional || *value != -1;
+    return !column->optional || *value != -1;
 }
 
-bool pyro_field_number(const pyro_field *field, const void *row, double *value)
+bool pyro_column_number(const pyro_trace_column *column, const void *row, double *value)
 {
-    *value = *(const double *)(const void *)((const char *)row + field->offset);
-    return !field->optional || *value >= 0;
+    *value = *(const double *)(const void *)((const char *)row + column->offset);
+    return !column->optional || *value >= 0;
 }
