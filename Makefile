@@ -15,7 +15,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 # PYTHON=/path/to/python chooses the interpreter of everything; scripts/find-python.sh else does.
 export PYTHON
 
-.PHONY: all help deps python demo test test-c test-asan test-python bench fuzz lint \
+.PHONY: all help deps python demo test test-c test-asan test-python test-x86 test-arm bench fuzz lint \
         format verify-models install clean
 
 all:
@@ -31,6 +31,7 @@ help:
 #: make test           the same, with a virtual environment and every test
 #: make python         .venv with pinned torch and the package
 #: make install        install under PREFIX (/usr/local), staged under DESTDIR
+#: make test-x86       the unit tests as x86-64, under qemu on another machine (test-arm: AArch64)
 #: make bench          time it beside fvcore and torch's own counter
 #: make verify-models  check every model of the test zoo against torch
 #: make fuzz           install clang, then fuzz each reader FUZZ_SECONDS (300)
@@ -45,6 +46,7 @@ deps:
 	@scripts/install-deps.sh build
 
 python:
+	@scripts/make-venv.sh torch --plan
 	@scripts/install-deps.sh build python
 	@scripts/make-venv.sh torch
 
@@ -55,6 +57,7 @@ demo:
 
 # One after the other: the tests of Python need what the C tests have shown to work.
 test:
+	@scripts/make-venv.sh test --plan
 	@scripts/install-deps.sh test
 	@$(MAKE) --no-print-directory test-c
 	@$(MAKE) --no-print-directory test-asan
@@ -80,13 +83,17 @@ test-python:
 	@PYRO_TOOL=build/pyrometer .venv/bin/python -m pytest
 	@scripts/test-python-3.12.sh
 
-bench: all
+bench:
+	@scripts/make-venv.sh test --plan
 	@scripts/install-deps.sh test
+	@$(MAKE) --no-print-directory all
 	@scripts/make-venv.sh test
 	@.venv/bin/python bench/cost.py
 
-verify-models: all
+verify-models:
+	@scripts/make-venv.sh test --plan
 	@scripts/install-deps.sh test
+	@$(MAKE) --no-print-directory all
 	@scripts/make-venv.sh test
 	@.venv/bin/python tests/models/verify.py --all
 
@@ -110,4 +117,5 @@ install: all
 	    ldconfig; fi
 
 clean:
-	rm -rf build build-debug build-asan build-tsan build-fuzz build-python build-live
+	rm -rf build build-debug build-asan build-tsan build-fuzz build-python build-live \
+	    build-x86_64 build-aarch64

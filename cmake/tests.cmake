@@ -26,6 +26,15 @@ foreach(source IN LISTS unit_sources)
     LABELS unit TIMEOUT 300 ENVIRONMENT "${test_environment}")
 endforeach()
 
+# Layers of real traces against what Python alone makes of them; skipped where there are none.
+add_executable(dump_joins tests/trace/dump_joins.c)
+target_include_directories(dump_joins PRIVATE include src)
+target_link_libraries(dump_joins PRIVATE pyrometer_flags pyrometer_static)
+add_test(NAME layers COMMAND ${Python3_EXECUTABLE} tests/trace/check_layers.py
+  --dump $<TARGET_FILE:dump_joins>
+  WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+set_tests_properties(layers PROPERTIES LABELS trace TIMEOUT 300 SKIP_RETURN_CODE 77)
+
 add_test(NAME cli COMMAND ${Python3_EXECUTABLE} tests/cli/run.py
   --tool $<TARGET_FILE:pyrometer> tests/cli
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})

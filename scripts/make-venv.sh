@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Makes .venv in steps, each left out when its inputs are those it was last done with:
 # `torch` (pinned torch and this package), `test` (also what the tests need).
+# With --plan it says what would be downloaded and does nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 level=${1:?torch or test}
+mode=${2:-}
 venv=.venv
-python=$(scripts/find-python.sh)
 
 # A step remembers a digest of its inputs.
 is_done() { [ "$(cat "$venv/pyrometer-$1.key" 2>/dev/null)" = "$2" ]; }
@@ -21,44 +22,43 @@ package_files() {
 
 pip_install() { "$venv/bin/python" -m pip --disable-pip-version-check install "$@"; }
 
+torch_key=$(digest requirements/torch.txt requirements/constraints.txt)
+test_key=$(digest requirements/{torch,no-deps,test,constraints}.txt)
+wants_torch() { ! is_done torch "$torch_key"; }
+wants_test() { [ "$level" = test ] && ! is_done test "$test_key"; }
+
+if [ "$mode" = --plan ]; then
+    if wants_torch || wants_test; then
+        echo "Into $venv, by pip with your own settings, will be downloaded:"
+    fi
+    if wants_torch; then
+        cat <<'TEXT'
+    torch 2.13.0 and what it needs: about 200 MB as the CPU build. The default build for Linux
+    on x86-64 carries CUDA and is about 3 GB; an index of CPU builds in pip's own settings
+    (pip.conf or PIP_EXTRA_INDEX_URL) makes it the smaller one.
+TEXT
+    fi
+    if wants_test; then
+        echo "    torchvision 0.28.0, timm, transformers, fvcore, pandas, pytest and what they"
+        echo "    need: about 80 MB."
+    fi
+    exit 0
+fi
+
+python=$(scripts/find-python.sh)
 interpreter_key=$("$python" -c 'import sys; print(sys.executable, sys.version)' | digest)
 if ! is_done interpreter "$interpreter_key"; then
     echo "Making $venv with $python"
     "$python" -m venv --clear "$venv"
     mark_done interpreter "$interpreter_key"
 fi
-
-torch_key=$(digest requirements/torch.txt requirements/constraints.txt)
-test_key=$(digest requirements/*.txt)
-wants_torch=no
-wants_test=no
-if ! is_done torch "$torch_key"; then
-    wants_torch=yes
-fi
-if [ "$level" = test ] && ! is_done test "$test_key"; then
-    wants_test=yes
-fi
-
-if [ "$wants_torch$wants_test" != nono ]; then
-    echo "Into $venv, by pip with your own settings, will be downloaded:"
-fi
-if [ "$wants_torch" = yes ]; then
-    cat <<'TEXT'
-    torch 2.13.0 and what it needs: about 200 MB as the CPU build. The default build for Linux
-    on x86-64 carries CUDA and is about 3 GB; an index of CPU builds in pip's own settings
-    (pip.conf or PIP_EXTRA_INDEX_URL) makes it the smaller one.
-TEXT
-fi
-if [ "$wants_test" = yes ]; then
-    echo "    torchvision 0.28.0, timm, transformers, fvcore, pandas, pytest and what they need:"
-    echo "    about 80 MB."
-fi
-
-if [ "$wants_torch" = yes ]; then
+if wants_torch; then
+    echo "Installing torch into $venv"
     pip_install -r requirements/torch.txt -c requirements/constraints.txt
     mark_done torch "$torch_key"
 fi
-if [ "$wants_test" = yes ]; then
+if wants_test; then
+    echo "Installing what the tests need into $venv"
     pip_install --quiet --no-deps -r requirements/no-deps.txt
     pip_install --quiet --use-pep517 -r requirements/test.txt -c requirements/constraints.txt
     mark_done test "$test_key"
@@ -67,6 +67,6 @@ fi
 package_key=$(package_files | xargs -0 sha256sum | digest)
 if ! is_done package "$package_key"; then
     echo "Building the package into $venv (pip fetches scikit-build-core, under 1 MB)"
-    pip_install --quiet --force-reinstall --no-deps --config-settings=build-dir=build-python .
+    pip_install --quiet --force-reinstall --no-deps --config-settings=build-dir="build-python/{wheel_tag}" .
     mark_done package "$package_key"
 fi

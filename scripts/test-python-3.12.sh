@@ -27,5 +27,5 @@ if [ ! -x "$venv/bin/pytest" ]; then
     "$venv/bin/python" -m pip --disable-pip-version-check install --quiet -c requirements/constraints.txt pytest
 fi
 "$venv/bin/python" -m pip --disable-pip-version-check install --quiet --force-reinstall --no-deps \
-    --config-settings=build-dir=build-python/3.12 .
+    --config-settings=build-dir="build-python/{wheel_tag}" .
 PYRO_TOOL=build/pyrometer "$venv/bin/python" -m pytest tests/python

@@ -118,6 +118,8 @@ PYRO_API void pyro_cost_free(pyro_cost *cost);
 PYRO_API pyro_model *pyro_cost_model(const pyro_cost *cost);
 PYRO_API pyro_convention pyro_cost_convention(const pyro_cost *cost);
 PYRO_API double pyro_cost_ridge(const pyro_cost *cost);
+/* Depth that layers were rolled up to; negative: none were. */
+PYRO_API int pyro_cost_depth(const pyro_cost *cost);
 /* "float32" or what most floating point tensors are, or what was asked for */
 PYRO_API const char *pyro_cost_dtype(const pyro_cost *cost);
 

@@ -56,6 +56,7 @@ def cost(
     batch: int | None = None,
     input_shape: Sequence[int] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    sizes: Mapping[str, int] | None = None,
     depth: int = -1,
     ridge: float = 50,
     rules: Rule | Mapping[str, Rule] | None = None,
@@ -77,6 +78,7 @@ def cost(
         batch: the size of dim 0 where the model leaves it open.
         input_shape: sizes of the first input, where the model leaves them open.
         input_shapes: sizes of inputs by name.
+        sizes: sizes by symbol, for those that depend on data ("u0") or stand for a dim ("s0").
         depth: layers deeper than this are rolled up into their ancestor; negative: none are.
         ridge: FLOPs a byte above which a layer is called compute-bound.
         rules: how to price operators: a callable, or a dict of them by operator ("my::op",
@@ -113,6 +115,8 @@ def cost(
         model.set_shape(name, shape)
     if batch is not None:
         model.set_batch(batch)
+    for symbol, size in (sizes or {}).items():
+        model.set_size(symbol, size)
     dtype_name = None if dtype is None else str(dtype).removeprefix("torch.")
     settings = (convention, dtype_name, float(ridge), depth, as_one_rule(rules))
     return Cost(model, settings, uncalled_modules)

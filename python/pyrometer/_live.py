@@ -198,7 +198,7 @@ def program_json(program: ExportedProgram) -> bytes:
 
 
 def graph_json(program: ExportedProgram) -> bytes:
-    """Calls the part of torch that writes the graph; private, and the same from 2.4 to 2.13."""
+    """Calls the part of torch that writes the graph; private, so saved_json() stands behind it."""
     import torch
     from torch._export.serde import schema, serialize
 

@@ -38,17 +38,31 @@ static uint32_t hash_text(uintptr_t seed, const char *text, size_t length)
     return (uint32_t)(hash >> 32);
 }
 
-/* The slot that holds the text's id, or the empty one where it belongs. */
-static uint32_t *find_slot(const pyro_intern *table, const char *text, size_t length,
+static uint64_t make_slot(uint32_t hash, size_t id)
+{
+    return (uint64_t)hash << 32 | (id + 1);
+}
+
+/* PYRO_INTERN_NONE for an empty slot. */
+static uint32_t id_of_slot(uint64_t slot)
+{
+    return (uint32_t)slot - 1;
+}
+
+/*
+ * The slot that holds the text's id, or the empty one where it belongs. The hash stands in the slot
+ * so that entries, which are far apart in memory, are looked at only where it is the same.
+ */
+static uint64_t *find_slot(const pyro_intern *table, const char *text, size_t length,
                            uint32_t hash)
 {
     size_t at = hash & (table->slot_capacity - 1);
-    while (table->slots[at] != PYRO_INTERN_NONE) {
-        const pyro_intern_entry *entry = &table->entries[table->slots[at]];
-        if (entry->hash == hash && entry->length == length &&
-            (length == 0 || memcmp(entry->text, text, length) == 0))
+    for (; table->slots[at]; at = (at + 1) & (table->slot_capacity - 1)) {
+        if (table->slots[at] >> 32 != hash)
+            continue;
+        const pyro_intern_entry *entry = &table->entries[id_of_slot(table->slots[at])];
+        if (entry->length == length && (length == 0 || memcmp(entry->text, text, length) == 0))
             break;
-        at = (at + 1) & (table->slot_capacity - 1);
     }
     return &table->slots[at];
 }
@@ -56,15 +70,14 @@ static uint32_t *find_slot(const pyro_intern *table, const char *text, size_t le
 static bool grow_slots(pyro_intern *table)
 {
     size_t capacity = table->slot_capacity ? table->slot_capacity * 2 : SMALLEST_CAPACITY;
-    uint32_t *slots = calloc(capacity, sizeof *slots);
+    uint64_t *slots = calloc(capacity, sizeof *slots);
     if (!slots)
         return false;
-    memset(slots, 0xff, capacity * sizeof *slots);
     for (size_t id = 0; id < table->count; id++) {
         size_t at = table->entries[id].hash & (capacity - 1);
-        while (slots[at] != PYRO_INTERN_NONE)
+        while (slots[at])
             at = (at + 1) & (capacity - 1);
-        slots[at] = (uint32_t)id;
+        slots[at] = make_slot(table->entries[id].hash, id);
     }
     free(table->slots);
     table->slots = slots;
@@ -79,9 +92,9 @@ uint32_t pyro_intern_add(pyro_intern *table, const char *text, size_t length)
     if (table->count >= table->slot_capacity / 2 && !grow_slots(table))
         return PYRO_INTERN_NONE;
     uint32_t hash = hash_text((uintptr_t)table->arena, text, length);
-    uint32_t *slot = find_slot(table, text, length, hash);
-    if (*slot != PYRO_INTERN_NONE)
-        return *slot;
+    uint64_t *slot = find_slot(table, text, length, hash);
+    if (*slot)
+        return id_of_slot(*slot);
     if (table->count >= PYRO_INTERN_NONE ||
         !pyro_grow(&table->entries, &table->entry_capacity, table->count + 1,
                    sizeof *table->entries))
@@ -90,7 +103,7 @@ uint32_t pyro_intern_add(pyro_intern *table, const char *text, size_t length)
     if (!copy)
         return PYRO_INTERN_NONE;
     table->entries[table->count] = (pyro_intern_entry){copy, (uint32_t)length, hash};
-    *slot = (uint32_t)table->count;
+    *slot = make_slot(hash, table->count);
     return (uint32_t)table->count++;
 }
 
@@ -98,5 +111,6 @@ uint32_t pyro_intern_find(const pyro_intern *table, const char *text, size_t len
 {
     if (table->count == 0 || length >= UINT32_MAX)
         return PYRO_INTERN_NONE;
-    return *find_slot(table, text, length, hash_text((uintptr_t)table->arena, text, length));
+    return id_of_slot(
+        *find_slot(table, text, length, hash_text((uintptr_t)table->arena, text, length)));
 }

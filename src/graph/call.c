@@ -4,6 +4,8 @@
 #include "base/checked.h"
 #include <string.h>
 
+enum { LOOKED_BACK = 256 };
+
 const pyro_call_arg *pyro_call_find(const pyro_call *call, const char *name, size_t position)
 {
     for (size_t i = 0; i < call->arg_count; i++)
@@ -93,11 +95,14 @@ static bool read_before(const pyro_call *call, size_t arg, size_t item)
 
 static void fill_bytes(pyro_call *call, pyro_price *price)
 {
+    size_t tensors = 0;
+    for (size_t a = 0; a < call->arg_count; a++)
+        tensors += call->args[a].tensors ? call->args[a].count : 0;
     for (size_t a = 0; a < call->arg_count; a++) {
         const pyro_call_arg *arg = &call->args[a];
         for (uint32_t i = 0; arg->tensors && i < arg->count; i++) {
-            /* Long lists (a cat of thousands) hold distinct tensors: looking back would be square. */
-            if (!arg->tensors[i].dims || (arg->count < 64 && read_before(call, a, i)))
+            /* Many (a cat of thousands) are distinct tensors: looking back would be square. */
+            if (!arg->tensors[i].dims || (tensors < LOOKED_BACK && read_before(call, a, i)))
                 continue;
             int64_t bytes = pyro_tensor_bytes(call, &arg->tensors[i]);
             int64_t *total = arg->tensors[i].is_weight ? &price->weight_read_bytes
@@ -123,5 +128,7 @@ bool pyro_op_price(pyro_call *call, pyro_price *price)
         price->torch_macs = price->macs;
     if (price->fvcore_flops == PYRO_SAME)
         price->fvcore_flops = price->macs;
-    return true;
+    /* Sizes are never negative, but arguments of a senseless call may be: a kernel of -3. */
+    return price->macs >= 0 && price->other_flops >= 0 && price->torch_macs >= 0 &&
+           price->fvcore_flops >= 0;
 }

@@ -17,9 +17,6 @@ pyro_dtype pyro_cost_price_dtype(const pyro_cost *cost, pyro_dtype dtype)
 
 bool pyro_cost_note(pyro_cost *cost, const char *text)
 {
-    for (size_t i = 0; i < cost->note_count; i++)
-        if (!strcmp(cost->notes[i], text))
-            return true;
     if (!pyro_grow(&cost->notes, &cost->note_capacity, cost->note_count + 1, sizeof *cost->notes))
         return false;
     cost->notes[cost->note_count++] = text;
@@ -131,6 +128,11 @@ pyro_convention pyro_cost_convention(const pyro_cost *cost)
 double pyro_cost_ridge(const pyro_cost *cost)
 {
     return cost->options.ridge;
+}
+
+int pyro_cost_depth(const pyro_cost *cost)
+{
+    return cost->options.depth;
 }
 
 const char *pyro_cost_dtype(const pyro_cost *cost)

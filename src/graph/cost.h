@@ -36,13 +36,11 @@ struct pyro_cost {
     const char **advice;
     size_t advice_count;
     int64_t param_bytes, buffer_values;
+    bool overflow; /* some sum did not fit */
 };
 
 /* Turns a price into FLOPs (convention.c). False on overflow. */
 bool pyro_convention_flops(pyro_convention convention, const pyro_price *price, int64_t *flops);
-
-/* Adds up; false on overflow. */
-bool pyro_work_add(pyro_work *sum, const pyro_work *work);
 
 /* Rolls nodes and parameters up into layers, modules, operator types and the total (rollup.c). */
 int pyro_cost_roll_up(pyro_cost *cost, pyro_error *error);
@@ -50,7 +48,7 @@ int pyro_cost_roll_up(pyro_cost *cost, pyro_error *error);
 int pyro_cost_advise(pyro_cost *cost, pyro_error *error);
 /* Prices every node, those of subgraphs as often as they run (walk.c). */
 int pyro_cost_walk(pyro_cost *cost, pyro_error *error);
-/* Remembers a note once. */
+/* Remembers a note. */
 bool pyro_cost_note(pyro_cost *cost, const char *text);
 
 /* The element type that a tensor is priced at. */

@@ -75,13 +75,16 @@ void pyro_exprs_settle(pyro_exprs *exprs);
 void pyro_exprs_evaluate(pyro_exprs *exprs);
 /*
  * Finds the value of the one free symbol that makes the expression `wanted`: sets *symbol and
- * *value and returns true, or false when there is no such integer.
+ * *value and returns true, or false (*symbol means nothing then) when there is no such integer.
  */
 bool pyro_expr_solve(pyro_exprs *exprs, size_t index, int64_t wanted, pyro_symbol **symbol,
                      int64_t *value);
 
-/* Parses `text` into steps (expr_parse.c). False when it is not understood or memory is out. */
-bool pyro_expr_parse(pyro_exprs *exprs, pyro_expr *expr);
+/*
+ * Parses the text of an expression, `length` bytes, into steps (expr_parse.c). False when it is not
+ * understood or memory is out.
+ */
+bool pyro_expr_parse(pyro_exprs *exprs, pyro_expr *expr, size_t length);
 
 /* Operators of the postfix code. */
 enum pyro_expr_op {

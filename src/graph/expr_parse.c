@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_NESTING = 200, MAX_TEXT_BYTES = 1 << 20 };
+enum { MAX_NESTING = 200, MAX_TEXT_BYTES = 1 << 20, MEANT_DIGITS = 15 };
+
+#define LARGEST_DIVISOR INT64_C(100000000000000000)
 
 typedef struct parser {
     pyro_exprs *exprs;
@@ -47,7 +49,6 @@ static const struct function {
     {"Integer", PYRO_EXPR_SAME, 1},
     {"Identity", PYRO_EXPR_SAME, 1},
     {"ToFloat", PYRO_EXPR_SAME, 1},
-    {"Float", PYRO_EXPR_SAME, 1},
     {"floor", PYRO_EXPR_FLOOR, 1},
     {"FloorToInt", PYRO_EXPR_FLOOR, 1},
     {"ceiling", PYRO_EXPR_CEIL, 1},
@@ -99,11 +100,16 @@ static bool accept(parser *p, const char *token)
     return true;
 }
 
-/* A decimal number: digits, and a fraction that is turned into a division by a power of ten. */
+/*
+ * A decimal number: digits, and a fraction that is turned into a division by a power of ten.
+ * Doubles are printed with 17 digits, 0.3 as 0.29999999999999999: the decimal that was meant is
+ * found by rounding to 15, as many as a double always holds.
+ */
 static bool parse_number(parser *p)
 {
     int64_t value = 0, divisor = 1;
-    bool fraction = false, any = false;
+    int significant = 0;
+    bool fraction = false, any = false, rounded = false;
     for (; p->at < p->end; p->at++) {
         if (*p->at == '.' && !fraction) {
             fraction = true;
@@ -111,12 +117,19 @@ static bool parse_number(parser *p)
         }
         if (!isdigit((unsigned char)*p->at))
             break;
+        int digit = *p->at - '0';
         any = true;
-        if (fraction && *p->at == '0' && divisor > 1000000000000)
-            continue; /* trailing zeros of sympy's Float('2.0000000000000000') */
-        if (!pyro_mul_i64(value, 10, &value) || !pyro_add_i64(value, *p->at - '0', &value) ||
-            (fraction && !pyro_mul_i64(divisor, 10, &divisor)))
+        if (rounded)
+            continue;
+        rounded = fraction && (significant >= MEANT_DIGITS || divisor >= LARGEST_DIVISOR);
+        if (rounded) {
+            value += digit >= 5 && value < INT64_MAX;
+            continue;
+        }
+        if (!pyro_mul_i64(value, 10, &value) || !pyro_add_i64(value, digit, &value))
             return false;
+        significant += value != 0;
+        divisor *= fraction ? 10 : 1;
     }
     if (!any || (p->at < p->end && (*p->at == 'e' || *p->at == 'E')))
         return false;
@@ -239,6 +252,12 @@ static bool parse_primary(parser *p)
         emit(p, PYRO_EXPR_NEGATE, 1, 0);
         return true;
     }
+    if (accept(p, "~")) {
+        if (!parse_expression(p, 6))
+            return false;
+        emit(p, PYRO_EXPR_NOT, 1, 0);
+        return true;
+    }
     if (accept(p, "("))
         return parse_expression(p, 0) && accept(p, ")");
     skip_space(p);
@@ -265,7 +284,7 @@ static const struct infix {
     {"<", PYRO_EXPR_LESS, 2, 3},
     {">", PYRO_EXPR_GREATER, 2, 3},
     {"&", PYRO_EXPR_AND, 1, 2},
-    {"|", PYRO_EXPR_OR, 1, 2},
+    {"|", PYRO_EXPR_OR, 0, 1},
     {"+", PYRO_EXPR_ADD, 4, 5},
     {"-", PYRO_EXPR_SUBTRACT, 4, 5},
     {"*", PYRO_EXPR_MULTIPLY, 5, 6},
@@ -314,9 +333,8 @@ static bool measure_stack(const pyro_expr_step *steps, size_t count, uint32_t *d
     return height == 1;
 }
 
-bool pyro_expr_parse(pyro_exprs *exprs, pyro_expr *expr)
+bool pyro_expr_parse(pyro_exprs *exprs, pyro_expr *expr, size_t length)
 {
-    size_t length = strlen(expr->text);
     if (length > MAX_TEXT_BYTES)
         return false;
     parser p = {exprs, expr->text, expr->text + length, NULL, 0, 0, 0, false};

@@ -4,6 +4,9 @@
 #include "base/buf.h"
 #include <string.h>
 
+/* Further ancestors are not made: a path of a million dots must not cost their square. */
+enum { MAX_ANCESTORS = 256, MAX_ANCESTOR_BYTES = 1024 };
+
 static uint32_t add_module(pyro_model *model, const char *path, size_t length, uint32_t parent)
 {
     uint32_t id = pyro_intern_add(&model->module_paths, path, length);
@@ -29,10 +32,10 @@ uint32_t pyro_model_module(pyro_model *model, const char *path, size_t length)
     if (found != PYRO_INTERN_NONE && found < model->module_count)
         return found;
     uint32_t module = add_module(model, "", 0, 0);
-    /* Past this depth no ancestors are made: a path of a million dots must not cost their square. */
-    size_t depth_left = 256;
+    size_t depth_left = MAX_ANCESTORS;
     for (size_t end = 1; module != PYRO_NO_VALUE && end <= length; end++)
-        if (end == length || (path[end] == '.' && depth_left && depth_left--))
+        if (end == length ||
+            (path[end] == '.' && end <= MAX_ANCESTOR_BYTES && depth_left && depth_left--))
             module = add_module(model, path, end, module);
     return module;
 }
@@ -89,12 +92,26 @@ static size_t without_call_number(const char *path, size_t length)
     return end && end < length && path[end - 1] == '@' ? end - 1 : length;
 }
 
-/* One "key,path,class" of a stack: the key ends at the first comma, the class is behind the last. */
+/* The comma behind the key: the first one, unless the key repeats a path that holds commas. */
+static const char *find_key_end(const char *entry, const char *class_begin)
+{
+    static const char self[] = "L__self__";
+    size_t length = (size_t)(class_begin - entry), prefix = sizeof self - 1;
+    if (begins(entry, length, self) && length > prefix && (length - prefix) % 2 == 1) {
+        size_t path_length = (length - prefix - 1) / 2;
+        const char *middle = entry + prefix + path_length;
+        if (*middle == ',' && !memcmp(entry + prefix, middle + 1, path_length))
+            return middle;
+    }
+    return memchr(entry, ',', length);
+}
+
+/* One "key,path,class" of a stack; the class is behind the last comma. */
 static uint32_t module_of_entry(pyro_model *model, const char *entry, size_t length)
 {
-    const char *end = entry + length, *key_end = memchr(entry, ',', length);
-    const char *class_begin = key_end ? memrchr(entry, ',', length) : NULL;
-    if (!class_begin || class_begin == key_end)
+    const char *end = entry + length, *class_begin = memrchr(entry, ',', length);
+    const char *key_end = class_begin ? find_key_end(entry, class_begin) : NULL;
+    if (!key_end)
         return 0;
     pyro_buf plain = PYRO_BUF_INIT;
     add_plain_path(&plain, key_end + 1, (size_t)(class_begin - key_end - 1));
@@ -114,20 +131,42 @@ static uint32_t module_of_entry(pyro_model *model, const char *entry, size_t len
     return module;
 }
 
+static size_t count_commas(const char *text, const char *end)
+{
+    size_t count = 0;
+    for (; (text = memchr(text, ',', (size_t)(end - text))); text++)
+        count++;
+    return count;
+}
+
+/* Keys are "L__self__..." or, after strict export, the number of an object. */
 static bool is_entry_start(const char *text, size_t length)
 {
-    return begins(text, length, "L__self__") || begins(text, length, "L['self']");
+    size_t digits = 0;
+    while (digits < length && text[digits] >= '0' && text[digits] <= '9')
+        digits++;
+    return begins(text, length, "L__self__") || begins(text, length, "L['self']") ||
+           (digits && digits < length && text[digits] == ',');
 }
 
 /*
- * Entries are separated by semicolons, which a path may hold as well: where entries begin as all
- * known ones do, only a semicolon before such a beginning separates.
+ * Entries are separated by semicolons, which a path may hold as well, and commas too. One that
+ * separates has a whole entry (two commas) before it, and a known key or a whole entry behind it.
  */
-static const char *entry_end(const char *at, const char *end, bool known)
+static const char *entry_end(const char *at, const char *end)
 {
-    for (const char *stop = at; (stop = memchr(stop, ';', (size_t)(end - stop))); stop++)
-        if (!known || is_entry_start(stop + 1, (size_t)(end - stop - 1)))
+    const char *counted = at;
+    size_t commas = 0;
+    for (const char *stop = at; (stop = memchr(stop, ';', (size_t)(end - stop))); stop++) {
+        const char *next = stop + 1;
+        const char *next_end = memchr(next, ';', (size_t)(end - next));
+        commas += count_commas(counted, stop);
+        counted = stop;
+        if (commas >= 2 &&
+            (is_entry_start(next, (size_t)(end - next)) ||
+             count_commas(next, next_end ? next_end : end) >= 2))
             return stop;
+    }
     return end;
 }
 
@@ -142,9 +181,8 @@ uint32_t pyro_model_module_of_stack(pyro_model *model, const char *stack, size_t
         return module;
     module = 0;
     const char *at = pyro_intern_text(&model->strings, id), *end = at + length;
-    bool known = is_entry_start(at, length);
     while (at < end && module != PYRO_NO_VALUE) {
-        const char *stop = entry_end(at, end, known);
+        const char *stop = entry_end(at, end);
         module = module_of_entry(model, at, (size_t)(stop - at));
         at = stop + 1;
     }

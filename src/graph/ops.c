@@ -66,7 +66,7 @@ const pyro_op *pyro_op_find(const pyro_op_index *index, const char *target)
         return op;
     for (size_t i = 0; i < sizeof host / sizeof *host; i++)
         if (!strncmp(target, host[i], strlen(host[i])))
-            return lookup(index, "aten.sym_size", 13);
+            return lookup(index, "_operator", 9);
     const char *first_dot = strchr(target, '.'), *last_dot = strrchr(target, '.');
     size_t base = last_dot && last_dot != first_dot ? (size_t)(last_dot - target) : length;
     if ((op = lookup(index, target, base)) || (op = lookup_copy(index, target, base)))

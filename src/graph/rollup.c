@@ -6,24 +6,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool pyro_work_add(pyro_work *sum, const pyro_work *work)
+/* The sum of two amounts; one that does not fit is remembered, to be told from want of memory. */
+static bool add(pyro_cost *cost, int64_t *sum, int64_t amount)
 {
-    return pyro_add_i64(sum->macs, work->macs, &sum->macs) &&
-           pyro_add_i64(sum->flops, work->flops, &sum->flops) &&
-           pyro_add_i64(sum->activation_read_bytes, work->activation_read_bytes,
-                        &sum->activation_read_bytes) &&
-           pyro_add_i64(sum->weight_read_bytes, work->weight_read_bytes,
-                        &sum->weight_read_bytes) &&
-           pyro_add_i64(sum->written_bytes, work->written_bytes, &sum->written_bytes) &&
-           pyro_add_i64(sum->params, work->params, &sum->params);
+    if (pyro_add_i64(*sum, amount, sum))
+        return true;
+    cost->overflow = true;
+    return false;
+}
+
+static bool add_work(pyro_cost *cost, pyro_work *sum, const pyro_work *work)
+{
+    return add(cost, &sum->macs, work->macs) && add(cost, &sum->flops, work->flops) &&
+           add(cost, &sum->activation_read_bytes, work->activation_read_bytes) &&
+           add(cost, &sum->weight_read_bytes, work->weight_read_bytes) &&
+           add(cost, &sum->written_bytes, work->written_bytes) &&
+           add(cost, &sum->params, work->params);
 }
 
 /* The figures that follow from the sums. */
-static bool finish_row(const pyro_cost *cost, pyro_cost_row *row)
+static bool finish_row(pyro_cost *cost, pyro_cost_row *row)
 {
     const pyro_work *work = &row->work;
-    if (!pyro_add_i64(work->activation_read_bytes, work->weight_read_bytes, &row->memory_bytes) ||
-        !pyro_add_i64(row->memory_bytes, work->written_bytes, &row->memory_bytes))
+    row->memory_bytes = work->activation_read_bytes;
+    if (!add(cost, &row->memory_bytes, work->weight_read_bytes) ||
+        !add(cost, &row->memory_bytes, work->written_bytes))
         return false;
     if (row->memory_bytes > 0)
         row->arithmetic_intensity = (double)work->flops / (double)row->memory_bytes;
@@ -36,7 +43,7 @@ static bool finish_row(const pyro_cost *cost, pyro_cost_row *row)
 }
 
 /* Parameter values and bytes of one parameter; false on overflow. */
-static bool parameter_size(const pyro_cost *cost, const pyro_parameter *parameter, int64_t *values,
+static bool parameter_size(pyro_cost *cost, const pyro_parameter *parameter, int64_t *values,
                            int64_t *bytes)
 {
     const pyro_value *value = &cost->model->graph->values[parameter->value];
@@ -45,11 +52,11 @@ static bool parameter_size(const pyro_cost *cost, const pyro_parameter *paramete
         int64_t size;
         if (!pyro_size_value(cost->model, value->sizes[d], &size))
             size = 0;
-        if (!pyro_mul_i64(*values, size, values))
-            return false;
+        cost->overflow |= !pyro_mul_i64(*values, size, values);
     }
-    return pyro_mul_i64(*values, pyro_dtype_bytes(pyro_cost_price_dtype(cost, value->dtype)),
-                        bytes);
+    int64_t each = pyro_dtype_bytes(pyro_cost_price_dtype(cost, value->dtype));
+    cost->overflow |= !pyro_mul_i64(*values, each, bytes);
+    return !cost->overflow;
 }
 
 /* The module whose row a module's work goes to. */
@@ -97,10 +104,10 @@ static bool lead(pyro_cost *cost, sums *sums, uint32_t module, size_t node)
         sums->amounts[sums->amount_count++][1] = 0;
     }
     int64_t *amount = sums->amounts[index], *leader = sums->leader[module];
-    if (!pyro_add_i64(amount[0], work->flops, &amount[0]) ||
-        !pyro_add_i64(amount[1], work->activation_read_bytes, &amount[1]) ||
-        !pyro_add_i64(amount[1], work->weight_read_bytes, &amount[1]) ||
-        !pyro_add_i64(amount[1], work->written_bytes, &amount[1]))
+    if (!add(cost, &amount[0], work->flops) ||
+        !add(cost, &amount[1], work->activation_read_bytes) ||
+        !add(cost, &amount[1], work->weight_read_bytes) ||
+        !add(cost, &amount[1], work->written_bytes))
         return false;
     if (!sums->self[module].type || amount[0] > leader[0] ||
         (amount[0] == leader[0] && amount[1] > leader[1])) {
@@ -117,7 +124,7 @@ static bool add_nodes(pyro_cost *cost, sums *sums)
         uint32_t module = cost->node_modules[n];
         touch(sums, module);
         sums->self[module].operators++;
-        if (!pyro_work_add(&sums->self[module].work, &cost->nodes[n].work) ||
+        if (!add_work(cost, &sums->self[module].work, &cost->nodes[n].work) ||
             !lead(cost, sums, module, n))
             return false;
     }
@@ -135,14 +142,14 @@ static bool add_parameters(pyro_cost *cost, sums *sums)
         if (!parameter_size(cost, parameter, &values, &bytes))
             return false;
         if (parameter->role != PYRO_ROLE_PARAMETER) {
-            if (!pyro_add_i64(cost->buffer_values, values, &cost->buffer_values))
+            if (!add(cost, &cost->buffer_values, values))
                 return false;
             continue;
         }
         touch(sums, parameter->module);
         pyro_work work = {.params = values};
-        if (!pyro_work_add(&sums->self[parameter->module].work, &work) ||
-            !pyro_add_i64(cost->param_bytes, bytes, &cost->param_bytes))
+        if (!add_work(cost, &sums->self[parameter->module].work, &work) ||
+            !add(cost, &cost->param_bytes, bytes))
             return false;
     }
     return true;
@@ -196,7 +203,7 @@ static bool make_layers(pyro_cost *cost, const sums *sums)
             row->type = sums->self[module].type;
             memcpy(leader[target], sums->leader[module], sizeof leader[target]);
         }
-        good = pyro_work_add(&row->work, &sums->self[module].work);
+        good = add_work(cost, &row->work, &sums->self[module].work);
     }
     for (size_t i = 0; good && i < cost->layer_count; i++)
         good = name_row(cost, &cost->layers[i], owner[i]);
@@ -253,7 +260,7 @@ static uint32_t *tree_order(const pyro_cost *cost, const sums *sums, size_t *cou
     return order;
 }
 
-/* Every module with all that is below it. */
+/* Every module with all that is below it; its type is the heaviest one of any module in it. */
 static bool make_modules(pyro_cost *cost, const sums *sums)
 {
     size_t count = 0;
@@ -270,9 +277,14 @@ static bool make_modules(pyro_cost *cost, const sums *sums)
     }
     /* Children come after their parents: from the end, each is complete when it is passed up. */
     for (size_t i = good ? count : 0; good && i-- > 1;) {
-        pyro_cost_row *parent = &cost->modules[row_of[cost->model->modules[order[i]].parent]];
+        uint32_t above = cost->model->modules[order[i]].parent;
+        pyro_cost_row *parent = &cost->modules[row_of[above]];
         parent->operators += cost->modules[i].operators;
-        good = pyro_work_add(&parent->work, &cost->modules[i].work);
+        if (is_heavier(sums, order[i], sums->leader[above])) {
+            parent->type = cost->modules[i].type;
+            memcpy(sums->leader[above], sums->leader[order[i]], sizeof sums->leader[above]);
+        }
+        good = add_work(cost, &parent->work, &cost->modules[i].work);
     }
     for (size_t i = 0; good && i < count; i++)
         good = name_row(cost, &cost->modules[i], order[i]);
@@ -301,7 +313,7 @@ static bool make_operators(pyro_cost *cost)
     for (size_t n = 0; good && n < cost->node_count; n++) {
         pyro_cost_row *row = &cost->operators[cost->node_types[n]];
         row->operators++;
-        good = pyro_work_add(&row->work, &cost->nodes[n].work);
+        good = add_work(cost, &row->work, &cost->nodes[n].work);
     }
     for (size_t i = 0; good && i < cost->operator_count; i++) {
         pyro_cost_row *row = &cost->operators[i];
@@ -315,11 +327,12 @@ static bool make_operators(pyro_cost *cost)
     return good;
 }
 
-static bool make_total(pyro_cost *cost)
+static void make_total(pyro_cost *cost)
 {
     cost->total = cost->modules[0];
     cost->total.name = pyro_model_name(cost->model);
-    return true;
+    if (cost->operator_count)
+        cost->total.type = cost->operators[0].type;
 }
 
 int pyro_cost_roll_up(pyro_cost *cost, pyro_error *error)
@@ -333,10 +346,12 @@ int pyro_cost_roll_up(pyro_cost *cost, pyro_error *error)
     if (!sums.self || !sums.present || !sums.order || !sums.leader)
         status = pyro_fail_memory(error);
     else if (!add_nodes(cost, &sums) || !add_parameters(cost, &sums) ||
-             !make_layers(cost, &sums) || !make_modules(cost, &sums) || !make_operators(cost) ||
-             !make_total(cost))
-        status = pyro_fail(error, PYRO_ERROR_LIMIT,
-                           "the totals of the model do not fit in 64 bits, or memory is out");
+             !make_layers(cost, &sums) || !make_modules(cost, &sums) || !make_operators(cost))
+        status = cost->overflow ? pyro_fail(error, PYRO_ERROR_LIMIT,
+                                            "the totals of the model do not fit in 64 bits")
+                                : pyro_fail_memory(error);
+    if (status == PYRO_OK)
+        make_total(cost);
     free(sums.self);
     free(sums.present);
     free(sums.order);

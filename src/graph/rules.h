@@ -16,6 +16,7 @@ RULE(deformable_convolution);
 RULE(linear);
 RULE(linear_packed);
 RULE(matmul);
+RULE(inner);
 RULE(matrix_product);
 RULE(vector_product);
 RULE(tensordot);
@@ -43,13 +44,23 @@ RULE(norm);
 RULE(pool);
 RULE(adaptive_pool);
 RULE(resample);
+RULE(resample_counted);
 RULE(roi);
 RULE(sort);
 RULE(search);
 RULE(box_pairs);
 RULE(fourier);
+RULE(short_fourier);
 RULE(loss);
 RULE(dropout);
+
+/* rules_backward.c */
+RULE(convolution_backward);
+RULE(attention_backward);
+RULE(attention_backward_sequence_first);
+RULE(pool_backward);
+RULE(gradient);
+RULE(embedding_backward);
 
 /* rules_memory.c */
 RULE(view);
@@ -64,5 +75,6 @@ RULE(embedding_bag);
 RULE(scatter);
 RULE(scatter_copy);
 RULE(scalar);
+RULE(host);
 
 #endif

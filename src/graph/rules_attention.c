@@ -52,7 +52,7 @@ bool pyro_rule_attention_sequence_first(pyro_call *call, pyro_price *price)
 
 /* Projections of query, key and value, attention over all heads, and the output's projection. */
 static bool multi_head(pyro_call *call, pyro_price *price, const pyro_tensor *query,
-                       const pyro_tensor *key, int64_t width)
+                       const pyro_tensor *key, int64_t width, int64_t heads)
 {
     if (!query || !key || query->rank != 3 || key->rank != 3)
         return false;
@@ -62,17 +62,30 @@ static bool multi_head(pyro_call *call, pyro_price *price, const pyro_tensor *qu
     /* query and output projections over the queries, key and value projections over the keys */
     price->macs = pyro_times(call, pyro_times(call, 2, square), pyro_plus(call, rows, key_rows));
     /* `rows` x keys scores of dim `width` in all heads together */
+    int64_t scores = pyro_times(call, rows, key->dims[1]);
     price->macs = pyro_plus(call, price->macs,
-                            pyro_times(call, pyro_times(call, rows, key->dims[1]),
-                                       pyro_times(call, 2, width)));
+                            pyro_times(call, scores, pyro_times(call, 2, width)));
+    price->other_flops =
+        pyro_times(call, pyro_times(call, scores, heads), SOFTMAX_FLOPS + SCALE_FLOPS);
     price->torch_macs = price->fvcore_flops = 0; /* one opaque operator to both */
     return true;
 }
 
 bool pyro_rule_native_multi_head(pyro_call *call, pyro_price *price)
 {
-    return multi_head(call, price, pyro_call_tensor(call, "query", 0),
-                      pyro_call_tensor(call, "key", 1), pyro_call_integer(call, "embed_dim", 3, 0));
+    const pyro_tensor *query = pyro_call_tensor(call, "query", 0);
+    const pyro_tensor *key = pyro_call_tensor(call, "key", 1);
+    if (!multi_head(call, price, query, key, pyro_call_integer(call, "embed_dim", 3, 0),
+                    pyro_call_integer(call, "num_head", 4, 1)))
+        return false;
+    /* The biases of the four projections: two over the queries, two over the keys. */
+    if (pyro_call_tensor(call, "qkv_bias", 6))
+        price->other_flops = pyro_plus(call, price->other_flops,
+                                       pyro_plus(call, query->elements,
+                                                 pyro_times(call, 2, key->elements)));
+    if (pyro_call_tensor(call, "proj_bias", 8))
+        price->other_flops = pyro_plus(call, price->other_flops, query->elements);
+    return true;
 }
 
 /* A whole encoder layer: attention, two linears, two norms, one activation. */
@@ -82,13 +95,15 @@ bool pyro_rule_encoder_layer(pyro_call *call, pyro_price *price)
     const pyro_tensor *first = pyro_call_tensor(call, "ffn_weight_1", 14);
     const pyro_tensor *second = pyro_call_tensor(call, "ffn_weight_2", 16);
     if (!first || !second || !multi_head(call, price, source, source,
-                                         pyro_call_integer(call, "embed_dim", 1, 0)))
+                                         pyro_call_integer(call, "embed_dim", 1, 0),
+                                         pyro_call_integer(call, "num_heads", 2, 1)))
         return false;
     int64_t rows = pyro_times(call, source->dims[0], source->dims[1]);
     price->macs = pyro_plus(call, price->macs,
                             pyro_times(call, rows, pyro_plus(call, first->elements,
                                                              second->elements)));
-    price->other_flops = pyro_times(call, source->elements, 16);
+    price->other_flops =
+        pyro_plus(call, price->other_flops, pyro_times(call, source->elements, 16));
     return true;
 }
 
@@ -147,6 +162,5 @@ bool pyro_rule_recurrent_cell(pyro_call *call, pyro_price *price)
     price->macs = pyro_times(call, rows,
                              pyro_plus(call, from_input->elements, from_hidden->elements));
     price->other_flops = pyro_times(call, pyro_times(call, rows, from_input->dims[0]), 10);
-    price->fvcore_flops = 0;
     return true;
 }

@@ -1,7 +1,6 @@
 /* einsum: contracted pair by pair in the order torch uses; a pair that sums nothing is a product. */
 #include "graph/call.h"
 #include "graph/rules.h"
-#include <ctype.h>
 #include <string.h>
 
 /* Labels are letters; dims under an ellipsis get labels of their own, counted from the right. */
@@ -13,17 +12,25 @@ typedef struct operand {
 
 typedef struct einsum {
     int64_t size[LABEL_COUNT];
+    uint8_t occurrences[LABEL_COUNT]; /* in all terms; more than 2 are as good as 2 */
     operand operands[MAX_OPERANDS];
     size_t count;
     bool in_output[LABEL_COUNT];
 } einsum;
 
-static bool set_label(einsum *e, operand *operand, size_t label, int64_t size)
+/* Not isalpha: in some locales that takes bytes for which there is no room. */
+static bool is_label(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static void set_label(einsum *e, operand *operand, size_t label, int64_t size)
 {
     operand->has[label] = true;
+    if (e->occurrences[label] < 2)
+        e->occurrences[label]++;
     if (size > e->size[label])
         e->size[label] = size; /* 1 broadcasts */
-    return true;
 }
 
 /* One term of the left side over the dims of its tensor. */
@@ -31,17 +38,19 @@ static bool read_term(einsum *e, const char *term, size_t length, const pyro_ten
 {
     size_t letters = 0, dim = 0;
     for (size_t i = 0; i < length; i++)
-        letters += isalpha((unsigned char)term[i]) != 0;
+        letters += is_label(term[i]);
     if (!tensor->dims || letters > tensor->rank || e->count == MAX_OPERANDS)
         return false;
     operand *operand = &e->operands[e->count++];
     memset(operand, 0, sizeof *operand);
     for (size_t i = 0; i < length; i++) {
-        if (isalpha((unsigned char)term[i])) {
+        if (is_label(term[i])) {
             if (dim >= tensor->rank)
                 return false;
             set_label(e, operand, (unsigned char)term[i], tensor->dims[dim++]);
         } else if (!strncmp(term + i, "...", 3) && i + 3 <= length) {
+            if (dim + tensor->rank - letters > tensor->rank)
+                return false; /* a second one */
             for (size_t left = tensor->rank - letters; left > 0; left--)
                 set_label(e, operand, ELLIPSIS_BASE + left - 1, tensor->dims[dim++]);
             i += 2;
@@ -55,12 +64,8 @@ static bool read_term(einsum *e, const char *term, size_t length, const pyro_ten
 /* Without "->" the output has the ellipsis and every label that occurs once. */
 static void implicit_output(einsum *e)
 {
-    for (size_t label = 0; label < LABEL_COUNT; label++) {
-        size_t occurrences = 0;
-        for (size_t i = 0; i < e->count; i++)
-            occurrences += e->operands[i].has[label];
-        e->in_output[label] = label >= ELLIPSIS_BASE ? occurrences > 0 : occurrences == 1;
-    }
+    for (size_t label = 0; label < LABEL_COUNT; label++)
+        e->in_output[label] = label >= ELLIPSIS_BASE || e->occurrences[label] == 1;
 }
 
 static bool read_equation(einsum *e, const char *equation, const pyro_call_arg *tensors)
@@ -80,12 +85,29 @@ static bool read_equation(einsum *e, const char *equation, const pyro_call_arg *
         return true;
     }
     for (const char *c = arrow + 2; *c; c++) {
-        if (isalpha((unsigned char)*c))
+        if (is_label(*c))
             e->in_output[(unsigned char)*c] = true;
         else if (*c == '.')
             memset(e->in_output + ELLIPSIS_BASE, 1, LABEL_COUNT - ELLIPSIS_BASE);
     }
     return true;
+}
+
+/* Labels of one operand that nobody else needs are summed before anything else: one FLOP a value. */
+static int64_t summed_alone(pyro_call *call, const einsum *e, size_t index)
+{
+    int64_t elements = 1;
+    bool sums = false;
+    for (size_t label = 0; label < LABEL_COUNT; label++) {
+        if (!e->operands[index].has[label])
+            continue;
+        bool needed = e->in_output[label];
+        for (size_t k = 0; k < e->count && !needed; k++)
+            needed = k != index && e->operands[k].has[label];
+        sums |= !needed;
+        elements = pyro_times(call, elements, e->size[label]);
+    }
+    return sums ? elements : 0;
 }
 
 /* Contracts operand j into operand i; what no other operand and not the output needs is summed. */
@@ -125,8 +147,8 @@ bool pyro_rule_einsum(pyro_call *call, pyro_price *price)
     einsum e = {.count = 0};
     if (!read_equation(&e, equation->text, tensors))
         return false;
-    if (e.count == 1)
-        price->other_flops = tensors->tensors[0].elements;
+    for (size_t i = 0; i < e.count; i++)
+        price->other_flops = pyro_plus(call, price->other_flops, summed_alone(call, &e, i));
     bool has_path = path && path->integers && path->count == 2 * (e.count - 1);
     for (size_t step = 0; e.count > 1; step++) {
         size_t i = has_path ? (size_t)path->integers[2 * step] : 0;

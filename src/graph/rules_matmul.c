@@ -18,8 +18,8 @@ bool pyro_rule_linear(pyro_call *call, pyro_price *price)
     price->macs = pyro_times(call, input->elements, weight->rank == 2 ? weight->dims[0] : 1);
     if (pyro_call_tensor(call, "bias", 2))
         price->other_flops = pyro_output_elements(call);
-    /* A lone vector goes through mv, which torch's counter does not count. */
-    if (input->rank == 1 || weight->rank == 1)
+    /* A weight that is a vector goes through mv, which torch's counter does not count. */
+    if (weight->rank == 1)
         price->torch_macs = 0;
     return true;
 }
@@ -39,6 +39,18 @@ bool pyro_rule_linear_packed(pyro_call *call, pyro_price *price)
     return true;
 }
 
+/*
+ * dot and mv have no formula in torch's counter. A product with a vector becomes one of them, but
+ * for a batch only where torch folds that into a matrix: not where it would have to copy it, unless
+ * the vector is a parameter.
+ */
+static bool is_uncounted_vector(const pyro_tensor *a, const pyro_tensor *b)
+{
+    if (b->rank == 1)
+        return a->rank < 3 || b->is_weight || !a->is_strided;
+    return a->rank == 1 && b->rank > 2 && (a->is_weight || b->is_strided);
+}
+
 /* torch.matmul over all ranks. */
 bool pyro_rule_matmul(pyro_call *call, pyro_price *price)
 {
@@ -47,16 +59,34 @@ bool pyro_rule_matmul(pyro_call *call, pyro_price *price)
     if (!a || !b || a->rank == 0 || b->rank == 0 || !call->output_count)
         return false;
     price->macs = pyro_times(call, pyro_output_elements(call), a->dims[a->rank - 1]);
-    /* dot and mv have no formula in torch's counter, and a vector on the right becomes an mv. */
-    if (b->rank == 1 || (a->rank == 1 && b->rank > 2))
+    if (is_uncounted_vector(a, b))
         price->torch_macs = 0;
+    if (b->rank > 1) /* fvcore does not see that the left side is broadcast */
+        price->fvcore_flops = pyro_times(call, a->elements, b->dims[b->rank - 1]);
     return true;
 }
 
-/* mm and bmm or, with the factor 1, addmm, addbmm and baddbmm, which have an addend in front. */
+/* Every row of one with every row of the other: a product with the second transposed. */
+bool pyro_rule_inner(pyro_call *call, pyro_price *price)
+{
+    const pyro_tensor *a = pyro_call_tensor(call, "self", 0);
+    const pyro_tensor *b = pyro_call_tensor(call, "other", 1);
+    if (!a || !b || a->rank == 0 || b->rank == 0 || !call->output_count)
+        return false;
+    price->macs = pyro_times(call, pyro_output_elements(call), a->dims[a->rank - 1]);
+    if (a->rank == 1 && b->rank == 1)
+        price->torch_macs = 0;
+    price->fvcore_flops = 0;
+    return true;
+}
+
+/* Bits of the factor of matrix_product. */
+enum { WITH_ADDEND = 1, UNKNOWN_TO_TORCH = 2 };
+
+/* mm and bmm or, with an addend in front, addmm, addbmm and baddbmm. */
 bool pyro_rule_matrix_product(pyro_call *call, pyro_price *price)
 {
-    bool addend = call->op->factor != 0;
+    bool addend = call->op->factor & WITH_ADDEND;
     const pyro_tensor *a = addend ? first_of(call, "mat1", "batch1", 1)
                                   : first_of(call, "self", "input", 0);
     const pyro_tensor *b = first_of(call, "mat2", "batch2", addend ? 2 : 1);
@@ -65,6 +95,10 @@ bool pyro_rule_matrix_product(pyro_call *call, pyro_price *price)
     price->macs = pyro_times(call, a->elements, b->dims[b->rank - 1]);
     if (addend)
         price->other_flops = pyro_output_elements(call);
+    if (addend && a->rank == 3) /* fvcore knows none of the batched forms with an addend */
+        price->fvcore_flops = 0;
+    if (call->op->factor & UNKNOWN_TO_TORCH)
+        price->torch_macs = 0;
     return true;
 }
 
@@ -72,10 +106,11 @@ bool pyro_rule_matrix_product(pyro_call *call, pyro_price *price)
 bool pyro_rule_vector_product(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *a = call->op->factor ? pyro_call_tensor(call, "mat", 1)
-                                            : first_of(call, "self", "input", 0);
+                                            : first_of(call, "self", "x", 0);
+    const pyro_tensor *b = call->op->factor ? a : first_of(call, "other", "y", 1);
     if (!a)
         return false;
-    price->macs = a->elements;
+    price->macs = b && b->elements > a->elements ? b->elements : a->elements; /* may broadcast */
     price->other_flops = call->op->factor ? pyro_output_elements(call) : 0;
     price->torch_macs = price->fvcore_flops = 0;
     return true;
@@ -95,6 +130,7 @@ bool pyro_rule_tensordot(pyro_call *call, pyro_price *price)
         inner = pyro_times(call, inner, a->dims[dim]);
     }
     price->macs = pyro_times(call, pyro_output_elements(call), inner);
+    price->fvcore_flops = 0;
     return true;
 }
 
@@ -129,18 +165,46 @@ bool pyro_rule_grouped_matmul(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* The matrices of a list from left to right. */
+enum { MAX_CHAIN = 32 };
+
+/* Rows of each matrix of a list and, last, the columns of the last one; vectors at the ends count
+ * as a row and a column. False when they do not fit. */
+static bool chain_sizes(const pyro_call_arg *list, int64_t sizes[MAX_CHAIN + 1])
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        const pyro_tensor *matrix = &list->tensors[i];
+        bool at_end = i == 0 || i + 1 == list->count;
+        if (!matrix->dims || (matrix->rank != 2 && !(matrix->rank == 1 && at_end)))
+            return false;
+        bool row = matrix->rank == 1 && i == 0, column = matrix->rank == 1 && i != 0;
+        sizes[i] = row ? 1 : matrix->dims[0];
+        sizes[i + 1] = column ? 1 : matrix->dims[matrix->rank - 1];
+    }
+    return true;
+}
+
+/* The cheapest order of a chain of products, which is the one that torch takes. */
 bool pyro_rule_chain_matmul(pyro_call *call, pyro_price *price)
 {
-    if (!call->arg_count || !call->args[0].tensors || call->args[0].count < 2)
+    const pyro_call_arg *list = call->arg_count ? &call->args[0] : NULL;
+    int64_t sizes[MAX_CHAIN + 1], best[MAX_CHAIN][MAX_CHAIN] = {{0}};
+    if (!list || !list->tensors || list->count < 2 || list->count > MAX_CHAIN ||
+        !chain_sizes(list, sizes))
         return false;
-    const pyro_call_arg *list = &call->args[0];
-    int64_t rows = list->tensors[0].rank == 2 ? list->tensors[0].dims[0] : 1;
-    for (uint32_t i = 1; i < list->count; i++) {
-        if (!list->tensors[i].dims)
-            return false;
-        price->macs = pyro_plus(call, price->macs, pyro_times(call, rows, list->tensors[i].elements));
-    }
+    for (uint32_t span = 1; span < list->count; span++)
+        for (uint32_t first = 0; first + span < list->count; first++) {
+            uint32_t last = first + span;
+            for (uint32_t cut = first; cut < last; cut++) {
+                int64_t product = pyro_times(call, pyro_times(call, sizes[first], sizes[cut + 1]),
+                                             sizes[last + 1]);
+                int64_t macs = pyro_plus(call, pyro_plus(call, best[first][cut], best[cut + 1][last]),
+                                         product);
+                if (cut == first || macs < best[first][last])
+                    best[first][last] = macs;
+            }
+        }
+    price->macs = best[0][list->count - 1];
+    price->fvcore_flops = 0;
     return true;
 }
 

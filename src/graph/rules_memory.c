@@ -57,17 +57,21 @@ bool pyro_rule_copy(pyro_call *call, pyro_price *price)
     return true;
 }
 
+/* Of a tensor that fill_bytes() took for read whole, only `bytes` are. */
+static void read_only(pyro_call *call, pyro_price *price, const pyro_tensor *tensor, int64_t bytes)
+{
+    int64_t *total =
+        tensor->is_weight ? &price->weight_read_bytes : &price->activation_read_bytes;
+    *total = pyro_plus(call, *total - pyro_tensor_bytes(call, tensor), bytes);
+}
+
 /* copy_(self, src): self is written, not read. */
 bool pyro_rule_overwrite(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *self = pyro_call_tensor(call, "self", 0);
     if (!self)
         return false;
-    int64_t bytes = pyro_tensor_bytes(call, self);
-    if (self->is_weight)
-        price->weight_read_bytes -= bytes;
-    else
-        price->activation_read_bytes -= bytes;
+    read_only(call, price, self, 0);
     return true;
 }
 
@@ -87,12 +91,7 @@ bool pyro_rule_gather(pyro_call *call, pyro_price *price)
         table = pyro_call_tensor(call, "self", 0);
     if (!table || !call->output_count)
         return false;
-    int64_t whole = pyro_tensor_bytes(call, table);
-    int64_t rows = pyro_tensor_bytes(call, &call->outputs[0]);
-    if (table->is_weight)
-        price->weight_read_bytes += rows - whole;
-    else
-        price->activation_read_bytes += rows - whole;
+    read_only(call, price, table, pyro_tensor_bytes(call, &call->outputs[0]));
     return true;
 }
 
@@ -104,12 +103,7 @@ bool pyro_rule_embedding_bag(pyro_call *call, pyro_price *price)
     if (!table || !indices || table->rank != 2)
         return false;
     int64_t values = pyro_times(call, indices->elements, table->dims[1]);
-    int64_t whole = pyro_tensor_bytes(call, table);
-    int64_t rows = pyro_times(call, values, pyro_dtype_bytes(table->dtype));
-    if (table->is_weight)
-        price->weight_read_bytes += rows - whole;
-    else
-        price->activation_read_bytes += rows - whole;
+    read_only(call, price, table, pyro_times(call, values, pyro_dtype_bytes(table->dtype)));
     price->other_flops = values;
     return true;
 }
@@ -134,9 +128,7 @@ bool pyro_rule_scatter(pyro_call *call, pyro_price *price)
         return false;
     int64_t touched = source ? source->elements : self->elements;
     int64_t bytes = pyro_times(call, touched, pyro_dtype_bytes(self->dtype));
-    int64_t whole = pyro_tensor_bytes(call, self);
-    int64_t *read = self->is_weight ? &price->weight_read_bytes : &price->activation_read_bytes;
-    *read += (call->op->factor ? bytes : 0) - whole;
+    read_only(call, price, self, call->op->factor ? bytes : 0);
     price->written_bytes = bytes;
     price->other_flops = pyro_times(call, touched, call->op->factor);
     return true;
@@ -150,7 +142,17 @@ bool pyro_rule_scatter_copy(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* Sizes, assertions, Python arithmetic: the host's, not the model's. */
+/* Python's arithmetic on sizes. What makes a tensor is something else, and must not be free. */
+bool pyro_rule_host(pyro_call *call, pyro_price *price)
+{
+    for (size_t o = 0; o < call->output_count; o++)
+        if (call->outputs[o].dims)
+            return false;
+    price->is_free = true;
+    return true;
+}
+
+/* Sizes, assertions, memory that nobody has written to: nothing is moved. */
 bool pyro_rule_scalar(pyro_call *call, pyro_price *price)
 {
     (void)call;

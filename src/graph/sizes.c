@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const pyro_expr *pyro_size_expr(const pyro_model *model, pyro_size size)
@@ -117,6 +118,10 @@ static int set_dim(pyro_model *model, const pyro_value *value, size_t dim, int64
                    pyro_error *error)
 {
     pyro_size size = value->sizes[dim];
+    if (wanted < 0)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                         "input '%s': dim %zu cannot be %" PRId64 ": sizes are 0 or more",
+                         value->name, dim, wanted);
     if (size >= 0)
         return size == wanted ? PYRO_OK : fixed_size(model, value, dim, wanted, size, error);
     pyro_symbol *symbol = pyro_expr_as_symbol(&model->exprs, (size_t)~size);
@@ -133,15 +138,30 @@ static int set_dim(pyro_model *model, const pyro_value *value, size_t dim, int64
     return set_symbol(value, dim, symbol, solution, pin, error);
 }
 
-static int set_shape(pyro_model *model, const char *input, const int64_t *dims, size_t rank,
-                     bool pin, pyro_error *error)
+/* A copy of all symbols, for end_wish; NULL when memory is out. */
+static pyro_symbol *begin_wish(const pyro_model *model)
 {
-    const pyro_value *value = pyro_model_find_input(model, input);
-    if (!value)
-        return unknown_input(model, input, error);
-    if (value->rank != rank)
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "input '%s' has %u dims in the file, not %zu",
-                         value->name, value->rank, rank);
+    const pyro_exprs *exprs = &model->exprs;
+    pyro_symbol *saved = malloc((exprs->symbol_count + 1) * sizeof *saved);
+    if (saved && exprs->symbol_count)
+        memcpy(saved, exprs->symbols, exprs->symbol_count * sizeof *saved);
+    return saved;
+}
+
+/* All or nothing: a wish that failed half-way leaves every size as it was. */
+static int end_wish(pyro_model *model, pyro_symbol *saved, int status)
+{
+    pyro_exprs *exprs = &model->exprs;
+    if (status < 0 && exprs->symbol_count)
+        memcpy(exprs->symbols, saved, exprs->symbol_count * sizeof *saved);
+    free(saved);
+    pyro_exprs_evaluate(exprs);
+    return status;
+}
+
+static int set_dims(pyro_model *model, const pyro_value *value, const int64_t *dims, size_t rank,
+                    bool pin, pyro_error *error)
+{
     /* Plain symbols first: they make the expressions of the other dims solvable. */
     for (int plain = 1; plain >= 0; plain--)
         for (size_t d = 0; d < rank; d++) {
@@ -152,8 +172,22 @@ static int set_shape(pyro_model *model, const char *input, const int64_t *dims, 
             if (status < 0)
                 return status;
         }
-    pyro_exprs_evaluate(&model->exprs);
     return PYRO_OK;
+}
+
+static int set_shape(pyro_model *model, const char *input, const int64_t *dims, size_t rank,
+                     bool pin, pyro_error *error)
+{
+    const pyro_value *value = pyro_model_find_input(model, input);
+    if (!value)
+        return unknown_input(model, input, error);
+    if (value->rank != rank)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "input '%s' has %u dims in the file, not %zu",
+                         value->name, value->rank, rank);
+    pyro_symbol *saved = begin_wish(model);
+    if (!saved)
+        return pyro_fail_memory(error);
+    return end_wish(model, saved, set_dims(model, value, dims, rank, pin, error));
 }
 
 int pyro_model_set_shape(pyro_model *model, const char *input, const int64_t *dims, size_t rank,
@@ -168,7 +202,7 @@ int pyro_model_default_shape(pyro_model *model, const char *input, const int64_t
     return set_shape(model, input, dims, rank, false, error);
 }
 
-int pyro_model_set_batch(pyro_model *model, int64_t batch, pyro_error *error)
+static int set_batch(pyro_model *model, int64_t batch, pyro_error *error)
 {
     const pyro_value *first = NULL;
     int64_t old_batch = -1;
@@ -190,8 +224,15 @@ int pyro_model_set_batch(pyro_model *model, int64_t batch, pyro_error *error)
     }
     if (!first)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "no input of the model has a batch dim");
-    pyro_exprs_evaluate(&model->exprs);
     return PYRO_OK;
+}
+
+int pyro_model_set_batch(pyro_model *model, int64_t batch, pyro_error *error)
+{
+    pyro_symbol *saved = begin_wish(model);
+    if (!saved)
+        return pyro_fail_memory(error);
+    return end_wish(model, saved, set_batch(model, batch, error));
 }
 
 int pyro_model_set_size(pyro_model *model, const char *symbol, int64_t size, pyro_error *error)
@@ -231,7 +272,7 @@ static int check_assertion(const pyro_model *model, const pyro_graph *graph, con
                      expr->text, model->modules[node->module].path);
 }
 
-static int check_value(const pyro_model *model, const pyro_node *node, const pyro_value *value,
+static int check_value(const pyro_model *model, const char *layer, const pyro_value *value,
                        pyro_error *error)
 {
     for (size_t d = 0; value->kind == PYRO_VALUE_TENSOR && d < value->rank; d++) {
@@ -245,22 +286,33 @@ static int check_value(const pyro_model *model, const pyro_node *node, const pyr
         if (expr->state == PYRO_EXPR_KNOWN && expr->value < 0)
             return pyro_fail(error, PYRO_ERROR_ARGUMENT,
                              "the input is too small: dim %zu of '%s' (layer '%s') would be %" PRId64,
-                             d, value->name, model->modules[node->module].path, expr->value);
+                             d, value->name, layer, expr->value);
     }
     return PYRO_OK;
 }
 
+static int check_graph(const pyro_model *model, const pyro_graph *graph, pyro_error *error)
+{
+    int status = PYRO_OK;
+    for (size_t i = 0; status == PYRO_OK && i < graph->input_count; i++)
+        if (graph->inputs[i] != PYRO_NO_VALUE)
+            status = check_value(model, "", &graph->values[graph->inputs[i]], error);
+    for (size_t n = 0; status == PYRO_OK && n < graph->node_count; n++) {
+        const pyro_node *node = &graph->nodes[n];
+        const char *layer = model->modules[node->module].path;
+        status = check_assertion(model, graph, node, error);
+        for (uint32_t o = 0; status == PYRO_OK && o < node->output_count; o++)
+            if (node->outputs[o] != PYRO_NO_VALUE)
+                status = check_value(model, layer, &graph->values[node->outputs[o]], error);
+    }
+    return status;
+}
+
 int pyro_model_check_sizes(const pyro_model *model, pyro_error *error)
 {
-    for (const pyro_graph *graph = model->all_graphs; graph; graph = graph->next)
-        for (size_t n = 0; n < graph->node_count; n++) {
-            const pyro_node *node = &graph->nodes[n];
-            int status = check_assertion(model, graph, node, error);
-            for (uint32_t o = 0; status == PYRO_OK && o < node->output_count; o++)
-                if (node->outputs[o] != PYRO_NO_VALUE)
-                    status = check_value(model, node, &graph->values[node->outputs[o]], error);
-            if (status < 0)
-                return status;
-        }
-    return PYRO_OK;
+    int status = PYRO_OK;
+    for (const pyro_graph *graph = model->all_graphs; graph && status == PYRO_OK;
+         graph = graph->next)
+        status = check_graph(model, graph, error);
+    return status;
 }

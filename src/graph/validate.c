@@ -1,9 +1,7 @@
-/* The checks that turn a graph somebody sent into one that can be trusted, and tied weights. */
+/* The checks that turn a graph somebody sent into one that can be trusted. */
 #include "graph/validate.h"
 
 #include "base/error.h"
-#include <stdlib.h>
-#include <string.h>
 
 static int check_use(pyro_graph *graph, const pyro_node *node, uint32_t index, pyro_error *error)
 {
@@ -19,6 +17,12 @@ static int check_use(pyro_graph *graph, const pyro_node *node, uint32_t index, p
     return PYRO_OK;
 }
 
+static int no_shape(const pyro_node *node, const pyro_value *value, pyro_error *error)
+{
+    return pyro_fail_at(error, PYRO_ERROR_FORMAT, node->offset, "'%.100s' has no shape in the file",
+                        value->name);
+}
+
 static int check_args(pyro_graph *graph, const pyro_node *node, pyro_error *error)
 {
     int status = PYRO_OK;
@@ -30,9 +34,7 @@ static int check_args(pyro_graph *graph, const pyro_node *node, pyro_error *erro
                 uint32_t value = arg->items.values[i];
                 if (status == PYRO_OK && value != PYRO_NO_VALUE &&
                     graph->values[value].kind == PYRO_VALUE_UNDESCRIBED)
-                    status = pyro_fail_at(error, PYRO_ERROR_FORMAT, node->offset,
-                                          "'%.100s' has no shape in the file",
-                                          graph->values[value].name);
+                    status = no_shape(node, &graph->values[value], error);
             } else if (arg->kind == PYRO_ARG_INTEGER || arg->kind == PYRO_ARG_INTEGERS) {
                 status = check_use(graph, node, arg->items.integers[i].value, error);
             }
@@ -54,29 +56,33 @@ static void pass_module(const pyro_node *node)
     }
 }
 
-/* Weights that are passed into a subgraph are weights inside it as well. */
-static void pass_roles(const pyro_graph *graph, const pyro_node *node)
+/* Gives the inputs of a body the roles of the operands, which are the arguments from `a` on. */
+static void pass_roles_into(const pyro_graph *graph, const pyro_node *node, uint32_t a,
+                            const pyro_graph *body)
 {
-    uint32_t last_graph = 0, operand = 0;
-    for (uint32_t a = 0; a < node->arg_count; a++)
-        if (node->args[a].kind == PYRO_ARG_GRAPH)
-            last_graph = a;
-    for (uint32_t a = last_graph + 1; a < node->arg_count; a++) {
+    for (size_t operand = 0; a < node->arg_count; a++) {
         const pyro_arg *arg = &node->args[a];
         bool tensors = arg->kind == PYRO_ARG_TENSOR || arg->kind == PYRO_ARG_TENSORS;
         for (uint32_t i = 0; i < (arg->count ? arg->count : 1); i++, operand++) {
-            if (!tensors || !arg->count || arg->items.values[i] == PYRO_NO_VALUE)
-                continue;
-            uint8_t role = graph->values[arg->items.values[i]].role;
-            for (uint32_t g = 0; g <= last_graph; g++) {
-                if (node->args[g].kind != PYRO_ARG_GRAPH)
-                    continue;
-                const pyro_graph *body = node->args[g].items.graph;
-                if (operand < body->input_count && body->inputs[operand] != PYRO_NO_VALUE)
-                    body->values[body->inputs[operand]].role = role;
-            }
+            if (operand >= body->input_count)
+                return;
+            if (tensors && i < arg->count && arg->items.values[i] != PYRO_NO_VALUE &&
+                body->inputs[operand] != PYRO_NO_VALUE)
+                body->values[body->inputs[operand]].role =
+                    graph->values[arg->items.values[i]].role;
         }
     }
+}
+
+/* Weights that are passed into a subgraph are weights inside it as well. */
+static void pass_roles(const pyro_graph *graph, const pyro_node *node)
+{
+    uint32_t operands = node->arg_count;
+    while (operands > 0 && node->args[operands - 1].kind != PYRO_ARG_GRAPH)
+        operands--;
+    for (uint32_t g = 0; g < operands; g++)
+        if (node->args[g].kind == PYRO_ARG_GRAPH)
+            pass_roles_into(graph, node, operands, node->args[g].items.graph);
 }
 
 static int validate_graph(pyro_graph *graph, pyro_error *error)
@@ -100,6 +106,8 @@ static int validate_graph(pyro_graph *graph, pyro_error *error)
             if (value->made)
                 return pyro_fail_at(error, PYRO_ERROR_FORMAT, node->offset,
                                     "'%.100s' is made twice", value->name);
+            if (value->kind == PYRO_VALUE_UNDESCRIBED)
+                return no_shape(node, value, error);
             value->made = true;
         }
     }
@@ -142,99 +150,4 @@ int pyro_model_validate(pyro_model *model, pyro_error *error)
     }
     pyro_exprs_settle(&model->exprs);
     return validate_outermost_first(model->all_graphs, error);
-}
-
-static bool same_shape(const pyro_value *a, const pyro_value *b)
-{
-    return a->dtype == b->dtype && a->rank == b->rank &&
-           !memcmp(a->sizes, b->sizes, a->rank * sizeof *a->sizes);
-}
-
-/* The parameter that a value is, or PYRO_MAP_NONE. */
-static bool map_parameters(const pyro_model *model, pyro_map *parameter_of_value)
-{
-    for (size_t p = 0; p < model->parameter_count; p++)
-        if (!pyro_map_put(parameter_of_value, model->parameters[p].value, (uint32_t)p))
-            return false;
-    return true;
-}
-
-/* Ties the unused parameters of the node's module to what the node uses in their place. */
-static bool tie_by_node(pyro_model *model, const pyro_map *parameter_of_value,
-                        const pyro_node *node, uint32_t value, const pyro_map *unused_of_module)
-{
-    uint32_t used = pyro_map_get(parameter_of_value, value);
-    uint32_t unused = pyro_map_get(unused_of_module, node->module);
-    if (used == PYRO_MAP_NONE || model->parameters[used].module == node->module)
-        return true;
-    for (; unused != PYRO_MAP_NONE && unused < model->parameter_count; unused++) {
-        pyro_parameter *parameter = &model->parameters[unused];
-        const pyro_value *values = model->graph->values;
-        if (parameter->module != node->module || values[parameter->value].used ||
-            parameter->role != PYRO_ROLE_PARAMETER || parameter->tied_to != PYRO_NO_VALUE ||
-            !same_shape(&values[parameter->value], &values[value]))
-            continue;
-        parameter->tied_to = used;
-        return pyro_model_note(model, "%s is counted as tied to %s, which its layer uses instead",
-                               parameter->path, model->parameters[used].path);
-    }
-    return true;
-}
-
-static const char *leaf_name(const char *path)
-{
-    const char *dot = strrchr(path, '.');
-    return dot ? dot + 1 : path;
-}
-
-/*
- * A module with several names runs under one of them. Of a weight that is shared for certain, the
- * parameters that never run and have its shape, type and last name are further names.
- */
-static bool tie_further_names(pyro_model *model, const bool *runs)
-{
-    const pyro_value *values = model->graph->values;
-    size_t certain = 0;
-    for (size_t p = 0; p < model->parameter_count && certain < 64; p++) {
-        uint32_t root = model->parameters[p].tied_to;
-        if (root == PYRO_NO_VALUE)
-            continue;
-        certain++;
-        for (size_t q = 0; q < model->parameter_count; q++) {
-            pyro_parameter *other = &model->parameters[q];
-            if (other->tied_to != PYRO_NO_VALUE || other->role != PYRO_ROLE_PARAMETER ||
-                runs[other->module] || values[other->value].used || q == root ||
-                strcmp(leaf_name(other->path), leaf_name(model->parameters[p].path)) ||
-                !same_shape(&values[other->value], &values[model->parameters[root].value]))
-                continue;
-            other->tied_to = root;
-            if (!pyro_model_note(model, "%s is counted as tied to %s: its layer never runs",
-                                 other->path, model->parameters[root].path))
-                return false;
-        }
-    }
-    return true;
-}
-
-int pyro_model_tie_unused(pyro_model *model, pyro_error *error)
-{
-    bool *runs = calloc(model->module_count, sizeof *runs);
-    pyro_map parameter_of_value = PYRO_MAP_INIT, unused_of_module = PYRO_MAP_INIT;
-    bool good = runs && map_parameters(model, &parameter_of_value);
-    for (size_t p = model->parameter_count; good && p-- > 0;)
-        if (!model->graph->values[model->parameters[p].value].used)
-            good = pyro_map_put(&unused_of_module, model->parameters[p].module, (uint32_t)p);
-    for (size_t n = 0; good && unused_of_module.count && n < model->graph->node_count; n++) {
-        const pyro_node *node = &model->graph->nodes[n];
-        runs[node->module] = true;
-        for (uint32_t a = 0; a < node->arg_count; a++)
-            if (good && node->args[a].kind == PYRO_ARG_TENSOR)
-                good = tie_by_node(model, &parameter_of_value, node, node->args[a].items.values[0],
-                                   &unused_of_module);
-    }
-    good = good && tie_further_names(model, runs);
-    free(runs);
-    pyro_map_free(&parameter_of_value);
-    pyro_map_free(&unused_of_module);
-    return good ? PYRO_OK : pyro_fail_memory(error);
 }

@@ -10,11 +10,4 @@
  */
 int pyro_model_validate(pyro_model *model, pyro_error *error);
 
-/*
- * For files that do not say which weights share storage. Export replaces every use of a shared
- * weight by its last name: a parameter that no node uses, while a node of the module that owns it
- * uses another module's parameter of the same shape and type, is that parameter. Noted.
- */
-int pyro_model_tie_unused(pyro_model *model, pyro_error *error);
-
 #endif

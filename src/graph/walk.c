@@ -23,6 +23,7 @@ typedef struct walker {
     int64_t *integers;
     size_t integer_count, integer_capacity;
     const char *open_size; /* text of a size that depends on data */
+    bool noted_cond, noted_vmap;
     bool measuring;        /* only adding up, to compare branches */
     int64_t measured_flops;
     pyro_map measured_of_graph; /* graphs that were measured -> index into `measured` */
@@ -30,11 +31,15 @@ typedef struct walker {
     size_t measured_count, measured_capacity;
 } walker;
 
+enum { MAX_VMAP_DEPTH = 16 };
+
 /* What is known of the values of one graph while it is walked. */
 typedef struct frame {
     const pyro_graph *graph;
     bool *strided;
     int64_t times;
+    int64_t vmap_batches[MAX_VMAP_DEPTH];
+    size_t vmap_depth;
 } frame;
 
 static int walk_graph(walker *w, const pyro_graph *graph, int64_t times);
@@ -130,7 +135,9 @@ static int make_call(walker *w, const frame *frame, const pyro_node *node, pyro_
     int status = push_args(w, frame, node);
     if (status < 0)
         return status;
-    if (!pyro_grow(&w->args, &w->arg_capacity, node->arg_count + 1u, sizeof *w->args))
+    /* Room for one at least: also a node without arguments or outputs points into the scratch. */
+    if (!pyro_grow(&w->args, &w->arg_capacity, node->arg_count + 1u, sizeof *w->args) ||
+        !pyro_grow(&w->tensors, &w->tensor_capacity, w->tensor_count + 1u, sizeof *w->tensors))
         return pyro_fail_memory(w->error);
     size_t tensor = 0, integer = 0;
     for (uint32_t a = 0; a < node->arg_count; a++) {
@@ -182,6 +189,12 @@ static int ask_custom_rule(walker *w, const pyro_node *node, const pyro_call *ca
             view_tensor(&views[inputs + view.output_count++], &call->outputs[o], "");
     int64_t macs = 0, other_flops = 0;
     int answer = options->rule(options->rule_user, &view, &macs, &other_flops, w->error);
+    if (answer < 0)
+        pyro_fail(w->error, PYRO_ERROR_ARGUMENT, "the rule given for '%.100s' failed",
+                  node->target);
+    if (answer == 1 && (macs < 0 || other_flops < 0))
+        return pyro_fail(w->error, PYRO_ERROR_ARGUMENT,
+                         "the rule given for '%.100s' returned a negative amount", node->target);
     if (answer == 1) {
         price->macs = price->torch_macs = price->fvcore_flops = macs;
         price->other_flops = other_flops;
@@ -197,8 +210,8 @@ static uint32_t type_of(walker *w, const char *label)
 /* "aten.foo.default" without its overload. */
 static const char *base_name(walker *w, const char *target)
 {
-    const char *first = strchr(target, '.'), *last = strrchr(target, '.');
-    if (!last || last == first)
+    const char *first = strchr(target, '.'), *last = first ? strchr(first + 1, '.') : NULL;
+    if (!last || strchr(last + 1, '.')) /* "torch.a.b.c" has no overload */
         return target;
     return pyro_arena_text(&w->cost->arena, target, (size_t)(last - target));
 }
@@ -279,8 +292,9 @@ static int record(walker *w, const frame *frame, const pyro_node *node, const py
     return PYRO_OK;
 }
 
+/* Bytes are known by the shapes even where the work is not; `price` NULL: nothing is. */
 static int record_uncounted(walker *w, const frame *frame, const pyro_node *node,
-                            const pyro_call *call, const char *reason)
+                            const pyro_call *call, const pyro_price *price, const char *reason)
 {
     if (!w->measuring) {
         int status = count_uncounted(w, node->target, reason);
@@ -288,8 +302,13 @@ static int record_uncounted(walker *w, const frame *frame, const pyro_node *node
             return status;
     }
     const char *label = base_name(w, node->target);
-    pyro_work nothing = {0};
-    return label ? record(w, frame, node, call, label, PYRO_CATEGORY_UNCOUNTED, nothing)
+    pyro_work work = {0};
+    if (price) {
+        work.activation_read_bytes = price->activation_read_bytes;
+        work.weight_read_bytes = price->weight_read_bytes;
+        work.written_bytes = price->written_bytes;
+    }
+    return label ? record(w, frame, node, call, label, PYRO_CATEGORY_UNCOUNTED, work)
                  : pyro_fail_memory(w->error);
 }
 
@@ -317,16 +336,19 @@ static int price_node(walker *w, const frame *frame, const pyro_node *node)
     if (w->open_size && !(priced && price.is_free)) {
         snprintf(reason, sizeof reason, "size depends on data: %.100s (give it with --size %.20s=N)",
                  w->open_size, w->open_size);
-        return record_uncounted(w, frame, node, &call, reason);
+        return record_uncounted(w, frame, node, &call, NULL, reason);
     }
     if (!priced)
-        return record_uncounted(w, frame, node, &call,
+        return record_uncounted(w, frame, node, &call, &price,
                                 call.op ? "its arguments are not understood" : "no rule");
     pyro_work work = {.macs = price.macs,
                       .activation_read_bytes = price.activation_read_bytes,
                       .weight_read_bytes = price.weight_read_bytes,
                       .written_bytes = price.written_bytes};
-    if (!pyro_convention_flops(w->cost->options.convention, &price, &work.flops))
+    /* Which branch of a cond counts must not depend on the convention, or the MACs would. */
+    pyro_convention convention =
+        w->measuring ? PYRO_CONVENTION_FULL : w->cost->options.convention;
+    if (!pyro_convention_flops(convention, &price, &work.flops))
         return too_large(w, node);
     pyro_category category = call.op ? call.op->category : PYRO_CATEGORY_ELEMENTWISE;
     if (price.is_free && category == PYRO_CATEGORY_MEMORY)
@@ -394,8 +416,10 @@ static int walk_cond(walker *w, const frame *frame, const pyro_node *node)
             costliest = node->args[a].items.graph;
         }
     }
-    if (!pyro_cost_note(w->cost, "cond: only the branch with more FLOPs is counted"))
+    if (!w->noted_cond &&
+        !pyro_cost_note(w->cost, "cond: only the branch with more FLOPs is counted"))
         return pyro_fail_memory(w->error);
+    w->noted_cond = true;
     if (!costliest)
         return PYRO_OK;
     if (!w->measuring)
@@ -443,15 +467,48 @@ static bool has_subgraph(const pyro_node *node)
     return false;
 }
 
+/* Between the two marks that vmap leaves, values are those of one sample of the batch. */
+static int enter_or_leave_vmap(walker *w, frame *frame, const pyro_node *node)
+{
+    static const char mark[] = "torch._functorch.predispatch._vmap_";
+    if (strncmp(node->target, mark, sizeof mark - 1))
+        return PYRO_OK;
+    const char *what = node->target + sizeof mark - 1;
+    if (!strncmp(what, "decrement_nesting", 17) && frame->vmap_depth) {
+        int64_t batch = frame->vmap_batches[--frame->vmap_depth];
+        frame->times /= batch;
+    } else if (!strncmp(what, "increment_nesting", 17)) {
+        int64_t batch = 0;
+        if (node->arg_count && node->args[0].kind == PYRO_ARG_INTEGER &&
+            push_integer(w, frame, &node->args[0].items.integers[0]) == PYRO_OK)
+            batch = w->integers[--w->integer_count];
+        if (batch < 1 || frame->vmap_depth == MAX_VMAP_DEPTH ||
+            !pyro_mul_i64(frame->times, batch, &frame->times))
+            return too_large(w, node);
+        frame->vmap_batches[frame->vmap_depth++] = batch;
+        if (!w->noted_vmap &&
+            !pyro_cost_note(w->cost, "vmap: what runs a sample is counted once a sample, its weights "
+                                     "too"))
+            return pyro_fail_memory(w->error);
+        w->noted_vmap = true;
+    }
+    return PYRO_OK;
+}
+
 static int walk_graph(walker *w, const pyro_graph *graph, int64_t times)
 {
     int status = PYRO_OK;
-    frame frame = {graph, calloc(graph->value_count + 1, sizeof *frame.strided), times};
+    frame frame = {.graph = graph,
+                   .strided = calloc(graph->value_count + 1, sizeof *frame.strided),
+                   .times = times};
     if (!frame.strided)
         return pyro_fail_memory(w->error);
     for (size_t n = 0; status == PYRO_OK && n < graph->node_count; n++) {
         const pyro_node *node = &graph->nodes[n];
         bool control = has_subgraph(node) && !find_op(w, node->target);
+        status = enter_or_leave_vmap(w, &frame, node);
+        if (status < 0)
+            break;
         status = control ? walk_control(w, &frame, node) : price_node(w, &frame, node);
         if (n % 1024 == 1023) {
             pyro_arena_free(&w->arena);

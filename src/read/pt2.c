@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "graph/validate.h"
+#include "graph/ties.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +86,9 @@ static int choose_model(const pyro_zip_entry **out, const pyro_zip *zip, size_t 
     size_t count = 0;
     int status = PYRO_OK;
     *out = choose(zip, root, wanted, &names, &count);
-    if (count == 0 && !wanted)
+    if (names.failed)
+        status = pyro_fail_memory(error);
+    else if (count == 0 && !wanted)
         *out = find(zip, root, flat_program);
     else if (count > 1 && !wanted)
         status = pyro_fail(error, PYRO_ERROR_ARGUMENT,
@@ -154,7 +156,10 @@ static bool read_weight(pt2_reader *reader, pyro_intern *files, pyro_map *first_
     uint32_t first = pyro_map_get(first_of_file, file);
     if (first == PYRO_MAP_NONE)
         return pyro_map_put(first_of_file, file, parameter) || pt2_out_of_memory(reader);
-    model->parameters[parameter].tied_to = first;
+    while (model->parameters[first].tied_to != PYRO_NO_VALUE)
+        first = model->parameters[first].tied_to;
+    if (first != parameter) /* a weight that is listed twice is not tied to itself */
+        model->parameters[parameter].tied_to = first;
     return true;
 }
 

@@ -39,8 +39,8 @@ bool pt2_integer(pt2_reader *reader, int64_t *out, const char *what);
 bool pt2_text(pt2_reader *reader, const char **out, const char *what);
 bool pt2_out_of_memory(pt2_reader *reader);
 
-/* A SymInt, SymBool or plain number as a size. */
-bool pt2_size_at(pt2_reader *reader, pyro_size *out);
+/* A SymInt, SymBool or plain number as a size; one that `is_number` may be below 0. */
+bool pt2_size_at(pt2_reader *reader, bool is_number, pyro_size *out);
 /* A graph with all its nodes and values (pt2_graph.c); the object comes next. */
 bool pt2_graph(pt2_reader *reader, pyro_graph *graph);
 /* The arguments of a node (pt2_args.c); the array comes next. */

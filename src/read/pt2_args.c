@@ -174,6 +174,8 @@ static bool read_float(pt2_reader *reader, pyro_arg *arg)
     arg->kind = PYRO_ARG_NUMBER;
     if (kind == PYRO_JSON_NUMBER && !pyro_json_double(reader->json, &arg->items.number))
         arg->items.number = 0;
+    if (kind == PYRO_JSON_OBJECT || kind == PYRO_JSON_ARRAY)
+        return pt2_skip(reader);
     return kind != PYRO_JSON_ERROR; /* "Infinity" and the like are strings */
 }
 
@@ -215,6 +217,7 @@ static bool read_tagged(pt2_reader *reader, pyro_graph *graph, pyro_arg *arg)
 {
     pyro_json *json = reader->json;
     size_t values_from = reader->value_count, integers_from = reader->integer_count;
+    *arg = (pyro_arg){.name = arg->name}; /* of two kinds, which no file has, the last counts */
     if (PYRO_JSON_IS(json, "as_tensor"))
         return read_one_value(reader, graph, arg);
     bool optional = PYRO_JSON_IS(json, "as_optional_tensors");

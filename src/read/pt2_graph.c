@@ -17,8 +17,9 @@ static bool read_sizes(pt2_reader *reader, pyro_value *value)
             pyro_json_fail(reader->json, "expected no more than %d dims", PYRO_MAX_RANK);
             return false;
         }
-        if (!pt2_size_at(reader, &sizes[rank++]))
+        if (!pt2_size_at(reader, false, &sizes[rank]))
             return false;
+        rank++;
     }
     if (pt2_failed(reader))
         return false;
@@ -92,7 +93,7 @@ static bool read_symbolic(pt2_reader *reader, pyro_value *value)
 {
     pyro_size size;
     pyro_json_next(reader->json);
-    if (!pt2_size_at(reader, &size))
+    if (!pt2_size_at(reader, true, &size))
         return false;
     pyro_size *copy = pyro_arena_array(&reader->model->arena, 1, sizeof *copy);
     if (!copy)

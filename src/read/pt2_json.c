@@ -133,7 +133,21 @@ static bool read_expression(pt2_reader *reader, pyro_size *out)
     return true;
 }
 
-bool pt2_size_at(pt2_reader *reader, pyro_size *out)
+/* A literal below 0, which only a number may be, becomes an expression without symbols. */
+static bool negative_at(pt2_reader *reader, bool is_number, pyro_size *out)
+{
+    size_t length;
+    if (!is_number) {
+        pyro_json_fail(reader->json, "expected a size of 0 or more");
+        return false;
+    }
+    const char *text = pyro_json_number_text(reader->json, &length);
+    int64_t index = pyro_exprs_add(&reader->model->exprs, text, length);
+    *out = ~index;
+    return index >= 0 || pt2_out_of_memory(reader);
+}
+
+bool pt2_size_at(pt2_reader *reader, bool is_number, pyro_size *out)
 {
     pyro_json_kind kind = pyro_json_current(reader->json);
     bool found = false;
@@ -146,15 +160,17 @@ bool pt2_size_at(pt2_reader *reader, pyro_size *out)
         if (PYRO_JSON_IS(reader->json, "as_int")) {
             if (!pt2_integer(reader, out, "a size"))
                 return false;
-            if (*out < 0) {
-                pyro_json_fail(reader->json, "expected a size of 0 or more");
+            if (*out < 0 && !negative_at(reader, is_number, out))
                 return false;
-            }
             found = true;
         } else if (PYRO_JSON_IS(reader->json, "as_bool")) {
             kind = pyro_json_next(reader->json);
             *out = kind == PYRO_JSON_TRUE;
             found = true;
+            if (kind != PYRO_JSON_TRUE && kind != PYRO_JSON_FALSE) {
+                pyro_json_fail(reader->json, "expected true or false");
+                return false;
+            }
         } else if (PYRO_JSON_IS(reader->json, "as_expr")) {
             if (!read_expression(reader, out))
                 return false;

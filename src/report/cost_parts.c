@@ -48,6 +48,13 @@ static void add_module(pyro_table *table, const pyro_cost_row *row, bool with_cl
         pyro_table_cell(table, row->class_name);
 }
 
+static bool is_shown(const pyro_cost *cost, const pyro_cost_row *module)
+{
+    int depth = pyro_cost_depth(cost);
+
+    return depth < 0 || module->depth <= (size_t)depth;
+}
+
 void pyro_write_module_tree(pyro_buf *buf, const pyro_cost *cost,
                             const pyro_report_options *options)
 {
@@ -64,6 +71,8 @@ void pyro_write_module_tree(pyro_buf *buf, const pyro_cost *cost,
     pyro_table table;
 
     for (size_t i = 0; i < count; i++) {
+        if (!is_shown(cost, &modules[i]))
+            continue;
         size_t length = module_indent(&modules[i]) + strlen(module_label(&modules[i]));
         longest = length > longest ? length : longest;
     }
@@ -71,7 +80,8 @@ void pyro_write_module_tree(pyro_buf *buf, const pyro_cost *cost,
     pyro_text_heading(buf, "\nModule Tree (each with all that is below it):", options->color);
     pyro_table_init(&table, columns, with_class ? column_count : column_count - 1);
     for (size_t i = 0; i < count; i++)
-        add_module(&table, &modules[i], with_class);
+        if (is_shown(cost, &modules[i]))
+            add_module(&table, &modules[i], with_class);
     pyro_table_write(&table, buf, 2, options->width, options->color);
     pyro_table_free(&table);
 }

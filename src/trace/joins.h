@@ -54,9 +54,21 @@ typedef struct pyro_joins {
     pyro_step *steps;   /* in order of time */
     size_t step_count, step_capacity;
     bool has_layers;
+    int64_t partial_overlaps;     /* host slices that end after the slice that they start in */
+    size_t layers_named_by_model; /* layers whose path or class is the supplied model's */
 } pyro_joins;
 
-/* Joins everything; `options` as given to pyro_trace_analyze. */
+/*
+ * Joins everything; `options` as given to pyro_trace_analyze. What holds of the result:
+ * - Device work has the call, op and phase of its launch; MEMORY events have a parent, op, call and
+ *   phase as host events have, and SYNC events a launch as device work has.
+ * - An event with a call is of the phase forward or backward. A collective keeps its call, but its
+ *   time is its bucket's: a layer's device time is the work with PYRO_BUCKET_LAYER and its call.
+ * - The innermost says the phase: a layer that is computed again during the backward is forward.
+ * - Totals of a layer go up by layers[].parent; calls[].parent is where one call happened, none for
+ *   a call during the backward. A module that several others share has the parent that called it
+ *   first.
+ */
 int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_options *options,
                     pyro_error *error);
 void pyro_joins_free(pyro_joins *joins);

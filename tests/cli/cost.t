@@ -225,76 +225,19 @@ Next:
 
 $ pyrometer cost -v --depth 1 | sed -n '/^Module/,/^Coverage/p'
 Module Tree (each with all that is below it):
-  Module            Params     MACs    FLOPs      Memory     AI  Class
-  ------------------------------------------------------------------------------
-  (model)          11.69 M   1.81 G   3.64 G   111.5 MiB   31.1  ResNet
-    conv1           9.41 k  118.0 M  236.0 M    3.67 MiB   61.3  Conv2d
-    bn1                128        0   1.61 M    6.13 MiB    0.2  BatchNorm2d
-    relu                 0        0  802.8 k    6.13 MiB    0.1  ReLU
-    maxpool              0        0   1.81 M    3.83 MiB    0.5  MaxPool2d
-    layer1         148.0 k  462.4 M  927.7 M    23.5 MiB   37.6  Sequential
-      0            73.98 k  231.2 M  463.8 M    11.8 MiB   37.6  BasicBlock
-        conv1      36.86 k  115.6 M  231.2 M    1.67 MiB  131.9  Conv2d
-        bn1            128        0  401.4 k    1.53 MiB    0.2  BatchNorm2d
-        relu             0        0  401.4 k    3.06 MiB    0.1  ReLU
-        conv2      36.86 k  115.6 M  231.2 M    1.67 MiB  131.9  Conv2d
-        bn2            128        0  401.4 k    1.53 MiB    0.2  BatchNorm2d
-      1            73.98 k  231.2 M  463.8 M    11.8 MiB   37.6  BasicBlock
-        conv1      36.86 k  115.6 M  231.2 M    1.67 MiB  131.9  Conv2d
-        bn1            128        0  401.4 k    1.53 MiB    0.2  BatchNorm2d
-        relu             0        0  401.4 k    3.06 MiB    0.1  ReLU
-        conv2      36.86 k  115.6 M  231.2 M    1.67 MiB  131.9  Conv2d
-        bn2            128        0  401.4 k    1.53 MiB    0.2  BatchNorm2d
-    layer2         525.6 k  411.0 M  823.7 M    15.8 MiB   49.7  Sequential
-      0            230.1 k  179.8 M  360.6 M    8.92 MiB   38.5  BasicBlock
-        conv1      73.73 k  57.80 M  115.6 M    1.43 MiB   77.1  Conv2d
-        bn1            256        0  200.7 k   786.0 KiB    0.2  BatchNorm2d
-        relu             0        0  200.7 k    1.53 MiB    0.1  ReLU
-        conv2      147.5 k  115.6 M  231.2 M    1.33 MiB  166.0  Conv2d
-        bn2            256        0  200.7 k   786.0 KiB    0.2  BatchNorm2d
-        d…nsample   8.45 k   6.42 M  13.05 M    1.95 MiB    6.4  Sequential
-          0         8.19 k   6.42 M  12.85 M    1.18 MiB   10.4  Conv2d
-          1            256        0  200.7 k   786.0 KiB    0.2  BatchNorm2d
-      1            295.4 k  231.2 M  463.1 M    6.87 MiB   64.3  BasicBlock
-        conv1      147.5 k  115.6 M  231.2 M    1.33 MiB  166.0  Conv2d
-        bn1            256        0  200.7 k   786.0 KiB    0.2  BatchNorm2d
-        relu             0        0  200.7 k    1.53 MiB    0.1  ReLU
-        conv2      147.5 k  115.6 M  231.2 M    1.33 MiB  166.0  Conv2d
-        bn2            256        0  200.7 k   786.0 KiB    0.2  BatchNorm2d
-    layer3          2.10 M  411.0 M  822.9 M    14.9 MiB   52.6  Sequential
-      0            919.0 k  179.8 M  360.1 M    7.53 MiB   45.6  BasicBlock
-        conv1      294.9 k  57.80 M  115.6 M    1.70 MiB   64.9  Conv2d
-        bn1            512        0  100.4 k   396.0 KiB    0.2  BatchNorm2d
-        relu             0        0  100.4 k   784.0 KiB    0.1  ReLU
-        conv2      589.8 k  115.6 M  231.2 M    2.63 MiB   83.8  Conv2d
-        bn2            512        0  100.4 k   396.0 KiB    0.2  BatchNorm2d
-        d…nsample  33.28 k   6.42 M  12.95 M    1.09 MiB   11.4  Sequential
-          0        32.77 k   6.42 M  12.85 M   716.0 KiB   17.5  Conv2d
-          1            512        0  100.4 k   396.0 KiB    0.2  BatchNorm2d
-      1             1.18 M  231.2 M  462.8 M    7.38 MiB   59.8  BasicBlock
-        conv1      589.8 k  115.6 M  231.2 M    2.63 MiB   83.8  Conv2d
-        bn1            512        0  100.4 k   396.0 KiB    0.2  BatchNorm2d
-        relu             0        0  100.4 k   784.0 KiB    0.1  ReLU
-        conv2      589.8 k  115.6 M  231.2 M    2.63 MiB   83.8  Conv2d
-        bn2            512        0  100.4 k   396.0 KiB    0.2  BatchNorm2d
-    layer4          8.39 M  411.0 M  822.5 M    35.5 MiB   22.1  Sequential
-      0             3.67 M  179.8 M  359.9 M    16.0 MiB   21.4  BasicBlock
-        conv1       1.18 M  57.80 M  115.6 M    4.79 MiB   23.0  Conv2d
-        bn1         1.02 k        0  50.18 k   204.0 KiB    0.2  BatchNorm2d
-        relu             0        0  50.18 k   392.0 KiB    0.1  ReLU
-        conv2       2.36 M  115.6 M  231.2 M    9.19 MiB   24.0  Conv2d
-        bn2         1.02 k        0  50.18 k   204.0 KiB    0.2  BatchNorm2d
-        d…nsample  132.1 k   6.42 M  12.90 M  1010.0 KiB   12.5  Sequential
-          0        131.1 k   6.42 M  12.85 M   806.0 KiB   15.6  Conv2d
-          1         1.02 k        0  50.18 k   204.0 KiB    0.2  BatchNorm2d
-      1             4.72 M  231.2 M  462.6 M    19.5 MiB   22.7  BasicBlock
-        conv1       2.36 M  115.6 M  231.2 M    9.19 MiB   24.0  Conv2d
-        bn1         1.02 k        0  50.18 k   204.0 KiB    0.2  BatchNorm2d
-        relu             0        0  50.18 k   392.0 KiB    0.1  ReLU
-        conv2       2.36 M  115.6 M  231.2 M    9.19 MiB   24.0  Conv2d
-        bn2         1.02 k        0  50.18 k   204.0 KiB    0.2  BatchNorm2d
-    avgpool              0        0  25.09 k   100.0 KiB    0.2  Adaptiv…gPool2d
-    fc             513.0 k  512.0 k   1.03 M    1.96 MiB    0.5  Linear
+  Module      Params     MACs    FLOPs     Memory    AI  Class
+  ------------------------------------------------------------------------
+  (model)    11.69 M   1.81 G   3.64 G  111.5 MiB  31.1  ResNet
+    conv1     9.41 k  118.0 M  236.0 M   3.67 MiB  61.3  Conv2d
+    bn1          128        0   1.61 M   6.13 MiB   0.2  BatchNorm2d
+    relu           0        0  802.8 k   6.13 MiB   0.1  ReLU
+    maxpool        0        0   1.81 M   3.83 MiB   0.5  MaxPool2d
+    layer1   148.0 k  462.4 M  927.7 M   23.5 MiB  37.6  Sequential
+    layer2   525.6 k  411.0 M  823.7 M   15.8 MiB  49.7  Sequential
+    layer3    2.10 M  411.0 M  822.9 M   14.9 MiB  52.6  Sequential
+    layer4    8.39 M  411.0 M  822.5 M   35.5 MiB  22.1  Sequential
+    avgpool        0        0  25.09 k  100.0 KiB   0.2  AdaptiveAvgPool2d
+    fc       513.0 k  512.0 k   1.03 M   1.96 MiB   0.5  Linear
 
 Layer Details (all 11, in the order of the graph):
   Layer    Class                FLOPs     MACs     Memory    AI  Bound
@@ -539,7 +482,7 @@ $ pyrometer cost --format json good-10-static.pt2
     {"name": "second", "type": "linear", "class": "Linear", "operators": 1, "macs": 128, "flops": 264, "memory": 432, "activation_read_bytes": 128, "weight_read_bytes": 272, "written_bytes": 32, "params": 68, "arithmetic_intensity": 0.6111111111111112, "bottleneck": "memory-bound", "band": "memory-bound"}
   ],
   "modules": [
-    {"name": "(model)", "type": "relu", "class": "TwoLayers", "depth": 0, "operators": 3, "macs": 384, "flops": 840, "memory": 1456, "activation_read_bytes": 320, "weight_read_bytes": 848, "written_bytes": 288, "params": 212, "arithmetic_intensity": 0.5769230769230769, "bottleneck": "memory-bound", "band": "memory-bound"},
+    {"name": "(model)", "type": "linear", "class": "TwoLayers", "depth": 0, "operators": 3, "macs": 384, "flops": 840, "memory": 1456, "activation_read_bytes": 320, "weight_read_bytes": 848, "written_bytes": 288, "params": 212, "arithmetic_intensity": 0.5769230769230769, "bottleneck": "memory-bound", "band": "memory-bound"},
     {"name": "first", "type": "linear", "class": "Linear", "depth": 1, "operators": 1, "macs": 256, "flops": 544, "memory": 768, "activation_read_bytes": 64, "weight_read_bytes": 576, "written_bytes": 128, "params": 144, "arithmetic_intensity": 0.7083333333333334, "bottleneck": "memory-bound", "band": "memory-bound"},
     {"name": "second", "type": "linear", "class": "Linear", "depth": 1, "operators": 1, "macs": 128, "flops": 264, "memory": 432, "activation_read_bytes": 128, "weight_read_bytes": 272, "written_bytes": 32, "params": 68, "arithmetic_intensity": 0.6111111111111112, "bottleneck": "memory-bound", "band": "memory-bound"}
   ],
@@ -636,7 +579,7 @@ Layers: 1 changed, 0 added, 0 removed, 2 identical:
 
   Layer             Before  After  Change  Memory  Params
   -------------------------------------------------------
-  (model)  changed      32      0     -32  -256 B       0
+  (model)  changed      32      0     -32     0 B       0
 
 Coverage after:
   2 of 3 operators priced (66.7%); NOT COUNTED, so totals are too low:

@@ -4,7 +4,7 @@ pyrometer: bad-1-empty.pt2: the file is empty
 pyrometer: bad-10-schema.pt2:models/model.json: schema version 99.20 is newer than 8.x; a newer pyrometer may read it
 pyrometer: bad-11-no-graph.pt2:models/model.json: this JSON holds no exported program
 pyrometer: bad-12-not-json.pt2:models/model.json: expected a key or '}', got ''' (at byte 1)
-pyrometer: bad-13-deep-nesting.pt2:models/model.json: expected an exported program, got an array (at byte 0)
+pyrometer: bad-13-deep-nesting.pt2:models/model.json: unexpected end of input inside an object or array (at byte 1000011)
 pyrometer: bad-14-bomb.pt2:models/model.json: unexpected end of input: expected a value (at byte 33554432)
 pyrometer: bad-15-no-model.pt2: a zip archive without an exported program; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
 pyrometer: bad-2-truncated.pt2: no end-of-archive record: the file is truncated or not a zip archive (at byte 869)

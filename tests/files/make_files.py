@@ -232,7 +232,7 @@ def write_bad(folder: pathlib.Path) -> None:
         write_archive(str(folder / name), {**whole, "models/model.json": content})
 
     write_json("bad-12-not-json.pt2", b"{'graph_module': None}")
-    write_json("bad-13-deep-nesting.pt2", b"[" * 1_000_000)
+    write_json("bad-13-deep-nesting.pt2", b'{"unknown":' + b"[" * 1_000_000)
     write_json("bad-14-bomb.pt2", b" " * (32 << 20))
     del whole["models/model.json"]
     write_archive(str(folder / "bad-15-no-model.pt2"), whole)

@@ -29,7 +29,7 @@ for pattern in bin/pyrometer 'lib*/libpyrometer.so' 'lib*/libpyrometer.a' \
 done
 
 # The tool is one file: nothing of it may depend on the library beside it.
-needs_library() { ldd "$1" | grep -q libpyrometer; }
+needs_library() { grep -q libpyrometer <<<"$(ldd "$1")"; }
 ! needs_library "$prefix/bin/pyrometer" || fail "bin/pyrometer needs libpyrometer.so"
 # Only the documented interface may be seen from outside.
 foreign=$(nm -D --defined-only "$(find "$prefix" -name libpyrometer.so)" |

@@ -321,3 +321,10 @@ def test_the_wheel_brings_the_tool():
     report = json.loads(subprocess.run(run, check=True, capture_output=True).stdout)
     assert report["total_macs"] == RESNET18_MACS
     assert shutil.which(str(tool)) and os.access(tool, os.X_OK)
+
+
+def test_sizes_are_set_by_symbol():
+    symbols = pyrometer.cost("resnet18").to_dict()["inputs"][0]["symbols"]
+    assert pyrometer.cost("resnet18", sizes={symbols[0]: 3}).total_macs == 3 * RESNET18_MACS
+    with pytest.raises(ValueError, match="no size is called 'nobody'"):
+        pyrometer.cost("resnet18", sizes={"nobody": 3})

@@ -1,0 +1,209 @@
+/*
+ * Fuzzes the .pt2 reader and everything behind it: sizes, prices, roll-ups and reports. The input is
+ * an archive, the JSON of a program, or, separated by NULs, a program, our extra file and the list
+ * of weights, which are put into an archive here: a mutated archive never has the right checksums.
+ */
+#include "base/buf.h"
+#include <pyrometer/pyrometer.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#define MOST_PARTS 3
+/* Reports are quadratic in nothing, but a fuzzer's time is better spent elsewhere. */
+#define MOST_REPORTED_NODES 2000
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static void put(pyro_buf *buf, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        pyro_buf_addc(buf, (char)(value >> 8 * i));
+}
+
+/* What a local header and an entry of the directory have in common. */
+static void put_member(pyro_buf *out, const char *name, const uint8_t *data, size_t size)
+{
+    put(out, 20, 2);
+    put(out, 0, 2 + 2 + 2 + 2);
+    put(out, crc32(crc32(0, NULL, 0), data, (uInt)size), 4);
+    put(out, size, 4);
+    put(out, size, 4);
+    put(out, strlen(name), 2);
+    put(out, 0, 2);
+}
+
+/* An archive whose members are the parts of the input. */
+static void build_archive(pyro_buf *archive, const uint8_t *data, size_t size)
+{
+    static const char *const names[MOST_PARTS] = {"models/model.json", "extra/pyrometer.json",
+                                                  "data/weights/model_weights_config.json"};
+    pyro_buf directory = PYRO_BUF_INIT;
+    size_t part = 0, begin = 0;
+    for (; part < MOST_PARTS && begin <= size; part++) {
+        const uint8_t *nul = begin < size ? memchr(data + begin, 0, size - begin) : NULL;
+        size_t end = nul && part + 1 < MOST_PARTS ? (size_t)(nul - data) : size;
+        size_t offset = archive->length;
+        put(archive, 0x04034b50, 4);
+        put_member(archive, names[part], data + begin, end - begin);
+        pyro_buf_adds(archive, names[part]);
+        pyro_buf_add(archive, data + begin, end - begin);
+        put(&directory, 0x02014b50, 4);
+        put(&directory, 20, 2);
+        put_member(&directory, names[part], data + begin, end - begin);
+        put(&directory, 0, 2 + 2 + 2);
+        put(&directory, 0, 4);
+        put(&directory, offset, 4);
+        pyro_buf_adds(&directory, names[part]);
+        begin = end + 1;
+    }
+    size_t offset = archive->length;
+    pyro_buf_add(archive, directory.data, directory.length);
+    put(archive, 0x06054b50, 4);
+    put(archive, 0, 4);
+    put(archive, part, 2);
+    put(archive, part, 2);
+    put(archive, directory.length, 4);
+    put(archive, offset, 4);
+    put(archive, 0, 2);
+    pyro_buf_free(&directory);
+}
+
+/* A failure says what it was, in one line. */
+static void require_error(const pyro_error *error, int status)
+{
+    char line[1024];
+    require(status < 0 && error->code == status && error->message[0]);
+    pyro_error_line(error, line, sizeof line);
+    require(!strchr(line, '\n'));
+}
+
+static void require_sound(const pyro_cost_row *row)
+{
+    const pyro_work *work = &row->work;
+    require(work->macs >= 0 && work->flops >= 0 && work->params >= 0);
+    require(work->activation_read_bytes >= 0 && work->weight_read_bytes >= 0);
+    require(work->written_bytes >= 0 && row->memory_bytes >= 0 && row->operators >= 0);
+    require(row->arithmetic_intensity >= 0 && row->name && row->type && row->class_name);
+}
+
+/* Layers are disjoint and sum to the total; so do operator types. */
+static void require_sums(const pyro_cost *cost)
+{
+    size_t count;
+    const pyro_cost_row *total = pyro_cost_total(cost);
+    pyro_work sum = {0};
+    require_sound(total);
+    const pyro_cost_row *rows = pyro_cost_layers(cost, &count);
+    for (size_t i = 0; i < count; i++) {
+        require_sound(&rows[i]);
+        sum.macs += rows[i].work.macs;
+        sum.flops += rows[i].work.flops;
+        sum.params += rows[i].work.params;
+        sum.written_bytes += rows[i].work.written_bytes;
+    }
+    require(sum.macs == total->work.macs && sum.flops == total->work.flops);
+    require(sum.params == total->work.params && sum.written_bytes == total->work.written_bytes);
+    rows = pyro_cost_operators(cost, &count);
+    for (size_t i = 0; i < count; i++) {
+        require_sound(&rows[i]);
+        sum.flops -= rows[i].work.flops;
+    }
+    require(sum.flops == 0);
+    rows = pyro_cost_modules(cost, &count);
+    for (size_t i = 0; i < count; i++)
+        require_sound(&rows[i]);
+    require(pyro_cost_coverage(cost) >= 0 && pyro_cost_coverage(cost) <= 1);
+}
+
+static void write_reports(const pyro_cost *cost)
+{
+    for (int format = PYRO_FORMAT_TEXT; format <= PYRO_FORMAT_CSV; format++) {
+        pyro_report_options options = {.format = (pyro_format)format, .top = -1, .verbose = true};
+        pyro_error error;
+        char *text;
+        size_t size;
+        pyro_error_clear(&error);
+        require(pyro_report_cost(&text, &size, cost, &options, &error) == PYRO_OK);
+        require(strlen(text) == size);
+        pyro_free(text);
+    }
+}
+
+/* Prices the model in every convention; MACs must not depend on it. */
+static void price(pyro_model *model, int depth)
+{
+    int64_t macs = -1;
+    for (int convention = 0; convention < PYRO_CONVENTION_COUNT; convention++) {
+        pyro_cost_options options = {.convention = (pyro_convention)convention,
+                                     .depth = convention == 0 ? -1 : depth,
+                                     .dtype = convention == 1 ? "float16" : NULL};
+        pyro_cost *cost;
+        pyro_error error;
+        size_t nodes;
+        pyro_error_clear(&error);
+        int status = pyro_cost_compute(&cost, model, &options, &error);
+        if (status < 0) {
+            require_error(&error, status);
+            continue;
+        }
+        require_sums(cost);
+        require(macs < 0 || macs == pyro_cost_total(cost)->work.macs);
+        macs = pyro_cost_total(cost)->work.macs;
+        pyro_cost_nodes(cost, &nodes);
+        if (nodes < MOST_REPORTED_NODES)
+            write_reports(cost);
+        pyro_cost_free(cost);
+    }
+}
+
+/* Other sizes than those of the file, where it allows them. */
+static void resize(pyro_model *model, int64_t by)
+{
+    pyro_error error;
+    for (size_t i = 0; i < pyro_model_input_count(model); i++) {
+        pyro_input input;
+        int64_t dims[64];
+        pyro_error_clear(&error);
+        require(pyro_model_input(model, i, &input, &error) == PYRO_OK && input.rank <= 64);
+        for (size_t d = 0; d < input.rank; d++)
+            dims[d] = input.dims[d] + (input.symbols[d] && input.dims[d] < INT32_MAX ? by : 0);
+        int status = pyro_model_set_shape(model, input.name, dims, input.rank, &error);
+        if (status < 0)
+            require_error(&error, status);
+    }
+    pyro_error_clear(&error);
+    int status = pyro_model_set_batch(model, by, &error);
+    if (status < 0)
+        require_error(&error, status);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    pyro_buf archive = PYRO_BUF_INIT;
+    pyro_model *model;
+    pyro_error error;
+    pyro_error_clear(&error);
+    if (size && data[0] == '{' && memchr(data, 0, size)) {
+        build_archive(&archive, data, size);
+        data = (const uint8_t *)archive.data;
+        size = archive.length;
+    }
+    int status = pyro_model_open_memory(&model, data, size, "fuzz.pt2", &error);
+    if (status < 0) {
+        require_error(&error, status);
+    } else {
+        price(model, 1);
+        resize(model, 3);
+        price(model, 0);
+        pyro_model_close(model);
+    }
+    pyro_buf_free(&archive);
+    return 0;
+}

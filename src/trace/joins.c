@@ -1,0 +1,133 @@
+/* Makes the joins, one after the other, and from them the bucket of each piece of device work. */
+#include "trace/joins_internal.h"
+
+#include "base/error.h"
+#include <stdlib.h>
+
+const char *pyro_phase_name(pyro_phase phase)
+{
+    static const char *const names[PYRO_PHASE_COUNT] = {"other", "forward", "backward",
+                                                        "optimizer"};
+    return (unsigned)phase < PYRO_PHASE_COUNT ? names[phase] : "other";
+}
+
+static bool make_columns(pyro_joins *joins, size_t count)
+{
+    joins->by_time = pyro_arena_array(&joins->arena, count, sizeof *joins->by_time);
+    joins->parent = pyro_arena_array(&joins->arena, count, sizeof *joins->parent);
+    joins->launch = pyro_arena_array(&joins->arena, count, sizeof *joins->launch);
+    joins->op = pyro_arena_array(&joins->arena, count, sizeof *joins->op);
+    joins->call = pyro_arena_array(&joins->arena, count, sizeof *joins->call);
+    joins->phase = pyro_arena_array(&joins->arena, count, sizeof *joins->phase);
+    joins->bucket = pyro_arena_array(&joins->arena, count, sizeof *joins->bucket);
+    return joins->by_time && joins->parent && joins->launch && joins->op && joins->call &&
+           joins->phase && joins->bucket;
+}
+
+static bool is_collective(pyro_join_state *state, uint32_t event)
+{
+    const pyro_trace *trace = state->trace;
+    uint32_t name = trace->name[event], detail = trace->detail[event];
+    if (trace->category[event] != PYRO_EVENT_KERNEL)
+        return false;
+    if (detail < trace->kernel_count && trace->kernels[detail].collective != PYRO_NO_ID)
+        return true;
+    if (name >= trace->names.count)
+        return false;
+    if (state->collective_name[name] == 0)
+        state->collective_name[name] =
+            pyro_is_collective_kernel(pyro_intern_text(&trace->names, name)) ? 2 : 1;
+    return state->collective_name[name] == 2;
+}
+
+static pyro_bucket bucket_of(pyro_join_state *state, uint32_t event)
+{
+    const pyro_joins *joins = state->joins;
+    if (is_collective(state, event))
+        return PYRO_BUCKET_COLLECTIVE;
+    if (joins->launch[event] == PYRO_NO_EVENT)
+        return PYRO_BUCKET_NO_LAUNCH;
+    if (joins->call[event] != PYRO_NO_LAYER)
+        return PYRO_BUCKET_LAYER;
+    return joins->phase[event] == PYRO_PHASE_OPTIMIZER ? PYRO_BUCKET_OPTIMIZER
+                                                       : PYRO_BUCKET_OUTSIDE_LAYER;
+}
+
+/* Device work has what its launch has. */
+static void join_device_work(pyro_join_state *state)
+{
+    const pyro_trace *trace = state->trace;
+    pyro_joins *joins = state->joins;
+    for (uint32_t event = 0; event < trace->count; event++) {
+        uint8_t category = trace->category[event];
+        uint32_t launch = joins->launch[event];
+        if (!pyro_event_is_device_work(category) && category != PYRO_EVENT_SYNC)
+            continue;
+        if (launch != PYRO_NO_EVENT) {
+            joins->op[event] = joins->op[launch];
+            joins->call[event] = joins->call[launch];
+            joins->phase[event] = joins->phase[launch];
+        }
+        if (category != PYRO_EVENT_SYNC)
+            joins->bucket[event] = (uint8_t)bucket_of(state, event);
+    }
+}
+
+static int join_all(pyro_join_state *state)
+{
+    int status = pyro_join_order(state);
+    if (!status)
+        status = pyro_join_launches(state);
+    if (!status)
+        status = pyro_join_steps(state);
+    if (!status)
+        status = pyro_layers_begin(state);
+    if (!status)
+        status = pyro_backward_learn(state);
+    if (!status)
+        status = pyro_join_nest(state);
+    if (status)
+        return status;
+    join_device_work(state);
+    return pyro_layers_finish(state);
+}
+
+int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_options *options,
+                    pyro_error *error)
+{
+    pyro_join_state state = {
+        .joins = joins, .trace = trace, .options = options, .error = error,
+        .last_ddp_call = PYRO_NO_LAYER};
+    int status;
+    *joins = (pyro_joins){0};
+    pyro_arena_init(&joins->arena);
+    pyro_intern_init(&state.layer_names, &joins->arena);
+    if (trace->count >= PYRO_NO_EVENT)
+        return pyro_fail(error, PYRO_ERROR_LIMIT, "more than %u events", PYRO_NO_EVENT - 1);
+    state.name_class = calloc(trace->names.count + 1, sizeof *state.name_class);
+    state.collective_name = calloc(trace->names.count + 1, sizeof *state.collective_name);
+    state.tracks = calloc(trace->track_count + 1, sizeof *state.tracks);
+    if (!state.name_class || !state.collective_name || !state.tracks ||
+        !make_columns(joins, trace->count))
+        status = pyro_fail_memory(error);
+    else
+        status = join_all(&state);
+    free(state.name_class);
+    free(state.collective_name);
+    free(state.tracks);
+    pyro_backward_free(&state.backward);
+    pyro_intern_free(&state.layer_names);
+    pyro_map_free(&state.layer_of_name);
+    if (status)
+        pyro_joins_free(joins);
+    return status;
+}
+
+void pyro_joins_free(pyro_joins *joins)
+{
+    pyro_arena_free(&joins->arena);
+    free(joins->layers);
+    free(joins->calls);
+    free(joins->steps);
+    *joins = (pyro_joins){0};
+}

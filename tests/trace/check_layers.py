@@ -1,0 +1,287 @@
+"""Checks the layers that the library derives from traces against what this script works out alone.
+
+Every piece of device work is followed here in plain Python from the JSON: correlation to launch,
+launch to the ranges around it, backward op to forward op by sequence number. Three traces say the
+truth themselves: in them annotations "fwd|<path>" wrap the forward of every leaf module.
+
+    tests/trace/check_layers.py --dump build/dump_joins [--traces FOLDER] [--table]
+
+Exits with 77 where the traces are not there. --table prints the table of docs/trace-coverage.md.
+"""
+
+import argparse
+import bisect
+import collections
+import gzip
+import json
+import pathlib
+import subprocess
+import sys
+from decimal import Decimal
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ANNOTATED = ("h200_resnet18_train", "h200_gpt_train_memory", "h200_resnet50_nostack_train")
+ANNOTATION = r"^fwd\|(.*)$"
+DEVICE_WORK = {"kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset"}
+LAUNCHES = {"cuda_runtime", "Runtime", "cuda_driver"}
+OPS = {"cpu_op", "Operator"}
+Range = collections.namedtuple("Range", "start end thread name sequence forward_thread")
+Work = collections.namedtuple("Work", "name duration launch")
+
+
+def nanoseconds(value):
+    return int(Decimal(str(value)) * 1000)
+
+
+class Trace:
+    """Ranges and device work of a file; launches are (time, thread), or None."""
+
+    def __init__(self, path):
+        text = gzip.open(path, "rb").read().decode("utf-8", "replace")
+        data = json.loads(text, strict=False, parse_float=Decimal)
+        events = data["traceEvents"] if isinstance(data, dict) else data
+        self.ranges = collections.defaultdict(list)
+        self.work = []
+        launches = collections.defaultdict(list)
+        for event in events:
+            if event.get("ph") == "X" and event.get("cat") in LAUNCHES:
+                number = event["args"].get("correlation")
+                start = nanoseconds(event["ts"])
+                launches[number].append((start, (event["pid"], event["tid"])))
+        for event in events:
+            if event.get("ph") == "X":
+                self.add(event, launches)
+        for ranges in self.ranges.values():
+            ranges.sort(key=lambda item: (item.start, -item.end))
+
+    def add(self, event, launches):
+        category, arguments = event.get("cat"), event.get("args") or {}
+        duration = nanoseconds(event.get("dur", 0))
+        if category in DEVICE_WORK:
+            number = arguments.get("correlation")
+            found = launches.get(number) if number else None
+            self.work.append(Work(event["name"], duration, min(found) if found else None))
+            return
+        start, kind = nanoseconds(event["ts"]), None
+        if event["name"].startswith("nn.Module: "):
+            kind = "frame"
+        elif category == "user_annotation":
+            kind = "annotation"
+        elif category in OPS:
+            kind = "op"
+        if kind:
+            sequence = arguments.get("Sequence number", -1)
+            thread = (event["pid"], event["tid"])
+            self.ranges[kind].append(
+                Range(start, start + duration, thread, event["name"], sequence,
+                      arguments.get("Fwd thread id", 0)))
+
+
+class Innermost:
+    """Finds the innermost of some ranges around a moment on a thread."""
+
+    def __init__(self, ranges):
+        self.threads = collections.defaultdict(list)
+        for item in ranges:
+            self.threads[item.thread].append(item)
+        self.starts = {key: [item.start for item in items] for key, items in self.threads.items()}
+        self.around = {key: self.chain(items) for key, items in self.threads.items()}
+
+    @staticmethod
+    def chain(items):
+        stack, around = [], []
+        for index, item in enumerate(items):
+            while stack and items[stack[-1]].end <= item.start:
+                stack.pop()
+            around.append(stack[-1] if stack else -1)
+            stack.append(index)
+        return around
+
+    def find(self, moment, thread):
+        if thread not in self.threads:
+            return None
+        at = bisect.bisect_right(self.starts[thread], moment) - 1
+        while at >= 0 and self.threads[thread][at].end <= moment:
+            at = self.around[thread][at]
+        return self.threads[thread][at] if at >= 0 else None
+
+
+class Truth:
+    """Own device time of each layer, by direction: {layer: [count, ns]}."""
+
+    def __init__(self, trace, layers, name_of):
+        self.forward = collections.defaultdict(lambda: [0, 0])
+        self.backward = collections.defaultdict(lambda: [0, 0])
+        self.name_of = name_of
+        find_layer = Innermost(layers)
+        backward_ops = [op for op in trace.ranges["op"] if op.sequence >= 0 and op.forward_thread]
+        find_backward = Innermost(backward_ops)
+        makers = self.forward_ops(trace)
+        for work in trace.work:
+            if work.launch is None or "nccl" in work.name or "all_reduce" in work.name:
+                continue
+            layer, op = find_layer.find(*work.launch), find_backward.find(*work.launch)
+            if layer and (not op or layer.start >= op.start):
+                self.count(self.forward, layer, work)
+            elif op:
+                maker = self.maker_of(op, makers)
+                layer = maker and find_layer.find(maker.start, maker.thread)
+                self.count(self.backward, layer, work)
+
+    def count(self, table, layer, work):
+        if layer:
+            row = table[self.name_of(layer.name)]
+            row[0] += 1
+            row[1] += work.duration
+
+    @staticmethod
+    def forward_ops(trace):
+        makers = collections.defaultdict(list)
+        for op in trace.ranges["op"]:
+            if op.sequence >= 0 and not op.forward_thread and "Backward" not in op.name:
+                makers[op.sequence].append(op)
+        return makers
+
+    @staticmethod
+    def maker_of(op, makers):
+        """The last op with the number before the backward; on its own thread only if on no other."""
+        before = [maker for maker in makers.get(op.sequence, ()) if maker.start < op.start]
+        others = [maker for maker in before if maker.thread != op.thread]
+        return max(others or before, key=lambda maker: maker.start, default=None)
+
+
+def dump(tool, path, *options):
+    result = subprocess.run([tool, *options, str(path)], capture_output=True, text=True)
+    if result.returncode:
+        sys.exit(f"{path.name}: {result.stderr.strip()}")
+    return json.loads(result.stdout)
+
+
+def compare(what, truth, rows, key, fields, problems):
+    """Rows of the library against the truth, both ways: nothing missing, nothing too much."""
+    measured = {key(row): [row[field] for field in fields] for row in rows}
+    for layer, expected in truth.items():
+        if measured.get(layer) != expected:
+            problems.append(f"{what}: {layer}: {measured.get(layer)}, truth {expected}")
+    for layer, values in measured.items():
+        if any(values) and layer not in truth:
+            problems.append(f"{what}: {layer}: {values}, truth none")
+
+
+def instance_of(row):
+    return row["path"].rsplit(".", 1)[-1]
+
+
+def annotated_instances(trace):
+    """Which instance each annotated path is: that of the leaf frame around or inside of it."""
+    find = Innermost(trace.ranges["frame"])
+    inside = collections.defaultdict(list)
+    for frame in trace.ranges["frame"]:
+        inside[frame.thread].append(frame)
+    names = {}
+    for item in trace.ranges["annotation"]:
+        if not item.name.startswith("fwd|"):
+            continue
+        starts = [frame.start for frame in inside[item.thread]]
+        at = bisect.bisect_left(starts, item.start)
+        frame = inside[item.thread][at] if at < len(starts) and starts[at] < item.end else None
+        frame = frame or find.find(item.start, item.thread)
+        names[item.name[4:]] = frame.name.split(": ")[1]
+    return names
+
+
+def check_annotated(name, tool, path, problems):
+    trace = Trace(path)
+    annotations = [item for item in trace.ranges["annotation"] if item.name.startswith("fwd|")]
+    truth = Truth(trace, annotations, lambda text: text[4:])
+    forward, backward = ("forward_kernels", "forward_ns"), ("backward_kernels", "backward_ns")
+    rows = dump(tool, path, "--layers-from", ANNOTATION)["layers"]
+    path_of = lambda row: row["path"]  # noqa: E731
+    compare(f"{name}, annotations", truth.forward, rows, path_of, forward, problems)
+    compare(f"{name}, annotations", truth.backward, rows, path_of, backward, problems)
+    if trace.ranges["frame"]:
+        instances = annotated_instances(trace)
+        leaves = set(instances.values())
+        rows = [row for row in dump(tool, path)["layers"] if instance_of(row) in leaves]
+        for side, fields in ((truth.forward, forward), (truth.backward, backward)):
+            renamed = {instances[key]: value for key, value in side.items()}
+            compare(f"{name}, frames", renamed, rows, instance_of, fields, problems)
+    if "resnet18" in name:
+        rows = dump(tool, path, "--model", "resnet18")["layers"]
+        leaves = {item.name[4:] for item in annotations}
+        rows = [row for row in rows if row["path"] in leaves]
+        compare(f"{name}, model", truth.forward, rows, path_of, forward, problems)
+        compare(f"{name}, model", truth.backward, rows, path_of, backward, problems)
+    return len(truth.forward)
+
+
+def check_any(name, tool, path, problems):
+    """Sums on every trace, and its frames' own layers where it has any. Returns a table row."""
+    trace = Trace(path)
+    result = dump(tool, path)
+    total = sum(work.duration for work in trace.work)
+    buckets = {key: sum(value.values()) for key, value in result["buckets"].items()}
+    if result["device_total_ns"] != total or sum(buckets.values()) != total:
+        problems.append(f"{name}: buckets {buckets} do not add up to {total}")
+    attributed = sum(row["forward_ns"] + row["backward_ns"] for row in result["layers"])
+    if attributed != buckets["layer"]:
+        problems.append(f"{name}: layers have {attributed}, their bucket {buckets['layer']}")
+    if trace.ranges["frame"]:
+        truth = Truth(trace, trace.ranges["frame"], lambda text: text.split(": ")[1])
+        compare(name, truth.forward, result["layers"], instance_of,
+                ("forward_kernels", "forward_ns"), problems)
+        for layer, (_, expected) in truth.backward.items():
+            rows = [row for row in result["layers"] if instance_of(row) == layer]
+            if not rows or rows[0]["backward_ns"] < expected:
+                problems.append(f"{name}: {layer}: backward {rows}, at least {expected}")
+    return [name, result, buckets, total]
+
+
+def share(part, whole):
+    return f"{100 * part / whole:.1f}%" if whole else "-"
+
+
+def print_table(rows):
+    print("| trace | device time | layers | of forward and backward in layers | in layers "
+          "| no launch | outside | optimizer | collective |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+    for name, result, buckets, total in rows:
+        if not result["layers"]:
+            continue
+        launched = {key: value["forward"] + value["backward"]
+                    for key, value in result["buckets"].items() if key != "collective"}
+        cells = [name, f"{total / 1e6:.3f} ms", str(len(result["layers"])),
+                 share(launched["layer"], sum(launched.values()))]
+        for key in ("layer", "no_launch", "outside_layer", "optimizer", "collective"):
+            cells.append(share(buckets[key], total))
+        print("| " + " | ".join(cells) + " |")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--dump", default=ROOT / "build" / "dump_joins")
+    parser.add_argument("--traces", type=pathlib.Path, default=ROOT.parent / "shared" / "traces")
+    parser.add_argument("--table", action="store_true")
+    options = parser.parse_args()
+    files = sorted(options.traces.glob("*.json.gz"))
+    if not files:
+        print(f"no traces in {options.traces}: nothing to check")
+        return 77
+    problems, rows = [], []
+    for path in files:
+        name = path.name.removesuffix(".json.gz")
+        rows.append(check_any(name, options.dump, path, problems))
+        if name in ANNOTATED:
+            count = check_annotated(name, options.dump, path, problems)
+            if not options.table:
+                print(f"{name}: {count} annotated layers")
+    if options.table:
+        print_table(rows)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    print(f"{len(files)} traces, {len(problems)} differences", file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
