@@ -205,7 +205,18 @@ static void add_shell_word(pyro_buf *buf, const char *word)
 void pyro_common_hint(pyro_buf *buf, const char *command, const char *operand, const char *option,
                       const char *purpose)
 {
-    pyro_buf_addf(buf, "  pyrometer %s ", command);
-    add_shell_word(buf, operand);
-    pyro_buf_addf(buf, " %-15s  # %s\n", option, purpose);
+    pyro_buf line = PYRO_BUF_INIT;
+
+    pyro_buf_addf(&line, "  pyrometer %s ", command);
+    add_shell_word(&line, operand);
+    pyro_buf_addf(&line, " %-15s  # %s", option, purpose);
+    if (line.length > PYRO_TEXT_WIDTH && !line.failed) { /* the purpose goes, the command stays */
+        line.length -= strlen(purpose) + strlen("  # ");
+        while (line.data[line.length - 1] == ' ')
+            line.length--;
+    }
+    pyro_buf_add(buf, line.data, line.length);
+    pyro_buf_addc(buf, '\n');
+    buf->failed = buf->failed || line.failed;
+    pyro_buf_free(&line);
 }

@@ -43,7 +43,7 @@ static void write_device(pyro_trace_writer *w)
         write_field(w, "Device time:", &value);
         return;
     }
-    pyro_buf_addf(&value, "%s of %s kernels, copies and memsets; busy %s (%s of the span)",
+    pyro_buf_addf(&value, "%s of kernels (%s), copies and memsets; busy %s (%s of the span)",
                   pyro_format_duration(total, analysis->device_total_ns),
                   pyro_format_exact(count, analysis->kernel_count),
                   pyro_format_duration(busy, analysis->device_busy_ns),
