@@ -52,6 +52,14 @@ RULE(short_fourier);
 RULE(loss);
 RULE(dropout);
 
+/* rules_backward.c */
+RULE(convolution_backward);
+RULE(attention_backward);
+RULE(attention_backward_sequence_first);
+RULE(pool_backward);
+RULE(gradient);
+RULE(embedding_backward);
+
 /* rules_memory.c */
 RULE(view);
 RULE(strided_view);
