@@ -3,11 +3,16 @@
 
 #include "base/error.h"
 #include "trace/kineto_values.h"
+#include <sched.h>
 #include <stdio.h>
+#include <unistd.h>
 
 /* Metadata that is kept is looked at as a whole; a longer value is passed over. */
 #define MAX_METADATA_BYTES ((ptrdiff_t)16 << 20)
 #define OVERLAP_BYTES 256
+/* Shorter inputs are read before further threads have begun. */
+#define PARALLEL_BYTES ((int64_t)4 << 20)
+#define MOST_THREADS 16
 #define TRACE_EVENTS "traceEvents"
 
 static void note_key(pyro_kineto_reader *reader, const char *key)
@@ -72,7 +77,11 @@ static void begin_events(pyro_kineto_reader *reader)
     reader->events_seen = true;
     reader->lost = false;
     reader->events_ended = false;
-    pyro_kineto_read_events(reader, INT64_MAX);
+    if (reader->range && reader->threads > 1 &&
+        reader->source->size - pyro_kineto_offset(reader) >= PARALLEL_BYTES)
+        pyro_kineto_read_chunks(reader);
+    else
+        pyro_kineto_read_events(reader, INT64_MAX);
 }
 
 /* One key and its value; false on damage or at the end of the input. */
@@ -221,12 +230,24 @@ static int read_document(pyro_kineto_reader *reader, pyro_error *error)
     return PYRO_OK;
 }
 
+/* How many threads may run here at once. */
+static int count_processors(void)
+{
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+        return CPU_COUNT(&allowed);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (int)online : 1;
+}
+
 int pyro_kineto_read(pyro_trace *trace, pyro_source *source, const pyro_trace_options *options,
                      pyro_error *error)
 {
     pyro_kineto_reader reader;
+    int threads = options && options->threads > 0 ? options->threads : count_processors();
     int status =
         pyro_kineto_reader_open(&reader, trace, &trace->names, source, options, error);
+    reader.threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     if (status == PYRO_OK)
         status = read_document(&reader, error);
     if (status == PYRO_OK)
