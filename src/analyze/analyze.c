@@ -4,6 +4,7 @@
  */
 #include "analyze/analyze.h"
 #include "analyze/intervals.h"
+#include "analyze/prices.h"
 #include "base/error.h"
 
 #include <stdlib.h>
@@ -18,8 +19,10 @@ typedef struct whole_analysis {
 
 /* In order: an analysis may use what those before it have finished. */
 static const pyro_analyzer *const analyzers[] = {
-    &pyro_analyze_steps, &pyro_analyze_gaps,    &pyro_analyze_launch, &pyro_analyze_copies,
-    &pyro_analyze_syncs, &pyro_analyze_loading, &pyro_analyze_memory, &pyro_analyze_communication,
+    &pyro_analyze_steps,  &pyro_analyze_gaps,    &pyro_analyze_launch,
+    &pyro_analyze_copies, &pyro_analyze_syncs,   &pyro_analyze_loading,
+    &pyro_analyze_memory, &pyro_analyze_communication, &pyro_analyze_layers,
+    &pyro_analyze_ops,    &pyro_analyze_kernels, &pyro_analyze_stacks,
 };
 #define ANALYZER_COUNT (sizeof analyzers / sizeof analyzers[0])
 
@@ -166,6 +169,8 @@ static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
         describe_trace(&context);
         status = pyro_context_prepare(&context);
     }
+    if (status == PYRO_OK)
+        status = pyro_price_ops(&context);
     if (status == PYRO_OK)
         status = run_analyzers(&context);
     if (context.filter)

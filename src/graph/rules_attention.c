@@ -73,9 +73,19 @@ static bool multi_head(pyro_call *call, pyro_price *price, const pyro_tensor *qu
 
 bool pyro_rule_native_multi_head(pyro_call *call, pyro_price *price)
 {
-    return multi_head(call, price, pyro_call_tensor(call, "query", 0),
-                      pyro_call_tensor(call, "key", 1), pyro_call_integer(call, "embed_dim", 3, 0),
-                      pyro_call_integer(call, "num_head", 4, 1));
+    const pyro_tensor *query = pyro_call_tensor(call, "query", 0);
+    const pyro_tensor *key = pyro_call_tensor(call, "key", 1);
+    if (!multi_head(call, price, query, key, pyro_call_integer(call, "embed_dim", 3, 0),
+                    pyro_call_integer(call, "num_head", 4, 1)))
+        return false;
+    /* The biases of the four projections: two over the queries, two over the keys. */
+    if (pyro_call_tensor(call, "qkv_bias", 6))
+        price->other_flops = pyro_plus(call, price->other_flops,
+                                       pyro_plus(call, query->elements,
+                                                 pyro_times(call, 2, key->elements)));
+    if (pyro_call_tensor(call, "proj_bias", 8))
+        price->other_flops = pyro_plus(call, price->other_flops, query->elements);
+    return true;
 }
 
 /* A whole encoder layer: attention, two linears, two norms, one activation. */
