@@ -182,3 +182,41 @@ int pyro_common_write(const pyro_common *common, const char *text, size_t size)
         fprintf(stderr, "wrote %s (%s)\n", common->output, format_names[common->format]);
     return PYRO_EXIT_FINE;
 }
+
+/* The word as a shell would have to be given it. */
+static void add_shell_word(pyro_buf *buf, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./:,+@%";
+
+    if (word[0] != '\0' && word[strspn(word, plain)] == '\0') {
+        pyro_buf_adds(buf, word);
+        return;
+    }
+    pyro_buf_addc(buf, '\'');
+    for (; *word != '\0'; word++) {
+        if (*word == '\'')
+            pyro_buf_adds(buf, "'\\'");
+        pyro_buf_addc(buf, (unsigned char)*word < 0x20 || *word == 0x7f ? '?' : *word);
+    }
+    pyro_buf_addc(buf, '\'');
+}
+
+void pyro_common_hint(pyro_buf *buf, const char *command, const char *operand, const char *option,
+                      const char *purpose)
+{
+    pyro_buf line = PYRO_BUF_INIT;
+
+    pyro_buf_addf(&line, "  pyrometer %s ", command);
+    add_shell_word(&line, operand);
+    pyro_buf_addf(&line, " %-15s  # %s", option, purpose);
+    if (line.length > PYRO_TEXT_WIDTH && !line.failed) { /* the purpose goes, the command stays */
+        line.length -= strlen(purpose) + strlen("  # ");
+        while (line.data[line.length - 1] == ' ')
+            line.length--;
+    }
+    pyro_buf_add(buf, line.data, line.length);
+    pyro_buf_addc(buf, '\n');
+    buf->failed = buf->failed || line.failed;
+    pyro_buf_free(&line);
+}

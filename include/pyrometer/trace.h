@@ -266,6 +266,34 @@ PYRO_API int pyro_trace_analyze(pyro_analysis **out, pyro_trace *trace,
                                 const pyro_analysis_options *options, pyro_error *error);
 PYRO_API void pyro_analysis_free(pyro_analysis *analysis);
 
+/* An op that ran in a layer's forward, by name and input shapes. */
+typedef struct pyro_layer_op_row {
+    const char *layer, *op, *shapes; /* shapes "" where they are not known */
+    int64_t calls;
+    int64_t host_ns; /* of calls that are not inside another op of the same call of the layer */
+    bool nested;     /* all calls are */
+} pyro_layer_op_row;
+
+typedef struct pyro_layer_ops {
+    const pyro_layer_op_row *rows; /* in the order in which they first ran */
+    size_t count;
+} pyro_layer_ops;
+
+/* What each layer is made of. The trace must outlive the result. */
+PYRO_API int pyro_trace_layer_ops(pyro_layer_ops **out, pyro_trace *trace,
+                                  const pyro_analysis_options *options, pyro_error *error);
+PYRO_API void pyro_layer_ops_free(pyro_layer_ops *ops);
+
+/* Takes the next bytes of an output; PYRO_OK, or a status with `error` filled. */
+typedef int (*pyro_write_fn)(void *user, const char *bytes, size_t size, pyro_error *error);
+
+/*
+ * Writes the trace, or the part that `options` choose (step, phase, filter), as Chrome JSON with
+ * counters of queue length, copy bandwidth and memory added. It is given to `write` in pieces.
+ */
+PYRO_API int pyro_trace_write_chrome(pyro_trace *trace, const pyro_analysis_options *options,
+                                     pyro_write_fn write, void *user, pyro_error *error);
+
 #ifdef __cplusplus
 }
 #endif

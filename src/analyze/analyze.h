@@ -30,11 +30,12 @@ typedef struct pyro_boundary {
 
 /* What a name tells. */
 enum {
-    PYRO_TRAIT_KNOWN = 1,      /* was looked at */
+    PYRO_TRAIT_KNOWN = 1, /* was looked at */
     PYRO_TRAIT_COLLECTIVE = 2, /* of a kernel that communicates */
-    PYRO_TRAIT_SYNC = 4,       /* of a call that waits for the device */
-    PYRO_TRAIT_ITEM = 8,       /* of an op that brings a number to the host */
-    PYRO_TRAIT_LOADER = 16     /* of a data loader's next batch */
+    PYRO_TRAIT_SYNC = 4, /* of a call that waits for the device */
+    PYRO_TRAIT_ITEM = 8, /* of an op that brings a number to the host */
+    PYRO_TRAIT_LOADER = 16, /* of a data loader's next batch */
+    PYRO_TRAIT_STEP = 32 /* of a profiler's step, which old traces hold as an op */
 };
 
 /* What every analysis sees. */
@@ -42,25 +43,26 @@ typedef struct pyro_analysis_context {
     const pyro_trace *trace;
     const pyro_joins *joins;
     const pyro_analysis_options *options;
-    const pyro_chip *chip;     /* hardware/hardware.h; NULL when it is not known */
-    pyro_arena *arena;         /* of the result: what it points to lives here */
+    const pyro_chip *chip; /* hardware/hardware.h; NULL when it is not known */
+    pyro_arena *arena; /* of the result: what it points to lives here */
     pyro_analysis *result;
     pyro_error *error;
     /* Work that analyses share, made before the pass */
-    int64_t *op_flops, *op_bytes; /* by index of op detail: -1 no rule, and for ops inside a priced op */
-    const regex_t *filter;        /* NULL: everything; it narrows rows, never totals */
-    pyro_arena *scratch;          /* given back when the analysis is made */
+    int64_t *op_flops,
+        *op_bytes; /* by index of op detail: -1 no rule, and for ops inside a priced op */
+    const regex_t *filter; /* NULL: everything; it narrows rows, never totals */
+    pyro_arena *scratch; /* given back when the analysis is made */
     size_t category_count[PYRO_EVENT_CATEGORY_COUNT]; /* events of each, in the whole trace */
-    const pyro_window *windows;   /* rows of the steps table, in order of start */
+    const pyro_window *windows; /* rows of the steps table, in order of start */
     size_t window_count;
-    bool windows_are_steps;       /* false: one window, the whole trace */
+    bool windows_are_steps; /* false: one window, the whole trace */
     const pyro_boundary *boundaries; /* starts and ends of the windows, in order of time */
     size_t boundary_count;
-    uint16_t *device_of_track;    /* number of a device track's device, counted from 0 */
+    uint16_t *device_of_track; /* number of a device track's device, counted from 0 */
     size_t device_count;
-    int *devices;                 /* by that number: the device as the trace calls it */
-    uint8_t *name_traits;         /* by id of a name; read it with pyro_context_traits */
-    pyro_intern *texts;           /* texts that several rows hold; they live in the arena */
+    int *devices; /* by that number: the device as the trace calls it */
+    uint8_t *name_traits; /* by id of a name; read it with pyro_context_traits */
+    pyro_intern *texts; /* texts that several rows hold; they live in the arena */
 } pyro_analysis_context;
 
 typedef struct pyro_analyzer {
@@ -72,7 +74,7 @@ typedef struct pyro_analyzer {
     int (*event)(void *state, pyro_analysis_context *context, uint32_t event);
     int (*finish)(void *state, pyro_analysis_context *context);
     uint32_t categories; /* bits (1 << pyro_event_category) of the events it wants; 0: all */
-    bool whole_trace;    /* it wants events outside the step and phase asked for too */
+    bool whole_trace; /* it wants events outside the step and phase asked for too */
     void (*clear)(void *state); /* frees what the state owns, also after a failure; may be NULL */
 } pyro_analyzer;
 
@@ -114,7 +116,7 @@ static inline uint8_t pyro_context_traits(pyro_analysis_context *context, uint32
 
 /* Path of the layer that an event belongs to, "" when none. */
 const char *pyro_context_layer(const pyro_analysis_context *context, uint32_t event);
-/* Name of the innermost op around a host event, "" when none. */
+/* Name of the innermost op around a host event, "" when none; a step is none. */
 const char *pyro_context_op(const pyro_analysis_context *context, uint32_t event);
 /*
  * Python line that a host event runs under ("train.py(12): step"): the innermost outside of torch,

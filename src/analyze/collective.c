@@ -33,8 +33,12 @@ static const struct {
 
 const char *pyro_collective_kind(const char *text)
 {
+    static const char anonymous[] = "(anonymous namespace)";
     char letters[128];
     size_t length = 0;
+    const char *inner = strstr(text, anonymous);
+    if (inner)
+        text = inner + sizeof anonymous - 1;
     /* Arguments of a kernel name types, not kinds. */
     for (; *text && *text != '(' && length < sizeof letters - 1; text++) {
         if (isalpha((unsigned char)*text))
@@ -54,12 +58,18 @@ pyro_dtype pyro_collective_dtype(const char *text)
         const char *name;
         pyro_dtype dtype;
     } names[] = {
-        {"float", PYRO_DTYPE_FLOAT32},     {"f32", PYRO_DTYPE_FLOAT32},
-        {"half", PYRO_DTYPE_FLOAT16},      {"f16", PYRO_DTYPE_FLOAT16},
-        {"double", PYRO_DTYPE_FLOAT64},    {"f64", PYRO_DTYPE_FLOAT64},
-        {"long", PYRO_DTYPE_INT64},        {"int", PYRO_DTYPE_INT32},
-        {"short", PYRO_DTYPE_INT16},       {"char", PYRO_DTYPE_INT8},
-        {"byte", PYRO_DTYPE_UINT8},        {"complexfloat", PYRO_DTYPE_COMPLEX64},
+        {"float", PYRO_DTYPE_FLOAT32},
+        {"f32", PYRO_DTYPE_FLOAT32},
+        {"half", PYRO_DTYPE_FLOAT16},
+        {"f16", PYRO_DTYPE_FLOAT16},
+        {"double", PYRO_DTYPE_FLOAT64},
+        {"f64", PYRO_DTYPE_FLOAT64},
+        {"long", PYRO_DTYPE_INT64},
+        {"int", PYRO_DTYPE_INT32},
+        {"short", PYRO_DTYPE_INT16},
+        {"char", PYRO_DTYPE_INT8},
+        {"byte", PYRO_DTYPE_UINT8},
+        {"complexfloat", PYRO_DTYPE_COMPLEX64},
         {"complexdouble", PYRO_DTYPE_COMPLEX128},
     };
     char lower[32];

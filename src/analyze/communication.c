@@ -65,7 +65,7 @@ static const pyro_collective_detail *find_detail(const communication_state *stat
     while (host != PYRO_NO_EVENT && found == PYRO_NO_ID) {
         const char *name = pyro_event_name(trace, host);
         found = detail_of_op(trace, host);
-        if (!*annotation && (strncmp(name, "nccl:", 5) == 0 || strncmp(name, "c10d::", 6) == 0))
+        if (!**annotation && (strncmp(name, "nccl:", 5) == 0 || strncmp(name, "c10d::", 6) == 0))
             *annotation = name;
         host = context->joins->parent[host];
     }
@@ -124,9 +124,9 @@ static bool is_row_of(const pyro_collective_row *row, const pyro_collective_row 
 /* Index of the row, PYRO_NO_EVENT when memory is out. Equal texts have equal addresses here. */
 static uint32_t find_row(communication_state *state, const pyro_collective_row *wanted)
 {
-    uint64_t key = mix(mix(mix((uintptr_t)wanted->kind, (uintptr_t)wanted->group),
-                           (uint64_t)wanted->group_size),
-                       (uint64_t)wanted->message_bytes ^ (uintptr_t)wanted->dtype);
+    uint64_t key = mix(
+        mix(mix((uintptr_t)wanted->kind, (uintptr_t)wanted->group), (uint64_t)wanted->group_size),
+        (uint64_t)wanted->message_bytes ^ (uintptr_t)wanted->dtype);
     uint32_t index;
     while ((index = pyro_map_get(&state->by_key, key)) != PYRO_MAP_NONE) {
         if (is_row_of(&state->rows[index], wanted))

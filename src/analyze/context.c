@@ -55,9 +55,9 @@ static int make_windows(pyro_analysis_context *context)
     for (size_t i = 0; i < joins->step_count; i++) {
         const pyro_step *step = &joins->steps[i];
         if (asked < 0 || step->number == asked)
-            windows[context->window_count++] =
-                (pyro_window){pyro_event_name(context->trace, step->event), step->number,
-                              step->start_ns, step->end_ns};
+            windows[context->window_count++] = (pyro_window){
+                pyro_event_name(context->trace, step->event), step->number, step->start_ns,
+                step->end_ns};
     }
     if (context->window_count)
         return PYRO_OK;
@@ -174,8 +174,7 @@ int pyro_context_prepare(pyro_analysis_context *context)
 
 bool pyro_context_in_step(const pyro_analysis_context *context, int64_t start_ns)
 {
-    return context->options->step < 0 ||
-           pyro_context_window_at(context, start_ns) != PYRO_NO_EVENT;
+    return context->options->step < 0 || pyro_context_window_at(context, start_ns) != PYRO_NO_EVENT;
 }
 
 bool pyro_context_wants(const pyro_analysis_context *context, uint32_t event)
@@ -238,6 +237,11 @@ static bool is_loader(const char *name)
            strstr(name, "dataloader.py(");
 }
 
+static bool is_step(const char *name)
+{
+    return strncmp(name, "ProfilerStep", strlen("ProfilerStep")) == 0;
+}
+
 uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name)
 {
     const char *text = pyro_trace_text(context->trace, name);
@@ -250,6 +254,8 @@ uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name)
         traits |= PYRO_TRAIT_ITEM;
     if (is_loader(text))
         traits |= PYRO_TRAIT_LOADER;
+    if (is_step(text))
+        traits |= PYRO_TRAIT_STEP;
     context->name_traits[name] = traits;
     return traits;
 }
@@ -264,7 +270,8 @@ const char *pyro_context_layer(const pyro_analysis_context *context, uint32_t ev
 const char *pyro_context_op(const pyro_analysis_context *context, uint32_t event)
 {
     uint32_t op = event == PYRO_NO_EVENT ? PYRO_NO_EVENT : context->joins->op[event];
-    return op == PYRO_NO_EVENT ? "" : pyro_event_name(context->trace, op);
+    const char *name = op == PYRO_NO_EVENT ? "" : pyro_event_name(context->trace, op);
+    return is_step(name) ? "" : name;
 }
 
 /* "train.py(12): step" of `length` bytes, but no built-in function and no layer. */

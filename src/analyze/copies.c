@@ -25,7 +25,9 @@ static bool find_direction(const char *name, char direction[5])
 {
     static const struct {
         const char *text, *direction;
-    } words[] = {{"HostToDevice", "HtoD"}, {"DeviceToHost", "DtoH"}, {"DeviceToDevice", "DtoD"},
+    } words[] = {{"HostToDevice", "HtoD"},
+                 {"DeviceToHost", "DtoH"},
+                 {"DeviceToDevice", "DtoD"},
                  {"HostToHost", "HtoH"}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strstr(name, words[i].text)) {
@@ -88,9 +90,9 @@ static copy_total *find_row(copies_state *state, pyro_analysis_context *context,
     char text[32];
     if (index != PYRO_MAP_NONE)
         return &state->rows[index];
-    copy_total *row = add_row(state, context,
-                              name_kind(pyro_event_name(trace, event), trace->category[event], text,
-                                        sizeof text));
+    copy_total *row = add_row(
+        state, context,
+        name_kind(pyro_event_name(trace, event), trace->category[event], text, sizeof text));
     if (row && !pyro_map_put(&state->by_name, trace->name[event], (uint32_t)(row - state->rows)))
         return NULL;
     return row;
@@ -137,8 +139,9 @@ static int finish_copies(void *data, pyro_analysis_context *context)
         if (!total->measured_calls)
             rows[shown].bytes = -1;
         /* bytes a nanosecond are gigabytes a second */
-        rows[shown].gb_per_s =
-            total->measured_ns ? (double)total->row.bytes / (double)total->measured_ns : -1;
+        rows[shown].gb_per_s = total->measured_ns
+                                   ? (double)total->row.bytes / (double)total->measured_ns
+                                   : -1;
         shown++;
     }
     qsort(rows, shown, sizeof *rows, compare_rows);

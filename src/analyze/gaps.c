@@ -110,7 +110,8 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
         gap.kind = classify_gap(context, gap.start_ns, event);
         gap.window = pyro_context_window_at(context, gap.start_ns + (start - gap.start_ns) / 2);
         if (is_wanted(context, &gap)) {
-            state->total_ns[gap.kind] = pyro_add_ns(state->total_ns[gap.kind], start - gap.start_ns);
+            state->total_ns[gap.kind] = pyro_add_ns(state->total_ns[gap.kind],
+                                                    start - gap.start_ns);
             keep_gap(state, &gap);
         }
     }

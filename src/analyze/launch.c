@@ -99,11 +99,10 @@ static void add_kernel(launch_state *state, pyro_analysis_context *context, uint
         return;
     int64_t delay = trace->start_ns[event] - pyro_event_end_ns(trace, launch);
     state->delay_ns[state->delay_count++] = delay > 0 ? delay : 0;
-    if (trace->duration_ns[event] < trace->duration_ns[launch] &&
-        state->kernels_of[launch] == 1) {
+    if (trace->duration_ns[event] < trace->duration_ns[launch] && state->kernels_of[launch] == 1) {
         summary->short_kernels++;
-        summary->short_kernel_total_ns =
-            pyro_add_ns(summary->short_kernel_total_ns, trace->duration_ns[event]);
+        summary->short_kernel_total_ns = pyro_add_ns(summary->short_kernel_total_ns,
+                                                     trace->duration_ns[event]);
     }
     summary->late_kernels += state->device_begun[device] &&
                              trace->start_ns[launch] > state->device_until_ns[device];

@@ -25,8 +25,7 @@ static int init_memory(void *data, pyro_analysis_context *context)
     pyro_memory_state *state = data;
     size_t count = context->category_count[PYRO_EVENT_MEMORY];
     state->events = pyro_arena_array(context->scratch, count, sizeof *state->events);
-    state->window_ends =
-        pyro_arena_array(context->scratch, context->window_count, sizeof(int64_t));
+    state->window_ends = pyro_arena_array(context->scratch, context->window_count, sizeof(int64_t));
     if (!state->events || !state->window_ends)
         return pyro_fail_memory(context->error);
     for (size_t i = 0; i < context->boundary_count && context->windows_are_steps; i++) {
@@ -39,10 +38,10 @@ static int init_memory(void *data, pyro_analysis_context *context)
 static const char *name_device(pyro_analysis_context *context, const pyro_memory_detail *detail)
 {
     /* torch's c10::DeviceType */
-    static const char *const types[] = {"cpu",  "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip",
-                                        "fpga", "maia", "xla",    "vulkan", "metal",  "xpu",   "mps",
-                                        "meta", "hpu",  "ve",     "lazy",   "ipu",    "mtia",
-                                        "privateuseone"};
+    static const char *const types[] = {"cpu", "cuda", "mkldnn",       "opengl", "opencl", "ideep",
+                                        "hip", "fpga", "maia",         "xla",    "vulkan", "metal",
+                                        "xpu", "mps",  "meta",         "hpu",    "ve",     "lazy",
+                                        "ipu", "mtia", "privateuseone"};
     int type = detail->device_type, index = detail->device_index;
     bool is_known = type >= 0 && (size_t)type < sizeof types / sizeof types[0];
     if (!is_known)
@@ -128,7 +127,7 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     const pyro_memory_detail *detail = index == PYRO_NO_ID ? NULL : &trace->memory[index];
     if (detail && detail->out_of_memory)
         state->out_of_memory++;
-    if (!detail || detail->out_of_memory || detail->bytes > LARGEST_BYTES ||
+    if (!detail || detail->out_of_memory || !detail->bytes || detail->bytes > LARGEST_BYTES ||
         detail->bytes < -LARGEST_BYTES || detail->total_allocated > LARGEST_BYTES)
         return PYRO_OK;
     pyro_memory_track *device = find_device(state, context, detail);
@@ -147,8 +146,8 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
             device->row.allocated_bytes += detail->bytes;
     }
     device->events++;
-    state->events[state->count++] =
-        (pyro_memory_event){.event = event, .device = (uint32_t)(device - state->devices)};
+    state->events[state->count++] = (pyro_memory_event){
+        .event = event, .device = (uint32_t)(device - state->devices)};
     return PYRO_OK;
 }
 
@@ -166,8 +165,7 @@ static void finish_growth(pyro_memory_state *state, pyro_memory_track *device)
 static int finish_memory(void *data, pyro_analysis_context *context)
 {
     pyro_memory_state *state = data;
-    pyro_memory_device *rows =
-        pyro_arena_array(context->arena, state->device_count, sizeof *rows);
+    pyro_memory_device *rows = pyro_arena_array(context->arena, state->device_count, sizeof *rows);
     if (!rows)
         return pyro_fail_memory(context->error);
     for (size_t i = 0; i < state->device_count; i++) {

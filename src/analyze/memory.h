@@ -7,16 +7,17 @@
 typedef struct pyro_memory_event {
     uint32_t event;
     uint32_t device; /* index */
+    uint32_t below; /* block of the same size that was allocated before, where addresses lack */
 } pyro_memory_event;
 
 /* One device's memory while its events go by. */
 typedef struct pyro_memory_track {
     pyro_memory_device row;
-    int64_t live_bytes;   /* as the allocator says, else the sum of what was seen */
+    int64_t live_bytes; /* as the allocator says, else the sum of what was seen */
     int64_t lowest_bytes; /* of a sum: below 0 when blocks of before the trace were freed */
     size_t events, points; /* seen, and of those in the time that is looked at */
-    size_t peak;           /* index of the event that reached it */
-    size_t next_end;       /* first window end that was not sampled */
+    size_t peak; /* index of the event that reached it */
+    size_t next_end; /* first window end that was not sampled */
     int64_t first_sample_bytes, last_sample_bytes;
     int64_t samples, growths;
 } pyro_memory_track;

@@ -16,9 +16,18 @@ typedef struct curve {
     pyro_memory_point *points;
     size_t count;
     size_t events_per_part, in_part;
-    pyro_memory_point lowest, highest;
+    pyro_memory_point lowest, highest, last;
     int64_t live_bytes;
 } curve;
+
+static void end_part(curve *curve)
+{
+    bool lowest_first = curve->lowest.time_ns <= curve->highest.time_ns;
+    curve->points[curve->count++] = lowest_first ? curve->lowest : curve->highest;
+    curve->points[curve->count++] = lowest_first ? curve->highest : curve->lowest;
+    curve->points[curve->count++] = curve->last;
+    curve->in_part = 0;
+}
 
 static void add_point(curve *curve, pyro_memory_point point)
 {
@@ -30,13 +39,9 @@ static void add_point(curve *curve, pyro_memory_point point)
         curve->lowest = point;
     if (!curve->in_part || point.allocated_bytes > curve->highest.allocated_bytes)
         curve->highest = point;
-    if (++curve->in_part < curve->events_per_part)
-        return;
-    bool lowest_first = curve->lowest.time_ns <= curve->highest.time_ns;
-    curve->points[curve->count++] = lowest_first ? curve->lowest : curve->highest;
-    curve->points[curve->count++] = lowest_first ? curve->highest : curve->lowest;
-    curve->points[curve->count++] = point;
-    curve->in_part = 0;
+    curve->last = point;
+    if (++curve->in_part == curve->events_per_part)
+        end_part(curve);
 }
 
 static int begin_curve(curve *curve, pyro_memory_track *device, pyro_arena *arena)
@@ -48,14 +53,10 @@ static int begin_curve(curve *curve, pyro_memory_track *device, pyro_arena *aren
     return curve->points ? PYRO_OK : PYRO_ERROR_MEMORY;
 }
 
-/* The part that is not full when the events end. */
 static void end_curve(curve *curve, pyro_memory_track *device)
 {
-    if (curve->in_part) {
-        bool lowest_first = curve->lowest.time_ns <= curve->highest.time_ns;
-        curve->points[curve->count++] = lowest_first ? curve->lowest : curve->highest;
-        curve->points[curve->count++] = lowest_first ? curve->highest : curve->lowest;
-    }
+    if (curve->in_part)
+        end_part(curve);
     device->row.curve = curve->points;
     device->row.curve_count = curve->count;
 }
@@ -78,10 +79,10 @@ int pyro_memory_make_curves(pyro_memory_state *state, pyro_analysis_context *con
         curve->live_bytes = pyro_memory_after(curve->live_bytes, detail);
         if (!pyro_context_in_step(context, time))
             continue;
-        pyro_memory_point point = {
-            .time_ns = time,
-            .allocated_bytes = curve->live_bytes - state->devices[entry->device].lowest_bytes,
-            .reserved_bytes = detail->total_reserved};
+        pyro_memory_point point = {.time_ns = time,
+                                   .allocated_bytes = curve->live_bytes -
+                                                      state->devices[entry->device].lowest_bytes,
+                                   .reserved_bytes = detail->total_reserved};
         add_point(curve, point);
     }
     for (size_t i = 0; i < state->device_count; i++)
@@ -140,29 +141,53 @@ static bool count_block(holdings *all, const pyro_memory_state *state,
     return true;
 }
 
+/* Where a block is found again: by its address, or in traces that say none (2021) by its size. */
+static uint64_t block_key(const pyro_memory_event *entry, const pyro_memory_detail *detail)
+{
+    uint64_t device = (uint64_t)entry->device << 56;
+    if (detail->address)
+        return (uint64_t)detail->address ^ device;
+    return (uint64_t)(detail->bytes < 0 ? -detail->bytes : detail->bytes) ^ device ^ 1ull << 63;
+}
+
+/* Of blocks without an address the last one is freed first, as temporaries and gradients are. */
+static bool follow_block(holdings *all, const pyro_memory_state *state,
+                         const pyro_analysis_context *context, size_t index)
+{
+    pyro_memory_event *entry = &state->events[index];
+    const pyro_memory_detail *detail =
+        &context->trace->memory[context->trace->detail[entry->event]];
+    uint64_t key = block_key(entry, detail);
+    uint32_t held = pyro_map_get(&all->blocks, key);
+    bool is_held = held != PYRO_MAP_NONE && held != FREED;
+    entry->below = FREED;
+    if (detail->bytes < 0) {
+        if (!is_held)
+            return true;
+        return count_block(all, state, context, held, index) &&
+               pyro_map_put(&all->blocks, key, state->events[held].below);
+    }
+    /* An address that is given out again was freed, whether the trace holds that or not. */
+    if (is_held && detail->address && !count_block(all, state, context, held, index))
+        return false;
+    if (is_held && !detail->address)
+        entry->below = held;
+    return pyro_map_put(&all->blocks, key, (uint32_t)index);
+}
+
 static bool follow_blocks(holdings *all, const pyro_memory_state *state,
                           const pyro_analysis_context *context)
 {
-    const pyro_trace *trace = context->trace;
     for (size_t i = 0; i < state->count; i++) {
-        const pyro_memory_event *entry = &state->events[i];
-        const pyro_memory_detail *detail = &trace->memory[trace->detail[entry->event]];
-        uint64_t key = (uint64_t)detail->address ^ (uint64_t)entry->device << 56;
-        uint32_t held = pyro_map_get(&all->blocks, key);
-        /* An address that is given out again was freed, whether the trace holds that or not. */
-        if (held != PYRO_MAP_NONE && held != FREED && !count_block(all, state, context, held, i))
-            return false;
-        bool is_free = detail->bytes <= 0;
-        if (is_free && held == PYRO_MAP_NONE)
-            continue;
-        if (!pyro_map_put(&all->blocks, key, is_free ? FREED : (uint32_t)i))
+        if (!follow_block(all, state, context, i))
             return false;
     }
     for (size_t i = 0; i < all->blocks.capacity; i++) {
         uint32_t held = all->blocks.slots[i].value;
-        if (held != PYRO_MAP_NONE && held != FREED &&
-            !count_block(all, state, context, held, SIZE_MAX))
-            return false;
+        for (; held != PYRO_MAP_NONE && held != FREED; held = state->events[held].below) {
+            if (!count_block(all, state, context, held, SIZE_MAX))
+                return false;
+        }
     }
     return true;
 }

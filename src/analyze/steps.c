@@ -120,9 +120,10 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
         count_launched(state, context, event);
         return PYRO_OK;
     }
-    if (category == PYRO_EVENT_OP)
+    uint8_t traits = pyro_context_traits(context, event);
+    if (category == PYRO_EVENT_OP && !(traits & PYRO_TRAIT_STEP))
         pyro_sweep_cover(&state->sweep, HOST, start, end);
-    if (pyro_context_traits(context, event) & PYRO_TRAIT_LOADER)
+    if (traits & PYRO_TRAIT_LOADER)
         pyro_sweep_cover(&state->sweep, LOADING, start, end);
     return PYRO_OK;
 }

@@ -162,6 +162,5 @@ bool pyro_rule_recurrent_cell(pyro_call *call, pyro_price *price)
     price->macs = pyro_times(call, rows,
                              pyro_plus(call, from_input->elements, from_hidden->elements));
     price->other_flops = pyro_times(call, pyro_times(call, rows, from_input->dims[0]), 10);
-    price->fvcore_flops = 0;
     return true;
 }

@@ -26,6 +26,9 @@ static bool convolve(pyro_call *call, pyro_price *price, bool transposed)
     price->macs = pyro_times(call, positions(call, over, spatial), weight->elements);
     if (pyro_call_tensor(call, "bias", 2))
         price->other_flops = pyro_output_elements(call);
+    const pyro_call_arg *padding = pyro_call_find(call, "padding", 4);
+    if (padding && padding->kind == PYRO_ARG_TEXT)
+        price->fvcore_flops = 0; /* "same" is an operator of its own to fvcore, which it leaves out */
     return true;
 }
 

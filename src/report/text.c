@@ -91,6 +91,22 @@ void pyro_text_field(pyro_buf *buf, const char *label, const pyro_buf *value, in
                    columns);
 }
 
+void pyro_text_list(pyro_buf *buf, const char *title, const char *const *texts, size_t count,
+                    int width, bool color)
+{
+    if (count == 0)
+        return;
+    pyro_text_heading(buf, title, color);
+    for (size_t i = 0; i < count; i++) {
+        pyro_buf item = PYRO_BUF_INIT;
+
+        pyro_buf_adds(&item, "- ");
+        pyro_text_clean(&item, texts[i]);
+        pyro_text_wrap(buf, pyro_text_part(buf, &item), 2, 4, width);
+        pyro_buf_free(&item);
+    }
+}
+
 void pyro_text_path(pyro_buf *buf, const char *path, size_t room)
 {
     size_t length = strlen(path);

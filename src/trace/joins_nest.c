@@ -120,7 +120,7 @@ static int enter_backward(pyro_join_state *state, uint32_t event, pyro_name_clas
     if (forward != PYRO_NO_EVENT) {
         mark_forward(state, forward);
         now->call = state->joins->call[forward];
-    } else if (now->phase != PYRO_PHASE_BACKWARD) {
+    } else if (now->phase != PYRO_PHASE_BACKWARD || state->joins->parent[event] == PYRO_NO_EVENT) {
         now->call = PYRO_NO_LAYER;
     }
     now->phase = PYRO_PHASE_BACKWARD;

@@ -213,18 +213,19 @@ static void learn_first_key(pyro_kineto_reader *reader)
     reader->first_key[end + 1 - at] = '\0';
 }
 
-static void read_event(pyro_kineto_reader *reader)
+/* Reads the event that begins here and those that follow it in the window. */
+static void read_window(pyro_kineto_reader *reader, int64_t stop)
 {
     pyro_json_window *window = &reader->window;
-    const char *behind = pyro_kineto_scan_event(reader->scanner, window->at);
-    if (!behind) {
-        if (reader->scanner->damaged)
-            mend_event(reader);
-        else
-            continue_event(reader);
+    int64_t left = stop - pyro_kineto_offset(reader);
+    const char *last = left < window->end - window->at ? window->at + left : window->end;
+    window->at = (char *)pyro_kineto_scan_events(reader->scanner, window->at, last);
+    if (!reader->scanner->failed)
         return;
-    }
-    window->at = (char *)behind;
+    if (reader->scanner->damaged)
+        mend_event(reader);
+    else
+        continue_event(reader);
 }
 
 /* An entry of the array that is no object, or garbage. */
@@ -262,7 +263,7 @@ void pyro_kineto_read_events(pyro_kineto_reader *reader, int64_t stop)
             return;
         if (c == '{') {
             learn_first_key(reader);
-            read_event(reader);
+            read_window(reader, stop);
         } else {
             pass_other(reader);
         }

@@ -418,7 +418,6 @@ static bool store_thread_name(pyro_kineto_scanner *scanner)
 bool pyro_kineto_store(pyro_kineto_scanner *scanner)
 {
     pyro_kineto_event *event = &scanner->event;
-    scanner->last_name = event->name;
     pyro_kineto_defects_count(&scanner->defects, event->defects);
     if (event->phase == 0) {
         scanner->defects.count[PYRO_DEFECT_NOT_EVENT]++;

@@ -201,46 +201,54 @@ static const char *unique_path(pyro_joins *joins, pyro_intern *taken, const char
     return NULL;
 }
 
-/* "parent.Conv2d_3", or what of it is short enough. */
-static const char *derived_path(pyro_joins *joins, const pyro_layer *layer)
+/* "parent.Conv2d_3"; `prefix` is the layer whose path it begins with. */
+static const char *derived_path(pyro_joins *joins, const pyro_layer *layer, uint32_t prefix)
 {
-    const pyro_layer *parent = layer;
-    do {
-        if (parent->parent == PYRO_NO_LAYER)
-            return layer->path;
-        parent = &joins->layers[parent->parent];
-    } while (strlen(parent->path) > LONGEST_PREFIX);
-    if (!parent->path[0])
+    if (prefix == PYRO_NO_LAYER || !joins->layers[prefix].path[0])
         return layer->path;
-    return pyro_arena_format(&joins->arena, "%s.%s", parent->path, layer->path);
+    return pyro_arena_format(&joins->arena, "%s.%s", joins->layers[prefix].path, layer->path);
 }
 
-/* Parents come first, so that a path is there when its children are named. */
-static int name_instances(pyro_join_state *state, const pyro_model *model, const uint32_t *modules)
+/* The model's paths are taken before any other can be given away. */
+static bool take_model_paths(const pyro_joins *joins, pyro_intern *taken, const pyro_model *model,
+                             const uint32_t *modules)
+{
+    for (size_t i = 0; i < joins->layer_count; i++) {
+        if (modules[i] == PYRO_NO_LAYER)
+            continue;
+        const char *path = model->modules[modules[i]].path;
+        if (pyro_intern_add(taken, path, strlen(path)) == PYRO_INTERN_NONE)
+            return false;
+    }
+    return true;
+}
+
+/*
+ * Parents come first, so that a path is there when its children are named. prefixes[i] is the layer
+ * whose path those below layer i begin with: itself, or the nearest above with a short path.
+ */
+static int name_instances(pyro_join_state *state, const pyro_model *model, const uint32_t *modules,
+                          uint32_t *prefixes)
 {
     pyro_joins *joins = state->joins;
     pyro_intern taken;
-    int status = PYRO_OK;
     pyro_intern_init(&taken, &joins->arena);
-    for (size_t i = 0; model && i < joins->layer_count; i++)
+    bool ok = !model || take_model_paths(joins, &taken, model, modules);
+    for (uint32_t i = 0; i < joins->layer_count && ok; i++) {
+        pyro_layer *layer = &joins->layers[i];
+        uint32_t prefix = layer->parent == PYRO_NO_LAYER ? PYRO_NO_LAYER : prefixes[layer->parent];
         if (modules[i] != PYRO_NO_LAYER) {
             const char *path = model->modules[modules[i]].path;
-            if (pyro_intern_add(&taken, path, strlen(path)) == PYRO_INTERN_NONE)
-                status = pyro_fail_memory(state->error);
-        }
-    for (size_t i = 0; i < joins->layer_count && !status; i++) {
-        pyro_layer *layer = &joins->layers[i];
-        if (model && modules[i] != PYRO_NO_LAYER) {
-            const char *path = model->modules[modules[i]].path;
             layer->path = pyro_arena_text(&joins->arena, path, strlen(path));
+            joins->layers_named_by_model++;
         } else {
-            layer->path = unique_path(joins, &taken, derived_path(joins, layer));
+            layer->path = unique_path(joins, &taken, derived_path(joins, layer, prefix));
         }
-        if (!layer->path)
-            status = pyro_fail_memory(state->error);
+        ok = layer->path != NULL;
+        prefixes[i] = ok && strlen(layer->path) <= LONGEST_PREFIX ? i : prefix;
     }
     pyro_intern_free(&taken);
-    return status;
+    return ok ? PYRO_OK : pyro_fail_memory(state->error);
 }
 
 /* Annotated paths are complete; a model adds the classes. */
@@ -272,15 +280,13 @@ int pyro_layers_finish(pyro_join_state *state)
         return class_annotated_layers(state, model);
     if (!joins->layer_count)
         return PYRO_OK;
-    uint32_t *modules = malloc(joins->layer_count * sizeof *modules);
+    uint32_t *modules = malloc(joins->layer_count * 2 * sizeof *modules);
     if (!modules)
         return pyro_fail_memory(state->error);
     memset(modules, 0xff, joins->layer_count * sizeof *modules);
     int status = model ? pyro_layers_match_model(joins, model, modules, state->error) : PYRO_OK;
     if (!status)
-        status = name_instances(state, model, modules);
-    for (size_t i = 0; model && i < joins->layer_count; i++)
-        joins->layers_named_by_model += modules[i] != PYRO_NO_LAYER;
+        status = name_instances(state, model, modules, modules + joins->layer_count);
     free(modules);
     return status;
 }

@@ -85,20 +85,20 @@ static inline void maker_memory(maker *maker, int thread, int64_t time_ns, int64
                                 int64_t bytes, int64_t total)
 {
     int64_t ts = time_ns + MAKER_BASE_NS;
-    pyro_buf_addf(&maker->text,
-                  "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\","
-                  "\"pid\":100,\"tid\":%d,\"ts\":%lld.%03lld,\"args\":{\"Addr\":%lld,\"Bytes\":%lld,"
-                  "\"Device Type\":1,\"Device Id\":0",
-                  thread, (long long)(ts / 1000), (long long)(ts % 1000), (long long)address,
-                  (long long)bytes);
+    pyro_buf_addf(
+        &maker->text,
+        "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\","
+        "\"pid\":100,\"tid\":%d,\"ts\":%lld.%03lld,\"args\":{\"Addr\":%lld,\"Bytes\":%lld,"
+        "\"Device Type\":1,\"Device Id\":0",
+        thread, (long long)(ts / 1000), (long long)(ts % 1000), (long long)address,
+        (long long)bytes);
     if (total >= 0)
         pyro_buf_addf(&maker->text, ",\"Total Allocated\":%lld,\"Total Reserved\":%lld",
                       (long long)total, (long long)total + 1000);
     pyro_buf_adds(&maker->text, "}},\n");
 }
 
-static inline const pyro_analysis *maker_analyze(maker *maker,
-                                                 const pyro_analysis_options *options)
+static inline const pyro_analysis *maker_analyze(maker *maker, const pyro_analysis_options *options)
 {
     pyro_error error;
     char line[800];

@@ -17,6 +17,7 @@ static void test_kinds(void **state)
         {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "allreduce"},
         {"ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", "allreduce"},
         {"void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(...)", "allreduce"},
+        {"void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16>(int)", "allreduce"},
         {"_allgather_base", "allgather"},
         {"allgather_into_tensor_coalesced", "allgather"},
         {"ncclDevKernel_AllGather_RING_LL(...)", "allgather"},

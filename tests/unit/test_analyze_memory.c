@@ -74,6 +74,29 @@ static void test_without_totals(void **state)
     maker_end(&maker);
 }
 
+/* Traces of 2021 say no addresses: the last block of a size is freed first. */
+static void test_without_addresses(void **state)
+{
+    (void)state;
+    maker maker;
+    maker_begin(&maker);
+    maker_host(&maker, "cpu_op", "aten::a", 1, 0, 15);
+    maker_host(&maker, "cpu_op", "aten::b", 1, 18, 8);
+    maker_memory(&maker, 1, 10, 0, 100, -1);
+    maker_memory(&maker, 1, 20, 0, 100, -1);
+    maker_memory(&maker, 1, 25, 0, -100, -1);
+    maker_memory(&maker, 1, 30, 0, 250, -1); /* the peak */
+    maker_memory(&maker, 1, 40, 0, -100, -1);
+    const pyro_analysis *analysis = maker_analyze(&maker, NULL);
+    const pyro_memory_device *device = &analysis->memory[0];
+    assert_int_equal(device->peak_bytes, 350);
+    assert_int_equal(device->holder_count, 2);
+    assert_int_equal(find_holder(device, "aten::a")->bytes, 100);
+    assert_int_equal(find_holder(device, "")->bytes, 250);
+    check_holders_add_up(device);
+    maker_end(&maker);
+}
+
 static void make_steps(maker *maker, int64_t leak_bytes)
 {
     int64_t total = 5000;
@@ -138,6 +161,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_peak_and_holders),
         cmocka_unit_test(test_without_totals),
+        cmocka_unit_test(test_without_addresses),
         cmocka_unit_test(test_growth),
         cmocka_unit_test(test_long_curve_keeps_its_peak),
     };

@@ -533,6 +533,30 @@ static void test_hints(void **unused)
     end(&f);
 }
 
+/* A symbol that only stands in derived dims gets the hint that follows from theirs. */
+static void test_inferred_hints(void **unused)
+{
+    (void)unused;
+    fixture f;
+    begin(&f);
+    hint(&f, "Mul(Integer(8), Symbol('s2', integer=True))", 16);
+    hint(&f, "8*s2 + 3*s3", 28);
+    hint(&f, "s4//2", 8); /* 16 or 17 */
+    hint(&f, "2*s5", 7);  /* no integer */
+    hint(&f, "s6*s7", 6);
+    size_t twice = add(&f, "2*s2"), half = add(&f, "s4//2");
+    pyro_exprs_settle(&f.exprs);
+    assert_true(symbol(&f, "s2")->has_hint && symbol(&f, "s2")->hint == 2);
+    assert_true(symbol(&f, "s3")->has_hint && symbol(&f, "s3")->hint == 4);
+    assert_false(symbol(&f, "s4")->known);
+    assert_false(symbol(&f, "s5")->known);
+    assert_false(symbol(&f, "s6")->known);
+    assert_int_equal(f.exprs.items[twice].value, 4);
+    assert_int_equal(f.exprs.items[half].value, 8);
+    assert_false(f.exprs.changed);
+    end(&f);
+}
+
 /* Solves `text` for `wanted` with s0 exported as `exported` (0: not at all); INT64_MIN: none. */
 static int64_t solve(const char *text, int64_t exported, int64_t wanted)
 {
@@ -640,6 +664,7 @@ int main(void)
         cmocka_unit_test(test_nesting_that_is_read),
         cmocka_unit_test(test_equal_texts_are_one),
         cmocka_unit_test(test_hints),
+        cmocka_unit_test(test_inferred_hints),
         cmocka_unit_test(test_solve),
         cmocka_unit_test(test_solve_with_other_symbols),
         cmocka_unit_test(test_without_memory),
