@@ -2,8 +2,8 @@
 
 A model trains on the CPU under torch.profiler(with_stack, record_shapes) while forward hooks time
 every module. The trace must show every module by its dotted path with as many forward and backward
-calls as the hooks saw, and for modules that take over a millisecond in all, forward times within
-10% of the hooks' (median over the passes). Times are compared, so this is no part of `make test`.
+calls as the hooks saw, and for modules that take over a millisecond in most passes, forward times
+within 10% of the hooks' (median over the passes). Times are compared, so this is no part of `make test`.
 
 usage: python tests/trace/check_hooks.py [--tool build/pyrometer] [--passes 10]
 """
@@ -61,7 +61,7 @@ class Language(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.tokens = nn.Embedding(1000, 128)
-        layer = nn.TransformerEncoderLayer(128, 4, 512, dropout=0.0, batch_first=True)
+        layer = nn.TransformerEncoderLayer(128, 4, 512, dropout=0.1, batch_first=True)
         self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
         self.head = nn.Linear(128, 1000)
 
@@ -166,7 +166,7 @@ def check(name: str, tool: str, passes: int, folder: str) -> int:
                 ratios.setdefault(path, []).append(rows[path]["forward_host_ns"] / sum(times))
     for path, values in sorted(ratios.items()):
         ratio = statistics.median(values)
-        if abs(ratio - 1) > TOLERANCE:
+        if len(values) > passes / 2 and abs(ratio - 1) > TOLERANCE:
             print(f"    {name}: {path}: forward time {ratio:.3f} of the hooks' over {len(values)}")
             failures += 1
     print(f"{name}: {len(watch.passes[0])} modules, {len(ratios)} timed, {failures} differ")
