@@ -6,6 +6,7 @@
 #include "analyze/intervals.h"
 #include "analyze/prices.h"
 #include "base/error.h"
+#include "hardware/hardware.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +20,9 @@ typedef struct whole_analysis {
 
 /* In order: an analysis may use what those before it have finished. */
 static const pyro_analyzer *const analyzers[] = {
-    &pyro_analyze_steps,  &pyro_analyze_gaps,    &pyro_analyze_launch,
-    &pyro_analyze_copies, &pyro_analyze_syncs,   &pyro_analyze_loading,
-    &pyro_analyze_memory, &pyro_analyze_communication, &pyro_analyze_layers,
-    &pyro_analyze_ops,    &pyro_analyze_kernels, &pyro_analyze_stacks,
+    &pyro_analyze_steps,  &pyro_analyze_gaps,    &pyro_analyze_launch,  &pyro_analyze_copies,
+    &pyro_analyze_syncs,  &pyro_analyze_loading, &pyro_analyze_memory,  &pyro_analyze_communication,
+    &pyro_analyze_layers, &pyro_analyze_ops,     &pyro_analyze_kernels, &pyro_analyze_stacks,
 };
 #define ANALYZER_COUNT (sizeof analyzers / sizeof analyzers[0])
 
@@ -125,6 +125,9 @@ static void describe_trace(pyro_analysis_context *context)
     const pyro_trace *trace = context->trace;
     pyro_analysis *result = context->result;
     result->device_name = trace->device_count ? pyro_trace_text(trace, trace->devices[0].name) : "";
+    const pyro_device *device = trace->device_count ? &trace->devices[0] : NULL;
+    context->chip = device ? pyro_chip_find(result->device_name, device->total_memory_bytes) : NULL;
+    result->device_known = context->chip != NULL;
     result->has_layers = context->joins->has_layers;
     result->has_shapes = trace->has_shapes;
     result->has_stacks = trace->has_stacks;
@@ -173,6 +176,8 @@ static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
         status = pyro_price_ops(&context);
     if (status == PYRO_OK)
         status = run_analyzers(&context);
+    if (status == PYRO_OK)
+        status = pyro_find_findings(&context);
     if (context.filter)
         regfree(&filter);
     pyro_intern_free(&texts);

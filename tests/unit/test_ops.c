@@ -230,10 +230,9 @@ static void test_names(void **unused)
 static void expect_found(const pyro_op_index *index, const char *target, const char *name)
 {
     const pyro_op *op = pyro_op_find(index, target);
-    if (!name && op)
-        fail_msg("%s is taken for %s", target, op->name);
-    if (name && (!op || strcmp(op->name, name)))
-        fail_msg("%s is %s, not %s", target, op ? op->name : "not found", name);
+    const char *found = op ? op->name : "nothing", *wanted = name ? name : "nothing";
+    if (strcmp(found, wanted))
+        fail_msg("%s is taken for %s, not for %s", target, found, wanted);
 }
 
 static void test_find(void **unused)
