@@ -155,10 +155,6 @@ static int number_devices(pyro_analysis_context *context)
 
 int pyro_context_prepare(pyro_analysis_context *context)
 {
-    size_t names = context->trace->names.count;
-    context->name_traits = pyro_arena_array(context->scratch, names ? names : 1, 1);
-    if (!context->name_traits)
-        return pyro_fail_memory(context->error);
     measure_span(context);
     int status = number_devices(context);
     if (status == PYRO_OK)
@@ -366,16 +362,16 @@ int pyro_context_note(pyro_analysis_context *context, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    size_t count = context->result->note_count;
+    size_t count = context->note_count;
     /* Notes are few: each gets an array of its own. */
     const char **notes = pyro_arena_array(context->arena, count + 1, sizeof *notes);
     char *note = pyro_arena_text(context->arena, text, strlen(text));
     if (!notes || !note)
         return pyro_fail_memory(context->error);
     if (count)
-        memcpy(notes, context->result->notes, count * sizeof *notes);
+        memcpy(notes, context->notes, count * sizeof *notes);
     notes[count] = note;
-    context->result->notes = notes;
-    context->result->note_count = count + 1;
+    context->notes = notes;
+    context->note_count = count + 1;
     return PYRO_OK;
 }
