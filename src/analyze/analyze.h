@@ -32,12 +32,13 @@ typedef struct pyro_boundary {
 
 /* What a name tells. */
 enum {
-    PYRO_TRAIT_KNOWN = 1, /* was looked at */
-    PYRO_TRAIT_COLLECTIVE = 2, /* of a kernel that communicates */
-    PYRO_TRAIT_SYNC = 4, /* of a call that waits for the device */
-    PYRO_TRAIT_ITEM = 8, /* of an op that brings a number to the host */
-    PYRO_TRAIT_LOADER = 16, /* of a data loader's next batch */
-    PYRO_TRAIT_STEP = 32 /* of a profiler's step, which old traces hold as an op */
+    PYRO_TRAIT_HOST_KNOWN = 1, /* was looked at as a host event's */
+    PYRO_TRAIT_KERNEL_KNOWN = 2, /* was looked at as a kernel's */
+    PYRO_TRAIT_COLLECTIVE = 4, /* of a kernel that communicates */
+    PYRO_TRAIT_SYNC = 8, /* of a call that waits for the device */
+    PYRO_TRAIT_ITEM = 16, /* of an op that brings a number to the host */
+    PYRO_TRAIT_LOADER = 32, /* of a data loader's next batch */
+    PYRO_TRAIT_STEP = 64 /* of a profiler's step, which old traces hold as an op */
 };
 
 /* What every analysis sees. */
@@ -117,12 +118,14 @@ static inline int64_t pyro_context_launch_ns(const pyro_analysis_context *contex
 }
 
 /* PYRO_TRAIT_* of an event's name. */
-uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name);
+uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name, uint8_t known);
 static inline uint8_t pyro_context_traits(pyro_analysis_context *context, uint32_t event)
 {
     uint32_t name = context->trace->name[event];
+    bool is_kernel = context->trace->category[event] == PYRO_EVENT_KERNEL;
+    uint8_t known = is_kernel ? PYRO_TRAIT_KERNEL_KNOWN : PYRO_TRAIT_HOST_KNOWN;
     uint8_t traits = context->name_traits[name];
-    return traits ? traits : pyro_context_find_traits(context, name);
+    return traits & known ? traits : pyro_context_find_traits(context, name, known);
 }
 
 /* Path of the layer that an event belongs to, "" when none. */

@@ -238,22 +238,30 @@ static bool is_step(const char *name)
     return strncmp(name, "ProfilerStep", strlen("ProfilerStep")) == 0;
 }
 
-uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name)
+static uint8_t traits_of_host_name(const char *name)
+{
+    uint8_t traits = 0;
+    if (is_sync(name))
+        traits |= PYRO_TRAIT_SYNC;
+    if (strcmp(name, "aten::item") == 0 || strcmp(name, "aten::_local_scalar_dense") == 0)
+        traits |= PYRO_TRAIT_ITEM;
+    if (is_loader(name))
+        traits |= PYRO_TRAIT_LOADER;
+    if (is_step(name))
+        traits |= PYRO_TRAIT_STEP;
+    return traits;
+}
+
+uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name, uint8_t known)
 {
     const char *text = pyro_trace_text(context->trace, name);
-    uint8_t traits = PYRO_TRAIT_KNOWN;
-    if (pyro_is_collective_kernel(text))
-        traits |= PYRO_TRAIT_COLLECTIVE;
-    if (is_sync(text))
-        traits |= PYRO_TRAIT_SYNC;
-    if (strcmp(text, "aten::item") == 0 || strcmp(text, "aten::_local_scalar_dense") == 0)
-        traits |= PYRO_TRAIT_ITEM;
-    if (is_loader(text))
-        traits |= PYRO_TRAIT_LOADER;
-    if (is_step(text))
-        traits |= PYRO_TRAIT_STEP;
-    context->name_traits[name] = traits;
-    return traits;
+    uint8_t *traits = &context->name_traits[name];
+    *traits |= known;
+    if (known != PYRO_TRAIT_KERNEL_KNOWN)
+        *traits |= traits_of_host_name(text);
+    else if (pyro_is_collective_kernel(text))
+        *traits |= PYRO_TRAIT_COLLECTIVE;
+    return *traits;
 }
 
 const char *pyro_context_layer(const pyro_analysis_context *context, uint32_t event)
