@@ -6,6 +6,7 @@
 #include "analyze/pass.h"
 #include "analyze/prices.h"
 #include "base/error.h"
+#include "hardware/hardware.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,9 @@ static void describe_trace(pyro_analysis_context *context)
     const pyro_trace *trace = context->trace;
     pyro_analysis *result = context->result;
     result->device_name = trace->device_count ? pyro_trace_text(trace, trace->devices[0].name) : "";
+    const pyro_device *device = trace->device_count ? &trace->devices[0] : NULL;
+    context->chip = device ? pyro_chip_find(result->device_name, device->total_memory_bytes) : NULL;
+    result->device_known = context->chip != NULL;
     result->has_layers = context->joins->has_layers;
     result->has_shapes = trace->has_shapes;
     result->has_stacks = trace->has_stacks;
@@ -53,16 +57,19 @@ static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
                          const pyro_analysis_options *options, pyro_error *error)
 {
     pyro_arena scratch;
+    pyro_intern texts;
     regex_t filter;
     pyro_analysis_context context = {.trace = trace,
                                      .joins = &whole->joins,
                                      .options = options,
                                      .arena = &whole->arena,
                                      .scratch = &scratch,
+                                     .texts = &texts,
                                      .result = &whole->result,
                                      .error = error};
     int status = PYRO_OK;
     pyro_arena_init(&scratch);
+    pyro_intern_init(&texts, &whole->arena);
     if (options->filter) {
         status = compile_filter(&filter, options->filter, error);
         if (status == PYRO_OK)
@@ -78,10 +85,13 @@ static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
         status = pyro_price_ops(&context);
     if (status == PYRO_OK)
         status = pyro_run_analyses(&context, analyses, ANALYSIS_COUNT, whole->lane_arenas);
+    if (status == PYRO_OK)
+        status = pyro_find_findings(&context);
     whole->result.notes = context.notes;
     whole->result.note_count = context.note_count;
     if (context.filter)
         regfree(&filter);
+    pyro_intern_free(&texts);
     pyro_arena_free(&scratch);
     return status;
 }

@@ -155,6 +155,10 @@ static int number_devices(pyro_analysis_context *context)
 
 int pyro_context_prepare(pyro_analysis_context *context)
 {
+    size_t names = context->trace->names.count;
+    context->name_traits = pyro_arena_array(context->scratch, names ? names : 1, 1);
+    if (!context->name_traits)
+        return pyro_fail_memory(context->error);
     measure_span(context);
     int status = number_devices(context);
     if (status == PYRO_OK)

@@ -47,6 +47,8 @@ void pyro_kineto_read_events(pyro_kineto_reader *reader, int64_t stop);
 bool pyro_kineto_find_next_event(pyro_kineto_reader *reader, int64_t stop);
 /* Empties the window and goes on at an offset; the reader must have a range. */
 void pyro_kineto_seek(pyro_kineto_reader *reader, int64_t offset);
+/* Looks at what comes next, to know how times are written in this file. */
+void pyro_kineto_learn_clock(pyro_kineto_reader *reader);
 /* Looks at the event that begins here, to recognise others by its first key. */
 void pyro_kineto_learn_first_key(pyro_kineto_reader *reader);
 
