@@ -2,10 +2,9 @@
 #include "trace/kineto_reader.h"
 
 #include "base/error.h"
+#include "base/processors.h"
 #include "trace/kineto_values.h"
-#include <sched.h>
 #include <stdio.h>
-#include <unistd.h>
 
 /* Metadata that is kept is looked at as a whole; a longer value is passed over. */
 #define MAX_METADATA_BYTES ((ptrdiff_t)16 << 20)
@@ -245,21 +244,11 @@ static int read_document(pyro_kineto_reader *reader, pyro_error *error)
     return PYRO_OK;
 }
 
-/* How many threads may run here at once. */
-static int count_processors(void)
-{
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
-        return CPU_COUNT(&allowed);
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (int)online : 1;
-}
-
 int pyro_kineto_read(pyro_trace *trace, pyro_source *source, const pyro_trace_options *options,
                      pyro_error *error)
 {
     pyro_kineto_reader reader;
-    int threads = options && options->threads > 0 ? options->threads : count_processors();
+    int threads = options && options->threads > 0 ? options->threads : pyro_count_processors();
     int status =
         pyro_kineto_reader_open(&reader, trace, &trace->names, source, options, error);
     reader.threads = threads < MOST_THREADS ? threads : MOST_THREADS;

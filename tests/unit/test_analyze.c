@@ -92,6 +92,36 @@ static void test_memory_runs_out(void **state)
     maker_end(&maker);
 }
 
+/* One lane or several: the same answer. */
+static void test_lanes_agree(void **state)
+{
+    (void)state;
+    maker maker;
+    maker_begin(&maker);
+    for (int i = 0; i < 20000; i++) {
+        maker_host(&maker, "cpu_op", i % 3 ? "aten::mm" : "aten::add", 1, i * 100, 50);
+        maker_kernel(&maker, i % 5 ? "gemm" : ALLREDUCE, i * 100 + 30, 40 + i % 70, i * 100 + 10);
+    }
+    pyro_analysis_options options = {.step = -1, .threads = 1};
+    const pyro_analysis *analysis = maker_analyze(&maker, &options);
+    pyro_step_row step = analysis->steps[0];
+    pyro_launch_summary launch = analysis->launch;
+    int64_t busy = analysis->device_busy_ns, kernel_ns = analysis->kernels[0].total_ns;
+    size_t ops = analysis->op_count, stacks = analysis->stack_count, gaps = analysis->gap_count;
+    for (options.threads = 2; options.threads <= 5; options.threads++) {
+        analysis = maker_analyze(&maker, &options);
+        assert_memory_equal(&analysis->steps[0].span_ns, &step.span_ns,
+                            sizeof step - offsetof(pyro_step_row, span_ns));
+        assert_memory_equal(&analysis->launch, &launch, sizeof launch);
+        assert_int_equal(analysis->device_busy_ns, busy);
+        assert_int_equal(analysis->kernels[0].total_ns, kernel_ns);
+        assert_int_equal(analysis->op_count, ops);
+        assert_int_equal(analysis->stack_count, stacks);
+        assert_int_equal(analysis->gap_count, gaps);
+    }
+    maker_end(&maker);
+}
+
 /* Long steps, steps of no length, and steps inside of each other: linear all the same. */
 static void test_very_many_steps(void **state)
 {
@@ -169,11 +199,9 @@ static void test_extreme_times(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_phase),
-        cmocka_unit_test(test_filter_narrows_rows),
-        cmocka_unit_test(test_memory_runs_out),
-        cmocka_unit_test(test_very_many_steps),
-        cmocka_unit_test(test_gaps_of_many_devices),
+        cmocka_unit_test(test_phase),           cmocka_unit_test(test_filter_narrows_rows),
+        cmocka_unit_test(test_memory_runs_out), cmocka_unit_test(test_lanes_agree),
+        cmocka_unit_test(test_very_many_steps), cmocka_unit_test(test_gaps_of_many_devices),
         cmocka_unit_test(test_extreme_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
