@@ -20,10 +20,9 @@ typedef struct whole_analysis {
 
 /* In order: an analysis may use what those before it have finished. */
 static const pyro_analyzer *const analyzers[] = {
-    &pyro_analyze_steps,  &pyro_analyze_gaps,    &pyro_analyze_launch,
-    &pyro_analyze_copies, &pyro_analyze_syncs,   &pyro_analyze_loading,
-    &pyro_analyze_memory, &pyro_analyze_communication, &pyro_analyze_layers,
-    &pyro_analyze_ops,    &pyro_analyze_kernels, &pyro_analyze_stacks,
+    &pyro_analyze_steps,  &pyro_analyze_gaps,    &pyro_analyze_launch,  &pyro_analyze_copies,
+    &pyro_analyze_syncs,  &pyro_analyze_loading, &pyro_analyze_memory,  &pyro_analyze_communication,
+    &pyro_analyze_layers, &pyro_analyze_ops,     &pyro_analyze_kernels, &pyro_analyze_stacks,
 };
 #define ANALYZER_COUNT (sizeof analyzers / sizeof analyzers[0])
 

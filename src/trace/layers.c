@@ -16,6 +16,8 @@
 /* Longer paths stop growing with their depth: a million levels must not cost their square. */
 #define LONGEST_PREFIX 512
 #define MOST_ANCESTORS 64
+/* No path is longer, and expressions take their time over long texts. */
+#define LONGEST_ANNOTATION 4096
 
 /* The layer of a name; what is new is added at the end. PYRO_NO_LAYER when memory is out. */
 static uint32_t layer_of_text(pyro_join_state *state, const char *text, size_t length,
@@ -53,26 +55,20 @@ static uint32_t layer_of_path(pyro_join_state *state, const char *path, size_t l
     return layer_of_text(state, path, length, layer);
 }
 
-/* The part of a name that the expression's first group matches, or all that matches. */
-static bool match_path(const regex_t *expression, const char *name, const char **path,
-                       size_t *length)
-{
-    regmatch_t groups[2];
-    if (regexec(expression, name, 2, groups, 0))
-        return false;
-    const regmatch_t *group = &groups[groups[1].rm_so >= 0 ? 1 : 0];
-    *path = name + group->rm_so;
-    *length = (size_t)(group->rm_eo - group->rm_so);
-    return true;
-}
-
+/* The layer of the part that the expression's first group matches, or all that matches. */
 static int match_name(pyro_join_state *state, const regex_t *expression, uint32_t name)
 {
-    const char *path;
-    size_t length;
-    if (!match_path(expression, pyro_trace_text(state->trace, name), &path, &length))
+    const char *text = pyro_intern_text(&state->trace->names, name);
+    regmatch_t groups[2];
+    int code = strlen(text) > LONGEST_ANNOTATION ? REG_NOMATCH
+                                                 : regexec(expression, text, 2, groups, 0);
+    if (code == REG_NOMATCH)
         return PYRO_OK;
-    uint32_t layer = layer_of_path(state, path, length);
+    if (code)
+        return pyro_fail_memory(state->error);
+    const regmatch_t *group = &groups[groups[1].rm_so >= 0 ? 1 : 0];
+    size_t length = (size_t)(group->rm_eo - group->rm_so);
+    uint32_t layer = layer_of_path(state, text + group->rm_so, length);
     if (layer == PYRO_NO_LAYER || !pyro_map_put(&state->layer_of_name, name, layer))
         return pyro_fail_memory(state->error);
     return PYRO_OK;
@@ -108,6 +104,8 @@ int pyro_layers_begin(pyro_join_state *state)
         return PYRO_OK;
     regex_t expression;
     int code = regcomp(&expression, text, REG_EXTENDED);
+    if (code == REG_ESPACE)
+        return pyro_fail_memory(state->error);
     if (code) {
         char reason[128];
         regerror(code, &expression, reason, sizeof reason);
