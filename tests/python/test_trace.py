@@ -183,7 +183,7 @@ def test_damage_is_said():
 
 def test_the_lock_is_released_while_reading(tmp_path):
     document = json.loads(TRAINING.read_text())
-    document["traceEvents"] *= 4000
+    document["traceEvents"] *= 1000
     path = tmp_path / "large.json"
     path.write_text(json.dumps(document))
     ticks, done = [], threading.Event()
