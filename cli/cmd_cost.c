@@ -140,25 +140,6 @@ static bool check_coverage(const pyro_cost *cost)
     return false;
 }
 
-/* The word as a shell would have to be given it. */
-static void add_shell_word(pyro_buf *buf, const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_-./:,+@%";
-
-    if (word[0] != '\0' && word[strspn(word, plain)] == '\0') {
-        pyro_buf_adds(buf, word);
-        return;
-    }
-    pyro_buf_addc(buf, '\'');
-    for (; *word != '\0'; word++) {
-        if (*word == '\'')
-            pyro_buf_adds(buf, "'\\'");
-        pyro_buf_addc(buf, (unsigned char)*word < 0x20 || *word == 0x7f ? '?' : *word);
-    }
-    pyro_buf_addc(buf, '\'');
-}
-
 /* True when the file leaves dim 0 of the first input open. */
 static bool has_open_batch(pyro_model *model)
 {
@@ -168,23 +149,16 @@ static bool has_open_batch(pyro_model *model)
            input.rank > 0 && input.symbols != NULL && input.symbols[0] != NULL;
 }
 
-static void add_hint(pyro_buf *buf, const char *spec, const char *option, const char *purpose)
-{
-    pyro_buf_adds(buf, "  pyrometer cost ");
-    add_shell_word(buf, spec);
-    pyro_buf_addf(buf, " %-15s  # %s\n", option, purpose);
-}
-
 /* What a reader of the text may want to type next. */
 static void add_hints(pyro_buf *buf, const char *spec, pyro_model *model, bool verbose)
 {
     pyro_buf_adds(buf, "\nNext:\n");
     if (!verbose)
-        add_hint(buf, spec, "--verbose", "every module and layer");
+        pyro_common_hint(buf, "cost", spec, "--verbose", "every module and layer");
     if (has_open_batch(model))
-        add_hint(buf, spec, "--batch 32", "another batch size");
-    add_hint(buf, spec, "--dtype float16", "the same in half precision");
-    add_hint(buf, spec, "-o cost.json", "all numbers, for programs");
+        pyro_common_hint(buf, "cost", spec, "--batch 32", "another batch size");
+    pyro_common_hint(buf, "cost", spec, "--dtype float16", "the same in half precision");
+    pyro_common_hint(buf, "cost", spec, "-o cost.json", "all numbers, for programs");
 }
 
 static int write_report(const model_list *list, const cost_values *values)

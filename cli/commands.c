@@ -5,10 +5,12 @@
 
 extern const pyro_command cmd_cost;
 extern const pyro_command cmd_diff;
+extern const pyro_command cmd_trace;
 
 const pyro_command *const pyro_commands[] = {
     &cmd_cost,
     &cmd_diff,
+    &cmd_trace,
     NULL,
 };
 

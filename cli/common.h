@@ -2,6 +2,7 @@
 #ifndef PYRO_CLI_COMMON_H
 #define PYRO_CLI_COMMON_H
 
+#include "base/buf.h"
 #include "command.h"
 #include "options.h"
 
@@ -34,6 +35,10 @@ bool pyro_common_to_stdout(const pyro_common *common);
 
 /* Writes the result where it was asked to go, says so unless quiet, and returns the exit code. */
 int pyro_common_write(const pyro_common *common, const char *text, size_t size);
+
+/* A line to type next: "  pyrometer COMMAND OPERAND OPTION  # purpose". */
+void pyro_common_hint(pyro_buf *buf, const char *command, const char *operand, const char *option,
+                      const char *purpose);
 
 /* "pyrometer: ..." on standard error, made safe for a terminal; the exit code for it. */
 int pyro_common_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -70,16 +70,6 @@ static int fail_write(pyro_error *error, int number)
     return pyro_fail(error, PYRO_ERROR_IO, "cannot write: %s", strerror(number));
 }
 
-/* Writes and closes; close can be the call that reports a full disk. 0, or the errno. */
-static int write_and_close(int fd, const char *text, size_t size)
-{
-    int number = write_all(fd, text, size) ? 0 : errno;
-
-    if (close(fd) != 0 && number == 0)
-        number = errno;
-    return number;
-}
-
 /* A new file beside `target`, whose name *temporary the caller frees; -1 with errno set. */
 static int open_temporary(const char *target, char **temporary)
 {
@@ -103,49 +93,79 @@ static int open_temporary(const char *target, char **temporary)
     return -1;
 }
 
-static int replace_file(const char *target, const struct stat *old, const char *text, size_t size,
-                        pyro_error *error)
+/* Opens what is written directly, or a temporary file that will replace a regular one. */
+static int open_target(pyro_output_stream *stream, const char *path)
 {
-    char *temporary = NULL;
-    int number;
-    int fd = open_temporary(target, &temporary);
+    struct stat old;
+    bool exists = stat(path, &old) == 0;
 
-    if (fd < 0) {
-        number = errno;
-        free(temporary);
-        return fail_write(error, number);
+    if (exists && S_ISDIR(old.st_mode)) {
+        errno = EISDIR;
+        return -1;
     }
-    if (old != NULL)
-        (void)!fchmod(fd, old->st_mode & 07777);
-    number = write_and_close(fd, text, size);
-    if (number == 0 && rename(temporary, target) != 0)
+    if (exists && !S_ISREG(old.st_mode))
+        return open(path, O_WRONLY | O_CLOEXEC);
+    stream->target = exists ? realpath(path, NULL) : strdup(path);
+    if (stream->target == NULL)
+        return -1;
+    int fd = open_temporary(stream->target, &stream->temporary);
+    if (fd >= 0 && exists)
+        (void)!fchmod(fd, old.st_mode & 07777);
+    return fd;
+}
+
+int pyro_output_begin(pyro_output_stream *stream, const char *path, pyro_error *error)
+{
+    *stream = (pyro_output_stream){.fd = -1};
+    if (strcmp(path, "-") == 0) {
+        stream->fd = STDOUT_FILENO;
+        return PYRO_OK;
+    }
+    stream->fd = open_target(stream, path);
+    if (stream->fd >= 0)
+        return PYRO_OK;
+    int number = errno;
+    free(stream->temporary);
+    free(stream->target);
+    return fail_write(error, number);
+}
+
+int pyro_output_add(pyro_output_stream *stream, const char *bytes, size_t size, pyro_error *error)
+{
+    if (stream->fd == STDOUT_FILENO)
+        return pyro_output_stdout(bytes, size, error);
+    return write_all(stream->fd, bytes, size) ? PYRO_OK : fail_write(error, errno);
+}
+
+/* Closing can be the call that reports a full disk. */
+int pyro_output_end(pyro_output_stream *stream, bool keep, pyro_error *error)
+{
+    int number = 0;
+
+    if (stream->fd != STDOUT_FILENO && close(stream->fd) != 0)
         number = errno;
-    if (number != 0)
-        unlink(temporary);
-    free(temporary);
-    return number == 0 ? PYRO_OK : fail_write(error, number);
+    if (stream->temporary != NULL) {
+        if (keep && number == 0 && rename(stream->temporary, stream->target) != 0)
+            number = errno;
+        if (!keep || number != 0)
+            unlink(stream->temporary);
+    }
+    free(stream->temporary);
+    free(stream->target);
+    return !keep || number == 0 ? PYRO_OK : fail_write(error, number);
 }
 
 int pyro_output_file(const char *path, const char *text, size_t size, pyro_error *error)
 {
-    struct stat old;
+    pyro_output_stream stream;
     int status;
 
     if (path[0] == '\0')
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--output needs the name of a file");
-    if (stat(path, &old) != 0)
-        return replace_file(path, NULL, text, size, error);
-    if (S_ISDIR(old.st_mode))
-        return fail_write(error, EISDIR);
-    if (!S_ISREG(old.st_mode)) {
-        int fd = open(path, O_WRONLY | O_CLOEXEC);
-        int number = fd < 0 ? errno : write_and_close(fd, text, size);
-        return number == 0 ? PYRO_OK : fail_write(error, number);
-    }
-    char *target = realpath(path, NULL);
-    if (target == NULL)
-        return fail_write(error, errno);
-    status = replace_file(target, &old, text, size, error);
-    free(target);
-    return status;
+    status = pyro_output_begin(&stream, path, error);
+    if (status != PYRO_OK)
+        return status;
+    status = pyro_output_add(&stream, text, size, error);
+    int ended = pyro_output_end(&stream, status == PYRO_OK, error);
+    return status != PYRO_OK ? status : ended;
 }

@@ -21,4 +21,16 @@ int pyro_output_stdout(const char *text, size_t size, pyro_error *error);
  */
 int pyro_output_file(const char *path, const char *text, size_t size, pyro_error *error);
 
+/* The same for what is written piece by piece; "-" is standard output. */
+typedef struct pyro_output_stream {
+    int fd;
+    char *temporary; /* NULL where the target is written directly */
+    char *target;
+} pyro_output_stream;
+
+int pyro_output_begin(pyro_output_stream *stream, const char *path, pyro_error *error);
+int pyro_output_add(pyro_output_stream *stream, const char *bytes, size_t size, pyro_error *error);
+/* With `keep` the file appears under its name; otherwise it is as if nothing had been begun. */
+int pyro_output_end(pyro_output_stream *stream, bool keep, pyro_error *error);
+
 #endif

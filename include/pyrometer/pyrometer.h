@@ -6,6 +6,8 @@
 #include <pyrometer/error.h>
 #include <pyrometer/model.h>
 #include <pyrometer/report.h>
+#include <pyrometer/tables.h>
+#include <pyrometer/trace.h>
 #include <pyrometer/version.h>
 
 #endif

@@ -3,6 +3,7 @@
 #define PYROMETER_REPORT_H
 
 #include <pyrometer/cost.h>
+#include <pyrometer/trace.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,6 +39,39 @@ PYRO_API int pyro_report_compare(char **out, size_t *size, const pyro_cost *cons
 PYRO_API int pyro_report_diff(char **out, size_t *size, const pyro_cost *before,
                               const pyro_cost *after, const pyro_report_options *options,
                               pyro_error *error);
+
+/* What a report of a trace shows: one screen about everything, or one table. */
+typedef enum pyro_trace_view {
+    PYRO_TRACE_OVERVIEW,
+    PYRO_TRACE_LAYERS,
+    PYRO_TRACE_OPS,
+    PYRO_TRACE_KERNELS,
+    PYRO_TRACE_STEPS,
+    PYRO_TRACE_GAPS,
+    PYRO_TRACE_COPIES,
+    PYRO_TRACE_COLLECTIVES,
+    PYRO_TRACE_STACKS,
+    PYRO_TRACE_SHAPES, /* ops by name and input shapes */
+    PYRO_TRACE_SYNCHRONIZATIONS,
+    PYRO_TRACE_MEMORY,
+    PYRO_TRACE_FINDINGS
+} pyro_trace_view;
+
+typedef struct pyro_trace_report_options {
+    pyro_report_options report; /* `sort` is not used; `verbose` adds the stacks to JSON */
+    pyro_trace_view view;       /* of text, and the table of CSV; JSON has them all */
+    int depth;                  /* deeper layers are rolled up into their ancestor; negative: none */
+    int part; /* CSV of several traces: 1 for the first, then 2, 3, ...: every row names its file
+                 and only the first part has the header; 0: a trace alone */
+} pyro_trace_report_options;
+
+/* `options` NULL means text, the overview, every layer. */
+PYRO_API int pyro_report_trace(char **out, size_t *size, const pyro_trace *trace,
+                               const pyro_analysis *analysis,
+                               const pyro_trace_report_options *options, pyro_error *error);
+/* "frame;frame;frame nanoseconds", a line a stack: device time where there is any, else host. */
+PYRO_API int pyro_report_trace_folded(char **out, size_t *size, const pyro_analysis *analysis,
+                                      pyro_error *error);
 PYRO_API void pyro_free(void *memory);
 
 #ifdef __cplusplus

@@ -58,10 +58,16 @@ typedef struct pyro_analysis_options {
     int step;                 /* number of the one step to look at; negative: all */
     pyro_phase phase;         /* only this phase's device work; PYRO_PHASE_OTHER: all */
     const char *filter;       /* POSIX extended regex on names of ops, kernels and layers; or NULL */
+    int threads;              /* 0: one a core */
 } pyro_analysis_options;
 
-/* One profiler step, or the whole span where the trace has none. Parts of the device's time are
- * disjoint: compute + communication_exposed + copy_exposed + idle = span. */
+/*
+ * One profiler step, or the whole span where the trace has none. Parts of the devices' time are
+ * disjoint: compute + communication_exposed + copy_exposed + idle = span. They are clipped to the
+ * step's window, whenever the work was launched, and are unions over all devices: idle is time in
+ * which no device works. Sums (by phase, device_total, kernels) count the work that was launched in
+ * the window, wherever it ran; work without a known launch counts where it starts.
+ */
 typedef struct pyro_step_row {
     const char *name; /* "ProfilerStep#3", or "(whole trace)" */
     int64_t number;   /* -1 where it has none */
@@ -115,16 +121,20 @@ typedef struct pyro_kernel_row {
     int64_t outliers;         /* calls that took more than 3 times the median, and over 10 us */
 } pyro_kernel_row;
 
+/* Host wait: the next work was launched after the device had run dry. Kernel wait: it was queued
+ * already. Other: its launch is not in the trace. */
 typedef enum pyro_gap_kind { PYRO_GAP_HOST_WAIT, PYRO_GAP_KERNEL_WAIT, PYRO_GAP_OTHER } pyro_gap_kind;
 
-/* A time in which a stream's device did nothing, and what the host did meanwhile. */
+/* A time between a device's first and last work in which it did nothing, on any stream. */
 typedef struct pyro_gap_row {
     int64_t start_ns, duration_ns;
     int device;
     pyro_gap_kind kind;
-    const char *op, *layer, *line; /* of the culprit: what ran on the host in it; "" unknown */
-    const char *sync;              /* synchronising call in it; "" none */
-    int64_t step;                  /* number; -1 none */
+    /* The culprit: what the thread that launched the next work ran for most of it (op or, where no
+     * op ran, the user's annotation); "" unknown */
+    const char *op, *layer, *line;
+    const char *sync; /* synchronising call in it, on that thread; "" none */
+    int64_t step;     /* number of the step that holds its middle; -1 none */
 } pyro_gap_row;
 
 typedef struct pyro_collective_row {
@@ -132,15 +142,17 @@ typedef struct pyro_collective_row {
     const char *group;  /* name of the process group; "" unknown */
     const char *dtype;
     int64_t group_size; /* -1 unknown */
-    int64_t calls, total_ns, exposed_ns;
+    int64_t calls, total_ns;
+    int64_t exposed_ns;       /* not covered by compute */
     int64_t bytes;            /* message bytes in all; -1 unknown */
     double bus_gb_per_s;      /* bus bandwidth (nccl-tests' factors); -1 unknown */
+    int64_t message_bytes;    /* of each call: the larger of what goes in and out; -1 unknown */
 } pyro_collective_row;
 
 typedef struct pyro_copy_row {
     const char *kind; /* "HtoD pageable", "DtoD", "memset", ... */
-    int64_t calls, bytes, total_ns;
-    double gb_per_s;
+    int64_t calls, bytes, total_ns; /* bytes -1: unknown */
+    double gb_per_s;                /* -1 unknown */
 } pyro_copy_row;
 
 typedef struct pyro_sync_row {
@@ -161,25 +173,26 @@ typedef struct pyro_memory_holder {
 
 typedef struct pyro_memory_device {
     const char *device; /* "cpu", "cuda:0" */
-    int64_t peak_bytes, peak_reserved_bytes, peak_time_ns;
+    int64_t peak_bytes, peak_time_ns;
+    int64_t peak_reserved_bytes; /* -1 unknown, as in the curve */
     int64_t allocations, frees, allocated_bytes; /* bytes allocated in all */
     int64_t growth_bytes_per_step; /* of live memory between steps; 0 when it does not grow */
     double growth_confidence;      /* share of steps that grew */
     const pyro_memory_point *curve; /* at most 2000 points, peaks kept */
     size_t curve_count;
-    const pyro_memory_holder *holders; /* largest first */
+    const pyro_memory_holder *holders; /* largest first; they add up to the peak */
     size_t holder_count;
 } pyro_memory_device;
 
 typedef struct pyro_launch_summary {
-    int64_t launches, launch_total_ns, launch_median_ns;
-    int64_t delay_median_ns, delay_p95_ns; /* from the launch's end to the kernel's start */
+    int64_t launches, launch_total_ns, launch_median_ns; /* of calls that started kernels */
+    int64_t delay_median_ns, delay_p95_ns; /* from the launch's end to the kernel's start; not < 0 */
     int64_t short_kernels;                 /* shorter than their own launch call */
     int64_t short_kernel_total_ns;
     int64_t slow_launches;                 /* launch calls over 50 us */
-    int64_t late_kernels;                  /* launched after the previous kernel had ended */
+    int64_t late_kernels;                  /* launched after all work of their device had ended */
     int64_t max_queue;                     /* most kernels launched and not begun */
-    double mean_queue;
+    double mean_queue;                     /* over the time from the first launch to the last start */
 } pyro_launch_summary;
 
 typedef struct pyro_data_loading {
@@ -216,7 +229,7 @@ typedef struct pyro_analysis {
     bool device_known;         /* the chip is in hardware.def */
     int64_t start_ns, span_ns;
     int64_t device_total_ns;   /* sum over kernels, copies and memsets */
-    int64_t device_busy_ns;    /* their union */
+    int64_t device_busy_ns;    /* their union, over all devices */
     int64_t kernel_count;
     bool has_layers, has_shapes, has_stacks, has_memory;
     const pyro_step_row *steps;
@@ -253,6 +266,34 @@ typedef struct pyro_analysis {
 PYRO_API int pyro_trace_analyze(pyro_analysis **out, pyro_trace *trace,
                                 const pyro_analysis_options *options, pyro_error *error);
 PYRO_API void pyro_analysis_free(pyro_analysis *analysis);
+
+/* An op that ran in a layer's forward, by name and input shapes. */
+typedef struct pyro_layer_op_row {
+    const char *layer, *op, *shapes; /* shapes "" where they are not known */
+    int64_t calls;
+    int64_t host_ns; /* of calls that are not inside another op of the same call of the layer */
+    bool nested;     /* all calls are */
+} pyro_layer_op_row;
+
+typedef struct pyro_layer_ops {
+    const pyro_layer_op_row *rows; /* in the order in which they first ran */
+    size_t count;
+} pyro_layer_ops;
+
+/* What each layer is made of. The trace must outlive the result. */
+PYRO_API int pyro_trace_layer_ops(pyro_layer_ops **out, pyro_trace *trace,
+                                  const pyro_analysis_options *options, pyro_error *error);
+PYRO_API void pyro_layer_ops_free(pyro_layer_ops *ops);
+
+/* Takes the next bytes of an output; PYRO_OK, or a status with `error` filled. */
+typedef int (*pyro_write_fn)(void *user, const char *bytes, size_t size, pyro_error *error);
+
+/*
+ * Writes the trace, or the part that `options` choose (step, phase, filter), as Chrome JSON with
+ * counters of queue length, copy bandwidth and memory added. It is given to `write` in pieces.
+ */
+PYRO_API int pyro_trace_write_chrome(pyro_trace *trace, const pyro_analysis_options *options,
+                                     pyro_write_fn write, void *user, pyro_error *error);
 
 #ifdef __cplusplus
 }

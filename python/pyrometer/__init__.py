@@ -1,4 +1,4 @@
-"""What a PyTorch model should cost: MACs, FLOPs, bytes and parameters, layer by layer.
+"""What a PyTorch model should cost, and what a run of it did cost, layer by layer.
 
 >>> import pyrometer
 >>> pyrometer.cost("resnet18").total("macs")
@@ -8,5 +8,17 @@
 from pyrometer._core import version as __version__
 from pyrometer._cost import Cost, Operator, Tensor, cost
 from pyrometer._error import Error
+from pyrometer._trace import Table, Trace, parse_model_trace, trace
 
-__all__ = ["Cost", "Error", "Operator", "Tensor", "__version__", "cost"]
+__all__ = [
+    "Cost",
+    "Error",
+    "Operator",
+    "Table",
+    "Tensor",
+    "Trace",
+    "__version__",
+    "cost",
+    "parse_model_trace",
+    "trace",
+]

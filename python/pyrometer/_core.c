@@ -1,22 +1,8 @@
 /* The C library as Python sees it: a model that is opened, sized and priced, and the error that
  * says what failed. Arguments are parsed, the library is called, its text is returned: no more. */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
-#include <pyrometer/pyrometer.h>
+#include "_core.h"
 
 enum { MAX_RANK = 64 };
-
-typedef struct core_state {
-    PyObject *error_type;
-    PyObject *model_type;
-} core_state;
-
-typedef struct model_object {
-    PyObject_HEAD
-    pyro_model *model;
-    int busy; /* set while the library works on it, perhaps without the interpreter's lock */
-} model_object;
 
 /* Names of the negative codes, by their absolute value. */
 static const char *const code_names[] = {
@@ -47,7 +33,7 @@ static void raise_error(PyObject *error_type, const pyro_error *error, int code)
 }
 
 /* Turns a failure into the exception that a Python user would look for; returns NULL. */
-static PyObject *fail(core_state *state, const pyro_error *error, int code, int opening)
+PyObject *core_fail(core_state *state, const pyro_error *error, int code, int opening)
 {
     char line[1024];
 
@@ -97,7 +83,7 @@ static PyObject *core_open(PyObject *module, PyObject *args)
     status = pyro_model_open(&model, PyBytes_AS_STRING(spec), &error);
     Py_END_ALLOW_THREADS
     Py_DECREF(spec);
-    return status < 0 ? fail(state, &error, status, 1) : new_model(state, model);
+    return status < 0 ? core_fail(state, &error, status, 1) : new_model(state, model);
 }
 
 static PyObject *core_open_memory(PyObject *module, PyObject *args)
@@ -116,10 +102,10 @@ static PyObject *core_open_memory(PyObject *module, PyObject *args)
     status = pyro_model_open_memory(&model, data.buf, (size_t)data.len, label, &error);
     Py_END_ALLOW_THREADS
     PyBuffer_Release(&data);
-    return status < 0 ? fail(state, &error, status, 1) : new_model(state, model);
+    return status < 0 ? core_fail(state, &error, status, 1) : new_model(state, model);
 }
 
-static int enter(model_object *self)
+int core_enter_model(model_object *self)
 {
     if (self->busy) {
         PyErr_SetString(PyExc_RuntimeError, "the model is being priced by another caller");
@@ -133,7 +119,7 @@ static PyObject *leave(model_object *self, int status, const pyro_error *error)
 {
     self->busy = 0;
     if (status < 0)
-        return fail(PyType_GetModuleState(Py_TYPE(self)), error, status, 0);
+        return core_fail(PyType_GetModuleState(Py_TYPE(self)), error, status, 0);
     Py_RETURN_NONE;
 }
 
@@ -157,7 +143,7 @@ static PyObject *model_set_shape(model_object *self, PyObject *args)
     for (Py_ssize_t i = 0; i < rank && !PyErr_Occurred(); i++)
         dims[i] = PyLong_AsLongLong(PySequence_Fast_GET_ITEM(dims_list, i));
     Py_DECREF(dims_list);
-    if (PyErr_Occurred() || enter(self))
+    if (PyErr_Occurred() || core_enter_model(self))
         return NULL;
     pyro_error_clear(&error);
     return leave(self, pyro_model_set_shape(self->model, input, dims, (size_t)rank, &error),
@@ -169,7 +155,7 @@ static PyObject *model_set_batch(model_object *self, PyObject *args)
     long long batch;
     pyro_error error;
 
-    if (!PyArg_ParseTuple(args, "L:set_batch", &batch) || enter(self))
+    if (!PyArg_ParseTuple(args, "L:set_batch", &batch) || core_enter_model(self))
         return NULL;
     pyro_error_clear(&error);
     return leave(self, pyro_model_set_batch(self->model, batch, &error), &error);
@@ -181,7 +167,7 @@ static PyObject *model_set_size(model_object *self, PyObject *args)
     long long size;
     pyro_error error;
 
-    if (!PyArg_ParseTuple(args, "sL:set_size", &symbol, &size) || enter(self))
+    if (!PyArg_ParseTuple(args, "sL:set_size", &symbol, &size) || core_enter_model(self))
         return NULL;
     pyro_error_clear(&error);
     return leave(self, pyro_model_set_size(self->model, symbol, size, &error), &error);
@@ -277,7 +263,7 @@ static PyObject *model_report(model_object *self, PyObject *args)
     pyro_error_clear(&error);
     status = pyro_convention_parse(&options.convention, convention, &error);
     if (status < 0)
-        return fail(state, &error, status, 0);
+        return core_fail(state, &error, status, 0);
     report.format = as_json ? PYRO_FORMAT_JSON : PYRO_FORMAT_TEXT;
     report.verbose = as_json;
     if (rule != Py_None) {
@@ -285,7 +271,7 @@ static PyObject *model_report(model_object *self, PyObject *args)
         options.rule_user = rule;
     }
 
-    if (enter(self))
+    if (core_enter_model(self))
         return NULL;
     if (options.rule) {
         status = price(self, &options, &report, &text, &size, &error);
@@ -296,7 +282,7 @@ static PyObject *model_report(model_object *self, PyObject *args)
     }
     self->busy = 0;
     if (status < 0)
-        fail(state, &error, status, 0);
+        core_fail(state, &error, status, 0);
     else
         result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "replace");
     pyro_free(text);
@@ -346,7 +332,7 @@ static int core_exec(PyObject *module)
     Py_XDECREF(errors);
     state->model_type = PyType_FromModuleAndSpec(module, &model_spec, NULL);
     if (!state->error_type || !state->model_type ||
-        PyModule_AddObjectRef(module, "Model", state->model_type))
+        PyModule_AddObjectRef(module, "Model", state->model_type) || core_add_trace(module))
         return -1;
     return PyModule_AddStringConstant(module, "version", pyro_version());
 }
@@ -357,6 +343,8 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg)
 
     Py_VISIT(state->error_type);
     Py_VISIT(state->model_type);
+    Py_VISIT(state->trace_type);
+    Py_VISIT(state->column_type);
     return 0;
 }
 
@@ -366,12 +354,15 @@ static int core_clear(PyObject *module)
 
     Py_CLEAR(state->error_type);
     Py_CLEAR(state->model_type);
+    Py_CLEAR(state->trace_type);
+    Py_CLEAR(state->column_type);
     return 0;
 }
 
 static PyMethodDef core_methods[] = {
     {"open", core_open, METH_VARARGS, "open(spec) -> Model: a path, path:name or built-in name."},
     {"open_memory", core_open_memory, METH_VARARGS, "open_memory(data, label) -> Model"},
+    {"open_trace", core_open_trace, METH_VARARGS, core_open_trace_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,6 +1,8 @@
 /*
  * Analyses are callbacks over one pass of the events in order of time: init, event, finish. Each is
- * one file that ends in its row of the table in analyze.c and fills its part of the result.
+ * one file that ends in its row of the table in analyze.c and fills its part of the result. Those of
+ * different lanes may run at the same time, with contexts (and so arenas, texts and notes) of their
+ * own; what contexts share is not written after it was prepared.
  */
 #ifndef PYRO_ANALYZE_ANALYZE_H
 #define PYRO_ANALYZE_ANALYZE_H
@@ -12,27 +14,80 @@
 
 typedef struct pyro_chip pyro_chip;
 
+/* A step, or the whole trace: [start, end). */
+typedef struct pyro_window {
+    const char *name;
+    int64_t number; /* -1: the whole trace */
+    int64_t start_ns, end_ns;
+} pyro_window;
+
+/* Where a window starts or ends. */
+typedef struct pyro_boundary {
+    int64_t time_ns;
+    uint32_t window;
+    uint32_t owner; /* window that holds the time from here to the next boundary: of several the one
+                     * that started last; PYRO_NO_EVENT: none */
+    bool is_end;
+} pyro_boundary;
+
+/* What a name tells. */
+enum {
+    PYRO_TRAIT_HOST_KNOWN = 1, /* was looked at as a host event's */
+    PYRO_TRAIT_KERNEL_KNOWN = 2, /* was looked at as a kernel's */
+    PYRO_TRAIT_COLLECTIVE = 4, /* of a kernel that communicates */
+    PYRO_TRAIT_SYNC = 8, /* of a call that waits for the device */
+    PYRO_TRAIT_ITEM = 16, /* of an op that brings a number to the host */
+    PYRO_TRAIT_LOADER = 32, /* of a data loader's next batch */
+    PYRO_TRAIT_STEP = 64 /* of a profiler's step, which old traces hold as an op */
+};
+
 /* What every analysis sees. */
 typedef struct pyro_analysis_context {
     const pyro_trace *trace;
     const pyro_joins *joins;
     const pyro_analysis_options *options;
-    const pyro_chip *chip;     /* hardware/hardware.h; NULL when it is not known */
-    pyro_arena *arena;         /* of the result: what it points to lives here */
+    const pyro_chip *chip; /* hardware/hardware.h; NULL when it is not known */
+    pyro_arena *arena; /* of the result: what it points to lives here */
     pyro_analysis *result;
     pyro_error *error;
     /* Work that analyses share, made before the pass */
-    int64_t *op_flops, *op_bytes; /* by index of op detail: -1 no rule, and for ops inside a priced op */
-    const regex_t *filter;        /* NULL: everything */
+    /* By index of op detail: -1 no rule, and for ops inside a priced op */
+    int64_t *op_flops, *op_bytes;
+    const regex_t *filter; /* NULL: everything; it narrows rows, never totals */
+    pyro_arena *scratch; /* given back when the analysis is made */
+    size_t category_count[PYRO_EVENT_CATEGORY_COUNT]; /* events of each, in the whole trace */
+    const pyro_window *windows; /* rows of the steps table, in order of start */
+    size_t window_count;
+    bool windows_are_steps; /* false: one window, the whole trace */
+    const pyro_boundary *boundaries; /* starts and ends of the windows, in order of time */
+    size_t boundary_count;
+    uint16_t *device_of_track; /* number of a device track's device, counted from 0 */
+    size_t device_count;
+    int *devices; /* by that number: the device as the trace calls it */
+    uint8_t *name_traits; /* by id of a name; read it with pyro_context_traits */
+    pyro_intern *texts; /* texts that several rows hold; they live in the arena */
+    const char **notes; /* added by pyro_context_note */
+    size_t note_count;
 } pyro_analysis_context;
+
+/* For an analysis that wants no events but those by trait: no category has this bit. */
+#define PYRO_NO_CATEGORIES (1u << 31)
 
 typedef struct pyro_analyzer {
     const char *name;
     size_t state_size; /* zeroed memory that the callbacks share */
     int (*init)(void *state, pyro_analysis_context *context);
-    /* Every kept event in order of time, already narrowed to the step and phase asked for. */
+    /* Every kept event in order of time, already narrowed to the step and phase asked for: device
+     * work by its launch (by its start where none is known), host events by their start. */
     int (*event)(void *state, pyro_analysis_context *context, uint32_t event);
     int (*finish)(void *state, pyro_analysis_context *context);
+    uint32_t categories; /* bits (1 << pyro_event_category) of the events it wants; 0: all */
+    bool whole_trace; /* it wants events outside the step and phase asked for too */
+    /* Of these categories, which are others than the above, it wants only events whose names have
+     * one of the traits. */
+    uint32_t categories_by_trait;
+    uint8_t traits;
+    void (*clear)(void *state); /* frees what the state owns, also after a failure; may be NULL */
 } pyro_analyzer;
 
 extern const pyro_analyzer pyro_analyze_steps, pyro_analyze_gaps, pyro_analyze_layers,
@@ -43,7 +98,55 @@ extern const pyro_analyzer pyro_analyze_steps, pyro_analyze_gaps, pyro_analyze_l
 /* After the pass, over the finished result (findings.def). */
 int pyro_find_findings(pyro_analysis_context *context);
 
+/* Makes what analyses share; context.c. */
+int pyro_context_prepare(pyro_analysis_context *context);
+
 /* True when `start` lies in the step asked for, or none was asked for. */
 bool pyro_context_in_step(const pyro_analysis_context *context, int64_t start_ns);
+
+/* True for device work and host events of the step and phase asked for. */
+bool pyro_context_wants(const pyro_analysis_context *context, uint32_t event);
+
+/* The window that holds a time (the last that started); PYRO_NO_EVENT: none. */
+uint32_t pyro_context_window_at(const pyro_analysis_context *context, int64_t time_ns);
+
+/* When device work was launched; when it started where no launch is known. */
+static inline int64_t pyro_context_launch_ns(const pyro_analysis_context *context, uint32_t event)
+{
+    uint32_t launch = context->joins->launch[event];
+    return context->trace->start_ns[launch == PYRO_NO_EVENT ? event : launch];
+}
+
+/* PYRO_TRAIT_* of an event's name. */
+uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name, uint8_t known);
+static inline uint8_t pyro_context_traits(pyro_analysis_context *context, uint32_t event)
+{
+    uint32_t name = context->trace->name[event];
+    bool is_kernel = context->trace->category[event] == PYRO_EVENT_KERNEL;
+    uint8_t known = is_kernel ? PYRO_TRAIT_KERNEL_KNOWN : PYRO_TRAIT_HOST_KNOWN;
+    uint8_t traits = context->name_traits[name];
+    return traits & known ? traits : pyro_context_find_traits(context, name, known);
+}
+
+/* Path of the layer that an event belongs to, "" when none. */
+const char *pyro_context_layer(const pyro_analysis_context *context, uint32_t event);
+/* Name of the innermost op around a host event, "" when none; a step is none. */
+const char *pyro_context_op(const pyro_analysis_context *context, uint32_t event);
+/*
+ * Python line that a host event runs under ("train.py(12): step"): the innermost outside of torch,
+ * else the innermost; from the frames around it or the op's own stack. "" when none is known, NULL
+ * when memory is out.
+ */
+const char *pyro_context_line(pyro_analysis_context *context, uint32_t event);
+
+/* True when a text is wanted by the filter, or there is none. */
+bool pyro_context_shows(const pyro_analysis_context *context, const char *text);
+
+/* Adds a line to the analysis' notes. */
+int pyro_context_note(pyro_analysis_context *context, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The joins that an analysis was made from; they live as long as it does. */
+const pyro_joins *pyro_analysis_joins(const pyro_analysis *analysis);
 
 #endif

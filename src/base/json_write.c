@@ -201,3 +201,43 @@ void pyro_json_null(pyro_json_writer *writer)
     separate(writer);
     pyro_buf_adds(writer->buf, "null");
 }
+
+void pyro_json_raw(pyro_json_writer *writer, const char *text)
+{
+    separate(writer);
+    pyro_buf_adds(writer->buf, text);
+}
+
+void pyro_json_member_string(pyro_json_writer *writer, const char *key, const char *text)
+{
+    pyro_json_key(writer, key);
+    pyro_json_string(writer, text);
+}
+
+void pyro_json_member_integer(pyro_json_writer *writer, const char *key, int64_t value)
+{
+    pyro_json_key(writer, key);
+    pyro_json_integer(writer, value);
+}
+
+void pyro_json_member_number(pyro_json_writer *writer, const char *key, double value)
+{
+    pyro_json_key(writer, key);
+    pyro_json_number(writer, value);
+}
+
+void pyro_json_member_boolean(pyro_json_writer *writer, const char *key, bool value)
+{
+    pyro_json_key(writer, key);
+    pyro_json_boolean(writer, value);
+}
+
+void pyro_json_member_strings(pyro_json_writer *writer, const char *key, const char *const *texts,
+                              size_t count)
+{
+    pyro_json_key(writer, key);
+    pyro_json_begin_array(writer);
+    for (size_t i = 0; i < count; i++)
+        pyro_json_string(writer, texts[i]);
+    pyro_json_end_array(writer);
+}

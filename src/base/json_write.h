@@ -30,5 +30,15 @@ void pyro_json_integer(pyro_json_writer *writer, int64_t value);
 void pyro_json_number(pyro_json_writer *writer, double value);
 void pyro_json_boolean(pyro_json_writer *writer, bool value);
 void pyro_json_null(pyro_json_writer *writer);
+/* A value that is JSON already. */
+void pyro_json_raw(pyro_json_writer *writer, const char *text);
+
+/* A key and its value. */
+void pyro_json_member_string(pyro_json_writer *writer, const char *key, const char *text);
+void pyro_json_member_integer(pyro_json_writer *writer, const char *key, int64_t value);
+void pyro_json_member_number(pyro_json_writer *writer, const char *key, double value);
+void pyro_json_member_boolean(pyro_json_writer *writer, const char *key, bool value);
+void pyro_json_member_strings(pyro_json_writer *writer, const char *key, const char *const *texts,
+                              size_t count);
 
 #endif

@@ -9,12 +9,15 @@
 
 typedef struct unit_system {
     uint64_t step;
+    size_t count;
     const char *names[UNIT_COUNT];
 } unit_system;
 
-static const unit_system decimal_units = {1000, {"", " k", " M", " G", " T", " P", " E"}};
+static const unit_system decimal_units = {
+    1000, UNIT_COUNT, {"", " k", " M", " G", " T", " P", " E"}};
 static const unit_system binary_units = {
-    1024, {" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"}};
+    1024, UNIT_COUNT, {" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"}};
+static const unit_system time_units = {1000, 4, {" ns", " us", " ms", " s"}};
 
 static uint64_t magnitude(int64_t value)
 {
@@ -46,7 +49,7 @@ static char *format_scaled(char text[PYRO_UNIT_TEXT], const char *sign, uint64_t
     }
     uint64_t unit = units->step;
     size_t index = 1;
-    while (index + 1 < UNIT_COUNT && divide_rounded(value, unit, 10) >= units->step * 10) {
+    while (index + 1 < units->count && divide_rounded(value, unit, 10) >= units->step * 10) {
         unit *= units->step;
         index++;
     }
@@ -56,7 +59,7 @@ static char *format_scaled(char text[PYRO_UNIT_TEXT], const char *sign, uint64_t
                  (unsigned)(hundredths % 100), units->names[index]);
     } else {
         uint64_t tenths = divide_rounded(value, unit, 10);
-        snprintf(text, PYRO_UNIT_TEXT, "%s%u.%u%s", sign, (unsigned)(tenths / 10),
+        snprintf(text, PYRO_UNIT_TEXT, "%s%llu.%u%s", sign, (unsigned long long)(tenths / 10),
                  (unsigned)(tenths % 10), units->names[index]);
     }
     return text;
@@ -85,6 +88,11 @@ char *pyro_format_bytes(char text[PYRO_UNIT_TEXT], int64_t bytes)
 char *pyro_format_bytes_signed(char text[PYRO_UNIT_TEXT], int64_t bytes)
 {
     return format_scaled(text, change_sign(bytes), magnitude(bytes), &binary_units, 10);
+}
+
+char *pyro_format_duration(char text[PYRO_UNIT_TEXT], int64_t duration_ns)
+{
+    return format_scaled(text, duration_ns < 0 ? "-" : "", magnitude(duration_ns), &time_units, 10);
 }
 
 char *pyro_format_exact(char text[PYRO_UNIT_TEXT], int64_t value)

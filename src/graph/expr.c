@@ -297,6 +297,82 @@ pyro_symbol *pyro_expr_as_symbol(pyro_exprs *exprs, size_t index)
     return &exprs->symbols[expr->steps[0].argument];
 }
 
+/* The one symbol in an expression that is not pinned or, with `unknown`, has no value; or NULL. */
+static pyro_symbol *only_symbol(pyro_exprs *exprs, const pyro_expr *expr, bool unknown)
+{
+    pyro_symbol *found = NULL;
+    for (uint32_t i = 0; i < expr->step_count; i++) {
+        if (expr->steps[i].op != PYRO_EXPR_SYMBOL)
+            continue;
+        pyro_symbol *symbol = &exprs->symbols[expr->steps[i].argument];
+        if ((unknown ? symbol->known : symbol->pinned) || symbol == found)
+            continue;
+        if (found)
+            return NULL;
+        found = symbol;
+    }
+    return found;
+}
+
+/* The value of a symbol that makes the expression `wanted`; false when there is none. */
+static bool solve_for(const pyro_exprs *exprs, const pyro_expr *expr, pyro_symbol *unknown,
+                      int64_t wanted, int64_t *value)
+{
+    pyro_symbol saved = *unknown;
+    int64_t at_low, at_high, slope, rise, result;
+    int64_t low = saved.has_hint && saved.hint > 1 ? saved.hint : 2;
+    bool found = false;
+    unknown->known = true;
+    unknown->value = low;
+    if (run(exprs, expr, &at_low) != PYRO_EXPR_KNOWN)
+        goto done;
+    /* Sizes are affine in practice; the answer is tried out below, so a wrong guess only fails. */
+    if (!pyro_mul_i64(low, 2, &unknown->value) ||
+        run(exprs, expr, &at_high) != PYRO_EXPR_KNOWN || !pyro_sub_i64(at_high, at_low, &slope) ||
+        slope == 0 || slope == -1 || !pyro_sub_i64(wanted, at_low, &rise) ||
+        !pyro_mul_i64(rise, low, &rise))
+        goto done;
+    found = pyro_add_i64(low, rise / slope, &unknown->value) &&
+            run(exprs, expr, &result) == PYRO_EXPR_KNOWN && result == wanted;
+    *value = unknown->value;
+done:
+    *unknown = saved;
+    return found;
+}
+
+/* Made of sums and products only, so that its value says what its symbol is. */
+static bool is_polynomial(const pyro_expr *expr)
+{
+    for (uint32_t i = 0; i < expr->step_count; i++)
+        switch (expr->steps[i].op) {
+        case PYRO_EXPR_INTEGER:
+        case PYRO_EXPR_SYMBOL:
+        case PYRO_EXPR_ADD:
+        case PYRO_EXPR_MULTIPLY:
+        case PYRO_EXPR_SUBTRACT:
+        case PYRO_EXPR_NEGATE:
+        case PYRO_EXPR_SAME: break;
+        default: return false;
+        }
+    return true;
+}
+
+/* A derived dim (8*s2) may be all that is said about its symbol: its hint gives the symbol's. */
+static void infer_hints(pyro_exprs *exprs)
+{
+    for (size_t i = 0; i < exprs->count; i++) {
+        const pyro_expr *expr = &exprs->items[i];
+        int64_t value;
+        if (!expr->understood || !expr->has_hint || !is_polynomial(expr))
+            continue;
+        pyro_symbol *symbol = only_symbol(exprs, expr, true);
+        if (symbol && solve_for(exprs, expr, symbol, expr->hint, &value)) {
+            symbol->hint = symbol->value = value;
+            symbol->has_hint = symbol->known = true;
+        }
+    }
+}
+
 void pyro_exprs_settle(pyro_exprs *exprs)
 {
     for (size_t i = 0; i < exprs->count; i++) {
@@ -306,6 +382,7 @@ void pyro_exprs_settle(pyro_exprs *exprs)
             symbol->has_hint = symbol->known = true;
         }
     }
+    infer_hints(exprs);
     for (size_t i = 0; i < exprs->count; i++) {
         pyro_expr *expr = &exprs->items[i];
         int64_t value;
@@ -334,51 +411,10 @@ void pyro_exprs_evaluate(pyro_exprs *exprs)
     }
 }
 
-/* The one symbol that is in the expression and not pinned yet, or NULL. */
-static pyro_symbol *free_symbol(pyro_exprs *exprs, const pyro_expr *expr)
-{
-    pyro_symbol *found = NULL;
-    for (uint32_t i = 0; i < expr->step_count; i++) {
-        if (expr->steps[i].op != PYRO_EXPR_SYMBOL)
-            continue;
-        pyro_symbol *symbol = &exprs->symbols[expr->steps[i].argument];
-        if (symbol->pinned || symbol == found)
-            continue;
-        if (found)
-            return NULL;
-        found = symbol;
-    }
-    return found;
-}
-
 bool pyro_expr_solve(pyro_exprs *exprs, size_t index, int64_t wanted, pyro_symbol **symbol,
                      int64_t *value)
 {
     const pyro_expr *expr = &exprs->items[index];
-    pyro_symbol *unknown = expr->understood ? free_symbol(exprs, expr) : NULL;
-    if (!unknown)
-        return false;
-    pyro_symbol saved = *unknown;
-    int64_t at_low, at_high, slope, rise, result;
-    int64_t low = saved.has_hint && saved.hint > 1 ? saved.hint : 2;
-    bool found = false;
-    unknown->known = true;
-    unknown->value = low;
-    if (run(exprs, expr, &at_low) != PYRO_EXPR_KNOWN)
-        goto done;
-    /* Sizes are affine in practice; the answer is tried out below, so a wrong guess only fails. */
-    if (!pyro_mul_i64(low, 2, &unknown->value) ||
-        run(exprs, expr, &at_high) != PYRO_EXPR_KNOWN || !pyro_sub_i64(at_high, at_low, &slope) ||
-        slope == 0 || slope == -1 || !pyro_sub_i64(wanted, at_low, &rise) ||
-        !pyro_mul_i64(rise, low, &rise))
-        goto done;
-    if (pyro_add_i64(low, rise / slope, &unknown->value) &&
-        run(exprs, expr, &result) == PYRO_EXPR_KNOWN && result == wanted) {
-        found = true;
-        *symbol = unknown;
-        *value = unknown->value;
-    }
-done:
-    *unknown = saved;
-    return found;
+    *symbol = expr->understood ? only_symbol(exprs, expr, false) : NULL;
+    return *symbol && solve_for(exprs, expr, *symbol, wanted, value);
 }

@@ -75,7 +75,7 @@ void pyro_exprs_settle(pyro_exprs *exprs);
 void pyro_exprs_evaluate(pyro_exprs *exprs);
 /*
  * Finds the value of the one free symbol that makes the expression `wanted`: sets *symbol and
- * *value and returns true, or false when there is no such integer.
+ * *value and returns true, or false (*symbol means nothing then) when there is no such integer.
  */
 bool pyro_expr_solve(pyro_exprs *exprs, size_t index, int64_t wanted, pyro_symbol **symbol,
                      int64_t *value);

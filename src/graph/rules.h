@@ -16,6 +16,7 @@ RULE(deformable_convolution);
 RULE(linear);
 RULE(linear_packed);
 RULE(matmul);
+RULE(inner);
 RULE(matrix_product);
 RULE(vector_product);
 RULE(tensordot);
@@ -43,6 +44,7 @@ RULE(norm);
 RULE(pool);
 RULE(adaptive_pool);
 RULE(resample);
+RULE(resample_counted);
 RULE(roi);
 RULE(sort);
 RULE(search);
@@ -51,6 +53,14 @@ RULE(fourier);
 RULE(short_fourier);
 RULE(loss);
 RULE(dropout);
+
+/* rules_backward.c */
+RULE(convolution_backward);
+RULE(attention_backward);
+RULE(attention_backward_sequence_first);
+RULE(pool_backward);
+RULE(gradient);
+RULE(embedding_backward);
 
 /* rules_memory.c */
 RULE(view);

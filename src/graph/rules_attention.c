@@ -28,8 +28,8 @@ bool pyro_rule_attention(pyro_call *call, pyro_price *price)
     int64_t rows = pyro_dims_product(call, output, 0, output->rank - 1u);
     attend(call, price, rows, key->dims[key->rank - 2], query->dims[query->rank - 1],
            value->dims[value->rank - 1]);
-    const pyro_tensor *mask = pyro_call_tensor(call, "attn_mask", 3);
-    if (mask)
+    static const char *const masks[] = {"attn_mask", "attn_bias", NULL};
+    if (pyro_call_tensor_of(call, masks, 3))
         price->other_flops = pyro_plus(call, price->other_flops,
                                        pyro_times(call, rows, key->dims[key->rank - 2]));
     price->fvcore_flops = 0; /* fvcore leaves fused attention out */
@@ -73,9 +73,19 @@ static bool multi_head(pyro_call *call, pyro_price *price, const pyro_tensor *qu
 
 bool pyro_rule_native_multi_head(pyro_call *call, pyro_price *price)
 {
-    return multi_head(call, price, pyro_call_tensor(call, "query", 0),
-                      pyro_call_tensor(call, "key", 1), pyro_call_integer(call, "embed_dim", 3, 0),
-                      pyro_call_integer(call, "num_head", 4, 1));
+    const pyro_tensor *query = pyro_call_tensor(call, "query", 0);
+    const pyro_tensor *key = pyro_call_tensor(call, "key", 1);
+    if (!multi_head(call, price, query, key, pyro_call_integer(call, "embed_dim", 3, 0),
+                    pyro_call_integer(call, "num_head", 4, 1)))
+        return false;
+    /* The biases of the four projections: two over the queries, two over the keys. */
+    if (pyro_call_tensor(call, "qkv_bias", 6))
+        price->other_flops = pyro_plus(call, price->other_flops,
+                                       pyro_plus(call, query->elements,
+                                                 pyro_times(call, 2, key->elements)));
+    if (pyro_call_tensor(call, "proj_bias", 8))
+        price->other_flops = pyro_plus(call, price->other_flops, query->elements);
+    return true;
 }
 
 /* A whole encoder layer: attention, two linears, two norms, one activation. */
@@ -152,6 +162,5 @@ bool pyro_rule_recurrent_cell(pyro_call *call, pyro_price *price)
     price->macs = pyro_times(call, rows,
                              pyro_plus(call, from_input->elements, from_hidden->elements));
     price->other_flops = pyro_times(call, pyro_times(call, rows, from_input->dims[0]), 10);
-    price->fvcore_flops = 0;
     return true;
 }

@@ -93,6 +93,23 @@ static bool read_equation(einsum *e, const char *equation, const pyro_call_arg *
     return true;
 }
 
+/* Labels of one operand that nobody else needs are summed before anything else: one FLOP a value. */
+static int64_t summed_alone(pyro_call *call, const einsum *e, size_t index)
+{
+    int64_t elements = 1;
+    bool sums = false;
+    for (size_t label = 0; label < LABEL_COUNT; label++) {
+        if (!e->operands[index].has[label])
+            continue;
+        bool needed = e->in_output[label];
+        for (size_t k = 0; k < e->count && !needed; k++)
+            needed = k != index && e->operands[k].has[label];
+        sums |= !needed;
+        elements = pyro_times(call, elements, e->size[label]);
+    }
+    return sums ? elements : 0;
+}
+
 /* Contracts operand j into operand i; what no other operand and not the output needs is summed. */
 static void contract(pyro_call *call, einsum *e, size_t i, size_t j, pyro_price *price)
 {
@@ -130,8 +147,8 @@ bool pyro_rule_einsum(pyro_call *call, pyro_price *price)
     einsum e = {.count = 0};
     if (!read_equation(&e, equation->text, tensors))
         return false;
-    if (e.count == 1)
-        price->other_flops = tensors->tensors[0].elements;
+    for (size_t i = 0; i < e.count; i++)
+        price->other_flops = pyro_plus(call, price->other_flops, summed_alone(call, &e, i));
     bool has_path = path && path->integers && path->count == 2 * (e.count - 1);
     for (size_t step = 0; e.count > 1; step++) {
         size_t i = has_path ? (size_t)path->integers[2 * step] : 0;

@@ -52,7 +52,10 @@ bool pyro_rule_batch_norm(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* Layer, group, instance (factor 5: mean, centre, square, sum, scale) and RMS norm (factor 3). */
+/*
+ * Layer, group, instance (factor 5: mean, centre, square, sum, scale) and RMS norm (factor 3), which
+ * fvcore does not know.
+ */
 bool pyro_rule_norm(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *input = first_input(call);
@@ -61,7 +64,8 @@ bool pyro_rule_norm(pyro_call *call, pyro_price *price)
     bool weight = pyro_call_tensor(call, "weight", 1) != NULL;
     bool bias = pyro_call_tensor(call, "bias", 2) != NULL;
     price->other_flops = pyro_times(call, input->elements, call->op->factor + weight + bias);
-    price->fvcore_flops = pyro_times(call, input->elements, 4 + weight);
+    price->fvcore_flops =
+        call->op->factor == 3 ? 0 : pyro_times(call, input->elements, 4 + weight);
     return true;
 }
 
@@ -91,12 +95,17 @@ bool pyro_rule_adaptive_pool(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* `factor` FLOPs an output value; fvcore has 4 for linear filters and 1 for copies. */
+/* `factor` FLOPs an output value. */
 bool pyro_rule_resample(pyro_call *call, pyro_price *price)
 {
-    price->other_flops = pyro_times(call, pyro_output_elements(call), call->op->factor);
+    return pyro_rule_elementwise(call, price);
+}
+
+/* The same, and fvcore has 4 for linear filters and 1 for copies. */
+bool pyro_rule_resample_counted(pyro_call *call, pyro_price *price)
+{
     price->fvcore_flops = pyro_times(call, pyro_output_elements(call), call->op->factor ? 4 : 1);
-    return true;
+    return pyro_rule_elementwise(call, price);
 }
 
 /* Bilinear samples (7 FLOPs each), as many a bin as the ratio asks for; adaptive ones take 4. */

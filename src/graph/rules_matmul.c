@@ -11,15 +11,16 @@ static const pyro_tensor *first_of(const pyro_call *call, const char *name, cons
 
 bool pyro_rule_linear(pyro_call *call, pyro_price *price)
 {
-    const pyro_tensor *input = first_of(call, "input", "self", 0);
-    const pyro_tensor *weight = pyro_call_tensor(call, "weight", 1);
+    static const char *const inputs[] = {"input", "self", "X", NULL};
+    const pyro_tensor *input = pyro_call_tensor_of(call, inputs, 0);
+    const pyro_tensor *weight = first_of(call, "weight", "W", 1);
     if (!input || !weight || input->rank == 0 || (weight->rank != 1 && weight->rank != 2))
         return false;
     price->macs = pyro_times(call, input->elements, weight->rank == 2 ? weight->dims[0] : 1);
-    if (pyro_call_tensor(call, "bias", 2))
+    if (first_of(call, "bias", "B", 2))
         price->other_flops = pyro_output_elements(call);
-    /* A lone vector goes through mv, which torch's counter does not count. */
-    if (input->rank == 1 || weight->rank == 1)
+    /* A weight that is a vector goes through mv, which torch's counter does not count. */
+    if (weight->rank == 1)
         price->torch_macs = 0;
     return true;
 }
@@ -39,6 +40,18 @@ bool pyro_rule_linear_packed(pyro_call *call, pyro_price *price)
     return true;
 }
 
+/*
+ * dot and mv have no formula in torch's counter. A product with a vector becomes one of them, but
+ * for a batch only where torch folds that into a matrix: not where it would have to copy it, unless
+ * the vector is a parameter.
+ */
+static bool is_uncounted_vector(const pyro_tensor *a, const pyro_tensor *b)
+{
+    if (b->rank == 1)
+        return a->rank < 3 || b->is_weight || !a->is_strided;
+    return a->rank == 1 && b->rank > 2 && (a->is_weight || b->is_strided);
+}
+
 /* torch.matmul over all ranks. */
 bool pyro_rule_matmul(pyro_call *call, pyro_price *price)
 {
@@ -47,9 +60,24 @@ bool pyro_rule_matmul(pyro_call *call, pyro_price *price)
     if (!a || !b || a->rank == 0 || b->rank == 0 || !call->output_count)
         return false;
     price->macs = pyro_times(call, pyro_output_elements(call), a->dims[a->rank - 1]);
-    /* dot and mv have no formula in torch's counter, and a vector on the right becomes an mv. */
-    if (b->rank == 1 || (a->rank == 1 && b->rank > 2))
+    if (is_uncounted_vector(a, b))
         price->torch_macs = 0;
+    if (b->rank > 1) /* fvcore does not see that the left side is broadcast */
+        price->fvcore_flops = pyro_times(call, a->elements, b->dims[b->rank - 1]);
+    return true;
+}
+
+/* Every row of one with every row of the other: a product with the second transposed. */
+bool pyro_rule_inner(pyro_call *call, pyro_price *price)
+{
+    const pyro_tensor *a = pyro_call_tensor(call, "self", 0);
+    const pyro_tensor *b = pyro_call_tensor(call, "other", 1);
+    if (!a || !b || a->rank == 0 || b->rank == 0 || !call->output_count)
+        return false;
+    price->macs = pyro_times(call, pyro_output_elements(call), a->dims[a->rank - 1]);
+    if (a->rank == 1 && b->rank == 1)
+        price->torch_macs = 0;
+    price->fvcore_flops = 0;
     return true;
 }
 
@@ -68,6 +96,8 @@ bool pyro_rule_matrix_product(pyro_call *call, pyro_price *price)
     price->macs = pyro_times(call, a->elements, b->dims[b->rank - 1]);
     if (addend)
         price->other_flops = pyro_output_elements(call);
+    if (addend && a->rank == 3) /* fvcore knows none of the batched forms with an addend */
+        price->fvcore_flops = 0;
     if (call->op->factor & UNKNOWN_TO_TORCH)
         price->torch_macs = 0;
     return true;
@@ -77,10 +107,11 @@ bool pyro_rule_matrix_product(pyro_call *call, pyro_price *price)
 bool pyro_rule_vector_product(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *a = call->op->factor ? pyro_call_tensor(call, "mat", 1)
-                                            : first_of(call, "self", "input", 0);
+                                            : first_of(call, "self", "x", 0);
+    const pyro_tensor *b = call->op->factor ? a : first_of(call, "other", "y", 1);
     if (!a)
         return false;
-    price->macs = a->elements;
+    price->macs = b && b->elements > a->elements ? b->elements : a->elements; /* may broadcast */
     price->other_flops = call->op->factor ? pyro_output_elements(call) : 0;
     price->torch_macs = price->fvcore_flops = 0;
     return true;
@@ -100,6 +131,7 @@ bool pyro_rule_tensordot(pyro_call *call, pyro_price *price)
         inner = pyro_times(call, inner, a->dims[dim]);
     }
     price->macs = pyro_times(call, pyro_output_elements(call), inner);
+    price->fvcore_flops = 0;
     return true;
 }
 
@@ -173,6 +205,7 @@ bool pyro_rule_chain_matmul(pyro_call *call, pyro_price *price)
             }
         }
     price->macs = best[0][list->count - 1];
+    price->fvcore_flops = 0;
     return true;
 }
 

@@ -23,7 +23,7 @@ typedef struct walker {
     int64_t *integers;
     size_t integer_count, integer_capacity;
     const char *open_size; /* text of a size that depends on data */
-    bool noted_cond;
+    bool noted_cond, noted_vmap;
     bool measuring;        /* only adding up, to compare branches */
     int64_t measured_flops;
     pyro_map measured_of_graph; /* graphs that were measured -> index into `measured` */
@@ -210,8 +210,8 @@ static uint32_t type_of(walker *w, const char *label)
 /* "aten.foo.default" without its overload. */
 static const char *base_name(walker *w, const char *target)
 {
-    const char *first = strchr(target, '.'), *last = strrchr(target, '.');
-    if (!last || last == first)
+    const char *first = strchr(target, '.'), *last = first ? strchr(first + 1, '.') : NULL;
+    if (!last || strchr(last + 1, '.')) /* "torch.a.b.c" has no overload */
         return target;
     return pyro_arena_text(&w->cost->arena, target, (size_t)(last - target));
 }
@@ -486,9 +486,11 @@ static int enter_or_leave_vmap(walker *w, frame *frame, const pyro_node *node)
             !pyro_mul_i64(frame->times, batch, &frame->times))
             return too_large(w, node);
         frame->vmap_batches[frame->vmap_depth++] = batch;
-        if (!pyro_cost_note(w->cost, "vmap: what runs a sample is counted once a sample, its weights "
+        if (!w->noted_vmap &&
+            !pyro_cost_note(w->cost, "vmap: what runs a sample is counted once a sample, its weights "
                                      "too"))
             return pyro_fail_memory(w->error);
+        w->noted_vmap = true;
     }
     return PYRO_OK;
 }

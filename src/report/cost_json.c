@@ -2,52 +2,34 @@
 #include "report/rows.h"
 #include "report/writers.h"
 
-static void key_string(pyro_json_writer *writer, const char *key, const char *text)
-{
-    pyro_json_key(writer, key);
-    pyro_json_string(writer, text);
-}
-
-static void key_integer(pyro_json_writer *writer, const char *key, int64_t value)
-{
-    pyro_json_key(writer, key);
-    pyro_json_integer(writer, value);
-}
-
-static void key_number(pyro_json_writer *writer, const char *key, double value)
-{
-    pyro_json_key(writer, key);
-    pyro_json_number(writer, value);
-}
-
 static void write_bytes(pyro_json_writer *writer, const pyro_work *work)
 {
-    key_integer(writer, "activation_read_bytes", work->activation_read_bytes);
-    key_integer(writer, "weight_read_bytes", work->weight_read_bytes);
-    key_integer(writer, "written_bytes", work->written_bytes);
+    pyro_json_member_integer(writer, "activation_read_bytes", work->activation_read_bytes);
+    pyro_json_member_integer(writer, "weight_read_bytes", work->weight_read_bytes);
+    pyro_json_member_integer(writer, "written_bytes", work->written_bytes);
 }
 
 static void write_intensity(pyro_json_writer *writer, const pyro_cost_row *row)
 {
-    key_number(writer, "arithmetic_intensity", row->arithmetic_intensity);
-    key_string(writer, "bottleneck", pyro_bound_name(row->bound));
-    key_string(writer, "band", pyro_row_band(row));
+    pyro_json_member_number(writer, "arithmetic_intensity", row->arithmetic_intensity);
+    pyro_json_member_string(writer, "bottleneck", pyro_bound_name(row->bound));
+    pyro_json_member_string(writer, "band", pyro_row_band(row));
 }
 
 static void write_row(pyro_json_writer *writer, const pyro_cost_row *row, bool with_depth)
 {
     pyro_json_begin_object_inline(writer);
-    key_string(writer, "name", row->name);
-    key_string(writer, "type", row->type);
-    key_string(writer, "class", row->class_name);
+    pyro_json_member_string(writer, "name", row->name);
+    pyro_json_member_string(writer, "type", row->type);
+    pyro_json_member_string(writer, "class", row->class_name);
     if (with_depth)
-        key_integer(writer, "depth", (int64_t)row->depth);
-    key_integer(writer, "operators", row->operators);
-    key_integer(writer, "macs", row->work.macs);
-    key_integer(writer, "flops", row->work.flops);
-    key_integer(writer, "memory", row->memory_bytes);
+        pyro_json_member_integer(writer, "depth", (int64_t)row->depth);
+    pyro_json_member_integer(writer, "operators", row->operators);
+    pyro_json_member_integer(writer, "macs", row->work.macs);
+    pyro_json_member_integer(writer, "flops", row->work.flops);
+    pyro_json_member_integer(writer, "memory", row->memory_bytes);
     write_bytes(writer, &row->work);
-    key_integer(writer, "params", row->work.params);
+    pyro_json_member_integer(writer, "params", row->work.params);
     write_intensity(writer, row);
     pyro_json_end_object(writer);
 }
@@ -73,16 +55,16 @@ static void write_nodes(pyro_json_writer *writer, const pyro_cost *cost)
         const pyro_cost_node *node = &nodes[i];
 
         pyro_json_begin_object_inline(writer);
-        key_string(writer, "name", node->name);
-        key_string(writer, "op", node->op);
-        key_string(writer, "type", node->type);
-        key_string(writer, "category", node->category);
-        key_string(writer, "layer", pyro_node_layer(node));
-        key_string(writer, "shape", node->shape);
-        key_integer(writer, "times", node->times);
-        key_integer(writer, "macs", node->work.macs);
-        key_integer(writer, "flops", node->work.flops);
-        key_integer(writer, "memory", pyro_work_bytes(&node->work));
+        pyro_json_member_string(writer, "name", node->name);
+        pyro_json_member_string(writer, "op", node->op);
+        pyro_json_member_string(writer, "type", node->type);
+        pyro_json_member_string(writer, "category", node->category);
+        pyro_json_member_string(writer, "layer", pyro_node_layer(node));
+        pyro_json_member_string(writer, "shape", node->shape);
+        pyro_json_member_integer(writer, "times", node->times);
+        pyro_json_member_integer(writer, "macs", node->work.macs);
+        pyro_json_member_integer(writer, "flops", node->work.flops);
+        pyro_json_member_integer(writer, "memory", pyro_work_bytes(&node->work));
         write_bytes(writer, &node->work);
         pyro_json_end_object(writer);
     }
@@ -92,8 +74,8 @@ static void write_nodes(pyro_json_writer *writer, const pyro_cost *cost)
 static void write_input(pyro_json_writer *writer, const pyro_input *input)
 {
     pyro_json_begin_object_inline(writer);
-    key_string(writer, "name", input->name);
-    key_string(writer, "dtype", input->dtype);
+    pyro_json_member_string(writer, "name", input->name);
+    pyro_json_member_string(writer, "dtype", input->dtype);
     pyro_json_key(writer, "shape");
     pyro_json_begin_array_inline(writer);
     for (size_t i = 0; i < input->rank; i++)
@@ -135,41 +117,31 @@ static void write_coverage(pyro_json_writer *writer, const pyro_cost *cost)
 
     pyro_json_key(writer, "coverage");
     pyro_json_begin_object(writer);
-    key_number(writer, "share", pyro_cost_coverage(cost));
+    pyro_json_member_number(writer, "share", pyro_cost_coverage(cost));
     pyro_json_key(writer, "uncounted");
     pyro_json_begin_array(writer);
     for (size_t i = 0; i < count; i++) {
         pyro_json_begin_object_inline(writer);
-        key_string(writer, "op", uncounted[i].op);
-        key_integer(writer, "count", uncounted[i].count);
-        key_string(writer, "reason", uncounted[i].reason);
+        pyro_json_member_string(writer, "op", uncounted[i].op);
+        pyro_json_member_integer(writer, "count", uncounted[i].count);
+        pyro_json_member_string(writer, "reason", uncounted[i].reason);
         pyro_json_end_object(writer);
     }
     pyro_json_end_array(writer);
     pyro_json_end_object(writer);
 }
 
-static void write_texts(pyro_json_writer *writer, const char *key, const char *const *texts,
-                        size_t count)
-{
-    pyro_json_key(writer, key);
-    pyro_json_begin_array(writer);
-    for (size_t i = 0; i < count; i++)
-        pyro_json_string(writer, texts[i]);
-    pyro_json_end_array(writer);
-}
-
 static void write_totals(pyro_json_writer *writer, const pyro_cost *cost)
 {
     const pyro_cost_row *total = pyro_cost_total(cost);
 
-    key_integer(writer, "operators", total->operators);
-    key_integer(writer, "total_macs", total->work.macs);
-    key_integer(writer, "total_flops", total->work.flops);
-    key_integer(writer, "total_memory", total->memory_bytes);
-    key_integer(writer, "params", total->work.params);
-    key_integer(writer, "param_bytes", pyro_cost_param_bytes(cost));
-    key_integer(writer, "buffers", pyro_cost_buffer_values(cost));
+    pyro_json_member_integer(writer, "operators", total->operators);
+    pyro_json_member_integer(writer, "total_macs", total->work.macs);
+    pyro_json_member_integer(writer, "total_flops", total->work.flops);
+    pyro_json_member_integer(writer, "total_memory", total->memory_bytes);
+    pyro_json_member_integer(writer, "params", total->work.params);
+    pyro_json_member_integer(writer, "param_bytes", pyro_cost_param_bytes(cost));
+    pyro_json_member_integer(writer, "buffers", pyro_cost_buffer_values(cost));
     pyro_json_key(writer, "memory");
     pyro_json_begin_object_inline(writer);
     write_bytes(writer, &total->work);
@@ -187,25 +159,25 @@ int pyro_json_summary(pyro_json_writer *writer, const pyro_cost *cost, pyro_erro
     const char *const *notes = pyro_cost_notes(cost, &note_count);
     int status;
 
-    key_string(writer, "model", pyro_model_name(model));
-    key_string(writer, "display_name", pyro_model_display_name(model));
-    key_string(writer, "source", pyro_model_source(model));
+    pyro_json_member_string(writer, "model", pyro_model_name(model));
+    pyro_json_member_string(writer, "display_name", pyro_model_display_name(model));
+    pyro_json_member_string(writer, "source", pyro_model_source(model));
     pyro_json_key(writer, "file_bytes");
     if (file_bytes >= 0)
         pyro_json_integer(writer, file_bytes);
     else
         pyro_json_null(writer);
-    key_string(writer, "convention", pyro_convention_name(convention));
-    key_string(writer, "convention_summary", pyro_convention_summary(convention));
-    key_string(writer, "dtype", pyro_cost_dtype(cost));
-    key_number(writer, "ridge", pyro_cost_ridge(cost));
+    pyro_json_member_string(writer, "convention", pyro_convention_name(convention));
+    pyro_json_member_string(writer, "convention_summary", pyro_convention_summary(convention));
+    pyro_json_member_string(writer, "dtype", pyro_cost_dtype(cost));
+    pyro_json_member_number(writer, "ridge", pyro_cost_ridge(cost));
     status = write_inputs(writer, model, error);
     if (status != PYRO_OK)
         return status;
     write_totals(writer, cost);
     write_coverage(writer, cost);
-    write_texts(writer, "advice", advice, advice_count);
-    write_texts(writer, "notes", notes, note_count);
+    pyro_json_member_strings(writer, "advice", advice, advice_count);
+    pyro_json_member_strings(writer, "notes", notes, note_count);
     return PYRO_OK;
 }
 
@@ -218,7 +190,7 @@ int pyro_write_cost_json(pyro_buf *buf, const pyro_cost *cost, pyro_error *error
 
     pyro_json_writer_init(&writer, buf, 2);
     pyro_json_begin_object(&writer);
-    key_string(&writer, "schema", "pyrometer.cost/1");
+    pyro_json_member_string(&writer, "schema", "pyrometer.cost/1");
     status = pyro_json_summary(&writer, cost, error);
     if (status != PYRO_OK)
         return status;

@@ -280,30 +280,14 @@ static void write_bottlenecks(const text_writer *w)
     write_bands(w);
 }
 
-static void write_list(const text_writer *w, const char *title, const char *const *texts,
-                       size_t count)
-{
-    if (count == 0)
-        return;
-    pyro_text_heading(w->buf, title, w->options->color);
-    for (size_t i = 0; i < count; i++) {
-        pyro_buf item = PYRO_BUF_INIT;
-
-        pyro_buf_adds(&item, "- ");
-        pyro_text_clean(&item, texts[i]);
-        pyro_text_wrap(w->buf, pyro_text_part(w->buf, &item), 2, 4, w->options->width);
-        pyro_buf_free(&item);
-    }
-}
-
 static void write_remarks(const text_writer *w)
 {
     size_t count;
     const char *const *texts = pyro_cost_notes(w->cost, &count);
 
-    write_list(w, "\nNotes:", texts, count);
+    pyro_text_list(w->buf, "\nNotes:", texts, count, w->options->width, w->options->color);
     texts = pyro_cost_advice(w->cost, &count);
-    write_list(w, "\nAdvice:", texts, count);
+    pyro_text_list(w->buf, "\nAdvice:", texts, count, w->options->width, w->options->color);
 }
 
 int pyro_write_cost_text(pyro_buf *buf, const pyro_cost *cost, const pyro_report_options *options,

@@ -2,6 +2,7 @@
 #include "report/writers.h"
 
 #include "base/error.h"
+#include "report/trace_rows.h"
 
 static const pyro_report_options default_options = {.format = PYRO_FORMAT_TEXT};
 
@@ -81,4 +82,43 @@ int pyro_report_diff(char **out, size_t *size, const pyro_cost *before, const py
     int status = pyro_write_diff(&buf, before, after, &options, error);
 
     return hand_over(&buf, status, out, size, error);
+}
+
+int pyro_report_trace(char **out, size_t *size, const pyro_trace *trace,
+                      const pyro_analysis *analysis, const pyro_trace_report_options *given,
+                      pyro_error *error)
+{
+    pyro_trace_report_options options = {.depth = -1};
+    pyro_shallow_analysis shallow;
+    pyro_buf buf = PYRO_BUF_INIT;
+    int status;
+
+    if (given != NULL)
+        options = *given;
+    options.report = settled(given != NULL ? &given->report : NULL);
+    status = pyro_analysis_roll_up(&shallow, analysis, options.depth, error);
+    if (status == PYRO_OK) {
+        switch (options.report.format) {
+        case PYRO_FORMAT_TEXT:
+            status = pyro_write_trace_text(&buf, trace, &shallow.analysis, &options, error);
+            break;
+        case PYRO_FORMAT_JSON:
+            status = pyro_write_trace_json(&buf, trace, &shallow.analysis, &options);
+            break;
+        case PYRO_FORMAT_CSV:
+            status = pyro_write_trace_csv(&buf, trace, &shallow.analysis, &options);
+            break;
+        }
+    }
+    pyro_shallow_analysis_free(&shallow);
+    return hand_over(&buf, status, out, size, error);
+}
+
+int pyro_report_trace_folded(char **out, size_t *size, const pyro_analysis *analysis,
+                             pyro_error *error)
+{
+    pyro_buf buf = PYRO_BUF_INIT;
+
+    pyro_write_trace_folded(&buf, analysis);
+    return hand_over(&buf, PYRO_OK, out, size, error);
 }

@@ -24,10 +24,14 @@ const char *pyro_text_part(pyro_buf *whole, const pyro_buf *part);
 /* "  Label:     value", the value broken under itself where it is long. */
 void pyro_text_field(pyro_buf *buf, const char *label, const pyro_buf *value, int width);
 
+/* A heading and an item for each text, wrapped behind a dash; nothing when there are no texts. */
+void pyro_text_list(pyro_buf *buf, const char *title, const char *const *texts, size_t count,
+                    int width, bool color);
+
 /*
  * A dotted path in at most `room` bytes where that can be done by cutting names, from the left, to
- * their first letter: "e.l.11.intermediate.dense". Numbers and the last name always stay whole: they
- * are what tells paths apart.
+ * their first letter: "e.l.11.intermediate.dense". Numbers, also those that end a name ("Block_3" is
+ * "B3"), and the last name always stay whole: they are what tells paths apart.
  */
 void pyro_text_path(pyro_buf *buf, const char *path, size_t room);
 

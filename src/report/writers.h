@@ -22,6 +22,14 @@ int pyro_write_compare_csv(pyro_buf *buf, const pyro_cost *const *costs, size_t 
 int pyro_write_diff(pyro_buf *buf, const pyro_cost *before, const pyro_cost *after,
                     const pyro_report_options *options, pyro_error *error);
 
+int pyro_write_trace_text(pyro_buf *buf, const pyro_trace *trace, const pyro_analysis *analysis,
+                          const pyro_trace_report_options *options, pyro_error *error);
+int pyro_write_trace_json(pyro_buf *buf, const pyro_trace *trace, const pyro_analysis *analysis,
+                          const pyro_trace_report_options *options);
+int pyro_write_trace_csv(pyro_buf *buf, const pyro_trace *trace, const pyro_analysis *analysis,
+                         const pyro_trace_report_options *options);
+void pyro_write_trace_folded(pyro_buf *buf, const pyro_analysis *analysis);
+
 /* The module tree and what else only --verbose shows. */
 void pyro_write_module_tree(pyro_buf *buf, const pyro_cost *cost,
                             const pyro_report_options *options);

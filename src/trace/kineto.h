@@ -22,7 +22,7 @@ enum {
     PYRO_GROUP_MEMORY,
     PYRO_GROUP_METADATA, /* and events whose category is not known yet */
     PYRO_GROUP_NONE,     /* nothing in their args is read */
-    PYRO_GROUP_COUNT = PYRO_GROUP_NONE
+    PYRO_GROUP_COUNT
 };
 
 enum {
@@ -42,14 +42,16 @@ enum {
     PYRO_KINETO_UNKNOWN /* no category yet */
 };
 
-/* Keys of an event; the states of the learned order. */
+/* Keys of an event. */
 enum {
-    PYRO_KEY_START,
+    /* Values that seldom change are learned together with their keys. */
     PYRO_KEY_PHASE,
     PYRO_KEY_CATEGORY,
-    PYRO_KEY_NAME,
     PYRO_KEY_PROCESS,
     PYRO_KEY_THREAD,
+    PYRO_KEY_LAST_STEADY = PYRO_KEY_THREAD,
+    PYRO_KEY_START,
+    PYRO_KEY_NAME,
     PYRO_KEY_TIME,
     PYRO_KEY_DURATION,
     PYRO_KEY_ARGS,
@@ -59,12 +61,31 @@ enum {
     PYRO_KEY_COUNT
 };
 
-/* States within args: fields, then keys that are passed over, in the order they were met. */
-#define PYRO_ARG_STATES 112
-#define PYRO_ARG_START (PYRO_ARG_STATES - 1)
-#define PYRO_ARG_END (PYRO_ARG_STATES - 2)
-#define PYRO_ARG_OTHER (PYRO_ARG_STATES - 3) /* when there are too many to tell apart */
+/* Keys within args: fields, then those that are passed over, in the order they were met. */
+#define PYRO_ARG_COUNT 112
+#define PYRO_ARG_OTHER (PYRO_ARG_COUNT - 1) /* when there are too many to tell apart */
 #define PYRO_ARG_NAME_BYTES 32
+
+/* What is done with a value. */
+enum {
+    PYRO_ACTION_SKIP,
+    PYRO_ACTION_SKIP_NESTED,
+    PYRO_ACTION_END, /* there is none, the event ended */
+    PYRO_ACTION_NAME,
+    PYRO_ACTION_TIME,
+    PYRO_ACTION_DURATION,
+    PYRO_ACTION_ID,
+    PYRO_ACTION_STEADY,
+    PYRO_ACTION_INTEGER,
+    PYRO_ACTION_REAL,
+    PYRO_ACTION_TEXT,
+    PYRO_ACTION_LIST,
+    PYRO_ACTION_TRIPLE
+};
+
+/* States of the learned order: the value that was read last, which may be one of args. */
+#define PYRO_GROUP_STATES (PYRO_KEY_COUNT + PYRO_ARG_COUNT)
+#define PYRO_STATES (PYRO_GROUP_COUNT * PYRO_GROUP_STATES)
 
 typedef struct pyro_kineto_event {
     int64_t start_ns, duration_ns;
@@ -101,20 +122,26 @@ typedef struct pyro_kineto_scanner {
     pyro_trace *out;    /* rows go here */
     pyro_intern *names; /* where texts go */
     const char *end;    /* of the window that is scanned */
-    bool damaged;       /* why an event could not be read: else more bytes are needed */
+    bool failed;        /* an event could not be read */
+    bool damaged;       /* because it is damaged: else more bytes are needed */
     bool fraction_is_ns; /* "1.5" is 1 us and 5 ns: an exporter of 2024 did not pad it */
     bool no_memory;
     pyro_kineto_event event;
     pyro_kineto_defects defects;
     pyro_buf scratch;
 
-    pyro_literals keys[PYRO_KEY_COUNT];
-    pyro_literals categories; /* next: a category */
-    pyro_literals args[PYRO_GROUP_COUNT][PYRO_ARG_STATES];
-    char arg_names[PYRO_ARG_STATES][PYRO_ARG_NAME_BYTES]; /* of those that are no fields */
+    pyro_steps states[PYRO_STATES];
+    pyro_step *steps; /* PYRO_STEPS of them */
+    pyro_step categories[PYRO_GROUP_COUNT]; /* stand for categories that are no part of steps */
+    pyro_step start;     /* stands for the end of an event before the first */
+    pyro_step unlearned; /* the one at hand when it was not learned */
+    pyro_step *last_end; /* with which the last event ended */
+    size_t step_count;
+    char arg_names[PYRO_ARG_COUNT][PYRO_ARG_NAME_BYTES]; /* of those that are no fields */
     unsigned arg_count;
     uint32_t guesses[PYRO_GUESS_SLOTS];
-    uint32_t last_name, last_list[3];
+    uint32_t last_name[PYRO_KINETO_UNKNOWN + 1]; /* by category */
+    uint32_t last_list[3];
 
     uint64_t last_process, last_thread;
     uint32_t last_track; /* PYRO_NO_ID: none */
@@ -130,10 +157,11 @@ int pyro_kineto_scanner_open(pyro_kineto_scanner **out, pyro_trace *trace, pyro_
 void pyro_kineto_scanner_close(pyro_kineto_scanner *scanner);
 
 /*
- * Reads the event whose bracket is at `at` and stores it. Returns what follows, or NULL with
- * nothing stored: `damaged` then tells damage from a window that ends too early.
+ * Reads and stores events from the one whose bracket is at `at` on, as long as one follows the
+ * other and none begins at `stop` or behind it. Returns where that ended; with `failed` set it is
+ * the start of an event of which nothing was stored.
  */
-const char *pyro_kineto_scan_event(pyro_kineto_scanner *scanner, const char *at);
+const char *pyro_kineto_scan_events(pyro_kineto_scanner *scanner, const char *at, const char *stop);
 
 void pyro_kineto_begin_event(pyro_kineto_scanner *scanner);
 
@@ -149,10 +177,12 @@ unsigned pyro_kineto_key(const char *name, size_t length);
 /* Reads the value of a key into the event. */
 const char *pyro_kineto_scan_value(pyro_kineto_scanner *scanner, const char *at, unsigned key);
 
-/* The object that is the value of args, from its bracket on. */
-const char *pyro_kineto_scan_args(pyro_kineto_scanner *scanner, const char *at);
 /* One value of args, read where the event wants it. */
 const char *pyro_kineto_scan_arg(pyro_kineto_scanner *scanner, const char *at, unsigned field);
+/* What is done with a field of the event's args; PYRO_ACTION_SKIP where it is not wanted. */
+unsigned pyro_kineto_arg_action(const pyro_kineto_event *event, unsigned field);
+/* The number of a key of args: its field, or one from PYRO_FIELD_COUNT on. */
+unsigned pyro_kineto_arg(pyro_kineto_scanner *scanner, const char *name, size_t length);
 /* The field with this name, or PYRO_FIELD_COUNT. */
 unsigned pyro_kineto_field(const char *name, size_t length);
 
@@ -163,10 +193,15 @@ uint8_t pyro_kineto_category(const char *text, size_t length);
 
 /* Appends the event to the columns where it is one that is kept; false when memory is out. */
 bool pyro_kineto_store(pyro_kineto_scanner *scanner);
+/* Frees the columns and side tables, not the texts. */
+void pyro_trace_free_rows(pyro_trace *trace);
 /* Room for this many rows in all columns; false when memory is out. */
 bool pyro_trace_reserve(pyro_trace *trace, size_t rows);
 /* The track's index; 65535 when there are too many, PYRO_NO_ID when memory is out. */
 uint32_t pyro_trace_track(pyro_trace *trace, pyro_map *map, uint64_t process, uint64_t thread);
+/* The same, but PYRO_NO_ID when there is none. */
+uint32_t pyro_trace_find_track(const pyro_trace *trace, const pyro_map *map, uint64_t process,
+                               uint64_t thread);
 
 /*
  * Reads the event in the bytes up to `end`, the start of the next one, as far as damage lets it,

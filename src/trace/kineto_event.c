@@ -1,19 +1,26 @@
 /* One event: its keys in learned order, each value read or passed over, then the row is stored. */
-#include "trace/kineto_values.h"
+#include "trace/kineto_fields.h"
 
 #include "base/error.h"
 #include <stdlib.h>
+
+#define SET(name) (1u << PYRO_KEY_##name)
+/* Of words that are passed over and taken to stay the same. */
+#define SHORT_BYTES 5
 
 int pyro_kineto_scanner_open(pyro_kineto_scanner **out, pyro_trace *trace, pyro_intern *names,
                              pyro_error *error)
 {
     pyro_kineto_scanner *scanner = calloc(1, sizeof *scanner);
     *out = scanner;
-    if (!scanner)
+    if (scanner)
+        scanner->steps = calloc(PYRO_STEPS, sizeof *scanner->steps);
+    if (!scanner || !scanner->steps)
         return pyro_fail_memory(error);
     scanner->out = trace;
     scanner->names = names;
     scanner->arg_count = PYRO_FIELD_COUNT;
+    scanner->last_end = &scanner->start;
     scanner->last_track = PYRO_NO_ID;
     memset(scanner->guesses, 0xff, sizeof scanner->guesses);
     return PYRO_OK;
@@ -25,6 +32,7 @@ void pyro_kineto_scanner_close(pyro_kineto_scanner *scanner)
         return;
     pyro_map_free(&scanner->tracks);
     pyro_buf_free(&scanner->scratch);
+    free(scanner->steps);
     free(scanner->wide_ids);
     free(scanner->thread_names);
     free(scanner);
@@ -72,41 +80,20 @@ const char *pyro_kineto_read_key(pyro_kineto_scanner *scanner, const char *at, b
     return at < scanner->end ? at : pyro_kineto_fail(scanner, at);
 }
 
-static const char *next_key(pyro_kineto_scanner *scanner, const char *at, unsigned *state)
-{
-    const char *name;
-    size_t length;
-    unsigned from = *state;
-    const char *value =
-        pyro_kineto_read_key(scanner, at, from == PYRO_KEY_START, &name, &length);
-    if (value) {
-        *state = name ? pyro_kineto_key(name, length) : PYRO_KEY_END;
-        pyro_literals_learn(&scanner->keys[from], at, (size_t)(value - at), *state);
-    }
-    return value;
-}
-
 static const char *scan_category(pyro_kineto_scanner *scanner, const char *at)
 {
-    unsigned category;
-    const char *behind = pyro_literals_follow(&scanner->categories, at, &category);
-    if (!behind) {
-        behind = pyro_kineto_skip_value(scanner, at);
-        if (!behind)
-            return NULL;
-        category = *at == '"' ? pyro_kineto_category(at + 1, (size_t)(behind - at - 2))
-                              : PYRO_KINETO_UNKNOWN;
-        if (*at == '"')
-            pyro_literals_learn(&scanner->categories, at, (size_t)(behind - at), category);
-    }
-    scanner->event.category = (uint8_t)category;
+    const char *behind = pyro_kineto_skip_value(scanner, at);
+    if (behind && *at == '"')
+        scanner->event.category = pyro_kineto_category(at + 1, (size_t)(behind - at - 2));
     return behind;
 }
 
-static const char *scan_name(pyro_kineto_scanner *scanner, const char *at)
+static inline const char *scan_name(pyro_kineto_scanner *scanner, const char *at)
 {
-    uint32_t *guess = pyro_kineto_guess(scanner, scanner->last_name, scanner->event.category);
+    uint8_t category = scanner->event.category;
+    uint32_t *guess = pyro_kineto_guess(scanner, scanner->last_name[category], category);
     at = pyro_kineto_text(scanner, at, guess, &scanner->event.name);
+    scanner->last_name[category] = scanner->event.name;
     return at;
 }
 
@@ -117,44 +104,6 @@ static const char *scan_phase(pyro_kineto_scanner *scanner, const char *at)
         return at + 3;
     }
     return pyro_kineto_skip_value(scanner, at);
-}
-
-static const char *scan_args(pyro_kineto_scanner *scanner, const char *at)
-{
-    if (*at != '{')
-        return pyro_kineto_skip_value(scanner, at);
-    if (pyro_kineto_group(&scanner->event) == PYRO_GROUP_NONE)
-        return pyro_kineto_skip_nested(scanner, at);
-    return pyro_kineto_scan_args(scanner, at);
-}
-
-/* A process or thread; those that are texts, negative or long are rare. */
-static const char *scan_track_id(pyro_kineto_scanner *scanner, const char *at, uint64_t *id)
-{
-    uint64_t number;
-    const char *behind = pyro_json_scan_integer(at, &number);
-    if (!behind || !pyro_kineto_ends_number(*behind))
-        return pyro_kineto_slow_track_id(scanner, at, id);
-    *id = number;
-    return behind;
-}
-
-static const char *scan_process(pyro_kineto_scanner *scanner, const char *at)
-{
-    pyro_kineto_event *event = &scanner->event;
-    int64_t thread_number = event->thread_number;
-    at = scan_track_id(scanner, at, &event->process);
-    event->thread_number = thread_number;
-    return at;
-}
-
-static const char *scan_thread(pyro_kineto_scanner *scanner, const char *at)
-{
-    pyro_kineto_event *event = &scanner->event;
-    char process_named = event->named;
-    at = scan_track_id(scanner, at, &event->thread);
-    event->named = process_named;
-    return at;
 }
 
 /* An id of a flow is a number, also as a text of base 16. */
@@ -173,7 +122,7 @@ static const char *scan_id(pyro_kineto_scanner *scanner, const char *at)
     return at;
 }
 
-const char *pyro_kineto_scan_value(pyro_kineto_scanner *scanner, const char *at, unsigned key)
+static const char *scan_steady(pyro_kineto_scanner *scanner, const char *at, unsigned key)
 {
     pyro_kineto_event *event = &scanner->event;
     switch (key) {
@@ -181,23 +130,56 @@ const char *pyro_kineto_scan_value(pyro_kineto_scanner *scanner, const char *at,
         return scan_phase(scanner, at);
     case PYRO_KEY_CATEGORY:
         return scan_category(scanner, at);
-    case PYRO_KEY_NAME:
-        return scan_name(scanner, at);
     case PYRO_KEY_PROCESS:
-        return scan_process(scanner, at);
-    case PYRO_KEY_THREAD:
-        return scan_thread(scanner, at);
-    case PYRO_KEY_TIME:
-        return pyro_kineto_micros(scanner, at, &event->start_ns, &event->has_start);
-    case PYRO_KEY_DURATION:
-        return pyro_kineto_micros(scanner, at, &event->duration_ns, &event->has_duration);
-    case PYRO_KEY_ARGS:
-        return scan_args(scanner, at);
-    case PYRO_KEY_ID:
-        return scan_id(scanner, at);
+        return pyro_kineto_track_id(scanner, at, &event->process, &event->named, NULL);
     default:
-        return pyro_kineto_skip_value(scanner, at);
+        return pyro_kineto_track_id(scanner, at, &event->thread, NULL, &event->thread_number);
     }
+}
+
+/* What is done with the value of a key of the event itself. */
+static unsigned action_of(unsigned key)
+{
+    static const uint8_t actions[PYRO_KEY_COUNT] = {
+        [PYRO_KEY_PHASE] = PYRO_ACTION_STEADY,   [PYRO_KEY_CATEGORY] = PYRO_ACTION_STEADY,
+        [PYRO_KEY_PROCESS] = PYRO_ACTION_STEADY, [PYRO_KEY_THREAD] = PYRO_ACTION_STEADY,
+        [PYRO_KEY_NAME] = PYRO_ACTION_NAME,      [PYRO_KEY_TIME] = PYRO_ACTION_TIME,
+        [PYRO_KEY_DURATION] = PYRO_ACTION_DURATION, [PYRO_KEY_ID] = PYRO_ACTION_ID,
+        [PYRO_KEY_END] = PYRO_ACTION_END};
+    return actions[key];
+}
+
+static inline const char *scan_action(pyro_kineto_scanner *scanner, const char *at,
+                                      unsigned action, unsigned field)
+{
+    pyro_kineto_event *event = &scanner->event;
+    switch (action) {
+    case PYRO_ACTION_NAME:
+        return scan_name(scanner, at);
+    case PYRO_ACTION_TIME:
+        return pyro_kineto_micros(scanner, at, &event->start_ns, &event->has_start);
+    case PYRO_ACTION_DURATION:
+        return pyro_kineto_micros(scanner, at, &event->duration_ns, &event->has_duration);
+    case PYRO_ACTION_SKIP_NESTED:
+        return *at == '{' ? pyro_kineto_skip_nested(scanner, at)
+                          : pyro_kineto_skip_value(scanner, at);
+    case PYRO_ACTION_ID:
+        return scan_id(scanner, at);
+    case PYRO_ACTION_STEADY:
+        return scan_steady(scanner, at, field);
+    default:
+        return pyro_kineto_field_value(scanner, at, action, field);
+    }
+}
+
+const char *pyro_kineto_scan_value(pyro_kineto_scanner *scanner, const char *at, unsigned key)
+{
+    return scan_action(scanner, at, action_of(key), key);
+}
+
+const char *pyro_kineto_scan_arg(pyro_kineto_scanner *scanner, const char *at, unsigned field)
+{
+    return scan_action(scanner, at, pyro_kineto_arg_action(&scanner->event, field), field);
 }
 
 void pyro_kineto_begin_event(pyro_kineto_scanner *scanner)
@@ -215,26 +197,227 @@ void pyro_kineto_begin_event(pyro_kineto_scanner *scanner)
     scanner->damaged = false;
 }
 
-const char *pyro_kineto_scan_event(pyro_kineto_scanner *scanner, const char *at)
+/* Takes over what the values inside a step say. */
+static void apply_step(pyro_kineto_event *event, const pyro_step *step)
 {
-    unsigned key = PYRO_KEY_START;
+    if (step->sets & SET(PHASE))
+        event->phase = step->phase;
+    if (step->sets & SET(CATEGORY))
+        event->category = step->category;
+    if (step->sets & SET(PROCESS)) {
+        event->process = step->process;
+        event->named = step->named;
+    }
+    if (step->sets & SET(THREAD)) {
+        event->thread = step->thread;
+        event->thread_number = step->thread_number;
+    }
+}
+
+/* Where reading stands: in the event itself or in its args, and behind which value. */
+typedef struct place {
+    const char *at;
+    bool first, in_args;
+    unsigned key; /* of args where it is in them */
+    unsigned action, sets;
+} place;
+
+/* Moves to the value of the next key, into args and out of them. False on failure. */
+static bool next_value(pyro_kineto_scanner *scanner, place *place)
+{
+    const char *name;
+    size_t length;
+    for (;;) {
+        place->at = pyro_kineto_read_key(scanner, place->at, place->first, &name, &length);
+        if (!place->at)
+            return false;
+        place->first = false;
+        if (place->in_args && name) {
+            place->key = pyro_kineto_arg(scanner, name, length);
+            place->action = pyro_kineto_arg_action(&scanner->event, place->key);
+            return true;
+        }
+        if (place->in_args) {
+            place->in_args = false;
+            continue;
+        }
+        place->key = name ? pyro_kineto_key(name, length) : PYRO_KEY_END;
+        place->action = action_of(place->key);
+        if (place->key != PYRO_KEY_ARGS)
+            return true;
+        if (*place->at != '{' || pyro_kineto_group(&scanner->event) == PYRO_GROUP_NONE) {
+            place->action = PYRO_ACTION_SKIP_NESTED;
+            return true;
+        }
+        place->in_args = place->first = true;
+        place->at++;
+    }
+}
+
+/* Whether a value that is passed over is likely to stand here the next time: 0, false, "e". */
+static bool is_steady(const char *at, const char *behind)
+{
+    if (pyro_json_is_digit(*at) || *at == '-')
+        return behind - at == 1 && *at == '0';
+    return behind - at <= SHORT_BYTES;
+}
+
+/*
+ * Passes over values that can be part of a step, up to one that cannot, and over their keys.
+ * False on failure.
+ */
+static bool pass_steady(pyro_kineto_scanner *scanner, place *place)
+{
+    for (;;) {
+        if (!next_value(scanner, place))
+            return false;
+        const char *behind;
+        if (place->action == PYRO_ACTION_STEADY) {
+            behind = scan_steady(scanner, place->at, place->key);
+            place->sets |= 1u << place->key;
+        } else if (place->action == PYRO_ACTION_SKIP) {
+            behind = pyro_kineto_skip_value(scanner, place->at);
+            if (behind && !is_steady(place->at, behind))
+                return true;
+        } else {
+            return true;
+        }
+        if (!behind)
+            return false;
+        place->at = behind;
+    }
+}
+
+static unsigned state_at(const pyro_kineto_scanner *scanner, const place *place)
+{
+    return pyro_kineto_group(&scanner->event) * PYRO_GROUP_STATES + place->key +
+           (place->in_args ? PYRO_KEY_COUNT : 0);
+}
+
+/* A step from `from` with the bytes between `begin` and the place, when there is room for one. */
+static pyro_step *learn_step(pyro_kineto_scanner *scanner, unsigned from, const char *begin,
+                             const place *place)
+{
+    const pyro_kineto_event *event = &scanner->event;
+    size_t length = (size_t)(place->at - begin);
+    pyro_steps *steps = &scanner->states[from];
+    if (length > PYRO_STEP_BYTES || scanner->step_count == PYRO_STEPS ||
+        steps->count == PYRO_MOST_STEPS_A_STATE)
+        return NULL;
+    pyro_step *step = &scanner->steps[scanner->step_count++];
+    *step = (pyro_step){.sibling = steps->first,
+                        .state = (uint16_t)state_at(scanner, place),
+                        .length = (uint8_t)length,
+                        .action = (uint8_t)place->action,
+                        .field = (uint8_t)place->key,
+                        .sets = (uint8_t)place->sets,
+                        .category = event->category,
+                        .phase = event->phase,
+                        .named = event->named,
+                        .process = event->process,
+                        .thread = event->thread,
+                        .thread_number = event->thread_number};
+    memcpy(step->text, begin, length);
+    steps->first = step;
+    steps->count++;
+    return step;
+}
+
+/*
+ * From behind the value of a state: reads keys, and with them values that seldom change, up to a
+ * value that does; learns all that as one step. `step` then is what follows, filled in even when
+ * there is no room to keep it.
+ */
+static const char *read_step(pyro_kineto_scanner *scanner, const char *at, unsigned from,
+                             pyro_step **step)
+{
+    unsigned key = from % PYRO_GROUP_STATES;
+    uint32_t defects = scanner->event.defects;
+    place place = {.at = at,
+                   .first = key == PYRO_KEY_START,
+                   .in_args = key >= PYRO_KEY_COUNT,
+                   .action = PYRO_ACTION_SKIP};
+    bool merge = scanner->states[from].count < PYRO_STEPS_A_STATE;
+    if (merge ? !pass_steady(scanner, &place) : !next_value(scanner, &place))
+        return NULL;
+    *step = NULL;
+    if (scanner->event.defects == defects)
+        *step = learn_step(scanner, from, at, &place);
+    if (!*step) {
+        scanner->unlearned = (pyro_step){.state = (uint16_t)state_at(scanner, &place),
+                                         .action = (uint8_t)place.action,
+                                         .field = (uint8_t)place.key};
+        *step = &scanner->unlearned;
+    }
+    return place.at;
+}
+
+/* Forgets all steps: the file has changed its ways, or has too many. */
+static void forget_steps(pyro_kineto_scanner *scanner)
+{
+    memset(scanner->states, 0, sizeof scanner->states);
+    scanner->step_count = 0;
+    scanner->start.likely = NULL;
+    for (unsigned group = 0; group < PYRO_GROUP_COUNT; group++)
+        scanner->categories[group].likely = NULL;
+    scanner->last_end = &scanner->start;
+}
+
+/* Reads the event whose bracket is at `at`; returns what follows, or NULL. */
+static const char *scan_event(pyro_kineto_scanner *scanner, const char *at)
+{
+    pyro_step *step = scanner->last_end;
+    unsigned state = PYRO_GROUP_METADATA * PYRO_GROUP_STATES + PYRO_KEY_START;
     pyro_kineto_begin_event(scanner);
     at++;
     for (;;) {
-        const char *value = pyro_literals_follow(&scanner->keys[key], at, &key);
-        if (!value)
-            value = next_key(scanner, at, &key);
-        if (!value)
-            return NULL;
-        if (key == PYRO_KEY_END) {
-            at = value;
-            break;
+        pyro_step *next = step->likely;
+        if (next && pyro_same_bytes(next->text, at, next->length)) {
+            at += next->length;
+        } else if ((next = pyro_steps_find(&scanner->states[state], at))) {
+            at += next->length;
+            step->likely = next;
+        } else {
+            at = read_step(scanner, at, state, &next);
+            if (!at)
+                return NULL;
+            if (next != &scanner->unlearned)
+                step->likely = next;
         }
-        at = pyro_kineto_scan_value(scanner, value, key);
+        if (next->sets)
+            apply_step(&scanner->event, next);
+        step = next;
+        state = next->state;
+        if (step->action == PYRO_ACTION_END)
+            break;
+        at = scan_action(scanner, at, step->action, step->field);
         if (!at)
             return NULL;
+        if (step->action == PYRO_ACTION_STEADY && step->field == PYRO_KEY_CATEGORY) {
+            /* What is wanted of args depends on it. */
+            unsigned group = pyro_kineto_group(&scanner->event);
+            state = group * PYRO_GROUP_STATES + PYRO_KEY_CATEGORY;
+            step = &scanner->categories[group];
+        }
     }
-    if (!pyro_kineto_store(scanner))
-        scanner->no_memory = true;
+    scanner->last_end = step == &scanner->unlearned ? &scanner->start : step;
+    return at;
+}
+
+const char *pyro_kineto_scan_events(pyro_kineto_scanner *scanner, const char *at, const char *stop)
+{
+    while (at < stop && *at == '{') {
+        const char *behind = scan_event(scanner, at);
+        scanner->failed = !behind;
+        if (!behind)
+            return at;
+        if (!pyro_kineto_store(scanner))
+            scanner->no_memory = true;
+        if (scanner->step_count == PYRO_STEPS)
+            forget_steps(scanner);
+        if (*behind != ',')
+            return behind;
+        at = pyro_json_scan_space(behind + 1);
+    }
     return at;
 }

@@ -1,17 +1,12 @@
-/* Learning which bytes follow which value, and the scalar twin of the comparison. */
+/* Finding a step among those of its state, and the scalar twin of the comparison. */
 #include "trace/kineto_keys.h"
 
-void pyro_literals_learn(pyro_literals *literals, const char *text, size_t length, unsigned next)
+pyro_step *pyro_steps_find(const pyro_steps *steps, const char *at)
 {
-    if (length == 0 || length > PYRO_LITERAL_BYTES)
-        return;
-    memmove(&literals->known[1], &literals->known[0],
-            (PYRO_LITERALS_A_STATE - 1) * sizeof literals->known[0]);
-    pyro_literal *newest = &literals->known[0];
-    memset(newest, 0, sizeof *newest);
-    memcpy(newest->text, text, length);
-    newest->length = (uint8_t)length;
-    newest->next = (uint8_t)next;
+    for (pyro_step *step = steps->first; step; step = step->sibling)
+        if (pyro_same_bytes(step->text, at, step->length))
+            return step;
+    return NULL;
 }
 
 bool pyro_same_bytes_scalar(const char *a, const char *b, size_t length)

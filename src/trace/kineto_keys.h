@@ -1,66 +1,60 @@
 /*
- * Learned key order: behind a value there comes most likely what came there last time, byte for
- * byte (`, "pid": ` and so on), so that a key costs one comparison instead of a scan.
+ * Learned key order. From the end of one value to the start of the next there stands most likely
+ * what stood there before, byte for byte (`, "pid": 7, "tid": 7, "ts": ` and so on): keys, and
+ * values that seldom change, then cost one comparison together instead of a scan each.
  */
 #ifndef PYRO_TRACE_KINETO_KEYS_H
 #define PYRO_TRACE_KINETO_KEYS_H
 
 #include "base/json_scan.h"
 
-#define PYRO_LITERAL_BYTES 64
+#define PYRO_STEP_BYTES 128 /* a multiple of 16 */
+#define PYRO_STEPS 512
+/* From one state; beyond the first number values are no longer part of steps. */
+#define PYRO_STEPS_A_STATE 16
+#define PYRO_MOST_STEPS_A_STATE 32
 
-/* The bytes from the end of a value to the start of the next one, and the state they lead to. */
-typedef struct pyro_literal {
-    _Alignas(16) char text[PYRO_LITERAL_BYTES];
-    uint8_t length; /* 0: nothing learned */
-    uint8_t next;
-} pyro_literal;
+/* The bytes of a step, the state it leads to, and what is done with the value found there. */
+typedef struct pyro_step {
+    _Alignas(16) char text[PYRO_STEP_BYTES];
+    struct pyro_step *likely;  /* that followed it the last time; NULL: none yet */
+    struct pyro_step *sibling; /* another one from the same state */
+    uint16_t state;
+    uint8_t length, action, field;
+    /* What values that are part of the text say; `sets` has a bit for each that is. */
+    uint8_t sets, category;
+    char phase, named;
+    uint64_t process, thread;
+    int64_t thread_number;
+} pyro_step;
 
-/* A few of them for every state, the newest first. */
-#define PYRO_LITERALS_A_STATE 3
+typedef struct pyro_steps {
+    pyro_step *first;
+    unsigned count;
+} pyro_steps;
 
-typedef struct pyro_literals {
-    pyro_literal known[PYRO_LITERALS_A_STATE];
-} pyro_literals;
-
-/* Remembers that `length` bytes at `text` lead to state `next`, when they are not too many. */
-void pyro_literals_learn(pyro_literals *literals, const char *text, size_t length, unsigned next);
+/* The one of a state's steps that stands at `at`, or NULL. */
+pyro_step *pyro_steps_find(const pyro_steps *steps, const char *at);
 
 /* The same comparison without SIMD: what the other is tested against. */
 bool pyro_same_bytes_scalar(const char *a, const char *b, size_t length);
 
-/* Both sides are readable up to the next multiple of 16 bytes from their start. */
+/* Both sides are readable up to a multiple of 16 bytes from their start; `length` is not 0. */
 static inline bool pyro_same_bytes(const char *a, const char *b, size_t length)
 {
 #if defined(__SSE2__)
-    for (size_t i = 0;; i += 16) {
-        __m128i left = _mm_loadu_si128((const __m128i *)(a + i));
-        __m128i right = _mm_loadu_si128((const __m128i *)(b + i));
-        uint32_t same = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(left, right));
-        if (length - i <= 16)
-            return ((same ^ 0xffffu) & ((UINT32_C(2) << (length - i - 1)) - 1)) == 0;
-        if (same != 0xffffu)
+    for (;; a += 16, b += 16, length -= 16) {
+        __m128i left = _mm_loadu_si128((const __m128i *)a);
+        __m128i right = _mm_loadu_si128((const __m128i *)b);
+        uint32_t other = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(left, right)) ^ 0xffffu;
+        if (length <= 16)
+            return (other & ((UINT32_C(2) << (length - 1)) - 1)) == 0;
+        if (other)
             return false;
     }
 #else
     return pyro_same_bytes_scalar(a, b, length);
 #endif
-}
-
-/* Where the next value starts, with `state` moved on; NULL when nothing that is known matches. */
-static inline const char *pyro_literals_follow(const pyro_literals *literals, const char *at,
-                                               unsigned *state)
-{
-    for (int i = 0; i < PYRO_LITERALS_A_STATE; i++) {
-        const pyro_literal *literal = &literals->known[i];
-        if (literal->length == 0)
-            return NULL;
-        if (pyro_same_bytes(literal->text, at, literal->length)) {
-            *state = literal->next;
-            return at + literal->length;
-        }
-    }
-    return NULL;
 }
 
 #endif

@@ -332,8 +332,11 @@ const char *pyro_kineto_slow_list(pyro_kineto_scanner *scanner, const char *at, 
     return behind;
 }
 
-/* A text that names a process or thread: "25738" is a number as well, others are hashed. */
-static uint64_t name_track(pyro_kineto_event *event, const char *text, size_t length)
+/*
+ * A text that names a process or thread: "25738" is a number as well, others are hashed, and may
+ * have a number at their end.
+ */
+static uint64_t name_track(const char *text, size_t length, int64_t *end_number)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325), number = 0;
     size_t digits = 0;
@@ -346,33 +349,40 @@ static uint64_t name_track(pyro_kineto_event *event, const char *text, size_t le
     bool fits = digits > 0 && digits <= 18;
     if (fits && digits == length)
         return number;
-    event->thread_number = fits ? (int64_t)number : -1;
+    *end_number = fits ? (int64_t)number : -1;
     return hash | UINT64_C(1) << 63;
 }
 
-const char *pyro_kineto_slow_track_id(pyro_kineto_scanner *scanner, const char *at, uint64_t *id)
+const char *pyro_kineto_track_id(pyro_kineto_scanner *scanner, const char *at, uint64_t *id,
+                                 char *named, int64_t *end_number)
 {
-    pyro_kineto_event *event = &scanner->event;
-    event->thread_number = -1;
-    event->named = 0;
+    char kind = 0;
+    int64_t number = -1;
     if (*at == '"') {
         bool unplain = false;
         const char *end = pyro_kineto_string_end(scanner, at + 1, &unplain);
         if (!end)
             return NULL;
         size_t length = (size_t)(end - at - 1);
-        *id = name_track(event, at + 1, length);
-        event->named = length == 13 && memcmp(at + 1, "CPU functions", 13) == 0    ? 'c'
-                       : length == 14 && memcmp(at + 1, "CUDA functions", 14) == 0 ? 'g'
-                                                                                   : 't';
-        return end + 1;
+        *id = name_track(at + 1, length, &number);
+        if (length == 13 && memcmp(at + 1, "CPU functions", 13) == 0)
+            kind = 'c';
+        else if (length == 14 && memcmp(at + 1, "CUDA functions", 14) == 0)
+            kind = 'g';
+        at = end + 1;
+    } else {
+        bool ok;
+        const char *begin = at;
+        at = pyro_kineto_integer(scanner, at, &number, &ok);
+        if (at && ok)
+            *id = (uint64_t)number & INT64_MAX;
+        else if (at)
+            *id = name_track(begin, (size_t)(at - begin), &number);
+        number = -1;
     }
-    int64_t number = 0;
-    bool ok;
-    const char *behind = pyro_kineto_slow_number(scanner, at, 0, &number, &ok);
-    if (behind && ok)
-        *id = (uint64_t)number & INT64_MAX;
-    else if (behind)
-        *id = name_track(event, at, (size_t)(behind - at));
-    return behind;
+    if (named)
+        *named = kind;
+    if (end_number)
+        *end_number = number;
+    return at;
 }

@@ -26,8 +26,12 @@ const char *pyro_kineto_slow_text(pyro_kineto_scanner *scanner, const char *at, 
 /* Any value where a list is expected, likewise. */
 const char *pyro_kineto_slow_list(pyro_kineto_scanner *scanner, const char *at, uint32_t *guess,
                                   uint32_t *id);
-/* An identifier of a process or thread: a number, or a text. */
-const char *pyro_kineto_slow_track_id(pyro_kineto_scanner *scanner, const char *at, uint64_t *id);
+/*
+ * A process or thread, a number or a text. `named` (or NULL) gets 'c' or 'g' for the legacy
+ * exporter's "CPU functions" and "CUDA functions", `end_number` (or NULL) the 7 of "stream 7".
+ */
+const char *pyro_kineto_track_id(pyro_kineto_scanner *scanner, const char *at, uint64_t *id,
+                                 char *named, int64_t *end_number);
 
 static inline const char *pyro_kineto_fail(pyro_kineto_scanner *scanner, const char *at)
 {

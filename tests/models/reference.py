@@ -172,6 +172,7 @@ FVCORE_DIFFERENCES = {
     "tensordot": "has no rule for tensordot",
     "baddbmm": "has no rule for baddbmm",
     "chained_products": "has no rule for multi_dot, addbmm and inner",
+    "vmapped": "sees one sample of the batch",
     "quantized_linear": "has no rule for products of integers",
     "norms": "has no rule for rms_norm",
     "resampling": "has no rule for bicubic interpolation",

@@ -77,6 +77,24 @@ static void test_bytes(void **state)
     CHECK(pyro_format_bytes_signed, with_sign);
 }
 
+static void test_durations(void **state)
+{
+    (void)state;
+    static const example examples[] = {
+        {0, "0 ns"},
+        {999, "999 ns"},
+        {1000, "1.00 us"},
+        {12345, "12.3 us"},
+        {999949, "999.9 us"},
+        {999950, "1.00 ms"},
+        {-1500000, "-1.50 ms"},
+        {INT64_C(61000000000), "61.0 s"},
+        {INT64_C(86400000000000), "86400.0 s"},
+        {INT64_MAX, "9223372036.9 s"},
+    };
+    CHECK(pyro_format_duration, examples);
+}
+
 static void test_exact(void **state)
 {
     (void)state;
@@ -122,6 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_durations),
         cmocka_unit_test(test_exact),
         cmocka_unit_test(test_shares),
     };

@@ -1,0 +1,33 @@
+/* What the files of the extension share: its state, the model object, and how failures are raised. */
+#ifndef PYROMETER_CORE_H
+#define PYROMETER_CORE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <pyrometer/pyrometer.h>
+
+typedef struct core_state {
+    PyObject *error_type;
+    PyObject *model_type;
+    PyObject *trace_type;
+    PyObject *column_type;
+} core_state;
+
+typedef struct model_object {
+    PyObject_HEAD
+    pyro_model *model;
+    int busy; /* set while the library works on it, perhaps without the interpreter's lock */
+} model_object;
+
+/* Raises what a Python user would look for; `opening` makes a missing thing a missing file. NULL. */
+PyObject *core_fail(core_state *state, const pyro_error *error, int code, int opening);
+/* Marks a model as busy; -1 with an exception when it is already. The caller clears `busy`. */
+int core_enter_model(model_object *self);
+
+/* _core_trace.c: adds the types of traces to the module; 0, or -1 with an exception. */
+int core_add_trace(PyObject *module);
+PyObject *core_open_trace(PyObject *module, PyObject *args);
+extern const char core_open_trace_doc[];
+
+#endif

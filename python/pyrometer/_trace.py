@@ -1,0 +1,294 @@
+"""pyrometer.trace(), what it returns, and parse_model_trace(). All numbers come from the C library."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
+
+from pyrometer import _core
+from pyrometer._error import Error
+
+if TYPE_CHECKING:
+    import pandas
+
+NO_PARENT = 2**32 - 1  # of the column `parent`, which is unsigned
+
+
+def trace(
+    path: str | os.PathLike[str],
+    *,
+    model: str | os.PathLike[str] | None = None,
+    layers_from: str | None = None,
+    step: int | None = None,
+    phase: str | None = None,
+    filter: str | None = None,
+    threads: int = 0,
+) -> Trace:
+    """What a run did cost, from a trace of torch.profiler.
+
+    Args:
+        path: Kineto or Chrome JSON, plain, gzip or zstd; "-" is standard input.
+        model: the model that ran, as for cost(): gives layers their dotted names where the trace
+            has only classes.
+        layers_from: take layers from user annotations: a POSIX extended regular expression whose
+            first group is the layer's path, r"fwd\\|(.*)" for one.
+        step: only the profiler step with this number.
+        phase: only the device work of "forward", "backward" or "optimizer".
+        filter: only ops, kernels and layers whose name matches this regular expression.
+        threads: how many read; 0 means one a core.
+
+    A damaged file gives what could be read, and `warnings` that say what could not.
+
+    Raises:
+        FileNotFoundError: no such file.
+        Error: nothing could be read.
+        ValueError: a regular expression, phase or step that makes no sense.
+    """
+    opened = None if model is None else _core.open(model)
+    if step is not None and step < 0:
+        raise ValueError(f"step {step}: steps are numbered from 0")
+    core = _core.open_trace(
+        path, opened, layers_from, -1 if step is None else step, phase, filter, threads
+    )
+    return Trace(core)
+
+
+class Table(Sequence):
+    """Rows of a trace, as columns: `table["calls"]` or `table.calls`.
+
+    A column of numbers is a memoryview over the library's own memory, which np.asarray() takes
+    without a copy; a column of text is a list. `table[0]` is a row as a dict, in which None stands
+    for what is not known (-1 in the columns).
+    """
+
+    __module__ = "pyrometer"
+
+    def __init__(self, core: _core.Trace, name: str, columns: dict[str, bool]) -> None:
+        self._core = core
+        self._name = name
+        self._optional = columns
+        self._kept: dict[str, memoryview | list[str]] = {}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self._optional)
+
+    @overload
+    def __getitem__(self, key: str) -> memoryview | list[str]: ...
+    @overload
+    def __getitem__(self, key: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, key: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, key):
+        if isinstance(key, slice):
+            return [self[index] for index in range(*key.indices(len(self)))]
+        if isinstance(key, str):
+            if key not in self._optional:
+                raise KeyError(f"{self._name} has no column {key!r}: {', '.join(self.columns)}")
+            if key not in self._kept:
+                self._kept[key] = self._core.column(self._name, key)
+            return self._kept[key]
+        return {name: self._value(name, key) for name in self._optional}
+
+    def _value(self, name: str, index: int) -> Any:
+        value = self[name][index]
+        unknown = NO_PARENT if name == "parent" else -1
+        return None if self._optional[name] and value == unknown else value
+
+    def __getattr__(self, name: str) -> memoryview | list[str]:
+        if name.startswith("_") or name not in self._optional:
+            raise AttributeError(f"{type(self).__name__} has no column {name!r}")
+        return self[name]
+
+    def __len__(self) -> int:
+        return len(self[next(iter(self._optional))])
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (self[index] for index in range(len(self)))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        try:
+            import numpy
+            import pandas
+        except ImportError:
+            raise ImportError("to_pandas() needs pandas: pip install pandas") from None
+        columns = {name: self[name] for name in self._optional}
+        return pandas.DataFrame(
+            {
+                name: column if isinstance(column, list) else numpy.asarray(column)
+                for name, column in columns.items()
+            }
+        )
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Columns as lists; None stands for what is not known."""
+        return {
+            name: [self._value(name, index) for index in range(len(self))]
+            for name in self._optional
+        }
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._optional]
+
+    def __repr__(self) -> str:
+        return f"<pyrometer.Table {self._name}: {len(self)} rows, {', '.join(self.columns)}>"
+
+
+class Trace:
+    """What a run did cost. Times are in nanoseconds, memory in bytes.
+
+    The tables `steps`, `layers`, `ops`, `ops_by_shape`, `kernels`, `gaps`, `synchronizations`,
+    `copies`, `collectives`, `memory`, `findings` and `stacks` have the columns of the JSON that
+    `pyrometer trace --format json` writes; docs/trace.md defines them.
+    """
+
+    __module__ = "pyrometer"
+
+    steps: Table
+    layers: Table
+    ops: Table
+    ops_by_shape: Table
+    kernels: Table
+    gaps: Table
+    synchronizations: Table
+    copies: Table
+    collectives: Table
+    memory: Table
+    findings: Table
+    stacks: Table
+
+    def __init__(self, core: _core.Trace) -> None:
+        self._core = core
+        self._tables = {
+            name: Table(core, name, columns) for name, columns in core.tables().items()
+        }
+        for name, table in self._tables.items():
+            setattr(self, name, table)
+
+    @cached_property
+    def _data(self) -> dict[str, Any]:
+        return json.loads(self._core.report(True))
+
+    @property
+    def file(self) -> str:
+        return self._data["file"]
+
+    @property
+    def events(self) -> int:
+        return self._data["events"]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was wrong with the file, and how much of it was lost."""
+        return list(self._data["warnings"])
+
+    @property
+    def notes(self) -> list[str]:
+        return list(self._data["notes"])
+
+    @property
+    def device(self) -> str | None:
+        return self._data["device"]
+
+    @property
+    def span_ns(self) -> int:
+        return self._data["span_ns"]
+
+    @property
+    def device_total_ns(self) -> int:
+        """Durations of kernels, copies and memsets, added up."""
+        return self._data["device_total_ns"]
+
+    @property
+    def device_busy_ns(self) -> int:
+        """Time in which at least one of them ran."""
+        return self._data["device_busy_ns"]
+
+    @property
+    def unattributed(self) -> dict[str, int]:
+        """Device time that no layer got, by reason."""
+        return dict(self._data["unattributed"])
+
+    @property
+    def launch(self) -> dict[str, Any]:
+        return dict(self._data["launch"])
+
+    @property
+    def data_loading(self) -> dict[str, Any]:
+        return dict(self._data["data_loading"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, as `pyrometer trace --format json` writes it."""
+        return json.loads(self._core.report(True))
+
+    def to_pandas(self, what: str = "layers") -> pandas.DataFrame:
+        """A DataFrame of one of the tables."""
+        if what not in self._tables:
+            raise ValueError(f"{what!r}: there are {', '.join(self._tables)}")
+        return self._tables[what].to_pandas()
+
+    def __str__(self) -> str:
+        return self._core.report(False)
+
+    def __repr__(self) -> str:
+        return (
+            f"<pyrometer.Trace {self.file}: {self.events} events, {len(self.layers)} layers, "
+            f"{len(self.kernels)} kernels by name, {self.device_total_ns / 1e6:.3g} ms on devices>"
+        )
+
+
+def parse_model_trace(trace_file: str, model_name: str = "Unknown") -> dict[str, Any] | None:
+    """Time, calls, shapes and operations of every layer's forward, in one trace.
+
+    Returns a dict of `model_name`, `trace_file` and `layer_stats`, which has for each layer that
+    ran operators itself: `total_time_us` (host time of those operators; one that another operator
+    of the layer calls is not counted again), `call_count` (how often the layer was called),
+    `shapes` (of the first tensor that its operators took, as tuples) and `operations` (names).
+    None, with a warning, when the trace cannot be read.
+    """
+    try:
+        result = trace(trace_file)
+        rows = result._core.layer_ops()
+    except (Error, OSError, ValueError) as error:
+        warnings.warn(f"no trace could be read: {error}", stacklevel=2)
+        return None
+    calls = dict(zip(result.layers["path"], result.layers["calls"], strict=True))
+    times_ns: dict[str, int] = {}
+    stats: dict[str, dict[str, Any]] = {}
+    for path, operation, dims, _, host_ns, nested in rows:
+        layer = stats.setdefault(
+            path or "(model)",
+            {"call_count": calls.get(path, 0), "shapes": set(), "operations": set()},
+        )
+        layer["operations"].add(operation)
+        shape = None if nested else first_shape(dims)
+        if shape:
+            layer["shapes"].add(shape)
+        times_ns[path or "(model)"] = times_ns.get(path or "(model)", 0) + host_ns
+    if not stats:
+        warnings.warn(
+            f"{trace_file}: no layers in this trace; record it with "
+            "torch.profiler.profile(with_stack=True)",
+            stacklevel=2,
+        )
+    layer_stats = {
+        name: {"total_time_us": round(times_ns[name] / 1000), **layer}
+        for name, layer in stats.items()
+    }
+    return {"model_name": model_name, "trace_file": trace_file, "layer_stats": layer_stats}
+
+
+def first_shape(dims: str) -> tuple[int, ...] | None:
+    """The first tensor's shape in "[[32, 100], [], [50, 100]]"; None where there is none."""
+    try:
+        shapes = json.loads(dims)
+    except ValueError:
+        return None
+    for shape in shapes if isinstance(shapes, list) else ():
+        if isinstance(shape, list) and shape and all(isinstance(size, int) for size in shape):
+            return tuple(shape)
+    return None

@@ -1,0 +1,133 @@
+/*
+ * The analysis of a trace: joins, what analyses share, the pass over the events in order of time,
+ * and the findings over the finished result.
+ */
+#include "analyze/analyze.h"
+#include "analyze/pass.h"
+#include "analyze/prices.h"
+#include "base/error.h"
+#include "hardware/hardware.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The public part comes first, so that a pointer to it is one to the whole. */
+typedef struct whole_analysis {
+    pyro_analysis result;
+    pyro_arena arena, lane_arenas[PYRO_LANES];
+    pyro_joins joins;
+} whole_analysis;
+
+/* In order: an analysis may use what those before it in its lane have finished. */
+static const pyro_lane_row analyses[] = {
+    {&pyro_analyze_steps, 0},  {&pyro_analyze_gaps, 0},          {&pyro_analyze_launch, 0},
+    {&pyro_analyze_copies, 0}, {&pyro_analyze_syncs, 0},         {&pyro_analyze_loading, 0},
+    {&pyro_analyze_memory, 0}, {&pyro_analyze_communication, 0}, {&pyro_analyze_layers, 2},
+    {&pyro_analyze_ops, 2},    {&pyro_analyze_kernels, 2},       {&pyro_analyze_stacks, 1},
+};
+#define ANALYSIS_COUNT (sizeof analyses / sizeof analyses[0])
+
+static const pyro_analysis_options default_options = {.step = -1};
+
+static void describe_trace(pyro_analysis_context *context)
+{
+    const pyro_trace *trace = context->trace;
+    pyro_analysis *result = context->result;
+    result->device_name = trace->device_count ? pyro_trace_text(trace, trace->devices[0].name) : "";
+    const pyro_device *device = trace->device_count ? &trace->devices[0] : NULL;
+    context->chip = device ? pyro_chip_find(result->device_name, device->total_memory_bytes) : NULL;
+    result->device_known = context->chip != NULL;
+    result->has_layers = context->joins->has_layers;
+    result->has_shapes = trace->has_shapes;
+    result->has_stacks = trace->has_stacks;
+    result->has_memory = trace->has_memory;
+}
+
+static int compile_filter(regex_t *filter, const char *pattern, pyro_error *error)
+{
+    char reason[128];
+    int code = regcomp(filter, pattern, REG_EXTENDED | REG_NOSUB);
+    if (code == 0)
+        return PYRO_OK;
+    regerror(code, filter, reason, sizeof reason);
+    return pyro_fail(error, PYRO_ERROR_ARGUMENT, "filter '%.200s': %s", pattern, reason);
+}
+
+static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
+                         const pyro_analysis_options *options, pyro_error *error)
+{
+    pyro_arena scratch;
+    pyro_intern texts;
+    regex_t filter;
+    pyro_analysis_context context = {.trace = trace,
+                                     .joins = &whole->joins,
+                                     .options = options,
+                                     .arena = &whole->arena,
+                                     .scratch = &scratch,
+                                     .texts = &texts,
+                                     .result = &whole->result,
+                                     .error = error};
+    int status = PYRO_OK;
+    pyro_arena_init(&scratch);
+    pyro_intern_init(&texts, &whole->arena);
+    if (options->filter) {
+        status = compile_filter(&filter, options->filter, error);
+        if (status == PYRO_OK)
+            context.filter = &filter;
+    }
+    if (status == PYRO_OK)
+        status = pyro_joins_make(&whole->joins, trace, options, error);
+    if (status == PYRO_OK) {
+        describe_trace(&context);
+        status = pyro_context_prepare(&context);
+    }
+    if (status == PYRO_OK)
+        status = pyro_price_ops(&context);
+    if (status == PYRO_OK)
+        status = pyro_run_analyses(&context, analyses, ANALYSIS_COUNT, whole->lane_arenas);
+    if (status == PYRO_OK)
+        status = pyro_find_findings(&context);
+    whole->result.notes = context.notes;
+    whole->result.note_count = context.note_count;
+    if (context.filter)
+        regfree(&filter);
+    pyro_intern_free(&texts);
+    pyro_arena_free(&scratch);
+    return status;
+}
+
+int pyro_trace_analyze(pyro_analysis **out, pyro_trace *trace, const pyro_analysis_options *options,
+                       pyro_error *error)
+{
+    *out = NULL;
+    whole_analysis *whole = calloc(1, sizeof *whole);
+    if (!whole)
+        return pyro_fail_memory(error);
+    pyro_arena_init(&whole->arena);
+    for (int i = 0; i < PYRO_LANES; i++)
+        pyro_arena_init(&whole->lane_arenas[i]);
+    int status = fill_analysis(whole, trace, options ? options : &default_options, error);
+    if (status != PYRO_OK) {
+        pyro_analysis_free(&whole->result);
+        return status;
+    }
+    *out = &whole->result;
+    return PYRO_OK;
+}
+
+void pyro_analysis_free(pyro_analysis *analysis)
+{
+    whole_analysis *whole = (whole_analysis *)analysis;
+    if (!whole)
+        return;
+    pyro_joins_free(&whole->joins);
+    pyro_arena_free(&whole->arena);
+    for (int i = 0; i < PYRO_LANES; i++)
+        pyro_arena_free(&whole->lane_arenas[i]);
+    free(whole);
+}
+
+const pyro_joins *pyro_analysis_joins(const pyro_analysis *analysis)
+{
+    return &((const whole_analysis *)analysis)->joins;
+}

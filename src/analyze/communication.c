@@ -1,0 +1,286 @@
+/*
+ * Communication: collectives by kind, group, element type and size, the bandwidth they reached, and
+ * how much of their time no compute covered.
+ */
+#include "analyze/analyze.h"
+#include "analyze/collective.h"
+#include "analyze/intervals.h"
+#include "base/buf.h"
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A collective that is under way. */
+typedef struct pending {
+    int64_t end_ns, duration_ns;
+    int64_t compute_ns; /* compute before its start */
+    uint32_t row;
+} pending;
+
+typedef struct communication_state {
+    int64_t compute_ns, compute_until_ns; /* union of compute so far, and its end */
+    pending *heap;                        /* the first to end on top */
+    size_t pending_count, pending_capacity;
+    pyro_map by_external_id; /* ops that describe a collective */
+    pyro_map by_key;
+    pyro_collective_row *rows;
+    size_t count, capacity;
+} communication_state;
+
+static int init_communication(void *data, pyro_analysis_context *context)
+{
+    communication_state *state = data;
+    const pyro_trace *trace = context->trace;
+    state->compute_until_ns = INT64_MIN;
+    for (uint32_t i = 0; trace->collective_count && i < trace->count; i++) {
+        uint32_t detail = trace->detail[i];
+        if (trace->category[i] != PYRO_EVENT_OP || !trace->external_id[i] || detail == PYRO_NO_ID ||
+            trace->ops[detail].collective == PYRO_NO_ID)
+            continue;
+        if (!pyro_map_put(&state->by_external_id, trace->external_id[i], i))
+            return pyro_fail_memory(context->error);
+    }
+    return PYRO_OK;
+}
+
+static uint32_t detail_of_op(const pyro_trace *trace, uint32_t event)
+{
+    uint32_t detail = trace->detail[event];
+    if (trace->category[event] != PYRO_EVENT_OP || detail == PYRO_NO_ID)
+        return PYRO_NO_ID;
+    return trace->ops[detail].collective;
+}
+
+/* What is said about a collective: by the kernel, by an op around its launch, or by one of its id. */
+static const pyro_collective_detail *find_detail(const communication_state *state,
+                                                 const pyro_analysis_context *context,
+                                                 uint32_t event, const char **annotation)
+{
+    const pyro_trace *trace = context->trace;
+    uint32_t found = PYRO_NO_ID;
+    if (trace->detail[event] != PYRO_NO_ID)
+        found = trace->kernels[trace->detail[event]].collective;
+    uint32_t host = context->joins->launch[event];
+    while (host != PYRO_NO_EVENT && found == PYRO_NO_ID) {
+        const char *name = pyro_event_name(trace, host);
+        found = detail_of_op(trace, host);
+        if (!**annotation && (strncmp(name, "nccl:", 5) == 0 || strncmp(name, "c10d::", 6) == 0))
+            *annotation = name;
+        host = context->joins->parent[host];
+    }
+    if (found == PYRO_NO_ID && trace->external_id[event]) {
+        uint32_t op = pyro_map_get(&state->by_external_id, trace->external_id[event]);
+        if (op != PYRO_MAP_NONE)
+            found = detail_of_op(trace, op);
+    }
+    return found == PYRO_NO_ID ? NULL : &trace->collectives[found];
+}
+
+/* A row without numbers that stands for its kind, group, type and size. */
+static pyro_collective_row describe(const communication_state *state,
+                                    const pyro_analysis_context *context, uint32_t event)
+{
+    const pyro_trace *trace = context->trace;
+    const char *kernel = pyro_event_name(trace, event), *annotation = "";
+    const pyro_collective_detail *detail = find_detail(state, context, event, &annotation);
+    const char *kind = detail ? pyro_collective_kind(pyro_trace_text(trace, detail->name)) : NULL;
+    pyro_dtype dtype = PYRO_DTYPE_UNKNOWN;
+    pyro_collective_row row = {.group = "", .group_size = -1, .message_bytes = -1};
+    if (!kind)
+        kind = pyro_collective_kind(annotation);
+    if (!kind)
+        kind = pyro_collective_kind(kernel);
+    row.kind = kind ? kind : "other";
+    if (detail) {
+        dtype = pyro_collective_dtype(pyro_trace_text(trace, detail->dtype));
+        row.group = pyro_trace_text(trace, detail->group);
+        row.group_size = detail->group_size;
+        int64_t elements = detail->in_elements > detail->out_elements ? detail->in_elements
+                                                                      : detail->out_elements;
+        if (elements >= 0 && dtype != PYRO_DTYPE_UNKNOWN &&
+            __builtin_mul_overflow(elements, pyro_dtype_bytes(dtype), &row.message_bytes))
+            row.message_bytes = -1;
+    } else {
+        dtype = pyro_collective_kernel_dtype(kernel);
+    }
+    row.dtype = dtype == PYRO_DTYPE_UNKNOWN ? "" : pyro_dtype_name(dtype);
+    return row;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
+    return hash ^ hash >> 29;
+}
+
+static bool is_row_of(const pyro_collective_row *row, const pyro_collective_row *wanted)
+{
+    return row->kind == wanted->kind && row->group == wanted->group &&
+           row->dtype == wanted->dtype && row->group_size == wanted->group_size &&
+           row->message_bytes == wanted->message_bytes;
+}
+
+/* Index of the row, PYRO_NO_EVENT when memory is out. Equal texts have equal addresses here. */
+static uint32_t find_row(communication_state *state, const pyro_collective_row *wanted)
+{
+    uint64_t key = mix(
+        mix(mix((uintptr_t)wanted->kind, (uintptr_t)wanted->group), (uint64_t)wanted->group_size),
+        (uint64_t)wanted->message_bytes ^ (uintptr_t)wanted->dtype);
+    uint32_t index;
+    while ((index = pyro_map_get(&state->by_key, key)) != PYRO_MAP_NONE) {
+        if (is_row_of(&state->rows[index], wanted))
+            return index;
+        key++;
+    }
+    index = (uint32_t)state->count;
+    if (!pyro_grow(&state->rows, &state->capacity, state->count + 1, sizeof *state->rows) ||
+        !pyro_map_put(&state->by_key, key, index))
+        return PYRO_NO_EVENT;
+    state->rows[state->count++] = *wanted;
+    return index;
+}
+
+static bool push_pending(communication_state *state, pending entry)
+{
+    if (!pyro_grow(&state->heap, &state->pending_capacity, state->pending_count + 1,
+                   sizeof *state->heap))
+        return false;
+    size_t at = state->pending_count++;
+    while (at && entry.end_ns < state->heap[(at - 1) / 2].end_ns) {
+        state->heap[at] = state->heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    state->heap[at] = entry;
+    return true;
+}
+
+static pending pop_pending(communication_state *state)
+{
+    pending top = state->heap[0], last = state->heap[--state->pending_count];
+    size_t at = 0, child;
+    while ((child = 2 * at + 1) < state->pending_count) {
+        if (child + 1 < state->pending_count &&
+            state->heap[child + 1].end_ns < state->heap[child].end_ns)
+            child++;
+        if (last.end_ns <= state->heap[child].end_ns)
+            break;
+        state->heap[at] = state->heap[child];
+        at = child;
+    }
+    state->heap[at] = last;
+    return top;
+}
+
+/* Compute before a time that is not earlier than any start so far. */
+static int64_t compute_before(const communication_state *state, int64_t time_ns)
+{
+    if (state->compute_until_ns <= time_ns)
+        return state->compute_ns;
+    return state->compute_ns - (state->compute_until_ns - time_ns);
+}
+
+static void end_pending(communication_state *state, int64_t until_ns)
+{
+    while (state->pending_count && state->heap[0].end_ns <= until_ns) {
+        pending ended = pop_pending(state);
+        int64_t covered = compute_before(state, ended.end_ns) - ended.compute_ns;
+        pyro_collective_row *row = &state->rows[ended.row];
+        row->exposed_ns = pyro_add_ns(row->exposed_ns, ended.duration_ns - covered);
+    }
+}
+
+static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
+{
+    communication_state *state = data;
+    const pyro_trace *trace = context->trace;
+    int64_t start = trace->start_ns[event], end = pyro_event_end_ns(trace, event);
+    end_pending(state, start);
+    if (trace->category[event] == PYRO_EVENT_MEMSET ||
+        !(pyro_context_traits(context, event) & PYRO_TRAIT_COLLECTIVE)) {
+        int64_t from = start > state->compute_until_ns ? start : state->compute_until_ns;
+        if (end > from) {
+            state->compute_ns += end - from;
+            state->compute_until_ns = end;
+        }
+        return PYRO_OK;
+    }
+    if (!pyro_context_wants(context, event))
+        return PYRO_OK;
+    pyro_collective_row wanted = describe(state, context, event);
+    pending entry = {.end_ns = end,
+                     .duration_ns = end - start,
+                     .compute_ns = compute_before(state, start),
+                     .row = find_row(state, &wanted)};
+    if (entry.row == PYRO_NO_EVENT || !push_pending(state, entry))
+        return pyro_fail_memory(context->error);
+    state->rows[entry.row].calls++;
+    state->rows[entry.row].total_ns = pyro_add_ns(state->rows[entry.row].total_ns, end - start);
+    return PYRO_OK;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const pyro_collective_row *left = a, *right = b;
+    if (left->total_ns != right->total_ns)
+        return left->total_ns < right->total_ns ? 1 : -1;
+    int order = strcmp(left->kind, right->kind);
+    if (!order)
+        order = strcmp(left->group, right->group);
+    if (!order)
+        order = strcmp(left->dtype, right->dtype);
+    if (order || left->message_bytes == right->message_bytes)
+        return order;
+    return left->message_bytes < right->message_bytes ? 1 : -1;
+}
+
+static void finish_row(pyro_collective_row *row)
+{
+    double factor = pyro_collective_bus_factor(row->kind, row->group_size);
+    if (__builtin_mul_overflow(row->message_bytes, row->calls, &row->bytes) ||
+        row->message_bytes < 0)
+        row->bytes = -1;
+    row->bus_gb_per_s = -1;
+    /* bytes a nanosecond are gigabytes a second */
+    if (row->bytes >= 0 && factor >= 0 && row->total_ns > 0)
+        row->bus_gb_per_s = (double)row->bytes * factor / (double)row->total_ns;
+}
+
+static int finish_communication(void *data, pyro_analysis_context *context)
+{
+    communication_state *state = data;
+    size_t shown = 0;
+    pyro_collective_row *rows = pyro_arena_array(context->arena, state->count, sizeof *rows);
+    if (!rows)
+        return pyro_fail_memory(context->error);
+    end_pending(state, INT64_MAX);
+    for (size_t i = 0; i < state->count; i++) {
+        finish_row(&state->rows[i]);
+        if (pyro_context_shows(context, state->rows[i].kind))
+            rows[shown++] = state->rows[i];
+    }
+    qsort(rows, shown, sizeof *rows, compare_rows);
+    context->result->collectives = rows;
+    context->result->collective_count = shown;
+    return PYRO_OK;
+}
+
+static void clear_communication(void *data)
+{
+    communication_state *state = data;
+    pyro_map_free(&state->by_external_id);
+    pyro_map_free(&state->by_key);
+    free(state->heap);
+    free(state->rows);
+}
+
+const pyro_analyzer pyro_analyze_communication = {
+    .name = "communication",
+    .state_size = sizeof(communication_state),
+    .init = init_communication,
+    .event = add_event,
+    .finish = finish_communication,
+    .clear = clear_communication,
+    .categories = 1u << PYRO_EVENT_KERNEL | 1u << PYRO_EVENT_MEMSET,
+    .whole_trace = true,
+};

@@ -1,0 +1,389 @@
+/* What analyses share: the span, the windows, numbers of devices, and who ran at an event. */
+#include "analyze/analyze.h"
+#include "analyze/intervals.h"
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Deeper chains of frames than any interpreter allows are not followed to their end. */
+#define DEEPEST_CHAIN 100000
+
+/* The span runs from the first to the last host event or device work; marks do not stretch it. */
+static void measure_span(pyro_analysis_context *context)
+{
+    const pyro_trace *trace = context->trace;
+    int64_t start[2] = {INT64_MAX, INT64_MAX}, end[2] = {INT64_MIN, INT64_MIN};
+    for (size_t i = 0; i < trace->count; i++) {
+        uint8_t category = trace->category[i];
+        int is_mark = category > PYRO_EVENT_MEMSET;
+        int64_t event_end = pyro_event_end_ns(trace, i);
+        context->category_count[category]++;
+        if (trace->start_ns[i] < start[is_mark])
+            start[is_mark] = trace->start_ns[i];
+        if (event_end > end[is_mark])
+            end[is_mark] = event_end;
+    }
+    int use = start[0] <= end[0] ? 0 : 1;
+    if (start[use] > end[use])
+        return;
+    context->result->start_ns = start[use];
+    context->result->span_ns = end[use] - start[use];
+}
+
+static int make_windows(pyro_analysis_context *context)
+{
+    const pyro_joins *joins = context->joins;
+    int64_t asked = context->options->step;
+    context->windows_are_steps = joins->step_count > 0;
+    size_t most = joins->step_count ? joins->step_count : 1;
+    pyro_window *windows = pyro_arena_array(context->scratch, most, sizeof *windows);
+    if (!windows)
+        return pyro_fail_memory(context->error);
+    context->windows = windows;
+    if (!context->windows_are_steps) {
+        if (asked >= 0)
+            return pyro_fail(context->error, PYRO_ERROR_ARGUMENT,
+                             "no step %lld: the trace has no profiler steps", (long long)asked);
+        windows[0] = (pyro_window){"(whole trace)", -1, context->result->start_ns,
+                                   context->result->start_ns + context->result->span_ns};
+        context->window_count = 1;
+        return PYRO_OK;
+    }
+    for (size_t i = 0; i < joins->step_count; i++) {
+        const pyro_step *step = &joins->steps[i];
+        if (asked < 0 || step->number == asked)
+            windows[context->window_count++] = (pyro_window){
+                pyro_event_name(context->trace, step->event), step->number, step->start_ns,
+                step->end_ns};
+    }
+    if (context->window_count)
+        return PYRO_OK;
+    return pyro_fail(context->error, PYRO_ERROR_ARGUMENT,
+                     "no step %lld: the trace has steps %lld to %lld", (long long)asked,
+                     (long long)joins->steps[0].number,
+                     (long long)joins->steps[joins->step_count - 1].number);
+}
+
+static int compare_boundaries(const void *a, const void *b)
+{
+    const pyro_boundary *left = a, *right = b;
+    if (left->time_ns != right->time_ns)
+        return left->time_ns < right->time_ns ? -1 : 1;
+    return (int)right->is_end - (int)left->is_end;
+}
+
+/* Steps that follow each other are in order already; qsort is for those that overlap. */
+static void sort_boundaries(pyro_boundary *boundaries, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        if (compare_boundaries(&boundaries[i - 1], &boundaries[i]) > 0) {
+            qsort(boundaries, count, sizeof *boundaries, compare_boundaries);
+            return;
+        }
+    }
+}
+
+/* The open windows form a stack by start; one that ends below the top is popped when it surfaces. */
+static int find_owners(pyro_analysis_context *context, pyro_boundary *boundaries, size_t count)
+{
+    uint32_t *open = pyro_arena_array(context->scratch, context->window_count, sizeof *open);
+    bool *ended = pyro_arena_array(context->scratch, context->window_count, sizeof *ended);
+    if (!open || !ended)
+        return pyro_fail_memory(context->error);
+    size_t depth = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t window = boundaries[i].window;
+        const pyro_window *limits = &context->windows[window];
+        if (boundaries[i].is_end)
+            ended[window] = true;
+        else if (limits->end_ns > limits->start_ns)
+            open[depth++] = window;
+        while (depth && ended[open[depth - 1]])
+            depth--;
+        boundaries[i].owner = depth ? open[depth - 1] : PYRO_NO_EVENT;
+    }
+    return PYRO_OK;
+}
+
+static int make_boundaries(pyro_analysis_context *context)
+{
+    size_t count = context->window_count * 2;
+    pyro_boundary *boundaries = pyro_arena_array(context->scratch, count, sizeof *boundaries);
+    if (!boundaries)
+        return pyro_fail_memory(context->error);
+    for (size_t i = 0; i < context->window_count; i++) {
+        const pyro_window *window = &context->windows[i];
+        boundaries[2 * i] = (pyro_boundary){window->start_ns, (uint32_t)i, PYRO_NO_EVENT, false};
+        boundaries[2 * i + 1] = (pyro_boundary){window->end_ns, (uint32_t)i, PYRO_NO_EVENT, true};
+    }
+    sort_boundaries(boundaries, count);
+    context->boundaries = boundaries;
+    context->boundary_count = count;
+    return find_owners(context, boundaries, count);
+}
+
+static int number_devices(pyro_analysis_context *context)
+{
+    const pyro_trace *trace = context->trace;
+    pyro_map numbers = PYRO_MAP_INIT;
+    int status = PYRO_OK;
+    context->device_of_track = pyro_arena_array(context->scratch, trace->track_count, 2);
+    context->devices = pyro_arena_array(context->scratch, trace->track_count, sizeof(int));
+    if (!context->device_of_track || !context->devices)
+        return pyro_fail_memory(context->error);
+    for (size_t i = 0; i < trace->track_count; i++) {
+        if (!trace->tracks[i].is_device)
+            continue;
+        int device = trace->tracks[i].device;
+        uint32_t number = pyro_map_get(&numbers, (uint32_t)device);
+        if (number == PYRO_MAP_NONE) {
+            number = (uint32_t)context->device_count;
+            if (!pyro_map_put(&numbers, (uint32_t)device, number)) {
+                status = pyro_fail_memory(context->error);
+                break;
+            }
+            context->devices[context->device_count++] = device;
+        }
+        context->device_of_track[i] = (uint16_t)number;
+    }
+    pyro_map_free(&numbers);
+    return status;
+}
+
+int pyro_context_prepare(pyro_analysis_context *context)
+{
+    size_t names = context->trace->names.count;
+    context->name_traits = pyro_arena_array(context->scratch, names ? names : 1, 1);
+    if (!context->name_traits)
+        return pyro_fail_memory(context->error);
+    measure_span(context);
+    int status = number_devices(context);
+    if (status == PYRO_OK)
+        status = make_windows(context);
+    if (status == PYRO_OK)
+        status = make_boundaries(context);
+    if (status == PYRO_OK && context->options->step >= 0) {
+        context->result->start_ns = context->windows[0].start_ns;
+        context->result->span_ns = context->windows[0].end_ns - context->windows[0].start_ns;
+    }
+    return status;
+}
+
+bool pyro_context_in_step(const pyro_analysis_context *context, int64_t start_ns)
+{
+    return context->options->step < 0 || pyro_context_window_at(context, start_ns) != PYRO_NO_EVENT;
+}
+
+bool pyro_context_wants(const pyro_analysis_context *context, uint32_t event)
+{
+    const pyro_analysis_options *options = context->options;
+    if (options->step < 0 && options->phase == PYRO_PHASE_OTHER)
+        return true;
+    uint8_t category = context->trace->category[event];
+    bool is_work = pyro_event_is_device_work(category);
+    if (options->phase != PYRO_PHASE_OTHER && (is_work || pyro_event_is_host(category)) &&
+        context->joins->phase[event] != options->phase)
+        return false;
+    return pyro_context_in_step(context, is_work ? pyro_context_launch_ns(context, event)
+                                                 : context->trace->start_ns[event]);
+}
+
+uint32_t pyro_context_window_at(const pyro_analysis_context *context, int64_t time_ns)
+{
+    if (!context->windows_are_steps)
+        return 0;
+    size_t low = 0, high = context->boundary_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (context->boundaries[middle].time_ns <= time_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? context->boundaries[low - 1].owner : PYRO_NO_EVENT;
+}
+
+/* cudaMemcpy, hipMemcpyWithStream, cuMemcpyDtoH_v2: copies that return when they are done. */
+static bool is_blocking_copy(const char *name)
+{
+    static const char *const prefixes[] = {"cudaMemcpy", "hipMemcpy", "cuMemcpy"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+            return !strstr(name, "Async");
+    }
+    return false;
+}
+
+static bool is_sync(const char *name)
+{
+    static const char *const calls[] = {"urEventWait", "urQueueFinish", "zeEventHostSynchronize"};
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        if (strcmp(name, calls[i]) == 0)
+            return true;
+    }
+    return strstr(name, "Synchronize") || is_blocking_copy(name);
+}
+
+static bool is_loader(const char *name)
+{
+    static const char next[] = ": __next__";
+    size_t length = strlen(name), tail = sizeof next - 1;
+    if (strncmp(name, "enumerate(DataLoader)", strlen("enumerate(DataLoader)")) == 0)
+        return true;
+    return length > tail && strcmp(name + length - tail, next) == 0 &&
+           strstr(name, "dataloader.py(");
+}
+
+static bool is_step(const char *name)
+{
+    return strncmp(name, "ProfilerStep", strlen("ProfilerStep")) == 0;
+}
+
+static uint8_t traits_of_host_name(const char *name)
+{
+    uint8_t traits = 0;
+    if (is_sync(name))
+        traits |= PYRO_TRAIT_SYNC;
+    if (strcmp(name, "aten::item") == 0 || strcmp(name, "aten::_local_scalar_dense") == 0)
+        traits |= PYRO_TRAIT_ITEM;
+    if (is_loader(name))
+        traits |= PYRO_TRAIT_LOADER;
+    if (is_step(name))
+        traits |= PYRO_TRAIT_STEP;
+    return traits;
+}
+
+uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name, uint8_t known)
+{
+    const char *text = pyro_trace_text(context->trace, name);
+    uint8_t *traits = &context->name_traits[name];
+    *traits |= known;
+    if (known != PYRO_TRAIT_KERNEL_KNOWN)
+        *traits |= traits_of_host_name(text);
+    else if (pyro_is_collective_kernel(text))
+        *traits |= PYRO_TRAIT_COLLECTIVE;
+    return *traits;
+}
+
+const char *pyro_context_layer(const pyro_analysis_context *context, uint32_t event)
+{
+    const pyro_joins *joins = context->joins;
+    uint32_t call = event == PYRO_NO_EVENT ? PYRO_NO_LAYER : joins->call[event];
+    return call == PYRO_NO_LAYER ? "" : joins->layers[joins->calls[call].layer].path;
+}
+
+const char *pyro_context_op(const pyro_analysis_context *context, uint32_t event)
+{
+    uint32_t op = event == PYRO_NO_EVENT ? PYRO_NO_EVENT : context->joins->op[event];
+    const char *name = op == PYRO_NO_EVENT ? "" : pyro_event_name(context->trace, op);
+    return is_step(name) ? "" : name;
+}
+
+/* "train.py(12): step" of `length` bytes, but no built-in function and no layer. */
+static bool is_line(const char *text, size_t length)
+{
+    const char *mark = length ? memchr(text, '(', length) : NULL;
+    if (!mark || mark + 1 >= text + length || text[0] == '<')
+        return false;
+    return mark[1] >= '0' && mark[1] <= '9';
+}
+
+static bool is_of_torch(const char *text, size_t length)
+{
+    if (length > 6 && memcmp(text, "torch/", 6) == 0)
+        return true;
+    const char *end = text + length;
+    for (const char *p = text; (p = memchr(p, '/', (size_t)(end - p))); p++) {
+        if (end - p > 7 && memcmp(p, "/torch/", 7) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const char *line_of_frames(const pyro_analysis_context *context, uint32_t event)
+{
+    const pyro_trace *trace = context->trace;
+    const char *innermost = NULL;
+    for (int i = 0; i < DEEPEST_CHAIN && event != PYRO_NO_EVENT; i++) {
+        const char *name = pyro_event_name(trace, event);
+        if (trace->category[event] == PYRO_EVENT_PYTHON && is_line(name, strlen(name))) {
+            if (!is_of_torch(name, strlen(name)))
+                return name;
+            if (!innermost)
+                innermost = name;
+        }
+        event = context->joins->parent[event];
+    }
+    return innermost;
+}
+
+/* A stack holds frames, innermost first, with ';' or newlines between. */
+static const char *line_of_stack(pyro_analysis_context *context, const char *stack)
+{
+    const char *best = NULL;
+    size_t best_length = 0;
+    while (*stack) {
+        size_t length = strcspn(stack, ";\n");
+        if (is_line(stack, length)) {
+            bool is_own = !is_of_torch(stack, length);
+            if (is_own || !best) {
+                best = stack;
+                best_length = length;
+            }
+            if (is_own)
+                break;
+        }
+        stack += length + (stack[length] != '\0');
+    }
+    if (!best)
+        return "";
+    uint32_t id = pyro_intern_add(context->texts, best, best_length);
+    return id == PYRO_INTERN_NONE ? NULL : pyro_intern_text(context->texts, id);
+}
+
+const char *pyro_context_line(pyro_analysis_context *context, uint32_t event)
+{
+    const pyro_trace *trace = context->trace;
+    const char *line = line_of_frames(context, event);
+    if (line)
+        return line;
+    for (int i = 0; i < DEEPEST_CHAIN && event != PYRO_NO_EVENT; i++) {
+        uint32_t detail = trace->detail[event];
+        if (trace->category[event] == PYRO_EVENT_OP && detail != PYRO_NO_ID) {
+            const char *stack = pyro_trace_text(trace, trace->ops[detail].stack);
+            if (*stack)
+                return line_of_stack(context, stack);
+        }
+        event = context->joins->parent[event];
+    }
+    return "";
+}
+
+bool pyro_context_shows(const pyro_analysis_context *context, const char *text)
+{
+    return !context->filter || regexec(context->filter, text, 0, NULL, 0) == 0;
+}
+
+int pyro_context_note(pyro_analysis_context *context, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    size_t count = context->note_count;
+    /* Notes are few: each gets an array of its own. */
+    const char **notes = pyro_arena_array(context->arena, count + 1, sizeof *notes);
+    char *note = pyro_arena_text(context->arena, text, strlen(text));
+    if (!notes || !note)
+        return pyro_fail_memory(context->error);
+    if (count)
+        memcpy(notes, context->notes, count * sizeof *notes);
+    notes[count] = note;
+    context->notes = notes;
+    context->note_count = count + 1;
+    return PYRO_OK;
+}

@@ -1,0 +1,232 @@
+/*
+ * Layers: one row a dotted path with forward and backward time on host and device, own and with all
+ * below, and the buckets of device work that no layer got. Own device times and buckets add up to
+ * the device's total.
+ */
+#include "analyze/analyze.h"
+#include "analyze/intervals.h"
+#include "base/error.h"
+
+#include <string.h>
+
+typedef struct layers_state {
+    pyro_layer_row *rows;  /* by layer; *_self_ns are filled in the pass, totals at the end */
+    uint8_t *has_backward; /* by call */
+} layers_state;
+
+static int init_layers(void *data, pyro_analysis_context *context)
+{
+    layers_state *state = data;
+    const pyro_joins *joins = context->joins;
+    state->rows = pyro_arena_array(context->scratch, joins->layer_count + 1, sizeof *state->rows);
+    state->has_backward = pyro_arena_alloc(context->scratch, joins->call_count + 1);
+    if (!state->rows || !state->has_backward)
+        return pyro_fail_memory(context->error);
+    for (size_t i = 0; i < joins->layer_count; i++) {
+        const pyro_layer *layer = &joins->layers[i];
+        state->rows[i] = (pyro_layer_row){.path = layer->path,
+                                          .class_name = layer->class_name,
+                                          .parent = layer->parent,
+                                          .depth = layer->depth,
+                                          .flops = -1,
+                                          .bytes = -1,
+                                          .shapes = ""};
+    }
+    return PYRO_OK;
+}
+
+static pyro_layer_row *row_of_call(const layers_state *state, const pyro_joins *joins, uint32_t call)
+{
+    return call == PYRO_NO_LAYER ? NULL : &state->rows[joins->calls[call].layer];
+}
+
+static int add_device_work(layers_state *state, pyro_analysis_context *context, uint32_t event)
+{
+    const pyro_joins *joins = context->joins;
+    pyro_unattributed *rest = &context->result->unattributed;
+    int64_t duration = context->trace->duration_ns[event];
+    pyro_layer_row *row = row_of_call(state, joins, joins->call[event]);
+    uint8_t bucket = joins->bucket[event];
+    int64_t *sum = &rest->outside_layer_ns;
+    if (bucket == PYRO_BUCKET_NO_LAUNCH)
+        sum = &rest->no_launch_ns;
+    else if (bucket == PYRO_BUCKET_OPTIMIZER)
+        sum = &rest->optimizer_ns;
+    else if (bucket == PYRO_BUCKET_COLLECTIVE)
+        sum = &rest->collective_ns;
+    else if (bucket == PYRO_BUCKET_LAYER && row)
+        sum = joins->phase[event] == PYRO_PHASE_BACKWARD ? &row->backward_device_self_ns
+                                                         : &row->forward_device_self_ns;
+    *sum = pyro_add_ns(*sum, duration);
+    if (bucket == PYRO_BUCKET_LAYER && row)
+        row->kernels += context->trace->category[event] == PYRO_EVENT_KERNEL;
+    return PYRO_OK;
+}
+
+/* True when the layer of a call is also that of a call around it. */
+static bool is_inside_itself(const pyro_joins *joins, uint32_t call)
+{
+    uint32_t layer = joins->calls[call].layer, outer = joins->calls[call].parent;
+    for (; outer != PYRO_NO_LAYER; outer = joins->calls[outer].parent)
+        if (joins->calls[outer].layer == layer)
+            return true;
+    return false;
+}
+
+/* The frame of a call: the layer's forward on the host, and not its parent's own. */
+static void add_call(layers_state *state, const pyro_analysis_context *context, uint32_t call)
+{
+    const pyro_joins *joins = context->joins;
+    int64_t duration = context->trace->duration_ns[joins->calls[call].event];
+    pyro_layer_row *row = row_of_call(state, joins, call);
+    pyro_layer_row *outer = row_of_call(state, joins, joins->calls[call].parent);
+    row->calls++;
+    row->forward_host_self_ns += duration;
+    if (!is_inside_itself(joins, call))
+        row->forward_host_ns += duration;
+    if (outer)
+        outer->forward_host_self_ns -= duration;
+}
+
+/* Backward ops count for their layer where they begin to be its. */
+static void add_backward(layers_state *state, const pyro_analysis_context *context, uint32_t event,
+                         uint32_t call)
+{
+    const pyro_joins *joins = context->joins;
+    uint32_t parent = joins->parent[event];
+    uint32_t outer = parent == PYRO_NO_EVENT ? PYRO_NO_LAYER : joins->call[parent];
+    bool is_outer_backward = outer != PYRO_NO_LAYER && joins->phase[parent] == PYRO_PHASE_BACKWARD;
+    int64_t duration = context->trace->duration_ns[event];
+    state->has_backward[call] = 1;
+    if (is_outer_backward && outer == call)
+        return;
+    row_of_call(state, joins, call)->backward_host_self_ns += duration;
+    if (is_outer_backward)
+        row_of_call(state, joins, outer)->backward_host_self_ns -= duration;
+}
+
+static void add_price(int64_t *sum, int64_t price)
+{
+    int64_t grown;
+    if (price >= 0 && !__builtin_add_overflow(*sum < 0 ? 0 : *sum, price, &grown))
+        *sum = grown;
+}
+
+/* The first op with shapes tells those of its layer and of all around it that have none yet. */
+static void add_op(layers_state *state, const pyro_analysis_context *context, uint32_t event,
+                   uint32_t call)
+{
+    const pyro_trace *trace = context->trace;
+    uint32_t detail = trace->detail[event];
+    if (detail == PYRO_NO_ID)
+        return;
+    pyro_layer_row *row = row_of_call(state, context->joins, call);
+    if (context->op_flops) {
+        add_price(&row->flops, context->op_flops[detail]);
+        add_price(&row->bytes, context->op_bytes[detail]);
+    }
+    const char *dims = pyro_trace_text(trace, trace->ops[detail].dims);
+    /* Counters (num_batches_tracked) are numbers: an op on those tells nothing. */
+    if (context->joins->phase[event] == PYRO_PHASE_BACKWARD || !strpbrk(dims, "0123456789"))
+        return;
+    for (; row && !row->shapes[0];
+         row = row->parent == PYRO_NO_LAYER ? NULL : &state->rows[row->parent])
+        row->shapes = dims;
+}
+
+static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
+{
+    layers_state *state = data;
+    uint8_t category = context->trace->category[event];
+    if (pyro_event_is_device_work(category))
+        return add_device_work(state, context, event);
+    uint32_t call = context->joins->call[event];
+    if (call == PYRO_NO_LAYER)
+        return PYRO_OK;
+    if (context->joins->calls[call].event == event)
+        add_call(state, context, call);
+    else if (category == PYRO_EVENT_OP && context->joins->phase[event] == PYRO_PHASE_BACKWARD)
+        add_backward(state, context, event, call);
+    if (category == PYRO_EVENT_OP)
+        add_op(state, context, event, call);
+    return PYRO_OK;
+}
+
+/* Children come after their parents, so that a walk from the end adds whole trees. */
+static void roll_up(layers_state *state, const pyro_joins *joins)
+{
+    for (size_t i = joins->layer_count; i-- > 0;) {
+        pyro_layer_row *row = &state->rows[i];
+        if (row->forward_host_self_ns < 0)
+            row->forward_host_self_ns = 0;
+        if (row->backward_host_self_ns < 0)
+            row->backward_host_self_ns = 0;
+        row->forward_device_ns += row->forward_device_self_ns;
+        row->backward_device_ns += row->backward_device_self_ns;
+        row->backward_host_ns += row->backward_host_self_ns;
+        if (row->parent == PYRO_NO_LAYER || row->parent >= i)
+            continue;
+        pyro_layer_row *parent = &state->rows[row->parent];
+        parent->forward_device_ns += row->forward_device_ns;
+        parent->backward_device_ns += row->backward_device_ns;
+        parent->backward_host_ns += row->backward_host_ns;
+        parent->kernels += row->kernels;
+        add_price(&parent->flops, row->flops);
+        add_price(&parent->bytes, row->bytes);
+    }
+}
+
+static bool is_empty(const pyro_layer_row *row)
+{
+    return !row->calls && !row->backward_calls && !row->kernels && !row->forward_device_ns &&
+           !row->backward_device_ns && !row->backward_host_ns;
+}
+
+/* Rows that are wanted, in order; a parent that is not shown is replaced by the next above it. */
+static int publish(layers_state *state, pyro_analysis_context *context)
+{
+    size_t layers = context->joins->layer_count, count = 0;
+    uint32_t *new_index = pyro_arena_array(context->scratch, layers + 1, sizeof *new_index);
+    pyro_layer_row *rows = pyro_arena_array(context->arena, layers + 1, sizeof *rows);
+    if (!new_index || !rows)
+        return pyro_fail_memory(context->error);
+    for (size_t i = 0; i < layers; i++) {
+        const pyro_layer_row *row = &state->rows[i];
+        uint32_t parent = row->parent == PYRO_NO_LAYER ? PYRO_NO_EVENT : new_index[row->parent];
+        new_index[i] = parent;
+        if (is_empty(row) || !pyro_context_shows(context, row->path))
+            continue;
+        rows[count] = *row;
+        rows[count].parent = parent;
+        new_index[i] = (uint32_t)count++;
+    }
+    context->result->layers = rows;
+    context->result->layer_count = count;
+    return PYRO_OK;
+}
+
+static int finish_layers(void *data, pyro_analysis_context *context)
+{
+    layers_state *state = data;
+    const pyro_joins *joins = context->joins;
+    for (size_t c = 0; c < joins->call_count; c++)
+        state->rows[joins->calls[c].layer].backward_calls += state->has_backward[c];
+    /* A layer that only holds others has a backward when one of them has. */
+    for (size_t c = joins->call_count; c-- > 0;) {
+        uint32_t parent = joins->calls[c].parent;
+        if (!state->has_backward[c] || parent == PYRO_NO_LAYER || state->has_backward[parent])
+            continue;
+        state->has_backward[parent] = 1;
+        state->rows[joins->calls[parent].layer].backward_calls++;
+    }
+    roll_up(state, joins);
+    return publish(state, context);
+}
+
+const pyro_analyzer pyro_analyze_layers = {
+    .name = "layers",
+    .state_size = sizeof(layers_state),
+    .init = init_layers,
+    .event = add_event,
+    .finish = finish_layers,
+};

@@ -1,0 +1,154 @@
+/*
+ * Steps: what the devices did in each, as parts that add up to its span. The parts are clipped to
+ * the step's window and are unions over all devices; device time by phase counts what the step
+ * launched, wherever it ran.
+ */
+#include "analyze/analyze.h"
+#include "analyze/intervals.h"
+#include "base/error.h"
+
+#include <string.h>
+
+enum { COMPUTE, COMMUNICATION, COPY, HOST, LOADING, CLASS_COUNT };
+#define BIT(class) (1u << (class))
+#define DEVICE_BITS (BIT(COMPUTE) | BIT(COMMUNICATION) | BIT(COPY))
+
+typedef struct steps_state {
+    pyro_sweep sweep;
+    const pyro_boundary *boundaries;
+    size_t boundary_count, next_boundary;
+    pyro_step_row *rows;
+    /* Time so far that exactly these classes covered */
+    int64_t covered_ns[BIT(CLASS_COUNT)];
+} steps_state;
+
+/* A row's part is what was covered up to its end less what was up to its start. */
+static void add_snapshot(steps_state *state, const pyro_boundary *boundary)
+{
+    pyro_step_row *row = &state->rows[boundary->window];
+    int sign = boundary->is_end ? 1 : -1;
+    for (unsigned classes = 0; classes < BIT(CLASS_COUNT); classes++) {
+        int64_t part = sign * state->covered_ns[classes];
+        if (classes & BIT(COMPUTE))
+            row->compute_ns += part;
+        if (classes & BIT(COMMUNICATION)) {
+            row->communication_ns += part;
+            if (!(classes & BIT(COMPUTE)))
+                row->communication_exposed_ns += part;
+        }
+        if (classes & BIT(COPY)) {
+            row->copy_ns += part;
+            if (!(classes & (BIT(COMPUTE) | BIT(COMMUNICATION))))
+                row->copy_exposed_ns += part;
+        }
+        if (classes & DEVICE_BITS)
+            continue;
+        row->idle_ns += part;
+        if (classes & BIT(HOST))
+            row->host_only_ns += part;
+        if (classes & BIT(LOADING))
+            row->data_loading_ns += part;
+    }
+}
+
+static void add_segment(void *user, int64_t start_ns, int64_t end_ns, unsigned classes)
+{
+    steps_state *state = user;
+    while (state->next_boundary < state->boundary_count) {
+        const pyro_boundary *boundary = &state->boundaries[state->next_boundary];
+        if (boundary->time_ns > end_ns)
+            break;
+        if (boundary->time_ns > start_ns) {
+            state->covered_ns[classes] += boundary->time_ns - start_ns;
+            start_ns = boundary->time_ns;
+        }
+        add_snapshot(state, boundary);
+        state->next_boundary++;
+    }
+    state->covered_ns[classes] += end_ns - start_ns;
+}
+
+static int init_steps(void *data, pyro_analysis_context *context)
+{
+    steps_state *state = data;
+    state->rows = pyro_arena_array(context->arena, context->window_count, sizeof *state->rows);
+    if (!state->rows)
+        return pyro_fail_memory(context->error);
+    for (size_t i = 0; i < context->window_count; i++) {
+        const pyro_window *window = &context->windows[i];
+        state->rows[i].name = window->name;
+        state->rows[i].number = window->number;
+        state->rows[i].start_ns = window->start_ns;
+        state->rows[i].span_ns = window->end_ns - window->start_ns;
+    }
+    state->boundaries = context->boundaries;
+    state->boundary_count = context->boundary_count;
+    /* Work of before the first window matters only as far as it reaches into it. */
+    pyro_sweep_init(&state->sweep, CLASS_COUNT, context->boundaries[0].time_ns, add_segment, state);
+    return PYRO_OK;
+}
+
+static void count_launched(steps_state *state, pyro_analysis_context *context, uint32_t event)
+{
+    const pyro_trace *trace = context->trace;
+    uint32_t window = pyro_context_window_at(context, pyro_context_launch_ns(context, event));
+    if (window == PYRO_NO_EVENT)
+        return;
+    pyro_step_row *row = &state->rows[window];
+    int64_t *by_phase[PYRO_PHASE_COUNT] = {&row->other_ns, &row->forward_ns, &row->backward_ns,
+                                           &row->optimizer_ns};
+    int64_t *phase = by_phase[context->joins->phase[event] % PYRO_PHASE_COUNT];
+    *phase = pyro_add_ns(*phase, trace->duration_ns[event]);
+    row->device_total_ns = pyro_add_ns(row->device_total_ns, trace->duration_ns[event]);
+    row->kernels += trace->category[event] == PYRO_EVENT_KERNEL;
+}
+
+static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
+{
+    steps_state *state = data;
+    const pyro_trace *trace = context->trace;
+    uint8_t category = trace->category[event];
+    int64_t start = trace->start_ns[event], end = pyro_event_end_ns(trace, event);
+    if (pyro_event_is_device_work(category)) {
+        unsigned class = COMPUTE;
+        if (category == PYRO_EVENT_MEMCPY)
+            class = COPY;
+        else if (category == PYRO_EVENT_KERNEL &&
+                 pyro_context_traits(context, event) & PYRO_TRAIT_COLLECTIVE)
+            class = COMMUNICATION;
+        pyro_sweep_cover(&state->sweep, class, start, end);
+        count_launched(state, context, event);
+        return PYRO_OK;
+    }
+    uint8_t traits = pyro_context_traits(context, event);
+    if (category == PYRO_EVENT_OP && !(traits & PYRO_TRAIT_STEP))
+        pyro_sweep_cover(&state->sweep, HOST, start, end);
+    if (traits & PYRO_TRAIT_LOADER)
+        pyro_sweep_cover(&state->sweep, LOADING, start, end);
+    return PYRO_OK;
+}
+
+static int finish_steps(void *data, pyro_analysis_context *context)
+{
+    steps_state *state = data;
+    pyro_sweep_to(&state->sweep, context->boundaries[context->boundary_count - 1].time_ns);
+    /* Boundaries where the sweep began and ended at once have no segment to be seen in. */
+    for (; state->next_boundary < state->boundary_count; state->next_boundary++)
+        add_snapshot(state, &state->boundaries[state->next_boundary]);
+    context->result->steps = state->rows;
+    context->result->step_count = context->window_count;
+    return PYRO_OK;
+}
+
+const pyro_analyzer pyro_analyze_steps = {
+    .name = "steps",
+    .state_size = sizeof(steps_state),
+    .init = init_steps,
+    .event = add_event,
+    .finish = finish_steps,
+    .categories = 1u << PYRO_EVENT_OP | 1u << PYRO_EVENT_KERNEL | 1u << PYRO_EVENT_MEMCPY |
+                  1u << PYRO_EVENT_MEMSET,
+    .categories_by_trait = 1u << PYRO_EVENT_ANNOTATION | 1u << PYRO_EVENT_PYTHON,
+    .traits = PYRO_TRAIT_LOADER,
+    .whole_trace = true,
+};
