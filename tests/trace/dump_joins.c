@@ -11,10 +11,9 @@
 #include <string.h>
 #include <time.h>
 
-/* Device work of a layer alone, by phase; calls and host time as they are, nested ones included. */
+/* Device work of a layer alone, by phase. */
 typedef struct layer_sums {
-    int64_t calls, backward_calls, host_ns;
-    int64_t kernels[PYRO_PHASE_COUNT], device_ns[PYRO_PHASE_COUNT];
+    int64_t calls, kernels[PYRO_PHASE_COUNT], device_ns[PYRO_PHASE_COUNT];
 } layer_sums;
 
 static void put_integer(pyro_json_writer *out, const char *key, int64_t value)
@@ -29,34 +28,11 @@ static void put_text(pyro_json_writer *out, const char *key, const char *text)
     pyro_json_string(out, text);
 }
 
-/* Calls that a backward op was joined to, or whose inner calls one was joined to. */
-static void count_backward_calls(const pyro_trace *trace, const pyro_joins *joins, layer_sums *sums)
-{
-    bool *has_backward = calloc(joins->call_count + 1, sizeof *has_backward);
-    for (size_t i = 0; has_backward && i < trace->count; i++)
-        if (trace->category[i] == PYRO_EVENT_OP && joins->phase[i] == PYRO_PHASE_BACKWARD &&
-            joins->call[i] != PYRO_NO_LAYER)
-            has_backward[joins->call[i]] = true;
-    for (size_t i = joins->call_count; has_backward && i-- > 0;) {
-        const pyro_layer_call *call = &joins->calls[i];
-        if (!has_backward[i])
-            continue;
-        sums[call->layer].backward_calls++;
-        if (call->parent != PYRO_NO_LAYER)
-            has_backward[call->parent] = true;
-    }
-    free(has_backward);
-}
-
 static layer_sums *sum_layers(const pyro_trace *trace, const pyro_joins *joins)
 {
     layer_sums *sums = calloc(joins->layer_count + 1, sizeof *sums);
-    for (size_t i = 0; sums && i < joins->call_count; i++) {
+    for (size_t i = 0; sums && i < joins->call_count; i++)
         sums[joins->calls[i].layer].calls++;
-        sums[joins->calls[i].layer].host_ns += trace->duration_ns[joins->calls[i].event];
-    }
-    if (sums)
-        count_backward_calls(trace, joins, sums);
     for (size_t i = 0; sums && i < trace->count; i++) {
         if (!pyro_event_is_device_work(trace->category[i]) || joins->bucket[i] != PYRO_BUCKET_LAYER)
             continue;
@@ -78,8 +54,6 @@ static void put_layers(pyro_json_writer *out, const pyro_joins *joins, const lay
         put_text(out, "class", layer->class_name);
         put_integer(out, "parent", layer->parent == PYRO_NO_LAYER ? -1 : (int64_t)layer->parent);
         put_integer(out, "calls", sums[i].calls);
-        put_integer(out, "backward_calls", sums[i].backward_calls);
-        put_integer(out, "host_ns", sums[i].host_ns);
         put_integer(out, "forward_kernels", sums[i].kernels[PYRO_PHASE_FORWARD]);
         put_integer(out, "forward_ns", sums[i].device_ns[PYRO_PHASE_FORWARD]);
         put_integer(out, "backward_kernels", sums[i].kernels[PYRO_PHASE_BACKWARD]);
