@@ -100,14 +100,14 @@ static void add_event(pyro_trace *trace, bytes *from)
     trace->detail[at] = PYRO_NO_ID;
     if (category == PYRO_EVENT_OP && sequence) {
         trace->detail[at] = (uint32_t)trace->op_count;
-        trace->ops[trace->op_count++] =
-            (pyro_op_detail){.sequence = sequence & 31, .forward_thread = thread & 7};
+        trace->ops[trace->op_count++] = (pyro_op_detail){.sequence = sequence & 31,
+                                                         .forward_thread = thread & 7};
     } else if (category == PYRO_EVENT_KERNEL && thread & 1) {
         trace->detail[at] = (uint32_t)trace->kernel_count;
         trace->kernels[trace->kernel_count++].collective = thread & 2 ? 0 : PYRO_NO_ID;
     } else if (category == PYRO_EVENT_OTHER) {
-        trace->flows[trace->flow_count++] = (pyro_flow){
-            sequence & 7, trace->track[at], thread & 1, trace->start_ns[at]};
+        trace->flows[trace->flow_count++] = (pyro_flow){sequence & 7, trace->track[at], thread & 1,
+                                                        trace->start_ns[at]};
     }
 }
 
@@ -188,10 +188,8 @@ static void check(const pyro_trace *trace, const pyro_joins *joins)
 
 static pyro_model *make_model(void)
 {
-    static const char *const paths[][2] = {{"", "Net"},
-                                           {"blocks.0", "Block"},
-                                           {"blocks.0.fc", "Linear"},
-                                           {"blocks.1", "Block"}};
+    static const char *const paths[][2] = {
+        {"", "Net"}, {"blocks.0", "Block"}, {"blocks.0.fc", "Linear"}, {"blocks.1", "Block"}};
     pyro_model *model = pyro_model_new();
     for (size_t i = 0; model && i < sizeof paths / sizeof *paths; i++) {
         uint32_t module = pyro_model_module(model, paths[i][0], strlen(paths[i][0]));

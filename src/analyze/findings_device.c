@@ -335,35 +335,51 @@ static void free_names(name_sums *names)
     pyro_map_free(&names->index);
 }
 
+/* Device time of a priced op. */
+typedef struct op_time {
+    int64_t device_ns;
+    uint32_t event;
+    bool uses_tensor_cores;
+} op_time;
+
+/* FLOP/s of the units that an op ran on: TF32 that is off is a finding of its own. */
+static double peak_of(const pyro_finder *finder, const op_time *op)
+{
+    const pyro_chip *chip = finder->context->chip;
+    pyro_dtype dtype = pyro_finder_dtype(finder, op->event);
+    if (dtype == PYRO_DTYPE_FLOAT32 && !op->uses_tensor_cores)
+        return chip->fp32_tflops * 1e12;
+    return pyro_chip_peak_flops_per_s(chip, dtype);
+}
+
 /* Each op's device time against the time that its FLOPs and its bytes need at least. */
-static bool compare_with_peaks(pyro_finder *finder, const int64_t *device_ns, const uint32_t *event_of,
-                               name_sums *bound, name_sums *lost)
+static bool compare_with_peaks(pyro_finder *finder, const op_time *ops, name_sums *bound,
+                               name_sums *lost)
 {
     enum { MERE_LAUNCH_NS = 20000 };
     pyro_analysis_context *context = finder->context;
     pyro_roofline *roofline = &finder->roofline;
     bool is_kept = true;
     for (size_t d = 0; d < context->trace->op_count && is_kept; d++) {
-        if (!device_ns[d])
+        int64_t device_ns = ops[d].device_ns;
+        if (!device_ns)
             continue;
-        uint32_t name = context->trace->name[event_of[d]];
-        double peak =
-            pyro_chip_peak_flops_per_s(context->chip, pyro_finder_dtype(finder, event_of[d]));
-        double compute_ns = (double)context->op_flops[d] / peak * 1e9;
+        uint32_t name = context->trace->name[ops[d].event];
+        double compute_ns = (double)context->op_flops[d] / peak_of(finder, &ops[d]) * 1e9;
         double memory_ns =
             (double)context->op_bytes[d] / pyro_chip_bytes_per_s(context->chip) * 1e9;
         double least_ns = compute_ns > memory_ns ? compute_ns : memory_ns;
-        roofline->priced_ns += device_ns[d];
+        roofline->priced_ns += device_ns;
         if (memory_ns > compute_ns) {
-            roofline->memory_bound_ns += device_ns[d];
-            is_kept = add_to_name(bound, name, device_ns[d]);
+            roofline->memory_bound_ns += device_ns;
+            is_kept = add_to_name(bound, name, device_ns);
         }
-        if (device_ns[d] < MERE_LAUNCH_NS)
+        if (device_ns < MERE_LAUNCH_NS)
             continue;
-        roofline->long_ns += device_ns[d];
-        if ((double)device_ns[d] > least_ns) {
-            roofline->lost_ns += device_ns[d] - (int64_t)least_ns;
-            is_kept = is_kept && add_to_name(lost, name, device_ns[d] - (int64_t)least_ns);
+        roofline->long_ns += device_ns;
+        if ((double)device_ns > least_ns) {
+            roofline->lost_ns += device_ns - (int64_t)least_ns;
+            is_kept = is_kept && add_to_name(lost, name, device_ns - (int64_t)least_ns);
         }
     }
     roofline->memory_bound_op = bound->best;
@@ -378,20 +394,21 @@ static const pyro_roofline *make_roofline(pyro_finder *finder)
     if (roofline->is_made || !context->chip || !context->op_flops)
         return roofline;
     roofline->is_made = true;
-    size_t ops = context->trace->op_count + 1;
-    int64_t *device_ns = pyro_arena_array(context->scratch, ops, sizeof *device_ns);
-    uint32_t *event_of = pyro_arena_array(context->scratch, ops, sizeof *event_of);
+    op_time *ops = pyro_arena_array(context->scratch, context->trace->op_count + 1, sizeof *ops);
     name_sums bound = {.best = PYRO_NO_ID}, lost = {.best = PYRO_NO_ID};
-    finder->memory_out |= !device_ns || !event_of;
+    finder->memory_out |= !ops;
     for (size_t i = 0; !finder->memory_out && i < finder->kernel_count; i++) {
         uint32_t op = priced_op(context, finder->kernels[i]);
         if (op == PYRO_NO_EVENT)
             continue;
-        device_ns[context->trace->detail[op]] += context->trace->duration_ns[finder->kernels[i]];
-        event_of[context->trace->detail[op]] = op;
+        op_time *sum = &ops[context->trace->detail[op]];
+        sum->device_ns += context->trace->duration_ns[finder->kernels[i]];
+        sum->event = op;
+        sum->uses_tensor_cores |=
+            (pyro_finder_family(finder, finder->kernels[i]) & PYRO_FAMILY_TENSOR_CORE) != 0;
     }
     if (!finder->memory_out)
-        finder->memory_out = !compare_with_peaks(finder, device_ns, event_of, &bound, &lost);
+        finder->memory_out = !compare_with_peaks(finder, ops, &bound, &lost);
     free_names(&bound);
     free_names(&lost);
     return roofline;

@@ -192,7 +192,8 @@ static bool put_arguments(writer *w, span arguments, int depth, const char *befo
 static span telling_component(span s, span last)
 {
     bool is_operator = starts_with(last, "operator");
-    if ((!is_operator && !span_is(last, "kernel")) || last.text < s.text + 4)
+    span head = {last.text, find_outside(last, 0, '<')};
+    if ((!is_operator && !span_is(head, "kernel")) || last.text < s.text + 4)
         return last;
     span outer = last_component((span){s.text, (size_t)(last.text - s.text) - 2});
     if (!outer.length)

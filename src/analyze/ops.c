@@ -229,24 +229,6 @@ static pyro_phase main_phase(const op_row *row)
     return best;
 }
 
-/* The text of the dims on one line, one space behind each comma. */
-static const char *shapes_text(pyro_analysis_context *context, uint32_t dims)
-{
-    const char *text = pyro_trace_text(context->trace, dims);
-    pyro_buf buf = PYRO_BUF_INIT;
-    for (; *text; text++) {
-        if (*text == ' ' || *text == '\n' || *text == '\r' || *text == '\t')
-            continue;
-        pyro_buf_addc(&buf, *text);
-        if (*text == ',')
-            pyro_buf_addc(&buf, ' ');
-    }
-    const char *kept =
-        buf.failed ? NULL : pyro_arena_text(context->arena, buf.data ? buf.data : "", buf.length);
-    pyro_buf_free(&buf);
-    return kept;
-}
-
 static int compare_rows(const void *a, const void *b)
 {
     const pyro_op_row *left = a, *right = b;
@@ -270,9 +252,7 @@ static int publish(pyro_analysis_context *context, const op_table *table, bool w
         const char *name = pyro_trace_text(context->trace, row->name);
         if (!pyro_context_shows(context, name))
             continue;
-        const char *shapes = with_shapes ? shapes_text(context, row->dims) : "";
-        if (!shapes)
-            return pyro_fail_memory(context->error);
+        const char *shapes = with_shapes ? pyro_trace_text(context->trace, row->dims) : "";
         rows[count++] = (pyro_op_row){.name = name,
                                       .shapes = shapes,
                                       .calls = row->calls,

@@ -269,9 +269,23 @@ void pyro_write_trace_memory(pyro_trace_writer *w)
         write_memory_device(w, &w->analysis->memory[i]);
 }
 
+/* Text from the analysis, wrapped under the number of its finding. */
+static void write_finding_part(pyro_trace_writer *w, const char *mark, const char *text)
+{
+    pyro_buf part = PYRO_BUF_INIT;
+
+    if (text[0] == '\0')
+        return;
+    pyro_buf_adds(&part, mark);
+    pyro_text_clean(&part, text);
+    pyro_text_wrap(w->buf, pyro_text_part(w->buf, &part), 5, 5 + (int)strlen(mark),
+                   w->options->width);
+    pyro_buf_free(&part);
+}
+
 static void write_finding(pyro_trace_writer *w, size_t number, const pyro_finding *finding)
 {
-    pyro_buf title = PYRO_BUF_INIT, body = PYRO_BUF_INIT;
+    pyro_buf title = PYRO_BUF_INIT;
     char gain[PYRO_UNIT_TEXT];
 
     pyro_buf_addf(&title, "%zu. ", number);
@@ -283,12 +297,9 @@ static void write_finding(pyro_trace_writer *w, size_t number, const pyro_findin
     if (finding->gain_ns > 0)
         pyro_buf_addf(&title, " (up to %s to gain)", pyro_format_duration(gain, finding->gain_ns));
     pyro_text_wrap(w->buf, pyro_text_part(w->buf, &title), 2, 5, w->options->width);
-    pyro_text_clean(&body, finding->evidence);
-    pyro_buf_adds(&body, finding->evidence[0] != '\0' ? "; " : "");
-    pyro_text_clean(&body, finding->advice);
-    pyro_text_wrap(w->buf, pyro_text_part(w->buf, &body), 5, 5, w->options->width);
     pyro_buf_free(&title);
-    pyro_buf_free(&body);
+    write_finding_part(w, "", finding->evidence);
+    write_finding_part(w, "-> ", finding->advice);
 }
 
 void pyro_write_trace_findings(pyro_trace_writer *w)

@@ -37,7 +37,7 @@ static void write_field(pyro_trace_writer *w, const char *label, pyro_buf *value
 static void write_device(pyro_trace_writer *w)
 {
     const pyro_analysis *analysis = w->analysis;
-    char busy[PYRO_UNIT_TEXT], share[PYRO_UNIT_TEXT], total[PYRO_UNIT_TEXT], count[PYRO_UNIT_TEXT];
+    char share[PYRO_UNIT_TEXT], total[PYRO_UNIT_TEXT], count[PYRO_UNIT_TEXT];
     pyro_buf value = PYRO_BUF_INIT;
 
     if (analysis->device_name[0] != '\0') {
@@ -49,11 +49,10 @@ static void write_device(pyro_trace_writer *w)
         write_field(w, "Device time:", &value);
         return;
     }
-    pyro_buf_addf(&value, "%s (%s kernel%s); busy %s, %s of the span",
+    pyro_buf_addf(&value, "%s (%s kernel%s); busy %s of the span",
                   pyro_format_duration(total, analysis->device_total_ns),
                   pyro_format_exact(count, analysis->kernel_count),
                   analysis->kernel_count == 1 ? "" : "s",
-                  pyro_format_duration(busy, analysis->device_busy_ns),
                   pyro_format_share(share, (double)analysis->device_busy_ns,
                                     (double)analysis->span_ns));
     write_field(w, "Device time:", &value);
@@ -203,11 +202,11 @@ static void write_overview(pyro_trace_writer *w, const pyro_trace *trace)
 
     write_summary(w, trace);
     write_where(w);
+    if (!w->options->quiet)
+        write_short(w, PYRO_TRACE_FINDINGS, analysis->finding_count, OVERVIEW_FINDINGS);
     write_short(w, PYRO_TRACE_LAYERS, analysis->layer_count, OVERVIEW_LAYERS);
     write_short(w, PYRO_TRACE_OPS, analysis->op_count, OVERVIEW_ROWS);
     write_short(w, PYRO_TRACE_KERNELS, analysis->kernel_row_count, OVERVIEW_ROWS);
-    if (!w->options->quiet)
-        write_short(w, PYRO_TRACE_FINDINGS, analysis->finding_count, OVERVIEW_FINDINGS);
 }
 
 int pyro_write_trace_text(pyro_buf *buf, const pyro_trace *trace, const pyro_analysis *analysis,

@@ -113,8 +113,8 @@ int pyro_layers_begin(pyro_join_state *state)
                          reason);
     }
     /* The oldest traces have annotations among the ops. */
-    uint8_t category =
-        has_category(state->trace, PYRO_EVENT_ANNOTATION) ? PYRO_EVENT_ANNOTATION : PYRO_EVENT_OP;
+    uint8_t category = has_category(state->trace, PYRO_EVENT_ANNOTATION) ? PYRO_EVENT_ANNOTATION
+                                                                         : PYRO_EVENT_OP;
     int status = match_names(state, &expression, category);
     regfree(&expression);
     if (state->layer_of_name.count)
@@ -137,15 +137,14 @@ static uint32_t layer_of_frame(pyro_join_state *state, uint32_t name, uint32_t p
     uint32_t layer = pyro_map_get(&state->layer_of_name, name);
     if (layer != PYRO_MAP_NONE)
         return layer;
-    const char *instance =
-        pyro_intern_text(&state->trace->names, name) + strlen("nn.Module: ");
+    const char *instance = pyro_intern_text(&state->trace->names, name) + strlen("nn.Module: ");
     size_t known = state->joins->layer_count;
     layer = layer_of_text(state, instance, strlen(instance), parent);
     if (layer == PYRO_NO_LAYER || !pyro_map_put(&state->layer_of_name, name, layer))
         return PYRO_NO_LAYER;
     if (layer == known) {
-        const char *class_name =
-            pyro_arena_text(&state->joins->arena, instance, class_length(instance));
+        const char *class_name = pyro_arena_text(&state->joins->arena, instance,
+                                                 class_length(instance));
         if (!class_name)
             return PYRO_NO_LAYER;
         state->joins->layers[layer].class_name = class_name;
@@ -164,9 +163,9 @@ int pyro_layers_call(pyro_join_state *state, uint32_t event, pyro_name_class nam
     if (state->layer_category == PYRO_EVENT_PYTHON) {
         if (name_class != PYRO_NAME_LAYER_FRAME)
             return PYRO_OK;
-        layer = layer_of_frame(state, name, parent_call == PYRO_NO_LAYER
-                                                ? PYRO_NO_LAYER
-                                                : joins->calls[parent_call].layer);
+        layer = layer_of_frame(state, name,
+                               parent_call == PYRO_NO_LAYER ? PYRO_NO_LAYER
+                                                            : joins->calls[parent_call].layer);
         if (layer == PYRO_NO_LAYER)
             return pyro_fail_memory(state->error);
     } else {
@@ -255,9 +254,9 @@ static int class_annotated_layers(pyro_join_state *state, const pyro_model *mode
     pyro_joins *joins = state->joins;
     for (size_t i = 0; i < joins->layer_count; i++) {
         pyro_layer *layer = &joins->layers[i];
-        uint32_t module =
-            model ? pyro_intern_find(&model->module_paths, layer->path, strlen(layer->path))
-                  : PYRO_INTERN_NONE;
+        uint32_t module = model ? pyro_intern_find(&model->module_paths, layer->path,
+                                                   strlen(layer->path))
+                                : PYRO_INTERN_NONE;
         if (module == PYRO_INTERN_NONE || module >= model->module_count)
             continue;
         const char *class_name = model->modules[module].class_name;

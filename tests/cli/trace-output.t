@@ -231,7 +231,7 @@ Ops:
 
 Warnings:
   - 1 event with negative duration (taken as 0)
-  - 1 value that is not JSON, such as NaN or N/A (left out)
+  - 1 event with a value that is not JSON, such as NaN or N/A (left out)
   - 1 event with unescaped quotes or other damage (mended)
 
 $ cd trace; pyrometer trace bad-3-empty.json

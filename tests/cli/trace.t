@@ -7,13 +7,28 @@ TRACE PROFILE: h200_resnet18_train.json.gz
 Summary:
   Events:               17,189, over 65.6 ms
   Device:               NVIDIA H200
-  Device time:          6.04 ms (736 kernels); busy 6.03 ms, 9.2% of the span
+  Device time:          6.04 ms (736 kernels); busy 9.2% of the span
 
 Where the time went (2 steps of 32.4 ms on average):
   Compute                6.03 ms    9.3%  ###
   Idle                   58.7 ms   90.7%  #################################
     host in ops          32.6 ms   50.3%  ##################
   Device time: forward 26.9%, backward 62.9%, optimizer 10.1%, other <0.1%
+
+Findings (top 3 of 9 by gain):
+  1. The device is idle (up to 58.7 ms to gain)
+     no device worked in 90.7% of the steps (58.737 of 64.768 ms); threshold 15%
+     -> see `--by gap` for who holds it up; fewer and larger kernels, CUDA
+        graphs or torch.compile let the host keep ahead
+  2. The device runs dry before the host launches more, at gputraces.py(21):
+     step (up to 57.2 ms to gain)
+     88.3% of the time (57.178 ms) the device had nothing queued; 519 kernels
+     were launched after all before them had ended; threshold 10%
+     -> launch less: torch.compile, CUDA graphs, fused optimizers, larger
+        batches; keep Python out of the loop
+  3. Launching takes much of a step (up to 7.64 ms to gain)
+     launch calls take 11.8% of the steps (736 calls, 7.637 ms); threshold 3%
+     -> CUDA graphs or torch.compile launch the same work in fewer calls
 
 Layers (top 5 of 60 by own device time):
   Layer                Calls   Forward  Backward      Self   Share   FLOP/s
@@ -57,7 +72,7 @@ TRACE PROFILE: h200_vit_b16_forward.json.gz
 Summary:
   Events:               4,249, over 10.9 ms
   Device:               NVIDIA H200
-  Device time:          3.05 ms (150 kernels); busy 3.05 ms, 27.8% of the span
+  Device time:          3.05 ms (150 kernels); busy 27.8% of the span
   Peak memory:          373.9 MiB on cuda:0
 
 Where the time went:
@@ -66,17 +81,36 @@ Where the time went:
     host in ops          5.53 ms   50.5%  ##################
   Device time: forward 100.0%
 
+Findings (top 3 of 9 by gain):
+  1. The device is idle (up to 7.89 ms to gain)
+     no device worked in 72.2% of the steps (7.892 of 10.938 ms); threshold 15%
+     -> see `--by gap` for who holds it up; fewer and larger kernels, CUDA
+        graphs or torch.compile let the host keep ahead
+  2. The device runs dry before the host launches more, at
+     torchvision/models/vision_transformer.py(110): forward (up to 4.78 ms to
+     gain)
+     43.7% of the time (4.778 ms) the device had nothing queued; 78 kernels were
+     launched after all before them had ended; threshold 10%
+     -> launch less: torch.compile, CUDA graphs, fused optimizers, larger
+        batches; keep Python out of the loop
+  3. Ops stay far below what the chip can do, at aten::linear (up to 2.78 ms to
+     gain)
+     ops over 20 us take 2.871 ms on the device where a H200 SXM needs 0.093 ms
+     for their FLOPs and bytes: 96.8% lost; threshold 50%
+     -> look at the ops with the most time lost (`--by op`): sizes, layouts,
+        occupancy
+
 Layers (top 5 of 89 by own device time):
-  Layer                Calls   Forward  Backward      Self   Share  FLOP/s
-  ------------------------------------------------------------------------
-  V.E.S.E.M.Linear_19      1  100.8 us         -  100.8 us    3.3%  9.22 T
-  V.E.S.E.M.Linear_7       1   98.8 us         -   98.8 us    3.2%  9.41 T
-  V.E.S.E.M.Linear_21      1   98.7 us         -   98.7 us    3.2%  9.42 T
-  V.E.S.E.M.Linear_1       1   97.7 us         -   97.7 us    3.2%  9.51 T
-  V.E.S.E.M.Linear_15      1   97.2 us         -   97.2 us    3.2%  9.57 T
-  ------------------------------------------------------------------------
-  (84 more layers)                                 2.55 ms   83.8%
-  Device total                                     3.05 ms  100.0%
+  Layer                      Calls   Forward  Backward      Self   Share  FLOP/s
+  ------------------------------------------------------------------------------
+  V0.E0.S0.E9.M9.Linear_19       1  100.8 us         -  100.8 us    3.3%  9.22 T
+  V0.E0.S0.E3.M3.Linear_7        1   98.8 us         -   98.8 us    3.2%  9.41 T
+  V0.E0.S0.E10…10.Linear_21      1   98.7 us         -   98.7 us    3.2%  9.42 T
+  V0.E0.S0.E0.M0.Linear_1        1   97.7 us         -   97.7 us    3.2%  9.51 T
+  V0.E0.S0.E7.M7.Linear_15       1   97.2 us         -   97.2 us    3.2%  9.57 T
+  ------------------------------------------------------------------------------
+  (84 more layers)                                       2.55 ms   83.8%
+  Device total                                           3.05 ms  100.0%
 
 Ops (top 3 of 30 by device time):
   Op                                  Calls      Self  Share  FLOP/s  Host self
@@ -107,7 +141,7 @@ TRACE PROFILE: good-1-training.json
 Summary:
   Events:               70, over 2.10 ms
   Device:               NVIDIA H100 80GB HBM3
-  Device time:          200.0 us (12 kernels); busy 200.0 us, 9.5% of the span
+  Device time:          200.0 us (12 kernels); busy 9.5% of the span
   Peak memory:          12.0 KiB on cuda:0
 
 Where the time went (2 steps of 1.00 ms on average):
@@ -116,6 +150,23 @@ Where the time went (2 steps of 1.00 ms on average):
   Idle                   1.80 ms   90.0%  ################################
     host in ops         700.0 us   35.0%  #############
   Device time: forward 40.0%, backward 30.0%, optimizer 10.0%, other 20.0%
+
+Findings (top 3 of 7 by gain):
+  1. The device is idle (up to 1.80 ms to gain)
+     no device worked in 90.0% of the steps (1.800 of 2.000 ms); threshold 15%
+     -> see `--by gap` for who holds it up; fewer and larger kernels, CUDA
+        graphs or torch.compile let the host keep ahead
+  2. The device runs dry before the host launches more, at train.py(12): step
+     (up to 1.76 ms to gain)
+     88.0% of the time (1.760 ms) the device had nothing queued; 12 kernels were
+     launched after all before them had ended; threshold 10%
+     -> launch less: torch.compile, CUDA graphs, fused optimizers, larger
+        batches; keep Python out of the loop
+  3. float32 products without TF32, at Net_0.Linear_0 (up to 121.0 us to gain)
+     70.0% of the device time (0.140 ms) is in float32 products on the plain
+     cores, on a chip that has TF32; threshold 5%
+     -> torch.set_float32_matmul_precision("high") and
+        torch.backends.cudnn.allow_tf32 = True
 
 Layers:
   Layer                Calls  Forward  Backward      Self   Share   FLOP/s
@@ -156,13 +207,30 @@ TRACE PROFILE: good-2-annotations.json
 Summary:
   Events:               12, over 290.0 us
   Device:               NVIDIA H100 80GB HBM3
-  Device time:          90.0 us (3 kernels); busy 90.0 us, 31.0% of the span
+  Device time:          90.0 us (3 kernels); busy 31.0% of the span
 
 Where the time went:
   Compute                90.0 us   31.0%  ###########
   Idle                  200.0 us   69.0%  #########################
     host in ops          90.0 us   31.0%  ###########
   Device time: forward 100.0%
+
+Findings (top 3 of 4 by gain):
+  1. The device is idle (up to 200.0 us to gain)
+     no device worked in 69.0% of the steps (0.200 of 0.290 ms); threshold 15%
+     -> see `--by gap` for who holds it up; fewer and larger kernels, CUDA
+        graphs or torch.compile let the host keep ahead
+  2. The device runs dry before the host launches more, at stem.norm (up to
+     140.0 us to gain)
+     48.3% of the time (0.140 ms) the device had nothing queued; 2 kernels were
+     launched after all before them had ended; threshold 10%
+     -> launch less: torch.compile, CUDA graphs, fused optimizers, larger
+        batches; keep Python out of the loop
+  3. Chains of elementwise kernels, at stem.conv (up to 60.0 us to gain)
+     1 chains of 3 and more elementwise kernels (3 kernels, 0.090 ms) are 100.0%
+     of the device time; threshold 10%
+     -> torch.compile fuses them into one kernel each, which reads and writes
+        once
 
 Layers:
   Layer         Calls  Forward  Backward     Self   Share  FLOP/s
@@ -249,7 +317,7 @@ TRACE PROFILE: good-5-names-of-2021.json
 Summary:
   Events:               4, over 62.0 us
   Device:               NVIDIA H100 80GB HBM3
-  Device time:          27.0 us (1 kernel); busy 27.0 us, 43.5% of the span
+  Device time:          27.0 us (1 kernel); busy 43.5% of the span
 
 Where the time went:
   Compute                27.0 us   43.5%  ################
@@ -274,7 +342,7 @@ TRACE PROFILE: good-6-rocm.json
 Summary:
   Events:               5, over 90.0 us
   Device:               AMD Instinct MI300X
-  Device time:          80.0 us (2 kernels); busy 60.0 us, 66.7% of the span
+  Device time:          80.0 us (2 kernels); busy 66.7% of the span
 
 Where the time went:
   Compute                60.0 us   66.7%  ########################
@@ -299,7 +367,7 @@ TRACE PROFILE: good-7-collectives.json
 Summary:
   Events:               6, over 150.0 us
   Device:               NVIDIA H100 80GB HBM3
-  Device time:          160.0 us (2 kernels); busy 100.0 us, 66.7% of the span
+  Device time:          160.0 us (2 kernels); busy 66.7% of the span
 
 Where the time went:
   Compute                60.0 us   40.0%  ##############
@@ -327,7 +395,7 @@ TRACE PROFILE: good-8-cuda-graph.json
 Summary:
   Events:               4, over 85.0 us
   Device:               NVIDIA H100 80GB HBM3
-  Device time:          45.0 us (3 kernels); busy 45.0 us, 52.9% of the span
+  Device time:          45.0 us (3 kernels); busy 52.9% of the span
 
 Where the time went:
   Compute                45.0 us   52.9%  ###################
@@ -348,7 +416,7 @@ TRACE PROFILE: good-9-compiled.json
 Summary:
   Events:               4, over 100.0 us
   Device:               NVIDIA H100 80GB HBM3
-  Device time:          12.0 us (1 kernel); busy 12.0 us, 12.0% of the span
+  Device time:          12.0 us (1 kernel); busy 12.0% of the span
 
 Where the time went:
   Compute                12.0 us   12.0%  ####
@@ -373,7 +441,7 @@ TRACE PROFILE: good-10-odd-names.json.gz
 Summary:
   Events:               4, over 45.0 us
   Device:               NVIDIA H100 80GB HBM3
-  Device time:          5.00 us (1 kernel); busy 5.00 us, 11.1% of the span
+  Device time:          5.00 us (1 kernel); busy 11.1% of the span
 
 Where the time went:
   Compute                5.00 us   11.1%  ####
