@@ -110,6 +110,8 @@ uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name);
 static inline uint8_t pyro_context_traits(pyro_analysis_context *context, uint32_t event)
 {
     uint32_t name = context->trace->name[event];
+    if (name == PYRO_NO_ID) /* an event without a name tells nothing */
+        return PYRO_TRAIT_KNOWN;
     uint8_t traits = context->name_traits[name];
     return traits ? traits : pyro_context_find_traits(context, name);
 }

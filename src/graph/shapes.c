@@ -124,7 +124,8 @@ static bool shape_broadcast(pyro_call *call, pyro_output *output)
         return shape_list(call, output);
     int best = -1;
     for (size_t a = 0; a < call->arg_count; a++) {
-        const pyro_tensor *tensor = call->args[a].kind == PYRO_ARG_TENSOR ? tensor_at(call, a) : NULL;
+        const pyro_tensor *tensor = call->args[a].kind == PYRO_ARG_TENSOR ? tensor_at(call, a)
+                                                                          : NULL;
         if (!tensor)
             continue;
         if (!broadcast_with(output, tensor))
@@ -172,9 +173,9 @@ typedef struct window {
 /* Sizes from a file are anything: what does not fit has no shape. */
 static bool slide(pyro_call *call, int64_t input, const window *w, bool up, int64_t *out)
 {
-    if (w->stride < 1 || w->dilation < 1 || w->kernel < 0 || w->padding < 0 || w->kernel > INT32_MAX ||
-        w->padding > INT32_MAX || w->dilation > INT32_MAX || w->stride > INT32_MAX ||
-        input > INT32_MAX * INT64_C(1024))
+    if (w->stride < 1 || w->dilation < 1 || w->kernel < 0 || w->padding < 0 ||
+        w->kernel > INT32_MAX || w->padding > INT32_MAX || w->dilation > INT32_MAX ||
+        w->stride > INT32_MAX || input > INT32_MAX * INT64_C(1024))
         return false;
     int64_t span = pyro_times(call, w->dilation, w->kernel - 1);
     *out = up ? (input - 1) * w->stride - 2 * w->padding + span + w->output_padding + 1
@@ -215,7 +216,8 @@ static bool convolve(pyro_call *call, pyro_output *output, bool up)
         if (!same && !list_value(call, "padding", d, 0, &w.padding) &&
             !pyro_call_find(call, "padding", SIZE_MAX)->text)
             return false;
-        if (!(same ? append(output, size) : slide(call, size, &w, up, &size) && append(output, size)))
+        if (!(same ? append(output, size)
+                   : slide(call, size, &w, up, &size) && append(output, size)))
             return false;
     }
     return true;
@@ -254,7 +256,8 @@ static bool shape_pool(pyro_call *call, pyro_output *output)
             !list_value(call, "kernel_size", d, 1, &w.kernel) ||
             !list_value(call, "stride", d, w.kernel, &w.stride) ||
             !list_value(call, "padding", d, 0, &w.padding) ||
-            !list_value(call, "dilation", d, 1, &w.dilation) || !slide(call, size, &w, false, &pooled))
+            !list_value(call, "dilation", d, 1, &w.dilation) ||
+            !slide(call, size, &w, false, &pooled))
             return false;
         int64_t reached = (pooled - 1) * w.stride + w.dilation * (w.kernel - 1) + 1;
         /* A last, partial window counts unless it starts in the padding behind. */
@@ -389,7 +392,8 @@ static bool reduced(pyro_call *call, pyro_output *output, size_t dims_at, size_t
     }
     output->tensor.dtype = input->dtype;
     for (size_t d = 0; d < input->rank; d++)
-        if ((!drop[d] && !append(output, input->dims[d])) || (drop[d] && keep && !append(output, 1)))
+        if ((!drop[d] && !append(output, input->dims[d])) ||
+            (drop[d] && keep && !append(output, 1)))
             return false;
     return true;
 }
@@ -413,7 +417,8 @@ static bool shape_reduce_or_compare(pyro_call *call, pyro_output *output)
 static bool shape_topk(pyro_call *call, pyro_output *output)
 {
     const pyro_tensor *input = nth_tensor(call, 0);
-    int64_t count = pyro_call_integer(call, "k", 1, -1), dim = pyro_call_integer(call, "dim", 2, -1);
+    int64_t count = pyro_call_integer(call, "k", 1, -1),
+            dim = pyro_call_integer(call, "dim", 2, -1);
     if (!like(output, input) || count < 0)
         return false;
     dim += dim < 0 ? input->rank : 0;
@@ -571,7 +576,8 @@ static bool shape_created(pyro_call *call, pyro_output *output)
         output->tensor.dtype = PYRO_DTYPE_FLOAT32;
         /* zeros(size, dtype), full(size, value, dtype) */
         for (size_t a = 1; a < call->arg_count && a < 3; a++)
-            if (call->args[a].kind == PYRO_ARG_INTEGER && a == (strstr(call->op->name, "full") ? 2u : 1u))
+            if (call->args[a].kind == PYRO_ARG_INTEGER &&
+                a == (strstr(call->op->name, "full") ? 2u : 1u))
                 output->tensor.dtype = scalar_type(call->args[a].integers[0]);
         return sized(call, output, 0);
     }

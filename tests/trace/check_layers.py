@@ -73,8 +73,15 @@ class Trace:
             sequence = arguments.get("Sequence number", -1)
             thread = (event["pid"], event["tid"])
             self.ranges[kind].append(
-                Range(start, start + duration, thread, event["name"], sequence,
-                      arguments.get("Fwd thread id", 0)))
+                Range(
+                    start,
+                    start + duration,
+                    thread,
+                    event["name"],
+                    sequence,
+                    arguments.get("Fwd thread id", 0),
+                )
+            )
 
 
 class Innermost:
@@ -228,8 +235,14 @@ def check_any(name, tool, path, problems):
         problems.append(f"{name}: layers have {attributed}, their bucket {buckets['layer']}")
     if trace.ranges["frame"]:
         truth = Truth(trace, trace.ranges["frame"], lambda text: text.split(": ")[1])
-        compare(name, truth.forward, result["layers"], instance_of,
-                ("forward_kernels", "forward_ns"), problems)
+        compare(
+            name,
+            truth.forward,
+            result["layers"],
+            instance_of,
+            ("forward_kernels", "forward_ns"),
+            problems,
+        )
         for layer, (_, expected) in truth.backward.items():
             rows = [row for row in result["layers"] if instance_of(row) == layer]
             if not rows or rows[0]["backward_ns"] < expected:
@@ -242,16 +255,25 @@ def share(part, whole):
 
 
 def print_table(rows):
-    print("| trace | device time | layers | of forward and backward in layers | in layers "
-          "| no launch | outside | optimizer | collective |")
+    print(
+        "| trace | device time | layers | of forward and backward in layers | in layers "
+        "| no launch | outside | optimizer | collective |"
+    )
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     for name, result, buckets, total in rows:
         if not result["layers"]:
             continue
-        launched = {key: value["forward"] + value["backward"]
-                    for key, value in result["buckets"].items() if key != "collective"}
-        cells = [name, f"{total / 1e6:.3f} ms", str(len(result["layers"])),
-                 share(launched["layer"], sum(launched.values()))]
+        launched = {
+            key: value["forward"] + value["backward"]
+            for key, value in result["buckets"].items()
+            if key != "collective"
+        }
+        cells = [
+            name,
+            f"{total / 1e6:.3f} ms",
+            str(len(result["layers"])),
+            share(launched["layer"], sum(launched.values())),
+        ]
         for key in ("layer", "no_launch", "outside_layer", "optimizer", "collective"):
             cells.append(share(buckets[key], total))
         print("| " + " | ".join(cells) + " |")
