@@ -15,7 +15,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 # PYTHON=/path/to/python chooses the interpreter of everything; scripts/find-python.sh else does.
 export PYTHON
 
-.PHONY: all help deps python demo test test-c test-asan test-python bench fuzz lint \
+.PHONY: all help deps python demo test test-c test-asan test-python test-x86 test-arm bench fuzz lint \
         format verify-models install clean
 
 all:
@@ -31,6 +31,7 @@ help:
 #: make test           the same, with a virtual environment and every test
 #: make python         .venv with pinned torch and the package
 #: make install        install under PREFIX (/usr/local), staged under DESTDIR
+#: make test-x86       the unit tests as x86-64, under qemu on another machine (test-arm: AArch64)
 #: make bench          time it beside fvcore and torch's own counter
 #: make verify-models  check every model of the test zoo against torch
 #: make fuzz           install clang, then fuzz each reader FUZZ_SECONDS (300)
@@ -116,4 +117,5 @@ install: all
 	    ldconfig; fi
 
 clean:
-	rm -rf build build-debug build-asan build-tsan build-fuzz build-python build-live
+	rm -rf build build-debug build-asan build-tsan build-fuzz build-python build-live \
+	    build-x86_64 build-aarch64

@@ -143,6 +143,7 @@ typedef struct trace_run {
     pyro_buf out;
     size_t written; /* files in `out` */
     size_t warnings;
+    bool has_layers, has_gaps, has_memory; /* of the last file */
 } trace_run;
 
 static bool check_regex(const char *option, const char *pattern, size_t groups)
@@ -232,6 +233,9 @@ static int add_report(trace_run *run, const pyro_trace *trace, const pyro_analys
     pyro_buf_add(&run->out, text, size);
     pyro_free(text);
     run->written++;
+    run->has_layers = analysis->layer_count > 0;
+    run->has_gaps = analysis->gap_count > 0;
+    run->has_memory = analysis->memory_count > 0;
     return PYRO_OK;
 }
 
@@ -269,11 +273,19 @@ static int analyze_file(trace_run *run, const char *path, bool several)
 }
 
 /* What a reader of the overview may want to type next. */
-static void add_hints(pyro_buf *buf, const char *path)
+static void add_hints(trace_run *run, const char *path)
 {
+    pyro_buf *buf = &run->out;
+
     pyro_buf_adds(buf, "\nNext:\n");
-    pyro_common_hint(buf, "trace", path, "--by layer", "every layer, forward and backward");
-    pyro_common_hint(buf, "trace", path, "--by gap", "when the device waited, and for what");
+    if (run->has_layers)
+        pyro_common_hint(buf, "trace", path, "--by layer", "layers, forward and backward");
+    else
+        pyro_common_hint(buf, "trace", path, "--by op", "every op");
+    if (run->has_gaps)
+        pyro_common_hint(buf, "trace", path, "--by gap", "when the device waited, for what");
+    if (run->has_memory)
+        pyro_common_hint(buf, "trace", path, "--by memory", "who holds memory at the peak");
     pyro_common_hint(buf, "trace", path, "--by finding", "all that could be better");
     pyro_common_hint(buf, "trace", path, "-o trace.json", "all numbers, for programs");
 }
@@ -298,7 +310,7 @@ static int write_results(trace_run *run, const pyro_words *files)
     if (run->report.report.format == PYRO_FORMAT_TEXT && !run->values->folded && files->count == 1 &&
         run->report.view == PYRO_TRACE_OVERVIEW && !common->quiet && pyro_common_to_stdout(common) &&
         strcmp(files->items[0], "-") != 0)
-        add_hints(&run->out, files->items[0]);
+        add_hints(run, files->items[0]);
     if (run->out.failed)
         return pyro_common_complain("out of memory");
     return pyro_common_write(common, run->out.data != NULL ? run->out.data : "", run->out.length);
@@ -410,7 +422,7 @@ static const pyro_example trace_examples[] = {
 
 const pyro_command cmd_trace = {
     .name = "trace",
-    .summary = "what a run did cost: layers, ops, kernels, idle time, memory, findings",
+    .summary = "what a run did cost: layers, ops, kernels, idle time, memory",
     .usage = "FILE... [OPTION...]",
     .description =
         "Reads a trace that torch.profiler wrote (Kineto or Chrome JSON; plain, .gz or .zst; any "

@@ -58,6 +58,7 @@ typedef struct pyro_analysis_options {
     int step;                 /* number of the one step to look at; negative: all */
     pyro_phase phase;         /* only this phase's device work; PYRO_PHASE_OTHER: all */
     const char *filter;       /* POSIX extended regex on names of ops, kernels and layers; or NULL */
+    int threads;              /* 0: one a core */
 } pyro_analysis_options;
 
 /*

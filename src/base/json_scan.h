@@ -14,6 +14,10 @@
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #define PYRO_JSON_SIMD "SSE2"
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#include <immintrin.h>
+#define PYRO_JSON_AVX2
+#endif
 #elif defined(__aarch64__) && defined(__ARM_NEON) && !defined(__AARCH64EB__)
 #include <arm_neon.h>
 #define PYRO_JSON_SIMD "NEON"
@@ -41,6 +45,19 @@ typedef struct pyro_json_nesting {
  * the value ended, just behind its last bracket, or `end` when it goes on there: look at depth.
  */
 const char *pyro_json_scan_nested(pyro_json_nesting *nesting, const char *at, const char *end);
+
+/* What it is made of; the fastest that the machine can do is chosen. */
+const char *pyro_json_scan_nested_baseline(pyro_json_nesting *nesting, const char *at,
+                                           const char *end);
+#if defined(PYRO_JSON_AVX2)
+const char *pyro_json_scan_nested_avx2(pyro_json_nesting *nesting, const char *at,
+                                       const char *end);
+static inline bool pyro_json_has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("pclmul") &&
+           __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("bmi");
+}
+#endif
 
 /* The same things a byte at a time: what the others are tested against, and the portable way. */
 const char *pyro_json_scan_nested_scalar(pyro_json_nesting *nesting, const char *at,

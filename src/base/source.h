@@ -40,6 +40,14 @@ int pyro_source_open_zstd(pyro_source **out, pyro_source *inner, pyro_error *err
  * owned by the result, which on failure is still to be closed (NULL is fine).
  */
 int pyro_source_open_content(pyro_source **out, pyro_source *inner, pyro_error *error);
+/* Reads `inner`, which it owns from now on, also when it fails, ahead in a thread of its own. */
+int pyro_source_open_readahead(pyro_source **out, pyro_source *inner, pyro_error *error);
+/*
+ * A stream over a seekable source, which is borrowed: it begins at the start or where it was sent.
+ * Threads may share `inner` through a range each.
+ */
+int pyro_source_open_range(pyro_source **out, pyro_source *inner, pyro_error *error);
+void pyro_source_seek_range(pyro_source *range, int64_t offset);
 
 /* Reads on: at least 1 byte, 0 at the end, or a negative status. */
 int64_t pyro_source_read(pyro_source *source, void *bytes, size_t size, pyro_error *error);

@@ -28,8 +28,8 @@ bool pyro_rule_attention(pyro_call *call, pyro_price *price)
     int64_t rows = pyro_dims_product(call, output, 0, output->rank - 1u);
     attend(call, price, rows, key->dims[key->rank - 2], query->dims[query->rank - 1],
            value->dims[value->rank - 1]);
-    const pyro_tensor *mask = pyro_call_tensor(call, "attn_mask", 3);
-    if (mask)
+    static const char *const masks[] = {"attn_mask", "attn_bias", NULL};
+    if (pyro_call_tensor_of(call, masks, 3))
         price->other_flops = pyro_plus(call, price->other_flops,
                                        pyro_times(call, rows, key->dims[key->rank - 2]));
     price->fvcore_flops = 0; /* fvcore leaves fused attention out */

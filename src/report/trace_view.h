@@ -11,7 +11,7 @@ typedef struct pyro_trace_writer {
     const pyro_analysis *analysis;
     const pyro_report_options *options;
     bool on_host;     /* rows are ranked by host time: nothing ran on a device */
-    int64_t whole_ns; /* what shares are of */
+    int64_t whole_ns; /* what shares of ops are of, and of layers where they ran on a device */
     bool failed;      /* memory ran out outside the buffer */
 } pyro_trace_writer;
 

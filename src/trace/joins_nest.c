@@ -45,9 +45,8 @@ static context context_of_parent(const pyro_join_state *state, uint32_t event, u
     const pyro_trace *trace = state->trace;
     context now = {joins->call[parent], joins->phase[parent]};
     uint8_t category = trace->category[parent];
-    if (now.phase != PYRO_PHASE_FORWARD || now.call == PYRO_NO_LAYER ||
-        category == PYRO_EVENT_OP || category == PYRO_EVENT_RUNTIME ||
-        category == PYRO_EVENT_DRIVER)
+    if (now.phase != PYRO_PHASE_FORWARD || now.call == PYRO_NO_LAYER || category == PYRO_EVENT_OP ||
+        category == PYRO_EVENT_RUNTIME || category == PYRO_EVENT_DRIVER)
         return now;
     while (now.call != PYRO_NO_LAYER &&
            pyro_join_end_ns(trace, joins->calls[now.call].event) <= trace->start_ns[event])
@@ -200,8 +199,8 @@ static int place_event(pyro_join_state *state, uint32_t event)
     uint8_t category = state->trace->category[event];
     uint32_t parent = open_event(state, event);
     bool says_something = category <= PYRO_EVENT_PYTHON;
-    pyro_name_class name_class =
-        says_something ? pyro_join_name_class(state, event) : PYRO_NAME_PLAIN;
+    pyro_name_class name_class = says_something ? pyro_join_name_class(state, event)
+                                                : PYRO_NAME_PLAIN;
     context now = parent != PYRO_NO_EVENT ? context_of_parent(state, event, parent)
                                           : context_outside(state, event, name_class);
     int status = says_something ? enter_event(state, event, name_class, &now) : PYRO_OK;

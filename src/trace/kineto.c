@@ -2,12 +2,19 @@
 #include "trace/kineto_reader.h"
 
 #include "base/error.h"
+#include "base/processors.h"
 #include "trace/kineto_values.h"
 #include <stdio.h>
 
 /* Metadata that is kept is looked at as a whole; a longer value is passed over. */
 #define MAX_METADATA_BYTES ((ptrdiff_t)16 << 20)
 #define OVERLAP_BYTES 256
+/* Shorter inputs are read before further threads have begun. */
+#define PARALLEL_BYTES ((int64_t)4 << 20)
+#define MOST_THREADS 16
+/* A guess at how much of a file becomes a row, on the safe side. */
+#define BYTES_A_ROW 192
+#define MOST_ROWS_AHEAD ((int64_t)64 << 20)
 #define TRACE_EVENTS "traceEvents"
 
 static void note_key(pyro_kineto_reader *reader, const char *key)
@@ -72,7 +79,16 @@ static void begin_events(pyro_kineto_reader *reader)
     reader->events_seen = true;
     reader->lost = false;
     reader->events_ended = false;
-    pyro_kineto_read_events(reader, INT64_MAX);
+    pyro_kineto_learn_clock(reader);
+    /* Memory that stays untouched costs nothing, and columns that do not grow are not copied. */
+    int64_t left = reader->range ? reader->source->size - pyro_kineto_offset(reader) : 0;
+    int64_t rows = left / BYTES_A_ROW < MOST_ROWS_AHEAD ? left / BYTES_A_ROW : MOST_ROWS_AHEAD;
+    if (left > PARALLEL_BYTES && !pyro_trace_reserve(reader->trace, (size_t)rows))
+        reader->scanner->no_memory = true;
+    if (reader->threads > 1 && left > PARALLEL_BYTES)
+        pyro_kineto_read_chunks(reader);
+    else
+        pyro_kineto_read_events(reader, INT64_MAX);
 }
 
 /* One key and its value; false on damage or at the end of the input. */
@@ -178,6 +194,9 @@ static int fail_no_event(pyro_kineto_reader *reader, pyro_error *error)
             *error = reader->source_error;
         return reader->window.status;
     }
+    if (reader->events_seen && reader->scanner->defects.count[PYRO_DEFECT_NOT_EVENT] > 0)
+        return pyro_fail(error, PYRO_ERROR_FORMAT,
+                         "JSON, but no trace: the entries of its list are no events");
     if (reader->events_seen && reader->events_ended)
         return pyro_fail(error, PYRO_ERROR_FORMAT, "the trace holds no events");
     if (reader->events_seen)
@@ -214,6 +233,10 @@ static int read_document(pyro_kineto_reader *reader, pyro_error *error)
         return pyro_fail(error, PYRO_ERROR_FORMAT, "not a trace: %s, where JSON is expected",
                          name_content(bytes, (size_t)(window->end - window->at)));
     }
+    if (reader->complete && pyro_kineto_next_byte(reader) &&
+        !pyro_trace_warn(reader->trace, "what follows the end at byte %lld was ignored",
+                         (long long)pyro_kineto_offset(reader)))
+        reader->scanner->no_memory = true;
     if (reader->scanner->no_memory || window->status == PYRO_ERROR_MEMORY)
         return pyro_fail_memory(error);
     if (reader->trace->file_events == 0)
@@ -225,8 +248,10 @@ int pyro_kineto_read(pyro_trace *trace, pyro_source *source, const pyro_trace_op
                      pyro_error *error)
 {
     pyro_kineto_reader reader;
+    int threads = options && options->threads > 0 ? options->threads : pyro_count_processors();
     int status =
         pyro_kineto_reader_open(&reader, trace, &trace->names, source, options, error);
+    reader.threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     if (status == PYRO_OK)
         status = read_document(&reader, error);
     if (status == PYRO_OK)

@@ -193,10 +193,15 @@ uint8_t pyro_kineto_category(const char *text, size_t length);
 
 /* Appends the event to the columns where it is one that is kept; false when memory is out. */
 bool pyro_kineto_store(pyro_kineto_scanner *scanner);
+/* Frees the columns and side tables, not the texts. */
+void pyro_trace_free_rows(pyro_trace *trace);
 /* Room for this many rows in all columns; false when memory is out. */
 bool pyro_trace_reserve(pyro_trace *trace, size_t rows);
 /* The track's index; 65535 when there are too many, PYRO_NO_ID when memory is out. */
 uint32_t pyro_trace_track(pyro_trace *trace, pyro_map *map, uint64_t process, uint64_t thread);
+/* The same, but PYRO_NO_ID when there is none. */
+uint32_t pyro_trace_find_track(const pyro_trace *trace, const pyro_map *map, uint64_t process,
+                               uint64_t thread);
 
 /*
  * Reads the event in the bytes up to `end`, the start of the next one, as far as damage lets it,

@@ -14,17 +14,17 @@
       "events without a usable time (left out)")                                                   \
     D(FAR_TIME, "event dated far from all others (moved next to them)",                            \
       "events dated far from all others (moved next to them)")                                     \
-    D(HUGE_NUMBER, "number too large for 64 bits (left out)",                                      \
-      "numbers too large for 64 bits (left out)")                                                  \
-    D(NOT_JSON, "value that is not JSON, such as NaN or N/A (left out)",                           \
-      "values that are not JSON, such as NaN or N/A (left out)")                                   \
-    D(BAD_ESCAPE, "text with a backslash that escapes nothing (kept as it stands)",                \
-      "texts with backslashes that escape nothing (kept as they stand)")                           \
-    D(RAW_CONTROL, "text with an unescaped control character",                                     \
-      "texts with unescaped control characters")                                                   \
-    D(BAD_UTF8, "text that is not UTF-8 (bad bytes replaced)",                                     \
-      "texts that are not UTF-8 (bad bytes replaced)")                                             \
-    D(LONG_TEXT, "text over 1 MiB (cut)", "texts over 1 MiB (cut)")                                \
+    D(HUGE_NUMBER, "event with a number too large for 64 bits (left out)",                         \
+      "events with numbers too large for 64 bits (left out)")                                      \
+    D(NOT_JSON, "event with a value that is not JSON, such as NaN or N/A (left out)",              \
+      "events with values that are not JSON, such as NaN or N/A (left out)")                       \
+    D(BAD_ESCAPE, "event with a backslash that escapes nothing (kept as it stands)",               \
+      "events with backslashes that escape nothing (kept as they stand)")                          \
+    D(RAW_CONTROL, "event with an unescaped control character in a text",                          \
+      "events with unescaped control characters in texts")                                         \
+    D(BAD_UTF8, "event with a text that is not UTF-8 (bad bytes replaced)",                        \
+      "events with texts that are not UTF-8 (bad bytes replaced)")                                 \
+    D(LONG_TEXT, "event with a text over 1 MiB (cut)", "events with texts over 1 MiB (cut)")       \
     D(MENDED, "event with unescaped quotes or other damage (mended)",                              \
       "events with unescaped quotes or other damage (mended)")                                     \
     D(DAMAGED, "place too damaged to read (skipped to the next event)",                            \

@@ -107,29 +107,52 @@ static const char *mend_args(pyro_kineto_scanner *scanner, const char *at, const
     }
 }
 
+/* The comma before the next key of an event, as far as one can tell; or NULL. */
+static const char *find_key(const char *at, const char *end)
+{
+    for (; (at = memchr(at, ',', (size_t)(end - at))); at++) {
+        const char *quote = pyro_json_scan_space(at + 1);
+        if (quote >= end || *quote != '"')
+            continue;
+        const char *close = memchr(quote + 1, '"', (size_t)(end - quote - 1));
+        if (!close || *pyro_json_scan_space(close + 1) != ':')
+            continue;
+        unsigned key = pyro_kineto_key(quote + 1, (size_t)(close - quote - 1));
+        if (key != PYRO_KEY_OTHER && key != PYRO_KEY_NAME && key != PYRO_KEY_ID)
+            return at;
+    }
+    return NULL;
+}
+
+/* One key and its value. NULL on damage; `ended` when the event ended instead. */
+static const char *mend_member(pyro_kineto_scanner *scanner, const char *at, const char *end,
+                               bool first, bool *ended)
+{
+    const char *name;
+    size_t length;
+    const char *value = pyro_kineto_read_key(scanner, at, first, &name, &length);
+    if (!value || value > end)
+        return NULL;
+    *ended = !name;
+    if (!name)
+        return value;
+    unsigned key = pyro_kineto_key(name, length);
+    at = key == PYRO_KEY_ARGS && *value == '{' ? mend_args(scanner, value, end)
+                                               : mend_value(scanner, value, end, key);
+    return at && at <= end ? at : NULL;
+}
+
 const char *pyro_kineto_mend_event(pyro_kineto_scanner *scanner, const char *at, const char *end)
 {
-    const char *window_end = scanner->end, *behind = NULL;
-    bool first = true;
+    const char *window_end = scanner->end;
+    bool first = true, ended = false;
     pyro_kineto_begin_event(scanner);
     scanner->end = end;
-    for (at++;; first = false) {
-        const char *name;
-        size_t length;
-        const char *value = pyro_kineto_read_key(scanner, at, first, &name, &length);
-        if (!value || value > end)
-            break;
-        if (!name) {
-            behind = value;
-            break;
-        }
-        unsigned key = pyro_kineto_key(name, length);
-        if (key == PYRO_KEY_ARGS && *value == '{')
-            at = mend_args(scanner, value, end);
-        else
-            at = mend_value(scanner, value, end, key);
-        if (!at || at > end)
-            break;
+    at++;
+    while (at && !ended) {
+        const char *behind = mend_member(scanner, at, end, first, &ended);
+        at = behind ? behind : find_key(at + 1 < end ? at + 1 : end, end);
+        first = false;
     }
     scanner->end = window_end;
     const pyro_kineto_event *event = &scanner->event;
@@ -137,5 +160,5 @@ const char *pyro_kineto_mend_event(pyro_kineto_scanner *scanner, const char *at,
         return NULL;
     if (!pyro_kineto_store(scanner))
         scanner->no_memory = true;
-    return behind ? behind : end;
+    return at ? at : end;
 }

@@ -16,13 +16,19 @@ int pyro_kineto_reader_open(pyro_kineto_reader *reader, pyro_trace *trace, pyro_
                             pyro_source *source, const pyro_trace_options *options,
                             pyro_error *error)
 {
-    *reader = (pyro_kineto_reader){
-        .trace = trace, .options = options, .first_key = "\"ph\"", .cut_at = -1};
+    *reader = (pyro_kineto_reader){.trace = trace,
+                                   .source = source,
+                                   .options = options,
+                                   .threads = 1,
+                                   .first_key = "\"ph\"",
+                                   .cut_at = -1};
     pyro_error_clear(&reader->source_error);
     int status = pyro_kineto_scanner_open(&reader->scanner, trace, names, error);
+    if (status == PYRO_OK && pyro_source_is_seekable(source))
+        status = pyro_source_open_range(&reader->range, source, error);
     if (status == PYRO_OK)
-        status = pyro_json_window_open(&reader->window, source, WINDOW_BYTES, SIZE_MAX / 8,
-                                       &reader->source_error);
+        status = pyro_json_window_open(&reader->window, reader->range ? reader->range : source,
+                                       WINDOW_BYTES, SIZE_MAX / 8, &reader->source_error);
     if (status == PYRO_OK)
         reader->scanner->end = reader->window.end;
     else
@@ -34,6 +40,7 @@ void pyro_kineto_reader_free(pyro_kineto_reader *reader)
 {
     pyro_kineto_scanner_close(reader->scanner);
     pyro_json_window_free(&reader->window);
+    pyro_source_close(reader->range);
 }
 
 bool pyro_kineto_more(pyro_kineto_reader *reader)
@@ -121,16 +128,17 @@ bool pyro_kineto_pass_value(pyro_kineto_reader *reader)
     }
 }
 
-/* Moves to the next place that looks like an event; false at the end of the input. */
-static bool find_next_event(pyro_kineto_reader *reader)
+bool pyro_kineto_find_next_event(pyro_kineto_reader *reader, int64_t stop)
 {
     pyro_json_window *window = &reader->window;
     for (;;) {
         const char *found = pyro_kineto_find_event(window->at, window->end, reader->first_key);
         if (found) {
             window->at = window->token = (char *)found;
-            return true;
+            return pyro_kineto_offset(reader) < stop;
         }
+        if (pyro_kineto_offset(reader) >= stop)
+            return false;
         if (window->end - window->at > OVERLAP_BYTES)
             window->at = window->end - OVERLAP_BYTES;
         window->token = window->at;
@@ -168,7 +176,7 @@ static void mend_event(pyro_kineto_reader *reader)
         window->at = window->token = (char *)next;
     } else {
         window->at++;
-        reader->lost = !find_next_event(reader);
+        reader->lost = !pyro_kineto_find_next_event(reader, INT64_MAX);
     }
 }
 
@@ -200,12 +208,23 @@ static void continue_event(pyro_kineto_reader *reader)
     window->at = window->token = window->end;
 }
 
-/* The first key of the first event is what later ones are recognised by. */
-static void learn_first_key(pyro_kineto_reader *reader)
+void pyro_kineto_seek(pyro_kineto_reader *reader, int64_t offset)
+{
+    pyro_json_window *window = &reader->window;
+    pyro_source_seek_range(reader->range, offset);
+    window->at = window->token = window->end = window->bytes;
+    memset(window->end, 0, PYRO_JSON_PADDING);
+    window->offset = offset;
+    window->source_ended = false;
+    reader->scanner->end = window->end;
+}
+
+void pyro_kineto_learn_first_key(pyro_kineto_reader *reader)
 {
     const char *at = pyro_json_scan_space(reader->window.at + 1);
-    if (reader->trace->file_events > 0 || *at != '"')
+    if (reader->first_key_known || *at != '"')
         return;
+    reader->first_key_known = true;
     const char *end = memchr(at + 1, '"', PYRO_KINETO_KEY_BYTES - 2);
     if (!end || end >= reader->window.end)
         return;
@@ -238,7 +257,7 @@ static void pass_other(pyro_kineto_reader *reader)
         return;
     }
     defects->count[PYRO_DEFECT_DAMAGED]++;
-    reader->lost = !find_next_event(reader);
+    reader->lost = !pyro_kineto_find_next_event(reader, INT64_MAX);
     if (reader->lost)
         reader->cut_at = begin;
 }
@@ -262,7 +281,7 @@ void pyro_kineto_read_events(pyro_kineto_reader *reader, int64_t stop)
         if (pyro_kineto_offset(reader) >= stop)
             return;
         if (c == '{') {
-            learn_first_key(reader);
+            pyro_kineto_learn_first_key(reader);
             read_window(reader, stop);
         } else {
             pass_other(reader);

@@ -12,7 +12,11 @@ typedef struct pyro_kineto_reader {
     pyro_json_window window;
     pyro_error source_error; /* what the window's source failed with */
     const pyro_trace_options *options;
+    pyro_source *source; /* of the whole input, borrowed */
+    int threads;
+    pyro_source *range; /* the window's source where the input is seekable; else NULL */
     char first_key[PYRO_KINETO_KEY_BYTES]; /* of events, with its quotes: "ph" */
+    bool first_key_known;
     bool events_seen;  /* an array of events began */
     bool events_ended; /* and its closing bracket was met */
     bool lost;         /* damage, and no further event behind it */
@@ -38,6 +42,27 @@ bool pyro_kineto_pass_value(pyro_kineto_reader *reader);
  * What is damaged is mended or passed over.
  */
 void pyro_kineto_read_events(pyro_kineto_reader *reader, int64_t stop);
+
+/* Moves to the next place before `stop` that looks like an event; false when there is none. */
+bool pyro_kineto_find_next_event(pyro_kineto_reader *reader, int64_t stop);
+/* Empties the window and goes on at an offset; the reader must have a range. */
+void pyro_kineto_seek(pyro_kineto_reader *reader, int64_t offset);
+/* Looks at what comes next, to know how times are written in this file. */
+void pyro_kineto_learn_clock(pyro_kineto_reader *reader);
+/* Looks at the event that begins here, to recognise others by its first key. */
+void pyro_kineto_learn_first_key(pyro_kineto_reader *reader);
+
+/*
+ * The same as pyro_kineto_read_events to the end of the array, in pieces by several threads. The
+ * reader must have a range.
+ */
+void pyro_kineto_read_chunks(pyro_kineto_reader *reader);
+/* Appends a batch's rows; texts become those of the trace by `texts` and `numbers`. */
+typedef struct pyro_text_map {
+    const pyro_intern_entry *texts;
+    uint32_t *numbers; /* PYRO_NO_ID: not asked for yet; NULL: the texts are the trace's own */
+} pyro_text_map;
+bool pyro_kineto_append(pyro_kineto_scanner *scanner, const pyro_trace *batch, pyro_text_map map);
 
 /* Joins what needs the whole: wide ids, names of threads, times far off; then says the defects. */
 int pyro_kineto_finish(pyro_kineto_reader *reader, pyro_error *error);

@@ -96,16 +96,33 @@ static uint32_t small_or_zero(const pyro_kineto_event *event, unsigned field)
     return number > 0 && number <= UINT32_MAX ? (uint32_t)number : 0;
 }
 
-uint32_t pyro_trace_track(pyro_trace *trace, pyro_map *map, uint64_t process, uint64_t thread)
+/* The track in the map, PYRO_NO_ID for none; `key` becomes the one that it has or may get. */
+static uint32_t look_up_track(const pyro_trace *trace, const pyro_map *map, uint64_t process,
+                              uint64_t thread, uint64_t *key)
 {
-    uint64_t key = process * UINT64_C(0x9e3779b97f4a7c15) ^ thread;
-    for (;; key += UINT64_C(0x632be59bd9b4e019)) {
-        uint32_t index = pyro_map_get(map, key);
+    *key = process * UINT64_C(0x9e3779b97f4a7c15) ^ thread;
+    for (;; *key += UINT64_C(0x632be59bd9b4e019)) {
+        uint32_t index = pyro_map_get(map, *key);
         if (index == PYRO_MAP_NONE)
-            break;
+            return PYRO_NO_ID;
         if (trace->tracks[index].pid == process && trace->tracks[index].tid == thread)
             return index;
     }
+}
+
+uint32_t pyro_trace_find_track(const pyro_trace *trace, const pyro_map *map, uint64_t process,
+                               uint64_t thread)
+{
+    uint64_t key;
+    return look_up_track(trace, map, process, thread, &key);
+}
+
+uint32_t pyro_trace_track(pyro_trace *trace, pyro_map *map, uint64_t process, uint64_t thread)
+{
+    uint64_t key;
+    uint32_t index = look_up_track(trace, map, process, thread, &key);
+    if (index != PYRO_NO_ID)
+        return index;
     if (trace->track_count > LAST_TRACK)
         return LAST_TRACK;
     if (!pyro_grow(&trace->tracks, &trace->track_capacity, trace->track_count + 1,

@@ -165,8 +165,8 @@ static void test_overview(void **state)
     expect(text, "Communication alone    10.0 ms   10.0%");
     expect(text, "512 B on cuda:0");
     expect(text, "  1. the device idles, at block.conv1 (up to 25.0 ms to gain)\n"
-                 "     25% of the step; launch earlier\n");
-    expect(text, "  2. second\n     do it\n");
+                 "     25% of the step\n     -> launch earlier\n");
+    expect(text, "  2. second\n     -> do it\n");
     expect(text, "- 12 events with negative duration\n");
     pyro_free(text);
 }

@@ -1,0 +1,370 @@
+/*
+ * Events by several threads: each reads pieces of the file on its own, from the first place in it
+ * that looks like an event; the calling thread joins them in order. A piece counts only when the
+ * reading before it ended exactly where it began; otherwise that part is read again in order.
+ */
+#include "trace/kineto_reader.h"
+
+#include "base/error.h"
+#include <pthread.h>
+#include <stdlib.h>
+
+#define CHUNK_BYTES ((int64_t)2 << 20)
+/* Pieces that may be read before they are joined, a thread: what bounds the memory. */
+#define CHUNKS_AHEAD 3
+
+/* What one thread keeps from piece to piece. */
+typedef struct worker {
+    struct chunk_job *job;
+    pyro_kineto_reader reader;
+    pyro_arena arena;
+    pyro_intern names; /* its own, so that no thread waits for another */
+    bool own_names;    /* false for the calling thread, which uses the trace's */
+    pthread_t thread;
+    bool opened, started;
+    /* The joining thread's view of the names, filled as pieces are joined. */
+    pyro_intern_entry *texts;
+    uint32_t *numbers;
+    size_t text_count, text_capacity, number_capacity;
+} worker;
+
+/* What became of one piece. */
+typedef struct chunk {
+    bool done;
+    worker *worker;
+    int64_t from, to; /* of the events read; from is -1 where none begins in the piece */
+    bool ended, lost, no_memory;
+    int status;
+    int64_t cut_at;
+    pyro_error source_error;
+    pyro_trace *batch;
+    pyro_kineto_defects defects;
+    pyro_wide_id *wide_ids;
+    pyro_thread_name *thread_names;
+    size_t wide_count, thread_name_count;
+    pyro_intern_entry *new_texts; /* that the worker met in it for the first time */
+    size_t new_text_count;
+} chunk;
+
+typedef struct chunk_job {
+    pyro_kineto_reader *reader; /* of the calling thread */
+    int64_t begin, size;        /* of the file's part with events, as far as is known */
+    int64_t chunk_count;
+    worker *workers;
+    int worker_count;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    /* Guarded by the mutex. */
+    int64_t next, joined; /* pieces that were given out, and joined */
+    bool stop;
+    chunk *chunks; /* a ring */
+    int64_t ring;
+} chunk_job;
+
+static int64_t chunk_begin(const chunk_job *job, int64_t index)
+{
+    int64_t begin = job->begin + index * CHUNK_BYTES;
+    return begin < job->size ? begin : job->size;
+}
+
+/* Gives the scanner an empty place for rows. */
+static bool begin_batch(worker *worker, chunk *chunk)
+{
+    pyro_kineto_scanner *scanner = worker->reader.scanner;
+    chunk->batch = calloc(1, sizeof *chunk->batch);
+    if (!chunk->batch)
+        return false;
+    scanner->out = worker->reader.trace = chunk->batch;
+    scanner->last_track = PYRO_NO_ID;
+    pyro_map_free(&scanner->tracks);
+    return true;
+}
+
+/* Hands over what was read, and leaves the scanner with nothing. */
+static bool end_batch(worker *worker, chunk *chunk, size_t name_count)
+{
+    pyro_kineto_reader *reader = &worker->reader;
+    pyro_kineto_scanner *scanner = reader->scanner;
+    chunk->defects = scanner->defects;
+    scanner->defects = (pyro_kineto_defects){{0}};
+    chunk->wide_ids = scanner->wide_ids;
+    chunk->wide_count = scanner->wide_count;
+    chunk->thread_names = scanner->thread_names;
+    chunk->thread_name_count = scanner->thread_name_count;
+    scanner->wide_ids = NULL;
+    scanner->thread_names = NULL;
+    scanner->wide_count = scanner->wide_capacity = 0;
+    scanner->thread_name_count = scanner->thread_name_capacity = 0;
+    chunk->ended = reader->events_ended;
+    chunk->lost = reader->lost;
+    chunk->cut_at = reader->cut_at;
+    chunk->status = reader->window.status;
+    chunk->source_error = reader->source_error;
+    if (!worker->own_names || worker->names.count == name_count)
+        return true;
+    chunk->new_text_count = worker->names.count - name_count;
+    chunk->new_texts = malloc(chunk->new_text_count * sizeof *chunk->new_texts);
+    if (chunk->new_texts)
+        memcpy(chunk->new_texts, worker->names.entries + name_count,
+               chunk->new_text_count * sizeof *chunk->new_texts);
+    return chunk->new_texts != NULL;
+}
+
+static void read_chunk(worker *worker, chunk *chunk, int64_t index)
+{
+    const chunk_job *job = worker->job;
+    pyro_kineto_reader *reader = &worker->reader;
+    int64_t begin = chunk_begin(job, index), end = chunk_begin(job, index + 1);
+    size_t name_count = worker->names.count;
+    bool found = true;
+    *chunk = (struct chunk){.worker = worker, .from = -1, .cut_at = -1};
+    reader->events_ended = reader->lost = false;
+    reader->cut_at = -1;
+    if (!begin_batch(worker, chunk)) {
+        chunk->no_memory = true;
+        return;
+    }
+    pyro_kineto_seek(reader, begin);
+    if (index > 0)
+        found = pyro_kineto_find_next_event(reader, end);
+    if (found) {
+        chunk->from = pyro_kineto_offset(reader);
+        pyro_kineto_read_events(reader, index + 1 < job->chunk_count ? end : INT64_MAX);
+        chunk->to = pyro_kineto_offset(reader);
+    }
+    chunk->no_memory = !end_batch(worker, chunk, name_count) || reader->scanner->no_memory;
+}
+
+static void free_chunk(chunk *chunk)
+{
+    if (chunk->batch)
+        pyro_trace_free_rows(chunk->batch);
+    free(chunk->batch);
+    free(chunk->wide_ids);
+    free(chunk->thread_names);
+    free(chunk->new_texts);
+    *chunk = (struct chunk){0};
+}
+
+/* Takes the next piece and reads it; the mutex is held before and after. False when there is none
+ * to take now. */
+static bool read_next(chunk_job *job, worker *worker)
+{
+    if (job->stop || job->next >= job->chunk_count || job->next - job->joined >= job->ring)
+        return false;
+    int64_t index = job->next++;
+    chunk *chunk = &job->chunks[index % job->ring];
+    pthread_mutex_unlock(&job->mutex);
+    read_chunk(worker, chunk, index);
+    pthread_mutex_lock(&job->mutex);
+    chunk->done = true;
+    pthread_cond_broadcast(&job->changed);
+    return true;
+}
+
+static void *run(void *argument)
+{
+    worker *worker = argument;
+    chunk_job *job = worker->job;
+    pthread_mutex_lock(&job->mutex);
+    while (!job->stop && job->next < job->chunk_count)
+        if (!read_next(job, worker))
+            pthread_cond_wait(&job->changed, &job->mutex);
+    pthread_mutex_unlock(&job->mutex);
+    return NULL;
+}
+
+static bool open_worker(chunk_job *job, worker *worker, bool own_names)
+{
+    pyro_kineto_reader *main = job->reader, *reader = &worker->reader;
+    worker->job = job;
+    worker->own_names = own_names;
+    pyro_arena_init(&worker->arena);
+    pyro_intern_init(&worker->names, &worker->arena);
+    worker->opened = true;
+    if (pyro_kineto_reader_open(reader, NULL, own_names ? &worker->names : &main->trace->names,
+                                main->source, NULL, NULL) != PYRO_OK)
+        return false;
+    memcpy(reader->first_key, main->first_key, sizeof reader->first_key);
+    reader->first_key_known = true;
+    reader->scanner->fraction_is_ns = main->scanner->fraction_is_ns;
+    return true;
+}
+
+static void close_worker(worker *worker)
+{
+    if (!worker->opened)
+        return;
+    if (worker->started)
+        pthread_join(worker->thread, NULL);
+    pyro_kineto_reader_free(&worker->reader);
+    pyro_intern_free(&worker->names);
+    pyro_arena_free(&worker->arena);
+    free(worker->texts);
+    free(worker->numbers);
+}
+
+/* Makes the texts that a worker met in a piece known to the joining thread. */
+static bool take_texts(const chunk *chunk)
+{
+    worker *worker = chunk->worker;
+    size_t count = worker->text_count + chunk->new_text_count;
+    if (!pyro_grow(&worker->texts, &worker->text_capacity, count, sizeof *worker->texts) ||
+        !pyro_grow(&worker->numbers, &worker->number_capacity, count, sizeof *worker->numbers))
+        return false;
+    for (size_t i = 0; i < chunk->new_text_count; i++) {
+        worker->texts[worker->text_count] = chunk->new_texts[i];
+        worker->numbers[worker->text_count++] = PYRO_NO_ID;
+    }
+    return true;
+}
+
+/* Ids and names that wait for the end get the trace's indices. */
+static bool take_notes(pyro_kineto_scanner *scanner, const chunk *chunk, pyro_text_map map)
+{
+    pyro_trace *trace = scanner->out;
+    size_t first_event = trace->count - chunk->batch->count;
+    size_t first_flow = trace->flow_count - chunk->batch->flow_count;
+    if (!pyro_grow(&scanner->wide_ids, &scanner->wide_capacity,
+                   scanner->wide_count + chunk->wide_count, sizeof *scanner->wide_ids) ||
+        !pyro_grow(&scanner->thread_names, &scanner->thread_name_capacity,
+                   scanner->thread_name_count + chunk->thread_name_count,
+                   sizeof *scanner->thread_names))
+        return false;
+    for (size_t i = 0; i < chunk->wide_count; i++) {
+        pyro_wide_id wide = chunk->wide_ids[i];
+        wide.index += (uint32_t)(wide.kind == PYRO_WIDE_FLOW ? first_flow : first_event);
+        scanner->wide_ids[scanner->wide_count++] = wide;
+    }
+    for (size_t i = 0; i < chunk->thread_name_count; i++) {
+        pyro_thread_name named = chunk->thread_names[i];
+        if (map.numbers) {
+            const pyro_intern_entry *entry = &map.texts[named.name];
+            named.name = pyro_intern_add(&trace->names, entry->text, entry->length);
+        }
+        scanner->thread_names[scanner->thread_name_count++] = named;
+    }
+    return true;
+}
+
+static void accept_chunk(pyro_kineto_reader *reader, const chunk *chunk)
+{
+    pyro_kineto_scanner *scanner = reader->scanner;
+    worker *worker = chunk->worker;
+    pyro_text_map map = {NULL, NULL};
+    if (worker->own_names)
+        map = (pyro_text_map){worker->texts, worker->numbers};
+    if (!pyro_kineto_append(scanner, chunk->batch, map) || !take_notes(scanner, chunk, map))
+        scanner->no_memory = true;
+    pyro_kineto_defects_add(&scanner->defects, &chunk->defects);
+    reader->events_ended = chunk->ended;
+    reader->lost = chunk->lost;
+    reader->cut_at = chunk->cut_at;
+    if (chunk->status != PYRO_OK && reader->window.status == PYRO_OK) {
+        reader->window.status = chunk->status;
+        reader->source_error = chunk->source_error;
+    }
+}
+
+static bool is_over(const pyro_kineto_reader *reader)
+{
+    return reader->events_ended || reader->lost || reader->scanner->no_memory ||
+           reader->window.status != PYRO_OK;
+}
+
+/* Joins a piece to what was read up to `at`; returns where reading stands then. */
+static int64_t join_chunk(chunk_job *job, const chunk *chunk, int64_t index, int64_t at)
+{
+    pyro_kineto_reader *reader = job->reader;
+    bool last = index + 1 == job->chunk_count;
+    int64_t end = last ? INT64_MAX : chunk_begin(job, index + 1);
+    if (!take_texts(chunk) || chunk->no_memory)
+        reader->scanner->no_memory = true;
+    if (chunk->from != at && at < end && !is_over(reader)) {
+        pyro_kineto_seek(reader, at);
+        pyro_kineto_read_events(reader, chunk->from > at ? chunk->from : end);
+        at = pyro_kineto_offset(reader);
+        if (chunk->from != at && at < end && !is_over(reader)) {
+            pyro_kineto_read_events(reader, end);
+            at = pyro_kineto_offset(reader);
+        }
+    }
+    if (chunk->from == at && !is_over(reader)) {
+        accept_chunk(reader, chunk);
+        at = chunk->to;
+    }
+    return at;
+}
+
+/* Waits for each piece in turn, reading others meanwhile, and joins it. */
+static int64_t join_all(chunk_job *job, int64_t at)
+{
+    const pyro_trace_options *options = job->reader->options;
+    pthread_mutex_lock(&job->mutex);
+    for (int64_t index = 0; index < job->chunk_count && !is_over(job->reader); index++) {
+        chunk *chunk = &job->chunks[index % job->ring];
+        while (!chunk->done)
+            if (!read_next(job, &job->workers[0]))
+                pthread_cond_wait(&job->changed, &job->mutex);
+        pthread_mutex_unlock(&job->mutex);
+        at = join_chunk(job, chunk, index, at);
+        free_chunk(chunk);
+        if (options && options->progress)
+            options->progress(options->progress_user, at, job->size);
+        pthread_mutex_lock(&job->mutex);
+        job->joined++;
+        pthread_cond_broadcast(&job->changed);
+    }
+    job->stop = true;
+    pthread_cond_broadcast(&job->changed);
+    pthread_mutex_unlock(&job->mutex);
+    return at;
+}
+
+/* Opens what the threads need and starts them; fewer than asked for are fine. */
+static bool start(chunk_job *job, int threads)
+{
+    job->ring = (int64_t)threads * CHUNKS_AHEAD;
+    job->chunks = calloc((size_t)job->ring, sizeof *job->chunks);
+    job->workers = calloc((size_t)threads, sizeof *job->workers);
+    if (!job->chunks || !job->workers)
+        return false;
+    for (job->worker_count = 0; job->worker_count < threads; job->worker_count++) {
+        worker *worker = &job->workers[job->worker_count];
+        if (!open_worker(job, worker, job->worker_count > 0)) {
+            job->worker_count++;
+            return false;
+        }
+    }
+    for (int i = 1; i < threads; i++) {
+        worker *worker = &job->workers[i];
+        worker->started = pthread_create(&worker->thread, NULL, run, worker) == 0;
+    }
+    return true;
+}
+
+void pyro_kineto_read_chunks(pyro_kineto_reader *reader)
+{
+    if (!pyro_kineto_next_byte(reader))
+        return;
+    if (*reader->window.at == '{')
+        pyro_kineto_learn_first_key(reader);
+    int64_t at = pyro_kineto_offset(reader);
+    chunk_job job = {.reader = reader, .begin = at, .size = reader->source->size};
+    job.chunk_count = (job.size - at + CHUNK_BYTES - 1) / CHUNK_BYTES;
+    pthread_mutex_init(&job.mutex, NULL);
+    pthread_cond_init(&job.changed, NULL);
+    if (start(&job, reader->threads))
+        at = join_all(&job, at);
+    else
+        reader->scanner->no_memory = true;
+    for (int i = 0; i < job.worker_count; i++)
+        close_worker(&job.workers[i]);
+    for (int64_t i = 0; job.chunks && i < job.ring; i++)
+        free_chunk(&job.chunks[i]);
+    free(job.chunks);
+    free(job.workers);
+    pthread_mutex_destroy(&job.mutex);
+    pthread_cond_destroy(&job.changed);
+    pyro_kineto_seek(reader, at);
+}
