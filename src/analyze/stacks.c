@@ -16,6 +16,7 @@ enum { MOST_NODES = 1 << 20, MOST_ROWS = 10000, MOST_TEXT = 8 << 20, NO_NODE = U
 /* What a node is called: a name of the trace, or what the top bits say. */
 enum { LABEL_LAYER = 1u << 31, LABEL_KERNEL = 1u << 30, LABEL_OTHER = LABEL_KERNEL - 1 };
 enum { LABEL_NO_LAUNCH = LABEL_KERNEL - 2, LABEL_BACKWARD = LABEL_KERNEL - 3 };
+enum { LABEL_NO_NAME = LABEL_KERNEL - 4 };
 
 typedef struct stack_node {
     uint32_t parent, label;
@@ -53,13 +54,17 @@ static uint32_t find_child(stacks_state *state, uint32_t parent, uint32_t label)
     return child;
 }
 
+static uint32_t label_of(const pyro_trace *trace, uint32_t event)
+{
+    return trace->name[event] == PYRO_NO_ID ? (uint32_t)LABEL_NO_NAME : trace->name[event];
+}
+
 static int init_stacks(void *data, pyro_analysis_context *context)
 {
     stacks_state *state = data;
     size_t count = context->trace->count;
     state->node_of = pyro_arena_array(context->scratch, count ? count : 1, sizeof *state->node_of);
-    if (!state->node_of ||
-        !pyro_grow(&state->nodes, &state->capacity, 1, sizeof *state->nodes))
+    if (!state->node_of || !pyro_grow(&state->nodes, &state->capacity, 1, sizeof *state->nodes))
         return pyro_fail_memory(context->error);
     memset(state->node_of, 0, count * sizeof *state->node_of);
     state->nodes[state->count++] = (stack_node){.parent = NO_NODE};
@@ -73,7 +78,7 @@ static uint32_t place(stacks_state *state, const pyro_analysis_context *context,
     uint32_t parent = joins->parent[event], call = joins->call[event];
     uint32_t above = parent == PYRO_NO_EVENT ? 0 : state->node_of[parent];
     if (call == PYRO_NO_LAYER)
-        return find_child(state, above, context->trace->name[event]);
+        return find_child(state, above, label_of(context->trace, event));
     if (joins->calls[call].event == event)
         return find_child(state, above, LABEL_LAYER | joins->calls[call].layer);
     /* A backward op has no frames above it: its layer stands in for them. */
@@ -83,7 +88,7 @@ static uint32_t place(stacks_state *state, const pyro_analysis_context *context,
         if (above != NO_NODE)
             above = find_child(state, above, LABEL_LAYER | joins->calls[call].layer);
     }
-    return above == NO_NODE ? NO_NODE : find_child(state, above, context->trace->name[event]);
+    return above == NO_NODE ? NO_NODE : find_child(state, above, label_of(context->trace, event));
 }
 
 static int add_host(stacks_state *state, pyro_analysis_context *context, uint32_t event)
@@ -111,12 +116,12 @@ static int add_device_work(stacks_state *state, pyro_analysis_context *context, 
         above = find_child(state, 0, LABEL_NO_LAUNCH);
     else
         above = state->node_of[launch];
-    uint32_t node = above == NO_NODE
-                        ? NO_NODE
-                        : find_child(state, above, LABEL_KERNEL | trace->name[event]);
+    uint32_t node = above == NO_NODE ? NO_NODE
+                                     : find_child(state, above, LABEL_KERNEL | label_of(trace, event));
     if (node == NO_NODE)
         return pyro_fail_memory(context->error);
-    state->nodes[node].device_ns = pyro_add_ns(state->nodes[node].device_ns, trace->duration_ns[event]);
+    state->nodes[node].device_ns = pyro_add_ns(state->nodes[node].device_ns,
+                                               trace->duration_ns[event]);
     return PYRO_OK;
 }
 
@@ -146,6 +151,10 @@ static void put_frame(pyro_buf *buf, const char *text)
 static void put_label(pyro_buf *buf, const pyro_analysis_context *context, uint32_t label)
 {
     char short_name[PYRO_KERNEL_SHORT_NAME];
+    if (label == LABEL_NO_NAME || label == (LABEL_KERNEL | LABEL_NO_NAME)) {
+        pyro_buf_adds(buf, "(no name)");
+        return;
+    }
     if (label & LABEL_LAYER) {
         const pyro_layer *layer = &context->joins->layers[label & ~LABEL_LAYER];
         put_frame(buf, layer->path[0] ? layer->path : layer->class_name);
@@ -163,8 +172,9 @@ static void put_label(pyro_buf *buf, const pyro_analysis_context *context, uint3
     }
 }
 
-static bool put_stack(pyro_buf *buf, const stacks_state *state, const pyro_analysis_context *context,
-                      uint32_t node, uint32_t *path, size_t path_capacity)
+static bool put_stack(pyro_buf *buf, const stacks_state *state,
+                      const pyro_analysis_context *context, uint32_t node, uint32_t *path,
+                      size_t path_capacity)
 {
     size_t depth = 0;
     for (; node != 0 && depth < path_capacity; node = state->nodes[node].parent)
@@ -183,7 +193,9 @@ static int compare_rows(const void *a, const void *b)
     const pyro_stack_row *left = a, *right = b;
     if (left->device_ns != right->device_ns)
         return left->device_ns < right->device_ns ? 1 : -1;
-    return left->host_self_ns < right->host_self_ns ? 1 : left->host_self_ns > right->host_self_ns ? -1 : 0;
+    return left->host_self_ns < right->host_self_ns   ? 1
+           : left->host_self_ns > right->host_self_ns ? -1
+                                                      : 0;
 }
 
 /* Nodes with time of their own, most first; `frames` holds the node until its text is made. */
