@@ -295,6 +295,18 @@ def test_a_trace_of_this_torch(tmp_path):
     assert all("aten::" in op for layer in stats.values() for op in layer["operations"])
 
 
+def test_every_key_is_documented():
+    document = (ROOT / "docs/trace.md").read_text()
+    trace = pyrometer.trace(TRAINING)
+    data = trace.to_dict()
+    keys = {key for columns in trace._core.tables().values() for key in columns}
+    keys |= data.keys() | data["memory"].keys() | data["memory"]["devices"][0].keys()
+    for name in ("launch", "data_loading", "unattributed", "gap_totals"):
+        keys |= data[name].keys()
+    missing = {key for key in keys if f"`{key}`" not in document and f"`{key}[]`" not in document}
+    assert not missing
+
+
 def check_json(trace):
     own = sum(
         row["forward_device_self_ns"] + row["backward_device_self_ns"] for row in trace["layers"]
