@@ -69,8 +69,9 @@ def test_columns_share_the_librarys_memory():
     assert first.__array_interface__["data"] == second.__array_interface__["data"]
     host = np.asarray(trace.layers.forward_host_ns)
     assert first.strides == host.strides  # both lie in the same rows
-    assert abs(host.__array_interface__["data"][0] - first.__array_interface__["data"][0]) < (
-        first.strides[0]
+    assert (
+        abs(host.__array_interface__["data"][0] - first.__array_interface__["data"][0])
+        < (first.strides[0])
     )
     with pytest.raises(ValueError, match="read-only"):
         first[0] = 1
@@ -93,7 +94,9 @@ def test_tables_equal_the_json():
     for name in ("steps", "layers", "ops", "ops_by_shape", "kernels", "gaps", "synchronizations",
                  "copies", "collectives", "findings"):  # fmt: skip
         assert list(getattr(trace, name)) == data[name], name
-    assert [row["device"] for row in trace.memory] == [row["device"] for row in data["memory"]["devices"]]
+    assert [row["device"] for row in trace.memory] == [
+        row["device"] for row in data["memory"]["devices"]
+    ]
     assert data["memory"]["peak_bytes"] == 12288
     assert trace.launch == data["launch"]
     assert trace.data_loading == data["data_loading"]
@@ -260,9 +263,7 @@ def test_parse_model_trace_without_layers():
 
 def test_a_trace_of_this_torch(tmp_path):
     torch = pytest.importorskip("torch")
-    model = torch.nn.Sequential(
-        torch.nn.Linear(100, 50), torch.nn.ReLU(), torch.nn.Linear(50, 10)
-    )
+    model = torch.nn.Sequential(torch.nn.Linear(100, 50), torch.nn.ReLU(), torch.nn.Linear(50, 10))
     inputs = torch.randn(32, 100)
     model(inputs).sum().backward()
     path = tmp_path / "run.json"

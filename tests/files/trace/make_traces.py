@@ -168,7 +168,9 @@ def bare_array():
 def names_of_2021():
     trace = Trace()
     base = 1_620_000_000_000_000
-    trace.add("Operator", "aten::relu", base + 100, 60, **{"Input dims": [[4, 4]], "external id": 3})
+    trace.add(
+        "Operator", "aten::relu", base + 100, 60, **{"Input dims": [[4, 4]], "external id": 3}
+    )
     trace.add("Runtime", "cudaLaunchKernel", base + 110, 8, correlation=9, **{"external id": 3})
     trace.add("Kernel", "relu_kernel", base + 130, 25, STREAM, DEVICE, correlation=9, device=0,
               stream=7, **{"external id": 3})  # fmt: skip
@@ -192,7 +194,13 @@ def rocm():
 
 def collectives():
     trace = Trace(
-        distributedInfo={"backend": "nccl", "rank": 1, "world_size": 4, "pg_count": 1, "pg_config": []}
+        distributedInfo={
+            "backend": "nccl",
+            "rank": 1,
+            "world_size": 4,
+            "pg_count": 1,
+            "pg_config": [],
+        }
     )
     details = {
         "Collective name": "allreduce",
