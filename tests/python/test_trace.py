@@ -94,9 +94,8 @@ def test_tables_equal_the_json():
     for name in ("steps", "layers", "ops", "ops_by_shape", "kernels", "gaps", "synchronizations",
                  "copies", "collectives", "findings"):  # fmt: skip
         assert list(getattr(trace, name)) == data[name], name
-    assert [row["device"] for row in trace.memory] == [
-        row["device"] for row in data["memory"]["devices"]
-    ]
+    devices = data["memory"]["devices"]
+    assert [row["device"] for row in trace.memory] == [row["device"] for row in devices]
     assert data["memory"]["peak_bytes"] == 12288
     assert trace.launch == data["launch"]
     assert trace.data_loading == data["data_loading"]

@@ -1,4 +1,4 @@
-/* Tests of the writers of traces on an analysis filled by hand: what they show, and that it adds up. */
+/* Tests of the writers of traces on an analysis filled by hand: what they show, that it adds up. */
 #include "base/json.h"
 #include "fail_alloc.h"
 #include "report/trace_rows.h"

@@ -1,4 +1,4 @@
-"""Writes the small traces of this folder again, byte for byte: python tests/files/trace/make_traces.py
+"""Writes the small traces of this folder again, byte for byte.
 
 Each is a dialect or a defect that profilers have written; README.md says what each proves. Times
 are in microseconds, as in the files themselves.
@@ -223,8 +223,8 @@ def cuda_graph():
     trace = Trace()
     trace.add("cuda_runtime", "cudaGraphLaunch", 100, 20, correlation=5)
     for node in range(3):
-        trace.add("kernel", f"fused_{node}", 130 + 20 * node, 15, STREAM, DEVICE, device=0, stream=7,
-                  correlation=5, **{"graph id": 1, "graph node id": node + 1})  # fmt: skip
+        trace.add("kernel", f"fused_{node}", 130 + 20 * node, 15, STREAM, DEVICE, device=0,
+                  stream=7, correlation=5, **{"graph id": 1, "graph node id": node + 1})  # fmt: skip
     return trace
 
 
