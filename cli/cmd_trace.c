@@ -367,12 +367,16 @@ static int run_files(const trace_values *values, const pyro_words *files)
         .analysis = {.layers_from = values->layers_from,
                      .step = (int)values->step,
                      .phase = (pyro_phase)(values->phase + 1),
-                     .filter = values->filter},
+                     .filter = values->filter,
+                     .threads = (int)values->threads},
         .report = {.report = pyro_common_report(&values->common),
                    .view = (pyro_trace_view)(values->view + 1),
                    .depth = (int)values->depth},
     };
     int exit_code = check_values(values, files);
+    bool wants_stacks = values->folded || run.report.view == PYRO_TRACE_STACKS ||
+                        (run.report.report.format == PYRO_FORMAT_JSON && run.report.report.verbose);
+    run.analysis.without_stacks = !wants_stacks;
 
     if (values->top >= 0)
         run.report.report.top = values->top == 0 ? -1 : (int)values->top;
