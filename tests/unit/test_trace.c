@@ -105,7 +105,7 @@ static void test_packed(void **state)
 {
     (void)state;
     char path[512];
-    size_t size;
+    size_t size = 0;
     char *bytes = unpack(test_path(path, "h200_resnet18_train.json.gz"), &size);
     char *expected = memory_text(bytes, size, 1);
     for (int threads = 1; threads <= 2; threads++) {
@@ -142,7 +142,7 @@ static void test_threads(void **state)
 {
     (void)state;
     char path[512];
-    size_t size;
+    size_t size = 0;
     char *bytes = unpack(test_path(path, "h200_resnet18_train.json.gz"), &size);
     char *expected = memory_text(bytes, size, 1);
     for (int threads = 2; threads <= 5; threads++) {
@@ -162,7 +162,7 @@ static void test_threads(void **state)
 
 static void compare_shared(const char *path)
 {
-    size_t size;
+    size_t size = 0;
     char *bytes = unpack(path, &size);
     char *expected = memory_text(bytes, size, 1), *text = memory_text(bytes, size, 4);
     assert_string_equal(text, expected);
@@ -211,7 +211,7 @@ static void test_pipe(void **state)
 {
     (void)state;
     char path[512];
-    size_t size;
+    size_t size = 0;
     char *bytes = read_whole(test_path(path, "good-1-kineto.json"), &size);
     char *expected = memory_text(bytes, size, 1), *text = pipe_text(bytes, size);
     assert_string_equal(text, expected);
@@ -235,7 +235,7 @@ static void test_progress(void **state)
 {
     (void)state;
     char path[512];
-    size_t size;
+    size_t size = 0;
     char *bytes = unpack(test_path(path, "h200_resnet18_train.json.gz"), &size);
     for (int threads = 1; threads <= 2; threads++) {
         int64_t last = 0;
