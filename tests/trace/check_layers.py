@@ -18,7 +18,6 @@ import json
 import pathlib
 import subprocess
 import sys
-from decimal import Decimal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ANNOTATION = r"^fwd\|(.*)$"
@@ -29,8 +28,10 @@ Range = collections.namedtuple("Range", "start end thread name sequence forward_
 Work = collections.namedtuple("Work", "name duration launch")
 
 
-def nanoseconds(value):
-    return int(Decimal(str(value)) * 1000)
+def nanoseconds(text):
+    """Of microseconds as the file writes them: numbers are kept as text, so nothing is rounded."""
+    whole, _, fraction = text.partition(".")
+    return int(whole) * 1000 + int((fraction + "000")[:3])
 
 
 class Trace:
@@ -38,7 +39,7 @@ class Trace:
 
     def __init__(self, path):
         text = gzip.open(path, "rb").read().decode("utf-8", "replace")
-        data = json.loads(text, strict=False, parse_float=Decimal)
+        data = json.loads(text, strict=False, parse_float=str)
         events = data["traceEvents"] if isinstance(data, dict) else data
         self.ranges = collections.defaultdict(list)
         self.work = []
@@ -46,7 +47,7 @@ class Trace:
         for event in events:
             if event.get("ph") == "X" and event.get("cat") in LAUNCHES:
                 number = event["args"].get("correlation")
-                start = nanoseconds(event["ts"])
+                start = nanoseconds(str(event["ts"]))
                 launches[number].append((start, (event["pid"], event["tid"])))
         for event in events:
             if event.get("ph") == "X":
@@ -56,13 +57,13 @@ class Trace:
 
     def add(self, event, launches):
         category, arguments = event.get("cat"), event.get("args") or {}
-        duration = nanoseconds(event.get("dur", 0))
+        duration = nanoseconds(str(event.get("dur", 0)))
         if category in DEVICE_WORK:
             number = arguments.get("correlation")
             found = launches.get(number) if number else None
             self.work.append(Work(event["name"], duration, min(found) if found else None))
             return
-        start, kind = nanoseconds(event["ts"]), None
+        start, kind = nanoseconds(str(event["ts"])), None
         if event["name"].startswith("nn.Module: "):
             kind = "frame"
         elif category == "user_annotation":
@@ -209,8 +210,7 @@ def annotated_instances(trace):
     return names
 
 
-def check_annotated(name, tool, path, problems):
-    trace = Trace(path)
+def check_annotated(name, tool, path, trace, problems):
     annotations = [item for item in trace.ranges["annotation"] if item.name.startswith("fwd|")]
     truth = Truth(trace, annotations, lambda text: text[4:])
     forward, backward = ("forward_kernels", "forward_ns"), ("backward_kernels", "backward_ns")
@@ -236,9 +236,8 @@ def check_annotated(name, tool, path, problems):
     return len(truth.forward)
 
 
-def check_any(name, tool, path, problems):
+def check_any(name, tool, path, trace, problems):
     """Sums on every trace, and its frames' own layers where it has any. Returns a table row."""
-    trace = Trace(path)
     result = dump(tool, path)
     total = sum(work.duration for work in trace.work)
     buckets = {key: sum(value.values()) for key, value in result["buckets"].items()}
@@ -328,10 +327,11 @@ def main():
     problems, rows = [], []
     for path in files:
         name = path.name.removesuffix(".json.gz")
-        rows.append(check_any(name, options.dump, path, problems))
+        trace = Trace(path)
+        rows.append(check_any(name, options.dump, path, trace, problems))
         if options.tool:
             check_command(name, options.tool, path, rows[-1][1], problems)
-        count = check_annotated(name, options.dump, path, problems)
+        count = check_annotated(name, options.dump, path, trace, problems)
         if count and not options.table:
             print(f"{name}: {count} annotated layers")
     if options.table:
