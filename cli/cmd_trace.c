@@ -23,9 +23,9 @@ typedef struct trace_values {
 } trace_values;
 
 /* In the order of pyro_trace_view, which begins with the overview. */
-static const char *const view_names[] = {"layer",      "op",    "kernel", "step", "gap",    "copy",
-                                         "collective", "stack", "shape",  "sync", "memory", "finding",
-                                         NULL};
+static const char *const view_names[] = {"layer",  "op",         "kernel", "step",  "gap",
+                                         "copy",   "collective", "stack",  "shape", "sync",
+                                         "memory", "finding",    NULL};
 
 /* In the order of pyro_phase, which begins with "other". */
 static const char *const phase_names[] = {"forward", "backward", "optimizer", NULL};
@@ -35,7 +35,8 @@ static const pyro_option table_options[] = {
      .kind = PYRO_OPTION_CHOICE,
      .offset = offsetof(trace_values, view),
      .metavar = "WHAT",
-     .help = "One table at full length in place of the overview. In CSV: the table that is written.",
+     .help =
+         "One table at full length in place of the overview. In CSV: the table that is written.",
      .default_text = "the overview",
      .choices = view_names},
     {.long_name = "top",
@@ -307,9 +308,9 @@ static int write_results(trace_run *run, const pyro_words *files)
         pyro_buf_free(&run->out);
         run->out = whole;
     }
-    if (run->report.report.format == PYRO_FORMAT_TEXT && !run->values->folded && files->count == 1 &&
-        run->report.view == PYRO_TRACE_OVERVIEW && !common->quiet && pyro_common_to_stdout(common) &&
-        strcmp(files->items[0], "-") != 0)
+    if (run->report.report.format == PYRO_FORMAT_TEXT && !run->values->folded &&
+        files->count == 1 && run->report.view == PYRO_TRACE_OVERVIEW && !common->quiet &&
+        pyro_common_to_stdout(common) && strcmp(files->items[0], "-") != 0)
         add_hints(run, files->items[0]);
     if (run->out.failed)
         return pyro_common_complain("out of memory");
@@ -366,12 +367,16 @@ static int run_files(const trace_values *values, const pyro_words *files)
         .analysis = {.layers_from = values->layers_from,
                      .step = (int)values->step,
                      .phase = (pyro_phase)(values->phase + 1),
-                     .filter = values->filter},
+                     .filter = values->filter,
+                     .threads = (int)values->threads},
         .report = {.report = pyro_common_report(&values->common),
                    .view = (pyro_trace_view)(values->view + 1),
                    .depth = (int)values->depth},
     };
     int exit_code = check_values(values, files);
+    bool wants_stacks = values->folded || run.report.view == PYRO_TRACE_STACKS ||
+                        (run.report.report.format == PYRO_FORMAT_JSON && run.report.report.verbose);
+    run.analysis.without_stacks = !wants_stacks;
 
     if (values->top >= 0)
         run.report.report.top = values->top == 0 ? -1 : (int)values->top;
@@ -389,12 +394,8 @@ static int run_files(const trace_values *values, const pyro_words *files)
 
 static int run_trace(const pyro_command *command, int argc, char **argv)
 {
-    trace_values values = {.view = -1,
-                           .top = -1,
-                           .depth = -1,
-                           .step = -1,
-                           .phase = -1,
-                           .common = PYRO_COMMON_INIT};
+    trace_values values = {
+        .view = -1, .top = -1, .depth = -1, .step = -1, .phase = -1, .common = PYRO_COMMON_INIT};
     pyro_words files = {0};
     int exit_code;
 
@@ -411,7 +412,8 @@ static const pyro_example trace_examples[] = {
      "Blocks of the model, forward and backward."},
     {"pyrometer trace run.json.gz --by kernel --phase backward",
      "Which kernels the backward pass spends its time in."},
-    {"pyrometer trace run.json.gz --model model.pt2", "With the dotted names of the model's layers."},
+    {"pyrometer trace run.json.gz --model model.pt2",
+     "With the dotted names of the model's layers."},
     {"pyrometer trace run.json.gz --step 3 --chrome step3.json",
      "One step out of a huge trace, for Perfetto."},
     {"pyrometer trace run.json.gz --folded > run.folded", "Input for flamegraph.pl or speedscope."},

@@ -85,7 +85,8 @@ void pyro_help_command(pyro_buf *buf, const pyro_command *command, bool color)
 
 void pyro_help_overview(pyro_buf *buf, bool color)
 {
-    pyro_buf_adds(buf, "pyrometer " PYRO_VERSION ": what a PyTorch model should cost, and what a run did cost\n\n"
+    pyro_buf_adds(buf, "pyrometer " PYRO_VERSION
+                       ": what a PyTorch model should cost, and what a run did cost\n\n"
                        "Usage: pyrometer COMMAND [OPTION...] [OPERAND...]\n\n");
     pyro_text_heading(buf, "Commands:", color);
     for (size_t i = 0; pyro_commands[i] != NULL; i++)

@@ -26,8 +26,8 @@ static bool is_trace_name(const char *name)
 {
     const char *json = strstr(name, ".json");
 
-    return json != NULL && (json[5] == '\0' || strcmp(json + 5, ".gz") == 0 ||
-                            strcmp(json + 5, ".zst") == 0);
+    return json != NULL &&
+           (json[5] == '\0' || strcmp(json + 5, ".gz") == 0 || strcmp(json + 5, ".zst") == 0);
 }
 
 static int fail_unknown_command(const char *name)

@@ -59,6 +59,7 @@ typedef struct pyro_analysis_options {
     pyro_phase phase;         /* only this phase's device work; PYRO_PHASE_OTHER: all */
     const char *filter;       /* POSIX extended regex on names of ops, kernels and layers; or NULL */
     int threads;              /* 0: one a core */
+    bool without_stacks;      /* leave stacks[] empty: their texts are most of a small analysis */
 } pyro_analysis_options;
 
 /*

@@ -18,7 +18,8 @@ typedef struct whole_analysis {
     pyro_joins joins;
 } whole_analysis;
 
-/* In order: an analysis may use what those before it in its lane have finished. */
+/* In order: an analysis may use what those before it in its lane have finished. The last one may
+ * be left out. */
 static const pyro_lane_row analyses[] = {
     {&pyro_analyze_steps, 0},  {&pyro_analyze_gaps, 0},          {&pyro_analyze_launch, 0},
     {&pyro_analyze_copies, 0}, {&pyro_analyze_syncs, 0},         {&pyro_analyze_loading, 0},
@@ -84,7 +85,8 @@ static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
     if (status == PYRO_OK)
         status = pyro_price_ops(&context);
     if (status == PYRO_OK)
-        status = pyro_run_analyses(&context, analyses, ANALYSIS_COUNT, whole->lane_arenas);
+        status = pyro_run_analyses(&context, analyses, ANALYSIS_COUNT - options->without_stacks,
+                                   whole->lane_arenas);
     if (status == PYRO_OK)
         status = pyro_find_findings(&context);
     whole->result.notes = context.notes;

@@ -23,7 +23,8 @@ typedef struct layer_table {
     pyro_table table;
     size_t name_room;
     bool with_class;
-    int64_t whole_ns; /* what shares are of: layers are not only ops, so on the host it is the span */
+    int64_t
+        whole_ns; /* what shares are of: layers are not only ops, so on the host it is the span */
     int64_t shown_ns; /* own time of the rows so far */
 } layer_table;
 
@@ -145,8 +146,8 @@ void pyro_write_trace_layers(pyro_trace_writer *w)
     shown = pyro_rows_shown(w->options, ranked);
     open_layer_table(w, &layers);
     if (tree) {
-        pyro_text_heading(w->buf, "\nLayers (times with all that is below; self without):",
-                          w->options->color);
+        pyro_text_heading(
+            w->buf, "\nLayers (times with all that is below; self without):", w->options->color);
         write_tree(w, &layers);
         shown = ranked;
     } else {
@@ -211,8 +212,10 @@ void pyro_write_trace_stacks(pyro_trace_writer *w)
 static void write_holders(pyro_trace_writer *w, const pyro_memory_device *device)
 {
     static const pyro_table_column columns[] = {
-        {"Allocated in layer", false, true}, {"Op", false, true},
-        {"Blocks", true, false},             {"Bytes", true, false},
+        {"Allocated in layer", false, true},
+        {"Op", false, true},
+        {"Blocks", true, false},
+        {"Bytes", true, false},
         {"Share", true, false},
     };
     size_t shown = pyro_rows_shown(w->options, device->holder_count);
@@ -226,7 +229,7 @@ static void write_holders(pyro_trace_writer *w, const pyro_memory_device *device
     for (size_t i = 0; i < shown; i++) {
         const pyro_memory_holder *holder = &device->holders[i];
 
-        pyro_table_cell(&table, holder->layer[0] != '\0' ? holder->layer : "-");
+        pyro_cell_layer(w, &table, holder->layer);
         pyro_table_cell(&table, holder->op[0] != '\0' ? holder->op : "-");
         pyro_cell_count(&table, holder->blocks);
         pyro_table_cell(&table, pyro_format_bytes(text, holder->bytes));
@@ -254,8 +257,8 @@ static void write_memory_device(pyro_trace_writer *w, const pyro_memory_device *
     pyro_buf_addf(w->buf,
                   "  Allocations:          %lld, %s in all\n"
                   "  Frees:                %lld\n",
-                  (long long)device->allocations,
-                  pyro_format_bytes(peak, device->allocated_bytes), (long long)device->frees);
+                  (long long)device->allocations, pyro_format_bytes(peak, device->allocated_bytes),
+                  (long long)device->frees);
     if (device->growth_bytes_per_step > 0)
         pyro_buf_addf(w->buf, "  Grows:                %s a step, in %.0f%% of the steps\n",
                       pyro_format_bytes(peak, device->growth_bytes_per_step),

@@ -51,6 +51,16 @@ void pyro_cell_count(pyro_table *table, int64_t count)
     pyro_table_cell(table, count < 0 ? "-" : pyro_format_exact(text, count));
 }
 
+void pyro_cell_layer(const pyro_trace_writer *w, pyro_table *table, const char *path)
+{
+    pyro_buf text = PYRO_BUF_INIT;
+
+    pyro_text_path(&text, path[0] != '\0' ? path : "-", (size_t)w->options->width / 3);
+    pyro_table_cell(table, text.data);
+    table->failed = table->failed || text.failed;
+    pyro_buf_free(&text);
+}
+
 void pyro_cell_rate(pyro_table *table, int64_t work, int64_t duration_ns)
 {
     char text[PYRO_UNIT_TEXT];
@@ -127,8 +137,8 @@ static void add_op(const pyro_trace_writer *w, pyro_table *table, const pyro_op_
 static void write_ops(pyro_trace_writer *w, bool by_shape)
 {
     static const pyro_table_column device_columns[] = {
-        {"Op", false, true},         {"Calls", true, false},  {"Self", true, false},
-        {"Share", true, false},      {"FLOP/s", true, false}, {"Host self", true, false},
+        {"Op", false, true},           {"Calls", true, false},  {"Self", true, false},
+        {"Share", true, false},        {"FLOP/s", true, false}, {"Host self", true, false},
         {"With callees", true, false}, {"Phase", false, false},
     };
     static const pyro_table_column host_columns[] = {
@@ -142,7 +152,7 @@ static void write_ops(pyro_trace_writer *w, bool by_shape)
     const pyro_op_row *rows = by_shape ? w->analysis->ops_by_shape : w->analysis->ops;
     size_t count = by_shape ? w->analysis->op_by_shape_count : w->analysis->op_count;
     size_t shown = pyro_rows_shown(w->options, count);
-    op_layout layout = by_shape ? OPS_BY_SHAPE
+    op_layout layout = by_shape                                   ? OPS_BY_SHAPE
                        : w->options->width >= WIDE && !w->on_host ? OPS_WIDE
                                                                   : OPS_NARROW;
     pyro_table table;
@@ -163,8 +173,8 @@ static void write_ops(pyro_trace_writer *w, bool by_shape)
 static void write_kernels(pyro_trace_writer *w)
 {
     static const pyro_table_column narrow[] = {
-        {"Kernel", false, true},  {"Calls", true, false},   {"Total", true, false},
-        {"Share", true, false},   {"Median", true, false},  {"Tensor", false, false},
+        {"Kernel", false, true}, {"Calls", true, false},  {"Total", true, false},
+        {"Share", true, false},  {"Median", true, false}, {"Tensor", false, false},
     };
     static const pyro_table_column wide[] = {
         {"Kernel", false, true}, {"Calls", true, false},  {"Total", true, false},
@@ -203,8 +213,8 @@ static void write_kernels(pyro_trace_writer *w)
 static void write_step_parts(pyro_trace_writer *w, size_t shown)
 {
     static const pyro_table_column columns[] = {
-        {"Step", false, true},  {"Span", true, false}, {"Compute", true, false},
-        {"Comm.", true, false}, {"Copy", true, false}, {"Idle", true, false},
+        {"Step", false, true},   {"Span", true, false}, {"Compute", true, false},
+        {"Comm.", true, false},  {"Copy", true, false}, {"Idle", true, false},
         {"Idle %", true, false},
     };
     pyro_table table;
@@ -227,8 +237,8 @@ static void write_step_parts(pyro_trace_writer *w, size_t shown)
 static void write_step_phases(pyro_trace_writer *w, size_t shown)
 {
     static const pyro_table_column columns[] = {
-        {"Step", false, true},      {"Kernels", true, false},   {"Device", true, false},
-        {"Forward", true, false},   {"Backward", true, false},  {"Optimizer", true, false},
+        {"Step", false, true},    {"Kernels", true, false},  {"Device", true, false},
+        {"Forward", true, false}, {"Backward", true, false}, {"Optimizer", true, false},
         {"Other", true, false},
     };
     pyro_table table;
@@ -291,7 +301,7 @@ static void write_gaps(pyro_trace_writer *w)
         pyro_cell_duration(&table, row->duration_ns);
         pyro_table_cell(&table, kinds[row->kind]);
         pyro_table_cell(&table, gap_culprit(row));
-        pyro_table_cell(&table, row->layer);
+        pyro_cell_layer(w, &table, row->layer);
         if (table.column_count == 6)
             pyro_table_cell(&table, row->line);
     }
@@ -305,8 +315,8 @@ static void write_gaps(pyro_trace_writer *w)
 static void write_copies(pyro_trace_writer *w)
 {
     static const pyro_table_column columns[] = {
-        {"Copy", false, true},  {"Calls", true, false}, {"Bytes", true, false},
-        {"Time", true, false},  {"Share", true, false}, {"GB/s", true, false},
+        {"Copy", false, true}, {"Calls", true, false}, {"Bytes", true, false},
+        {"Time", true, false}, {"Share", true, false}, {"GB/s", true, false},
     };
     size_t count = w->analysis->copy_count, shown = pyro_rows_shown(w->options, count);
     pyro_table table;
@@ -358,22 +368,24 @@ static void write_synchronizations(pyro_trace_writer *w)
 {
     static const pyro_table_column columns[] = {
         {"Call", false, true}, {"Calls", true, false}, {"Host time", true, false},
-        {"Op", false, true},   {"Layer", false, true}, {"Line", false, true},
+        {"Op", false, true},   {"Line", false, true},  {"Layer", false, true},
     };
     size_t count = w->analysis->sync_count, shown = pyro_rows_shown(w->options, count);
+    bool is_wide = w->options->width >= WIDE;
     pyro_table table;
 
     pyro_trace_heading(w, "Synchronising calls", "time", shown, count);
-    pyro_table_init(&table, COLUMNS(columns));
+    pyro_table_init(&table, columns, is_wide ? 6 : 5);
     for (size_t i = 0; i < shown; i++) {
         const pyro_sync_row *row = &w->analysis->syncs[i];
 
         pyro_table_cell(&table, row->call);
         pyro_cell_count(&table, row->calls);
         pyro_cell_duration(&table, row->total_ns);
-        pyro_table_cell(&table, row->op);
-        pyro_table_cell(&table, row->layer);
-        pyro_table_cell(&table, row->line);
+        pyro_table_cell(&table, row->op[0] != '\0' ? row->op : "-");
+        pyro_table_cell(&table, row->line[0] != '\0' ? row->line : "-");
+        if (is_wide)
+            pyro_cell_layer(w, &table, row->layer);
     }
     pyro_trace_draw(w, &table);
 }
@@ -413,8 +425,7 @@ static const view_kind views[] = {
     [PYRO_TRACE_MEMORY] = {"no memory events in this trace: record it with torch.profiler.profile("
                            "profile_memory=True)",
                            pyro_write_trace_memory},
-    [PYRO_TRACE_FINDINGS] = {"no findings: nothing crossed a threshold",
-                             pyro_write_trace_findings},
+    [PYRO_TRACE_FINDINGS] = {"no findings: nothing crossed a threshold", pyro_write_trace_findings},
 };
 
 void pyro_write_trace_table(pyro_trace_writer *w, pyro_trace_view view)

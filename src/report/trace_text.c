@@ -49,12 +49,11 @@ static void write_device(pyro_trace_writer *w)
         write_field(w, "Device time:", &value);
         return;
     }
-    pyro_buf_addf(&value, "%s (%s kernel%s); busy %s of the span",
-                  pyro_format_duration(total, analysis->device_total_ns),
-                  pyro_format_exact(count, analysis->kernel_count),
-                  analysis->kernel_count == 1 ? "" : "s",
-                  pyro_format_share(share, (double)analysis->device_busy_ns,
-                                    (double)analysis->span_ns));
+    pyro_buf_addf(
+        &value, "%s (%s kernel%s); busy %s of the span",
+        pyro_format_duration(total, analysis->device_total_ns),
+        pyro_format_exact(count, analysis->kernel_count), analysis->kernel_count == 1 ? "" : "s",
+        pyro_format_share(share, (double)analysis->device_busy_ns, (double)analysis->span_ns));
     write_field(w, "Device time:", &value);
 }
 
@@ -81,7 +80,8 @@ static void write_summary(pyro_trace_writer *w, const pyro_trace *trace)
 static void write_part(pyro_trace_writer *w, const char *label, int64_t part_ns, int64_t whole_ns)
 {
     char time[PYRO_UNIT_TEXT], share[PYRO_UNIT_TEXT];
-    size_t room = w->options->width > 80 ? BAR_WIDTH : (size_t)(w->options->width - 44);
+    int left = w->options->width - 44; /* of the line, behind the numbers */
+    size_t room = left > BAR_WIDTH ? BAR_WIDTH : left > 0 ? (size_t)left : 0;
     double length = whole_ns > 0 ? (double)part_ns / (double)whole_ns * (double)room + 0.5 : 0;
 
     pyro_buf_addf(w->buf, "  %-20s %9s %7s", label, pyro_format_duration(time, part_ns),

@@ -34,6 +34,8 @@ void pyro_trace_draw(pyro_trace_writer *w, pyro_table *table);
 void pyro_cell_duration(pyro_table *table, int64_t duration_ns);
 void pyro_cell_share(pyro_table *table, int64_t part, int64_t whole);
 void pyro_cell_count(pyro_table *table, int64_t count);
+/* A layer's path, cut where it is longer than a third of the line; "-" where there is none. */
+void pyro_cell_layer(const pyro_trace_writer *w, pyro_table *table, const char *path);
 /* Work in a time, "12.30 T"; "-" where either is not known. */
 void pyro_cell_rate(pyro_table *table, int64_t work, int64_t duration_ns);
 

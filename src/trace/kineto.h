@@ -193,6 +193,8 @@ uint8_t pyro_kineto_category(const char *text, size_t length);
 
 /* Appends the event to the columns where it is one that is kept; false when memory is out. */
 bool pyro_kineto_store(pyro_kineto_scanner *scanner);
+/* An empty trace of a file of this name; NULL when memory is out. */
+pyro_trace *pyro_trace_new(const char *file);
 /* Frees the columns and side tables, not the texts. */
 void pyro_trace_free_rows(pyro_trace *trace);
 /* Room for this many rows in all columns; false when memory is out. */

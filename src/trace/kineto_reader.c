@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "trace/kineto_values.h"
 
-#define WINDOW_BYTES ((size_t)256 << 10)
 /* A place that looks like an event is looked for in this much behind a damaged one. */
 #define MEND_BYTES ((ptrdiff_t)1 << 20)
 /* Longer events are looked at again: damage may have made one out of several. */
@@ -14,11 +13,12 @@
 
 int pyro_kineto_reader_open(pyro_kineto_reader *reader, pyro_trace *trace, pyro_intern *names,
                             pyro_source *source, const pyro_trace_options *options,
-                            pyro_error *error)
+                            pyro_kineto_sizes sizes, pyro_error *error)
 {
     *reader = (pyro_kineto_reader){.trace = trace,
                                    .source = source,
                                    .options = options,
+                                   .sizes = sizes,
                                    .threads = 1,
                                    .first_key = "\"ph\"",
                                    .cut_at = -1};
@@ -28,7 +28,7 @@ int pyro_kineto_reader_open(pyro_kineto_reader *reader, pyro_trace *trace, pyro_
         status = pyro_source_open_range(&reader->range, source, error);
     if (status == PYRO_OK)
         status = pyro_json_window_open(&reader->window, reader->range ? reader->range : source,
-                                       WINDOW_BYTES, SIZE_MAX / 8, &reader->source_error);
+                                       sizes.window, SIZE_MAX / 8, &reader->source_error);
     if (status == PYRO_OK)
         reader->scanner->end = reader->window.end;
     else

@@ -128,9 +128,9 @@ TRACE PROFILE: good-1-training.json
 Gaps, in which a device did nothing (top 4 of 13 by length):
         At      Idle  Kind       Host was in            Layer
   --------------------------------------------------------------------
-  880.0 us  240.0 us  host wait  cudaStreamSynchronize
-  545.0 us  185.0 us  host wait  train.py(12): step
-   1.65 ms  185.0 us  host wait  train.py(12): step
+  880.0 us  240.0 us  host wait  cudaStreamSynchronize  -
+  545.0 us  185.0 us  host wait  train.py(12): step     -
+   1.65 ms  185.0 us  host wait  train.py(12): step     -
   260.0 us  170.0 us  host wait  aten::mm               Net_0.Linear_1
   All gaps: host wait 1.76 ms, kernel wait 0 ns, other 0 ns
 
@@ -167,9 +167,9 @@ TRACE PROFILE: good-1-training.json
 ================================================================================
 
 Synchronising calls:
-  Call                   Calls  Host time  Op          Layer  Line
-  ------------------------------------------------------------------------------
-  cudaStreamSynchronize      2   100.0 us  aten::item         train.py(12): step
+  Call                   Calls  Host time  Op          Line
+  -----------------------------------------------------------------------
+  cudaStreamSynchronize      2   100.0 us  aten::item  train.py(12): step
 
 $ cd trace; pyrometer trace good-1-training.json --by memory
 ================================================================================

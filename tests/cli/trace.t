@@ -81,7 +81,7 @@ Where the time went:
     host in ops          5.53 ms   50.5%  ##################
   Device time: forward 100.0%
 
-Findings (top 3 of 9 by gain):
+Findings (top 3 of 8 by gain):
   1. The device is idle (up to 7.89 ms to gain)
      no device worked in 72.2% of the steps (7.892 of 10.938 ms); threshold 15%
      -> see `--by gap` for who holds it up; fewer and larger kernels, CUDA
@@ -93,10 +93,10 @@ Findings (top 3 of 9 by gain):
      launched after all before them had ended; threshold 10%
      -> launch less: torch.compile, CUDA graphs, fused optimizers, larger
         batches; keep Python out of the loop
-  3. Ops stay far below what the chip can do, at aten::linear (up to 2.78 ms to
+  3. Ops stay far below what the chip can do, at aten::linear (up to 2.50 ms to
      gain)
-     ops over 20 us take 2.871 ms on the device where a H200 SXM needs 0.093 ms
-     for their FLOPs and bytes: 96.8% lost; threshold 50%
+     ops over 20 us take 2.871 ms on the device where a H200 SXM needs 0.366 ms
+     for their FLOPs and bytes: 87.2% lost; threshold 50%
      -> look at the ops with the most time lost (`--by op`): sizes, layouts,
         occupancy
 

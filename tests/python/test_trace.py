@@ -69,8 +69,9 @@ def test_columns_share_the_librarys_memory():
     assert first.__array_interface__["data"] == second.__array_interface__["data"]
     host = np.asarray(trace.layers.forward_host_ns)
     assert first.strides == host.strides  # both lie in the same rows
-    assert abs(host.__array_interface__["data"][0] - first.__array_interface__["data"][0]) < (
-        first.strides[0]
+    assert (
+        abs(host.__array_interface__["data"][0] - first.__array_interface__["data"][0])
+        < (first.strides[0])
     )
     with pytest.raises(ValueError, match="read-only"):
         first[0] = 1
@@ -93,7 +94,8 @@ def test_tables_equal_the_json():
     for name in ("steps", "layers", "ops", "ops_by_shape", "kernels", "gaps", "synchronizations",
                  "copies", "collectives", "findings"):  # fmt: skip
         assert list(getattr(trace, name)) == data[name], name
-    assert [row["device"] for row in trace.memory] == [row["device"] for row in data["memory"]["devices"]]
+    devices = data["memory"]["devices"]
+    assert [row["device"] for row in trace.memory] == [row["device"] for row in devices]
     assert data["memory"]["peak_bytes"] == 12288
     assert trace.launch == data["launch"]
     assert trace.data_loading == data["data_loading"]
@@ -260,9 +262,7 @@ def test_parse_model_trace_without_layers():
 
 def test_a_trace_of_this_torch(tmp_path):
     torch = pytest.importorskip("torch")
-    model = torch.nn.Sequential(
-        torch.nn.Linear(100, 50), torch.nn.ReLU(), torch.nn.Linear(50, 10)
-    )
+    model = torch.nn.Sequential(torch.nn.Linear(100, 50), torch.nn.ReLU(), torch.nn.Linear(50, 10))
     inputs = torch.randn(32, 100)
     model(inputs).sum().backward()
     path = tmp_path / "run.json"
@@ -293,6 +293,18 @@ def test_a_trace_of_this_torch(tmp_path):
     shapes = sorted(tuple(sorted(layer["shapes"])) for layer in stats.values())
     assert shapes == [((32, 50),), ((32, 50),), ((32, 100),)]
     assert all("aten::" in op for layer in stats.values() for op in layer["operations"])
+
+
+def test_every_key_is_documented():
+    document = (ROOT / "docs/trace.md").read_text()
+    trace = pyrometer.trace(TRAINING)
+    data = trace.to_dict()
+    keys = {key for columns in trace._core.tables().values() for key in columns}
+    keys |= data.keys() | data["memory"].keys() | data["memory"]["devices"][0].keys()
+    for name in ("launch", "data_loading", "unattributed", "gap_totals"):
+        keys |= data[name].keys()
+    missing = {key for key in keys if f"`{key}`" not in document and f"`{key}[]`" not in document}
+    assert not missing
 
 
 def check_json(trace):

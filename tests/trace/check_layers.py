@@ -4,7 +4,8 @@ Every piece of device work is followed here in plain Python from the JSON: corre
 launch to the ranges around it, backward op to forward op by sequence number. Some traces say the
 truth themselves: in them annotations "fwd|<path>" wrap the forward of every leaf module.
 
-    tests/trace/check_layers.py --dump build/dump_joins [--traces FOLDER] [--table]
+    tests/trace/check_layers.py --dump build/dump_joins [--tool build/pyrometer]
+                                [--traces FOLDER] [--table]
 
 Exits with 77 where the traces are not there. --table prints the table of docs/trace-coverage.md.
 """
@@ -263,6 +264,27 @@ def check_any(name, tool, path, problems):
     return [name, result, buckets, total]
 
 
+def check_command(name, tool, path, result, problems):
+    """What the command prints is what the joins made, and its totals add up over the tree."""
+    printed = dump(tool, path, "trace", "--format", "json")
+    buckets = {key: sum(value.values()) for key, value in result["buckets"].items()}
+    expected = {f"{key}_ns": value for key, value in buckets.items() if key != "layer"}
+    if printed["device_total_ns"] != result["device_total_ns"]:
+        problems.append(f"{name}: the command has {printed['device_total_ns']} in all")
+    if printed["unattributed"] != expected:
+        problems.append(f"{name}: the command has {printed['unattributed']}, not {expected}")
+    totals = collections.Counter()
+    for row, joined in zip(printed["layers"], result["layers"], strict=True):
+        for side in ("forward", "backward"):
+            own = row[f"{side}_device_self_ns"]
+            if row["path"] != joined["path"] or own != joined[f"{side}_ns"]:
+                problems.append(f"{name}: the command has {row} for {joined}")
+            if joined["parent"] < 0:
+                totals["roots"] += row[f"{side}_device_ns"]
+    if totals["roots"] != buckets["layer"]:
+        problems.append(f"{name}: roots have {totals['roots']}, layers {buckets['layer']}")
+
+
 def share(part, whole):
     return f"{100 * part / whole:.1f}%" if whole else "-"
 
@@ -296,6 +318,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--dump", default=ROOT / "build" / "dump_joins")
     parser.add_argument("--traces", type=pathlib.Path, default=ROOT.parent / "shared" / "traces")
+    parser.add_argument("--tool", help="pyrometer, to check what it prints as well")
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     files = sorted(options.traces.glob("*.json.gz"))
@@ -306,6 +329,8 @@ def main():
     for path in files:
         name = path.name.removesuffix(".json.gz")
         rows.append(check_any(name, options.dump, path, problems))
+        if options.tool:
+            check_command(name, options.tool, path, rows[-1][1], problems)
         count = check_annotated(name, options.dump, path, problems)
         if count and not options.table:
             print(f"{name}: {count} annotated layers")

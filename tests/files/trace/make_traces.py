@@ -1,4 +1,4 @@
-"""Writes the small traces of this folder again, byte for byte: python tests/files/trace/make_traces.py
+"""Writes the small traces of this folder again, byte for byte.
 
 Each is a dialect or a defect that profilers have written; README.md says what each proves. Times
 are in microseconds, as in the files themselves.
@@ -168,7 +168,9 @@ def bare_array():
 def names_of_2021():
     trace = Trace()
     base = 1_620_000_000_000_000
-    trace.add("Operator", "aten::relu", base + 100, 60, **{"Input dims": [[4, 4]], "external id": 3})
+    trace.add(
+        "Operator", "aten::relu", base + 100, 60, **{"Input dims": [[4, 4]], "external id": 3}
+    )
     trace.add("Runtime", "cudaLaunchKernel", base + 110, 8, correlation=9, **{"external id": 3})
     trace.add("Kernel", "relu_kernel", base + 130, 25, STREAM, DEVICE, correlation=9, device=0,
               stream=7, **{"external id": 3})  # fmt: skip
@@ -192,7 +194,13 @@ def rocm():
 
 def collectives():
     trace = Trace(
-        distributedInfo={"backend": "nccl", "rank": 1, "world_size": 4, "pg_count": 1, "pg_config": []}
+        distributedInfo={
+            "backend": "nccl",
+            "rank": 1,
+            "world_size": 4,
+            "pg_count": 1,
+            "pg_config": [],
+        }
     )
     details = {
         "Collective name": "allreduce",
@@ -215,8 +223,8 @@ def cuda_graph():
     trace = Trace()
     trace.add("cuda_runtime", "cudaGraphLaunch", 100, 20, correlation=5)
     for node in range(3):
-        trace.add("kernel", f"fused_{node}", 130 + 20 * node, 15, STREAM, DEVICE, device=0, stream=7,
-                  correlation=5, **{"graph id": 1, "graph node id": node + 1})  # fmt: skip
+        trace.add("kernel", f"fused_{node}", 130 + 20 * node, 15, STREAM, DEVICE, device=0,
+                  stream=7, correlation=5, **{"graph id": 1, "graph node id": node + 1})  # fmt: skip
     return trace
 
 
