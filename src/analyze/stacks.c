@@ -29,6 +29,9 @@ typedef struct stacks_state {
     stack_node *nodes; /* 0 is the root */
     size_t count, capacity;
     pyro_map children; /* (node, label) -> node */
+    pyro_map short_index; /* label of a kernel -> index of its short name */
+    const char **short_names;
+    size_t short_count, short_capacity;
 } stacks_state;
 
 static uint32_t find_child(stacks_state *state, uint32_t parent, uint32_t label)
@@ -116,8 +119,9 @@ static int add_device_work(stacks_state *state, pyro_analysis_context *context, 
         above = find_child(state, 0, LABEL_NO_LAUNCH);
     else
         above = state->node_of[launch];
-    uint32_t node = above == NO_NODE ? NO_NODE
-                                     : find_child(state, above, LABEL_KERNEL | label_of(trace, event));
+    uint32_t node = above == NO_NODE
+                        ? NO_NODE
+                        : find_child(state, above, LABEL_KERNEL | label_of(trace, event));
     if (node == NO_NODE)
         return pyro_fail_memory(context->error);
     state->nodes[node].device_ns = pyro_add_ns(state->nodes[node].device_ns,
@@ -148,9 +152,27 @@ static void put_frame(pyro_buf *buf, const char *text)
     }
 }
 
-static void put_label(pyro_buf *buf, const pyro_analysis_context *context, uint32_t label)
+/* Many stacks end in the same kernel: its name is shortened once. NULL when memory is out. */
+static const char *short_name_of(stacks_state *state, const pyro_analysis_context *context,
+                                 uint32_t name)
 {
-    char short_name[PYRO_KERNEL_SHORT_NAME];
+    char text[PYRO_KERNEL_SHORT_NAME];
+    uint32_t index = pyro_map_get(&state->short_index, name);
+    if (index != PYRO_MAP_NONE)
+        return state->short_names[index];
+    pyro_kernel_short_name(pyro_trace_text(context->trace, name), text);
+    const char *kept = pyro_arena_text(context->scratch, text, strlen(text));
+    if (!kept ||
+        !pyro_grow(&state->short_names, &state->short_capacity, state->short_count + 1,
+                   sizeof *state->short_names) ||
+        !pyro_map_put(&state->short_index, name, (uint32_t)state->short_count))
+        return NULL;
+    return state->short_names[state->short_count++] = kept;
+}
+
+static void put_label(pyro_buf *buf, stacks_state *state, const pyro_analysis_context *context,
+                      uint32_t label)
+{
     if (label == LABEL_NO_NAME || label == (LABEL_KERNEL | LABEL_NO_NAME)) {
         pyro_buf_adds(buf, "(no name)");
         return;
@@ -165,23 +187,23 @@ static void put_label(pyro_buf *buf, const pyro_analysis_context *context, uint3
     } else if (label == LABEL_BACKWARD) {
         pyro_buf_adds(buf, "(backward)");
     } else if (label & LABEL_KERNEL) {
-        pyro_kernel_short_name(pyro_trace_text(context->trace, label & ~LABEL_KERNEL), short_name);
-        put_frame(buf, short_name);
+        const char *short_name = short_name_of(state, context, label & ~LABEL_KERNEL);
+        buf->failed |= !short_name;
+        put_frame(buf, short_name ? short_name : "");
     } else {
         put_frame(buf, pyro_trace_text(context->trace, label));
     }
 }
 
-static bool put_stack(pyro_buf *buf, const stacks_state *state,
-                      const pyro_analysis_context *context, uint32_t node, uint32_t *path,
-                      size_t path_capacity)
+static bool put_stack(pyro_buf *buf, stacks_state *state, const pyro_analysis_context *context,
+                      uint32_t node, uint32_t *path, size_t path_capacity)
 {
     size_t depth = 0;
     for (; node != 0 && depth < path_capacity; node = state->nodes[node].parent)
         path[depth++] = node;
     pyro_buf_reset(buf);
     while (depth-- > 0) {
-        put_label(buf, context, state->nodes[path[depth]].label);
+        put_label(buf, state, context, state->nodes[path[depth]].label);
         if (depth)
             pyro_buf_addc(buf, ';');
     }
@@ -205,7 +227,7 @@ static pyro_stack_row *collect(const stacks_state *state, pyro_analysis_context 
     size_t used = 0;
     for (size_t i = 1; i < state->count; i++)
         used += state->nodes[i].device_ns > 0 || state->nodes[i].host_self_ns > 0;
-    pyro_stack_row *rows = pyro_arena_array(context->arena, used + 1, sizeof *rows);
+    pyro_stack_row *rows = pyro_arena_array(context->scratch, used + 1, sizeof *rows);
     *count = 0;
     for (size_t i = 1; rows && i < state->count; i++) {
         const stack_node *node = &state->nodes[i];
@@ -246,16 +268,24 @@ static int finish_stacks(void *data, pyro_analysis_context *context)
     if (status == PYRO_OK && (rest.device_ns || rest.host_self_ns))
         rows[kept++] = rest;
     pyro_buf_free(&buf);
-    context->result->stacks = rows;
-    context->result->stack_count = status == PYRO_OK ? kept : 0;
-    return status;
+    if (status != PYRO_OK)
+        return status;
+    pyro_stack_row *out = pyro_arena_array(context->arena, kept + 1, sizeof *out);
+    if (!out)
+        return pyro_fail_memory(context->error);
+    memcpy(out, rows, kept * sizeof *out);
+    context->result->stacks = out;
+    context->result->stack_count = kept;
+    return PYRO_OK;
 }
 
 static void clear_stacks(void *data)
 {
     stacks_state *state = data;
     free(state->nodes);
+    free(state->short_names);
     pyro_map_free(&state->children);
+    pyro_map_free(&state->short_index);
 }
 
 const pyro_analyzer pyro_analyze_stacks = {
