@@ -223,8 +223,9 @@ def cuda_graph():
     trace = Trace()
     trace.add("cuda_runtime", "cudaGraphLaunch", 100, 20, correlation=5)
     for node in range(3):
-        trace.add("kernel", f"fused_{node}", 130 + 20 * node, 15, STREAM, DEVICE, device=0,
-                  stream=7, correlation=5, **{"graph id": 1, "graph node id": node + 1})  # fmt: skip
+        place = {"device": 0, "stream": 7, "graph id": 1, "graph node id": node + 1}
+        at = 130 + 20 * node
+        trace.add("kernel", f"fused_{node}", at, 15, STREAM, DEVICE, correlation=5, **place)
     return trace
 
 
