@@ -8,6 +8,7 @@
 
 /* Metadata that is kept is looked at as a whole; a longer value is passed over. */
 #define MAX_METADATA_BYTES ((ptrdiff_t)16 << 20)
+#define LONG_METADATA_BYTES ((ptrdiff_t)256 << 10)
 #define OVERLAP_BYTES 256
 #define MOST_THREADS 16
 /* A guess at how much of a file becomes a row, on the safe side. */
@@ -73,11 +74,15 @@ static const char *whole_value(pyro_kineto_reader *reader)
     for (;;) {
         window->token = window->at;
         const char *behind = pyro_kineto_skip_value(reader->scanner, window->at);
+        ptrdiff_t size = window->end - window->at;
+        if (behind && behind - window->at > MAX_METADATA_BYTES)
+            return NULL;
         if (behind || reader->scanner->damaged)
             return behind;
-        if (!reader->events_seen)
-            reader->scanner->damaged = find_key(window->at + 1, window->end, events, 1) != NULL;
-        if (reader->scanner->damaged || window->end - window->at > MAX_METADATA_BYTES)
+        if (!reader->events_seen && size >= LONG_METADATA_BYTES)
+            reader->scanner->damaged =
+                find_key(window->at + 1, window->at + LONG_METADATA_BYTES, events, 1) != NULL;
+        if (reader->scanner->damaged || size > MAX_METADATA_BYTES)
             return NULL;
         if (!pyro_kineto_more(reader)) {
             reader->scanner->damaged = true;

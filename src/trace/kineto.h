@@ -122,6 +122,7 @@ typedef struct pyro_kineto_scanner {
     pyro_trace *out;    /* rows go here */
     pyro_intern *names; /* where texts go */
     const char *end;    /* of the window that is scanned */
+    const char *first_key; /* of events, with its quotes */
     bool failed;        /* an event could not be read */
     bool damaged;       /* because it is damaged: else more bytes are needed */
     bool fraction_is_ns; /* "1.5" is 1 us and 5 ns: an exporter of 2024 did not pad it */

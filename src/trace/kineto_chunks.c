@@ -344,10 +344,12 @@ static bool start(chunk_job *job, int threads)
 
 void pyro_kineto_read_chunks(pyro_kineto_reader *reader)
 {
-    if (!pyro_kineto_next_byte(reader))
+    /* Pieces are recognised by the first event's first key. */
+    if (!pyro_kineto_next_byte(reader) || *reader->window.at != '{') {
+        pyro_kineto_read_events(reader, INT64_MAX);
         return;
-    if (*reader->window.at == '{')
-        pyro_kineto_learn_first_key(reader);
+    }
+    pyro_kineto_learn_first_key(reader);
     int64_t at = pyro_kineto_offset(reader);
     chunk_job job = {.reader = reader, .begin = at, .size = reader->source->size};
     job.chunk_count = (job.size - at + reader->sizes.chunk - 1) / reader->sizes.chunk;

@@ -50,6 +50,8 @@ int pyro_kineto_read_sized(pyro_trace *trace, pyro_source *source,
 
 /* Reads on, keeping what is behind window.token; false when nothing more came. */
 bool pyro_kineto_more(pyro_kineto_reader *reader);
+/* Brings so many bytes from window.at on into the window; false when there are not so many. */
+bool pyro_kineto_fill(pyro_kineto_reader *reader, ptrdiff_t size);
 /* Moves to the next byte that is no white space; false at the end. */
 bool pyro_kineto_next_byte(pyro_kineto_reader *reader);
 /* Passes over a value of any length, in memory that does not depend on it. */

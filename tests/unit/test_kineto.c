@@ -412,6 +412,30 @@ static void test_extremes(void **state)
     pyro_buf_free(&many);
 }
 
+/* What one event lacks must not be expected of the next. */
+static void test_changing_events(void **state)
+{
+    (void)state;
+    static const char bytes[] =
+        "[{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"a\", \"ts\": 1, \"dur\": 2, \"args\": null},\n"
+        "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"b\", \"ts\": 3, \"dur\": 2, \"args\": "
+        "{\"correlation\": 5}},\n"
+        "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": 7, \"ts\": 3, \"dur\": 2, \"args\": "
+        "{\"correlation\": null, \"External id\": 4}},\n"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"c\",\"ts\":4,\"dur\":2},"
+        "{\"ph\": \"X\",\"cat\":\"kernel\",\"name\":\"d\",\"ts\":  5,\"dur\": 2},"
+        "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"b\", \"ts\": 3, \"dur\": 2, \"args\": "
+        "{\"Input Dims\": null, \"External id\": 6, \"Input type\": []}}]";
+    char *text = read_usual(bytes, sizeof bytes - 1);
+    expect(text, "kernel a 1000+2000 c0 x0");
+    expect(text, "kernel c 4000+2000 c0 x0");
+    expect(text, "kernel d 5000+2000 c0 x0");
+    expect(text, "kernel b 3000+2000 c5 x0");
+    expect(text, "kernel 7 3000+2000 c0 x4");
+    expect(text, "op b 3000+2000 c0 x6 track 0 sequence -1 thread 0 dims - types [] concrete -");
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -420,7 +444,7 @@ int main(void)
         cmocka_unit_test(test_defects),         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_truncated),       cmocka_unit_test(test_flipped_bits),
         cmocka_unit_test(test_memory_failures), cmocka_unit_test(test_failing_source),
-        cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_extremes),        cmocka_unit_test(test_changing_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
