@@ -44,6 +44,25 @@ static void describe_trace(pyro_analysis_context *context)
     result->has_memory = trace->has_memory;
 }
 
+/* Says where layers and names that were asked for could not be had. */
+static int note_joins(pyro_analysis_context *context)
+{
+    const pyro_joins *joins = context->joins;
+    const pyro_analysis_options *options = context->options;
+    int status = PYRO_OK;
+    if (options->layers_from && !joins->layers_from_annotations)
+        status = pyro_context_note(
+            context, "no annotation matches '%.200s': %s", options->layers_from,
+            joins->has_layers ? "layers are those of the nn.Module frames" : "there are no layers");
+    if (!status && options->model && joins->layers_named_by_model < joins->layer_count)
+        status = pyro_context_note(context, "%zu of %zu layers fit a module of the model",
+                                   joins->layers_named_by_model, joins->layer_count);
+    if (!status && joins->partial_overlaps)
+        status = pyro_context_note(context, "%lld slices end after the slice that they begin in",
+                                   (long long)joins->partial_overlaps);
+    return status;
+}
+
 static int compile_filter(regex_t *filter, const char *pattern, pyro_error *error)
 {
     char reason[128];
@@ -80,8 +99,10 @@ static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
         status = pyro_joins_make(&whole->joins, trace, options, error);
     if (status == PYRO_OK) {
         describe_trace(&context);
-        status = pyro_context_prepare(&context);
+        status = note_joins(&context);
     }
+    if (status == PYRO_OK)
+        status = pyro_context_prepare(&context);
     if (status == PYRO_OK)
         status = pyro_price_ops(&context);
     if (status == PYRO_OK)

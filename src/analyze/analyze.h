@@ -124,6 +124,8 @@ static inline uint8_t pyro_context_traits(pyro_analysis_context *context, uint32
     uint32_t name = context->trace->name[event];
     bool is_kernel = context->trace->category[event] == PYRO_EVENT_KERNEL;
     uint8_t known = is_kernel ? PYRO_TRAIT_KERNEL_KNOWN : PYRO_TRAIT_HOST_KNOWN;
+    if (name == PYRO_NO_ID) /* an event without a name tells nothing */
+        return known;
     uint8_t traits = context->name_traits[name];
     return traits & known ? traits : pyro_context_find_traits(context, name, known);
 }

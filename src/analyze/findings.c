@@ -42,6 +42,8 @@ const char *pyro_first_text(const char *a, const char *b, const char *c)
 uint8_t pyro_finder_family(pyro_finder *finder, uint32_t event)
 {
     uint32_t name = finder->context->trace->name[event];
+    if (name == PYRO_NO_ID)
+        return PYRO_FAMILY_KNOWN;
     if (finder->kernel_family[name])
         return finder->kernel_family[name];
     const char *text = pyro_trace_text(finder->context->trace, name);
@@ -111,9 +113,8 @@ static int note_chip(pyro_analysis_context *context)
     const char *name = context->result->device_name;
     if (context->chip || !name[0] || !context->result->device_total_ns)
         return PYRO_OK;
-    return pyro_context_note(context,
-                             "'%.100s' is not among the known chips: no findings against its peaks",
-                             name);
+    return pyro_context_note(
+        context, "'%.100s' is not among the known chips: no findings against its peaks", name);
 }
 
 static int compare_findings(const void *a, const void *b)

@@ -110,10 +110,11 @@ DETECTOR(no_tensor_cores)
     evidence->gain_ns = saved_by(finder, sums.plain_ns, chip ? chip->fp32_tflops : 0,
                                  chip ? chip->fp16_tflops : 0);
     evidence->place = place_of(finder, sums.worst);
-    pyro_evidence_say(finder, evidence,
-                      "%.1f%% of the time in matrix products and convolutions (%.3f of %.3f ms) is in "
-                      "kernels that do not use tensor cores; threshold 20%%",
-                      evidence->value * 100, ms(sums.plain_ns), ms(sums.total_ns));
+    pyro_evidence_say(
+        finder, evidence,
+        "%.1f%% of the time in matrix products and convolutions (%.3f of %.3f ms) is in "
+        "kernels that do not use tensor cores; threshold 20%%",
+        evidence->value * 100, ms(sums.plain_ns), ms(sums.total_ns));
     return true;
 }
 
@@ -129,10 +130,11 @@ DETECTOR(tf32_off)
     evidence->gain_ns = saved_by(finder, sums.plain_fp32_ns, chip ? chip->fp32_tflops : 0,
                                  chip ? chip->tf32_tflops : 0);
     evidence->place = place_of(finder, sums.worst_fp32);
-    pyro_evidence_say(finder, evidence,
-                      "%.1f%% of the device time (%.3f ms) is in float32 products on the plain cores, "
-                      "on a chip that has TF32; threshold 5%%",
-                      evidence->value * 100, ms(sums.plain_fp32_ns));
+    pyro_evidence_say(
+        finder, evidence,
+        "%.1f%% of the device time (%.3f ms) is in float32 products on the plain cores, "
+        "on a chip that has TF32; threshold 5%%",
+        evidence->value * 100, ms(sums.plain_fp32_ns));
     return true;
 }
 
@@ -204,19 +206,20 @@ DETECTOR(unaligned_sizes)
     uint32_t op = finder->context->joins->op[worst];
     evidence->value = share(total, finder->result->device_total_ns);
     evidence->place = place_of(finder, worst);
-    pyro_evidence_say(finder, evidence,
-                      "%.1f%% of the device time (%.3f ms) is in 16-bit products whose sizes are no "
-                      "multiples of 8, such as %s of %.200s; threshold 1%%",
-                      evidence->value * 100, ms(total), pyro_event_name(trace, op),
-                      pyro_trace_text(trace, trace->ops[trace->detail[op]].dims));
+    pyro_evidence_say(
+        finder, evidence,
+        "%.1f%% of the device time (%.3f ms) is in 16-bit products whose sizes are no "
+        "multiples of 8, such as %s of %.200s; threshold 1%%",
+        evidence->value * 100, ms(total), pyro_event_name(trace, op),
+        pyro_trace_text(trace, trace->ops[trace->detail[op]].dims));
     return true;
 }
 
 /* By the op, or by the kernel's own name where its launch is not in the trace. */
 static bool is_convolution(const pyro_finder *finder, uint32_t event)
 {
-    static const char *const words[] = {"conv", "igemm", "implicit_gemm", "fprop", "dgrad", "wgrad",
-                                        "winograd", "scudnn"};
+    static const char *const words[] = {"conv",  "igemm", "implicit_gemm", "fprop",
+                                        "dgrad", "wgrad", "winograd",      "scudnn"};
     const char *op = pyro_context_op(finder->context, event);
     if (op[0])
         return strstr(op, "conv");
@@ -248,7 +251,8 @@ DETECTOR(layout_conversions)
     evidence->gain_ns = layout;
     evidence->place = place_of(finder, worst);
     pyro_evidence_say(finder, evidence,
-                      "%" PRId64 " conversions between NCHW and NHWC take %.3f ms, %.1f%% of the time of "
+                      "%" PRId64
+                      " conversions between NCHW and NHWC take %.3f ms, %.1f%% of the time of "
                       "convolutions; threshold 10%%",
                       calls, ms(layout), evidence->value * 100);
     return true;
@@ -281,7 +285,8 @@ DETECTOR(small_grids)
     evidence->value = share(small, total);
     evidence->place = place_of(finder, worst);
     pyro_evidence_say(finder, evidence,
-                      "%.1f%% of the kernel time (%.3f ms, %" PRId64 " kernels) is in grids of fewer "
+                      "%.1f%% of the kernel time (%.3f ms, %" PRId64
+                      " kernels) is in grids of fewer "
                       "blocks than the %" PRId64 " multiprocessors; threshold 20%%",
                       evidence->value * 100, ms(small), calls, trace->devices[0].multiprocessors);
     return calls > 0;
@@ -366,8 +371,8 @@ static bool compare_with_peaks(pyro_finder *finder, const op_time *ops, name_sum
             continue;
         uint32_t name = context->trace->name[ops[d].event];
         double compute_ns = (double)context->op_flops[d] / peak_of(finder, &ops[d]) * 1e9;
-        double memory_ns =
-            (double)context->op_bytes[d] / pyro_chip_bytes_per_s(context->chip) * 1e9;
+        double memory_ns = (double)context->op_bytes[d] / pyro_chip_bytes_per_s(context->chip) *
+                           1e9;
         double least_ns = compute_ns > memory_ns ? compute_ns : memory_ns;
         roofline->priced_ns += device_ns;
         if (memory_ns > compute_ns) {
@@ -404,8 +409,8 @@ static const pyro_roofline *make_roofline(pyro_finder *finder)
         op_time *sum = &ops[context->trace->detail[op]];
         sum->device_ns += context->trace->duration_ns[finder->kernels[i]];
         sum->event = op;
-        sum->uses_tensor_cores |=
-            (pyro_finder_family(finder, finder->kernels[i]) & PYRO_FAMILY_TENSOR_CORE) != 0;
+        sum->uses_tensor_cores |= (pyro_finder_family(finder, finder->kernels[i]) &
+                                   PYRO_FAMILY_TENSOR_CORE) != 0;
     }
     if (!finder->memory_out)
         finder->memory_out = !compare_with_peaks(finder, ops, &bound, &lost);
@@ -423,12 +428,13 @@ DETECTOR(memory_bound)
     const pyro_chip *chip = finder->context->chip;
     evidence->value = share(roofline->memory_bound_ns, roofline->priced_ns);
     evidence->place = pyro_trace_text(finder->context->trace, roofline->memory_bound_op);
-    pyro_evidence_say(finder, evidence,
-                      "%.1f%% of the device time of ops with known FLOPs and bytes (%.3f of %.3f ms) is "
-                      "in ops that need more time for their bytes than for their FLOPs on a %s (%.0f "
-                      "GB/s); threshold 50%%",
-                      evidence->value * 100, ms(roofline->memory_bound_ns), ms(roofline->priced_ns),
-                      chip->name, chip->bandwidth_gb_per_s);
+    pyro_evidence_say(
+        finder, evidence,
+        "%.1f%% of the device time of ops with known FLOPs and bytes (%.3f of %.3f ms) is "
+        "in ops that need more time for their bytes than for their FLOPs on a %s (%.0f "
+        "GB/s); threshold 50%%",
+        evidence->value * 100, ms(roofline->memory_bound_ns), ms(roofline->priced_ns), chip->name,
+        chip->bandwidth_gb_per_s);
     return true;
 }
 
@@ -440,11 +446,12 @@ DETECTOR(far_from_roofline)
     evidence->value = share(roofline->lost_ns, roofline->long_ns);
     evidence->gain_ns = roofline->lost_ns;
     evidence->place = pyro_trace_text(finder->context->trace, roofline->lost_op);
-    pyro_evidence_say(finder, evidence,
-                      "ops over 20 us take %.3f ms on the device where a %s needs %.3f ms for their "
-                      "FLOPs and bytes: %.1f%% lost; threshold 50%%",
-                      ms(roofline->long_ns), finder->context->chip->name,
-                      ms(roofline->long_ns - roofline->lost_ns), evidence->value * 100);
+    pyro_evidence_say(
+        finder, evidence,
+        "ops over 20 us take %.3f ms on the device where a %s needs %.3f ms for their "
+        "FLOPs and bytes: %.1f%% lost; threshold 50%%",
+        ms(roofline->long_ns), finder->context->chip->name,
+        ms(roofline->long_ns - roofline->lost_ns), evidence->value * 100);
     return true;
 }
 

@@ -23,7 +23,8 @@ DETECTOR(data_loading)
     evidence->value = share(loading->uncovered_ns, finder->span_ns);
     evidence->gain_ns = loading->uncovered_ns;
     pyro_evidence_say(finder, evidence,
-                      "%.1f%% of the steps (%.3f ms in %" PRId64 " loads) is data loading during which "
+                      "%.1f%% of the steps (%.3f ms in %" PRId64
+                      " loads) is data loading during which "
                       "no device worked; threshold 5%%",
                       evidence->value * 100, ms(loading->uncovered_ns), loading->calls);
     return true;
@@ -33,8 +34,8 @@ DETECTOR(data_loading)
 DETECTOR(single_process_loading)
 {
     const pyro_trace *trace = finder->context->trace;
-    uint32_t name =
-        pyro_finder_name(finder, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+    uint32_t name = pyro_finder_name(finder,
+                                     "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
     int64_t total = 0, calls = 0;
     for (uint32_t i = 0; name != PYRO_NO_ID && i < trace->count; i++) {
         if (trace->name[i] != name || !pyro_context_wants(finder->context, i))
@@ -47,7 +48,8 @@ DETECTOR(single_process_loading)
     evidence->value = share(total, finder->span_ns);
     evidence->gain_ns = finder->result->data_loading.uncovered_ns;
     pyro_evidence_say(finder, evidence,
-                      "%" PRId64 " batches were loaded by the process itself (num_workers=0), %.1f%% "
+                      "%" PRId64
+                      " batches were loaded by the process itself (num_workers=0), %.1f%% "
                       "of the steps; threshold 1%%",
                       calls, evidence->value * 100);
     return true;
@@ -126,7 +128,8 @@ DETECTOR(kernel_gaps)
     evidence->value = share(total, finder->span_ns);
     evidence->gain_ns = total;
     pyro_evidence_say(finder, evidence,
-                      "%" PRId64 " gaps over 30 us with the next kernel queued already, %.1f%% of the "
+                      "%" PRId64
+                      " gaps over 30 us with the next kernel queued already, %.1f%% of the "
                       "time; threshold 2%%",
                       count, evidence->value * 100);
     return true;
@@ -139,7 +142,8 @@ DETECTOR(short_kernels)
         return false;
     evidence->value = share(launch->short_kernels, launch->launches);
     pyro_evidence_say(finder, evidence,
-                      "%" PRId64 " of %" PRId64 " launches (%.1f%%) took longer than their kernels, "
+                      "%" PRId64 " of %" PRId64
+                      " launches (%.1f%%) took longer than their kernels, "
                       "which run %.3f ms in all; threshold 20%%",
                       launch->short_kernels, launch->launches, evidence->value * 100,
                       ms(launch->short_kernel_total_ns));
@@ -154,9 +158,10 @@ DETECTOR(launch_overhead)
     evidence->value = share(launch->launch_total_ns, finder->span_ns);
     /* A launch costs only where the device waits for it. */
     evidence->gain_ns = launch->launch_total_ns < finder->idle_ns ? launch->launch_total_ns
-                                                                   : finder->idle_ns;
+                                                                  : finder->idle_ns;
     pyro_evidence_say(finder, evidence,
-                      "launch calls take %.1f%% of the steps (%" PRId64 " calls, %.3f ms); threshold "
+                      "launch calls take %.1f%% of the steps (%" PRId64
+                      " calls, %.3f ms); threshold "
                       "3%%",
                       evidence->value * 100, launch->launches, ms(launch->launch_total_ns));
     return true;
@@ -208,8 +213,8 @@ DETECTOR(synchronizations)
     pyro_evidence_say(finder, evidence,
                       "%.1f waits a step, %.3f ms in all; most of it in %s%s%s (%" PRId64
                       " calls, %.3f ms); threshold 2 a step",
-                      evidence->value, ms(total), worst->call, worst->op[0] ? " of " : "", worst->op,
-                      worst->calls, ms(worst->total_ns));
+                      evidence->value, ms(total), worst->call, worst->op[0] ? " of " : "",
+                      worst->op, worst->calls, ms(worst->total_ns));
     return true;
 }
 
@@ -294,10 +299,11 @@ DETECTOR(communication)
     evidence->value = share(exposed, finder->span_ns);
     evidence->gain_ns = exposed;
     evidence->place = result->collective_count ? result->collectives[0].kind : "";
-    pyro_evidence_say(finder, evidence,
-                      "communication that no compute covers takes %.1f%% of the steps (%.3f of %.3f "
-                      "ms of communication); threshold 10%%",
-                      evidence->value * 100, ms(exposed), ms(total));
+    pyro_evidence_say(
+        finder, evidence,
+        "communication that no compute covers takes %.1f%% of the steps (%.3f of %.3f "
+        "ms of communication); threshold 10%%",
+        evidence->value * 100, ms(exposed), ms(total));
     return true;
 }
 
@@ -314,9 +320,10 @@ DETECTOR(communication_overlap)
         return false;
     evidence->value = share(exposed, total);
     evidence->gain_ns = exposed;
-    pyro_evidence_say(finder, evidence,
-                      "%.1f%% of the communication (%.3f ms) runs while the device computes; threshold "
-                      "70%%",
-                      100 - evidence->value * 100, ms(total - exposed));
+    pyro_evidence_say(
+        finder, evidence,
+        "%.1f%% of the communication (%.3f ms) runs while the device computes; threshold "
+        "70%%",
+        100 - evidence->value * 100, ms(total - exposed));
     return evidence->value > 0.30;
 }

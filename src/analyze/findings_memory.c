@@ -26,7 +26,7 @@ static int64_t capacity_of(const pyro_finder *finder, const pyro_memory_device *
 static int64_t held_bytes(const pyro_memory_device *memory)
 {
     return memory->peak_reserved_bytes > memory->peak_bytes ? memory->peak_reserved_bytes
-                                                             : memory->peak_bytes;
+                                                            : memory->peak_bytes;
 }
 
 DETECTOR(memory_nearly_full)
@@ -76,7 +76,8 @@ DETECTOR(allocation_retries)
     const pyro_trace *trace = finder->context->trace;
     const pyro_joins *joins = finder->context->joins;
     uint32_t frees[2] = {pyro_finder_name(finder, "cudaFree"), pyro_finder_name(finder, "hipFree")};
-    uint32_t tries[2] = {pyro_finder_name(finder, "cudaMalloc"), pyro_finder_name(finder, "hipMalloc")};
+    uint32_t tries[2] = {pyro_finder_name(finder, "cudaMalloc"),
+                         pyro_finder_name(finder, "hipMalloc")};
     int64_t retries = 0, failures = count_failures(trace), total = 0;
     bool has_frees = frees[0] != PYRO_NO_ID || frees[1] != PYRO_NO_ID;
     pyro_map state_of_op = PYRO_MAP_INIT;
@@ -93,7 +94,8 @@ DETECTOR(allocation_retries)
     evidence->value = (double)(retries + failures);
     evidence->gain_ns = total;
     pyro_evidence_say(finder, evidence,
-                      "%" PRId64 " times an op gave memory back to make room for its own (%.3f ms of "
+                      "%" PRId64
+                      " times an op gave memory back to make room for its own (%.3f ms of "
                       "cudaFree), %" PRId64 " times there was none; threshold 1",
                       retries, (double)total / 1e6, failures);
     return true;
@@ -134,11 +136,12 @@ DETECTOR(memory_growth)
             continue;
         evidence->value = growth;
         evidence->place = memory->device;
-        pyro_evidence_say(finder, evidence,
-                          "memory on %s grows by %.2f MiB a step, %.1f%% of its peak, in %.0f%% of the "
-                          "steps; threshold 1%% a step in 95%%",
-                          memory->device, mib(memory->growth_bytes_per_step), growth * 100,
-                          memory->growth_confidence * 100);
+        pyro_evidence_say(
+            finder, evidence,
+            "memory on %s grows by %.2f MiB a step, %.1f%% of its peak, in %.0f%% of the "
+            "steps; threshold 1%% a step in 95%%",
+            memory->device, mib(memory->growth_bytes_per_step), growth * 100,
+            memory->growth_confidence * 100);
     }
     return evidence->value > 0;
 }

@@ -31,9 +31,10 @@ static bool is_one_of(const char *name, const char *const *words, size_t count)
 
 static bool is_fill(const char *name)
 {
-    static const char *const words[] = {"aten::zeros", "aten::ones", "aten::full", "aten::rand",
-                                        "aten::randn", "aten::zero_", "aten::fill_", "aten::uniform_",
-                                        "aten::normal_", "aten::zeros_like", "aten::ones_like"};
+    static const char *const words[] = {"aten::zeros",      "aten::ones",     "aten::full",
+                                        "aten::rand",       "aten::randn",    "aten::zero_",
+                                        "aten::fill_",      "aten::uniform_", "aten::normal_",
+                                        "aten::zeros_like", "aten::ones_like"};
     return IS_ONE_OF(name, words);
 }
 
@@ -90,7 +91,8 @@ DETECTOR(fill_then_copy)
     evidence->value = (double)count;
     evidence->place = line ? pyro_first_text(line, pyro_context_layer(context, first), "") : "";
     pyro_evidence_say(finder, evidence,
-                      "%" PRId64 " tensors were filled on the host and copied to the device by the next "
+                      "%" PRId64
+                      " tensors were filled on the host and copied to the device by the next "
                       "op; threshold 1",
                       count);
     return true;
@@ -109,8 +111,8 @@ DETECTOR(single_tensor_optimizer)
     const pyro_trace *trace = context->trace;
     int64_t updates = 0;
     for (uint32_t i = 0; i < trace->count; i++) {
-        if (trace->category[i] != PYRO_EVENT_OP || context->joins->phase[i] != PYRO_PHASE_OPTIMIZER ||
-            !is_outermost(context->joins, i))
+        if (trace->category[i] != PYRO_EVENT_OP ||
+            context->joins->phase[i] != PYRO_PHASE_OPTIMIZER || !is_outermost(context->joins, i))
             continue;
         const char *name = pyro_event_name(trace, i);
         if (!strncmp(name, "aten::_foreach", 14) || !strncmp(name, "aten::_fused", 12))
@@ -118,10 +120,11 @@ DETECTOR(single_tensor_optimizer)
         updates += is_update(name) && pyro_context_wants(context, i);
     }
     evidence->value = (double)updates / (double)finder->steps;
-    pyro_evidence_say(finder, evidence,
-                      "%.0f updates of single tensors in each optimizer step, none of lists of them; "
-                      "threshold 20",
-                      evidence->value);
+    pyro_evidence_say(
+        finder, evidence,
+        "%.0f updates of single tensors in each optimizer step, none of lists of them; "
+        "threshold 20",
+        evidence->value);
     return updates > 0;
 }
 
@@ -131,7 +134,8 @@ static bool is_in_zero_grad(const pyro_trace *trace, const pyro_joins *joins, ui
     static const char mark[] = "Optimizer.zero_grad";
     for (int i = 0; i < 1000 && event != PYRO_NO_EVENT; i++) {
         const char *name = pyro_event_name(trace, event);
-        if (trace->category[event] == PYRO_EVENT_ANNOTATION && !strncmp(name, mark, sizeof mark - 1))
+        if (trace->category[event] == PYRO_EVENT_ANNOTATION &&
+            !strncmp(name, mark, sizeof mark - 1))
             return true;
         if (trace->category[event] == PYRO_EVENT_PYTHON && strstr(name, ": zero_grad"))
             return true;
@@ -214,9 +218,9 @@ DETECTOR(bias_before_norm)
     free(pending);
     evidence->value = (double)count;
     evidence->place = pyro_context_layer(context, first);
-    pyro_evidence_say(finder, evidence,
-                      "%" PRId64 " convolutions with a bias run right before a batch norm; threshold 1",
-                      count);
+    pyro_evidence_say(
+        finder, evidence,
+        "%" PRId64 " convolutions with a bias run right before a batch norm; threshold 1", count);
     return count > 0;
 }
 
@@ -266,8 +270,8 @@ DETECTOR(repeated_selects)
     finder->memory_out |= !line;
     evidence->value = (double)longest;
     evidence->place = line ? pyro_first_text(line, pyro_context_layer(context, worst), "") : "";
-    pyro_evidence_say(finder, evidence,
-                      "%" PRId64 " selects of one tensor after another, index by index; threshold 10",
-                      longest);
+    pyro_evidence_say(
+        finder, evidence,
+        "%" PRId64 " selects of one tensor after another, index by index; threshold 10", longest);
     return true;
 }

@@ -60,16 +60,28 @@ double pyro_chip_peak_flops_per_s(const pyro_chip *chip, pyro_dtype dtype)
     double tflops;
     switch (dtype) {
     case PYRO_DTYPE_FLOAT64:
-    case PYRO_DTYPE_COMPLEX128: tflops = chip->fp64_tflops; break;
-    case PYRO_DTYPE_FLOAT16: tflops = chip->fp16_tflops; break;
-    case PYRO_DTYPE_BFLOAT16: tflops = chip->bf16_tflops; break;
+    case PYRO_DTYPE_COMPLEX128:
+        tflops = chip->fp64_tflops;
+        break;
+    case PYRO_DTYPE_FLOAT16:
+        tflops = chip->fp16_tflops;
+        break;
+    case PYRO_DTYPE_BFLOAT16:
+        tflops = chip->bf16_tflops;
+        break;
     case PYRO_DTYPE_INT8:
-    case PYRO_DTYPE_UINT8: tflops = chip->int8_tops; break;
+    case PYRO_DTYPE_UINT8:
+        tflops = chip->int8_tops;
+        break;
     case PYRO_DTYPE_FLOAT8_E4M3FN:
     case PYRO_DTYPE_FLOAT8_E5M2:
     case PYRO_DTYPE_FLOAT8_E4M3FNUZ:
-    case PYRO_DTYPE_FLOAT8_E5M2FNUZ: tflops = chip->fp8_tflops; break;
-    default: tflops = chip->tf32_tflops; break;
+    case PYRO_DTYPE_FLOAT8_E5M2FNUZ:
+        tflops = chip->fp8_tflops;
+        break;
+    default:
+        tflops = chip->tf32_tflops;
+        break;
     }
     if (tflops < chip->fp32_tflops && dtype != PYRO_DTYPE_FLOAT64 && dtype != PYRO_DTYPE_COMPLEX128)
         tflops = chip->fp32_tflops; /* no units of its own: it is computed as float32 */

@@ -54,7 +54,8 @@ typedef struct pyro_joins {
     pyro_step *steps; /* in order of time */
     size_t step_count, step_capacity;
     bool has_layers;
-    int64_t partial_overlaps; /* host slices that end after the slice that they start in */
+    bool layers_from_annotations; /* else from the nn.Module frames */
+    int64_t partial_overlaps; /* slices that end after the one that they start in; no annotations */
     size_t layers_named_by_model; /* layers whose path or class is the supplied model's */
 } pyro_joins;
 

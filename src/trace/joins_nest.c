@@ -15,6 +15,14 @@ typedef struct context {
     uint8_t phase;
 } context;
 
+/* Annotations begin and end inside of the frames that open and close them: that is no defect. */
+static bool overlaps_in_part(const pyro_trace *trace, uint32_t event, uint32_t around)
+{
+    return pyro_join_end_ns(trace, event) > pyro_join_end_ns(trace, around) &&
+           trace->category[event] != PYRO_EVENT_ANNOTATION &&
+           trace->category[around] != PYRO_EVENT_ANNOTATION;
+}
+
 /* Closes what has ended, and hangs the event below the innermost event that has not. */
 static uint32_t open_event(pyro_join_state *state, uint32_t event)
 {
@@ -30,7 +38,7 @@ static uint32_t open_event(pyro_join_state *state, uint32_t event)
     if (!pyro_event_is_host(trace->category[event]))
         return parent;
     track->top = event;
-    if (parent != PYRO_NO_EVENT && pyro_join_end_ns(trace, event) > pyro_join_end_ns(trace, parent))
+    if (parent != PYRO_NO_EVENT && overlaps_in_part(trace, event, parent))
         joins->partial_overlaps++;
     return parent;
 }

@@ -8,9 +8,8 @@
 
 /* Metadata that is kept is looked at as a whole; a longer value is passed over. */
 #define MAX_METADATA_BYTES ((ptrdiff_t)16 << 20)
+#define LONG_METADATA_BYTES ((ptrdiff_t)256 << 10)
 #define OVERLAP_BYTES 256
-/* Shorter inputs are read before further threads have begun. */
-#define PARALLEL_BYTES ((int64_t)4 << 20)
 #define MOST_THREADS 16
 /* A guess at how much of a file becomes a row, on the safe side. */
 #define BYTES_A_ROW 192
@@ -48,29 +47,65 @@ static bool read_key(pyro_kineto_reader *reader, char key[PYRO_KINETO_KEY_BYTES]
     }
 }
 
-/* Reads a value as a whole and gives it to the metadata's reader. */
+/* The next quote from `at` on that begins one of the keys, or NULL. */
+static char *find_key(char *at, char *end, const char *const *names, size_t count)
+{
+    for (; (at = memchr(at, '"', (size_t)(end - at))); at++) {
+        for (size_t i = 0; i < count; i++) {
+            size_t length = strlen(names[i]);
+            if ((size_t)(end - at) < length + 3 || memcmp(at + 1, names[i], length) != 0 ||
+                at[length + 1] != '"')
+                continue;
+            if (*pyro_json_scan_space(at + length + 2) == ':')
+                return at;
+        }
+    }
+    return NULL;
+}
+
+/*
+ * The end of the value at hand, brought into the window as a whole; NULL when it is too long for
+ * that, or damaged. One that does not end and has the events in it has lost a quote or bracket.
+ */
+static const char *whole_value(pyro_kineto_reader *reader)
+{
+    static const char *const events[] = {TRACE_EVENTS};
+    pyro_json_window *window = &reader->window;
+    for (;;) {
+        window->token = window->at;
+        const char *behind = pyro_kineto_skip_value(reader->scanner, window->at);
+        ptrdiff_t size = window->end - window->at;
+        if (behind && behind - window->at > MAX_METADATA_BYTES)
+            return NULL;
+        if (behind || reader->scanner->damaged)
+            return behind;
+        if (!reader->events_seen && size >= LONG_METADATA_BYTES)
+            reader->scanner->damaged =
+                find_key(window->at + 1, window->at + LONG_METADATA_BYTES, events, 1) != NULL;
+        if (reader->scanner->damaged || size > MAX_METADATA_BYTES)
+            return NULL;
+        if (!pyro_kineto_more(reader)) {
+            reader->scanner->damaged = true;
+            return NULL;
+        }
+    }
+}
+
+/* The value of a key other than the events'; false on damage. */
 static bool read_metadata(pyro_kineto_reader *reader, const char *key)
 {
     pyro_json_window *window = &reader->window;
-    for (;;) {
-        const char *behind = pyro_kineto_skip_value(reader->scanner, window->at);
-        if (behind) {
-            pyro_error error;
-            pyro_error_clear(&error);
-            if (pyro_kineto_metadata(reader->trace, &reader->scanner->defects, key, strlen(key),
-                                     window->at, (size_t)(behind - window->at), &error))
-                reader->scanner->no_memory = true;
-            window->at = window->token = (char *)behind;
-            return true;
-        }
-        window->token = window->at;
-        if (reader->scanner->damaged)
-            return false;
-        if (window->end - window->at > MAX_METADATA_BYTES)
-            return pyro_kineto_pass_value(reader);
-        if (!pyro_kineto_more(reader))
-            return false;
-    }
+    const char *behind = whole_value(reader);
+    if (!behind)
+        return !reader->scanner->damaged && pyro_kineto_pass_value(reader);
+    pyro_error error;
+    pyro_error_clear(&error);
+    if (pyro_kineto_is_metadata(key, strlen(key)) &&
+        pyro_kineto_metadata(reader->trace, &reader->scanner->defects, key, strlen(key), window->at,
+                             (size_t)(behind - window->at), &error) != PYRO_OK)
+        reader->scanner->no_memory = true;
+    window->at = window->token = (char *)behind;
+    return true;
 }
 
 static void begin_events(pyro_kineto_reader *reader)
@@ -83,9 +118,9 @@ static void begin_events(pyro_kineto_reader *reader)
     /* Memory that stays untouched costs nothing, and columns that do not grow are not copied. */
     int64_t left = reader->range ? reader->source->size - pyro_kineto_offset(reader) : 0;
     int64_t rows = left / BYTES_A_ROW < MOST_ROWS_AHEAD ? left / BYTES_A_ROW : MOST_ROWS_AHEAD;
-    if (left > PARALLEL_BYTES && !pyro_trace_reserve(reader->trace, (size_t)rows))
+    if (left > reader->sizes.parallel && !pyro_trace_reserve(reader->trace, (size_t)rows))
         reader->scanner->no_memory = true;
-    if (reader->threads > 1 && left > PARALLEL_BYTES)
+    if (reader->threads > 1 && left > reader->sizes.parallel)
         pyro_kineto_read_chunks(reader);
     else
         pyro_kineto_read_events(reader, INT64_MAX);
@@ -102,35 +137,17 @@ static bool read_member(pyro_kineto_reader *reader)
         begin_events(reader);
         return reader->events_ended;
     }
-    if (pyro_kineto_is_metadata(key, strlen(key)))
-        return read_metadata(reader, key);
-    return pyro_kineto_pass_value(reader);
-}
-
-/* The next quote from `at` on that begins a key whose value is read, or NULL. */
-static char *find_known_key(char *at, char *end)
-{
-    static const char *const known[] = {TRACE_EVENTS, "deviceProperties", "distributedInfo",
-                                        "baseTimeNanoseconds"};
-    for (; (at = memchr(at, '"', (size_t)(end - at))); at++) {
-        for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-            size_t length = strlen(known[i]);
-            if ((size_t)(end - at) < length + 3 || memcmp(at + 1, known[i], length) != 0 ||
-                at[length + 1] != '"')
-                continue;
-            if (*pyro_json_scan_space(at + length + 2) == ':')
-                return at;
-        }
-    }
-    return NULL;
+    return read_metadata(reader, key);
 }
 
 /* Behind damage outside the events: moves to the next key that matters. */
 static bool find_next_member(pyro_kineto_reader *reader)
 {
+    static const char *const known[] = {TRACE_EVENTS, "deviceProperties", "distributedInfo",
+                                        "baseTimeNanoseconds"};
     pyro_json_window *window = &reader->window;
     for (;;) {
-        char *found = find_known_key(window->at, window->end);
+        char *found = find_key(window->at, window->end, known, sizeof known / sizeof *known);
         if (found) {
             window->at = window->token = found;
             return true;
@@ -154,13 +171,18 @@ static void read_object(pyro_kineto_reader *reader)
             window->at++;
         } else if (c == '}') {
             window->at++;
-            reader->complete = true;
-            return;
+            /* One that closes before the events is left over from damage. */
+            reader->complete = reader->events_seen || !find_next_member(reader);
+            if (reader->complete)
+                return;
+            reader->scanner->defects.count[PYRO_DEFECT_METADATA]++;
         } else if (c != '"' || !read_member(reader)) {
-            bool more = window->at < window->end || !window->source_ended;
-            if (more)
-                reader->scanner->defects.count[PYRO_DEFECT_METADATA]++;
-            window->at += window->at < window->end;
+            /* Damage among the events was counted there. */
+            bool in_events = reader->events_seen && !reader->events_ended;
+            if (pyro_kineto_next_byte(reader)) {
+                reader->scanner->defects.count[PYRO_DEFECT_METADATA] += !in_events;
+                window->at++;
+            }
             if (!find_next_member(reader)) {
                 if (reader->cut_at < 0)
                     reader->cut_at = begin;
@@ -244,13 +266,14 @@ static int read_document(pyro_kineto_reader *reader, pyro_error *error)
     return PYRO_OK;
 }
 
-int pyro_kineto_read(pyro_trace *trace, pyro_source *source, const pyro_trace_options *options,
-                     pyro_error *error)
+int pyro_kineto_read_sized(pyro_trace *trace, pyro_source *source,
+                           const pyro_trace_options *options, pyro_kineto_sizes sizes,
+                           pyro_error *error)
 {
     pyro_kineto_reader reader;
     int threads = options && options->threads > 0 ? options->threads : pyro_count_processors();
     int status =
-        pyro_kineto_reader_open(&reader, trace, &trace->names, source, options, error);
+        pyro_kineto_reader_open(&reader, trace, &trace->names, source, options, sizes, error);
     reader.threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     if (status == PYRO_OK)
         status = read_document(&reader, error);
@@ -258,4 +281,11 @@ int pyro_kineto_read(pyro_trace *trace, pyro_source *source, const pyro_trace_op
         status = pyro_kineto_finish(&reader, error);
     pyro_kineto_reader_free(&reader);
     return status;
+}
+
+int pyro_kineto_read(pyro_trace *trace, pyro_source *source, const pyro_trace_options *options,
+                     pyro_error *error)
+{
+    return pyro_kineto_read_sized(trace, source, options, (pyro_kineto_sizes)PYRO_KINETO_SIZES,
+                                  error);
 }

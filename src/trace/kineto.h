@@ -122,6 +122,7 @@ typedef struct pyro_kineto_scanner {
     pyro_trace *out;    /* rows go here */
     pyro_intern *names; /* where texts go */
     const char *end;    /* of the window that is scanned */
+    const char *first_key; /* of events, with its quotes */
     bool failed;        /* an event could not be read */
     bool damaged;       /* because it is damaged: else more bytes are needed */
     bool fraction_is_ns; /* "1.5" is 1 us and 5 ns: an exporter of 2024 did not pad it */
@@ -193,6 +194,8 @@ uint8_t pyro_kineto_category(const char *text, size_t length);
 
 /* Appends the event to the columns where it is one that is kept; false when memory is out. */
 bool pyro_kineto_store(pyro_kineto_scanner *scanner);
+/* An empty trace of a file of this name; NULL when memory is out. */
+pyro_trace *pyro_trace_new(const char *file);
 /* Frees the columns and side tables, not the texts. */
 void pyro_trace_free_rows(pyro_trace *trace);
 /* Room for this many rows in all columns; false when memory is out. */

@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define CHUNK_BYTES ((int64_t)2 << 20)
 /* Pieces that may be read before they are joined, a thread: what bounds the memory. */
 #define CHUNKS_AHEAD 3
 
@@ -63,7 +62,7 @@ typedef struct chunk_job {
 
 static int64_t chunk_begin(const chunk_job *job, int64_t index)
 {
-    int64_t begin = job->begin + index * CHUNK_BYTES;
+    int64_t begin = job->begin + index * job->reader->sizes.chunk;
     return begin < job->size ? begin : job->size;
 }
 
@@ -183,7 +182,7 @@ static bool open_worker(chunk_job *job, worker *worker, bool own_names)
     pyro_intern_init(&worker->names, &worker->arena);
     worker->opened = true;
     if (pyro_kineto_reader_open(reader, NULL, own_names ? &worker->names : &main->trace->names,
-                                main->source, NULL, NULL) != PYRO_OK)
+                                main->source, NULL, main->sizes, NULL) != PYRO_OK)
         return false;
     memcpy(reader->first_key, main->first_key, sizeof reader->first_key);
     reader->first_key_known = true;
@@ -278,7 +277,7 @@ static int64_t join_chunk(chunk_job *job, const chunk *chunk, int64_t index, int
     pyro_kineto_reader *reader = job->reader;
     bool last = index + 1 == job->chunk_count;
     int64_t end = last ? INT64_MAX : chunk_begin(job, index + 1);
-    if (!take_texts(chunk) || chunk->no_memory)
+    if (chunk->no_memory || !take_texts(chunk))
         reader->scanner->no_memory = true;
     if (chunk->from != at && at < end && !is_over(reader)) {
         pyro_kineto_seek(reader, at);
@@ -345,13 +344,15 @@ static bool start(chunk_job *job, int threads)
 
 void pyro_kineto_read_chunks(pyro_kineto_reader *reader)
 {
-    if (!pyro_kineto_next_byte(reader))
+    /* Pieces are recognised by the first event's first key. */
+    if (!pyro_kineto_next_byte(reader) || *reader->window.at != '{') {
+        pyro_kineto_read_events(reader, INT64_MAX);
         return;
-    if (*reader->window.at == '{')
-        pyro_kineto_learn_first_key(reader);
+    }
+    pyro_kineto_learn_first_key(reader);
     int64_t at = pyro_kineto_offset(reader);
     chunk_job job = {.reader = reader, .begin = at, .size = reader->source->size};
-    job.chunk_count = (job.size - at + CHUNK_BYTES - 1) / CHUNK_BYTES;
+    job.chunk_count = (job.size - at + reader->sizes.chunk - 1) / reader->sizes.chunk;
     pthread_mutex_init(&job.mutex, NULL);
     pthread_cond_init(&job.changed, NULL);
     if (start(&job, reader->threads))

@@ -7,6 +7,7 @@
 #define SET(name) (1u << PYRO_KEY_##name)
 /* Of words that are passed over and taken to stay the same. */
 #define SHORT_BYTES 5
+#define SUSPICIOUS_BYTES 4096
 
 int pyro_kineto_scanner_open(pyro_kineto_scanner **out, pyro_trace *trace, pyro_intern *names,
                              pyro_error *error)
@@ -218,6 +219,7 @@ static void apply_step(pyro_kineto_event *event, const pyro_step *step)
 typedef struct place {
     const char *at;
     bool first, in_args;
+    bool rare; /* the value has a form that must not be expected the next time: args of null */
     unsigned key; /* of args where it is in them */
     unsigned action, sets;
 } place;
@@ -245,7 +247,9 @@ static bool next_value(pyro_kineto_scanner *scanner, place *place)
         place->action = action_of(place->key);
         if (place->key != PYRO_KEY_ARGS)
             return true;
-        if (*place->at != '{' || pyro_kineto_group(&scanner->event) == PYRO_GROUP_NONE) {
+        bool wanted = pyro_kineto_group(&scanner->event) != PYRO_GROUP_NONE;
+        place->rare = wanted && *place->at != '{';
+        if (!wanted || place->rare) {
             place->action = PYRO_ACTION_SKIP_NESTED;
             return true;
         }
@@ -310,6 +314,7 @@ static pyro_step *learn_step(pyro_kineto_scanner *scanner, unsigned from, const 
                         .length = (uint8_t)length,
                         .action = (uint8_t)place->action,
                         .field = (uint8_t)place->key,
+                        .least = place->action == PYRO_ACTION_END ? 0 : ' ' + 1,
                         .sets = (uint8_t)place->sets,
                         .category = event->category,
                         .phase = event->phase,
@@ -341,7 +346,7 @@ static const char *read_step(pyro_kineto_scanner *scanner, const char *at, unsig
     if (merge ? !pass_steady(scanner, &place) : !next_value(scanner, &place))
         return NULL;
     *step = NULL;
-    if (scanner->event.defects == defects)
+    if (scanner->event.defects == defects && !place.rare)
         *step = learn_step(scanner, from, at, &place);
     if (!*step) {
         scanner->unlearned = (pyro_step){.state = (uint16_t)state_at(scanner, &place),
@@ -372,7 +377,7 @@ static const char *scan_event(pyro_kineto_scanner *scanner, const char *at)
     at++;
     for (;;) {
         pyro_step *next = step->likely;
-        if (next && pyro_same_bytes(next->text, at, next->length)) {
+        if (next && pyro_step_stands(next, at)) {
             at += next->length;
         } else if ((next = pyro_steps_find(&scanner->states[state], at))) {
             at += next->length;
@@ -404,10 +409,25 @@ static const char *scan_event(pyro_kineto_scanner *scanner, const char *at)
     return at;
 }
 
+/*
+ * Whether damage has made one event out of several: a long one has the start of another inside.
+ * Where "ph" is not the first key, what is inside an event may look like one and be none.
+ */
+static bool is_several(const pyro_kineto_scanner *scanner, const char *at, const char *behind)
+{
+    return behind - at > SUSPICIOUS_BYTES && strcmp(scanner->first_key, "\"ph\"") == 0 &&
+           pyro_kineto_find_event(at + 1, behind, scanner->first_key);
+}
+
 const char *pyro_kineto_scan_events(pyro_kineto_scanner *scanner, const char *at, const char *stop)
 {
+    scanner->failed = false;
     while (at < stop && *at == '{') {
         const char *behind = scan_event(scanner, at);
+        if (behind && is_several(scanner, at, behind)) {
+            scanner->damaged = true;
+            behind = NULL;
+        }
         scanner->failed = !behind;
         if (!behind)
             return at;

@@ -4,7 +4,7 @@
 pyro_step *pyro_steps_find(const pyro_steps *steps, const char *at)
 {
     for (pyro_step *step = steps->first; step; step = step->sibling)
-        if (pyro_same_bytes(step->text, at, step->length))
+        if (pyro_step_stands(step, at))
             return step;
     return NULL;
 }

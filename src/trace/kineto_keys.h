@@ -21,6 +21,7 @@ typedef struct pyro_step {
     struct pyro_step *sibling; /* another one from the same state */
     uint16_t state;
     uint8_t length, action, field;
+    uint8_t least; /* byte that may follow: above a blank where a value must start */
     /* What values that are part of the text say; `sets` has a bit for each that is. */
     uint8_t sets, category;
     char phase, named;
@@ -32,9 +33,6 @@ typedef struct pyro_steps {
     pyro_step *first;
     unsigned count;
 } pyro_steps;
-
-/* The one of a state's steps that stands at `at`, or NULL. */
-pyro_step *pyro_steps_find(const pyro_steps *steps, const char *at);
 
 /* The same comparison without SIMD: what the other is tested against. */
 bool pyro_same_bytes_scalar(const char *a, const char *b, size_t length);
@@ -56,5 +54,14 @@ static inline bool pyro_same_bytes(const char *a, const char *b, size_t length)
     return pyro_same_bytes_scalar(a, b, length);
 #endif
 }
+
+static inline bool pyro_step_stands(const pyro_step *step, const char *at)
+{
+    return pyro_same_bytes(step->text, at, step->length) &&
+           (unsigned char)at[step->length] >= step->least;
+}
+
+/* The one of a state's steps that stands at `at`, or NULL. */
+pyro_step *pyro_steps_find(const pyro_steps *steps, const char *at);
 
 #endif

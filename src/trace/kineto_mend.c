@@ -2,6 +2,9 @@
 #include "trace/kineto_values.h"
 
 
+/* Between an event's bracket and its first key. */
+#define MOST_BLANKS 128
+
 const char *pyro_kineto_find_event(const char *at, const char *end, const char *first_key)
 {
     size_t length = strlen(first_key);
@@ -10,7 +13,7 @@ const char *pyro_kineto_find_event(const char *at, const char *end, const char *
         if (!at)
             return NULL;
         const char *before = at;
-        while (before > begin && pyro_json_is_space(before[-1]))
+        while (before > begin && at - before < MOST_BLANKS && pyro_json_is_space(before[-1]))
             before--;
         if (before > begin && before[-1] == '{')
             return before - 1;
@@ -32,7 +35,7 @@ static bool ends_string(const char *at, const char *end)
     if (!quote)
         return false;
     quote = pyro_json_scan_space(quote + 1);
-    return *quote == ':';
+    return quote < end && *quote == ':';
 }
 
 /* The quote that ends the string whose text begins at `at`, whatever is inside; or NULL. */
@@ -115,7 +118,8 @@ static const char *find_key(const char *at, const char *end)
         if (quote >= end || *quote != '"')
             continue;
         const char *close = memchr(quote + 1, '"', (size_t)(end - quote - 1));
-        if (!close || *pyro_json_scan_space(close + 1) != ':')
+        const char *colon = close ? pyro_json_scan_space(close + 1) : end;
+        if (colon >= end || *colon != ':')
             continue;
         unsigned key = pyro_kineto_key(quote + 1, (size_t)(close - quote - 1));
         if (key != PYRO_KEY_OTHER && key != PYRO_KEY_NAME && key != PYRO_KEY_ID)

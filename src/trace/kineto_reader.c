@@ -4,21 +4,26 @@
 #include "base/error.h"
 #include "trace/kineto_values.h"
 
-#define WINDOW_BYTES ((size_t)256 << 10)
+/* Where the window's borders lie must not change what is read: all limits count from the start of
+   the thing at hand. */
+
 /* A place that looks like an event is looked for in this much behind a damaged one. */
 #define MEND_BYTES ((ptrdiff_t)1 << 20)
-/* Longer events are looked at again: damage may have made one out of several. */
-#define SUSPICIOUS_BYTES 4096
+/* What is in an event that has not ended after so much is looked at, once and once again. */
+#define LONG_BYTES ((ptrdiff_t)64 << 10)
+#define VERY_LONG_BYTES ((ptrdiff_t)1 << 20)
 /* A place to go on from may lie across the border of a window by less than this. */
 #define OVERLAP_BYTES 256
+#define LONGEST_WORD_BYTES 256
 
 int pyro_kineto_reader_open(pyro_kineto_reader *reader, pyro_trace *trace, pyro_intern *names,
                             pyro_source *source, const pyro_trace_options *options,
-                            pyro_error *error)
+                            pyro_kineto_sizes sizes, pyro_error *error)
 {
     *reader = (pyro_kineto_reader){.trace = trace,
                                    .source = source,
                                    .options = options,
+                                   .sizes = sizes,
                                    .threads = 1,
                                    .first_key = "\"ph\"",
                                    .cut_at = -1};
@@ -28,7 +33,7 @@ int pyro_kineto_reader_open(pyro_kineto_reader *reader, pyro_trace *trace, pyro_
         status = pyro_source_open_range(&reader->range, source, error);
     if (status == PYRO_OK)
         status = pyro_json_window_open(&reader->window, reader->range ? reader->range : source,
-                                       WINDOW_BYTES, SIZE_MAX / 8, &reader->source_error);
+                                       sizes.window, SIZE_MAX / 8, &reader->source_error);
     if (status == PYRO_OK)
         reader->scanner->end = reader->window.end;
     else
@@ -118,11 +123,11 @@ bool pyro_kineto_pass_value(pyro_kineto_reader *reader)
     for (;;) {
         window->token = window->at;
         const char *behind = pyro_kineto_skip_word(reader->scanner, window->at);
-        if (behind) {
+        if (behind && behind - window->at <= LONGEST_WORD_BYTES) {
             window->at = window->token = (char *)behind;
             return true;
         }
-        if (reader->scanner->damaged || window->end - window->at > OVERLAP_BYTES ||
+        if (behind || reader->scanner->damaged || window->end - window->at > LONGEST_WORD_BYTES ||
             !pyro_kineto_more(reader))
             return false;
     }
@@ -147,18 +152,36 @@ bool pyro_kineto_find_next_event(pyro_kineto_reader *reader, int64_t stop)
     }
 }
 
-/* The start of the next event in the window, which is filled for it; NULL when there is none. */
-static const char *look_for_event(pyro_kineto_reader *reader)
+bool pyro_kineto_fill(pyro_kineto_reader *reader, ptrdiff_t size)
 {
     pyro_json_window *window = &reader->window;
-    for (;;) {
-        const char *found = pyro_kineto_find_event(window->at + 1, window->end, reader->first_key);
-        if (found || window->end - window->at > MEND_BYTES)
-            return found;
-        window->token = window->at;
+    window->token = window->at;
+    while (window->end - window->at < size)
         if (!pyro_kineto_more(reader))
-            return NULL;
+            return false;
+    return true;
+}
+
+/* The start of another event in the first bytes of the one at hand, or NULL. */
+static const char *find_inside(pyro_kineto_reader *reader, ptrdiff_t size)
+{
+    const char *at = reader->window.at, *end = reader->window.end;
+    if (end - at > size)
+        end = at + size;
+    return pyro_kineto_find_event(at + 1, end, reader->first_key);
+}
+
+/* The start of the next event, not too far off, which is brought into the window; or NULL. */
+static const char *look_for_event(pyro_kineto_reader *reader)
+{
+    for (ptrdiff_t size = OVERLAP_BYTES; size < MEND_BYTES; size *= 4) {
+        bool whole = pyro_kineto_fill(reader, size);
+        const char *found = find_inside(reader, size);
+        if (found || !whole)
+            return found;
     }
+    pyro_kineto_fill(reader, MEND_BYTES);
+    return find_inside(reader, MEND_BYTES);
 }
 
 /* Saves what can be saved of the event at the window's start; moves behind it. */
@@ -168,6 +191,8 @@ static void mend_event(pyro_kineto_reader *reader)
     pyro_kineto_scanner *scanner = reader->scanner;
     const char *next = look_for_event(reader);
     const char *stop = next ? next : window->end;
+    if (stop - window->at > MEND_BYTES)
+        stop = window->at + MEND_BYTES;
     const char *behind = pyro_kineto_mend_event(scanner, window->at, stop);
     scanner->defects.count[behind ? PYRO_DEFECT_MENDED : PYRO_DEFECT_DAMAGED]++;
     if (behind && (next || behind < stop)) {
@@ -180,32 +205,31 @@ static void mend_event(pyro_kineto_reader *reader)
     }
 }
 
-/* Where the window ends inside an event: more bytes, or what to do when there are none. */
+/*
+ * Where the window ends inside an event: more bytes, or what to do when there are none. One that
+ * goes on for long and has others inside has lost a quote or bracket.
+ */
 static void continue_event(pyro_kineto_reader *reader)
 {
     pyro_json_window *window = &reader->window;
-    size_t size = (size_t)(window->end - window->at);
-    if (size > SUSPICIOUS_BYTES &&
-        pyro_kineto_find_event(window->at + 1, window->end, reader->first_key)) {
+    ptrdiff_t size = window->end - window->at;
+    window->token = window->at;
+    if ((size >= LONG_BYTES && find_inside(reader, LONG_BYTES)) ||
+        (size >= VERY_LONG_BYTES && find_inside(reader, VERY_LONG_BYTES))) {
         mend_event(reader);
-        return;
-    }
-    if (size > PYRO_KINETO_MAX_EVENT_BYTES) {
+    } else if (size > (ptrdiff_t)PYRO_KINETO_MAX_EVENT_BYTES) {
         reader->scanner->defects.count[PYRO_DEFECT_LONG_EVENT]++;
         int64_t begin = pyro_kineto_offset(reader);
         if (!pass_nested(reader))
             reader->cut_at = begin;
-        return;
+    } else if (!pyro_kineto_more(reader)) {
+        if (find_inside(reader, size)) {
+            mend_event(reader);
+        } else {
+            reader->cut_at = pyro_kineto_offset(reader);
+            window->at = window->token = window->end;
+        }
     }
-    window->token = window->at;
-    if (pyro_kineto_more(reader))
-        return;
-    if (pyro_kineto_find_event(window->at + 1, window->end, reader->first_key)) {
-        mend_event(reader);
-        return;
-    }
-    reader->cut_at = pyro_kineto_offset(reader);
-    window->at = window->token = window->end;
 }
 
 void pyro_kineto_seek(pyro_kineto_reader *reader, int64_t offset)
@@ -221,10 +245,13 @@ void pyro_kineto_seek(pyro_kineto_reader *reader, int64_t offset)
 
 void pyro_kineto_learn_first_key(pyro_kineto_reader *reader)
 {
-    const char *at = pyro_json_scan_space(reader->window.at + 1);
-    if (reader->first_key_known || *at != '"')
+    if (reader->first_key_known)
         return;
+    pyro_kineto_fill(reader, OVERLAP_BYTES);
     reader->first_key_known = true;
+    const char *begin = reader->window.at, *at = pyro_json_scan_space(begin + 1);
+    if (at - begin > OVERLAP_BYTES - PYRO_KINETO_KEY_BYTES || *at != '"')
+        return;
     const char *end = memchr(at + 1, '"', PYRO_KINETO_KEY_BYTES - 2);
     if (!end || end >= reader->window.end)
         return;
@@ -237,6 +264,7 @@ static void read_window(pyro_kineto_reader *reader, int64_t stop)
 {
     pyro_json_window *window = &reader->window;
     int64_t left = stop - pyro_kineto_offset(reader);
+    reader->scanner->first_key = reader->first_key;
     const char *last = left < window->end - window->at ? window->at + left : window->end;
     window->at = (char *)pyro_kineto_scan_events(reader->scanner, window->at, last);
     if (!reader->scanner->failed)

@@ -6,12 +6,25 @@
 
 #define PYRO_KINETO_KEY_BYTES 64
 
+/* Sizes that tests make small; all are bytes. */
+typedef struct pyro_kineto_sizes {
+    size_t window;
+    int64_t chunk;    /* that a thread reads at a time */
+    int64_t parallel; /* shorter inputs are read by one thread */
+} pyro_kineto_sizes;
+
+#define PYRO_KINETO_SIZES                                                                          \
+    {                                                                                              \
+        (size_t)256 << 10, (int64_t)2 << 20, (int64_t)4 << 20                                      \
+    }
+
 typedef struct pyro_kineto_reader {
     pyro_trace *trace;
     pyro_kineto_scanner *scanner;
     pyro_json_window window;
     pyro_error source_error; /* what the window's source failed with */
     const pyro_trace_options *options;
+    pyro_kineto_sizes sizes;
     pyro_source *source; /* of the whole input, borrowed */
     int threads;
     pyro_source *range; /* the window's source where the input is seekable; else NULL */
@@ -27,11 +40,18 @@ typedef struct pyro_kineto_reader {
 
 int pyro_kineto_reader_open(pyro_kineto_reader *reader, pyro_trace *trace, pyro_intern *names,
                             pyro_source *source, const pyro_trace_options *options,
-                            pyro_error *error);
+                            pyro_kineto_sizes sizes, pyro_error *error);
 void pyro_kineto_reader_free(pyro_kineto_reader *reader);
+
+/* pyro_kineto_read with other sizes than the usual ones. */
+int pyro_kineto_read_sized(pyro_trace *trace, pyro_source *source,
+                           const pyro_trace_options *options, pyro_kineto_sizes sizes,
+                           pyro_error *error);
 
 /* Reads on, keeping what is behind window.token; false when nothing more came. */
 bool pyro_kineto_more(pyro_kineto_reader *reader);
+/* Brings so many bytes from window.at on into the window; false when there are not so many. */
+bool pyro_kineto_fill(pyro_kineto_reader *reader, ptrdiff_t size);
 /* Moves to the next byte that is no white space; false at the end. */
 bool pyro_kineto_next_byte(pyro_kineto_reader *reader);
 /* Passes over a value of any length, in memory that does not depend on it. */

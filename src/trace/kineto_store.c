@@ -157,7 +157,8 @@ static void mark_device(pyro_track *track, const pyro_kineto_event *event)
 {
     int64_t process = event->process >> 63 ? -1 : (int64_t)event->process;
     int64_t thread = event->thread >> 63 ? event->thread_number : (int64_t)event->thread;
-    int64_t device = number_or(event, PYRO_FIELD_DEVICE, process);
+    /* The legacy exporter's threads are devices. */
+    int64_t device = number_or(event, PYRO_FIELD_DEVICE, event->named == 'g' ? thread : process);
     track->is_device = true;
     track->device = device >= 0 && device <= INT32_MAX ? (int32_t)device : -1;
     track->stream = number_or(event, PYRO_FIELD_STREAM, thread);

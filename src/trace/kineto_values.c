@@ -86,7 +86,7 @@ static const char *read_decimal(const pyro_kineto_scanner *scanner, const char *
     at = read_exponent(at, &scale);
     *fits = scale_decimal(mantissa, scale, value);
     if (negative)
-        *value = -*value;
+        *value = (int64_t)(0 - (uint64_t)*value);
     return at;
 }
 

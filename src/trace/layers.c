@@ -273,7 +273,8 @@ int pyro_layers_finish(pyro_join_state *state)
     pyro_joins *joins = state->joins;
     const pyro_model *model = state->options ? state->options->model : NULL;
     joins->has_layers = joins->call_count > 0;
-    if (state->layer_category != PYRO_EVENT_PYTHON)
+    joins->layers_from_annotations = state->layer_category != PYRO_EVENT_PYTHON;
+    if (joins->layers_from_annotations)
         return class_annotated_layers(state, model);
     if (!joins->layer_count)
         return PYRO_OK;

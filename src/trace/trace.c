@@ -6,7 +6,7 @@
 #include "trace/kineto.h"
 #include <stdlib.h>
 
-static pyro_trace *make_trace(const char *file)
+pyro_trace *pyro_trace_new(const char *file)
 {
     pyro_trace *trace = calloc(1, sizeof *trace);
     if (!trace)
@@ -57,7 +57,7 @@ void pyro_trace_close(pyro_trace *trace)
 static int read_source(pyro_trace **out, pyro_source *source, const char *file,
                        const pyro_trace_options *options, pyro_error *error)
 {
-    pyro_trace *trace = make_trace(file);
+    pyro_trace *trace = pyro_trace_new(file);
     int status = trace ? PYRO_OK : pyro_fail_memory(error);
     if (status == PYRO_OK) {
         trace->file_bytes = source->size;

@@ -4,7 +4,8 @@ Every piece of device work is followed here in plain Python from the JSON: corre
 launch to the ranges around it, backward op to forward op by sequence number. Some traces say the
 truth themselves: in them annotations "fwd|<path>" wrap the forward of every leaf module.
 
-    tests/trace/check_layers.py --dump build/dump_joins [--traces FOLDER] [--table]
+    tests/trace/check_layers.py --dump build/dump_joins [--tool build/pyrometer]
+                                [--traces FOLDER] [--table]
 
 Exits with 77 where the traces are not there. --table prints the table of docs/trace-coverage.md.
 """
@@ -17,7 +18,6 @@ import json
 import pathlib
 import subprocess
 import sys
-from decimal import Decimal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ANNOTATION = r"^fwd\|(.*)$"
@@ -28,8 +28,10 @@ Range = collections.namedtuple("Range", "start end thread name sequence forward_
 Work = collections.namedtuple("Work", "name duration launch")
 
 
-def nanoseconds(value):
-    return int(Decimal(str(value)) * 1000)
+def nanoseconds(text):
+    """Of microseconds as the file writes them: numbers are kept as text, so nothing is rounded."""
+    whole, _, fraction = text.partition(".")
+    return int(whole) * 1000 + int((fraction + "000")[:3])
 
 
 class Trace:
@@ -37,7 +39,7 @@ class Trace:
 
     def __init__(self, path):
         text = gzip.open(path, "rb").read().decode("utf-8", "replace")
-        data = json.loads(text, strict=False, parse_float=Decimal)
+        data = json.loads(text, strict=False, parse_float=str)
         events = data["traceEvents"] if isinstance(data, dict) else data
         self.ranges = collections.defaultdict(list)
         self.work = []
@@ -45,7 +47,7 @@ class Trace:
         for event in events:
             if event.get("ph") == "X" and event.get("cat") in LAUNCHES:
                 number = event["args"].get("correlation")
-                start = nanoseconds(event["ts"])
+                start = nanoseconds(str(event["ts"]))
                 launches[number].append((start, (event["pid"], event["tid"])))
         for event in events:
             if event.get("ph") == "X":
@@ -55,13 +57,13 @@ class Trace:
 
     def add(self, event, launches):
         category, arguments = event.get("cat"), event.get("args") or {}
-        duration = nanoseconds(event.get("dur", 0))
+        duration = nanoseconds(str(event.get("dur", 0)))
         if category in DEVICE_WORK:
             number = arguments.get("correlation")
             found = launches.get(number) if number else None
             self.work.append(Work(event["name"], duration, min(found) if found else None))
             return
-        start, kind = nanoseconds(event["ts"]), None
+        start, kind = nanoseconds(str(event["ts"])), None
         if event["name"].startswith("nn.Module: "):
             kind = "frame"
         elif category == "user_annotation":
@@ -208,8 +210,7 @@ def annotated_instances(trace):
     return names
 
 
-def check_annotated(name, tool, path, problems):
-    trace = Trace(path)
+def check_annotated(name, tool, path, trace, problems):
     annotations = [item for item in trace.ranges["annotation"] if item.name.startswith("fwd|")]
     truth = Truth(trace, annotations, lambda text: text[4:])
     forward, backward = ("forward_kernels", "forward_ns"), ("backward_kernels", "backward_ns")
@@ -235,9 +236,8 @@ def check_annotated(name, tool, path, problems):
     return len(truth.forward)
 
 
-def check_any(name, tool, path, problems):
+def check_any(name, tool, path, trace, problems):
     """Sums on every trace, and its frames' own layers where it has any. Returns a table row."""
-    trace = Trace(path)
     result = dump(tool, path)
     total = sum(work.duration for work in trace.work)
     buckets = {key: sum(value.values()) for key, value in result["buckets"].items()}
@@ -261,6 +261,27 @@ def check_any(name, tool, path, problems):
             name, truth.backward, rows, instance_of, ("backward_kernels", "backward_ns"), problems
         )
     return [name, result, buckets, total]
+
+
+def check_command(name, tool, path, result, problems):
+    """What the command prints is what the joins made, and its totals add up over the tree."""
+    printed = dump(tool, path, "trace", "--format", "json")
+    buckets = {key: sum(value.values()) for key, value in result["buckets"].items()}
+    expected = {f"{key}_ns": value for key, value in buckets.items() if key != "layer"}
+    if printed["device_total_ns"] != result["device_total_ns"]:
+        problems.append(f"{name}: the command has {printed['device_total_ns']} in all")
+    if printed["unattributed"] != expected:
+        problems.append(f"{name}: the command has {printed['unattributed']}, not {expected}")
+    totals = collections.Counter()
+    for row, joined in zip(printed["layers"], result["layers"], strict=True):
+        for side in ("forward", "backward"):
+            own = row[f"{side}_device_self_ns"]
+            if row["path"] != joined["path"] or own != joined[f"{side}_ns"]:
+                problems.append(f"{name}: the command has {row} for {joined}")
+            if joined["parent"] < 0:
+                totals["roots"] += row[f"{side}_device_ns"]
+    if totals["roots"] != buckets["layer"]:
+        problems.append(f"{name}: roots have {totals['roots']}, layers {buckets['layer']}")
 
 
 def share(part, whole):
@@ -296,6 +317,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--dump", default=ROOT / "build" / "dump_joins")
     parser.add_argument("--traces", type=pathlib.Path, default=ROOT.parent / "shared" / "traces")
+    parser.add_argument("--tool", help="pyrometer, to check what it prints as well")
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     files = sorted(options.traces.glob("*.json.gz"))
@@ -305,8 +327,11 @@ def main():
     problems, rows = [], []
     for path in files:
         name = path.name.removesuffix(".json.gz")
-        rows.append(check_any(name, options.dump, path, problems))
-        count = check_annotated(name, options.dump, path, problems)
+        trace = Trace(path)
+        rows.append(check_any(name, options.dump, path, trace, problems))
+        if options.tool:
+            check_command(name, options.tool, path, rows[-1][1], problems)
+        count = check_annotated(name, options.dump, path, trace, problems)
         if count and not options.table:
             print(f"{name}: {count} annotated layers")
     if options.table:

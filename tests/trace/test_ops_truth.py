@@ -74,7 +74,9 @@ def test_key_averages(tmp_path, options):
         tmp_path, lambda: [train_step(model, optimizer, x) for _ in range(2)], **options
     )
     ours = {row["name"]: row for row in read(path)["ops"]}
-    in_file = {e["name"] for e in json.loads(path.read_text())["traceEvents"] if e.get("cat") == "cpu_op"}
+    in_file = {
+        e["name"] for e in json.loads(path.read_text())["traceEvents"] if e.get("cat") == "cpu_op"
+    }
     theirs = {row.key: row for row in profiler.key_averages() if row.key in in_file}
     assert set(ours) == set(theirs) == in_file
     for name, row in theirs.items():
@@ -82,7 +84,9 @@ def test_key_averages(tmp_path, options):
         near = pytest.approx
         assert ours[name]["calls"] == row.count, name
         assert ours[name]["host_total_ns"] == near(row.cpu_time_total * 1e3, abs=row.count), name
-        assert ours[name]["host_self_ns"] == near(row.self_cpu_time_total * 1e3, abs=4 * row.count), name
+        assert ours[name]["host_self_ns"] == near(
+            row.self_cpu_time_total * 1e3, abs=4 * row.count
+        ), name
         assert ours[name]["device_self_ns"] == 0
 
 
@@ -103,7 +107,9 @@ def test_forward_flops_equal_those_of_the_model(tmp_path):
     with torch.no_grad():
         _, path = record(tmp_path, lambda: model(x))
     cost = subprocess.run(
-        [TOOL, "cost", str(tmp_path / "net.pt2"), "--format", "json"], capture_output=True, check=True
+        [TOOL, "cost", str(tmp_path / "net.pt2"), "--format", "json"],
+        capture_output=True,
+        check=True,
     )
     expected = json.loads(cost.stdout)["total_flops"]
     rows = read(path)["ops"]
@@ -115,7 +121,9 @@ def test_backward_flops_equal_torchs(tmp_path):
     from torch.utils.flop_counter import FlopCounterMode
 
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.Flatten(), nn.Linear(8 * 36, 5, bias=False))
+    model = nn.Sequential(
+        nn.Conv2d(3, 8, 3, bias=False), nn.Flatten(), nn.Linear(8 * 36, 5, bias=False)
+    )
     x = torch.randn(4, 3, 8, 8)
     with FlopCounterMode(display=False) as counter:
         model(x).sum().backward()

@@ -1,6 +1,7 @@
 /* The allocator that the linker puts between the tests and libc's. */
 #include "fail_alloc.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -11,8 +12,9 @@ void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 
-static long remaining = -1;
-static long failures;
+/* Threads allocate too. */
+static _Atomic long remaining = -1;
+static _Atomic long failures;
 
 void fail_alloc_after(long n)
 {
@@ -27,14 +29,13 @@ long fail_alloc_failures(void)
 
 static bool refuse(void)
 {
-    if (remaining < 0)
-        return false;
-    if (remaining == 0) {
+    long left = remaining;
+    while (left > 0)
+        if (atomic_compare_exchange_weak(&remaining, &left, left - 1))
+            return false;
+    if (left == 0)
         failures++;
-        return true;
-    }
-    remaining--;
-    return false;
+    return left == 0;
 }
 
 void *__wrap_malloc(size_t size)

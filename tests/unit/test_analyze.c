@@ -166,9 +166,9 @@ static void test_extreme_times(void **state)
     (void)state;
     static const char *const lines[] = {
         "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,"
-        "\"ts\":90,\"dur\":1000000000000000,\"args\":{\"correlation\":1}},\n",
+        "\"ts\":9223372036854775.807,\"dur\":9223372036854775.807,\"args\":{\"correlation\":1}},\n",
         "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,"
-        "\"ts\":-922337203685477.5,\"dur\":5,\"args\":{\"correlation\":2}},\n",
+        "\"ts\":-9223372036854775.808,\"dur\":5,\"args\":{\"correlation\":2}},\n",
         "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#1\",\"pid\":1,\"tid\":7,"
         "\"ts\":1e300,\"dur\":1e300},\n",
         "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#2\",\"pid\":1,\"tid\":7,"

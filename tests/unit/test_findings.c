@@ -134,8 +134,8 @@ static void test_unknown_chip(void **state)
     pyro_trace *trace;
     pyro_analysis *analysis;
     pyro_error error = {0};
-    assert_int_equal(
-        pyro_trace_open_memory(&trace, text, sizeof text - 1, "memory", NULL, &error), PYRO_OK);
+    assert_int_equal(pyro_trace_open_memory(&trace, text, sizeof text - 1, "memory", NULL, &error),
+                     PYRO_OK);
     assert_int_equal(pyro_trace_analyze(&analysis, trace, NULL, &error), PYRO_OK);
     assert_false(analysis->device_known);
     assert_null(find(analysis, "memory-bound"));

@@ -63,8 +63,12 @@ static void test_names(void **state)
 static void test_unknown(void **state)
 {
     (void)state;
-    static const char *const names[] = {"", "NVIDIA GeForce RTX 4090 Laptop GPU", "AMD Radeon Graphics",
-                                        "NVIDIA A10G", "NVIDIA H2000", "CPU"};
+    static const char *const names[] = {"",
+                                        "NVIDIA GeForce RTX 4090 Laptop GPU",
+                                        "AMD Radeon Graphics",
+                                        "NVIDIA A10G",
+                                        "NVIDIA H2000",
+                                        "CPU"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         assert_null(pyro_chip_find(names[i], 80 * GIB));
 }
@@ -75,8 +79,8 @@ static void test_rows(void **state)
     (void)state;
     for (size_t i = 0; i < pyro_chip_count; i++) {
         const pyro_chip *chip = &pyro_chips[i];
-        const pyro_chip *found =
-            pyro_chip_find(chip->words, (int64_t)(chip->least_memory_gib + 1) * GIB);
+        const pyro_chip *found = pyro_chip_find(chip->words,
+                                                (int64_t)(chip->least_memory_gib + 1) * GIB);
         if (found != chip)
             fail_msg("%s: hidden by %s", chip->name, found ? found->name : "nothing");
         assert_true(chip->fp32_tflops > 0 && chip->bandwidth_gb_per_s > 0);

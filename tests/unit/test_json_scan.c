@@ -75,7 +75,9 @@ static void test_space_and_strings(void **state)
     }
 }
 
-static void check_nested(const pyro_json_nesting *begin, size_t at, size_t piece)
+typedef const char *(*nested_scan)(pyro_json_nesting *nesting, const char *at, const char *end);
+
+static void check_nested(nested_scan scan, const pyro_json_nesting *begin, size_t at, size_t piece)
 {
     pyro_json_nesting scalar = *begin, nesting = *begin;
     const char *end = bytes + SIZE;
@@ -83,7 +85,7 @@ static void check_nested(const pyro_json_nesting *begin, size_t at, size_t piece
     const char *got = bytes + at;
     do {
         const char *stop = (size_t)(end - got) > piece ? got + piece : end;
-        got = pyro_json_scan_nested(&nesting, got, stop);
+        got = scan(&nesting, got, stop);
     } while (nesting.depth > 0 && got < end);
     assert_ptr_equal(got, expected);
     assert_int_equal(nesting.depth, scalar.depth);
@@ -107,8 +109,15 @@ static void test_nested(void **state)
             .in_string = random_next(&seed) % 2 ? ~UINT64_C(0) : 0,
             .escaped = random_next(&seed) % 2,
         };
-        for (size_t i = 0; i < 8; i++)
-            check_nested(&begin, random_next(&seed) % SIZE, pieces[i]);
+        for (size_t i = 0; i < 8; i++) {
+            size_t at = random_next(&seed) % SIZE;
+            check_nested(pyro_json_scan_nested, &begin, at, pieces[i]);
+            check_nested(pyro_json_scan_nested_baseline, &begin, at, pieces[i]);
+#if defined(PYRO_JSON_AVX2)
+            if (pyro_json_has_avx2())
+                check_nested(pyro_json_scan_nested_avx2, &begin, at, pieces[i]);
+#endif
+        }
     }
 }
 

@@ -120,7 +120,8 @@ static void test_families(void **state)
     assert_true(pyro_kernel_is_contraction("volta_scudnn_128x64_relu_interior_nn_v1"));
     assert_false(pyro_kernel_is_contraction("splitKreduce_kernel<float>"));
     assert_true(pyro_kernel_is_layout_change("nchwToNhwcKernel<float>"));
-    assert_true(pyro_kernel_is_elementwise("vectorized_elementwise_kernel<CUDAFunctor_add<float>>"));
+    assert_true(
+        pyro_kernel_is_elementwise("vectorized_elementwise_kernel<CUDAFunctor_add<float>>"));
     assert_true(pyro_kernel_is_elementwise("softmax_warp_forward<float>"));
     assert_false(pyro_kernel_is_elementwise("triton_poi_fused_add_mul_0"));
 }

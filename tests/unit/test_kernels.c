@@ -1,7 +1,8 @@
 /* Tests of analyze/kernels.c. */
 #include "analyze_maker.h"
 
-static void kernel(maker *maker, const char *name, int64_t start, int64_t duration, const char *more)
+static void kernel(maker *maker, const char *name, int64_t start, int64_t duration,
+                   const char *more)
 {
     maker_work(maker, "kernel", name, 0, 7, start, duration, start - 10, 5, more);
 }
@@ -53,18 +54,21 @@ static void test_op_that_launches_most(void **state)
 static void test_occupancy_and_waves(void **state)
 {
     (void)state;
-    static const char device[] = "{\"deviceProperties\":[{\"id\":0,\"name\":\"NVIDIA H200\",\"numSms\":132,"
-                                 "\"computeMajor\":9,\"computeMinor\":0,"
-                                 "\"maxThreadsPerMultiprocessor\":2048}],\"traceEvents\":[\n";
+    static const char device[] =
+        "{\"deviceProperties\":[{\"id\":0,\"name\":\"NVIDIA H200\",\"numSms\":132,"
+        "\"computeMajor\":9,\"computeMinor\":0,"
+        "\"maxThreadsPerMultiprocessor\":2048}],\"traceEvents\":[\n";
     maker maker;
     maker_begin(&maker);
     pyro_buf_reset(&maker.text);
     pyro_buf_adds(&maker.text, device);
     /* 128 registers x 256 threads: 2 blocks a multiprocessor, 264 in all */
-    kernel(&maker, "a", 1000, 300, ",\"grid\":[528,1,1],\"block\":[256,1,1],\"registers per thread\":128,"
-                                   "\"shared memory\":0,\"est. achieved occupancy %\":25");
-    kernel(&maker, "a", 2000, 100, ",\"grid\":[132,1,1],\"block\":[256,1,1],\"registers per thread\":128,"
-                                   "\"shared memory\":0,\"est. achieved occupancy %\":13");
+    kernel(&maker, "a", 1000, 300,
+           ",\"grid\":[528,1,1],\"block\":[256,1,1],\"registers per thread\":128,"
+           "\"shared memory\":0,\"est. achieved occupancy %\":25");
+    kernel(&maker, "a", 2000, 100,
+           ",\"grid\":[132,1,1],\"block\":[256,1,1],\"registers per thread\":128,"
+           "\"shared memory\":0,\"est. achieved occupancy %\":13");
     const pyro_analysis *a = maker_analyze(&maker, NULL);
     assert_float_equal(a->kernels[0].occupancy_percent, 22, 1e-6);
     assert_float_equal(a->kernels[0].waves, (2 + 0.5) / 2, 1e-9);

@@ -10,7 +10,8 @@ static const pyro_layer_row *find(const pyro_analysis *a, const char *class_name
     return NULL;
 }
 
-static void frame(maker *maker, const char *name, int id, int parent, int64_t start, int64_t duration)
+static void frame(maker *maker, const char *name, int id, int parent, int64_t start,
+                  int64_t duration)
 {
     char args[100];
     snprintf(args, sizeof args, "\"Python id\":%d,\"Python parent id\":%d", id, parent);
@@ -30,8 +31,8 @@ static void make_model(maker *maker)
     maker_kernel(maker, "gemm_forward", 20000, 300, 2100);
     maker_host(maker, "cpu_op", "aten::relu", 1, 6000, 1000);
     maker_kernel(maker, "relu_forward", 21000, 50, 6100);
-    maker_event(maker, "cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", 100, 2, 30000,
-                3000, "\"Sequence number\":7,\"Fwd thread id\":1");
+    maker_event(maker, "cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", 100, 2,
+                30000, 3000, "\"Sequence number\":7,\"Fwd thread id\":1");
     maker_event(maker, "cpu_op", "AddmmBackward0", 100, 2, 30100, 2500,
                 "\"Sequence number\":7,\"Fwd thread id\":1");
     snprintf(args, sizeof args, "\"correlation\":77");
@@ -78,7 +79,8 @@ static void test_sums(void **state)
     make_model(&maker);
     const pyro_analysis *a = maker_analyze(&maker, NULL);
     const pyro_unattributed *rest = &a->unattributed;
-    int64_t sum = rest->no_launch_ns + rest->outside_layer_ns + rest->optimizer_ns + rest->collective_ns;
+    int64_t sum = rest->no_launch_ns + rest->outside_layer_ns + rest->optimizer_ns +
+                  rest->collective_ns;
     int64_t stacks = 0;
     for (size_t i = 0; i < a->layer_count; i++)
         sum += a->layers[i].forward_device_self_ns + a->layers[i].backward_device_self_ns;
@@ -143,8 +145,9 @@ static void test_stacks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tree),   cmocka_unit_test(test_sums),   cmocka_unit_test(test_recursion),
-        cmocka_unit_test(test_filter), cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_tree),      cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_recursion), cmocka_unit_test(test_filter),
+        cmocka_unit_test(test_stacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,8 +10,8 @@ static void price(const char *name, const char *dims, const char *types, const c
 {
     maker maker;
     char args[1000];
-    snprintf(args, sizeof args,
-             "\"Input Dims\":%s,\"Input type\":%s,\"Concrete Inputs\":%s", dims, types, values);
+    snprintf(args, sizeof args, "\"Input Dims\":%s,\"Input type\":%s,\"Concrete Inputs\":%s", dims,
+             types, values);
     maker_begin(&maker);
     maker_event(&maker, "cpu_op", name, 100, 1, 0, 100, args);
     const pyro_analysis *analysis = maker_analyze(&maker, NULL);
@@ -44,11 +44,11 @@ static void test_forward(void **state)
     (void)state;
     static const example examples[] = {
         /* torch's own worked values: 240 and 28,800 */
-        {"aten::mm", "[[4,5],[5,6]]", "[\"float\",\"float\"]", "[\"\",\"\"]", 240, 4 * (20 + 30 + 24)},
+        {"aten::mm", "[[4,5],[5,6]]", "[\"float\",\"float\"]", "[\"\",\"\"]", 240,
+         4 * (20 + 30 + 24)},
         {"aten::conv2d", "[[2,3,6,6],[6,3,4,4],[],[],[],[],[]]",
          "[\"float\",\"float\",\"\",\"ScalarList\",\"ScalarList\",\"ScalarList\",\"Scalar\"]",
-         "[\"\",\"\",\"\",\"[1, 1]\",\"[1, 1]\",\"[1, 1]\",\"1\"]", 28800,
-         4 * (216 + 288 + 300)},
+         "[\"\",\"\",\"\",\"[1, 1]\",\"[1, 1]\",\"[1, 1]\",\"1\"]", 28800, 4 * (216 + 288 + 300)},
         /* a stride of 2 over 7x7 with a bias; arguments in cuDNN's order */
         {"aten::cudnn_convolution", "[[1,2,7,7],[4,2,3,3],[],[],[],[]]",
          "[\"c10::Half\",\"c10::Half\",\"ScalarList\",\"ScalarList\",\"ScalarList\",\"Scalar\"]",
@@ -58,30 +58,32 @@ static void test_forward(void **state)
          "\"ScalarList\",\"Scalar\"]",
          "[\"\",\"\",\"\",\"[2, 2]\",\"[1, 1]\",\"[1, 1]\",\"True\",\"[1, 1]\",\"2\"]", 2 * 25 * 72,
          4 * (100 + 72 + 4 * 10 * 10)},
-        {"aten::linear", "[[2,3,8],[16,8],[16]]", "[\"c10::BFloat16\",\"c10::BFloat16\",\"c10::BFloat16\"]",
-         "[\"\",\"\",\"\"]", 2 * 6 * 8 * 16 + 96, 2 * (48 + 128 + 16 + 96)},
-        {"aten::addmm", "[[6],[4,5],[5,6],[],[]]", "[\"float\",\"float\",\"float\",\"Scalar\",\"Scalar\"]",
-         "[\"\",\"\",\"\",\"1\",\"1\"]", 240 + 24, 4 * (6 + 20 + 30 + 24)},
+        {"aten::linear", "[[2,3,8],[16,8],[16]]",
+         "[\"c10::BFloat16\",\"c10::BFloat16\",\"c10::BFloat16\"]", "[\"\",\"\",\"\"]",
+         2 * 6 * 8 * 16 + 96, 2 * (48 + 128 + 16 + 96)},
+        {"aten::addmm", "[[6],[4,5],[5,6],[],[]]",
+         "[\"float\",\"float\",\"float\",\"Scalar\",\"Scalar\"]", "[\"\",\"\",\"\",\"1\",\"1\"]",
+         240 + 24, 4 * (6 + 20 + 30 + 24)},
         {"aten::layer_norm", "[[2,8],[],[8],[8],[],[]]",
          "[\"float\",\"ScalarList\",\"float\",\"float\",\"Scalar\",\"Scalar\"]",
          "[\"\",\"[8]\",\"\",\"\",\"1e-05\",\"True\"]", 16 * 7, 4 * (16 + 8 + 8 + 16)},
-        {"aten::add_", "[[4,8],[8],[]]", "[\"float\",\"float\",\"Scalar\"]", "[\"\",\"\",\"1\"]", 32,
-         4 * (32 + 8 + 32)},
+        {"aten::add_", "[[4,8],[8],[]]", "[\"float\",\"float\",\"Scalar\"]", "[\"\",\"\",\"1\"]",
+         32, 4 * (32 + 8 + 32)},
         {"aten::eq", "[[4,8],[]]", "[\"long int\",\"Scalar\"]", "[\"\",\"1\"]", 32, 8 * 32 + 32},
         {"aten::max_pool2d", "[[1,2,7,7],[],[],[],[],[]]",
          "[\"float\",\"ScalarList\",\"ScalarList\",\"ScalarList\",\"ScalarList\",\"Scalar\"]",
-         "[\"\",\"[3, 3]\",\"[2, 2]\",\"[1, 1]\",\"[1, 1]\",\"False\"]", 2 * 16 * 9,
-         4 * (98 + 32)},
+         "[\"\",\"[3, 3]\",\"[2, 2]\",\"[1, 1]\",\"[1, 1]\",\"False\"]", 2 * 16 * 9, 4 * (98 + 32)},
         {"aten::cat", "[[[1,4],[3,4]],[]]", "[\"TensorList\",\"Scalar\"]", "[\"\",\"0\"]", 0, -1},
         {"aten::embedding", "[[1000,8],[2,3],[],[],[]]",
-         "[\"float\",\"long int\",\"Scalar\",\"Scalar\",\"Scalar\"]", "[\"\",\"\",\"-1\",\"False\",\"False\"]",
-         0, 4 * 48 + 8 * 6 + 4 * 48},
+         "[\"float\",\"long int\",\"Scalar\",\"Scalar\",\"Scalar\"]",
+         "[\"\",\"\",\"-1\",\"False\",\"False\"]", 0, 4 * 48 + 8 * 6 + 4 * 48},
         {"aten::sum", "[[4,8],[],[],[]]", "[\"float\",\"ScalarList\",\"Scalar\",\"\"]",
          "[\"\",\"[-1]\",\"True\",\"\"]", 32, 4 * (32 + 4)},
         {"aten::to", "[[4,8],[],[],[],[]]", "[\"float\",\"Scalar\",\"Scalar\",\"Scalar\",\"\"]",
          "[\"\",\"15\",\"False\",\"False\",\"\"]", 0, 32 * 4 + 32 * 2},
         {"aten::view", "[[4,8],[]]", "[\"float\",\"ScalarList\"]", "[\"\",\"[32]\"]", 0, 0},
-        {"aten::scaled_dot_product_attention", "[[4,8,128,64],[4,8,128,64],[4,8,128,64],[],[],[],[],[]]",
+        {"aten::scaled_dot_product_attention",
+         "[[4,8,128,64],[4,8,128,64],[4,8,128,64],[],[],[],[],[]]",
          "[\"float\",\"float\",\"float\",\"\",\"Scalar\",\"Scalar\",\"\",\"Scalar\"]",
          "[\"\",\"\",\"\",\"\",\"0.\",\"False\",\"\",\"False\"]", 134217728 + 6 * 524288,
          4 * 4 * 262144},
@@ -92,11 +94,13 @@ static void test_forward(void **state)
 static void test_backward(void **state)
 {
     (void)state;
-    static const char types[] = "[\"float\",\"float\",\"float\",\"ScalarList\",\"ScalarList\",\"ScalarList\","
-                                "\"ScalarList\",\"Scalar\",\"ScalarList\",\"Scalar\",\"ScalarList\"]";
+    static const char types[] =
+        "[\"float\",\"float\",\"float\",\"ScalarList\",\"ScalarList\",\"ScalarList\","
+        "\"ScalarList\",\"Scalar\",\"ScalarList\",\"Scalar\",\"ScalarList\"]";
     static const char dims[] = "[[2,6,5,5],[2,3,6,6],[6,3,4,4],[],[],[],[],[],[],[],[]]";
 #define VALUES(mask) \
-    "[\"\",\"\",\"\",\"[6]\",\"[1, 1]\",\"[1, 1]\",\"[1, 1]\",\"False\",\"[0, 0]\",\"1\",\"" mask "\"]"
+    "[\"\",\"\",\"\",\"[6]\",\"[1, 1]\",\"[1, 1]\",\"[1, 1]\",\"False\",\"[0, 0]\",\"1\",\"" mask \
+    "\"]"
     static const example examples[] = {
         {"aten::convolution_backward", dims, types, VALUES("[True, True, False]"), 57600,
          4 * (300 + 216 + 288 + 216 + 288)},
@@ -105,7 +109,8 @@ static void test_backward(void **state)
         {"aten::convolution_backward", dims, types, VALUES("[False, True, True]"), 28800 + 300,
          4 * (300 + 216 + 288 + 288)},
         /* depthwise: the true gradient, not one over all channels */
-        {"aten::convolution_backward", "[[1,8,4,4],[1,8,4,4],[8,1,3,3],[],[],[],[],[],[],[],[]]", types,
+        {"aten::convolution_backward", "[[1,8,4,4],[1,8,4,4],[8,1,3,3],[],[],[],[],[],[],[],[]]",
+         types,
          "[\"\",\"\",\"\",\"[0]\",\"[1, 1]\",\"[1, 1]\",\"[1, 1]\",\"False\",\"[0, 0]\",\"8\","
          "\"[True, True, False]\"]",
          2 * 2 * 16 * 72, 4 * (128 + 128 + 72 + 128 + 72)},
@@ -120,8 +125,8 @@ static void test_backward(void **state)
          "[\"\",\"\",\"[2, 2]\",\"[2, 2]\",\"[0, 0]\",\"[1, 1]\",\"False\",\"\"]", 32,
          4 * 32 + 4 * 128 + 8 * 32 + 4 * 128},
         {"aten::embedding_dense_backward", "[[2,3,8],[2,3],[],[],[]]",
-         "[\"float\",\"long int\",\"Scalar\",\"Scalar\",\"Scalar\"]", "[\"\",\"\",\"100\",\"-1\",\"False\"]",
-         48, 4 * 48 + 8 * 6 + 4 * 800},
+         "[\"float\",\"long int\",\"Scalar\",\"Scalar\",\"Scalar\"]",
+         "[\"\",\"\",\"100\",\"-1\",\"False\"]", 48, 4 * 48 + 8 * 6 + 4 * 800},
     };
 #undef VALUES
     CHECK(examples);
@@ -133,7 +138,8 @@ static void test_unknown(void **state)
     (void)state;
     static const example examples[] = {
         {"my::op", "[[4,5]]", "[\"float\"]", "[\"\"]", -1, -1},
-        {"aten::conv2d", "[[2,3,6,6],[6,3,4,4],[],[],[],[],[]]", "[\"float\",\"float\"]", "[]", -1, -1},
+        {"aten::conv2d", "[[2,3,6,6],[6,3,4,4],[],[],[],[],[]]", "[\"float\",\"float\"]", "[]", -1,
+         -1},
         {"aten::convolution_backward", "[[2,6,5,5],[2,3,6,6],[6,3,4,4]]", "[]", "[]", -1, -1},
         {"aten::mm", "[[4,5],[5,6]]", "[]", "[]", 240, -1},
         {"aten::mm", "[]", "[]", "[]", -1, -1},
@@ -159,9 +165,22 @@ static void test_unknown(void **state)
 static void test_hostile_signatures(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"", "[", "]", "[[", "[[]", "[[1,]]", "[[1 2]]", "[1]", "{}",
-                                        "[\"", "[\"a", "[[[[]]]]", "[[9999999999999999999999]]",
-                                        "[[1],[2", "[null, null]", "[[[1,2],null,[3]]]"};
+    static const char *const texts[] = {"",
+                                        "[",
+                                        "]",
+                                        "[[",
+                                        "[[]",
+                                        "[[1,]]",
+                                        "[[1 2]]",
+                                        "[1]",
+                                        "{}",
+                                        "[\"",
+                                        "[\"a",
+                                        "[[[[]]]]",
+                                        "[[9999999999999999999999]]",
+                                        "[[1],[2",
+                                        "[null, null]",
+                                        "[[[1,2],null,[3]]]"};
     pyro_signature *signature = malloc(sizeof *signature);
     pyro_op_index index;
     pyro_output output;
@@ -171,7 +190,8 @@ static void test_hostile_signatures(void **state)
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
             pyro_price price;
             const pyro_op *op = &pyro_ops[o];
-            if (pyro_signature_read(signature, op, texts[i], texts[(i + 1) % 16], texts[(i + 5) % 16]) &&
+            if (pyro_signature_read(signature, op, texts[i], texts[(i + 1) % 16],
+                                    texts[(i + 5) % 16]) &&
                 pyro_infer_output(&signature->call, &output))
                 pyro_op_price(&signature->call, &price);
         }
@@ -209,8 +229,8 @@ static void test_nesting(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forward),  cmocka_unit_test(test_backward),
-        cmocka_unit_test(test_unknown),  cmocka_unit_test(test_hostile_signatures),
+        cmocka_unit_test(test_forward), cmocka_unit_test(test_backward),
+        cmocka_unit_test(test_unknown), cmocka_unit_test(test_hostile_signatures),
         cmocka_unit_test(test_nesting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-"""Writes the planted traces: for every row of findings.def one that triggers it (<id>.hit.json) and a
-near miss that does not (<id>.miss.json). `make.py` rewrites them, `make.py --check` compares."""
+"""Writes the planted traces: for every row of findings.def one that triggers it (<id>.hit.json) and
+a near miss that does not (<id>.miss.json). `make.py` rewrites them, `make.py --check` compares."""
 
 import json
 import pathlib
@@ -13,6 +13,7 @@ MAP = (
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
     "std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)"
 )
+LOADER = "enumerate(DataLoader)#_{}DataLoaderIter.__next__"
 BF16, FP32 = "c10::BFloat16", "float"
 
 
@@ -70,7 +71,14 @@ class Trace:
     def memory(self, at, size, allocated, reserved, address=64):
         args = {"Device Type": 1, "Device Id": 0, "Addr": address, "Bytes": size}
         args |= {"Total Allocated": allocated, "Total Reserved": reserved}
-        event = {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1}
+        event = {
+            "ph": "i",
+            "cat": "cpu_instant_event",
+            "s": "t",
+            "name": "[memory]",
+            "pid": 1,
+            "tid": 1,
+        }
         self.events.append(event | {"ts": at, "args": args})
 
     def text(self):
@@ -82,7 +90,12 @@ class Trace:
 def loading(uncovered):
     t = Trace()
     t.step(1, 0, 10000)
-    t.add("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 0, uncovered)
+    t.add(
+        "user_annotation",
+        "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
+        0,
+        uncovered,
+    )
     t.kernel(uncovered, 10000 - uncovered)
     return t
 
@@ -90,7 +103,9 @@ def loading(uncovered):
 def single_process(length):
     t = Trace()
     t.step(1, 0, 10000)
-    t.add("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 10, length)
+    t.add(
+        "user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 10, length
+    )
     t.kernel(100, 9800)
     return t
 
@@ -318,7 +333,14 @@ def selects(count):
     t = Trace()
     t.add("user_annotation", "loop", 90, 5000)
     for i in range(count):
-        t.op("aten::select", 100 + i * 20, 5, [[64, 8], [], []], [FP32, "Scalar", "Scalar"], ["", "0", str(i)])
+        t.op(
+            "aten::select",
+            100 + i * 20,
+            5,
+            [[64, 8], [], []],
+            [FP32, "Scalar", "Scalar"],
+            ["", "0", str(i)],
+        )
         t.op("aten::relu", 107 + i * 20, 5, [[8]])
     t.kernel(6000, 100)
     return t
@@ -369,7 +391,7 @@ PLANTED = {
 def main():
     stale = []
     for finding, pair in PLANTED.items():
-        for kind, trace in zip(("hit", "miss"), pair):
+        for kind, trace in zip(("hit", "miss"), pair, strict=True):
             path = HERE / f"{finding}.{kind}.json"
             if "--check" in sys.argv[1:]:
                 if not path.exists() or path.read_text() != trace.text():
