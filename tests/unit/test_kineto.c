@@ -184,7 +184,7 @@ static void test_defects(void **state)
         const char *file;
         const char *parts[8];
     } cases[] = {
-        {"bad-1-cut-short.json",
+        {"bad-1-truncated.json",
          {"warning file truncated at byte 1896: 83.3% read", "events 6 ",
           "runtime cudaLaunchKernel 1020500"}},
         {"bad-2-unescaped-quotes.json",
@@ -239,7 +239,7 @@ static void test_defects(void **state)
 static const char *const all_files[] = {
     "good-1-kineto.json",          "good-3-indented.json",        "good-4-one-line-sorted.json",
     "good-5-bare-array.json",      "good-7-schema-2021.json",     "good-8-legacy-exporter.json",
-    "good-11-escapes.json",        "bad-1-cut-short.json",        "bad-2-unescaped-quotes.json",
+    "good-11-escapes.json",        "bad-1-truncated.json",        "bad-2-unescaped-quotes.json",
     "bad-4-backslashes.json",      "bad-10-missing.json",         "bad-11-garbage-between.json",
     "bad-13-metadata-quotes.json", "bad-20-first-event-cut.json"};
 

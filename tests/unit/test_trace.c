@@ -106,7 +106,7 @@ static void test_packed(void **state)
     (void)state;
     char path[512];
     size_t size = 0;
-    char *bytes = unpack(test_path(path, "h200_resnet18_train.json.gz"), &size);
+    char *bytes = unpack(test_path(path, "../trace/h200_resnet18_train.json.gz"), &size);
     char *expected = memory_text(bytes, size, 1);
     for (int threads = 1; threads <= 2; threads++) {
         char *text = open_text(path, threads);
@@ -143,7 +143,7 @@ static void test_threads(void **state)
     (void)state;
     char path[512];
     size_t size = 0;
-    char *bytes = unpack(test_path(path, "h200_resnet18_train.json.gz"), &size);
+    char *bytes = unpack(test_path(path, "../trace/h200_resnet18_train.json.gz"), &size);
     char *expected = memory_text(bytes, size, 1);
     for (int threads = 2; threads <= 5; threads++) {
         char *text = memory_text(bytes, size, threads);
@@ -236,7 +236,7 @@ static void test_progress(void **state)
     (void)state;
     char path[512];
     size_t size = 0;
-    char *bytes = unpack(test_path(path, "h200_resnet18_train.json.gz"), &size);
+    char *bytes = unpack(test_path(path, "../trace/h200_resnet18_train.json.gz"), &size);
     for (int threads = 1; threads <= 2; threads++) {
         int64_t last = 0;
         pyro_trace_options options = {threads, note_progress, &last};
