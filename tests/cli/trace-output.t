@@ -1,5 +1,5 @@
 # JSON: totals that add up, null for what is not known.
-$ cd runs; cat > $TMP/check.py <<'END'
+$ cd trace; cat > $TMP/check.py <<'END'
 > import json, sys
 > document = json.load(sys.stdin)
 > for trace in document if isinstance(document, list) else [document]:
@@ -8,10 +8,10 @@ $ cd runs; cat > $TMP/check.py <<'END'
 >     print(trace["schema"], trace["file"], trace["events"], trace["device_total_ns"],
 >           layers + rest == trace["device_total_ns"])
 > END
-$ cd runs; pyrometer trace good-1-training.json --format json | python3 $TMP/check.py
+$ cd trace; pyrometer trace good-1-training.json --format json | python3 $TMP/check.py
 pyrometer.trace/1 good-1-training.json 70 200000 True
 
-$ cd runs; pyrometer trace good-*.json* ../trace/h200* --format json | python3 $TMP/check.py
+$ cd trace; pyrometer trace good-*.json* h200* --format json | python3 $TMP/check.py
 pyrometer.trace/1 good-1-training.json 70 200000 True
 pyrometer.trace/1 good-10-odd-names.json.gz 4 5000 True
 pyrometer.trace/1 good-2-annotations.json 12 90000 True
@@ -22,17 +22,17 @@ pyrometer.trace/1 good-6-rocm.json 5 80000 True
 pyrometer.trace/1 good-7-collectives.json 6 160000 True
 pyrometer.trace/1 good-8-cuda-graph.json 4 45000 True
 pyrometer.trace/1 good-9-compiled.json 4 12000 True
-pyrometer.trace/1 ../trace/h200_resnet18_train.json.gz 17189 6040221 True
-pyrometer.trace/1 ../trace/h200_vit_b16_forward.json.gz 4249 3045710 True
+pyrometer.trace/1 h200_resnet18_train.json.gz 17189 6040221 True
+pyrometer.trace/1 h200_vit_b16_forward.json.gz 4249 3045710 True
 
-$ cd runs; pyrometer trace good-1-training.json --format json --depth 1 | python3 $TMP/check.py
+$ cd trace; pyrometer trace good-1-training.json --format json --depth 1 | python3 $TMP/check.py
 pyrometer.trace/1 good-1-training.json 70 200000 True
 
-$ cd runs; pyrometer trace good-1-training.json -o $TMP/out.json && python3 $TMP/check.py < $TMP/out.json
+$ cd trace; pyrometer trace good-1-training.json -o $TMP/out.json && python3 $TMP/check.py < $TMP/out.json
 wrote $TMP/out.json (json)
 pyrometer.trace/1 good-1-training.json 70 200000 True
 
-$ cd runs; pyrometer trace good-1-training.json --format json | python3 -c '
+$ cd trace; pyrometer trace good-1-training.json --format json | python3 -c '
 > import json, sys
 > trace = json.load(sys.stdin)
 > print(*trace, sep="\n")'
@@ -70,12 +70,12 @@ data_loading
 collectives
 findings
 
-$ cd runs; pyrometer trace good-7-collectives.json --format json | grep -A2 '"collectives"'
+$ cd trace; pyrometer trace good-7-collectives.json --format json | grep -A2 '"collectives"'
   "collectives": [
     {"kind": "allreduce", "group": "0", "dtype": "float32", "group_size": 4, "calls": 1, "total_ns": 100000, "exposed_ns": 40000, "bytes": 4194304, "bus_gb_per_s": 62.91456, "message_bytes": 4194304}
   ],
 
-$ cd runs; pyrometer trace good-4-bare-array.json --format json | grep -E '"(device|rank|peak_bytes|has_layers)"|mul'
+$ cd trace; pyrometer trace good-4-bare-array.json --format json | grep -E '"(device|rank|peak_bytes|has_layers)"|mul'
   "device": null,
   "rank": null,
   "has_layers": false,
@@ -85,7 +85,7 @@ $ cd runs; pyrometer trace good-4-bare-array.json --format json | grep -E '"(dev
     "peak_bytes": null,
 
 # Several files: one after the other.
-$ cd runs; pyrometer trace good-3-cpu-only.json good-4-bare-array.json --by op
+$ cd trace; pyrometer trace good-3-cpu-only.json good-4-bare-array.json --by op
 ================================================================================
 TRACE PROFILE: good-3-cpu-only.json
 ================================================================================
@@ -107,14 +107,14 @@ Ops:
   aten::add      1  4.25 us  58.6%       -       4.25 us
   aten::mul      1  3.00 us  41.4%       -       3.00 us
 
-$ cd runs; pyrometer trace good-3-cpu-only.json none.json good-4-bare-array.json --format json > $TMP/two.json; echo $?; python3 $TMP/check.py < $TMP/two.json
+$ cd trace; pyrometer trace good-3-cpu-only.json none.json good-4-bare-array.json --format json > $TMP/two.json; echo $?; python3 $TMP/check.py < $TMP/two.json
 pyrometer: none.json: cannot open: No such file or directory
 2
 pyrometer.trace/1 good-3-cpu-only.json 6 0 True
 pyrometer.trace/1 good-4-bare-array.json 2 0 True
 
 # A trace for Perfetto: sound JSON, and what was chosen.
-$ cd runs; pyrometer trace good-1-training.json --step 2 --chrome $TMP/step.json -q --by copy
+$ cd trace; pyrometer trace good-1-training.json --step 2 --chrome $TMP/step.json -q --by copy
 ================================================================================
 TRACE PROFILE: good-1-training.json
 ================================================================================
@@ -124,7 +124,7 @@ Copies:
   ----------------------------------------------------
   HtoD pageable      1  64.0 KiB  10.0 us  10.0%   6.6
 
-$ cd runs; cat > $TMP/chrome.py <<'END'
+$ cd trace; cat > $TMP/chrome.py <<'END'
 > import collections, json, sys
 > trace = json.load(open(sys.argv[1]))
 > count = collections.Counter(e["ph"] for e in trace["traceEvents"])
@@ -149,7 +149,7 @@ Layers:
   (optimizer)                                     10.0 us   10.0%
   Device total                                   100.0 us  100.0%
 
-$ cd runs; pyrometer trace good-1-training.json --chrome $TMP/all.json -q -o $TMP/ignored.txt; pyrometer trace $TMP/all.json --format json > $TMP/a.json; pyrometer trace good-1-training.json --format json > $TMP/b.json; diff $TMP/a.json $TMP/b.json
+$ cd trace; pyrometer trace good-1-training.json --chrome $TMP/all.json -q -o $TMP/ignored.txt; pyrometer trace $TMP/all.json --format json > $TMP/a.json; pyrometer trace good-1-training.json --format json > $TMP/b.json; diff $TMP/a.json $TMP/b.json
 3,4c3,4
 <   "file": "$TMP/all.json",
 <   "events": 134,
@@ -161,7 +161,7 @@ $ cd runs; pyrometer trace good-1-training.json --chrome $TMP/all.json -q -o $TM
 $ python3 $TMP/chrome.py $TMP/all.json
 [('C', 32), ('M', 4), ('X', 66), ('f', 14), ('i', 4), ('s', 14)] ['copy bandwidth of device 0', 'memory of device 0', 'queue length of device 0']
 
-$ cd runs; pyrometer trace good-1-training.json --filter Linear_1 --chrome $TMP/layer.json --by layer
+$ cd trace; pyrometer trace good-1-training.json --filter Linear_1 --chrome $TMP/layer.json --by layer
 wrote $TMP/layer.json (Chrome trace)
 ================================================================================
 TRACE PROFILE: good-1-training.json
@@ -180,10 +180,10 @@ Layers:
 $ python3 $TMP/chrome.py $TMP/layer.json
 [('C', 12), ('M', 4), ('X', 22), ('f', 4), ('s', 4)] ['memory of device 0', 'queue length of device 0']
 
-$ cd runs; pyrometer trace good-10-odd-names.json.gz --chrome - | python3 -m json.tool > /dev/null && echo sound
+$ cd trace; pyrometer trace good-10-odd-names.json.gz --chrome - | python3 -m json.tool > /dev/null && echo sound
 sound
 
-$ cd runs; pyrometer trace good-1-training.json --chrome $TMP/no/such/folder.json -q --by copy
+$ cd trace; pyrometer trace good-1-training.json --chrome $TMP/no/such/folder.json -q --by copy
 pyrometer: $TMP/no/such/folder.json: cannot write: No such file or directory
 ================================================================================
 TRACE PROFILE: good-1-training.json
@@ -196,7 +196,7 @@ Copies:
 [2]
 
 # Damage is said, and is an error only when that was asked for or nothing is left.
-$ cd runs; pyrometer trace bad-1-truncated.json --by copy
+$ cd trace; pyrometer trace bad-1-truncated.json --by copy
 ================================================================================
 TRACE PROFILE: bad-1-truncated.json
 ================================================================================
@@ -209,13 +209,13 @@ Copies:
 Warnings:
   - file truncated at byte 12536: 99.7% read
 
-$ cd runs; pyrometer trace bad-1-truncated.json --by copy --strict | tail -2; echo ${PIPESTATUS[0]}
+$ cd trace; pyrometer trace bad-1-truncated.json --by copy --strict | tail -2; echo ${PIPESTATUS[0]}
 Warnings:
   - file truncated at byte 12536: 99.7% read
 1
 
-$ cd runs; pyrometer trace good-1-training.json --strict > /dev/null
-$ cd runs; pyrometer trace bad-2-defects.json --by op
+$ cd trace; pyrometer trace good-1-training.json --strict > /dev/null
+$ cd trace; pyrometer trace bad-2-defects.json --by op
 ================================================================================
 TRACE PROFILE: bad-2-defects.json
 ================================================================================
@@ -234,20 +234,20 @@ Warnings:
   - 1 event with a value that is not JSON, such as NaN or N/A (left out)
   - 1 event with unescaped quotes or other damage (mended)
 
-$ cd runs; pyrometer trace bad-3-empty.json
+$ cd trace; pyrometer trace bad-3-empty.json
 pyrometer: bad-3-empty.json: the file is empty
 [2]
 
-$ cd runs; pyrometer trace bad-4-no-events.json
+$ cd trace; pyrometer trace bad-4-no-events.json
 pyrometer: bad-4-no-events.json: the trace holds no events
 [2]
 
-$ cd runs; pyrometer trace bad-5-not-a-trace.json
+$ cd trace; pyrometer trace bad-5-not-a-trace.json
 pyrometer: bad-5-not-a-trace.json: JSON, but no trace: it has no traceEvents (it has model, layers)
 [2]
 
-$ pyrometer trace runs
-pyrometer: runs: is a directory
+$ pyrometer trace trace
+pyrometer: trace: is a directory
 [2]
 
 $ pyrometer trace none.json
@@ -303,6 +303,6 @@ $ pyrometer trace x.json --model nothing.pt2
 pyrometer: nothing.pt2: no such file or built-in model
 [2]
 
-$ cd runs; pyrometer good-1-training.json
+$ cd trace; pyrometer good-1-training.json
 pyrometer: good-1-training.json is no command; did you mean pyrometer trace good-1-training.json?
 [2]

@@ -22,7 +22,7 @@ Layers:
   (optimizer)                                     610.9 us   10.1%
   Device total                                     6.04 ms  100.0%
 
-$ cd runs; pyrometer trace good-1-training.json --by layer
+$ cd trace; pyrometer trace good-1-training.json --by layer
 ================================================================================
 TRACE PROFILE: good-1-training.json
 ================================================================================
@@ -37,7 +37,7 @@ Layers:
   (optimizer)                                     20.0 us   10.0%
   Device total                                   200.0 us  100.0%
 
-$ cd runs; pyrometer trace good-1-training.json --by layer -v
+$ cd trace; pyrometer trace good-1-training.json --by layer -v
 ================================================================================
 TRACE PROFILE: good-1-training.json
 ================================================================================
@@ -53,7 +53,7 @@ Layers (times with all that is below; self without):
   (optimizer)                                     20.0 us   10.0%
   Device total                                   200.0 us  100.0%
 
-$ cd runs; pyrometer trace good-1-training.json --by op --top 2
+$ cd trace; pyrometer trace good-1-training.json --by op --top 2
 ================================================================================
 TRACE PROFILE: good-1-training.json
 ================================================================================
@@ -64,7 +64,7 @@ Ops (top 2 of 7 by device time):
   aten::addmm      4  80.0 us  40.0%        -   220.0 us
   aten::mm         4  60.0 us  30.0%  273.1 M   180.0 us
 
-$ cd runs; pyrometer trace good-1-training.json --by shape
+$ cd trace; pyrometer trace good-1-training.json --by shape
 ================================================================================
 TRACE PROFILE: good-1-training.json
 ================================================================================
@@ -80,7 +80,7 @@ Ops by input shapes:
   aten::linear                   8x16, 16x16, 16      4        -   0.0%  211.2 M
   autograd::engi…AddmmBackward0                       4        -   0.0%        -
 
-$ cd runs; pyrometer trace good-1-training.json --by kernel
+$ cd trace; pyrometer trace good-1-training.json --by kernel
 ================================================================================
 TRACE PROFILE: good-1-training.json
 ================================================================================
@@ -93,7 +93,7 @@ Kernels:
   multi_tensor_apply_kernel      2  20.0 us  10.0%  10.0 us  -
   reduce_kernel                  2  20.0 us  10.0%  10.0 us  -
 
-$ cd runs; COLUMNS=120 pyrometer trace good-1-training.json --by kernel --top 1
+$ cd trace; COLUMNS=120 pyrometer trace good-1-training.json --by kernel --top 1
 ================================================================================
 TRACE PROFILE: good-1-training.json
 ================================================================================
@@ -103,7 +103,7 @@ Kernels (top 1 of 4 by device time):
   --------------------------------------------------------------------------------------------------
   ampere_sgemm_32x32_tn      4  80.0 us  40.0%  20.0 us  -       20.0 us       -    0.2  aten::addmm
 
-$ cd runs; pyrometer trace good-1-training.json --by step
+$ cd trace; pyrometer trace good-1-training.json --by step
 ================================================================================
 TRACE PROFILE: good-1-training.json
 ================================================================================
@@ -120,7 +120,7 @@ Device time of the steps by phase:
   ProfilerStep#1        6  100.0 us  40.0 us   30.0 us    10.0 us  20.0 us
   ProfilerStep#2        6  100.0 us  40.0 us   30.0 us    10.0 us  20.0 us
 
-$ cd runs; pyrometer trace good-1-training.json --by gap --top 4
+$ cd trace; pyrometer trace good-1-training.json --by gap --top 4
 ================================================================================
 TRACE PROFILE: good-1-training.json
 ================================================================================
@@ -134,7 +134,7 @@ Gaps, in which a device did nothing (top 4 of 13 by length):
   260.0 us  170.0 us  host wait  aten::mm               Net_0.Linear_1
   All gaps: host wait 1.76 ms, kernel wait 0 ns, other 0 ns
 
-$ cd runs; pyrometer trace good-1-training.json --by copy
+$ cd trace; pyrometer trace good-1-training.json --by copy
 ================================================================================
 TRACE PROFILE: good-1-training.json
 ================================================================================
@@ -144,7 +144,7 @@ Copies:
   -----------------------------------------------------
   HtoD pageable      2  128.0 KiB  20.0 us  10.0%   6.6
 
-$ cd runs; pyrometer trace good-7-collectives.json --by collective
+$ cd trace; pyrometer trace good-7-collectives.json --by collective
 ================================================================================
 TRACE PROFILE: good-7-collectives.json
 ================================================================================
@@ -154,14 +154,14 @@ Collectives:
   ------------------------------------------------------------------------------
   allreduce  0      float32      4      1  4.00 MiB  100.0 us  40.0 us      62.9
 
-$ cd runs; pyrometer trace good-1-training.json --by collective
+$ cd trace; pyrometer trace good-1-training.json --by collective
 ================================================================================
 TRACE PROFILE: good-1-training.json
 ================================================================================
 
   no collectives in this trace
 
-$ cd runs; pyrometer trace good-1-training.json --by sync
+$ cd trace; pyrometer trace good-1-training.json --by sync
 ================================================================================
 TRACE PROFILE: good-1-training.json
 ================================================================================
@@ -171,7 +171,7 @@ Synchronising calls:
   -----------------------------------------------------------------------
   cudaStreamSynchronize      2   100.0 us  aten::item  train.py(12): step
 
-$ cd runs; pyrometer trace good-1-training.json --by memory
+$ cd trace; pyrometer trace good-1-training.json --by memory
 ================================================================================
 TRACE PROFILE: good-1-training.json
 ================================================================================
@@ -187,7 +187,7 @@ Who holds it at the peak:
   ---------------------------------------------------------
   Net_0.Linear_0      aten::addmm       2  12.0 KiB  100.0%
 
-$ cd runs; pyrometer trace good-1-training.json --by stack --top 2
+$ cd trace; pyrometer trace good-1-training.json --by stack --top 2
 ================================================================================
 TRACE PROFILE: good-1-training.json
 ================================================================================
@@ -210,7 +210,7 @@ Stacks, innermost frame first (top 2 of 12 by device time):
                   Net_0.Linear_0
                   (backward)
 
-$ cd runs; pyrometer trace good-3-cpu-only.json --by memory
+$ cd trace; pyrometer trace good-3-cpu-only.json --by memory
 ================================================================================
 TRACE PROFILE: good-3-cpu-only.json
 ================================================================================
@@ -219,7 +219,7 @@ TRACE PROFILE: good-3-cpu-only.json
   torch.profiler.profile(profile_memory=True)
 
 # A part of it.
-$ cd runs; pyrometer trace good-1-training.json --step 2 --by step
+$ cd trace; pyrometer trace good-1-training.json --step 2 --by step
 ================================================================================
 TRACE PROFILE: good-1-training.json
 ================================================================================
@@ -234,11 +234,11 @@ Device time of the steps by phase:
   ------------------------------------------------------------------------
   ProfilerStep#2        6  100.0 us  40.0 us   30.0 us    10.0 us  20.0 us
 
-$ cd runs; pyrometer trace good-1-training.json --step 7
+$ cd trace; pyrometer trace good-1-training.json --step 7
 pyrometer: good-1-training.json: no step 7: the trace has steps 1 to 2
 [2]
 
-$ cd runs; pyrometer trace good-1-training.json --phase backward --by kernel
+$ cd trace; pyrometer trace good-1-training.json --phase backward --by kernel
 ================================================================================
 TRACE PROFILE: good-1-training.json
 ================================================================================
@@ -248,7 +248,7 @@ Kernels:
   --------------------------------------------------------------
   ampere_sgemm_32x32_nt      4  60.0 us  100.0%  15.0 us  -
 
-$ cd runs; pyrometer trace good-1-training.json --filter addmm --by op
+$ cd trace; pyrometer trace good-1-training.json --filter addmm --by op
 ================================================================================
 TRACE PROFILE: good-1-training.json
 ================================================================================
@@ -259,27 +259,27 @@ Ops:
   aten::addmm      4  80.0 us  40.0%       -   220.0 us
 
 # For spreadsheets.
-$ cd runs; pyrometer trace good-1-training.json --format csv --by step
+$ cd trace; pyrometer trace good-1-training.json --format csv --by step
 name,number,start_ns,span_ns,compute_ns,communication_ns,communication_exposed_ns,copy_ns,copy_exposed_ns,idle_ns,host_only_ns,data_loading_ns,forward_ns,backward_ns,optimizer_ns,other_ns,device_total_ns,kernels
 ProfilerStep#1,1,1000000,1000000,90000,0,0,10000,10000,900000,350000,0,40000,30000,10000,20000,100000,6
 ProfilerStep#2,2,2100000,1000000,90000,0,0,10000,10000,900000,350000,0,40000,30000,10000,20000,100000,6
 
-$ cd runs; pyrometer trace good-1-training.json --format csv
+$ cd trace; pyrometer trace good-1-training.json --format csv
 path,class,parent,depth,calls,backward_calls,forward_host_ns,forward_host_self_ns,forward_device_ns,forward_device_self_ns,backward_host_ns,backward_host_self_ns,backward_device_ns,backward_device_self_ns,kernels,flops,bytes,shapes
 Net_0,Net,,0,2,2,400000,80000,80000,0,320000,0,60000,0,8,33280,16640,"[[8, 16], [16, 16], [16]]"
 Net_0.Linear_0,Linear,0,1,2,2,160000,160000,40000,40000,160000,160000,30000,30000,4,16640,8320,"[[8, 16], [16, 16], [16]]"
 Net_0.Linear_1,Linear,0,1,2,2,160000,160000,40000,40000,160000,160000,30000,30000,4,16640,8320,"[[8, 16], [16, 16], [16]]"
 
-$ cd runs; pyrometer trace good-1-training.json --format csv --depth 0
+$ cd trace; pyrometer trace good-1-training.json --format csv --depth 0
 path,class,parent,depth,calls,backward_calls,forward_host_ns,forward_host_self_ns,forward_device_ns,forward_device_self_ns,backward_host_ns,backward_host_self_ns,backward_device_ns,backward_device_self_ns,kernels,flops,bytes,shapes
 Net_0,Net,,0,2,2,400000,400000,80000,80000,320000,320000,60000,60000,8,33280,16640,"[[8, 16], [16, 16], [16]]"
 
-$ cd runs; pyrometer trace good-10-odd-names.json.gz --format csv --by op
+$ cd trace; pyrometer trace good-10-odd-names.json.gz --format csv --by op
 name,shapes,calls,host_total_ns,host_self_ns,device_total_ns,device_self_ns,flops,bytes,phase
 '=cmd|' /C calc'!A0,,1,10000,5000,5000,5000,,,other
 "say ""hi"" \ é中🔥 [31m",,1,10000,10000,0,0,,,other
 
-$ cd runs; pyrometer trace good-3-cpu-only.json good-1-training.json --format csv --by kernel
+$ cd trace; pyrometer trace good-3-cpu-only.json good-1-training.json --format csv --by kernel
 file,name,short_name,op,calls,total_ns,min_ns,max_ns,median_ns,tensor_core,occupancy_percent,waves,outliers
 good-1-training.json,ampere_sgemm_32x32_tn,ampere_sgemm_32x32_tn,aten::addmm,4,80000,20000,20000,20000,0,,0.25,0
 good-1-training.json,ampere_sgemm_32x32_nt,ampere_sgemm_32x32_nt,aten::mm,4,60000,15000,15000,15000,0,,0.25,0
@@ -287,7 +287,7 @@ good-1-training.json,multi_tensor_apply_kernel,multi_tensor_apply_kernel,aten::_
 good-1-training.json,reduce_kernel,reduce_kernel,aten::item,2,20000,10000,10000,10000,0,,0.25,0
 
 # For flame-graph tools: device time, and host time where there is no device.
-$ cd runs; pyrometer trace good-1-training.json --folded
+$ cd trace; pyrometer trace good-1-training.json --folded
 (backward);Net_0.Linear_1;autograd::engine::evaluate_function: AddmmBackward0;AddmmBackward0;aten::mm;cudaLaunchKernel;ampere_sgemm_32x32_nt 30000
 (backward);Net_0.Linear_0;autograd::engine::evaluate_function: AddmmBackward0;AddmmBackward0;aten::mm;cudaLaunchKernel;ampere_sgemm_32x32_nt 30000
 ProfilerStep#1;train.py(12): step;Net_0;Net_0.Linear_0;aten::linear;aten::addmm;cudaLaunchKernel;ampere_sgemm_32x32_tn 20000
@@ -301,7 +301,7 @@ ProfilerStep#2;cudaMemcpyAsync;HtoD 10000
 ProfilerStep#2;train.py(12): step;Optimizer.step#SGD.step;aten::_foreach_add_;cudaLaunchKernel;multi_tensor_apply_kernel 10000
 ProfilerStep#2;train.py(12): step;aten::item;cudaLaunchKernel;reduce_kernel 10000
 
-$ cd runs; pyrometer trace good-3-cpu-only.json --folded
+$ cd trace; pyrometer trace good-3-cpu-only.json --folded
 Net_0 150000
 Net_0;Net_0.Linear_0;aten::linear;aten::addmm 60000
 Net_0;Net_0.ReLU_0;aten::relu 30000
@@ -309,6 +309,6 @@ Net_0;Net_0.Linear_0 20000
 Net_0;Net_0.Linear_0;aten::linear 20000
 Net_0;Net_0.ReLU_0 20000
 
-$ cd runs; pyrometer trace good-1-training.json --folded -o $TMP/run.folded && wc -l < $TMP/run.folded
+$ cd trace; pyrometer trace good-1-training.json --folded -o $TMP/run.folded && wc -l < $TMP/run.folded
 wrote $TMP/run.folded (text)
 12

@@ -133,7 +133,7 @@ Next:
   pyrometer trace h200_vit_b16_forward.json.gz --by finding
   pyrometer trace h200_vit_b16_forward.json.gz -o trace.json
 
-$ cd runs; pyrometer trace good-1-training.json
+$ cd trace; pyrometer trace good-1-training.json
 ================================================================================
 TRACE PROFILE: good-1-training.json
 ================================================================================
@@ -199,7 +199,7 @@ Next:
   pyrometer trace good-1-training.json --by finding
   pyrometer trace good-1-training.json -o trace.json
 
-$ cd runs; pyrometer trace good-2-annotations.json --layers-from 'fwd\|(.*)'
+$ cd trace; pyrometer trace good-2-annotations.json --layers-from 'fwd\|(.*)'
 ================================================================================
 TRACE PROFILE: good-2-annotations.json
 ================================================================================
@@ -257,7 +257,7 @@ Next:
   pyrometer trace good-2-annotations.json --by finding
   pyrometer trace good-2-annotations.json -o trace.json
 
-$ cd runs; pyrometer trace good-3-cpu-only.json
+$ cd trace; pyrometer trace good-3-cpu-only.json
 ================================================================================
 TRACE PROFILE: good-3-cpu-only.json
 ================================================================================
@@ -285,7 +285,7 @@ Next:
   pyrometer trace good-3-cpu-only.json --by finding
   pyrometer trace good-3-cpu-only.json -o trace.json
 
-$ cd runs; pyrometer trace good-4-bare-array.json
+$ cd trace; pyrometer trace good-4-bare-array.json
 ================================================================================
 TRACE PROFILE: good-4-bare-array.json
 ================================================================================
@@ -309,7 +309,7 @@ Next:
   pyrometer trace good-4-bare-array.json --by finding
   pyrometer trace good-4-bare-array.json -o trace.json
 
-$ cd runs; pyrometer trace good-5-names-of-2021.json -q
+$ cd trace; pyrometer trace good-5-names-of-2021.json -q
 ================================================================================
 TRACE PROFILE: good-5-names-of-2021.json
 ================================================================================
@@ -334,7 +334,7 @@ Kernels:
   ---------------------------------------------------
   relu_kernel      1  25.0 us  92.6%  25.0 us  -
 
-$ cd runs; pyrometer trace good-6-rocm.json -q
+$ cd trace; pyrometer trace good-6-rocm.json -q
 ================================================================================
 TRACE PROFILE: good-6-rocm.json
 ================================================================================
@@ -359,7 +359,7 @@ Kernels:
   --------------------------------------------------------------
   Cijk_Alik_Bljk_BBS_BH      2  80.0 us  100.0%  40.0 us  -
 
-$ cd runs; pyrometer trace good-7-collectives.json -q
+$ cd trace; pyrometer trace good-7-collectives.json -q
 ================================================================================
 TRACE PROFILE: good-7-collectives.json
 ================================================================================
@@ -387,7 +387,7 @@ Kernels:
   ncclDevKernel_All…ce_Sum_f32_RING_LL      1  100.0 us  62.5%  100.0 us  -
   ampere_sgemm_128x64_nn                    1   60.0 us  37.5%   60.0 us  -
 
-$ cd runs; pyrometer trace good-8-cuda-graph.json -q
+$ cd trace; pyrometer trace good-8-cuda-graph.json -q
 ================================================================================
 TRACE PROFILE: good-8-cuda-graph.json
 ================================================================================
@@ -408,7 +408,7 @@ Kernels:
   fused_1      1  15.0 us  33.3%  15.0 us  -
   fused_2      1  15.0 us  33.3%  15.0 us  -
 
-$ cd runs; pyrometer trace good-9-compiled.json -q
+$ cd trace; pyrometer trace good-9-compiled.json -q
 ================================================================================
 TRACE PROFILE: good-9-compiled.json
 ================================================================================
@@ -433,7 +433,7 @@ Kernels:
   --------------------------------------------------------------------
   triton_poi_fused_add_relu_0      1  12.0 us  100.0%  12.0 us  -
 
-$ cd runs; pyrometer trace good-10-odd-names.json.gz -q
+$ cd trace; pyrometer trace good-10-odd-names.json.gz -q
 ================================================================================
 TRACE PROFILE: good-10-odd-names.json.gz
 ================================================================================
@@ -460,7 +460,7 @@ Kernels:
   k<float>      1  5.00 us  100.0%  5.00 us  -
 
 # Standard input is a file like any other, compressed or not.
-$ cd runs; pyrometer trace - -q < good-10-odd-names.json.gz | head -7
+$ cd trace; pyrometer trace - -q < good-10-odd-names.json.gz | head -7
 ================================================================================
 TRACE PROFILE: standard input
 ================================================================================
@@ -469,5 +469,5 @@ Summary:
   Events:               4, over 45.0 us
   Device:               NVIDIA H100 80GB HBM3
 
-$ cd runs; gunzip -c good-10-odd-names.json.gz | pyrometer trace - -q | sed -n 6p
+$ cd trace; gunzip -c good-10-odd-names.json.gz | pyrometer trace - -q | sed -n 6p
   Events:               4, over 45.0 us

@@ -15,9 +15,9 @@ import pytest
 import pyrometer
 
 ROOT = pathlib.Path(__file__).parents[2]
-FILES = ROOT / "tests/files/runs"
+FILES = ROOT / "tests/files/trace"
 TRAINING = FILES / "good-1-training.json"
-RESNET18 = FILES.parent / "trace/h200_resnet18_train.json.gz"
+RESNET18 = FILES / "h200_resnet18_train.json.gz"
 TOOL = os.path.abspath(os.environ.get("PYRO_TOOL", ROOT / "build/pyrometer"))
 FOLDER = pathlib.Path(os.environ.get("PYRO_TRACES", ROOT.parent / "shared" / "traces"))
 REAL = sorted(FOLDER.glob("*.json*"))
@@ -248,7 +248,7 @@ def test_parse_model_trace():
     assert (linear["total_time_us"], linear["call_count"]) == (140, 2)
 
 
-@pytest.mark.parametrize("name", ["none.json", "bad-3-empty.json", "make_runs.py"])
+@pytest.mark.parametrize("name", ["none.json", "bad-3-empty.json", "make_traces.py"])
 def test_parse_model_trace_warns(name):
     with pytest.warns(UserWarning, match=name):
         assert pyrometer.parse_model_trace(str(FILES / name)) is None
@@ -342,7 +342,7 @@ def test_every_real_trace(path, tmp_path):
     assert text.stdout.startswith("====")
 
 
-@pytest.mark.parametrize("name", ["good-1-training.json", "../trace/h200_vit_b16_forward.json.gz"])
+@pytest.mark.parametrize("name", ["good-1-training.json", "h200_vit_b16_forward.json.gz"])
 def test_traces_of_this_repository(name):
     check_json(json.loads(run_tool("trace", name, "--format", "json").stdout))
 
