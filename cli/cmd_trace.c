@@ -44,7 +44,7 @@ static const pyro_option table_options[] = {
      .offset = offsetof(trace_values, top),
      .metavar = "N",
      .help = "Rows of a table in text; 0 shows them all. JSON and CSV always have all.",
-     .default_text = "20, in the overview 5",
+     .default_text = "20, in the overview 3 to 5",
      .minimum = 0,
      .maximum = 1000000000},
     {.long_name = "depth",
@@ -399,6 +399,7 @@ static int run_trace(const pyro_command *command, int argc, char **argv)
     pyro_words files = {0};
     int exit_code;
 
+    values.common.plain = &values.folded;
     if (pyro_common_parse(command, argc, argv, &values, &values.common, &files, &exit_code))
         exit_code = run_files(&values, &files);
     pyro_words_free(&files);

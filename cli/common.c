@@ -108,7 +108,7 @@ static int choose_format(pyro_common *common, pyro_error *error)
 
     if (common->format >= 0)
         return PYRO_OK;
-    if (pyro_common_to_stdout(common)) {
+    if (pyro_common_to_stdout(common) || (common->plain != NULL && *common->plain)) {
         common->format = PYRO_FORMAT_TEXT;
         return PYRO_OK;
     }

@@ -308,3 +308,7 @@ Net_0;Net_0.ReLU_0;aten::relu 30000
 Net_0;Net_0.Linear_0 20000
 Net_0;Net_0.Linear_0;aten::linear 20000
 Net_0;Net_0.ReLU_0 20000
+
+$ cd trace; pyrometer trace good-1-training.json --folded -o $TMP/run.folded && wc -l < $TMP/run.folded
+wrote $TMP/run.folded (text)
+12
