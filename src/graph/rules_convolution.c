@@ -31,7 +31,8 @@ static bool convolve(pyro_call *call, pyro_price *price, bool transposed)
         price->other_flops = pyro_output_elements(call);
     const pyro_call_arg *padding = pyro_call_find(call, "padding", 4);
     if (padding && padding->kind == PYRO_ARG_TEXT)
-        price->fvcore_flops = 0; /* "same" is an operator of its own to fvcore, which it leaves out */
+        price->fvcore_flops =
+            0; /* "same" is an operator of its own to fvcore, which it leaves out */
     return true;
 }
 

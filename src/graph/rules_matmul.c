@@ -198,8 +198,8 @@ bool pyro_rule_chain_matmul(pyro_call *call, pyro_price *price)
             for (uint32_t cut = first; cut < last; cut++) {
                 int64_t product = pyro_times(call, pyro_times(call, sizes[first], sizes[cut + 1]),
                                              sizes[last + 1]);
-                int64_t macs = pyro_plus(call, pyro_plus(call, best[first][cut], best[cut + 1][last]),
-                                         product);
+                int64_t macs = pyro_plus(
+                    call, pyro_plus(call, best[first][cut], best[cut + 1][last]), product);
                 if (cut == first || macs < best[first][last])
                     best[first][last] = macs;
             }

@@ -31,8 +31,7 @@ static bool read_key(pyro_kineto_reader *reader, char key[PYRO_KINETO_KEY_BYTES]
     for (;;) {
         const char *name;
         size_t length;
-        const char *value =
-            pyro_kineto_read_key(reader->scanner, window->at, true, &name, &length);
+        const char *value = pyro_kineto_read_key(reader->scanner, window->at, true, &name, &length);
         if (value && name) {
             snprintf(key, PYRO_KINETO_KEY_BYTES, "%.*s", (int)(length < 4096 ? length : 4096),
                      name);
@@ -80,8 +79,8 @@ static const char *whole_value(pyro_kineto_reader *reader)
         if (behind || reader->scanner->damaged)
             return behind;
         if (!reader->events_seen && size >= LONG_METADATA_BYTES)
-            reader->scanner->damaged =
-                find_key(window->at + 1, window->at + LONG_METADATA_BYTES, events, 1) != NULL;
+            reader->scanner->damaged = find_key(window->at + 1, window->at + LONG_METADATA_BYTES,
+                                                events, 1) != NULL;
         if (reader->scanner->damaged || size > MAX_METADATA_BYTES)
             return NULL;
         if (!pyro_kineto_more(reader)) {
@@ -272,8 +271,8 @@ int pyro_kineto_read_sized(pyro_trace *trace, pyro_source *source,
 {
     pyro_kineto_reader reader;
     int threads = options && options->threads > 0 ? options->threads : pyro_count_processors();
-    int status =
-        pyro_kineto_reader_open(&reader, trace, &trace->names, source, options, sizes, error);
+    int status = pyro_kineto_reader_open(&reader, trace, &trace->names, source, options, sizes,
+                                         error);
     reader.threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     if (status == PYRO_OK)
         status = read_document(&reader, error);

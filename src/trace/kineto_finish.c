@@ -39,8 +39,8 @@ static void name_tracks(pyro_trace *trace, const pyro_kineto_scanner *scanner)
 {
     for (size_t i = 0; i < scanner->thread_name_count; i++) {
         const pyro_thread_name *named = &scanner->thread_names[i];
-        uint32_t track =
-            pyro_trace_find_track(trace, &scanner->tracks, named->process, named->thread);
+        uint32_t track = pyro_trace_find_track(trace, &scanner->tracks, named->process,
+                                               named->thread);
         if (track != PYRO_NO_ID)
             trace->tracks[track].name = named->name;
     }

@@ -3,7 +3,8 @@
 A model trains on the CPU under torch.profiler(with_stack, record_shapes) while forward hooks time
 every module. The trace must show every module by its dotted path with as many forward and backward
 calls as the hooks saw, and for modules that take over a millisecond in most passes, forward times
-within 10% of the hooks' (median over the passes). Times are compared, so this is no part of `make test`.
+within 10% of the hooks' (median over the passes). As times are compared, this is no part of
+`make test`.
 
 usage: python tests/trace/check_hooks.py [--tool build/pyrometer] [--passes 10]
 """

@@ -251,9 +251,9 @@ static void test_progress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors),  cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_packed),  cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_shared),  cmocka_unit_test(test_pipe),
+        cmocka_unit_test(test_errors),   cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_packed),   cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_shared),   cmocka_unit_test(test_pipe),
         cmocka_unit_test(test_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
