@@ -22,9 +22,10 @@ if [ -z "$python" ]; then
     exit 0
 fi
 echo "== Python 3.12, without torch: $python"
-if [ ! -x "$venv/bin/pytest" ]; then
+if ! "$venv/bin/python" -c 'import pytest, numpy' 2>/dev/null; then
     "$python" -m venv --clear "$venv"
-    "$venv/bin/python" -m pip --disable-pip-version-check install --quiet -c requirements/constraints.txt pytest
+    "$venv/bin/python" -m pip --disable-pip-version-check install --quiet \
+        -c requirements/constraints.txt pytest numpy
 fi
 "$venv/bin/python" -m pip --disable-pip-version-check install --quiet --force-reinstall --no-deps \
     --config-settings=build-dir="build-python/{wheel_tag}" .
