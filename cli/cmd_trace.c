@@ -23,9 +23,9 @@ typedef struct trace_values {
 } trace_values;
 
 /* In the order of pyro_trace_view, which begins with the overview. */
-static const char *const view_names[] = {"layer",      "op",    "kernel", "step", "gap",    "copy",
-                                         "collective", "stack", "shape",  "sync", "memory", "finding",
-                                         NULL};
+static const char *const view_names[] = {"layer",  "op",         "kernel", "step",  "gap",
+                                         "copy",   "collective", "stack",  "shape", "sync",
+                                         "memory", "finding",    NULL};
 
 /* In the order of pyro_phase, which begins with "other". */
 static const char *const phase_names[] = {"forward", "backward", "optimizer", NULL};
@@ -35,7 +35,8 @@ static const pyro_option table_options[] = {
      .kind = PYRO_OPTION_CHOICE,
      .offset = offsetof(trace_values, view),
      .metavar = "WHAT",
-     .help = "One table at full length in place of the overview. In CSV: the table that is written.",
+     .help =
+         "One table at full length in place of the overview. In CSV: the table that is written.",
      .default_text = "the overview",
      .choices = view_names},
     {.long_name = "top",
@@ -43,7 +44,7 @@ static const pyro_option table_options[] = {
      .offset = offsetof(trace_values, top),
      .metavar = "N",
      .help = "Rows of a table in text; 0 shows them all. JSON and CSV always have all.",
-     .default_text = "20, in the overview 5",
+     .default_text = "20, in the overview 3 to 5",
      .minimum = 0,
      .maximum = 1000000000},
     {.long_name = "depth",
@@ -143,6 +144,7 @@ typedef struct trace_run {
     pyro_buf out;
     size_t written; /* files in `out` */
     size_t warnings;
+    bool has_layers, has_gaps, has_memory; /* of the last file */
 } trace_run;
 
 static bool check_regex(const char *option, const char *pattern, size_t groups)
@@ -232,6 +234,9 @@ static int add_report(trace_run *run, const pyro_trace *trace, const pyro_analys
     pyro_buf_add(&run->out, text, size);
     pyro_free(text);
     run->written++;
+    run->has_layers = analysis->layer_count > 0;
+    run->has_gaps = analysis->gap_count > 0;
+    run->has_memory = analysis->memory_count > 0;
     return PYRO_OK;
 }
 
@@ -269,11 +274,19 @@ static int analyze_file(trace_run *run, const char *path, bool several)
 }
 
 /* What a reader of the overview may want to type next. */
-static void add_hints(pyro_buf *buf, const char *path)
+static void add_hints(trace_run *run, const char *path)
 {
+    pyro_buf *buf = &run->out;
+
     pyro_buf_adds(buf, "\nNext:\n");
-    pyro_common_hint(buf, "trace", path, "--by layer", "every layer, forward and backward");
-    pyro_common_hint(buf, "trace", path, "--by gap", "when the device waited, and for what");
+    if (run->has_layers)
+        pyro_common_hint(buf, "trace", path, "--by layer", "layers, forward and backward");
+    else
+        pyro_common_hint(buf, "trace", path, "--by op", "every op");
+    if (run->has_gaps)
+        pyro_common_hint(buf, "trace", path, "--by gap", "when the device waited, for what");
+    if (run->has_memory)
+        pyro_common_hint(buf, "trace", path, "--by memory", "who holds memory at the peak");
     pyro_common_hint(buf, "trace", path, "--by finding", "all that could be better");
     pyro_common_hint(buf, "trace", path, "-o trace.json", "all numbers, for programs");
 }
@@ -295,10 +308,10 @@ static int write_results(trace_run *run, const pyro_words *files)
         pyro_buf_free(&run->out);
         run->out = whole;
     }
-    if (run->report.report.format == PYRO_FORMAT_TEXT && !run->values->folded && files->count == 1 &&
-        run->report.view == PYRO_TRACE_OVERVIEW && !common->quiet && pyro_common_to_stdout(common) &&
-        strcmp(files->items[0], "-") != 0)
-        add_hints(&run->out, files->items[0]);
+    if (run->report.report.format == PYRO_FORMAT_TEXT && !run->values->folded &&
+        files->count == 1 && run->report.view == PYRO_TRACE_OVERVIEW && !common->quiet &&
+        pyro_common_to_stdout(common) && strcmp(files->items[0], "-") != 0)
+        add_hints(run, files->items[0]);
     if (run->out.failed)
         return pyro_common_complain("out of memory");
     return pyro_common_write(common, run->out.data != NULL ? run->out.data : "", run->out.length);
@@ -354,12 +367,16 @@ static int run_files(const trace_values *values, const pyro_words *files)
         .analysis = {.layers_from = values->layers_from,
                      .step = (int)values->step,
                      .phase = (pyro_phase)(values->phase + 1),
-                     .filter = values->filter},
+                     .filter = values->filter,
+                     .threads = (int)values->threads},
         .report = {.report = pyro_common_report(&values->common),
                    .view = (pyro_trace_view)(values->view + 1),
                    .depth = (int)values->depth},
     };
     int exit_code = check_values(values, files);
+    bool wants_stacks = values->folded || run.report.view == PYRO_TRACE_STACKS ||
+                        (run.report.report.format == PYRO_FORMAT_JSON && run.report.report.verbose);
+    run.analysis.without_stacks = !wants_stacks;
 
     if (values->top >= 0)
         run.report.report.top = values->top == 0 ? -1 : (int)values->top;
@@ -377,15 +394,12 @@ static int run_files(const trace_values *values, const pyro_words *files)
 
 static int run_trace(const pyro_command *command, int argc, char **argv)
 {
-    trace_values values = {.view = -1,
-                           .top = -1,
-                           .depth = -1,
-                           .step = -1,
-                           .phase = -1,
-                           .common = PYRO_COMMON_INIT};
+    trace_values values = {
+        .view = -1, .top = -1, .depth = -1, .step = -1, .phase = -1, .common = PYRO_COMMON_INIT};
     pyro_words files = {0};
     int exit_code;
 
+    values.common.plain = &values.folded;
     if (pyro_common_parse(command, argc, argv, &values, &values.common, &files, &exit_code))
         exit_code = run_files(&values, &files);
     pyro_words_free(&files);
@@ -399,7 +413,8 @@ static const pyro_example trace_examples[] = {
      "Blocks of the model, forward and backward."},
     {"pyrometer trace run.json.gz --by kernel --phase backward",
      "Which kernels the backward pass spends its time in."},
-    {"pyrometer trace run.json.gz --model model.pt2", "With the dotted names of the model's layers."},
+    {"pyrometer trace run.json.gz --model model.pt2",
+     "With the dotted names of the model's layers."},
     {"pyrometer trace run.json.gz --step 3 --chrome step3.json",
      "One step out of a huge trace, for Perfetto."},
     {"pyrometer trace run.json.gz --folded > run.folded", "Input for flamegraph.pl or speedscope."},
@@ -410,7 +425,7 @@ static const pyro_example trace_examples[] = {
 
 const pyro_command cmd_trace = {
     .name = "trace",
-    .summary = "what a run did cost: layers, ops, kernels, idle time, memory, findings",
+    .summary = "what a run did cost: layers, ops, kernels, idle time, memory",
     .usage = "FILE... [OPTION...]",
     .description =
         "Reads a trace that torch.profiler wrote (Kineto or Chrome JSON; plain, .gz or .zst; any "

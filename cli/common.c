@@ -108,7 +108,7 @@ static int choose_format(pyro_common *common, pyro_error *error)
 
     if (common->format >= 0)
         return PYRO_OK;
-    if (pyro_common_to_stdout(common)) {
+    if (pyro_common_to_stdout(common) || (common->plain != NULL && *common->plain)) {
         common->format = PYRO_FORMAT_TEXT;
         return PYRO_OK;
     }
@@ -205,18 +205,14 @@ static void add_shell_word(pyro_buf *buf, const char *word)
 void pyro_common_hint(pyro_buf *buf, const char *command, const char *operand, const char *option,
                       const char *purpose)
 {
-    pyro_buf line = PYRO_BUF_INIT;
+    enum { OPTION_WIDTH = 15, PURPOSE_WIDTH = 32 };
+    size_t start = buf->length;
 
-    pyro_buf_addf(&line, "  pyrometer %s ", command);
-    add_shell_word(&line, operand);
-    pyro_buf_addf(&line, " %-15s  # %s", option, purpose);
-    if (line.length > PYRO_TEXT_WIDTH && !line.failed) { /* the purpose goes, the command stays */
-        line.length -= strlen(purpose) + strlen("  # ");
-        while (line.data[line.length - 1] == ' ')
-            line.length--;
-    }
-    pyro_buf_add(buf, line.data, line.length);
-    pyro_buf_addc(buf, '\n');
-    buf->failed = buf->failed || line.failed;
-    pyro_buf_free(&line);
+    pyro_buf_addf(buf, "  pyrometer %s ", command);
+    add_shell_word(buf, operand);
+    /* The purposes go for all hints about an operand or for none, so that the lines look alike. */
+    if (buf->length - start + 1 + OPTION_WIDTH + 4 + PURPOSE_WIDTH <= PYRO_TEXT_WIDTH)
+        pyro_buf_addf(buf, " %-*s  # %s\n", OPTION_WIDTH, option, purpose);
+    else
+        pyro_buf_addf(buf, " %s\n", option);
 }

@@ -14,9 +14,10 @@ typedef struct pyro_common {
     const char *output;
     bool quiet, verbose, help;
     int color; /* index of auto, always, never */
+    const bool *plain; /* an option of the command that means text, however `output` is called */
 } pyro_common;
 
-#define PYRO_COMMON_INIT {-1, NULL, false, false, false, 0}
+#define PYRO_COMMON_INIT {-1, NULL, false, false, false, 0, NULL}
 
 extern const pyro_option pyro_common_options[];
 

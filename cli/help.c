@@ -85,7 +85,8 @@ void pyro_help_command(pyro_buf *buf, const pyro_command *command, bool color)
 
 void pyro_help_overview(pyro_buf *buf, bool color)
 {
-    pyro_buf_adds(buf, "pyrometer " PYRO_VERSION ": what a PyTorch model should cost\n\n"
+    pyro_buf_adds(buf, "pyrometer " PYRO_VERSION
+                       ": what a PyTorch model should cost, and what a run did cost\n\n"
                        "Usage: pyrometer COMMAND [OPTION...] [OPERAND...]\n\n");
     pyro_text_heading(buf, "Commands:", color);
     for (size_t i = 0; pyro_commands[i] != NULL; i++)
@@ -95,6 +96,7 @@ void pyro_help_overview(pyro_buf *buf, bool color)
     pyro_buf_adds(buf,
                   "  pyrometer cost resnet18       a model that is built in\n"
                   "  pyrometer cost model.pt2      one of yours, saved with torch.export.save\n"
+                  "  pyrometer trace run.json.gz   a run of yours, recorded by torch.profiler\n"
                   "\npyrometer COMMAND --help explains a command and shows examples of it.\n");
 }
 

@@ -21,6 +21,15 @@ static bool is_builtin_model(const char *name)
     return false;
 }
 
+/* By its name only: run.json, run.json.gz, run.json.zst. */
+static bool is_trace_name(const char *name)
+{
+    const char *json = strstr(name, ".json");
+
+    return json != NULL &&
+           (json[5] == '\0' || strcmp(json + 5, ".gz") == 0 || strcmp(json + 5, ".zst") == 0);
+}
+
 static int fail_unknown_command(const char *name)
 {
     pyro_suggestion suggestion = PYRO_SUGGESTION(name);
@@ -28,6 +37,9 @@ static int fail_unknown_command(const char *name)
     for (size_t i = 0; pyro_commands[i] != NULL; i++)
         pyro_suggestion_offer(&suggestion, pyro_commands[i]->name);
     pyro_suggestion_offer(&suggestion, "help");
+    if (is_trace_name(name) && access(name, F_OK) == 0)
+        return pyro_common_complain("%s is no command; did you mean pyrometer trace %s?", name,
+                                    name);
     if (is_builtin_model(name) || access(name, F_OK) == 0)
         return pyro_common_complain("%s is a model, not a command; did you mean pyrometer cost %s?",
                                     name, name);

@@ -22,7 +22,7 @@ void pyro_progress_update(void *user, int64_t done_bytes, int64_t total_bytes);
 /* Takes the line away. */
 void pyro_progress_end(pyro_progress *progress);
 
-/* The line itself, at most `width` columns: bytes, rate and time left (`total_bytes` -1: unknown). */
+/* The line itself, at most `width` columns: bytes, rate and, where the total is known, time left. */
 void pyro_progress_line(pyro_buf *buf, const char *label, int64_t done_bytes, int64_t total_bytes,
                         int64_t elapsed_ns, int width);
 

@@ -31,7 +31,7 @@ add_executable(dump_joins tests/trace/dump_joins.c)
 target_include_directories(dump_joins PRIVATE include src)
 target_link_libraries(dump_joins PRIVATE pyrometer_flags pyrometer_static)
 add_test(NAME layers COMMAND ${Python3_EXECUTABLE} tests/trace/check_layers.py
-  --dump $<TARGET_FILE:dump_joins>
+  --dump $<TARGET_FILE:dump_joins> --tool $<TARGET_FILE:pyrometer>
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 set_tests_properties(layers PROPERTIES LABELS trace TIMEOUT 300 SKIP_RETURN_CODE 77)
 

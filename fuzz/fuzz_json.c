@@ -104,8 +104,7 @@ static void compare_scans(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    pyro_json_options large = {
-        .max_depth = 50, .max_token_bytes = 1000, .window_bytes = 1 << 14};
+    pyro_json_options large = {.max_depth = 50, .max_token_bytes = 1000, .window_bytes = 1 << 14};
     if (size > 0) {
         large.any_utf8 = data[size - 1] & 1;
         large.nonfinite = data[size - 1] & 2;

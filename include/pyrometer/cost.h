@@ -39,7 +39,8 @@ typedef struct pyro_work {
 
 /* Which side of the ridge an arithmetic intensity lies on; NONE where nothing is moved. */
 typedef enum pyro_bound { PYRO_BOUND_NONE, PYRO_BOUND_MEMORY, PYRO_BOUND_COMPUTE } pyro_bound;
-PYRO_API const char *pyro_bound_name(pyro_bound bound); /* "compute-bound", "memory-bound", "none" */
+PYRO_API const char *
+pyro_bound_name(pyro_bound bound); /* "compute-bound", "memory-bound", "none" */
 
 /* The bands at 10, 50 and 100 FLOPs a byte. */
 PYRO_API const char *pyro_band_name(double arithmetic_intensity);
@@ -96,15 +97,15 @@ typedef struct pyro_op_view {
  * and `other_flops` set, 0 to leave it to the table, negative to fail the whole computation (with
  * the reason in `error`). FLOPs follow by the convention; bytes are those of its tensors.
  */
-typedef int (*pyro_rule_fn)(void *user, const pyro_op_view *op, int64_t *macs,
-                            int64_t *other_flops, pyro_error *error);
+typedef int (*pyro_rule_fn)(void *user, const pyro_op_view *op, int64_t *macs, int64_t *other_flops,
+                            pyro_error *error);
 
 typedef struct pyro_cost_options {
     pyro_convention convention;
-    const char *dtype;  /* re-price floating point tensors: "float16", ...; NULL: as in the file */
-    double ridge;       /* FLOPs a byte from which on a layer is compute-bound; 0 means 50 */
-    int depth;          /* layers deeper than this are rolled up into their ancestor; < 0: none */
-    pyro_rule_fn rule;  /* may be NULL */
+    const char *dtype; /* re-price floating point tensors: "float16", ...; NULL: as in the file */
+    double ridge; /* FLOPs a byte from which on a layer is compute-bound; 0 means 50 */
+    int depth; /* layers deeper than this are rolled up into their ancestor; < 0: none */
+    pyro_rule_fn rule; /* may be NULL */
     void *rule_user;
 } pyro_cost_options;
 

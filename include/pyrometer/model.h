@@ -15,10 +15,10 @@ typedef struct pyro_model pyro_model;
 /* One tensor that the model takes. Pointers live as long as the model and until its sizes change. */
 typedef struct pyro_input {
     const char *name;
-    const char *dtype;            /* "float32", ... */
+    const char *dtype; /* "float32", ... */
     size_t rank;
-    const int64_t *dims;          /* the sizes in force; -1 where one depends on data */
-    const char *const *symbols;   /* per dim: the expression that may change, NULL where fixed */
+    const int64_t *dims; /* the sizes in force; -1 where one depends on data */
+    const char *const *symbols; /* per dim: the expression that may change, NULL where fixed */
 } pyro_input;
 
 /*
@@ -33,10 +33,10 @@ PYRO_API int pyro_model_open_memory(pyro_model **out, const void *data, size_t s
 
 PYRO_API void pyro_model_close(pyro_model *model);
 
-PYRO_API const char *pyro_model_name(const pyro_model *model);         /* "resnet18" */
+PYRO_API const char *pyro_model_name(const pyro_model *model); /* "resnet18" */
 PYRO_API const char *pyro_model_display_name(const pyro_model *model); /* "ResNet-18" */
-PYRO_API const char *pyro_model_source(const pyro_model *model);       /* "pt2 8.14, torch 2.13.0" */
-PYRO_API int64_t pyro_model_file_bytes(const pyro_model *model);       /* -1 for a built-in one */
+PYRO_API const char *pyro_model_source(const pyro_model *model); /* "pt2 8.14, torch 2.13.0" */
+PYRO_API int64_t pyro_model_file_bytes(const pyro_model *model); /* -1 for a built-in one */
 
 PYRO_API size_t pyro_model_input_count(const pyro_model *model);
 PYRO_API int pyro_model_input(pyro_model *model, size_t index, pyro_input *out, pyro_error *error);

@@ -60,7 +60,7 @@ typedef enum pyro_trace_view {
 typedef struct pyro_trace_report_options {
     pyro_report_options report; /* `sort` is not used; `verbose` adds the stacks to JSON */
     pyro_trace_view view;       /* of text, and the table of CSV; JSON has them all */
-    int depth;                  /* deeper layers are rolled up into their ancestor; negative: none */
+    int depth; /* deeper layers are rolled up into their ancestor; negative: none */
     int part; /* CSV of several traces: 1 for the first, then 2, 3, ...: every row names its file
                  and only the first part has the header; 0: a trace alone */
 } pyro_trace_report_options;

@@ -54,10 +54,13 @@ PYRO_API const char *pyro_phase_name(pyro_phase phase);
 
 typedef struct pyro_analysis_options {
     pyro_model *model;        /* gives dotted names and FLOPs; may be NULL */
-    const char *layers_from;  /* POSIX extended regex on user annotations: group 1 is a layer's path */
+    const char
+        *layers_from;  /* POSIX extended regex on user annotations: group 1 is a layer's path */
     int step;                 /* number of the one step to look at; negative: all */
     pyro_phase phase;         /* only this phase's device work; PYRO_PHASE_OTHER: all */
-    const char *filter;       /* POSIX extended regex on names of ops, kernels and layers; or NULL */
+    const char *filter; /* POSIX extended regex on names of ops, kernels and layers; or NULL */
+    int threads; /* 0: one a core */
+    bool without_stacks; /* leave stacks[] empty: their texts are most of a small analysis */
 } pyro_analysis_options;
 
 /*
@@ -69,15 +72,15 @@ typedef struct pyro_analysis_options {
  */
 typedef struct pyro_step_row {
     const char *name; /* "ProfilerStep#3", or "(whole trace)" */
-    int64_t number;   /* -1 where it has none */
+    int64_t number; /* -1 where it has none */
     int64_t start_ns, span_ns;
-    int64_t compute_ns;               /* union of kernels that are no collectives, and memsets */
-    int64_t communication_ns;         /* union of collectives */
+    int64_t compute_ns; /* union of kernels that are no collectives, and memsets */
+    int64_t communication_ns; /* union of collectives */
     int64_t communication_exposed_ns; /* of it, not covered by compute */
     int64_t copy_ns, copy_exposed_ns; /* not covered by compute or communication */
-    int64_t idle_ns;                  /* no device work of any kind */
-    int64_t host_only_ns;             /* of the idle time, spent in host ops */
-    int64_t data_loading_ns;          /* of the idle time, spent in data loaders */
+    int64_t idle_ns; /* no device work of any kind */
+    int64_t host_only_ns; /* of the idle time, spent in host ops */
+    int64_t data_loading_ns; /* of the idle time, spent in data loaders */
     int64_t forward_ns, backward_ns, optimizer_ns, other_ns; /* device time by phase, summed */
     int64_t device_total_ns;
     int64_t kernels;
@@ -85,44 +88,48 @@ typedef struct pyro_step_row {
 
 /* One row a dotted path; *_self_ns without children, the others with them. */
 typedef struct pyro_layer_row {
-    const char *path;       /* "" is the model itself */
+    const char *path; /* "" is the model itself */
     const char *class_name; /* "Conv2d" */
-    uint32_t parent;        /* row index; PYRO_NO_EVENT for a root */
+    uint32_t parent; /* row index; PYRO_NO_EVENT for a root */
     uint32_t depth;
     int64_t calls, backward_calls;
     int64_t forward_host_ns, forward_host_self_ns;
     int64_t forward_device_ns, forward_device_self_ns;
     int64_t backward_host_ns, backward_host_self_ns;
     int64_t backward_device_ns, backward_device_self_ns;
-    int64_t kernels;        /* launched in it or below, both directions */
-    int64_t flops, bytes;   /* of the ops in it or below, convention full; -1 when no op has a rule */
-    const char *shapes;     /* of its first op's inputs in its first call; "" */
+    int64_t kernels; /* launched in it or below, both directions */
+    int64_t flops, bytes; /* of the ops in it or below, convention full; -1 when no op has a rule */
+    const char *shapes; /* of its first op's inputs in its first call; "" */
 } pyro_layer_row;
 
 /* By name, or with `shapes` by name and input shapes. */
 typedef struct pyro_op_row {
     const char *name;
-    const char *shapes;   /* "" in the table by name */
+    const char *shapes; /* "" in the table by name */
     int64_t calls;
     int64_t host_total_ns, host_self_ns;
     int64_t device_total_ns, device_self_ns;
     int64_t flops, bytes; /* -1: no rule or no shapes */
-    pyro_phase phase;     /* where most of its device (else host) time lies */
+    pyro_phase phase; /* where most of its device (else host) time lies */
 } pyro_op_row;
 
 typedef struct pyro_kernel_row {
     const char *name, *short_name;
-    const char *op;        /* that launches it most; "" when none is known */
+    const char *op; /* that launches it most; "" when none is known */
     int64_t calls, total_ns, min_ns, max_ns, median_ns;
-    bool tensor_core;      /* its name says that it uses tensor (matrix) cores */
+    bool tensor_core; /* its name says that it uses tensor (matrix) cores */
     double occupancy_percent; /* mean of the estimates, weighted by time; -1 unknown */
-    double waves;             /* mean grid / (SMs x blocks per SM); -1 unknown */
-    int64_t outliers;         /* calls that took more than 3 times the median, and over 10 us */
+    double waves; /* mean grid / (SMs x blocks per SM); -1 unknown */
+    int64_t outliers; /* calls that took more than 3 times the median, and over 10 us */
 } pyro_kernel_row;
 
 /* Host wait: the next work was launched after the device had run dry. Kernel wait: it was queued
  * already. Other: its launch is not in the trace. */
-typedef enum pyro_gap_kind { PYRO_GAP_HOST_WAIT, PYRO_GAP_KERNEL_WAIT, PYRO_GAP_OTHER } pyro_gap_kind;
+typedef enum pyro_gap_kind {
+    PYRO_GAP_HOST_WAIT,
+    PYRO_GAP_KERNEL_WAIT,
+    PYRO_GAP_OTHER
+} pyro_gap_kind;
 
 /* A time between a device's first and last work in which it did nothing, on any stream. */
 typedef struct pyro_gap_row {
@@ -133,29 +140,29 @@ typedef struct pyro_gap_row {
      * op ran, the user's annotation); "" unknown */
     const char *op, *layer, *line;
     const char *sync; /* synchronising call in it, on that thread; "" none */
-    int64_t step;     /* number of the step that holds its middle; -1 none */
+    int64_t step; /* number of the step that holds its middle; -1 none */
 } pyro_gap_row;
 
 typedef struct pyro_collective_row {
-    const char *kind;   /* "allreduce", ... */
-    const char *group;  /* name of the process group; "" unknown */
+    const char *kind; /* "allreduce", ... */
+    const char *group; /* name of the process group; "" unknown */
     const char *dtype;
     int64_t group_size; /* -1 unknown */
     int64_t calls, total_ns;
-    int64_t exposed_ns;       /* not covered by compute */
-    int64_t bytes;            /* message bytes in all; -1 unknown */
-    double bus_gb_per_s;      /* bus bandwidth (nccl-tests' factors); -1 unknown */
-    int64_t message_bytes;    /* of each call: the larger of what goes in and out; -1 unknown */
+    int64_t exposed_ns; /* not covered by compute */
+    int64_t bytes; /* message bytes in all; -1 unknown */
+    double bus_gb_per_s; /* bus bandwidth (nccl-tests' factors); -1 unknown */
+    int64_t message_bytes; /* of each call: the larger of what goes in and out; -1 unknown */
 } pyro_collective_row;
 
 typedef struct pyro_copy_row {
     const char *kind; /* "HtoD pageable", "DtoD", "memset", ... */
     int64_t calls, bytes, total_ns; /* bytes -1: unknown */
-    double gb_per_s;                /* -1 unknown */
+    double gb_per_s; /* -1 unknown */
 } pyro_copy_row;
 
 typedef struct pyro_sync_row {
-    const char *call;  /* "cudaStreamSynchronize", "aten::item", ... */
+    const char *call; /* "cudaStreamSynchronize", "aten::item", ... */
     const char *op, *layer, *line;
     int64_t calls, total_ns;
 } pyro_sync_row;
@@ -176,7 +183,7 @@ typedef struct pyro_memory_device {
     int64_t peak_reserved_bytes; /* -1 unknown, as in the curve */
     int64_t allocations, frees, allocated_bytes; /* bytes allocated in all */
     int64_t growth_bytes_per_step; /* of live memory between steps; 0 when it does not grow */
-    double growth_confidence;      /* share of steps that grew */
+    double growth_confidence; /* share of steps that grew */
     const pyro_memory_point *curve; /* at most 2000 points, peaks kept */
     size_t curve_count;
     const pyro_memory_holder *holders; /* largest first; they add up to the peak */
@@ -185,13 +192,14 @@ typedef struct pyro_memory_device {
 
 typedef struct pyro_launch_summary {
     int64_t launches, launch_total_ns, launch_median_ns; /* of calls that started kernels */
-    int64_t delay_median_ns, delay_p95_ns; /* from the launch's end to the kernel's start; not < 0 */
-    int64_t short_kernels;                 /* shorter than their own launch call */
+    int64_t delay_median_ns,
+        delay_p95_ns; /* from the launch's end to the kernel's start; not < 0 */
+    int64_t short_kernels; /* shorter than their own launch call */
     int64_t short_kernel_total_ns;
-    int64_t slow_launches;                 /* launch calls over 50 us */
-    int64_t late_kernels;                  /* launched after all work of their device had ended */
-    int64_t max_queue;                     /* most kernels launched and not begun */
-    double mean_queue;                     /* over the time from the first launch to the last start */
+    int64_t slow_launches; /* launch calls over 50 us */
+    int64_t late_kernels; /* launched after all work of their device had ended */
+    int64_t max_queue; /* most kernels launched and not begun */
+    double mean_queue; /* over the time from the first launch to the last start */
 } pyro_launch_summary;
 
 typedef struct pyro_data_loading {
@@ -201,20 +209,25 @@ typedef struct pyro_data_loading {
 } pyro_data_loading;
 
 typedef struct pyro_stack_row {
-    const char *frames; /* "run;forward;conv2d;kernel", outermost first, as flame-graph tools read */
+    const char
+        *frames; /* "run;forward;conv2d;kernel", outermost first, as flame-graph tools read */
     int64_t device_ns, host_self_ns;
 } pyro_stack_row;
 
-typedef enum pyro_severity { PYRO_SEVERITY_INFO, PYRO_SEVERITY_WARNING, PYRO_SEVERITY_SEVERE } pyro_severity;
+typedef enum pyro_severity {
+    PYRO_SEVERITY_INFO,
+    PYRO_SEVERITY_WARNING,
+    PYRO_SEVERITY_SEVERE
+} pyro_severity;
 
 typedef struct pyro_finding {
-    const char *id;       /* "device-idle", ... (findings.def) */
+    const char *id; /* "device-idle", ... (findings.def) */
     pyro_severity severity;
-    const char *title;    /* one line */
+    const char *title; /* one line */
     const char *evidence; /* the measured numbers against the threshold */
-    const char *advice;   /* what to do */
-    const char *place;    /* layer, op or line; "" the whole run */
-    int64_t gain_ns;      /* estimated time that could be saved; -1 unknown */
+    const char *advice; /* what to do */
+    const char *place; /* layer, op or line; "" the whole run */
+    int64_t gain_ns; /* estimated time that could be saved; -1 unknown */
 } pyro_finding;
 
 /* What could not be given to a layer, by reason; collectives go here whatever layer launched them. */
@@ -224,11 +237,11 @@ typedef struct pyro_unattributed {
 
 /* A whole analysis; arrays live as long as it does. */
 typedef struct pyro_analysis {
-    const char *device_name;   /* "NVIDIA H200"; "" where there is none */
-    bool device_known;         /* the chip is in hardware.def */
+    const char *device_name; /* "NVIDIA H200"; "" where there is none */
+    bool device_known; /* the chip is in hardware.def */
     int64_t start_ns, span_ns;
-    int64_t device_total_ns;   /* sum over kernels, copies and memsets */
-    int64_t device_busy_ns;    /* their union, over all devices */
+    int64_t device_total_ns; /* sum over kernels, copies and memsets */
+    int64_t device_busy_ns; /* their union, over all devices */
     int64_t kernel_count;
     bool has_layers, has_shapes, has_stacks, has_memory;
     const pyro_step_row *steps;
@@ -241,7 +254,7 @@ typedef struct pyro_analysis {
     size_t kernel_row_count;
     const pyro_gap_row *gaps; /* longest first, at most 1000 */
     size_t gap_count;
-    int64_t gap_total_ns[3];  /* by pyro_gap_kind, all gaps */
+    int64_t gap_total_ns[3]; /* by pyro_gap_kind, all gaps */
     const pyro_collective_row *collectives;
     size_t collective_count;
     const pyro_copy_row *copies;
@@ -271,7 +284,7 @@ typedef struct pyro_layer_op_row {
     const char *layer, *op, *shapes; /* shapes "" where they are not known */
     int64_t calls;
     int64_t host_ns; /* of calls that are not inside another op of the same call of the layer */
-    bool nested;     /* all calls are */
+    bool nested; /* all calls are */
 } pyro_layer_op_row;
 
 typedef struct pyro_layer_ops {

@@ -1,4 +1,4 @@
-/* What the files of the extension share: its state, the model object, and how failures are raised. */
+/* What the files of the extension share: its state, the model object, how failures are raised. */
 #ifndef PYROMETER_CORE_H
 #define PYROMETER_CORE_H
 
@@ -20,7 +20,8 @@ typedef struct model_object {
     int busy; /* set while the library works on it, perhaps without the interpreter's lock */
 } model_object;
 
-/* Raises what a Python user would look for; `opening` makes a missing thing a missing file. NULL. */
+/* Raises what a Python user would look for and returns NULL; what is missing while `opening` is a
+ * missing file. */
 PyObject *core_fail(core_state *state, const pyro_error *error, int code, int opening);
 /* Marks a model as busy; -1 with an exception when it is already. The caller clears `busy`. */
 int core_enter_model(model_object *self);

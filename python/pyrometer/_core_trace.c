@@ -69,7 +69,12 @@ PyObject *core_open_trace(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "O&OOizzi:open_trace", PyUnicode_FSConverter, &path, &model,
                           &layers_from, &options.step, &phase, &options.filter, &threads))
         return NULL;
+    if (layers_from != Py_None && !PyUnicode_Check(layers_from)) {
+        Py_DECREF(path);
+        return PyErr_Format(PyExc_TypeError, "layers_from is a str, not %R", layers_from);
+    }
     pyro_error_clear(&error);
+    options.threads = threads;
     self = parse_phase(&options.phase, phase) ? NULL : (trace_object *)type->tp_alloc(type, 0);
     if (self && layers_from != Py_None) {
         self->layers_from = Py_NewRef(layers_from);

@@ -1,4 +1,4 @@
-"""pyrometer.trace(), what it returns, and parse_model_trace(). All numbers come from the C library."""
+"""pyrometer.trace() and what it returns; parse_model_trace(). All numbers come from the library."""
 
 from __future__ import annotations
 
@@ -163,9 +163,7 @@ class Trace:
 
     def __init__(self, core: _core.Trace) -> None:
         self._core = core
-        self._tables = {
-            name: Table(core, name, columns) for name, columns in core.tables().items()
-        }
+        self._tables = {name: Table(core, name, columns) for name, columns in core.tables().items()}
         for name, table in self._tables.items():
             setattr(self, name, table)
 

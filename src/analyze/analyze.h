@@ -1,6 +1,8 @@
 /*
  * Analyses are callbacks over one pass of the events in order of time: init, event, finish. Each is
- * one file that ends in its row of the table in analyze.c and fills its part of the result.
+ * one file that ends in its row of the table in analyze.c and fills its part of the result. Those of
+ * different lanes may run at the same time, with contexts (and so arenas, texts and notes) of their
+ * own; what contexts share is not written after it was prepared.
  */
 #ifndef PYRO_ANALYZE_ANALYZE_H
 #define PYRO_ANALYZE_ANALYZE_H
@@ -30,12 +32,13 @@ typedef struct pyro_boundary {
 
 /* What a name tells. */
 enum {
-    PYRO_TRAIT_KNOWN = 1, /* was looked at */
-    PYRO_TRAIT_COLLECTIVE = 2, /* of a kernel that communicates */
-    PYRO_TRAIT_SYNC = 4, /* of a call that waits for the device */
-    PYRO_TRAIT_ITEM = 8, /* of an op that brings a number to the host */
-    PYRO_TRAIT_LOADER = 16, /* of a data loader's next batch */
-    PYRO_TRAIT_STEP = 32 /* of a profiler's step, which old traces hold as an op */
+    PYRO_TRAIT_HOST_KNOWN = 1, /* was looked at as a host event's */
+    PYRO_TRAIT_KERNEL_KNOWN = 2, /* was looked at as a kernel's */
+    PYRO_TRAIT_COLLECTIVE = 4, /* of a kernel that communicates */
+    PYRO_TRAIT_SYNC = 8, /* of a call that waits for the device */
+    PYRO_TRAIT_ITEM = 16, /* of an op that brings a number to the host */
+    PYRO_TRAIT_LOADER = 32, /* of a data loader's next batch */
+    PYRO_TRAIT_STEP = 64 /* of a profiler's step, which old traces hold as an op */
 };
 
 /* What every analysis sees. */
@@ -48,8 +51,8 @@ typedef struct pyro_analysis_context {
     pyro_analysis *result;
     pyro_error *error;
     /* Work that analyses share, made before the pass */
-    int64_t *op_flops,
-        *op_bytes; /* by index of op detail: -1 no rule, and for ops inside a priced op */
+    /* By index of op detail: -1 no rule, and for ops inside a priced op */
+    int64_t *op_flops, *op_bytes;
     const regex_t *filter; /* NULL: everything; it narrows rows, never totals */
     pyro_arena *scratch; /* given back when the analysis is made */
     size_t category_count[PYRO_EVENT_CATEGORY_COUNT]; /* events of each, in the whole trace */
@@ -63,7 +66,12 @@ typedef struct pyro_analysis_context {
     int *devices; /* by that number: the device as the trace calls it */
     uint8_t *name_traits; /* by id of a name; read it with pyro_context_traits */
     pyro_intern *texts; /* texts that several rows hold; they live in the arena */
+    const char **notes; /* added by pyro_context_note */
+    size_t note_count;
 } pyro_analysis_context;
+
+/* For an analysis that wants no events but those by trait: no category has this bit. */
+#define PYRO_NO_CATEGORIES (1u << 31)
 
 typedef struct pyro_analyzer {
     const char *name;
@@ -75,6 +83,10 @@ typedef struct pyro_analyzer {
     int (*finish)(void *state, pyro_analysis_context *context);
     uint32_t categories; /* bits (1 << pyro_event_category) of the events it wants; 0: all */
     bool whole_trace; /* it wants events outside the step and phase asked for too */
+    /* Of these categories, which are others than the above, it wants only events whose names have
+     * one of the traits. */
+    uint32_t categories_by_trait;
+    uint8_t traits;
     void (*clear)(void *state); /* frees what the state owns, also after a failure; may be NULL */
 } pyro_analyzer;
 
@@ -106,12 +118,16 @@ static inline int64_t pyro_context_launch_ns(const pyro_analysis_context *contex
 }
 
 /* PYRO_TRAIT_* of an event's name. */
-uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name);
+uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name, uint8_t known);
 static inline uint8_t pyro_context_traits(pyro_analysis_context *context, uint32_t event)
 {
     uint32_t name = context->trace->name[event];
+    bool is_kernel = context->trace->category[event] == PYRO_EVENT_KERNEL;
+    uint8_t known = is_kernel ? PYRO_TRAIT_KERNEL_KNOWN : PYRO_TRAIT_HOST_KNOWN;
+    if (name == PYRO_NO_ID) /* an event without a name tells nothing */
+        return known;
     uint8_t traits = context->name_traits[name];
-    return traits ? traits : pyro_context_find_traits(context, name);
+    return traits & known ? traits : pyro_context_find_traits(context, name, known);
 }
 
 /* Path of the layer that an event belongs to, "" when none. */

@@ -242,22 +242,30 @@ static bool is_step(const char *name)
     return strncmp(name, "ProfilerStep", strlen("ProfilerStep")) == 0;
 }
 
-uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name)
+static uint8_t traits_of_host_name(const char *name)
+{
+    uint8_t traits = 0;
+    if (is_sync(name))
+        traits |= PYRO_TRAIT_SYNC;
+    if (strcmp(name, "aten::item") == 0 || strcmp(name, "aten::_local_scalar_dense") == 0)
+        traits |= PYRO_TRAIT_ITEM;
+    if (is_loader(name))
+        traits |= PYRO_TRAIT_LOADER;
+    if (is_step(name))
+        traits |= PYRO_TRAIT_STEP;
+    return traits;
+}
+
+uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name, uint8_t known)
 {
     const char *text = pyro_trace_text(context->trace, name);
-    uint8_t traits = PYRO_TRAIT_KNOWN;
-    if (pyro_is_collective_kernel(text))
-        traits |= PYRO_TRAIT_COLLECTIVE;
-    if (is_sync(text))
-        traits |= PYRO_TRAIT_SYNC;
-    if (strcmp(text, "aten::item") == 0 || strcmp(text, "aten::_local_scalar_dense") == 0)
-        traits |= PYRO_TRAIT_ITEM;
-    if (is_loader(text))
-        traits |= PYRO_TRAIT_LOADER;
-    if (is_step(text))
-        traits |= PYRO_TRAIT_STEP;
-    context->name_traits[name] = traits;
-    return traits;
+    uint8_t *traits = &context->name_traits[name];
+    *traits |= known;
+    if (known != PYRO_TRAIT_KERNEL_KNOWN)
+        *traits |= traits_of_host_name(text);
+    else if (pyro_is_collective_kernel(text))
+        *traits |= PYRO_TRAIT_COLLECTIVE;
+    return *traits;
 }
 
 const char *pyro_context_layer(const pyro_analysis_context *context, uint32_t event)
@@ -366,16 +374,16 @@ int pyro_context_note(pyro_analysis_context *context, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    size_t count = context->result->note_count;
+    size_t count = context->note_count;
     /* Notes are few: each gets an array of its own. */
     const char **notes = pyro_arena_array(context->arena, count + 1, sizeof *notes);
     char *note = pyro_arena_text(context->arena, text, strlen(text));
     if (!notes || !note)
         return pyro_fail_memory(context->error);
     if (count)
-        memcpy(notes, context->result->notes, count * sizeof *notes);
+        memcpy(notes, context->notes, count * sizeof *notes);
     notes[count] = note;
-    context->result->notes = notes;
-    context->result->note_count = count + 1;
+    context->notes = notes;
+    context->note_count = count + 1;
     return PYRO_OK;
 }

@@ -51,7 +51,8 @@ static bool starts_with(span s, const char *word)
 
 static int nesting(char c)
 {
-    return (c == '<' || c == '(' || c == '{' || c == '[') - (c == '>' || c == ')' || c == '}' || c == ']');
+    return (c == '<' || c == '(' || c == '{' || c == '[') -
+           (c == '>' || c == ')' || c == '}' || c == ']');
 }
 
 /* Where a character stands outside of all brackets, at or behind `from`; the length when nowhere. */
@@ -125,11 +126,30 @@ static bool is_one_of(span s, const char *const *words, size_t count)
 static bool is_plumbing(span name)
 {
     static const char *const words[] = {
-        "Array", "array", "OffsetCalculator", "TrivialOffsetCalculator", "LoadWithoutCast",
-        "StoreWithoutCast", "LoadWithCast", "StoreWithCast", "TensorListMetadata", "unsigned int",
-        "unsigned long", "int", "char", "TensorIteratorBase", "true", "false", "void", "nullptr",
-        "Params", "TensorInfo", "DefaultReducePolicy", "TensorListScalarListMetadata",
-        "FusedOptimizerTensorListMetadata", "decltype",
+        "Array",
+        "array",
+        "OffsetCalculator",
+        "TrivialOffsetCalculator",
+        "LoadWithoutCast",
+        "StoreWithoutCast",
+        "LoadWithCast",
+        "StoreWithCast",
+        "TensorListMetadata",
+        "unsigned int",
+        "unsigned long",
+        "int",
+        "char",
+        "TensorIteratorBase",
+        "true",
+        "false",
+        "void",
+        "nullptr",
+        "Params",
+        "TensorInfo",
+        "DefaultReducePolicy",
+        "TensorListScalarListMetadata",
+        "FusedOptimizerTensorListMetadata",
+        "decltype",
     };
     if (starts_with(name, "cublasGemv"))
         return true;
@@ -143,17 +163,20 @@ static bool is_plumbing(span name)
 static bool is_wrapper(span name)
 {
     static const char *const words[] = {
-        "gpu_kernel_impl", "gpu_kernel_impl_nocast", "func_wrapper_t", "ReduceOp", "Kernel",
-        "Kernel2", "device_kernel", "GemmUniversal", "AUnaryFunctor", "BUnaryFunctor",
-        "BinaryFunctor", "opmath_symmetric_gpu_kernel_with_scalars",
+        "gpu_kernel_impl", "gpu_kernel_impl_nocast",
+        "func_wrapper_t",  "ReduceOp",
+        "Kernel",          "Kernel2",
+        "device_kernel",   "GemmUniversal",
+        "AUnaryFunctor",   "BUnaryFunctor",
+        "BinaryFunctor",   "opmath_symmetric_gpu_kernel_with_scalars",
     };
     return IS_ONE_OF(name, words);
 }
 
 static bool is_scalar_type(span s)
 {
-    static const char *const words[] = {"float",  "double", "c10::BFloat16", "c10::Half",
-                                        "long",   "short",  "bool",          "signed char"};
+    static const char *const words[] = {"float", "double", "c10::BFloat16", "c10::Half",
+                                        "long",  "short",  "bool",          "signed char"};
     return IS_ONE_OF(s, words);
 }
 
@@ -192,7 +215,8 @@ static bool put_arguments(writer *w, span arguments, int depth, const char *befo
 static span telling_component(span s, span last)
 {
     bool is_operator = starts_with(last, "operator");
-    if ((!is_operator && !span_is(last, "kernel")) || last.text < s.text + 4)
+    span head = {last.text, find_outside(last, 0, '<')};
+    if ((!is_operator && !span_is(head, "kernel")) || last.text < s.text + 4)
         return last;
     span outer = last_component((span){s.text, (size_t)(last.text - s.text) - 2});
     if (!outer.length)
@@ -310,14 +334,50 @@ bool pyro_kernel_uses_tensor_cores(const char *name)
 {
     /* Shapes of instructions (s16816 and its like), generations of cores, and libraries that use
      * nothing else; what is said to run on the plain cores is checked first. */
-    static const char *const plain[] = {"simt", "ffma", "splitKreduce", "init_device_workspace",
-                                        "ReduceSplitK", "_dgemm_", "sgemm_largek"};
+    static const char *const plain[] = {
+        "simt",         "ffma",    "splitKreduce", "init_device_workspace",
+        "ReduceSplitK", "_dgemm_", "sgemm_largek"};
     static const char *const tensor[] = {
-        "_tensorop", "s884",   "h884",    "s1688",    "h1688",    "s16816",     "h16816",  "i8816",
-        "i16832",   "d884",   "hmma",    "imma",     "wgmma",    "gmma",       "qmma",    "utcmma",
-        "tcgen05",  "_tensor16x8x", "nvjet", "mfma", "xdlops", "_xdl_", "_MxE2m1MxE4m3_", "gtcx", "wmma", "tfloat32", "flash_fwd",
-        "flash_bwd", "fmha",  "bmm_MxE", "warpgroupsize", "tensor8x8x", "cudnn_generated_fort_native_sdpa",
-        "device_gemm_wmma", "_mma_", "attn_fwd", "ck_tile", "BFloat16_tc", "trtllm_gemm", "deep_gemm",
+        "_tensorop",
+        "s884",
+        "h884",
+        "s1688",
+        "h1688",
+        "s16816",
+        "h16816",
+        "i8816",
+        "i16832",
+        "d884",
+        "hmma",
+        "imma",
+        "wgmma",
+        "gmma",
+        "qmma",
+        "utcmma",
+        "tcgen05",
+        "_tensor16x8x",
+        "nvjet",
+        "mfma",
+        "xdlops",
+        "_xdl_",
+        "_MxE2m1MxE4m3_",
+        "gtcx",
+        "wmma",
+        "tfloat32",
+        "flash_fwd",
+        "flash_bwd",
+        "fmha",
+        "bmm_MxE",
+        "warpgroupsize",
+        "tensor8x8x",
+        "cudnn_generated_fort_native_sdpa",
+        "device_gemm_wmma",
+        "_mma_",
+        "attn_fwd",
+        "ck_tile",
+        "BFloat16_tc",
+        "trtllm_gemm",
+        "deep_gemm",
     };
     if (!strncmp(name, "Cijk_", 5))
         return strstr(name, "_MI") != NULL;
@@ -327,29 +387,42 @@ bool pyro_kernel_uses_tensor_cores(const char *name)
 bool pyro_kernel_is_contraction(const char *short_name)
 {
     static const char *const words[] = {
-        "gemm", "xmma_fprop", "xmma_dgrad", "xmma_wgrad", "implicit_gemm", "convolve", "conv2d",
-        "winograd", "wgrad", "dgrad", "fprop", "nvjet", "Cijk_", "igemm", "fmha", "flash_fwd",
-        "flash_bwd", "attn_fwd", "dot_kernel", "gemv", "sdpa", "bmm_", "ImplicitGemm", "conv_fwd",
-        "miopenSp3AsmConv", "scudnn",
+        "gemm",      "xmma_fprop", "xmma_dgrad",   "xmma_wgrad", "implicit_gemm",
+        "convolve",  "conv2d",     "winograd",     "wgrad",      "dgrad",
+        "fprop",     "nvjet",      "Cijk_",        "igemm",      "fmha",
+        "flash_fwd", "flash_bwd",  "attn_fwd",     "dot_kernel", "gemv",
+        "sdpa",      "bmm_",       "ImplicitGemm", "conv_fwd",   "miopenSp3AsmConv",
+        "scudnn",
     };
     static const char *const others[] = {"splitKreduce", "init_device_workspace", "Offsets",
-                                         "im2col", "elementwise", "ReduceSplitK", "reduce_"};
+                                         "im2col",       "elementwise",           "ReduceSplitK",
+                                         "reduce_"};
     return HOLDS_ANY(short_name, words) && !HOLDS_ANY(short_name, others);
 }
 
 bool pyro_kernel_is_layout_change(const char *short_name)
 {
-    static const char *const words[] = {"nchwToNhwc", "nhwcToNchw", "batched_transpose",
-                                        "transpose_NCHW", "nchw2nhwc", "nhwc2nchw", "Nchw2Nhwc",
-                                        "TensorTransform", "transpose_CNHW"};
+    static const char *const words[] = {"nchwToNhwc",     "nhwcToNchw",      "batched_transpose",
+                                        "transpose_NCHW", "nchw2nhwc",       "nhwc2nchw",
+                                        "Nchw2Nhwc",      "TensorTransform", "transpose_CNHW"};
     return HOLDS_ANY(short_name, words);
 }
 
 bool pyro_kernel_is_elementwise(const char *short_name)
 {
     static const char *const words[] = {
-        "elementwise_kernel", "layer_norm", "LayerNorm", "softmax", "rms_norm", "rmsnorm",
-        "RowwiseMoments", "dropout", "bn_fw", "batch_norm", "GroupNorm", "ComputeFusedParams",
+        "elementwise_kernel",
+        "layer_norm",
+        "LayerNorm",
+        "softmax",
+        "rms_norm",
+        "rmsnorm",
+        "RowwiseMoments",
+        "dropout",
+        "bn_fw",
+        "batch_norm",
+        "GroupNorm",
+        "ComputeFusedParams",
     };
     return HOLDS_ANY(short_name, words) && !pyro_kernel_is_contraction(short_name);
 }

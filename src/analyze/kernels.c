@@ -91,8 +91,8 @@ static void find_limits(const pyro_device *device, int64_t *shared_bytes, int64_
 {
     static const struct {
         int capability, shared_kib, blocks;
-    } limits[] = {{60, 64, 32}, {61, 96, 32},  {70, 96, 32},  {72, 96, 32},   {75, 64, 16},
-                  {80, 164, 32}, {86, 100, 16}, {87, 164, 16}, {89, 100, 24}, {90, 228, 32},
+    } limits[] = {{60, 64, 32},   {61, 96, 32},   {70, 96, 32},  {72, 96, 32},  {75, 64, 16},
+                  {80, 164, 32},  {86, 100, 16},  {87, 164, 16}, {89, 100, 24}, {90, 228, 32},
                   {100, 228, 32}, {103, 228, 32}, {120, 100, 24}};
     int capability = device->compute_major * 10 + device->compute_minor;
     *shared_bytes = 64 * 1024;
@@ -183,8 +183,8 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
 }
 
 /* Durations grouped by row: the median of each, and the outliers above it. */
-static int find_medians(const kernels_state *state, pyro_analysis_context *context, int64_t *medians,
-                        int64_t *outliers)
+static int find_medians(const kernels_state *state, pyro_analysis_context *context,
+                        int64_t *medians, int64_t *outliers)
 {
     size_t *ends = pyro_arena_array(context->scratch, state->count + 1, sizeof *ends);
     int64_t *grouped = pyro_arena_array(context->scratch, state->kernel_count + 1, sizeof *grouped);
@@ -229,8 +229,8 @@ static bool publish_row(pyro_analysis_context *context, const kernel_row *row, p
         .min_ns = row->min_ns,
         .max_ns = row->max_ns,
         .tensor_core = pyro_kernel_uses_tensor_cores(name),
-        .occupancy_percent =
-            row->occupancy_weight > 0 ? row->occupancy_sum / row->occupancy_weight : -1,
+        .occupancy_percent = row->occupancy_weight > 0 ? row->occupancy_sum / row->occupancy_weight
+                                                       : -1,
         .waves = row->waves_calls ? row->waves_sum / (double)row->waves_calls : -1};
     return out->short_name != NULL;
 }

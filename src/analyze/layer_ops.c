@@ -88,9 +88,9 @@ static int collect(collector *c, pyro_error *error)
             joins->phase[event] == PYRO_PHASE_BACKWARD ||
             joins->phase[event] == PYRO_PHASE_OPTIMIZER)
             continue;
-        pyro_layer_op_row *row =
-            find_row(c, joins->calls[joins->call[event]].layer, trace->name[event],
-                     detail != PYRO_NO_ID ? trace->ops[detail].dims : PYRO_NO_ID);
+        pyro_layer_op_row *row = find_row(
+            c, joins->calls[joins->call[event]].layer, trace->name[event],
+            detail != PYRO_NO_ID ? trace->ops[detail].dims : PYRO_NO_ID);
         if (row == NULL)
             return pyro_fail_memory(error);
         row->calls++;

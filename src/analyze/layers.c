@@ -35,7 +35,8 @@ static int init_layers(void *data, pyro_analysis_context *context)
     return PYRO_OK;
 }
 
-static pyro_layer_row *row_of_call(const layers_state *state, const pyro_joins *joins, uint32_t call)
+static pyro_layer_row *row_of_call(const layers_state *state, const pyro_joins *joins,
+                                   uint32_t call)
 {
     return call == PYRO_NO_LAYER ? NULL : &state->rows[joins->calls[call].layer];
 }

@@ -42,8 +42,7 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     }
     /* Frame, annotation and op of one call lie inside each other: the outermost counts. */
     int64_t *until = &state->until_ns[trace->track[event]];
-    if (start < *until || !(pyro_context_traits(context, event) & PYRO_TRAIT_LOADER) ||
-        !pyro_context_wants(context, event))
+    if (start < *until || !pyro_context_wants(context, event))
         return PYRO_OK;
     pyro_data_loading *loading = &context->result->data_loading;
     *until = end;
@@ -74,7 +73,9 @@ const pyro_analyzer pyro_analyze_loading = {
     .init = init_loading,
     .event = add_event,
     .finish = finish_loading,
-    .categories = 1u << PYRO_EVENT_OP | 1u << PYRO_EVENT_ANNOTATION | 1u << PYRO_EVENT_PYTHON |
-                  1u << PYRO_EVENT_KERNEL | 1u << PYRO_EVENT_MEMCPY | 1u << PYRO_EVENT_MEMSET,
+    .categories = 1u << PYRO_EVENT_KERNEL | 1u << PYRO_EVENT_MEMCPY | 1u << PYRO_EVENT_MEMSET,
+    .categories_by_trait = 1u << PYRO_EVENT_OP | 1u << PYRO_EVENT_ANNOTATION |
+                           1u << PYRO_EVENT_PYTHON,
+    .traits = PYRO_TRAIT_LOADER,
     .whole_trace = true,
 };

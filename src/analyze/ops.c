@@ -31,6 +31,7 @@ typedef struct op_table {
 
 typedef struct ops_state {
     op_table names, shapes;
+    uint32_t *row_of_detail; /* by op detail: its row by shapes plus 1, 0 until it is known */
     uint8_t *has_child; /* bit by event: something was seen inside of it */
     pyro_map only_child; /* op -> the op of its name that was the first inside of it */
 } ops_state;
@@ -58,9 +59,15 @@ static uint32_t dims_of(const pyro_trace *trace, uint32_t event)
 static bool find_rows(ops_state *state, const pyro_trace *trace, uint32_t event, op_row *rows[2])
 {
     size_t known = state->shapes.count;
-    uint32_t shape = find_row(&state->shapes, trace->name[event], dims_of(trace, event));
+    uint32_t detail = trace->detail[event], shape;
+    if (detail != PYRO_NO_ID && state->row_of_detail[detail])
+        shape = state->row_of_detail[detail] - 1;
+    else
+        shape = find_row(&state->shapes, trace->name[event], dims_of(trace, event));
     if (shape == PYRO_MAP_NONE)
         return false;
+    if (detail != PYRO_NO_ID)
+        state->row_of_detail[detail] = shape + 1;
     if (state->shapes.count > known) {
         uint32_t name = find_row(&state->names, trace->name[event], 0);
         if (name == PYRO_MAP_NONE)
@@ -192,7 +199,9 @@ static int init_ops(void *data, pyro_analysis_context *context)
 {
     ops_state *state = data;
     state->has_child = pyro_arena_alloc(context->scratch, context->trace->count / 8 + 1);
-    return state->has_child ? PYRO_OK : pyro_fail_memory(context->error);
+    state->row_of_detail = pyro_arena_array(context->scratch, context->trace->op_count + 1,
+                                            sizeof *state->row_of_detail);
+    return state->has_child && state->row_of_detail ? PYRO_OK : pyro_fail_memory(context->error);
 }
 
 static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
@@ -229,24 +238,6 @@ static pyro_phase main_phase(const op_row *row)
     return best;
 }
 
-/* The text of the dims on one line, one space behind each comma. */
-static const char *shapes_text(pyro_analysis_context *context, uint32_t dims)
-{
-    const char *text = pyro_trace_text(context->trace, dims);
-    pyro_buf buf = PYRO_BUF_INIT;
-    for (; *text; text++) {
-        if (*text == ' ' || *text == '\n' || *text == '\r' || *text == '\t')
-            continue;
-        pyro_buf_addc(&buf, *text);
-        if (*text == ',')
-            pyro_buf_addc(&buf, ' ');
-    }
-    const char *kept =
-        buf.failed ? NULL : pyro_arena_text(context->arena, buf.data ? buf.data : "", buf.length);
-    pyro_buf_free(&buf);
-    return kept;
-}
-
 static int compare_rows(const void *a, const void *b)
 {
     const pyro_op_row *left = a, *right = b;
@@ -270,9 +261,7 @@ static int publish(pyro_analysis_context *context, const op_table *table, bool w
         const char *name = pyro_trace_text(context->trace, row->name);
         if (!pyro_context_shows(context, name))
             continue;
-        const char *shapes = with_shapes ? shapes_text(context, row->dims) : "";
-        if (!shapes)
-            return pyro_fail_memory(context->error);
+        const char *shapes = with_shapes ? pyro_trace_text(context->trace, row->dims) : "";
         rows[count++] = (pyro_op_row){.name = name,
                                       .shapes = shapes,
                                       .calls = row->calls,

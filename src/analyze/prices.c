@@ -95,8 +95,8 @@ static const priced *find_price(pricer *p, uint32_t name, const pyro_op_detail *
         !pyro_map_put(&p->by_key, key, (uint32_t)p->count))
         return NULL;
     priced *item = &p->items[p->count++];
-    *item = (priced){.name = name, .dims = detail->dims, .types = detail->types,
-                     .concrete = detail->concrete};
+    *item = (priced){
+        .name = name, .dims = detail->dims, .types = detail->types, .concrete = detail->concrete};
     price_call(p, op, item);
     return item;
 }

@@ -139,7 +139,8 @@ static bool add_tensor(pyro_signature *signature, slice dims, pyro_dtype dtype)
     for (at = skip_space(at); at < end && *at != ']'; at = skip_space(at)) {
         char *stop;
         long long size = strtoll(at, &stop, 10);
-        if (stop == at || size < 0 || tensor->rank == PYRO_MAX_RANK || !add_integer(signature, size) ||
+        if (stop == at || size < 0 || tensor->rank == PYRO_MAX_RANK ||
+            !add_integer(signature, size) ||
             !pyro_mul_i64(tensor->elements, size, &tensor->elements))
             return false;
         tensor->rank++;

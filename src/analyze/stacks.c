@@ -16,6 +16,7 @@ enum { MOST_NODES = 1 << 20, MOST_ROWS = 10000, MOST_TEXT = 8 << 20, NO_NODE = U
 /* What a node is called: a name of the trace, or what the top bits say. */
 enum { LABEL_LAYER = 1u << 31, LABEL_KERNEL = 1u << 30, LABEL_OTHER = LABEL_KERNEL - 1 };
 enum { LABEL_NO_LAUNCH = LABEL_KERNEL - 2, LABEL_BACKWARD = LABEL_KERNEL - 3 };
+enum { LABEL_NO_NAME = LABEL_KERNEL - 4 };
 
 typedef struct stack_node {
     uint32_t parent, label;
@@ -28,6 +29,9 @@ typedef struct stacks_state {
     stack_node *nodes; /* 0 is the root */
     size_t count, capacity;
     pyro_map children; /* (node, label) -> node */
+    pyro_map short_index; /* label of a kernel -> index of its short name */
+    const char **short_names;
+    size_t short_count, short_capacity;
 } stacks_state;
 
 static uint32_t find_child(stacks_state *state, uint32_t parent, uint32_t label)
@@ -53,13 +57,17 @@ static uint32_t find_child(stacks_state *state, uint32_t parent, uint32_t label)
     return child;
 }
 
+static uint32_t label_of(const pyro_trace *trace, uint32_t event)
+{
+    return trace->name[event] == PYRO_NO_ID ? (uint32_t)LABEL_NO_NAME : trace->name[event];
+}
+
 static int init_stacks(void *data, pyro_analysis_context *context)
 {
     stacks_state *state = data;
     size_t count = context->trace->count;
     state->node_of = pyro_arena_array(context->scratch, count ? count : 1, sizeof *state->node_of);
-    if (!state->node_of ||
-        !pyro_grow(&state->nodes, &state->capacity, 1, sizeof *state->nodes))
+    if (!state->node_of || !pyro_grow(&state->nodes, &state->capacity, 1, sizeof *state->nodes))
         return pyro_fail_memory(context->error);
     memset(state->node_of, 0, count * sizeof *state->node_of);
     state->nodes[state->count++] = (stack_node){.parent = NO_NODE};
@@ -73,7 +81,7 @@ static uint32_t place(stacks_state *state, const pyro_analysis_context *context,
     uint32_t parent = joins->parent[event], call = joins->call[event];
     uint32_t above = parent == PYRO_NO_EVENT ? 0 : state->node_of[parent];
     if (call == PYRO_NO_LAYER)
-        return find_child(state, above, context->trace->name[event]);
+        return find_child(state, above, label_of(context->trace, event));
     if (joins->calls[call].event == event)
         return find_child(state, above, LABEL_LAYER | joins->calls[call].layer);
     /* A backward op has no frames above it: its layer stands in for them. */
@@ -83,7 +91,7 @@ static uint32_t place(stacks_state *state, const pyro_analysis_context *context,
         if (above != NO_NODE)
             above = find_child(state, above, LABEL_LAYER | joins->calls[call].layer);
     }
-    return above == NO_NODE ? NO_NODE : find_child(state, above, context->trace->name[event]);
+    return above == NO_NODE ? NO_NODE : find_child(state, above, label_of(context->trace, event));
 }
 
 static int add_host(stacks_state *state, pyro_analysis_context *context, uint32_t event)
@@ -113,10 +121,11 @@ static int add_device_work(stacks_state *state, pyro_analysis_context *context, 
         above = state->node_of[launch];
     uint32_t node = above == NO_NODE
                         ? NO_NODE
-                        : find_child(state, above, LABEL_KERNEL | trace->name[event]);
+                        : find_child(state, above, LABEL_KERNEL | label_of(trace, event));
     if (node == NO_NODE)
         return pyro_fail_memory(context->error);
-    state->nodes[node].device_ns = pyro_add_ns(state->nodes[node].device_ns, trace->duration_ns[event]);
+    state->nodes[node].device_ns = pyro_add_ns(state->nodes[node].device_ns,
+                                               trace->duration_ns[event]);
     return PYRO_OK;
 }
 
@@ -143,9 +152,31 @@ static void put_frame(pyro_buf *buf, const char *text)
     }
 }
 
-static void put_label(pyro_buf *buf, const pyro_analysis_context *context, uint32_t label)
+/* Many stacks end in the same kernel: its name is shortened once. NULL when memory is out. */
+static const char *short_name_of(stacks_state *state, const pyro_analysis_context *context,
+                                 uint32_t name)
 {
-    char short_name[PYRO_KERNEL_SHORT_NAME];
+    char text[PYRO_KERNEL_SHORT_NAME];
+    uint32_t index = pyro_map_get(&state->short_index, name);
+    if (index != PYRO_MAP_NONE)
+        return state->short_names[index];
+    pyro_kernel_short_name(pyro_trace_text(context->trace, name), text);
+    const char *kept = pyro_arena_text(context->scratch, text, strlen(text));
+    if (!kept ||
+        !pyro_grow(&state->short_names, &state->short_capacity, state->short_count + 1,
+                   sizeof *state->short_names) ||
+        !pyro_map_put(&state->short_index, name, (uint32_t)state->short_count))
+        return NULL;
+    return state->short_names[state->short_count++] = kept;
+}
+
+static void put_label(pyro_buf *buf, stacks_state *state, const pyro_analysis_context *context,
+                      uint32_t label)
+{
+    if (label == LABEL_NO_NAME || label == (LABEL_KERNEL | LABEL_NO_NAME)) {
+        pyro_buf_adds(buf, "(no name)");
+        return;
+    }
     if (label & LABEL_LAYER) {
         const pyro_layer *layer = &context->joins->layers[label & ~LABEL_LAYER];
         put_frame(buf, layer->path[0] ? layer->path : layer->class_name);
@@ -156,14 +187,15 @@ static void put_label(pyro_buf *buf, const pyro_analysis_context *context, uint3
     } else if (label == LABEL_BACKWARD) {
         pyro_buf_adds(buf, "(backward)");
     } else if (label & LABEL_KERNEL) {
-        pyro_kernel_short_name(pyro_trace_text(context->trace, label & ~LABEL_KERNEL), short_name);
-        put_frame(buf, short_name);
+        const char *short_name = short_name_of(state, context, label & ~LABEL_KERNEL);
+        buf->failed |= !short_name;
+        put_frame(buf, short_name ? short_name : "");
     } else {
         put_frame(buf, pyro_trace_text(context->trace, label));
     }
 }
 
-static bool put_stack(pyro_buf *buf, const stacks_state *state, const pyro_analysis_context *context,
+static bool put_stack(pyro_buf *buf, stacks_state *state, const pyro_analysis_context *context,
                       uint32_t node, uint32_t *path, size_t path_capacity)
 {
     size_t depth = 0;
@@ -171,7 +203,7 @@ static bool put_stack(pyro_buf *buf, const stacks_state *state, const pyro_analy
         path[depth++] = node;
     pyro_buf_reset(buf);
     while (depth-- > 0) {
-        put_label(buf, context, state->nodes[path[depth]].label);
+        put_label(buf, state, context, state->nodes[path[depth]].label);
         if (depth)
             pyro_buf_addc(buf, ';');
     }
@@ -183,7 +215,9 @@ static int compare_rows(const void *a, const void *b)
     const pyro_stack_row *left = a, *right = b;
     if (left->device_ns != right->device_ns)
         return left->device_ns < right->device_ns ? 1 : -1;
-    return left->host_self_ns < right->host_self_ns ? 1 : left->host_self_ns > right->host_self_ns ? -1 : 0;
+    return left->host_self_ns < right->host_self_ns   ? 1
+           : left->host_self_ns > right->host_self_ns ? -1
+                                                      : 0;
 }
 
 /* Nodes with time of their own, most first; `frames` holds the node until its text is made. */
@@ -193,7 +227,7 @@ static pyro_stack_row *collect(const stacks_state *state, pyro_analysis_context 
     size_t used = 0;
     for (size_t i = 1; i < state->count; i++)
         used += state->nodes[i].device_ns > 0 || state->nodes[i].host_self_ns > 0;
-    pyro_stack_row *rows = pyro_arena_array(context->arena, used + 1, sizeof *rows);
+    pyro_stack_row *rows = pyro_arena_array(context->scratch, used + 1, sizeof *rows);
     *count = 0;
     for (size_t i = 1; rows && i < state->count; i++) {
         const stack_node *node = &state->nodes[i];
@@ -234,16 +268,24 @@ static int finish_stacks(void *data, pyro_analysis_context *context)
     if (status == PYRO_OK && (rest.device_ns || rest.host_self_ns))
         rows[kept++] = rest;
     pyro_buf_free(&buf);
-    context->result->stacks = rows;
-    context->result->stack_count = status == PYRO_OK ? kept : 0;
-    return status;
+    if (status != PYRO_OK)
+        return status;
+    pyro_stack_row *out = pyro_arena_array(context->arena, kept + 1, sizeof *out);
+    if (!out)
+        return pyro_fail_memory(context->error);
+    memcpy(out, rows, kept * sizeof *out);
+    context->result->stacks = out;
+    context->result->stack_count = kept;
+    return PYRO_OK;
 }
 
 static void clear_stacks(void *data)
 {
     stacks_state *state = data;
     free(state->nodes);
+    free(state->short_names);
     pyro_map_free(&state->children);
+    pyro_map_free(&state->short_index);
 }
 
 const pyro_analyzer pyro_analyze_stacks = {

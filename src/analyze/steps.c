@@ -146,7 +146,9 @@ const pyro_analyzer pyro_analyze_steps = {
     .init = init_steps,
     .event = add_event,
     .finish = finish_steps,
-    .categories = 1u << PYRO_EVENT_OP | 1u << PYRO_EVENT_ANNOTATION | 1u << PYRO_EVENT_PYTHON |
-                  1u << PYRO_EVENT_KERNEL | 1u << PYRO_EVENT_MEMCPY | 1u << PYRO_EVENT_MEMSET,
+    .categories = 1u << PYRO_EVENT_OP | 1u << PYRO_EVENT_KERNEL | 1u << PYRO_EVENT_MEMCPY |
+                  1u << PYRO_EVENT_MEMSET,
+    .categories_by_trait = 1u << PYRO_EVENT_ANNOTATION | 1u << PYRO_EVENT_PYTHON,
+    .traits = PYRO_TRAIT_LOADER,
     .whole_trace = true,
 };

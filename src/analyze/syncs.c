@@ -132,5 +132,7 @@ const pyro_analyzer pyro_analyze_syncs = {
     .event = add_event,
     .finish = finish_syncs,
     .clear = clear_syncs,
-    .categories = 1u << PYRO_EVENT_RUNTIME | 1u << PYRO_EVENT_DRIVER | 1u << PYRO_EVENT_OP,
+    .categories = PYRO_NO_CATEGORIES,
+    .categories_by_trait = 1u << PYRO_EVENT_RUNTIME | 1u << PYRO_EVENT_DRIVER | 1u << PYRO_EVENT_OP,
+    .traits = PYRO_TRAIT_SYNC | PYRO_TRAIT_ITEM,
 };

@@ -81,8 +81,9 @@ static int inflate_step(gzip_source *gzip, pyro_error *error)
     case Z_MEM_ERROR:
         return pyro_fail_memory(error);
     default:
-        return fail_gzip(gzip, error, gzip->inflater.total_in <= 2 ? "not a gzip stream"
-                                                                   : "the gzip stream is damaged");
+        return fail_gzip(gzip, error,
+                         gzip->inflater.total_in <= 2 ? "not a gzip stream"
+                                                      : "the gzip stream is damaged");
     }
 }
 

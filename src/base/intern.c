@@ -53,8 +53,7 @@ static uint32_t id_of_slot(uint64_t slot)
  * The slot that holds the text's id, or the empty one where it belongs. The hash stands in the slot
  * so that entries, which are far apart in memory, are looked at only where it is the same.
  */
-static uint64_t *find_slot(const pyro_intern *table, const char *text, size_t length,
-                           uint32_t hash)
+static uint64_t *find_slot(const pyro_intern *table, const char *text, size_t length, uint32_t hash)
 {
     size_t at = hash & (table->slot_capacity - 1);
     for (; table->slots[at]; at = (at + 1) & (table->slot_capacity - 1)) {
@@ -95,9 +94,8 @@ uint32_t pyro_intern_add(pyro_intern *table, const char *text, size_t length)
     uint64_t *slot = find_slot(table, text, length, hash);
     if (*slot)
         return id_of_slot(*slot);
-    if (table->count >= PYRO_INTERN_NONE ||
-        !pyro_grow(&table->entries, &table->entry_capacity, table->count + 1,
-                   sizeof *table->entries))
+    if (table->count >= PYRO_INTERN_NONE || !pyro_grow(&table->entries, &table->entry_capacity,
+                                                       table->count + 1, sizeof *table->entries))
         return PYRO_INTERN_NONE;
     char *copy = pyro_arena_text(table->arena, text, length);
     if (!copy)

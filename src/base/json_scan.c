@@ -139,8 +139,8 @@ static inline size_t count_brackets(pyro_json_nesting *nesting, const pyro_json_
             return (size_t)last + 1;
     } else if (open | close) {
         nesting->depth += count_bits(open, native) - closed;
-        nesting->curly_depth +=
-            count_bits(open & block->curly, native) - count_bits(close & block->curly, native);
+        nesting->curly_depth += count_bits(open & block->curly, native) -
+                                count_bits(close & block->curly, native);
     }
     return 0;
 }

@@ -50,8 +50,7 @@ const char *pyro_json_scan_nested(pyro_json_nesting *nesting, const char *at, co
 const char *pyro_json_scan_nested_baseline(pyro_json_nesting *nesting, const char *at,
                                            const char *end);
 #if defined(PYRO_JSON_AVX2)
-const char *pyro_json_scan_nested_avx2(pyro_json_nesting *nesting, const char *at,
-                                       const char *end);
+const char *pyro_json_scan_nested_avx2(pyro_json_nesting *nesting, const char *at, const char *end);
 static inline bool pyro_json_has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("pclmul") &&
@@ -142,9 +141,9 @@ static inline uint8x16_t pyro_json_neon_load(const char *at)
 static inline uint32_t pyro_json_mask_not_space(const char *at)
 {
     uint8x16_t bytes = pyro_json_neon_load(at);
-    uint8x16_t space =
-        vorrq_u8(vorrq_u8(vceqq_u8(bytes, vdupq_n_u8(' ')), vceqq_u8(bytes, vdupq_n_u8('\n'))),
-                 vorrq_u8(vceqq_u8(bytes, vdupq_n_u8('\r')), vceqq_u8(bytes, vdupq_n_u8('\t'))));
+    uint8x16_t space = vorrq_u8(
+        vorrq_u8(vceqq_u8(bytes, vdupq_n_u8(' ')), vceqq_u8(bytes, vdupq_n_u8('\n'))),
+        vorrq_u8(vceqq_u8(bytes, vdupq_n_u8('\r')), vceqq_u8(bytes, vdupq_n_u8('\t'))));
     return pyro_json_neon_mask(space) ^ 0xffffu;
 }
 

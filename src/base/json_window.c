@@ -16,10 +16,8 @@ int pyro_json_window_open(pyro_json_window *window, pyro_source *source, size_t 
 {
     if (capacity < SMALLEST_WINDOW_BYTES)
         capacity = SMALLEST_WINDOW_BYTES;
-    *window = (pyro_json_window){.source = source,
-                                 .error = error,
-                                 .max_token_bytes = max_token_bytes,
-                                 .capacity = capacity};
+    *window = (pyro_json_window){
+        .source = source, .error = error, .max_token_bytes = max_token_bytes, .capacity = capacity};
     window->bytes = malloc(capacity + PYRO_JSON_PADDING);
     if (!window->bytes)
         return pyro_fail_memory(error);

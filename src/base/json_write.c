@@ -94,9 +94,8 @@ void pyro_json_end_array(pyro_json_writer *writer)
 
 static void write_escape(pyro_buf *buf, unsigned char c)
 {
-    static const char letters[] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n',
-                                   ['\f'] = 'f', ['\r'] = 'r', ['"'] = '"',
-                                   ['\\'] = '\\'};
+    static const char letters[] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f',
+                                   ['\r'] = 'r', ['"'] = '"',  ['\\'] = '\\'};
     char letter = c < sizeof letters ? letters[c] : '\0';
     if (letter) {
         char escape[2] = {'\\', letter};

@@ -210,8 +210,8 @@ static void write_rule(pyro_buf *buf, size_t indent, size_t width, bool color)
     pyro_buf_addc(buf, '\n');
 }
 
-static void write_rows(const pyro_table *table, pyro_buf *buf, const size_t *widths,
-                       size_t indent, size_t rule_width, bool color)
+static void write_rows(const pyro_table *table, pyro_buf *buf, const size_t *widths, size_t indent,
+                       size_t rule_width, bool color)
 {
     for (size_t i = 0; i < table->cell_count;) {
         if (table->cells[i] == rule_mark) {

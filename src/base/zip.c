@@ -177,8 +177,8 @@ static int add_entry(pyro_zip *zip, const unsigned char *bytes, size_t name_leng
     if (id == PYRO_INTERN_NONE)
         return pyro_fail_memory(error);
     if (id != zip->count)
-        return pyro_fail_at(error, PYRO_ERROR_FORMAT, at, "%.*s: is there twice",
-                            (int)name_length, name);
+        return pyro_fail_at(error, PYRO_ERROR_FORMAT, at, "%.*s: is there twice", (int)name_length,
+                            name);
     zip->entries[zip->count++] = (pyro_zip_entry){
         .name = pyro_intern_text(&zip->names, id),
         .size = (int64_t)size,

@@ -151,8 +151,8 @@ static const pyro_source_kind member_kind = {member_read, NULL, member_close};
 static int check_readable(const pyro_zip_entry *entry, pyro_error *error)
 {
     if (entry->flags & (FLAG_ENCRYPTED | FLAG_MASKED))
-        return pyro_fail_at(error, PYRO_ERROR_UNSUPPORTED, entry->header_offset,
-                            "%s: is encrypted", entry->name);
+        return pyro_fail_at(error, PYRO_ERROR_UNSUPPORTED, entry->header_offset, "%s: is encrypted",
+                            entry->name);
     if (entry->method != METHOD_STORED && entry->method != METHOD_DEFLATED)
         return pyro_fail_at(error, PYRO_ERROR_UNSUPPORTED, entry->header_offset,
                             "%s: compression method %d is not read (only stored and deflate are)",
@@ -192,8 +192,8 @@ static int find_data(int64_t *data_offset, const pyro_zip *zip, const pyro_zip_e
                      pyro_error *error)
 {
     unsigned char header[LOCAL_HEADER_BYTES];
-    int status =
-        pyro_source_read_at(zip->source, entry->header_offset, header, sizeof header, error);
+    int status = pyro_source_read_at(zip->source, entry->header_offset, header, sizeof header,
+                                     error);
     if (status != PYRO_OK)
         return status;
     if (memcmp(header, "PK\3\4", 4) != 0)

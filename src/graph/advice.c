@@ -50,12 +50,12 @@ int pyro_cost_advise(pyro_cost *cost, pyro_error *error)
                                 "around convolutions can be fused into them",
                                 convolution, CONVOLUTION_PERCENT));
     if (good && product > MATMUL_PERCENT)
-        good = advise(cost,
-                      pyro_arena_format(&cost->arena,
-                                        "transformer-like (matrix products are %.1f%% of the FLOPs, "
-                                        "more than %d%%; fused attention %.1f%%): high bandwidth "
-                                        "pays at small batches, batching is critical",
-                                        product, MATMUL_PERCENT, share_of(cost, attention, 1)));
+        good = advise(
+            cost, pyro_arena_format(&cost->arena,
+                                    "transformer-like (matrix products are %.1f%% of the FLOPs, "
+                                    "more than %d%%; fused attention %.1f%%): high bandwidth "
+                                    "pays at small batches, batching is critical",
+                                    product, MATMUL_PERCENT, share_of(cost, attention, 1)));
     if (good && cost->total.bound == PYRO_BOUND_MEMORY)
         good = advise(cost, memory_text(cost));
     return good ? PYRO_OK : pyro_fail_memory(error);

@@ -25,6 +25,15 @@ const pyro_tensor *pyro_call_tensor(const pyro_call *call, const char *name, siz
     return &arg->tensors[0];
 }
 
+const pyro_tensor *pyro_call_tensor_of(const pyro_call *call, const char *const *names,
+                                       size_t position)
+{
+    const pyro_tensor *found = NULL;
+    for (; *names && !found; names++)
+        found = pyro_call_tensor(call, *names, position);
+    return found;
+}
+
 int64_t pyro_call_integer(const pyro_call *call, const char *name, size_t position,
                           int64_t otherwise)
 {

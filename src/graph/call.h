@@ -8,6 +8,9 @@
 const pyro_call_arg *pyro_call_find(const pyro_call *call, const char *name, size_t position);
 /* The tensor of an argument; NULL when it is not given, None, or no tensor. */
 const pyro_tensor *pyro_call_tensor(const pyro_call *call, const char *name, size_t position);
+/* The same by the first of several names, up to a NULL, that is given. */
+const pyro_tensor *pyro_call_tensor_of(const pyro_call *call, const char *const *names,
+                                       size_t position);
 int64_t pyro_call_integer(const pyro_call *call, const char *name, size_t position,
                           int64_t otherwise);
 /* The product of a list of integers; `otherwise` when it is not given or empty. */

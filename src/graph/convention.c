@@ -38,9 +38,14 @@ int pyro_convention_parse(pyro_convention *out, const char *name, pyro_error *er
 bool pyro_convention_flops(pyro_convention convention, const pyro_price *price, int64_t *flops)
 {
     switch (convention) {
-    case PYRO_CONVENTION_TORCH: return pyro_mul_i64(price->torch_macs, 2, flops);
-    case PYRO_CONVENTION_FVCORE: *flops = price->fvcore_flops; return true;
-    case PYRO_CONVENTION_TORCHVISION: *flops = price->torch_macs; return true;
+    case PYRO_CONVENTION_TORCH:
+        return pyro_mul_i64(price->torch_macs, 2, flops);
+    case PYRO_CONVENTION_FVCORE:
+        *flops = price->fvcore_flops;
+        return true;
+    case PYRO_CONVENTION_TORCHVISION:
+        *flops = price->torch_macs;
+        return true;
     default:
         return pyro_mul_i64(price->macs, 2, flops) &&
                pyro_add_i64(*flops, price->other_flops, flops);

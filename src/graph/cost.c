@@ -33,7 +33,8 @@ static const char *prevailing_dtype(const pyro_model *model)
         votes[model->graph->values[model->inputs[i]].dtype]++;
     bool found = false;
     for (size_t d = 0; d < PYRO_DTYPE_COUNT; d++)
-        if (pyro_dtype_is_floating((pyro_dtype)d) && votes[d] && (!found || votes[d] > votes[best])) {
+        if (pyro_dtype_is_floating((pyro_dtype)d) && votes[d] &&
+            (!found || votes[d] > votes[best])) {
             best = d;
             found = true;
         }

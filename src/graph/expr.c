@@ -133,12 +133,24 @@ static bool compare(uint8_t op, fraction a, fraction b, fraction *out)
     if (!less(a, b, &is_less) || !less(b, a, &is_greater))
         return false;
     switch (op) {
-    case PYRO_EXPR_EQUAL: result = !is_less && !is_greater; break;
-    case PYRO_EXPR_UNEQUAL: result = is_less || is_greater; break;
-    case PYRO_EXPR_LESS: result = is_less; break;
-    case PYRO_EXPR_LESS_EQUAL: result = !is_greater; break;
-    case PYRO_EXPR_GREATER: result = is_greater; break;
-    default: result = !is_less; break;
+    case PYRO_EXPR_EQUAL:
+        result = !is_less && !is_greater;
+        break;
+    case PYRO_EXPR_UNEQUAL:
+        result = is_less || is_greater;
+        break;
+    case PYRO_EXPR_LESS:
+        result = is_less;
+        break;
+    case PYRO_EXPR_LESS_EQUAL:
+        result = !is_greater;
+        break;
+    case PYRO_EXPR_GREATER:
+        result = is_greater;
+        break;
+    default:
+        result = !is_less;
+        break;
     }
     *out = (fraction){result, 1};
     return true;
@@ -148,41 +160,68 @@ static bool apply_pair(uint8_t op, fraction a, fraction b, fraction *out)
 {
     bool is_less;
     switch (op) {
-    case PYRO_EXPR_ADD: return add(a, b, out);
-    case PYRO_EXPR_SUBTRACT: return negate(b, &b) && add(a, b, out);
-    case PYRO_EXPR_MULTIPLY: return multiply(a, b, out);
-    case PYRO_EXPR_DIVIDE: return divide(a, b, out);
-    case PYRO_EXPR_FLOOR_DIVIDE: return floor_divide(a, b, out);
+    case PYRO_EXPR_ADD:
+        return add(a, b, out);
+    case PYRO_EXPR_SUBTRACT:
+        return negate(b, &b) && add(a, b, out);
+    case PYRO_EXPR_MULTIPLY:
+        return multiply(a, b, out);
+    case PYRO_EXPR_DIVIDE:
+        return divide(a, b, out);
+    case PYRO_EXPR_FLOOR_DIVIDE:
+        return floor_divide(a, b, out);
     case PYRO_EXPR_CEIL_DIVIDE:
         if (!divide(a, b, out))
             return false;
         *out = (fraction){ceil_of(*out), 1};
         return true;
-    case PYRO_EXPR_MODULO: return modulo(a, b, out);
-    case PYRO_EXPR_POWER: return raise_power(a, b, out);
+    case PYRO_EXPR_MODULO:
+        return modulo(a, b, out);
+    case PYRO_EXPR_POWER:
+        return raise_power(a, b, out);
     case PYRO_EXPR_MAX:
     case PYRO_EXPR_MIN:
         if (!less(a, b, &is_less))
             return false;
         *out = is_less == (op == PYRO_EXPR_MAX) ? b : a;
         return true;
-    case PYRO_EXPR_AND: *out = (fraction){a.top && b.top, 1}; return true;
-    case PYRO_EXPR_OR: *out = (fraction){a.top || b.top, 1}; return true;
-    default: return compare(op, a, b, out);
+    case PYRO_EXPR_AND:
+        *out = (fraction){a.top && b.top, 1};
+        return true;
+    case PYRO_EXPR_OR:
+        *out = (fraction){a.top || b.top, 1};
+        return true;
+    default:
+        return compare(op, a, b, out);
     }
 }
 
 static bool apply_single(uint8_t op, fraction a, fraction *out)
 {
     switch (op) {
-    case PYRO_EXPR_NEGATE: return negate(a, out);
-    case PYRO_EXPR_FLOOR: *out = (fraction){floor_of(a), 1}; return true;
-    case PYRO_EXPR_CEIL: *out = (fraction){ceil_of(a), 1}; return true;
-    case PYRO_EXPR_TRUNCATE: *out = (fraction){a.top / a.bottom, 1}; return true;
-    case PYRO_EXPR_ROUND: *out = (fraction){round_of(a), 1}; return true;
-    case PYRO_EXPR_ABSOLUTE: *out = a; return a.top >= 0 || negate(a, out);
-    case PYRO_EXPR_NOT: *out = (fraction){!a.top, 1}; return true;
-    default: *out = a; return true;
+    case PYRO_EXPR_NEGATE:
+        return negate(a, out);
+    case PYRO_EXPR_FLOOR:
+        *out = (fraction){floor_of(a), 1};
+        return true;
+    case PYRO_EXPR_CEIL:
+        *out = (fraction){ceil_of(a), 1};
+        return true;
+    case PYRO_EXPR_TRUNCATE:
+        *out = (fraction){a.top / a.bottom, 1};
+        return true;
+    case PYRO_EXPR_ROUND:
+        *out = (fraction){round_of(a), 1};
+        return true;
+    case PYRO_EXPR_ABSOLUTE:
+        *out = a;
+        return a.top >= 0 || negate(a, out);
+    case PYRO_EXPR_NOT:
+        *out = (fraction){!a.top, 1};
+        return true;
+    default:
+        *out = a;
+        return true;
     }
 }
 
@@ -327,10 +366,9 @@ static bool solve_for(const pyro_exprs *exprs, const pyro_expr *expr, pyro_symbo
     if (run(exprs, expr, &at_low) != PYRO_EXPR_KNOWN)
         goto done;
     /* Sizes are affine in practice; the answer is tried out below, so a wrong guess only fails. */
-    if (!pyro_mul_i64(low, 2, &unknown->value) ||
-        run(exprs, expr, &at_high) != PYRO_EXPR_KNOWN || !pyro_sub_i64(at_high, at_low, &slope) ||
-        slope == 0 || slope == -1 || !pyro_sub_i64(wanted, at_low, &rise) ||
-        !pyro_mul_i64(rise, low, &rise))
+    if (!pyro_mul_i64(low, 2, &unknown->value) || run(exprs, expr, &at_high) != PYRO_EXPR_KNOWN ||
+        !pyro_sub_i64(at_high, at_low, &slope) || slope == 0 || slope == -1 ||
+        !pyro_sub_i64(wanted, at_low, &rise) || !pyro_mul_i64(rise, low, &rise))
         goto done;
     found = pyro_add_i64(low, rise / slope, &unknown->value) &&
             run(exprs, expr, &result) == PYRO_EXPR_KNOWN && result == wanted;
@@ -351,8 +389,10 @@ static bool is_polynomial(const pyro_expr *expr)
         case PYRO_EXPR_MULTIPLY:
         case PYRO_EXPR_SUBTRACT:
         case PYRO_EXPR_NEGATE:
-        case PYRO_EXPR_SAME: break;
-        default: return false;
+        case PYRO_EXPR_SAME:
+            break;
+        default:
+            return false;
         }
     return true;
 }
@@ -386,8 +426,8 @@ void pyro_exprs_settle(pyro_exprs *exprs)
     for (size_t i = 0; i < exprs->count; i++) {
         pyro_expr *expr = &exprs->items[i];
         int64_t value;
-        if (expr->understood && expr->has_hint &&
-            run(exprs, expr, &value) == PYRO_EXPR_KNOWN && value != expr->hint)
+        if (expr->understood && expr->has_hint && run(exprs, expr, &value) == PYRO_EXPR_KNOWN &&
+            value != expr->hint)
             expr->understood = false;
     }
     pyro_exprs_evaluate(exprs);
@@ -402,8 +442,7 @@ void pyro_exprs_evaluate(pyro_exprs *exprs)
     }
     for (size_t i = 0; i < exprs->count; i++) {
         pyro_expr *expr = &exprs->items[i];
-        expr->state =
-            expr->understood ? run(exprs, expr, &expr->value) : PYRO_EXPR_OPAQUE;
+        expr->state = expr->understood ? run(exprs, expr, &expr->value) : PYRO_EXPR_OPAQUE;
         if (expr->state != PYRO_EXPR_KNOWN && expr->has_hint && !exprs->changed) {
             expr->value = expr->hint;
             expr->state = PYRO_EXPR_KNOWN;

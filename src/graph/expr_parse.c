@@ -275,20 +275,13 @@ static const struct infix {
     const char *token;
     uint8_t op, precedence, right_precedence;
 } infixes[] = {
-    {"**", PYRO_EXPR_POWER, 7, 6},
-    {"//", PYRO_EXPR_FLOOR_DIVIDE, 5, 6},
-    {"==", PYRO_EXPR_EQUAL, 2, 3},
-    {"!=", PYRO_EXPR_UNEQUAL, 2, 3},
-    {"<=", PYRO_EXPR_LESS_EQUAL, 2, 3},
-    {">=", PYRO_EXPR_GREATER_EQUAL, 2, 3},
-    {"<", PYRO_EXPR_LESS, 2, 3},
-    {">", PYRO_EXPR_GREATER, 2, 3},
-    {"&", PYRO_EXPR_AND, 1, 2},
-    {"|", PYRO_EXPR_OR, 0, 1},
-    {"+", PYRO_EXPR_ADD, 4, 5},
-    {"-", PYRO_EXPR_SUBTRACT, 4, 5},
-    {"*", PYRO_EXPR_MULTIPLY, 5, 6},
-    {"/", PYRO_EXPR_DIVIDE, 5, 6},
+    {"**", PYRO_EXPR_POWER, 7, 6},      {"//", PYRO_EXPR_FLOOR_DIVIDE, 5, 6},
+    {"==", PYRO_EXPR_EQUAL, 2, 3},      {"!=", PYRO_EXPR_UNEQUAL, 2, 3},
+    {"<=", PYRO_EXPR_LESS_EQUAL, 2, 3}, {">=", PYRO_EXPR_GREATER_EQUAL, 2, 3},
+    {"<", PYRO_EXPR_LESS, 2, 3},        {">", PYRO_EXPR_GREATER, 2, 3},
+    {"&", PYRO_EXPR_AND, 1, 2},         {"|", PYRO_EXPR_OR, 0, 1},
+    {"+", PYRO_EXPR_ADD, 4, 5},         {"-", PYRO_EXPR_SUBTRACT, 4, 5},
+    {"*", PYRO_EXPR_MULTIPLY, 5, 6},    {"/", PYRO_EXPR_DIVIDE, 5, 6},
     {"%", PYRO_EXPR_MODULO, 5, 6},
 };
 

@@ -133,8 +133,8 @@ int pyro_model_input(pyro_model *model, size_t index, pyro_input *out, pyro_erro
         if (!pyro_size_value(model, value->sizes[d], &dims[d]))
             dims[d] = -1;
         if (expr) {
-            const pyro_symbol *symbol =
-                pyro_expr_as_symbol(&model->exprs, (size_t)~value->sizes[d]);
+            const pyro_symbol *symbol = pyro_expr_as_symbol(&model->exprs,
+                                                            (size_t)~value->sizes[d]);
             symbols[d] = symbol ? symbol->name : expr->text;
         }
     }

@@ -109,7 +109,7 @@ typedef struct pyro_module {
 typedef struct pyro_parameter {
     const char *path; /* "layer1.0.conv1.weight" */
     uint32_t value;
-    uint32_t module;  /* its owner */
+    uint32_t module; /* its owner */
     uint8_t role;
     uint32_t tied_to; /* index of the parameter that is counted instead; PYRO_NO_VALUE: none */
 } pyro_parameter;
@@ -119,7 +119,7 @@ struct pyro_model {
     pyro_intern strings;
     pyro_exprs exprs;
     const char *name, *display_name, *source;
-    const char *file;   /* its path, or what the caller calls the bytes */
+    const char *file; /* its path, or what the caller calls the bytes */
     int64_t file_bytes; /* -1 when it came from memory */
 
     pyro_graph *graph;
@@ -132,7 +132,7 @@ struct pyro_model {
     pyro_map module_of_stack; /* interned text of a module stack -> module */
 
     pyro_intern parameter_paths; /* id of a path is the index of its parameter */
-    pyro_parameter *parameters;  /* buffers and constants too */
+    pyro_parameter *parameters; /* buffers and constants too */
     size_t parameter_count, parameter_capacity;
 
     uint32_t *inputs; /* values of the tensors that the user gives */

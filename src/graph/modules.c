@@ -162,9 +162,8 @@ static const char *entry_end(const char *at, const char *end)
         const char *next_end = memchr(next, ';', (size_t)(end - next));
         commas += count_commas(counted, stop);
         counted = stop;
-        if (commas >= 2 &&
-            (is_entry_start(next, (size_t)(end - next)) ||
-             count_commas(next, next_end ? next_end : end) >= 2))
+        if (commas >= 2 && (is_entry_start(next, (size_t)(end - next)) ||
+                            count_commas(next, next_end ? next_end : end) >= 2))
             return stop;
     }
     return end;

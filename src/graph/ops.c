@@ -16,9 +16,9 @@ const size_t pyro_op_count = sizeof pyro_ops / sizeof *pyro_ops;
 const char *pyro_category_name(pyro_category category)
 {
     static const char *const names[PYRO_CATEGORY_COUNT] = {
-        "convolution", "matmul",     "attention", "recurrent", "norm",   "activation",
-        "elementwise", "reduction",  "pooling",   "resampling", "lookup", "memory",
-        "view",        "scalar",     "control",   "uncounted",
+        "convolution", "matmul",    "attention", "recurrent",  "norm",   "activation",
+        "elementwise", "reduction", "pooling",   "resampling", "lookup", "memory",
+        "view",        "scalar",    "control",   "uncounted",
     };
     return names[category];
 }

@@ -38,7 +38,7 @@ static bool finish_row(pyro_cost *cost, pyro_cost_row *row)
         row->bound = PYRO_BOUND_NONE;
     else
         row->bound = row->arithmetic_intensity >= cost->options.ridge ? PYRO_BOUND_COMPUTE
-                                                                     : PYRO_BOUND_MEMORY;
+                                                                      : PYRO_BOUND_MEMORY;
     return true;
 }
 
@@ -186,7 +186,7 @@ static bool make_layers(pyro_cost *cost, const sums *sums)
 {
     size_t modules = cost->model->module_count;
     uint32_t *row_of = calloc(modules, sizeof *row_of);
-    int64_t(*leader)[2] = calloc(modules, sizeof *leader);
+    int64_t (*leader)[2] = calloc(modules, sizeof *leader);
     uint32_t *owner = calloc(modules, sizeof *owner);
     bool good = row_of && leader && owner;
     cost->layers = good ? pyro_arena_array(&cost->arena, modules, sizeof *cost->layers) : NULL;
@@ -307,8 +307,8 @@ static int by_flops(const void *left, const void *right)
 static bool make_operators(pyro_cost *cost)
 {
     cost->operator_count = cost->types.count;
-    cost->operators =
-        pyro_arena_array(&cost->arena, cost->operator_count + 1, sizeof *cost->operators);
+    cost->operators = pyro_arena_array(&cost->arena, cost->operator_count + 1,
+                                       sizeof *cost->operators);
     bool good = cost->operators != NULL;
     for (size_t n = 0; good && n < cost->node_count; n++) {
         pyro_cost_row *row = &cost->operators[cost->node_types[n]];
@@ -345,8 +345,8 @@ int pyro_cost_roll_up(pyro_cost *cost, pyro_error *error)
     int status = PYRO_OK;
     if (!sums.self || !sums.present || !sums.order || !sums.leader)
         status = pyro_fail_memory(error);
-    else if (!add_nodes(cost, &sums) || !add_parameters(cost, &sums) ||
-             !make_layers(cost, &sums) || !make_modules(cost, &sums) || !make_operators(cost))
+    else if (!add_nodes(cost, &sums) || !add_parameters(cost, &sums) || !make_layers(cost, &sums) ||
+             !make_modules(cost, &sums) || !make_operators(cost))
         status = cost->overflow ? pyro_fail(error, PYRO_ERROR_LIMIT,
                                             "the totals of the model do not fit in 64 bits")
                                 : pyro_fail_memory(error);

@@ -5,8 +5,8 @@
 enum { SOFTMAX_FLOPS = 5, SCALE_FLOPS = 1 };
 
 /* Scores and their sum over the values, for `rows` queries (over all heads) against `keys` keys. */
-static void attend(pyro_call *call, pyro_price *price, int64_t rows, int64_t keys, int64_t query_dim,
-                   int64_t value_dim)
+static void attend(pyro_call *call, pyro_price *price, int64_t rows, int64_t keys,
+                   int64_t query_dim, int64_t value_dim)
 {
     int64_t scores = pyro_times(call, rows, keys);
     price->macs = pyro_plus(call, price->macs,
@@ -28,8 +28,8 @@ bool pyro_rule_attention(pyro_call *call, pyro_price *price)
     int64_t rows = pyro_dims_product(call, output, 0, output->rank - 1u);
     attend(call, price, rows, key->dims[key->rank - 2], query->dims[query->rank - 1],
            value->dims[value->rank - 1]);
-    const pyro_tensor *mask = pyro_call_tensor(call, "attn_mask", 3);
-    if (mask)
+    static const char *const masks[] = {"attn_mask", "attn_bias", NULL};
+    if (pyro_call_tensor_of(call, masks, 3))
         price->other_flops = pyro_plus(call, price->other_flops,
                                        pyro_times(call, rows, key->dims[key->rank - 2]));
     price->fvcore_flops = 0; /* fvcore leaves fused attention out */
@@ -65,8 +65,8 @@ static bool multi_head(pyro_call *call, pyro_price *price, const pyro_tensor *qu
     int64_t scores = pyro_times(call, rows, key->dims[1]);
     price->macs = pyro_plus(call, price->macs,
                             pyro_times(call, scores, pyro_times(call, 2, width)));
-    price->other_flops =
-        pyro_times(call, pyro_times(call, scores, heads), SOFTMAX_FLOPS + SCALE_FLOPS);
+    price->other_flops = pyro_times(call, pyro_times(call, scores, heads),
+                                    SOFTMAX_FLOPS + SCALE_FLOPS);
     price->torch_macs = price->fvcore_flops = 0; /* one opaque operator to both */
     return true;
 }
@@ -80,9 +80,9 @@ bool pyro_rule_native_multi_head(pyro_call *call, pyro_price *price)
         return false;
     /* The biases of the four projections: two over the queries, two over the keys. */
     if (pyro_call_tensor(call, "qkv_bias", 6))
-        price->other_flops = pyro_plus(call, price->other_flops,
-                                       pyro_plus(call, query->elements,
-                                                 pyro_times(call, 2, key->elements)));
+        price->other_flops = pyro_plus(
+            call, price->other_flops,
+            pyro_plus(call, query->elements, pyro_times(call, 2, key->elements)));
     if (pyro_call_tensor(call, "proj_bias", 8))
         price->other_flops = pyro_plus(call, price->other_flops, query->elements);
     return true;
@@ -94,16 +94,16 @@ bool pyro_rule_encoder_layer(pyro_call *call, pyro_price *price)
     const pyro_tensor *source = pyro_call_tensor(call, "src", 0);
     const pyro_tensor *first = pyro_call_tensor(call, "ffn_weight_1", 14);
     const pyro_tensor *second = pyro_call_tensor(call, "ffn_weight_2", 16);
-    if (!first || !second || !multi_head(call, price, source, source,
-                                         pyro_call_integer(call, "embed_dim", 1, 0),
-                                         pyro_call_integer(call, "num_heads", 2, 1)))
+    if (!first || !second ||
+        !multi_head(call, price, source, source, pyro_call_integer(call, "embed_dim", 1, 0),
+                    pyro_call_integer(call, "num_heads", 2, 1)))
         return false;
     int64_t rows = pyro_times(call, source->dims[0], source->dims[1]);
-    price->macs = pyro_plus(call, price->macs,
-                            pyro_times(call, rows, pyro_plus(call, first->elements,
-                                                             second->elements)));
-    price->other_flops =
-        pyro_plus(call, price->other_flops, pyro_times(call, source->elements, 16));
+    price->macs = pyro_plus(
+        call, price->macs,
+        pyro_times(call, rows, pyro_plus(call, first->elements, second->elements)));
+    price->other_flops = pyro_plus(call, price->other_flops,
+                                   pyro_times(call, source->elements, 16));
     return true;
 }
 

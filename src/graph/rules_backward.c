@@ -37,7 +37,8 @@ bool pyro_rule_convolution_backward(pyro_call *call, pyro_price *price)
     if (mask->integers[0])
         price->written_bytes = pyro_tensor_bytes(call, input);
     if (mask->integers[1])
-        price->written_bytes = pyro_plus(call, price->written_bytes, pyro_tensor_bytes(call, weight));
+        price->written_bytes = pyro_plus(call, price->written_bytes,
+                                         pyro_tensor_bytes(call, weight));
     return true;
 }
 
@@ -93,8 +94,8 @@ bool pyro_rule_pool_backward(pyro_call *call, pyro_price *price)
     if (call->op->factor && (!kernel || !kernel->integers || !kernel->count))
         return false;
     for (int d = 0; d < call->op->factor; d++)
-        price->other_flops =
-            pyro_times(call, price->other_flops, kernel->integers[(uint32_t)d % kernel->count]);
+        price->other_flops = pyro_times(call, price->other_flops,
+                                        kernel->integers[(uint32_t)d % kernel->count]);
     price->fvcore_flops = 0;
     return true;
 }

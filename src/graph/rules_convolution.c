@@ -2,6 +2,11 @@
 #include "graph/call.h"
 #include "graph/rules.h"
 
+/* What the libraries behind torch call them. */
+static const char *const input_names[] = {"input", "self", "X", "qx", NULL};
+static const char *const weight_names[] = {"weight", "W", "qw", NULL};
+static const char *const bias_names[] = {"bias", "B", NULL};
+
 /* How many positions a tensor has: N times its spatial dims; `spatial` dims may come unbatched. */
 static int64_t positions(pyro_call *call, const pyro_tensor *tensor, size_t spatial)
 {
@@ -12,10 +17,8 @@ static int64_t positions(pyro_call *call, const pyro_tensor *tensor, size_t spat
 
 static bool convolve(pyro_call *call, pyro_price *price, bool transposed)
 {
-    const pyro_tensor *input = pyro_call_tensor(call, "input", 0);
-    const pyro_tensor *weight = pyro_call_tensor(call, "weight", 1);
-    if (!input)
-        input = pyro_call_tensor(call, "self", 0);
+    const pyro_tensor *input = pyro_call_tensor_of(call, input_names, 0);
+    const pyro_tensor *weight = pyro_call_tensor_of(call, weight_names, 1);
     if (!input || !weight || !call->output_count || weight->rank < 3)
         return false;
     size_t spatial = weight->rank - 2u;
@@ -24,11 +27,12 @@ static bool convolve(pyro_call *call, pyro_price *price, bool transposed)
         return false;
     /* Groups are in the weight's shape: its second dim is what one group sees. */
     price->macs = pyro_times(call, positions(call, over, spatial), weight->elements);
-    if (pyro_call_tensor(call, "bias", 2))
+    if (pyro_call_tensor_of(call, bias_names, 2))
         price->other_flops = pyro_output_elements(call);
     const pyro_call_arg *padding = pyro_call_find(call, "padding", 4);
     if (padding && padding->kind == PYRO_ARG_TEXT)
-        price->fvcore_flops = 0; /* "same" is an operator of its own to fvcore, which it leaves out */
+        price->fvcore_flops =
+            0; /* "same" is an operator of its own to fvcore, which it leaves out */
     return true;
 }
 

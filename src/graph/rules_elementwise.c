@@ -64,8 +64,7 @@ bool pyro_rule_norm(pyro_call *call, pyro_price *price)
     bool weight = pyro_call_tensor(call, "weight", 1) != NULL;
     bool bias = pyro_call_tensor(call, "bias", 2) != NULL;
     price->other_flops = pyro_times(call, input->elements, call->op->factor + weight + bias);
-    price->fvcore_flops =
-        call->op->factor == 3 ? 0 : pyro_times(call, input->elements, 4 + weight);
+    price->fvcore_flops = call->op->factor == 3 ? 0 : pyro_times(call, input->elements, 4 + weight);
     return true;
 }
 
@@ -78,7 +77,8 @@ bool pyro_rule_pool(pyro_call *call, pyro_price *price)
         return false;
     int64_t window = 1;
     for (size_t d = 0; d < dims; d++)
-        window = pyro_times(call, window, kernel->integers[kernel->count == 1 ? 0 : d % kernel->count]);
+        window = pyro_times(call, window,
+                            kernel->integers[kernel->count == 1 ? 0 : d % kernel->count]);
     price->other_flops = pyro_times(call, pyro_output_elements(call), window);
     price->fvcore_flops = 0;
     return true;
@@ -113,8 +113,8 @@ bool pyro_rule_roi(pyro_call *call, pyro_price *price)
 {
     int64_t ratio = pyro_call_integer(call, "sampling_ratio", 5, -1);
     int64_t samples = ratio > 0 ? pyro_times(call, ratio, ratio) : 4;
-    price->other_flops =
-        pyro_times(call, pyro_output_elements(call), pyro_times(call, samples, 7 + 1));
+    price->other_flops = pyro_times(call, pyro_output_elements(call),
+                                    pyro_times(call, samples, 7 + 1));
     return true;
 }
 
@@ -178,11 +178,12 @@ bool pyro_rule_fourier(pyro_call *call, pyro_price *price)
     if (!input)
         return false;
     int64_t points = largest_elements(call), length = 1;
-    const pyro_tensor *shape =
-        input->elements >= pyro_output_elements(call) ? input : &call->outputs[0];
+    const pyro_tensor *shape = input->elements >= pyro_output_elements(call) ? input
+                                                                             : &call->outputs[0];
     if (dims && dims->integers && dims->count) {
         for (uint32_t i = 0; i < dims->count; i++) {
-            int64_t dim = dims->integers[i] < 0 ? dims->integers[i] + shape->rank : dims->integers[i];
+            int64_t dim = dims->integers[i] < 0 ? dims->integers[i] + shape->rank
+                                                : dims->integers[i];
             if (dim >= 0 && dim < shape->rank)
                 length = pyro_times(call, length, shape->dims[dim]);
         }

@@ -11,12 +11,13 @@ static const pyro_tensor *first_of(const pyro_call *call, const char *name, cons
 
 bool pyro_rule_linear(pyro_call *call, pyro_price *price)
 {
-    const pyro_tensor *input = first_of(call, "input", "self", 0);
-    const pyro_tensor *weight = pyro_call_tensor(call, "weight", 1);
+    static const char *const inputs[] = {"input", "self", "X", NULL};
+    const pyro_tensor *input = pyro_call_tensor_of(call, inputs, 0);
+    const pyro_tensor *weight = first_of(call, "weight", "W", 1);
     if (!input || !weight || input->rank == 0 || (weight->rank != 1 && weight->rank != 2))
         return false;
     price->macs = pyro_times(call, input->elements, weight->rank == 2 ? weight->dims[0] : 1);
-    if (pyro_call_tensor(call, "bias", 2))
+    if (first_of(call, "bias", "B", 2))
         price->other_flops = pyro_output_elements(call);
     /* A weight that is a vector goes through mv, which torch's counter does not count. */
     if (weight->rank == 1)
@@ -197,8 +198,8 @@ bool pyro_rule_chain_matmul(pyro_call *call, pyro_price *price)
             for (uint32_t cut = first; cut < last; cut++) {
                 int64_t product = pyro_times(call, pyro_times(call, sizes[first], sizes[cut + 1]),
                                              sizes[last + 1]);
-                int64_t macs = pyro_plus(call, pyro_plus(call, best[first][cut], best[cut + 1][last]),
-                                         product);
+                int64_t macs = pyro_plus(
+                    call, pyro_plus(call, best[first][cut], best[cut + 1][last]), product);
                 if (cut == first || macs < best[first][last])
                     best[first][last] = macs;
             }

@@ -60,8 +60,7 @@ bool pyro_rule_copy(pyro_call *call, pyro_price *price)
 /* Of a tensor that fill_bytes() took for read whole, only `bytes` are. */
 static void read_only(pyro_call *call, pyro_price *price, const pyro_tensor *tensor, int64_t bytes)
 {
-    int64_t *total =
-        tensor->is_weight ? &price->weight_read_bytes : &price->activation_read_bytes;
+    int64_t *total = tensor->is_weight ? &price->weight_read_bytes : &price->activation_read_bytes;
     *total = pyro_plus(call, *total - pyro_tensor_bytes(call, tensor), bytes);
 }
 

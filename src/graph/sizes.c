@@ -41,10 +41,11 @@ static int unknown_input(const pyro_model *model, const char *name, pyro_error *
         pyro_buf_adds(&names, i ? ", " : "");
         pyro_buf_adds(&names, model->graph->values[model->inputs[i]].name);
     }
-    int status = name ? pyro_fail(error, PYRO_ERROR_ARGUMENT, "no input is called '%s'; there %s %s",
-                                  name, model->input_count == 1 ? "is" : "are",
-                                  names.length ? names.data : "none")
-                      : pyro_fail(error, PYRO_ERROR_ARGUMENT, "the model takes no tensor");
+    int status = name
+                     ? pyro_fail(error, PYRO_ERROR_ARGUMENT, "no input is called '%s'; there %s %s",
+                                 name, model->input_count == 1 ? "is" : "are",
+                                 names.length ? names.data : "none")
+                     : pyro_fail(error, PYRO_ERROR_ARGUMENT, "the model takes no tensor");
     pyro_buf_free(&names);
     return status;
 }
@@ -166,8 +167,7 @@ static int set_dims(pyro_model *model, const pyro_value *value, const int64_t *d
     for (int plain = 1; plain >= 0; plain--)
         for (size_t d = 0; d < rank; d++) {
             pyro_size size = value->sizes[d];
-            bool is_plain =
-                size >= 0 || pyro_expr_as_symbol(&model->exprs, (size_t)~size) != NULL;
+            bool is_plain = size >= 0 || pyro_expr_as_symbol(&model->exprs, (size_t)~size) != NULL;
             int status = is_plain == plain ? set_dim(model, value, d, dims[d], pin, error) : 0;
             if (status < 0)
                 return status;
@@ -284,9 +284,10 @@ static int check_value(const pyro_model *model, const char *layer, const pyro_va
                              "dim %zu of '%s' cannot be worked out at these sizes: %.200s", d,
                              value->name, expr->text);
         if (expr->state == PYRO_EXPR_KNOWN && expr->value < 0)
-            return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                             "the input is too small: dim %zu of '%s' (layer '%s') would be %" PRId64,
-                             d, value->name, layer, expr->value);
+            return pyro_fail(
+                error, PYRO_ERROR_ARGUMENT,
+                "the input is too small: dim %zu of '%s' (layer '%s') would be %" PRId64, d,
+                value->name, layer, expr->value);
     }
     return PYRO_OK;
 }

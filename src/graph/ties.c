@@ -117,12 +117,12 @@ static bool tie_embeddings(pyro_model *model, const ties *ties, const bool *runs
             pyro_parameter *parameter = &model->parameters[p];
             if (parameter->tied_to != PYRO_NO_VALUE || parameter->role != PYRO_ROLE_PARAMETER ||
                 runs[parameter->module] || values[parameter->value].used || p == table ||
-                !same_shape(&values[parameter->value],
-                            &values[model->parameters[table].value]))
+                !same_shape(&values[parameter->value], &values[model->parameters[table].value]))
                 continue;
             parameter->tied_to = table;
-            if (!pyro_model_note(model, "%s is counted as tied to %s, a table of the same shape: "
-                                        "its layer never runs",
+            if (!pyro_model_note(model,
+                                 "%s is counted as tied to %s, a table of the same shape: "
+                                 "its layer never runs",
                                  parameter->path, model->parameters[table].path))
                 return false;
         }

@@ -68,8 +68,7 @@ static void pass_roles_into(const pyro_graph *graph, const pyro_node *node, uint
                 return;
             if (tensors && i < arg->count && arg->items.values[i] != PYRO_NO_VALUE &&
                 body->inputs[operand] != PYRO_NO_VALUE)
-                body->values[body->inputs[operand]].role =
-                    graph->values[arg->items.values[i]].role;
+                body->values[body->inputs[operand]].role = graph->values[arg->items.values[i]].role;
         }
     }
 }

@@ -79,8 +79,8 @@ static int push_tensor(walker *w, const frame *frame, const pyro_node *node, uin
     tensor->elements = 1;
     for (size_t d = 0; d < value->rank; d++) {
         if (!pyro_size_value(w->model, value->sizes[d], &dims[d])) {
-            const pyro_symbol *symbol = pyro_expr_as_symbol(
-                (pyro_exprs *)&w->model->exprs, (size_t)~value->sizes[d]);
+            const pyro_symbol *symbol = pyro_expr_as_symbol((pyro_exprs *)&w->model->exprs,
+                                                            (size_t)~value->sizes[d]);
             w->open_size = symbol ? symbol->name : pyro_size_expr(w->model, value->sizes[d])->text;
             dims[d] = 0;
         }
@@ -173,8 +173,8 @@ static int ask_custom_rule(walker *w, const pyro_node *node, const pyro_call *ca
                            pyro_price *price)
 {
     const pyro_cost_options *options = &w->cost->options;
-    pyro_op_tensor *views =
-        pyro_arena_array(&w->arena, w->tensor_count + call->output_count + 1, sizeof *views);
+    pyro_op_tensor *views = pyro_arena_array(&w->arena, w->tensor_count + call->output_count + 1,
+                                             sizeof *views);
     if (!views)
         return pyro_fail_memory(w->error);
     size_t inputs = 0;
@@ -182,8 +182,8 @@ static int ask_custom_rule(walker *w, const pyro_node *node, const pyro_call *ca
         for (uint32_t i = 0; call->args[a].tensors && i < call->args[a].count; i++)
             if (call->args[a].tensors[i].dims)
                 view_tensor(&views[inputs++], &call->args[a].tensors[i], call->args[a].name);
-    pyro_op_view view = {.op = node->target, .input_count = inputs, .inputs = views,
-                         .outputs = views + inputs};
+    pyro_op_view view = {
+        .op = node->target, .input_count = inputs, .inputs = views, .outputs = views + inputs};
     for (size_t o = 0; o < call->output_count; o++)
         if (call->outputs[o].dims)
             view_tensor(&views[inputs + view.output_count++], &call->outputs[o], "");
@@ -334,8 +334,9 @@ static int price_node(walker *w, const frame *frame, const pyro_node *node)
         if (node->outputs[o] != PYRO_NO_VALUE)
             frame->strided[node->outputs[o]] = price.is_strided;
     if (w->open_size && !(priced && price.is_free)) {
-        snprintf(reason, sizeof reason, "size depends on data: %.100s (give it with --size %.20s=N)",
-                 w->open_size, w->open_size);
+        snprintf(reason, sizeof reason,
+                 "size depends on data: %.100s (give it with --size %.20s=N)", w->open_size,
+                 w->open_size);
         return record_uncounted(w, frame, node, &call, NULL, reason);
     }
     if (!priced)
@@ -346,8 +347,7 @@ static int price_node(walker *w, const frame *frame, const pyro_node *node)
                       .weight_read_bytes = price.weight_read_bytes,
                       .written_bytes = price.written_bytes};
     /* Which branch of a cond counts must not depend on the convention, or the MACs would. */
-    pyro_convention convention =
-        w->measuring ? PYRO_CONVENTION_FULL : w->cost->options.convention;
+    pyro_convention convention = w->measuring ? PYRO_CONVENTION_FULL : w->cost->options.convention;
     if (!pyro_convention_flops(convention, &price, &work.flops))
         return too_large(w, node);
     pyro_category category = call.op ? call.op->category : PYRO_CATEGORY_ELEMENTWISE;
@@ -359,7 +359,8 @@ static int price_node(walker *w, const frame *frame, const pyro_node *node)
 }
 
 /* The length of the first dim of the first tensor of a list argument; 1 when there is none. */
-static int64_t leading_size(const walker *w, const frame *frame, const pyro_node *node, uint32_t arg)
+static int64_t leading_size(const walker *w, const frame *frame, const pyro_node *node,
+                            uint32_t arg)
 {
     int64_t size = 1;
     if (arg >= node->arg_count || node->args[arg].kind != PYRO_ARG_TENSORS ||
@@ -487,8 +488,9 @@ static int enter_or_leave_vmap(walker *w, frame *frame, const pyro_node *node)
             return too_large(w, node);
         frame->vmap_batches[frame->vmap_depth++] = batch;
         if (!w->noted_vmap &&
-            !pyro_cost_note(w->cost, "vmap: what runs a sample is counted once a sample, its weights "
-                                     "too"))
+            !pyro_cost_note(w->cost,
+                            "vmap: what runs a sample is counted once a sample, its weights "
+                            "too"))
             return pyro_fail_memory(w->error);
         w->noted_vmap = true;
     }

@@ -32,9 +32,9 @@ static int refuse_zip(const pyro_zip *zip, pyro_error *error)
         return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
                          "a TorchScript archive, which is not read; " EXPORT_HINT);
     if (pickle)
-        return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
-                         "a pickled checkpoint: it holds weights, no graph, and is never unpickled; "
-                         EXPORT_HINT);
+        return pyro_fail(
+            error, PYRO_ERROR_UNSUPPORTED,
+            "a pickled checkpoint: it holds weights, no graph, and is never unpickled; " EXPORT_HINT);
     return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
                      "a zip archive without an exported program; " EXPORT_HINT);
 }
@@ -78,7 +78,10 @@ static int refuse_other(const unsigned char *head, size_t size, pyro_error *erro
         {4, 4, "TFL3", "a TensorFlow Lite model"},
         {4, 4, "ET12", "an ExecuTorch program"},
         {0, 4, "\x28\xb5\x2f\xfd", "a zstd-compressed file (decompress it first)"},
-        {0, 4, "\x7f" "ELF", "a compiled program"},
+        {0, 4,
+         "\x7f"
+         "ELF",
+         "a compiled program"},
         {0, 6, "\x93NUMPY", "a NumPy array"},
     };
     if (size == 0)
@@ -97,8 +100,8 @@ static int refuse_other(const unsigned char *head, size_t size, pyro_error *erro
             !memcmp(head + kinds[i].offset, kinds[i].magic, kinds[i].length))
             return pyro_fail(error, PYRO_ERROR_UNSUPPORTED, "%s, which is not read; " EXPORT_HINT,
                              kinds[i].what);
-    return pyro_fail(error, PYRO_ERROR_UNSUPPORTED, "not a model file that is known here; "
-                     EXPORT_HINT);
+    return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
+                     "not a model file that is known here; " EXPORT_HINT);
 }
 
 /* An exported program's JSON on its own; `source` is left to the caller. */

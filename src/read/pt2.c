@@ -111,9 +111,8 @@ static void name_member(const pyro_model *model, const pyro_zip_entry *entry, py
 static int open_member(pyro_source **out, const pyro_zip *zip, const pyro_zip_entry *entry,
                        pyro_error *error)
 {
-    if (entry->size > MAX_MEMBER_BYTES ||
-        (entry->size > EXPANSION_FREE_BYTES &&
-         entry->size / MAX_EXPANSION > entry->compressed_size))
+    if (entry->size > MAX_MEMBER_BYTES || (entry->size > EXPANSION_FREE_BYTES &&
+                                           entry->size / MAX_EXPANSION > entry->compressed_size))
         return pyro_fail(error, PYRO_ERROR_LIMIT,
                          "%.150s would expand from %lld to %lld bytes: refused", entry->name,
                          (long long)entry->compressed_size, (long long)entry->size);
@@ -181,8 +180,7 @@ static bool read_weights(pt2_reader *reader, bool *any_on_disk)
         while (good && pt2_next_key(reader)) {
             size_t length;
             const char *text = pyro_json_text(reader->json, &length);
-            uint32_t parameter =
-                text ? find_parameter(reader->model, text, length) : PYRO_NO_VALUE;
+            uint32_t parameter = text ? find_parameter(reader->model, text, length) : PYRO_NO_VALUE;
             good = read_weight(reader, &files, &first_of_file, parameter, any_on_disk);
         }
     }

@@ -168,8 +168,8 @@ static bool read_metadata(pt2_reader *reader, pyro_node *node)
         const char *text = pyro_json_text(reader->json, &length);
         if (text && !strncmp(text, no_stack, sizeof no_stack - 1))
             continue;
-        node->module =
-            text ? pyro_model_module_of_stack(reader->model, text, length) : PYRO_NO_VALUE;
+        node->module = text ? pyro_model_module_of_stack(reader->model, text, length)
+                            : PYRO_NO_VALUE;
         if (node->module == PYRO_NO_VALUE)
             return pt2_out_of_memory(reader);
     }

@@ -32,9 +32,11 @@ static bool add_parameter(pt2_reader *reader, pyro_role role, uint32_t value, co
                    sizeof *model->parameters))
         return pt2_out_of_memory(reader);
     model->graph->values[value].role = (uint8_t)role;
-    model->parameters[model->parameter_count++] = (pyro_parameter){
-        .path = path, .value = value, .module = owner, .role = (uint8_t)role,
-        .tied_to = PYRO_NO_VALUE};
+    model->parameters[model->parameter_count++] = (pyro_parameter){.path = path,
+                                                                   .value = value,
+                                                                   .module = owner,
+                                                                   .role = (uint8_t)role,
+                                                                   .tied_to = PYRO_NO_VALUE};
     return true;
 }
 
@@ -267,8 +269,9 @@ static int check_program(program *program, pyro_error *error)
                          "pyrometer may read it",
                          program->schema_major, program->schema_minor, SCHEMA_MAJOR);
     if (program->schema_major >= 0 && program->schema_major < SCHEMA_MAJOR)
-        pyro_model_note(model, "schema version %" PRId64 ".%" PRId64 " is older than %d.0: read as "
-                               "far as it is the same",
+        pyro_model_note(model,
+                        "schema version %" PRId64 ".%" PRId64 " is older than %d.0: read as "
+                        "far as it is the same",
                         program->schema_major, program->schema_minor, SCHEMA_MAJOR);
     model->source = pyro_arena_format(&model->arena, "pt2 %" PRId64 ".%" PRId64 ", torch %s",
                                       program->schema_major, program->schema_minor,

@@ -107,6 +107,16 @@ void pyro_text_list(pyro_buf *buf, const char *title, const char *const *texts, 
     }
 }
 
+/* Length of the number that ends a name ("Linear_12": 2); 0 where there is none. */
+static size_t trailing_digits(const char *name, size_t length)
+{
+    size_t digits = 0;
+
+    while (digits < length && name[length - digits - 1] >= '0' && name[length - digits - 1] <= '9')
+        digits++;
+    return digits;
+}
+
 void pyro_text_path(pyro_buf *buf, const char *path, size_t room)
 {
     size_t length = strlen(path);
@@ -114,11 +124,12 @@ void pyro_text_path(pyro_buf *buf, const char *path, size_t room)
     while (*path != '\0') {
         size_t name = strcspn(path, ".");
         bool last = path[name] == '\0';
-        bool number = name > 0 && strspn(path, "0123456789") == name;
+        size_t digits = trailing_digits(path, name);
 
-        if (length > room && !last && !number && name > 1) {
+        if (length > room && !last && digits < name && name > 1) {
             pyro_buf_addc(buf, path[0]);
-            length -= name - 1;
+            pyro_buf_add(buf, path + name - digits, digits);
+            length -= name - 1 - digits;
         } else {
             pyro_buf_add(buf, path, name);
         }

@@ -30,8 +30,8 @@ void pyro_text_list(pyro_buf *buf, const char *title, const char *const *texts, 
 
 /*
  * A dotted path in at most `room` bytes where that can be done by cutting names, from the left, to
- * their first letter: "e.l.11.intermediate.dense". Numbers and the last name always stay whole: they
- * are what tells paths apart.
+ * their first letter: "e.l.11.intermediate.dense". Numbers, also those that end a name ("Block_3" is
+ * "B3"), and the last name always stay whole: they are what tells paths apart.
  */
 void pyro_text_path(pyro_buf *buf, const char *path, size_t room);
 

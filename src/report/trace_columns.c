@@ -93,12 +93,8 @@ static const pyro_trace_column gap_columns[] = {
 };
 
 static const pyro_trace_column sync_columns[] = {
-    TEXT(pyro_sync_row, call),
-    TEXT(pyro_sync_row, op),
-    TEXT(pyro_sync_row, layer),
-    TEXT(pyro_sync_row, line),
-    INTEGER(pyro_sync_row, calls),
-    INTEGER(pyro_sync_row, total_ns),
+    TEXT(pyro_sync_row, call), TEXT(pyro_sync_row, op),       TEXT(pyro_sync_row, layer),
+    TEXT(pyro_sync_row, line), INTEGER(pyro_sync_row, calls), INTEGER(pyro_sync_row, total_ns),
 };
 
 static const pyro_trace_column copy_columns[] = {
@@ -217,9 +213,9 @@ const char *pyro_column_text(const pyro_trace_column *column, const void *row)
     case PYRO_COLUMN_PHASE:
         return pyro_phase_name(*(const pyro_phase *)member);
     case PYRO_COLUMN_GAP_KIND:
-        return enum_name(gap_kinds, 3, (size_t) * (const pyro_gap_kind *)member);
+        return enum_name(gap_kinds, 3, (size_t)*(const pyro_gap_kind *)member);
     case PYRO_COLUMN_SEVERITY:
-        return enum_name(severities, 3, (size_t) * (const pyro_severity *)member);
+        return enum_name(severities, 3, (size_t)*(const pyro_severity *)member);
     default:
         return "";
     }

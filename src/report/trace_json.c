@@ -1,4 +1,4 @@
-/* A trace for programs: schema pyrometer.trace/1. What is not known is null; docs/trace.md has every key. */
+/* A trace for programs: schema pyrometer.trace/1, defined in docs/trace.md. Unknown is null. */
 #include "report/trace_rows.h"
 #include "report/writers.h"
 

@@ -23,6 +23,8 @@ typedef struct layer_table {
     pyro_table table;
     size_t name_room;
     bool with_class;
+    int64_t
+        whole_ns; /* what shares are of: layers are not only ops, so on the host it is the span */
     int64_t shown_ns; /* own time of the rows so far */
 } layer_table;
 
@@ -33,7 +35,10 @@ static void open_layer_table(const pyro_trace_writer *w, layer_table *layers)
     size_t width = (size_t)w->options->width;
     size_t count = sizeof layer_columns / sizeof *layer_columns;
 
-    *layers = (layer_table){.with_class = width >= OTHER_COLUMNS + CLASS_COLUMN + SMALLEST_NAME};
+    *layers = (layer_table){
+        .with_class = width >= OTHER_COLUMNS + CLASS_COLUMN + SMALLEST_NAME,
+        .whole_ns = w->on_host ? w->analysis->span_ns : w->whole_ns,
+    };
     layers->name_room = width > OTHER_COLUMNS + SMALLEST_NAME ? width - OTHER_COLUMNS
                                                               : SMALLEST_NAME;
     if (layers->with_class)
@@ -53,7 +58,7 @@ static void add_layer(pyro_trace_writer *w, layer_table *layers, const pyro_laye
     pyro_cell_duration(table, w->on_host ? row->forward_host_ns : row->forward_device_ns);
     pyro_cell_duration(table, w->on_host ? row->backward_host_ns : row->backward_device_ns);
     pyro_cell_duration(table, self_ns);
-    pyro_cell_share(table, self_ns, w->whole_ns);
+    pyro_cell_share(table, self_ns, layers->whole_ns);
     pyro_cell_rate(table, row->flops, pyro_layer_total_ns(row, w->on_host));
     if (layers->with_class)
         pyro_table_cell(table, row->class_name);
@@ -61,7 +66,7 @@ static void add_layer(pyro_trace_writer *w, layer_table *layers, const pyro_laye
 }
 
 /* A row of own time only: what is no layer, or stands for several. */
-static void add_sum(pyro_trace_writer *w, layer_table *layers, const char *label, int64_t self_ns)
+static void add_sum(layer_table *layers, const char *label, int64_t self_ns)
 {
     if (self_ns == 0)
         return;
@@ -69,7 +74,7 @@ static void add_sum(pyro_trace_writer *w, layer_table *layers, const char *label
     for (int i = 0; i < 3; i++)
         pyro_table_cell(&layers->table, "");
     pyro_cell_duration(&layers->table, self_ns);
-    pyro_cell_share(&layers->table, self_ns, w->whole_ns);
+    pyro_cell_share(&layers->table, self_ns, layers->whole_ns);
     pyro_table_cell(&layers->table, "");
     if (layers->with_class)
         pyro_table_cell(&layers->table, "");
@@ -85,14 +90,18 @@ static void add_rest(pyro_trace_writer *w, layer_table *layers, size_t hidden)
     if (w->on_host)
         return;
     hidden_ns = w->whole_ns - pyro_unattributed_ns(rest) - layers->shown_ns;
-    snprintf(label, sizeof label, "(%zu more layer%s)", hidden, hidden == 1 ? "" : "s");
-    pyro_table_rule(&layers->table);
-    add_sum(w, layers, label, hidden > 0 ? hidden_ns : 0);
-    add_sum(w, layers, "(outside any layer)", rest->outside_layer_ns);
-    add_sum(w, layers, "(optimizer)", rest->optimizer_ns);
-    add_sum(w, layers, "(collectives)", rest->collective_ns);
-    add_sum(w, layers, "(no launch in file)", rest->no_launch_ns);
-    add_sum(w, layers, "Device total", w->whole_ns);
+    if (hidden > 0)
+        snprintf(label, sizeof label, "(%zu more layer%s)", hidden, hidden == 1 ? "" : "s");
+    else
+        snprintf(label, sizeof label, "(layers left out)"); /* by a filter */
+    if (layers->shown_ns > 0)
+        pyro_table_rule(&layers->table);
+    add_sum(layers, label, hidden_ns);
+    add_sum(layers, "(outside any layer)", rest->outside_layer_ns);
+    add_sum(layers, "(optimizer)", rest->optimizer_ns);
+    add_sum(layers, "(collectives)", rest->collective_ns);
+    add_sum(layers, "(no launch in file)", rest->no_launch_ns);
+    add_sum(layers, "Device total", w->whole_ns);
 }
 
 static void write_tree(pyro_trace_writer *w, layer_table *layers)
@@ -137,8 +146,8 @@ void pyro_write_trace_layers(pyro_trace_writer *w)
     shown = pyro_rows_shown(w->options, ranked);
     open_layer_table(w, &layers);
     if (tree) {
-        pyro_text_heading(w->buf, "\nLayers (times with all that is below; self without):",
-                          w->options->color);
+        pyro_text_heading(
+            w->buf, "\nLayers (times with all that is below; self without):", w->options->color);
         write_tree(w, &layers);
         shown = ranked;
     } else {
@@ -151,51 +160,62 @@ void pyro_write_trace_layers(pyro_trace_writer *w)
     free(rows);
 }
 
-/* The frames of a folded stack, innermost first, as one paragraph. */
-static void add_frames(pyro_buf *buf, const char *frames)
+static int64_t stack_ns(const pyro_trace_writer *w, const pyro_stack_row *row)
 {
-    size_t end = strlen(frames);
+    return w->on_host ? row->host_self_ns : row->device_ns;
+}
 
+/* The frames of a folded stack, one a line, innermost first; the first line has the numbers. */
+static void add_stack(pyro_trace_writer *w, pyro_table *table, const pyro_stack_row *row)
+{
+    int64_t time_ns = stack_ns(w, row);
+    size_t end = strlen(row->frames);
+
+    pyro_cell_duration(table, time_ns);
+    pyro_cell_share(table, time_ns, w->whole_ns);
     for (;;) {
         size_t start = end;
 
-        while (start > 0 && frames[start - 1] != ';')
+        while (start > 0 && row->frames[start - 1] != ';')
             start--;
-        pyro_buf_add(buf, frames + start, end - start);
+        pyro_table_cellf(table, "%.*s", (int)(end - start), row->frames + start);
         if (start == 0)
             return;
-        pyro_buf_adds(buf, " < ");
+        pyro_table_cell(table, "");
+        pyro_table_cell(table, "");
         end = start - 1;
     }
 }
 
 void pyro_write_trace_stacks(pyro_trace_writer *w)
 {
-    size_t count = w->analysis->stack_count, shown = pyro_rows_shown(w->options, count);
-    char time[PYRO_UNIT_TEXT], share[PYRO_UNIT_TEXT];
+    static const pyro_table_column columns[] = {
+        {"Time", true, false}, {"Share", true, false}, {"Frames", false, true}};
+    size_t count = 0, shown, written = 0;
+    pyro_table table;
 
+    for (size_t i = 0; i < w->analysis->stack_count; i++)
+        count += stack_ns(w, &w->analysis->stacks[i]) > 0;
+    shown = pyro_rows_shown(w->options, count);
     pyro_trace_heading(w, "Stacks, innermost frame first", w->on_host ? "host time" : "device time",
                        shown, count);
-    for (size_t i = 0; i < shown; i++) {
-        const pyro_stack_row *row = &w->analysis->stacks[i];
-        int64_t time_ns = w->on_host ? row->host_self_ns : row->device_ns;
-        pyro_buf frames = PYRO_BUF_INIT, clean = PYRO_BUF_INIT;
-
-        add_frames(&frames, row->frames);
-        pyro_text_clean(&clean, pyro_text_part(w->buf, &frames));
-        pyro_buf_addf(w->buf, "  %8s %6s  ", pyro_format_duration(time, time_ns),
-                      pyro_format_share(share, (double)time_ns, (double)w->whole_ns));
-        pyro_text_wrap(w->buf, pyro_text_part(w->buf, &clean), 0, 19, w->options->width - 19);
-        pyro_buf_free(&frames);
-        pyro_buf_free(&clean);
+    pyro_table_init(&table, COLUMNS(columns));
+    for (size_t i = 0; written < shown; i++) {
+        if (stack_ns(w, &w->analysis->stacks[i]) <= 0)
+            continue;
+        add_stack(w, &table, &w->analysis->stacks[i]);
+        written++;
     }
+    pyro_trace_draw(w, &table);
 }
 
 static void write_holders(pyro_trace_writer *w, const pyro_memory_device *device)
 {
     static const pyro_table_column columns[] = {
-        {"Allocated in layer", false, true}, {"Op", false, true},
-        {"Blocks", true, false},             {"Bytes", true, false},
+        {"Allocated in layer", false, true},
+        {"Op", false, true},
+        {"Blocks", true, false},
+        {"Bytes", true, false},
         {"Share", true, false},
     };
     size_t shown = pyro_rows_shown(w->options, device->holder_count);
@@ -209,7 +229,7 @@ static void write_holders(pyro_trace_writer *w, const pyro_memory_device *device
     for (size_t i = 0; i < shown; i++) {
         const pyro_memory_holder *holder = &device->holders[i];
 
-        pyro_table_cell(&table, holder->layer[0] != '\0' ? holder->layer : "-");
+        pyro_cell_layer(w, &table, holder->layer);
         pyro_table_cell(&table, holder->op[0] != '\0' ? holder->op : "-");
         pyro_cell_count(&table, holder->blocks);
         pyro_table_cell(&table, pyro_format_bytes(text, holder->bytes));
@@ -234,9 +254,11 @@ static void write_memory_device(pyro_trace_writer *w, const pyro_memory_device *
     if (device->peak_reserved_bytes >= 0)
         pyro_buf_addf(w->buf, "  Reserved at most:     %s\n",
                       pyro_format_bytes(peak, device->peak_reserved_bytes));
-    pyro_buf_addf(w->buf, "  Allocations:          %lld, %s in all; %lld frees\n",
-                  (long long)device->allocations,
-                  pyro_format_bytes(peak, device->allocated_bytes), (long long)device->frees);
+    pyro_buf_addf(w->buf,
+                  "  Allocations:          %lld, %s in all\n"
+                  "  Frees:                %lld\n",
+                  (long long)device->allocations, pyro_format_bytes(peak, device->allocated_bytes),
+                  (long long)device->frees);
     if (device->growth_bytes_per_step > 0)
         pyro_buf_addf(w->buf, "  Grows:                %s a step, in %.0f%% of the steps\n",
                       pyro_format_bytes(peak, device->growth_bytes_per_step),
@@ -250,9 +272,23 @@ void pyro_write_trace_memory(pyro_trace_writer *w)
         write_memory_device(w, &w->analysis->memory[i]);
 }
 
+/* Text from the analysis, wrapped under the number of its finding. */
+static void write_finding_part(pyro_trace_writer *w, const char *mark, const char *text)
+{
+    pyro_buf part = PYRO_BUF_INIT;
+
+    if (text[0] == '\0')
+        return;
+    pyro_buf_adds(&part, mark);
+    pyro_text_clean(&part, text);
+    pyro_text_wrap(w->buf, pyro_text_part(w->buf, &part), 5, 5 + (int)strlen(mark),
+                   w->options->width);
+    pyro_buf_free(&part);
+}
+
 static void write_finding(pyro_trace_writer *w, size_t number, const pyro_finding *finding)
 {
-    pyro_buf title = PYRO_BUF_INIT, body = PYRO_BUF_INIT;
+    pyro_buf title = PYRO_BUF_INIT;
     char gain[PYRO_UNIT_TEXT];
 
     pyro_buf_addf(&title, "%zu. ", number);
@@ -264,12 +300,9 @@ static void write_finding(pyro_trace_writer *w, size_t number, const pyro_findin
     if (finding->gain_ns > 0)
         pyro_buf_addf(&title, " (up to %s to gain)", pyro_format_duration(gain, finding->gain_ns));
     pyro_text_wrap(w->buf, pyro_text_part(w->buf, &title), 2, 5, w->options->width);
-    pyro_text_clean(&body, finding->evidence);
-    pyro_buf_adds(&body, finding->evidence[0] != '\0' ? "; " : "");
-    pyro_text_clean(&body, finding->advice);
-    pyro_text_wrap(w->buf, pyro_text_part(w->buf, &body), 5, 5, w->options->width);
     pyro_buf_free(&title);
-    pyro_buf_free(&body);
+    write_finding_part(w, "", finding->evidence);
+    write_finding_part(w, "-> ", finding->advice);
 }
 
 void pyro_write_trace_findings(pyro_trace_writer *w)

@@ -51,6 +51,16 @@ void pyro_cell_count(pyro_table *table, int64_t count)
     pyro_table_cell(table, count < 0 ? "-" : pyro_format_exact(text, count));
 }
 
+void pyro_cell_layer(const pyro_trace_writer *w, pyro_table *table, const char *path)
+{
+    pyro_buf text = PYRO_BUF_INIT;
+
+    pyro_text_path(&text, path[0] != '\0' ? path : "-", (size_t)w->options->width / 3);
+    pyro_table_cell(table, text.data);
+    table->failed = table->failed || text.failed;
+    pyro_buf_free(&text);
+}
+
 void pyro_cell_rate(pyro_table *table, int64_t work, int64_t duration_ns)
 {
     char text[PYRO_UNIT_TEXT];
@@ -76,24 +86,75 @@ static void cell_decimal(pyro_table *table, double value)
         pyro_table_cellf(table, "%.1f", value);
 }
 
+/* "[[8, 16], [], [16, 4]]" as "8x16, 16x4": what is no tensor is left out. */
+static void cell_shapes(pyro_table *table, const char *shapes)
+{
+    pyro_buf text = PYRO_BUF_INIT;
+    bool inside = false;
+
+    for (const char *at = shapes; *at != '\0'; at++) {
+        if (*at >= '0' && *at <= '9') {
+            if (!inside && text.length > 0)
+                pyro_buf_adds(&text, ", ");
+            pyro_buf_addc(&text, *at);
+            inside = true;
+        } else if (*at == ',' && inside) {
+            pyro_buf_addc(&text, 'x');
+        } else if (*at == '[' || *at == ']') {
+            inside = false;
+        }
+    }
+    pyro_table_cell(table, text.data);
+    table->failed = table->failed || text.failed;
+    pyro_buf_free(&text);
+}
+
+/* Which columns the table of ops has: one row of it in three layouts. */
+typedef enum op_layout { OPS_NARROW, OPS_WIDE, OPS_BY_SHAPE } op_layout;
+
+static void add_op(const pyro_trace_writer *w, pyro_table *table, const pyro_op_row *row,
+                   op_layout layout)
+{
+    int64_t self_ns = pyro_op_self_ns(row, w->on_host);
+    int64_t total_ns = w->on_host ? row->host_total_ns : row->device_total_ns;
+
+    pyro_table_cell(table, row->name);
+    if (layout == OPS_BY_SHAPE)
+        cell_shapes(table, row->shapes);
+    pyro_cell_count(table, row->calls);
+    pyro_cell_duration(table, self_ns);
+    pyro_cell_share(table, self_ns, w->whole_ns);
+    pyro_cell_rate(table, row->flops, total_ns);
+    if (layout == OPS_BY_SHAPE)
+        return;
+    pyro_cell_duration(table, w->on_host ? total_ns : row->host_self_ns);
+    if (layout == OPS_WIDE) {
+        pyro_cell_duration(table, total_ns);
+        pyro_table_cell(table, pyro_phase_name(row->phase));
+    }
+}
+
 static void write_ops(pyro_trace_writer *w, bool by_shape)
 {
-    static const pyro_table_column columns[] = {
-        {"Op", false, true},         {"Calls", true, false},     {"Device", true, false},
-        {"Device self", true, false}, {"Host self", true, false}, {"Share", true, false},
-        {"FLOP/s", true, false},
+    static const pyro_table_column device_columns[] = {
+        {"Op", false, true},           {"Calls", true, false},  {"Self", true, false},
+        {"Share", true, false},        {"FLOP/s", true, false}, {"Host self", true, false},
+        {"With callees", true, false}, {"Phase", false, false},
     };
     static const pyro_table_column host_columns[] = {
-        {"Op", false, true},         {"Calls", true, false}, {"Host", true, false},
-        {"Host self", true, false}, {"Share", true, false}, {"FLOP/s", true, false},
+        {"Op", false, true},    {"Calls", true, false},  {"Self", true, false},
+        {"Share", true, false}, {"FLOP/s", true, false}, {"With callees", true, false},
     };
     static const pyro_table_column shape_columns[] = {
-        {"Op", false, true},        {"Input shapes", false, true}, {"Calls", true, false},
-        {"Time", true, false},      {"Share", true, false},        {"FLOP/s", true, false},
+        {"Op", false, true},   {"Input shapes", false, true}, {"Calls", true, false},
+        {"Self", true, false}, {"Share", true, false},        {"FLOP/s", true, false},
     };
     const pyro_op_row *rows = by_shape ? w->analysis->ops_by_shape : w->analysis->ops;
     size_t count = by_shape ? w->analysis->op_by_shape_count : w->analysis->op_count;
     size_t shown = pyro_rows_shown(w->options, count);
+    op_layout layout = by_shape                                   ? OPS_BY_SHAPE
+                       : w->options->width >= WIDE && !w->on_host ? OPS_WIDE
+                                                                  : OPS_NARROW;
     pyro_table table;
 
     pyro_trace_heading(w, by_shape ? "Ops by input shapes" : "Ops",
@@ -103,35 +164,21 @@ static void write_ops(pyro_trace_writer *w, bool by_shape)
     else if (w->on_host)
         pyro_table_init(&table, COLUMNS(host_columns));
     else
-        pyro_table_init(&table, COLUMNS(columns));
-    for (size_t i = 0; i < shown; i++) {
-        const pyro_op_row *row = &rows[i];
-        int64_t self_ns = pyro_op_self_ns(row, w->on_host);
-
-        pyro_table_cell(&table, row->name);
-        if (by_shape)
-            pyro_table_cell(&table, row->shapes);
-        pyro_cell_count(&table, row->calls);
-        if (!by_shape)
-            pyro_cell_duration(&table, w->on_host ? row->host_total_ns : row->device_total_ns);
-        pyro_cell_duration(&table, self_ns);
-        if (!by_shape && !w->on_host)
-            pyro_cell_duration(&table, row->host_self_ns);
-        pyro_cell_share(&table, self_ns, w->whole_ns);
-        pyro_cell_rate(&table, row->flops, w->on_host ? row->host_total_ns : row->device_total_ns);
-    }
+        pyro_table_init(&table, device_columns, layout == OPS_WIDE ? 8 : 6);
+    for (size_t i = 0; i < shown; i++)
+        add_op(w, &table, &rows[i], layout);
     pyro_trace_draw(w, &table);
 }
 
 static void write_kernels(pyro_trace_writer *w)
 {
     static const pyro_table_column narrow[] = {
-        {"Kernel", false, true},  {"Calls", true, false},   {"Total", true, false},
-        {"Share", true, false},   {"Median", true, false},  {"Tensor cores", false, false},
+        {"Kernel", false, true}, {"Calls", true, false},  {"Total", true, false},
+        {"Share", true, false},  {"Median", true, false}, {"Tensor", false, false},
     };
     static const pyro_table_column wide[] = {
         {"Kernel", false, true}, {"Calls", true, false},  {"Total", true, false},
-        {"Share", true, false},  {"Median", true, false}, {"Tensor cores", false, false},
+        {"Share", true, false},  {"Median", true, false}, {"Tensor", false, false},
         {"Max", true, false},    {"Occ. %", true, false}, {"Waves", true, false},
         {"Op", false, true},
     };
@@ -166,8 +213,8 @@ static void write_kernels(pyro_trace_writer *w)
 static void write_step_parts(pyro_trace_writer *w, size_t shown)
 {
     static const pyro_table_column columns[] = {
-        {"Step", false, true},  {"Span", true, false}, {"Compute", true, false},
-        {"Comm.", true, false}, {"Copy", true, false}, {"Idle", true, false},
+        {"Step", false, true},   {"Span", true, false}, {"Compute", true, false},
+        {"Comm.", true, false},  {"Copy", true, false}, {"Idle", true, false},
         {"Idle %", true, false},
     };
     pyro_table table;
@@ -190,8 +237,8 @@ static void write_step_parts(pyro_trace_writer *w, size_t shown)
 static void write_step_phases(pyro_trace_writer *w, size_t shown)
 {
     static const pyro_table_column columns[] = {
-        {"Step", false, true},      {"Kernels", true, false},   {"Device", true, false},
-        {"Forward", true, false},   {"Backward", true, false},  {"Optimizer", true, false},
+        {"Step", false, true},    {"Kernels", true, false},  {"Device", true, false},
+        {"Forward", true, false}, {"Backward", true, false}, {"Optimizer", true, false},
         {"Other", true, false},
     };
     pyro_table table;
@@ -254,7 +301,7 @@ static void write_gaps(pyro_trace_writer *w)
         pyro_cell_duration(&table, row->duration_ns);
         pyro_table_cell(&table, kinds[row->kind]);
         pyro_table_cell(&table, gap_culprit(row));
-        pyro_table_cell(&table, row->layer);
+        pyro_cell_layer(w, &table, row->layer);
         if (table.column_count == 6)
             pyro_table_cell(&table, row->line);
     }
@@ -268,8 +315,8 @@ static void write_gaps(pyro_trace_writer *w)
 static void write_copies(pyro_trace_writer *w)
 {
     static const pyro_table_column columns[] = {
-        {"Copy", false, true},  {"Calls", true, false}, {"Bytes", true, false},
-        {"Time", true, false},  {"Share", true, false}, {"GB/s", true, false},
+        {"Copy", false, true}, {"Calls", true, false}, {"Bytes", true, false},
+        {"Time", true, false}, {"Share", true, false}, {"GB/s", true, false},
     };
     size_t count = w->analysis->copy_count, shown = pyro_rows_shown(w->options, count);
     pyro_table table;
@@ -292,9 +339,9 @@ static void write_copies(pyro_trace_writer *w)
 static void write_collectives(pyro_trace_writer *w)
 {
     static const pyro_table_column columns[] = {
-        {"Collective", false, true}, {"Group", false, true}, {"Type", false, true},
-        {"Ranks", true, false},      {"Calls", true, false}, {"Bytes", true, false},
-        {"Time", true, false},       {"Exposed", true, false}, {"Bus GB/s", true, false},
+        {"Kind", false, true},  {"Group", false, true},   {"Type", false, true},
+        {"Ranks", true, false}, {"Calls", true, false},   {"Bytes", true, false},
+        {"Time", true, false},  {"Exposed", true, false}, {"Bus GB/s", true, false},
     };
     size_t count = w->analysis->collective_count, shown = pyro_rows_shown(w->options, count);
     pyro_table table;
@@ -321,22 +368,24 @@ static void write_synchronizations(pyro_trace_writer *w)
 {
     static const pyro_table_column columns[] = {
         {"Call", false, true}, {"Calls", true, false}, {"Host time", true, false},
-        {"Op", false, true},   {"Layer", false, true}, {"Line", false, true},
+        {"Op", false, true},   {"Line", false, true},  {"Layer", false, true},
     };
     size_t count = w->analysis->sync_count, shown = pyro_rows_shown(w->options, count);
+    bool is_wide = w->options->width >= WIDE;
     pyro_table table;
 
     pyro_trace_heading(w, "Synchronising calls", "time", shown, count);
-    pyro_table_init(&table, COLUMNS(columns));
+    pyro_table_init(&table, columns, is_wide ? 6 : 5);
     for (size_t i = 0; i < shown; i++) {
         const pyro_sync_row *row = &w->analysis->syncs[i];
 
         pyro_table_cell(&table, row->call);
         pyro_cell_count(&table, row->calls);
         pyro_cell_duration(&table, row->total_ns);
-        pyro_table_cell(&table, row->op);
-        pyro_table_cell(&table, row->layer);
-        pyro_table_cell(&table, row->line);
+        pyro_table_cell(&table, row->op[0] != '\0' ? row->op : "-");
+        pyro_table_cell(&table, row->line[0] != '\0' ? row->line : "-");
+        if (is_wide)
+            pyro_cell_layer(w, &table, row->layer);
     }
     pyro_trace_draw(w, &table);
 }
@@ -359,7 +408,7 @@ static void write_ops_by_shape(pyro_trace_writer *w)
 
 static const view_kind views[] = {
     [PYRO_TRACE_LAYERS] = {"no layers in this trace: record it with torch.profiler.profile("
-                           "with_stack=True), or name layers by --layers-from or --model",
+                           "with_stack=True), or take them from annotations by --layers-from",
                            pyro_write_trace_layers},
     [PYRO_TRACE_OPS] = {"no ops in this trace", write_ops_by_name},
     [PYRO_TRACE_KERNELS] = {"no kernels in this trace: nothing ran on a device", write_kernels},
@@ -376,8 +425,7 @@ static const view_kind views[] = {
     [PYRO_TRACE_MEMORY] = {"no memory events in this trace: record it with torch.profiler.profile("
                            "profile_memory=True)",
                            pyro_write_trace_memory},
-    [PYRO_TRACE_FINDINGS] = {"no findings: nothing crossed a threshold",
-                             pyro_write_trace_findings},
+    [PYRO_TRACE_FINDINGS] = {"no findings: nothing crossed a threshold", pyro_write_trace_findings},
 };
 
 void pyro_write_trace_table(pyro_trace_writer *w, pyro_trace_view view)

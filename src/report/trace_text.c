@@ -9,7 +9,13 @@
 
 #include <string.h>
 
-enum { OVERVIEW_ROWS = 5, OVERVIEW_FINDINGS = 3, OVERVIEW_WARNINGS = 5, BAR_WIDTH = 36 };
+enum {
+    OVERVIEW_LAYERS = 5,
+    OVERVIEW_ROWS = 3,
+    OVERVIEW_FINDINGS = 3,
+    OVERVIEW_WARNINGS = 5,
+    BAR_WIDTH = 36
+};
 
 static void write_banner(pyro_trace_writer *w, const pyro_trace *trace)
 {
@@ -31,7 +37,7 @@ static void write_field(pyro_trace_writer *w, const char *label, pyro_buf *value
 static void write_device(pyro_trace_writer *w)
 {
     const pyro_analysis *analysis = w->analysis;
-    char busy[PYRO_UNIT_TEXT], share[PYRO_UNIT_TEXT], total[PYRO_UNIT_TEXT], count[PYRO_UNIT_TEXT];
+    char share[PYRO_UNIT_TEXT], total[PYRO_UNIT_TEXT], count[PYRO_UNIT_TEXT];
     pyro_buf value = PYRO_BUF_INIT;
 
     if (analysis->device_name[0] != '\0') {
@@ -43,12 +49,11 @@ static void write_device(pyro_trace_writer *w)
         write_field(w, "Device time:", &value);
         return;
     }
-    pyro_buf_addf(&value, "%s of kernels (%s), copies and memsets; busy %s (%s of the span)",
-                  pyro_format_duration(total, analysis->device_total_ns),
-                  pyro_format_exact(count, analysis->kernel_count),
-                  pyro_format_duration(busy, analysis->device_busy_ns),
-                  pyro_format_share(share, (double)analysis->device_busy_ns,
-                                    (double)analysis->span_ns));
+    pyro_buf_addf(
+        &value, "%s (%s kernel%s); busy %s of the span",
+        pyro_format_duration(total, analysis->device_total_ns),
+        pyro_format_exact(count, analysis->kernel_count), analysis->kernel_count == 1 ? "" : "s",
+        pyro_format_share(share, (double)analysis->device_busy_ns, (double)analysis->span_ns));
     write_field(w, "Device time:", &value);
 }
 
@@ -75,7 +80,8 @@ static void write_summary(pyro_trace_writer *w, const pyro_trace *trace)
 static void write_part(pyro_trace_writer *w, const char *label, int64_t part_ns, int64_t whole_ns)
 {
     char time[PYRO_UNIT_TEXT], share[PYRO_UNIT_TEXT];
-    size_t room = w->options->width > 80 ? BAR_WIDTH : (size_t)(w->options->width - 44);
+    int left = w->options->width - 44; /* of the line, behind the numbers */
+    size_t room = left > BAR_WIDTH ? BAR_WIDTH : left > 0 ? (size_t)left : 0;
     double length = whole_ns > 0 ? (double)part_ns / (double)whole_ns * (double)room + 0.5 : 0;
 
     pyro_buf_addf(w->buf, "  %-20s %9s %7s", label, pyro_format_duration(time, part_ns),
@@ -98,6 +104,7 @@ static pyro_step_row sum_of_steps(const pyro_analysis *analysis)
         sum.compute_ns += row->compute_ns;
         sum.communication_exposed_ns += row->communication_exposed_ns;
         sum.communication_ns += row->communication_ns;
+        sum.copy_ns += row->copy_ns;
         sum.copy_exposed_ns += row->copy_exposed_ns;
         sum.idle_ns += row->idle_ns;
         sum.host_only_ns += row->host_only_ns;
@@ -154,7 +161,8 @@ static void write_where(pyro_trace_writer *w)
     write_part(w, "Compute", sum.compute_ns, sum.span_ns);
     if (sum.communication_ns > 0)
         write_part(w, "Communication alone", sum.communication_exposed_ns, sum.span_ns);
-    write_part(w, "Copies alone", sum.copy_exposed_ns, sum.span_ns);
+    if (sum.copy_ns > 0)
+        write_part(w, "Copies alone", sum.copy_exposed_ns, sum.span_ns);
     write_part(w, "Idle", sum.idle_ns, sum.span_ns);
     if (sum.host_only_ns > 0)
         write_part(w, "  host in ops", sum.host_only_ns, sum.span_ns);
@@ -172,32 +180,33 @@ static void write_warnings(pyro_trace_writer *w, const pyro_trace *trace)
     pyro_text_list(w->buf, "\nWarnings:", warnings, shown, w->options->width, w->options->color);
     if (shown < count)
         pyro_buf_addf(w->buf, "  - and %zu more (--verbose shows them)\n", count - shown);
-    if (!w->options->quiet)
-        pyro_text_list(w->buf, "\nNotes:", w->analysis->notes, w->analysis->note_count,
-                       w->options->width, w->options->color);
 }
 
-/* The findings that matter most, then every table in short. */
-static void write_overview(pyro_trace_writer *w, const pyro_trace *trace)
+/* A table in short; nothing at all where it is empty, but for layers, which can be had. */
+static void write_short(pyro_trace_writer *w, pyro_trace_view view, size_t count, int rows)
 {
     const pyro_report_options *asked = w->options;
     pyro_report_options shortened = *asked;
 
+    shortened.verbose = false;
+    shortened.top = asked->top != 0 ? asked->top : rows;
+    w->options = &shortened;
+    if (count > 0 || (view == PYRO_TRACE_LAYERS && !asked->quiet))
+        pyro_write_trace_table(w, view);
+    w->options = asked;
+}
+
+static void write_overview(pyro_trace_writer *w, const pyro_trace *trace)
+{
+    const pyro_analysis *analysis = w->analysis;
+
     write_summary(w, trace);
     write_where(w);
-    w->options = &shortened;
-    shortened.verbose = false;
-    shortened.top = asked->top != 0 ? asked->top : OVERVIEW_ROWS;
-    if (w->analysis->layer_count > 0)
-        pyro_write_trace_table(w, PYRO_TRACE_LAYERS);
-    if (w->analysis->op_count > 0)
-        pyro_write_trace_table(w, PYRO_TRACE_OPS);
-    if (w->analysis->kernel_row_count > 0)
-        pyro_write_trace_table(w, PYRO_TRACE_KERNELS);
-    shortened.top = OVERVIEW_FINDINGS;
-    if (!asked->quiet && w->analysis->finding_count > 0)
-        pyro_write_trace_findings(w);
-    w->options = asked;
+    if (!w->options->quiet)
+        write_short(w, PYRO_TRACE_FINDINGS, analysis->finding_count, OVERVIEW_FINDINGS);
+    write_short(w, PYRO_TRACE_LAYERS, analysis->layer_count, OVERVIEW_LAYERS);
+    write_short(w, PYRO_TRACE_OPS, analysis->op_count, OVERVIEW_ROWS);
+    write_short(w, PYRO_TRACE_KERNELS, analysis->kernel_row_count, OVERVIEW_ROWS);
 }
 
 int pyro_write_trace_text(pyro_buf *buf, const pyro_trace *trace, const pyro_analysis *analysis,
@@ -217,5 +226,8 @@ int pyro_write_trace_text(pyro_buf *buf, const pyro_trace *trace, const pyro_ana
     else
         pyro_write_trace_table(&w, options->view);
     write_warnings(&w, trace);
+    if (options->view == PYRO_TRACE_OVERVIEW && !options->report.quiet)
+        pyro_text_list(buf, "\nNotes:", analysis->notes, analysis->note_count,
+                       options->report.width, options->report.color);
     return w.failed ? pyro_fail_memory(error) : PYRO_OK;
 }

@@ -11,7 +11,7 @@ typedef struct pyro_trace_writer {
     const pyro_analysis *analysis;
     const pyro_report_options *options;
     bool on_host;     /* rows are ranked by host time: nothing ran on a device */
-    int64_t whole_ns; /* what shares are of */
+    int64_t whole_ns; /* what shares of ops are of, and of layers where they ran on a device */
     bool failed;      /* memory ran out outside the buffer */
 } pyro_trace_writer;
 
@@ -34,6 +34,8 @@ void pyro_trace_draw(pyro_trace_writer *w, pyro_table *table);
 void pyro_cell_duration(pyro_table *table, int64_t duration_ns);
 void pyro_cell_share(pyro_table *table, int64_t part, int64_t whole);
 void pyro_cell_count(pyro_table *table, int64_t count);
+/* A layer's path, cut where it is longer than a third of the line; "-" where there is none. */
+void pyro_cell_layer(const pyro_trace_writer *w, pyro_table *table, const char *path);
 /* Work in a time, "12.30 T"; "-" where either is not known. */
 void pyro_cell_rate(pyro_table *table, int64_t work, int64_t duration_ns);
 

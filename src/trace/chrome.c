@@ -15,6 +15,8 @@ typedef struct selection {
     const regex_t *filter;  /* NULL: everything */
     uint8_t *name_matches;  /* by interned text: 0 not looked at, 1 matches, 2 does not */
     uint8_t *layer_matches; /* by layer */
+    const pyro_step **steps; /* those of the number asked for, in order of time */
+    size_t step_count;
 } selection;
 
 int pyro_chrome_flush(pyro_chrome *chrome, bool all)
@@ -66,15 +68,18 @@ static int64_t cause_ns(const pyro_chrome *chrome, uint32_t event)
     return trace->start_ns[launch != PYRO_NO_EVENT ? launch : event];
 }
 
-static bool in_step(const pyro_chrome *chrome, int number, int64_t time_ns)
+static bool in_step(const selection *chosen, int64_t time_ns)
 {
-    for (size_t i = 0; i < chrome->joins->step_count; i++) {
-        const pyro_step *step = &chrome->joins->steps[i];
+    size_t low = 0, high = chosen->step_count;
 
-        if (step->number == number && time_ns >= step->start_ns && time_ns < step->end_ns)
-            return true;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (chosen->steps[middle]->start_ns <= time_ns)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return false;
+    return low > 0 && time_ns < chosen->steps[low - 1]->end_ns;
 }
 
 static bool wants(const pyro_chrome *chrome, const selection *chosen, uint32_t event)
@@ -87,7 +92,7 @@ static bool wants(const pyro_chrome *chrome, const selection *chosen, uint32_t e
         chrome->joins->phase[event] != options->phase)
         return false;
     return passes_filter(chrome, chosen, event) &&
-           (options->step < 0 || in_step(chrome, options->step, cause_ns(chrome, event)));
+           (options->step < 0 || in_step(chosen, cause_ns(chrome, event)));
 }
 
 /* Work is shown with the call that launched it and the op around that. */
@@ -102,23 +107,32 @@ static void keep_launch(pyro_chrome *chrome, uint32_t event)
         chrome->keep[chrome->joins->op[launch]] = 1;
 }
 
-/* Marks what is written; steps stay, so that a reader sees where it is. */
-static void choose_events(pyro_chrome *chrome, const selection *chosen)
+/* Steps stay, so that a reader sees where it is. */
+static void choose_steps(pyro_chrome *chrome, selection *chosen)
+{
+    for (size_t i = 0; i < chrome->joins->step_count; i++) {
+        const pyro_step *step = &chrome->joins->steps[i];
+
+        if (chosen->options->step >= 0 && step->number != chosen->options->step)
+            continue;
+        chosen->steps[chosen->step_count++] = step;
+        chrome->keep[step->event] = 1;
+    }
+}
+
+/* Marks what is written, and finds the time that it takes. */
+static void choose_events(pyro_chrome *chrome, selection *chosen)
 {
     const pyro_trace *trace = chrome->trace;
     bool begun = false;
 
+    choose_steps(chrome, chosen);
     for (uint32_t event = 0; event < trace->count; event++) {
         if (!wants(chrome, chosen, event))
             continue;
         chrome->keep[event] = 1;
         if (pyro_event_is_device_work(trace->category[event]))
             keep_launch(chrome, event);
-    }
-    for (size_t i = 0; i < chrome->joins->step_count; i++) {
-        const pyro_step *step = &chrome->joins->steps[i];
-        if (chosen->options->step < 0 || step->number == chosen->options->step)
-            chrome->keep[step->event] = 1;
     }
     for (uint32_t event = 0; event < trace->count; event++) {
         int64_t start_ns = trace->start_ns[event], end_ns = pyro_event_end_ns(trace, event);
@@ -266,8 +280,9 @@ static int choose_and_write(pyro_chrome *chrome, selection *chosen)
     chrome->text_is_json = calloc(texts, 1);
     chosen->name_matches = calloc(texts, 1);
     chosen->layer_matches = calloc(chrome->joins->layer_count + 1, 1);
+    chosen->steps = calloc(chrome->joins->step_count + 1, sizeof *chosen->steps);
     if (chrome->keep != NULL && chrome->text_is_json != NULL && chosen->name_matches != NULL &&
-        chosen->layer_matches != NULL) {
+        chosen->layer_matches != NULL && chosen->steps != NULL) {
         choose_events(chrome, chosen);
         status = write_all(chrome);
     } else {
@@ -277,6 +292,7 @@ static int choose_and_write(pyro_chrome *chrome, selection *chosen)
     free(chrome->text_is_json);
     free(chosen->name_matches);
     free(chosen->layer_matches);
+    free(chosen->steps);
     pyro_buf_free(&chrome->buf);
     return status;
 }

@@ -25,8 +25,7 @@ static bool add_change(changes *list, int64_t time_ns, int64_t amount, const pyr
 
     if (!pyro_grow(&list->items, &list->capacity, list->count + 1, sizeof *list->items))
         return false;
-    list->items[list->count++] =
-        (change){time_ns, amount, trace->tracks[track].device, track};
+    list->items[list->count++] = (change){time_ns, amount, trace->tracks[track].device, track};
     return true;
 }
 

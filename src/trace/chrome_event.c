@@ -207,7 +207,8 @@ static void write_args(pyro_chrome *chrome, uint32_t event)
     write_detail(chrome, event);
     if (call != PYRO_NO_LAYER) {
         const pyro_joins *joins = chrome->joins;
-        pyro_json_member_string(&chrome->json, "layer", joins->layers[joins->calls[call].layer].path);
+        pyro_json_member_string(&chrome->json, "layer",
+                                joins->layers[joins->calls[call].layer].path);
     }
     if (chrome->joins->phase[event] != PYRO_PHASE_OTHER)
         pyro_json_member_string(&chrome->json, "phase",

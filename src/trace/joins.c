@@ -95,9 +95,11 @@ static int join_all(pyro_join_state *state)
 int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_options *options,
                     pyro_error *error)
 {
-    pyro_join_state state = {
-        .joins = joins, .trace = trace, .options = options, .error = error,
-        .last_ddp_call = PYRO_NO_LAYER};
+    pyro_join_state state = {.joins = joins,
+                             .trace = trace,
+                             .options = options,
+                             .error = error,
+                             .last_ddp_call = PYRO_NO_LAYER};
     int status;
     *joins = (pyro_joins){0};
     pyro_arena_init(&joins->arena);

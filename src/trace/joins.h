@@ -43,18 +43,19 @@ typedef struct pyro_joins {
     uint32_t *by_time;  /* all kept events by start, enclosing ones first */
     uint32_t *parent;   /* innermost host event that encloses a host event; PYRO_NO_EVENT */
     uint32_t *launch;   /* of device work: its runtime or driver call; PYRO_NO_EVENT */
-    uint32_t *op;       /* innermost op of a host event (itself for an op) or of a launch; PYRO_NO_EVENT */
-    uint32_t *call;     /* layer call that an event (host or device) belongs to; PYRO_NO_LAYER */
-    uint8_t *phase;     /* pyro_phase of each event */
-    uint8_t *bucket;    /* pyro_bucket of device work */
+    uint32_t *op; /* innermost op: itself, around a host event, of the launch; PYRO_NO_EVENT */
+    uint32_t *call; /* layer call that an event (host or device) belongs to; PYRO_NO_LAYER */
+    uint8_t *phase; /* pyro_phase of each event */
+    uint8_t *bucket; /* pyro_bucket of device work */
     pyro_layer *layers;
     size_t layer_count, layer_capacity;
     pyro_layer_call *calls;
     size_t call_count, call_capacity;
-    pyro_step *steps;   /* in order of time */
+    pyro_step *steps; /* in order of time */
     size_t step_count, step_capacity;
     bool has_layers;
-    int64_t partial_overlaps;     /* host slices that end after the slice that they start in */
+    bool layers_from_annotations; /* else from the nn.Module frames */
+    int64_t partial_overlaps; /* slices that end after the one that they start in; no annotations */
     size_t layers_named_by_model; /* layers whose path or class is the supplied model's */
 } pyro_joins;
 

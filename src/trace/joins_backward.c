@@ -51,8 +51,8 @@ static pyro_forward_thread *thread_of(pyro_join_state *state, uint32_t op,
         !pyro_grow(&backward->threads, &backward->thread_capacity, backward->thread_count + 1,
                    sizeof *backward->threads))
         return NULL;
-    backward->threads[backward->thread_count] =
-        (pyro_forward_thread){.pid = pid, .id = detail->forward_thread, .track = PYRO_NO_TRACK};
+    backward->threads[backward->thread_count] = (pyro_forward_thread){
+        .pid = pid, .id = detail->forward_thread, .track = PYRO_NO_TRACK};
     return &backward->threads[backward->thread_count++];
 }
 
@@ -103,8 +103,7 @@ static bool needs_votes(pyro_join_state *state, const candidates *all)
     return needed;
 }
 
-static void vote(pyro_join_state *state, candidates *all, uint32_t op,
-                 const pyro_op_detail *detail)
+static void vote(pyro_join_state *state, candidates *all, uint32_t op, const pyro_op_detail *detail)
 {
     const pyro_trace *trace = state->trace;
     pyro_forward_thread *thread = thread_of(state, op, detail, false);

@@ -82,8 +82,8 @@ static inline pyro_name_class pyro_join_name_class(pyro_join_state *state, uint3
     if (name >= state->trace->names.count)
         return PYRO_NAME_PLAIN;
     if (state->name_class[name] == PYRO_NAME_UNSEEN)
-        state->name_class[name] =
-            (uint8_t)pyro_classify_name(pyro_intern_text(&state->trace->names, name));
+        state->name_class[name] = (uint8_t)pyro_classify_name(
+            pyro_intern_text(&state->trace->names, name));
     return (pyro_name_class)state->name_class[name];
 }
 

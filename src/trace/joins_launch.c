@@ -22,7 +22,8 @@ typedef struct entries {
 
 /* Processes count up from 0; only asked for where launches of more than one are in the trace. */
 typedef struct processes {
-    uint32_t *of_track; /* of a host track: its process; of a device track: that whose work it does */
+    uint32_t
+        *of_track; /* of a host track: its process; of a device track: that whose work it does */
     bool *is_shared;    /* of a device track: unambiguous ids name several processes */
     uint32_t *nearest;  /* of a process: its launch met last in the group at hand */
     size_t *met_in;     /* of a process: the group that `nearest` is of */

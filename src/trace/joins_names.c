@@ -113,9 +113,9 @@ static bool has_word(const char *text, size_t length, const char *word)
 bool pyro_is_collective_kernel(const char *name)
 {
     static const char *const words[] = {
-        "nccl",       "rccl",           "msccl",          "oneccl",        "cross_device_reduce",
-        "all_reduce", "allreduce",      "all_gather",     "allgather",     "all_to_all",
-        "alltoall",   "reduce_scatter", "reducescatter",  "nvshmem",       "rocshmem",
+        "nccl",       "rccl",           "msccl",         "oneccl",    "cross_device_reduce",
+        "all_reduce", "allreduce",      "all_gather",    "allgather", "all_to_all",
+        "alltoall",   "reduce_scatter", "reducescatter", "nvshmem",   "rocshmem",
         "multimem_",  "deep_ep::",      "symm_mem",
     };
     /* Compilers name a fused kernel after the ops around it: it does not communicate itself. */

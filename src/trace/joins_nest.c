@@ -15,6 +15,14 @@ typedef struct context {
     uint8_t phase;
 } context;
 
+/* Annotations begin and end inside of the frames that open and close them: that is no defect. */
+static bool overlaps_in_part(const pyro_trace *trace, uint32_t event, uint32_t around)
+{
+    return pyro_join_end_ns(trace, event) > pyro_join_end_ns(trace, around) &&
+           trace->category[event] != PYRO_EVENT_ANNOTATION &&
+           trace->category[around] != PYRO_EVENT_ANNOTATION;
+}
+
 /* Closes what has ended, and hangs the event below the innermost event that has not. */
 static uint32_t open_event(pyro_join_state *state, uint32_t event)
 {
@@ -30,7 +38,7 @@ static uint32_t open_event(pyro_join_state *state, uint32_t event)
     if (!pyro_event_is_host(trace->category[event]))
         return parent;
     track->top = event;
-    if (parent != PYRO_NO_EVENT && pyro_join_end_ns(trace, event) > pyro_join_end_ns(trace, parent))
+    if (parent != PYRO_NO_EVENT && overlaps_in_part(trace, event, parent))
         joins->partial_overlaps++;
     return parent;
 }
@@ -45,9 +53,8 @@ static context context_of_parent(const pyro_join_state *state, uint32_t event, u
     const pyro_trace *trace = state->trace;
     context now = {joins->call[parent], joins->phase[parent]};
     uint8_t category = trace->category[parent];
-    if (now.phase != PYRO_PHASE_FORWARD || now.call == PYRO_NO_LAYER ||
-        category == PYRO_EVENT_OP || category == PYRO_EVENT_RUNTIME ||
-        category == PYRO_EVENT_DRIVER)
+    if (now.phase != PYRO_PHASE_FORWARD || now.call == PYRO_NO_LAYER || category == PYRO_EVENT_OP ||
+        category == PYRO_EVENT_RUNTIME || category == PYRO_EVENT_DRIVER)
         return now;
     while (now.call != PYRO_NO_LAYER &&
            pyro_join_end_ns(trace, joins->calls[now.call].event) <= trace->start_ns[event])
@@ -200,8 +207,8 @@ static int place_event(pyro_join_state *state, uint32_t event)
     uint8_t category = state->trace->category[event];
     uint32_t parent = open_event(state, event);
     bool says_something = category <= PYRO_EVENT_PYTHON;
-    pyro_name_class name_class =
-        says_something ? pyro_join_name_class(state, event) : PYRO_NAME_PLAIN;
+    pyro_name_class name_class = says_something ? pyro_join_name_class(state, event)
+                                                : PYRO_NAME_PLAIN;
     context now = parent != PYRO_NO_EVENT ? context_of_parent(state, event, parent)
                                           : context_outside(state, event, name_class);
     int status = says_something ? enter_event(state, event, name_class, &now) : PYRO_OK;

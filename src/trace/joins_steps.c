@@ -41,11 +41,10 @@ int pyro_join_steps(pyro_join_state *state)
         if (!pyro_grow(&joins->steps, &joins->step_capacity, joins->step_count + 1,
                        sizeof *joins->steps))
             return pyro_fail_memory(state->error);
-        joins->steps[joins->step_count++] =
-            (pyro_step){.event = event,
-                        .number = number,
-                        .start_ns = trace->start_ns[event],
-                        .end_ns = pyro_join_end_ns(trace, event)};
+        joins->steps[joins->step_count++] = (pyro_step){.event = event,
+                                                        .number = number,
+                                                        .start_ns = trace->start_ns[event],
+                                                        .end_ns = pyro_join_end_ns(trace, event)};
     }
     return PYRO_OK;
 }

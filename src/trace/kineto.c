@@ -2,10 +2,9 @@
 #include "trace/kineto_reader.h"
 
 #include "base/error.h"
+#include "base/processors.h"
 #include "trace/kineto_values.h"
-#include <sched.h>
 #include <stdio.h>
-#include <unistd.h>
 
 /* Metadata that is kept is looked at as a whole; a longer value is passed over. */
 #define MAX_METADATA_BYTES ((ptrdiff_t)16 << 20)
@@ -32,8 +31,7 @@ static bool read_key(pyro_kineto_reader *reader, char key[PYRO_KINETO_KEY_BYTES]
     for (;;) {
         const char *name;
         size_t length;
-        const char *value =
-            pyro_kineto_read_key(reader->scanner, window->at, true, &name, &length);
+        const char *value = pyro_kineto_read_key(reader->scanner, window->at, true, &name, &length);
         if (value && name) {
             snprintf(key, PYRO_KINETO_KEY_BYTES, "%.*s", (int)(length < 4096 ? length : 4096),
                      name);
@@ -81,8 +79,8 @@ static const char *whole_value(pyro_kineto_reader *reader)
         if (behind || reader->scanner->damaged)
             return behind;
         if (!reader->events_seen && size >= LONG_METADATA_BYTES)
-            reader->scanner->damaged =
-                find_key(window->at + 1, window->at + LONG_METADATA_BYTES, events, 1) != NULL;
+            reader->scanner->damaged = find_key(window->at + 1, window->at + LONG_METADATA_BYTES,
+                                                events, 1) != NULL;
         if (reader->scanner->damaged || size > MAX_METADATA_BYTES)
             return NULL;
         if (!pyro_kineto_more(reader)) {
@@ -267,24 +265,14 @@ static int read_document(pyro_kineto_reader *reader, pyro_error *error)
     return PYRO_OK;
 }
 
-/* How many threads may run here at once. */
-static int count_processors(void)
-{
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
-        return CPU_COUNT(&allowed);
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (int)online : 1;
-}
-
 int pyro_kineto_read_sized(pyro_trace *trace, pyro_source *source,
                            const pyro_trace_options *options, pyro_kineto_sizes sizes,
                            pyro_error *error)
 {
     pyro_kineto_reader reader;
-    int threads = options && options->threads > 0 ? options->threads : count_processors();
-    int status =
-        pyro_kineto_reader_open(&reader, trace, &trace->names, source, options, sizes, error);
+    int threads = options && options->threads > 0 ? options->threads : pyro_count_processors();
+    int status = pyro_kineto_reader_open(&reader, trace, &trace->names, source, options, sizes,
+                                         error);
     reader.threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     if (status == PYRO_OK)
         status = read_document(&reader, error);

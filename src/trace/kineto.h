@@ -96,8 +96,9 @@ typedef struct pyro_kineto_event {
     char phase;                   /* 0: none */
     uint8_t category;
     bool has_start, has_duration, has_id;
-    char named; /* of a process: 'c', 'g' for "CPU functions", "CUDA functions" of the legacy exporter */
-    uint64_t present;  /* a bit a field of args that was read */
+    char
+        named; /* of a process: 'c', 'g' for "CPU functions", "CUDA functions" of the legacy exporter */
+    uint64_t present; /* a bit a field of args that was read */
     int64_t number[PYRO_FIELD_COUNT]; /* integers and ids of texts */
     float real[PYRO_FIELD_COUNT];
     uint32_t grid[3], block[3];
@@ -119,12 +120,12 @@ typedef struct pyro_thread_name {
 #define PYRO_GUESS_SLOTS 8192
 
 typedef struct pyro_kineto_scanner {
-    pyro_trace *out;    /* rows go here */
+    pyro_trace *out; /* rows go here */
     pyro_intern *names; /* where texts go */
-    const char *end;    /* of the window that is scanned */
+    const char *end; /* of the window that is scanned */
     const char *first_key; /* of events, with its quotes */
-    bool failed;        /* an event could not be read */
-    bool damaged;       /* because it is damaged: else more bytes are needed */
+    bool failed; /* an event could not be read */
+    bool damaged; /* because it is damaged: else more bytes are needed */
     bool fraction_is_ns; /* "1.5" is 1 us and 5 ns: an exporter of 2024 did not pad it */
     bool no_memory;
     pyro_kineto_event event;
@@ -134,7 +135,7 @@ typedef struct pyro_kineto_scanner {
     pyro_steps states[PYRO_STATES];
     pyro_step *steps; /* PYRO_STEPS of them */
     pyro_step categories[PYRO_GROUP_COUNT]; /* stand for categories that are no part of steps */
-    pyro_step start;     /* stands for the end of an event before the first */
+    pyro_step start; /* stands for the end of an event before the first */
     pyro_step unlearned; /* the one at hand when it was not learned */
     pyro_step *last_end; /* with which the last event ended */
     size_t step_count;

@@ -150,8 +150,8 @@ static bool append_rows(appender *appender, const pyro_trace *batch, const uint1
     for (size_t i = 0; i < count; i++) {
         uint32_t detail = batch->detail[i];
         trace->name[row + i] = text_of(appender, batch->name[i]);
-        trace->detail[row + i] =
-            detail == PYRO_NO_ID ? detail : detail + first_detail[batch->category[i]];
+        trace->detail[row + i] = detail == PYRO_NO_ID ? detail
+                                                      : detail + first_detail[batch->category[i]];
         trace->track[row + i] = tracks[batch->track[i]];
     }
     trace->count += count;
@@ -166,10 +166,10 @@ bool pyro_kineto_append(pyro_kineto_scanner *scanner, const pyro_trace *batch, p
     uint16_t *tracks = malloc((batch->track_count + 1) * sizeof *tracks);
     first_details(trace, first_detail);
     bool ok = tracks && append_tracks(scanner, batch, tracks) &&
-              append_rows(&appender, batch, tracks, first_detail) &&
-              append_ops(&appender, batch) && append_kernels(trace, batch) &&
-              append_collectives(&appender, batch) && append_memory(trace, batch) &&
-              append_flows(trace, batch, tracks) && !appender.no_memory;
+              append_rows(&appender, batch, tracks, first_detail) && append_ops(&appender, batch) &&
+              append_kernels(trace, batch) && append_collectives(&appender, batch) &&
+              append_memory(trace, batch) && append_flows(trace, batch, tracks) &&
+              !appender.no_memory;
     free(tracks);
     trace->file_events += batch->file_events;
     trace->has_shapes |= batch->has_shapes;

@@ -1,18 +1,22 @@
 /* Which keys of args are fields, which event wants them, and their rarer kinds of values. */
 #include "trace/kineto_fields.h"
 
-enum { HOST = 1 << PYRO_GROUP_HOST,
-       RUNTIME = 1 << PYRO_GROUP_RUNTIME,
-       KERNEL = 1 << PYRO_GROUP_KERNEL,
-       TRANSFER = 1 << PYRO_GROUP_TRANSFER,
-       MEMORY = 1 << PYRO_GROUP_MEMORY,
-       METADATA = 1 << PYRO_GROUP_METADATA };
+enum {
+    HOST = 1 << PYRO_GROUP_HOST,
+    RUNTIME = 1 << PYRO_GROUP_RUNTIME,
+    KERNEL = 1 << PYRO_GROUP_KERNEL,
+    TRANSFER = 1 << PYRO_GROUP_TRANSFER,
+    MEMORY = 1 << PYRO_GROUP_MEMORY,
+    METADATA = 1 << PYRO_GROUP_METADATA
+};
 
-enum { INTEGER = PYRO_ACTION_INTEGER,
-       REAL = PYRO_ACTION_REAL,
-       TEXT = PYRO_ACTION_TEXT,
-       LIST = PYRO_ACTION_LIST,
-       TRIPLE = PYRO_ACTION_TRIPLE };
+enum {
+    INTEGER = PYRO_ACTION_INTEGER,
+    REAL = PYRO_ACTION_REAL,
+    TEXT = PYRO_ACTION_TEXT,
+    LIST = PYRO_ACTION_LIST,
+    TRIPLE = PYRO_ACTION_TRIPLE
+};
 
 static const struct {
     uint8_t action, groups;

@@ -5,36 +5,36 @@
 #include "trace/trace.h"
 
 /* Name, what there is one of, what there are several of. */
-#define PYRO_KINETO_DEFECTS(D)                                                                     \
-    D(NEGATIVE_DURATION, "event with negative duration (taken as 0)",                              \
-      "events with negative duration (taken as 0)")                                                \
-    D(NO_DURATION, "complete event without a duration (taken as 0)",                               \
-      "complete events without a duration (taken as 0)")                                           \
-    D(NO_TIME, "event without a usable time (left out)",                                           \
-      "events without a usable time (left out)")                                                   \
-    D(FAR_TIME, "event dated far from all others (moved next to them)",                            \
-      "events dated far from all others (moved next to them)")                                     \
-    D(HUGE_NUMBER, "event with a number too large for 64 bits (left out)",                         \
-      "events with numbers too large for 64 bits (left out)")                                      \
-    D(NOT_JSON, "event with a value that is not JSON, such as NaN or N/A (left out)",              \
-      "events with values that are not JSON, such as NaN or N/A (left out)")                       \
-    D(BAD_ESCAPE, "event with a backslash that escapes nothing (kept as it stands)",               \
-      "events with backslashes that escape nothing (kept as they stand)")                          \
-    D(RAW_CONTROL, "event with an unescaped control character in a text",                          \
-      "events with unescaped control characters in texts")                                         \
-    D(BAD_UTF8, "event with a text that is not UTF-8 (bad bytes replaced)",                        \
-      "events with texts that are not UTF-8 (bad bytes replaced)")                                 \
-    D(LONG_TEXT, "event with a text over 1 MiB (cut)", "events with texts over 1 MiB (cut)")       \
-    D(MENDED, "event with unescaped quotes or other damage (mended)",                              \
-      "events with unescaped quotes or other damage (mended)")                                     \
-    D(DAMAGED, "place too damaged to read (skipped to the next event)",                            \
-      "places too damaged to read (skipped to the next event each)")                               \
-    D(LONG_EVENT, "event over 64 MiB (left out)", "events over 64 MiB (left out)")                 \
-    D(NOT_EVENT, "entry of the event list that is no event",                                       \
-      "entries of the event list that are no events")                                              \
-    D(BEGIN_END, "begin or end event (not read)", "begin or end events (not read)")                \
-    D(TRACKS, "event beyond 65535 threads and streams (given to the last one)",                    \
-      "events beyond 65535 threads and streams (given to the last one)")                           \
+#define PYRO_KINETO_DEFECTS(D) \
+    D(NEGATIVE_DURATION, "event with negative duration (taken as 0)", \
+      "events with negative duration (taken as 0)") \
+    D(NO_DURATION, "complete event without a duration (taken as 0)", \
+      "complete events without a duration (taken as 0)") \
+    D(NO_TIME, "event without a usable time (left out)", \
+      "events without a usable time (left out)") \
+    D(FAR_TIME, "event dated far from all others (moved next to them)", \
+      "events dated far from all others (moved next to them)") \
+    D(HUGE_NUMBER, "event with a number too large for 64 bits (left out)", \
+      "events with numbers too large for 64 bits (left out)") \
+    D(NOT_JSON, "event with a value that is not JSON, such as NaN or N/A (left out)", \
+      "events with values that are not JSON, such as NaN or N/A (left out)") \
+    D(BAD_ESCAPE, "event with a backslash that escapes nothing (kept as it stands)", \
+      "events with backslashes that escape nothing (kept as they stand)") \
+    D(RAW_CONTROL, "event with an unescaped control character in a text", \
+      "events with unescaped control characters in texts") \
+    D(BAD_UTF8, "event with a text that is not UTF-8 (bad bytes replaced)", \
+      "events with texts that are not UTF-8 (bad bytes replaced)") \
+    D(LONG_TEXT, "event with a text over 1 MiB (cut)", "events with texts over 1 MiB (cut)") \
+    D(MENDED, "event with unescaped quotes or other damage (mended)", \
+      "events with unescaped quotes or other damage (mended)") \
+    D(DAMAGED, "place too damaged to read (skipped to the next event)", \
+      "places too damaged to read (skipped to the next event each)") \
+    D(LONG_EVENT, "event over 64 MiB (left out)", "events over 64 MiB (left out)") \
+    D(NOT_EVENT, "entry of the event list that is no event", \
+      "entries of the event list that are no events") \
+    D(BEGIN_END, "begin or end event (not read)", "begin or end events (not read)") \
+    D(TRACKS, "event beyond 65535 threads and streams (given to the last one)", \
+      "events beyond 65535 threads and streams (given to the last one)") \
     D(METADATA, "damaged metadata value", "damaged metadata values")
 
 typedef enum pyro_kineto_defect {

@@ -45,8 +45,8 @@ unsigned pyro_kineto_key(const char *name, size_t length)
         const char *name;
         unsigned key;
     } keys[] = {
-        {"ph", PYRO_KEY_PHASE},   {"cat", PYRO_KEY_CATEGORY}, {"name", PYRO_KEY_NAME},
-        {"pid", PYRO_KEY_PROCESS}, {"tid", PYRO_KEY_THREAD},   {"ts", PYRO_KEY_TIME},
+        {"ph", PYRO_KEY_PHASE},     {"cat", PYRO_KEY_CATEGORY}, {"name", PYRO_KEY_NAME},
+        {"pid", PYRO_KEY_PROCESS},  {"tid", PYRO_KEY_THREAD},   {"ts", PYRO_KEY_TIME},
         {"dur", PYRO_KEY_DURATION}, {"args", PYRO_KEY_ARGS},    {"id", PYRO_KEY_ID},
     };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -141,17 +141,20 @@ static const char *scan_steady(pyro_kineto_scanner *scanner, const char *at, uns
 /* What is done with the value of a key of the event itself. */
 static unsigned action_of(unsigned key)
 {
-    static const uint8_t actions[PYRO_KEY_COUNT] = {
-        [PYRO_KEY_PHASE] = PYRO_ACTION_STEADY,   [PYRO_KEY_CATEGORY] = PYRO_ACTION_STEADY,
-        [PYRO_KEY_PROCESS] = PYRO_ACTION_STEADY, [PYRO_KEY_THREAD] = PYRO_ACTION_STEADY,
-        [PYRO_KEY_NAME] = PYRO_ACTION_NAME,      [PYRO_KEY_TIME] = PYRO_ACTION_TIME,
-        [PYRO_KEY_DURATION] = PYRO_ACTION_DURATION, [PYRO_KEY_ID] = PYRO_ACTION_ID,
-        [PYRO_KEY_END] = PYRO_ACTION_END};
+    static const uint8_t actions[PYRO_KEY_COUNT] = {[PYRO_KEY_PHASE] = PYRO_ACTION_STEADY,
+                                                    [PYRO_KEY_CATEGORY] = PYRO_ACTION_STEADY,
+                                                    [PYRO_KEY_PROCESS] = PYRO_ACTION_STEADY,
+                                                    [PYRO_KEY_THREAD] = PYRO_ACTION_STEADY,
+                                                    [PYRO_KEY_NAME] = PYRO_ACTION_NAME,
+                                                    [PYRO_KEY_TIME] = PYRO_ACTION_TIME,
+                                                    [PYRO_KEY_DURATION] = PYRO_ACTION_DURATION,
+                                                    [PYRO_KEY_ID] = PYRO_ACTION_ID,
+                                                    [PYRO_KEY_END] = PYRO_ACTION_END};
     return actions[key];
 }
 
-static inline const char *scan_action(pyro_kineto_scanner *scanner, const char *at,
-                                      unsigned action, unsigned field)
+static inline const char *scan_action(pyro_kineto_scanner *scanner, const char *at, unsigned action,
+                                      unsigned field)
 {
     pyro_kineto_event *event = &scanner->event;
     switch (action) {

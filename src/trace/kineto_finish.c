@@ -39,8 +39,8 @@ static void name_tracks(pyro_trace *trace, const pyro_kineto_scanner *scanner)
 {
     for (size_t i = 0; i < scanner->thread_name_count; i++) {
         const pyro_thread_name *named = &scanner->thread_names[i];
-        uint32_t track =
-            pyro_trace_find_track(trace, &scanner->tracks, named->process, named->thread);
+        uint32_t track = pyro_trace_find_track(trace, &scanner->tracks, named->process,
+                                               named->thread);
         if (track != PYRO_NO_ID)
             trace->tracks[track].name = named->name;
     }
@@ -70,10 +70,13 @@ static bool is_far(int64_t time_ns, int64_t median_ns)
            distance < -FAR_NS;
 }
 
-/* A single event dated 1970 or 2262 would stretch the run over all that time. */
+/*
+ * A single event dated 1970 or 2262, or one that never ends, would stretch the run over all that
+ * time. After this, sums and differences of times do not overflow.
+ */
 static void move_far_events(pyro_trace *trace, pyro_kineto_defects *defects)
 {
-    if (trace->count < 2)
+    if (!trace->count)
         return;
     int64_t median = median_start(trace), first = INT64_MAX, last = INT64_MIN;
     for (size_t event = 0; event < trace->count; event++) {
@@ -84,11 +87,14 @@ static void move_far_events(pyro_trace *trace, pyro_kineto_defects *defects)
         last = start > last ? start : last;
     }
     for (size_t event = 0; event < trace->count; event++) {
-        int64_t *start = &trace->start_ns[event];
-        if (!is_far(*start, median))
-            continue;
-        *start = *start < median ? first : last;
-        defects->count[PYRO_DEFECT_FAR_TIME]++;
+        int64_t *start = &trace->start_ns[event], *duration = &trace->duration_ns[event];
+        bool is_moved = is_far(*start, median);
+        if (is_moved)
+            *start = *start < median ? first : last;
+        bool is_cut = *duration > FAR_NS || *duration > INT64_MAX - (*start > 0 ? *start : 0);
+        if (is_cut)
+            *duration = last - *start;
+        defects->count[PYRO_DEFECT_FAR_TIME] += is_moved || is_cut;
     }
 }
 

@@ -1,7 +1,6 @@
 /* Damaged events: where a string really ends, what can be saved, where the next event begins. */
 #include "trace/kineto_values.h"
 
-
 /* Between an event's bracket and its first key. */
 #define MOST_BLANKS 128
 
@@ -88,8 +87,8 @@ static const char *mend_arg(pyro_kineto_scanner *scanner, const char *at, const 
     if (!quote)
         return NULL;
     if (field == PYRO_FIELD_STACK || field == PYRO_FIELD_COLLECTIVE || field == PYRO_FIELD_LABEL) {
-        scanner->event.number[field] =
-            pyro_kineto_intern_text(scanner, at + 1, (size_t)(quote - at - 1));
+        scanner->event.number[field] = pyro_kineto_intern_text(scanner, at + 1,
+                                                               (size_t)(quote - at - 1));
         scanner->event.present |= UINT64_C(1) << field;
     }
     return quote + 1;

@@ -96,8 +96,7 @@ static bool pass_string(pyro_kineto_reader *reader)
     bool unplain = false;
     window->at++;
     for (;;) {
-        const char *end =
-            pyro_kineto_string_end(reader->scanner, window->at, &unplain);
+        const char *end = pyro_kineto_string_end(reader->scanner, window->at, &unplain);
         if (end) {
             window->at = window->token = (char *)end + 1;
             return true;

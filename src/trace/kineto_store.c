@@ -44,8 +44,7 @@ uint8_t pyro_kineto_category(const char *text, size_t length)
         {"async", PYRO_KINETO_OTHER_FLOW},
     };
     for (size_t i = 0; i < sizeof categories / sizeof *categories; i++)
-        if (strlen(categories[i].name) == length &&
-            memcmp(categories[i].name, text, length) == 0)
+        if (strlen(categories[i].name) == length && memcmp(categories[i].name, text, length) == 0)
             return categories[i].category;
     return PYRO_EVENT_OTHER;
 }
@@ -139,8 +138,8 @@ static bool find_track(pyro_kineto_scanner *scanner, uint16_t *track)
     const pyro_kineto_event *event = &scanner->event;
     if (scanner->last_track == PYRO_NO_ID || event->process != scanner->last_process ||
         event->thread != scanner->last_thread) {
-        uint32_t found =
-            pyro_trace_track(scanner->out, &scanner->tracks, event->process, event->thread);
+        uint32_t found = pyro_trace_track(scanner->out, &scanner->tracks, event->process,
+                                          event->thread);
         if (found == PYRO_NO_ID)
             return false;
         scanner->last_track = found;
@@ -169,8 +168,8 @@ static bool note_wide_id(pyro_kineto_scanner *scanner, int kind, size_t index, u
     if (!pyro_grow(&scanner->wide_ids, &scanner->wide_capacity, scanner->wide_count + 1,
                    sizeof *scanner->wide_ids))
         return false;
-    scanner->wide_ids[scanner->wide_count++] =
-        (pyro_wide_id){.kind = kind, .index = (uint32_t)index, .id = id};
+    scanner->wide_ids[scanner->wide_count++] = (pyro_wide_id){
+        .kind = kind, .index = (uint32_t)index, .id = id};
     return true;
 }
 
@@ -179,7 +178,8 @@ static bool narrow_id(pyro_kineto_scanner *scanner, unsigned field, int kind, ui
 {
     int64_t number = number_or(&scanner->event, field, 0);
     *id = number > 0 && number < UINT32_MAX ? (uint32_t)number : 0;
-    return number < UINT32_MAX || note_wide_id(scanner, kind, scanner->out->count, (uint64_t)number);
+    return number < UINT32_MAX ||
+           note_wide_id(scanner, kind, scanner->out->count, (uint64_t)number);
 }
 
 static bool store_collective(pyro_trace *trace, const pyro_kineto_event *event, uint32_t *index)
@@ -228,19 +228,25 @@ static bool store_op(pyro_trace *trace, const pyro_kineto_event *event, uint32_t
 
 static bool store_kernel(pyro_trace *trace, const pyro_kineto_event *event, uint32_t *detail)
 {
-    const uint64_t launch_fields =
-        UINT64_C(1) << PYRO_FIELD_GRID | UINT64_C(1) << PYRO_FIELD_BLOCK |
-        UINT64_C(1) << PYRO_FIELD_REGISTERS | UINT64_C(1) << PYRO_FIELD_OCCUPANCY |
-        UINT64_C(1) << PYRO_FIELD_GRAPH_ID | UINT64_C(1) << PYRO_FIELD_GRAPH_NODE |
-        UINT64_C(1) << PYRO_FIELD_COLLECTIVE;
+    const uint64_t launch_fields = UINT64_C(1) << PYRO_FIELD_GRID |
+                                   UINT64_C(1) << PYRO_FIELD_BLOCK |
+                                   UINT64_C(1) << PYRO_FIELD_REGISTERS |
+                                   UINT64_C(1) << PYRO_FIELD_OCCUPANCY |
+                                   UINT64_C(1) << PYRO_FIELD_GRAPH_ID |
+                                   UINT64_C(1) << PYRO_FIELD_GRAPH_NODE |
+                                   UINT64_C(1) << PYRO_FIELD_COLLECTIVE;
     if (!(event->present & launch_fields))
         return true;
     pyro_kernel_detail kernel = {
         .registers = small_or_zero(event, PYRO_FIELD_REGISTERS),
         .shared_memory_bytes = small_or_zero(event, PYRO_FIELD_SHARED_MEMORY),
-        .blocks_per_sm = has(event, PYRO_FIELD_BLOCKS_PER_SM) ? event->real[PYRO_FIELD_BLOCKS_PER_SM] : -1,
-        .warps_per_sm = has(event, PYRO_FIELD_WARPS_PER_SM) ? event->real[PYRO_FIELD_WARPS_PER_SM] : -1,
-        .occupancy_percent = has(event, PYRO_FIELD_OCCUPANCY) ? event->real[PYRO_FIELD_OCCUPANCY] : -1,
+        .blocks_per_sm = has(event, PYRO_FIELD_BLOCKS_PER_SM)
+                             ? event->real[PYRO_FIELD_BLOCKS_PER_SM]
+                             : -1,
+        .warps_per_sm = has(event, PYRO_FIELD_WARPS_PER_SM) ? event->real[PYRO_FIELD_WARPS_PER_SM]
+                                                            : -1,
+        .occupancy_percent = has(event, PYRO_FIELD_OCCUPANCY) ? event->real[PYRO_FIELD_OCCUPANCY]
+                                                              : -1,
         .graph_id = small_or_zero(event, PYRO_FIELD_GRAPH_ID),
         .graph_node = small_or_zero(event, PYRO_FIELD_GRAPH_NODE)};
     if (has(event, PYRO_FIELD_GRID))
@@ -406,9 +412,8 @@ static bool store_flow(pyro_kineto_scanner *scanner)
     uint16_t track;
     if (event->category != PYRO_KINETO_FORWARD_BACKWARD || !event->has_id || !event->has_start)
         return true;
-    if (!find_track(scanner, &track) ||
-        !pyro_grow(&trace->flows, &trace->flow_capacity, trace->flow_count + 1,
-                   sizeof *trace->flows))
+    if (!find_track(scanner, &track) || !pyro_grow(&trace->flows, &trace->flow_capacity,
+                                                   trace->flow_count + 1, sizeof *trace->flows))
         return false;
     if (event->id >= UINT32_MAX &&
         !note_wide_id(scanner, PYRO_WIDE_FLOW, trace->flow_count, event->id))

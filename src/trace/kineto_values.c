@@ -86,7 +86,7 @@ static const char *read_decimal(const pyro_kineto_scanner *scanner, const char *
     at = read_exponent(at, &scale);
     *fits = scale_decimal(mantissa, scale, value);
     if (negative)
-        *value = -*value;
+        *value = (int64_t)(0 - (uint64_t)*value);
     return at;
 }
 
@@ -99,7 +99,8 @@ const char *pyro_kineto_skip_word(pyro_kineto_scanner *scanner, const char *at)
         return pyro_kineto_fail(scanner, at);
     size_t length = (size_t)(at - begin);
     bool known = pyro_json_is_digit(*begin) || (*begin == '-' && pyro_json_is_digit(begin[1])) ||
-                 (length == 4 && (memcmp(begin, "null", 4) == 0 || memcmp(begin, "true", 4) == 0)) ||
+                 (length == 4 &&
+                  (memcmp(begin, "null", 4) == 0 || memcmp(begin, "true", 4) == 0)) ||
                  (length == 5 && memcmp(begin, "false", 5) == 0);
     if (!known)
         scanner->event.defects |= PYRO_DEFECT_BIT(NOT_JSON);
@@ -123,8 +124,7 @@ const char *pyro_kineto_slow_number(pyro_kineto_scanner *scanner, const char *at
     return pyro_kineto_skip_value(scanner, at);
 }
 
-const char *pyro_kineto_slow_string_end(pyro_kineto_scanner *scanner, const char *at,
-                                        bool *unplain)
+const char *pyro_kineto_slow_string_end(pyro_kineto_scanner *scanner, const char *at, bool *unplain)
 {
     *unplain = true;
     while (*at != '"') {
@@ -144,7 +144,7 @@ static int32_t read_hex(const char *at, const char *end)
         return -1;
     for (int i = 0; i < 4; i++) {
         char c = at[i];
-        int digit = pyro_json_is_digit(c) ? c - '0'
+        int digit = pyro_json_is_digit(c)  ? c - '0'
                     : c >= 'a' && c <= 'f' ? c - 'a' + 10
                     : c >= 'A' && c <= 'F' ? c - 'A' + 10
                                            : -1;

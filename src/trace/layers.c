@@ -16,6 +16,8 @@
 /* Longer paths stop growing with their depth: a million levels must not cost their square. */
 #define LONGEST_PREFIX 512
 #define MOST_ANCESTORS 64
+/* No path is longer, and expressions take their time over long texts. */
+#define LONGEST_ANNOTATION 4096
 
 /* The layer of a name; what is new is added at the end. PYRO_NO_LAYER when memory is out. */
 static uint32_t layer_of_text(pyro_join_state *state, const char *text, size_t length,
@@ -53,26 +55,20 @@ static uint32_t layer_of_path(pyro_join_state *state, const char *path, size_t l
     return layer_of_text(state, path, length, layer);
 }
 
-/* The part of a name that the expression's first group matches, or all that matches. */
-static bool match_path(const regex_t *expression, const char *name, const char **path,
-                       size_t *length)
-{
-    regmatch_t groups[2];
-    if (regexec(expression, name, 2, groups, 0))
-        return false;
-    const regmatch_t *group = &groups[groups[1].rm_so >= 0 ? 1 : 0];
-    *path = name + group->rm_so;
-    *length = (size_t)(group->rm_eo - group->rm_so);
-    return true;
-}
-
+/* The layer of the part that the expression's first group matches, or all that matches. */
 static int match_name(pyro_join_state *state, const regex_t *expression, uint32_t name)
 {
-    const char *path;
-    size_t length;
-    if (!match_path(expression, pyro_trace_text(state->trace, name), &path, &length))
+    const char *text = pyro_intern_text(&state->trace->names, name);
+    regmatch_t groups[2];
+    int code = strlen(text) > LONGEST_ANNOTATION ? REG_NOMATCH
+                                                 : regexec(expression, text, 2, groups, 0);
+    if (code == REG_NOMATCH)
         return PYRO_OK;
-    uint32_t layer = layer_of_path(state, path, length);
+    if (code)
+        return pyro_fail_memory(state->error);
+    const regmatch_t *group = &groups[groups[1].rm_so >= 0 ? 1 : 0];
+    size_t length = (size_t)(group->rm_eo - group->rm_so);
+    uint32_t layer = layer_of_path(state, text + group->rm_so, length);
     if (layer == PYRO_NO_LAYER || !pyro_map_put(&state->layer_of_name, name, layer))
         return pyro_fail_memory(state->error);
     return PYRO_OK;
@@ -108,6 +104,8 @@ int pyro_layers_begin(pyro_join_state *state)
         return PYRO_OK;
     regex_t expression;
     int code = regcomp(&expression, text, REG_EXTENDED);
+    if (code == REG_ESPACE)
+        return pyro_fail_memory(state->error);
     if (code) {
         char reason[128];
         regerror(code, &expression, reason, sizeof reason);
@@ -115,8 +113,8 @@ int pyro_layers_begin(pyro_join_state *state)
                          reason);
     }
     /* The oldest traces have annotations among the ops. */
-    uint8_t category =
-        has_category(state->trace, PYRO_EVENT_ANNOTATION) ? PYRO_EVENT_ANNOTATION : PYRO_EVENT_OP;
+    uint8_t category = has_category(state->trace, PYRO_EVENT_ANNOTATION) ? PYRO_EVENT_ANNOTATION
+                                                                         : PYRO_EVENT_OP;
     int status = match_names(state, &expression, category);
     regfree(&expression);
     if (state->layer_of_name.count)
@@ -139,15 +137,14 @@ static uint32_t layer_of_frame(pyro_join_state *state, uint32_t name, uint32_t p
     uint32_t layer = pyro_map_get(&state->layer_of_name, name);
     if (layer != PYRO_MAP_NONE)
         return layer;
-    const char *instance =
-        pyro_intern_text(&state->trace->names, name) + strlen("nn.Module: ");
+    const char *instance = pyro_intern_text(&state->trace->names, name) + strlen("nn.Module: ");
     size_t known = state->joins->layer_count;
     layer = layer_of_text(state, instance, strlen(instance), parent);
     if (layer == PYRO_NO_LAYER || !pyro_map_put(&state->layer_of_name, name, layer))
         return PYRO_NO_LAYER;
     if (layer == known) {
-        const char *class_name =
-            pyro_arena_text(&state->joins->arena, instance, class_length(instance));
+        const char *class_name = pyro_arena_text(&state->joins->arena, instance,
+                                                 class_length(instance));
         if (!class_name)
             return PYRO_NO_LAYER;
         state->joins->layers[layer].class_name = class_name;
@@ -166,9 +163,9 @@ int pyro_layers_call(pyro_join_state *state, uint32_t event, pyro_name_class nam
     if (state->layer_category == PYRO_EVENT_PYTHON) {
         if (name_class != PYRO_NAME_LAYER_FRAME)
             return PYRO_OK;
-        layer = layer_of_frame(state, name, parent_call == PYRO_NO_LAYER
-                                                ? PYRO_NO_LAYER
-                                                : joins->calls[parent_call].layer);
+        layer = layer_of_frame(state, name,
+                               parent_call == PYRO_NO_LAYER ? PYRO_NO_LAYER
+                                                            : joins->calls[parent_call].layer);
         if (layer == PYRO_NO_LAYER)
             return pyro_fail_memory(state->error);
     } else {
@@ -257,9 +254,9 @@ static int class_annotated_layers(pyro_join_state *state, const pyro_model *mode
     pyro_joins *joins = state->joins;
     for (size_t i = 0; i < joins->layer_count; i++) {
         pyro_layer *layer = &joins->layers[i];
-        uint32_t module =
-            model ? pyro_intern_find(&model->module_paths, layer->path, strlen(layer->path))
-                  : PYRO_INTERN_NONE;
+        uint32_t module = model ? pyro_intern_find(&model->module_paths, layer->path,
+                                                   strlen(layer->path))
+                                : PYRO_INTERN_NONE;
         if (module == PYRO_INTERN_NONE || module >= model->module_count)
             continue;
         const char *class_name = model->modules[module].class_name;
@@ -276,7 +273,8 @@ int pyro_layers_finish(pyro_join_state *state)
     pyro_joins *joins = state->joins;
     const pyro_model *model = state->options ? state->options->model : NULL;
     joins->has_layers = joins->call_count > 0;
-    if (state->layer_category != PYRO_EVENT_PYTHON)
+    joins->layers_from_annotations = state->layer_category != PYRO_EVENT_PYTHON;
+    if (joins->layers_from_annotations)
         return class_annotated_layers(state, model);
     if (!joins->layer_count)
         return PYRO_OK;

@@ -133,8 +133,8 @@ static bool note_peers(matcher *match)
     tree *trees[2] = {&match->layers, &match->modules};
     for (size_t side = 0; side < 2; side++) {
         tree *other = trees[!side];
-        other->has_peer =
-            pyro_arena_array(&match->arena, match->classes.count + 1, sizeof *other->has_peer);
+        other->has_peer = pyro_arena_array(&match->arena, match->classes.count + 1,
+                                           sizeof *other->has_peer);
         if (!other->has_peer)
             return false;
         for (size_t i = 0; i < trees[side]->count; i++)
@@ -268,8 +268,7 @@ static bool align_below(matcher *match, uint32_t layer, uint32_t module)
     while (ok && changed && layers.count && modules.count &&
            match->comparisons < MOST_COMPARISONS) {
         changed = false;
-        ok = align_in_order(match, &layers, &modules) &&
-             align_by_class(match, &layers, &modules) &&
+        ok = align_in_order(match, &layers, &modules) && align_by_class(match, &layers, &modules) &&
              expand(&match->modules, &modules, false, &changed) &&
              expand(&match->layers, &layers, false, &changed);
         if (ok && !changed)

@@ -64,7 +64,8 @@ static int read_source(pyro_trace **out, pyro_source *source, const char *file,
         status = pyro_source_open_content(&source, source, error);
     }
     /* Unpacking and scanning can go on at once. */
-    if (status == PYRO_OK && !pyro_source_is_seekable(source) && !(options && options->threads == 1))
+    if (status == PYRO_OK && !pyro_source_is_seekable(source) &&
+        !(options && options->threads == 1))
         status = pyro_source_open_readahead(&source, source, error);
     if (status == PYRO_OK)
         status = pyro_kineto_read(trace, source, options, error);

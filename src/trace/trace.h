@@ -46,11 +46,11 @@ static inline bool pyro_event_is_host(uint8_t category)
 typedef struct pyro_op_detail {
     int64_t sequence;        /* PYRO_NO_SEQUENCE: none (-1 in the file too) */
     uint32_t forward_thread; /* "Fwd thread id", 0: none or the forward itself */
-    uint32_t dims;           /* interned text of "Input Dims" as it stands ("[[2, 3], []]"); PYRO_NO_ID */
-    uint32_t types;          /* interned text of "Input type"; PYRO_NO_ID */
-    uint32_t concrete;       /* interned text of "Concrete Inputs"; PYRO_NO_ID */
-    uint32_t stack;          /* interned text of "Call stack"; PYRO_NO_ID */
-    uint32_t collective;     /* index into trace->collectives; PYRO_NO_ID */
+    uint32_t dims; /* interned text of "Input Dims" as it stands ("[[2, 3], []]"); PYRO_NO_ID */
+    uint32_t types; /* interned text of "Input type"; PYRO_NO_ID */
+    uint32_t concrete; /* interned text of "Concrete Inputs"; PYRO_NO_ID */
+    uint32_t stack; /* interned text of "Call stack"; PYRO_NO_ID */
+    uint32_t collective; /* index into trace->collectives; PYRO_NO_ID */
 } pyro_op_detail;
 
 typedef struct pyro_kernel_detail {
@@ -58,13 +58,13 @@ typedef struct pyro_kernel_detail {
     uint32_t registers, shared_memory_bytes;
     float blocks_per_sm, warps_per_sm, occupancy_percent; /* -1 unknown */
     uint32_t graph_id, graph_node; /* 0: not of a CUDA graph */
-    uint32_t collective;           /* as above, where the kernel itself says so; PYRO_NO_ID */
+    uint32_t collective; /* as above, where the kernel itself says so; PYRO_NO_ID */
 } pyro_kernel_detail;
 
 typedef struct pyro_memory_detail {
-    int64_t address, bytes;   /* bytes < 0: a free */
+    int64_t address, bytes; /* bytes < 0: a free */
     int64_t total_allocated, total_reserved; /* -1 unknown */
-    int16_t device_type, device_index;       /* 0 CPU, 1 CUDA, 20 HIP..., index -1 for CPU */
+    int16_t device_type, device_index; /* 0 CPU, 1 CUDA, 20 HIP..., index -1 for CPU */
     bool out_of_memory;
 } pyro_memory_detail;
 
@@ -75,10 +75,10 @@ typedef struct pyro_collective_detail {
 
 /* A process and thread, or a device and stream. */
 typedef struct pyro_track {
-    uint64_t pid, tid;   /* a number, or the hash of a text with the top bit set */
-    uint32_t name;       /* interned thread name; PYRO_NO_ID */
-    bool is_device;      /* some device event lies on it */
-    int32_t device;      /* of device tracks; -1 */
+    uint64_t pid, tid; /* a number, or the hash of a text with the top bit set */
+    uint32_t name; /* interned thread name; PYRO_NO_ID */
+    bool is_device; /* some device event lies on it */
+    int32_t device; /* of device tracks; -1 */
     int64_t stream;
 } pyro_track;
 
@@ -108,17 +108,17 @@ struct pyro_trace {
     uint32_t *name;
     uint32_t *correlation; /* 0: none; ids over 32 bits are renumbered */
     uint32_t *external_id; /* 0: none */
-    uint32_t *detail;      /* index into the side table of its category; PYRO_NO_ID */
+    uint32_t *detail; /* index into the side table of its category; PYRO_NO_ID */
     uint16_t *track;
-    uint8_t *category;     /* pyro_event_category */
+    uint8_t *category; /* pyro_event_category */
 
-    pyro_op_detail *ops;            /* of OP events (others that have any of it) */
+    pyro_op_detail *ops; /* of OP events (others that have any of it) */
     size_t op_count, op_capacity;
-    pyro_kernel_detail *kernels;    /* of KERNEL events */
+    pyro_kernel_detail *kernels; /* of KERNEL events */
     size_t kernel_count, kernel_capacity;
-    int64_t *transfer_bytes;        /* of MEMCPY and MEMSET events; -1 unknown */
+    int64_t *transfer_bytes; /* of MEMCPY and MEMSET events; -1 unknown */
     size_t transfer_count, transfer_capacity;
-    pyro_memory_detail *memory;     /* of MEMORY events */
+    pyro_memory_detail *memory; /* of MEMORY events */
     size_t memory_count, memory_capacity;
     pyro_collective_detail *collectives;
     size_t collective_count, collective_capacity;
@@ -132,7 +132,7 @@ struct pyro_trace {
 
     int64_t base_time_ns; /* added to start_ns gives wall clock; 0 when start_ns is absolute */
     int64_t rank, world_size; /* -1 unknown */
-    uint32_t backend;         /* interned "nccl"; PYRO_NO_ID */
+    uint32_t backend; /* interned "nccl"; PYRO_NO_ID */
     bool has_shapes, has_stacks, has_memory;
 
     const char **warnings;

@@ -133,10 +133,10 @@ Advice:
     traffic
 
 Next:
-  pyrometer cost good-3-short-expressions.pt2 --verbose        # every module and layer
-  pyrometer cost good-3-short-expressions.pt2 --batch 32       # another batch size
-  pyrometer cost good-3-short-expressions.pt2 --dtype float16  # the same in half precision
-  pyrometer cost good-3-short-expressions.pt2 -o cost.json     # all numbers, for programs
+  pyrometer cost good-3-short-expressions.pt2 --verbose
+  pyrometer cost good-3-short-expressions.pt2 --batch 32
+  pyrometer cost good-3-short-expressions.pt2 --dtype float16
+  pyrometer cost good-3-short-expressions.pt2 -o cost.json
 
 $ pyrometer cost -q good-8-cond.pt2 | tail -3
 
@@ -219,9 +219,9 @@ Advice:
     traffic, so a larger batch shares them among more samples
 
 Next:
-  pyrometer cost good-5-root-folder.pt2 --batch 32       # another batch size
-  pyrometer cost good-5-root-folder.pt2 --dtype float16  # the same in half precision
-  pyrometer cost good-5-root-folder.pt2 -o cost.json     # all numbers, for programs
+  pyrometer cost good-5-root-folder.pt2 --batch 32
+  pyrometer cost good-5-root-folder.pt2 --dtype float16
+  pyrometer cost good-5-root-folder.pt2 -o cost.json
 
 $ pyrometer cost -v --depth 1 | sed -n '/^Module/,/^Coverage/p'
 Module Tree (each with all that is below it):

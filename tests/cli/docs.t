@@ -2,6 +2,7 @@
 $ mkdir $TMP/man && pyrometer-docgen man $TMP/man && ls $TMP/man
 pyrometer-cost.1
 pyrometer-diff.1
+pyrometer-trace.1
 pyrometer.1
 
 $ if command -v groff >/dev/null; then for page in $TMP/man/*; do groff -ww -man -Tutf8 $page 2>&1 >/dev/null; done; fi
@@ -29,7 +30,7 @@ $ cat > $TMP/complete <<'END'
 > }
 > END
 $ source $TMP/complete; complete_words pyrometer ''
-cost diff help --help --version
+cost diff trace help --help --version
 
 $ source $TMP/complete; complete_words pyrometer cost --f
 --format

@@ -1,25 +1,27 @@
 # The overview, versions and unknown commands.
 $ pyrometer
-pyrometer 0.1.0: what a PyTorch model should cost
+pyrometer 0.1.0: what a PyTorch model should cost, and what a run did cost
 
 Usage: pyrometer COMMAND [OPTION...] [OPERAND...]
 
 Commands:
   cost      what a model should cost: parameters, MACs, FLOPs, bytes, by layer
   diff      what changed between two models, layer by layer
+  trace     what a run did cost: layers, ops, kernels, idle time, memory
   help      show the help of a command: pyrometer help cost
 
 Start here:
   pyrometer cost resnet18       a model that is built in
   pyrometer cost model.pt2      one of yours, saved with torch.export.save
+  pyrometer trace run.json.gz   a run of yours, recorded by torch.profiler
 
 pyrometer COMMAND --help explains a command and shows examples of it.
 
 $ pyrometer --help | head -1
-pyrometer 0.1.0: what a PyTorch model should cost
+pyrometer 0.1.0: what a PyTorch model should cost, and what a run did cost
 
 $ pyrometer help help | head -1
-pyrometer 0.1.0: what a PyTorch model should cost
+pyrometer 0.1.0: what a PyTorch model should cost, and what a run did cost
 
 $ pyrometer --version
 pyrometer 0.1.0

@@ -34,8 +34,7 @@ static layer_sums *sum_layers(const pyro_trace *trace, const pyro_joins *joins)
     for (size_t i = 0; sums && i < joins->call_count; i++)
         sums[joins->calls[i].layer].calls++;
     for (size_t i = 0; sums && i < trace->count; i++) {
-        if (!pyro_event_is_device_work(trace->category[i]) ||
-            joins->bucket[i] != PYRO_BUCKET_LAYER)
+        if (!pyro_event_is_device_work(trace->category[i]) || joins->bucket[i] != PYRO_BUCKET_LAYER)
             continue;
         layer_sums *sum = &sums[joins->calls[joins->call[i]].layer];
         sum->kernels[joins->phase[i]]++;

@@ -34,8 +34,8 @@ static inline void call_text_tensor(call_text *c, const char *text, pyro_dtype o
     assert_true(c->tensor_count < CALL_ITEMS);
     size_t index = c->tensor_count++;
     pyro_tensor *tensor = &c->tensors[index];
-    *tensor = (pyro_tensor){.dims = c->dims[index], .elements = 1, .id = 1000 + index,
-                            .dtype = (uint8_t)otherwise};
+    *tensor = (pyro_tensor){
+        .dims = c->dims[index], .elements = 1, .id = 1000 + index, .dtype = (uint8_t)otherwise};
     if (!strncmp(text, "none", 4)) {
         tensor->dims = NULL;
         return;
@@ -114,7 +114,7 @@ static inline void call_text_read(call_text *c, const pyro_op *op, const char *t
     c->call.args = c->args;
     assert_true(strlen(text) < sizeof c->text);
     strcpy(c->text, text);
-    char *outputs = strchr(c->text, '>'), *rest;
+    char *outputs = strrchr(c->text, '>'), *rest;
     assert_non_null(outputs);
     *outputs++ = 0;
     for (char *word = strtok_r(c->text, " ", &rest); word; word = strtok_r(NULL, " ", &rest))

@@ -35,9 +35,8 @@ static inline int64_t piece_read_at(pyro_source *source, int64_t offset, void *b
 {
     piece_source *pieces = (piece_source *)source;
     if ((size_t)offset == pieces->size)
-        return pieces->failure
-                   ? pyro_fail(error, (pyro_status)pieces->failure, "the source failed")
-                   : 0;
+        return pieces->failure ? pyro_fail(error, (pyro_status)pieces->failure, "the source failed")
+                               : 0;
     if (size > pieces->piece)
         size = pieces->piece;
     if (size > pieces->size - (size_t)offset)

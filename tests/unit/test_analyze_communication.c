@@ -3,8 +3,8 @@
 
 #define ALLREDUCE "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 #define SENDRECV "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclWorkElem)"
-#define DETAIL                                                                                     \
-    ",\"Collective name\":\"allreduce\",\"In msg nelems\":4000,\"Out msg nelems\":4000,"           \
+#define DETAIL \
+    ",\"Collective name\":\"allreduce\",\"In msg nelems\":4000,\"Out msg nelems\":4000," \
     "\"Group size\":4,\"dtype\":\"BFloat16\",\"Process Group Name\":\"0\""
 
 static void test_rows(void **state)

@@ -66,7 +66,7 @@ static void test_copies(void **state)
     maker_work(&maker, "gpu_memcpy", "strange copy", 0, 7, 930, 6, 70, 1, "");
     maker_work(&maker, "gpu_memset", "Memset (Device)", 0, 7, 940, 5, 80, 1, ",\"bytes\":50");
     const pyro_analysis *analysis = maker_analyze(&maker, NULL);
-    static const char *const kinds[] = {"HtoD pageable", "HtoD pinned", "DtoH",  "DtoD",
+    static const char *const kinds[] = {"HtoD pageable", "HtoD pinned",  "DtoH",  "DtoD",
                                         "MtoD",          "strange copy", "memset"};
     assert_int_equal(analysis->copy_count, 7);
     for (size_t i = 0; i < 7; i++)

@@ -141,7 +141,10 @@ static void test_long_curve_keeps_its_peak(void **state)
     maker_begin(&maker);
     maker_step(&maker, 1, 0, 1000000);
     for (int i = 0; i < 20001; i++)
-        maker_memory(&maker, 1, i * 10, 0x1000 + i, i % 2 ? -8 : 8, i == 7777 ? 99999 : i % 2 ? 0 : 8);
+        maker_memory(&maker, 1, i * 10, 0x1000 + i, i % 2 ? -8 : 8,
+                     i == 7777 ? 99999
+                     : i % 2   ? 0
+                               : 8);
     const pyro_analysis *analysis = maker_analyze(&maker, NULL);
     const pyro_memory_device *device = &analysis->memory[0];
     bool has_peak = false;
@@ -159,10 +162,8 @@ static void test_long_curve_keeps_its_peak(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_peak_and_holders),
-        cmocka_unit_test(test_without_totals),
-        cmocka_unit_test(test_without_addresses),
-        cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_peak_and_holders),          cmocka_unit_test(test_without_totals),
+        cmocka_unit_test(test_without_addresses),         cmocka_unit_test(test_growth),
         cmocka_unit_test(test_long_curve_keeps_its_peak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,14 +95,12 @@ static void test_a_step_that_is_not_there(void **state)
     maker_step(&maker, 4, 1000, 1000);
     maker_analyze(&maker, NULL);
     pyro_error_clear(&error);
-    assert_int_equal(pyro_trace_analyze(&none, maker.trace, &options, &error),
-                     PYRO_ERROR_ARGUMENT);
+    assert_int_equal(pyro_trace_analyze(&none, maker.trace, &options, &error), PYRO_ERROR_ARGUMENT);
     assert_null(none);
     assert_string_equal(error.message, "no step 7: the trace has steps 3 to 4");
     options = (pyro_analysis_options){.step = -1, .filter = "("};
     pyro_error_clear(&error);
-    assert_int_equal(pyro_trace_analyze(&none, maker.trace, &options, &error),
-                     PYRO_ERROR_ARGUMENT);
+    assert_int_equal(pyro_trace_analyze(&none, maker.trace, &options, &error), PYRO_ERROR_ARGUMENT);
     maker_end(&maker);
 }
 
@@ -156,8 +154,7 @@ static void check_against_painting(const pyro_step_row *row, const painting *pai
         communication += painting->communication[t];
         communication_exposed += painting->communication[t] && !painting->compute[t];
         copy += painting->copy[t];
-        copy_exposed +=
-            painting->copy[t] && !painting->compute[t] && !painting->communication[t];
+        copy_exposed += painting->copy[t] && !painting->compute[t] && !painting->communication[t];
         idle += !painting->compute[t] && !painting->communication[t] && !painting->copy[t];
     }
     assert_int_equal(row->compute_ns, compute);

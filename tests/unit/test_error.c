@@ -106,9 +106,12 @@ static void test_long_texts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_failure_wins),    cmocka_unit_test(test_no_error_wanted),
-        cmocka_unit_test(test_line),                  cmocka_unit_test(test_where_needs_a_failure),
-        cmocka_unit_test(test_control_characters),    cmocka_unit_test(test_long_texts),
+        cmocka_unit_test(test_first_failure_wins),
+        cmocka_unit_test(test_no_error_wanted),
+        cmocka_unit_test(test_line),
+        cmocka_unit_test(test_where_needs_a_failure),
+        cmocka_unit_test(test_control_characters),
+        cmocka_unit_test(test_long_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,8 +25,8 @@ static void add_gzip(pyro_buf *out, const char *data, size_t size)
 }
 
 /* Decompresses `size` bytes of the input, given in pieces; what came out is in `out`. */
-static int64_t gunzip(const pyro_buf *in, size_t size, size_t piece, size_t read_size,
-                      int failure, pyro_buf *out, pyro_error *error)
+static int64_t gunzip(const pyro_buf *in, size_t size, size_t piece, size_t read_size, int failure,
+                      pyro_buf *out, pyro_error *error)
 {
     piece_source inner = pieces_of(in->data, size, piece);
     inner.failure = failure;
@@ -111,8 +111,7 @@ static void test_truncation_at_every_byte(void **state)
             assert_int_equal(got, 0); /* one stray byte is garbage behind the end */
         } else {
             assert_int_equal(got, PYRO_ERROR_FORMAT);
-            assert_string_equal(error.message,
-                                "the gzip stream ends early: the file is truncated");
+            assert_string_equal(error.message, "the gzip stream ends early: the file is truncated");
             assert_int_equal(error.offset, size);
         }
         pyro_buf_free(&out);
@@ -183,9 +182,9 @@ static void test_without_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_members),       cmocka_unit_test(test_large),
-        cmocka_unit_test(test_not_gzip),      cmocka_unit_test(test_truncation_at_every_byte),
-        cmocka_unit_test(test_inner_failure), cmocka_unit_test(test_every_bit_flipped),
+        cmocka_unit_test(test_members),        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_not_gzip),       cmocka_unit_test(test_truncation_at_every_byte),
+        cmocka_unit_test(test_inner_failure),  cmocka_unit_test(test_every_bit_flipped),
         cmocka_unit_test(test_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Tests of trace/joins_backward.c: forward threads that are learned, numbers that repeat, arrows. */
+/* Tests of trace/joins_backward.c: threads that are learned, numbers that repeat, arrows. */
 #include "trace/joins_internal.h"
 
 #include "trace_builder.h"
@@ -116,8 +116,8 @@ static void arrows_serve_where_numbers_do_not(void **state)
     pyro_trace *trace = build_trace(2, 0);
     build_slice(trace, PYRO_EVENT_PYTHON, 0, "nn.Module: Linear_0", 0, 100);
     build_op(trace, 0, "aten::addmm", 10, 5, 0, 0);
-    uint32_t backward =
-        build_op(trace, 1, "autograd::engine::evaluate_function: AddmmBackward0", 200, 5, 0, 0);
+    uint32_t backward = build_op(trace, 1, "autograd::engine::evaluate_function: AddmmBackward0",
+                                 200, 5, 0, 0);
     uint32_t dangling = build_op(trace, 1, "MulBackward0", 300, 5, 0, 0);
     build_flow(trace, 3, 0, 10, false);
     build_flow(trace, 3, 1, 200, true);

@@ -10,8 +10,8 @@
 
 static uint32_t launch_at(pyro_trace *trace, int track, int64_t start, uint32_t correlation)
 {
-    return build_event(trace, (built_event){PYRO_EVENT_RUNTIME, track, "cudaLaunchKernel", start,
-                                            2, correlation, 0, 0});
+    return build_event(trace, (built_event){PYRO_EVENT_RUNTIME, track, "cudaLaunchKernel", start, 2,
+                                            correlation, 0, 0});
 }
 
 static uint32_t kernel_at(pyro_trace *trace, int track, int64_t start, uint32_t correlation)

@@ -47,7 +47,8 @@ static void forward_and_backward_names_fit(void **state)
     assert_true(pyro_names_are_forward_and_backward(
         "aten::_log_softmax", "autograd::engine::evaluate_function: LogSoftmaxBackward0"));
     assert_true(pyro_names_are_forward_and_backward("aten::add_", "AddBackward0"));
-    assert_true(pyro_names_are_forward_and_backward("CompiledFunction", "CompiledFunctionBackward"));
+    assert_true(
+        pyro_names_are_forward_and_backward("CompiledFunction", "CompiledFunctionBackward"));
     assert_false(pyro_names_are_forward_and_backward("aten::add", "AddmmBackward0"));
     assert_false(pyro_names_are_forward_and_backward("aten::addmm", "AddBackward0"));
     assert_false(pyro_names_are_forward_and_backward("", ""));

@@ -103,7 +103,8 @@ static void phases_of_a_step(void **state)
     uint32_t nested = build_op(trace, 1, "aten::mm", 232, 10, 0, 0);
     uint32_t backward = build_kernel(trace, 1, 2, "gemm_backward", 235, 240, 7);
     uint32_t accumulate = build_op(
-        trace, 1, "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 260, 9, 0, 0);
+        trace, 1, "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 260, 9, 0,
+        0);
     uint32_t finish = build_op(trace, 1, "aten::as_strided", 280, 5, 0, 0);
     uint32_t clip = build_op(trace, 0, "aten::_foreach_norm", 290, 5, 0, 0);
     build_slice(trace, PYRO_EVENT_ANNOTATION, 0, "Optimizer.step#SGD.step", 300, 50);

@@ -300,8 +300,8 @@ static void test_skip_kinds(void **state)
     (void)state;
     piece_source source;
     pyro_error error;
-    pyro_json *json =
-        open_text(&source, "{\"a\":{\"b\":[1,\"]\"]},\"c\":\"x\",\"d\":7}", NULL, &error);
+    pyro_json *json = open_text(&source, "{\"a\":{\"b\":[1,\"]\"]},\"c\":\"x\",\"d\":7}", NULL,
+                                &error);
     assert_int_equal(pyro_json_next(json), PYRO_JSON_OBJECT);
     assert_int_equal(pyro_json_next(json), PYRO_JSON_KEY);
     assert_int_equal(pyro_json_next(json), PYRO_JSON_OBJECT);

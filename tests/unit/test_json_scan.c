@@ -181,8 +181,8 @@ int main(void)
     printf("scanning with %s\n", PYRO_JSON_SIMD);
 #endif
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classify),  cmocka_unit_test(test_space_and_strings),
-        cmocka_unit_test(test_nested),    cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_classify),       cmocka_unit_test(test_space_and_strings),
+        cmocka_unit_test(test_nested),         cmocka_unit_test(test_integers),
         cmocka_unit_test(test_integer_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -171,8 +171,8 @@ static void test_round_trip(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_line), cmocka_unit_test(test_indented),
-        cmocka_unit_test(test_strings),  cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_one_line),   cmocka_unit_test(test_indented),
+        cmocka_unit_test(test_strings),    cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_round_trip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

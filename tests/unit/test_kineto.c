@@ -45,7 +45,7 @@ static char *read_usual(const char *bytes, size_t size)
 static char *read_name(const char *name)
 {
     char path[512];
-    size_t size;
+    size_t size = 0;
     char *bytes = read_whole(test_path(path, name), &size);
     assert_non_null(bytes);
     char *text = read_usual(bytes, size);
@@ -192,15 +192,14 @@ static void test_defects(void **state)
           "kernel he said \"hi\" twice 1000+2000 c12 x5", "kernel x\", \"y 1000+2000 c12 x5",
           "kernel list 1000+2000", "kernel last \"one 1000+2000 c12 x5"}},
         {"bad-3-raw-newlines.json",
-         {"rank 3", "warning 2 events with unescaped control characters", "kernel one\ntwo 1000+2000",
-          "kernel tab\there 1000+2000", "kernel plain 1000+2000"}},
+         {"rank 3", "warning 2 events with unescaped control characters",
+          "kernel one\ntwo 1000+2000", "kernel tab\there 1000+2000", "kernel plain 1000+2000"}},
         {"bad-4-backslashes.json",
          {"rank 3", "with backslashes that escape nothing", "kernel C:\\Users\\x 1000+2000",
           "kernel C:\\ 1000+2000", "kernel plain 1000+2000"}},
         {"bad-5-not-utf8.json",
-         {"warning 1 event with a text that is not UTF-8",
-          "kernel a\xef\xbf\xbd\xef\xbf\xbd"
-          "b 1000+2000"}},
+         {"warning 1 event with a text that is not UTF-8", "kernel a\xef\xbf\xbd\xef\xbf\xbd"
+                                                           "b 1000+2000"}},
         {"bad-6-not-json.json",
          {"warning 1 event without a usable time", "warning 3 events with values that are not JSON",
           "kernel a 1000+2000", "kernel b 1000+0"}},
@@ -218,7 +217,8 @@ static void test_defects(void **state)
           "warning 1 event without a usable time", "warning 5 entries of the event list",
           "warning 1 begin or end event", "other no duration 3000+0", "other second 2000+9000"}},
         {"bad-11-garbage-between.json", {"events 2 ", "kernel a 1000", "kernel b 1000", "rank 3"}},
-        {"bad-12-garbage-behind.json", {"what follows the end at byte 323 was ignored", "kernel a"}},
+        {"bad-12-garbage-behind.json",
+         {"what follows the end at byte 323 was ignored", "kernel a"}},
         {"bad-13-metadata-quotes.json", {"damaged metadata value", "kernel a 1000", "rank 3"}},
         {"bad-14-empty.json", {"the file is empty"}},
         {"bad-15-binary.json", {"not a trace: binary data"}},
@@ -237,10 +237,10 @@ static void test_defects(void **state)
 }
 
 static const char *const all_files[] = {
-    "good-1-kineto.json",          "good-3-indented.json",        "good-4-one-line-sorted.json",
-    "good-5-bare-array.json",      "good-7-schema-2021.json",     "good-8-legacy-exporter.json",
-    "good-11-escapes.json",        "bad-1-truncated.json",        "bad-2-unescaped-quotes.json",
-    "bad-4-backslashes.json",      "bad-10-missing.json",         "bad-11-garbage-between.json",
+    "good-1-kineto.json",          "good-3-indented.json",       "good-4-one-line-sorted.json",
+    "good-5-bare-array.json",      "good-7-schema-2021.json",    "good-8-legacy-exporter.json",
+    "good-11-escapes.json",        "bad-1-truncated.json",       "bad-2-unescaped-quotes.json",
+    "bad-4-backslashes.json",      "bad-10-missing.json",        "bad-11-garbage-between.json",
     "bad-13-metadata-quotes.json", "bad-20-first-event-cut.json"};
 
 /* Windows of every size, pieces of every size, and pieces of the file by several threads. */
@@ -251,7 +251,7 @@ static void test_sizes(void **state)
     static const int64_t chunks[] = {1, 37, 200, 1000, 3000};
     for (size_t file = 0; file < sizeof all_files / sizeof *all_files; file++) {
         char path[512];
-        size_t size;
+        size_t size = 0;
         char *bytes = read_whole(test_path(path, all_files[file]), &size);
         char *expected = read_usual(bytes, size);
         for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
@@ -278,7 +278,7 @@ static void test_truncated(void **state)
 {
     (void)state;
     char path[512];
-    size_t size;
+    size_t size = 0;
     char *bytes = read_whole(test_path(path, "good-1-kineto.json"), &size);
     long long last = 0;
     for (size_t cut = 0; cut < size - 2; cut++) {
@@ -302,7 +302,7 @@ static void test_flipped_bits(void **state)
 {
     (void)state;
     char path[512];
-    size_t size;
+    size_t size = 0;
     char *bytes = read_whole(test_path(path, "good-7-schema-2021.json"), &size);
     for (size_t i = 0; i < size; i++)
         for (int bit = 0; bit < 8; bit++) {
@@ -321,7 +321,7 @@ static void test_memory_failures(void **state)
 {
     (void)state;
     char path[512];
-    size_t size;
+    size_t size = 0;
     char *bytes = read_whole(test_path(path, "good-1-kineto.json"), &size);
     pyro_kineto_sizes sizes = {300, 1000, 0};
     for (int threads = 1; threads <= 2; threads++) {
@@ -352,7 +352,7 @@ static void test_failing_source(void **state)
 {
     (void)state;
     char path[512];
-    size_t size;
+    size_t size = 0;
     char *bytes = read_whole(test_path(path, "good-1-kineto.json"), &size);
     piece_source source = pieces_of(bytes, size / 2, 100);
     source.failure = PYRO_ERROR_IO;
@@ -387,7 +387,8 @@ static void test_extremes(void **state)
     memset(bytes + length, '[', levels);
     memset(bytes + length + levels, ']', levels);
     length += (int)(2 * levels);
-    length += sprintf(bytes + length, ", \"traceEvents\": [{\"ph\": \"X\", \"ts\": 1, \"dur\": 2}]}");
+    length += sprintf(bytes + length,
+                      ", \"traceEvents\": [{\"ph\": \"X\", \"ts\": 1, \"dur\": 2}]}");
     char *text = read_usual(bytes, (size_t)length);
     expect(text, "other - 1000+2000");
     expect_not(text, "warning");

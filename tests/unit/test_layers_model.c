@@ -45,8 +45,8 @@ static pyro_trace *make_trace(const line *lines, size_t count)
     return trace;
 }
 
-static void check(const line *lines, size_t count, const module_line *modules,
-                  size_t module_count, const char *const *paths)
+static void check(const line *lines, size_t count, const module_line *modules, size_t module_count,
+                  const char *const *paths)
 {
     pyro_trace *trace = make_trace(lines, count);
     pyro_analysis_options options = {.step = -1, .model = make_model(modules, module_count)};
@@ -60,8 +60,9 @@ static void check(const line *lines, size_t count, const module_line *modules,
     built_free(trace);
 }
 
-#define CHECK(lines, modules, paths)                                                               \
-    check(lines, sizeof(lines) / sizeof *(lines), modules, sizeof(modules) / sizeof *(modules), paths)
+#define CHECK(lines, modules, paths) \
+    check(lines, sizeof(lines) / sizeof *(lines), modules, sizeof(modules) / sizeof *(modules), \
+          paths)
 
 static const module_line transformer[] = {
     {"", "Net"},
@@ -89,12 +90,18 @@ static void lists_are_skipped(void **state)
         {0, "nn.Module: MSELoss_0"},
     };
     static const char *const paths[] = {
-        "",           "embed",
-        "blocks.0",   "blocks.0.norm",
-        "blocks.0.q", "blocks.0.Identity_0",
-        "blocks.0.k", "blocks.1",
-        "blocks.1.norm", "blocks.1.q",
-        "blocks.1.k", "head",
+        "",
+        "embed",
+        "blocks.0",
+        "blocks.0.norm",
+        "blocks.0.q",
+        "blocks.0.Identity_0",
+        "blocks.0.k",
+        "blocks.1",
+        "blocks.1.norm",
+        "blocks.1.q",
+        "blocks.1.k",
+        "head",
         "MSELoss_0",
     };
     CHECK(lines, transformer, paths);
@@ -105,15 +112,26 @@ static void wrappers_are_skipped(void **state)
 {
     (void)state;
     static const line lines[] = {
-        {0, "nn.Module: DistributedDataParallel_0"}, {1, "nn.Module: Net_0"},
-        {2, "nn.Module: Embedding_0"},               {2, "nn.Module: CheckpointWrapper_0"},
-        {3, "nn.Module: FSDPBlock_0"},               {4, "nn.Module: LayerNorm_0"},
-        {4, "nn.Module: Linear_0"},                  {4, "nn.Module: Linear_1"},
+        {0, "nn.Module: DistributedDataParallel_0"},
+        {1, "nn.Module: Net_0"},
+        {2, "nn.Module: Embedding_0"},
+        {2, "nn.Module: CheckpointWrapper_0"},
+        {3, "nn.Module: FSDPBlock_0"},
+        {4, "nn.Module: LayerNorm_0"},
+        {4, "nn.Module: Linear_0"},
+        {4, "nn.Module: Linear_1"},
         {2, "nn.Module: Linear_2"},
     };
     static const char *const paths[] = {
-        "DistributedDataParallel_0", "",           "embed",      "CheckpointWrapper_0", "blocks.0",
-        "blocks.0.norm",             "blocks.0.q", "blocks.0.k", "head",
+        "DistributedDataParallel_0",
+        "",
+        "embed",
+        "CheckpointWrapper_0",
+        "blocks.0",
+        "blocks.0.norm",
+        "blocks.0.q",
+        "blocks.0.k",
+        "head",
     };
     CHECK(lines, transformer, paths);
 }
@@ -126,9 +144,8 @@ static void parts_and_subclasses_fit(void **state)
         {0, "nn.Module: Block_0"}, {1, "nn.Module: LayerNorm_0"}, {1, "nn.Module: Linear_0"}};
     static const char *const part_paths[] = {"blocks.0", "blocks.0.norm", "blocks.0.q"};
     CHECK(part, transformer, part_paths);
-    static const line subclass[] = {{0, "nn.Module: MyNet_0"},
-                                    {1, "nn.Module: Embedding_0"},
-                                    {1, "nn.Module: Linear_0"}};
+    static const line subclass[] = {
+        {0, "nn.Module: MyNet_0"}, {1, "nn.Module: Embedding_0"}, {1, "nn.Module: Linear_0"}};
     static const char *const subclass_paths[] = {"", "embed", "head"};
     CHECK(subclass, transformer, subclass_paths);
 }

@@ -87,6 +87,8 @@ static void test_path(void **state)
     check_path(path, 34, "e.layer.11.intermediate.dense");
     check_path(path, 28, "e.l.11.intermediate.dense");
     check_path(path, 1, "e.l.11.i.dense");
+    check_path("Net_0.Block_11.Linear_19", 21, "N0.Block_11.Linear_19");
+    check_path("Net_0.Block_11.Linear_19", 1, "N0.B11.Linear_19");
     check_path("head", 1, "head");
     check_path("", 1, "");
     check_path("a..b.", 1, "a..b.");

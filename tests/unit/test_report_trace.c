@@ -1,4 +1,4 @@
-/* Tests of the writers of traces on an analysis filled by hand: what they show, and that it adds up. */
+/* Tests of the writers of traces on an analysis filled by hand: what they show, that it adds up. */
 #include "base/json.h"
 #include "fail_alloc.h"
 #include "report/trace_rows.h"
@@ -14,70 +14,154 @@
 #define MS INT64_C(1000000)
 
 static const pyro_step_row steps[] = {
-    {.name = "ProfilerStep#3", .number = 3, .span_ns = 100 * MS, .compute_ns = 60 * MS,
-     .communication_ns = 20 * MS, .communication_exposed_ns = 10 * MS, .copy_ns = 5 * MS,
-     .copy_exposed_ns = 5 * MS, .idle_ns = 25 * MS, .host_only_ns = 20 * MS, .forward_ns = 30 * MS,
-     .backward_ns = 40 * MS, .optimizer_ns = 10 * MS, .other_ns = 10 * MS,
-     .device_total_ns = 90 * MS, .kernels = 12},
+    {.name = "ProfilerStep#3",
+     .number = 3,
+     .span_ns = 100 * MS,
+     .compute_ns = 60 * MS,
+     .communication_ns = 20 * MS,
+     .communication_exposed_ns = 10 * MS,
+     .copy_ns = 5 * MS,
+     .copy_exposed_ns = 5 * MS,
+     .idle_ns = 25 * MS,
+     .host_only_ns = 20 * MS,
+     .forward_ns = 30 * MS,
+     .backward_ns = 40 * MS,
+     .optimizer_ns = 10 * MS,
+     .other_ns = 10 * MS,
+     .device_total_ns = 90 * MS,
+     .kernels = 12},
 };
 
 static const pyro_layer_row layers[] = {
-    {.path = "", .class_name = "Net", .parent = PYRO_NO_EVENT, .calls = 1,
-     .forward_device_ns = 30 * MS, .backward_device_ns = 30 * MS, .flops = -1, .bytes = -1,
+    {.path = "",
+     .class_name = "Net",
+     .parent = PYRO_NO_EVENT,
+     .calls = 1,
+     .forward_device_ns = 30 * MS,
+     .backward_device_ns = 30 * MS,
+     .flops = -1,
+     .bytes = -1,
      .shapes = ""},
-    {.path = "block", .class_name = "Sequential", .parent = 0, .depth = 1, .calls = 1,
-     .forward_device_ns = 30 * MS, .backward_device_ns = 30 * MS, .forward_device_self_ns = 1 * MS,
-     .flops = -1, .bytes = -1, .shapes = ""},
-    {.path = "block.conv1", .class_name = "Conv2d", .parent = 1, .depth = 2, .calls = 1,
-     .backward_calls = 1, .forward_device_ns = 20 * MS, .forward_device_self_ns = 20 * MS,
-     .backward_device_ns = 30 * MS, .backward_device_self_ns = 30 * MS, .kernels = 3,
-     .flops = INT64_C(500000000000), .bytes = 1000, .shapes = "[[1, 3]]"},
-    {.path = "block.\033[31mnorm", .class_name = "LayerNorm", .parent = 1, .depth = 2, .calls = 1,
-     .forward_device_ns = 9 * MS, .forward_device_self_ns = 9 * MS, .kernels = 1, .flops = -1,
-     .bytes = -1, .shapes = ""},
+    {.path = "block",
+     .class_name = "Sequential",
+     .parent = 0,
+     .depth = 1,
+     .calls = 1,
+     .forward_device_ns = 30 * MS,
+     .backward_device_ns = 30 * MS,
+     .forward_device_self_ns = 1 * MS,
+     .flops = -1,
+     .bytes = -1,
+     .shapes = ""},
+    {.path = "block.conv1",
+     .class_name = "Conv2d",
+     .parent = 1,
+     .depth = 2,
+     .calls = 1,
+     .backward_calls = 1,
+     .forward_device_ns = 20 * MS,
+     .forward_device_self_ns = 20 * MS,
+     .backward_device_ns = 30 * MS,
+     .backward_device_self_ns = 30 * MS,
+     .kernels = 3,
+     .flops = INT64_C(500000000000),
+     .bytes = 1000,
+     .shapes = "[[1, 3]]"},
+    {.path = "block.\033[31mnorm",
+     .class_name = "LayerNorm",
+     .parent = 1,
+     .depth = 2,
+     .calls = 1,
+     .forward_device_ns = 9 * MS,
+     .forward_device_self_ns = 9 * MS,
+     .kernels = 1,
+     .flops = -1,
+     .bytes = -1,
+     .shapes = ""},
 };
 
 static const pyro_op_row ops[] = {
-    {.name = "aten::convolution", .shapes = "", .calls = 2, .host_total_ns = 4 * MS,
-     .host_self_ns = 3 * MS, .device_total_ns = 50 * MS, .device_self_ns = 50 * MS, .flops = 7,
-     .bytes = -1, .phase = PYRO_PHASE_FORWARD},
+    {.name = "aten::convolution",
+     .shapes = "",
+     .calls = 2,
+     .host_total_ns = 4 * MS,
+     .host_self_ns = 3 * MS,
+     .device_total_ns = 50 * MS,
+     .device_self_ns = 50 * MS,
+     .flops = 7,
+     .bytes = -1,
+     .phase = PYRO_PHASE_FORWARD},
 };
 
 static const pyro_kernel_row kernels[] = {
-    {.name = "void gemm<float, 1>(float*)", .short_name = "gemm<float>", .op = "aten::mm",
-     .calls = 2, .total_ns = 50 * MS, .min_ns = 20 * MS, .max_ns = 30 * MS, .median_ns = 25 * MS,
-     .tensor_core = true, .occupancy_percent = 37.5, .waves = -1},
+    {.name = "void gemm<float, 1>(float*)",
+     .short_name = "gemm<float>",
+     .op = "aten::mm",
+     .calls = 2,
+     .total_ns = 50 * MS,
+     .min_ns = 20 * MS,
+     .max_ns = 30 * MS,
+     .median_ns = 25 * MS,
+     .tensor_core = true,
+     .occupancy_percent = 37.5,
+     .waves = -1},
 };
 
 static const pyro_gap_row gaps[] = {
-    {.start_ns = 5 * MS, .duration_ns = 2 * MS, .kind = PYRO_GAP_KERNEL_WAIT, .op = "aten::item",
-     .layer = "block.conv1", .line = "train.py(3): loop", .sync = "cudaStreamSynchronize",
+    {.start_ns = 5 * MS,
+     .duration_ns = 2 * MS,
+     .kind = PYRO_GAP_KERNEL_WAIT,
+     .op = "aten::item",
+     .layer = "block.conv1",
+     .line = "train.py(3): loop",
+     .sync = "cudaStreamSynchronize",
      .step = -1},
 };
 
 static const pyro_copy_row copies[] = {
     {.kind = "HtoD pageable", .calls = 2, .bytes = 4096, .total_ns = 5 * MS, .gb_per_s = 0.5}};
-static const pyro_sync_row syncs[] = {
-    {.call = "cudaStreamSynchronize", .op = "aten::item", .layer = "", .line = "", .calls = 1,
-     .total_ns = MS}};
-static const pyro_collective_row collectives[] = {
-    {.kind = "allreduce", .group = "0", .dtype = "Float", .group_size = 8, .calls = 4,
-     .total_ns = 20 * MS, .exposed_ns = 10 * MS, .bytes = -1, .bus_gb_per_s = -1,
-     .message_bytes = -1}};
+static const pyro_sync_row syncs[] = {{.call = "cudaStreamSynchronize",
+                                       .op = "aten::item",
+                                       .layer = "",
+                                       .line = "",
+                                       .calls = 1,
+                                       .total_ns = MS}};
+static const pyro_collective_row collectives[] = {{.kind = "allreduce",
+                                                   .group = "0",
+                                                   .dtype = "Float",
+                                                   .group_size = 8,
+                                                   .calls = 4,
+                                                   .total_ns = 20 * MS,
+                                                   .exposed_ns = 10 * MS,
+                                                   .bytes = -1,
+                                                   .bus_gb_per_s = -1,
+                                                   .message_bytes = -1}};
 static const pyro_memory_point curve[] = {{0, 10, 20}, {MS, 512, -1}};
-static const pyro_memory_holder holders[] = {{.layer = "block", .op = "", .bytes = 512, .blocks = 1}};
+static const pyro_memory_holder holders[] = {
+    {.layer = "block", .op = "", .bytes = 512, .blocks = 1}};
 static const pyro_memory_device memory[] = {
     {.device = "cpu", .peak_bytes = 4096, .peak_reserved_bytes = -1},
-    {.device = "cuda:0", .peak_bytes = 512, .peak_reserved_bytes = 1024, .allocations = 2,
-     .growth_bytes_per_step = 16, .growth_confidence = 1, .curve = curve, .curve_count = 2,
-     .holders = holders, .holder_count = 1},
+    {.device = "cuda:0",
+     .peak_bytes = 512,
+     .peak_reserved_bytes = 1024,
+     .allocations = 2,
+     .growth_bytes_per_step = 16,
+     .growth_confidence = 1,
+     .curve = curve,
+     .curve_count = 2,
+     .holders = holders,
+     .holder_count = 1},
 };
 static const pyro_stack_row stacks[] = {
     {.frames = "run;for\nward;gemm", .device_ns = 50 * MS, .host_self_ns = MS},
     {.frames = "run;idle", .device_ns = 0, .host_self_ns = 2 * MS}};
 static const pyro_finding findings[] = {
-    {.id = "device-idle", .severity = PYRO_SEVERITY_SEVERE, .title = "the device idles",
-     .evidence = "25% of the step", .advice = "launch earlier", .place = "block.conv1",
+    {.id = "device-idle",
+     .severity = PYRO_SEVERITY_SEVERE,
+     .title = "the device idles",
+     .evidence = "25% of the step",
+     .advice = "launch earlier",
+     .place = "block.conv1",
      .gain_ns = 25 * MS},
     {.id = "x", .title = "second", .evidence = "", .advice = "do it", .place = "", .gain_ns = -1},
 };
@@ -116,7 +200,9 @@ static const pyro_analysis analysis = {
     .memory_count = 2,
     .stacks = stacks,
     .stack_count = 2,
-    .unattributed = {.no_launch_ns = 2 * MS, .outside_layer_ns = 3 * MS, .optimizer_ns = 5 * MS,
+    .unattributed = {.no_launch_ns = 2 * MS,
+                     .outside_layer_ns = 3 * MS,
+                     .optimizer_ns = 5 * MS,
                      .collective_ns = 20 * MS},
     .findings = findings,
     .finding_count = 2,
@@ -165,8 +251,8 @@ static void test_overview(void **state)
     expect(text, "Communication alone    10.0 ms   10.0%");
     expect(text, "512 B on cuda:0");
     expect(text, "  1. the device idles, at block.conv1 (up to 25.0 ms to gain)\n"
-                 "     25% of the step; launch earlier\n");
-    expect(text, "  2. second\n     do it\n");
+                 "     25% of the step\n     -> launch earlier\n");
+    expect(text, "  2. second\n     -> do it\n");
     expect(text, "- 12 events with negative duration\n");
     pyro_free(text);
 }
@@ -304,6 +390,23 @@ static void test_every_view(void **state)
     }
 }
 
+/* Narrower than anything fits: no more is asked than that every view ends. */
+static void test_narrow_terminals(void **state)
+{
+    (void)state;
+    for (int view = PYRO_TRACE_OVERVIEW; view <= PYRO_TRACE_FINDINGS; view++)
+        for (int width = 1; width < 80; width += 13) {
+            pyro_trace_report_options options = {
+                .report = {.width = width}, .view = (pyro_trace_view)view, .depth = -1};
+            char *text;
+
+            assert_int_equal(pyro_report_trace(&text, NULL, &trace, &analysis, &options, NULL),
+                             PYRO_OK);
+            assert_true(strlen(text) < 20000);
+            pyro_free(text);
+        }
+}
+
 /* Each allocation fails in turn: the answer is an error, never a report with something missing. */
 static void test_memory_runs_out(void **state)
 {
@@ -331,10 +434,15 @@ static void test_memory_runs_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_overview), cmocka_unit_test(test_layers_add_up),
-        cmocka_unit_test(test_roll_up),  cmocka_unit_test(test_json),
-        cmocka_unit_test(test_csv),      cmocka_unit_test(test_folded),
-        cmocka_unit_test(test_every_view), cmocka_unit_test(test_memory_runs_out),
+        cmocka_unit_test(test_overview),
+        cmocka_unit_test(test_layers_add_up),
+        cmocka_unit_test(test_roll_up),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_folded),
+        cmocka_unit_test(test_every_view),
+        cmocka_unit_test(test_narrow_terminals),
+        cmocka_unit_test(test_memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

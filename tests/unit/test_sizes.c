@@ -2,26 +2,8 @@
 #include "graph/model.h"
 
 #include "fail_alloc.h"
-#include "program.h"
-#include <pyrometer/cost.h>
-#include <setjmp.h>
-#include <stdarg.h>
+#include "priced.h"
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static pyro_model *open_program(program *p)
-{
-    pyro_model *model;
-    pyro_error error;
-    pyro_error_clear(&error);
-    const char *json = program_json(p);
-    if (pyro_model_open_memory(&model, json, strlen(json), "test.json", &error) < 0)
-        fail_msg("%s", error.message);
-    program_free(p);
-    return model;
-}
 
 /* Two inputs that share the batch s0; the second has other sizes that hang together. */
 static pyro_model *two_inputs(void)

@@ -69,7 +69,8 @@ static void test_too_narrow(void **state)
     expect_table(fill_rows, 0, 5, false,
                  "l\xe2\x80\xa6r    FLOPs  bound\n"
                  "---------------------\n"
-                 "l\xe2\x80\xa6" "1    1.5 G  compute\n"
+                 "l\xe2\x80\xa6"
+                 "1    1.5 G  compute\n"
                  "fc   12.25 M\n"
                  "---------------------\n"
                  "t\xe2\x80\xa6l    1.5 G\n");
@@ -95,7 +96,8 @@ static void fill_hostile(pyro_table *table)
 {
     pyro_table_cell(table, "\xc3\xa9\xc3\xa9\xe2\x82\xac"); /* three code points */
     pyro_table_cell(table, "a\nb\033[2J");
-    pyro_table_cell(table, "\xff\xc2\x9b" "x");
+    pyro_table_cell(table, "\xff\xc2\x9b"
+                           "x");
 }
 
 static void test_hostile_text(void **state)
@@ -185,14 +187,10 @@ static void test_without_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),
-        cmocka_unit_test(test_cut_and_indented),
-        cmocka_unit_test(test_too_narrow),
-        cmocka_unit_test(test_color),
-        cmocka_unit_test(test_hostile_text),
-        cmocka_unit_test(test_cut_between_code_points),
-        cmocka_unit_test(test_no_rows),
-        cmocka_unit_test(test_rule_ends_a_row),
+        cmocka_unit_test(test_plain),          cmocka_unit_test(test_cut_and_indented),
+        cmocka_unit_test(test_too_narrow),     cmocka_unit_test(test_color),
+        cmocka_unit_test(test_hostile_text),   cmocka_unit_test(test_cut_between_code_points),
+        cmocka_unit_test(test_no_rows),        cmocka_unit_test(test_rule_ends_a_row),
         cmocka_unit_test(test_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

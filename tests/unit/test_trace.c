@@ -105,8 +105,8 @@ static void test_packed(void **state)
 {
     (void)state;
     char path[512];
-    size_t size;
-    char *bytes = unpack(test_path(path, "h200_resnet18_train.json.gz"), &size);
+    size_t size = 0;
+    char *bytes = unpack(test_path(path, "../trace/h200_resnet18_train.json.gz"), &size);
     char *expected = memory_text(bytes, size, 1);
     for (int threads = 1; threads <= 2; threads++) {
         char *text = open_text(path, threads);
@@ -142,8 +142,8 @@ static void test_threads(void **state)
 {
     (void)state;
     char path[512];
-    size_t size;
-    char *bytes = unpack(test_path(path, "h200_resnet18_train.json.gz"), &size);
+    size_t size = 0;
+    char *bytes = unpack(test_path(path, "../trace/h200_resnet18_train.json.gz"), &size);
     char *expected = memory_text(bytes, size, 1);
     for (int threads = 2; threads <= 5; threads++) {
         char *text = memory_text(bytes, size, threads);
@@ -162,7 +162,7 @@ static void test_threads(void **state)
 
 static void compare_shared(const char *path)
 {
-    size_t size;
+    size_t size = 0;
     char *bytes = unpack(path, &size);
     char *expected = memory_text(bytes, size, 1), *text = memory_text(bytes, size, 4);
     assert_string_equal(text, expected);
@@ -211,7 +211,7 @@ static void test_pipe(void **state)
 {
     (void)state;
     char path[512];
-    size_t size;
+    size_t size = 0;
     char *bytes = read_whole(test_path(path, "good-1-kineto.json"), &size);
     char *expected = memory_text(bytes, size, 1), *text = pipe_text(bytes, size);
     assert_string_equal(text, expected);
@@ -235,8 +235,8 @@ static void test_progress(void **state)
 {
     (void)state;
     char path[512];
-    size_t size;
-    char *bytes = unpack(test_path(path, "h200_resnet18_train.json.gz"), &size);
+    size_t size = 0;
+    char *bytes = unpack(test_path(path, "../trace/h200_resnet18_train.json.gz"), &size);
     for (int threads = 1; threads <= 2; threads++) {
         int64_t last = 0;
         pyro_trace_options options = {threads, note_progress, &last};
@@ -251,9 +251,9 @@ static void test_progress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors),  cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_packed),  cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_shared),  cmocka_unit_test(test_pipe),
+        cmocka_unit_test(test_errors),   cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_packed),   cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_shared),   cmocka_unit_test(test_pipe),
         cmocka_unit_test(test_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

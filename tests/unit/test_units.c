@@ -50,8 +50,8 @@ static void test_counts(void **state)
     };
     CHECK(pyro_format_count, plain);
     static const example with_sign[] = {
-        {0, "0"}, {12300000, "+12.3 M"}, {-4, "-4"}, {4, "+4"}, {-1234, "-1.23 k"},
-        {INT64_MIN, "-9.22 E"},
+        {0, "0"},  {12300000, "+12.3 M"}, {-4, "-4"},
+        {4, "+4"}, {-1234, "-1.23 k"},    {INT64_MIN, "-9.22 E"},
     };
     CHECK(pyro_format_count_signed, with_sign);
 }
@@ -138,10 +138,8 @@ static void test_shares(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_durations),
-        cmocka_unit_test(test_exact),
+        cmocka_unit_test(test_counts),    cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_durations), cmocka_unit_test(test_exact),
         cmocka_unit_test(test_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -224,8 +224,8 @@ static void check_archive(archive zip, const member *members, size_t count)
         pyro_zip open;
         pyro_error error;
         pyro_error_clear(&error);
-        assert_int_equal(
-            pyro_source_open_memory(&source, zip.bytes.data, zip.bytes.length, &error), PYRO_OK);
+        assert_int_equal(pyro_source_open_memory(&source, zip.bytes.data, zip.bytes.length, &error),
+                         PYRO_OK);
         assert_int_equal(pyro_zip_open(&open, source, &error), PYRO_OK);
         assert_int_equal(open.count, count);
         for (size_t i = 0; i < count; i++) {
@@ -251,9 +251,12 @@ static void test_reads_members(void **state)
     (void)state;
     char *text = long_text(300000);
     const member members[] = {
-        {"a/stored", text, 300000, 0, false}, {"a/deflated", text, 300000, 8, false},
-        {"a/empty", "", 0, 0, false},         {"a/empty too", "", 0, 8, false},
-        {"a/", "", 0, 0, false},              {"a/wide", text, 1234, 8, true},
+        {"a/stored", text, 300000, 0, false},
+        {"a/deflated", text, 300000, 8, false},
+        {"a/empty", "", 0, 0, false},
+        {"a/empty too", "", 0, 8, false},
+        {"a/", "", 0, 0, false},
+        {"a/wide", text, 1234, 8, true},
     };
     check_archive(build(members, 6, false, ""), members, 6);
     check_archive(build(members, 6, true, ""), members, 6);
@@ -461,8 +464,8 @@ static void test_short_reads(void **state)
     (void)state;
     archive zip = build(two_members, 2, true, "");
     for (size_t piece = 1; piece < 40; piece++) {
-        piece_source source =
-            seekable_pieces_of(zip.bytes.data, zip.bytes.length, zip.bytes.length, piece);
+        piece_source source = seekable_pieces_of(zip.bytes.data, zip.bytes.length, zip.bytes.length,
+                                                 piece);
         pyro_zip open;
         pyro_error error;
         pyro_error_clear(&error);
@@ -478,8 +481,8 @@ static void test_short_reads(void **state)
     }
     /* The archive fails or ends under the member that is being read. */
     for (int failure = 0; failure >= PYRO_ERROR_LIMIT; failure += PYRO_ERROR_LIMIT) {
-        piece_source source =
-            seekable_pieces_of(zip.bytes.data, zip.bytes.length, zip.bytes.length, 5);
+        piece_source source = seekable_pieces_of(zip.bytes.data, zip.bytes.length, zip.bytes.length,
+                                                 5);
         pyro_zip open;
         pyro_error error;
         pyro_buf out = PYRO_BUF_INIT;
@@ -508,8 +511,8 @@ static void test_damage_is_reported_before_grammar(void **state)
         pyro_json *json;
         pyro_error error;
         pyro_error_clear(&error);
-        assert_int_equal(
-            pyro_source_open_memory(&source, zip.bytes.data, zip.bytes.length, &error), PYRO_OK);
+        assert_int_equal(pyro_source_open_memory(&source, zip.bytes.data, zip.bytes.length, &error),
+                         PYRO_OK);
         assert_int_equal(pyro_zip_open(&open, source, &error), PYRO_OK);
         assert_int_equal(pyro_zip_open_member(&stream, &open, &open.entries[0], &error), PYRO_OK);
         assert_int_equal(pyro_json_open(&json, stream, NULL, &error), PYRO_OK);

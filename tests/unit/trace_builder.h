@@ -32,8 +32,8 @@ static inline pyro_trace *build_trace(size_t host_tracks, size_t device_tracks)
     pyro_arena_init(&trace->arena);
     pyro_intern_init(&trace->names, &trace->arena);
     size_t count = host_tracks + device_tracks;
-    builder_check(pyro_grow(&trace->tracks, &trace->track_capacity, count + 1,
-                            sizeof *trace->tracks));
+    builder_check(
+        pyro_grow(&trace->tracks, &trace->track_capacity, count + 1, sizeof *trace->tracks));
     for (size_t i = 0; i < count; i++)
         trace->tracks[i] = (pyro_track){.pid = i < host_tracks ? 100 : 0,
                                         .tid = i,
@@ -47,9 +47,8 @@ static inline pyro_trace *build_trace(size_t host_tracks, size_t device_tracks)
 static inline void builder_grow(pyro_trace *trace)
 {
     size_t capacity = 0, needed = trace->count + 1;
-    void *columns[] = {&trace->start_ns,    &trace->duration_ns, &trace->name,
-                       &trace->correlation, &trace->external_id, &trace->detail,
-                       &trace->track,       &trace->category};
+    void *columns[] = {&trace->start_ns,    &trace->duration_ns, &trace->name,  &trace->correlation,
+                       &trace->external_id, &trace->detail,      &trace->track, &trace->category};
     size_t sizes[] = {8, 8, 4, 4, 4, 4, 2, 1};
     if (needed <= trace->capacity)
         return;
@@ -76,14 +75,14 @@ static inline uint32_t build_event(pyro_trace *trace, built_event event)
         builder_check(
             pyro_grow(&trace->ops, &trace->op_capacity, trace->op_count + 1, sizeof *trace->ops));
         trace->detail[at] = (uint32_t)trace->op_count;
-        trace->ops[trace->op_count++] =
-            (pyro_op_detail){.sequence = event.sequence ? event.sequence : PYRO_NO_SEQUENCE,
-                             .forward_thread = event.forward_thread,
-                             .dims = PYRO_NO_ID,
-                             .types = PYRO_NO_ID,
-                             .concrete = PYRO_NO_ID,
-                             .stack = PYRO_NO_ID,
-                             .collective = PYRO_NO_ID};
+        trace->ops[trace->op_count++] = (pyro_op_detail){
+            .sequence = event.sequence ? event.sequence : PYRO_NO_SEQUENCE,
+            .forward_thread = event.forward_thread,
+            .dims = PYRO_NO_ID,
+            .types = PYRO_NO_ID,
+            .concrete = PYRO_NO_ID,
+            .stack = PYRO_NO_ID,
+            .collective = PYRO_NO_ID};
     }
     trace->count++;
     return (uint32_t)at;
@@ -109,8 +108,8 @@ static inline uint32_t build_kernel(pyro_trace *trace, int host, int device, con
     uint32_t correlation = (uint32_t)trace->count + 1;
     build_event(trace, (built_event){PYRO_EVENT_RUNTIME, host, "cudaLaunchKernel", launched, 1,
                                      correlation, 0, 0});
-    return build_event(trace, (built_event){PYRO_EVENT_KERNEL, device, name, start, duration,
-                                            correlation, 0, 0});
+    return build_event(
+        trace, (built_event){PYRO_EVENT_KERNEL, device, name, start, duration, correlation, 0, 0});
 }
 
 static inline void build_flow(pyro_trace *trace, uint32_t id, int track, int64_t time, bool is_end)
@@ -122,8 +121,8 @@ static inline void build_flow(pyro_trace *trace, uint32_t id, int track, int64_t
 
 static inline void built_free(pyro_trace *trace)
 {
-    void *columns[] = {trace->start_ns,    trace->duration_ns, trace->name,     trace->correlation,
-                       trace->external_id, trace->detail,      trace->track,    trace->category,
+    void *columns[] = {trace->start_ns,    trace->duration_ns, trace->name,  trace->correlation,
+                       trace->external_id, trace->detail,      trace->track, trace->category,
                        trace->ops,         trace->flows,       trace->tracks};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         free(columns[i]);

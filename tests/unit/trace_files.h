@@ -10,7 +10,7 @@
 static inline char *test_path(char path[512], const char *name)
 {
     const char *folder = getenv("PYRO_TEST_FILES");
-    snprintf(path, 512, "%s/trace/%s", folder ? folder : "tests/files", name);
+    snprintf(path, 512, "%s/kineto/%s", folder ? folder : "tests/files", name);
     return path;
 }
 

@@ -33,12 +33,12 @@ static inline void add_detail(pyro_buf *out, const pyro_trace *trace, size_t eve
         return;
     if (trace->category[event] == PYRO_EVENT_KERNEL) {
         const pyro_kernel_detail *kernel = &trace->kernels[index];
-        pyro_buf_addf(out, " grid %u,%u,%u block %u,%u,%u registers %u shared %u sm %g %g %g graph %u.%u",
-                      kernel->grid[0], kernel->grid[1], kernel->grid[2], kernel->block[0],
-                      kernel->block[1], kernel->block[2], kernel->registers,
-                      kernel->shared_memory_bytes, (double)kernel->blocks_per_sm,
-                      (double)kernel->warps_per_sm, (double)kernel->occupancy_percent,
-                      kernel->graph_id, kernel->graph_node);
+        pyro_buf_addf(
+            out, " grid %u,%u,%u block %u,%u,%u registers %u shared %u sm %g %g %g graph %u.%u",
+            kernel->grid[0], kernel->grid[1], kernel->grid[2], kernel->block[0], kernel->block[1],
+            kernel->block[2], kernel->registers, kernel->shared_memory_bytes,
+            (double)kernel->blocks_per_sm, (double)kernel->warps_per_sm,
+            (double)kernel->occupancy_percent, kernel->graph_id, kernel->graph_node);
         add_collective(out, trace, kernel->collective);
     } else if (trace->category[event] == PYRO_EVENT_MEMCPY ||
                trace->category[event] == PYRO_EVENT_MEMSET) {

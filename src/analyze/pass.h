@@ -1,0 +1,25 @@
+/*
+ * The pass of all analyses over the events. Analyses that need nothing of each other are in
+ * different lanes, and lanes run at the same time where there are processors for them.
+ */
+#ifndef PYRO_ANALYZE_PASS_H
+#define PYRO_ANALYZE_PASS_H
+
+#include "analyze/analyze.h"
+
+#define PYRO_LANES 3
+
+typedef struct pyro_lane_row {
+    const pyro_analyzer *analyzer;
+    unsigned lane; /* below PYRO_LANES; with n threads lanes that are equal modulo n are one */
+} pyro_lane_row;
+
+/*
+ * Runs every analysis: all inits of a lane, one pass, all finishes, in the order of the rows. What
+ * lanes leave in the result lives in `arenas`, which the caller has initialised and frees. Notes of
+ * all are in `context` afterwards.
+ */
+int pyro_run_analyses(pyro_analysis_context *context, const pyro_lane_row *rows, size_t count,
+                      pyro_arena arenas[PYRO_LANES]);
+
+#endif

@@ -1,0 +1,473 @@
+# The overview, one trace after the other: what ours is like, then dialects.
+$ cd trace; pyrometer trace h200_resnet18_train.json.gz --model resnet18
+================================================================================
+TRACE PROFILE: h200_resnet18_train.json.gz
+================================================================================
+
+Summary:
+  Events:               17,189, over 65.6 ms
+  Device:               NVIDIA H200
+  Device time:          6.04 ms (736 kernels); busy 9.2% of the span
+
+Where the time went (2 steps of 32.4 ms on average):
+  Compute                6.03 ms    9.3%  ###
+  Idle                   58.7 ms   90.7%  #################################
+    host in ops          32.6 ms   50.3%  ##################
+  Device time: forward 26.9%, backward 62.9%, optimizer 10.1%, other <0.1%
+
+Findings (top 3 of 9 by gain):
+  1. The device is idle (up to 58.7 ms to gain)
+     no device worked in 90.7% of the steps (58.737 of 64.768 ms); threshold 15%
+     -> see `--by gap` for who holds it up; fewer and larger kernels, CUDA
+        graphs or torch.compile let the host keep ahead
+  2. The device runs dry before the host launches more, at gputraces.py(21):
+     step (up to 57.2 ms to gain)
+     88.3% of the time (57.178 ms) the device had nothing queued; 519 kernels
+     were launched after all before them had ended; threshold 10%
+     -> launch less: torch.compile, CUDA graphs, fused optimizers, larger
+        batches; keep Python out of the loop
+  3. Launching takes much of a step (up to 7.64 ms to gain)
+     launch calls take 11.8% of the steps (736 calls, 7.637 ms); threshold 3%
+     -> CUDA graphs or torch.compile launch the same work in fewer calls
+
+Layers (top 5 of 60 by own device time):
+  Layer                Calls   Forward  Backward      Self   Share   FLOP/s
+  -------------------------------------------------------------------------
+  bn1                      2  103.1 us  306.0 us  409.2 us    6.8%  533.7 G
+  conv1                    2  164.0 us  177.9 us  341.9 us    5.7%  22.09 T
+  layer4.1.conv1           2   74.9 us  177.9 us  252.7 us    4.2%  43.91 T
+  layer4.1.conv2           2   74.7 us  176.5 us  251.2 us    4.2%  44.17 T
+  layer4.0.conv2           2   75.1 us  174.1 us  249.2 us    4.1%  44.53 T
+  -------------------------------------------------------------------------
+  (55 more layers)                                 3.92 ms   64.9%
+  (outside any layer)                              7.07 us    0.1%
+  (optimizer)                                     610.9 us   10.1%
+  Device total                                     6.04 ms  100.0%
+
+Ops (top 3 of 75 by device time):
+  Op                               Calls      Self  Share   FLOP/s  Host self
+  ---------------------------------------------------------------------------
+  aten::convolution_backward          40   2.72 ms  45.0%  41.27 T    4.49 ms
+  aten::cudnn_convolution             40   1.04 ms  17.3%        -    3.09 ms
+  aten::cudnn_batch_norm_backward     40  718.0 us  11.9%  553.5 G    1.50 ms
+
+Kernels (top 3 of 60 by device time):
+  Kernel                                Calls     Total  Share    Median  Tensor
+  ------------------------------------------------------------------------------
+  nchwToNhwcKernel<float>                 124  528.0 us   8.7%   2.66 us  -
+  bn_bw_1C11_kernel_new<float, float2>      2  306.0 us   5.1%  153.0 us  -
+  nchwToNhwcKernel<float>                  68  304.7 us   5.0%   3.34 us  -
+
+Next:
+  pyrometer trace h200_resnet18_train.json.gz --by layer
+  pyrometer trace h200_resnet18_train.json.gz --by gap
+  pyrometer trace h200_resnet18_train.json.gz --by finding
+  pyrometer trace h200_resnet18_train.json.gz -o trace.json
+
+$ cd trace; pyrometer trace h200_vit_b16_forward.json.gz
+================================================================================
+TRACE PROFILE: h200_vit_b16_forward.json.gz
+================================================================================
+
+Summary:
+  Events:               4,249, over 10.9 ms
+  Device:               NVIDIA H200
+  Device time:          3.05 ms (150 kernels); busy 27.8% of the span
+  Peak memory:          373.9 MiB on cuda:0
+
+Where the time went:
+  Compute                3.05 ms   27.8%  ##########
+  Idle                   7.89 ms   72.2%  ##########################
+    host in ops          5.53 ms   50.5%  ##################
+  Device time: forward 100.0%
+
+Findings (top 3 of 8 by gain):
+  1. The device is idle (up to 7.89 ms to gain)
+     no device worked in 72.2% of the steps (7.892 of 10.938 ms); threshold 15%
+     -> see `--by gap` for who holds it up; fewer and larger kernels, CUDA
+        graphs or torch.compile let the host keep ahead
+  2. The device runs dry before the host launches more, at
+     torchvision/models/vision_transformer.py(110): forward (up to 4.78 ms to
+     gain)
+     43.7% of the time (4.778 ms) the device had nothing queued; 78 kernels were
+     launched after all before them had ended; threshold 10%
+     -> launch less: torch.compile, CUDA graphs, fused optimizers, larger
+        batches; keep Python out of the loop
+  3. Ops stay far below what the chip can do, at aten::linear (up to 2.50 ms to
+     gain)
+     ops over 20 us take 2.871 ms on the device where a H200 SXM needs 0.366 ms
+     for their FLOPs and bytes: 87.2% lost; threshold 50%
+     -> look at the ops with the most time lost (`--by op`): sizes, layouts,
+        occupancy
+
+Layers (top 5 of 89 by own device time):
+  Layer                      Calls   Forward  Backward      Self   Share  FLOP/s
+  ------------------------------------------------------------------------------
+  V0.E0.S0.E9.M9.Linear_19       1  100.8 us         -  100.8 us    3.3%  9.22 T
+  V0.E0.S0.E3.M3.Linear_7        1   98.8 us         -   98.8 us    3.2%  9.41 T
+  V0.E0.S0.E10…10.Linear_21      1   98.7 us         -   98.7 us    3.2%  9.42 T
+  V0.E0.S0.E0.M0.Linear_1        1   97.7 us         -   97.7 us    3.2%  9.51 T
+  V0.E0.S0.E7.M7.Linear_15       1   97.2 us         -   97.2 us    3.2%  9.57 T
+  ------------------------------------------------------------------------------
+  (84 more layers)                                       2.55 ms   83.8%
+  Device total                                           3.05 ms  100.0%
+
+Ops (top 3 of 30 by device time):
+  Op                                  Calls      Self  Share  FLOP/s  Host self
+  -----------------------------------------------------------------------------
+  aten::addmm                            49   2.50 ms  82.0%       -    1.03 ms
+  aten::_efficient_attention_forward     12  347.5 us  11.4%       -   139.0 us
+  aten::native_layer_norm                25   93.9 us   3.1%       -   273.3 us
+
+Kernels (top 3 of 13 by device time):
+  Kernel                                 Calls     Total  Share   Median  Tensor
+  ------------------------------------------------------------------------------
+  sgemm_largek_lds64                        12   1.11 ms  36.6%  92.4 us  -
+  sm80_xmma_gemm_f32…ma_aligna4_alig...     24  782.2 us  25.7%  32.6 us  -
+  sm80_xmma_gemm_f32…fma_aligna4_ali...     12  548.1 us  18.0%  45.6 us  -
+
+Next:
+  pyrometer trace h200_vit_b16_forward.json.gz --by layer
+  pyrometer trace h200_vit_b16_forward.json.gz --by gap
+  pyrometer trace h200_vit_b16_forward.json.gz --by memory
+  pyrometer trace h200_vit_b16_forward.json.gz --by finding
+  pyrometer trace h200_vit_b16_forward.json.gz -o trace.json
+
+$ cd trace; pyrometer trace good-1-training.json
+================================================================================
+TRACE PROFILE: good-1-training.json
+================================================================================
+
+Summary:
+  Events:               70, over 2.10 ms
+  Device:               NVIDIA H100 80GB HBM3
+  Device time:          200.0 us (12 kernels); busy 9.5% of the span
+  Peak memory:          12.0 KiB on cuda:0
+
+Where the time went (2 steps of 1.00 ms on average):
+  Compute               180.0 us    9.0%  ###
+  Copies alone           20.0 us    1.0%
+  Idle                   1.80 ms   90.0%  ################################
+    host in ops         700.0 us   35.0%  #############
+  Device time: forward 40.0%, backward 30.0%, optimizer 10.0%, other 20.0%
+
+Findings (top 3 of 7 by gain):
+  1. The device is idle (up to 1.80 ms to gain)
+     no device worked in 90.0% of the steps (1.800 of 2.000 ms); threshold 15%
+     -> see `--by gap` for who holds it up; fewer and larger kernels, CUDA
+        graphs or torch.compile let the host keep ahead
+  2. The device runs dry before the host launches more, at train.py(12): step
+     (up to 1.76 ms to gain)
+     88.0% of the time (1.760 ms) the device had nothing queued; 12 kernels were
+     launched after all before them had ended; threshold 10%
+     -> launch less: torch.compile, CUDA graphs, fused optimizers, larger
+        batches; keep Python out of the loop
+  3. float32 products without TF32, at Net_0.Linear_0 (up to 121.0 us to gain)
+     70.0% of the device time (0.140 ms) is in float32 products on the plain
+     cores, on a chip that has TF32; threshold 5%
+     -> torch.set_float32_matmul_precision("high") and
+        torch.backends.cudnn.allow_tf32 = True
+
+Layers:
+  Layer                Calls  Forward  Backward      Self   Share   FLOP/s
+  ------------------------------------------------------------------------
+  Net_0.Linear_0           2  40.0 us   30.0 us   70.0 us   35.0%  237.7 M
+  Net_0.Linear_1           2  40.0 us   30.0 us   70.0 us   35.0%  237.7 M
+  ------------------------------------------------------------------------
+  (outside any layer)                             40.0 us   20.0%
+  (optimizer)                                     20.0 us   10.0%
+  Device total                                   200.0 us  100.0%
+
+Ops (top 3 of 7 by device time):
+  Op                   Calls     Self  Share   FLOP/s  Host self
+  --------------------------------------------------------------
+  aten::addmm              4  80.0 us  40.0%        -   220.0 us
+  aten::mm                 4  60.0 us  30.0%  273.1 M   180.0 us
+  aten::_foreach_add_      2  20.0 us  10.0%        -    90.0 us
+
+Kernels (top 3 of 4 by device time):
+  Kernel                     Calls    Total  Share   Median  Tensor
+  -----------------------------------------------------------------
+  ampere_sgemm_32x32_tn          4  80.0 us  40.0%  20.0 us  -
+  ampere_sgemm_32x32_nt          4  60.0 us  30.0%  15.0 us  -
+  multi_tensor_apply_kernel      2  20.0 us  10.0%  10.0 us  -
+
+Next:
+  pyrometer trace good-1-training.json --by layer
+  pyrometer trace good-1-training.json --by gap
+  pyrometer trace good-1-training.json --by memory
+  pyrometer trace good-1-training.json --by finding
+  pyrometer trace good-1-training.json -o trace.json
+
+$ cd trace; pyrometer trace good-2-annotations.json --layers-from 'fwd\|(.*)'
+================================================================================
+TRACE PROFILE: good-2-annotations.json
+================================================================================
+
+Summary:
+  Events:               12, over 290.0 us
+  Device:               NVIDIA H100 80GB HBM3
+  Device time:          90.0 us (3 kernels); busy 31.0% of the span
+
+Where the time went:
+  Compute                90.0 us   31.0%  ###########
+  Idle                  200.0 us   69.0%  #########################
+    host in ops          90.0 us   31.0%  ###########
+  Device time: forward 100.0%
+
+Findings (top 3 of 4 by gain):
+  1. The device is idle (up to 200.0 us to gain)
+     no device worked in 69.0% of the steps (0.200 of 0.290 ms); threshold 15%
+     -> see `--by gap` for who holds it up; fewer and larger kernels, CUDA
+        graphs or torch.compile let the host keep ahead
+  2. The device runs dry before the host launches more, at stem.norm (up to
+     140.0 us to gain)
+     48.3% of the time (0.140 ms) the device had nothing queued; 2 kernels were
+     launched after all before them had ended; threshold 10%
+     -> launch less: torch.compile, CUDA graphs, fused optimizers, larger
+        batches; keep Python out of the loop
+  3. Chains of elementwise kernels, at stem.conv (up to 60.0 us to gain)
+     1 chains of 3 and more elementwise kernels (3 kernels, 0.090 ms) are 100.0%
+     of the device time; threshold 10%
+     -> torch.compile fuses them into one kernel each, which reads and writes
+        once
+
+Layers:
+  Layer         Calls  Forward  Backward     Self   Share  FLOP/s
+  ---------------------------------------------------------------
+  stem.conv         1  30.0 us         -  30.0 us   33.3%       -
+  stem.norm         1  30.0 us         -  30.0 us   33.3%       -
+  head              1  30.0 us         -  30.0 us   33.3%       -
+  ---------------------------------------------------------------
+  Device total                            90.0 us  100.0%
+
+Ops:
+  Op          Calls     Self   Share  FLOP/s  Host self
+  -----------------------------------------------------
+  aten::relu      3  90.0 us  100.0%       -   165.0 us
+
+Kernels:
+  Kernel              Calls    Total   Share   Median  Tensor
+  -----------------------------------------------------------
+  elementwise_kernel      3  90.0 us  100.0%  30.0 us  -
+
+Next:
+  pyrometer trace good-2-annotations.json --by layer
+  pyrometer trace good-2-annotations.json --by gap
+  pyrometer trace good-2-annotations.json --by finding
+  pyrometer trace good-2-annotations.json -o trace.json
+
+$ cd trace; pyrometer trace good-3-cpu-only.json
+================================================================================
+TRACE PROFILE: good-3-cpu-only.json
+================================================================================
+
+Summary:
+  Events:               6, over 300.0 us
+  Device time:          nothing ran on a device; times are the host's
+
+Layers:
+  Layer           Calls   Forward  Backward      Self  Share   FLOP/s
+  -------------------------------------------------------------------
+  Net_0               1  300.0 us         -  150.0 us  50.0%   1.08 G
+  Net_0.Linear_0      1  100.0 us         -  100.0 us  33.3%   3.22 G
+  Net_0.ReLU_0        1   50.0 us         -   50.0 us  16.7%  32.00 M
+
+Ops:
+  Op            Calls     Self  Share   FLOP/s  With callees
+  ----------------------------------------------------------
+  aten::addmm       1  60.0 us  54.5%        -       60.0 us
+  aten::relu        1  30.0 us  27.3%  53.33 M       30.0 us
+  aten::linear      1  20.0 us  18.2%   4.02 G       80.0 us
+
+Next:
+  pyrometer trace good-3-cpu-only.json --by layer
+  pyrometer trace good-3-cpu-only.json --by finding
+  pyrometer trace good-3-cpu-only.json -o trace.json
+
+$ cd trace; pyrometer trace good-4-bare-array.json
+================================================================================
+TRACE PROFILE: good-4-bare-array.json
+================================================================================
+
+Summary:
+  Events:               2, over 12.5 us
+  Device time:          nothing ran on a device; times are the host's
+
+  no layers in this trace: record it with
+  torch.profiler.profile(with_stack=True), or take them from annotations by
+  --layers-from
+
+Ops:
+  Op         Calls     Self  Share  FLOP/s  With callees
+  ------------------------------------------------------
+  aten::add      1  4.25 us  58.6%       -       4.25 us
+  aten::mul      1  3.00 us  41.4%       -       3.00 us
+
+Next:
+  pyrometer trace good-4-bare-array.json --by op
+  pyrometer trace good-4-bare-array.json --by finding
+  pyrometer trace good-4-bare-array.json -o trace.json
+
+$ cd trace; pyrometer trace good-5-names-of-2021.json -q
+================================================================================
+TRACE PROFILE: good-5-names-of-2021.json
+================================================================================
+
+Summary:
+  Events:               4, over 62.0 us
+  Device:               NVIDIA H100 80GB HBM3
+  Device time:          27.0 us (1 kernel); busy 43.5% of the span
+
+Where the time went:
+  Compute                27.0 us   43.5%  ################
+  Idle                   35.0 us   56.5%  ####################
+    host in ops          35.0 us   56.5%  ####################
+
+Ops:
+  Op          Calls     Self  Share   FLOP/s  Host self
+  -----------------------------------------------------
+  aten::relu      1  25.0 us  92.6%  640.0 k    52.0 us
+
+Kernels:
+  Kernel       Calls    Total  Share   Median  Tensor
+  ---------------------------------------------------
+  relu_kernel      1  25.0 us  92.6%  25.0 us  -
+
+$ cd trace; pyrometer trace good-6-rocm.json -q
+================================================================================
+TRACE PROFILE: good-6-rocm.json
+================================================================================
+
+Summary:
+  Events:               5, over 90.0 us
+  Device:               AMD Instinct MI300X
+  Device time:          80.0 us (2 kernels); busy 66.7% of the span
+
+Where the time went:
+  Compute                60.0 us   66.7%  ########################
+  Idle                   30.0 us   33.3%  ############
+    host in ops          30.0 us   33.3%  ############
+
+Ops:
+  Op        Calls     Self   Share  FLOP/s  Host self
+  ---------------------------------------------------
+  aten::mm      1  80.0 us  100.0%       -    70.0 us
+
+Kernels:
+  Kernel                 Calls    Total   Share   Median  Tensor
+  --------------------------------------------------------------
+  Cijk_Alik_Bljk_BBS_BH      2  80.0 us  100.0%  40.0 us  -
+
+$ cd trace; pyrometer trace good-7-collectives.json -q
+================================================================================
+TRACE PROFILE: good-7-collectives.json
+================================================================================
+
+Summary:
+  Events:               6, over 150.0 us
+  Device:               NVIDIA H100 80GB HBM3
+  Device time:          160.0 us (2 kernels); busy 66.7% of the span
+
+Where the time went:
+  Compute                60.0 us   40.0%  ##############
+  Communication alone    40.0 us   26.7%  ##########
+  Idle                   50.0 us   33.3%  ############
+    host in ops          40.0 us   26.7%  ##########
+
+Ops:
+  Op                  Calls      Self  Share  FLOP/s  Host self
+  -------------------------------------------------------------
+  record_param_comms      1  100.0 us  62.5%       -    25.0 us
+  aten::mm                1   60.0 us  37.5%       -    25.0 us
+
+Kernels:
+  Kernel                                Calls     Total  Share    Median  Tensor
+  ------------------------------------------------------------------------------
+  ncclDevKernel_All…ce_Sum_f32_RING_LL      1  100.0 us  62.5%  100.0 us  -
+  ampere_sgemm_128x64_nn                    1   60.0 us  37.5%   60.0 us  -
+
+$ cd trace; pyrometer trace good-8-cuda-graph.json -q
+================================================================================
+TRACE PROFILE: good-8-cuda-graph.json
+================================================================================
+
+Summary:
+  Events:               4, over 85.0 us
+  Device:               NVIDIA H100 80GB HBM3
+  Device time:          45.0 us (3 kernels); busy 52.9% of the span
+
+Where the time went:
+  Compute                45.0 us   52.9%  ###################
+  Idle                   40.0 us   47.1%  #################
+
+Kernels:
+  Kernel   Calls    Total  Share   Median  Tensor
+  -----------------------------------------------
+  fused_0      1  15.0 us  33.3%  15.0 us  -
+  fused_1      1  15.0 us  33.3%  15.0 us  -
+  fused_2      1  15.0 us  33.3%  15.0 us  -
+
+$ cd trace; pyrometer trace good-9-compiled.json -q
+================================================================================
+TRACE PROFILE: good-9-compiled.json
+================================================================================
+
+Summary:
+  Events:               4, over 100.0 us
+  Device:               NVIDIA H100 80GB HBM3
+  Device time:          12.0 us (1 kernel); busy 12.0% of the span
+
+Where the time went:
+  Compute                12.0 us   12.0%  ####
+  Idle                   88.0 us   88.0%  ################################
+    host in ops          28.0 us   28.0%  ##########
+
+Ops:
+  Op                           Calls     Self   Share  FLOP/s  Host self
+  ----------------------------------------------------------------------
+  triton_poi_fused_add_relu_0      1  12.0 us  100.0%       -    34.0 us
+
+Kernels:
+  Kernel                       Calls    Total   Share   Median  Tensor
+  --------------------------------------------------------------------
+  triton_poi_fused_add_relu_0      1  12.0 us  100.0%  12.0 us  -
+
+$ cd trace; pyrometer trace good-10-odd-names.json.gz -q
+================================================================================
+TRACE PROFILE: good-10-odd-names.json.gz
+================================================================================
+
+Summary:
+  Events:               4, over 45.0 us
+  Device:               NVIDIA H100 80GB HBM3
+  Device time:          5.00 us (1 kernel); busy 11.1% of the span
+
+Where the time went:
+  Compute                5.00 us   11.1%  ####
+  Idle                   40.0 us   88.9%  ################################
+    host in ops          20.0 us   44.4%  ################
+
+Ops:
+  Op                    Calls     Self   Share  FLOP/s  Host self
+  ---------------------------------------------------------------
+  =cmd|' /C calc'!A0        1  5.00 us  100.0%       -    5.00 us
+  say "hi" \ é中🔥 ?[31m      1        -    0.0%       -    10.0 us
+
+Kernels:
+  Kernel    Calls    Total   Share   Median  Tensor
+  -------------------------------------------------
+  k<float>      1  5.00 us  100.0%  5.00 us  -
+
+# Standard input is a file like any other, compressed or not.
+$ cd trace; pyrometer trace - -q < good-10-odd-names.json.gz | head -7
+================================================================================
+TRACE PROFILE: standard input
+================================================================================
+
+Summary:
+  Events:               4, over 45.0 us
+  Device:               NVIDIA H100 80GB HBM3
+
+$ cd trace; gunzip -c good-10-odd-names.json.gz | pyrometer trace - -q | sed -n 6p
+  Events:               4, over 45.0 us

@@ -1,0 +1,406 @@
+"""Writes the planted traces: for every row of findings.def one that triggers it (<id>.hit.json) and
+a near miss that does not (<id>.miss.json). `make.py` rewrites them, `make.py --check` compares."""
+
+import json
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).parent
+GIB = 1 << 30
+PRODUCT = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute"
+PLAIN_PRODUCT = "ampere_sgemm_128x128_tn"
+MAP = (
+    "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+    "std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)"
+)
+LOADER = "enumerate(DataLoader)#_{}DataLoaderIter.__next__"
+BF16, FP32 = "c10::BFloat16", "float"
+
+
+class Trace:
+    """A trace in the making; times are whole microseconds."""
+
+    def __init__(self, device="NVIDIA H100 80GB HBM3", major=9, memory=80 * GIB):
+        self.events = []
+        self.correlation = 0
+        self.device = {
+            "id": 0,
+            "name": device,
+            "totalGlobalMem": memory,
+            "computeMajor": major,
+            "computeMinor": 0,
+            "maxThreadsPerMultiprocessor": 2048,
+            "numSms": 132,
+        }
+
+    def add(self, category, name, start, length, pid=1, tid=1, **args):
+        event = {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid}
+        self.events.append(event | {"ts": start, "dur": length, "args": args})
+
+    def step(self, number, start, length):
+        self.add("user_annotation", f"ProfilerStep#{number}", start, length)
+
+    def op(self, name, start, length, shapes=None, types=None, values=None):
+        args = {}
+        if shapes is not None:
+            args["Input Dims"] = shapes
+            args["Input type"] = types or [FP32 if s else "" for s in shapes]
+            args["Concrete Inputs"] = values or ["" for _ in shapes]
+        self.add("cpu_op", name, start, length, **args)
+
+    def work(self, category, name, call, start, length, launched=None, launch=2, stream=7, **args):
+        """Device work and the call that launches it, by default right before it starts."""
+        self.correlation += 1
+        launched = start - launch if launched is None else launched
+        self.add("cuda_runtime", call, launched, launch, correlation=self.correlation)
+        args |= {"device": 0, "stream": stream, "correlation": self.correlation}
+        self.add(category, name, start, length, 0, stream, **args)
+
+    def kernel(self, start, length, name=PRODUCT, grid=(264, 1, 1), **rest):
+        self.work("kernel", name, "cudaLaunchKernel", start, length, grid=list(grid),
+                  block=[128, 1, 1], **rest)  # fmt: skip
+
+    def copy(self, start, length, size, name="Memcpy HtoD (Pinned -> Device)", **rest):
+        self.work("gpu_memcpy", name, "cudaMemcpyAsync", start, length, bytes=size, **rest)
+
+    def product(self, start, length, name=PRODUCT, dtype=BF16, sizes=(1024, 1024, 1024)):
+        m, k, n = sizes
+        self.op("aten::mm", start - 5, 6, [[m, k], [k, n]], [dtype, dtype])
+        self.kernel(start, length, name)
+
+    def memory(self, at, size, allocated, reserved, address=64):
+        args = {"Device Type": 1, "Device Id": 0, "Addr": address, "Bytes": size}
+        args |= {"Total Allocated": allocated, "Total Reserved": reserved}
+        event = {
+            "ph": "i",
+            "cat": "cpu_instant_event",
+            "s": "t",
+            "name": "[memory]",
+            "pid": 1,
+            "tid": 1,
+        }
+        self.events.append(event | {"ts": at, "args": args})
+
+    def text(self):
+        head = {"schemaVersion": 1, "deviceProperties": [self.device]}
+        lines = ",\n".join(json.dumps(e) for e in self.events)
+        return json.dumps(head)[:-1] + ', "traceEvents": [\n' + lines + "\n]}\n"
+
+
+def loading(uncovered):
+    t = Trace()
+    t.step(1, 0, 10000)
+    t.add(
+        "user_annotation",
+        "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
+        0,
+        uncovered,
+    )
+    t.kernel(uncovered, 10000 - uncovered)
+    return t
+
+
+def single_process(length):
+    t = Trace()
+    t.step(1, 0, 10000)
+    t.add(
+        "user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 10, length
+    )
+    t.kernel(100, 9800)
+    return t
+
+
+def idle(busy):
+    t = Trace()
+    t.step(1, 0, 10000)
+    t.kernel(10, busy)
+    return t
+
+
+def long_gap(gap):
+    t = Trace()
+    t.step(1, 0, 10000)
+    t.kernel(10, 5000)
+    t.step(2, 10000, 10000)
+    t.kernel(5010 + gap, 100)
+    return t
+
+
+def dry(gap):
+    """The second kernel is launched when the first has ended, `gap` before it starts."""
+    t = Trace()
+    t.step(1, 0, 10000)
+    t.kernel(10, 4000)
+    t.kernel(4010 + gap, 5980 - gap, launched=4010 + gap - 5)
+    return t
+
+
+def queued(gap):
+    t = Trace()
+    t.step(1, 0, 10000)
+    for i in range(10):
+        t.kernel(100 + i * 900, 900 - gap, launched=10 + i * 3)
+    return t
+
+
+def short_kernels(count):
+    t = Trace()
+    for i in range(20):
+        t.kernel(100 + i * 20, 2 if i < count else 12, launched=90 + i * 20, launch=5)
+    return t
+
+
+def launch_overhead(length):
+    t = Trace()
+    t.step(1, 0, 10000)
+    for i in range(10):
+        t.kernel(500 + i * 900, 900, launched=100 + i * 60, launch=length)
+    return t
+
+
+def slow_launches(count):
+    t = Trace()
+    for i in range(100):
+        t.kernel(200 + i * 100, 100, launched=100 + i * 100, launch=60 if i < count else 5)
+    return t
+
+
+def queue(count):
+    """One launch of a graph of many kernels."""
+    t = Trace()
+    t.add("cuda_runtime", "cudaGraphLaunch", 10, 5, correlation=1)
+    for i in range(count):
+        t.add("kernel", "k", 50 + i, 1, 0, 7, correlation=1)
+    return t
+
+
+def waits(count):
+    t = Trace()
+    t.step(1, 0, 10000)
+    t.kernel(10, 9900)
+    for i in range(count):
+        t.op("aten::item", 100 + i * 50, 40)
+        t.op("aten::_local_scalar_dense", 101 + i * 50, 38)
+        t.add("cuda_runtime", "cudaStreamSynchronize", 105 + i * 50, 30)
+    return t
+
+
+def pageable(name, size):
+    t = Trace()
+    t.kernel(10, 5000)
+    for i in range(4):
+        t.copy(6000 + i * 100, 50, size, name)
+    return t
+
+
+def copy_time(length):
+    t = Trace()
+    t.step(1, 0, 10000)
+    t.copy(10, length, 1 << 20)
+    t.kernel(10 + length, 9980 - length)
+    return t
+
+
+def copy_count(count):
+    t = Trace()
+    t.step(1, 0, 10000)
+    t.kernel(10, 9900)
+    for i in range(count):
+        t.copy(100 + i * 20, 2, 4096, stream=8)
+    return t
+
+
+def fill_then_copy(on_host):
+    t = Trace()
+    t.op("aten::zeros", 100, 20, [[], []], ["ScalarList", "Scalar"], ["[1024]", "6"])
+    if not on_host:
+        t.kernel(120, 5, MAP, launched=110)
+    t.op("aten::to", 130, 30, [[1024], []], [FP32, "Scalar"], ["", "6"])
+    t.copy(160, 10, 4096, launched=140)
+    return t
+
+
+def products(plain, dtype, name=PLAIN_PRODUCT, sizes=(1024, 1024, 1024), **device):
+    """Ten equal products, `plain` of them of that kind, the others on tensor cores in 16 bits."""
+    t = Trace(**device)
+    for i in range(10):
+        if i < plain:
+            t.product(100 + i * 110, 100, name, dtype, sizes)
+        else:
+            t.product(100 + i * 110, 100)
+    return t
+
+
+def layouts(length):
+    t = Trace()
+    t.op("aten::conv2d", 90, 30, [[8, 64, 56, 56], [64, 64, 3, 3]])
+    t.kernel(120, length, "void cudnn::ops::nchwToNhwcKernel<float, float>(float*)", launched=100)
+    t.kernel(400, 1000, "sm90_xmma_fprop_implicit_gemm_tf32f32_tensor16x8x8", launched=105)
+    return t
+
+
+def grids(count):
+    t = Trace()
+    for i in range(10):
+        t.kernel(100 + i * 110, 100, grid=(16, 1, 1) if i < count else (264, 1, 1))
+    return t
+
+
+def roofline(sizes, length, count=10):
+    t = Trace()
+    for i in range(count):
+        t.product(100 + i * (length + 10), length, sizes=sizes)
+    return t
+
+
+def chains(run):
+    t = Trace()
+    at = 100
+    for i in range(12):
+        t.kernel(at, 20, MAP if i % (run + 1) < run else PRODUCT)
+        at += 25
+    return t
+
+
+def communication(length, overlap):
+    t = Trace()
+    t.step(1, 0, 10000)
+    t.kernel(10, 5000)
+    start = 5010 - overlap
+    t.kernel(start, length, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgs)", stream=9)
+    return t
+
+
+def memory_peak(size, reserved=None, memory=80 * GIB):
+    t = Trace(memory=memory)
+    t.kernel(10, 100)
+    t.memory(20, size, size, reserved or size)
+    return t
+
+
+def retries(again):
+    t = Trace()
+    t.op("aten::empty", 100, 500)
+    t.add("cuda_runtime", "cudaMalloc", 110, 50)
+    if again:
+        t.add("cuda_runtime", "cudaFree", 170, 100)
+        t.add("cuda_runtime", "cudaMalloc", 280, 50)
+    t.kernel(700, 100)
+    return t
+
+
+def growth(leak):
+    t = Trace()
+    total = GIB
+    t.memory(1, total, total, 2 * GIB)
+    for i in range(10):
+        t.step(i, 10 + i * 1000, 1000)
+        t.kernel(100 + i * 1000, 500)
+        total += leak
+        t.memory(200 + i * 1000, leak, total, 2 * GIB, address=128 + i)
+    return t
+
+
+def optimizer(count):
+    t = Trace()
+    t.step(1, 0, 10000)
+    t.add("user_annotation", "Optimizer.step#SGD.step", 100, 5000)
+    for i in range(count):
+        t.op("aten::add_", 110 + i * 20, 15, [[64], [64], []], [FP32, FP32, "Scalar"])
+        t.kernel(6000 + i * 10, 5, MAP, launched=112 + i * 20)
+    return t
+
+
+def zero_grad(name):
+    t = Trace()
+    t.add("user_annotation", "Optimizer.zero_grad#SGD.zero_grad", 100, 100)
+    t.op(name, 110, 20, [[64]])
+    t.kernel(300, 100)
+    return t
+
+
+def bias_before(bias, norm="aten::batch_norm"):
+    t = Trace()
+    shapes = [[8, 3, 32, 32], [16, 3, 3, 3], bias, [], [], [], []]
+    t.op("aten::conv2d", 100, 50, shapes)
+    t.op("aten::add_", 160, 5, [[], [], []], ["long int", "Scalar", "Scalar"])
+    t.op(norm, 170, 50, [[8, 16, 30, 30], [16], [16], [16], [16], [], [], [], []])
+    t.kernel(300, 100)
+    return t
+
+
+def selects(count):
+    t = Trace()
+    t.add("user_annotation", "loop", 90, 5000)
+    for i in range(count):
+        t.op(
+            "aten::select",
+            100 + i * 20,
+            5,
+            [[64, 8], [], []],
+            [FP32, "Scalar", "Scalar"],
+            ["", "0", str(i)],
+        )
+        t.op("aten::relu", 107 + i * 20, 5, [[8]])
+    t.kernel(6000, 100)
+    return t
+
+
+PAGEABLE = "Memcpy HtoD (Pageable -> Device)"
+V100 = {"device": "Tesla V100-SXM2-32GB", "major": 7, "memory": 32 * GIB}
+PLANTED = {
+    "input-pipeline": (loading(600), loading(400)),
+    "single-process-loading": (single_process(200), single_process(90)),
+    "device-idle": (idle(8000), idle(8600)),
+    "long-gap": (long_gap(10100), long_gap(9800)),
+    "host-bound": (dry(1100), dry(900)),
+    "kernel-gaps": (queued(40), queued(25)),
+    "short-kernels": (short_kernels(5), short_kernels(3)),
+    "launch-overhead": (launch_overhead(35), launch_overhead(25)),
+    "slow-launches": (slow_launches(3), slow_launches(1)),
+    "launch-queue-full": (queue(1010), queue(990)),
+    "synchronizing-calls": (waits(3), waits(1)),
+    "pageable-copies": (pageable(PAGEABLE, 1 << 19), pageable(PAGEABLE, 4096)),
+    "copy-time": (copy_time(600), copy_time(400)),
+    "copy-count": (copy_count(11), copy_count(10)),
+    "fill-then-copy": (fill_then_copy(True), fill_then_copy(False)),
+    "no-tensor-cores": (products(3, FP32, "volta_sgemm_128x64_tn", **V100),
+                        products(1, FP32, "volta_sgemm_128x64_tn", **V100)),
+    "tf32-off": (products(1, FP32), products(1, FP32, PRODUCT)),
+    "full-precision": (products(10, FP32, PRODUCT), products(8, FP32, PRODUCT)),
+    "unaligned-sizes": (products(1, BF16, PRODUCT, (1024, 1001, 1024)),
+                        products(1, FP32, PRODUCT, (1024, 1001, 1024))),
+    "layout-conversions": (layouts(150), layouts(90)),
+    "small-grids": (grids(3), grids(1)),
+    "memory-bound": (roofline((16, 4096, 4096), 12), roofline((4096, 4096, 4096), 200)),
+    "far-from-roofline": (roofline((4096, 4096, 4096), 400), roofline((4096, 4096, 4096), 200)),
+    "fusible-chains": (chains(3), chains(2)),
+    "communication": (communication(1200, 0), communication(900, 0)),
+    "communication-overlap": (communication(2000, 1000), communication(2000, 1500)),
+    "memory-nearly-full": (memory_peak(73 * GIB), memory_peak(71 * GIB)),
+    "allocation-retries": (retries(True), retries(False)),
+    "fragmentation": (memory_peak(40 * GIB, 60 * GIB), memory_peak(50 * GIB, 60 * GIB)),
+    "memory-growth": (growth(32 << 20), growth(4 << 20)),
+    "single-tensor-optimizer": (optimizer(25), optimizer(15)),
+    "zero-grad": (zero_grad("aten::zero_"), zero_grad("aten::detach")),
+    "bias-before-norm": (bias_before([16]), bias_before([])),
+    "repeated-selects": (selects(10), selects(9)),
+}  # fmt: skip
+
+
+def main():
+    stale = []
+    for finding, pair in PLANTED.items():
+        for kind, trace in zip(("hit", "miss"), pair, strict=True):
+            path = HERE / f"{finding}.{kind}.json"
+            if "--check" in sys.argv[1:]:
+                if not path.exists() or path.read_text() != trace.text():
+                    stale.append(path.name)
+            else:
+                path.write_text(trace.text())
+    if stale:
+        sys.exit(f"make.py: not as it would write them: {', '.join(stale)}")
+
+
+if __name__ == "__main__":
+    main()
