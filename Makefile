@@ -32,7 +32,7 @@ help:
 #: make python         .venv with pinned torch and the package
 #: make install        install under PREFIX (/usr/local), staged under DESTDIR
 #: make test-x86       the unit tests as x86-64, under qemu on another machine (test-arm: AArch64)
-#: make bench          time it beside fvcore and torch's own counter
+#: make bench          time it beside fvcore, torch's own counter and simdjson
 #: make verify-models  check every model of the test zoo against torch
 #: make fuzz           install clang, then fuzz each reader FUZZ_SECONDS (300)
 #: make lint           check the format of C, Python and shell
@@ -85,10 +85,11 @@ test-python:
 
 bench:
 	@scripts/make-venv.sh test --plan
-	@scripts/install-deps.sh test
+	@scripts/install-deps.sh test bench
 	@$(MAKE) --no-print-directory all
 	@scripts/make-venv.sh test
 	@.venv/bin/python bench/cost.py
+	@.venv/bin/python bench/trace.py
 
 verify-models:
 	@scripts/make-venv.sh test --plan

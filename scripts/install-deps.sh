@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing on Debian and Ubuntu for the jobs named: build, python, test, fuzz.
+# Installs what is missing on Debian and Ubuntu for the jobs named: build, python, test, bench, fuzz.
 # Nothing missing: says nothing and calls no package manager.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -49,6 +49,16 @@ check_test() {
     check_python
     need pkg-config command -v pkg-config
     need libcmocka-dev has_cmocka
+}
+
+has_simdjson() {
+    command -v c++ && echo '#include <simdjson.h>' | c++ -E -x c++ - >/dev/null
+}
+
+check_bench() {
+    need g++ command -v c++
+    need libsimdjson-dev has_simdjson
+    need util-linux command -v taskset
 }
 
 check_fuzz() {

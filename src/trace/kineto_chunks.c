@@ -29,7 +29,6 @@ typedef struct worker {
 
 /* What became of one piece. */
 typedef struct chunk {
-    bool done;
     worker *worker;
     int64_t from, to; /* of the events read; from is -1 where none begins in the piece */
     bool ended, lost, no_memory;
@@ -56,7 +55,9 @@ typedef struct chunk_job {
     /* Guarded by the mutex. */
     int64_t next, joined; /* pieces that were given out, and joined */
     bool stop;
-    chunk *chunks; /* a ring */
+    bool *done; /* a ring, as the pieces are */
+    /* Of a piece that was given out, its thread's until it is done. */
+    chunk *chunks;
     int64_t ring;
 } chunk_job;
 
@@ -156,7 +157,7 @@ static bool read_next(chunk_job *job, worker *worker)
     pthread_mutex_unlock(&job->mutex);
     read_chunk(worker, chunk, index);
     pthread_mutex_lock(&job->mutex);
-    chunk->done = true;
+    job->done[index % job->ring] = true;
     pthread_cond_broadcast(&job->changed);
     return true;
 }
@@ -302,7 +303,7 @@ static int64_t join_all(chunk_job *job, int64_t at)
     pthread_mutex_lock(&job->mutex);
     for (int64_t index = 0; index < job->chunk_count && !is_over(job->reader); index++) {
         chunk *chunk = &job->chunks[index % job->ring];
-        while (!chunk->done)
+        while (!job->done[index % job->ring])
             if (!read_next(job, &job->workers[0]))
                 pthread_cond_wait(&job->changed, &job->mutex);
         pthread_mutex_unlock(&job->mutex);
@@ -311,6 +312,7 @@ static int64_t join_all(chunk_job *job, int64_t at)
         if (options && options->progress)
             options->progress(options->progress_user, at, job->size);
         pthread_mutex_lock(&job->mutex);
+        job->done[index % job->ring] = false;
         job->joined++;
         pthread_cond_broadcast(&job->changed);
     }
@@ -325,8 +327,9 @@ static bool start(chunk_job *job, int threads)
 {
     job->ring = (int64_t)threads * CHUNKS_AHEAD;
     job->chunks = calloc((size_t)job->ring, sizeof *job->chunks);
+    job->done = calloc((size_t)job->ring, sizeof *job->done);
     job->workers = calloc((size_t)threads, sizeof *job->workers);
-    if (!job->chunks || !job->workers)
+    if (!job->chunks || !job->done || !job->workers)
         return false;
     for (job->worker_count = 0; job->worker_count < threads; job->worker_count++) {
         worker *worker = &job->workers[job->worker_count];
@@ -364,6 +367,7 @@ void pyro_kineto_read_chunks(pyro_kineto_reader *reader)
     for (int64_t i = 0; job.chunks && i < job.ring; i++)
         free_chunk(&job.chunks[i]);
     free(job.chunks);
+    free(job.done);
     free(job.workers);
     pthread_mutex_destroy(&job.mutex);
     pthread_cond_destroy(&job.changed);

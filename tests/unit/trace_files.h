@@ -17,6 +17,7 @@ static inline char *test_path(char path[512], const char *name)
 /* The file's bytes, to be freed; NULL when there is none. */
 static inline char *read_whole(const char *path, size_t *size)
 {
+    *size = 0;
     FILE *file = fopen(path, "rb");
     if (!file)
         return NULL;
