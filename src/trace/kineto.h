@@ -117,7 +117,7 @@ typedef struct pyro_thread_name {
 } pyro_thread_name;
 
 /* Slots of guesses at texts: what followed the same context last time; a power of two. */
-#define PYRO_GUESS_SLOTS 8192
+#define PYRO_GUESS_SLOTS 16384
 
 typedef struct pyro_kineto_scanner {
     pyro_trace *out; /* rows go here */
@@ -142,7 +142,7 @@ typedef struct pyro_kineto_scanner {
     char arg_names[PYRO_ARG_COUNT][PYRO_ARG_NAME_BYTES]; /* of those that are no fields */
     unsigned arg_count;
     uint32_t guesses[PYRO_GUESS_SLOTS];
-    uint32_t last_name[PYRO_KINETO_UNKNOWN + 1]; /* by category */
+    uint32_t last_names[PYRO_KINETO_UNKNOWN + 1]; /* mixed together, by category */
     uint32_t last_list[3];
 
     uint64_t last_process, last_thread;

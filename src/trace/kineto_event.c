@@ -8,6 +8,8 @@
 /* Of words that are passed over and taken to stay the same. */
 #define SHORT_BYTES 5
 #define SUSPICIOUS_BYTES 4096
+/* Out of 32 bits: the context in which a name is guessed are the four before it. */
+#define NAME_SHIFT 8
 
 int pyro_kineto_scanner_open(pyro_kineto_scanner **out, pyro_trace *trace, pyro_intern *names,
                              pyro_error *error)
@@ -92,9 +94,10 @@ static const char *scan_category(pyro_kineto_scanner *scanner, const char *at)
 static inline const char *scan_name(pyro_kineto_scanner *scanner, const char *at)
 {
     uint8_t category = scanner->event.category;
-    uint32_t *guess = pyro_kineto_guess(scanner, scanner->last_name[category], category);
-    at = pyro_kineto_text(scanner, at, guess, &scanner->event.name);
-    scanner->last_name[category] = scanner->event.name;
+    uint32_t *last = &scanner->last_names[category];
+    at = pyro_kineto_text(scanner, at, pyro_kineto_guess(scanner, *last, category),
+                          &scanner->event.name);
+    *last = *last << NAME_SHIFT ^ scanner->event.name * UINT32_C(0x9e3779b1);
     return at;
 }
 

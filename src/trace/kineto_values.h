@@ -41,7 +41,7 @@ static inline const char *pyro_kineto_fail(pyro_kineto_scanner *scanner, const c
 
 static inline bool pyro_kineto_ends_number(char c)
 {
-    return c == ',' || c == '}' || c == ']' || (unsigned char)c <= ' ';
+    return c == ',' || (unsigned char)c <= ' ' || c == '}' || c == ']';
 }
 
 /* From behind the opening quote: the closing one, or NULL. */
@@ -76,7 +76,7 @@ static inline const char *pyro_kineto_skip_value(pyro_kineto_scanner *scanner, c
         return pyro_kineto_skip_nested(scanner, at);
     uint64_t digits;
     unsigned count = pyro_json_count_digits(at, &digits);
-    if (count > 0 && at[count] == ',')
+    if (count > 0 && (at[count] == ',' || at[count] == '\n'))
         return at + count;
     return pyro_kineto_skip_word(scanner, at);
 }
@@ -98,16 +98,18 @@ static inline const char *pyro_kineto_integer(pyro_kineto_scanner *scanner, cons
 static inline const char *pyro_kineto_micros(pyro_kineto_scanner *scanner, const char *at,
                                              int64_t *ns, bool *ok)
 {
-    uint64_t whole, fraction = 0;
+    uint64_t whole;
     const char *behind = pyro_json_scan_integer(at, &whole);
     if (behind && whole < UINT64_C(9000000000000000)) {
-        bool usual = true;
+        unsigned fraction = 0, digits[3];
         if (*behind == '.') {
-            const char *point = behind;
-            behind = pyro_json_scan_integer(point + 1, &fraction);
-            usual = behind && behind - point == 4;
+            for (int i = 0; i < 3; i++)
+                digits[i] = (unsigned char)(behind[i + 1] - '0');
+            bool usual = digits[0] < 10 && digits[1] < 10 && digits[2] < 10;
+            fraction = digits[0] * 100 + digits[1] * 10 + digits[2];
+            behind += usual ? 4 : 0;
         }
-        if (usual && pyro_kineto_ends_number(*behind)) {
+        if (pyro_kineto_ends_number(*behind)) {
             *ns = (int64_t)(whole * 1000 + fraction);
             *ok = true;
             return behind;
