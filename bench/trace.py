@@ -13,6 +13,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
 import gen_trace
 
@@ -21,6 +22,7 @@ FOLDER = ROOT / "build" / "bench"
 BENCH = pathlib.Path(__file__).parent
 SOURCE = ROOT / "tests" / "files" / "trace" / "h200_resnet18_train.json.gz"
 MB = 1_000_000
+HTA = ("HolisticTraceAnalysis==0.5.0", "pandas==2.2.3")  # with newer pandas some files fail
 
 
 class Best:
@@ -107,6 +109,41 @@ def bench_packed(programs: dict, tool: str, path: pathlib.Path, runs: int) -> No
     print(f"  pyrometer trace, 2 cores            {speed(size, whole):>12}  {share}")
 
 
+def hta_python() -> str | None:
+    """An interpreter that has HTA, which pins old packages and so gets an environment of its own."""
+    python = ROOT / ".venv-hta" / "bin" / "python"
+    if not python.exists():
+        print(f"    into .venv-hta will be downloaded: {', '.join(HTA)} and what they need, 150 MB")
+        subprocess.run([sys.executable, "-m", "venv", str(ROOT / ".venv-hta")], check=True)
+    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", *HTA]
+    finished = subprocess.run(pip, capture_output=True, text=True, check=False)
+    if finished.returncode:
+        print(f"    HTA: not installed: {finished.stderr.strip().splitlines()[-1]}")
+        return None
+    return str(python)
+
+
+def bench_hta(programs: dict, tool: str, path: pathlib.Path, runs: int) -> None:
+    """Loading and two analyses by HTA, once because it takes a minute, beside all of ours."""
+    python = hta_python()
+    if not python:
+        return
+    peer = [python, str(BENCH / "peers" / "hta_trace.py"), str(path)]
+    finished = subprocess.run([programs["measure"], *peer], capture_output=True, text=True)
+    fields = finished.stdout.split()
+    if len(fields) != 3 or fields[2] != "0":
+        print(f"    HTA failed: {(finished.stderr.strip().splitlines() or ['no message'])[-1]}")
+        return
+    hta = Best(int(fields[0]) * 1e-9, int(fields[1]) * 1024)
+    ours = best_of(programs["measure"], [tool, "trace", str(path), "-q"], runs, 2)
+    size = path.stat().st_size
+    print(f"\n{path.name}, {size / MB:,.0f} MB")
+    memory = f"{hta.peak_bytes / size:.1f} of the file in memory"
+    print(f"  HTA, load and two analyses          {hta.seconds:>10.1f} s  {memory}")
+    if ours:
+        print(f"  pyrometer trace, all analyses       {ours.seconds:>10.3f} s  {ratio(ours, hta)} HTA")
+
+
 def bench_small(programs: dict, tool: str, runs: int) -> None:
     """What a small file costs with everything that is not reading."""
     path = make_file("1mb", MB)
@@ -158,6 +195,7 @@ def main() -> None:
     for name, size in sizes.items():
         bench_plain(programs, arguments.tool, make_file(name, size), runs)
     bench_packed(programs, arguments.tool, make_file("100mb", 100 * MB), runs)
+    bench_hta(programs, arguments.tool, make_file("100mb", 100 * MB), runs)
 
 
 if __name__ == "__main__":
