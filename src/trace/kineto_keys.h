@@ -50,6 +50,15 @@ static inline bool pyro_same_bytes(const char *a, const char *b, size_t length)
         if (other)
             return false;
     }
+#elif defined(PYRO_JSON_SIMD)
+    for (;; a += 16, b += 16, length -= 16) {
+        uint8x16_t same = vceqq_u8(pyro_json_neon_load(a), pyro_json_neon_load(b));
+        if (length <= 16)
+            return ((pyro_json_neon_mask(same) ^ 0xffffu) & ((UINT32_C(2) << (length - 1)) - 1)) ==
+                   0;
+        if (vminvq_u8(same) == 0)
+            return false;
+    }
 #else
     return pyro_same_bytes_scalar(a, b, length);
 #endif
