@@ -110,7 +110,7 @@ def bench_packed(programs: dict, tool: str, path: pathlib.Path, runs: int) -> No
 
 
 def hta_python() -> str | None:
-    """An interpreter that has HTA, which pins old packages and so gets an environment of its own."""
+    """An interpreter that has HTA, which pins old packages: an environment of its own."""
     python = ROOT / ".venv-hta" / "bin" / "python"
     if not python.exists():
         print(f"    into .venv-hta will be downloaded: {', '.join(HTA)} and what they need, 150 MB")
@@ -141,7 +141,9 @@ def bench_hta(programs: dict, tool: str, path: pathlib.Path, runs: int) -> None:
     memory = f"{hta.peak_bytes / size:.1f} of the file in memory"
     print(f"  HTA, load and two analyses          {hta.seconds:>10.1f} s  {memory}")
     if ours:
-        print(f"  pyrometer trace, all analyses       {ours.seconds:>10.3f} s  {ratio(ours, hta)} HTA")
+        print(
+            f"  pyrometer trace, all analyses       {ours.seconds:>10.3f} s  {ratio(ours, hta)} HTA"
+        )
 
 
 def bench_small(programs: dict, tool: str, runs: int) -> None:

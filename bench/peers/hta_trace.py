@@ -1,4 +1,4 @@
-"""Loads a trace with HolisticTraceAnalysis and runs two of its analyses: python hta_trace.py TRACE"""
+"""Loads a trace with HolisticTraceAnalysis and runs two analyses: python hta_trace.py TRACE"""
 
 import contextlib
 import io
