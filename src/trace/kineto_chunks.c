@@ -71,7 +71,8 @@ static int64_t chunk_begin(const chunk_job *job, int64_t index)
 static bool begin_batch(worker *worker, chunk *chunk)
 {
     pyro_kineto_scanner *scanner = worker->reader.scanner;
-    chunk->batch = calloc(1, sizeof *chunk->batch);
+    if (!chunk->batch)
+        chunk->batch = calloc(1, sizeof *chunk->batch);
     if (!chunk->batch)
         return false;
     scanner->out = worker->reader.trace = chunk->batch;
@@ -117,7 +118,7 @@ static void read_chunk(worker *worker, chunk *chunk, int64_t index)
     int64_t begin = chunk_begin(job, index), end = chunk_begin(job, index + 1);
     size_t name_count = worker->names.count;
     bool found = true;
-    *chunk = (struct chunk){.worker = worker, .from = -1, .cut_at = -1};
+    *chunk = (struct chunk){.worker = worker, .from = -1, .cut_at = -1, .batch = chunk->batch};
     reader->events_ended = reader->lost = false;
     reader->cut_at = -1;
     if (!begin_batch(worker, chunk)) {
@@ -135,15 +136,28 @@ static void read_chunk(worker *worker, chunk *chunk, int64_t index)
     chunk->no_memory = !end_batch(worker, chunk, name_count) || reader->scanner->no_memory;
 }
 
-static void free_chunk(chunk *chunk)
+/* Frees what a piece holds; its batch is emptied and stays, so that the next one finds room. */
+static void empty_chunk(chunk *chunk)
 {
-    if (chunk->batch)
-        pyro_trace_free_rows(chunk->batch);
-    free(chunk->batch);
+    pyro_trace *batch = chunk->batch;
     free(chunk->wide_ids);
     free(chunk->thread_names);
     free(chunk->new_texts);
-    *chunk = (struct chunk){0};
+    *chunk = (struct chunk){.batch = batch};
+    if (!batch)
+        return;
+    batch->count = batch->op_count = batch->kernel_count = batch->transfer_count = 0;
+    batch->memory_count = batch->collective_count = batch->flow_count = batch->track_count = 0;
+    batch->file_events = 0;
+    batch->has_shapes = batch->has_stacks = batch->has_memory = false;
+}
+
+static void free_chunk(chunk *chunk)
+{
+    empty_chunk(chunk);
+    if (chunk->batch)
+        pyro_trace_free_rows(chunk->batch);
+    free(chunk->batch);
 }
 
 /* Takes the next piece and reads it; the mutex is held before and after. False when there is none
@@ -308,7 +322,7 @@ static int64_t join_all(chunk_job *job, int64_t at)
                 pthread_cond_wait(&job->changed, &job->mutex);
         pthread_mutex_unlock(&job->mutex);
         at = join_chunk(job, chunk, index, at);
-        free_chunk(chunk);
+        empty_chunk(chunk);
         if (options && options->progress)
             options->progress(options->progress_user, at, job->size);
         pthread_mutex_lock(&job->mutex);

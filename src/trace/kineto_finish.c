@@ -79,14 +79,17 @@ static void move_far_events(pyro_trace *trace, pyro_kineto_defects *defects)
     if (!trace->count)
         return;
     int64_t median = median_start(trace), first = INT64_MAX, last = INT64_MIN;
+    size_t far_count = 0;
     for (size_t event = 0; event < trace->count; event++) {
         int64_t start = trace->start_ns[event];
-        if (is_far(start, median))
+        if (is_far(start, median)) {
+            far_count++;
             continue;
+        }
         first = start < first ? start : first;
         last = start > last ? start : last;
     }
-    for (size_t event = 0; event < trace->count; event++) {
+    for (size_t event = 0; event < trace->count && far_count > 0; event++) {
         int64_t *start = &trace->start_ns[event], *duration = &trace->duration_ns[event];
         bool is_moved = is_far(*start, median);
         if (is_moved)
