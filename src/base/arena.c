@@ -1,6 +1,8 @@
 /* The arena: a list of zeroed blocks; only the first one is still being filled. */
 #include "base/arena.h"
 
+#include "base/pages.h"
+
 #include <stdalign.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -46,6 +48,7 @@ static pyro_arena_block *add_block(pyro_arena *arena, size_t size)
     pyro_arena_block *block = calloc(1, sizeof *block + capacity);
     if (!block)
         return NULL;
+    pyro_prefer_large_pages(block, sizeof *block + capacity);
     block->capacity = capacity;
     arena->total_bytes += sizeof *block + capacity;
     if (first && first->capacity - first->used > capacity - size) {

@@ -1,6 +1,8 @@
 /* The growing buffer, the growing array, and the public way to free what was detached from them. */
 #include "base/buf.h"
 
+#include "base/pages.h"
+
 #include <pyrometer/report.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -33,6 +35,7 @@ bool pyro_grow(void *items_pointer, size_t *capacity, size_t needed, size_t item
     items = realloc(items, bytes);
     if (!items)
         return false;
+    pyro_prefer_large_pages(items, bytes);
     memcpy(items_pointer, &items, sizeof items);
     *capacity = wanted;
     return true;

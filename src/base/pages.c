@@ -1,0 +1,25 @@
+/* Large pages by madvise, on Linux; elsewhere nothing. */
+#include "base/pages.h"
+
+#include <stdint.h>
+#include <sys/mman.h>
+
+/* A trace of 1.5 GB fills 300 MB of columns: 75,000 faults of small pages, on the one thread that
+ * joins. Below a few large pages a block is not worth the system call. */
+#define LARGE_PAGE ((uintptr_t)2 << 20)
+#define WORTH_BYTES ((size_t)8 << 20)
+
+void pyro_prefer_large_pages(void *block, size_t size)
+{
+#ifdef MADV_HUGEPAGE
+    if (size < WORTH_BYTES)
+        return;
+    uintptr_t begin = ((uintptr_t)block + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+    uintptr_t end = ((uintptr_t)block + size) & ~(LARGE_PAGE - 1);
+    if (begin < end)
+        madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+#else
+    (void)block;
+    (void)size;
+#endif
+}
