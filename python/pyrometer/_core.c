@@ -332,7 +332,8 @@ static int core_exec(PyObject *module)
     Py_XDECREF(errors);
     state->model_type = PyType_FromModuleAndSpec(module, &model_spec, NULL);
     if (!state->error_type || !state->model_type ||
-        PyModule_AddObjectRef(module, "Model", state->model_type) || core_add_trace(module))
+        PyModule_AddObjectRef(module, "Model", state->model_type) || core_add_trace(module) ||
+        core_add_capture(module) || core_add_passes(module))
         return -1;
     return PyModule_AddStringConstant(module, "version", pyro_version());
 }

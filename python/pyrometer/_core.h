@@ -6,6 +6,7 @@
 #include <Python.h>
 
 #include <pyrometer/pyrometer.h>
+#include <stdbool.h>
 
 typedef struct core_state {
     PyObject *error_type;
@@ -30,5 +31,16 @@ int core_enter_model(model_object *self);
 int core_add_trace(PyObject *module);
 PyObject *core_open_trace(PyObject *module, PyObject *args);
 extern const char core_open_trace_doc[];
+
+/* _core_capture.c: adds the recorder's functions to the module; 0, or -1 with an exception. */
+int core_add_capture(PyObject *module);
+
+/* _core_passes.c: what the hook of layers asks around a call while `core_passes_wanted`. */
+extern bool core_passes_wanted;
+/* A new reference when the call is a pass, to be given to core_pass_leave() when it has ended, with
+ * the exception that it raised still set; NULL when it is none. Never raises. */
+PyObject *core_pass_enter(PyObject *module);
+void core_pass_leave(PyObject *token);
+int core_add_passes(PyObject *module);
 
 #endif
