@@ -79,6 +79,8 @@ typedef enum pyro_record_kind {
     PYRO_RECORD_MARK = 4,       /* an instant or a span that the recorder's user named */
     PYRO_RECORD_DEVICE = 5,     /* kept for kernels and copies */
     PYRO_RECORD_DEVICE_MORE = 6,
+    PYRO_RECORD_THREAD = 7, /* what follows in this chunk is of the thread numbered `name`, which the
+                               system calls `sequence`: a thread had ended and left room */
 } pyro_record_kind;
 
 /* Bits of pyro_record.notes. */
