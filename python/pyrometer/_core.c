@@ -364,6 +364,10 @@ static PyMethodDef core_methods[] = {
     {"open", core_open, METH_VARARGS, "open(spec) -> Model: a path, path:name or built-in name."},
     {"open_memory", core_open_memory, METH_VARARGS, "open_memory(data, label) -> Model"},
     {"open_trace", core_open_trace, METH_VARARGS, core_open_trace_doc},
+    {"layers_install", core_layers_install, METH_VARARGS, core_layers_install_doc},
+    {"layers_remove", core_layers_remove, METH_NOARGS, core_layers_remove_doc},
+    {"stacks_install", core_stacks_install, METH_O, core_stacks_install_doc},
+    {"stacks_remove", core_stacks_remove, METH_NOARGS, core_stacks_remove_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -5,6 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <pyrometer/capture.h>
 #include <pyrometer/pyrometer.h>
 #include <stdbool.h>
 
@@ -42,5 +43,17 @@ extern bool core_passes_wanted;
 PyObject *core_pass_enter(PyObject *module);
 void core_pass_leave(PyObject *token);
 int core_add_passes(PyObject *module);
+
+/* _core_layers.c: observes calls of modules while a session runs. */
+PyObject *core_layers_install(PyObject *module, PyObject *args);
+PyObject *core_layers_remove(PyObject *module, PyObject *unused);
+extern const char core_layers_install_doc[], core_layers_remove_doc[];
+
+/* _core_stacks.c: gives the recorder the Python frames of the thread that asks. */
+PyObject *core_stacks_install(PyObject *module, PyObject *codes);
+PyObject *core_stacks_remove(PyObject *module, PyObject *unused);
+extern const char core_stacks_install_doc[], core_stacks_remove_doc[];
+/* The stack of a layer that begins; those of what it calls will be told from it on. */
+uint32_t core_layer_stack(pyro_recorder_thread *thread);
 
 #endif
