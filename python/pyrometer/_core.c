@@ -366,6 +366,7 @@ static PyMethodDef core_methods[] = {
     {"open_trace", core_open_trace, METH_VARARGS, core_open_trace_doc},
     {"layers_install", core_layers_install, METH_VARARGS, core_layers_install_doc},
     {"layers_remove", core_layers_remove, METH_NOARGS, core_layers_remove_doc},
+    {"recorder_door", core_recorder_door, METH_NOARGS, core_recorder_door_doc},
     {"stacks_install", core_stacks_install, METH_O, core_stacks_install_doc},
     {"stacks_remove", core_stacks_remove, METH_NOARGS, core_stacks_remove_doc},
     {NULL, NULL, 0, NULL},

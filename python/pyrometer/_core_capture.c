@@ -120,7 +120,9 @@ static PyObject *pass_end(PyObject *module, PyObject *args)
     options.number = number;
     options.flags = flags;
     pyro_error_clear(&error);
+    Py_BEGIN_ALLOW_THREADS /* it waits where the writer has fallen too far behind */
     status = pyro_pass_end(begun, &options, &error);
+    Py_END_ALLOW_THREADS
     Py_DECREF(path);
     if (status < 0)
         return core_fail(PyModule_GetState(module), &error, status, 0);

@@ -279,14 +279,13 @@ static inline void read_layer_stack(uint32_t *stack, void **frame)
     pyro_recorder_leave(thread);
 }
 
+/* The call as a span, where a session runs and the module has a name. */
 static PyObject *observe_layer(PyObject *function, PyObject *const *arguments,
                                size_t count_and_flag, PyObject *names)
 {
     uint32_t generation = __atomic_load_n(&hook.door->generation, __ATOMIC_RELAXED);
-    if (!(generation & 1) || !hook.function || PyVectorcall_NARGS(count_and_flag) < 1)
-        return hook.original(function, arguments, count_and_flag, names);
     PyObject *module = arguments[0];
-    if (!PyObject_TypeCheck(module, (PyTypeObject *)hook.module_class))
+    if (!(generation & 1) || !(hook.door->flags & PYRO_RECORD_LAYERS))
         return hook.original(function, arguments, count_and_flag, names);
 
     layer_call outer = current_call;
@@ -310,14 +309,13 @@ static PyObject *observe_layer(PyObject *function, PyObject *const *arguments,
 static PyObject *observe_call(PyObject *function, PyObject *const *arguments, size_t count_and_flag,
                               PyObject *names)
 {
-    if (!core_passes_wanted || !hook.function || PyVectorcall_NARGS(count_and_flag) < 1 ||
+    if (!hook.function || PyVectorcall_NARGS(count_and_flag) < 1 ||
         !PyObject_TypeCheck(arguments[0], (PyTypeObject *)hook.module_class))
-        return observe_layer(function, arguments, count_and_flag, names);
-    PyObject *pass = core_pass_enter(arguments[0]);
-    if (!pass)
-        return observe_layer(function, arguments, count_and_flag, names);
+        return hook.original(function, arguments, count_and_flag, names);
+    PyObject *pass = core_passes_wanted ? core_pass_enter(arguments[0]) : NULL;
     PyObject *result = observe_layer(function, arguments, count_and_flag, names);
-    core_pass_leave(pass);
+    if (pass)
+        core_pass_leave(pass);
     return result;
 }
 
@@ -361,6 +359,15 @@ PyObject *core_layers_install(PyObject *module, PyObject *args)
         set_vectorcall((PyFunctionObject *)function, observe_call);
     }
     Py_RETURN_NONE;
+}
+
+const char core_recorder_door_doc[] =
+    "recorder_door() -> int: the address of the door, for an observer that is built apart.";
+
+PyObject *core_recorder_door(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyLong_FromVoidPtr(pyro_recorder_entrance());
 }
 
 const char core_layers_remove_doc[] = "layers_remove(): gives the slot back. Fine when not taken.";
