@@ -107,10 +107,10 @@ PYRO_API void pyro_recorder_thread_name(const char *name);
  * disk (written under another name, then renamed), with the first failure.
  */
 typedef struct pyro_pass_options {
-    const char *path;  /* of the JSON file */
+    const char *path; /* of the JSON file */
     const char *model; /* its name, for the metadata */
     int64_t number;
-    uint32_t flags;    /* PYRO_RECORD_*: what goes into the file */
+    uint32_t flags; /* PYRO_RECORD_*: what goes into the file */
 } pyro_pass_options;
 PYRO_API uint64_t pyro_pass_begin(void); /* its start on the fast clock; 0 when nothing records */
 PYRO_API int pyro_pass_end(uint64_t begun, const pyro_pass_options *options, pyro_error *error);
@@ -160,8 +160,8 @@ static inline pyro_recorder_thread *pyro_recorder_enter(pyro_recorder_door *door
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (__builtin_expect(door->needs_fence, 0))
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (__builtin_expect(thread->generation !=
-                             __atomic_load_n(&door->generation, __ATOMIC_RELAXED), 0)) {
+    if (__builtin_expect(thread->generation != __atomic_load_n(&door->generation, __ATOMIC_RELAXED),
+                         0)) {
         __atomic_store_n(&thread->busy, thread->busy - 1, __ATOMIC_RELEASE);
         return NULL;
     }

@@ -101,7 +101,8 @@ static size_t wait_for_keeper(pyro_session *session, pyro_thread_slot *thread)
 {
     uint64_t seen = session->futile_rounds;
     __atomic_store_n(&thread->is_waiting, 1, __ATOMIC_RELEASE);
-    while (session->ready_count == 0 && session->futile_rounds < seen + 2 && !session->is_stopping) {
+    while (session->ready_count == 0 && session->futile_rounds < seen + 2 &&
+           !session->is_stopping) {
         pthread_cond_signal(&session->keeper_wakes);
         pthread_cond_wait(&session->chunk_ready, &session->lock);
     }
@@ -164,8 +165,7 @@ size_t pyro_chunk_take_for_data(pyro_session *session)
     session->data_spare = PYRO_NO_CHUNK;
     if (index == PYRO_NO_CHUNK)
         index = pop_ready(session);
-    if (index == PYRO_NO_CHUNK && can_recycle(session) &&
-        session->no_more == PYRO_RECORDING_FULL)
+    if (index == PYRO_NO_CHUNK && can_recycle(session) && session->no_more == PYRO_RECORDING_FULL)
         session->no_more = PYRO_RECORDING_RUNNING;
     if (index == PYRO_NO_CHUNK)
         index = grow_file(session, can_recycle(session));

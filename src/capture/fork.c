@@ -61,8 +61,7 @@ bool pyro_fork_continue(pyro_session *session)
               pyro_session_open(session, path, true, NULL) == PYRO_OK;
     if (!ok) {
         session->is_running = false;
-        __atomic_store_n(&pyro_the_door.generation, pyro_the_door.generation + 1,
-                         __ATOMIC_SEQ_CST);
+        __atomic_store_n(&pyro_the_door.generation, pyro_the_door.generation + 1, __ATOMIC_SEQ_CST);
     }
     return ok;
 }

@@ -165,8 +165,7 @@ int pyro_recorder_start(const char *path, const pyro_recorder_options *options, 
     if (status == PYRO_OK) {
         session->is_running = true;
         pyro_the_door.flags = options->flags;
-        __atomic_store_n(&pyro_the_door.generation, pyro_the_door.generation + 1,
-                         __ATOMIC_SEQ_CST);
+        __atomic_store_n(&pyro_the_door.generation, pyro_the_door.generation + 1, __ATOMIC_SEQ_CST);
     }
     pthread_mutex_unlock(&session->control);
     return status;
@@ -189,8 +188,7 @@ int pyro_recorder_stop(pyro_error *error)
     pthread_mutex_lock(&session->control);
     if (session->is_running) {
         session->is_running = false;
-        __atomic_store_n(&pyro_the_door.generation, pyro_the_door.generation + 1,
-                         __ATOMIC_SEQ_CST);
+        __atomic_store_n(&pyro_the_door.generation, pyro_the_door.generation + 1, __ATOMIC_SEQ_CST);
         if (session->is_forked) {
             /* A child that recorded nothing: what is mapped is its parent's. */
             session->is_forked = false;
@@ -229,8 +227,8 @@ void pyro_recorder_look(pyro_recorder_status *status)
         status->chunks = session->header->chunk_count;
         status->dropped_chunks = session->header->dropped_chunks;
         status->lost_records = session->header->lost_records;
-        status->file_bytes =
-            PYRO_RECORDING_HEADER_BYTES + status->chunks * PYRO_RECORDING_CHUNK_BYTES;
+        status->file_bytes = PYRO_RECORDING_HEADER_BYTES +
+                             status->chunks * PYRO_RECORDING_CHUNK_BYTES;
         status->threads = session->thread_count;
         pthread_mutex_unlock(&session->lock);
     }

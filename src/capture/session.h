@@ -165,7 +165,8 @@ bool pyro_membarrier_register(void);
 
 /* fork.c */
 int pyro_fork_prepare(pyro_error *error); /* once a process */
-bool pyro_fork_continue(pyro_session *session); /* in the child, with `control`: a file of its own */
+bool pyro_fork_continue(
+    pyro_session *session); /* in the child, with `control`: a file of its own */
 
 /* recorder.c */
 int pyro_session_open(pyro_session *session, const char *path, bool overwrite, pyro_error *error);

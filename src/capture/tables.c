@@ -136,8 +136,7 @@ static uint32_t look_up_words(pyro_recorder_thread *thread, uint32_t type, const
     pyro_word_slot *slot = &owner->words[hash % PYRO_WORD_SLOTS];
     /* The type is part of the slot: storages and shapes may be the same words. */
     uint32_t key = (uint32_t)count << 4 | type;
-    if (slot->words && slot->count == key &&
-        memcmp(slot->words, words, count * sizeof *words) == 0)
+    if (slot->words && slot->count == key && memcmp(slot->words, words, count * sizeof *words) == 0)
         return slot->id;
     const void *kept = NULL;
     uint32_t id = add_kept(type, words, count * sizeof *words, &kept);
