@@ -196,7 +196,7 @@ int pyro_recorder_stop(pyro_error *error)
             pyro_file_close(session, false);
             end_tables(session);
         } else {
-            pyro_threads_quiesce(session);
+            pyro_threads_quiesce(session, false);
             pyro_passes_stop(session);
             pyro_session_close(session);
         }
