@@ -96,39 +96,6 @@ static PyObject *recorder_property(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyObject *pass_begin(PyObject *module, PyObject *unused)
-{
-    (void)module;
-    (void)unused;
-    return PyLong_FromUnsignedLongLong(pyro_pass_begin());
-}
-
-static PyObject *pass_end(PyObject *module, PyObject *args)
-{
-    pyro_pass_options options = {0};
-    PyObject *path;
-    unsigned long long begun;
-    long long number;
-    unsigned int flags;
-    int status;
-    pyro_error error;
-
-    if (!PyArg_ParseTuple(args, "KO&sLI:pass_end", &begun, PyUnicode_FSConverter, &path,
-                          &options.model, &number, &flags))
-        return NULL;
-    options.path = PyBytes_AS_STRING(path);
-    options.number = number;
-    options.flags = flags;
-    pyro_error_clear(&error);
-    Py_BEGIN_ALLOW_THREADS /* it waits where the writer has fallen too far behind */
-    status = pyro_pass_end(begun, &options, &error);
-    Py_END_ALLOW_THREADS
-    Py_DECREF(path);
-    if (status < 0)
-        return core_fail(PyModule_GetState(module), &error, status, 0);
-    Py_RETURN_NONE;
-}
-
 static int write_layer_table(char **text, size_t *size, const char *path, const char *title,
                              bool with_flops, pyro_error *error)
 {
@@ -274,11 +241,9 @@ static PyMethodDef capture_methods[] = {
     {"recorder_path", recorder_path, METH_NOARGS, "The file of this process, or \"\"."},
     {"recorder_status", recorder_status, METH_NOARGS, "How the session stands, as a dict."},
     {"recorder_property", recorder_property, METH_VARARGS, "recorder_property(key, value)"},
-    {"pass_begin", pass_begin, METH_NOARGS, "Begins a pass: its time, 0 when nothing records."},
-    {"pass_end", pass_end, METH_VARARGS, "pass_end(begun, path, model, number, flags)"},
+    {"layer_table", layer_table, METH_VARARGS, layer_table_doc},
     {"averages", averages, METH_VARARGS, averages_doc},
     {"write_chrome", write_chrome, METH_VARARGS, "write_chrome(recording, path)"},
-    {"layer_table", layer_table, METH_VARARGS, layer_table_doc},
     {NULL, NULL, 0, NULL},
 };
 
