@@ -177,7 +177,7 @@ void pyro_session_close(pyro_session *session)
     pyro_clock_renew(session);
     if (session->header->state == PYRO_RECORDING_RUNNING)
         session->header->state = PYRO_RECORDING_CLOSED;
-    pyro_file_close(session, true);
+    pyro_file_close(session, !session->options.temporary);
     end_tables(session);
 }
 

@@ -203,7 +203,7 @@ static void test_start_and_stop_often(void **state)
     (void)state;
     long descriptors = 0, tasks = 0, maps = 0;
     for (int i = 0; i < 1000; i++) {
-        start((pyro_recorder_options){.temporary = i % 2});
+        start((pyro_recorder_options){.temporary = i % 10 != 0});
         record_op("again", i);
         stop();
         if (i == 20) {
