@@ -39,6 +39,12 @@ PYRO_API int pyro_trace_open_memory(pyro_trace **out, const void *data, size_t s
                                     pyro_error *error);
 PYRO_API void pyro_trace_close(pyro_trace *trace);
 
+/*
+ * Adds the kernels, copies, launches and device memory of a torch.profiler trace of the same time, by
+ * the clock of `trace`. A recording is opened with those in PATH.devices.json, where there is one.
+ */
+PYRO_API int pyro_trace_join_devices(pyro_trace *trace, const char *path, pyro_error *error);
+
 PYRO_API const char *pyro_trace_file(const pyro_trace *trace);
 PYRO_API int64_t pyro_trace_event_count(const pyro_trace *trace); /* all in the file, flows too */
 PYRO_API const char *const *pyro_trace_warnings(const pyro_trace *trace, size_t *count);
