@@ -119,6 +119,8 @@ def end(one: Pass, raised: type | None) -> None:
         finisher.say_once(f"passes cannot be written: {error}")
         return
     finisher.prepare()
+    with finisher.written:
+        finisher.pending.add(one.path)
     try:
         _core.pass_end(
             one,
@@ -131,6 +133,7 @@ def end(one: Pass, raised: type | None) -> None:
             bool(registration.options.get("with_flops")),
         )
     except (Error, ValueError) as error:
+        finisher.settle(one.path)
         finisher.say_once(f"a pass was not recorded: {error}")
 
 
@@ -198,6 +201,19 @@ class Finisher:
         self.is_over = False  # no thread can be started any more
         self.said: set[str] = set()
         self.lock = threading.Lock()
+        self.written = threading.Condition()
+        self.pending: set[str] = set()  # paths whose files are not there yet
+
+    def settle(self, path: str) -> None:
+        with self.written:
+            self.pending.discard(path)
+            self.written.notify_all()
+
+    def wait_for(self, path: str) -> None:
+        """Returns when the file is not being written by this process."""
+        with self.written:
+            while path in self.pending and self.process == os.getpid():
+                self.written.wait(1)
 
     def prepare(self) -> None:
         """There is a thread when the first pass has ended."""
@@ -240,13 +256,18 @@ class Finisher:
                 self.say_once(f"{os.path.basename(one.path)}: {type(error).__name__}: {error}")
 
     def _finish(self, one: Pass, table: str | None, failure: str | None) -> None:
-        if failure is not None:
-            self.say_once(f"a pass could not be written: {failure}")
-            return
         options = one._registration.options
-        if one._device is not None:
-            one._device.add_to(one.path)
-            one._device = None
+        try:
+            if failure is not None:
+                self.say_once(f"a pass could not be written: {failure}")
+                return
+            has_devices = one._device is not None
+            if has_devices:
+                one._device.add_to(one.path)
+                one._device = None
+        finally:
+            self.settle(one.path)
+        if has_devices:
             table = _core.layer_table(one.path, one.title, bool(options.get("with_flops")))
         if table:
             print_table(table)
@@ -289,6 +310,8 @@ finisher = Finisher()
 def _in_child() -> None:
     _core.forget_passes()
     finisher.lock = threading.Lock()
+    finisher.written = threading.Condition()
+    finisher.pending = set()
     files.lock = threading.Lock()
 
 
