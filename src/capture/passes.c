@@ -221,6 +221,8 @@ void pyro_passes_stop(pyro_session *session)
     pthread_mutex_unlock(&session->lock);
     if (session->has_writer)
         pthread_join(session->writer, NULL);
+    pthread_mutex_lock(&session->lock);
     session->has_writer = false;
     pyro_passes_forget(session);
+    pthread_mutex_unlock(&session->lock);
 }
