@@ -72,6 +72,9 @@ PYRO_API int pyro_report_trace(char **out, size_t *size, const pyro_trace *trace
 /* "frame;frame;frame nanoseconds", a line a stack: device time where there is any, else host. */
 PYRO_API int pyro_report_trace_folded(char **out, size_t *size, const pyro_analysis *analysis,
                                       pyro_error *error);
+/* Layers over several passes; `options` NULL means text. */
+PYRO_API int pyro_report_passes(char **out, size_t *size, const pyro_pass_summary *summary,
+                                const pyro_report_options *options, pyro_error *error);
 PYRO_API void pyro_free(void *memory);
 
 #ifdef __cplusplus
