@@ -6,6 +6,7 @@
 #include <pyrometer/error.h>
 #include <pyrometer/model.h>
 #include <pyrometer/report.h>
+#include <pyrometer/scalars.h>
 #include <pyrometer/tables.h>
 #include <pyrometer/trace.h>
 #include <pyrometer/version.h>
