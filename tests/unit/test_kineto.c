@@ -458,12 +458,18 @@ static void test_values_without_meaning(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kineto),          cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_dialects),        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_defects),         cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_truncated),       cmocka_unit_test(test_flipped_bits),
-        cmocka_unit_test(test_memory_failures), cmocka_unit_test(test_failing_source),
-        cmocka_unit_test(test_extremes),        cmocka_unit_test(test_changing_events),
+        cmocka_unit_test(test_kineto),
+        cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_dialects),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_defects),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_flipped_bits),
+        cmocka_unit_test(test_memory_failures),
+        cmocka_unit_test(test_failing_source),
+        cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_changing_events),
         cmocka_unit_test(test_values_without_meaning),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
