@@ -2,7 +2,12 @@
 #include "trace/joins_internal.h"
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include <stdlib.h>
+#include <string.h>
+
+/* Below this a thread costs more than it saves. */
+#define EVENTS_PER_THREAD 20000
 
 const char *pyro_phase_name(pyro_phase phase)
 {
@@ -22,6 +27,18 @@ static bool make_columns(pyro_joins *joins, size_t count)
     joins->bucket = pyro_arena_array(&joins->arena, count, sizeof *joins->bucket);
     return joins->by_time && joins->parent && joins->launch && joins->op && joins->call &&
            joins->phase && joins->bucket;
+}
+
+/* All ones is "none" in each column; several threads share the faults of fresh memory. */
+static void clear_columns(void *data, unsigned part)
+{
+    const pyro_join_state *state = data;
+    const pyro_joins *joins = state->joins;
+    uint32_t *columns[] = {joins->parent, joins->launch, joins->op, joins->call};
+    size_t begin = pyro_part_begin(state->trace->count, part, state->parts);
+    size_t end = pyro_part_begin(state->trace->count, part + 1, state->parts);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        memset(columns[i] + begin, 0xff, (end - begin) * sizeof **columns);
 }
 
 static bool is_collective(pyro_join_state *state, uint32_t event)
@@ -73,27 +90,60 @@ static void join_device_work(pyro_join_state *state)
     }
 }
 
-static int join_all(pyro_join_state *state)
+/* What does not need each other: launches on one side, nesting and what it needs on the other. */
+typedef struct halves {
+    pyro_join_state *state;
+    pyro_error launch_error;
+    int launch_status, nest_status;
+} halves;
+
+static int nest_all(pyro_join_state *state)
 {
-    int status = pyro_join_order(state);
-    if (!status)
-        status = pyro_join_launches(state);
-    if (!status)
-        status = pyro_join_steps(state);
+    int status = pyro_join_steps(state);
     if (!status)
         status = pyro_layers_begin(state);
     if (!status)
         status = pyro_backward_learn(state);
-    if (!status)
-        status = pyro_join_nest(state);
+    return status ? status : pyro_join_nest(state);
+}
+
+static void join_half(void *data, unsigned half)
+{
+    halves *both = data;
+    if (half == 0) {
+        both->nest_status = nest_all(both->state);
+        return;
+    }
+    pyro_join_state state = *both->state;
+    state.error = &both->launch_error;
+    both->launch_status = pyro_join_launches(&state);
+}
+
+static int join_all(pyro_join_state *state)
+{
+    halves both = {.state = state};
+    pyro_error_clear(&both.launch_error);
+    pyro_run_parts(clear_columns, state, state->parts);
+    int status = pyro_join_order(state);
     if (status)
         return status;
+    if (state->parts > 1) {
+        pyro_run_parts(join_half, &both, 2);
+    } else {
+        join_half(&both, 1);
+        join_half(&both, 0);
+    }
+    if (both.launch_status && !both.nest_status && state->error)
+        *state->error = both.launch_error;
+    if (both.nest_status || both.launch_status)
+        return both.nest_status ? both.nest_status : both.launch_status;
     join_device_work(state);
     return pyro_layers_finish(state);
 }
 
-int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_options *options,
-                    pyro_error *error)
+int pyro_joins_make_sized(pyro_joins *joins, pyro_trace *trace,
+                          const pyro_analysis_options *options, size_t events_per_thread,
+                          pyro_error *error)
 {
     pyro_join_state state = {.joins = joins,
                              .trace = trace,
@@ -106,6 +156,8 @@ int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_op
     pyro_intern_init(&state.layer_names, &joins->arena);
     if (trace->count >= PYRO_NO_EVENT)
         return pyro_fail(error, PYRO_ERROR_LIMIT, "more than %u events", PYRO_NO_EVENT - 1);
+    state.parts = pyro_count_parts(options ? options->threads : 1, trace->count,
+                                   events_per_thread);
     state.name_class = calloc(trace->names.count + 1, sizeof *state.name_class);
     state.collective_name = calloc(trace->names.count + 1, sizeof *state.collective_name);
     state.tracks = calloc(trace->track_count + 1, sizeof *state.tracks);
@@ -123,6 +175,12 @@ int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_op
     if (status)
         pyro_joins_free(joins);
     return status;
+}
+
+int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_options *options,
+                    pyro_error *error)
+{
+    return pyro_joins_make_sized(joins, trace, options, EVENTS_PER_THREAD, error);
 }
 
 void pyro_joins_free(pyro_joins *joins)

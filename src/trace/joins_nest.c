@@ -7,7 +7,6 @@
 #include "trace/joins_internal.h"
 
 #include "base/error.h"
-#include <string.h>
 
 /* What an event takes from the one around it. */
 typedef struct context {
@@ -237,10 +236,6 @@ int pyro_join_nest(pyro_join_state *state)
 {
     const pyro_trace *trace = state->trace;
     pyro_joins *joins = state->joins;
-    size_t bytes = trace->count * sizeof *joins->parent;
-    memset(joins->parent, 0xff, bytes);
-    memset(joins->op, 0xff, bytes);
-    memset(joins->call, 0xff, bytes);
     for (size_t i = 0; i < trace->track_count; i++)
         state->tracks[i] = (pyro_track_state){.top = PYRO_NO_EVENT,
                                               .last_backward_call = PYRO_NO_LAYER};
