@@ -45,8 +45,6 @@ static bool is_collective(pyro_join_state *state, uint32_t event)
 {
     const pyro_trace *trace = state->trace;
     uint32_t name = trace->name[event], detail = trace->detail[event];
-    if (trace->category[event] != PYRO_EVENT_KERNEL)
-        return false;
     if (detail < trace->kernel_count && trace->kernels[detail].collective != PYRO_NO_ID)
         return true;
     if (name >= trace->names.count)
@@ -57,10 +55,17 @@ static bool is_collective(pyro_join_state *state, uint32_t event)
     return state->collective_name[name] == 2;
 }
 
-static pyro_bucket bucket_of(pyro_join_state *state, uint32_t event)
+static void mark_collectives(pyro_join_state *state)
 {
-    const pyro_joins *joins = state->joins;
-    if (is_collective(state, event))
+    const pyro_trace *trace = state->trace;
+    for (uint32_t event = 0; event < trace->count; event++)
+        if (trace->category[event] == PYRO_EVENT_KERNEL && is_collective(state, event))
+            state->joins->bucket[event] = PYRO_BUCKET_COLLECTIVE;
+}
+
+static pyro_bucket bucket_of(const pyro_joins *joins, uint32_t event)
+{
+    if (joins->bucket[event] == PYRO_BUCKET_COLLECTIVE)
         return PYRO_BUCKET_COLLECTIVE;
     if (joins->launch[event] == PYRO_NO_EVENT)
         return PYRO_BUCKET_NO_LAUNCH;
@@ -71,22 +76,24 @@ static pyro_bucket bucket_of(pyro_join_state *state, uint32_t event)
 }
 
 /* Device work has what its launch has. */
-static void join_device_work(pyro_join_state *state)
+static void join_device_work(void *data, unsigned part)
 {
+    const pyro_join_state *state = data;
     const pyro_trace *trace = state->trace;
     pyro_joins *joins = state->joins;
-    for (uint32_t event = 0; event < trace->count; event++) {
-        uint8_t category = trace->category[event];
-        uint32_t launch = joins->launch[event];
+    size_t end = pyro_part_begin(trace->count, part + 1, state->parts);
+    for (size_t i = pyro_part_begin(trace->count, part, state->parts); i < end; i++) {
+        uint8_t category = trace->category[i];
         if (!pyro_event_is_device_work(category) && category != PYRO_EVENT_SYNC)
             continue;
+        uint32_t launch = joins->launch[i];
         if (launch != PYRO_NO_EVENT) {
-            joins->op[event] = joins->op[launch];
-            joins->call[event] = joins->call[launch];
-            joins->phase[event] = joins->phase[launch];
+            joins->op[i] = joins->op[launch];
+            joins->call[i] = joins->call[launch];
+            joins->phase[i] = joins->phase[launch];
         }
         if (category != PYRO_EVENT_SYNC)
-            joins->bucket[event] = (uint8_t)bucket_of(state, event);
+            joins->bucket[i] = (uint8_t)bucket_of(joins, (uint32_t)i);
     }
 }
 
@@ -117,6 +124,7 @@ static void join_half(void *data, unsigned half)
     pyro_join_state state = *both->state;
     state.error = &both->launch_error;
     both->launch_status = pyro_join_launches(&state);
+    mark_collectives(&state);
 }
 
 static int join_all(pyro_join_state *state)
@@ -137,7 +145,7 @@ static int join_all(pyro_join_state *state)
         *state->error = both.launch_error;
     if (both.nest_status || both.launch_status)
         return both.nest_status ? both.nest_status : both.launch_status;
-    join_device_work(state);
+    pyro_run_parts(join_device_work, state, state->parts);
     return pyro_layers_finish(state);
 }
 
@@ -156,8 +164,7 @@ int pyro_joins_make_sized(pyro_joins *joins, pyro_trace *trace,
     pyro_intern_init(&state.layer_names, &joins->arena);
     if (trace->count >= PYRO_NO_EVENT)
         return pyro_fail(error, PYRO_ERROR_LIMIT, "more than %u events", PYRO_NO_EVENT - 1);
-    state.parts = pyro_count_parts(options ? options->threads : 1, trace->count,
-                                   events_per_thread);
+    state.parts = pyro_count_parts(options ? options->threads : 1, trace->count, events_per_thread);
     state.name_class = calloc(trace->names.count + 1, sizeof *state.name_class);
     state.collective_name = calloc(trace->names.count + 1, sizeof *state.collective_name);
     state.tracks = calloc(trace->track_count + 1, sizeof *state.tracks);

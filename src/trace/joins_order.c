@@ -6,7 +6,6 @@
  */
 #include "trace/joins_internal.h"
 
-#include "base/buf.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include <stdlib.h>
@@ -24,7 +23,7 @@ typedef struct sorter {
     uint32_t *piles; /* of a part: how many events it has for each pile, then where they go */
     size_t pile_count;
     uint32_t *runs; /* where each begins, and the end of the last */
-    size_t run_count, run_capacity;
+    size_t run_count, found_runs[PYRO_MOST_PARTS];
     uint32_t *cuts; /* of a run: where in `from` its events of each part begin, and their end */
     uint32_t *merged_runs; /* of a part: where each begins in its output, and the end */
     size_t part_begin[PYRO_MOST_PARTS + 1]; /* of its output */
@@ -111,24 +110,36 @@ static bool deal_out(sorter *sort)
     return true;
 }
 
-static bool add_run(sorter *sort, size_t start)
+/* Where a part's events do not follow the one before: beginnings of runs, noted in `to`. */
+static void find_runs_of_part(void *data, unsigned part)
 {
-    if (!pyro_grow(&sort->runs, &sort->run_capacity, sort->run_count + 1, sizeof *sort->runs))
-        return false;
-    sort->runs[sort->run_count++] = (uint32_t)start;
-    return true;
+    sorter *sort = data;
+    size_t begin = pyro_part_begin(sort->trace->count, part, sort->parts);
+    size_t end = pyro_part_begin(sort->trace->count, part + 1, sort->parts);
+    uint32_t *found = sort->to + begin;
+    for (size_t i = begin ? begin : 1; i < end; i++)
+        if (!is_in_order(sort->trace, sort->from[i - 1], sort->from[i]))
+            *found++ = (uint32_t)i;
+    sort->found_runs[part] = (size_t)(found - (sort->to + begin));
 }
 
 static bool find_runs(sorter *sort)
 {
-    if (!add_run(sort, 0))
+    pyro_run_parts(find_runs_of_part, sort, sort->parts);
+    sort->run_count = 1;
+    for (unsigned part = 0; part < sort->parts; part++)
+        sort->run_count += sort->found_runs[part];
+    uint32_t *run = malloc((sort->run_count + 1) * sizeof *run);
+    sort->runs = run;
+    if (!run)
         return false;
-    for (size_t i = 1; i < sort->trace->count; i++)
-        if (!is_in_order(sort->trace, sort->from[i - 1], sort->from[i]) && !add_run(sort, i))
-            return false;
-    if (!add_run(sort, sort->trace->count))
-        return false;
-    sort->run_count--;
+    *run++ = 0;
+    for (unsigned part = 0; part < sort->parts; part++) {
+        size_t begin = pyro_part_begin(sort->trace->count, part, sort->parts);
+        memcpy(run, sort->to + begin, sort->found_runs[part] * sizeof *run);
+        run += sort->found_runs[part];
+    }
+    *run = (uint32_t)sort->trace->count;
     return true;
 }
 
@@ -245,10 +256,8 @@ int pyro_join_order(pyro_join_state *state)
 {
     size_t count = state->trace->count;
     uint32_t *spare = malloc((count ? count : 1) * sizeof *spare);
-    sorter sort = {.trace = state->trace,
-                   .from = state->joins->by_time,
-                   .to = spare,
-                   .parts = state->parts};
+    sorter sort = {
+        .trace = state->trace, .from = state->joins->by_time, .to = spare, .parts = state->parts};
     int status = PYRO_OK;
     if (!spare || !deal_out(&sort) || !find_runs(&sort) || !cut_runs(&sort)) {
         status = pyro_fail_memory(state->error);

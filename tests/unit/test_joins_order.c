@@ -55,8 +55,7 @@ static void expect_same_by_threads(pyro_trace *trace, const pyro_joins *expected
         pyro_analysis_options options = {.step = -1, .threads = threads};
         pyro_joins joins;
         assert_int_equal(pyro_joins_make_sized(&joins, trace, &options, 1, NULL), PYRO_OK);
-        assert_memory_equal(joins.by_time, expected->by_time,
-                            trace->count * sizeof *joins.by_time);
+        assert_memory_equal(joins.by_time, expected->by_time, trace->count * sizeof *joins.by_time);
         assert_memory_equal(joins.parent, expected->parent, trace->count * sizeof *joins.parent);
         pyro_joins_free(&joins);
     }
