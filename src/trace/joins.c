@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Below this a thread costs more than it saves. */
-#define EVENTS_PER_THREAD 20000
-
 const char *pyro_phase_name(pyro_phase phase)
 {
     static const char *const names[PYRO_PHASE_COUNT] = {"other", "forward", "backward",
@@ -187,7 +184,7 @@ int pyro_joins_make_sized(pyro_joins *joins, pyro_trace *trace,
 int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_options *options,
                     pyro_error *error)
 {
-    return pyro_joins_make_sized(joins, trace, options, EVENTS_PER_THREAD, error);
+    return pyro_joins_make_sized(joins, trace, options, PYRO_EVENTS_PER_THREAD, error);
 }
 
 void pyro_joins_free(pyro_joins *joins)
