@@ -3,12 +3,16 @@
 
 #include <string.h>
 
+extern const pyro_command cmd_check;
 extern const pyro_command cmd_cost;
 extern const pyro_command cmd_diff;
+extern const pyro_command cmd_models;
 extern const pyro_command cmd_trace;
 
 const pyro_command *const pyro_commands[] = {
     &cmd_cost,
+    &cmd_models,
+    &cmd_check,
     &cmd_diff,
     &cmd_trace,
     NULL,
