@@ -2,6 +2,7 @@
 #ifndef PYROMETER_H
 #define PYROMETER_H
 
+#include <pyrometer/bench.h>
 #include <pyrometer/cost.h>
 #include <pyrometer/error.h>
 #include <pyrometer/model.h>
