@@ -60,6 +60,7 @@ typedef struct pyro_loop_samples {
     const double *warmup_ns;
     size_t warmup_count;
     bool warmup_settled; /* false: a detected warm-up gave up at its limit */
+    double rate_per_s; /* 0: a closed loop */
     pyro_loop_end end;
 } pyro_loop_samples;
 
