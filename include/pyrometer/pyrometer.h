@@ -3,6 +3,7 @@
 #define PYROMETER_H
 
 #include <pyrometer/catalog.h>
+#include <pyrometer/bench.h>
 #include <pyrometer/cost.h>
 #include <pyrometer/error.h>
 #include <pyrometer/model.h>
