@@ -143,6 +143,8 @@ struct pyro_model {
 
     const char **notes;
     size_t note_count, note_capacity;
+    pyro_facts facts;
+    pyro_origin origin;
 };
 
 pyro_model *pyro_model_new(void);
