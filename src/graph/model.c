@@ -49,6 +49,7 @@ void pyro_model_close(pyro_model *model)
     free(model->modules);
     free(model->parameters);
     free(model->inputs);
+    free(model->guards);
     free(model->notes);
     pyro_arena_free(&model->arena);
     free(model);

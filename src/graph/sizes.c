@@ -358,9 +358,20 @@ static int check_graph(const pyro_model *model, const pyro_graph *graph, pyro_er
     return status;
 }
 
+static int check_guards(const pyro_model *model, pyro_error *error)
+{
+    for (size_t i = 0; i < model->guard_count; i++)
+        if (pyro_expr_is_broken(&model->exprs, model->guards[i]))
+            return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                             "at these sizes other operators would run than those in the file, "
+                             "which was exported where %.300s",
+                             model->exprs.items[model->guards[i]].text);
+    return PYRO_OK;
+}
+
 int pyro_model_check_sizes(const pyro_model *model, pyro_error *error)
 {
-    int status = PYRO_OK;
+    int status = check_guards(model, error);
     for (const pyro_graph *graph = model->all_graphs; graph && status == PYRO_OK;
          graph = graph->next)
         status = check_graph(model, graph, error);

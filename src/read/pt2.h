@@ -48,6 +48,8 @@ bool pt2_out_of_memory(pt2_reader *reader);
 bool pt2_size_at(pt2_reader *reader, bool is_number, pyro_size *out);
 /* A graph with all its nodes and values (pt2_graph.c); the object comes next. */
 bool pt2_graph(pt2_reader *reader, pyro_graph *graph);
+/* What the export relied on (pt2_guards.c): an array of texts comes next. */
+bool pt2_guards(pt2_reader *reader);
 /* The arguments of a node (pt2_args.c); the array comes next. */
 bool pt2_args(pt2_reader *reader, pyro_graph *graph, pyro_node *node);
 /* Our own member beside the program (pt2_extra.c); the object comes next. */
