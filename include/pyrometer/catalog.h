@@ -55,7 +55,8 @@ typedef struct pyro_published {
     int64_t side;       /* of the square image it was counted at; 0: the model's default */
     int64_t milli_gmacs; /* thousandths of 10^9 MACs */
     int64_t params;
-    const char *without; /* boxes of which none was there; NULL: all were */
+    const char *boxes; /* kind of boxes of which only some were there; NULL: the default number */
+    int64_t box_count;
 } pyro_published;
 
 /* By index, until NULL. */

@@ -31,4 +31,12 @@ int core_add_trace(PyObject *module);
 PyObject *core_open_trace(PyObject *module, PyObject *args);
 extern const char core_open_trace_doc[];
 
+/* _core_models.c: models by name. */
+PyObject *core_models(PyObject *module, PyObject *args);
+PyObject *core_same_name(PyObject *module, PyObject *args);
+PyObject *core_registry_check_name(PyObject *module, PyObject *args);
+PyObject *core_registry_add(PyObject *module, PyObject *args);
+PyObject *core_registry_remove(PyObject *module, PyObject *args);
+extern const char core_models_doc[];
+
 #endif
