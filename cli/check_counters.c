@@ -77,7 +77,7 @@ static bool explain_published(pyro_check_session *session, pyro_check_row *row,
                                      "published with %lld %s reaching their head; counted so here",
                                      (long long)published->box_count, published->boxes);
     if (difference != 0 && llabs(difference) * 2 <= FLOPS_PER_MILLI_GMAC)
-        good = good && pyro_check_add_reason(session, row, "rounding", difference,
+        good = good && pyro_check_add_reason(session, row, PYRO_CHECK_ROUNDING, difference,
                                              "equal to the three decimals of GMACs that are "
                                              "published");
     if (params != published->params)

@@ -110,13 +110,11 @@ int pyro_model_open_decode(pyro_model **out, const char *name, pyro_error *error
         return open_builtin(out, decode, error);
     if (model)
         return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
-                         "%s has no graph of a decoding step: none is stored for it (\"decode\" in "
-                         "pyrometer models --format json says which models have one)",
-                         model->name);
+                         "the model has no graph of a decoding step (\"decode\" in pyrometer models "
+                         "--format json says which have one)");
     return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
-                     "%.200s: only built-in models have a graph of a decoding step; export yours "
-                     "with its cache as an input and price that",
-                     name);
+                     "only built-in models have a graph of a decoding step; export yours with its "
+                     "cache as an input and price that");
 }
 
 /* The name as it is compared, in `text`. */

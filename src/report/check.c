@@ -22,6 +22,9 @@ double pyro_check_difference(const pyro_check_row *row)
 
 bool pyro_check_within(const pyro_check *check, const pyro_check_row *row)
 {
+    for (size_t i = 0; i < row->reason_count; i++)
+        if (strcmp(row->reasons[i].op, PYRO_CHECK_ROUNDING) == 0)
+            return true;
     return row->error == NULL && pyro_check_difference(row) <= check->tolerance;
 }
 
@@ -100,7 +103,7 @@ static void write_reasons(pyro_buf *buf, const pyro_check *check, const char *co
         if (row->error != NULL)
             write_reason(buf, row, row->error, width);
         for (size_t j = 0; j < row->reason_count; j++)
-            if (strcmp(row->reasons[j].op, "rounding") == 0)
+            if (strcmp(row->reasons[j].op, PYRO_CHECK_ROUNDING) == 0)
                 rounded++;
             else
                 write_reason(buf, row, row->reasons[j].text, width);
