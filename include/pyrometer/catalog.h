@@ -37,7 +37,8 @@ PYRO_API const pyro_catalog_entry *pyro_catalog_at(const pyro_catalog *catalog, 
 PYRO_API bool pyro_catalog_matches(const pyro_catalog_entry *entry, const char *pattern,
                                    const char *family, const char *task);
 
-/* Names are the same when they differ only in case and in -, _, spaces and full stops. */
+/* Names are the same when they differ only in case and in - _ . and spaces; between two digits it
+ * matters that there is one, not which. */
 PYRO_API bool pyro_catalog_same_name(const char *a, const char *b);
 
 /* Built-in models, by index, until NULL. */
