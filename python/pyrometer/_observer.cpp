@@ -351,6 +351,23 @@ __attribute__((noinline)) uint32_t storages_of(pyro_recorder_thread *thread,
     return writer.count ? door->storages(thread, writer.words, writer.count) : 0;
 }
 
+// The engine runs a backward function inside of a span without inputs or number; as in
+// torch.profiler's traces, that span gets the number of what it runs.
+__attribute__((noinline)) void number_evaluation(pyro_recorder_thread *thread,
+                                                 const at::RecordFunction &function)
+{
+    if (!thread->depth || thread->depth > PYRO_MOST_OPEN_SPANS)
+        return;
+    const pyro_open_span &span = thread->open[thread->depth - 1];
+    pyro_record *outer = span.record;
+    if (!outer || !is_intact(outer, span.chunk) || outer->kind != PYRO_RECORD_OP ||
+        outer->scope != static_cast<uint8_t>(at::RecordScope::FUNCTION) || outer->inputs ||
+        outer->sequence != -1)
+        return;
+    outer->sequence = function.seqNr();
+    outer->forward_thread = static_cast<uint32_t>(function.forwardThreadId());
+}
+
 void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
 {
     uint32_t flags = wanted.load(std::memory_order_relaxed);
@@ -368,6 +385,8 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
         stack = door->stack(thread);
     if (__builtin_expect(thread->depth >= 64 && !(thread->depth & (thread->depth - 1)), 0))
         prune_open(thread);
+    if (scope == at::RecordScope::BACKWARD_FUNCTION)
+        number_evaluation(thread, function);
     pyro_record *record = pyro_record_room(door, thread);
     pyro_span_open(thread, record, &function);
     if (!record)
