@@ -3,21 +3,20 @@
 
 #include <string.h>
 
+extern const pyro_command cmd_bench;
 extern const pyro_command cmd_cost;
 extern const pyro_command cmd_diff;
 extern const pyro_command cmd_trace;
 
 const pyro_command *const pyro_commands[] = {
-    &cmd_cost,
-    &cmd_diff,
-    &cmd_trace,
-    NULL,
+    &cmd_cost, &cmd_diff, &cmd_trace, &cmd_bench, NULL,
 };
 
 const pyro_command *pyro_command_find(const char *name)
 {
     for (size_t i = 0; pyro_commands[i] != NULL; i++)
-        if (strcmp(pyro_commands[i]->name, name) == 0)
+        if (strcmp(pyro_commands[i]->name, name) == 0 ||
+            (pyro_commands[i]->alias != NULL && strcmp(pyro_commands[i]->alias, name) == 0))
             return pyro_commands[i];
     return NULL;
 }
