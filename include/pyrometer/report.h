@@ -72,6 +72,10 @@ PYRO_API int pyro_report_trace(char **out, size_t *size, const pyro_trace *trace
 /* "frame;frame;frame nanoseconds", a line a stack: device time where there is any, else host. */
 PYRO_API int pyro_report_trace_folded(char **out, size_t *size, const pyro_analysis *analysis,
                                       pyro_error *error);
+/* The table of one forward pass: layers that ran ops, their calls, time and input shapes, and a row
+ * TOTAL; with FLOPs where they are asked for. */
+PYRO_API int pyro_report_layer_table(char **out, size_t *size, pyro_trace *trace, const char *title,
+                                     bool with_flops, pyro_error *error);
 PYRO_API void pyro_free(void *memory);
 
 #ifdef __cplusplus

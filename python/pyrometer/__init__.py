@@ -5,6 +5,7 @@
 1814073344
 """
 
+from pyrometer._capture import capture, capture_model
 from pyrometer._core import version as __version__
 from pyrometer._cost import Cost, Operator, Tensor, cost
 from pyrometer._error import Error
@@ -18,6 +19,8 @@ __all__ = [
     "Tensor",
     "Trace",
     "__version__",
+    "capture",
+    "capture_model",
     "cost",
     "parse_model_trace",
     "trace",

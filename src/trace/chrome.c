@@ -277,11 +277,14 @@ static int choose_and_write(pyro_chrome *chrome, selection *chosen)
     int status;
 
     chrome->keep = calloc(chrome->trace->count + 1, 1);
-    chrome->text_is_json = calloc(texts, 1);
+    chrome->quoted = calloc(texts, sizeof *chrome->quoted);
+    chrome->lists = calloc(texts, sizeof *chrome->lists);
+    chrome->layers = calloc(chrome->joins->layer_count + 1, sizeof *chrome->layers);
     chosen->name_matches = calloc(texts, 1);
     chosen->layer_matches = calloc(chrome->joins->layer_count + 1, 1);
     chosen->steps = calloc(chrome->joins->step_count + 1, sizeof *chosen->steps);
-    if (chrome->keep != NULL && chrome->text_is_json != NULL && chosen->name_matches != NULL &&
+    if (chrome->keep && chrome->quoted && chrome->lists && chrome->layers &&
+        chosen->name_matches != NULL &&
         chosen->layer_matches != NULL && chosen->steps != NULL) {
         choose_events(chrome, chosen);
         status = write_all(chrome);
@@ -289,7 +292,10 @@ static int choose_and_write(pyro_chrome *chrome, selection *chosen)
         status = pyro_fail_memory(chrome->error);
     }
     free(chrome->keep);
-    free(chrome->text_is_json);
+    free(chrome->quoted);
+    free(chrome->lists);
+    free(chrome->layers);
+    pyro_arena_free(&chrome->arena);
     free(chosen->name_matches);
     free(chosen->layer_matches);
     free(chosen->steps);

@@ -17,7 +17,11 @@ typedef struct pyro_chrome {
     pyro_buf buf; /* what is not yet written */
     pyro_json_writer json;
     uint8_t *keep;        /* by event: whether it is written */
-    uint8_t *text_is_json; /* by interned text: 0 not looked at, 1 it is, 2 it is not */
+    const char **quoted;   /* by interned text: as a JSON string; NULL not yet made */
+    const char **lists;    /* the same for what is a list already, or frames of a stack */
+    const char **layers;   /* paths by layer, as JSON strings */
+    pyro_arena arena;      /* of these */
+    int64_t written;       /* events */
     int64_t start_ns, end_ns; /* of what is kept */
 } pyro_chrome;
 
