@@ -177,7 +177,7 @@ void pyro_session_close(pyro_session *session)
     pyro_clock_renew(session);
     if (session->header->state == PYRO_RECORDING_RUNNING)
         session->header->state = PYRO_RECORDING_CLOSED;
-    pyro_file_close(session, true);
+    pyro_file_close(session, !session->options.temporary);
     end_tables(session);
 }
 
@@ -196,7 +196,7 @@ int pyro_recorder_stop(pyro_error *error)
             pyro_file_close(session, false);
             end_tables(session);
         } else {
-            pyro_threads_quiesce(session);
+            pyro_threads_quiesce(session, false);
             pyro_passes_stop(session);
             pyro_session_close(session);
         }

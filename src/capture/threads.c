@@ -17,9 +17,16 @@ void pyro_membarrier(void)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+/* Once a process: with several threads the kernel takes its time over it. */
 bool pyro_membarrier_register(void)
 {
-    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+    static pid_t registered;
+    static bool is_there;
+    if (registered != getpid()) {
+        registered = getpid();
+        is_there = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+    }
+    return is_there;
 }
 
 /* The thread's memory waits for the next thread, with what is left of its chunk. */

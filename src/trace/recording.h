@@ -98,6 +98,8 @@ int pyro_recording_begin(pyro_recording *recording, pyro_trace *trace,
 int pyro_recording_add(pyro_recording *recording, const pyro_chunk_header *chunk,
                        const pyro_record *records, size_t count);
 int pyro_recording_finish(pyro_recording *recording);
+/* What the recording says of its program becomes notes of the trace. */
+int pyro_recording_properties(pyro_recording *recording);
 void pyro_recording_free(pyro_recording *recording);
 
 int64_t pyro_recording_time_ns(const pyro_recording *recording, uint64_t raw);

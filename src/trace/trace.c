@@ -1,6 +1,7 @@
 /* Opening and closing traces: what kind of input it is, and the columns' life. */
 #include "trace/trace.h"
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/source.h"
 #include "trace/kineto.h"
@@ -43,12 +44,32 @@ void pyro_trace_free_rows(pyro_trace *trace)
     free(trace->tracks);
 }
 
+bool pyro_trace_property(pyro_trace *trace, const char *key, const char *value)
+{
+    uint32_t key_id = pyro_intern_add(&trace->names, key, strlen(key));
+    uint32_t value_id = pyro_intern_add(&trace->names, value, strlen(value));
+    if (key_id == PYRO_INTERN_NONE || value_id == PYRO_INTERN_NONE)
+        return false;
+    for (size_t i = 0; i < trace->note_count; i++) {
+        if (trace->notes[i].key == key_id) {
+            trace->notes[i].value = value_id;
+            return true;
+        }
+    }
+    if (!pyro_grow(&trace->notes, &trace->note_capacity, trace->note_count + 1,
+                   sizeof *trace->notes))
+        return false;
+    trace->notes[trace->note_count++] = (pyro_trace_note){key_id, value_id};
+    return true;
+}
+
 void pyro_trace_close(pyro_trace *trace)
 {
     if (!trace)
         return;
     pyro_trace_free_rows(trace);
     free(trace->devices);
+    free(trace->notes);
     free(trace->warnings);
     pyro_intern_free(&trace->names);
     pyro_arena_free(&trace->arena);
