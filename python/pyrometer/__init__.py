@@ -5,13 +5,15 @@
 1814073344
 """
 
-from pyrometer._capture import capture, capture_model
+from pyrometer._block import Capture, capture
+from pyrometer._capture import capture_model
 from pyrometer._core import version as __version__
 from pyrometer._cost import Cost, Operator, Tensor, cost
 from pyrometer._error import Error
 from pyrometer._trace import Table, Trace, parse_model_trace, trace
 
 __all__ = [
+    "Capture",
     "Cost",
     "Error",
     "Operator",
