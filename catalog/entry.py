@@ -15,7 +15,8 @@ class Input:
     """A tensor that a model takes.
 
     `dynamic` names the dims that an export leaves symbolic, `other` is a second shape at which the
-    cost is evaluated again, and integers are drawn from [0, `high`).
+    cost is evaluated again, and integers are drawn from [0, `high`). `axes` says what each dim is
+    ("batch", "height", ...), for models of the catalog.
     """
 
     shape: tuple[int, ...]
@@ -23,6 +24,7 @@ class Input:
     dynamic: tuple[int, ...] = ()
     other: tuple[int, ...] | None = None
     high: int = 2
+    axes: tuple[str, ...] = ()
 
     def export_shape(self) -> tuple[int, ...]:
         """The shape to export with: a symbolic dim of size 1 would be fixed at 1, so it is 2."""

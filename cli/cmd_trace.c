@@ -2,6 +2,7 @@
 #include "command.h"
 #include "common.h"
 #include "output.h"
+#include "peaks.h"
 #include "progress.h"
 
 #include <pyrometer/trace.h>
@@ -374,10 +375,13 @@ static int run_files(const trace_values *values, const pyro_words *files)
                    .depth = (int)values->depth},
     };
     int exit_code = check_values(values, files);
+    pyro_peaks peaks;
     bool wants_stacks = values->folded || run.report.view == PYRO_TRACE_STACKS ||
                         (run.report.report.format == PYRO_FORMAT_JSON && run.report.report.verbose);
     run.analysis.without_stacks = !wants_stacks;
 
+    if (pyro_peaks_load(&peaks))
+        run.analysis.peaks = &peaks;
     if (values->top >= 0)
         run.report.report.top = values->top == 0 ? -1 : (int)values->top;
     else if (run.report.view != PYRO_TRACE_OVERVIEW && !run.report.report.verbose)

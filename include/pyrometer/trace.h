@@ -52,6 +52,13 @@ typedef enum pyro_phase {
 } pyro_phase;
 PYRO_API const char *pyro_phase_name(pyro_phase phase);
 
+/* What a machine can do at most, as it was measured; 0 where it was not. */
+typedef struct pyro_peaks {
+    double float64_flops_per_s, float32_flops_per_s, float16_flops_per_s, bfloat16_flops_per_s;
+    double int8_ops_per_s;
+    double bytes_per_s;
+} pyro_peaks;
+
 typedef struct pyro_analysis_options {
     pyro_model *model;        /* gives dotted names and FLOPs; may be NULL */
     const char
@@ -61,6 +68,7 @@ typedef struct pyro_analysis_options {
     const char *filter; /* POSIX extended regex on names of ops, kernels and layers; or NULL */
     int threads; /* 0: one a core */
     bool without_stacks; /* leave stacks[] empty: their texts are most of a small analysis */
+    const pyro_peaks *peaks; /* of the host, for what ran there; a device's are known by its name */
 } pyro_analysis_options;
 
 /*
@@ -100,6 +108,11 @@ typedef struct pyro_layer_row {
     int64_t kernels; /* launched in it or below, both directions */
     int64_t flops, bytes; /* of the ops in it or below, convention full; -1 when no op has a rule */
     const char *shapes; /* of its first op's inputs in its first call; "" */
+    int64_t macs;       /* as flops */
+    int64_t allocated_bytes; /* in it or below, frees not taken off; -1: the trace has none */
+    const char *dtype;       /* of most of its FLOPs, "float32"; "" */
+    double flops_per_s;      /* flops in its whole time, on the device where it has any; -1 */
+    double peak_share;       /* of what the hardware can do with that dtype; -1 */
 } pyro_layer_row;
 
 /* By name, or with `shapes` by name and input shapes. */

@@ -332,7 +332,8 @@ static int core_exec(PyObject *module)
     Py_XDECREF(errors);
     state->model_type = PyType_FromModuleAndSpec(module, &model_spec, NULL);
     if (!state->error_type || !state->model_type ||
-        PyModule_AddObjectRef(module, "Model", state->model_type) || core_add_trace(module))
+        PyModule_AddObjectRef(module, "Model", state->model_type) || core_add_trace(module) ||
+        core_add_capture(module) || core_add_passes(module))
         return -1;
     return PyModule_AddStringConstant(module, "version", pyro_version());
 }
@@ -363,6 +364,11 @@ static PyMethodDef core_methods[] = {
     {"open", core_open, METH_VARARGS, "open(spec) -> Model: a path, path:name or built-in name."},
     {"open_memory", core_open_memory, METH_VARARGS, "open_memory(data, label) -> Model"},
     {"open_trace", core_open_trace, METH_VARARGS, core_open_trace_doc},
+    {"layers_install", core_layers_install, METH_VARARGS, core_layers_install_doc},
+    {"layers_remove", core_layers_remove, METH_NOARGS, core_layers_remove_doc},
+    {"recorder_door", core_recorder_door, METH_NOARGS, core_recorder_door_doc},
+    {"stacks_install", core_stacks_install, METH_O, core_stacks_install_doc},
+    {"stacks_remove", core_stacks_remove, METH_NOARGS, core_stacks_remove_doc},
     {NULL, NULL, 0, NULL},
 };
 

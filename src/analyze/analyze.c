@@ -102,6 +102,8 @@ static int prepare(pyro_analysis_context *context, pyro_arena *second_arena)
         prepare_half(&both, half);
     context->op_flops = both.pricing.op_flops;
     context->op_bytes = both.pricing.op_bytes;
+    context->op_macs = both.pricing.op_macs;
+    context->op_dtype = both.pricing.op_dtype;
     if (!both.status[0] && both.status[1] && context->error)
         *context->error = both.error;
     return both.status[0] ? both.status[0] : both.status[1];

@@ -52,7 +52,8 @@ typedef struct pyro_analysis_context {
     pyro_error *error;
     /* Work that analyses share, made before the pass */
     /* By index of op detail: -1 no rule, and for ops inside a priced op */
-    int64_t *op_flops, *op_bytes;
+    int64_t *op_flops, *op_bytes, *op_macs;
+    uint8_t *op_dtype; /* pyro_dtype of what it computes with */
     const regex_t *filter; /* NULL: everything; it narrows rows, never totals */
     pyro_arena *scratch; /* given back when the analysis is made */
     size_t category_count[PYRO_EVENT_CATEGORY_COUNT]; /* events of each, in the whole trace */

@@ -45,6 +45,12 @@ int pyro_source_open_zstd(pyro_source **out, pyro_source *inner, pyro_error *err
  * owned by the result, which on failure is still to be closed (NULL is fine).
  */
 int pyro_source_open_content(pyro_source **out, pyro_source *inner, pyro_error *error);
+/*
+ * The first bytes of a source, which still gives them when it is read: *source may become another
+ * one that owns it.
+ */
+#define PYRO_PEEKED_BYTES 8
+int pyro_source_peek(pyro_source **source, unsigned char *bytes, size_t *count, pyro_error *error);
 /* Reads `inner`, which it owns from now on, also when it fails, ahead in a thread of its own. */
 int pyro_source_open_readahead(pyro_source **out, pyro_source *inner, pyro_error *error);
 /*

@@ -23,6 +23,7 @@ typedef struct pyro_layer {
     const char *path, *class_name;
     uint32_t parent; /* PYRO_NO_LAYER: none */
     uint32_t depth;
+    bool has_path; /* the trace itself says it */
 } pyro_layer;
 
 /* One call of a layer's forward. */

@@ -37,6 +37,7 @@ typedef struct pyro_forward_thread {
     uint64_t pid;
     uint32_t id;    /* "Fwd thread id" */
     uint16_t track; /* PYRO_NO_TRACK: not known */
+    bool is_known; /* the trace says so: nothing to learn */
 } pyro_forward_thread;
 
 #define PYRO_NO_TRACK UINT16_MAX

@@ -55,6 +55,8 @@ static bool append_ops(appender *appender, const pyro_trace *batch)
         op.types = text_of(appender, op.types);
         op.concrete = text_of(appender, op.concrete);
         op.stack = text_of(appender, op.stack);
+        op.outputs = text_of(appender, op.outputs);
+        op.path = text_of(appender, op.path);
         op.collective += op.collective != PYRO_NO_ID ? first : 0;
         trace->ops[trace->op_count++] = op;
     }

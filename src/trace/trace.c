@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/source.h"
 #include "trace/kineto.h"
+#include "trace/recording.h"
 #include <stdlib.h>
 
 pyro_trace *pyro_trace_new(const char *file)
@@ -63,12 +64,18 @@ static int read_source(pyro_trace **out, pyro_source *source, const char *file,
         trace->file_bytes = source->size;
         status = pyro_source_open_content(&source, source, error);
     }
+    unsigned char magic[PYRO_PEEKED_BYTES];
+    size_t peeked = 0;
+    if (status == PYRO_OK)
+        status = pyro_source_peek(&source, magic, &peeked, error);
+    bool is_recording = pyro_recording_is_one(magic, peeked);
     /* Unpacking and scanning can go on at once. */
-    if (status == PYRO_OK && !pyro_source_is_seekable(source) &&
+    if (status == PYRO_OK && !is_recording && !pyro_source_is_seekable(source) &&
         !(options && options->threads == 1))
         status = pyro_source_open_readahead(&source, source, error);
     if (status == PYRO_OK)
-        status = pyro_kineto_read(trace, source, options, error);
+        status = is_recording ? pyro_recording_read(trace, source, error)
+                              : pyro_kineto_read(trace, source, options, error);
     pyro_source_close(source);
     if (status == PYRO_OK) {
         *out = trace;

@@ -53,6 +53,8 @@ typedef struct pyro_op_detail {
     uint32_t concrete; /* interned text of "Concrete Inputs"; PYRO_NO_ID */
     uint32_t stack; /* interned text of "Call stack"; PYRO_NO_ID */
     uint32_t collective; /* index into trace->collectives; PYRO_NO_ID */
+    uint32_t outputs; /* interned text of "Output Dims", which our recordings have; PYRO_NO_ID */
+    uint32_t path; /* of a layer's call: its dotted path, where it is known; PYRO_NO_ID */
 } pyro_op_detail;
 
 typedef struct pyro_kernel_detail {
@@ -82,6 +84,7 @@ typedef struct pyro_track {
     bool is_device; /* some device event lies on it */
     int32_t device; /* of device tracks; -1 */
     int64_t stream;
+    uint64_t torch_thread; /* what "Fwd thread id" calls it; 0 unknown */
 } pyro_track;
 
 typedef struct pyro_device {
@@ -136,6 +139,7 @@ struct pyro_trace {
     int64_t rank, world_size; /* -1 unknown */
     uint32_t backend; /* interned "nccl"; PYRO_NO_ID */
     bool has_shapes, has_stacks, has_memory;
+    bool is_recording; /* our own: layers come with their paths */
 
     const char **warnings;
     size_t warning_count, warning_capacity;

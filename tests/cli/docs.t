@@ -45,10 +45,10 @@ $ source $TMP/complete; complete_words pyrometer cost --convention =
 full torch fvcore torchvision
 
 $ source $TMP/complete; complete_words pyrometer cost resnet1
-resnet18
+resnet101 resnet152 resnet18
 
-$ source $TMP/complete; mkdir $TMP/files; cd $TMP/files; touch 'a b.pt2'; complete_words pyrometer diff a
-a b.pt2
+$ source $TMP/complete; mkdir $TMP/files; cd $TMP/files; touch 'my model.pt2'; complete_words pyrometer diff my
+my model.pt2
 
 $ source $TMP/complete; cd $TMP; complete_words pyrometer cost -o comp
 complete
