@@ -33,8 +33,8 @@ static int set_published_sizes(pyro_model *model, const pyro_published *publishe
                          ? pyro_model_set_kind(model, sides[i], published->side, error)
                          : pyro_fail(error, PYRO_ERROR_ARGUMENT, "its size is fixed");
     }
-    if (status == PYRO_OK && published->without != NULL)
-        status = pyro_model_set_kind(model, published->without, 0, error);
+    if (status == PYRO_OK && published->boxes != NULL)
+        status = pyro_model_set_kind(model, published->boxes, published->box_count, error);
     return status;
 }
 
@@ -72,12 +72,12 @@ static bool explain_published(pyro_check_session *session, pyro_check_row *row,
     char text[PYRO_UNIT_TEXT], other[PYRO_UNIT_TEXT];
     bool good = true;
 
-    if (published->without != NULL)
-        good = pyro_check_add_reason(session, row, published->without, 0,
-                                     "published with no %s reaching their head; counted so here",
-                                     published->without);
+    if (published->boxes != NULL)
+        good = pyro_check_add_reason(session, row, published->boxes, 0,
+                                     "published with %lld %s reaching their head; counted so here",
+                                     (long long)published->box_count, published->boxes);
     if (difference != 0 && llabs(difference) * 2 <= FLOPS_PER_MILLI_GMAC)
-        good = good && pyro_check_add_reason(session, row, "rounding", difference,
+        good = good && pyro_check_add_reason(session, row, PYRO_CHECK_ROUNDING, difference,
                                              "equal to the three decimals of GMACs that are "
                                              "published");
     if (params != published->params)

@@ -47,6 +47,7 @@ typedef struct pyro_facts {
     size_t dim_count;
     const pyro_default_shape *shapes;
     size_t shape_count;
+    const char *variants; /* models of the same kind for other sizes: "vit_b_16_384 (384)" */
 } pyro_facts;
 
 /*

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 from pyrometer import _core, _passes, _switch

@@ -364,7 +364,13 @@ def make_named(package: str, builder: str, device: str) -> torch.nn.Module:
         downloads = without_downloads()
     names = {"torch": torch, package: importlib.import_module(package)}
     with downloads, torch.device(device):
-        return eval(builder, names).eval()
+        module = eval(builder, names).eval()
+    if type(getattr(module, "transform", None)).__name__ == "GeneralizedRCNNTransform":
+        raise Unusable(
+            "a detector chooses boxes by their values; its graph is priced with their number as an "
+            "input, which another counter cannot be given"
+        )
+    return module
 
 
 def named_inputs(
@@ -432,6 +438,8 @@ def count_torch(model: Mapping[str, Any]) -> dict[str, Any]:
             args, kwargs = named_inputs(module, model["inputs"], device)
             with plain_paths(), FlopCounterMode(display=False) as counter:
                 module(*args, **kwargs)
+        except Unusable:
+            raise
         except Exception as error:
             last = error
             continue
@@ -462,7 +470,8 @@ def count(request: Mapping[str, Any]) -> dict[str, Any]:
                 result |= _COUNTERS[counter](model)
             except Exception as error:
                 lines = str(error).strip().splitlines() or [""]
-                result["error"] = f"{type(error).__name__}: {lines[0]}"[:300]
+                kind = "" if isinstance(error, Unusable) else f"{type(error).__name__}: "
+                result["error"] = f"{kind}{lines[0]}"[:300]
             results.append(result)
     return {"results": results, "versions": versions(packages)}
 

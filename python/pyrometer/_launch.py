@@ -74,12 +74,12 @@ class Recording:
             if self.is_first:
                 _switch.say("nothing was recorded: the program did not import torch")
             return
-        status = _core.recorder_status()
         try:
             session.stop()
         except Exception as error:
             _switch.say(f"{self.path}: the recording did not end well: {error}")
             return
+        status = session.last_status
         if status["state"] == _core.RECORDING_DISK_FULL:
             _switch.say(f"{self.path}: the disk is full; what came after is not recorded")
         elif status["state"] == _core.RECORDING_FULL:

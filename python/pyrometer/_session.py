@@ -45,6 +45,7 @@ class Session:
         self.settings: Settings | None = None  # of the session that runs
         self.wanted_by_passes = 0  # flags
         self.failure: str | None = None  # why passes cannot be recorded, said once
+        self.last_status: dict[str, Any] = {}  # of the recorder when it was stopped
         self._observers: Any = None
         self._is_registered = False
 
@@ -79,6 +80,7 @@ class Session:
                 _core.recorder_stop()
                 raise
             self.settings = settings
+            _core.passes_are_roots(settings.temporary)
             for key, value in _observe.describe().items():
                 _core.recorder_property(key, value)
             _switch.debug(
@@ -95,6 +97,7 @@ class Session:
             try:
                 observers.stop()
             finally:
+                self.last_status = _core.recorder_status()
                 _core.recorder_stop()
 
     def want_passes(self, flags: int) -> None:

@@ -86,8 +86,10 @@ int pyro_dim_fixed(const pyro_model *model, const pyro_value *value, size_t axis
     describe_shape(&shape, model, value);
     int status = pyro_fail(error, PYRO_ERROR_ARGUMENT,
                            "input '%.60s': dim %zu is fixed at %" PRId64 ", not %" PRId64
-                           ": the model takes %.300s",
-                           value->name, axis, fixed, wanted, shape.data ? shape.data : "");
+                           ": the model takes %.200s%s%.150s",
+                           value->name, axis, fixed, wanted, shape.data ? shape.data : "",
+                           *model->facts.variants ? "; for other sizes there is " : "",
+                           model->facts.variants);
     pyro_buf_free(&shape);
     return status;
 }

@@ -157,7 +157,7 @@ int pyro_registry_check_name(const char *name, bool replace, pyro_error *error)
     const pyro_embedded_model *builtin = pyro_builtin_find(name, false);
     if (builtin && !replace)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                         "%s is a built-in model; choose another name, or hide that one with force",
+                         "%s is a built-in model; choose another name (force hides the built-in one)",
                          builtin->name);
     pyro_arena_init(&arena);
     int status = find_name(&own, name, &arena, error);
@@ -168,7 +168,7 @@ int pyro_registry_check_name(const char *name, bool replace, pyro_error *error)
                            own);
     else if (status == PYRO_OK && own && !replace)
         status = pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                           "you have a model called %s already; replace it with force", own);
+                           "you have a model called %s already (force replaces it)", own);
     pyro_arena_free(&arena);
     return status;
 }

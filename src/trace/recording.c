@@ -192,27 +192,6 @@ static int read_records(reader *reader, pyro_recording *recording, char *bytes)
     return PYRO_OK;
 }
 
-/* "key" 0 "value" 0: what the trace itself wants to know. */
-static void read_properties(reader *reader)
-{
-    pyro_trace *trace = reader->trace;
-    for (uint32_t id = 1; id < reader->tables.counts[PYRO_DATA_PROPERTY]; id++) {
-        const pyro_recorded_data *data = pyro_recorded_get(&reader->tables, PYRO_DATA_PROPERTY, id);
-        if (!data->bytes || data->length < 2 || data->bytes[data->length - 1] != '\0')
-            continue;
-        const char *key = data->bytes, *value = key + strlen(key) + 1;
-        if (value >= data->bytes + data->length)
-            continue;
-        char *end;
-        long long number = strtoll(value, &end, 10);
-        bool is_count = *value && !*end && number >= 0 && number < INT32_MAX;
-        if (strcmp(key, "rank") == 0 && is_count)
-            trace->rank = number;
-        else if (strcmp(key, "world_size") == 0 && is_count)
-            trace->world_size = number;
-    }
-}
-
 static bool warn(const reader *reader, const pyro_recording *recording)
 {
     pyro_trace *trace = reader->trace;
@@ -260,10 +239,10 @@ static int read_all(reader *reader)
         status = pyro_recording_finish(&recording);
     if (status == PYRO_OK && reader->trace->count == 0)
         status = pyro_fail(reader->error, PYRO_ERROR_FORMAT, "the recording holds no events");
-    if (status == PYRO_OK) {
-        read_properties(reader);
+    if (status == PYRO_OK)
+        status = pyro_recording_properties(&recording);
+    if (status == PYRO_OK)
         status = warn(reader, &recording) ? PYRO_OK : pyro_fail_memory(reader->error);
-    }
     pyro_recording_free(&recording);
     free(bytes);
     return status;

@@ -102,6 +102,10 @@ typedef struct pyro_flow {
     int64_t time_ns;
 } pyro_flow;
 
+typedef struct pyro_trace_note {
+    uint32_t key, value; /* interned */
+} pyro_trace_note;
+
 struct pyro_trace {
     pyro_arena arena;
     pyro_intern names; /* every interned text */
@@ -139,11 +143,18 @@ struct pyro_trace {
     int64_t rank, world_size; /* -1 unknown */
     uint32_t backend; /* interned "nccl"; PYRO_NO_ID */
     bool has_shapes, has_stacks, has_memory;
-    bool is_recording; /* our own: layers come with their paths */
+    bool is_recording; /* our own, as it was written */
+    bool has_paths;    /* layers come with their paths */
+
+    pyro_trace_note *notes; /* what a recording says of its program */
+    size_t note_count, note_capacity;
 
     const char **warnings;
     size_t warning_count, warning_capacity;
 };
+
+/* Sets a note; false when memory is out. */
+bool pyro_trace_property(pyro_trace *trace, const char *key, const char *value);
 
 static inline const char *pyro_trace_text(const pyro_trace *trace, uint32_t id)
 {

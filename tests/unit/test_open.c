@@ -207,8 +207,8 @@ static void test_content_tells(void **unused)
 static void test_specs(void **unused)
 {
     (void)unused;
-    expect_refused("no-such-file", PYRO_ERROR_NOT_FOUND, "no such file or built-in model");
-    expect_refused("resnet19", PYRO_ERROR_NOT_FOUND, "did you mean resnet18?");
+    expect_refused("no-such-file", PYRO_ERROR_NOT_FOUND, "no such file or model");
+    expect_refused("resnet19", PYRO_ERROR_NOT_FOUND, "did you mean resnet18");
     expect_refused("no-such-file:name", PYRO_ERROR_NOT_FOUND, "no such file");
     expect_refused(":", PYRO_ERROR_NOT_FOUND, "no such file");
     expect_refused("/", PYRO_ERROR_UNSUPPORTED, "is a directory");
