@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import dataclasses
 import os
 import sys
@@ -97,6 +98,8 @@ class Session:
                 observers.stop()
             finally:
                 self.last_status = _core.recorder_status()
+                with contextlib.suppress(Error):
+                    _core.recorder_wait()  # passes that failed have said so themselves
                 _core.recorder_stop()
 
     def want_passes(self, flags: int) -> None:
