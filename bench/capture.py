@@ -93,7 +93,7 @@ def captured(*what):
     flags = sum(getattr(_core, f"RECORD_{one.upper()}") for one in what)
     _core.recorder_start(str(FOLDER / "bench.pyro"), flags, 256 << 20, True, True, False)
     if "stacks" in what:
-        _core.stacks_install([])
+        _core.stacks_install(_observer.stack_functions())
     _core.layers_install(nn.Module._call_impl, nn.Module)
     if "ops" in what:
         _observer.start(flags)

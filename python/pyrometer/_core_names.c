@@ -257,6 +257,8 @@ static uint32_t id_of(PyObject *module, uint32_t root, const char *path, bool is
     seen_module *seen = layers_see(module, names.generation);
     if (!seen)
         return 0;
+    if (pyro_recorder_entrance()->flags & PYRO_RECORD_STACKS)
+        core_stacks_hold(Py_TYPE(module));
     holdings held = {0};
     uint32_t instance = seen->instance;
     const char *class_name = strrchr(Py_TYPE(module)->tp_name, '.');

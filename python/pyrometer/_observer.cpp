@@ -48,8 +48,13 @@ public:
             if (!word)
                 chosen = first ^ way;
         }
-        serials_[chosen].store(next_serial_.fetch_add(1, std::memory_order_relaxed),
-                               std::memory_order_relaxed);
+        uint64_t serial = 0;
+        if (wanted.load(std::memory_order_relaxed) & PYRO_RECORD_STORAGES)
+            serial = next_serial_.fetch_add(1, std::memory_order_relaxed);
+        if (serial || has_serials_.load(std::memory_order_relaxed)) {
+            serials_[chosen].store(serial, std::memory_order_relaxed);
+            has_serials_.store(true, std::memory_order_relaxed);
+        }
         words_[chosen].store((key | (chosen ^ first)) << size_bits | bytes,
                              std::memory_order_relaxed);
     }
@@ -114,6 +119,7 @@ private:
     std::atomic<uint64_t> words_[1u << slot_bits];
     std::atomic<uint64_t> serials_[1u << slot_bits];
     std::atomic<uint64_t> next_serial_{1};
+    std::atomic<bool> has_serials_{false};
 };
 
 Blocks blocks;
@@ -327,6 +333,7 @@ struct Known {
     Known *next[2]; // what followed it; the latest first
     const char *name;
     uint32_t name_id, inputs, outputs;
+    uint32_t before_name, before_inputs; // of the op that it followed
     uint16_t input_words, output_words, output_room, name_words;
     uint64_t words[]; // the name, ended and padded by 0; then the inputs; then the outputs
 
@@ -348,6 +355,7 @@ struct Memory {
     uint32_t generation;
     Known *last; // the op that began last; never NULL
     Known *open[PYRO_MOST_OPEN_SPANS];
+    Known *index[4096]; // by both ops, so that the chain of what follows closes to a ring
     size_t used;
     alignas(64) char room[room_bytes];
 };
@@ -363,7 +371,9 @@ __attribute__((noinline)) Memory *renew_memory(pyro_recorder_thread *thread)
     memory->last = reinterpret_cast<Known *>(memory->room); // before the first op
     memory->last->next[0] = memory->last->next[1] = nullptr;
     memory->used = sizeof(Known);
+    memory->last->name_id = memory->last->inputs = 0;
     std::memset(memory->open, 0, sizeof memory->open);
+    std::memset(memory->index, 0, sizeof memory->index);
     return memory;
 }
 
@@ -391,24 +401,18 @@ inline bool fits(const Known *known, const char *name, const Writer &inputs)
            !std::strcmp(reinterpret_cast<const char *>(known->words), name);
 }
 
-// Looks up what was not expected, and remembers it as what follows the last op.
-__attribute__((noinline)) Known *learn(pyro_recorder_thread *thread, Memory *memory,
-                                       const char *name, const Writer &inputs, Known *out)
+// Makes room for an op and what it was given; NULL where that is too long to be worth it.
+Known *append(pyro_recorder_thread *thread, Memory *memory, const char *name, const Writer &inputs)
 {
     constexpr size_t output_room = 16, longest = 256;
-    size_t length = std::strlen(name);
-    out->name_id = door->name(thread, name);
-    out->inputs = inputs.count ? door->signature(thread, inputs.words, inputs.count) : 0;
-    out->outputs = 0;
-    if (!memory || length >= longest || inputs.count > longest || !out->name_id)
-        return nullptr;
-    size_t name_words = length / 8 + 1;
+    size_t length = std::strlen(name), name_words = length / 8 + 1;
     size_t bytes = sizeof(Known) + (name_words + inputs.count + output_room) * 8;
+    if (length >= longest || inputs.count > longest)
+        return nullptr;
     if (memory->used + bytes > Memory::room_bytes)
-        memory = renew_memory(thread);
+        renew_memory(thread);
     auto *known = reinterpret_cast<Known *>(memory->room + memory->used);
     memory->used += bytes;
-    *known = *out;
     known->next[0] = known->next[1] = nullptr;
     known->name = name;
     known->name_words = static_cast<uint16_t>(name_words);
@@ -418,6 +422,37 @@ __attribute__((noinline)) Known *learn(pyro_recorder_thread *thread, Memory *mem
     known->words[name_words - 1] = 0;
     std::memcpy(known->words, name, length);
     std::memcpy(known->words + name_words, inputs.words, inputs.count * 8);
+    return known;
+}
+
+// Looks up what was not expected, and remembers it as what follows the last op. The ids are in
+// `out` in any case.
+__attribute__((noinline)) Known *learn(pyro_recorder_thread *thread, Memory *memory,
+                                       const char *name, const Writer &inputs, Known *out)
+{
+    out->name_id = door->name(thread, name);
+    out->inputs = inputs.count ? door->signature(thread, inputs.words, inputs.count) : 0;
+    out->outputs = 0;
+    if (!memory || !out->name_id)
+        return nullptr;
+    uint32_t before_name = memory->last->name_id, before_inputs = memory->last->inputs;
+    uint64_t hash = (uint64_t{before_name} << 48 ^ uint64_t{before_inputs} << 32 ^
+                     uint64_t{out->name_id} << 16 ^ out->inputs) *
+                    UINT64_C(0x9e3779b97f4a7c15);
+    Known **place = &memory->index[hash >> 52];
+    Known *known = *place;
+    if (!known || !fits(known, name, inputs) || known->before_name != before_name ||
+        known->before_inputs != before_inputs) {
+        known = append(thread, memory, name, inputs);
+        if (!known)
+            return nullptr;
+        known->name_id = out->name_id;
+        known->inputs = out->inputs;
+        known->outputs = 0;
+        known->before_name = before_name;
+        known->before_inputs = before_inputs;
+        *place = known;
+    }
     memory->last->next[1] = memory->last->next[0];
     memory->last->next[0] = known;
     return known;
@@ -448,6 +483,17 @@ inline Known *recognize(pyro_recorder_thread *thread, const char *name, const Wr
             memory->open[thread->depth] = known;
     }
     return known ? known : out;
+}
+
+// What comes next is compared when this op has run; by then it should be at hand.
+inline void prefetch_next(const Known *known)
+{
+    if (const Known *next = known->next[0]) {
+        auto *line = reinterpret_cast<const char *>(next);
+        __builtin_prefetch(line);
+        __builtin_prefetch(line + 64);
+        __builtin_prefetch(line + 128);
+    }
 }
 
 // The outputs' id; `depth` is where the op was open.
@@ -523,6 +569,7 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     at::RecordScope scope = function.scope();
     Writer inputs;
     Known passing;
+    passing.next[0] = nullptr;
     if (flags & (PYRO_RECORD_SHAPES | PYRO_RECORD_STORAGES)) {
         c10::ArrayRef<const c10::IValue> values = function.inputs();
         if (flags & PYRO_RECORD_SHAPES)
@@ -557,6 +604,7 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     record->start_raw = pyro_raw_time(door);
     pyro_record_commit(thread, record);
     __builtin_prefetch(record + 2, 1);
+    prefetch_next(known);
 }
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &function)

@@ -207,6 +207,22 @@ def _try_out(library: ctypes.CDLL) -> None:
             )
 
 
+def stack_functions() -> list[Any]:
+    """For _core.stacks_install(): a function of each of torch's files that Python runs ops from."""
+    import torch
+
+    return [
+        torch.nn.functional.relu,
+        torch.functional.einsum,
+        torch.Tensor.backward,
+        torch.autograd.backward,
+        torch.autograd.graph._engine_run_backward,
+        torch.autograd.function.once_differentiable,
+        torch.optim.Optimizer.zero_grad,
+        torch.utils.checkpoint.checkpoint,
+    ]
+
+
 class _State:
     library: ctypes.CDLL | None = None
     reason: str | None = None  # why there is none, once that is known

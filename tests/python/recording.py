@@ -199,7 +199,7 @@ def observed(path: str | Path, *what: str):
     _core.recorder_start(str(path), flags, 0, False, True, False)
     try:
         if "stacks" in what:
-            _core.stacks_install([])
+            _core.stacks_install(_observer.stack_functions())
         if "layers" in what:
             _core.layers_install(torch.nn.Module._call_impl, torch.nn.Module)
         if "ops" in what or "memory" in what:
