@@ -21,8 +21,9 @@ import time
 
 import torch
 import torch.nn as nn
-from pyrometer import _core, _observer
 from torch.profiler import ProfilerActivity, profile
+
+from pyrometer import _core, _observer
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "bench"

@@ -18,7 +18,8 @@
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-namespace {
+namespace
+{
 
 constexpr int most_nesting = 4; // of lists in lists
 constexpr size_t most_words = PYRO_SIGNATURE_MOST_WORDS;
@@ -31,8 +32,9 @@ std::atomic<uint32_t> wanted; // PYRO_RECORD_*
 //
 // A slot is one word, so that no lock is needed: a tag of the address, the way, and the size. What
 // finds no room, or is pushed out, is of unknown size when it is freed; it is never of a wrong one.
-class Blocks {
-public:
+class Blocks
+{
+  public:
     void note(const void *address, size_t bytes)
     {
         if (!fits(address, bytes))
@@ -77,7 +79,7 @@ public:
         return slot ? serials_[slot - words_].load(std::memory_order_relaxed) : 0;
     }
 
-private:
+  private:
     // 48 bits of address, 64 bytes apart: 26 of them choose the tag, 16 the slot.
     static constexpr int slot_bits = 16, way_bits = 2, size_bits = 36;
     static constexpr size_t ways = size_t{1} << way_bits;
@@ -140,8 +142,9 @@ bool has_plain_sizes(const c10::TensorImpl *tensor)
 }
 
 // Words of values, in the form of recording.h.
-class Writer {
-public:
+class Writer
+{
+  public:
     uint64_t words[most_words];
     size_t count = 0;
 
@@ -151,7 +154,7 @@ public:
             value(first[i], 0);
     }
 
-private:
+  private:
     bool is_cut_ = false;
 
     // One word stays free for the cut.
@@ -186,11 +189,11 @@ private:
         c10::IntArrayRef sizes = impl->sizes();
         if (!has_room(1 + sizes.size()))
             return;
-        words[count++] =
-            PYRO_VALUE_TENSOR |
-            static_cast<uint64_t>(static_cast<uint8_t>(impl->dtype().toScalarType())) << 8 |
-            static_cast<uint64_t>(static_cast<uint8_t>(impl->device_type())) << 16 |
-            static_cast<uint64_t>(sizes.size()) << 32;
+        words[count++] = PYRO_VALUE_TENSOR |
+                         static_cast<uint64_t>(static_cast<uint8_t>(impl->dtype().toScalarType()))
+                             << 8 |
+                         static_cast<uint64_t>(static_cast<uint8_t>(impl->device_type())) << 16 |
+                         static_cast<uint64_t>(sizes.size()) << 32;
         for (int64_t size : sizes)
             words[count++] = static_cast<uint64_t>(size);
     }
@@ -228,8 +231,9 @@ private:
 
 // Pairs of (storage, version). A block that was allocated while we watched has a number of its own
 // (odd); another is told by its address, which stays its own as long as it is not freed.
-class StorageWriter {
-public:
+class StorageWriter
+{
+  public:
     uint64_t words[most_tensors * 2];
     size_t count = 0;
 
@@ -245,7 +249,7 @@ public:
         }
     }
 
-private:
+  private:
     void tensor(const at::Tensor &value)
     {
         if (!value.defined() || count + 2 > most_tensors * 2)
@@ -264,8 +268,9 @@ private:
 };
 
 // Spans of labels (record_function) may end on another thread: their records by address.
-class Labels {
-public:
+class Labels
+{
+  public:
     struct Entry {
         const void *key;
         pyro_record *record;
@@ -307,7 +312,7 @@ public:
         return found;
     }
 
-private:
+  private:
     void lock()
     {
         while (busy_.exchange(true, std::memory_order_acquire)) {
@@ -710,8 +715,9 @@ void record_memory(const void *address, int64_t bytes, int64_t total, bool out_o
 
 // Stands in front of torch's allocator. It is never freed, and neither is this library: blocks that
 // were allocated under it come back to it long after a capture, and storages ask it for more.
-class WatchedAllocator final : public c10::Allocator {
-public:
+class WatchedAllocator final : public c10::Allocator
+{
+  public:
     c10::Allocator *inner = nullptr;
     c10::DeleterFnPtr inner_deleter = nullptr;
 
@@ -746,7 +752,7 @@ public:
         return inner->is_simple_data_ptr(data);
     }
 
-private:
+  private:
     // Torch's own deleter gets the same address: its context is the block.
     static void release(void *block);
 };
@@ -849,7 +855,8 @@ EXPORT const char *pyro_observer_start(pyro_recorder_door *to, uint32_t flags)
 // A trial of the above with a door of its own, before a session trusts this library. The caller
 // runs ops on this thread in between; the answer is text: "name|sequence|inputs|outputs" a line and
 // "memory|bytes".
-namespace {
+namespace
+{
 
 struct Trial {
     pyro_recorder_door door;

@@ -46,7 +46,7 @@ def include_folder() -> Path:
 def compiler() -> list[str]:
     """The C++ compiler as the start of a command: $CXX, or one that is on the path."""
     wanted = shlex.split(os.environ.get("CXX", ""))
-    for command in ([wanted] if wanted else [["c++"], ["g++"], ["clang++"]]):
+    for command in [wanted] if wanted else [["c++"], ["g++"], ["clang++"]]:
         if shutil.which(command[0]):
             return command
     what = f"$CXX ({wanted[0]}) is not there" if wanted else "there is no C++ compiler"

@@ -193,6 +193,7 @@ def _value(words: list[int], at: int):
 def observed(path: str | Path, *what: str):
     """Records what is named ("layers", "ops", ...) to a file, by the parts that sessions use."""
     import torch
+
     from pyrometer import _core, _observer
 
     flags = sum(getattr(_core, f"RECORD_{one.upper()}") for one in what)
