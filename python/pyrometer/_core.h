@@ -58,5 +58,12 @@ extern bool core_passes_wanted;
 PyObject *core_pass_enter(PyObject *module);
 void core_pass_leave(PyObject *token);
 int core_add_passes(PyObject *module);
+/* _core_models.c: models by name. */
+PyObject *core_models(PyObject *module, PyObject *args);
+PyObject *core_same_name(PyObject *module, PyObject *args);
+PyObject *core_registry_check_name(PyObject *module, PyObject *args);
+PyObject *core_registry_add(PyObject *module, PyObject *args);
+PyObject *core_registry_remove(PyObject *module, PyObject *args);
+extern const char core_models_doc[];
 
 #endif

@@ -41,7 +41,8 @@ class Pass:
     def step_num(self) -> int:
         return self.number - 1
 
-    def export_chrome_trace(self, path: str) -> None:
+    def export_chrome_trace(self, path: str, **unused: Any) -> None:
+        """A copy of the file; what torch's own handlers pass on beside the path means nothing."""
         import shutil
 
         if str(path).endswith(".gz"):
@@ -119,6 +120,8 @@ def end(one: Pass, raised: type | None) -> None:
         finisher.say_once(f"passes cannot be written: {error}")
         return
     finisher.prepare()
+    with finisher.written:
+        finisher.pending.add(one.path)
     try:
         _core.pass_end(
             one,
@@ -131,6 +134,7 @@ def end(one: Pass, raised: type | None) -> None:
             bool(registration.options.get("with_flops")),
         )
     except (Error, ValueError) as error:
+        finisher.settle(one.path)
         finisher.say_once(f"a pass was not recorded: {error}")
 
 
@@ -141,7 +145,7 @@ class Files:
         self.lock = threading.Lock()
         self.process = os.getpid()
         self.forked = False
-        self.taken: dict[tuple[str, str], int] = {}  # folder and stem: the highest number
+        self.taken: dict[tuple[str, str], set[int]] = {}  # by folder and stem
 
     def take(self, folder: str, model_name: str, number: int) -> str:
         """The path of a pass; the first of a model moves what an earlier run left."""
@@ -150,10 +154,10 @@ class Files:
             if (folder, stem) not in self.taken:
                 os.makedirs(folder, exist_ok=True)
                 move_aside(folder, stem)
-            highest = self.taken.get((folder, stem), 0)
-            if number <= highest:  # two classes of one name
-                number = highest + 1
-            self.taken[folder, stem] = number
+            taken = self.taken.setdefault((folder, stem), set())
+            if number in taken:  # two classes of one name
+                number = max(taken) + 1
+            taken.add(number)
         return os.path.join(folder, f"{stem}_{number:03d}.json")
 
     def _suffix(self) -> str:
@@ -198,6 +202,19 @@ class Finisher:
         self.is_over = False  # no thread can be started any more
         self.said: set[str] = set()
         self.lock = threading.Lock()
+        self.written = threading.Condition()
+        self.pending: set[str] = set()  # paths whose files are not there yet
+
+    def settle(self, path: str) -> None:
+        with self.written:
+            self.pending.discard(path)
+            self.written.notify_all()
+
+    def wait_for(self, path: str) -> None:
+        """Returns when the file is not being written by this process."""
+        with self.written:
+            while path in self.pending and self.process == os.getpid():
+                self.written.wait(1)
 
     def prepare(self) -> None:
         """There is a thread when the first pass has ended."""
@@ -240,13 +257,18 @@ class Finisher:
                 self.say_once(f"{os.path.basename(one.path)}: {type(error).__name__}: {error}")
 
     def _finish(self, one: Pass, table: str | None, failure: str | None) -> None:
-        if failure is not None:
-            self.say_once(f"a pass could not be written: {failure}")
-            return
         options = one._registration.options
-        if one._device is not None:
-            one._device.add_to(one.path)
-            one._device = None
+        try:
+            if failure is not None:
+                self.say_once(f"a pass could not be written: {failure}")
+                return
+            has_devices = one._device is not None
+            if has_devices:
+                one._device.add_to(one.path)
+                one._device = None
+        finally:
+            self.settle(one.path)
+        if has_devices:
             table = _core.layer_table(one.path, one.title, bool(options.get("with_flops")))
         if table:
             print_table(table)
@@ -289,6 +311,8 @@ finisher = Finisher()
 def _in_child() -> None:
     _core.forget_passes()
     finisher.lock = threading.Lock()
+    finisher.written = threading.Condition()
+    finisher.pending = set()
     files.lock = threading.Lock()
 
 

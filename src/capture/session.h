@@ -75,6 +75,7 @@ typedef struct pyro_pass_job {
     char *path, *model;
     pyro_pass_done_fn done;
     void *user;
+    uint32_t thread;
     struct pyro_foreign_span *foreign;
     size_t foreign_count;
 } pyro_pass_job;
@@ -124,7 +125,7 @@ typedef struct pyro_session {
     pyro_pass_job *first_job, *last_job; /* the first may be in the writer's hands */
     size_t job_count;
     pthread_t writer;
-    bool has_writer, writer_stops;
+    bool has_writer, writer_stops, writer_sleeps;
     pyro_recorded_tables pass_tables; /* the writer's view of `data`, as far as it has seen it */
     uint32_t pass_seen[PYRO_DATA_TYPES];
     pthread_cond_t writer_wakes, pass_done;

@@ -13,6 +13,8 @@
 
 #define PYRO_NO_ID UINT32_MAX
 #define PYRO_NO_SEQUENCE INT64_MIN
+/* With fewer a thread costs more than it saves. */
+#define PYRO_EVENTS_PER_THREAD 20000
 
 typedef enum pyro_event_category {
     PYRO_EVENT_OP,            /* cpu_op, Operator */
@@ -141,7 +143,8 @@ struct pyro_trace {
     int64_t rank, world_size; /* -1 unknown */
     uint32_t backend; /* interned "nccl"; PYRO_NO_ID */
     bool has_shapes, has_stacks, has_memory;
-    bool is_recording; /* our own: layers come with their paths */
+    bool is_recording; /* our own, as it was written */
+    bool has_paths;    /* layers come with their paths */
 
     pyro_trace_note *notes; /* what a recording says of its program */
     size_t note_count, note_capacity;
