@@ -1,4 +1,4 @@
-"""Ops and memory from torch.profiler, where the observer cannot be built: of a whole recording, in a
+"""Ops and memory from torch.profiler, where the observer cannot be built: of a whole recording in a
 file beside it that its reader joins to the layers, or of one pass, joined to the pass's file.
 
 Marks that both clocks see say how they differ. Against the observer's, these recordings have no
