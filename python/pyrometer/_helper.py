@@ -500,7 +500,7 @@ def export_spec(spec: str, shape: Sequence[int] | None, archive: str) -> dict[st
 
 
 def sizes(text: str) -> tuple[int, ...]:
-    """"1,3,224,224" or "1x3x224x224" as numbers."""
+    """ "1,3,224,224" or "1x3x224x224" as numbers."""
     return tuple(int(part) for part in text.replace("x", ",").split(","))
 
 
@@ -531,4 +531,3 @@ def main() -> int:
     result = answer(options)
     pathlib.Path(options.result).write_text(json.dumps(result))
     return 0
-

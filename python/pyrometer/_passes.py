@@ -85,8 +85,6 @@ def begin(registration: Registration, module: Any) -> Pass | None:
 
 
 def _begin_devices(registration: Registration) -> Any:
-    if not registration.devices:
-        return None
     from pyrometer import _observe
 
     return _observe.begin_device_pass(registration)

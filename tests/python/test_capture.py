@@ -302,9 +302,7 @@ def test_on_trace_ready_of_torch(on):
 def test_with_flops(on, capsys):
     make_net(with_flops=True)()(torch.randn(2, 100))
     finish()
-    row = next(
-        line for line in capsys.readouterr().out.splitlines() if line.startswith("linear1")
-    )
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("linear1"))
     assert "20.10 k" in row
 
 
@@ -478,7 +476,10 @@ def test_capture_answers(tmp_path):
 
         def counts(rows, by_shape=by_shape):
             return {
-                (row.key, str(row.input_shapes) if by_shape else ""): (row.count, row.cpu_memory_usage)
+                (row.key, str(row.input_shapes) if by_shape else ""): (
+                    row.count,
+                    row.cpu_memory_usage,
+                )
                 for row in rows
                 if row.key != "[memory]"
             }
