@@ -10,12 +10,7 @@ extern const pyro_command cmd_models;
 extern const pyro_command cmd_trace;
 
 const pyro_command *const pyro_commands[] = {
-    &cmd_cost,
-    &cmd_models,
-    &cmd_check,
-    &cmd_diff,
-    &cmd_trace,
-    NULL,
+    &cmd_cost, &cmd_models, &cmd_check, &cmd_diff, &cmd_trace, NULL,
 };
 
 const pyro_command *pyro_command_find(const char *name)

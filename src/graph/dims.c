@@ -79,11 +79,10 @@ int pyro_dim_check(const pyro_model *model, const pyro_value *value, size_t axis
         nearest += dim->multiple;
     if (nearest != wanted && nearest >= dim->min && nearest <= dim->max)
         pyro_buf_addf(&range, " (%" PRId64 " is near)", nearest);
-    int status = pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                           "input '%.60s': %.40s cannot be %" PRId64
-                           ": it must be %s; the model takes %.250s",
-                           value->name, dim->what, wanted, range.data ? range.data : "",
-                           shape.data ? shape.data : "");
+    int status = pyro_fail(
+        error, PYRO_ERROR_ARGUMENT,
+        "input '%.60s': %.40s cannot be %" PRId64 ": it must be %s; the model takes %.250s",
+        value->name, dim->what, wanted, range.data ? range.data : "", shape.data ? shape.data : "");
     pyro_buf_free(&shape);
     pyro_buf_free(&range);
     return status;

@@ -85,12 +85,14 @@ static void test_wishes(void **unused)
     (void)unused;
     pyro_error error;
     pyro_model *model = windowed();
-    expect_error(set(model, 1, 3, 100, 48, &error), &error,
-                 "height cannot be 100: it must be a multiple of 32, 32 or more (96 is near); the "
-                 "model takes [batch, 3, height, 48] (batch 1 to 16; height a multiple of 32, 32 or "
-                 "more)");
+    expect_error(
+        set(model, 1, 3, 100, 48, &error), &error,
+        "height cannot be 100: it must be a multiple of 32, 32 or more (96 is near); the "
+        "model takes [batch, 3, height, 48] (batch 1 to 16; height a multiple of 32, 32 or "
+        "more)");
     expect_error(set(model, 1, 3, 5, 48, &error), &error, "(32 is near)");
-    expect_error(set(model, 17, 3, 64, 48, &error), &error, "batch cannot be 17: it must be 1 to 16");
+    expect_error(set(model, 17, 3, 64, 48, &error), &error,
+                 "batch cannot be 17: it must be 1 to 16");
     expect_error(set(model, 1, 3, 64, 96, &error), &error,
                  "dim 3 is fixed at 48, not 96: the model takes [batch, 3, height, 48]");
     assert_non_null(strstr(error.message, "for other sizes there is win_96 (96)"));
@@ -220,8 +222,8 @@ static void test_odd_extras(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_facts),          cmocka_unit_test(test_wishes),
-        cmocka_unit_test(test_decode),         cmocka_unit_test(test_plain_sequence),
+        cmocka_unit_test(test_facts),      cmocka_unit_test(test_wishes),
+        cmocka_unit_test(test_decode),     cmocka_unit_test(test_plain_sequence),
         cmocka_unit_test(test_odd_extras),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
