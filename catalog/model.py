@@ -26,8 +26,8 @@ class Model:
     """A model that the tool knows by name.
 
     `decode` runs the same weights for one new token beside a cache of keys and values.
-    `variants` are other entries of the same builder for other image sizes, by that size, and
-    `same_as` names the model of one's own machine that the entry was checked to equal.
+    `variants` are the entries of the same builder for other image sizes, by that size, and
+    `same_as` names a model that differs in nothing but its weights.
     """
 
     entry: Entry
@@ -35,6 +35,7 @@ class Model:
     published: Published
     decode: Entry | None = None
     variants: tuple[tuple[int, str], ...] = ()
+    same_as: str | None = None
 
     @property
     def name(self) -> str:

@@ -6,7 +6,13 @@ import importlib
 
 from catalog.model import Model
 
-_FAMILIES = ("models_torchvision",)
+_FAMILIES = (
+    "models_torchvision",
+    "models_language",
+    "models_text",
+    "models_perception",
+    "models_diffusion",
+)
 
 
 @functools.cache

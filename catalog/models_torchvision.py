@@ -67,6 +67,13 @@ def _display_name(builder: str) -> str:
     return builder
 
 
+def _family(builder: str) -> str:
+    if builder.startswith(("mc3_", "r2plus1d_", "r3d_")):
+        return "video resnet"
+    found = re.match(r"(?:quantized_)?(wide_resnet|swin3d|[a-z]+)", builder)
+    return found[1].replace("_", " ")
+
+
 def _task(builder: str) -> str:
     if builder.startswith(("fcn", "deeplab", "lraspp")):
         return "semantic segmentation"
@@ -125,16 +132,23 @@ def _image(side: int, dynamic: tuple[int, ...] = (0, 2, 3)) -> Input:
 
 
 def _detector_inputs(builder: str) -> dict[str, Input]:
+    """Images and boxes. Heads that are given no box cost nothing, which export cannot know."""
     side = 300 if builder == "ssd300_vgg16" else 320 if "320" in builder else 800
     arguments = {"images": _image(side)}
     if "rcnn" in builder:
         kept = 150 if builder == "fasterrcnn_mobilenet_v3_large_320_fpn" else 1000
         arguments["proposals"] = Input(
-            (1, kept, 5), dynamic=(0, 1), axes=("batch", "proposals", "box")
+            (1, kept, 5),
+            dynamic=(0, 1),
+            axes=("batch", "proposals", "box"),
+            bounds={"proposals": (0, None)},
         )
     if builder.startswith(("maskrcnn", "keypointrcnn")):
         arguments["detections"] = Input(
-            (1, 100, 5), dynamic=(0, 1), axes=("batch", "detections", "box")
+            (1, 100, 5),
+            dynamic=(0, 1),
+            axes=("batch", "detections", "box"),
+            bounds={"detections": (0, None)},
         )
     return arguments
 
@@ -146,7 +160,8 @@ def _arguments(builder: str, crop: int) -> dict[str, Input]:
     if task == "optical flow":
         return {"image1": _image(512), "image2": _image(512)}
     if task == "video classification":
-        dynamic = (0,) if builder.startswith(_FIXED_IMAGE) else (0, 2, 3, 4)
+        fixed = builder == "s3d" or builder.startswith(_FIXED_IMAGE)
+        dynamic = (0,) if fixed else (0, 2, 3, 4)
         return {"x": Input((1, 3, 16, crop, crop), dynamic=dynamic, axes=_VIDEO_AXES)}
     if task == "semantic segmentation":
         return {"x": _image(520)}
@@ -164,7 +179,7 @@ def _model(name: str, builder: str, weights, crop: int, variants) -> Model:
     entry = Entry(
         name=name,
         display_name=_display_name(builder) + at,
-        family="torchvision",
+        family=_family(builder),
         package="torchvision",
         builder=f"torchvision.models.get_model({builder!r}, weights={weights_name!r})",
         build=lambda: _build(builder, weights_name),

@@ -73,7 +73,7 @@ def _strip_graph(graph: dict) -> dict:
 
 
 def strip_program(program: dict, conditions: Sequence[str] = ()) -> dict:
-    """The program's JSON with the same schema and fewer fields, and with conditions on its sizes."""
+    """The program's JSON with the same schema and fewer fields, and the conditions on its sizes."""
     module = program["graph_module"]
     stripped = {
         "graph_module": {

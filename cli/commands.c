@@ -4,19 +4,33 @@
 #include <string.h>
 
 extern const pyro_command cmd_check;
+extern const pyro_command cmd_bench;
 extern const pyro_command cmd_cost;
 extern const pyro_command cmd_diff;
 extern const pyro_command cmd_models;
+extern const pyro_command cmd_doctor;
+extern const pyro_command cmd_python;
+extern const pyro_command cmd_run;
 extern const pyro_command cmd_trace;
 
 const pyro_command *const pyro_commands[] = {
-    &cmd_cost, &cmd_models, &cmd_check, &cmd_diff, &cmd_trace, NULL,
+    &cmd_cost,
+    &cmd_models,
+    &cmd_check,
+    &cmd_diff,
+    &cmd_trace,
+    &cmd_bench,
+    &cmd_run,
+    &cmd_python,
+    &cmd_doctor,
+    NULL,
 };
 
 const pyro_command *pyro_command_find(const char *name)
 {
     for (size_t i = 0; pyro_commands[i] != NULL; i++)
-        if (strcmp(pyro_commands[i]->name, name) == 0)
+        if (strcmp(pyro_commands[i]->name, name) == 0 ||
+            (pyro_commands[i]->alias != NULL && strcmp(pyro_commands[i]->alias, name) == 0))
             return pyro_commands[i];
     return NULL;
 }

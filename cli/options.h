@@ -17,7 +17,8 @@ typedef enum pyro_option_kind {
     PYRO_OPTION_INTEGER, /* int64_t */
     PYRO_OPTION_NUMBER,  /* double */
     PYRO_OPTION_CHOICE,  /* int: the index of one of `choices` */
-    PYRO_OPTION_LIST     /* pyro_words: every value, in the order given */
+    PYRO_OPTION_LIST,    /* pyro_words: every value, in the order given */
+    PYRO_OPTION_LIMITS   /* the same, and takes all words "name:number..." that follow at once */
 } pyro_option_kind;
 
 /* What a shell offers as its value when there are no `choices`. */
@@ -38,6 +39,7 @@ typedef struct pyro_option {
     const char *const *choices; /* NULL-terminated; for a string they are only suggestions */
     pyro_completion completion;
     double minimum, maximum; /* of integers and numbers, both allowed; both 0: any */
+    int words;               /* that a list takes each time; 0 means 1 */
 } pyro_option;
 
 /* A titled part of a command's options; `offset` is where its values lie in the command's. */
@@ -64,6 +66,14 @@ void pyro_words_free(pyro_words *words);
  */
 int pyro_options_parse(const pyro_option_group *groups, void *values, int argc, char **argv,
                        pyro_words *operands, pyro_error *error);
+
+/*
+ * Reads only the options before the first operand, or before the first argument that `is_foreign`
+ * calls another program's; the rest begins at argv[*used].
+ */
+int pyro_options_parse_leading(const pyro_option_group *groups, void *values, int argc, char **argv,
+                               bool (*is_foreign)(const char *argument), int *used,
+                               pyro_error *error);
 
 /* Frees what list options hold. */
 void pyro_options_free(const pyro_option_group *groups, void *values);

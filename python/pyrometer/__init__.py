@@ -5,6 +5,8 @@
 1814073344
 """
 
+from pyrometer._block import Capture, capture
+from pyrometer._capture import capture_model
 from pyrometer._core import version as __version__
 from pyrometer._cost import Cost, Operator, Tensor, cost
 from pyrometer._error import Error
@@ -13,6 +15,7 @@ from pyrometer._trace import Table, Trace, parse_model_trace, trace
 
 __all__ = [
     "MODEL_REGISTRY",
+    "Capture",
     "Cost",
     "Error",
     "Model",
@@ -21,6 +24,8 @@ __all__ = [
     "Tensor",
     "Trace",
     "__version__",
+    "capture",
+    "capture_model",
     "cost",
     "models",
     "parse_model_trace",

@@ -360,7 +360,8 @@ static int core_exec(PyObject *module)
     Py_XDECREF(errors);
     state->model_type = PyType_FromModuleAndSpec(module, &model_spec, NULL);
     if (!state->error_type || !state->model_type ||
-        PyModule_AddObjectRef(module, "Model", state->model_type) || core_add_trace(module))
+        PyModule_AddObjectRef(module, "Model", state->model_type) || core_add_trace(module) ||
+        core_add_capture(module) || core_add_passes(module))
         return -1;
     return PyModule_AddStringConstant(module, "version", pyro_version());
 }
@@ -393,6 +394,11 @@ static PyMethodDef core_methods[] = {
     {"open_decode", core_open_decode, METH_VARARGS,
      "open_decode(name) -> Model: the graph of one decoding step of a built-in model."},
     {"open_trace", core_open_trace, METH_VARARGS, core_open_trace_doc},
+    {"layers_install", core_layers_install, METH_VARARGS, core_layers_install_doc},
+    {"layers_remove", core_layers_remove, METH_NOARGS, core_layers_remove_doc},
+    {"recorder_door", core_recorder_door, METH_NOARGS, core_recorder_door_doc},
+    {"stacks_install", core_stacks_install, METH_O, core_stacks_install_doc},
+    {"stacks_remove", core_stacks_remove, METH_NOARGS, core_stacks_remove_doc},
     {"models", core_models, METH_VARARGS, core_models_doc},
     {"same_name", core_same_name, METH_VARARGS, "same_name(a, b): whether both name one model."},
     {"registry_check_name", core_registry_check_name, METH_VARARGS,

@@ -1,6 +1,7 @@
 # Man pages are sound roff and hold every option.
 $ mkdir $TMP/man && pyrometer-docgen man $TMP/man && ls $TMP/man
 pyrometer-check.1
+pyrometer-bench.1
 pyrometer-cost.1
 pyrometer-diff.1
 pyrometer-models.1
@@ -33,6 +34,7 @@ $ cat > $TMP/complete <<'END'
 > END
 $ source $TMP/complete; complete_words pyrometer ''
 cost models check diff trace help --help --version
+cost diff trace bench help --help --version
 
 $ source $TMP/complete; complete_words pyrometer cost --f
 --format

@@ -417,6 +417,13 @@ static void test_gzip(void **unused)
     assert_int_equal(gzwrite(file, "{", 1), 1);
     gzclose(file);
     expect_refused(path, PYRO_ERROR_FORMAT, "unexpected end of input");
+    file = gzopen(path, "wb");
+    static char blanks[1 << 20];
+    memset(blanks, ' ', sizeof blanks);
+    for (int i = 0; i < 300; i++)
+        assert_int_equal(gzwrite(file, blanks, sizeof blanks), (int)sizeof blanks);
+    gzclose(file);
+    expect_refused(path, PYRO_ERROR_LIMIT, "it expands from");
     unlink(path);
 }
 
