@@ -13,6 +13,8 @@ extern const pyro_command cmd_python;
 extern const pyro_command cmd_run;
 extern const pyro_command cmd_trace;
 
+/* One a line, so that two changes that each add one do not collide. */
+/* clang-format off */
 const pyro_command *const pyro_commands[] = {
     &cmd_cost,
     &cmd_models,
@@ -25,6 +27,7 @@ const pyro_command *const pyro_commands[] = {
     &cmd_doctor,
     NULL,
 };
+/* clang-format on */
 
 const pyro_command *pyro_command_find(const char *name)
 {
