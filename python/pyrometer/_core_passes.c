@@ -228,8 +228,8 @@ static PyObject *pass_end(PyObject *module, PyObject *args)
     ended_pass *pass;
     pyro_error error;
 
-    if (!PyArg_ParseTuple(args, "OKO&sLIsp:pass_end", &token, &begun, PyUnicode_FSConverter,
-                          &path, &options.model, &number, &options.flags, &title, &with_flops))
+    if (!PyArg_ParseTuple(args, "OKO&sLIsp:pass_end", &token, &begun, PyUnicode_FSConverter, &path,
+                          &options.model, &number, &options.flags, &title, &with_flops))
         return NULL;
     pass = calloc(1, sizeof *pass);
     if (!pass || !(pass->title = strdup(title))) {
