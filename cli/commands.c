@@ -3,13 +3,27 @@
 
 #include <string.h>
 
+extern const pyro_command cmd_check;
 extern const pyro_command cmd_bench;
 extern const pyro_command cmd_cost;
 extern const pyro_command cmd_diff;
+extern const pyro_command cmd_models;
+extern const pyro_command cmd_doctor;
+extern const pyro_command cmd_python;
+extern const pyro_command cmd_run;
 extern const pyro_command cmd_trace;
 
 const pyro_command *const pyro_commands[] = {
-    &cmd_cost, &cmd_diff, &cmd_trace, &cmd_bench, NULL,
+    &cmd_cost,
+    &cmd_models,
+    &cmd_check,
+    &cmd_diff,
+    &cmd_trace,
+    &cmd_bench,
+    &cmd_run,
+    &cmd_python,
+    &cmd_doctor,
+    NULL,
 };
 
 const pyro_command *pyro_command_find(const char *name)

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "report/text.h"
 
-#include <pyrometer/model.h>
+#include <pyrometer/catalog.h>
 #include <pyrometer/version.h>
 #include <stdio.h>
 #include <string.h>

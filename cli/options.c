@@ -277,6 +277,16 @@ static int parse_short(parser *p, const char *text)
     return PYRO_OK;
 }
 
+static bool is_option(const char *argument)
+{
+    return argument[0] == '-' && argument[1] != '\0';
+}
+
+static int parse_option(parser *p, const char *argument)
+{
+    return argument[1] == '-' ? parse_long(p, argument + 2) : parse_short(p, argument + 1);
+}
+
 int pyro_options_parse(const pyro_option_group *groups, void *values, int argc, char **argv,
                        pyro_words *operands, pyro_error *error)
 {
@@ -287,18 +297,35 @@ int pyro_options_parse(const pyro_option_group *groups, void *values, int argc, 
         const char *argument = argv[p.next++];
         int status = PYRO_OK;
 
-        if (only_operands || argument[0] != '-' || argument[1] == '\0')
+        if (only_operands || !is_option(argument))
             status = pyro_words_add(operands, argument) ? PYRO_OK : pyro_fail_memory(error);
         else if (strcmp(argument, "--") == 0)
             only_operands = true;
-        else if (argument[1] == '-')
-            status = parse_long(&p, argument + 2);
         else
-            status = parse_short(&p, argument + 1);
+            status = parse_option(&p, argument);
         if (status != PYRO_OK)
             return status;
     }
     return PYRO_OK;
+}
+
+int pyro_options_parse_leading(const pyro_option_group *groups, void *values, int argc, char **argv,
+                               bool (*is_foreign)(const char *argument), int *used,
+                               pyro_error *error)
+{
+    parser p = {groups, values, argc, 0, argv, error};
+    int status = PYRO_OK;
+
+    while (status == PYRO_OK && p.next < argc && is_option(argv[p.next]) &&
+           !is_foreign(argv[p.next])) {
+        const char *argument = argv[p.next++];
+
+        if (strcmp(argument, "--") == 0)
+            break;
+        status = parse_option(&p, argument);
+    }
+    *used = p.next;
+    return status;
 }
 
 void pyro_options_free(const pyro_option_group *groups, void *values)

@@ -67,6 +67,14 @@ void pyro_words_free(pyro_words *words);
 int pyro_options_parse(const pyro_option_group *groups, void *values, int argc, char **argv,
                        pyro_words *operands, pyro_error *error);
 
+/*
+ * Reads only the options before the first operand, or before the first argument that `is_foreign`
+ * calls another program's; the rest begins at argv[*used].
+ */
+int pyro_options_parse_leading(const pyro_option_group *groups, void *values, int argc, char **argv,
+                               bool (*is_foreign)(const char *argument), int *used,
+                               pyro_error *error);
+
 /* Frees what list options hold. */
 void pyro_options_free(const pyro_option_group *groups, void *values);
 

@@ -48,6 +48,7 @@ typedef struct pyro_recorder_thread {
     uint64_t lost;
     pyro_open_span open[PYRO_MOST_OPEN_SPANS];
     void *tables; /* the recorder's caches */
+    void *ops;    /* for the observer of ops: memory of its own, which the next thread takes over */
 } pyro_recorder_thread;
 
 /*
@@ -71,6 +72,7 @@ typedef struct pyro_recorder_door {
     uint32_t (*storages)(pyro_recorder_thread *thread, const uint64_t *words, size_t count);
     /* The stack of Python frames of this thread; set by the extension, 0 where there is none. */
     uint32_t (*stack)(pyro_recorder_thread *thread);
+    uint32_t needs_fence; /* there is no membarrier: pyro_recorder_enter must order by itself */
 } pyro_recorder_door;
 
 /* The door of this process; always the same address. */
@@ -101,18 +103,27 @@ PYRO_API void pyro_recorder_property(const char *key, const char *value);
 PYRO_API void pyro_recorder_thread_name(const char *name);
 
 /*
- * A pass: what happens between the two calls, on all threads, as a file of Chrome JSON. It is
+ * A pass: what happens between the two calls, on all threads but for what belongs to another pass
+ * that was begun there, as a file of Chrome JSON. It is
  * written by a thread of the recorder; pyro_recorder_wait returns when all that were ended are on
  * disk (written under another name, then renamed), with the first failure.
  */
+struct pyro_trace;
+/* Called by the thread that writes, when a pass is on disk or could not be put there; `trace` is what
+ * was written, or NULL. Must not call the recorder. */
+typedef void (*pyro_pass_done_fn)(void *user, struct pyro_trace *trace, const pyro_error *error);
+
 typedef struct pyro_pass_options {
-    const char *path;  /* of the JSON file */
+    const char *path; /* of the JSON file */
     const char *model; /* its name, for the metadata */
     int64_t number;
-    uint32_t flags;    /* PYRO_RECORD_*: what goes into the file */
+    uint32_t flags; /* PYRO_RECORD_*: what goes into the file */
+    pyro_pass_done_fn done; /* may be NULL; else called once for every pass that was ended well */
+    void *user;
 } pyro_pass_options;
 PYRO_API uint64_t pyro_pass_begin(void); /* its start on the fast clock; 0 when nothing records */
 PYRO_API int pyro_pass_end(uint64_t begun, const pyro_pass_options *options, pyro_error *error);
+PYRO_API void pyro_pass_abandon(uint64_t begun); /* nothing of it will be written */
 PYRO_API int pyro_recorder_wait(pyro_error *error);
 
 /* The fast clock: the processor's counter, or nanoseconds where it cannot be trusted. */
@@ -138,13 +149,14 @@ static inline uint64_t pyro_raw_time(const pyro_recorder_door *door)
 
 static inline bool pyro_is_recording(const pyro_recorder_door *door)
 {
-    return door->generation & 1;
+    return __atomic_load_n(&door->generation, __ATOMIC_RELAXED) & 1;
 }
 
 /*
  * Around every use of a thread's memory: the session cannot end in between. Who ends it makes
  * `generation` even, lets every processor see that (membarrier), and waits for `busy` to be 0;
- * so a fence for the compiler is enough here.
+ * so a fence for the compiler is enough here. In between, never wait for anything that another
+ * thread may hold (the GIL).
  */
 static inline pyro_recorder_thread *pyro_recorder_enter(pyro_recorder_door *door)
 {
@@ -153,10 +165,13 @@ static inline pyro_recorder_thread *pyro_recorder_enter(pyro_recorder_door *door
     pyro_recorder_thread *thread = door->thread();
     if (!thread)
         return NULL;
-    thread->busy++;
+    __atomic_store_n(&thread->busy, thread->busy + 1, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (__builtin_expect(thread->generation != door->generation, 0)) {
-        thread->busy--;
+    if (__builtin_expect(door->needs_fence, 0))
+        __atomic_fetch_add(&thread->busy, 0, __ATOMIC_SEQ_CST);
+    uint32_t generation = __atomic_load_n(&door->generation, __ATOMIC_SEQ_CST);
+    if (__builtin_expect(thread->generation != generation, 0)) {
+        __atomic_store_n(&thread->busy, thread->busy - 1, __ATOMIC_RELEASE);
         return NULL;
     }
     return thread;
@@ -164,8 +179,7 @@ static inline pyro_recorder_thread *pyro_recorder_enter(pyro_recorder_door *door
 
 static inline void pyro_recorder_leave(pyro_recorder_thread *thread)
 {
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    thread->busy--;
+    __atomic_store_n(&thread->busy, thread->busy - 1, __ATOMIC_RELEASE);
 }
 
 /* Room for the next record, or NULL. */
@@ -191,9 +205,9 @@ static inline void pyro_span_open(pyro_recorder_thread *thread, pyro_record *rec
         pyro_open_span *span = &thread->open[thread->depth];
         span->record = record;
         span->key = key;
-        span->chunk = thread->chunk;
+        __atomic_store_n(&span->chunk, thread->chunk, __ATOMIC_RELAXED);
     }
-    thread->depth++;
+    __atomic_store_n(&thread->depth, thread->depth + 1, __ATOMIC_RELAXED);
 }
 
 /*
@@ -208,7 +222,8 @@ static inline pyro_record *pyro_span_close(pyro_recorder_thread *thread, const v
         if (depth >= PYRO_MOST_OPEN_SPANS)
             continue;
         if (thread->open[depth].key == key) {
-            thread->depth = depth;
+            /* Who finds the span gone must find `busy` set, until its end is written. */
+            __atomic_store_n(&thread->depth, depth, __ATOMIC_RELEASE);
             return thread->open[depth].record;
         }
     }

@@ -79,6 +79,9 @@ typedef enum pyro_record_kind {
     PYRO_RECORD_MARK = 4,       /* an instant or a span that the recorder's user named */
     PYRO_RECORD_DEVICE = 5,     /* kept for kernels and copies */
     PYRO_RECORD_DEVICE_MORE = 6,
+    PYRO_RECORD_THREAD =
+        7, /* what follows in this chunk is of the thread numbered `name`, which the
+                               system calls `sequence`: a thread had ended and left room */
 } pyro_record_kind;
 
 /* Bits of pyro_record.notes. */
@@ -102,7 +105,8 @@ typedef struct pyro_record {
     uint8_t scope;           /* at::RecordScope */
     uint8_t notes;
     uint8_t reserved;
-    uint32_t tag; /* low half of the chunk's sequence. Written last: without it there is no record. */
+    uint32_t
+        tag; /* low half of the chunk's sequence. Written last: without it there is no record. */
 } pyro_record;
 
 /* An allocation or a free, in the place of a record. */
@@ -124,9 +128,11 @@ typedef enum pyro_data_type {
     PYRO_DATA_NAME = 1,      /* UTF-8 text */
     PYRO_DATA_SIGNATURE = 2, /* words as below: the values an op was given, or gave */
     PYRO_DATA_FRAME = 3,     /* UTF-8 "file.py(12): function" */
-    PYRO_DATA_STACK = 4,     /* uint32_t: id of the stack around it (0 none), then ids of frames, outermost
+    PYRO_DATA_STACK =
+        4,     /* uint32_t: id of the stack around it (0 none), then ids of frames, outermost
                                 first */
-    PYRO_DATA_MODULE = 5,    /* pyro_module_data, then the dotted path and the class, each ended by 0 */
+    PYRO_DATA_MODULE =
+        5,    /* pyro_module_data, then the dotted path and the class, each ended by 0 */
     PYRO_DATA_STORAGES = 6,  /* pairs of uint64_t: storage, version; one pair a tensor */
     PYRO_DATA_PROPERTY = 7,  /* "key" 0 "value" 0: the program, versions, rank, host, device */
     PYRO_DATA_THREAD = 8,    /* id is the thread's number; UTF-8 name */

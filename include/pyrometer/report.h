@@ -2,6 +2,7 @@
 #ifndef PYROMETER_REPORT_H
 #define PYROMETER_REPORT_H
 
+#include <pyrometer/catalog.h>
 #include <pyrometer/bench.h>
 #include <pyrometer/cost.h>
 #include <pyrometer/trace.h>
@@ -41,6 +42,23 @@ PYRO_API int pyro_report_diff(char **out, size_t *size, const pyro_cost *before,
                               const pyro_cost *after, const pyro_report_options *options,
                               pyro_error *error);
 
+typedef enum pyro_models_sort {
+    PYRO_MODELS_BY_NAME,
+    PYRO_MODELS_BY_PARAMS, /* largest first, as MACs */
+    PYRO_MODELS_BY_MACS
+} pyro_models_sort;
+
+/* Which models are listed (pyro_catalog_matches), and in which order. */
+typedef struct pyro_models_query {
+    const char *pattern, *family, *task; /* NULL: any */
+    pyro_models_sort sort;
+} pyro_models_query;
+
+/* The models by name. `query` NULL asks for all; none that matches is an empty list. */
+PYRO_API int pyro_report_models(char **out, size_t *size, const pyro_catalog *catalog,
+                                const pyro_models_query *query,
+                                const pyro_report_options *options, pyro_error *error);
+
 /* What a report of a trace shows: one screen about everything, or one table. */
 typedef enum pyro_trace_view {
     PYRO_TRACE_OVERVIEW,
@@ -73,6 +91,13 @@ PYRO_API int pyro_report_trace(char **out, size_t *size, const pyro_trace *trace
 /* "frame;frame;frame nanoseconds", a line a stack: device time where there is any, else host. */
 PYRO_API int pyro_report_trace_folded(char **out, size_t *size, const pyro_analysis *analysis,
                                       pyro_error *error);
+/* The table of one forward pass: layers that ran ops, their calls, time and input shapes, and a row
+ * TOTAL; with FLOPs where they are asked for. */
+PYRO_API int pyro_report_layer_table(char **out, size_t *size, pyro_trace *trace, const char *title,
+                                     bool with_flops, pyro_error *error);
+/* Layers over several passes; `options` NULL means text. */
+PYRO_API int pyro_report_passes(char **out, size_t *size, const pyro_pass_summary *summary,
+                                const pyro_report_options *options, pyro_error *error);
 
 typedef enum pyro_bench_format {
     PYRO_BENCH_TEXT,

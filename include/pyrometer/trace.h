@@ -39,6 +39,12 @@ PYRO_API int pyro_trace_open_memory(pyro_trace **out, const void *data, size_t s
                                     pyro_error *error);
 PYRO_API void pyro_trace_close(pyro_trace *trace);
 
+/*
+ * Adds the kernels, copies, launches and device memory of a torch.profiler trace of the same time, by
+ * the clock of `trace`. A recording is opened with those in PATH.devices.json, where there is one.
+ */
+PYRO_API int pyro_trace_join_devices(pyro_trace *trace, const char *path, pyro_error *error);
+
 PYRO_API const char *pyro_trace_file(const pyro_trace *trace);
 PYRO_API int64_t pyro_trace_event_count(const pyro_trace *trace); /* all in the file, flows too */
 PYRO_API const char *const *pyro_trace_warnings(const pyro_trace *trace, size_t *count);
@@ -52,6 +58,13 @@ typedef enum pyro_phase {
 } pyro_phase;
 PYRO_API const char *pyro_phase_name(pyro_phase phase);
 
+/* What a machine can do at most, as it was measured; 0 where it was not. */
+typedef struct pyro_peaks {
+    double float64_flops_per_s, float32_flops_per_s, float16_flops_per_s, bfloat16_flops_per_s;
+    double int8_ops_per_s;
+    double bytes_per_s;
+} pyro_peaks;
+
 typedef struct pyro_analysis_options {
     pyro_model *model;        /* gives dotted names and FLOPs; may be NULL */
     const char
@@ -61,6 +74,7 @@ typedef struct pyro_analysis_options {
     const char *filter; /* POSIX extended regex on names of ops, kernels and layers; or NULL */
     int threads; /* 0: one a core */
     bool without_stacks; /* leave stacks[] empty: their texts are most of a small analysis */
+    const pyro_peaks *peaks; /* of the host, for what ran there; a device's are known by its name */
 } pyro_analysis_options;
 
 /*
@@ -100,6 +114,11 @@ typedef struct pyro_layer_row {
     int64_t kernels; /* launched in it or below, both directions */
     int64_t flops, bytes; /* of the ops in it or below, convention full; -1 when no op has a rule */
     const char *shapes; /* of its first op's inputs in its first call; "" */
+    int64_t macs;       /* as flops */
+    int64_t allocated_bytes; /* in it or below, frees not taken off; -1: the trace has none */
+    const char *dtype;       /* of most of its FLOPs, "float32"; "" */
+    double flops_per_s;      /* flops in its whole time, on the device where it has any; -1 */
+    double peak_share;       /* of what the hardware can do with that dtype; -1 */
 } pyro_layer_row;
 
 /* By name, or with `shapes` by name and input shapes. */
@@ -296,6 +315,63 @@ typedef struct pyro_layer_ops {
 PYRO_API int pyro_trace_layer_ops(pyro_layer_ops **out, pyro_trace *trace,
                                   const pyro_analysis_options *options, pyro_error *error);
 PYRO_API void pyro_layer_ops_free(pyro_layer_ops *ops);
+
+/* True when the layers' dotted paths are in the file: our own recordings and passes. */
+PYRO_API bool pyro_trace_has_paths(const pyro_trace *trace);
+
+/* Fewer passes than this say nothing about the slowest twentieth of them. */
+#define PYRO_PASSES_FOR_P95 20
+
+/* A layer over several passes; times are of one pass, all its calls in it and what lies below. */
+typedef struct pyro_pass_row {
+    const char *path, *class_name;
+    int64_t passes; /* in which it was called */
+    int64_t calls; /* in all of them */
+    int64_t total_ns, median_ns, min_ns, max_ns;
+    int64_t p95_ns; /* -1: too few passes */
+    const char *shapes; /* of its first op's inputs in the first pass */
+    int64_t shape_sets, op_sets; /* that differ, over the passes; more than 1: it changed */
+    const char *changed_in; /* the first file that differs; "" none */
+} pyro_pass_row;
+
+typedef struct pyro_pass_summary {
+    const char *const *files;
+    size_t file_count;
+    bool on_device; /* times are the devices', else the host's */
+    const pyro_pass_row *rows; /* in the order in which they first ran */
+    size_t row_count;
+} pyro_pass_summary;
+
+/* Files of one pass each, added one by one; nothing of a trace is kept. */
+typedef struct pyro_passes pyro_passes;
+PYRO_API pyro_passes *pyro_passes_new(void); /* NULL when memory is out */
+PYRO_API int pyro_passes_add(pyro_passes *passes, pyro_trace *trace, const pyro_analysis *analysis,
+                             const pyro_analysis_options *options, pyro_error *error);
+/* The result lives as long as `passes`, until another is added. */
+PYRO_API int pyro_passes_summarize(pyro_passes *passes, const pyro_pass_summary **out,
+                                   pyro_error *error);
+PYRO_API void pyro_passes_free(pyro_passes *passes);
+
+/* Ops and labels as torch.profiler's key_averages has them; a total is with what it calls. */
+typedef struct pyro_average_row {
+    const char *name, *shapes; /* shapes "" where they were not asked for */
+    const char *stack;         /* its innermost frames, ';' between them; "" as above */
+    int64_t calls;
+    int64_t host_total_ns, host_self_ns;
+    int64_t device_ns_total, device_ns_self;
+    int64_t host_bytes_total, host_bytes_self; /* allocated less freed */
+    int64_t device_bytes_total, device_bytes_self;
+} pyro_average_row;
+
+typedef struct pyro_averages {
+    const pyro_average_row *rows; /* in the order in which they first ran */
+    size_t count;
+} pyro_averages;
+
+/* `frames` innermost frames tell rows apart; 0: none. The trace must outlive the result. */
+PYRO_API int pyro_trace_averages(pyro_averages **out, pyro_trace *trace, bool by_shapes,
+                                 size_t frames, pyro_error *error);
+PYRO_API void pyro_averages_free(pyro_averages *averages);
 
 /* Takes the next bytes of an output; PYRO_OK, or a status with `error` filled. */
 typedef int (*pyro_write_fn)(void *user, const char *bytes, size_t size, pyro_error *error);

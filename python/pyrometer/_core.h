@@ -5,7 +5,9 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <pyrometer/capture.h>
 #include <pyrometer/pyrometer.h>
+#include <stdbool.h>
 
 typedef struct core_state {
     PyObject *error_type;
@@ -30,5 +32,38 @@ int core_enter_model(model_object *self);
 int core_add_trace(PyObject *module);
 PyObject *core_open_trace(PyObject *module, PyObject *args);
 extern const char core_open_trace_doc[];
+
+/* _core_layers.c: observes calls of modules while a session runs. */
+PyObject *core_layers_install(PyObject *module, PyObject *args);
+PyObject *core_layers_remove(PyObject *module, PyObject *unused);
+PyObject *core_recorder_door(PyObject *module, PyObject *unused);
+extern const char core_layers_install_doc[], core_layers_remove_doc[], core_recorder_door_doc[];
+
+/* _core_stacks.c: gives the recorder the Python frames of the thread that asks. */
+PyObject *core_stacks_install(PyObject *module, PyObject *codes);
+PyObject *core_stacks_remove(PyObject *module, PyObject *unused);
+extern const char core_stacks_install_doc[], core_stacks_remove_doc[];
+/* The stack of a layer that begins; those of what it calls will be told from it on. */
+uint32_t core_layer_stack(pyro_recorder_thread *thread);
+
+/* _core_capture.c: adds the recorder's functions to the module; 0, or -1 with an exception. */
+int core_add_capture(PyObject *module);
+
+/* _core_passes.c: what the hook of layers asks around a call while `core_passes_wanted`. */
+extern bool core_passes_wanted;
+/* Nothing but passes is recorded, so that paths of layers may begin there. */
+extern bool core_passes_are_roots;
+/* A new reference when the call is a pass, to be given to core_pass_leave() when it has ended, with
+ * the exception that it raised still set; NULL when it is none. Never raises. */
+PyObject *core_pass_enter(PyObject *module);
+void core_pass_leave(PyObject *token);
+int core_add_passes(PyObject *module);
+/* _core_models.c: models by name. */
+PyObject *core_models(PyObject *module, PyObject *args);
+PyObject *core_same_name(PyObject *module, PyObject *args);
+PyObject *core_registry_check_name(PyObject *module, PyObject *args);
+PyObject *core_registry_add(PyObject *module, PyObject *args);
+PyObject *core_registry_remove(PyObject *module, PyObject *args);
+extern const char core_models_doc[];
 
 #endif

@@ -52,7 +52,8 @@ typedef struct pyro_analysis_context {
     pyro_error *error;
     /* Work that analyses share, made before the pass */
     /* By index of op detail: -1 no rule, and for ops inside a priced op */
-    int64_t *op_flops, *op_bytes;
+    int64_t *op_flops, *op_bytes, *op_macs;
+    uint8_t *op_dtype; /* pyro_dtype of what it computes with */
     const regex_t *filter; /* NULL: everything; it narrows rows, never totals */
     pyro_arena *scratch; /* given back when the analysis is made */
     size_t category_count[PYRO_EVENT_CATEGORY_COUNT]; /* events of each, in the whole trace */
@@ -95,8 +96,9 @@ extern const pyro_analyzer pyro_analyze_steps, pyro_analyze_gaps, pyro_analyze_l
     pyro_analyze_launch, pyro_analyze_copies, pyro_analyze_syncs, pyro_analyze_loading,
     pyro_analyze_stacks;
 
-/* After the pass, over the finished result (findings.def). */
-int pyro_find_findings(pyro_analysis_context *context);
+/* After the pass, over the finished result (findings.def). What they say lives in the context's arena
+ * and in the second one: two threads fill them. */
+int pyro_find_findings(pyro_analysis_context *context, pyro_arena *second_arena);
 
 /* Makes what analyses share; context.c. */
 int pyro_context_prepare(pyro_analysis_context *context);

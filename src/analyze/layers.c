@@ -6,12 +6,14 @@
 #include "analyze/analyze.h"
 #include "analyze/intervals.h"
 #include "base/error.h"
+#include "hardware/hardware.h"
 
 #include <string.h>
 
 typedef struct layers_state {
     pyro_layer_row *rows;  /* by layer; *_self_ns are filled in the pass, totals at the end */
     uint8_t *has_backward; /* by call */
+    int64_t *flops_of_dtype; /* by layer and pyro_dtype */
 } layers_state;
 
 static int init_layers(void *data, pyro_analysis_context *context)
@@ -20,7 +22,9 @@ static int init_layers(void *data, pyro_analysis_context *context)
     const pyro_joins *joins = context->joins;
     state->rows = pyro_arena_array(context->scratch, joins->layer_count + 1, sizeof *state->rows);
     state->has_backward = pyro_arena_alloc(context->scratch, joins->call_count + 1);
-    if (!state->rows || !state->has_backward)
+    state->flops_of_dtype = pyro_arena_array(
+        context->scratch, (joins->layer_count + 1) * PYRO_DTYPE_COUNT, sizeof(int64_t));
+    if (!state->rows || !state->has_backward || !state->flops_of_dtype)
         return pyro_fail_memory(context->error);
     for (size_t i = 0; i < joins->layer_count; i++) {
         const pyro_layer *layer = &joins->layers[i];
@@ -30,7 +34,12 @@ static int init_layers(void *data, pyro_analysis_context *context)
                                           .depth = layer->depth,
                                           .flops = -1,
                                           .bytes = -1,
-                                          .shapes = ""};
+                                          .shapes = "",
+                                          .macs = -1,
+                                          .allocated_bytes = context->trace->has_memory ? 0 : -1,
+                                          .dtype = "",
+                                          .flops_per_s = -1,
+                                          .peak_share = -1};
     }
     return PYRO_OK;
 }
@@ -125,6 +134,11 @@ static void add_op(layers_state *state, const pyro_analysis_context *context, ui
     if (context->op_flops) {
         add_price(&row->flops, context->op_flops[detail]);
         add_price(&row->bytes, context->op_bytes[detail]);
+        add_price(&row->macs, context->op_macs[detail]);
+        if (context->op_dtype[detail] < PYRO_DTYPE_COUNT)
+            add_price(&state->flops_of_dtype[(size_t)(row - state->rows) * PYRO_DTYPE_COUNT +
+                                             context->op_dtype[detail]],
+                      context->op_flops[detail]);
     }
     const char *dims = pyro_trace_text(trace, trace->ops[detail].dims);
     /* Counters (num_batches_tracked) are numbers: an op on those tells nothing. */
@@ -133,6 +147,15 @@ static void add_op(layers_state *state, const pyro_analysis_context *context, ui
     for (; row && !row->shapes[0];
          row = row->parent == PYRO_NO_LAYER ? NULL : &state->rows[row->parent])
         row->shapes = dims;
+}
+
+static void add_allocation(layers_state *state, const pyro_analysis_context *context,
+                           uint32_t event, uint32_t call)
+{
+    uint32_t detail = context->trace->detail[event];
+    pyro_layer_row *row = row_of_call(state, context->joins, call);
+    if (detail != PYRO_NO_ID && !context->trace->memory[detail].out_of_memory)
+        add_price(&row->allocated_bytes, context->trace->memory[detail].bytes);
 }
 
 static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
@@ -144,6 +167,8 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     uint32_t call = context->joins->call[event];
     if (call == PYRO_NO_LAYER)
         return PYRO_OK;
+    if (category == PYRO_EVENT_MEMORY)
+        add_allocation(state, context, event, call);
     if (context->joins->calls[call].event == event)
         add_call(state, context, call);
     else if (category == PYRO_EVENT_OP && context->joins->phase[event] == PYRO_PHASE_BACKWARD)
@@ -174,7 +199,58 @@ static void roll_up(layers_state *state, const pyro_joins *joins)
         parent->kernels += row->kernels;
         add_price(&parent->flops, row->flops);
         add_price(&parent->bytes, row->bytes);
+        add_price(&parent->macs, row->macs);
+        add_price(&parent->allocated_bytes, row->allocated_bytes);
+        for (size_t d = 0; d < PYRO_DTYPE_COUNT; d++)
+            add_price(&state->flops_of_dtype[row->parent * PYRO_DTYPE_COUNT + d],
+                      state->flops_of_dtype[i * PYRO_DTYPE_COUNT + d]);
     }
+}
+
+/* What the host can do with a type; 0 when it was not measured. */
+static double host_peak(const pyro_peaks *peaks, pyro_dtype dtype)
+{
+    switch (dtype) {
+    case PYRO_DTYPE_FLOAT64:
+        return peaks->float64_flops_per_s;
+    case PYRO_DTYPE_FLOAT32:
+        return peaks->float32_flops_per_s;
+    case PYRO_DTYPE_FLOAT16:
+        return peaks->float16_flops_per_s;
+    case PYRO_DTYPE_BFLOAT16:
+        return peaks->bfloat16_flops_per_s;
+    case PYRO_DTYPE_INT8:
+        return peaks->int8_ops_per_s;
+    default:
+        return 0;
+    }
+}
+
+/* Work in time, against what the place where it ran can do. */
+static void rate_row(const layers_state *state, const pyro_analysis_context *context, size_t index)
+{
+    pyro_layer_row *row = &state->rows[index];
+    const int64_t *flops = &state->flops_of_dtype[index * PYRO_DTYPE_COUNT];
+    bool on_device = row->forward_device_ns + row->backward_device_ns > 0;
+    int64_t time_ns = on_device ? row->forward_device_ns + row->backward_device_ns
+                                : row->forward_host_ns + row->backward_host_ns;
+    size_t most = 0;
+    double peak = 0;
+
+    for (size_t d = 1; d < PYRO_DTYPE_COUNT; d++)
+        if (flops[d] > flops[most])
+            most = d;
+    if (flops[most] > 0)
+        row->dtype = pyro_dtype_name((pyro_dtype)most);
+    if (row->flops <= 0 || time_ns <= 0)
+        return;
+    row->flops_per_s = (double)row->flops / ((double)time_ns / 1e9);
+    if (flops[most] > 0 && on_device && context->chip)
+        peak = pyro_chip_peak_flops_per_s(context->chip, (pyro_dtype)most);
+    else if (flops[most] > 0 && !on_device && context->options->peaks)
+        peak = host_peak(context->options->peaks, (pyro_dtype)most);
+    if (peak > 0)
+        row->peak_share = row->flops_per_s / peak;
 }
 
 static bool is_empty(const pyro_layer_row *row)
@@ -221,6 +297,8 @@ static int finish_layers(void *data, pyro_analysis_context *context)
         state->rows[joins->calls[parent].layer].backward_calls++;
     }
     roll_up(state, joins);
+    for (size_t i = 0; i < joins->layer_count; i++)
+        rate_row(state, context, i);
     return publish(state, context);
 }
 

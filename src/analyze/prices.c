@@ -11,7 +11,8 @@
 
 typedef struct priced {
     uint32_t name, dims, types, concrete;
-    int64_t flops, bytes;
+    int64_t flops, bytes, macs;
+    uint8_t dtype; /* pyro_dtype of its first tensor */
 } priced;
 
 typedef struct pricer {
@@ -46,13 +47,25 @@ static const pyro_op *find_op(pricer *p, uint32_t name)
     return op;
 }
 
+/* Of the first tensor: both operands of a contraction are of one type. */
+static uint8_t first_dtype(const pyro_call *call)
+{
+    for (size_t i = 0; i < call->arg_count; i++) {
+        const pyro_call_arg *arg = &call->args[i];
+        if (arg->kind == PYRO_ARG_TENSOR && arg->tensors[0].dims)
+            return (uint8_t)arg->tensors[0].dtype;
+    }
+    return PYRO_DTYPE_UNKNOWN;
+}
+
 /* -1 where the price is not known. */
 static void price_call(pricer *p, const pyro_op *op, priced *item)
 {
     pyro_price price;
     pyro_output output;
     pyro_call *call = &p->signature->call;
-    item->flops = item->bytes = -1;
+    item->flops = item->bytes = item->macs = -1;
+    item->dtype = PYRO_DTYPE_UNKNOWN;
     if (!pyro_signature_read(p->signature, op, pyro_trace_text(p->trace, item->dims),
                              pyro_trace_text(p->trace, item->types),
                              pyro_trace_text(p->trace, item->concrete)) ||
@@ -63,6 +76,8 @@ static void price_call(pricer *p, const pyro_op *op, priced *item)
         flops < 0)
         return;
     item->flops = flops;
+    item->macs = price.macs;
+    item->dtype = first_dtype(call);
     bool dtypes_known = p->signature->dtypes_known &&
                         (!call->output_count || output.tensor.dtype != PYRO_DTYPE_UNKNOWN);
     if ((dtypes_known || price.is_free) &&
@@ -117,6 +132,8 @@ static int price_event(pricer *p, pyro_analysis_context *context, uint32_t event
         return pyro_fail_memory(context->error);
     context->op_flops[detail] = item->flops;
     context->op_bytes[detail] = item->bytes;
+    context->op_macs[detail] = item->macs;
+    context->op_dtype[detail] = item->dtype;
     *does = item->flops > 0 || item->bytes > 0;
     return PYRO_OK;
 }
@@ -149,13 +166,18 @@ int pyro_price_ops(pyro_analysis_context *context)
     size_t bytes = trace->op_count * sizeof *context->op_flops;
     context->op_flops = pyro_arena_alloc(context->arena, bytes ? bytes : 1);
     context->op_bytes = pyro_arena_alloc(context->arena, bytes ? bytes : 1);
+    context->op_macs = pyro_arena_alloc(context->arena, bytes ? bytes : 1);
+    context->op_dtype = pyro_arena_alloc(context->arena, trace->op_count + 1);
     int status = PYRO_OK;
     bool has_index = pyro_op_index_init(&p.index);
-    if (!has_index || !p.signature || !inside || !context->op_flops || !context->op_bytes) {
+    if (!has_index || !p.signature || !inside || !context->op_flops || !context->op_bytes ||
+        !context->op_macs || !context->op_dtype) {
         status = pyro_fail_memory(context->error);
     } else {
         memset(context->op_flops, 0xff, bytes); /* all -1 */
         memset(context->op_bytes, 0xff, bytes);
+        memset(context->op_macs, 0xff, bytes);
+        memset(context->op_dtype, PYRO_DTYPE_UNKNOWN, trace->op_count);
         status = price_all(&p, context, inside);
     }
     pyro_op_index_free(&p.index);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAGIC_BYTES 4
+#define MAGIC_BYTES PYRO_PEEKED_BYTES
 
 /* A stream whose first bytes were looked at already. */
 typedef struct peeked_source {
@@ -59,24 +59,28 @@ static int peek_stream(pyro_source **inner, unsigned char *magic, size_t *count,
     return PYRO_OK;
 }
 
+int pyro_source_peek(pyro_source **source, unsigned char *bytes, size_t *count, pyro_error *error)
+{
+    memset(bytes, 0, MAGIC_BYTES);
+    *count = 0;
+    if (!pyro_source_is_seekable(*source))
+        return peek_stream(source, bytes, count, error);
+    *count = (*source)->size < MAGIC_BYTES ? (size_t)(*source)->size : MAGIC_BYTES;
+    return pyro_source_read_at(*source, 0, bytes, *count, error);
+}
+
 int pyro_source_open_content(pyro_source **out, pyro_source *inner, pyro_error *error)
 {
     static const unsigned char zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
-    unsigned char magic[MAGIC_BYTES] = {0};
-    size_t count = 0;
-    int status = PYRO_OK;
-    if (pyro_source_is_seekable(inner)) {
-        count = inner->size < MAGIC_BYTES ? (size_t)inner->size : MAGIC_BYTES;
-        status = pyro_source_read_at(inner, 0, magic, count, error);
-    } else {
-        status = peek_stream(&inner, magic, &count, error);
-    }
+    unsigned char magic[MAGIC_BYTES];
+    size_t count;
+    int status = pyro_source_peek(&inner, magic, &count, error);
     *out = inner;
     if (status != PYRO_OK)
         return status;
     if (count >= 2 && magic[0] == 0x1f && magic[1] == 0x8b)
         return pyro_source_open_gzip(out, inner, error);
-    if (count == MAGIC_BYTES && memcmp(magic, zstd, sizeof zstd) == 0)
+    if (count >= sizeof zstd && memcmp(magic, zstd, sizeof zstd) == 0)
         return pyro_source_open_zstd(out, inner, error);
     return PYRO_OK;
 }

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "graph/dims.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +19,10 @@ pyro_model *pyro_model_new(void)
     pyro_exprs_init(&model->exprs, &model->arena);
     pyro_intern_init(&model->module_paths, &model->arena);
     pyro_intern_init(&model->parameter_paths, &model->arena);
+    pyro_intern_init(&model->call_keys, &model->arena);
     model->name = model->display_name = model->source = model->file = "";
     model->file_bytes = -1;
+    model->facts = (pyro_facts)PYRO_FACTS_NONE;
     if (pyro_model_module(model, "", 0) == PYRO_NO_VALUE) {
         pyro_model_close(model);
         return NULL;
@@ -44,9 +47,13 @@ void pyro_model_close(pyro_model *model)
     pyro_intern_free(&model->module_paths);
     pyro_intern_free(&model->parameter_paths);
     pyro_map_free(&model->module_of_stack);
+    pyro_map_free(&model->call_of_stack);
+    pyro_intern_free(&model->call_keys);
+    free(model->calls);
     free(model->modules);
     free(model->parameters);
     free(model->inputs);
+    free(model->guards);
     free(model->notes);
     pyro_arena_free(&model->arena);
     free(model);
@@ -106,6 +113,16 @@ const char *pyro_model_display_name(const pyro_model *model)
 const char *pyro_model_source(const pyro_model *model)
 {
     return model->source;
+}
+
+const pyro_facts *pyro_model_facts(const pyro_model *model)
+{
+    return &model->facts;
+}
+
+pyro_origin pyro_model_origin(const pyro_model *model)
+{
+    return model->origin;
 }
 
 int64_t pyro_model_file_bytes(const pyro_model *model)

@@ -50,6 +50,11 @@ static const pyro_trace_column layer_columns[] = {
     OPTIONAL(pyro_layer_row, flops),
     OPTIONAL(pyro_layer_row, bytes),
     TEXT(pyro_layer_row, shapes),
+    OPTIONAL(pyro_layer_row, macs),
+    OPTIONAL(pyro_layer_row, allocated_bytes),
+    TEXT(pyro_layer_row, dtype),
+    OPTIONAL_NUMBER(pyro_layer_row, flops_per_s),
+    OPTIONAL_NUMBER(pyro_layer_row, peak_share),
 };
 
 static const pyro_trace_column op_columns[] = {

@@ -225,6 +225,8 @@ int pyro_write_trace_text(pyro_buf *buf, const pyro_trace *trace, const pyro_ana
         write_overview(&w, trace);
     else
         pyro_write_trace_table(&w, options->view);
+    if (options->view == PYRO_TRACE_LAYERS)
+        pyro_write_trace_work(&w);
     write_warnings(&w, trace);
     if (options->view == PYRO_TRACE_OVERVIEW && !options->report.quiet)
         pyro_text_list(buf, "\nNotes:", analysis->notes, analysis->note_count,

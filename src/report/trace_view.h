@@ -20,6 +20,8 @@ void pyro_write_trace_table(pyro_trace_writer *w, pyro_trace_view view);
 
 /* Views whose tables are not of plain rows. */
 void pyro_write_trace_layers(pyro_trace_writer *w);
+/* Below the layers: their work beside their time. Nothing where no layer's work is known. */
+void pyro_write_trace_work(pyro_trace_writer *w);
 void pyro_write_trace_stacks(pyro_trace_writer *w);
 void pyro_write_trace_memory(pyro_trace_writer *w);
 void pyro_write_trace_findings(pyro_trace_writer *w);

@@ -85,6 +85,20 @@ static int find_candidates(pyro_join_state *state, candidates *all)
     return PYRO_OK;
 }
 
+/* Our own recordings say which number torch has for a thread. */
+static bool is_known(pyro_join_state *state, pyro_forward_thread *thread)
+{
+    for (size_t i = 0; i < state->trace->track_count && thread->id; i++) {
+        const pyro_track *track = &state->trace->tracks[i];
+        if (track->torch_thread != thread->id || track->pid != thread->pid)
+            continue;
+        thread->track = (uint16_t)i;
+        thread->is_known = true;
+        return true;
+    }
+    return false;
+}
+
 /* Where only one track of the process can be meant there is nothing to vote about. */
 static bool needs_votes(pyro_join_state *state, const candidates *all)
 {
@@ -92,6 +106,8 @@ static bool needs_votes(pyro_join_state *state, const candidates *all)
     for (size_t i = 0; i < state->backward.thread_count; i++) {
         pyro_forward_thread *thread = &state->backward.threads[i];
         size_t found = 0;
+        if (is_known(state, thread))
+            continue;
         for (size_t j = 0; j < all->count; j++) {
             if (state->trace->tracks[all->tracks[j]].pid != thread->pid)
                 continue;
@@ -125,6 +141,8 @@ static void count_votes(pyro_join_state *state, const candidates *all)
 {
     for (size_t i = 0; i < state->backward.thread_count; i++) {
         int64_t best = 0;
+        if (state->backward.threads[i].is_known)
+            continue;
         for (size_t j = 0; j < all->count; j++) {
             int64_t votes = all->votes[i * all->count + j];
             if (votes > best)

@@ -39,6 +39,7 @@ enum {
     PYRO_KINETO_FORWARD_BACKWARD = PYRO_EVENT_CATEGORY_COUNT, /* flow, fwdbwd */
     PYRO_KINETO_OTHER_FLOW,
     PYRO_KINETO_INSTANT,
+    PYRO_KINETO_LAYER, /* a call of a layer with its path, as our own writer puts it */
     PYRO_KINETO_UNKNOWN /* no category yet */
 };
 
@@ -143,7 +144,7 @@ typedef struct pyro_kineto_scanner {
     unsigned arg_count;
     uint32_t guesses[PYRO_GUESS_SLOTS];
     uint32_t last_names[PYRO_KINETO_UNKNOWN + 1]; /* mixed together, by category */
-    uint32_t last_list[3];
+    uint32_t last_list[PYRO_FIELD_FRAMES - PYRO_FIELD_DIMS + 1];
 
     uint64_t last_process, last_thread;
     uint32_t last_track; /* PYRO_NO_ID: none */

@@ -55,6 +55,8 @@ static bool append_ops(appender *appender, const pyro_trace *batch)
         op.types = text_of(appender, op.types);
         op.concrete = text_of(appender, op.concrete);
         op.stack = text_of(appender, op.stack);
+        op.outputs = text_of(appender, op.outputs);
+        op.path = text_of(appender, op.path);
         op.collective += op.collective != PYRO_NO_ID ? first : 0;
         trace->ops[trace->op_count++] = op;
     }
@@ -174,6 +176,7 @@ bool pyro_kineto_append(pyro_kineto_scanner *scanner, const pyro_trace *batch, p
     trace->file_events += batch->file_events;
     trace->has_shapes |= batch->has_shapes;
     trace->has_stacks |= batch->has_stacks;
+    trace->has_paths |= batch->has_paths;
     trace->has_memory |= batch->has_memory;
     return ok;
 }

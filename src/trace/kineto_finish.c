@@ -46,6 +46,53 @@ static void name_tracks(pyro_trace *trace, const pyro_kineto_scanner *scanner)
     }
 }
 
+/* "Stack": ["outer", "inner"] becomes "inner;outer", the form of "Call stack". */
+static uint32_t join_frames(pyro_trace *trace, const char *list, pyro_buf *buf)
+{
+    size_t length = strlen(list), end = length;
+    pyro_buf_reset(buf);
+    while (end > 1) {
+        /* Frames from the last to the first, each between quotes that are not escaped. */
+        size_t last = end - 1;
+        while (last > 0 && list[last] != '"')
+            last--;
+        size_t first = last;
+        do
+            first = first > 0 ? first - 1 : 0;
+        while (first > 0 && (list[first] != '"' || list[first - 1] == '\\'));
+        if (first == 0 || last <= first)
+            break;
+        if (buf->length)
+            pyro_buf_addc(buf, ';');
+        for (size_t at = first + 1; at < last; at++)
+            pyro_buf_addc(buf, list[at] == ';' ? ' ' : list[at]);
+        end = first;
+    }
+    return buf->failed ? PYRO_INTERN_NONE
+                       : pyro_intern_add(&trace->names, buf->data ? buf->data : "", buf->length);
+}
+
+static bool join_stacks(pyro_trace *trace)
+{
+    pyro_map known = PYRO_MAP_INIT;
+    pyro_buf buf = PYRO_BUF_INIT;
+    bool ok = true;
+    for (size_t i = 0; ok && trace->has_stacks && i < trace->op_count; i++) {
+        uint32_t *stack = &trace->ops[i].stack;
+        if (*stack == PYRO_NO_ID || pyro_trace_text(trace, *stack)[0] != '[')
+            continue;
+        uint32_t text = pyro_map_get(&known, *stack);
+        if (text == PYRO_MAP_NONE) {
+            text = join_frames(trace, pyro_trace_text(trace, *stack), &buf);
+            ok = text != PYRO_INTERN_NONE && pyro_map_put(&known, *stack, text);
+        }
+        *stack = ok ? text : PYRO_NO_ID;
+    }
+    pyro_map_free(&known);
+    pyro_buf_free(&buf);
+    return ok;
+}
+
 static int compare_times(const void *left, const void *right)
 {
     int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
@@ -121,7 +168,7 @@ int pyro_kineto_finish(pyro_kineto_reader *reader, pyro_error *error)
 {
     pyro_trace *trace = reader->trace;
     pyro_kineto_scanner *scanner = reader->scanner;
-    if (!number_wide_ids(trace, scanner))
+    if (!number_wide_ids(trace, scanner) || !join_stacks(trace))
         return pyro_fail_memory(error);
     name_tracks(trace, scanner);
     move_far_events(trace, &scanner->defects);

@@ -36,6 +36,7 @@ uint8_t pyro_kineto_category(const char *text, size_t length)
         {"gpu_user_annotation", PYRO_EVENT_DEVICE_ANNOTATION},
         {"overhead", PYRO_EVENT_OVERHEAD},
         {"cpu_instant_event", PYRO_KINETO_INSTANT},
+        {"layer", PYRO_KINETO_LAYER},
         {"fwdbwd", PYRO_KINETO_FORWARD_BACKWARD},
         {"forward_backward", PYRO_KINETO_FORWARD_BACKWARD},
         {"ac2g", PYRO_KINETO_OTHER_FLOW},
@@ -68,6 +69,7 @@ unsigned pyro_kineto_group(const pyro_kineto_event *event)
         [PYRO_KINETO_FORWARD_BACKWARD] = PYRO_GROUP_NONE,
         [PYRO_KINETO_OTHER_FLOW] = PYRO_GROUP_NONE,
         [PYRO_KINETO_INSTANT] = PYRO_GROUP_MEMORY,
+        [PYRO_KINETO_LAYER] = PYRO_GROUP_HOST,
         [PYRO_KINETO_UNKNOWN] = PYRO_GROUP_METADATA,
     };
     return groups[event->category];
@@ -212,14 +214,20 @@ static bool store_op(pyro_trace *trace, const pyro_kineto_event *event, uint32_t
                          .dims = text_or_none(event, PYRO_FIELD_DIMS),
                          .types = text_or_none(event, PYRO_FIELD_TYPES),
                          .concrete = text_or_none(event, PYRO_FIELD_CONCRETE),
-                         .stack = text_or_none(event, PYRO_FIELD_STACK)};
+                         .stack = text_or_none(event, PYRO_FIELD_STACK),
+                         .outputs = text_or_none(event, PYRO_FIELD_OUTPUTS),
+                         .path = text_or_none(event, PYRO_FIELD_PATH)};
+    if (has(event, PYRO_FIELD_FRAMES))
+        op.stack = text_or_none(event, PYRO_FIELD_FRAMES);
     if (!store_collective(trace, event, &op.collective))
         return false;
-    if (sequence < 0 && (op.dims & op.types & op.concrete & op.stack & op.collective) == PYRO_NO_ID)
+    if (sequence < 0 && (op.dims & op.types & op.concrete & op.stack & op.collective & op.outputs &
+                         op.path) == PYRO_NO_ID)
         return true;
     if (!pyro_grow(&trace->ops, &trace->op_capacity, trace->op_count + 1, sizeof *trace->ops))
         return false;
     trace->has_shapes |= op.dims != PYRO_NO_ID;
+    trace->has_paths |= op.path != PYRO_NO_ID;
     trace->has_stacks |= op.stack != PYRO_NO_ID;
     *detail = (uint32_t)trace->op_count;
     trace->ops[trace->op_count++] = op;
@@ -305,8 +313,8 @@ static bool store_detail(pyro_trace *trace, const pyro_kineto_event *event, uint
     case PYRO_EVENT_MEMORY:
         return store_memory(trace, event, false, detail);
     case PYRO_EVENT_PYTHON:
-        trace->has_stacks = true;
-        return true;
+        trace->has_stacks |= event->category == PYRO_EVENT_PYTHON;
+        return event->category == PYRO_EVENT_PYTHON || store_op(trace, event, detail);
     default:
         return event->present == 0 || store_op(trace, event, detail);
     }
@@ -380,6 +388,8 @@ static bool store_complete(pyro_kineto_scanner *scanner)
         category = event->named == 'c'   ? PYRO_EVENT_OP
                    : event->named == 'g' ? PYRO_EVENT_KERNEL
                                          : PYRO_EVENT_OTHER;
+    else if (category == PYRO_KINETO_LAYER)
+        category = PYRO_EVENT_PYTHON;
     else if (category >= PYRO_EVENT_CATEGORY_COUNT)
         category = PYRO_EVENT_OTHER;
     return store_row(scanner, category);

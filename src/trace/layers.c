@@ -131,18 +131,30 @@ static size_t class_length(const char *instance)
     return end > 1 && end < length && instance[end - 1] == '_' ? end - 1 : length;
 }
 
-/* The layer of an nn.Module frame, first met below the layer `parent`. */
-static uint32_t layer_of_frame(pyro_join_state *state, uint32_t name, uint32_t parent)
+/* The dotted path that a call comes with in our own recordings, or PYRO_NO_ID. */
+static uint32_t path_of_call(const pyro_trace *trace, uint32_t event)
 {
-    uint32_t layer = pyro_map_get(&state->layer_of_name, name);
+    uint32_t detail = trace->detail[event];
+    return detail < trace->op_count ? trace->ops[detail].path : PYRO_NO_ID;
+}
+
+/* The layer of an nn.Module frame, first met below the layer `parent`. */
+static uint32_t layer_of_frame(pyro_join_state *state, uint32_t event, uint32_t parent)
+{
+    const pyro_trace *trace = state->trace;
+    uint32_t name = trace->name[event], path = path_of_call(trace, event);
+    uint64_t key = path == PYRO_NO_ID ? name : UINT64_C(1) << 32 | path;
+    uint32_t layer = pyro_map_get(&state->layer_of_name, key);
     if (layer != PYRO_MAP_NONE)
         return layer;
-    const char *instance = pyro_intern_text(&state->trace->names, name) + strlen("nn.Module: ");
+    const char *instance = pyro_intern_text(&trace->names, name) + strlen("nn.Module: ");
+    const char *text = path == PYRO_NO_ID ? instance : pyro_intern_text(&trace->names, path);
     size_t known = state->joins->layer_count;
-    layer = layer_of_text(state, instance, strlen(instance), parent);
-    if (layer == PYRO_NO_LAYER || !pyro_map_put(&state->layer_of_name, name, layer))
+    layer = layer_of_text(state, text, strlen(text), parent);
+    if (layer == PYRO_NO_LAYER || !pyro_map_put(&state->layer_of_name, key, layer))
         return PYRO_NO_LAYER;
     if (layer == known) {
+        state->joins->layers[layer].has_path = path != PYRO_NO_ID;
         const char *class_name = pyro_arena_text(&state->joins->arena, instance,
                                                  class_length(instance));
         if (!class_name)
@@ -163,7 +175,7 @@ int pyro_layers_call(pyro_join_state *state, uint32_t event, pyro_name_class nam
     if (state->layer_category == PYRO_EVENT_PYTHON) {
         if (name_class != PYRO_NAME_LAYER_FRAME)
             return PYRO_OK;
-        layer = layer_of_frame(state, name,
+        layer = layer_of_frame(state, event,
                                parent_call == PYRO_NO_LAYER ? PYRO_NO_LAYER
                                                             : joins->calls[parent_call].layer);
         if (layer == PYRO_NO_LAYER)
@@ -206,14 +218,15 @@ static const char *derived_path(pyro_joins *joins, const pyro_layer *layer, uint
     return pyro_arena_format(&joins->arena, "%s.%s", joins->layers[prefix].path, layer->path);
 }
 
-/* The model's paths are taken before any other can be given away. */
-static bool take_model_paths(const pyro_joins *joins, pyro_intern *taken, const pyro_model *model,
+/* Known paths are taken before any other can be given away. */
+static bool take_known_paths(const pyro_joins *joins, pyro_intern *taken, const pyro_model *model,
                              const uint32_t *modules)
 {
     for (size_t i = 0; i < joins->layer_count; i++) {
-        if (modules[i] == PYRO_NO_LAYER)
+        if (modules[i] == PYRO_NO_LAYER && !joins->layers[i].has_path)
             continue;
-        const char *path = model->modules[modules[i]].path;
+        const char *path = joins->layers[i].has_path ? joins->layers[i].path
+                                                     : model->modules[modules[i]].path;
         if (pyro_intern_add(taken, path, strlen(path)) == PYRO_INTERN_NONE)
             return false;
     }
@@ -230,10 +243,14 @@ static int name_instances(pyro_join_state *state, const pyro_model *model, const
     pyro_joins *joins = state->joins;
     pyro_intern taken;
     pyro_intern_init(&taken, &joins->arena);
-    bool ok = !model || take_model_paths(joins, &taken, model, modules);
+    bool ok = take_known_paths(joins, &taken, model, modules);
     for (uint32_t i = 0; i < joins->layer_count && ok; i++) {
         pyro_layer *layer = &joins->layers[i];
         uint32_t prefix = layer->parent == PYRO_NO_LAYER ? PYRO_NO_LAYER : prefixes[layer->parent];
+        if (layer->has_path) {
+            prefixes[i] = strlen(layer->path) <= LONGEST_PREFIX ? i : prefix;
+            continue;
+        }
         if (modules[i] != PYRO_NO_LAYER) {
             const char *path = model->modules[modules[i]].path;
             layer->path = pyro_arena_text(&joins->arena, path, strlen(path));

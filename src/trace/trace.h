@@ -13,6 +13,8 @@
 
 #define PYRO_NO_ID UINT32_MAX
 #define PYRO_NO_SEQUENCE INT64_MIN
+/* With fewer a thread costs more than it saves. */
+#define PYRO_EVENTS_PER_THREAD 20000
 
 typedef enum pyro_event_category {
     PYRO_EVENT_OP,            /* cpu_op, Operator */
@@ -51,6 +53,8 @@ typedef struct pyro_op_detail {
     uint32_t concrete; /* interned text of "Concrete Inputs"; PYRO_NO_ID */
     uint32_t stack; /* interned text of "Call stack"; PYRO_NO_ID */
     uint32_t collective; /* index into trace->collectives; PYRO_NO_ID */
+    uint32_t outputs; /* interned text of "Output Dims", which our recordings have; PYRO_NO_ID */
+    uint32_t path; /* of a layer's call: its dotted path, where it is known; PYRO_NO_ID */
 } pyro_op_detail;
 
 typedef struct pyro_kernel_detail {
@@ -80,6 +84,7 @@ typedef struct pyro_track {
     bool is_device; /* some device event lies on it */
     int32_t device; /* of device tracks; -1 */
     int64_t stream;
+    uint64_t torch_thread; /* what "Fwd thread id" calls it; 0 unknown */
 } pyro_track;
 
 typedef struct pyro_device {
@@ -96,6 +101,10 @@ typedef struct pyro_flow {
     bool is_end;
     int64_t time_ns;
 } pyro_flow;
+
+typedef struct pyro_trace_note {
+    uint32_t key, value; /* interned */
+} pyro_trace_note;
 
 struct pyro_trace {
     pyro_arena arena;
@@ -134,10 +143,18 @@ struct pyro_trace {
     int64_t rank, world_size; /* -1 unknown */
     uint32_t backend; /* interned "nccl"; PYRO_NO_ID */
     bool has_shapes, has_stacks, has_memory;
+    bool is_recording; /* our own, as it was written */
+    bool has_paths;    /* layers come with their paths */
+
+    pyro_trace_note *notes; /* what a recording says of its program */
+    size_t note_count, note_capacity;
 
     const char **warnings;
     size_t warning_count, warning_capacity;
 };
+
+/* Sets a note; false when memory is out. */
+bool pyro_trace_property(pyro_trace *trace, const char *key, const char *value);
 
 static inline const char *pyro_trace_text(const pyro_trace *trace, uint32_t id)
 {

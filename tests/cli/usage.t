@@ -6,6 +6,9 @@ Usage: pyrometer COMMAND [OPTION...] [OPERAND...]
 
 Commands:
   cost      what a model should cost: parameters, MACs, FLOPs, bytes, by layer
+  models    the models that are known by name; checking and adding your own
+  check     our count of a model beside another counter's, and where they part
+  diff      what changed between two models, layer by layer
   diff      what changed between two models or two results
   trace     what a run did cost: layers, ops, kernels, idle time, memory
   bench     how long commands take, and whether that got worse
@@ -87,6 +90,17 @@ Sizes:
           Shape of the input called NAME: input_ids=2,128. May be repeated.
       --batch N
           Batch size, where the file leaves it open.
+      --seq N
+          Length of the sequence of tokens or frames, where the model leaves it
+          open.
+      --prefill N
+          A language model reads a prompt of N tokens.
+      --decode
+          A language model makes one new token, with the keys and values of
+          earlier ones in a cache; what it reads of that is told. Of built-in
+          models that have such a graph.
+      --past N
+          With --decode: tokens in the cache. Default: as stored.
       --size SYMBOL=N
           Value of one symbolic size of the file: s0=4. May be repeated.
 
@@ -166,6 +180,17 @@ Sizes, of both models:
           Shape of the input called NAME: input_ids=2,128. May be repeated.
       --batch N
           Batch size, where the file leaves it open.
+      --seq N
+          Length of the sequence of tokens or frames, where the model leaves it
+          open.
+      --prefill N
+          A language model reads a prompt of N tokens.
+      --decode
+          A language model makes one new token, with the keys and values of
+          earlier ones in a cache; what it reads of that is told. Of built-in
+          models that have such a graph.
+      --past N
+          With --decode: tokens in the cache. Default: as stored.
       --size SYMBOL=N
           Value of one symbolic size of the file: s0=4. May be repeated.
 

@@ -82,7 +82,9 @@ static inline uint32_t build_event(pyro_trace *trace, built_event event)
             .types = PYRO_NO_ID,
             .concrete = PYRO_NO_ID,
             .stack = PYRO_NO_ID,
-            .collective = PYRO_NO_ID};
+            .collective = PYRO_NO_ID,
+            .outputs = PYRO_NO_ID,
+            .path = PYRO_NO_ID};
     }
     trace->count++;
     return (uint32_t)at;

@@ -1,0 +1,395 @@
+/*
+ * Layers: takes the vectorcall slot of torch.nn.Module._call_impl, so that every call of a module
+ * becomes a span while function, code and identity stay what they were. What a module is called is
+ * looked up here by address; _core_names.c finds it out at the first call.
+ */
+#include "_core_layers.h"
+
+#define FEWEST_SLOTS 256u
+
+typedef struct slot {
+    PyObject *module; /* an address; NULL where the slot is free */
+    seen_module *seen;
+} slot;
+
+/* One hook a process: there is one Module class. All of it is guarded by the interpreter's lock. */
+static struct {
+    PyObject *function, *module_class;
+    vectorcallfunc original;
+    pyro_recorder_door *door;
+    slot *slots;
+    uint32_t slot_count, seen_count, instance_count;
+    bool is_buried; /* another has taken the slot after us, and will call us for ever */
+} hook;
+
+static _Thread_local layer_call current_call;
+
+static inline uint32_t first_slot(const PyObject *module)
+{
+    uint64_t mixed = ((uint64_t)(uintptr_t)module >> 4) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(mixed >> 32) & (hook.slot_count - 1);
+}
+
+static inline seen_module *find_seen(const PyObject *module)
+{
+    if (!hook.slot_count)
+        return NULL;
+    for (uint32_t i = first_slot(module);; i = (i + 1) & (hook.slot_count - 1)) {
+        if (hook.slots[i].module == module)
+            return hook.slots[i].seen;
+        if (!hook.slots[i].module)
+            return NULL;
+    }
+}
+
+seen_module *layers_find(PyObject *module)
+{
+    return find_seen(module);
+}
+
+static void put_slot(PyObject *module, seen_module *seen)
+{
+    uint32_t i = first_slot(module);
+    while (hook.slots[i].module)
+        i = (i + 1) & (hook.slot_count - 1);
+    hook.slots[i] = (slot){module, seen};
+}
+
+/* Room for one more; the table is at most half full. */
+static bool grow_slots(void)
+{
+    if (hook.seen_count * 2 < hook.slot_count)
+        return true;
+    uint32_t old_count = hook.slot_count;
+    slot *old = hook.slots;
+    slot *slots = PyMem_Calloc(old_count ? old_count * 2 : FEWEST_SLOTS, sizeof *slots);
+    if (!slots)
+        return false;
+    hook.slots = slots;
+    hook.slot_count = old_count ? old_count * 2 : FEWEST_SLOTS;
+    for (uint32_t i = 0; i < old_count; i++) {
+        if (old[i].module)
+            put_slot(old[i].module, old[i].seen);
+    }
+    PyMem_Free(old);
+    return true;
+}
+
+static void free_seen(seen_module *seen)
+{
+    PyObject *weak = seen->weak;
+    PyMem_Free(seen->names);
+    PyMem_Free(seen->home_path);
+    PyMem_Free(seen);
+    Py_XDECREF(weak);
+}
+
+/* Those behind a freed slot move up, so that a search still finds them. */
+static void forget(const PyObject *module)
+{
+    uint32_t mask = hook.slot_count - 1, i;
+    if (!find_seen(module))
+        return;
+    for (i = first_slot(module); hook.slots[i].module != module; i = (i + 1) & mask)
+        ;
+    seen_module *seen = hook.slots[i].seen;
+    for (uint32_t j = (i + 1) & mask; hook.slots[j].module; j = (j + 1) & mask) {
+        uint32_t home = first_slot(hook.slots[j].module);
+        if (((j - home) & mask) >= ((j - i) & mask)) {
+            hook.slots[i] = hook.slots[j];
+            i = j;
+        }
+    }
+    hook.slots[i] = (slot){NULL, NULL};
+    hook.seen_count--;
+    free_seen(seen);
+}
+
+/* A module has died: called by its weak reference, with its address. */
+static PyObject *module_died(PyObject *address, PyObject *weak)
+{
+    (void)weak;
+    forget(PyLong_AsVoidPtr(address));
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef module_died_method = {"module_died", module_died, METH_O, NULL};
+
+void layers_forget_all(void)
+{
+    slot *slots = hook.slots;
+    uint32_t count = hook.slot_count;
+    hook.slots = NULL;
+    hook.slot_count = hook.seen_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (slots[i].module)
+            free_seen(slots[i].seen);
+    }
+    PyMem_Free(slots);
+}
+
+static PyObject *watch_death(PyObject *module)
+{
+    PyObject *address = PyLong_FromVoidPtr(module);
+    PyObject *call = address ? PyCFunction_New(&module_died_method, address) : NULL;
+    PyObject *weak = call ? PyWeakref_NewRef(module, call) : NULL;
+    Py_XDECREF(address);
+    Py_XDECREF(call);
+    return weak;
+}
+
+seen_module *layers_see(PyObject *module, uint32_t generation)
+{
+    seen_module *seen = find_seen(module);
+    if (!seen) {
+        /* Making the weak reference may run the collector, which may forget others. */
+        PyObject *weak = watch_death(module);
+        seen = weak && grow_slots() ? PyMem_Calloc(1, sizeof *seen) : NULL;
+        if (!seen) {
+            Py_XDECREF(weak);
+            if (!PyErr_Occurred())
+                PyErr_NoMemory();
+            return NULL;
+        }
+        seen->weak = weak;
+        seen->instance = ++hook.instance_count;
+        put_slot(module, seen);
+        hook.seen_count++;
+    }
+    if (seen->generation != generation) {
+        seen->generation = generation;
+        seen->home_root = seen->name_count = 0;
+        PyMem_Free(seen->home_path);
+        seen->home_path = NULL;
+    }
+    return seen;
+}
+
+static bool keep_name(PyObject *module, uint32_t parent, uint32_t id, uint32_t generation)
+{
+    seen_module *seen = layers_see(module, generation);
+    if (!seen)
+        return false;
+    if (seen->name_count == seen->name_capacity) {
+        uint32_t capacity = seen->name_capacity ? seen->name_capacity * 2 : 2;
+        layer_name *names = PyMem_Realloc(seen->names, capacity * sizeof *names);
+        if (!names) {
+            PyErr_NoMemory();
+            return false;
+        }
+        seen->names = names;
+        seen->name_capacity = capacity;
+    }
+    seen->names[seen->name_count++] = (layer_name){parent, id};
+    return true;
+}
+
+/*
+ * Finds out the name. No Python code of ours runs, and tracers do not see what torch runs. Returns
+ * 0 where there is none; then an exception is only set when it is not ours to hide.
+ */
+static uint32_t name_of_new(PyObject *module, const layer_call *caller, uint32_t generation)
+{
+    bool keep = false;
+    PyThreadState *state = PyThreadState_Get();
+    PyThreadState_EnterTracing(state);
+    uint32_t id = layers_resolve(module, caller, generation, &keep);
+    if (id && keep && !keep_name(module, caller ? caller->id : 0, id, generation))
+        id = 0;
+    PyThreadState_LeaveTracing(state);
+    if (!id && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();
+    return id;
+}
+
+static inline uint32_t name_of(PyObject *module, const layer_call *caller, uint32_t generation)
+{
+    const seen_module *seen = find_seen(module);
+    uint32_t parent = caller ? caller->id : 0;
+    if (seen && seen->generation == generation) {
+        for (uint32_t i = 0; i < seen->name_count; i++) {
+            if (seen->names[i].parent == parent)
+                return seen->names[i].id;
+        }
+    }
+    return name_of_new(module, caller, generation);
+}
+
+/* Begins the span; false when it cannot be written. What stacks need is set for those inside. */
+static inline bool begin_layer(uint32_t id, const void *key)
+{
+    pyro_recorder_door *door = hook.door;
+    pyro_recorder_thread *thread = pyro_recorder_enter(door);
+    if (!thread)
+        return false;
+    uint32_t stack = 0;
+    if (door->flags & PYRO_RECORD_STACKS)
+        stack = core_layer_stack(thread);
+    pyro_record *record = pyro_record_room(door, thread);
+    pyro_span_open(thread, record, key);
+    if (record) {
+        record->end_raw = 0;
+        record->sequence = -1;
+        record->name = id;
+        record->inputs = record->outputs = 0;
+        record->stack = stack;
+        record->forward_thread = record->torch_thread = 0;
+        record->input_storages = record->output_storages = 0;
+        record->kind = PYRO_RECORD_LAYER;
+        record->scope = record->notes = record->reserved = 0;
+        record->start_raw = pyro_raw_time(door);
+        pyro_record_commit(thread, record);
+    }
+    pyro_recorder_leave(thread);
+    return true;
+}
+
+static inline void end_layer(const void *key, bool raised, uint32_t generation,
+                             uint32_t layer_stack, void *layer_frame)
+{
+    pyro_recorder_door *door = hook.door;
+    uint64_t now = pyro_raw_time(door);
+    pyro_recorder_thread *thread = pyro_recorder_enter(door);
+    if (!thread)
+        return;
+    if (thread->generation == generation) {
+        pyro_record *record = pyro_span_close(thread, key);
+        if (record) {
+            if (raised)
+                record->notes |= PYRO_NOTE_RAISED;
+            __atomic_store_n(&record->end_raw, now, __ATOMIC_RELEASE);
+        }
+        thread->layer_stack = layer_stack;
+        thread->layer_frame = layer_frame;
+    }
+    pyro_recorder_leave(thread);
+}
+
+static inline void read_layer_stack(uint32_t *stack, void **frame)
+{
+    *stack = 0;
+    *frame = NULL;
+    if (!(hook.door->flags & PYRO_RECORD_STACKS))
+        return;
+    pyro_recorder_thread *thread = pyro_recorder_enter(hook.door);
+    if (!thread)
+        return;
+    *stack = thread->layer_stack;
+    *frame = thread->layer_frame;
+    pyro_recorder_leave(thread);
+}
+
+/* The call as a span, where a session runs and the module has a name. */
+static PyObject *observe_layer(PyObject *function, PyObject *const *arguments,
+                               size_t count_and_flag, PyObject *names)
+{
+    uint32_t generation = __atomic_load_n(&hook.door->generation, __ATOMIC_RELAXED);
+    PyObject *module = arguments[0];
+    if (!(generation & 1) || !(hook.door->flags & PYRO_RECORD_LAYERS))
+        return hook.original(function, arguments, count_and_flag, names);
+
+    layer_call outer = current_call;
+    bool is_inside = outer.id && outer.generation == generation;
+    uint32_t id = name_of(module, is_inside ? &outer : NULL, generation);
+    if (!id && PyErr_Occurred())
+        return NULL;
+    uint32_t outer_stack;
+    void *outer_frame;
+    read_layer_stack(&outer_stack, &outer_frame);
+    layer_call inner = {module, is_inside ? outer.root : module, id, generation};
+    if (!id || !begin_layer(id, &inner))
+        return hook.original(function, arguments, count_and_flag, names);
+    current_call = inner;
+    PyObject *result = hook.original(function, arguments, count_and_flag, names);
+    end_layer(&inner, !result, generation, outer_stack, outer_frame);
+    current_call = outer;
+    return result;
+}
+
+static PyObject *observe_call(PyObject *function, PyObject *const *arguments, size_t count_and_flag,
+                              PyObject *names)
+{
+    if (!hook.function || PyVectorcall_NARGS(count_and_flag) < 1 ||
+        !PyObject_TypeCheck(arguments[0], (PyTypeObject *)hook.module_class))
+        return hook.original(function, arguments, count_and_flag, names);
+    PyObject *pass = core_passes_wanted ? core_pass_enter(arguments[0]) : NULL;
+    layer_call outer = current_call;
+    if (pass && core_passes_are_roots)
+        current_call = (layer_call){0}; /* names begin at the model that is captured */
+    PyObject *result = observe_layer(function, arguments, count_and_flag, names);
+    if (pass) {
+        current_call = outer;
+        core_pass_leave(pass);
+    }
+    return result;
+}
+
+static void set_vectorcall(PyFunctionObject *function, vectorcallfunc call)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    PyFunction_SetVectorcall(function, call);
+#else
+    /* Without a version the interpreter does not run the code past this slot. */
+    function->func_version = 0;
+    function->vectorcall = call;
+#endif
+}
+
+const char core_layers_install_doc[] =
+    "layers_install(function, module_class): every call of the function with a module becomes a\n"
+    "span of the running session. The function is torch.nn.Module._call_impl.";
+
+PyObject *core_layers_install(PyObject *module, PyObject *args)
+{
+    PyObject *function, *module_class;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!:layers_install", &PyFunction_Type, &function, &PyType_Type,
+                          &module_class))
+        return NULL;
+#ifdef Py_GIL_DISABLED
+    PyErr_SetString(PyExc_RuntimeError, "layers need an interpreter with a global lock");
+    return NULL;
+#endif
+    if (hook.function) {
+        PyErr_SetString(PyExc_RuntimeError, "layers are already observed");
+        return NULL;
+    }
+    if (layers_names_begin(module_class))
+        return NULL;
+    hook.door = pyro_recorder_entrance();
+    Py_XSETREF(hook.module_class, Py_NewRef(module_class));
+    hook.function = Py_NewRef(function);
+    if (!hook.is_buried) {
+        hook.original = ((PyFunctionObject *)function)->vectorcall;
+        set_vectorcall((PyFunctionObject *)function, observe_call);
+    }
+    Py_RETURN_NONE;
+}
+
+const char core_recorder_door_doc[] =
+    "recorder_door() -> int: the address of the door, for an observer that is built apart.";
+
+PyObject *core_recorder_door(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyLong_FromVoidPtr(pyro_recorder_entrance());
+}
+
+const char core_layers_remove_doc[] = "layers_remove(): gives the slot back. Fine when not taken.";
+
+PyObject *core_layers_remove(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    if (!hook.function)
+        Py_RETURN_NONE;
+    PyFunctionObject *function = (PyFunctionObject *)hook.function;
+    /* A call that is under way ends in observe_call, so `original` and `door` stay. */
+    hook.is_buried = function->vectorcall != observe_call;
+    if (!hook.is_buried)
+        set_vectorcall(function, hook.original);
+    hook.function = NULL;
+    layers_forget_all();
+    layers_names_end();
+    Py_DECREF(function);
+    Py_RETURN_NONE;
+}

@@ -1,0 +1,418 @@
+/*
+ * Python stacks: walks the interpreter's frames of the calling thread in C, without the lock and
+ * without making frame objects, and interns what it finds by code object and instruction. The one
+ * file that knows the layout of frames, which differs from version to version.
+ */
+#include "_core.h"
+
+#include <pyrometer/capture.h>
+#include <pthread.h>
+
+#define Py_BUILD_CORE 1
+#include <internal/pycore_frame.h>
+#undef Py_BUILD_CORE
+
+#define MOST_FRAMES 512 /* of deeper stacks the innermost are kept */
+#define GROUP_FRAMES 4
+#define FEWEST_GROUPS 1024u
+#define MOST_GROUPS 65536u
+#define FEWEST_CODES 256u
+
+#if PY_VERSION_HEX >= 0x030E0000
+#error "the layout of frames in this version of Python is not known here"
+#elif PY_VERSION_HEX >= 0x030D0000
+static inline _PyInterpreterFrame *innermost_frame(PyThreadState *state)
+{
+    return state->current_frame;
+}
+
+static inline bool is_of_python(const _PyInterpreterFrame *frame)
+{
+    return frame->owner != FRAME_OWNED_BY_CSTACK && PyCode_Check(frame->f_executable);
+}
+
+static inline PyCodeObject *code_of(const _PyInterpreterFrame *frame)
+{
+    return (PyCodeObject *)frame->f_executable;
+}
+
+static inline const _Py_CODEUNIT *instruction_of(const _PyInterpreterFrame *frame)
+{
+    return frame->instr_ptr;
+}
+#else
+static inline _PyInterpreterFrame *innermost_frame(PyThreadState *state)
+{
+    return state->cframe->current_frame;
+}
+
+static inline bool is_of_python(const _PyInterpreterFrame *frame)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return frame->owner != FRAME_OWNED_BY_CSTACK;
+#else
+    (void)frame;
+    return true;
+#endif
+}
+
+static inline PyCodeObject *code_of(const _PyInterpreterFrame *frame)
+{
+    return frame->f_code;
+}
+
+static inline const _Py_CODEUNIT *instruction_of(const _PyInterpreterFrame *frame)
+{
+    return frame->prev_instr;
+}
+#endif
+
+/* Some frames, outermost first, and the stack around them: one cache line. */
+typedef struct stack_group {
+    const PyCodeObject *code[GROUP_FRAMES];
+    uint32_t offset[GROUP_FRAMES]; /* of the instruction, in bytes */
+    uint32_t around, count;
+    uint32_t id; /* 0 where the slot is free */
+    uint32_t reserved;
+} stack_group;
+
+/* A thread's groups of one session. */
+typedef struct stack_table {
+    uint32_t generation, used, capacity;
+    stack_group *groups;
+} stack_table;
+
+/*
+ * Code objects that groups name are held until the session ends: an address that could become
+ * another's would give wrong lines. Only a thread that has the interpreter's lock can hold one;
+ * what a thread without it meets first (ops of a backward pass whose caller was never seen) is
+ * written, but not kept in the table.
+ */
+static struct {
+    pthread_mutex_t lock;
+    PyCodeObject **codes; /* open addressing by address */
+    uint32_t used, capacity;
+} held = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static pthread_key_t table_key;
+static bool has_table_key;
+static _Thread_local stack_table *thread_table;
+
+static inline uint64_t mix(uint64_t left, uint64_t right)
+{
+    return (left ^ right) * UINT64_C(0x9e3779b97f4a7c15) ^ (left >> 29);
+}
+
+static uint32_t code_slot(const PyCodeObject *code)
+{
+    uint32_t mask = held.capacity - 1;
+    uint32_t i = (uint32_t)(mix((uintptr_t)code >> 4, 0) >> 32) & mask;
+    while (held.codes[i] && held.codes[i] != code)
+        i = (i + 1) & mask;
+    return i;
+}
+
+static bool grow_held(void)
+{
+    if (held.used * 2 < held.capacity)
+        return true;
+    uint32_t old_capacity = held.capacity;
+    PyCodeObject **old = held.codes;
+    uint32_t capacity = old_capacity ? old_capacity * 2 : FEWEST_CODES;
+    PyCodeObject **codes = calloc(capacity, sizeof(*codes));
+    if (!codes)
+        return false;
+    held.codes = codes;
+    held.capacity = capacity;
+    for (uint32_t i = 0; i < old_capacity; i++) {
+        if (old[i])
+            held.codes[code_slot(old[i])] = old[i];
+    }
+    free(old);
+    return true;
+}
+
+/* Makes sure that the code object outlives the session; false where that cannot be. */
+static bool hold(PyCodeObject *code)
+{
+    bool is_held = false;
+    pthread_mutex_lock(&held.lock);
+    if (held.capacity && held.codes[code_slot(code)] == code) {
+        is_held = true;
+    } else if (PyGILState_Check() && grow_held()) {
+        held.codes[code_slot(code)] = (PyCodeObject *)Py_NewRef((PyObject *)code);
+        held.used++;
+        is_held = true;
+    }
+    pthread_mutex_unlock(&held.lock);
+    return is_held;
+}
+
+/* Drops all of them; with the interpreter's lock, after the session. */
+static void release_held(void)
+{
+    pthread_mutex_lock(&held.lock);
+    PyCodeObject **codes = held.codes;
+    uint32_t capacity = held.capacity;
+    held.codes = NULL;
+    held.used = held.capacity = 0;
+    pthread_mutex_unlock(&held.lock);
+    for (uint32_t i = 0; i < capacity; i++)
+        Py_XDECREF((PyObject *)codes[i]);
+    free(codes);
+}
+
+static void free_table(void *pointer)
+{
+    stack_table *table = pointer;
+    free(table->groups);
+    free(table);
+}
+
+static stack_table *make_table(void)
+{
+    stack_table *table = calloc(1, sizeof *table);
+    if (!table || pthread_setspecific(table_key, table)) {
+        free(table);
+        return NULL;
+    }
+    thread_table = table;
+    return table;
+}
+
+/* The thread's table, empty when it was another session's; NULL without memory. */
+static inline stack_table *table_of(const pyro_recorder_thread *thread)
+{
+    stack_table *table = thread_table;
+    if (__builtin_expect(!table, 0) && !(table = make_table()))
+        return NULL;
+    if (__builtin_expect(table->generation != thread->generation, 0)) {
+        table->generation = thread->generation;
+        table->used = 0;
+        if (table->groups)
+            memset(table->groups, 0, table->capacity * sizeof *table->groups);
+    }
+    return table;
+}
+
+static inline uint64_t hash_of(const stack_group *group)
+{
+    uint64_t hash = group->around + UINT64_C(0x632be59bd9b4e019);
+    for (uint32_t i = 0; i < group->count; i++)
+        hash = mix(hash, (uint64_t)(uintptr_t)group->code[i] + ((uint64_t)group->offset[i] << 20));
+    return hash ^ hash >> 32;
+}
+
+static inline bool is_same(const stack_group *left, const stack_group *right)
+{
+    if (left->around != right->around || left->count != right->count)
+        return false;
+    for (uint32_t i = 0; i < left->count; i++) {
+        if (left->code[i] != right->code[i] || left->offset[i] != right->offset[i])
+            return false;
+    }
+    return true;
+}
+
+/* Its slot, or the free one where it belongs. */
+static inline stack_group *slot_of(const stack_table *table, const stack_group *group)
+{
+    uint32_t mask = table->capacity - 1;
+    uint32_t i = (uint32_t)hash_of(group) & mask;
+    while (table->groups[i].id && !is_same(&table->groups[i], group))
+        i = (i + 1) & mask;
+    return &table->groups[i];
+}
+
+/* Room for one more; a table that has grown to its limit starts anew. */
+static bool grow_table(stack_table *table)
+{
+    if (table->used * 2 < table->capacity)
+        return true;
+    uint32_t old_capacity = table->capacity;
+    stack_group *old = table->groups;
+    uint32_t capacity = !old_capacity ? FEWEST_GROUPS : old_capacity * 2;
+    if (capacity > MOST_GROUPS)
+        capacity = MOST_GROUPS;
+    stack_group *groups = calloc(capacity, sizeof *groups);
+    if (!groups)
+        return false;
+    table->groups = groups;
+    table->capacity = capacity;
+    if (old_capacity == MOST_GROUPS) {
+        table->used = 0;
+    } else {
+        for (uint32_t i = 0; i < old_capacity; i++) {
+            if (old[i].id)
+                *slot_of(table, &old[i]) = old[i];
+        }
+    }
+    free(old);
+    return true;
+}
+
+/* UTF-8 of a text that nobody changes, without the lock; what does not fit is left out. */
+static size_t put_text(char *out, size_t room, PyObject *text)
+{
+    size_t used = 0;
+    if (!text || !PyUnicode_Check(text))
+        return 0;
+    Py_ssize_t length = PyUnicode_GET_LENGTH(text);
+    int kind = (int)PyUnicode_KIND(text);
+    const void *data = PyUnicode_DATA(text);
+    for (Py_ssize_t i = 0; i < length && used + 4 < room; i++) {
+        Py_UCS4 point = PyUnicode_READ(kind, data, i);
+        if (point < 0x80) {
+            out[used++] = point < 0x20 ? '?' : (char)point;
+        } else if (point < 0x800) {
+            out[used++] = (char)(0xc0 | point >> 6);
+            out[used++] = (char)(0x80 | (point & 63));
+        } else if (point >= 0xd800 && point < 0xe000) {
+            out[used++] = '?'; /* half of a pair: a name of a file that is no text */
+        } else if (point < 0x10000) {
+            out[used++] = (char)(0xe0 | point >> 12);
+            out[used++] = (char)(0x80 | (point >> 6 & 63));
+            out[used++] = (char)(0x80 | (point & 63));
+        } else {
+            out[used++] = (char)(0xf0 | point >> 18);
+            out[used++] = (char)(0x80 | (point >> 12 & 63));
+            out[used++] = (char)(0x80 | (point >> 6 & 63));
+            out[used++] = (char)(0x80 | (point & 63));
+        }
+    }
+    return used;
+}
+
+/* "file.py(12): function", as torch.profiler writes it. */
+static uint32_t frame_id(PyCodeObject *code, uint32_t offset)
+{
+    char text[2048];
+    size_t used = put_text(text, 1400, code->co_filename);
+    int line = PyCode_Addr2Line(code, (int)offset);
+    used += (size_t)snprintf(text + used, sizeof text - used, "(%d): ", line);
+    used += put_text(text + used, sizeof text - used - 1, code->co_name);
+    text[used] = '\0';
+    return pyro_recorder_frame(text);
+}
+
+static uint32_t intern_new(stack_table *table, stack_group *group)
+{
+    uint32_t frames[GROUP_FRAMES];
+    bool is_kept = true;
+    for (uint32_t i = 0; i < group->count; i++) {
+        PyCodeObject *code = (PyCodeObject *)group->code[i];
+        frames[i] = frame_id(code, group->offset[i]);
+        is_kept = hold(code) && is_kept;
+    }
+    group->id = pyro_recorder_stack(group->around, frames, group->count);
+    if (group->id && is_kept && grow_table(table)) {
+        *slot_of(table, group) = *group;
+        table->used++;
+    }
+    return group->id;
+}
+
+static inline uint32_t intern_group(stack_table *table, stack_group *group)
+{
+    if (table->capacity) {
+        const stack_group *found = slot_of(table, group);
+        if (found->id)
+            return found->id;
+    }
+    return intern_new(table, group);
+}
+
+/*
+ * The frames from the innermost to that of the layer around, behind that layer's stack. Only this
+ * thread changes its frames, so that walking them needs no lock.
+ */
+static inline uint32_t walk(pyro_recorder_thread *thread, const _PyInterpreterFrame *frame)
+{
+    const PyCodeObject *code[MOST_FRAMES];
+    uint32_t offset[MOST_FRAMES], count = 0;
+    uint32_t around = thread->layer_stack;
+    const void *stop = thread->layer_frame;
+    stack_table *table = table_of(thread);
+    if (!table)
+        return 0;
+    for (; frame && (const void *)frame != stop; frame = frame->previous) {
+        if (!is_of_python(frame))
+            continue;
+        if (count == MOST_FRAMES) {
+            around = 0;
+            break;
+        }
+        PyCodeObject *its = code_of(frame);
+        code[count] = its;
+        offset[count++] = (uint32_t)((const char *)instruction_of(frame) -
+                                     (const char *)_PyCode_CODE(its));
+    }
+    if (!frame)
+        around = 0; /* the layer's frame is not below: another stack of the same thread */
+    while (count) {
+        stack_group group = {.around = around};
+        while (count && group.count < GROUP_FRAMES) {
+            count--;
+            group.code[group.count] = code[count];
+            group.offset[group.count++] = offset[count];
+        }
+        around = intern_group(table, &group);
+        if (!around)
+            return 0;
+    }
+    return around;
+}
+
+static uint32_t op_stack(pyro_recorder_thread *thread)
+{
+    PyThreadState *state = PyGILState_GetThisThreadState();
+    return state ? walk(thread, innermost_frame(state)) : 0;
+}
+
+uint32_t core_layer_stack(pyro_recorder_thread *thread)
+{
+    const _PyInterpreterFrame *frame = innermost_frame(PyThreadState_Get());
+    uint32_t stack = walk(thread, frame);
+    if (stack) {
+        thread->layer_stack = stack;
+        thread->layer_frame = (void *)frame;
+    }
+    return stack;
+}
+
+const char core_stacks_install_doc[] =
+    "stacks_install(codes): the recorder can ask for stacks from now on. Code objects in the list\n"
+    "are held from the start, for threads that meet them without the interpreter's lock.";
+
+PyObject *core_stacks_install(PyObject *module, PyObject *codes)
+{
+    (void)module;
+    if (!has_table_key && pthread_key_create(&table_key, free_table))
+        return PyErr_NoMemory();
+    has_table_key = true;
+    PyObject *list = PySequence_Fast(codes, "codes is a sequence of code objects");
+    if (!list)
+        return NULL;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); i++) {
+        PyObject *code = PySequence_Fast_GET_ITEM(list, i);
+        if (PyCode_Check(code))
+            hold((PyCodeObject *)code);
+    }
+    Py_DECREF(list);
+    pyro_recorder_entrance()->stack = op_stack;
+    Py_RETURN_NONE;
+}
+
+const char core_stacks_remove_doc[] =
+    "stacks_remove(): lets go of the code objects. The session must have ended.";
+
+PyObject *core_stacks_remove(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    if (pyro_is_recording(pyro_recorder_entrance())) {
+        PyErr_SetString(PyExc_RuntimeError, "a session is running: its stacks need the code");
+        return NULL;
+    }
+    release_held();
+    Py_RETURN_NONE;
+}

@@ -1,0 +1,150 @@
+"""Inside a program that `pyrometer run` or `pyrometer python` started: recording begins when torch
+has been imported, and ends with the process."""
+
+from __future__ import annotations
+
+import atexit
+import importlib.abc
+import os
+import sys
+from typing import Any
+
+from pyrometer import _switch
+
+
+def begin() -> None:
+    """Called once, before the program."""
+    path = os.environ.get("PYROMETER_RECORD")
+    if not path:
+        _switch.debug("models under @capture_model are captured")
+        return
+    recording = Recording(path)
+    atexit.register(recording.at_exit)
+    if "torch" in sys.modules:
+        recording.start()
+    else:
+        sys.meta_path.insert(0, AfterImport("torch", recording.start))
+
+
+class Recording:
+    """The recording of the whole process."""
+
+    def __init__(self, path: str) -> None:
+        self.given = path
+        self.settings = _parse(os.environ.get("PYROMETER_RECORD_SETTINGS", ""))
+        self.is_first = os.environ.get("PYROMETER_RECORD_PROCESS") == str(os.getpid())
+        self.process = os.getpid()
+        self.path: str | None = None
+        self.failed = False
+
+    def start(self) -> None:
+        """Never lets a failure of ours into the program."""
+        from pyrometer import _observe
+        from pyrometer._session import Settings, session
+
+        path = self.given if self.is_first else _child_path(self.given)
+        get = self.settings.get
+        flags = _observe.flags(
+            ops=get("ops", 1), shapes=get("shapes", 1), memory=get("memory", 1),
+            stacks=get("stacks", 1),
+        )  # fmt: skip
+        settings = Settings(
+            path=path,
+            flags=flags,
+            max_bytes=get("max_bytes", 0),
+            keep_last=bool(get("keep_last", 0)),
+            overwrite=bool(get("overwrite", 0)) or not self.is_first,
+        )
+        try:
+            session.start(settings)
+        except Exception as error:
+            self.failed = True
+            _switch.say(f"the program is not recorded: {error}")
+        else:
+            self.path = path
+
+    def at_exit(self) -> None:
+        """Registered first, so called last but for the session, which it ends itself."""
+        from pyrometer import _core
+        from pyrometer._session import session
+
+        if os.getpid() != self.process or self.failed:
+            return
+        if self.path is None:
+            if self.is_first:
+                _switch.say("nothing was recorded: the program did not import torch")
+            return
+        try:
+            session.stop()
+        except Exception as error:
+            _switch.say(f"{self.path}: the recording did not end well: {error}")
+            return
+        status = session.last_status
+        if status["state"] == _core.RECORDING_DISK_FULL:
+            _switch.say(f"{self.path}: the disk is full; what came after is not recorded")
+        elif status["state"] == _core.RECORDING_FULL:
+            _switch.say(f"{self.path}: --max-size was reached; what came after is not recorded")
+        elif status["dropped_chunks"]:
+            _switch.say(f"{self.path}: only the last part was kept (--keep-last)")
+        if status["lost_records"]:
+            _switch.say(f"{self.path}: {status['lost_records']:,} records were lost")
+        if self.is_first and not self.settings.get("quiet", 0):
+            _switch.say(f"recorded {_shown(self.path)}; next: pyrometer trace {_shown(self.path)}")
+
+
+def _shown(path: str) -> str:
+    import shlex
+
+    relative = os.path.relpath(path)
+    return shlex.quote(path if relative.startswith("..") else relative)
+
+
+def _parse(text: str) -> dict[str, int]:
+    pairs = (part.partition("=") for part in text.split(",") if "=" in part)
+    return {key: int(value) for key, _, value in pairs if value.isdigit()}
+
+
+def _child_path(path: str) -> str:
+    stem = path[: -len(".pyro")] if path.endswith(".pyro") else path
+    return f"{stem}{_switch.rank_suffix()}.{os.getpid()}.pyro"
+
+
+class AfterImport(importlib.abc.MetaPathFinder):
+    """Calls back when a module has been imported, and leaves nothing behind."""
+
+    def __init__(self, name: str, callback: Any) -> None:
+        self.name = name
+        self.callback = callback
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        if name != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = None
+        for finder in list(sys.meta_path):
+            spec = finder.find_spec(name, path, target)
+            if spec is not None:
+                break
+        if spec is None or spec.loader is None:
+            sys.meta_path.insert(0, self)  # perhaps it can be imported later
+            return None
+        spec.loader = _CallingLoader(spec.loader, self)
+        return spec
+
+
+class _CallingLoader(importlib.abc.Loader):
+    def __init__(self, loader: Any, hook: AfterImport) -> None:
+        self.loader = loader
+        self.hook = hook
+
+    def create_module(self, spec: Any) -> Any:
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: Any) -> None:
+        module.__spec__.loader = module.__loader__ = self.loader
+        try:
+            self.loader.exec_module(module)
+        except BaseException:
+            sys.meta_path.insert(0, self.hook)
+            raise
+        self.hook.callback()

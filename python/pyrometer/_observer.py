@@ -1,0 +1,259 @@
+"""Builds _observer.cpp against the torch that is installed, keeps the result, and tries it out.
+
+There is no C interface to torch's ops, and a library built for one torch loads into another and
+silently sees nothing, so each torch gets its own: made on first use, kept in the user's cache."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pyrometer import _core
+
+_HERE = Path(__file__).resolve().parent
+_SOURCE = _HERE / "_observer.cpp"
+_HEADERS = ("recording.h", "capture.h", "error.h")
+_BUILD_SECONDS = 300
+# Older ones lack what the allocator's wrapper needs; newer ones are tried, and tried out.
+_OLDEST_TORCH = (2, 3)
+
+
+class Unavailable(Exception):
+    """Why ops cannot be observed here; its text is for people."""
+
+
+def include_folder() -> Path:
+    """The folder that holds pyrometer/capture.h: beside this file, or in the source tree."""
+    for folder in (_HERE / "include", _HERE.parents[1] / "include", _HERE.parents[2] / "include"):
+        if (folder / "pyrometer" / "capture.h").is_file():
+            return folder
+    raise Unavailable("the observer's headers are not installed; reinstall pyrometer")
+
+
+def compiler() -> list[str]:
+    """The C++ compiler as the start of a command: $CXX, or one that is on the path."""
+    wanted = shlex.split(os.environ.get("CXX", ""))
+    for command in ([wanted] if wanted else [["c++"], ["g++"], ["clang++"]]):
+        if shutil.which(command[0]):
+            return command
+    what = f"$CXX ({wanted[0]}) is not there" if wanted else "there is no C++ compiler"
+    raise Unavailable(f"{what}; install one (Debian: g++) or set CXX")
+
+
+def _torch_version() -> tuple[int, int]:
+    import torch
+
+    try:
+        major, minor = torch.__version__.split(".")[:2]
+        return int(major), int(minor)
+    except ValueError:
+        raise Unavailable(f"torch {torch.__version__} has no version that is known here") from None
+
+
+def compile_command(source: Path, target: Path) -> list[str]:
+    """The command that builds a library against the installed torch."""
+    import torch
+
+    version = _torch_version()
+    if version < _OLDEST_TORCH:
+        raise Unavailable(f"torch {torch.__version__} is too old: ops are observed from 2.3 on")
+    folder = Path(torch.__file__).resolve().parent
+    abi = int(torch._C._GLIBCXX_USE_CXX11_ABI)
+    return [
+        *compiler(),
+        *("-shared", "-fPIC", "-O2", "-w", "-fvisibility=hidden"),
+        "-std=c++20" if version >= (2, 13) else "-std=c++17",
+        # Without it torch asserts at every look at an op's inputs.
+        "-DNDEBUG",
+        f"-D_GLIBCXX_USE_CXX11_ABI={abi}",
+        f"-I{include_folder()}",
+        f"-I{folder / 'include'}",
+        f"-I{folder / 'include' / 'torch' / 'csrc' / 'api' / 'include'}",
+        str(source),
+        *("-o", str(target), f"-L{folder / 'lib'}", "-ltorch_cpu", "-lc10"),
+    ]
+
+
+def cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "pyrometer"
+
+
+def library_path() -> Path:
+    """Where the library for this torch is kept; its name says all that it depends on."""
+    import torch
+
+    digest = hashlib.sha256()
+    include = include_folder()
+    for path in (_SOURCE, *(include / "pyrometer" / name for name in _HEADERS)):
+        digest.update(path.read_bytes())
+    # Two torches of one version may still be built differently.
+    digest.update(str(getattr(torch.version, "git_version", "")).encode())
+    parts = (
+        torch.__version__,
+        f"abi{int(torch._C._GLIBCXX_USE_CXX11_ABI)}",
+        platform.machine(),
+        sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag,
+        digest.hexdigest()[:16],
+    )
+    return cache_folder() / ("observer-" + "-".join(parts).replace("/", "_") + ".so")
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Several processes that start together build once."""
+    with open(path, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def compile_library(source: Path, target: Path) -> None:
+    """Builds into a file of its own and renames it: a half-written library is never seen."""
+    handle, name = tempfile.mkstemp(prefix=".building-", suffix=".so", dir=target.parent)
+    os.close(handle)
+    try:
+        command = compile_command(source, Path(name))
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=_BUILD_SECONDS
+        )
+        if done.returncode != 0:
+            errors = [line for line in done.stderr.splitlines() if "error" in line.lower()]
+            said = (errors or done.stderr.splitlines() or ["it said nothing"])[0][:200]
+            raise Unavailable(f"{command[0]} could not build the observer: {said}")
+        os.chmod(name, 0o755)
+        os.replace(name, target)
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"{compiler()[0]} took over {_BUILD_SECONDS} s") from None
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+
+
+def _built() -> Path:
+    target = library_path()
+    if target.is_file():
+        return target
+    compiler()  # says what is missing before anything is made
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(target.with_suffix(".lock")):
+            if not target.is_file():
+                compile_library(_SOURCE, target)
+    except OSError as error:
+        raise Unavailable(f"{target.parent}: {error.strerror or error}") from None
+    return target
+
+
+def _load(path: Path) -> ctypes.CDLL:
+    try:
+        library = ctypes.CDLL(str(path))
+        library.pyro_observer_torch.restype = ctypes.c_char_p
+        library.pyro_observer_start.restype = ctypes.c_char_p
+        library.pyro_observer_start.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
+        library.pyro_observer_stop.restype = None
+        library.pyro_observer_try.restype = ctypes.c_char_p
+        library.pyro_observer_tried.restype = ctypes.c_size_t
+        library.pyro_observer_tried.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    except (OSError, AttributeError) as error:
+        raise Unavailable(f"the observer does not load: {error}") from None
+    return library
+
+
+def _tensor_words(code: int, *sizes: int) -> str:
+    return "".join(f" {word:x}" for word in (1 | code << 8 | len(sizes) << 32, *sizes))
+
+
+def _try_out(library: ctypes.CDLL) -> None:
+    """One product whose types, shapes, sequence number and memory are known beforehand."""
+    import torch
+
+    left = torch.ones(3, 5, dtype=torch.float64, requires_grad=True)
+    right = torch.ones(5, 7, dtype=torch.float64)
+    reason = library.pyro_observer_try()
+    if reason:
+        raise Unavailable(reason.decode())
+    try:
+        with torch.enable_grad():
+            product = torch.mm(left, right)
+        # AccumulateGrad's has none: the number is the node's of the product.
+        node = product.grad_fn
+        sequence = node._sequence_nr() if node is not None else -1
+        del product
+    finally:
+        text = ctypes.create_string_buffer(1 << 16)
+        library.pyro_observer_tried(text, len(text))
+    seen = text.value.decode().splitlines()
+    double = 7  # c10's number of float64
+    inputs = _tensor_words(double, 3, 5) + _tensor_words(double, 5, 7)
+    wanted = f"aten::mm|{sequence}|{inputs}|{_tensor_words(double, 3, 7)}|ended"
+    for line in (wanted, f"memory|{3 * 7 * 8}", f"memory|-{3 * 7 * 8}"):
+        if line not in seen:
+            raise Unavailable(
+                f"the observer does not see torch {torch.__version__} as it is: "
+                f"{line!r} is not among {seen[:4]!r}"
+            )
+
+
+class _State:
+    library: ctypes.CDLL | None = None
+    reason: str | None = None  # why there is none, once that is known
+
+
+def load() -> ctypes.CDLL:
+    """The library, built, loaded and tried out once a process; raises Unavailable."""
+    if _State.reason is not None:
+        raise Unavailable(_State.reason)
+    if _State.library is None:
+        try:
+            if os.environ.get("PYROMETER_OBSERVER") == "off":
+                raise Unavailable("PYROMETER_OBSERVER=off")
+            path = _built()
+            library = _load(path)
+            try:
+                _try_out(library)
+            except Unavailable:
+                with contextlib.suppress(OSError):
+                    path.unlink()  # the next process builds it anew
+                raise
+            _State.library = library
+        except Unavailable as error:
+            _State.reason = str(error)
+            raise
+    return _State.library
+
+
+def status() -> dict[str, Any]:
+    """For `pyrometer doctor`: whether ops can be observed, by what, or why not."""
+    try:
+        path = library_path()
+        was_there = path.is_file()
+        load()
+        return {"ok": True, "library": str(path), "built": not was_there, "reason": ""}
+    except Unavailable as error:
+        return {"ok": False, "library": "", "built": False, "reason": str(error)}
+
+
+def start(flags: int) -> None:
+    """Ops and memory go to the recorder from now on; raises Unavailable."""
+    reason = load().pyro_observer_start(_core.recorder_door(), flags)
+    if reason:
+        raise Unavailable(reason.decode())
+
+
+def stop() -> None:
+    """Fine when it was not started."""
+    if _State.library is not None:
+        _State.library.pyro_observer_stop()

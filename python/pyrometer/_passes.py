@@ -1,0 +1,318 @@
+"""Passes: where each forward's file goes, and the thread that prints its table when it is there."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+from pyrometer import _core, _switch
+from pyrometer._error import Error
+from pyrometer._session import session
+
+if TYPE_CHECKING:
+    from pyrometer._capture import Registration
+
+
+class Pass:
+    """One forward pass; what on_trace_ready gets. Of torch.profiler's profile it has what a handler
+    uses: step_num, export_chrome_trace(), key_averages()."""
+
+    __module__ = "pyrometer"
+
+    def __init__(self, registration: Registration, number: int, path: str) -> None:
+        self.model_name = registration.model_name
+        self.number = number
+        self.path = path
+        self.raised: str | None = None
+        self._registration = registration
+        self._begun = 0
+        self._device: Any = None
+
+    @property
+    def title(self) -> str:
+        raised = f", which raised {self.raised}" if self.raised else ""
+        return f"{self.model_name} ({os.path.basename(self.path)}){raised}"
+
+    @property
+    def step_num(self) -> int:
+        return self.number - 1
+
+    def export_chrome_trace(self, path: str) -> None:
+        import shutil
+
+        if str(path).endswith(".gz"):
+            import gzip
+
+            with open(self.path, "rb") as source, gzip.open(path, "wb") as target:
+                shutil.copyfileobj(source, target)
+        else:
+            shutil.copyfile(self.path, path)
+
+    def trace(self) -> Any:
+        from pyrometer._trace import trace
+
+        return trace(self.path)
+
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> Any:
+        from pyrometer._averages import key_averages
+
+        return key_averages(self.path, group_by_input_shape, group_by_stack_n)
+
+    def __repr__(self) -> str:
+        return f"<pyrometer.Pass {self.number} of {self.model_name}: {self.path}>"
+
+
+def begin(registration: Registration, module: Any) -> Pass | None:
+    """The hook of layers asks this where the forward of a decorated model begins."""
+    if module.__dict__.get("_is_replica"):
+        return None  # DataParallel's call, which waits for its replicas, is the pass
+    registration.renew_in_child()
+    number = next(registration.passes)
+    if not _is_wanted(registration, number):
+        return None
+    if not session.ensure(registration.flags):
+        return None
+    folder = registration.options.get("output_dir") or os.environ.get("PYROMETER_OUTPUT_DIR")
+    one = Pass(registration, number, os.path.abspath(folder) if folder else os.getcwd())
+    one._device = _begin_devices(registration)
+    one._begun = _core.pass_begin()
+    return one if one._begun else None
+
+
+def _begin_devices(registration: Registration) -> Any:
+    if not registration.devices:
+        return None
+    from pyrometer import _observe
+
+    return _observe.begin_device_pass(registration)
+
+
+def _is_wanted(registration: Registration, number: int) -> bool:
+    options = registration.options
+    every, most = options.get("every") or 1, options.get("max_passes")
+    if (number - 1) % every:
+        return False
+    schedule = options.get("schedule")
+    if schedule is not None and getattr(schedule(number - 1), "name", "") not in (
+        "RECORD",
+        "RECORD_AND_SAVE",
+    ):
+        return False
+    return most is None or next(registration.written) <= most
+
+
+def end(one: Pass, raised: type | None) -> None:
+    """... and this where it ends, after its last record."""
+    registration = one._registration
+    one.raised = raised.__name__ if raised is not None else None
+    device, one._device = one._device, None
+    if device is not None:
+        one._device = device.stop()
+    try:
+        one.path = files.take(one.path, registration.model_name, one.number)
+    except OSError as error:
+        _core.pass_abandon(one._begun)
+        finisher.say_once(f"passes cannot be written: {error}")
+        return
+    finisher.prepare()
+    with finisher.written:
+        finisher.pending.add(one.path)
+    try:
+        _core.pass_end(
+            one,
+            one._begun,
+            one.path,
+            one.model_name,
+            one.number,
+            registration.flags,
+            one.title,
+            bool(registration.options.get("with_flops")),
+        )
+    except (Error, ValueError) as error:
+        finisher.settle(one.path)
+        finisher.say_once(f"a pass was not recorded: {error}")
+
+
+class Files:
+    """Which names this process has given out, so that files of earlier runs are moved aside."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.process = os.getpid()
+        self.forked = False
+        self.taken: dict[tuple[str, str], int] = {}  # folder and stem: the highest number
+
+    def take(self, folder: str, model_name: str, number: int) -> str:
+        """The path of a pass; the first of a model moves what an earlier run left."""
+        stem = re.sub(r"[/\0]", "_", model_name) + self._suffix() + "_forward"
+        with self.lock:
+            if (folder, stem) not in self.taken:
+                os.makedirs(folder, exist_ok=True)
+                move_aside(folder, stem)
+            highest = self.taken.get((folder, stem), 0)
+            if number <= highest:  # two classes of one name
+                number = highest + 1
+            self.taken[folder, stem] = number
+        return os.path.join(folder, f"{stem}_{number:03d}.json")
+
+    def _suffix(self) -> str:
+        """Ranks and children of multiprocessing write beside their parent, not over it."""
+        if self.process != os.getpid():
+            self.process, self.forked = os.getpid(), True
+            self.taken = {}
+        multiprocessing = sys.modules.get("multiprocessing.process")
+        is_child = multiprocessing is not None and multiprocessing.parent_process() is not None
+        return _switch.rank_suffix() + (f"_pid{self.process}" if self.forked or is_child else "")
+
+
+def move_aside(folder: str, stem: str) -> None:
+    """X_forward_001.json becomes X_forward_001.json.1, or the next number that is free."""
+    pattern = re.compile(re.escape(stem) + r"_\d{3,}\.json")
+    names = sorted(name for name in os.listdir(folder) if pattern.fullmatch(name))
+    moved = []
+    for name in names:
+        number = 1
+        while os.path.exists(os.path.join(folder, f"{name}.{number}")):
+            number += 1
+        try:
+            os.rename(os.path.join(folder, name), os.path.join(folder, f"{name}.{number}"))
+        except OSError as error:
+            _switch.say(f"{name} of an earlier run cannot be renamed: {error.strerror}")
+        else:
+            moved.append(f"{name} is {name}.{number} now")
+    if moved:
+        more = f", and {len(moved) - 1} more" if len(moved) > 1 else ""
+        _switch.say(f"of an earlier run: {moved[0]}{more}")
+
+
+class Finisher:
+    """Prints the tables of passes as their files are written, in order; never the model's thread.
+
+    A table is one write that begins on a new line, so that lines of the program stay whole.
+    """
+
+    def __init__(self) -> None:
+        self.process = 0
+        self.thread: threading.Thread | None = None
+        self.is_over = False  # no thread can be started any more
+        self.said: set[str] = set()
+        self.lock = threading.Lock()
+        self.written = threading.Condition()
+        self.pending: set[str] = set()  # paths whose files are not there yet
+
+    def settle(self, path: str) -> None:
+        with self.written:
+            self.pending.discard(path)
+            self.written.notify_all()
+
+    def wait_for(self, path: str) -> None:
+        """Returns when the file is not being written by this process."""
+        with self.written:
+            while path in self.pending and self.process == os.getpid():
+                self.written.wait(1)
+
+    def prepare(self) -> None:
+        """There is a thread when the first pass has ended."""
+        if self.thread is not None and self.process == os.getpid():
+            return
+        with self.lock:
+            if self.thread is not None and self.process == os.getpid():
+                return
+            if self.process != os.getpid():
+                self.process, self.is_over = os.getpid(), False
+                atexit.register(self.finish)
+                _finish_in_worker(self.finish)
+            _core.close_passes(False)
+            thread = threading.Thread(target=self._run, name="pyrometer", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the interpreter is about to end: finish() does it
+                self.is_over = True
+            else:
+                self.thread = thread
+
+    def finish(self) -> None:
+        """Returns when all is written and printed. A later pass begins anew."""
+        if self.process != os.getpid():
+            return
+        with self.lock:
+            thread, self.thread = self.thread, None
+        _core.close_passes(True)
+        if thread is not None:
+            thread.join()
+        elif self.is_over:
+            self._run()
+
+    def _run(self) -> None:
+        while (item := _core.next_pass()) is not None:
+            one, table, failure = item
+            try:
+                self._finish(one, table, failure)
+            except Exception as error:
+                self.say_once(f"{os.path.basename(one.path)}: {type(error).__name__}: {error}")
+
+    def _finish(self, one: Pass, table: str | None, failure: str | None) -> None:
+        options = one._registration.options
+        try:
+            if failure is not None:
+                self.say_once(f"a pass could not be written: {failure}")
+                return
+            has_devices = one._device is not None
+            if has_devices:
+                one._device.add_to(one.path)
+                one._device = None
+        finally:
+            self.settle(one.path)
+        if has_devices:
+            table = _core.layer_table(one.path, one.title, bool(options.get("with_flops")))
+        if table:
+            print_table(table)
+        handler = options.get("on_trace_ready")
+        if handler is not None:
+            handler(one)
+
+    def say_once(self, message: str) -> None:
+        if message not in self.said:
+            self.said.add(message)
+            _switch.say(message)
+
+
+def print_table(text: str) -> None:
+    stream = sys.stdout
+    if stream is None:
+        return
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except (LookupError, UnicodeEncodeError):
+        text = text.replace("\N{BAR CHART} ", "").replace("\N{BOX DRAWINGS LIGHT HORIZONTAL}", "-")
+        text = text.encode("ascii", "replace").decode()
+    stream.write("\n" + text)
+    stream.flush()
+
+
+def _finish_in_worker(finish: Any) -> None:
+    """Workers of multiprocessing leave by os._exit, after their own list of what is to be done."""
+    process = sys.modules.get("multiprocessing.process")
+    util = sys.modules.get("multiprocessing.util")
+    if process is not None and util is not None and process.parent_process() is not None:
+        util.Finalize(None, finish, exitpriority=0)
+
+
+files = Files()
+finisher = Finisher()
+
+
+def _in_child() -> None:
+    _core.forget_passes()
+    finisher.lock = threading.Lock()
+    finisher.written = threading.Condition()
+    finisher.pending = set()
+    files.lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_in_child)

@@ -1,0 +1,304 @@
+/*
+ * Chunks: handed out to threads and tables, made ahead by a thread of the recorder, the keeper,
+ * which also renews the header's clock. Only when none is ready does a writing thread make its own.
+ */
+#include "capture/session.h"
+
+#include "base/buf.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define CHUNK ((size_t)PYRO_RECORDING_CHUNK_BYTES)
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#define FIRST_CLOCK_NS 10000000
+
+/* Pages are there before a writer touches them; older kernels learn it page by page. */
+static void prefault(char *chunk)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *first = chunk - (uintptr_t)chunk % page;
+    if (madvise(first, (size_t)(chunk - first) + CHUNK, MADV_POPULATE_WRITE) == 0)
+        return;
+    for (size_t offset = 0; offset < CHUNK; offset += page)
+        __atomic_fetch_or(&chunk[offset], 0, __ATOMIC_RELAXED);
+}
+
+static bool has_room(const pyro_session *session)
+{
+    uint64_t bytes = PYRO_RECORDING_HEADER_BYTES + (uint64_t)(session->slot_count + 1) * CHUNK;
+    return session->options.max_bytes == 0 || bytes <= session->options.max_bytes;
+}
+
+/* One more chunk at the end of the file. */
+static size_t grow_file(pyro_session *session, bool over_limit)
+{
+    size_t index = session->slot_count;
+    if (session->no_more)
+        return PYRO_NO_CHUNK;
+    if (!over_limit && !has_room(session)) {
+        session->no_more = PYRO_RECORDING_FULL;
+        return PYRO_NO_CHUNK;
+    }
+    if (!pyro_grow(&session->slots, &session->slot_capacity, index + 1, sizeof *session->slots) ||
+        !pyro_file_map(session, index)) {
+        session->no_more = PYRO_RECORDING_DISK_FULL;
+        return PYRO_NO_CHUNK;
+    }
+    session->slots[session->slot_count++] = (pyro_chunk_slot){.held = true};
+    char *chunk = pyro_chunk_address(session, index);
+    pthread_mutex_unlock(&session->lock);
+    int reason = pyro_file_extend(session, index);
+    if (!reason)
+        prefault(chunk);
+    pthread_mutex_lock(&session->lock);
+    if (reason) {
+        /* The slot stays: its number is taken, its bytes are never touched. */
+        session->no_more = PYRO_RECORDING_DISK_FULL;
+        return PYRO_NO_CHUNK;
+    }
+    if (session->header->chunk_count < index + 1)
+        session->header->chunk_count = index + 1;
+    return index;
+}
+
+static bool recycles_first(const pyro_session *session)
+{
+    return session->options.temporary;
+}
+
+size_t pyro_chunk_make(pyro_session *session, bool may_recycle)
+{
+    size_t index = PYRO_NO_CHUNK;
+    if (may_recycle && recycles_first(session))
+        index = pyro_chunk_recycle(session);
+    if (index == PYRO_NO_CHUNK)
+        index = grow_file(session, false);
+    if (index == PYRO_NO_CHUNK && may_recycle && session->options.keep_last &&
+        !recycles_first(session))
+        index = pyro_chunk_recycle(session);
+    return index;
+}
+
+/* A record chunk whose threads have all ended leaves its room to a thread that comes. */
+void pyro_chunk_close(pyro_session *session, size_t index)
+{
+    if (index == PYRO_NO_CHUNK)
+        return;
+    session->slots[index].closed_raw = pyro_raw_time(&pyro_the_door);
+    if (session->options.temporary)
+        pthread_cond_signal(&session->keeper_wakes);
+}
+
+/* The oldest: those at the end of the file are given back when they were not used. */
+static size_t pop_ready(pyro_session *session)
+{
+    if (session->ready_count == 0)
+        return PYRO_NO_CHUNK;
+    size_t index = session->ready[0];
+    memmove(session->ready, session->ready + 1, --session->ready_count * sizeof *session->ready);
+    return index;
+}
+
+/* Waits until the keeper has a chunk, or has looked for one in vain. */
+static size_t wait_for_keeper(pyro_session *session, pyro_thread_slot *thread)
+{
+    uint64_t seen = session->futile_rounds;
+    __atomic_store_n(&thread->is_waiting, 1, __ATOMIC_RELEASE);
+    while (session->ready_count == 0 && session->futile_rounds < seen + 2 &&
+           !session->is_stopping) {
+        pthread_cond_signal(&session->keeper_wakes);
+        pthread_cond_wait(&session->chunk_ready, &session->lock);
+    }
+    __atomic_store_n(&thread->is_waiting, 0, __ATOMIC_RELEASE);
+    return pop_ready(session);
+}
+
+/* It has an owner from now on. */
+static void hand_out(pyro_session *session, size_t index, uint32_t kind,
+                     const pyro_thread_slot *thread)
+{
+    pyro_chunk_header *header = (pyro_chunk_header *)pyro_chunk_address(session, index);
+    uint64_t now = pyro_raw_time(&pyro_the_door), sequence = ++session->last_sequence;
+    session->slots[index] = (pyro_chunk_slot){sequence, now, 0, (uint8_t)kind, false};
+    header->thread = thread ? thread->open.number : 0;
+    header->system_thread = thread ? syscall(SYS_gettid) : 0;
+    header->first_raw = now;
+    header->kind = kind;
+    __atomic_store_n(&header->sequence, sequence, __ATOMIC_RELEASE);
+    pthread_cond_signal(&session->keeper_wakes);
+}
+
+static bool can_recycle(const pyro_session *session)
+{
+    return session->has_keeper && (session->options.keep_last || session->options.temporary);
+}
+
+static void say_full(pyro_session *session)
+{
+    if (session->no_more && !can_recycle(session))
+        __atomic_store_n(&session->header->state, session->no_more, __ATOMIC_RELAXED);
+}
+
+size_t pyro_chunk_take(pyro_session *session, pyro_thread_slot *thread)
+{
+    size_t index = pop_ready(session);
+    if (index == PYRO_NO_CHUNK)
+        index = pyro_chunk_make(session, false);
+    if (index == PYRO_NO_CHUNK && can_recycle(session))
+        index = wait_for_keeper(session, thread);
+    if (index == PYRO_NO_CHUNK)
+        say_full(session);
+    else
+        hand_out(session, index, PYRO_CHUNK_RECORDS, thread);
+    return index;
+}
+
+/*
+ * Never waits: who asks may be about to end a span, and the keeper might take its chunk. Where the
+ * keeper was not quick enough and chunks are recycled, the file grows beyond its limit by one.
+ */
+size_t pyro_chunk_take_for_data(pyro_session *session)
+{
+    size_t index = session->data_spare;
+    session->data_spare = PYRO_NO_CHUNK;
+    if (index == PYRO_NO_CHUNK)
+        index = pop_ready(session);
+    if (index == PYRO_NO_CHUNK && can_recycle(session) && session->no_more == PYRO_RECORDING_FULL)
+        session->no_more = PYRO_RECORDING_RUNNING;
+    if (index == PYRO_NO_CHUNK)
+        index = grow_file(session, can_recycle(session));
+    if (index == PYRO_NO_CHUNK)
+        say_full(session);
+    else
+        hand_out(session, index, PYRO_CHUNK_DATA, NULL);
+    return index;
+}
+
+static void count_loss(pyro_session *session, pyro_recorder_thread *thread)
+{
+    thread->lost++;
+    __atomic_fetch_add(&session->header->lost_records, 1, __ATOMIC_RELAXED);
+}
+
+bool pyro_chunk_refill(pyro_recorder_thread *thread)
+{
+    pyro_session *session = &pyro_the_session;
+    pyro_thread_slot *slot = (pyro_thread_slot *)thread;
+    if (__atomic_load_n(&session->header->state, __ATOMIC_RELAXED) != PYRO_RECORDING_RUNNING) {
+        count_loss(session, thread);
+        return false;
+    }
+    pthread_mutex_lock(&session->lock);
+    pyro_chunk_close(session, slot->chunk);
+    size_t index = slot->chunk = pyro_chunk_take(session, slot);
+    if (index != PYRO_NO_CHUNK) {
+        char *chunk = pyro_chunk_address(session, index);
+        thread->chunk = session->slots[index].sequence;
+        thread->next = (pyro_record *)(chunk + sizeof(pyro_chunk_header));
+        thread->end = (pyro_record *)(chunk + CHUNK);
+    } else {
+        count_loss(session, thread);
+    }
+    pthread_mutex_unlock(&session->lock);
+    return index != PYRO_NO_CHUNK;
+}
+
+static struct timespec later(int64_t delay_ns)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    int64_t ns = time.tv_nsec + delay_ns;
+    return (struct timespec){time.tv_sec + ns / 1000000000, ns % 1000000000};
+}
+
+static bool has_passed(const struct timespec *time)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec > time->tv_sec ||
+           (now.tv_sec == time->tv_sec && now.tv_nsec >= time->tv_nsec);
+}
+
+/* What is ready is empty: where the oldest part goes for it, few are enough. */
+static size_t wanted_ready(const pyro_session *session)
+{
+    size_t few = session->slot_count / 8;
+    if (!session->no_more || !session->options.keep_last || few >= PYRO_READY_CHUNKS)
+        return PYRO_READY_CHUNKS;
+    return few ? few : 1;
+}
+
+/* Makes chunks until enough are ready or none can be made; whether it tried in vain. */
+static bool fill_up(pyro_session *session)
+{
+    if (session->data_spare == PYRO_NO_CHUNK &&
+        session->data_used > PYRO_RECORDING_CHUNK_BYTES / 2 && session->data_chunk != PYRO_NO_CHUNK)
+        session->data_spare = pyro_chunk_make(session, true);
+    while (session->ready_count < wanted_ready(session) && !session->is_stopping) {
+        size_t index = pyro_chunk_make(session, true);
+        if (index == PYRO_NO_CHUNK)
+            return session->ready_count == 0;
+        if (session->ready_count < PYRO_READY_CHUNKS)
+            session->ready[session->ready_count++] = index;
+        pthread_cond_broadcast(&session->chunk_ready);
+    }
+    return false;
+}
+
+static void *keep(void *argument)
+{
+    pyro_session *session = argument;
+    struct timespec next_clock = later(FIRST_CLOCK_NS);
+    pthread_mutex_lock(&session->lock);
+    while (!session->is_stopping) {
+        if (fill_up(session)) {
+            session->futile_rounds++;
+            pthread_cond_broadcast(&session->chunk_ready);
+        }
+        if (session->is_stopping)
+            break;
+        pthread_cond_timedwait(&session->keeper_wakes, &session->lock, &next_clock);
+        if (has_passed(&next_clock)) {
+            pyro_clock_renew(session);
+            next_clock = later(PYRO_CLOCK_INTERVAL_NS);
+        }
+    }
+    pthread_mutex_unlock(&session->lock);
+    return NULL;
+}
+
+/* Signals are the program's business, so they never arrive here. */
+int pyro_keeper_start(pyro_session *session, pyro_error *error)
+{
+    sigset_t all, before;
+    session->is_stopping = false;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int reason = pthread_create(&session->keeper, NULL, keep, session);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (reason)
+        return pyro_fail(error, PYRO_ERROR_IO, "no thread for the recorder: %s", strerror(reason));
+    pthread_setname_np(session->keeper, "pyrometer");
+    session->has_keeper = true;
+    return PYRO_OK;
+}
+
+void pyro_keeper_stop(pyro_session *session)
+{
+    if (!session->has_keeper)
+        return;
+    pthread_mutex_lock(&session->lock);
+    session->is_stopping = true;
+    pthread_cond_broadcast(&session->keeper_wakes);
+    pthread_cond_broadcast(&session->chunk_ready);
+    pthread_mutex_unlock(&session->lock);
+    pthread_join(session->keeper, NULL);
+    session->has_keeper = false;
+}

@@ -1,0 +1,307 @@
+/* The session: its beginning, its end, and the ways in for what is written once. */
+#include "capture/session.h"
+
+#include "base/buf.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static uint32_t no_stack(pyro_recorder_thread *thread)
+{
+    (void)thread;
+    return 0;
+}
+
+pyro_session pyro_the_session = {
+    .control = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+
+pyro_recorder_door pyro_the_door = {
+    .size = sizeof(pyro_recorder_door),
+    .thread = pyro_thread_here,
+    .refill = pyro_chunk_refill,
+    .name = pyro_table_name,
+    .signature = pyro_table_signature,
+    .storages = pyro_table_storages,
+    .stack = no_stack,
+};
+
+pyro_recorder_door *pyro_recorder_entrance(void)
+{
+    return &pyro_the_door;
+}
+
+static int prepare_process(pyro_error *error)
+{
+    static bool is_prepared;
+    if (is_prepared)
+        return PYRO_OK;
+    int status = pyro_threads_prepare(error);
+    if (status == PYRO_OK)
+        status = pyro_fork_prepare(error);
+    if (status == PYRO_OK)
+        pyro_clock_choose(&pyro_the_door);
+    is_prepared = status == PYRO_OK;
+    return status;
+}
+
+static void init_conditions(pyro_session *session)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&session->keeper_wakes, &monotonic);
+    pthread_cond_init(&session->chunk_ready, &monotonic);
+    pthread_cond_init(&session->writer_wakes, &monotonic);
+    pthread_cond_init(&session->pass_done, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+static void fill_header(pyro_session *session)
+{
+    pyro_recording_header *header = session->header;
+    struct timespec real;
+    header->version = PYRO_RECORDING_VERSION;
+    header->header_bytes = PYRO_RECORDING_HEADER_BYTES;
+    header->chunk_bytes = PYRO_RECORDING_CHUNK_BYTES;
+    header->record_bytes = PYRO_RECORDING_RECORD_BYTES;
+    header->flags = session->options.flags;
+    header->process = getpid();
+    header->parent_process = getppid();
+    header->max_bytes = session->options.max_bytes;
+    header->chunk_count = 1;
+    header->raw_per_ns = pyro_clock_rate(&pyro_the_door);
+    header->first = header->last = pyro_clock_read(&pyro_the_door);
+    clock_gettime(CLOCK_REALTIME, &real);
+    header->start_realtime_ns = (int64_t)real.tv_sec * 1000000000 + real.tv_nsec;
+    uint64_t magic;
+    memcpy(&magic, PYRO_RECORDING_MAGIC, sizeof magic);
+    __atomic_store_n((uint64_t *)(void *)header->magic, magic, __ATOMIC_RELEASE);
+}
+
+int pyro_session_open(pyro_session *session, const char *path, bool overwrite, pyro_error *error)
+{
+    int status = pyro_file_open(session, path, overwrite, error);
+    if (status != PYRO_OK)
+        return status;
+    strcpy(session->path, session->options.temporary ? "" : path);
+    init_conditions(session);
+    session->no_more = 0;
+    session->last_sequence = 0;
+    session->data_chunk = session->data_spare = PYRO_NO_CHUNK;
+    session->data_used = 0;
+    session->data_sealed = false;
+    session->ready_count = 0;
+    session->thread_count = 0;
+    if (!pyro_membarrier_register() && !pyro_the_door.needs_fence)
+        pyro_the_door.needs_fence = 1;
+    fill_header(session);
+    bool ok = pyro_grow(&session->slots, &session->slot_capacity, 1, sizeof *session->slots);
+    if (ok) {
+        session->slots[0] = (pyro_chunk_slot){.held = true};
+        session->slot_count = 1;
+        session->ready[session->ready_count++] = 0;
+        ok = pyro_data_rewrite(session);
+    }
+    status = ok ? pyro_keeper_start(session, error) : pyro_fail_memory(error);
+    if (status != PYRO_OK)
+        pyro_file_close(session, false);
+    return status;
+}
+
+static void begin_tables(pyro_session *session)
+{
+    pyro_arena_init(&session->arena);
+    for (size_t i = 0; i < PYRO_DATA_TYPES; i++) {
+        pyro_intern_init(&session->data[i], &session->arena);
+        session->written[i] = 0;
+    }
+}
+
+static void end_tables(pyro_session *session)
+{
+    for (size_t i = 0; i < PYRO_DATA_TYPES; i++)
+        pyro_intern_free(&session->data[i]);
+    pyro_arena_free(&session->arena);
+}
+
+#define LEAST_CHUNKS 4
+
+static int check_options(const char *path, const pyro_recorder_options *options, pyro_error *error)
+{
+    uint64_t least = PYRO_RECORDING_HEADER_BYTES + LEAST_CHUNKS * PYRO_RECORDING_CHUNK_BYTES;
+    if (!options->temporary && (!path || !path[0]))
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "a recording needs a file");
+    if (path && strlen(path) + 32 > PATH_MAX)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "the path of the recording is too long");
+    if (options->max_bytes && options->max_bytes < least)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "a recording needs %llu bytes at least",
+                         (unsigned long long)least);
+    if (options->keep_last && !options->max_bytes)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                         "keeping the last part needs a limit of the size");
+    return PYRO_OK;
+}
+
+int pyro_recorder_start(const char *path, const pyro_recorder_options *options, pyro_error *error)
+{
+    pyro_session *session = &pyro_the_session;
+    int status = check_options(path, options, error);
+    if (status != PYRO_OK)
+        return status;
+    pthread_mutex_lock(&session->control);
+    if (session->is_running)
+        status = pyro_fail(error, PYRO_ERROR_ARGUMENT, "this process is being recorded already");
+    if (status == PYRO_OK)
+        status = prepare_process(error);
+    if (status == PYRO_OK) {
+        session->options = *options;
+        strcpy(session->base_path, path ? path : "");
+        session->passes_written = 0;
+        pyro_error_clear(&session->pass_error);
+        begin_tables(session);
+        status = pyro_session_open(session, session->base_path, options->overwrite, error);
+        if (status != PYRO_OK)
+            end_tables(session);
+    }
+    if (status == PYRO_OK) {
+        session->is_running = true;
+        pyro_the_door.flags = options->flags;
+        __atomic_store_n(&pyro_the_door.generation, pyro_the_door.generation + 1, __ATOMIC_SEQ_CST);
+    }
+    pthread_mutex_unlock(&session->control);
+    return status;
+}
+
+void pyro_session_close(pyro_session *session)
+{
+    pyro_keeper_stop(session);
+    pyro_clock_renew(session);
+    if (session->header->state == PYRO_RECORDING_RUNNING)
+        session->header->state = PYRO_RECORDING_CLOSED;
+    pyro_file_close(session, !session->options.temporary);
+    end_tables(session);
+}
+
+int pyro_recorder_stop(pyro_error *error)
+{
+    pyro_session *session = &pyro_the_session;
+    int status = PYRO_OK;
+    pthread_mutex_lock(&session->control);
+    if (session->is_running) {
+        session->is_running = false;
+        __atomic_store_n(&pyro_the_door.generation, pyro_the_door.generation + 1, __ATOMIC_SEQ_CST);
+        if (session->is_forked) {
+            /* A child that recorded nothing: what is mapped is its parent's. */
+            session->is_forked = false;
+            pyro_passes_forget(session);
+            pyro_file_close(session, false);
+            end_tables(session);
+        } else {
+            pyro_threads_quiesce(session, false);
+            pyro_passes_stop(session);
+            pyro_session_close(session);
+        }
+        if (session->pass_error.code != PYRO_OK) {
+            status = session->pass_error.code;
+            if (error && error->code == PYRO_OK)
+                *error = session->pass_error;
+        }
+    }
+    pthread_mutex_unlock(&session->control);
+    return status;
+}
+
+const char *pyro_recorder_path(void)
+{
+    return pyro_the_session.is_running ? pyro_the_session.path : "";
+}
+
+void pyro_recorder_look(pyro_recorder_status *status)
+{
+    pyro_session *session = &pyro_the_session;
+    *status = (pyro_recorder_status){0};
+    pthread_mutex_lock(&session->control);
+    status->running = session->is_running;
+    if (session->is_running && !session->is_forked) {
+        pthread_mutex_lock(&session->lock);
+        status->state = session->header->state;
+        status->chunks = session->header->chunk_count;
+        status->dropped_chunks = session->header->dropped_chunks;
+        status->lost_records = session->header->lost_records;
+        status->file_bytes = PYRO_RECORDING_HEADER_BYTES +
+                             status->chunks * PYRO_RECORDING_CHUNK_BYTES;
+        status->threads = session->thread_count;
+        pthread_mutex_unlock(&session->lock);
+    }
+    pthread_mutex_unlock(&session->control);
+}
+
+/* An entry from outside of writing: the session cannot end in between. */
+static uint32_t add_data(uint32_t type, const void *bytes, size_t size)
+{
+    pyro_session *session = &pyro_the_session;
+    pyro_recorder_thread *thread = pyro_recorder_enter(&pyro_the_door);
+    if (!thread)
+        return 0;
+    pthread_mutex_lock(&session->lock);
+    uint32_t id = pyro_data_add(session, type, bytes, size);
+    pthread_mutex_unlock(&session->lock);
+    pyro_recorder_leave(thread);
+    return id;
+}
+
+/* Two texts, each with its end, behind what comes before them. */
+static uint32_t add_texts(uint32_t type, const void *head, size_t head_bytes, const char *first,
+                          const char *second)
+{
+    pyro_buf buf = PYRO_BUF_INIT;
+    pyro_buf_add(&buf, head, head_bytes);
+    pyro_buf_add(&buf, first, strlen(first) + 1);
+    pyro_buf_add(&buf, second, strlen(second) + 1);
+    uint32_t id = buf.failed ? 0 : add_data(type, buf.data, buf.length);
+    pyro_buf_free(&buf);
+    return id;
+}
+
+uint32_t pyro_recorder_module(const pyro_module_data *data, const char *path,
+                              const char *class_name)
+{
+    return add_texts(PYRO_DATA_MODULE, data, sizeof *data, path, class_name);
+}
+
+uint32_t pyro_recorder_frame(const char *text)
+{
+    return add_data(PYRO_DATA_FRAME, text, strlen(text));
+}
+
+uint32_t pyro_recorder_stack(uint32_t around, const uint32_t *frames, size_t count)
+{
+    uint32_t few[64], *words = few;
+    if (count + 1 > sizeof few / sizeof *few)
+        words = malloc((count + 1) * sizeof *words);
+    if (!words)
+        return 0;
+    words[0] = around;
+    memcpy(words + 1, frames, count * sizeof *words);
+    uint32_t id = add_data(PYRO_DATA_STACK, words, (count + 1) * sizeof *words);
+    if (words != few)
+        free(words);
+    return id;
+}
+
+void pyro_recorder_property(const char *key, const char *value)
+{
+    add_texts(PYRO_DATA_PROPERTY, NULL, 0, key, value);
+}
+
+void pyro_recorder_thread_name(const char *name)
+{
+    pyro_recorder_thread *thread = pyro_recorder_enter(&pyro_the_door);
+    if (!thread)
+        return;
+    pthread_mutex_lock(&pyro_the_session.lock);
+    pyro_data_thread_name(&pyro_the_session, thread->number, name);
+    pthread_mutex_unlock(&pyro_the_session.lock);
+    pyro_recorder_leave(thread);
+}

@@ -1,0 +1,203 @@
+/*
+ * The recorder's inside: the one session of this process and who does what to it. `control` guards
+ * its beginning, its end and forks; `lock` guards chunks, tables and passes. Who needs both takes
+ * `control` first, and nobody waits for a thread that is writing while holding `lock`.
+ */
+#ifndef PYRO_CAPTURE_SESSION_H
+#define PYRO_CAPTURE_SESSION_H
+
+#include "base/arena.h"
+#include "base/intern.h"
+#include "base/error.h"
+#include "trace/recording.h"
+#include <limits.h>
+#include <pthread.h>
+#include <pyrometer/capture.h>
+
+#define PYRO_SLAB_CHUNKS 64 /* chunks mapped at once: programs may have 65530 mappings only */
+#define PYRO_READY_CHUNKS 4
+#define PYRO_CLOCK_INTERVAL_NS 1000000000
+#define PYRO_DATA_TYPES (PYRO_DATA_THREAD + 1)
+#define PYRO_NO_CHUNK SIZE_MAX
+
+/* A chunk of the file as the recorder knows it. */
+typedef struct pyro_chunk_slot {
+    uint64_t sequence;              /* 0: nobody's */
+    uint64_t first_raw, closed_raw; /* closed 0: it is being filled */
+    uint8_t kind;
+    bool held; /* is being made, or ready */
+} pyro_chunk_slot;
+
+typedef struct pyro_slab {
+    char *map; /* what munmap takes */
+    size_t map_bytes;
+    char *chunks;
+} pyro_slab;
+
+#define PYRO_NAME_SLOTS 1024
+#define PYRO_WORD_SLOTS 2048
+
+/* What a thread saw last: the contents are compared, so an address may be used again. */
+typedef struct pyro_name_slot {
+    const char *address, *text;
+    uint32_t id;
+} pyro_name_slot;
+
+typedef struct pyro_word_slot {
+    const uint64_t *words;
+    uint32_t count, id;
+} pyro_word_slot;
+
+/* A thread with what only the recorder touches. Never freed: a thread that ends leaves it. */
+typedef struct pyro_thread_slot {
+    pyro_recorder_thread open; /* first: what observers hold is this */
+    struct pyro_thread_slot *next;
+    size_t chunk;        /* its index; PYRO_NO_CHUNK */
+    uint32_t is_used;    /* by a live thread */
+    uint32_t is_waiting; /* for a chunk: it holds no record */
+    pyro_name_slot names[PYRO_NAME_SLOTS];
+    pyro_word_slot words[PYRO_WORD_SLOTS];
+} pyro_thread_slot;
+
+/* A pass that has begun: its thread, and what others' passes did meanwhile on theirs. */
+typedef struct pyro_open_pass {
+    uint64_t begin_raw;
+    uint32_t thread;
+    struct pyro_foreign_span *foreign;
+    size_t foreign_count, foreign_capacity;
+} pyro_open_pass;
+
+typedef struct pyro_pass_job {
+    struct pyro_pass_job *next;
+    uint64_t begin_raw, end_raw;
+    int64_t number;
+    uint32_t flags;
+    char *path, *model;
+    pyro_pass_done_fn done;
+    void *user;
+    struct pyro_foreign_span *foreign;
+    size_t foreign_count;
+} pyro_pass_job;
+
+#define PYRO_MOST_OPEN_PASSES 64
+
+typedef struct pyro_session {
+    pthread_mutex_t control, lock;
+    pthread_cond_t keeper_wakes; /* there is work for the keeper */
+    pthread_cond_t chunk_ready;  /* or there will be none */
+    bool is_running, is_forked;
+    pyro_recorder_options options;
+    char base_path[PATH_MAX]; /* as given: children derive theirs */
+    char path[PATH_MAX];
+
+    int fd;
+    pyro_recording_header *header;
+    size_t header_bytes; /* as mapped */
+    pyro_slab *slabs;
+    size_t slab_count, slab_capacity;
+    pyro_chunk_slot *slots;
+    size_t slot_count, slot_capacity;
+    uint64_t last_sequence;
+    size_t ready[PYRO_READY_CHUNKS];
+    size_t ready_count;
+    uint32_t no_more;     /* pyro_recording_state: why the file cannot grow */
+    uint64_t futile_rounds; /* the keeper found nothing to recycle */
+
+    pthread_t keeper;
+    bool has_keeper, is_stopping;
+
+    pyro_arena arena;
+    pyro_intern data[PYRO_DATA_TYPES]; /* id is the index + 1 */
+    uint32_t written[PYRO_DATA_TYPES]; /* ids that are in the file */
+    size_t data_chunk;                 /* PYRO_NO_CHUNK: none */
+    size_t data_used;                  /* bytes of it */
+    size_t data_spare;                 /* the next one, made ahead; PYRO_NO_CHUNK */
+    bool data_sealed;                  /* there was no room: no id is given out any more */
+
+    pyro_thread_slot *threads; /* grows at the head only */
+    uint32_t thread_count;     /* numbers given out in this session */
+    uint64_t thread_losses;    /* records that threads could not write */
+
+    pyro_open_pass open_passes[PYRO_MOST_OPEN_PASSES];
+    size_t open_pass_count;
+    uint64_t last_pass_raw;
+    pyro_pass_job *first_job, *last_job; /* the first may be in the writer's hands */
+    size_t job_count;
+    pthread_t writer;
+    bool has_writer, writer_stops, writer_sleeps;
+    pyro_recorded_tables pass_tables; /* the writer's view of `data`, as far as it has seen it */
+    uint32_t pass_seen[PYRO_DATA_TYPES];
+    pthread_cond_t writer_wakes, pass_done;
+    pyro_error pass_error;
+    uint64_t passes_written;
+} pyro_session;
+
+extern pyro_session pyro_the_session;
+extern pyro_recorder_door pyro_the_door;
+
+/* clock.c */
+void pyro_clock_choose(pyro_recorder_door *door);
+pyro_recording_clock pyro_clock_read(const pyro_recorder_door *door);
+double pyro_clock_rate(const pyro_recorder_door *door); /* raw units a nanosecond, estimated */
+void pyro_clock_renew(pyro_session *session);
+
+/* file.c: the file and its mapping. */
+int pyro_file_open(pyro_session *session, const char *path, bool overwrite, pyro_error *error);
+void pyro_file_close(pyro_session *session, bool keep_contents);
+/* Makes room for chunk `index` on the disk; 0 or an errno. */
+int pyro_file_extend(pyro_session *session, size_t index);
+/* Address space for chunk `index`; false when there is none. Needs `lock`. */
+bool pyro_file_map(pyro_session *session, size_t index);
+char *pyro_chunk_address(const pyro_session *session, size_t index);
+
+/* chunks.c: with `lock` held, which some of them let go for a while. */
+size_t pyro_chunk_take(pyro_session *session, pyro_thread_slot *thread);
+size_t pyro_chunk_take_for_data(pyro_session *session);
+void pyro_chunk_close(pyro_session *session, size_t index);
+bool pyro_chunk_refill(pyro_recorder_thread *thread);
+size_t pyro_chunk_make(pyro_session *session, bool may_recycle);
+int pyro_keeper_start(pyro_session *session, pyro_error *error);
+void pyro_keeper_stop(pyro_session *session); /* without `lock` */
+
+/* recycle.c: the oldest chunk that nobody needs, emptied; lets go of `lock`. */
+size_t pyro_chunk_recycle(pyro_session *session);
+/*
+ * Waits until every thread was seen outside of writing. Without `lock`. One that waits for the
+ * recorder holds no record, but still uses the session.
+ */
+void pyro_threads_quiesce(pyro_session *session, bool waiting_is_quiet);
+
+/* tables.c */
+uint32_t pyro_data_add(pyro_session *session, uint32_t type, const void *bytes, size_t size);
+void pyro_data_thread_name(pyro_session *session, uint32_t thread, const char *name);
+bool pyro_data_rewrite(pyro_session *session); /* all of it again, into a new file */
+uint32_t pyro_table_name(pyro_recorder_thread *thread, const char *text);
+uint32_t pyro_table_signature(pyro_recorder_thread *thread, const uint64_t *words, size_t count);
+uint32_t pyro_table_storages(pyro_recorder_thread *thread, const uint64_t *words, size_t count);
+
+/* threads.c */
+pyro_recorder_thread *pyro_thread_here(void);
+int pyro_threads_prepare(pyro_error *error); /* once a process */
+void pyro_threads_forget_others(pyro_session *session); /* after a fork */
+void pyro_membarrier(void);
+bool pyro_membarrier_register(void);
+
+/* fork.c */
+int pyro_fork_prepare(pyro_error *error); /* once a process */
+bool pyro_fork_continue(
+    pyro_session *session); /* in the child, with `control`: a file of its own */
+
+/* recorder.c */
+int pyro_session_open(pyro_session *session, const char *path, bool overwrite, pyro_error *error);
+void pyro_session_close(pyro_session *session); /* nobody writes any more */
+
+/* passes.c */
+/* The earliest time that a pass may still need; UINT64_MAX none. Needs `lock`. */
+uint64_t pyro_passes_need_from(const pyro_session *session);
+void pyro_passes_stop(pyro_session *session); /* waits for those that were ended; without `lock` */
+void pyro_passes_forget(pyro_session *session);
+void pyro_pass_job_free(pyro_pass_job *job);
+/* pass_writer.c */
+void *pyro_pass_writer(void *session);
+
+#endif

@@ -1,0 +1,146 @@
+/* Threads that write: their memory, made on first use, renewed for a session, left when they end. */
+#include "capture/session.h"
+
+#include <linux/membarrier.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static __thread pyro_thread_slot *here __attribute__((tls_model("initial-exec")));
+static pthread_key_t at_end;
+
+void pyro_membarrier(void)
+{
+    if (!pyro_the_door.needs_fence)
+        syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
+/* Once a process: with several threads the kernel takes its time over it. */
+bool pyro_membarrier_register(void)
+{
+    static pid_t registered;
+    static bool is_there;
+    if (registered != getpid()) {
+        registered = getpid();
+        is_there = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+    }
+    return is_there;
+}
+
+/* The thread's memory waits for the next thread, with what is left of its chunk. */
+static void leave(void *memory)
+{
+    pyro_thread_slot *slot = memory;
+    here = NULL;
+    __atomic_store_n(&slot->open.depth, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->is_used, 0, __ATOMIC_RELEASE);
+}
+
+int pyro_threads_prepare(pyro_error *error)
+{
+    int reason = pthread_key_create(&at_end, leave);
+    return reason ? pyro_fail(error, PYRO_ERROR_IO, "no key for threads: %s", strerror(reason))
+                  : PYRO_OK;
+}
+
+/* One that a thread left, best with room in a chunk of this session; or a new one. */
+static pyro_thread_slot *find_slot(pyro_session *session)
+{
+    pyro_thread_slot *free_slot = NULL;
+    for (pyro_thread_slot *slot = session->threads; slot; slot = slot->next) {
+        if (__atomic_load_n(&slot->is_used, __ATOMIC_ACQUIRE))
+            continue;
+        if (!free_slot || slot->open.generation == pyro_the_door.generation)
+            free_slot = slot;
+    }
+    if (!free_slot) {
+        free_slot = calloc(1, sizeof *free_slot);
+        if (!free_slot)
+            return NULL;
+        free_slot->chunk = PYRO_NO_CHUNK;
+        free_slot->next = session->threads;
+        __atomic_store_n(&session->threads, free_slot, __ATOMIC_RELEASE);
+    }
+    __atomic_store_n(&free_slot->is_used, 1, __ATOMIC_RELEASE);
+    return free_slot;
+}
+
+/* What it knew is of another session. */
+static void renew(pyro_session *session, pyro_thread_slot *slot)
+{
+    pyro_recorder_thread *thread = &slot->open;
+    memset(slot->names, 0, sizeof slot->names);
+    memset(slot->words, 0, sizeof slot->words);
+    slot->chunk = PYRO_NO_CHUNK;
+    slot->is_waiting = 0;
+    thread->next = thread->end = NULL;
+    thread->chunk = 0;
+    thread->depth = 0;
+    thread->layer_stack = 0;
+    thread->layer_frame = NULL;
+    thread->lost = 0;
+    thread->tables = slot;
+    thread->number = ++session->thread_count;
+    __atomic_store_n(&thread->generation, pyro_the_door.generation, __ATOMIC_RELEASE);
+}
+
+/* Goes on in the chunk of a thread that has ended, and says so there. */
+static void take_over(pyro_session *session, pyro_thread_slot *slot)
+{
+    pyro_recorder_thread *thread = &slot->open;
+    thread->depth = 0;
+    thread->layer_stack = 0;
+    thread->layer_frame = NULL;
+    thread->number = ++session->thread_count;
+    if (thread->next == thread->end)
+        return;
+    pyro_record *record = thread->next;
+    record->start_raw = pyro_raw_time(&pyro_the_door);
+    record->sequence = syscall(SYS_gettid);
+    record->name = thread->number;
+    record->kind = PYRO_RECORD_THREAD;
+    pyro_record_commit(thread, record);
+}
+
+static pyro_recorder_thread *enroll(void)
+{
+    pyro_session *session = &pyro_the_session;
+    pyro_recorder_thread *thread = NULL;
+    pthread_mutex_lock(&session->control);
+    if (session->is_forked && !pyro_fork_continue(session))
+        goto done;
+    if (!pyro_is_recording(&pyro_the_door))
+        goto done;
+    bool is_new = here == NULL;
+    if (is_new)
+        here = find_slot(session);
+    if (!here || (is_new && pthread_setspecific(at_end, here) != 0))
+        goto done;
+    if (here->open.generation != pyro_the_door.generation)
+        renew(session, here);
+    else if (is_new)
+        take_over(session, here);
+    thread = &here->open;
+done:
+    pthread_mutex_unlock(&session->control);
+    return thread;
+}
+
+pyro_recorder_thread *pyro_thread_here(void)
+{
+    pyro_thread_slot *slot = here;
+    if (__builtin_expect(slot != NULL, 1) &&
+        slot->open.generation == __atomic_load_n(&pyro_the_door.generation, __ATOMIC_RELAXED))
+        return &slot->open;
+    return enroll();
+}
+
+void pyro_threads_forget_others(pyro_session *session)
+{
+    for (pyro_thread_slot *slot = session->threads; slot; slot = slot->next) {
+        slot->open.busy = slot->is_waiting = 0;
+        slot->open.depth = 0;
+        slot->is_used = slot == here;
+    }
+}

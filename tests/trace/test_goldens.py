@@ -1,0 +1,77 @@
+"""What the tool says of real traces, against numbers that were looked at and kept.
+
+The numbers are in goldens.json; the traces themselves are not part of the project and are read
+where they lie. `python tests/trace/test_goldens.py` writes the numbers anew: look at the difference
+before keeping it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TOOL = os.environ.get("PYROMETER", str(ROOT / "build" / "pyrometer"))
+FOLDER = pathlib.Path(os.environ.get("PYRO_TRACES", ROOT.parent / "shared" / "traces"))
+GOLDENS = pathlib.Path(__file__).with_name("goldens.json")
+TOTALS = (
+    "events",
+    "warnings",
+    "device",
+    "span_ns",
+    "device_total_ns",
+    "device_busy_ns",
+    "kernel_count",
+    "unattributed",
+)
+LEADING_ROWS = 3
+
+
+def leading(rows: list[dict], *keys: str) -> list[list]:
+    """The first rows of a table as lists of the chosen columns."""
+    return [[row[key] for key in keys] for row in rows[:LEADING_ROWS]]
+
+
+def facts_of(path: pathlib.Path) -> dict:
+    """What a golden keeps of a trace's whole answer: totals, first rows, and sums of tables."""
+    command = [TOOL, "trace", str(path), "--format", "json"]
+    done = subprocess.run(command, capture_output=True, check=True, text=True)
+    answer = json.loads(done.stdout)
+    facts = {key: answer[key] for key in TOTALS}
+    facts["steps"] = [
+        [step["name"], step["span_ns"], step["compute_ns"], step["idle_ns"]]
+        for step in answer["steps"]
+    ]
+    layers = answer["layers"]
+    facts["layer_count"] = len(layers)
+    facts["layer_calls"] = sum(row["calls"] for row in layers)
+    for key in ("forward_device_self_ns", "backward_device_self_ns", "forward_host_self_ns"):
+        facts[key] = sum(row[key] for row in layers)
+    facts["ops"] = leading(answer["ops"], "name", "calls", "host_total_ns", "device_total_ns")
+    facts["kernels"] = leading(answer["kernels"], "short_name", "calls", "total_ns")
+    facts["copies"] = leading(answer["copies"], "kind", "calls", "bytes", "total_ns")
+    facts["collectives"] = leading(answer["collectives"], "kind", "calls", "total_ns", "exposed_ns")
+    facts["findings"] = sorted({finding["id"] for finding in answer["findings"]})
+    return facts
+
+
+def goldens() -> dict[str, dict]:
+    return json.loads(GOLDENS.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", sorted(goldens()) if GOLDENS.exists() else [])
+def test_golden(name: str) -> None:
+    path = FOLDER / name
+    if not path.exists():
+        pytest.skip("no ../shared/traces")
+    assert facts_of(path) == goldens()[name]
+
+
+if __name__ == "__main__":
+    found = {path.name: facts_of(path) for path in sorted(FOLDER.glob("*.json.gz"))}
+    lines = [f"{json.dumps(name)}: {json.dumps(facts)}" for name, facts in found.items()]
+    GOLDENS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
