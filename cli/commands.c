@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-extern const pyro_command cmd_check;
 extern const pyro_command cmd_bench;
+extern const pyro_command cmd_check;
 extern const pyro_command cmd_cost;
 extern const pyro_command cmd_diff;
-extern const pyro_command cmd_models;
 extern const pyro_command cmd_doctor;
+extern const pyro_command cmd_models;
 extern const pyro_command cmd_python;
 extern const pyro_command cmd_run;
 extern const pyro_command cmd_trace;

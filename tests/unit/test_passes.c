@@ -59,7 +59,7 @@ static int end_pass(uint64_t begun, int number, pyro_error *error)
 {
     char path[128];
     path_of(path, sizeof path, number);
-    return pyro_pass_end(begun, &(pyro_pass_options){path, "MLP", number, EVERYTHING}, error);
+    return pyro_pass_end(begun, &(pyro_pass_options){.path = path, .model = "MLP", .number = number, .flags = EVERYTHING}, error);
 }
 
 /* Calls of the layer "linear" in a file, and the shapes of its op. */
@@ -169,7 +169,8 @@ static void test_failures_are_told(void **state)
     add_modules();
     uint64_t begun = pyro_pass_begin();
     record_op("op", -1);
-    pyro_pass_options nowhere = {"/proc/no/such/file.json", "MLP", 1, EVERYTHING};
+    pyro_pass_options nowhere = {
+        .path = "/proc/no/such/file.json", .model = "MLP", .number = 1, .flags = EVERYTHING};
     assert_int_equal(pyro_pass_end(begun, &nowhere, NULL), PYRO_OK);
     assert_int_equal(pyro_pass_end(begun, &nowhere, NULL), PYRO_ERROR_ARGUMENT);
     assert_int_equal(pyro_recorder_wait(&error), PYRO_ERROR_IO);
