@@ -97,6 +97,7 @@ bench:
 	@.venv/bin/python bench/catalog.py
 	@.venv/bin/python bench/trace.py
 	@.venv/bin/python bench/capture.py
+	@.venv/bin/python bench/bench.py
 
 verify-models:
 	@scripts/make-venv.sh test --plan
