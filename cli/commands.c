@@ -6,6 +6,7 @@
 extern const pyro_command cmd_cost;
 extern const pyro_command cmd_diff;
 extern const pyro_command cmd_doctor;
+extern const pyro_command cmd_graph;
 extern const pyro_command cmd_python;
 extern const pyro_command cmd_run;
 extern const pyro_command cmd_trace;
@@ -13,6 +14,7 @@ extern const pyro_command cmd_trace;
 const pyro_command *const pyro_commands[] = {
     &cmd_cost,
     &cmd_diff,
+    &cmd_graph,
     &cmd_trace,
     &cmd_run,
     &cmd_python,

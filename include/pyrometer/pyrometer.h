@@ -4,6 +4,7 @@
 
 #include <pyrometer/cost.h>
 #include <pyrometer/error.h>
+#include <pyrometer/graph.h>
 #include <pyrometer/model.h>
 #include <pyrometer/report.h>
 #include <pyrometer/tables.h>
