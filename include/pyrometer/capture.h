@@ -160,9 +160,9 @@ static inline pyro_recorder_thread *pyro_recorder_enter(pyro_recorder_door *door
     __atomic_store_n(&thread->busy, thread->busy + 1, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (__builtin_expect(door->needs_fence, 0))
-        __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (__builtin_expect(thread->generation != __atomic_load_n(&door->generation, __ATOMIC_RELAXED),
-                         0)) {
+        __atomic_fetch_add(&thread->busy, 0, __ATOMIC_SEQ_CST);
+    uint32_t generation = __atomic_load_n(&door->generation, __ATOMIC_SEQ_CST);
+    if (__builtin_expect(thread->generation != generation, 0)) {
         __atomic_store_n(&thread->busy, thread->busy - 1, __ATOMIC_RELEASE);
         return NULL;
     }
@@ -214,7 +214,8 @@ static inline pyro_record *pyro_span_close(pyro_recorder_thread *thread, const v
         if (depth >= PYRO_MOST_OPEN_SPANS)
             continue;
         if (thread->open[depth].key == key) {
-            __atomic_store_n(&thread->depth, depth, __ATOMIC_RELAXED);
+            /* Who finds the span gone must find `busy` set, until its end is written. */
+            __atomic_store_n(&thread->depth, depth, __ATOMIC_RELEASE);
             return thread->open[depth].record;
         }
     }

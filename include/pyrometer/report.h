@@ -76,6 +76,9 @@ PYRO_API int pyro_report_trace_folded(char **out, size_t *size, const pyro_analy
  * TOTAL; with FLOPs where they are asked for. */
 PYRO_API int pyro_report_layer_table(char **out, size_t *size, pyro_trace *trace, const char *title,
                                      bool with_flops, pyro_error *error);
+/* Layers over several passes; `options` NULL means text. */
+PYRO_API int pyro_report_passes(char **out, size_t *size, const pyro_pass_summary *summary,
+                                const pyro_report_options *options, pyro_error *error);
 PYRO_API void pyro_free(void *memory);
 
 #ifdef __cplusplus

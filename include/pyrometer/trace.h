@@ -331,6 +331,42 @@ PYRO_API int pyro_trace_averages(pyro_averages **out, pyro_trace *trace, bool by
                                  size_t frames, pyro_error *error);
 PYRO_API void pyro_averages_free(pyro_averages *averages);
 
+/* True when the layers' dotted paths are in the file: our own recordings and passes. */
+PYRO_API bool pyro_trace_has_paths(const pyro_trace *trace);
+
+/* Fewer passes than this say nothing about the slowest twentieth of them. */
+#define PYRO_PASSES_FOR_P95 20
+
+/* A layer over several passes; times are of one pass, all its calls in it and what lies below. */
+typedef struct pyro_pass_row {
+    const char *path, *class_name;
+    int64_t passes; /* in which it was called */
+    int64_t calls; /* in all of them */
+    int64_t total_ns, median_ns, min_ns, max_ns;
+    int64_t p95_ns; /* -1: too few passes */
+    const char *shapes; /* of its first op's inputs in the first pass */
+    int64_t shape_sets, op_sets; /* that differ, over the passes; more than 1: it changed */
+    const char *changed_in; /* the first file that differs; "" none */
+} pyro_pass_row;
+
+typedef struct pyro_pass_summary {
+    const char *const *files;
+    size_t file_count;
+    bool on_device; /* times are the devices', else the host's */
+    const pyro_pass_row *rows; /* in the order in which they first ran */
+    size_t row_count;
+} pyro_pass_summary;
+
+/* Files of one pass each, added one by one; nothing of a trace is kept. */
+typedef struct pyro_passes pyro_passes;
+PYRO_API pyro_passes *pyro_passes_new(void); /* NULL when memory is out */
+PYRO_API int pyro_passes_add(pyro_passes *passes, pyro_trace *trace, const pyro_analysis *analysis,
+                             const pyro_analysis_options *options, pyro_error *error);
+/* The result lives as long as `passes`, until another is added. */
+PYRO_API int pyro_passes_summarize(pyro_passes *passes, const pyro_pass_summary **out,
+                                   pyro_error *error);
+PYRO_API void pyro_passes_free(pyro_passes *passes);
+
 /* Takes the next bytes of an output; PYRO_OK, or a status with `error` filled. */
 typedef int (*pyro_write_fn)(void *user, const char *bytes, size_t size, pyro_error *error);
 

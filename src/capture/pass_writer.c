@@ -14,6 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#define LOOK_NS 2000000
+#define MOST_IDLE_LOOKS 100
+
 /* What is read of a session; the chunks are looked at without its lock. */
 typedef struct snapshot {
     const pyro_chunk_header **chunks; /* in the order in which they were taken */
@@ -164,14 +167,35 @@ static void finish_job(pyro_session *session, pyro_pass_job *job, const pyro_err
     pthread_cond_signal(&session->keeper_wakes);
 }
 
+/*
+ * Waits for a pass. While passes come one after the other it looks by itself, every few
+ * milliseconds: waking it would cost the model more than all else that a pass does.
+ */
+static void wait_for_job(pyro_session *session, int *idle_looks)
+{
+    if (++*idle_looks < MOST_IDLE_LOOKS) {
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        int64_t ns = until.tv_nsec + LOOK_NS;
+        until = (struct timespec){until.tv_sec + ns / 1000000000, ns % 1000000000};
+        pthread_cond_timedwait(&session->writer_wakes, &session->lock, &until);
+        return;
+    }
+    session->writer_sleeps = true;
+    pthread_cond_wait(&session->writer_wakes, &session->lock);
+    session->writer_sleeps = false;
+}
+
 void *pyro_pass_writer(void *argument)
 {
     pyro_session *session = argument;
     snapshot chunks = {0};
+    int idle_looks = 0;
     pthread_mutex_lock(&session->lock);
     for (;;) {
         while (!session->first_job && !session->writer_stops)
-            pthread_cond_wait(&session->writer_wakes, &session->lock);
+            wait_for_job(session, &idle_looks);
+        idle_looks = 0;
         pyro_pass_job *job = session->first_job;
         if (!job)
             break;

@@ -113,7 +113,7 @@ static int start_writer(pyro_session *session, pyro_error *error)
     sigset_t all, before;
     if (session->has_writer)
         return PYRO_OK;
-    session->writer_stops = false;
+    session->writer_stops = session->writer_sleeps = false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int reason = pthread_create(&session->writer, NULL, pyro_pass_writer, session);
@@ -140,7 +140,7 @@ static void add_job(pyro_session *session, pyro_pass_job *job)
         session->first_job = job;
     session->last_job = job;
     session->job_count++;
-    if (session->job_count == 1)
+    if (session->writer_sleeps)
         pthread_cond_signal(&session->writer_wakes);
 }
 
@@ -203,6 +203,7 @@ int pyro_recorder_wait(pyro_error *error)
     int status = PYRO_OK;
     pthread_mutex_lock(&session->lock);
     if (session->is_running && !session->is_forked) {
+        pthread_cond_signal(&session->writer_wakes);
         while (session->job_count > 0 && session->has_writer)
             pthread_cond_wait(&session->pass_done, &session->lock);
         status = take_failure(session, error);
@@ -214,6 +215,7 @@ int pyro_recorder_wait(pyro_error *error)
 void pyro_passes_stop(pyro_session *session)
 {
     pthread_mutex_lock(&session->lock);
+    pthread_cond_signal(&session->writer_wakes);
     while (session->job_count > 0 && session->has_writer)
         pthread_cond_wait(&session->pass_done, &session->lock);
     session->writer_stops = true;
@@ -221,6 +223,8 @@ void pyro_passes_stop(pyro_session *session)
     pthread_mutex_unlock(&session->lock);
     if (session->has_writer)
         pthread_join(session->writer, NULL);
+    pthread_mutex_lock(&session->lock);
     session->has_writer = false;
     pyro_passes_forget(session);
+    pthread_mutex_unlock(&session->lock);
 }

@@ -74,8 +74,9 @@ static void fill_header(pyro_session *session)
     header->first = header->last = pyro_clock_read(&pyro_the_door);
     clock_gettime(CLOCK_REALTIME, &real);
     header->start_realtime_ns = (int64_t)real.tv_sec * 1000000000 + real.tv_nsec;
-    __atomic_thread_fence(__ATOMIC_RELEASE);
-    memcpy(header->magic, PYRO_RECORDING_MAGIC, sizeof header->magic);
+    uint64_t magic;
+    memcpy(&magic, PYRO_RECORDING_MAGIC, sizeof magic);
+    __atomic_store_n((uint64_t *)(void *)header->magic, magic, __ATOMIC_RELEASE);
 }
 
 int pyro_session_open(pyro_session *session, const char *path, bool overwrite, pyro_error *error)
@@ -92,7 +93,8 @@ int pyro_session_open(pyro_session *session, const char *path, bool overwrite, p
     session->data_sealed = false;
     session->ready_count = 0;
     session->thread_count = 0;
-    pyro_the_door.needs_fence = !pyro_membarrier_register();
+    if (!pyro_membarrier_register() && !pyro_the_door.needs_fence)
+        pyro_the_door.needs_fence = 1;
     fill_header(session);
     bool ok = pyro_grow(&session->slots, &session->slot_capacity, 1, sizeof *session->slots);
     if (ok) {

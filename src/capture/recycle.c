@@ -16,7 +16,7 @@ void pyro_threads_quiesce(pyro_session *session, bool waiting_is_quiet)
     pyro_membarrier();
     pyro_thread_slot *slot = __atomic_load_n(&session->threads, __ATOMIC_ACQUIRE);
     for (; slot; slot = slot->next) {
-        while (__atomic_load_n(&slot->open.busy, __ATOMIC_ACQUIRE) != 0 &&
+        while (__atomic_load_n(&slot->open.busy, __ATOMIC_SEQ_CST) != 0 &&
                !(waiting_is_quiet && __atomic_load_n(&slot->is_waiting, __ATOMIC_ACQUIRE))) {
             struct timespec pause = {0, WAIT_NS};
             nanosleep(&pause, NULL);
@@ -33,9 +33,9 @@ static bool has_open_span(const pyro_session *session, uint64_t sequence)
     const pyro_thread_slot *slot = __atomic_load_n(&session->threads, __ATOMIC_ACQUIRE);
     for (; slot; slot = slot->next) {
         if (!__atomic_load_n(&slot->is_used, __ATOMIC_ACQUIRE) ||
-            slot->open.generation != pyro_the_door.generation)
+            __atomic_load_n(&slot->open.generation, __ATOMIC_ACQUIRE) != pyro_the_door.generation)
             continue;
-        uint32_t depth = __atomic_load_n(&slot->open.depth, __ATOMIC_RELAXED);
+        uint32_t depth = __atomic_load_n(&slot->open.depth, __ATOMIC_ACQUIRE);
         for (uint32_t i = 0; i < depth && i < PYRO_MOST_OPEN_SPANS; i++)
             if (__atomic_load_n(&slot->open.open[i].chunk, __ATOMIC_RELAXED) == sequence)
                 return true;

@@ -111,7 +111,7 @@ typedef struct pyro_session {
     pyro_pass_job *first_job, *last_job; /* the first may be in the writer's hands */
     size_t job_count;
     pthread_t writer;
-    bool has_writer, writer_stops;
+    bool has_writer, writer_stops, writer_sleeps;
     pyro_recorded_tables pass_tables; /* the writer's view of `data`, as far as it has seen it */
     uint32_t pass_seen[PYRO_DATA_TYPES];
     pthread_cond_t writer_wakes, pass_done;

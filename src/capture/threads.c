@@ -14,7 +14,6 @@ void pyro_membarrier(void)
 {
     if (!pyro_the_door.needs_fence)
         syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 /* Once a process: with several threads the kernel takes its time over it. */
@@ -96,11 +95,12 @@ static void take_over(pyro_session *session, pyro_thread_slot *slot)
     thread->number = ++session->thread_count;
     if (thread->next == thread->end)
         return;
-    *thread->next = (pyro_record){.start_raw = pyro_raw_time(&pyro_the_door),
-                                  .sequence = syscall(SYS_gettid),
-                                  .name = thread->number,
-                                  .kind = PYRO_RECORD_THREAD};
-    pyro_record_commit(thread, thread->next);
+    pyro_record *record = thread->next;
+    record->start_raw = pyro_raw_time(&pyro_the_door);
+    record->sequence = syscall(SYS_gettid);
+    record->name = thread->number;
+    record->kind = PYRO_RECORD_THREAD;
+    pyro_record_commit(thread, record);
 }
 
 static pyro_recorder_thread *enroll(void)

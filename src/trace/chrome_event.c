@@ -1,5 +1,5 @@
 /* One event as Chrome JSON, with the keys that Kineto gives it and the layer that it belongs to. */
-#include "trace/chrome.h"
+#include "trace/chrome_put.h"
 
 #include "base/json.h"
 
@@ -21,49 +21,6 @@ static const char *const category_names[PYRO_EVENT_CATEGORY_COUNT] = {
     [PYRO_EVENT_OTHER] = "other",
 };
 
-/*
- * Most of a file is events, and most of an event is the same texts: they are made JSON once, and
- * an event is then a few copies. A byte of a key costs less than a call.
- */
-static inline void put(pyro_chrome *chrome, const char *text, size_t length)
-{
-    pyro_buf *buf = &chrome->buf;
-    if (buf->capacity - buf->length > length && !buf->failed) {
-        memcpy(buf->data + buf->length, text, length);
-        buf->length += length;
-    } else {
-        pyro_buf_add(buf, text, length);
-    }
-}
-
-#define PUT(chrome, literal) put(chrome, literal, sizeof(literal) - 1)
-
-static inline void put_integer(pyro_chrome *chrome, int64_t value)
-{
-    char digits[24];
-    size_t at = sizeof digits;
-    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
-    do
-        digits[--at] = (char)('0' + rest % 10);
-    while (rest /= 10);
-    if (value < 0)
-        digits[--at] = '-';
-    put(chrome, digits + at, sizeof digits - at);
-}
-
-/* Microseconds with three decimals, exactly. */
-static inline void put_time(pyro_chrome *chrome, int64_t time_ns)
-{
-    uint64_t size = time_ns < 0 ? -(uint64_t)time_ns : (uint64_t)time_ns;
-    unsigned rest = (unsigned)(size % 1000);
-    char fraction[4] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10),
-                        (char)('0' + rest % 10)};
-    if (time_ns < 0)
-        put(chrome, "-", 1);
-    put_integer(chrome, (int64_t)(size / 1000));
-    put(chrome, fraction, sizeof fraction);
-}
-
 void pyro_chrome_begin_event(pyro_chrome *chrome, const char *kind, const char *name)
 {
     pyro_json_begin_object(&chrome->json);
@@ -75,19 +32,13 @@ void pyro_chrome_time(pyro_chrome *chrome, const char *key, int64_t time_ns)
 {
     pyro_json_key(&chrome->json, key);
     pyro_json_raw(&chrome->json, "");
-    put_time(chrome, time_ns);
-}
-
-/* A process or thread whose id is text is known by a hash; viewers want 31 bits. */
-static int64_t shown_id(uint64_t id)
-{
-    return id >> 63 ? (int64_t)(id & 0x7fffffff) : (int64_t)id;
+    pyro_chrome_put_time(chrome, time_ns);
 }
 
 void pyro_chrome_place(pyro_chrome *chrome, const pyro_track *track)
 {
-    pyro_json_member_integer(&chrome->json, "pid", shown_id(track->pid));
-    pyro_json_member_integer(&chrome->json, "tid", shown_id(track->tid));
+    pyro_json_member_integer(&chrome->json, "pid", pyro_chrome_id(track->pid));
+    pyro_json_member_integer(&chrome->json, "tid", pyro_chrome_id(track->tid));
 }
 
 static bool is_json(const char *text)
@@ -109,35 +60,35 @@ static bool is_json(const char *text)
     return kind == PYRO_JSON_END;
 }
 
-/* A copy of what was made in `buf`; "" when memory is out, which `buf` then says. */
-static const char *keep_made(pyro_chrome *chrome, pyro_buf *made)
+/* A copy of what was made; empty when memory is out, which the buffer of the file then says. */
+static pyro_chrome_text keep_made(pyro_chrome *chrome, pyro_buf *made)
 {
     const char *copy = made->failed ? NULL
                                     : pyro_arena_text(&chrome->arena, made->data, made->length);
+    pyro_chrome_text text = {copy ? copy : "", copy ? (uint32_t)made->length : 0};
     pyro_buf_free(made);
     chrome->buf.failed |= copy == NULL;
-    return copy ? copy : "";
+    return text;
 }
 
-static const char *quote(pyro_chrome *chrome, const char *text)
+static pyro_chrome_text quote(pyro_chrome *chrome, const char *text)
 {
     pyro_buf made = PYRO_BUF_INIT;
     pyro_json_quote(&made, text, strlen(text));
     return keep_made(chrome, &made);
 }
 
-static const char *quoted(pyro_chrome *chrome, uint32_t text)
+static pyro_chrome_text quoted(pyro_chrome *chrome, uint32_t text)
 {
-    static const char *const nothing = "\"\"";
     if (text == PYRO_NO_ID)
-        return nothing;
-    if (!chrome->quoted[text])
+        return (pyro_chrome_text){"\"\"", 2};
+    if (!chrome->quoted[text].text)
         chrome->quoted[text] = quote(chrome, pyro_trace_text(chrome->trace, text));
     return chrome->quoted[text];
 }
 
 /* Frames, innermost first with ';' between, as a list that begins with the outermost. */
-static const char *make_frames(pyro_chrome *chrome, const char *stack)
+static pyro_chrome_text make_frames(pyro_chrome *chrome, const char *stack)
 {
     pyro_buf made = PYRO_BUF_INIT;
     const char *end = stack + strlen(stack);
@@ -155,45 +106,46 @@ static const char *make_frames(pyro_chrome *chrome, const char *stack)
     return keep_made(chrome, &made);
 }
 
-static void put_text(pyro_chrome *chrome, const char *text)
+static inline void put_text(pyro_chrome *chrome, pyro_chrome_text text)
 {
-    put(chrome, text, strlen(text));
+    pyro_chrome_put(chrome, text.text, text.length);
 }
 
-/* Members of args: each ends in a comma, and the last one is taken back. */
-static void member_number(pyro_chrome *chrome, const char *key, int64_t value)
+/* Members of args: each ends in a comma, and the last one is taken back. Keys are literals. */
+static inline void member_number(pyro_chrome *chrome, const char *key, int64_t value)
 {
-    put_text(chrome, key);
-    put_integer(chrome, value);
+    pyro_chrome_put(chrome, key, strlen(key));
+    pyro_chrome_put_integer(chrome, value);
     PUT(chrome, ",");
 }
 
-static void member_known(pyro_chrome *chrome, const char *key, int64_t value)
+static inline void member_known(pyro_chrome *chrome, const char *key, int64_t value)
 {
     if (value >= 0)
         member_number(chrome, key, value);
 }
 
-static void member_text(pyro_chrome *chrome, const char *key, uint32_t text)
+static inline void member_text(pyro_chrome *chrome, const char *key, uint32_t text)
 {
     if (text == PYRO_NO_ID)
         return;
-    put_text(chrome, key);
+    pyro_chrome_put(chrome, key, strlen(key));
     put_text(chrome, quoted(chrome, text));
     PUT(chrome, ",");
 }
 
 /* Lists that were kept as they stood in the file: the file may have been damaged there. */
-static void member_list(pyro_chrome *chrome, const char *key, uint32_t text)
+static inline void member_list(pyro_chrome *chrome, const char *key, uint32_t text)
 {
     if (text == PYRO_NO_ID)
         return;
-    if (!chrome->lists[text]) {
+    if (!chrome->lists[text].text) {
         const char *list = pyro_trace_text(chrome->trace, text);
         bool is_sound = chrome->trace->is_recording || is_json(list);
-        chrome->lists[text] = is_sound ? list : quoted(chrome, text);
+        chrome->lists[text] = is_sound ? (pyro_chrome_text){list, (uint32_t)strlen(list)}
+                                       : quoted(chrome, text);
     }
-    put_text(chrome, key);
+    pyro_chrome_put(chrome, key, strlen(key));
     put_text(chrome, chrome->lists[text]);
     PUT(chrome, ",");
 }
@@ -206,7 +158,7 @@ static void member_stack(pyro_chrome *chrome, uint32_t text)
         member_text(chrome, "\"Call stack\":", text);
         return;
     }
-    if (!chrome->lists[text])
+    if (!chrome->lists[text].text)
         chrome->lists[text] = make_frames(chrome, pyro_trace_text(chrome->trace, text));
     PUT(chrome, "\"Stack\":");
     put_text(chrome, chrome->lists[text]);
@@ -218,7 +170,7 @@ static void member_real(pyro_chrome *chrome, const char *key, double value)
     pyro_json_writer json;
     if (value < 0)
         return;
-    put_text(chrome, key);
+    pyro_chrome_put(chrome, key, strlen(key));
     pyro_json_writer_init(&json, &chrome->buf, 0);
     pyro_json_number(&json, value);
     PUT(chrome, ",");
@@ -256,10 +208,10 @@ static void write_op(pyro_chrome *chrome, const pyro_op_detail *op)
 
 static void member_triple(pyro_chrome *chrome, const char *key, const uint32_t sizes[3])
 {
-    put_text(chrome, key);
+    pyro_chrome_put(chrome, key, strlen(key));
     for (int i = 0; i < 3; i++) {
-        put(chrome, i ? "," : "[", 1);
-        put_integer(chrome, sizes[i]);
+        pyro_chrome_put(chrome, i ? "," : "[", 1);
+        pyro_chrome_put_integer(chrome, sizes[i]);
     }
     PUT(chrome, "],");
 }
@@ -314,11 +266,11 @@ static void write_detail(pyro_chrome *chrome, uint32_t event)
     }
 }
 
-static const char *path_of_layer(pyro_chrome *chrome, uint32_t call)
+static pyro_chrome_text path_of_layer(pyro_chrome *chrome, uint32_t call)
 {
     const pyro_joins *joins = chrome->joins;
     uint32_t layer = joins->calls[call].layer;
-    if (!chrome->layers[layer])
+    if (!chrome->layers[layer].text)
         chrome->layers[layer] = quote(chrome, joins->layers[layer].path);
     return chrome->layers[layer];
 }
@@ -348,7 +300,8 @@ static void write_args(pyro_chrome *chrome, uint32_t event)
     }
     if (chrome->joins->phase[event] != PYRO_PHASE_OTHER) {
         PUT(chrome, "\"phase\":\"");
-        put_text(chrome, pyro_phase_name((pyro_phase)chrome->joins->phase[event]));
+        const char *phase = pyro_phase_name((pyro_phase)chrome->joins->phase[event]);
+        pyro_chrome_put(chrome, phase, strlen(phase));
         PUT(chrome, "\",");
     }
     if (!chrome->buf.failed && chrome->buf.data[chrome->buf.length - 1] == ',')
@@ -391,21 +344,25 @@ void pyro_chrome_event(pyro_chrome *chrome, uint32_t event)
                                                           : PYRO_NO_EVENT;
 
     pyro_json_raw(&chrome->json, ""); /* the comma */
-    put_text(chrome, instant ? "{\"ph\":\"i\",\"name\":" : "{\"ph\":\"X\",\"name\":");
+    if (instant)
+        PUT(chrome, "{\"ph\":\"i\",\"name\":");
+    else
+        PUT(chrome, "{\"ph\":\"X\",\"name\":");
     put_text(chrome, quoted(chrome, trace->name[event]));
     PUT(chrome, ",\"cat\":\"");
-    put_text(chrome, category_name(trace, event));
+    const char *name = category_name(trace, event);
+    pyro_chrome_put(chrome, name, strlen(name));
     PUT(chrome, "\",\"pid\":");
-    put_integer(chrome, shown_id(track->pid));
+    pyro_chrome_put_integer(chrome, pyro_chrome_id(track->pid));
     PUT(chrome, ",\"tid\":");
-    put_integer(chrome, shown_id(track->tid));
+    pyro_chrome_put_integer(chrome, pyro_chrome_id(track->tid));
     PUT(chrome, ",\"ts\":");
-    put_time(chrome, trace->start_ns[event]);
+    pyro_chrome_put_time(chrome, trace->start_ns[event]);
     if (instant) {
         PUT(chrome, ",\"s\":\"t\"");
     } else {
         PUT(chrome, ",\"dur\":");
-        put_time(chrome, trace->duration_ns[event]);
+        pyro_chrome_put_time(chrome, trace->duration_ns[event]);
     }
     write_args(chrome, event);
     PUT(chrome, "}");

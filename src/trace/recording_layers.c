@@ -110,6 +110,7 @@ static bool describe(namer *namer, uint32_t id, size_t count)
         return false;
     namer->names[id] = name_id;
     namer->details[id] = (uint32_t)trace->op_count;
+    trace->has_paths = true;
     trace->ops[trace->op_count++] = (pyro_op_detail){.sequence = PYRO_NO_SEQUENCE,
                                                      .dims = PYRO_NO_ID,
                                                      .types = PYRO_NO_ID,

@@ -135,6 +135,11 @@ const char *pyro_trace_file(const pyro_trace *trace)
     return trace->file;
 }
 
+bool pyro_trace_has_paths(const pyro_trace *trace)
+{
+    return trace->has_paths;
+}
+
 int64_t pyro_trace_event_count(const pyro_trace *trace)
 {
     return trace->file_events;

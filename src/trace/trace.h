@@ -148,9 +148,10 @@ struct pyro_trace {
     int64_t rank, world_size; /* -1 unknown */
     uint32_t backend; /* interned "nccl"; PYRO_NO_ID */
     bool has_shapes, has_stacks, has_memory;
-    bool is_recording; /* our own: layers come with their paths */
     const pyro_recorded_data *storages, *weights; /* by id from 1, of recordings that have them */
     size_t storage_count, weight_count; /* of entries, the empty one included */
+    bool is_recording; /* our own, as it was written */
+    bool has_paths;    /* layers come with their paths */
 
     pyro_trace_note *notes; /* what a recording says of its program */
     size_t note_count, note_capacity;

@@ -182,6 +182,7 @@ static void test_failures_are_told(void **state)
 static void test_fork(void **state)
 {
     (void)state;
+    SKIP_IF_FORKS_ARE_NOT_FOLLOWED();
     char path[128], shapes[64];
     int how;
     start();
