@@ -15,7 +15,9 @@ class Input:
     """A tensor that a model takes.
 
     `dynamic` names the dims that an export leaves symbolic, `other` is a second shape at which the
-    cost is evaluated again, and integers are drawn from [0, `high`).
+    cost is evaluated again, and integers are drawn from [0, `high`). For models of the catalog,
+    `axes` says what each dim is ("batch", "height", ...) and `bounds` which sizes (least, most) a
+    dim may have where export cannot know it.
     """
 
     shape: tuple[int, ...]
@@ -23,6 +25,8 @@ class Input:
     dynamic: tuple[int, ...] = ()
     other: tuple[int, ...] | None = None
     high: int = 2
+    axes: tuple[str, ...] = ()
+    bounds: Mapping[str, tuple[int, int | None]] = dataclasses.field(default_factory=dict)
 
     def export_shape(self) -> tuple[int, ...]:
         """The shape to export with: a symbolic dim of size 1 would be fixed at 1, so it is 2."""

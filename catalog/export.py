@@ -1,20 +1,17 @@
-"""Exports models of the zoo, as whole `.pt2` files for tests or as weightless skeletons.
+"""Exports models of the zoo as the `.pt2` files that tests read.
 
-usage: python -m catalog.export (--pt2 | --skeleton) NAME... --dir FOLDER [--static]
+usage: python -m catalog.export --pt2 NAME... --dir FOLDER [--static]
 """
 
 import argparse
-import importlib.metadata
-import json
 import pathlib
 import sys
 import warnings
 
 import torch
-from torch._export.serde.serialize import serialize
 
-from catalog import skeleton, zoo
-from catalog.entry import Entry, ties
+from catalog import zoo
+from catalog.entry import Entry
 
 
 def export_program(
@@ -45,41 +42,19 @@ def write_pt2(entry: Entry, path: str, static: bool = False) -> None:
     torch.export.save(program, path)
 
 
-def write_skeleton(entry: Entry, path: str) -> None:
-    """Writes the model without its weights, and without anything that varies between machines."""
-    module = entry.module()
-    program = export_program(entry, module)
-    extra = {
-        "name": entry.name,
-        "display_name": entry.display_name,
-        "ties": ties(module),
-        "default_shapes": default_shapes(entry, program),
-        "source": {
-            "package": entry.package,
-            "version": importlib.metadata.version(entry.package).partition("+")[0],
-            "builder": entry.builder,
-        },
-    }
-    document = json.loads(serialize(program).exported_program)
-    skeleton.write_skeleton(path, entry.name, document, extra)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    kind = parser.add_mutually_exclusive_group(required=True)
-    kind.add_argument("--pt2", nargs="+", metavar="NAME", help="write files with weights")
-    kind.add_argument("--skeleton", nargs="+", metavar="NAME", help="write weightless files")
+    parser.add_argument(
+        "--pt2", nargs="+", metavar="NAME", required=True, help="write files with weights"
+    )
     parser.add_argument("--dir", type=pathlib.Path, required=True, help="the folder to write to")
-    parser.add_argument("--static", action="store_true", help="fix every size (with --pt2)")
+    parser.add_argument("--static", action="store_true", help="fix every size")
     options = parser.parse_args()
     options.dir.mkdir(parents=True, exist_ok=True)
-    for name in options.pt2 or options.skeleton:
+    for name in options.pt2:
         entry = zoo.find(name)
         path = options.dir / f"{name}.pt2"
-        if options.skeleton:
-            write_skeleton(entry, str(path))
-        else:
-            write_pt2(entry, str(path), options.static)
+        write_pt2(entry, str(path), options.static)
         print(f"{path}: {path.stat().st_size:,} bytes")
     return 0
 

@@ -7,6 +7,7 @@ the machine (paths, source lines, stack traces) is kept.
 import json
 import re
 import zipfile
+from collections.abc import Sequence
 from typing import Any
 
 # Checks at run time have no cost, and hold most of the symbolic expressions of some models.
@@ -71,11 +72,9 @@ def _strip_graph(graph: dict) -> dict:
     return stripped
 
 
-def strip_program(program: dict) -> dict:
-    """The program's JSON with the same schema and fewer fields."""
+def strip_program(program: dict, conditions: Sequence[str] = ()) -> dict:
+    """The program's JSON with the same schema and fewer fields, and the conditions on its sizes."""
     module = program["graph_module"]
-    # That a size is not 1 only says how memory is laid out; a cost is the same at 1.
-    guards = [guard for guard in program.get("guards_code", []) if not guard.endswith(" != 1")]
     stripped = {
         "graph_module": {
             "graph": _strip_graph(module["graph"]),
@@ -85,8 +84,8 @@ def strip_program(program: dict) -> dict:
         "schema_version": program["schema_version"],
         "torch_version": program["torch_version"].partition("+")[0],
     }
-    if guards:
-        stripped["guards_code"] = guards
+    if conditions:
+        stripped["guards_code"] = list(conditions)
     return stripped
 
 
@@ -106,15 +105,14 @@ def write_archive(path: str, members: dict[str, bytes], stored: bool = False) ->
             archive.writestr(info, members[name], compresslevel=9)
 
 
-def write_skeleton(path: str, name: str, program: dict, extra: dict) -> None:
-    """Writes the skeleton of one exported program, with what Pyrometer adds to it."""
-    write_archive(
-        path,
-        {
-            "archive_format": b"pt2",
-            "archive_version": b"0",
-            "byteorder": b"little",
-            "extra/pyrometer.json": compact_json(extra),
-            f"models/{name}.json": compact_json(strip_program(program)),
-        },
-    )
+def members(
+    name: str, program: dict, extra: dict, conditions: Sequence[str] = ()
+) -> dict[str, bytes]:
+    """The files in the skeleton of one exported program, with what Pyrometer adds to it."""
+    return {
+        "archive_format": b"pt2",
+        "archive_version": b"0",
+        "byteorder": b"little",
+        "extra/pyrometer.json": compact_json(extra),
+        f"models/{name}.json": compact_json(strip_program(program, conditions)),
+    }

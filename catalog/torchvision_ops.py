@@ -56,6 +56,12 @@ def _load_compiled_library():
     return False
 
 
+def _roi_align_shape(
+    given, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned
+):
+    return given.new_empty((rois.shape[0], given.shape[1], pooled_height, pooled_width))
+
+
 def declare():
     """Declares those of torchvision's operators that are not registered; safe to call twice."""
     global _library
@@ -65,3 +71,5 @@ def declare():
     for schema in _SCHEMAS:
         if not hasattr(torch.ops.torchvision, schema.partition("(")[0]):
             _library.define(schema)
+    # Detectors call this one; export needs to know what it gives.
+    torch.library.register_fake("torchvision::roi_align", _roi_align_shape, lib=_library)

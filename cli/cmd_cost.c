@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define DEFAULT_MODEL "resnet18"
 
@@ -63,57 +62,27 @@ static const pyro_option_group cost_groups[] = {
     {NULL, NULL, 0},
 };
 
-/* The models to price; the words of a comma list live in `text`. */
 typedef struct model_list {
-    pyro_words specs;
-    pyro_words text;
+    pyro_model_words words;
     pyro_priced *priced;
     const pyro_cost **costs;
 } model_list;
 
 static void model_list_free(model_list *list)
 {
-    for (size_t i = 0; list->priced != NULL && i < list->specs.count; i++)
+    for (size_t i = 0; list->priced != NULL && i < list->words.specs.count; i++)
         pyro_priced_free(&list->priced[i]);
-    for (size_t i = 0; i < list->text.count; i++)
-        free((char *)list->text.items[i]);
     free(list->priced);
     free(list->costs);
-    pyro_words_free(&list->specs);
-    pyro_words_free(&list->text);
-}
-
-/* Adds the models of "a,b"; a file whose name has a comma is one model. */
-static bool add_comma_list(model_list *list, const char *value)
-{
-    char *copy, *rest, *word;
-
-    if (strchr(value, ',') == NULL || access(value, F_OK) == 0)
-        return pyro_words_add(&list->specs, value);
-    copy = strdup(value);
-    if (copy == NULL || !pyro_words_add(&list->text, copy)) {
-        free(copy);
-        return false;
-    }
-    rest = copy;
-    while ((word = strsep(&rest, ",")) != NULL)
-        if (word[0] != '\0' && !pyro_words_add(&list->specs, word))
-            return false;
-    return true;
+    pyro_model_words_free(&list->words);
 }
 
 static bool collect_models(model_list *list, const cost_values *values, const pyro_words *operands)
 {
-    for (size_t i = 0; i < values->models.count; i++)
-        if (!add_comma_list(list, values->models.items[i]))
-            return false;
-    for (size_t i = 0; i < operands->count; i++)
-        if (!pyro_words_add(&list->specs, operands->items[i]))
-            return false;
-    if (list->specs.count == 0 && !pyro_words_add(&list->specs, DEFAULT_MODEL))
+    if (!pyro_model_words_collect(&list->words, &values->models, operands, DEFAULT_MODEL))
         return false;
-    list->priced = calloc(list->specs.count, sizeof *list->priced);
-    list->costs = calloc(list->specs.count, sizeof *list->costs);
+    list->priced = calloc(list->words.specs.count, sizeof *list->priced);
+    list->costs = calloc(list->words.specs.count, sizeof *list->costs);
     return list->priced != NULL && list->costs != NULL;
 }
 
@@ -164,7 +133,7 @@ static void add_hints(pyro_buf *buf, const char *spec, pyro_model *model, bool v
 static int write_report(const model_list *list, const cost_values *values)
 {
     pyro_report_options options = pyro_common_report(&values->common);
-    size_t count = list->specs.count, size = 0;
+    size_t count = list->words.specs.count, size = 0;
     char *text = NULL;
     pyro_error error;
     int status, exit_code;
@@ -185,7 +154,7 @@ static int write_report(const model_list *list, const cost_values *values)
     if (exit_code == PYRO_EXIT_FINE && count == 1 && options.format == PYRO_FORMAT_TEXT &&
         !options.quiet && pyro_common_to_stdout(&values->common)) {
         pyro_buf hints = PYRO_BUF_INIT;
-        add_hints(&hints, list->specs.items[0], list->priced[0].model, options.verbose);
+        add_hints(&hints, list->words.specs.items[0], list->priced[0].model, options.verbose);
         exit_code = pyro_common_write(&values->common, hints.data, hints.length);
         pyro_buf_free(&hints);
     }
@@ -197,18 +166,18 @@ static int price_and_write(model_list *list, const cost_values *values)
     bool whole = true;
     int exit_code;
 
-    for (size_t i = 0; i < list->specs.count; i++) {
+    for (size_t i = 0; i < list->words.specs.count; i++) {
         pyro_error error;
 
         pyro_error_clear(&error);
-        if (pyro_price(&list->priced[i], list->specs.items[i], &values->pricing, &error) != PYRO_OK)
-            return pyro_common_fail(list->specs.items[i], &error);
+        if (pyro_price(&list->priced[i], list->words.specs.items[i], &values->pricing, &error) != PYRO_OK)
+            return pyro_common_fail(list->words.specs.items[i], &error);
         list->costs[i] = list->priced[i].cost;
     }
     exit_code = write_report(list, values);
     if (exit_code != PYRO_EXIT_FINE || !values->strict)
         return exit_code;
-    for (size_t i = 0; i < list->specs.count; i++)
+    for (size_t i = 0; i < list->words.specs.count; i++)
         whole = check_coverage(list->costs[i]) && whole;
     return whole ? PYRO_EXIT_FINE : PYRO_EXIT_POLICY;
 }

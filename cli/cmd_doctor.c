@@ -133,18 +133,23 @@ static void write_text(pyro_buf *buf, const checks *all, const pyro_report_optio
     for (size_t i = 0; i < all->count; i++) {
         const check *one = &all->items[i];
         pyro_buf line = PYRO_BUF_INIT;
+        char head[48];
+        size_t start;
         const char *sign = strcmp(one->state, "ok") == 0        ? "ok"
                            : strcmp(one->state, "problem") == 0 ? "PROBLEM"
                                                                 : "note";
 
-        pyro_buf_addf(&line, "%-8s %-12s ", sign, one->name);
         pyro_text_clean(&line, one->text);
         if (one->mend[0] != '\0') {
             pyro_buf_adds(&line, " -> ");
             pyro_text_clean(&line, one->mend);
         }
-        pyro_text_wrap(buf, pyro_text_part(buf, &line), 2, 24,
+        snprintf(head, sizeof head, "  %-8s%-13s", sign, one->name);
+        start = buf->length;
+        pyro_text_wrap(buf, pyro_text_part(buf, &line), (int)strlen(head), (int)strlen(head),
                        options->width > 0 ? options->width : PYRO_TEXT_WIDTH);
+        if (!buf->failed && buf->length >= start + strlen(head))
+            memcpy(buf->data + start, head, strlen(head));
         pyro_buf_free(&line);
     }
 }

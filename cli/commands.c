@@ -3,8 +3,11 @@
 
 #include <string.h>
 
+extern const pyro_command cmd_check;
+extern const pyro_command cmd_bench;
 extern const pyro_command cmd_cost;
 extern const pyro_command cmd_diff;
+extern const pyro_command cmd_models;
 extern const pyro_command cmd_doctor;
 extern const pyro_command cmd_graph;
 extern const pyro_command cmd_python;
@@ -13,9 +16,12 @@ extern const pyro_command cmd_trace;
 
 const pyro_command *const pyro_commands[] = {
     &cmd_cost,
+    &cmd_models,
+    &cmd_check,
     &cmd_diff,
     &cmd_graph,
     &cmd_trace,
+    &cmd_bench,
     &cmd_run,
     &cmd_python,
     &cmd_doctor,
@@ -25,7 +31,8 @@ const pyro_command *const pyro_commands[] = {
 const pyro_command *pyro_command_find(const char *name)
 {
     for (size_t i = 0; pyro_commands[i] != NULL; i++)
-        if (strcmp(pyro_commands[i]->name, name) == 0)
+        if (strcmp(pyro_commands[i]->name, name) == 0 ||
+            (pyro_commands[i]->alias != NULL && strcmp(pyro_commands[i]->alias, name) == 0))
             return pyro_commands[i];
     return NULL;
 }

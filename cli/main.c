@@ -5,7 +5,7 @@
 #include "output.h"
 #include "base/suggest.h"
 
-#include <pyrometer/model.h>
+#include <pyrometer/catalog.h>
 #include <pyrometer/version.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static bool is_builtin_model(const char *name)
     const char *builtin;
 
     for (size_t i = 0; (builtin = pyro_builtin_name(i)) != NULL; i++)
-        if (strcmp(builtin, name) == 0)
+        if (pyro_catalog_same_name(builtin, name))
             return true;
     return false;
 }

@@ -2,6 +2,7 @@
 #include "output.h"
 
 #include "base/error.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,24 +42,9 @@ int pyro_output_width(bool to_stdout)
     return width < WIDTH_MIN ? WIDTH_MIN : (int)width;
 }
 
-/* True when everything was written; errno says why not. */
-static bool write_all(int fd, const char *text, size_t size)
-{
-    while (size > 0) {
-        ssize_t written = write(fd, text, size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return false;
-        text += written;
-        size -= (size_t)written;
-    }
-    return true;
-}
-
 int pyro_output_stdout(const char *text, size_t size, pyro_error *error)
 {
-    if (fflush(stdout) == 0 && write_all(STDOUT_FILENO, text, size))
+    if (fflush(stdout) == 0 && pyro_file_write(STDOUT_FILENO, text, size))
         return PYRO_OK;
     if (errno == EPIPE)
         _exit(EXIT_BROKEN_PIPE);
@@ -68,29 +54,6 @@ int pyro_output_stdout(const char *text, size_t size, pyro_error *error)
 static int fail_write(pyro_error *error, int number)
 {
     return pyro_fail(error, PYRO_ERROR_IO, "cannot write: %s", strerror(number));
-}
-
-/* A new file beside `target`, whose name *temporary the caller frees; -1 with errno set. */
-static int open_temporary(const char *target, char **temporary)
-{
-    const char *slash = strrchr(target, '/');
-    int folder_length = slash != NULL ? (int)(slash - target + 1) : 0;
-
-    for (unsigned attempt = 0; attempt < 100; attempt++) {
-        if (asprintf(temporary, "%.*s.pyrometer-%ld-%u.tmp", folder_length, target, (long)getpid(),
-                     attempt) < 0) {
-            *temporary = NULL;
-            errno = ENOMEM;
-            return -1;
-        }
-        int fd = open(*temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0 || errno != EEXIST)
-            return fd;
-        free(*temporary);
-        *temporary = NULL;
-    }
-    errno = EEXIST;
-    return -1;
 }
 
 /* Opens what is written directly, or a temporary file that will replace a regular one. */
@@ -108,7 +71,7 @@ static int open_target(pyro_output_stream *stream, const char *path)
     stream->target = exists ? realpath(path, NULL) : strdup(path);
     if (stream->target == NULL)
         return -1;
-    int fd = open_temporary(stream->target, &stream->temporary);
+    int fd = pyro_file_open_temporary(stream->target, &stream->temporary);
     if (fd >= 0 && exists)
         (void)!fchmod(fd, old.st_mode & 07777);
     return fd;
@@ -134,7 +97,7 @@ int pyro_output_add(pyro_output_stream *stream, const char *bytes, size_t size, 
 {
     if (stream->fd == STDOUT_FILENO)
         return pyro_output_stdout(bytes, size, error);
-    return write_all(stream->fd, bytes, size) ? PYRO_OK : fail_write(error, errno);
+    return pyro_file_write(stream->fd, bytes, size) ? PYRO_OK : fail_write(error, errno);
 }
 
 /* Closing can be the call that reports a full disk. */

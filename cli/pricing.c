@@ -3,11 +3,14 @@
 
 #include "base/error.h"
 
+#include <pyrometer/catalog.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { RANK_MAX = 64, NAME_MAX_BYTES = 256 };
+enum { NAME_MAX_BYTES = 256 };
 
 /* In the order of pyro_convention. */
 static const char *const convention_names[] = {"full", "torch", "fvcore", "torchvision", NULL};
@@ -32,6 +35,33 @@ const pyro_option pyro_size_options[] = {
      .offset = offsetof(pyro_pricing, batch),
      .metavar = "N",
      .help = "Batch size, where the file leaves it open.",
+     .minimum = 1,
+     .maximum = 1e15},
+    {.long_name = "seq",
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(pyro_pricing, sequence),
+     .metavar = "N",
+     .help = "Length of the sequence of tokens or frames, where the model leaves it open.",
+     .minimum = 1,
+     .maximum = 1e15},
+    {.long_name = "prefill",
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(pyro_pricing, prefill),
+     .metavar = "N",
+     .help = "A language model reads a prompt of N tokens.",
+     .minimum = 1,
+     .maximum = 1e15},
+    {.long_name = "decode",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(pyro_pricing, decode),
+     .help = "A language model makes one new token, with the keys and values of earlier ones in a "
+             "cache; what it reads of that is told. Of built-in models that have such a graph."},
+    {.long_name = "past",
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(pyro_pricing, past),
+     .metavar = "N",
+     .help = "With --decode: tokens in the cache.",
+     .default_text = "as stored",
      .minimum = 1,
      .maximum = 1e15},
     {.long_name = "size",
@@ -88,13 +118,12 @@ static int fail_option(pyro_error *error, const char *option, const char *text, 
     return status;
 }
 
-/* Reads "1,3,224,224" (or "1x3x224x224"); `option` names it in errors. */
-static int parse_dims(const char *text, const char *option, int64_t *dims, size_t *rank,
-                      pyro_error *error)
+int pyro_parse_dims(const char *text, const char *option, int64_t dims[PYRO_DIMS_MAX],
+                    size_t *rank, pyro_error *error)
 {
     const char *at = text;
 
-    for (*rank = 0; *rank < RANK_MAX; (*rank)++, at++) {
+    for (*rank = 0; *rank < PYRO_DIMS_MAX; (*rank)++, at++) {
         char *end;
 
         errno = 0;
@@ -107,9 +136,51 @@ static int parse_dims(const char *text, const char *option, int64_t *dims, size_
         }
         at = end;
     }
-    if (*rank == RANK_MAX)
+    if (*rank == PYRO_DIMS_MAX)
         return fail_option(error, option, text, "a list of at most 64 sizes");
     return fail_option(error, option, text, "a list of sizes such as 1,3,224,224");
+}
+
+/* Adds the models of "a,b"; a file whose name has a comma is one model. */
+static bool add_comma_list(pyro_model_words *models, const char *value)
+{
+    char *copy, *rest, *word;
+
+    if (strchr(value, ',') == NULL || access(value, F_OK) == 0)
+        return pyro_words_add(&models->specs, value);
+    copy = strdup(value);
+    if (copy == NULL || !pyro_words_add(&models->text, copy)) {
+        free(copy);
+        return false;
+    }
+    rest = copy;
+    while ((word = strsep(&rest, ",")) != NULL) {
+        word += strspn(word, " ");
+        word[strcspn(word, " ")] = '\0';
+        if (word[0] != '\0' && !pyro_words_add(&models->specs, word))
+            return false;
+    }
+    return true;
+}
+
+bool pyro_model_words_collect(pyro_model_words *models, const pyro_words *values,
+                              const pyro_words *operands, const char *default_model)
+{
+    for (size_t i = 0; i < values->count; i++)
+        if (!add_comma_list(models, values->items[i]))
+            return false;
+    for (size_t i = 0; i < operands->count; i++)
+        if (!pyro_words_add(&models->specs, operands->items[i]))
+            return false;
+    return models->specs.count > 0 || pyro_words_add(&models->specs, default_model);
+}
+
+void pyro_model_words_free(pyro_model_words *models)
+{
+    for (size_t i = 0; i < models->text.count; i++)
+        free((char *)models->text.items[i]);
+    pyro_words_free(&models->specs);
+    pyro_words_free(&models->text);
 }
 
 /* Splits "NAME=VALUE"; false when there is no name or no value. */
@@ -129,12 +200,12 @@ static int set_input(pyro_model *model, const char *assignment, pyro_error *erro
 {
     char name[NAME_MAX_BYTES];
     const char *value;
-    int64_t dims[RANK_MAX];
+    int64_t dims[PYRO_DIMS_MAX];
     size_t rank;
 
     if (!split_assignment(assignment, name, &value))
         return fail_option(error, "--input", assignment, "NAME=N,N,... such as input_ids=2,128");
-    int status = parse_dims(value, "--input", dims, &rank, error);
+    int status = pyro_parse_dims(value, "--input", dims, &rank, error);
     return status != PYRO_OK ? status : pyro_model_set_shape(model, name, dims, rank, error);
 }
 
@@ -151,12 +222,12 @@ static int set_symbol(pyro_model *model, const char *assignment, pyro_error *err
 
 static int set_sizes(pyro_model *model, const pyro_pricing *pricing, pyro_error *error)
 {
-    int64_t dims[RANK_MAX];
+    int64_t dims[PYRO_DIMS_MAX];
     size_t rank;
     int status = PYRO_OK;
 
     if (pricing->input_shape != NULL) {
-        status = parse_dims(pricing->input_shape, "--input-shape", dims, &rank, error);
+        status = pyro_parse_dims(pricing->input_shape, "--input-shape", dims, &rank, error);
         status = status != PYRO_OK ? status : pyro_model_set_shape(model, NULL, dims, rank, error);
     }
     for (size_t i = 0; status == PYRO_OK && i < pricing->inputs.count; i++)
@@ -165,7 +236,41 @@ static int set_sizes(pyro_model *model, const pyro_pricing *pricing, pyro_error 
         status = set_symbol(model, pricing->sizes.items[i], error);
     if (status == PYRO_OK && pricing->batch > 0)
         status = pyro_model_set_batch(model, pricing->batch, error);
+    if (status == PYRO_OK && (pricing->sequence > 0 || pricing->prefill > 0))
+        status = pyro_model_set_kind(model, "sequence",
+                                     pricing->sequence > 0 ? pricing->sequence : pricing->prefill,
+                                     error);
+    if (status == PYRO_OK && pricing->past >= 0)
+        status = pyro_model_set_kind(model, "past", pricing->past, error);
     return status;
+}
+
+/* Options that say the same in two ways, or mean nothing without another. */
+static int check_phase(const pyro_pricing *pricing, pyro_error *error)
+{
+    if (pricing->past >= 0 && !pricing->decode)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--past N goes with --decode");
+    if (pricing->decode && (pricing->prefill > 0 || pricing->sequence > 0))
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                         "--decode makes one token: it takes --past, not --prefill or --seq");
+    if (pricing->prefill > 0 && pricing->sequence > 0)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                         "--prefill and --seq give the same size: one is enough");
+    return PYRO_OK;
+}
+
+/* --prefill is for models that then decode; for others it would only be another word for --seq. */
+static int check_prefill(const pyro_model *model, const pyro_pricing *pricing, pyro_error *error)
+{
+    const pyro_facts *facts = pyro_model_facts(model);
+
+    if (pricing->prefill <= 0 || facts->dims == NULL)
+        return PYRO_OK;
+    for (size_t i = 0; i < facts->dim_count; i++)
+        if (strcmp(facts->dims[i].what, "sequence") == 0)
+            return PYRO_OK;
+    return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                     "--prefill is for language models; this one has no sequence that may change");
 }
 
 int pyro_price(pyro_priced *out, const char *spec, const pyro_pricing *pricing, pyro_error *error)
@@ -179,7 +284,12 @@ int pyro_price(pyro_priced *out, const char *spec, const pyro_pricing *pricing, 
     int status;
 
     memset(out, 0, sizeof *out);
-    status = pyro_model_open(&out->model, spec, error);
+    status = check_phase(pricing, error);
+    if (status == PYRO_OK)
+        status = pricing->decode ? pyro_model_open_decode(&out->model, spec, error)
+                                 : pyro_model_open(&out->model, spec, error);
+    if (status == PYRO_OK)
+        status = check_prefill(out->model, pricing, error);
     if (status == PYRO_OK)
         status = set_sizes(out->model, pricing, error);
     if (status == PYRO_OK)

@@ -1,5 +1,6 @@
-# Embeds every model skeleton of the catalog in the library: an assembly file takes in the bytes
-# (no compiler has to parse them), a C file holds the table that src/read/embedded.h declares.
+# Embeds every model skeleton of the catalog, and its index, in the library: an assembly file takes
+# in the bytes (no compiler has to parse them), a C file holds the table that src/read/embedded.h
+# declares.
 file(GLOB skeletons CONFIGURE_DEPENDS catalog/skeletons/*.pt2)
 set(skeleton_names "")
 foreach(skeleton IN LISTS skeletons)
@@ -9,7 +10,13 @@ foreach(skeleton IN LISTS skeletons)
 endforeach()
 list(SORT skeleton_names)
 # The table holds sizes, so a changed file must configure again, not only assemble again.
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${skeletons})
+set(catalog_index ${CMAKE_CURRENT_SOURCE_DIR}/catalog/index.json)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${skeletons} ${catalog_index})
+if(NOT EXISTS ${catalog_index})
+  set(catalog_index ${CMAKE_CURRENT_BINARY_DIR}/generated/no-index.json)
+  file(WRITE ${catalog_index} "{}\n")
+endif()
+file(SIZE ${catalog_index} embedded_index_size)
 
 set(embedded_declarations "")
 set(embedded_rows "")
@@ -25,10 +32,12 @@ foreach(name IN LISTS skeleton_names)
   math(EXPR index "${index} + 1")
 endforeach()
 
+string(APPEND embedded_bytes "    BYTES_OF pyro_embedded_index\n    .incbin \"${catalog_index}\"\n")
+
 configure_file(cmake/embedded.c.in ${CMAKE_CURRENT_BINARY_DIR}/generated/embedded.c @ONLY)
 configure_file(cmake/embedded.S.in ${CMAKE_CURRENT_BINARY_DIR}/generated/embedded.S @ONLY)
 set(embedded_sources
   ${CMAKE_CURRENT_BINARY_DIR}/generated/embedded.c
   ${CMAKE_CURRENT_BINARY_DIR}/generated/embedded.S)
 set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/generated/embedded.S
-  PROPERTIES OBJECT_DEPENDS "${skeletons}")
+  PROPERTIES OBJECT_DEPENDS "${skeletons};${catalog_index}")

@@ -5,7 +5,9 @@ find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
 
 set(test_environment
   PYRO_TEST_FILES=${CMAKE_CURRENT_SOURCE_DIR}/tests/files
-  PYRO_TOOL=$<TARGET_FILE:pyrometer>)
+  PYRO_TOOL=$<TARGET_FILE:pyrometer>
+  # Nobody's own models.
+  XDG_DATA_HOME=${CMAKE_CURRENT_BINARY_DIR}/no-data)
 
 # Every unit test can have its allocations fail, the library's included.
 add_library(fail_alloc OBJECT tests/unit/fail_alloc.c)

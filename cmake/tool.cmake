@@ -5,6 +5,31 @@ set(cli_main ${CMAKE_CURRENT_SOURCE_DIR}/cli/main.c)
 set(cli_docgen ${CMAKE_CURRENT_SOURCE_DIR}/cli/docgen.c)
 list(REMOVE_ITEM cli_sources ${cli_main} ${cli_docgen})
 
+# What the tool does in the user's Python: a zip that Python runs, taken into the tool as bytes.
+set(helper_folder ${CMAKE_CURRENT_BINARY_DIR}/helper)
+set(helper_package ${helper_folder}/_pyrometer_helper)
+set(helper_sources
+  ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer/_error.py
+  ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer/_helper.py
+  ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer/_live.py
+  ${CMAKE_CURRENT_SOURCE_DIR}/catalog/torchvision_ops.py)
+set(helper_archive ${CMAKE_CURRENT_BINARY_DIR}/generated/helper.zip)
+file(WRITE ${helper_folder}/__main__.py
+  "import sys\nfrom _pyrometer_helper._helper import main\nsys.exit(main())\n")
+file(WRITE ${helper_package}/__init__.py "")
+add_custom_command(OUTPUT ${helper_archive}
+  COMMAND ${CMAKE_COMMAND} -E copy ${helper_sources} ${helper_package}
+  COMMAND ${CMAKE_COMMAND} -E tar cf ${helper_archive} --format=zip --mtime=1980-01-02
+    __main__.py _pyrometer_helper
+  WORKING_DIRECTORY ${helper_folder}
+  DEPENDS ${helper_sources}
+  COMMENT "Packing the Python helper"
+  VERBATIM)
+configure_file(cmake/helper.S.in ${CMAKE_CURRENT_BINARY_DIR}/generated/helper.S @ONLY)
+set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/generated/helper.S
+  PROPERTIES OBJECT_DEPENDS ${helper_archive})
+list(APPEND cli_sources ${CMAKE_CURRENT_BINARY_DIR}/generated/helper.S)
+
 # A library, so that the documentation generator and unit tests see the same option tables.
 add_library(pyrometer_cli STATIC ${cli_sources})
 target_include_directories(pyrometer_cli PUBLIC cli src)

@@ -198,6 +198,27 @@ static pyro_model *make_model(void)
     return model;
 }
 
+/* Several threads must find what one did. */
+static void check_threads(pyro_trace *trace, const pyro_joins *alone,
+                          const pyro_analysis_options *options)
+{
+    pyro_analysis_options with_threads = *options;
+    pyro_joins joins;
+    with_threads.threads = 3;
+    if (pyro_joins_make_sized(&joins, trace, &with_threads, 1, NULL) != PYRO_OK)
+        abort();
+    size_t bytes = trace->count * sizeof *joins.by_time;
+    require(!memcmp(joins.by_time, alone->by_time, bytes));
+    require(!memcmp(joins.parent, alone->parent, bytes));
+    require(!memcmp(joins.launch, alone->launch, bytes));
+    require(!memcmp(joins.op, alone->op, bytes));
+    require(!memcmp(joins.call, alone->call, bytes));
+    require(!memcmp(joins.phase, alone->phase, trace->count));
+    require(!memcmp(joins.bucket, alone->bucket, trace->count));
+    require(joins.layer_count == alone->layer_count && joins.call_count == alone->call_count);
+    pyro_joins_free(&joins);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -211,8 +232,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         options.model = make_model();
     if (choice & 2)
         options.layers_from = "^fwd[|](.*)$";
+    options.threads = 1;
     if (pyro_joins_make(&joins, trace, &options, NULL) == PYRO_OK) {
         check(trace, &joins);
+        if (choice & 4)
+            check_threads(trace, &joins, &options);
         pyro_joins_free(&joins);
     }
     pyro_model_close(options.model);

@@ -138,6 +138,19 @@ PYRO_API double pyro_cost_coverage(const pyro_cost *cost);
 PYRO_API int64_t pyro_cost_param_bytes(const pyro_cost *cost);
 PYRO_API int64_t pyro_cost_buffer_values(const pyro_cost *cost);
 
+/* What one decoding step reads of the keys and values of earlier tokens. */
+typedef struct pyro_decode {
+    int64_t past_tokens; /* in the cache, of each sequence */
+    int64_t sequences;   /* the batch: as many tokens does one step make */
+    int64_t cache_inputs;
+    int64_t cache_read_bytes; /* by one step for all sequences */
+    int64_t cache_read_bytes_per_token;
+    int64_t cache_bytes_per_past_token; /* that each token adds to the cache of its sequence */
+} pyro_decode;
+
+/* False where the model is no decoding step: it takes no cache. */
+PYRO_API bool pyro_cost_decode(const pyro_cost *cost, pyro_decode *out);
+
 /* What the shares of the work suggest about hardware, each a sentence with its share. */
 PYRO_API const char *const *pyro_cost_advice(const pyro_cost *cost, size_t *count);
 /* What the numbers leave out or assume ("cond: the costlier branch is counted"). */

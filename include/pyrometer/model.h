@@ -21,9 +21,39 @@ typedef struct pyro_input {
     const char *const *symbols; /* per dim: the expression that may change, NULL where fixed */
 } pyro_input;
 
+/* A size of a model that may change, and the sizes it may have. */
+typedef struct pyro_dim {
+    const char *name;
+    const char *what; /* "batch", "height", "width", "sequence", "past", ... */
+    const char *input;
+    size_t axis;
+    int64_t min, max, multiple; /* max INT64_MAX: any */
+} pyro_dim;
+
+/* The sizes at which an input is priced unless others are asked for. */
+typedef struct pyro_default_shape {
+    const char *input;
+    size_t rank;
+    const int64_t *dims;
+} pyro_default_shape;
+
+/* What a file says of its model beside the graph. Texts are "", numbers -1 where it does not. */
+typedef struct pyro_facts {
+    const char *name, *display_name, *family, *task;
+    int64_t params, published_params;
+    const char *params_source;              /* where the published count is from */
+    const char *package, *version, *builder; /* where the architecture is from */
+    const pyro_dim *dims; /* NULL: the file does not say which sizes may change */
+    size_t dim_count;
+    const pyro_default_shape *shapes;
+    size_t shape_count;
+    const char *variants; /* models of the same kind for other sizes: "vit_b_16_384 (384)" */
+} pyro_facts;
+
 /*
  * Opens a model. `spec` is a path, "path:name" for one of several models in a file, or the name of
- * a built-in model. Weights are never read and nothing is ever unpickled.
+ * a model of the user's registry or of the catalog. Weights are never read and nothing is ever
+ * unpickled.
  */
 PYRO_API int pyro_model_open(pyro_model **out, const char *spec, pyro_error *error);
 
@@ -51,9 +81,18 @@ PYRO_API int pyro_model_set_shape(pyro_model *model, const char *input, const in
 PYRO_API int pyro_model_set_batch(pyro_model *model, int64_t batch, pyro_error *error);
 PYRO_API int pyro_model_set_size(pyro_model *model, const char *symbol, int64_t size,
                                  pyro_error *error);
+/*
+ * Gives every dim of a kind its size: "sequence", "past", "height" ... A file that does not say
+ * which dims these are has a sequence where its first input is integers in rows.
+ */
+PYRO_API int pyro_model_set_kind(pyro_model *model, const char *what, int64_t size,
+                                 pyro_error *error);
 
-/* Built-in models, by index, until NULL. */
-PYRO_API const char *pyro_builtin_name(size_t index);
+PYRO_API const pyro_facts *pyro_model_facts(const pyro_model *model);
+
+/* Where a model was found. Only what a built-in one says of its builder is the library's word. */
+typedef enum pyro_origin { PYRO_ORIGIN_FILE, PYRO_ORIGIN_BUILTIN, PYRO_ORIGIN_OWN } pyro_origin;
+PYRO_API pyro_origin pyro_model_origin(const pyro_model *model);
 
 #ifdef __cplusplus
 }

@@ -2,11 +2,14 @@
 #ifndef PYROMETER_H
 #define PYROMETER_H
 
+#include <pyrometer/catalog.h>
+#include <pyrometer/bench.h>
 #include <pyrometer/cost.h>
 #include <pyrometer/error.h>
 #include <pyrometer/graph.h>
 #include <pyrometer/model.h>
 #include <pyrometer/report.h>
+#include <pyrometer/scalars.h>
 #include <pyrometer/tables.h>
 #include <pyrometer/trace.h>
 #include <pyrometer/version.h>

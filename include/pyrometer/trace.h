@@ -39,6 +39,12 @@ PYRO_API int pyro_trace_open_memory(pyro_trace **out, const void *data, size_t s
                                     pyro_error *error);
 PYRO_API void pyro_trace_close(pyro_trace *trace);
 
+/*
+ * Adds the kernels, copies, launches and device memory of a torch.profiler trace of the same time, by
+ * the clock of `trace`. A recording is opened with those in PATH.devices.json, where there is one.
+ */
+PYRO_API int pyro_trace_join_devices(pyro_trace *trace, const char *path, pyro_error *error);
+
 PYRO_API const char *pyro_trace_file(const pyro_trace *trace);
 PYRO_API int64_t pyro_trace_event_count(const pyro_trace *trace); /* all in the file, flows too */
 PYRO_API const char *const *pyro_trace_warnings(const pyro_trace *trace, size_t *count);
@@ -310,27 +316,6 @@ PYRO_API int pyro_trace_layer_ops(pyro_layer_ops **out, pyro_trace *trace,
                                   const pyro_analysis_options *options, pyro_error *error);
 PYRO_API void pyro_layer_ops_free(pyro_layer_ops *ops);
 
-/* Ops and labels as torch.profiler's key_averages has them; a total is with what it calls. */
-typedef struct pyro_average_row {
-    const char *name, *shapes; /* shapes "" where they were not asked for */
-    const char *stack;         /* its innermost frames, ';' between them; "" as above */
-    int64_t calls;
-    int64_t host_total_ns, host_self_ns;
-    int64_t device_ns_total, device_ns_self;
-    int64_t host_bytes_total, host_bytes_self; /* allocated less freed */
-    int64_t device_bytes_total, device_bytes_self;
-} pyro_average_row;
-
-typedef struct pyro_averages {
-    const pyro_average_row *rows; /* in the order in which they first ran */
-    size_t count;
-} pyro_averages;
-
-/* `frames` innermost frames tell rows apart; 0: none. The trace must outlive the result. */
-PYRO_API int pyro_trace_averages(pyro_averages **out, pyro_trace *trace, bool by_shapes,
-                                 size_t frames, pyro_error *error);
-PYRO_API void pyro_averages_free(pyro_averages *averages);
-
 /* True when the layers' dotted paths are in the file: our own recordings and passes. */
 PYRO_API bool pyro_trace_has_paths(const pyro_trace *trace);
 
@@ -366,6 +351,27 @@ PYRO_API int pyro_passes_add(pyro_passes *passes, pyro_trace *trace, const pyro_
 PYRO_API int pyro_passes_summarize(pyro_passes *passes, const pyro_pass_summary **out,
                                    pyro_error *error);
 PYRO_API void pyro_passes_free(pyro_passes *passes);
+
+/* Ops and labels as torch.profiler's key_averages has them; a total is with what it calls. */
+typedef struct pyro_average_row {
+    const char *name, *shapes; /* shapes "" where they were not asked for */
+    const char *stack;         /* its innermost frames, ';' between them; "" as above */
+    int64_t calls;
+    int64_t host_total_ns, host_self_ns;
+    int64_t device_ns_total, device_ns_self;
+    int64_t host_bytes_total, host_bytes_self; /* allocated less freed */
+    int64_t device_bytes_total, device_bytes_self;
+} pyro_average_row;
+
+typedef struct pyro_averages {
+    const pyro_average_row *rows; /* in the order in which they first ran */
+    size_t count;
+} pyro_averages;
+
+/* `frames` innermost frames tell rows apart; 0: none. The trace must outlive the result. */
+PYRO_API int pyro_trace_averages(pyro_averages **out, pyro_trace *trace, bool by_shapes,
+                                 size_t frames, pyro_error *error);
+PYRO_API void pyro_averages_free(pyro_averages *averages);
 
 /* Takes the next bytes of an output; PYRO_OK, or a status with `error` filled. */
 typedef int (*pyro_write_fn)(void *user, const char *bytes, size_t size, pyro_error *error);

@@ -13,16 +13,19 @@ from pyrometer._core import version as __version__
 from pyrometer._cost import Cost, Operator, Tensor, cost
 from pyrometer._error import Error
 from pyrometer._graph import Graph
+from pyrometer._registry import MODEL_REGISTRY, Model, models, register
 from pyrometer._trace import Table, Trace, parse_model_trace, trace
 
 if TYPE_CHECKING:
     from pyrometer._profiler import Profiler
 
 __all__ = [
+    "MODEL_REGISTRY",
     "Capture",
     "Cost",
     "Error",
     "Graph",
+    "Model",
     "Operator",
     "Profiler",
     "Table",
@@ -32,7 +35,9 @@ __all__ = [
     "capture",
     "capture_model",
     "cost",
+    "models",
     "parse_model_trace",
+    "register",
     "trace",
 ]
 

@@ -25,7 +25,6 @@ def key_averages(
         averages,
         use_device="cuda" if uses_device else None,
         profile_memory=any(row[8] or row[9] or row[10] or row[11] for row in rows),
-        with_flops=any(average.flops for average in averages),
     )
 
 

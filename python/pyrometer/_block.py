@@ -137,7 +137,7 @@ class Capture:
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Chrome JSON, for Perfetto and chrome://tracing."""
-        _core.write_chrome(self.path, path)
+        _core.write_chrome(self.path, None, path)
 
     def __repr__(self) -> str:
         state = "recorded" if self._is_done else "not finished"

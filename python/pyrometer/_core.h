@@ -55,10 +55,19 @@ int core_add_graph(PyObject *module);
 
 /* _core_passes.c: what the hook of layers asks around a call while `core_passes_wanted`. */
 extern bool core_passes_wanted;
+/* Nothing but passes is recorded, so that paths of layers may begin there. */
+extern bool core_passes_are_roots;
 /* A new reference when the call is a pass, to be given to core_pass_leave() when it has ended, with
  * the exception that it raised still set; NULL when it is none. Never raises. */
 PyObject *core_pass_enter(PyObject *module);
 void core_pass_leave(PyObject *token);
 int core_add_passes(PyObject *module);
+/* _core_models.c: models by name. */
+PyObject *core_models(PyObject *module, PyObject *args);
+PyObject *core_same_name(PyObject *module, PyObject *args);
+PyObject *core_registry_check_name(PyObject *module, PyObject *args);
+PyObject *core_registry_add(PyObject *module, PyObject *args);
+PyObject *core_registry_remove(PyObject *module, PyObject *args);
+extern const char core_models_doc[];
 
 #endif

@@ -96,39 +96,6 @@ static PyObject *recorder_property(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyObject *pass_begin(PyObject *module, PyObject *unused)
-{
-    (void)module;
-    (void)unused;
-    return PyLong_FromUnsignedLongLong(pyro_pass_begin());
-}
-
-static PyObject *pass_end(PyObject *module, PyObject *args)
-{
-    pyro_pass_options options = {0};
-    PyObject *path;
-    unsigned long long begun;
-    long long number;
-    unsigned int flags;
-    int status;
-    pyro_error error;
-
-    if (!PyArg_ParseTuple(args, "KO&sLI:pass_end", &begun, PyUnicode_FSConverter, &path,
-                          &options.model, &number, &flags))
-        return NULL;
-    options.path = PyBytes_AS_STRING(path);
-    options.number = number;
-    options.flags = flags;
-    pyro_error_clear(&error);
-    Py_BEGIN_ALLOW_THREADS /* it waits where the writer has fallen too far behind */
-    status = pyro_pass_end(begun, &options, &error);
-    Py_END_ALLOW_THREADS
-    Py_DECREF(path);
-    if (status < 0)
-        return core_fail(PyModule_GetState(module), &error, status, 0);
-    Py_RETURN_NONE;
-}
-
 static int write_layer_table(char **text, size_t *size, const char *path, const char *title,
                              bool with_flops, pyro_error *error)
 {
@@ -233,38 +200,54 @@ static int write_to_file(void *user, const char *bytes, size_t size, pyro_error 
     return fwrite(bytes, 1, size, user) == size ? PYRO_OK : fail_to_write(error);
 }
 
+/* Writes a trace, with the device work of another where `devices` is not NULL. */
+static int write_trace(const char *from, const char *devices, FILE *file, pyro_error *error)
+{
+    pyro_trace *trace = NULL;
+    int status = pyro_trace_open(&trace, from, NULL, error);
+
+    if (status == PYRO_OK && devices)
+        status = pyro_trace_join_devices(trace, devices, error);
+    if (status == PYRO_OK)
+        status = pyro_trace_write_chrome(trace, NULL, write_to_file, file, error);
+    if (fclose(file) != 0 && status == PYRO_OK)
+        status = fail_to_write(error);
+    pyro_trace_close(trace);
+    return status;
+}
+
+PyDoc_STRVAR(write_doc, "write_chrome(trace, devices or None, path)\n\n"
+                        "Writes Chrome JSON, with the device work of another trace joined to it.");
+
 static PyObject *write_chrome(PyObject *module, PyObject *args)
 {
-    PyObject *from, *to;
-    pyro_trace *trace = NULL;
-    FILE *file = NULL;
+    PyObject *from, *to, *devices = NULL, *devices_path = NULL, *result = NULL;
+    FILE *file;
     pyro_error error;
     int status;
 
-    if (!PyArg_ParseTuple(args, "O&O&:write_chrome", PyUnicode_FSConverter, &from,
+    if (!PyArg_ParseTuple(args, "O&OO&:write_chrome", PyUnicode_FSConverter, &from, &devices,
                           PyUnicode_FSConverter, &to))
         return NULL;
-    pyro_error_clear(&error);
+    if (devices != Py_None && !PyUnicode_FSConverter(devices, &devices_path))
+        goto done;
     file = fopen(PyBytes_AS_STRING(to), "wb");
     if (!file) {
         PyErr_SetFromErrnoWithFilename(PyExc_OSError, PyBytes_AS_STRING(to));
-        Py_DECREF(from);
-        Py_DECREF(to);
-        return NULL;
+        goto done;
     }
+    pyro_error_clear(&error);
     Py_BEGIN_ALLOW_THREADS
-    status = pyro_trace_open(&trace, PyBytes_AS_STRING(from), NULL, &error);
-    if (status == PYRO_OK)
-        status = pyro_trace_write_chrome(trace, NULL, write_to_file, file, &error);
-    if (fclose(file) != 0 && status == PYRO_OK)
-        status = fail_to_write(&error);
-    pyro_trace_close(trace);
+    status = write_trace(PyBytes_AS_STRING(from),
+                         devices_path ? PyBytes_AS_STRING(devices_path) : NULL, file, &error);
     Py_END_ALLOW_THREADS
+    result = status < 0 ? core_fail(PyModule_GetState(module), &error, status, 1)
+                        : Py_NewRef(Py_None);
+done:
     Py_DECREF(from);
     Py_DECREF(to);
-    if (status < 0)
-        return core_fail(PyModule_GetState(module), &error, status, 1);
-    Py_RETURN_NONE;
+    Py_XDECREF(devices_path);
+    return result;
 }
 
 static PyMethodDef capture_methods[] = {
@@ -274,11 +257,9 @@ static PyMethodDef capture_methods[] = {
     {"recorder_path", recorder_path, METH_NOARGS, "The file of this process, or \"\"."},
     {"recorder_status", recorder_status, METH_NOARGS, "How the session stands, as a dict."},
     {"recorder_property", recorder_property, METH_VARARGS, "recorder_property(key, value)"},
-    {"pass_begin", pass_begin, METH_NOARGS, "Begins a pass: its time, 0 when nothing records."},
-    {"pass_end", pass_end, METH_VARARGS, "pass_end(begun, path, model, number, flags)"},
-    {"averages", averages, METH_VARARGS, averages_doc},
-    {"write_chrome", write_chrome, METH_VARARGS, "write_chrome(recording, path)"},
     {"layer_table", layer_table, METH_VARARGS, layer_table_doc},
+    {"averages", averages, METH_VARARGS, averages_doc},
+    {"write_chrome", write_chrome, METH_VARARGS, write_doc},
     {NULL, NULL, 0, NULL},
 };
 

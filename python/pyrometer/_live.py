@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyrometer._error import Error
+from ._error import Error
 
 if TYPE_CHECKING:
     import torch
@@ -178,9 +178,16 @@ def memory_of(parameter: torch.Tensor) -> Any:
         return id(parameter)
 
 
-def write_archive(program: ExportedProgram, label: str, ties: dict[str, str]) -> bytes:
+def write_archive(
+    program: ExportedProgram,
+    label: str,
+    ties: dict[str, str],
+    default_shapes: dict[str, list[int]] | None = None,
+) -> bytes:
     """The archive, laid out as torch >= 2.8 does, with what the library wants to know besides."""
-    extra = {"name": label, "display_name": label, "ties": ties}
+    extra: dict[str, Any] = {"name": label, "display_name": label, "ties": ties}
+    if default_shapes:
+        extra["default_shapes"] = default_shapes
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("models/model.json", program_json(program))
@@ -209,6 +216,7 @@ def graph_json(program: ExportedProgram) -> bytes:
     whole = {
         "graph_module": graph,
         "range_constraints": serialize.serialize_range_constraints(program.range_constraints),
+        "guards_code": list(getattr(program, "_guards_code", None) or []),
         "schema_version": {"major": major, "minor": minor},
         "torch_version": str(torch.__version__),
     }

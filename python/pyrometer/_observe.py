@@ -33,12 +33,17 @@ class Observers:
     """Those of one session."""
 
     def __init__(self, settings: Settings) -> None:
-        from pyrometer import _observer
+        from pyrometer import _devices, _observer
 
         watch_modules()
         self._ops: Any = None
         self._has_stacks = bool(settings.flags & _core.RECORD_STACKS)
+        self._devices: Any = None
         self.description = "layers"
+        if settings.devices and not settings.temporary:
+            self._devices = _devices.DeviceRecording(
+                settings.path, bool(settings.flags & _core.RECORD_MEMORY)
+            )
         if self._has_stacks:
             _core.stacks_install([])
         if not settings.flags & (_core.RECORD_OPS | _core.RECORD_MEMORY):
@@ -60,8 +65,12 @@ class Observers:
         self.description = "layers, ops by torch.profiler"
 
     def stop(self) -> None:
-        if self._ops is not None:
-            self._ops.stop()
+        try:
+            if self._devices is not None:
+                self._devices.stop()
+        finally:
+            if self._ops is not None:
+                self._ops.stop()
 
 
 def start(settings: Settings) -> Observers:
@@ -100,7 +109,9 @@ def describe() -> dict[str, str]:
 
 def begin_device_pass(registration: Registration) -> Any:
     """What collects the kernels of one pass, or None where there is no device."""
-    return None
+    from pyrometer import _devices
+
+    return _devices.DevicePass.begin(bool(registration.flags & _core.RECORD_MEMORY))
 
 
 def examine() -> tuple[str, str, str]:

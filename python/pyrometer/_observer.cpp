@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <pthread.h>
@@ -178,7 +179,7 @@ private:
         for (int64_t size : sizes)
             words[count++] = static_cast<uint64_t>(size);
     }
-    void list(const c10::IValue &value, int nesting)
+    __attribute__((noinline)) void list(const c10::IValue &value, int nesting)
     {
         if (nesting >= most_nesting)
             return head_only(PYRO_VALUE_OTHER);
@@ -187,7 +188,7 @@ private:
         for (size_t i = 0; i < items.size() && !is_cut_; i++)
             this->value(items[i], nesting + 1);
     }
-    void value(const c10::IValue &value, int nesting)
+    __attribute__((always_inline)) void value(const c10::IValue &value, int nesting)
     {
         if (value.isTensor()) {
             tensor(value.toTensor());
@@ -377,26 +378,173 @@ bool is_intact(const pyro_record *record, uint64_t chunk)
     return __atomic_load_n(&record->tag, __ATOMIC_RELAXED) == static_cast<uint32_t>(chunk);
 }
 
+// What an op was when it was last met after the same op: its name and values, and their ids.
+struct Known {
+    Known *next[2]; // what followed it; the latest first
+    const char *name;
+    uint32_t name_id, inputs, outputs;
+    uint16_t input_words, output_words, output_room, name_words;
+    uint64_t words[]; // the name, ended and padded by 0; then the inputs; then the outputs
+
+    const uint64_t *input_place() const
+    {
+        return words + name_words;
+    }
+    uint64_t *output_place()
+    {
+        return words + name_words + input_words;
+    }
+};
+
+// A model runs the same ops in the same order again and again, so the next one is most likely what
+// followed last time: then comparing it, from memory that was laid out in that order, replaces all
+// looking up. What is compared is everything, so nothing is taken from an earlier call.
+struct Memory {
+    static constexpr size_t room_bytes = 1u << 20;
+    uint32_t generation;
+    Known *last; // the op that began last; never NULL
+    Known *open[PYRO_MOST_OPEN_SPANS];
+    size_t used;
+    alignas(64) char room[room_bytes];
+};
+
+__attribute__((noinline)) Memory *renew_memory(pyro_recorder_thread *thread)
+{
+    auto *memory = static_cast<Memory *>(thread->ops);
+    if (!memory)
+        thread->ops = memory = static_cast<Memory *>(std::calloc(1, sizeof *memory));
+    if (!memory)
+        return nullptr;
+    memory->generation = thread->generation;
+    memory->last = reinterpret_cast<Known *>(memory->room); // before the first op
+    memory->last->next[0] = memory->last->next[1] = nullptr;
+    memory->used = sizeof(Known);
+    std::memset(memory->open, 0, sizeof memory->open);
+    return memory;
+}
+
+inline Memory *memory_of(pyro_recorder_thread *thread)
+{
+    auto *memory = static_cast<Memory *>(thread->ops);
+    if (__builtin_expect(!memory || memory->generation != thread->generation, 0))
+        return renew_memory(thread);
+    return memory;
+}
+
+inline bool is_same(const uint64_t *left, const uint64_t *right, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (left[i] != right[i])
+            return false;
+    }
+    return true;
+}
+
+inline bool fits(const Known *known, const char *name, const Writer &inputs)
+{
+    return known && known->name == name && known->input_words == inputs.count &&
+           is_same(known->input_place(), inputs.words, inputs.count) &&
+           !std::strcmp(reinterpret_cast<const char *>(known->words), name);
+}
+
+// Looks up what was not expected, and remembers it as what follows the last op.
+__attribute__((noinline)) Known *learn(pyro_recorder_thread *thread, Memory *memory,
+                                       const char *name, const Writer &inputs, Known *out)
+{
+    constexpr size_t output_room = 16, longest = 256;
+    size_t length = std::strlen(name);
+    out->name_id = door->name(thread, name);
+    out->inputs = inputs.count ? door->signature(thread, inputs.words, inputs.count) : 0;
+    out->outputs = 0;
+    if (!memory || length >= longest || inputs.count > longest || !out->name_id)
+        return nullptr;
+    size_t name_words = length / 8 + 1;
+    size_t bytes = sizeof(Known) + (name_words + inputs.count + output_room) * 8;
+    if (memory->used + bytes > Memory::room_bytes)
+        memory = renew_memory(thread);
+    auto *known = reinterpret_cast<Known *>(memory->room + memory->used);
+    memory->used += bytes;
+    *known = *out;
+    known->next[0] = known->next[1] = nullptr;
+    known->name = name;
+    known->name_words = static_cast<uint16_t>(name_words);
+    known->input_words = static_cast<uint16_t>(inputs.count);
+    known->output_words = UINT16_MAX;
+    known->output_room = output_room;
+    known->words[name_words - 1] = 0;
+    std::memcpy(known->words, name, length);
+    std::memcpy(known->words + name_words, inputs.words, inputs.count * 8);
+    memory->last->next[1] = memory->last->next[0];
+    memory->last->next[0] = known;
+    return known;
+}
+
+// The op that begins: as it is known, or in `out` where it cannot be kept.
+inline Known *recognize(pyro_recorder_thread *thread, const char *name, const Writer &inputs,
+                        Known *out)
+{
+    Memory *memory = memory_of(thread);
+    Known *known = nullptr;
+    if (__builtin_expect(memory != nullptr, 1)) {
+        Known **next = memory->last->next;
+        if (__builtin_expect(fits(next[0], name, inputs), 1)) {
+            known = next[0];
+        } else if (fits(next[1], name, inputs)) {
+            known = next[1];
+            next[1] = next[0];
+            next[0] = known;
+        }
+    }
+    if (__builtin_expect(!known, 0))
+        known = learn(thread, memory, name, inputs, out);
+    if (memory) {
+        if (known)
+            memory->last = known;
+        if (thread->depth < PYRO_MOST_OPEN_SPANS)
+            memory->open[thread->depth] = known;
+    }
+    return known ? known : out;
+}
+
+// The outputs' id; `depth` is where the op was open.
+inline uint32_t recognize_outputs(pyro_recorder_thread *thread, uint32_t depth,
+                                  const Writer &outputs)
+{
+    auto *memory = static_cast<Memory *>(thread->ops);
+    Known *known = memory && memory->generation == thread->generation &&
+                           depth < PYRO_MOST_OPEN_SPANS
+                       ? memory->open[depth]
+                       : nullptr;
+    if (__builtin_expect(known && known->output_words == outputs.count &&
+                             is_same(known->output_place(), outputs.words, outputs.count),
+                         1))
+        return known->outputs;
+    uint32_t id = outputs.count ? door->signature(thread, outputs.words, outputs.count) : 0;
+    if (known && id && outputs.count <= known->output_room) {
+        std::memcpy(known->output_place(), outputs.words, outputs.count * 8);
+        known->output_words = static_cast<uint16_t>(outputs.count);
+        known->outputs = id;
+    }
+    return id;
+}
+
 // Spans that ended elsewhere are taken off the thread's list now and then, or it would fill up.
 __attribute__((noinline)) void prune_open(pyro_recorder_thread *thread)
 {
+    Memory *memory = memory_of(thread);
     uint32_t kept = 0;
     uint32_t depth = thread->depth < PYRO_MOST_OPEN_SPANS ? thread->depth : PYRO_MOST_OPEN_SPANS;
     if (thread->depth > PYRO_MOST_OPEN_SPANS)
         return;
     for (uint32_t i = 0; i < depth; i++) {
         const pyro_open_span &span = thread->open[i];
-        if (!span.record || !is_intact(span.record, span.chunk) || !span.record->end_raw)
-            thread->open[kept++] = span;
+        if (span.record && is_intact(span.record, span.chunk) && span.record->end_raw)
+            continue;
+        if (memory)
+            memory->open[kept] = memory->open[i];
+        thread->open[kept++] = span;
     }
     __atomic_store_n(&thread->depth, kept, __ATOMIC_RELAXED);
-}
-
-uint32_t signature_of(pyro_recorder_thread *thread, const c10::IValue *first, size_t number)
-{
-    Writer writer;
-    writer.values(first, number);
-    return writer.count ? door->signature(thread, writer.words, writer.count) : 0;
 }
 
 __attribute__((noinline)) uint32_t storages_of(pyro_recorder_thread *thread,
@@ -407,31 +555,50 @@ __attribute__((noinline)) uint32_t storages_of(pyro_recorder_thread *thread,
     return writer.count ? door->storages(thread, writer.words, writer.count) : 0;
 }
 
+// The engine runs a backward function inside of a span without inputs or number; as in
+// torch.profiler's traces, that span gets the number of what it runs.
+__attribute__((noinline)) void number_evaluation(pyro_recorder_thread *thread,
+                                                 const at::RecordFunction &function)
+{
+    if (!thread->depth || thread->depth > PYRO_MOST_OPEN_SPANS)
+        return;
+    const pyro_open_span &span = thread->open[thread->depth - 1];
+    pyro_record *outer = span.record;
+    if (!outer || !is_intact(outer, span.chunk) || outer->kind != PYRO_RECORD_OP ||
+        outer->scope != static_cast<uint8_t>(at::RecordScope::FUNCTION) || outer->inputs ||
+        outer->sequence != -1)
+        return;
+    outer->sequence = function.seqNr();
+    outer->forward_thread = static_cast<uint32_t>(function.forwardThreadId());
+}
+
 void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
 {
     uint32_t flags = wanted.load(std::memory_order_relaxed);
-    uint32_t inputs = 0, input_storages = 0, stack = 0;
-    uint32_t name = door->name(thread, function.name());
+    uint32_t input_storages = 0, stack = 0;
     at::RecordScope scope = function.scope();
+    Writer inputs;
+    Known passing;
     if (flags & (PYRO_RECORD_SHAPES | PYRO_RECORD_STORAGES)) {
         c10::ArrayRef<const c10::IValue> values = function.inputs();
-        if (flags & PYRO_RECORD_SHAPES && !values.empty())
-            inputs = signature_of(thread, values.data(), values.size());
+        if (flags & PYRO_RECORD_SHAPES)
+            inputs.values(values.data(), values.size());
         if (flags & PYRO_RECORD_STORAGES && !values.empty())
             input_storages = storages_of(thread, values.data(), values.size());
     }
+    const Known *known = recognize(thread, function.name(), inputs, &passing);
     if (flags & PYRO_RECORD_STACKS && door->stack)
         stack = door->stack(thread);
-    if (__builtin_expect(thread->depth >= 64 && !(thread->depth & (thread->depth - 1)), 0))
-        prune_open(thread);
+    if (scope == at::RecordScope::BACKWARD_FUNCTION)
+        number_evaluation(thread, function);
     pyro_record *record = pyro_record_room(door, thread);
     pyro_span_open(thread, record, &function);
     if (!record)
         return;
     record->end_raw = 0;
     record->sequence = function.seqNr();
-    record->name = name;
-    record->inputs = inputs;
+    record->name = known->name_id;
+    record->inputs = known->inputs;
     record->outputs = 0;
     record->stack = stack;
     record->forward_thread = static_cast<uint32_t>(function.forwardThreadId());
@@ -453,6 +620,8 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &function
     pyro_recorder_thread *thread = pyro_recorder_enter(door);
     if (!thread)
         return nullptr;
+    if (__builtin_expect(thread->depth >= 64 && !(thread->depth & (thread->depth - 1)), 0))
+        prune_open(thread);
     try {
         begin_op(thread, function);
     } catch (...) {
@@ -469,8 +638,11 @@ void end_record(pyro_recorder_thread *thread, pyro_record *record,
     const std::vector<c10::IValue> &values = function.outputs();
     if (!values.empty()) {
         try {
-            if (flags & PYRO_RECORD_SHAPES)
-                record->outputs = signature_of(thread, values.data(), values.size());
+            if (flags & PYRO_RECORD_SHAPES) {
+                Writer outputs;
+                outputs.values(values.data(), values.size());
+                record->outputs = recognize_outputs(thread, thread->depth, outputs);
+            }
             if (flags & PYRO_RECORD_STORAGES)
                 record->output_storages = storages_of(thread, values.data(), values.size());
         } catch (...) {

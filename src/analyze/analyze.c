@@ -6,6 +6,7 @@
 #include "analyze/pass.h"
 #include "analyze/prices.h"
 #include "base/error.h"
+#include "base/parallel.h"
 #include "hardware/hardware.h"
 
 #include <stdlib.h>
@@ -73,6 +74,41 @@ static int compile_filter(regex_t *filter, const char *pattern, pyro_error *erro
     return pyro_fail(error, PYRO_ERROR_ARGUMENT, "filter '%.200s': %s", pattern, reason);
 }
 
+/* What analyses share, made by two threads: prices need the joins alone. */
+typedef struct preparation {
+    pyro_analysis_context *context, pricing;
+    pyro_error error;
+    int status[2];
+} preparation;
+
+static void prepare_half(void *data, unsigned half)
+{
+    preparation *both = data;
+    both->status[half] = half ? pyro_price_ops(&both->pricing)
+                              : pyro_context_prepare(both->context);
+}
+
+static int prepare(pyro_analysis_context *context, pyro_arena *second_arena)
+{
+    preparation both = {.context = context, .pricing = *context};
+    unsigned parts = pyro_count_parts(context->options->threads, context->trace->count,
+                                      PYRO_EVENTS_PER_THREAD);
+    pyro_error_clear(&both.error);
+    both.pricing.arena = second_arena;
+    both.pricing.error = &both.error;
+    if (parts > 1)
+        pyro_run_parts(prepare_half, &both, 2);
+    for (unsigned half = 0; parts == 1 && half < 2; half++)
+        prepare_half(&both, half);
+    context->op_flops = both.pricing.op_flops;
+    context->op_bytes = both.pricing.op_bytes;
+    context->op_macs = both.pricing.op_macs;
+    context->op_dtype = both.pricing.op_dtype;
+    if (!both.status[0] && both.status[1] && context->error)
+        *context->error = both.error;
+    return both.status[0] ? both.status[0] : both.status[1];
+}
+
 static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
                          const pyro_analysis_options *options, pyro_error *error)
 {
@@ -102,14 +138,12 @@ static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
         status = note_joins(&context);
     }
     if (status == PYRO_OK)
-        status = pyro_context_prepare(&context);
-    if (status == PYRO_OK)
-        status = pyro_price_ops(&context);
+        status = prepare(&context, &whole->lane_arenas[1]);
     if (status == PYRO_OK)
         status = pyro_run_analyses(&context, analyses, ANALYSIS_COUNT - options->without_stacks,
                                    whole->lane_arenas);
     if (status == PYRO_OK)
-        status = pyro_find_findings(&context);
+        status = pyro_find_findings(&context, &whole->lane_arenas[1]);
     whole->result.notes = context.notes;
     whole->result.note_count = context.note_count;
     if (context.filter)

@@ -96,8 +96,9 @@ extern const pyro_analyzer pyro_analyze_steps, pyro_analyze_gaps, pyro_analyze_l
     pyro_analyze_launch, pyro_analyze_copies, pyro_analyze_syncs, pyro_analyze_loading,
     pyro_analyze_stacks;
 
-/* After the pass, over the finished result (findings.def). */
-int pyro_find_findings(pyro_analysis_context *context);
+/* After the pass, over the finished result (findings.def). What they say lives in the context's arena
+ * and in the second one: two threads fill them. */
+int pyro_find_findings(pyro_analysis_context *context, pyro_arena *second_arena);
 
 /* Makes what analyses share; context.c. */
 int pyro_context_prepare(pyro_analysis_context *context);

@@ -142,6 +142,14 @@ static bool add_inside(collector *c, uint32_t event, size_t total, size_t self, 
                           ? event
                           : holder_of(c, event);
 
+    /* Memory that no op holds has a row of its own. */
+    if (holder == PYRO_NO_EVENT && c->trace->category[event] == PYRO_EVENT_MEMORY) {
+        holder = event;
+        uint32_t row = find_row(c, event);
+        if (row == PYRO_NO_ID)
+            return false;
+        c->whole->rows[row].calls++;
+    }
     for (int depth = 0; depth < DEEPEST_NEST && holder != PYRO_NO_EVENT; depth++) {
         uint32_t row = find_row(c, holder);
         char *base;

@@ -3,6 +3,7 @@
 #include "analyze/kernel_names.h"
 #include "analyze/signature.h"
 #include "base/error.h"
+#include "base/parallel.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -135,32 +136,109 @@ static pyro_severity severity_of(size_t rule, double value)
     return value >= rules[rule].severe ? PYRO_SEVERITY_SEVERE : PYRO_SEVERITY_WARNING;
 }
 
-int pyro_find_findings(pyro_analysis_context *context)
+/* What each half of the table is asked with: nothing that is written is shared. */
+typedef struct half {
+    pyro_finder finder;
+    pyro_analysis_context context;
+    pyro_arena scratch;
+    pyro_intern texts;
+    pyro_error error;
+} half;
+
+typedef struct inquiry {
+    half halves[2];
+    pyro_evidence evidence[RULE_COUNT];
+    bool is_told[RULE_COUNT];
+} inquiry;
+
+/* The kernels' own detectors take about as long as the rest; the two that share a roofline must
+ * stay together. */
+static size_t second_half(void)
 {
-    pyro_finder finder = {.context = context, .result = context->result};
-    size_t names = context->trace->names.count, count = 0;
-    pyro_finding *findings = pyro_arena_array(context->arena, RULE_COUNT, sizeof *findings);
-    finder.kernel_family = pyro_arena_alloc(context->scratch, names ? names : 1);
-    if (!findings || !finder.kernel_family || !collect_kernels(&finder))
-        return pyro_fail_memory(context->error);
-    sum_steps(&finder);
-    for (size_t i = 0; i < RULE_COUNT && !finder.memory_out; i++) {
-        pyro_evidence evidence = {.text = "", .place = "", .gain_ns = -1};
-        if (finder.span_ns <= 0 || !rules[i].detect(&finder, &evidence) ||
-            evidence.value < rules[i].warning)
-            continue;
-        findings[count++] = (pyro_finding){.id = rules[i].id,
-                                           .severity = severity_of(i, evidence.value),
-                                           .title = rules[i].title,
-                                           .evidence = evidence.text,
-                                           .advice = rules[i].advice,
-                                           .place = evidence.place,
-                                           .gain_ns = evidence.gain_ns};
+    size_t rule = 0;
+    while (rule < RULE_COUNT && rules[rule].detect != pyro_detect_memory_bound)
+        rule++;
+    return rule;
+}
+
+static void ask_half(void *data, unsigned part)
+{
+    inquiry *inquiry = data;
+    pyro_finder *finder = &inquiry->halves[part].finder;
+    size_t end = part == 0 ? second_half() : RULE_COUNT;
+    for (size_t i = part == 0 ? 0 : second_half(); i < end && !finder->memory_out; i++) {
+        pyro_evidence *evidence = &inquiry->evidence[i];
+        *evidence = (pyro_evidence){.text = "", .place = "", .gain_ns = -1};
+        inquiry->is_told[i] = finder->span_ns > 0 && rules[i].detect(finder, evidence) &&
+                              evidence->value >= rules[i].warning;
     }
-    if (finder.memory_out)
-        return pyro_fail_memory(context->error);
+}
+
+static bool open_half(half *half, const pyro_finder *shared, pyro_arena *arena)
+{
+    size_t names = shared->context->trace->names.count + 1;
+    half->finder = *shared;
+    half->context = *shared->context;
+    half->finder.context = &half->context;
+    half->context.arena = arena;
+    half->context.scratch = &half->scratch;
+    half->context.texts = &half->texts;
+    half->context.error = &half->error;
+    pyro_error_clear(&half->error);
+    pyro_arena_init(&half->scratch);
+    pyro_intern_init(&half->texts, arena);
+    half->finder.kernel_family = pyro_arena_alloc(&half->scratch, names);
+    half->context.name_traits = pyro_arena_alloc(&half->scratch, names);
+    return half->finder.kernel_family && half->context.name_traits;
+}
+
+static void close_half(half *half)
+{
+    pyro_intern_free(&half->texts);
+    pyro_arena_free(&half->scratch);
+}
+
+static void tell(pyro_analysis_context *context, const inquiry *inquiry, pyro_finding *findings)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < RULE_COUNT; i++) {
+        const pyro_evidence *evidence = &inquiry->evidence[i];
+        if (inquiry->is_told[i])
+            findings[count++] = (pyro_finding){.id = rules[i].id,
+                                               .severity = severity_of(i, evidence->value),
+                                               .title = rules[i].title,
+                                               .evidence = evidence->text,
+                                               .advice = rules[i].advice,
+                                               .place = evidence->place,
+                                               .gain_ns = evidence->gain_ns};
+    }
     qsort(findings, count, sizeof *findings, compare_findings);
     context->result->findings = findings;
     context->result->finding_count = count;
+}
+
+int pyro_find_findings(pyro_analysis_context *context, pyro_arena *second_arena)
+{
+    pyro_finder shared = {.context = context, .result = context->result};
+    pyro_finding *findings = pyro_arena_array(context->arena, RULE_COUNT, sizeof *findings);
+    inquiry *inquiry = pyro_arena_alloc(context->scratch, sizeof *inquiry);
+    unsigned parts = pyro_count_parts(context->options->threads, context->trace->count,
+                                      PYRO_EVENTS_PER_THREAD);
+    if (!findings || !inquiry || !collect_kernels(&shared))
+        return pyro_fail_memory(context->error);
+    sum_steps(&shared);
+    bool opened = open_half(&inquiry->halves[0], &shared, context->arena);
+    opened = open_half(&inquiry->halves[1], &shared, second_arena) && opened;
+    if (opened && parts > 1)
+        pyro_run_parts(ask_half, inquiry, 2);
+    for (unsigned i = 0; opened && parts == 1 && i < 2; i++)
+        ask_half(inquiry, i);
+    bool memory_out = !opened || inquiry->halves[0].finder.memory_out ||
+                      inquiry->halves[1].finder.memory_out;
+    close_half(&inquiry->halves[0]);
+    close_half(&inquiry->halves[1]);
+    if (memory_out)
+        return pyro_fail_memory(context->error);
+    tell(context, inquiry, findings);
     return note_chip(context);
 }

@@ -2,14 +2,11 @@
 #include "analyze/pass.h"
 #include "analyze/intervals.h"
 #include "base/error.h"
-#include "base/processors.h"
+#include "base/parallel.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #define MOST_ANALYZERS 32
-/* Below this a thread costs more than it saves. */
-#define FEWEST_EVENTS_PER_LANE 20000
 
 /* Sums and union of the device work that is looked at. */
 typedef struct device_totals {
@@ -37,8 +34,6 @@ typedef struct lane {
     pyro_intern texts;
     pyro_error error;
     int status;
-    pthread_t thread;
-    bool is_started;
 } lane;
 
 static void add_to_totals(device_totals *totals, pyro_analysis_context *context, uint32_t event)
@@ -148,15 +143,14 @@ static int run_analyzers(lane *lane)
     return status;
 }
 
-static void *run_lane(void *data)
+static void run_lane(void *data, unsigned index)
 {
-    lane *lane = data;
+    lane *lane = (struct lane *)data + index;
     size_t names = lane->context.trace->names.count;
     lane->context.name_traits = pyro_arena_array(&lane->scratch, names ? names : 1, 1);
     lane->status = lane->context.name_traits ? run_analyzers(lane) : pyro_fail_memory(&lane->error);
     pyro_intern_free(&lane->texts);
     pyro_arena_free(&lane->scratch);
-    return NULL;
 }
 
 static void open_lane(lane *lane, const pyro_analysis_context *context, pyro_arena *arena)
@@ -176,13 +170,9 @@ static void open_lane(lane *lane, const pyro_analysis_context *context, pyro_are
 
 static unsigned count_lanes(const pyro_analysis_context *context)
 {
-    int threads = context->options->threads;
-    size_t enough = context->trace->count / FEWEST_EVENTS_PER_LANE + 1;
-    if (threads <= 0)
-        threads = pyro_count_processors();
-    if (enough < (size_t)threads)
-        threads = (int)enough;
-    return threads < PYRO_LANES ? (unsigned)threads : PYRO_LANES;
+    unsigned parts = pyro_count_parts(context->options->threads, context->trace->count,
+                                      PYRO_EVENTS_PER_THREAD);
+    return parts < PYRO_LANES ? parts : PYRO_LANES;
 }
 
 /* Takes over what a lane has to say beside its part of the result. */
@@ -211,15 +201,7 @@ int pyro_run_analyses(pyro_analysis_context *context, const pyro_lane_row *rows,
         lane *lane = &lanes[rows[i].lane % lane_count];
         lane->analyzers[lane->count++] = rows[i].analyzer;
     }
-    for (unsigned i = 1; i < lane_count; i++)
-        lanes[i].is_started = pthread_create(&lanes[i].thread, NULL, run_lane, &lanes[i]) == 0;
-    run_lane(&lanes[0]);
-    for (unsigned i = 1; i < lane_count; i++) {
-        if (lanes[i].is_started)
-            pthread_join(lanes[i].thread, NULL);
-        else
-            run_lane(&lanes[i]);
-    }
+    pyro_run_parts(run_lane, lanes, lane_count);
     for (unsigned i = 0; i < lane_count; i++) {
         int lane_status = close_lane(&lanes[i], context);
         status = status == PYRO_OK ? lane_status : status;

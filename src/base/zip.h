@@ -10,7 +10,7 @@ typedef struct pyro_zip_entry {
     const char *name; /* NUL-terminated; a name with a NUL inside is refused */
     int64_t size, compressed_size, header_offset;
     uint32_t crc32;
-    uint16_t method; /* 0 stored, 8 deflated */
+    uint16_t method; /* 0 stored, 8 deflated, 93 zstd */
     uint16_t flags;
 } pyro_zip_entry;
 

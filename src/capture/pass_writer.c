@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define LOOK_NS 2000000
@@ -86,6 +88,8 @@ static int read_pass(pyro_session *session, const pyro_pass_job *job, const snap
                                       error);
     recording.from_raw = job->begin_raw;
     recording.to_raw = job->end_raw;
+    recording.foreign = job->foreign;
+    recording.foreign_count = job->foreign_count;
     recording.flags = job->flags;
     for (size_t i = 0; i < chunks->count && status == PYRO_OK; i++)
         status = pyro_recording_add(
@@ -138,18 +142,19 @@ static int write_file(const char *path, pyro_trace *trace, pyro_error *error)
     return status;
 }
 
+/* `chunks` NULL: there was no memory for them. */
 static int write_pass(pyro_session *session, const pyro_pass_job *job, const snapshot *chunks,
                       pyro_error *error)
 {
-    pyro_trace *trace = pyro_trace_new(job->path);
-    if (!trace)
-        return pyro_fail_memory(error);
-    int status = read_pass(session, job, chunks, trace, error);
+    pyro_trace *trace = chunks ? pyro_trace_new(job->path) : NULL;
+    int status = trace ? read_pass(session, job, chunks, trace, error) : pyro_fail_memory(error);
     if (status == PYRO_OK)
         status = write_file(job->path, trace, error);
-    pyro_trace_close(trace);
     if (status != PYRO_OK)
         pyro_error_where(error, job->path, NULL);
+    if (job->done)
+        job->done(job->user, status == PYRO_OK ? trace : NULL, error);
+    pyro_trace_close(trace);
     return status;
 }
 
@@ -191,6 +196,8 @@ void *pyro_pass_writer(void *argument)
     pyro_session *session = argument;
     snapshot chunks = {0};
     int idle_looks = 0;
+    /* What is written can wait; what is measured cannot. */
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
     pthread_mutex_lock(&session->lock);
     for (;;) {
         while (!session->first_job && !session->writer_stops)
@@ -203,10 +210,7 @@ void *pyro_pass_writer(void *argument)
         pyro_error_clear(&error);
         bool ok = take_snapshot(session, job, &chunks);
         pthread_mutex_unlock(&session->lock);
-        if (ok)
-            write_pass(session, job, &chunks, &error);
-        else
-            pyro_fail_memory(&error);
+        write_pass(session, job, ok ? &chunks : NULL, &error);
         pthread_mutex_lock(&session->lock);
         finish_job(session, job, &error);
     }

@@ -5,6 +5,8 @@
  */
 #include "capture/session.h"
 
+#include "base/buf.h"
+
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +19,8 @@ uint64_t pyro_passes_need_from(const pyro_session *session)
 {
     uint64_t from = UINT64_MAX;
     for (size_t i = 0; i < session->open_pass_count; i++)
-        if (session->open_passes[i] < from)
-            from = session->open_passes[i];
+        if (session->open_passes[i].begin_raw < from)
+            from = session->open_passes[i].begin_raw;
     for (const pyro_pass_job *job = session->first_job; job; job = job->next)
         if (job->begin_raw < from)
             from = job->begin_raw;
@@ -31,6 +33,7 @@ void pyro_pass_job_free(pyro_pass_job *job)
         return;
     free(job->path);
     free(job->model);
+    free(job->foreign);
     free(job);
 }
 
@@ -42,6 +45,8 @@ void pyro_passes_forget(pyro_session *session)
         pyro_pass_job_free(job);
     }
     session->last_job = NULL;
+    for (size_t i = 0; i < session->open_pass_count; i++)
+        free(session->open_passes[i].foreign);
     session->job_count = session->open_pass_count = 0;
     pyro_recorded_free(&session->pass_tables);
     memset(session->pass_seen, 0, sizeof session->pass_seen);
@@ -56,21 +61,39 @@ uint64_t pyro_pass_begin(void)
         return 0;
     pthread_mutex_lock(&session->lock);
     if (session->open_pass_count < PYRO_MOST_OPEN_PASSES) {
-        now = pyro_raw_time(&pyro_the_door);
-        session->open_passes[session->open_pass_count++] = now;
+        /* Two passes must not have one time: it is what they are found by. */
+        while (now <= session->last_pass_raw)
+            now = pyro_raw_time(&pyro_the_door);
+        session->last_pass_raw = now;
+        session->open_passes[session->open_pass_count++] =
+            (pyro_open_pass){.begin_raw = now, .thread = thread->number};
     }
     pthread_mutex_unlock(&session->lock);
     pyro_recorder_leave(thread);
     return now;
 }
 
-/* Takes it off the list; false when it is not of this session. */
-static bool close_pass(pyro_session *session, uint64_t begun)
+/* Where memory is out, the other's records are in the file too. */
+static void add_foreign(pyro_open_pass *pass, uint32_t thread, uint64_t begin_raw, uint64_t end_raw)
 {
+    if (thread != pass->thread && pyro_grow(&pass->foreign, &pass->foreign_capacity,
+                                            pass->foreign_count + 1, sizeof *pass->foreign))
+        pass->foreign[pass->foreign_count++] = (pyro_foreign_span){thread, begin_raw, end_raw};
+}
+
+/* Takes it off the list and tells the others; false when it is not of this session. */
+static bool close_pass(pyro_session *session, uint64_t begun, uint64_t now, pyro_open_pass *out)
+{
+    pyro_open_pass *open = session->open_passes;
     for (size_t i = session->open_pass_count; i > 0; i--) {
-        if (session->open_passes[i - 1] != begun)
+        if (open[i - 1].begin_raw != begun)
             continue;
-        session->open_passes[i - 1] = session->open_passes[--session->open_pass_count];
+        *out = open[i - 1];
+        open[i - 1] = open[--session->open_pass_count];
+        for (size_t k = 0; k < session->open_pass_count; k++) {
+            add_foreign(&open[k], out->thread, begun, now);
+            add_foreign(out, open[k].thread, open[k].begin_raw, UINT64_MAX);
+        }
         return true;
     }
     return false;
@@ -100,6 +123,8 @@ static pyro_pass_job *make_job(uint64_t begun, const pyro_pass_options *options)
     job->begin_raw = begun;
     job->number = options->number;
     job->flags = options->flags;
+    job->done = options->done;
+    job->user = options->user;
     job->path = absolute_path(options->path);
     job->model = strdup(options->model ? options->model : "");
     if (job->path && job->model)
@@ -153,15 +178,19 @@ int pyro_pass_end(uint64_t begun, const pyro_pass_options *options, pyro_error *
     if (!thread)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "nothing was recorded of this pass");
     pyro_pass_job *job = make_job(begun, options);
+    pyro_open_pass pass = {0};
     if (!job)
         status = pyro_fail_memory(error);
     pthread_mutex_lock(&session->lock);
-    if (!close_pass(session, begun) && status == PYRO_OK)
+    if (!close_pass(session, begun, now, &pass) && status == PYRO_OK)
         status = pyro_fail(error, PYRO_ERROR_ARGUMENT, "nothing was recorded of this pass");
     if (status == PYRO_OK)
         status = start_writer(session, error);
     if (status == PYRO_OK) {
         job->end_raw = now;
+        job->foreign = pass.foreign;
+        job->foreign_count = pass.foreign_count;
+        pass.foreign = NULL;
         add_job(session, job);
         job = NULL;
         /* Between passes this thread holds no record, so chunks may be recycled meanwhile. */
@@ -173,6 +202,7 @@ int pyro_pass_end(uint64_t begun, const pyro_pass_options *options, pyro_error *
     pthread_mutex_unlock(&session->lock);
     pyro_recorder_leave(thread);
     pyro_pass_job_free(job);
+    free(pass.foreign);
     return status;
 }
 
@@ -182,9 +212,11 @@ void pyro_pass_abandon(uint64_t begun)
     pyro_recorder_thread *thread = begun ? pyro_recorder_enter(&pyro_the_door) : NULL;
     if (!thread)
         return;
+    pyro_open_pass pass = {0};
     pthread_mutex_lock(&session->lock);
-    close_pass(session, begun);
+    close_pass(session, begun, pyro_raw_time(&pyro_the_door), &pass);
     pthread_mutex_unlock(&session->lock);
+    free(pass.foreign);
     pyro_recorder_leave(thread);
 }
 

@@ -59,12 +59,24 @@ typedef struct pyro_thread_slot {
     pyro_word_slot words[PYRO_WORD_SLOTS];
 } pyro_thread_slot;
 
+/* A pass that has begun: its thread, and what others' passes did meanwhile on theirs. */
+typedef struct pyro_open_pass {
+    uint64_t begin_raw;
+    uint32_t thread;
+    struct pyro_foreign_span *foreign;
+    size_t foreign_count, foreign_capacity;
+} pyro_open_pass;
+
 typedef struct pyro_pass_job {
     struct pyro_pass_job *next;
     uint64_t begin_raw, end_raw;
     int64_t number;
     uint32_t flags;
     char *path, *model;
+    pyro_pass_done_fn done;
+    void *user;
+    struct pyro_foreign_span *foreign;
+    size_t foreign_count;
 } pyro_pass_job;
 
 #define PYRO_MOST_OPEN_PASSES 64
@@ -106,8 +118,9 @@ typedef struct pyro_session {
     uint32_t thread_count;     /* numbers given out in this session */
     uint64_t thread_losses;    /* records that threads could not write */
 
-    uint64_t open_passes[PYRO_MOST_OPEN_PASSES];
+    pyro_open_pass open_passes[PYRO_MOST_OPEN_PASSES];
     size_t open_pass_count;
+    uint64_t last_pass_raw;
     pyro_pass_job *first_job, *last_job; /* the first may be in the writer's hands */
     size_t job_count;
     pthread_t writer;

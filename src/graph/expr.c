@@ -450,6 +450,27 @@ void pyro_exprs_evaluate(pyro_exprs *exprs)
     }
 }
 
+bool pyro_expr_is_broken(const pyro_exprs *exprs, size_t index)
+{
+    const pyro_expr *expr = &exprs->items[index];
+    bool broken = expr->state == PYRO_EXPR_KNOWN && expr->value == 0;
+    int64_t value = 0;
+    if (!broken || !exprs->changed)
+        return false;
+    pyro_exprs beside = *exprs;
+    beside.symbols = malloc(exprs->symbol_count * sizeof *beside.symbols);
+    if (!beside.symbols)
+        return true;
+    for (size_t i = 0; i < exprs->symbol_count; i++) {
+        beside.symbols[i] = exprs->symbols[i];
+        if (beside.symbols[i].min == 2 && beside.symbols[i].value == 1)
+            beside.symbols[i].value = 2;
+    }
+    broken = run(&beside, expr, &value) == PYRO_EXPR_KNOWN && value == 0;
+    free(beside.symbols);
+    return broken;
+}
+
 bool pyro_expr_solve(pyro_exprs *exprs, size_t index, int64_t wanted, pyro_symbol **symbol,
                      int64_t *value)
 {

@@ -74,6 +74,11 @@ void pyro_exprs_settle(pyro_exprs *exprs);
 /* Re-evaluates everything after symbols were set. */
 void pyro_exprs_evaluate(pyro_exprs *exprs);
 /*
+ * Whether a condition is known to be broken by the sizes in force. Export assumes that no symbol is
+ * 1: a condition that holds with a 2 in the place of every 1 is about that, and not broken.
+ */
+bool pyro_expr_is_broken(const pyro_exprs *exprs, size_t index);
+/*
  * Finds the value of the one free symbol that makes the expression `wanted`: sets *symbol and
  * *value and returns true, or false (*symbol means nothing then) when there is no such integer.
  */

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "graph/dims.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ pyro_model *pyro_model_new(void)
     pyro_intern_init(&model->call_keys, &model->arena);
     model->name = model->display_name = model->source = model->file = "";
     model->file_bytes = -1;
+    model->facts = (pyro_facts)PYRO_FACTS_NONE;
     if (pyro_model_module(model, "", 0) == PYRO_NO_VALUE) {
         pyro_model_close(model);
         return NULL;
@@ -51,6 +53,7 @@ void pyro_model_close(pyro_model *model)
     free(model->modules);
     free(model->parameters);
     free(model->inputs);
+    free(model->guards);
     free(model->notes);
     pyro_arena_free(&model->arena);
     free(model);
@@ -110,6 +113,16 @@ const char *pyro_model_display_name(const pyro_model *model)
 const char *pyro_model_source(const pyro_model *model)
 {
     return model->source;
+}
+
+const pyro_facts *pyro_model_facts(const pyro_model *model)
+{
+    return &model->facts;
+}
+
+pyro_origin pyro_model_origin(const pyro_model *model)
+{
+    return model->origin;
 }
 
 int64_t pyro_model_file_bytes(const pyro_model *model)

@@ -149,8 +149,13 @@ struct pyro_model {
     uint32_t *inputs; /* values of the tensors that the user gives */
     size_t input_count, input_capacity;
 
+    uint32_t *guards; /* expressions that must hold for the graph to be the one that would run */
+    size_t guard_count, guard_capacity;
+
     const char **notes;
     size_t note_count, note_capacity;
+    pyro_facts facts;
+    pyro_origin origin;
 };
 
 pyro_model *pyro_model_new(void);
@@ -179,7 +184,7 @@ const pyro_value *pyro_model_find_input(const pyro_model *model, const char *nam
 /* Applies a shape as the file's own default: as set_shape, but a later wish may contradict it. */
 int pyro_model_default_shape(pyro_model *model, const char *input, const int64_t *dims, size_t rank,
                              pyro_error *error);
-/* Checks the assertions in the graph and that no size went negative. */
+/* Checks the guards, the assertions in the graph and that no size went negative. */
 int pyro_model_check_sizes(const pyro_model *model, pyro_error *error);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "graph/dims.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +77,8 @@ static const char *first_reader(const pyro_model *model, const pyro_value *value
 static int fixed_size(const pyro_model *model, const pyro_value *value, size_t dim, int64_t wanted,
                       int64_t fixed, pyro_error *error)
 {
+    if (model->facts.dims)
+        return pyro_dim_fixed(model, value, dim, wanted, fixed, error);
     const char *op, *layer = first_reader(model, value, &op);
     return pyro_fail(error, PYRO_ERROR_ARGUMENT,
                      "input '%s': dim %zu is fixed at %" PRId64 " in the file, not %" PRId64
@@ -125,6 +128,9 @@ static int set_dim(pyro_model *model, const pyro_value *value, size_t dim, int64
                          value->name, dim, wanted);
     if (size >= 0)
         return size == wanted ? PYRO_OK : fixed_size(model, value, dim, wanted, size, error);
+    int status = pyro_dim_check(model, value, dim, wanted, error);
+    if (status < 0)
+        return status;
     pyro_symbol *symbol = pyro_expr_as_symbol(&model->exprs, (size_t)~size);
     int64_t solution = wanted;
     if (!symbol && !pyro_expr_solve(&model->exprs, (size_t)~size, wanted, &symbol, &solution)) {
@@ -253,6 +259,49 @@ int pyro_model_set_size(pyro_model *model, const char *symbol, int64_t size, pyr
     return status;
 }
 
+/* Where a file does not say which size is the sequence: rows of integers are tokens. */
+static int set_plain_sequence(pyro_model *model, int64_t size, pyro_error *error)
+{
+    const pyro_value *value = pyro_model_find_input(model, NULL);
+    if (!value || value->rank != 2 || pyro_dtype_is_floating(value->dtype))
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                         "the model does not say which of its sizes is the sequence; give the "
+                         "shape of its input instead");
+    return set_dim(model, value, 1, size, true, error);
+}
+
+static int set_kind(pyro_model *model, const char *what, int64_t size, pyro_error *error)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < model->facts.dim_count; i++) {
+        const pyro_dim *dim = &model->facts.dims[i];
+        if (strcmp(dim->what, what))
+            continue;
+        const pyro_value *value = pyro_model_find_input(model, dim->input);
+        if (!value || dim->axis >= value->rank)
+            return pyro_fail(error, PYRO_ERROR_FORMAT, "no dim %zu of input '%.100s'", dim->axis,
+                             dim->input);
+        int status = set_dim(model, value, dim->axis, size, true, error);
+        if (status < 0)
+            return status;
+        found++;
+    }
+    if (!found && !model->facts.dims && !strcmp(what, "sequence"))
+        return set_plain_sequence(model, size, error);
+    if (!found)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                         "the model has no %.40s length that may change", what);
+    return PYRO_OK;
+}
+
+int pyro_model_set_kind(pyro_model *model, const char *what, int64_t size, pyro_error *error)
+{
+    pyro_symbol *saved = begin_wish(model);
+    if (!saved)
+        return pyro_fail_memory(error);
+    return end_wish(model, saved, set_kind(model, what, size, error));
+}
+
 /* An assertion node whose condition is known to be false at these sizes. */
 static int check_assertion(const pyro_model *model, const pyro_graph *graph, const pyro_node *node,
                            pyro_error *error)
@@ -309,9 +358,20 @@ static int check_graph(const pyro_model *model, const pyro_graph *graph, pyro_er
     return status;
 }
 
+static int check_guards(const pyro_model *model, pyro_error *error)
+{
+    for (size_t i = 0; i < model->guard_count; i++)
+        if (pyro_expr_is_broken(&model->exprs, model->guards[i]))
+            return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                             "at these sizes other operators would run than those in the file, "
+                             "which was exported where %.300s",
+                             model->exprs.items[model->guards[i]].text);
+    return PYRO_OK;
+}
+
 int pyro_model_check_sizes(const pyro_model *model, pyro_error *error)
 {
-    int status = PYRO_OK;
+    int status = check_guards(model, error);
     for (const pyro_graph *graph = model->all_graphs; graph && status == PYRO_OK;
          graph = graph->next)
         status = check_graph(model, graph, error);

@@ -1,9 +1,9 @@
 /* Opening a model: what kind of file it is, told by its content, and who reads it. */
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/suggest.h"
-#include "read/embedded.h"
+#include "read/catalog.h"
 #include "read/pt2.h"
+#include "read/strip.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +12,12 @@ enum { HEAD_BYTES = 64 };
 
 #define EXPORT_HINT \
     "export the model with torch.export.save(torch.export.export(model, inputs), \"model.pt2\")"
+
+/* What becomes of a program: the graph of a model or, where `stripped` is not NULL, text again. */
+typedef struct opening {
+    pyro_model *model;
+    pyro_buf *stripped;
+} opening;
 
 /* What else a zip archive may be. */
 static int refuse_zip(const pyro_zip *zip, pyro_error *error)
@@ -39,13 +45,31 @@ static int refuse_zip(const pyro_zip *zip, pyro_error *error)
                      "a zip archive without an exported program; " EXPORT_HINT);
 }
 
-static int open_zip(pyro_model *model, pyro_source *source, const char *name, pyro_error *error)
+/* An exported program's JSON on its own; `source` is left to the caller. */
+static int open_json(const opening *opening, pyro_source *source, pyro_error *error)
+{
+    return opening->stripped ? pyro_strip_program(opening->stripped, source, error)
+                             : pyro_pt2_read_program(opening->model, source, error);
+}
+
+static int open_zip(const opening *opening, pyro_source *source, const char *name,
+                    pyro_error *error)
 {
     pyro_zip zip;
+    pyro_source *program = NULL;
     int status = pyro_zip_open(&zip, source, error);
     if (status < 0)
         return status;
-    status = pyro_pt2_is(&zip) ? pyro_pt2_open(model, &zip, name, error) : refuse_zip(&zip, error);
+    if (!pyro_pt2_is(&zip)) {
+        status = refuse_zip(&zip, error);
+    } else if (!opening->stripped) {
+        status = pyro_pt2_open(opening->model, &zip, name, error);
+    } else {
+        status = pyro_pt2_open_program(&program, &zip, name, error);
+        if (status == PYRO_OK)
+            status = open_json(opening, program, error);
+        pyro_source_close(program);
+    }
     pyro_zip_close(&zip);
     return status;
 }
@@ -104,38 +128,36 @@ static int refuse_other(const unsigned char *head, size_t size, pyro_error *erro
                      "not a model file that is known here; " EXPORT_HINT);
 }
 
-/* An exported program's JSON on its own; `source` is left to the caller. */
-static int open_json(pyro_model *model, pyro_source *source, pyro_error *error)
-{
-    return pyro_pt2_read_program(model, source, error);
-}
-
-static int open_gzip(pyro_model *model, const char *file, pyro_error *error)
+static int open_gzip(const opening *opening, const char *file, pyro_error *error)
 {
     pyro_source *inner, *source;
     int status = pyro_source_open_file(&inner, file, error);
     if (status == PYRO_OK)
         status = pyro_source_open_gzip(&source, inner, error);
     if (status == PYRO_OK) {
-        status = open_json(model, source, error);
+        pyro_gzip_limit(source, PYRO_PT2_EXPANSION_FREE_BYTES, PYRO_PT2_MAX_EXPANSION,
+                        PYRO_PT2_MAX_BYTES);
+        status = open_json(opening, source, error);
         pyro_source_close(source);
     }
     return status;
 }
 
-static int open_source(pyro_model *model, pyro_source *source, const char *name, pyro_error *error)
+static int open_source(const opening *opening, pyro_source *source, const char *name,
+                       pyro_error *error)
 {
+    const pyro_model *model = opening->model;
     unsigned char head[HEAD_BYTES] = {0};
     size_t size = source->size < HEAD_BYTES ? (size_t)source->size : HEAD_BYTES;
     int status = pyro_source_read_at(source, 0, head, size, error);
     if (status < 0)
         return status;
     if (pyro_zip_is(head, size))
-        return open_zip(model, source, name, error);
+        return open_zip(opening, source, name, error);
     if (size > 2 && head[0] == 0x1f && head[1] == 0x8b && model->file_bytes >= 0)
-        return open_gzip(model, model->file, error);
+        return open_gzip(opening, model->file, error);
     if (is_json(head, size))
-        return open_json(model, source, error);
+        return open_json(opening, source, error);
     return refuse_other(head, size, error);
 }
 
@@ -162,7 +184,9 @@ static int finish(pyro_model **out, pyro_model *model, const char *label, int st
     return PYRO_OK;
 }
 
-static int open_file(pyro_model **out, const char *path, const char *name, pyro_error *error)
+/* Opens a file or, with `stripped`, only takes its program from it; *out is NULL then. */
+static int open_file(pyro_model **out, const char *path, const char *name, pyro_buf *stripped,
+                     pyro_error *error)
 {
     pyro_source *source = NULL;
     pyro_model *model = pyro_model_new();
@@ -175,14 +199,14 @@ static int open_file(pyro_model **out, const char *path, const char *name, pyro_
         status = pyro_fail(error, PYRO_ERROR_UNSUPPORTED, "a pipe; a model must be a file");
     if (status == PYRO_OK) {
         model->file_bytes = source->size;
-        status = open_source(model, source, name, error);
+        status = open_source(&(opening){model, stripped}, source, name, error);
     }
     pyro_source_close(source);
     return finish(out, model, path, status, error);
 }
 
-int pyro_model_open_memory(pyro_model **out, const void *data, size_t size, const char *label,
-                           pyro_error *error)
+static int open_memory(pyro_model **out, const void *data, size_t size, const char *label,
+                       pyro_buf *stripped, pyro_error *error)
 {
     pyro_source *source = NULL;
     pyro_model *model = pyro_model_new();
@@ -192,47 +216,75 @@ int pyro_model_open_memory(pyro_model **out, const void *data, size_t size, cons
     if (status == PYRO_OK)
         status = pyro_source_open_memory(&source, data, size, error);
     if (status == PYRO_OK)
-        status = open_source(model, source, NULL, error);
+        status = open_source(&(opening){model, stripped}, source, NULL, error);
     pyro_source_close(source);
     return finish(out, model, label, status, error);
 }
 
-const char *pyro_builtin_name(size_t index)
+int pyro_model_open_memory(pyro_model **out, const void *data, size_t size, const char *label,
+                           pyro_error *error)
 {
-    for (size_t i = 0; pyro_embedded_models[i].name; i++)
-        if (i == index)
-            return pyro_embedded_models[i].name;
-    return NULL;
+    return open_memory(out, data, size, label, NULL, error);
+}
+
+int pyro_model_open_file(pyro_model **out, const char *path, pyro_error *error)
+{
+    return open_file(out, path, NULL, NULL, error);
 }
 
 static int no_such_model(const char *spec, pyro_error *error)
 {
-    pyro_suggestion suggestion = PYRO_SUGGESTION(spec);
-    for (size_t i = 0; pyro_embedded_models[i].name; i++)
-        pyro_suggestion_offer(&suggestion, pyro_embedded_models[i].name);
-    const char *near = suggestion.nearest;
-    return pyro_fail(error, PYRO_ERROR_NOT_FOUND, "no such file or built-in model%s%s%s",
-                     near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    pyro_buf near = PYRO_BUF_INIT;
+    pyro_catalog_suggest(&near, spec);
+    int status = pyro_fail(error, PYRO_ERROR_NOT_FOUND,
+                           "no such file or model%s (pyrometer models lists the %zu built-in ones)",
+                           near.data && !near.failed ? near.data : "", pyro_builtin_count());
+    pyro_buf_free(&near);
+    return status;
 }
 
-int pyro_model_open(pyro_model **out, const char *spec, pyro_error *error)
+/* A file of that name; a folder is none as long as a model is called so. */
+static bool is_file(const char *path)
 {
     struct stat status;
-    if (stat(spec, &status) == 0)
-        return open_file(out, spec, NULL, error);
-    for (size_t i = 0; pyro_embedded_models[i].name; i++)
-        if (!strcmp(pyro_embedded_models[i].name, spec))
-            return pyro_model_open_memory(out, pyro_embedded_models[i].data,
-                                          pyro_embedded_models[i].size, spec, error);
+    return stat(path, &status) == 0 && !S_ISDIR(status.st_mode);
+}
+
+static bool is_there(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0;
+}
+
+static int open_spec(pyro_model **out, const char *spec, pyro_buf *stripped, pyro_error *error)
+{
+    if (is_file(spec))
+        return open_file(out, spec, NULL, stripped, error);
+    int result = stripped ? PYRO_ERROR_NOT_FOUND : pyro_catalog_open_model(out, spec, error);
+    if (result != PYRO_ERROR_NOT_FOUND)
+        return result;
+    if (is_there(spec))
+        return open_file(out, spec, NULL, stripped, error);
     const char *colon = strrchr(spec, ':');
     char *path = colon ? strndup(spec, (size_t)(colon - spec)) : NULL;
-    int result;
-    if (path && stat(path, &status) == 0)
-        result = open_file(out, path, colon + 1, error);
-    else
-        result = no_such_model(spec, error);
+    result = path && is_there(path) ? open_file(out, path, colon + 1, stripped, error)
+                                    : no_such_model(spec, error);
     if (result < 0)
         pyro_error_where(error, spec, NULL);
     free(path);
     return result;
+}
+
+int pyro_model_open(pyro_model **out, const char *spec, pyro_error *error)
+{
+    return open_spec(out, spec, NULL, error);
+}
+
+int pyro_model_program(pyro_buf *out, const pyro_registry_model *given, pyro_error *error)
+{
+    pyro_model *model = NULL;
+    int status = given->path ? open_spec(&model, given->path, out, error)
+                             : open_memory(&model, given->data, given->size, "model", out, error);
+    pyro_model_close(model);
+    return status;
 }

@@ -8,11 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Members larger than this, or that expand more than that, are no program that anybody exported. */
-#define MAX_MEMBER_BYTES (INT64_C(4) << 30)
-#define MAX_EXPANSION 400
-#define EXPANSION_FREE_BYTES (INT64_C(64) << 20)
-
 static const char flat_program[] = "serialized_exported_program.json";
 
 /* The length of the folder that everything in the archive lies in, its slash included. */
@@ -111,15 +106,16 @@ static void name_member(const pyro_model *model, const pyro_zip_entry *entry, py
 static int open_member(pyro_source **out, const pyro_zip *zip, const pyro_zip_entry *entry,
                        pyro_error *error)
 {
-    if (entry->size > MAX_MEMBER_BYTES || (entry->size > EXPANSION_FREE_BYTES &&
-                                           entry->size / MAX_EXPANSION > entry->compressed_size))
+    if (entry->size > PYRO_PT2_MAX_BYTES ||
+        (entry->size > PYRO_PT2_EXPANSION_FREE_BYTES &&
+         entry->size / PYRO_PT2_MAX_EXPANSION > entry->compressed_size))
         return pyro_fail(error, PYRO_ERROR_LIMIT,
                          "%.150s would expand from %lld to %lld bytes: refused", entry->name,
                          (long long)entry->compressed_size, (long long)entry->size);
     return pyro_zip_open_member(out, zip, entry, error);
 }
 
-static uint32_t find_parameter(const pyro_model *model, const char *path, size_t length)
+uint32_t pt2_find_parameter(const pyro_model *model, const char *path, size_t length)
 {
     uint32_t id = pyro_intern_find(&model->parameter_paths, path, length);
     return id == PYRO_INTERN_NONE ? PYRO_NO_VALUE : id;
@@ -180,7 +176,7 @@ static bool read_weights(pt2_reader *reader, bool *any_on_disk)
         while (good && pt2_next_key(reader)) {
             size_t length;
             const char *text = pyro_json_text(reader->json, &length);
-            uint32_t parameter = text ? find_parameter(reader->model, text, length) : PYRO_NO_VALUE;
+            uint32_t parameter = text ? pt2_find_parameter(reader->model, text, length) : PYRO_NO_VALUE;
             good = read_weight(reader, &files, &first_of_file, parameter, any_on_disk);
         }
     }
@@ -189,77 +185,6 @@ static bool read_weights(pt2_reader *reader, bool *any_on_disk)
     pyro_intern_free(&files);
     pyro_arena_free(&arena);
     return good;
-}
-
-/* {alias: path, ...} of our own extra file. */
-static bool read_ties(pt2_reader *reader)
-{
-    pyro_model *model = reader->model;
-    if (!pt2_expect(reader, PYRO_JSON_OBJECT, "tied weights"))
-        return false;
-    while (pt2_next_key(reader)) {
-        size_t length;
-        const char *text = pyro_json_text(reader->json, &length), *target;
-        if (!text)
-            return pt2_out_of_memory(reader);
-        uint32_t alias = find_parameter(model, text, length);
-        if (!pt2_text(reader, &target, "a tied weight"))
-            return false;
-        uint32_t parameter = find_parameter(model, target, strlen(target));
-        while (parameter != PYRO_NO_VALUE && model->parameters[parameter].tied_to != PYRO_NO_VALUE)
-            parameter = model->parameters[parameter].tied_to;
-        if (alias != PYRO_NO_VALUE && parameter != PYRO_NO_VALUE && alias != parameter)
-            model->parameters[alias].tied_to = parameter;
-    }
-    return !pt2_failed(reader);
-}
-
-/* {input: [sizes], ...} of our own extra file. */
-static bool read_default_shapes(pt2_reader *reader)
-{
-    if (!pt2_expect(reader, PYRO_JSON_OBJECT, "default shapes"))
-        return false;
-    while (pt2_next_key(reader)) {
-        int64_t dims[PYRO_MAX_RANK];
-        size_t length, rank = 0;
-        char input[256];
-        snprintf(input, sizeof input, "%s", pyro_json_text(reader->json, &length));
-        if (!pt2_expect(reader, PYRO_JSON_ARRAY, "a shape"))
-            return false;
-        while (pt2_next_item(reader)) {
-            if (rank == PYRO_MAX_RANK || pyro_json_current(reader->json) != PYRO_JSON_NUMBER ||
-                !pyro_json_int(reader->json, &dims[rank++])) {
-                pyro_json_fail(reader->json, "expected the sizes of a shape");
-                return false;
-            }
-        }
-        if (pt2_failed(reader) ||
-            pyro_model_default_shape(reader->model, input, dims, rank, reader->error) < 0)
-            return false;
-    }
-    return !pt2_failed(reader);
-}
-
-static bool read_extra(pt2_reader *reader, bool *has_ties)
-{
-    if (!pt2_expect(reader, PYRO_JSON_OBJECT, "an object"))
-        return false;
-    while (pt2_next_key(reader)) {
-        bool good;
-        if (PYRO_JSON_IS(reader->json, "name"))
-            good = pt2_text(reader, &reader->model->name, "a name");
-        else if (PYRO_JSON_IS(reader->json, "display_name"))
-            good = pt2_text(reader, &reader->model->display_name, "a name");
-        else if (PYRO_JSON_IS(reader->json, "ties"))
-            good = *has_ties = read_ties(reader);
-        else if (PYRO_JSON_IS(reader->json, "default_shapes"))
-            good = read_default_shapes(reader);
-        else
-            good = pt2_skip(reader);
-        if (!good)
-            return false;
-    }
-    return !pt2_failed(reader);
 }
 
 /* Reads a small JSON member with one of the functions above; a member that is not there is fine. */
@@ -289,7 +214,7 @@ static int tie_weights(pyro_model *model, const pyro_zip *zip, size_t root, cons
 {
     bool has_ties = false, any_on_disk = false;
     pyro_buf config = PYRO_BUF_INIT;
-    int status = read_member(model, zip, find(zip, root, "extra/pyrometer.json"), read_extra,
+    int status = read_member(model, zip, find(zip, root, "extra/pyrometer.json"), pt2_extra,
                              &has_ties, error);
     if (status < 0 || has_ties)
         return status;
@@ -302,6 +227,21 @@ static int tie_weights(pyro_model *model, const pyro_zip *zip, size_t root, cons
     if (status < 0 || any_on_disk)
         return status;
     return pyro_model_tie_unused(model, error);
+}
+
+int pyro_pt2_read_facts(pyro_model *model, const pyro_zip *zip, pyro_error *error)
+{
+    bool has_ties;
+    const pyro_zip_entry *entry = find(zip, root_length(zip), "extra/pyrometer.json");
+    return read_member(model, zip, entry, pt2_extra, &has_ties, error);
+}
+
+int pyro_pt2_open_program(pyro_source **out, const pyro_zip *zip, const char *name,
+                          pyro_error *error)
+{
+    const pyro_zip_entry *entry;
+    int status = choose_model(&entry, zip, root_length(zip), name, error);
+    return status < 0 ? status : open_member(out, zip, entry, error);
 }
 
 int pyro_pt2_open(pyro_model *model, const pyro_zip *zip, const char *name, pyro_error *error)

@@ -6,8 +6,18 @@
 #include "base/zip.h"
 #include "graph/model.h"
 
+/* What is larger than this, or expands more than that, is no program that anybody exported. */
+#define PYRO_PT2_MAX_BYTES (INT64_C(4) << 30)
+#define PYRO_PT2_MAX_EXPANSION 400
+#define PYRO_PT2_EXPANSION_FREE_BYTES (INT64_C(64) << 20)
+
 /* Reads one exported program from a zip archive; `name` chooses among several, NULL: the only one. */
 int pyro_pt2_open(pyro_model *model, const pyro_zip *zip, const char *name, pyro_error *error);
+/* The JSON of that program. */
+int pyro_pt2_open_program(pyro_source **out, const pyro_zip *zip, const char *name,
+                          pyro_error *error);
+/* Only what an archive says of its model beside the graph: model->facts. */
+int pyro_pt2_read_facts(pyro_model *model, const pyro_zip *zip, pyro_error *error);
 /* True when the archive holds an exported program, in either layout. */
 bool pyro_pt2_is(const pyro_zip *zip);
 
@@ -43,8 +53,14 @@ bool pt2_out_of_memory(pt2_reader *reader);
 bool pt2_size_at(pt2_reader *reader, bool is_number, pyro_size *out);
 /* A graph with all its nodes and values (pt2_graph.c); the object comes next. */
 bool pt2_graph(pt2_reader *reader, pyro_graph *graph);
+/* What the export relied on (pt2_guards.c): an array of texts comes next. */
+bool pt2_guards(pt2_reader *reader);
 /* The arguments of a node (pt2_args.c); the array comes next. */
 bool pt2_args(pt2_reader *reader, pyro_graph *graph, pyro_node *node);
+/* Our own member beside the program (pt2_extra.c); the object comes next. */
+bool pt2_extra(pt2_reader *reader, bool *has_ties);
+/* The parameter of a path; PYRO_NO_VALUE: there is none. */
+uint32_t pt2_find_parameter(const pyro_model *model, const char *path, size_t length);
 /* The values that a list of Arguments names, flattened; the array comes next. */
 bool pt2_values(pt2_reader *reader, pyro_graph *graph, const uint32_t **out, uint32_t *count);
 

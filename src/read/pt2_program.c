@@ -246,6 +246,8 @@ static bool read_program(program *program)
             good = read_graph_module(program);
         else if (PYRO_JSON_IS(reader->json, "range_constraints"))
             good = read_ranges(reader);
+        else if (PYRO_JSON_IS(reader->json, "guards_code"))
+            good = pt2_guards(reader);
         else if (PYRO_JSON_IS(reader->json, "schema_version"))
             good = read_schema_version(program);
         else if (PYRO_JSON_IS(reader->json, "torch_version"))

@@ -160,11 +160,26 @@ int pyro_write_compare_json(pyro_buf *buf, const pyro_cost *const *costs, size_t
     return status;
 }
 
+/* The last two fields; empty where the model is no decoding step. */
+static void write_decode_csv(pyro_buf *buf, const pyro_cost *cost)
+{
+    pyro_decode decode;
+
+    if (pyro_cost_decode(cost, &decode)) {
+        pyro_csv_integer(buf, decode.past_tokens, false);
+        pyro_csv_integer(buf, decode.cache_read_bytes_per_token, true);
+    } else {
+        pyro_csv_text(buf, "", false);
+        pyro_csv_text(buf, "", true);
+    }
+}
+
 int pyro_write_compare_csv(pyro_buf *buf, const pyro_cost *const *costs, size_t count)
 {
     pyro_csv_header(buf, "model,source,convention,dtype,operators,params,param_bytes,total_macs,"
                          "total_flops,total_memory,activation_read_bytes,weight_read_bytes,"
-                         "written_bytes,arithmetic_intensity,bottleneck,band,coverage");
+                         "written_bytes,arithmetic_intensity,bottleneck,band,coverage,past_tokens,"
+                         "kv_cache_read_bytes_per_token");
     for (size_t i = 0; i < count; i++) {
         const pyro_cost *cost = costs[i];
         const pyro_cost_row *total = pyro_cost_total(cost);
@@ -185,7 +200,8 @@ int pyro_write_compare_csv(pyro_buf *buf, const pyro_cost *const *costs, size_t 
         pyro_csv_number(buf, total->arithmetic_intensity, false);
         pyro_csv_text(buf, pyro_bound_name(total->bound), false);
         pyro_csv_text(buf, pyro_row_band(total), false);
-        pyro_csv_number(buf, pyro_cost_coverage(cost), true);
+        pyro_csv_number(buf, pyro_cost_coverage(cost), false);
+        write_decode_csv(buf, cost);
     }
     return PYRO_OK;
 }

@@ -149,6 +149,27 @@ static void write_totals(pyro_json_writer *writer, const pyro_cost *cost)
     write_intensity(writer, total);
 }
 
+/* null where the model is no decoding step. */
+static void write_decode(pyro_json_writer *writer, const pyro_cost *cost)
+{
+    pyro_decode decode;
+
+    pyro_json_key(writer, "decode");
+    if (!pyro_cost_decode(cost, &decode)) {
+        pyro_json_null(writer);
+        return;
+    }
+    pyro_json_begin_object_inline(writer);
+    pyro_json_member_integer(writer, "past_tokens", decode.past_tokens);
+    pyro_json_member_integer(writer, "sequences", decode.sequences);
+    pyro_json_member_integer(writer, "kv_cache_read_bytes", decode.cache_read_bytes);
+    pyro_json_member_integer(writer, "kv_cache_read_bytes_per_token",
+                             decode.cache_read_bytes_per_token);
+    pyro_json_member_integer(writer, "kv_cache_bytes_per_past_token",
+                             decode.cache_bytes_per_past_token);
+    pyro_json_end_object(writer);
+}
+
 int pyro_json_summary(pyro_json_writer *writer, const pyro_cost *cost, pyro_error *error)
 {
     pyro_model *model = pyro_cost_model(cost);
@@ -175,6 +196,7 @@ int pyro_json_summary(pyro_json_writer *writer, const pyro_cost *cost, pyro_erro
     if (status != PYRO_OK)
         return status;
     write_totals(writer, cost);
+    write_decode(writer, cost);
     write_coverage(writer, cost);
     pyro_json_member_strings(writer, "advice", advice, advice_count);
     pyro_json_member_strings(writer, "notes", notes, note_count);

@@ -140,6 +140,24 @@ static void write_memory(const text_writer *w, pyro_buf *value)
     write_field(w, "Arithmetic Intensity:", value);
 }
 
+/* Nothing where the model is no decoding step. */
+static void write_decode(const text_writer *w, pyro_buf *value)
+{
+    char text[PYRO_UNIT_TEXT], each[PYRO_UNIT_TEXT];
+    pyro_decode decode;
+
+    if (!pyro_cost_decode(w->cost, &decode))
+        return;
+    pyro_buf_addf(value, "1 token of %lld sequence%s over %lld past tokens",
+                  (long long)decode.sequences, decode.sequences == 1 ? "" : "s",
+                  (long long)decode.past_tokens);
+    write_field(w, "Decoding Step:", value);
+    pyro_buf_addf(value, "%s read per token (%s for each past token)",
+                  pyro_format_bytes(text, decode.cache_read_bytes_per_token),
+                  pyro_format_bytes(each, decode.cache_bytes_per_past_token));
+    write_field(w, "KV Cache:", value);
+}
+
 static int write_summary(const text_writer *w, pyro_error *error)
 {
     pyro_buf value = PYRO_BUF_INIT;
@@ -150,6 +168,7 @@ static int write_summary(const text_writer *w, pyro_error *error)
     if (status == PYRO_OK) {
         write_work(w, &value);
         write_memory(w, &value);
+        write_decode(w, &value);
     }
     pyro_buf_free(&value);
     return status;

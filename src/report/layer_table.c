@@ -84,6 +84,9 @@ static void add_shape(table_row *row, const pyro_layer_op_row *op)
     for (size_t i = 0; i < row->shape_count; i++)
         if (strcmp(row->shapes[i], text) == 0)
             return;
+    /* An op that one call runs several times tells the layer's input by the first of them. */
+    if (row->shape_count > 0 && (int64_t)row->shape_count >= row->calls)
+        return;
     if (row->shape_count == MOST_SHAPES)
         row->more_shapes = true;
     else

@@ -84,6 +84,20 @@ int pyro_report_diff(char **out, size_t *size, const pyro_cost *before, const py
     return hand_over(&buf, status, out, size, error);
 }
 
+int pyro_report_models(char **out, size_t *size, const pyro_catalog *catalog,
+                       const pyro_models_query *given_query, const pyro_report_options *given,
+                       pyro_error *error)
+{
+    pyro_report_options options = settled(given);
+    pyro_models_query query = {0};
+    pyro_buf buf = PYRO_BUF_INIT;
+
+    if (given_query != NULL)
+        query = *given_query;
+    int status = pyro_write_models(&buf, catalog, &query, &options, error);
+    return hand_over(&buf, status, out, size, error);
+}
+
 int pyro_report_trace(char **out, size_t *size, const pyro_trace *trace,
                       const pyro_analysis *analysis, const pyro_trace_report_options *given,
                       pyro_error *error)

@@ -19,6 +19,9 @@ int pyro_write_compare_json(pyro_buf *buf, const pyro_cost *const *costs, size_t
                             pyro_error *error);
 int pyro_write_compare_csv(pyro_buf *buf, const pyro_cost *const *costs, size_t count);
 
+int pyro_write_models(pyro_buf *buf, const pyro_catalog *catalog, const pyro_models_query *query,
+                      const pyro_report_options *options, pyro_error *error);
+
 int pyro_write_diff(pyro_buf *buf, const pyro_cost *before, const pyro_cost *after,
                     const pyro_report_options *options, pyro_error *error);
 

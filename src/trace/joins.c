@@ -2,7 +2,9 @@
 #include "trace/joins_internal.h"
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include <stdlib.h>
+#include <string.h>
 
 const char *pyro_phase_name(pyro_phase phase)
 {
@@ -24,12 +26,22 @@ static bool make_columns(pyro_joins *joins, size_t count)
            joins->phase && joins->bucket;
 }
 
+/* All ones is "none" in each column; several threads share the faults of fresh memory. */
+static void clear_columns(void *data, unsigned part)
+{
+    const pyro_join_state *state = data;
+    const pyro_joins *joins = state->joins;
+    uint32_t *columns[] = {joins->parent, joins->launch, joins->op, joins->call};
+    size_t begin = pyro_part_begin(state->trace->count, part, state->parts);
+    size_t end = pyro_part_begin(state->trace->count, part + 1, state->parts);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        memset(columns[i] + begin, 0xff, (end - begin) * sizeof **columns);
+}
+
 static bool is_collective(pyro_join_state *state, uint32_t event)
 {
     const pyro_trace *trace = state->trace;
     uint32_t name = trace->name[event], detail = trace->detail[event];
-    if (trace->category[event] != PYRO_EVENT_KERNEL)
-        return false;
     if (detail < trace->kernel_count && trace->kernels[detail].collective != PYRO_NO_ID)
         return true;
     if (name >= trace->names.count)
@@ -40,10 +52,17 @@ static bool is_collective(pyro_join_state *state, uint32_t event)
     return state->collective_name[name] == 2;
 }
 
-static pyro_bucket bucket_of(pyro_join_state *state, uint32_t event)
+static void mark_collectives(pyro_join_state *state)
 {
-    const pyro_joins *joins = state->joins;
-    if (is_collective(state, event))
+    const pyro_trace *trace = state->trace;
+    for (uint32_t event = 0; event < trace->count; event++)
+        if (trace->category[event] == PYRO_EVENT_KERNEL && is_collective(state, event))
+            state->joins->bucket[event] = PYRO_BUCKET_COLLECTIVE;
+}
+
+static pyro_bucket bucket_of(const pyro_joins *joins, uint32_t event)
+{
+    if (joins->bucket[event] == PYRO_BUCKET_COLLECTIVE)
         return PYRO_BUCKET_COLLECTIVE;
     if (joins->launch[event] == PYRO_NO_EVENT)
         return PYRO_BUCKET_NO_LAUNCH;
@@ -54,46 +73,81 @@ static pyro_bucket bucket_of(pyro_join_state *state, uint32_t event)
 }
 
 /* Device work has what its launch has. */
-static void join_device_work(pyro_join_state *state)
+static void join_device_work(void *data, unsigned part)
 {
+    const pyro_join_state *state = data;
     const pyro_trace *trace = state->trace;
     pyro_joins *joins = state->joins;
-    for (uint32_t event = 0; event < trace->count; event++) {
-        uint8_t category = trace->category[event];
-        uint32_t launch = joins->launch[event];
+    size_t end = pyro_part_begin(trace->count, part + 1, state->parts);
+    for (size_t i = pyro_part_begin(trace->count, part, state->parts); i < end; i++) {
+        uint8_t category = trace->category[i];
         if (!pyro_event_is_device_work(category) && category != PYRO_EVENT_SYNC)
             continue;
+        uint32_t launch = joins->launch[i];
         if (launch != PYRO_NO_EVENT) {
-            joins->op[event] = joins->op[launch];
-            joins->call[event] = joins->call[launch];
-            joins->phase[event] = joins->phase[launch];
+            joins->op[i] = joins->op[launch];
+            joins->call[i] = joins->call[launch];
+            joins->phase[i] = joins->phase[launch];
         }
         if (category != PYRO_EVENT_SYNC)
-            joins->bucket[event] = (uint8_t)bucket_of(state, event);
+            joins->bucket[i] = (uint8_t)bucket_of(joins, (uint32_t)i);
     }
 }
 
-static int join_all(pyro_join_state *state)
+/* What does not need each other: launches on one side, nesting and what it needs on the other. */
+typedef struct halves {
+    pyro_join_state *state, launch_state; /* one each, for a half writes into its own */
+    pyro_error launch_error;
+    int launch_status, nest_status;
+} halves;
+
+static int nest_all(pyro_join_state *state)
 {
-    int status = pyro_join_order(state);
-    if (!status)
-        status = pyro_join_launches(state);
-    if (!status)
-        status = pyro_join_steps(state);
+    int status = pyro_join_steps(state);
     if (!status)
         status = pyro_layers_begin(state);
     if (!status)
         status = pyro_backward_learn(state);
-    if (!status)
-        status = pyro_join_nest(state);
+    return status ? status : pyro_join_nest(state);
+}
+
+static void join_half(void *data, unsigned half)
+{
+    halves *both = data;
+    if (half == 0) {
+        both->nest_status = nest_all(both->state);
+        return;
+    }
+    both->launch_status = pyro_join_launches(&both->launch_state);
+    mark_collectives(&both->launch_state);
+}
+
+static int join_all(pyro_join_state *state)
+{
+    halves both = {.state = state, .launch_state = *state};
+    pyro_error_clear(&both.launch_error);
+    both.launch_state.error = &both.launch_error;
+    pyro_run_parts(clear_columns, state, state->parts);
+    int status = pyro_join_order(state);
     if (status)
         return status;
-    join_device_work(state);
+    if (state->parts > 1) {
+        pyro_run_parts(join_half, &both, 2);
+    } else {
+        join_half(&both, 1);
+        join_half(&both, 0);
+    }
+    if (both.launch_status && !both.nest_status && state->error)
+        *state->error = both.launch_error;
+    if (both.nest_status || both.launch_status)
+        return both.nest_status ? both.nest_status : both.launch_status;
+    pyro_run_parts(join_device_work, state, state->parts);
     return pyro_layers_finish(state);
 }
 
-int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_options *options,
-                    pyro_error *error)
+int pyro_joins_make_sized(pyro_joins *joins, pyro_trace *trace,
+                          const pyro_analysis_options *options, size_t events_per_thread,
+                          pyro_error *error)
 {
     pyro_join_state state = {.joins = joins,
                              .trace = trace,
@@ -106,6 +160,7 @@ int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_op
     pyro_intern_init(&state.layer_names, &joins->arena);
     if (trace->count >= PYRO_NO_EVENT)
         return pyro_fail(error, PYRO_ERROR_LIMIT, "more than %u events", PYRO_NO_EVENT - 1);
+    state.parts = pyro_count_parts(options ? options->threads : 1, trace->count, events_per_thread);
     state.name_class = calloc(trace->names.count + 1, sizeof *state.name_class);
     state.collective_name = calloc(trace->names.count + 1, sizeof *state.collective_name);
     state.tracks = calloc(trace->track_count + 1, sizeof *state.tracks);
@@ -123,6 +178,12 @@ int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_op
     if (status)
         pyro_joins_free(joins);
     return status;
+}
+
+int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_options *options,
+                    pyro_error *error)
+{
+    return pyro_joins_make_sized(joins, trace, options, PYRO_EVENTS_PER_THREAD, error);
 }
 
 void pyro_joins_free(pyro_joins *joins)

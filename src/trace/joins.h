@@ -73,6 +73,10 @@ typedef struct pyro_joins {
  */
 int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_options *options,
                     pyro_error *error);
+/* The same, with threads for traces of so many events a thread (tests want them sooner). */
+int pyro_joins_make_sized(pyro_joins *joins, pyro_trace *trace,
+                          const pyro_analysis_options *options, size_t events_per_thread,
+                          pyro_error *error);
 void pyro_joins_free(pyro_joins *joins);
 
 /* True for NCCL and RCCL kernels and what else is known to communicate. */

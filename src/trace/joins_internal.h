@@ -56,6 +56,7 @@ typedef struct pyro_join_state {
     pyro_trace *trace;
     const pyro_analysis_options *options; /* may be NULL */
     pyro_error *error;
+    unsigned parts;           /* into which work on all events may be divided, for threads */
     uint8_t *name_class;      /* pyro_name_class by id of name */
     uint8_t *collective_name; /* by id of name: 0 not looked at, 1 no, 2 a collective kernel */
     pyro_track_state *tracks;
@@ -98,7 +99,7 @@ static inline const pyro_op_detail *pyro_join_op_detail(const pyro_trace *trace,
 
 /* Fills joins->by_time (joins_order.c). */
 int pyro_join_order(pyro_join_state *state);
-/* Fills joins->launch (joins_launch.c). */
+/* Fills joins->launch, which is cleared (joins_launch.c). */
 int pyro_join_launches(pyro_join_state *state);
 /* Fills parent, op, call and phase of host events (joins_nest.c); order and layers come first. */
 int pyro_join_nest(pyro_join_state *state);

@@ -229,7 +229,6 @@ int pyro_join_launches(pyro_join_state *state)
     entries all = {0};
     processes processes = {0};
     int status = PYRO_OK;
-    memset(state->joins->launch, 0xff, state->trace->count * sizeof *state->joins->launch);
     if (!gather(state->trace, state->joins->by_time, &all) ||
         !begin_processes(state->trace, &processes)) {
         status = pyro_fail_memory(state->error);

@@ -1,20 +1,32 @@
 /*
  * The order of time over all tracks. Files hold the events of one kind on one thread or stream
  * nearly in order, so they are dealt out by track and kind, and the ordered runs that result, a few
- * dozen as a rule, are merged. Beyond the result this needs four bytes an event.
+ * dozen as a rule, are merged, by several threads where there are some: each takes what starts in
+ * a time of its own. Beyond the result this needs four bytes an event.
  */
 #include "trace/joins_internal.h"
 
-#include "base/buf.h"
 #include "base/error.h"
+#include "base/parallel.h"
 #include <stdlib.h>
 #include <string.h>
+
+/* Tables by track or by run get no larger than the events, unless they are small. */
+#define SMALL_COUNT 65536
+/* Samples a part that say where the parts' times shall begin. */
+#define SAMPLES_A_PART 256
 
 typedef struct sorter {
     const pyro_trace *trace;
     uint32_t *from, *to;
+    unsigned parts;
+    uint32_t *piles; /* of a part: how many events it has for each pile, then where they go */
+    size_t pile_count;
     uint32_t *runs; /* where each begins, and the end of the last */
-    size_t run_count, run_capacity;
+    size_t run_count, found_runs[PYRO_MOST_PARTS];
+    uint32_t *cuts; /* of a run: where in `from` its events of each part begin, and their end */
+    uint32_t *merged_runs; /* of a part: where each begins in its output, and the end */
+    size_t part_begin[PYRO_MOST_PARTS + 1]; /* of its output */
 } sorter;
 
 /* Of two events with the same times on a thread the more general one encloses the other. */
@@ -52,91 +64,212 @@ static inline bool is_in_order(const pyro_trace *trace, uint32_t a, uint32_t b)
     return start_a != start_b ? start_a < start_b : tie_is_in_order(trace, a, b);
 }
 
+static size_t pile_of(const sorter *sort, size_t event)
+{
+    return (size_t)sort->trace->track[event] * PYRO_EVENT_CATEGORY_COUNT +
+           sort->trace->category[event];
+}
+
+static void count_piles(void *data, unsigned part)
+{
+    const sorter *sort = data;
+    uint32_t *piles = sort->piles + part * sort->pile_count;
+    size_t end = pyro_part_begin(sort->trace->count, part + 1, sort->parts);
+    for (size_t i = pyro_part_begin(sort->trace->count, part, sort->parts); i < end; i++)
+        piles[pile_of(sort, i)]++;
+}
+
+static void fill_piles(void *data, unsigned part)
+{
+    const sorter *sort = data;
+    uint32_t *piles = sort->piles + part * sort->pile_count;
+    size_t end = pyro_part_begin(sort->trace->count, part + 1, sort->parts);
+    for (size_t i = pyro_part_begin(sort->trace->count, part, sort->parts); i < end; i++)
+        sort->from[piles[pile_of(sort, i)]++] = (uint32_t)i;
+}
+
 /* Events by track and category, in the order of the file within each. */
 static bool deal_out(sorter *sort)
 {
-    const pyro_trace *trace = sort->trace;
-    size_t pile_count = trace->track_count * PYRO_EVENT_CATEGORY_COUNT;
-    uint32_t *piles = calloc(pile_count + 1, sizeof *piles);
-    if (!piles)
+    uint32_t begin = 0;
+    sort->pile_count = sort->trace->track_count * PYRO_EVENT_CATEGORY_COUNT;
+    if (sort->pile_count * sort->parts > sort->trace->count + SMALL_COUNT)
+        sort->parts = 1;
+    sort->piles = calloc(sort->parts * sort->pile_count + 1, sizeof *sort->piles);
+    if (!sort->piles)
         return false;
-    for (size_t i = 0; i < trace->count; i++)
-        piles[(size_t)trace->track[i] * PYRO_EVENT_CATEGORY_COUNT + trace->category[i] + 1]++;
-    for (size_t i = 0; i < pile_count; i++)
-        piles[i + 1] += piles[i];
-    for (size_t i = 0; i < trace->count; i++) {
-        size_t pile = (size_t)trace->track[i] * PYRO_EVENT_CATEGORY_COUNT + trace->category[i];
-        sort->from[piles[pile]++] = (uint32_t)i;
+    pyro_run_parts(count_piles, sort, sort->parts);
+    for (size_t pile = 0; pile < sort->pile_count; pile++) {
+        for (unsigned part = 0; part < sort->parts; part++) {
+            uint32_t *at = &sort->piles[part * sort->pile_count + pile], count = *at;
+            *at = begin;
+            begin += count;
+        }
     }
-    free(piles);
+    pyro_run_parts(fill_piles, sort, sort->parts);
     return true;
 }
 
-static bool add_run(sorter *sort, size_t start)
+/* Where a part's events do not follow the one before: beginnings of runs, noted in `to`. */
+static void find_runs_of_part(void *data, unsigned part)
 {
-    if (!pyro_grow(&sort->runs, &sort->run_capacity, sort->run_count + 1, sizeof *sort->runs))
-        return false;
-    sort->runs[sort->run_count++] = (uint32_t)start;
-    return true;
+    sorter *sort = data;
+    size_t begin = pyro_part_begin(sort->trace->count, part, sort->parts);
+    size_t end = pyro_part_begin(sort->trace->count, part + 1, sort->parts);
+    uint32_t *found = sort->to + begin;
+    for (size_t i = begin ? begin : 1; i < end; i++)
+        if (!is_in_order(sort->trace, sort->from[i - 1], sort->from[i]))
+            *found++ = (uint32_t)i;
+    sort->found_runs[part] = (size_t)(found - (sort->to + begin));
 }
 
 static bool find_runs(sorter *sort)
 {
-    if (!add_run(sort, 0))
+    pyro_run_parts(find_runs_of_part, sort, sort->parts);
+    sort->run_count = 1;
+    for (unsigned part = 0; part < sort->parts; part++)
+        sort->run_count += sort->found_runs[part];
+    uint32_t *run = malloc((sort->run_count + 1) * sizeof *run);
+    sort->runs = run;
+    if (!run)
         return false;
-    for (size_t i = 1; i < sort->trace->count; i++)
-        if (!is_in_order(sort->trace, sort->from[i - 1], sort->from[i]) && !add_run(sort, i))
-            return false;
-    return add_run(sort, sort->trace->count);
+    *run++ = 0;
+    for (unsigned part = 0; part < sort->parts; part++) {
+        size_t begin = pyro_part_begin(sort->trace->count, part, sort->parts);
+        memcpy(run, sort->to + begin, sort->found_runs[part] * sizeof *run);
+        run += sort->found_runs[part];
+    }
+    *run = (uint32_t)sort->trace->count;
+    return true;
 }
 
-static void merge_two(const sorter *sort, size_t begin, size_t middle, size_t end)
+static int compare_times(const void *left, const void *right)
 {
-    const pyro_trace *trace = sort->trace;
-    const uint32_t *left = sort->from + begin, *left_end = sort->from + middle;
-    const uint32_t *right = left_end, *right_end = sort->from + end;
-    uint32_t *to = sort->to + begin;
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* The first event of a run that starts at `time_ns` or later. */
+static uint32_t find_in_run(const sorter *sort, size_t run, int64_t time_ns)
+{
+    uint32_t low = sort->runs[run], high = sort->runs[run + 1];
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (sort->trace->start_ns[sort->from[middle]] < time_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/*
+ * Cuts all runs at the same times, so that parts can be merged apart from each other. Events that
+ * start together stay in one part, which keeps their order.
+ */
+static bool cut_runs(sorter *sort)
+{
+    int64_t samples[PYRO_MOST_PARTS * SAMPLES_A_PART];
+    size_t count = sort->trace->count, sample_count = (size_t)sort->parts * SAMPLES_A_PART;
+    if (sort->run_count * (sort->parts + 1) > count + SMALL_COUNT)
+        sort->parts = 1;
+    size_t width = sort->parts + 1;
+    sort->cuts = malloc(sort->run_count * width * sizeof *sort->cuts);
+    sort->merged_runs = malloc((sort->run_count + 1) * sort->parts * sizeof *sort->merged_runs);
+    if (!sort->cuts || !sort->merged_runs)
+        return false;
+    for (size_t i = 0; sort->parts > 1 && i < sample_count; i++)
+        samples[i] = sort->trace->start_ns[count * i / sample_count];
+    if (sort->parts > 1)
+        qsort(samples, sample_count, sizeof *samples, compare_times);
+    for (size_t run = 0; run < sort->run_count; run++) {
+        uint32_t *cuts = sort->cuts + run * width;
+        cuts[0] = sort->runs[run];
+        cuts[sort->parts] = sort->runs[run + 1];
+        for (unsigned part = 1; part < sort->parts; part++)
+            cuts[part] = find_in_run(sort, run, samples[(size_t)part * SAMPLES_A_PART]);
+        for (unsigned part = 0; part < sort->parts; part++)
+            sort->part_begin[part + 1] += cuts[part + 1] - cuts[part];
+    }
+    for (unsigned part = 0; part < sort->parts; part++)
+        sort->part_begin[part + 1] += sort->part_begin[part];
+    return true;
+}
+
+/* Merges [left, left_end) and [right, right_end); returns behind what it wrote. */
+static uint32_t *merge_two(const pyro_trace *trace, const uint32_t *left, const uint32_t *left_end,
+                           const uint32_t *right, const uint32_t *right_end, uint32_t *to)
+{
     while (left < left_end && right < right_end)
         *to++ = is_in_order(trace, *left, *right) ? *left++ : *right++;
     memcpy(to, left, (size_t)(left_end - left) * sizeof *to);
     to += left_end - left;
     memcpy(to, right, (size_t)(right_end - right) * sizeof *to);
+    return to + (right_end - right);
 }
 
-/* Merges neighbours until one run is left. */
-static void merge_runs(sorter *sort)
+/* A part's first merging, which brings its pieces of all runs together. */
+static void gather_part(void *data, unsigned part)
 {
-    size_t runs = sort->run_count - 1;
+    const sorter *sort = data;
+    size_t width = sort->parts + 1;
+    uint32_t *runs = sort->merged_runs + part * (sort->run_count + 1);
+    uint32_t *to = sort->to + sort->part_begin[part];
+    for (size_t run = 0; run < sort->run_count; run += 2) {
+        const uint32_t *left = sort->cuts + run * width + part;
+        const uint32_t *right = run + 1 < sort->run_count ? left + width : NULL;
+        *runs++ = (uint32_t)(to - sort->to);
+        to = merge_two(sort->trace, sort->from + left[0], sort->from + left[1],
+                       sort->from + (right ? right[0] : 0), sort->from + (right ? right[1] : 0),
+                       to);
+    }
+    *runs = (uint32_t)(to - sort->to);
+}
+
+/* Merges neighbours until one run of the part is left, which ends up in `by_time`. */
+static void merge_part(void *data, unsigned part)
+{
+    const sorter *sort = data;
+    uint32_t *from = sort->to, *to = sort->from;
+    uint32_t *begins = sort->merged_runs + part * (sort->run_count + 1);
+    size_t runs = (sort->run_count + 1) / 2;
     while (runs > 1) {
         size_t merged = 0;
         for (size_t i = 0; i < runs; i += 2) {
             size_t last = i + 2 <= runs ? i + 2 : runs;
-            merge_two(sort, sort->runs[i], sort->runs[i + 1], sort->runs[last]);
-            sort->runs[merged++] = sort->runs[i];
+            merge_two(sort->trace, from + begins[i], from + begins[i + 1], from + begins[i + 1],
+                      from + begins[last], to + begins[i]);
+            begins[merged++] = begins[i];
         }
-        sort->runs[merged] = (uint32_t)sort->trace->count;
+        begins[merged] = (uint32_t)sort->part_begin[part + 1];
         runs = merged;
-        uint32_t *swapped = sort->from;
-        sort->from = sort->to;
-        sort->to = swapped;
+        uint32_t *swapped = from;
+        from = to;
+        to = swapped;
     }
+    if (from != sort->from)
+        memcpy(to + begins[0], from + begins[0],
+               (sort->part_begin[part + 1] - begins[0]) * sizeof *to);
 }
 
 int pyro_join_order(pyro_join_state *state)
 {
     size_t count = state->trace->count;
     uint32_t *spare = malloc((count ? count : 1) * sizeof *spare);
-    sorter sort = {.trace = state->trace, .from = state->joins->by_time, .to = spare};
+    sorter sort = {
+        .trace = state->trace, .from = state->joins->by_time, .to = spare, .parts = state->parts};
     int status = PYRO_OK;
-    if (!spare || !deal_out(&sort) || !find_runs(&sort)) {
+    if (!spare || !deal_out(&sort) || !find_runs(&sort) || !cut_runs(&sort)) {
         status = pyro_fail_memory(state->error);
         goto done;
     }
-    merge_runs(&sort);
-    if (sort.from != state->joins->by_time)
-        memcpy(state->joins->by_time, sort.from, count * sizeof *spare);
+    pyro_run_parts(gather_part, &sort, sort.parts);
+    pyro_run_parts(merge_part, &sort, sort.parts);
 done:
     free(spare);
+    free(sort.piles);
     free(sort.runs);
+    free(sort.cuts);
+    free(sort.merged_runs);
     return status;
 }

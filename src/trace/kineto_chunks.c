@@ -273,7 +273,9 @@ static void accept_chunk(pyro_kineto_reader *reader, const chunk *chunk)
     pyro_kineto_defects_add(&scanner->defects, &chunk->defects);
     reader->events_ended = chunk->ended;
     reader->lost = chunk->lost;
-    reader->cut_at = chunk->cut_at;
+    /* An earlier list of events may have been cut too. */
+    if (chunk->cut_at >= 0)
+        reader->cut_at = chunk->cut_at;
     if (chunk->status != PYRO_OK && reader->window.status == PYRO_OK) {
         reader->window.status = chunk->status;
         reader->source_error = chunk->source_error;

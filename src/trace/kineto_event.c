@@ -83,6 +83,11 @@ const char *pyro_kineto_read_key(pyro_kineto_scanner *scanner, const char *at, b
     return at < scanner->end ? at : pyro_kineto_fail(scanner, at);
 }
 
+static bool is_phase(const char *at)
+{
+    return at[0] == '"' && at[1] > ' ' && at[1] != '\\' && at[2] == '"';
+}
+
 static const char *scan_category(pyro_kineto_scanner *scanner, const char *at)
 {
     const char *behind = pyro_kineto_skip_value(scanner, at);
@@ -103,7 +108,7 @@ static inline const char *scan_name(pyro_kineto_scanner *scanner, const char *at
 
 static const char *scan_phase(pyro_kineto_scanner *scanner, const char *at)
 {
-    if (at[0] == '"' && at[1] > ' ' && at[1] != '\\' && at[2] == '"') {
+    if (is_phase(at)) {
         scanner->event.phase = at[1];
         return at + 3;
     }
@@ -225,7 +230,7 @@ static void apply_step(pyro_kineto_event *event, const pyro_step *step)
 typedef struct place {
     const char *at;
     bool first, in_args;
-    bool rare; /* the value has a form that must not be expected the next time: args of null */
+    bool rare; /* a value has a form that must not be expected the next time: args of null */
     unsigned key; /* of args where it is in them */
     unsigned action, sets;
 } place;
@@ -254,8 +259,9 @@ static bool next_value(pyro_kineto_scanner *scanner, place *place)
         if (place->key != PYRO_KEY_ARGS)
             return true;
         bool wanted = pyro_kineto_group(&scanner->event) != PYRO_GROUP_NONE;
-        place->rare = wanted && *place->at != '{';
-        if (!wanted || place->rare) {
+        bool is_object = *place->at == '{';
+        place->rare |= wanted && !is_object;
+        if (!wanted || !is_object) {
             place->action = PYRO_ACTION_SKIP_NESTED;
             return true;
         }
@@ -272,6 +278,13 @@ static bool is_steady(const char *at, const char *behind)
     return behind - at <= SHORT_BYTES;
 }
 
+/* Whether a steady value leaves the event as it was, so that a step cannot say what it sets. */
+static bool says_nothing(const place *place)
+{
+    return (place->key == PYRO_KEY_CATEGORY && *place->at != '"') ||
+           (place->key == PYRO_KEY_PHASE && !is_phase(place->at));
+}
+
 /*
  * Passes over values that can be part of a step, up to one that cannot, and over their keys.
  * False on failure.
@@ -285,6 +298,7 @@ static bool pass_steady(pyro_kineto_scanner *scanner, place *place)
         if (place->action == PYRO_ACTION_STEADY) {
             behind = scan_steady(scanner, place->at, place->key);
             place->sets |= 1u << place->key;
+            place->rare |= says_nothing(place);
         } else if (place->action == PYRO_ACTION_SKIP) {
             behind = pyro_kineto_skip_value(scanner, place->at);
             if (behind && !is_steady(place->at, behind))

@@ -61,11 +61,19 @@ typedef struct pyro_unfinished {
     uint32_t thread;
 } pyro_unfinished;
 
+/* What a thread did in a time is another pass's. */
+typedef struct pyro_foreign_span {
+    uint32_t thread;
+    uint64_t begin_raw, end_raw;
+} pyro_foreign_span;
+
 typedef struct pyro_recording {
     pyro_trace *trace;
     const pyro_recorded_tables *tables;
     pyro_recording_header header;
     uint64_t from_raw, to_raw; /* only records that start in between */
+    const pyro_foreign_span *foreign; /* and in none of these */
+    size_t foreign_count;
     uint32_t flags;            /* PYRO_RECORD_*: what becomes rows */
     double ns_per_raw;
     pyro_error *error;

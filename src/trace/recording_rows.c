@@ -251,6 +251,16 @@ static bool add_memory(pyro_recording *recording, pyro_recorded_thread *thread,
     return true;
 }
 
+static bool is_foreign(const pyro_recording *recording, uint32_t thread, uint64_t raw)
+{
+    for (size_t i = 0; i < recording->foreign_count; i++) {
+        const pyro_foreign_span *span = &recording->foreign[i];
+        if (span->thread == thread && raw >= span->begin_raw && raw <= span->end_raw)
+            return true;
+    }
+    return false;
+}
+
 static bool add_record(pyro_recording *recording, pyro_recorded_thread *thread,
                        const pyro_record *record)
 {
@@ -258,7 +268,8 @@ static bool add_record(pyro_recording *recording, pyro_recorded_thread *thread,
                                       [PYRO_RECORD_LAYER] = PYRO_RECORD_LAYERS,
                                       [PYRO_RECORD_ALLOCATION] = PYRO_RECORD_MEMORY,
                                       [PYRO_RECORD_MARK] = PYRO_RECORD_OPS};
-    if (record->start_raw < recording->from_raw || record->start_raw > recording->to_raw)
+    if (record->start_raw < recording->from_raw || record->start_raw > recording->to_raw ||
+        is_foreign(recording, thread->number, record->start_raw))
         return true;
     if (record->kind < sizeof wanted / sizeof *wanted && !(recording->flags & wanted[record->kind]))
         return true;

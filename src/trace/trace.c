@@ -4,9 +4,12 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/source.h"
+#include "trace/devices.h"
 #include "trace/kineto.h"
 #include "trace/recording.h"
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 pyro_trace *pyro_trace_new(const char *file)
 {
@@ -107,6 +110,20 @@ static int read_source(pyro_trace **out, pyro_source *source, const char *file,
     return status;
 }
 
+/* What a recording does not hold: work of devices, in a file beside it. */
+static int add_file_beside(pyro_trace *trace, const char *path, pyro_error *error)
+{
+    pyro_buf beside = PYRO_BUF_INIT;
+    int status = PYRO_OK;
+    pyro_buf_addf(&beside, "%s" PYRO_DEVICES_SUFFIX, path);
+    if (beside.failed)
+        status = pyro_fail_memory(error);
+    else if (access(beside.data, R_OK) == 0)
+        status = pyro_trace_join_devices(trace, beside.data, error);
+    pyro_buf_free(&beside);
+    return status;
+}
+
 int pyro_trace_open(pyro_trace **out, const char *path, const pyro_trace_options *options,
                     pyro_error *error)
 {
@@ -115,8 +132,15 @@ int pyro_trace_open(pyro_trace **out, const char *path, const pyro_trace_options
     int status = pyro_source_open_file(&source, path, error);
     if (status != PYRO_OK)
         return status;
-    return read_source(out, source, strcmp(path, "-") == 0 ? "standard input" : path, options,
-                       error);
+    status = read_source(out, source, strcmp(path, "-") == 0 ? "standard input" : path, options,
+                         error);
+    if (status == PYRO_OK && (*out)->is_recording)
+        status = add_file_beside(*out, path, error);
+    if (status != PYRO_OK) {
+        pyro_trace_close(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 int pyro_trace_open_memory(pyro_trace **out, const void *data, size_t size, const char *label,

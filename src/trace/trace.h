@@ -13,6 +13,8 @@
 
 #define PYRO_NO_ID UINT32_MAX
 #define PYRO_NO_SEQUENCE INT64_MIN
+/* With fewer a thread costs more than it saves. */
+#define PYRO_EVENTS_PER_THREAD 20000
 
 typedef enum pyro_event_category {
     PYRO_EVENT_OP,            /* cpu_op, Operator */

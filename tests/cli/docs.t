@@ -1,7 +1,10 @@
 # Man pages are sound roff and hold every option.
 $ mkdir $TMP/man && pyrometer-docgen man $TMP/man && ls $TMP/man
+pyrometer-check.1
+pyrometer-bench.1
 pyrometer-cost.1
 pyrometer-diff.1
+pyrometer-models.1
 pyrometer-trace.1
 pyrometer.1
 
@@ -30,7 +33,8 @@ $ cat > $TMP/complete <<'END'
 > }
 > END
 $ source $TMP/complete; complete_words pyrometer ''
-cost diff trace help --help --version
+cost models check diff trace help --help --version
+cost diff trace bench help --help --version
 
 $ source $TMP/complete; complete_words pyrometer cost --f
 --format
@@ -45,10 +49,10 @@ $ source $TMP/complete; complete_words pyrometer cost --convention =
 full torch fvcore torchvision
 
 $ source $TMP/complete; complete_words pyrometer cost resnet1
-resnet18
+resnet101 resnet152 resnet18
 
-$ source $TMP/complete; mkdir $TMP/files; cd $TMP/files; touch 'a b.pt2'; complete_words pyrometer diff a
-a b.pt2
+$ source $TMP/complete; mkdir $TMP/files; cd $TMP/files; touch 'my model.pt2'; complete_words pyrometer diff my
+my model.pt2
 
 $ source $TMP/complete; cd $TMP; complete_words pyrometer cost -o comp
 complete

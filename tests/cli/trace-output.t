@@ -300,7 +300,7 @@ pyrometer: --chrome needs the name of a file
 [2]
 
 $ pyrometer trace x.json --model nothing.pt2
-pyrometer: nothing.pt2: no such file or built-in model
+pyrometer: nothing.pt2: no such file or model (pyrometer models lists the * built-in ones) (glob)
 [2]
 
 $ cd trace; pyrometer good-1-training.json

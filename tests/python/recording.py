@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import struct
 from pathlib import Path
@@ -191,3 +192,32 @@ def _value(words: list[int], at: int):
             count -= 1
         return items, at
     return {0: None, 6: "other", 7: "..."}[kind], at
+
+
+@contextlib.contextmanager
+def observed(path: str | Path, *what: str):
+    """Records what is named ("layers", "ops", ...) to a file, by the parts that sessions use."""
+    import torch
+    from pyrometer import _core, _observer
+
+    flags = sum(getattr(_core, f"RECORD_{one.upper()}") for one in what)
+    _core.recorder_start(str(path), flags, 0, False, True, False)
+    try:
+        if "stacks" in what:
+            _core.stacks_install([])
+        if "layers" in what:
+            _core.layers_install(torch.nn.Module._call_impl, torch.nn.Module)
+        if "ops" in what or "memory" in what:
+            _observer.start(flags)
+        yield
+    finally:
+        _observer.stop()
+        _core.layers_remove()
+        _core.recorder_stop()
+        _core.stacks_remove()
+
+
+def record(path: str | Path, work, *what: str) -> Recording:
+    with observed(path, *(what or ("layers", "ops", "shapes", "memory"))):
+        work()
+    return Recording(path)

@@ -48,6 +48,19 @@ static void enclosing_events_come_first(void **state)
     built_free(trace);
 }
 
+/* Any number of threads gives the order that one gives, ties included. */
+static void expect_same_by_threads(pyro_trace *trace, const pyro_joins *expected)
+{
+    for (int threads = 2; threads < 20; threads += 5) {
+        pyro_analysis_options options = {.step = -1, .threads = threads};
+        pyro_joins joins;
+        assert_int_equal(pyro_joins_make_sized(&joins, trace, &options, 1, NULL), PYRO_OK);
+        assert_memory_equal(joins.by_time, expected->by_time, trace->count * sizeof *joins.by_time);
+        assert_memory_equal(joins.parent, expected->parent, trace->count * sizeof *joins.parent);
+        pyro_joins_free(&joins);
+    }
+}
+
 /* Shuffled over tracks and categories, with many ties. */
 static void random_order_is_sorted(void **state)
 {
@@ -71,6 +84,7 @@ static void random_order_is_sorted(void **state)
                 assert_true(trace->duration_ns[before] >= trace->duration_ns[event]);
         }
         free(seen);
+        expect_same_by_threads(trace, &joins);
         pyro_joins_free(&joins);
         built_free(trace);
     }

@@ -437,15 +437,40 @@ static void test_changing_events(void **state)
     free(text);
 }
 
+/* A value that says nothing, learned with its key, must not carry over what stood before it. */
+static void test_values_without_meaning(void **state)
+{
+    (void)state;
+    static const char bytes[] =
+        "[{\"ph\": \"X\", \"cat\": \"kernel\", \"dur\": 2, \"pid\": 1, \"cat\": 100, "
+        "\"ph\": 5, \"ts\": 1},\n"
+        "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"dur\": 2, \"pid\": 1, \"cat\": 100, "
+        "\"ph\": 5, \"ts\": 2},\n"
+        "{\"ph\": \"i\", \"cat\": \"cpu_op\", \"dur\": 2, \"pid\": 1, \"cat\": 100, "
+        "\"ph\": 5, \"ts\": 3}]";
+    char *text = read_usual(bytes, sizeof bytes - 1);
+    expect(text, "kernel - 1000+2000");
+    expect(text, "op - 2000+2000");
+    expect_not(text, "3000+2000");
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kineto),          cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_dialects),        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_defects),         cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_truncated),       cmocka_unit_test(test_flipped_bits),
-        cmocka_unit_test(test_memory_failures), cmocka_unit_test(test_failing_source),
-        cmocka_unit_test(test_extremes),        cmocka_unit_test(test_changing_events),
+        cmocka_unit_test(test_kineto),
+        cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_dialects),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_defects),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_flipped_bits),
+        cmocka_unit_test(test_memory_failures),
+        cmocka_unit_test(test_failing_source),
+        cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_changing_events),
+        cmocka_unit_test(test_values_without_meaning),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <cmocka.h>
 
@@ -54,6 +55,11 @@ static pyro_buf compress_member(const member *in)
         assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
         out.length = stream.total_out;
         deflateEnd(&stream);
+    } else if (in->method == 93) {
+        size_t bound = ZSTD_compressBound(in->size);
+        char *space = pyro_buf_reserve(&out, bound);
+        out.length = ZSTD_compress(space, bound, in->data, in->size, 3);
+        assert_false(ZSTD_isError(out.length));
     } else {
         pyro_buf_add(&out, in->data, in->size);
     }
@@ -257,10 +263,12 @@ static void test_reads_members(void **state)
         {"a/empty too", "", 0, 8, false},
         {"a/", "", 0, 0, false},
         {"a/wide", text, 1234, 8, true},
+        {"a/zstd", text, 300000, 93, false},
+        {"a/empty zstd", "", 0, 93, false},
     };
-    check_archive(build(members, 6, false, ""), members, 6);
-    check_archive(build(members, 6, true, ""), members, 6);
-    check_archive(build(members, 6, false, "a comment with PK\5\6 in it"), members, 6);
+    check_archive(build(members, 8, false, ""), members, 8);
+    check_archive(build(members, 8, true, ""), members, 8);
+    check_archive(build(members, 8, false, "a comment with PK\5\6 in it"), members, 8);
     check_archive(build(members, 0, false, ""), members, 0);
     free(text);
 }
@@ -356,6 +364,27 @@ static void test_wrong_sizes(void **state)
     pyro_buf_free(&zip.bytes);
 }
 
+static void test_damaged_zstd(void **state)
+{
+    (void)state;
+    const member members[] = {{"packed", two_members[1].data, 35, 93, false}, two_members[0]};
+    archive zip = build(members, 2, false, "");
+    size_t compressed = (unsigned char)zip.bytes.data[zip.central[0] + 20];
+    put_at(&zip, zip.central[0] + 24, 34, 4);
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "it is longer than the directory says");
+    put_at(&zip, zip.central[0] + 24, 36, 4);
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "it is shorter than the directory says");
+    put_at(&zip, zip.central[0] + 24, 35, 4);
+    put_at(&zip, zip.central[0] + 20, compressed - 1, 4);
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "its compressed data ends early");
+    put_at(&zip, zip.central[0] + 20, compressed + 1, 4);
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "its compressed data goes on after its end");
+    put_at(&zip, zip.central[0] + 20, compressed, 4);
+    zip.bytes.data[zip.local[0] + 30 + 6 + 5] ^= 1;
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "its compressed data is damaged");
+    pyro_buf_free(&zip.bytes);
+}
+
 static void test_wrong_checksum(void **state)
 {
     (void)state;
@@ -401,8 +430,8 @@ static void test_refused_kinds(void **state)
     put_at(&zip, zip.central[0] + 8, 0x0801, 2);
     expect_failure(&zip, PYRO_ERROR_UNSUPPORTED, "model/data.json: is encrypted");
     put_at(&zip, zip.central[0] + 8, 0x0800, 2);
-    put_at(&zip, zip.central[1] + 10, 93, 2);
-    expect_failure(&zip, PYRO_ERROR_UNSUPPORTED, "compression method 93 is not read");
+    put_at(&zip, zip.central[1] + 10, 12, 2);
+    expect_failure(&zip, PYRO_ERROR_UNSUPPORTED, "compression method 12 is not read");
     put_at(&zip, zip.central[1] + 10, 8, 2);
     put_at(&zip, zip.end + 4, 1, 2);
     expect_failure(&zip, PYRO_ERROR_UNSUPPORTED, "the archive spans several disks");
@@ -411,6 +440,46 @@ static void test_refused_kinds(void **state)
     zip = build(twins, 2, false, "");
     expect_failure(&zip, PYRO_ERROR_FORMAT, "model/data.json: is there twice");
     pyro_buf_free(&zip.bytes);
+}
+
+static void test_zstd_members(void **state)
+{
+    (void)state;
+    char *text = long_text(300000);
+    const member members[] = {{"a", text, 300000, 93, false}, {"b", "", 0, 93, false}};
+    archive zip = build(members, 2, false, "");
+    pyro_error error;
+    assert_int_equal(read_all(&zip, zip.bytes.length, &error), PYRO_OK);
+    for (size_t piece = 1; piece < 4096; piece = piece * 3 + 1) {
+        pyro_source *source;
+        pyro_zip open;
+        pyro_buf out = PYRO_BUF_INIT;
+        assert_int_equal(pyro_source_open_memory(&source, zip.bytes.data, zip.bytes.length, &error),
+                         PYRO_OK);
+        assert_int_equal(pyro_zip_open(&open, source, &error), PYRO_OK);
+        assert_int_equal(read_member(&open, &open.entries[0], &out, piece, &error), 300000);
+        assert_memory_equal(out.data, text, 300000);
+        pyro_buf_free(&out);
+        pyro_zip_close(&open);
+        pyro_source_close(source);
+    }
+    /* The directory says one byte fewer, then one more, than the frame holds. */
+    put_at(&zip, zip.central[0] + 24, 299999, 4);
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "it is longer than the directory says");
+    put_at(&zip, zip.central[0] + 24, 300001, 4);
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "it is shorter than the directory says");
+    put_at(&zip, zip.central[0] + 24, 300000, 4);
+    /* The frame is cut, or goes on, or is none. */
+    size_t compressed = zip.local[1] - zip.local[0] - 30 - 1 - 5;
+    put_at(&zip, zip.central[0] + 20, compressed - 7, 4);
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "its compressed data ends early");
+    put_at(&zip, zip.central[0] + 20, compressed + 20, 4);
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "its compressed data");
+    put_at(&zip, zip.central[0] + 20, compressed, 4);
+    zip.bytes.data[zip.local[0] + 30 + 1 + 5] ^= 1;
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "its compressed data is damaged");
+    pyro_buf_free(&zip.bytes);
+    free(text);
 }
 
 static void test_wrong_end_record(void **state)
@@ -556,9 +625,11 @@ int main(void)
         cmocka_unit_test(test_every_bit_flipped),
         cmocka_unit_test(test_flipped_data_is_found),
         cmocka_unit_test(test_wrong_sizes),
+        cmocka_unit_test(test_damaged_zstd),
         cmocka_unit_test(test_wrong_checksum),
         cmocka_unit_test(test_wrong_headers),
         cmocka_unit_test(test_refused_kinds),
+        cmocka_unit_test(test_zstd_members),
         cmocka_unit_test(test_wrong_end_record),
         cmocka_unit_test(test_stream_is_refused),
         cmocka_unit_test(test_short_reads),

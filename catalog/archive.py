@@ -1,0 +1,85 @@
+"""Zip archives whose larger members are compressed with zstd, which Python's zipfile cannot write.
+
+Method 93 is zstd. The bytes depend on nothing but the members and the version of zstandard.
+"""
+
+import pathlib
+import struct
+import zlib
+
+import zstandard
+
+_STORED = 0
+_ZSTD = 93
+_VERSION_NEEDED = 63
+_LEVEL = 19
+# 1 January 1980, midnight: the first day that a zip can tell.
+_DOS_TIME, _DOS_DATE = 0, 0x21
+_UNIX = 3 << 8
+_PLAIN_FILE = 0o100644 << 16
+
+
+def _compressed(data: bytes) -> tuple[int, bytes]:
+    """The method and the bytes to store; what zstd does not make smaller stays as it is."""
+    packed = zstandard.ZstdCompressor(level=_LEVEL).compress(data)
+    return (_ZSTD, packed) if len(packed) < len(data) else (_STORED, data)
+
+
+def zstd_archive(members: dict[str, bytes]) -> bytes:
+    """An archive of the members, in the order of their names."""
+    files, directory = [], []
+    offset = 0
+    for name in sorted(members):
+        data, path = members[name], name.encode()
+        method, packed = _compressed(data)
+        common = struct.pack(
+            "<HHHHHIIIHH",
+            _VERSION_NEEDED,
+            0,
+            method,
+            _DOS_TIME,
+            _DOS_DATE,
+            zlib.crc32(data),
+            len(packed),
+            len(data),
+            len(path),
+            0,
+        )
+        files.append(b"PK\3\4" + common + path + packed)
+        directory.append(
+            b"PK\1\2"
+            + struct.pack("<H", _UNIX | _VERSION_NEEDED)
+            + common
+            + struct.pack("<HHHII", 0, 0, 0, _PLAIN_FILE, offset)
+            + path
+        )
+        offset += len(files[-1])
+    rows = b"".join(directory)
+    end = struct.pack("<HHHHIIH", 0, 0, len(files), len(files), len(rows), offset, 0)
+    return b"".join(files) + rows + b"PK\5\6" + end
+
+
+def write_zstd(path: str, members: dict[str, bytes]) -> None:
+    """Writes such an archive to a file."""
+    pathlib.Path(path).write_bytes(zstd_archive(members))
+
+
+def read_zstd(path: str) -> dict[str, bytes]:
+    """The members of an archive that was written here."""
+    data = pathlib.Path(path).read_bytes()
+    members = {}
+    at = 0
+    while data[at : at + 4] == b"PK\3\4":
+        method, crc, packed_size, size, name_length = struct.unpack_from("<8xH4xIIIH", data, at)
+        start = at + 30 + name_length
+        packed = data[start : start + packed_size]
+        content = (
+            zstandard.ZstdDecompressor().decompress(packed, max_output_size=size)
+            if method == _ZSTD
+            else packed
+        )
+        if zlib.crc32(content) != crc:
+            raise ValueError(f"{path}: wrong checksum")
+        members[data[at + 30 : at + 30 + name_length].decode()] = content
+        at = start + packed_size
+    return members

@@ -1,0 +1,220 @@
+"""Exports the catalog: a weightless skeleton of every model, and the index of all.
+
+Nothing is downloaded; models are built from their packages' own code, on the meta device. The same
+versions of the packages give the same bytes.
+
+usage: python -m catalog.build [NAME...] [--missing] [--dir catalog/skeletons] [--tool pyrometer]
+"""
+
+import argparse
+import importlib.metadata
+import json
+import logging
+import multiprocessing
+import pathlib
+import sys
+import time
+import warnings
+
+import sympy
+import torch
+from torch._export.serde.serialize import serialize
+
+from catalog import archive, models, skeleton
+from catalog.conditions import conditions
+from catalog.entry import Entry, Input, ties, unique_parameters
+from catalog.export import default_shapes, export_program
+from catalog.model import Model
+
+# Axes whose size belongs to the model, as its channels do.
+_PART_OF_THE_MODEL = ("channel", "box", "heads", "features")
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def _dim(program, given: Input, name: str, axis: int, expression: sympy.Expr) -> dict:
+    """What may be said of one size that may change."""
+    what = given.axes[axis]
+    dim = {"symbol": str(expression), "input": name, "axis": axis, "what": what}
+    if expression.is_Symbol:
+        bounds = program.range_constraints[expression]
+        # Export never allows 1 where it saw 2, though the graph is the same.
+        dim["min"] = 1 if int(bounds.lower) == 2 else int(bounds.lower)
+        if isinstance(bounds.upper, sympy.Integer) and int(bounds.upper) < 2**31:
+            dim["max"] = int(bounds.upper)
+    else:
+        factor = expression.as_coeff_Mul()[0]
+        if factor.is_integer and int(factor) > 1:
+            dim["multiple"] = int(factor)
+    least, most = given.bounds.get(what, (None, None))
+    if least is not None:
+        dim["min"] = least
+    if most is not None:
+        dim["max"] = most
+    return dim
+
+
+def dims_of(
+    entry: Entry, program: torch.export.ExportedProgram, shapes: dict[str, list[int]]
+) -> list[dict]:
+    """Which sizes of the inputs may change, each once, what they are, and within which bounds."""
+    values = {node.name: node.meta.get("val") for node in program.graph.nodes}
+    dims: dict[str, dict] = {}
+    for name, given in zip(shapes, entry.inputs(), strict=True):
+        for axis, size in enumerate(values[name].shape):
+            if isinstance(size, torch.SymInt):
+                expression = size.node.expr
+                dims.setdefault(str(expression), _dim(program, given, name, axis, expression))
+    return list(dims.values())
+
+
+def fixed_of(entry: Entry, program: torch.export.ExportedProgram, shapes: dict) -> list[dict]:
+    """The sizes of images and sequences that the model takes and no other, input by input."""
+    values = {node.name: node.meta.get("val") for node in program.graph.nodes}
+    fixed = []
+    for (name, shape), given in zip(shapes.items(), entry.inputs(), strict=True):
+        sizes = {
+            what: shape[axis]
+            for axis, what in enumerate(given.axes)
+            if what not in _PART_OF_THE_MODEL and isinstance(values[name].shape[axis], int)
+        }
+        if sizes:
+            fixed.append({"input": name, **sizes})
+    return fixed
+
+
+def bound(document: dict, dims: list[dict]) -> None:
+    """Writes the bounds that export could not know into the program."""
+    for dim in dims:
+        limits = document["range_constraints"].get(dim["symbol"])
+        if limits and dim["min"] == 0:
+            limits["min_val"] = 0
+        if limits and "max" in dim:
+            limits["max_val"] = dim["max"]
+
+
+def skeleton_of(model: Model, entry: Entry) -> tuple[bytes, dict]:
+    """The archive of one entry of a model, and what it says of itself."""
+    module = entry.module()
+    program = export_program(entry, module)
+    shapes = default_shapes(entry, program)
+    dims = dims_of(entry, program, shapes)
+    document = json.loads(serialize(program).exported_program)
+    bound(document, dims)
+    params = unique_parameters(module)
+    if not model.published.agrees_with(params):
+        raise ValueError(f"{params:,} parameters, but {model.published.params:,} are published")
+    extra = {
+        "name": entry.name,
+        "display_name": entry.display_name,
+        "family": entry.family,
+        "task": model.task,
+        "params": params,
+        "published_params": model.published.params,
+        "published_params_rounded_to": model.published.rounded_to,
+        "params_source": model.published.source,
+        "ties": ties(module),
+        "default_shapes": shapes,
+        "dims": dims,
+        "fixed": fixed_of(entry, program, shapes),
+        "source": {
+            "package": entry.package,
+            "version": importlib.metadata.version(entry.package).partition("+")[0],
+            "builder": entry.builder,
+        },
+    }
+    if model.variants:
+        extra["variants"] = [{"size": size, "model": name} for size, name in model.variants]
+    members = skeleton.members(entry.name, document, extra, conditions(program))
+    return archive.zstd_archive(members), extra
+
+
+def renamed(model: Model, entry: Entry, path: pathlib.Path) -> tuple[bytes, dict]:
+    """The skeleton of a model that is another but for its weights, made of the other's."""
+    members = archive.read_zstd(str(path))
+    extra = json.loads(members.pop("extra/pyrometer.json"))
+    program = members.pop(f"models/{model.same_as}.json")
+    extra["name"], extra["display_name"] = entry.name, entry.display_name
+    extra["published_params"] = model.published.params
+    extra["params_source"] = model.published.source
+    if not model.published.agrees_with(extra["params"]):
+        raise ValueError(f"{model.name}: not of the size of {model.same_as}")
+    members["extra/pyrometer.json"] = skeleton.compact_json(extra)
+    members[f"models/{model.name}.json"] = program
+    return archive.zstd_archive(members), extra
+
+
+def _entries(model: Model) -> list[tuple[str, Entry]]:
+    """The files of a model."""
+    files = [(f"{model.name}.pt2", model.entry)]
+    if model.decode:
+        files.append((f"{model.name}.decode.pt2", model.decode))
+    return files
+
+
+def _write(name: str, folder: pathlib.Path) -> None:
+    """Writes the files of one model; runs in a process of its own."""
+    warnings.simplefilter("ignore")
+    logging.disable(logging.CRITICAL)
+    torch.set_num_threads(1)
+    model = models.find(name)
+    for file, entry in _entries(model):
+        started = time.monotonic()
+        if model.same_as:
+            data, extra = renamed(model, entry, folder / file.replace(model.name, model.same_as))
+        else:
+            data, extra = skeleton_of(model, entry)
+        (folder / file).write_bytes(data)
+        free = ", ".join(f"{dim['what']}" for dim in extra["dims"]) or "nothing"
+        print(
+            f"{file}: {len(data):,} bytes, {extra['params']:,} parameters, {free} may change, "
+            f"{time.monotonic() - started:.1f} s",
+            flush=True,
+        )
+
+
+def write_models(names: list[str], folder: pathlib.Path, limit_s: float) -> list[str]:
+    """Writes models one after the other, each within a time; gives the names of those that failed.
+
+    Each has a process of its own, which starts with all packages loaded: an export leaves much
+    behind, and one that takes too long can only be ended with its process.
+    """
+    failed = []
+    context = multiprocessing.get_context("fork")
+    for name in names:
+        process = context.Process(target=_write, args=(name, folder))
+        process.start()
+        process.join(limit_s)
+        if process.is_alive():
+            process.kill()
+            process.join()
+            print(f"{name}: not done after {limit_s:.0f} s", flush=True)
+        if process.exitcode != 0:
+            failed.append(name)
+    return failed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="models; all if none")
+    parser.add_argument("--missing", action="store_true", help="only models that are not there")
+    parser.add_argument("--dir", type=pathlib.Path, default=ROOT / "catalog" / "skeletons")
+    parser.add_argument("--limit", type=float, default=900, help="seconds for one model")
+    options = parser.parse_args()
+    options.dir.mkdir(parents=True, exist_ok=True)
+    names = [models.find(name).name for name in options.names] or list(models.all_models())
+    if options.missing:
+        names = [
+            name
+            for name in names
+            if not all((options.dir / file).exists() for file, _ in _entries(models.find(name)))
+        ]
+    names.sort(key=lambda name: models.find(name).same_as is not None)
+    failed = write_models(names, options.dir, options.limit)
+    if failed:
+        print(f"{len(failed)} of {len(names)} failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

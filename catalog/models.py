@@ -1,0 +1,37 @@
+"""The catalog: every model that the tool knows by name."""
+
+import difflib
+import functools
+import importlib
+
+from catalog.model import Model
+
+_FAMILIES = (
+    "models_torchvision",
+    "models_language",
+    "models_text",
+    "models_perception",
+    "models_diffusion",
+)
+
+
+@functools.cache
+def all_models() -> dict[str, Model]:
+    """Every model by its name, in the order of names."""
+    found: dict[str, Model] = {}
+    for family in _FAMILIES:
+        for model in importlib.import_module(f"catalog.{family}").models():
+            if model.name in found:
+                raise ValueError(f"{model.name}: named twice in the catalog")
+            found[model.name] = model
+    return dict(sorted(found.items()))
+
+
+def find(name: str) -> Model:
+    """The model of that name; LookupError, with the nearest names, where there is none."""
+    known = all_models()
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=3)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    raise LookupError(f"{name}: no such model in the catalog{hint}")

@@ -1,0 +1,71 @@
+"""Forwards of torchvision's detectors that a graph can hold.
+
+How many boxes a detector keeps depends on the image. Here they are inputs: `proposals`, the boxes
+of each image that reach the box head, and `detections`, those that reach the mask or keypoint head.
+Everything that costs runs as the detector runs it; what is left out is choosing among boxes.
+"""
+
+import types
+
+import torch
+from torch import nn
+
+
+def _features(detector: nn.Module, images: torch.Tensor) -> dict[str, torch.Tensor]:
+    features = detector.backbone(images)
+    return {"0": features} if isinstance(features, torch.Tensor) else features
+
+
+def _pool(pooler: nn.Module, features: dict[str, torch.Tensor], boxes: torch.Tensor):
+    """Pools all boxes from the finest level: every level has as many channels."""
+    level = next(features[name] for name in pooler.featmap_names if name in features)
+    torch._check(boxes.shape[0] == level.shape[0])
+    height, width = pooler.output_size
+    return torch.ops.torchvision.roi_align(
+        level, boxes.flatten(0, 1), 0.25, height, width, pooler.sampling_ratio, False
+    )
+
+
+def _first_stage(detector: nn.Module, images: torch.Tensor, proposals: torch.Tensor):
+    features = _features(detector, images)
+    regions = detector.rpn.head(list(features.values()))
+    heads = detector.roi_heads
+    pooled = _pool(heads.box_roi_pool, features, proposals)
+    return features, [*regions, heads.box_predictor(heads.box_head(pooled))]
+
+
+def _forward_boxes(self, images, proposals):
+    return _first_stage(self, images, proposals)[1]
+
+
+def _forward_masks(self, images, proposals, detections):
+    features, outputs = _first_stage(self, images, proposals)
+    heads = self.roi_heads
+    pooled = _pool(heads.mask_roi_pool, features, detections)
+    return [*outputs, heads.mask_predictor(heads.mask_head(pooled))]
+
+
+def _forward_keypoints(self, images, proposals, detections):
+    features, outputs = _first_stage(self, images, proposals)
+    heads = self.roi_heads
+    pooled = _pool(heads.keypoint_roi_pool, features, detections)
+    return [*outputs, heads.keypoint_predictor(heads.keypoint_head(pooled))]
+
+
+def _forward_one_stage(self, images):
+    return self.head(list(_features(self, images).values()))
+
+
+def plain_forward(detector: nn.Module) -> nn.Module:
+    """Gives a detector the forward that takes its boxes as inputs."""
+    heads = getattr(detector, "roi_heads", None)
+    if heads is None:
+        forward = _forward_one_stage
+    elif heads.has_mask():
+        forward = _forward_masks
+    elif heads.has_keypoint():
+        forward = _forward_keypoints
+    else:
+        forward = _forward_boxes
+    detector.forward = types.MethodType(forward, detector)
+    return detector

@@ -1,0 +1,327 @@
+/*
+ * The sampling loop: warm-up, then iterations until the median's interval is narrow enough or a
+ * limit is reached. It never looks at what a verdict would be.
+ */
+#include "base/buf.h"
+#include "base/error.h"
+#include "bench/clock.h"
+#include "bench/random.h"
+#include "bench/statistics.h"
+
+#include <pyrometer/bench.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WARMUP_WINDOW = 20, WARMUP_RUNS_MAX = 300, MIN_RUNS = 10 };
+
+#define MAX_TIME_NS (10 * PYRO_SECOND_NS)
+#define TARGET_WIDTH 0.02
+#define CONFIDENCE 0.95
+/* Sleeping ends late by tens of microseconds; the last part of a wait is spun. */
+#define SPIN_NS INT64_C(200000)
+
+typedef struct series {
+    double *values;
+    size_t count, capacity;
+} series;
+
+struct pyro_loop {
+    pyro_loop_options options;
+    pyro_loop_phase phase;
+    pyro_loop_end end;
+    series latency, service, warmup;
+    double *scratch; /* as large as `latency` at the last check */
+    size_t scratch_capacity, next_check, needed_runs;
+    size_t window_start; /* of a detected warm-up: where the two windows begin */
+    bool settled;
+    double elapsed_ns;
+    int64_t start_ns, intended_ns, schedule_start_ns;
+    double schedule_offset_ns;
+    pyro_random random;
+};
+
+static void fill_defaults(pyro_loop_options *options)
+{
+    if (options->warmup_window <= 1)
+        options->warmup_window = WARMUP_WINDOW;
+    if (options->warmup_runs_max <= 0)
+        options->warmup_runs_max = WARMUP_RUNS_MAX;
+    if (options->min_runs <= 0)
+        options->min_runs = MIN_RUNS;
+    if (options->max_time_ns <= 0)
+        options->max_time_ns = MAX_TIME_NS;
+    if (!(options->target_width > 0))
+        options->target_width = TARGET_WIDTH;
+}
+
+int pyro_loop_new(pyro_loop **out, const pyro_loop_options *options, pyro_error *error)
+{
+    pyro_loop *loop = calloc(1, sizeof *loop);
+
+    *out = NULL;
+    if (loop == NULL)
+        return pyro_fail_memory(error);
+    if (options != NULL)
+        loop->options = *options;
+    else
+        loop->options.warmup_runs = -1;
+    fill_defaults(&loop->options);
+    const pyro_loop_options *chosen = &loop->options;
+    if ((chosen->max_runs > 0 && chosen->max_runs < chosen->min_runs) ||
+        !(chosen->deepest_percentile >= 0 && chosen->deepest_percentile < 1) ||
+        !(chosen->rate_per_s >= 0 && chosen->rate_per_s <= 1e9)) {
+        free(loop);
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                         "the limits of the loop contradict each other or make no sense");
+    }
+    loop->needed_runs = (size_t)chosen->min_runs;
+    if (chosen->deepest_percentile > 0) {
+        size_t needs = pyro_quantile_needs(chosen->deepest_percentile, CONFIDENCE);
+        loop->needed_runs = needs > loop->needed_runs ? needs : loop->needed_runs;
+    }
+    loop->settled = true;
+    loop->phase = chosen->warmup_runs == 0 ? PYRO_LOOP_MEASURE : PYRO_LOOP_WARMUP;
+    pyro_random_seed(&loop->random, chosen->seed);
+    *out = loop;
+    return PYRO_OK;
+}
+
+void pyro_loop_free(pyro_loop *loop)
+{
+    if (loop == NULL)
+        return;
+    free(loop->latency.values);
+    free(loop->service.values);
+    free(loop->warmup.values);
+    free(loop->scratch);
+    free(loop);
+}
+
+static bool add_sample(series *to, double value)
+{
+    if (to->count == to->capacity &&
+        !pyro_grow(&to->values, &to->capacity, to->count + 1, sizeof *to->values))
+        return false;
+    to->values[to->count++] = value;
+    return true;
+}
+
+/* The schedule depends on the seed alone, never on how long anything took. */
+static void wait_for_schedule(pyro_loop *loop)
+{
+    double gap = loop->options.poisson ? pyro_random_exponential(&loop->random) : 1;
+
+    if (loop->schedule_start_ns == 0)
+        loop->schedule_start_ns = pyro_now_ns();
+    loop->intended_ns = loop->schedule_start_ns + (int64_t)loop->schedule_offset_ns;
+    loop->schedule_offset_ns += gap * 1e9 / loop->options.rate_per_s;
+    int64_t sleep_until = loop->intended_ns - SPIN_NS;
+    if (pyro_now_ns() < sleep_until) {
+        struct timespec time = {(time_t)(sleep_until / PYRO_SECOND_NS),
+                                (long)(sleep_until % PYRO_SECOND_NS)};
+
+        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) == EINTR)
+            ;
+    }
+    while (pyro_now_ns() < loop->intended_ns)
+        ;
+}
+
+pyro_loop_phase pyro_loop_next(pyro_loop *loop)
+{
+    if (loop->phase == PYRO_LOOP_MEASURE && loop->options.rate_per_s > 0)
+        wait_for_schedule(loop);
+    loop->start_ns = pyro_now_ns();
+    return loop->phase;
+}
+
+/* The median's interval by order statistics, as wide as asked or narrower. */
+static int is_narrow(pyro_loop *loop, bool *narrow, pyro_error *error)
+{
+    size_t count = loop->latency.count;
+    pyro_ranks ranks = pyro_quantile_ranks(count, 0.5, CONFIDENCE);
+
+    *narrow = false;
+    if (ranks.low == 0 || ranks.high > count)
+        return PYRO_OK;
+    if (!pyro_grow(&loop->scratch, &loop->scratch_capacity, count, sizeof *loop->scratch))
+        return pyro_fail_memory(error);
+    memcpy(loop->scratch, loop->latency.values, count * sizeof *loop->scratch);
+    double low = pyro_select(loop->scratch, count, ranks.low - 1);
+    double high = pyro_select(loop->scratch, count, ranks.high - 1);
+    double median = pyro_select(loop->scratch, count, count / 2);
+    *narrow = high - low <= loop->options.target_width * median;
+    return PYRO_OK;
+}
+
+static void finish(pyro_loop *loop, pyro_loop_end end)
+{
+    loop->phase = PYRO_LOOP_DONE;
+    loop->end = end;
+}
+
+/*
+ * Checks come after a quarter more samples each, so that their cost a sample stays bounded however
+ * long the loop runs.
+ */
+static int decide(pyro_loop *loop, pyro_error *error)
+{
+    const pyro_loop_options *options = &loop->options;
+    size_t count = loop->latency.count;
+    bool enough = count >= loop->needed_runs && loop->elapsed_ns >= (double)options->min_time_ns;
+    bool out_of_runs = options->max_runs > 0 && count >= (size_t)options->max_runs;
+    bool out_of_time = count >= (size_t)options->min_runs &&
+                       loop->elapsed_ns >= (double)options->max_time_ns;
+    bool narrow;
+
+    if (out_of_runs && options->min_runs == options->max_runs) {
+        finish(loop, PYRO_LOOP_FIXED);
+        return PYRO_OK;
+    }
+    if (!out_of_runs && !out_of_time && (!enough || count < loop->next_check))
+        return PYRO_OK;
+    loop->next_check = count + (count / 4 > 0 ? count / 4 : 1);
+    int status = is_narrow(loop, &narrow, error);
+    if (status != PYRO_OK)
+        return status;
+    if (narrow && enough)
+        finish(loop, PYRO_LOOP_NARROW);
+    else if (out_of_runs || out_of_time)
+        finish(loop, PYRO_LOOP_NOISY);
+    return PYRO_OK;
+}
+
+static void begin_measuring(pyro_loop *loop)
+{
+    loop->phase = PYRO_LOOP_MEASURE;
+    loop->elapsed_ns = 0;
+}
+
+/* The two windows that look alike are steady, so they count as samples. */
+static int keep_windows(pyro_loop *loop, pyro_error *error)
+{
+    size_t start = loop->window_start, end = loop->warmup.count;
+
+    begin_measuring(loop);
+    if (loop->options.rate_per_s > 0)
+        return PYRO_OK; /* they were not started by the schedule */
+    loop->warmup.count = start;
+    for (size_t i = start; i < end; i++) {
+        double value = loop->warmup.values[i];
+
+        if (!add_sample(&loop->latency, value) || !add_sample(&loop->service, value))
+            return pyro_fail_memory(error);
+        loop->elapsed_ns += value;
+    }
+    return decide(loop, error);
+}
+
+static int detect_warmup(pyro_loop *loop, pyro_error *error)
+{
+    size_t window = (size_t)loop->options.warmup_window, count = loop->warmup.count;
+
+    if (loop->window_start == 0)
+        loop->window_start = 1; /* the first call always is another one */
+    if (count >= loop->window_start + 2 * window) {
+        const double *first = loop->warmup.values + loop->window_start;
+
+        if (!pyro_grow(&loop->scratch, &loop->scratch_capacity, 2 * window, sizeof *loop->scratch))
+            return pyro_fail_memory(error);
+        if (pyro_windows_agree(first, first + window, window, loop->scratch))
+            return keep_windows(loop, error);
+        loop->window_start++;
+    }
+    if (count >= (size_t)loop->options.warmup_runs_max + 2 * window ||
+        loop->elapsed_ns >= (double)loop->options.max_time_ns / 2) {
+        loop->settled = false;
+        begin_measuring(loop);
+    }
+    return PYRO_OK;
+}
+
+static int record(pyro_loop *loop, double latency_ns, double service_ns, pyro_error *error)
+{
+    if (loop->phase == PYRO_LOOP_DONE)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "the loop is over");
+    loop->elapsed_ns += service_ns;
+    if (loop->phase == PYRO_LOOP_WARMUP) {
+        if (!add_sample(&loop->warmup, service_ns))
+            return pyro_fail_memory(error);
+        if (loop->options.warmup_runs < 0)
+            return detect_warmup(loop, error);
+        if (loop->warmup.count >= (size_t)loop->options.warmup_runs)
+            begin_measuring(loop);
+        return PYRO_OK;
+    }
+    if (loop->options.rate_per_s > 0)
+        loop->elapsed_ns = (double)(pyro_now_ns() - loop->schedule_start_ns);
+    if (!add_sample(&loop->latency, latency_ns) || !add_sample(&loop->service, service_ns))
+        return pyro_fail_memory(error);
+    return decide(loop, error);
+}
+
+static int64_t late_by(const pyro_loop *loop)
+{
+    bool scheduled = loop->phase == PYRO_LOOP_MEASURE && loop->options.rate_per_s > 0;
+
+    return scheduled ? loop->start_ns - loop->intended_ns : 0;
+}
+
+int pyro_loop_tick(pyro_loop *loop, pyro_error *error)
+{
+    int64_t duration_ns = pyro_now_ns() - loop->start_ns;
+
+    return record(loop, (double)(duration_ns + late_by(loop)), (double)duration_ns, error);
+}
+
+int pyro_loop_record(pyro_loop *loop, int64_t duration_ns, pyro_error *error)
+{
+    if (duration_ns < 0)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "a duration below 0");
+    return record(loop, (double)(duration_ns + late_by(loop)), (double)duration_ns, error);
+}
+
+void pyro_loop_stop(pyro_loop *loop)
+{
+    if (loop->phase != PYRO_LOOP_DONE)
+        finish(loop, PYRO_LOOP_STOPPED);
+}
+
+pyro_loop_samples pyro_loop_read(const pyro_loop *loop)
+{
+    return (pyro_loop_samples){
+        .latency_ns = loop->latency.values,
+        .service_ns = loop->service.values,
+        .count = loop->latency.count,
+        .warmup_ns = loop->warmup.values,
+        .warmup_count = loop->warmup.count,
+        .warmup_settled = loop->settled,
+        .rate_per_s = loop->options.rate_per_s,
+        .end = loop->end,
+    };
+}
+
+int pyro_loop_run(pyro_loop *loop, pyro_loop_callback run, pyro_loop_callback synchronize,
+                  void *user, pyro_error *error)
+{
+    int status = PYRO_OK;
+
+    while (status == PYRO_OK && loop->phase != PYRO_LOOP_DONE) {
+        if (synchronize != NULL)
+            status = synchronize(user);
+        if (status == PYRO_OK) {
+            pyro_loop_next(loop);
+            status = run(user);
+        }
+        if (status == PYRO_OK && synchronize != NULL)
+            status = synchronize(user);
+        if (status == PYRO_OK)
+            status = pyro_loop_tick(loop, error);
+    }
+    if (status != PYRO_OK)
+        pyro_loop_stop(loop);
+    return status;
+}

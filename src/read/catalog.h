@@ -1,0 +1,38 @@
+/* Inside the catalog: finding models by name, in the library and in the user's registry. */
+#ifndef PYRO_READ_CATALOG_H
+#define PYRO_READ_CATALOG_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "read/embedded.h"
+#include <pyrometer/catalog.h>
+
+#define PYRO_DECODE_SUFFIX ".decode"
+
+/* The built-in model of a name, or its decoding step; NULL: there is none. */
+const pyro_embedded_model *pyro_builtin_find(const char *name, bool decode);
+size_t pyro_builtin_count(void);
+
+/* Names of the user's models, sorted, in the arena. A folder that is not there has none. */
+int pyro_registry_names(const char ***out, size_t *count, pyro_arena *arena, pyro_error *error);
+/* The file of one of them, for the caller to free; NULL in *out where there is none. */
+int pyro_registry_find(char **out, const char *name, pyro_error *error);
+
+/* Opens a model by name; PYRO_ERROR_NOT_FOUND, with `error` untouched, where there is none. */
+int pyro_catalog_open_model(pyro_model **out, const char *name, pyro_error *error);
+/* "; did you mean a, b or c?", or "" where nothing is near. */
+void pyro_catalog_suggest(pyro_buf *buf, const char *wanted);
+
+/* Opens a file, whatever its name (open.c). */
+int pyro_model_open_file(pyro_model **out, const char *path, pyro_error *error);
+/* The stripped program of what a model can be opened from (open.c). */
+int pyro_model_program(pyro_buf *out, const pyro_registry_model *given, pyro_error *error);
+
+/*
+ * The archive of a model without its weights and without anything that is not needed to price it.
+ * `given` is what the model was opened from.
+ */
+int pyro_skeleton_write(pyro_buf *out, pyro_model *model, const pyro_registry_model *given,
+                        const char *name, const pyro_registry_options *options, pyro_error *error);
+
+#endif
