@@ -27,7 +27,7 @@ help:
 	@sed -n 's/^#: //p' Makefile
 
 #: make                build the tool: build/pyrometer (and the library beside it)
-#: make demo           install what is missing, build, and show what a model costs
+#: make demo           install what is missing, build, and show what models cost
 #: make test           the same, with a virtual environment and every test
 #: make python         .venv with pinned torch and the package
 #: make install        install under PREFIX (/usr/local), staged under DESTDIR
@@ -94,8 +94,10 @@ bench:
 	@$(MAKE) --no-print-directory all
 	@scripts/make-venv.sh test
 	@.venv/bin/python bench/cost.py
+	@.venv/bin/python bench/catalog.py
 	@.venv/bin/python bench/trace.py
 	@.venv/bin/python bench/capture.py
+	@.venv/bin/python bench/bench.py
 
 verify-models:
 	@scripts/make-venv.sh test --plan
