@@ -117,7 +117,6 @@ def run_transcript(path, tools, folder, update):
             LC_ALL="C",
             COLUMNS="80",
             TERM="dumb",
-            XDG_DATA_HOME="/nonexistent",  # what was measured here is in no transcript
             TMP=str(temporary),
             XDG_DATA_HOME=str(temporary / "data"),
             PATH=f"{tools}{os.pathsep}{os.environ.get('PATH', '')}",

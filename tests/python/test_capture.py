@@ -1,4 +1,4 @@
-"""capture_model() and capture(): files, tables, names, sums, and that models stay what they were."""
+"""capture_model() and capture(): files, tables, names, sums; models stay what they were."""
 
 import contextlib
 import copy

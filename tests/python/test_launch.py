@@ -34,9 +34,7 @@ def run(*arguments, folder, **variables):
 
 
 def run_tool(command, *arguments, folder, **variables):
-    return run(
-        TOOL, command, "--python", sys.executable, *arguments, folder=folder, **variables
-    )
+    return run(TOOL, command, "--python", sys.executable, *arguments, folder=folder, **variables)
 
 
 def test_the_example(tmp_path):
