@@ -47,6 +47,8 @@ class Registration:
         self.passes = itertools.count(1)
         self.written = itertools.count(1)
         self.process = self.home = os.getpid()
+        self.is_over = False  # max_passes were recorded
+        session.watchers.add(self)
 
     def __reduce__(self):
         # A class that is pickled by value (cloudpickle) brings its registration with it.

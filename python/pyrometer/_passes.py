@@ -81,6 +81,8 @@ def begin(registration: Registration, module: Any) -> Pass | None:
     one = Pass(registration, number, os.path.abspath(folder) if folder else os.getcwd())
     one._device = _begin_devices(registration)
     one._begun = _core.pass_begin()
+    if not one._begun and one._device is not None:
+        one._device.stop()
     return one if one._begun else None
 
 
@@ -101,11 +103,23 @@ def _is_wanted(registration: Registration, number: int) -> bool:
         "RECORD_AND_SAVE",
     ):
         return False
-    return most is None or next(registration.written) <= most
+    if most is None:
+        return True
+    count = next(registration.written)
+    registration.is_over = count >= most
+    return count <= most
 
 
 def end(one: Pass, raised: type | None) -> None:
     """... and this where it ends, after its last record."""
+    try:
+        _end(one, raised)
+    except BaseException:
+        _core.pass_abandon(one._begun)
+        raise
+
+
+def _end(one: Pass, raised: type | None) -> None:
     registration = one._registration
     one.raised = raised.__name__ if raised is not None else None
     device, one._device = one._device, None
@@ -272,6 +286,8 @@ class Finisher:
         handler = options.get("on_trace_ready")
         if handler is not None:
             handler(one)
+        if one._registration.is_over and not self.pending:
+            session.rest()
 
     def say_once(self, message: str) -> None:
         if message not in self.said:

@@ -155,6 +155,23 @@ def test_the_users_sitecustomize_still_runs(tmp_path):
     assert done.stdout.split() == ["5", str(tmp_path / "sitecustomize.py")]
 
 
+def test_a_block_inside_a_run(tmp_path):
+    (tmp_path / "job.py").write_text(
+        """
+import pyrometer, torch
+first, second, third = torch.nn.Linear(2, 2), torch.nn.ReLU(), torch.nn.Tanh()
+first(torch.ones(1, 2))
+with pyrometer.capture("block.pyro"):
+    second(torch.ones(1, 2))
+third(torch.ones(1, 2))
+"""
+    )
+    done = run_tool("run", "job.py", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    classes = {path.name: pyrometer.trace(path).layers["class"] for path in tmp_path.glob("*.pyro")}
+    assert classes == {"job.pyro": ["Linear"], "block.pyro": ["ReLU"], "job.part2.pyro": ["Tanh"]}
+
+
 def test_limits(tmp_path):
     (tmp_path / "long.py").write_text(
         """
