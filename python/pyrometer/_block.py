@@ -52,9 +52,7 @@ def capture(
 
     if keep_last and not max_size:
         raise ValueError("keep_last needs max_size: how much to keep")
-    flags = _observe.flags(
-        ops=ops, shapes=record_shapes, memory=profile_memory, stacks=with_stack
-    )
+    flags = _observe.flags(ops=ops, shapes=record_shapes, memory=profile_memory, stacks=with_stack)
     return Capture(path, flags, max_size or 0, keep_last, overwrite)
 
 
@@ -124,9 +122,7 @@ class Capture:
         """What `pyrometer trace` prints about it."""
         return str(self._trace)
 
-    def key_averages(
-        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0
-    ) -> Any:
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> Any:
         """Ops by name as torch.profiler's key_averages() gives them: torch's own EventList, whose
         table(sort_by=, row_limit=) has torch's columns."""
         from pyrometer._averages import key_averages
