@@ -62,7 +62,7 @@ def layers_of(tool: str, path: Path) -> list[tuple]:
         ).stdout
     )
     return [
-        (row["path"], row["class_name"], row["calls"], row["flops"]) for row in report["layers"]
+        (row["path"], row["class"], row["calls"], row["flops"]) for row in report["layers"]
     ]
 
 
