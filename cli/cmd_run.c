@@ -117,34 +117,6 @@ static const pyro_option_group python_groups[] = {
     {NULL, NULL, 0},
 };
 
-/* "500M", "2G", "64KiB", "1000000": bytes; a letter means 1024s. False when it is none. */
-static bool parse_size(const char *text, uint64_t *bytes)
-{
-    static const char letters[] = "KMGT";
-    char *end;
-    double value;
-    const char *letter;
-
-    errno = 0;
-    value = strtod(text, &end);
-    if (end == text || errno != 0 || !(value > 0))
-        return false;
-    letter = *end != '\0' ? strchr(letters, *end >= 'a' ? *end - 'a' + 'A' : *end) : NULL;
-    if (letter != NULL) {
-        for (const char *step = letters; step <= letter; step++)
-            value *= 1024;
-        end++;
-        if (*end == 'i')
-            end++;
-    }
-    if (*end == 'B')
-        end++;
-    if (*end != '\0' || value > 1e18)
-        return false;
-    *bytes = (uint64_t)value;
-    return true;
-}
-
 /* Of `run`: what goes to Python as it stands. */
 static bool starts_program(const char *argument)
 {
@@ -221,7 +193,7 @@ static bool set_recording(const run_values *values, int argc, char **argv)
     uint64_t max_bytes = 0;
     bool done;
 
-    if (values->max_size != NULL && !parse_size(values->max_size, &max_bytes)) {
+    if (values->max_size != NULL && !pyro_parse_size(values->max_size, &max_bytes)) {
         pyro_common_complain("--max-size: \"%.60s\" is no size; write 500M or 2G", values->max_size);
         return false;
     }

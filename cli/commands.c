@@ -9,6 +9,7 @@ extern const pyro_command cmd_cost;
 extern const pyro_command cmd_diff;
 extern const pyro_command cmd_doctor;
 extern const pyro_command cmd_models;
+extern const pyro_command cmd_graph;
 extern const pyro_command cmd_python;
 extern const pyro_command cmd_run;
 extern const pyro_command cmd_trace;
@@ -20,6 +21,7 @@ const pyro_command *const pyro_commands[] = {
     &cmd_models,
     &cmd_check,
     &cmd_diff,
+    &cmd_graph,
     &cmd_trace,
     &cmd_bench,
     &cmd_run,

@@ -47,3 +47,26 @@ def open_trace(
     threads: int,
     /,
 ) -> Trace: ...
+
+class Program:
+    name: str
+    passes: int
+    def write(
+        self,
+        granularity: int,
+        level: int,
+        format: int,
+        edges: bool,
+        stats: bool,
+        parts: int,
+        memory_limit: int,
+        /,
+    ) -> str: ...
+
+def program_of_recording(path: str | PathLike[str], /) -> Program: ...
+def program_of_model(model: Model, /) -> Program: ...
+def recorder_weight(
+    name: str, kind: int, tensor: int, storage: int, begin: int, values: int, bytes: int, /
+) -> None: ...
+def mark_begin(name: str, /) -> None: ...
+def mark_end() -> None: ...

@@ -12,7 +12,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <pthread.h>
+#include <unordered_set>
+#include <vector>
 
 #include <pyrometer/capture.h>
 
@@ -23,12 +26,11 @@ namespace
 
 constexpr int most_nesting = 4; // of lists in lists
 constexpr size_t most_words = PYRO_SIGNATURE_MOST_WORDS;
-constexpr size_t most_tensors = 512; // whose storages one record names
 
 pyro_recorder_door *door;
 std::atomic<uint32_t> wanted; // PYRO_RECORD_*
 
-// The memory of torch's CPU allocator that is in use: address -> size and serial number.
+// The memory of torch's CPU allocator that is in use: address -> size.
 //
 // A slot is one word, so that no lock is needed: a tag of the address, the way, and the size. What
 // finds no room, or is pushed out, is of unknown size when it is freed; it is never of a wrong one.
@@ -50,13 +52,6 @@ class Blocks
             if (!word)
                 chosen = first ^ way;
         }
-        uint64_t serial = 0;
-        if (wanted.load(std::memory_order_relaxed) & PYRO_RECORD_STORAGES)
-            serial = next_serial_.fetch_add(1, std::memory_order_relaxed);
-        if (serial || has_serials_.load(std::memory_order_relaxed)) {
-            serials_[chosen].store(serial, std::memory_order_relaxed);
-            has_serials_.store(true, std::memory_order_relaxed);
-        }
         words_[chosen].store((key | (chosen ^ first)) << size_bits | bytes,
                              std::memory_order_relaxed);
     }
@@ -72,14 +67,7 @@ class Blocks
         return static_cast<int64_t>(word & ((uint64_t{1} << size_bits) - 1));
     }
 
-    // A number that no other block ever has; 0 when it is not known.
-    uint64_t serial(const void *address)
-    {
-        std::atomic<uint64_t> *slot = find(address);
-        return slot ? serials_[slot - words_].load(std::memory_order_relaxed) : 0;
-    }
-
-  private:
+private:
     // 48 bits of address, 64 bytes apart: 26 of them choose the tag, 16 the slot.
     static constexpr int slot_bits = 16, way_bits = 2, size_bits = 36;
     static constexpr size_t ways = size_t{1} << way_bits;
@@ -119,9 +107,6 @@ class Blocks
     }
 
     std::atomic<uint64_t> words_[1u << slot_bits];
-    std::atomic<uint64_t> serials_[1u << slot_bits];
-    std::atomic<uint64_t> next_serial_{1};
-    std::atomic<bool> has_serials_{false};
 };
 
 Blocks blocks;
@@ -229,12 +214,49 @@ class Writer
     }
 };
 
-// Pairs of (storage, version). A block that was allocated while we watched has a number of its own
-// (odd); another is told by its address, which stays its own as long as it is not freed.
-class StorageWriter
+// Holds on to the objects whose addresses were written down, so that no other gets the same one. The
+// weak pointers keep a few hundred bytes each; what the tensors hold is freed as ever.
+class Kept {
+public:
+    void tensor(const at::Tensor &value)
+    {
+        const void *address = value.unsafeGetTensorImpl();
+        std::lock_guard<std::mutex> guard(lock_);
+        if (addresses_.insert(address).second)
+            tensors_.emplace_back(value.getIntrusivePtr());
+    }
+    void storage(const c10::Storage &value)
+    {
+        const void *address = value.unsafeGetStorageImpl();
+        std::lock_guard<std::mutex> guard(lock_);
+        if (addresses_.insert(address).second)
+            storages_.push_back(value.getWeakStorageImpl());
+    }
+    void clear()
+    {
+        std::lock_guard<std::mutex> guard(lock_);
+        addresses_.clear();
+        tensors_.clear();
+        storages_.clear();
+    }
+
+private:
+    std::mutex lock_;
+    std::unordered_set<const void *> addresses_;
+    std::vector<c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>> tensors_;
+    std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> storages_;
+};
+
+Kept &kept()
 {
-  public:
-    uint64_t words[most_tensors * 2];
+    static Kept *forever = new Kept; // callbacks may come after static objects are gone
+    return *forever;
+}
+
+// Words of storages, in the form of recording.h. A tensor that finds no room is left out.
+class StorageWriter {
+public:
+    uint64_t words[most_words];
     size_t count = 0;
 
     void values(const c10::IValue *first, size_t number, int nesting = 0)
@@ -252,18 +274,45 @@ class StorageWriter
   private:
     void tensor(const at::Tensor &value)
     {
-        if (!value.defined() || count + 2 > most_tensors * 2)
-            return;
+        if (!value.defined() || value.unsafeGetTensorImpl()->is_wrapped_number())
+            return; // a number of Python's that an op takes as a tensor comes from nowhere
         c10::TensorImpl *impl = value.unsafeGetTensorImpl();
-        uint64_t storage = 0;
-        if (impl->has_storage() && !impl->is_nested()) {
-            const void *data = impl->unsafe_storage().data_ptr().get();
-            uint64_t serial = blocks.serial(data);
-            storage = serial ? serial << 1 | 1 : reinterpret_cast<uintptr_t>(data) & ~uint64_t{1};
-        }
+        bool is_plain = has_plain_sizes(impl) && impl->dtype().isScalarType();
+        size_t rank = is_plain ? impl->sizes().size() : 0;
+        if (count + PYRO_STORAGE_WORDS + rank > most_words)
+            return;
+        kept().tensor(value);
+        uint64_t *at = words + count;
+        at[0] = reinterpret_cast<uintptr_t>(impl);
+        at[1] = at[0] | 1; // without storage it shares none
         const c10::VariableVersion &version = impl->version_counter();
-        words[count++] = storage;
-        words[count++] = version.enabled() ? version.current_version() : UINT64_MAX;
+        at[2] = version.enabled() ? version.current_version() : UINT64_MAX;
+        at[3] = at[4] = UINT64_MAX;
+        uint64_t code = is_plain ? static_cast<uint8_t>(impl->dtype().toScalarType()) : 0xff;
+        at[5] = code | static_cast<uint64_t>(rank) << 32;
+        if (impl->has_storage()) {
+            kept().storage(impl->unsafe_storage());
+            at[1] = reinterpret_cast<uintptr_t>(impl->unsafe_storage().unsafeGetStorageImpl());
+            if (is_plain)
+                place(impl, at);
+        }
+        for (size_t d = 0; d < rank; d++)
+            at[PYRO_STORAGE_WORDS + d] = static_cast<uint64_t>(impl->sizes()[d]);
+        count += PYRO_STORAGE_WORDS + rank;
+    }
+
+    // Which bytes of the storage are the tensor's, and whether all between the first and the last.
+    void place(const c10::TensorImpl *impl, uint64_t *at)
+    {
+        uint64_t item = impl->itemsize(), last = 0;
+        c10::IntArrayRef sizes = impl->sizes(), strides = impl->strides();
+        for (size_t d = 0; d < sizes.size(); d++)
+            if (sizes[d] > 0)
+                last += static_cast<uint64_t>(sizes[d] - 1) * static_cast<uint64_t>(strides[d]);
+        uint64_t elements = static_cast<uint64_t>(impl->numel());
+        at[3] = static_cast<uint64_t>(impl->storage_offset()) * item;
+        at[4] = at[3] + (elements ? (last + 1) * item : 0);
+        at[5] |= static_cast<uint64_t>(elements >= last + 1) << 8;
     }
 };
 
@@ -829,6 +878,7 @@ EXPORT void pyro_observer_stop()
     handle = 0;
     unwatch_memory();
     wanted.store(0, std::memory_order_relaxed);
+    kept().clear();
 }
 
 // Starts to write to a door what the flags say; NULL, or why not, and then nothing is observed.

@@ -21,11 +21,11 @@ typedef struct chooser {
     pyro_intern paths, classes, families; /* a family: children of one class in one parent */
     uint32_t *path_of, *class_of;         /* by call; PYRO_NONE for functions */
     bool *is_inner;                       /* by call: another module is called in it */
-    bool *has_step;                       /* by call: some step ran in it */
-    uint32_t *class_of_path;              /* by path: of the last call of it; PYRO_NONE not called */
-    bool *inner_path;                     /* by path: some call of it is inner */
+    uint32_t *steps;                      /* by call: steps that ran in it */
+    uint32_t *class_of_path; /* by path: of the last call of it; PYRO_NONE not called */
+    bool *inner_path; /* by path: some call of it is inner */
     uint32_t *family_of_path;
-    uint32_t *members;                    /* by family: inner paths */
+    uint32_t *members; /* by family: inner paths */
     class_facts *classes_known;
 } chooser;
 
@@ -49,8 +49,8 @@ static bool intern_calls(chooser *c)
     c->path_of = malloc((count + 1) * sizeof *c->path_of);
     c->class_of = malloc((count + 1) * sizeof *c->class_of);
     c->is_inner = calloc(count + 1, sizeof *c->is_inner);
-    c->has_step = calloc(count + 1, sizeof *c->has_step);
-    if (!c->path_of || !c->class_of || !c->is_inner || !c->has_step)
+    c->steps = calloc(count + 1, sizeof *c->steps);
+    if (!c->path_of || !c->class_of || !c->is_inner || !c->steps)
         return false;
     for (size_t i = 0; i < count; i++) {
         const pyro_flow_call *call = &program->calls[i];
@@ -70,15 +70,14 @@ static void mark_inner(chooser *c)
 {
     const pyro_program *program = c->program;
     for (size_t i = 0; i < program->step_count; i++)
-        c->has_step[program->steps[i].call] = true;
+        c->steps[program->steps[i].call]++;
     for (size_t i = program->call_count; i-- > 1;) {
         const pyro_flow_call *call = &program->calls[i];
         if (call->parent == PYRO_NONE)
             continue;
         if (!call->is_function || c->is_inner[i])
             c->is_inner[call->parent] = true;
-        if (c->has_step[i])
-            c->has_step[call->parent] = true;
+        c->steps[call->parent] += c->steps[i];
     }
 }
 
@@ -162,9 +161,9 @@ static bool is_node(const chooser *c, const pyro_dataflow_options *options, size
     const pyro_flow_call *call = &c->program->calls[i];
     if (call->is_function)
         return options->granularity != PYRO_GRANULARITY_MODULE &&
-               options->level == PYRO_LEVEL_HIGH && c->has_step[i];
-    if (options->granularity == PYRO_GRANULARITY_OP)
-        return false;
+               options->level == PYRO_LEVEL_HIGH && c->steps[i] > 1;
+    if (options->granularity == PYRO_GRANULARITY_OP || !c->steps[i])
+        return false; /* nothing runs in an Identity: values pass it by */
     if (!c->is_inner[i])
         return true;
     return options->granularity == PYRO_GRANULARITY_MODULE && i > 0 && is_block(c, i);
@@ -192,7 +191,7 @@ uint32_t *pyro_choose_calls(const pyro_program *program, const pyro_dataflow_opt
     free(c.path_of);
     free(c.class_of);
     free(c.is_inner);
-    free(c.has_step);
+    free(c.steps);
     free(c.class_of_path);
     free(c.inner_path);
     free(c.family_of_path);

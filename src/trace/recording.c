@@ -202,6 +202,19 @@ static int read_records(reader *reader, pyro_recording *recording, char *bytes)
     return PYRO_OK;
 }
 
+/* The entries of a type, in the trace's memory; NULL when there are none or memory is out. */
+static const pyro_recorded_data *keep_entries(reader *reader, uint32_t type, size_t *count)
+{
+    size_t entries = reader->tables.counts[type];
+    pyro_recorded_data *kept = entries
+                                   ? pyro_arena_array(&reader->trace->arena, entries, sizeof *kept)
+                                   : NULL;
+    if (kept)
+        memcpy(kept, reader->tables.entries[type], entries * sizeof *kept);
+    *count = kept ? entries : 0;
+    return kept;
+}
+
 static bool warn(const reader *reader, const pyro_recording *recording)
 {
     pyro_trace *trace = reader->trace;
@@ -251,6 +264,12 @@ static int read_all(reader *reader)
         status = pyro_fail(reader->error, PYRO_ERROR_FORMAT, "the recording holds no events");
     if (status == PYRO_OK)
         status = pyro_recording_properties(&recording);
+    if (status == PYRO_OK) {
+        reader->trace->storages = keep_entries(reader, PYRO_DATA_STORAGES,
+                                               &reader->trace->storage_count);
+        reader->trace->weights = keep_entries(reader, PYRO_DATA_WEIGHT,
+                                              &reader->trace->weight_count);
+    }
     if (status == PYRO_OK)
         status = warn(reader, &recording) ? PYRO_OK : pyro_fail_memory(reader->error);
     pyro_recording_free(&recording);
