@@ -90,6 +90,7 @@ bench:
 	@scripts/make-venv.sh test
 	@.venv/bin/python bench/cost.py
 	@.venv/bin/python bench/trace.py
+	@.venv/bin/python bench/graph.py
 
 verify-models:
 	@scripts/make-venv.sh test --plan

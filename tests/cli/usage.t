@@ -10,6 +10,7 @@ Commands:
   check     our count of a model beside another counter's, and where they part
   diff      what changed between two models, layer by layer
   diff      what changed between two models or two results
+  graph     a model as a graph: modules or operators, the tensors between them, and cuts
   trace     what a run did cost: layers, ops, kernels, idle time, memory
   bench     how long commands take, and whether that got worse
   help      show the help of a command: pyrometer help cost
