@@ -21,8 +21,9 @@ import time
 
 import torch
 import torch.nn as nn
-from pyrometer import _core, _observer
 from torch.profiler import ProfilerActivity, profile
+
+from pyrometer import _core, _observer
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "bench"
@@ -93,7 +94,7 @@ def captured(*what):
     flags = sum(getattr(_core, f"RECORD_{one.upper()}") for one in what)
     _core.recorder_start(str(FOLDER / "bench.pyro"), flags, 256 << 20, True, True, False)
     if "stacks" in what:
-        _core.stacks_install([])
+        _core.stacks_install(_observer.stack_functions())
     _core.layers_install(nn.Module._call_impl, nn.Module)
     if "ops" in what:
         _observer.start(flags)

@@ -11,8 +11,12 @@ if(NOT APPLE)
   target_link_options(_core PRIVATE -Wl,--exclude-libs,ALL)
 endif()
 
+# What _observer.cpp is built with, on the user's machine.
+set(observer_headers include/pyrometer/capture.h include/pyrometer/recording.h
+                     include/pyrometer/error.h)
 if(SKBUILD)
   install(TARGETS _core DESTINATION pyrometer COMPONENT python)
+  install(FILES ${observer_headers} DESTINATION pyrometer/include/pyrometer COMPONENT python)
 else()
   set(package ${CMAKE_CURRENT_BINARY_DIR}/python/pyrometer)
   set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${package})

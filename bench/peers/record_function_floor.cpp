@@ -7,7 +7,9 @@ static std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction &)
     return nullptr;
 }
 
-static void end(const at::RecordFunction &, at::ObserverContext *) {}
+static void end(const at::RecordFunction &, at::ObserverContext *)
+{
+}
 
 static at::CallbackHandle handle;
 
@@ -17,11 +19,10 @@ extern "C" __attribute__((visibility("default"))) void floor_set(int on, int wit
         at::removeCallback(handle);
     handle = 0;
     if (on)
-        handle = at::addGlobalCallback(at::RecordFunctionCallback(&begin, &end)
-                                           .needsInputs(true)
-                                           .needsOutputs(with_outputs)
-                                           .scopes({at::RecordScope::FUNCTION,
-                                                    at::RecordScope::BACKWARD_FUNCTION,
-                                                    at::RecordScope::TORCHSCRIPT_FUNCTION,
-                                                    at::RecordScope::USER_SCOPE}));
+        handle = at::addGlobalCallback(
+            at::RecordFunctionCallback(&begin, &end)
+                .needsInputs(true)
+                .needsOutputs(with_outputs)
+                .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
+                         at::RecordScope::TORCHSCRIPT_FUNCTION, at::RecordScope::USER_SCOPE}));
 }

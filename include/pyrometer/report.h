@@ -56,8 +56,8 @@ typedef struct pyro_models_query {
 
 /* The models by name. `query` NULL asks for all; none that matches is an empty list. */
 PYRO_API int pyro_report_models(char **out, size_t *size, const pyro_catalog *catalog,
-                                const pyro_models_query *query,
-                                const pyro_report_options *options, pyro_error *error);
+                                const pyro_models_query *query, const pyro_report_options *options,
+                                pyro_error *error);
 
 /* What a report of a trace shows: one screen about everything, or one table. */
 typedef enum pyro_trace_view {

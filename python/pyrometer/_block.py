@@ -131,9 +131,7 @@ class Capture:
         """What `pyrometer trace` prints about it."""
         return str(self._trace)
 
-    def key_averages(
-        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0
-    ) -> Any:
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> Any:
         """Ops by name as torch.profiler's key_averages() gives them: torch's own EventList, whose
         table(sort_by=, row_limit=) has torch's columns."""
         from pyrometer._averages import key_averages

@@ -174,7 +174,9 @@ def _check(options: dict[str, Any]) -> None:
         if value is not None and (
             not isinstance(value, int) or isinstance(value, bool) or value < 1
         ):
-            raise ValueError(f"capture_model: {name} is a whole number of at least 1, not {value!r}")
+            raise ValueError(
+                f"capture_model: {name} is a whole number of at least 1, not {value!r}"
+            )
     for name in ("schedule", "on_trace_ready"):
         if options.get(name) is not None and not callable(options[name]):
             raise TypeError(f"capture_model: {name} must be callable")

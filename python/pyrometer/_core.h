@@ -41,11 +41,13 @@ PyObject *core_recorder_door(PyObject *module, PyObject *unused);
 extern const char core_layers_install_doc[], core_layers_remove_doc[], core_recorder_door_doc[];
 
 /* _core_stacks.c: gives the recorder the Python frames of the thread that asks. */
-PyObject *core_stacks_install(PyObject *module, PyObject *codes);
+PyObject *core_stacks_install(PyObject *module, PyObject *functions);
 PyObject *core_stacks_remove(PyObject *module, PyObject *unused);
 extern const char core_stacks_install_doc[], core_stacks_remove_doc[];
 /* The stack of a layer that begins; those of what it calls will be told from it on. */
 uint32_t core_layer_stack(pyro_recorder_thread *thread);
+/* A class of modules was met: its code may be on stacks that are walked without the lock. */
+void core_stacks_hold(PyTypeObject *type);
 
 /* _core_capture.c: adds the recorder's functions to the module; 0, or -1 with an exception. */
 int core_add_capture(PyObject *module);
@@ -55,8 +57,6 @@ int core_add_graph(PyObject *module);
 
 /* _core_passes.c: what the hook of layers asks around a call while `core_passes_wanted`. */
 extern bool core_passes_wanted;
-/* Nothing but passes is recorded, so that paths of layers may begin there. */
-extern bool core_passes_are_roots;
 /* A new reference when the call is a pass, to be given to core_pass_leave() when it has ended, with
  * the exception that it raised still set; NULL when it is none. Never raises. */
 PyObject *core_pass_enter(PyObject *module);

@@ -76,13 +76,12 @@ static PyObject *recorder_status(PyObject *module, PyObject *unused)
     (void)module;
     (void)unused;
     pyro_recorder_look(&status);
-    return Py_BuildValue("{s:O,s:I,s:K,s:K,s:K,s:K,s:K}", "running",
-                         status.running ? Py_True : Py_False, "state", status.state, "chunks",
-                         (unsigned long long)status.chunks, "dropped_chunks",
-                         (unsigned long long)status.dropped_chunks, "lost_records",
-                         (unsigned long long)status.lost_records, "file_bytes",
-                         (unsigned long long)status.file_bytes, "threads",
-                         (unsigned long long)status.threads);
+    return Py_BuildValue(
+        "{s:O,s:I,s:K,s:K,s:K,s:K,s:K}", "running", status.running ? Py_True : Py_False, "state",
+        status.state, "chunks", (unsigned long long)status.chunks, "dropped_chunks",
+        (unsigned long long)status.dropped_chunks, "lost_records",
+        (unsigned long long)status.lost_records, "file_bytes",
+        (unsigned long long)status.file_bytes, "threads", (unsigned long long)status.threads);
 }
 
 static PyObject *recorder_property(PyObject *module, PyObject *args)
@@ -267,10 +266,10 @@ static const struct {
     const char *name;
     long value;
 } constants[] = {
-    {"RECORD_LAYERS", PYRO_RECORD_LAYERS},     {"RECORD_OPS", PYRO_RECORD_OPS},
-    {"RECORD_SHAPES", PYRO_RECORD_SHAPES},     {"RECORD_MEMORY", PYRO_RECORD_MEMORY},
-    {"RECORD_STACKS", PYRO_RECORD_STACKS},     {"RECORD_STORAGES", PYRO_RECORD_STORAGES},
-    {"RECORDING_FULL", PYRO_RECORDING_FULL},   {"RECORDING_DISK_FULL", PYRO_RECORDING_DISK_FULL},
+    {"RECORD_LAYERS", PYRO_RECORD_LAYERS},   {"RECORD_OPS", PYRO_RECORD_OPS},
+    {"RECORD_SHAPES", PYRO_RECORD_SHAPES},   {"RECORD_MEMORY", PYRO_RECORD_MEMORY},
+    {"RECORD_STACKS", PYRO_RECORD_STACKS},   {"RECORD_STORAGES", PYRO_RECORD_STORAGES},
+    {"RECORDING_FULL", PYRO_RECORDING_FULL}, {"RECORDING_DISK_FULL", PYRO_RECORDING_DISK_FULL},
 };
 
 int core_add_capture(PyObject *module)

@@ -313,14 +313,9 @@ static PyObject *observe_call(PyObject *function, PyObject *const *arguments, si
         !PyObject_TypeCheck(arguments[0], (PyTypeObject *)hook.module_class))
         return hook.original(function, arguments, count_and_flag, names);
     PyObject *pass = core_passes_wanted ? core_pass_enter(arguments[0]) : NULL;
-    layer_call outer = current_call;
-    if (pass && core_passes_are_roots)
-        current_call = (layer_call){0}; /* names begin at the model that is captured */
     PyObject *result = observe_layer(function, arguments, count_and_flag, names);
-    if (pass) {
-        current_call = outer;
+    if (pass)
         core_pass_leave(pass);
-    }
     return result;
 }
 

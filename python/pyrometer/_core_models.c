@@ -28,8 +28,8 @@ PyObject *core_models(PyObject *module, PyObject *args)
     while (chosen < 3 && strcmp(sorts[chosen], sort) != 0)
         chosen++;
     if (chosen == 3)
-        return PyErr_Format(PyExc_ValueError, "sort is \"name\", \"params\" or \"macs\", not \"%s\"",
-                            sort);
+        return PyErr_Format(PyExc_ValueError,
+                            "sort is \"name\", \"params\" or \"macs\", not \"%s\"", sort);
     query.sort = (pyro_models_sort)chosen;
     pyro_error_clear(&error);
     Py_BEGIN_ALLOW_THREADS

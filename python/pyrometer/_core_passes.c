@@ -8,7 +8,6 @@
 #include <stdbool.h>
 
 bool core_passes_wanted; /* some class or module is to be watched */
-bool core_passes_are_roots;
 
 static PyObject *begin_function, *end_function;
 static PyObject *marker;    /* the name under which a class holds its registration */
@@ -229,8 +228,8 @@ static PyObject *pass_end(PyObject *module, PyObject *args)
     ended_pass *pass;
     pyro_error error;
 
-    if (!PyArg_ParseTuple(args, "OKO&sLIsp:pass_end", &token, &begun, PyUnicode_FSConverter,
-                          &path, &options.model, &number, &options.flags, &title, &with_flops))
+    if (!PyArg_ParseTuple(args, "OKO&sLIsp:pass_end", &token, &begun, PyUnicode_FSConverter, &path,
+                          &options.model, &number, &options.flags, &title, &with_flops))
         return NULL;
     pass = calloc(1, sizeof *pass);
     if (!pass || !(pass->title = strdup(title))) {
@@ -310,13 +309,6 @@ static PyObject *forget_passes(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-static PyObject *passes_are_roots(PyObject *module, PyObject *value)
-{
-    (void)module;
-    core_passes_are_roots = PyObject_IsTrue(value) == 1;
-    Py_RETURN_NONE;
-}
-
 static PyMethodDef pass_methods[] = {
     {"set_passes", set_passes, METH_VARARGS, set_doc},
     {"pass_begin", pass_begin, METH_NOARGS, "Begins a pass: its time, 0 when nothing records."},
@@ -324,7 +316,6 @@ static PyMethodDef pass_methods[] = {
     {"pass_abandon", pass_abandon, METH_O, "pass_abandon(begun): nothing of it is written."},
     {"next_pass", next_pass, METH_NOARGS, next_doc},
     {"close_passes", close_passes, METH_O, "close_passes(bool): no more will be ended."},
-    {"passes_are_roots", passes_are_roots, METH_O, "passes_are_roots(bool)"},
     {"forget_passes", forget_passes, METH_NOARGS, "For a forked child: none was ended here."},
     {NULL, NULL, 0, NULL},
 };

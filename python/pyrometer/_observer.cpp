@@ -21,7 +21,8 @@
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-namespace {
+namespace
+{
 
 constexpr int most_nesting = 4; // of lists in lists
 constexpr size_t most_words = PYRO_SIGNATURE_MOST_WORDS;
@@ -33,8 +34,9 @@ std::atomic<uint32_t> wanted; // PYRO_RECORD_*
 //
 // A slot is one word, so that no lock is needed: a tag of the address, the way, and the size. What
 // finds no room, or is pushed out, is of unknown size when it is freed; it is never of a wrong one.
-class Blocks {
-public:
+class Blocks
+{
+  public:
     void note(const void *address, size_t bytes)
     {
         if (!fits(address, bytes))
@@ -125,8 +127,9 @@ bool has_plain_sizes(const c10::TensorImpl *tensor)
 }
 
 // Words of values, in the form of recording.h.
-class Writer {
-public:
+class Writer
+{
+  public:
     uint64_t words[most_words];
     size_t count = 0;
 
@@ -136,7 +139,7 @@ public:
             value(first[i], 0);
     }
 
-private:
+  private:
     bool is_cut_ = false;
 
     // One word stays free for the cut.
@@ -171,11 +174,11 @@ private:
         c10::IntArrayRef sizes = impl->sizes();
         if (!has_room(1 + sizes.size()))
             return;
-        words[count++] =
-            PYRO_VALUE_TENSOR |
-            static_cast<uint64_t>(static_cast<uint8_t>(impl->dtype().toScalarType())) << 8 |
-            static_cast<uint64_t>(static_cast<uint8_t>(impl->device_type())) << 16 |
-            static_cast<uint64_t>(sizes.size()) << 32;
+        words[count++] = PYRO_VALUE_TENSOR |
+                         static_cast<uint64_t>(static_cast<uint8_t>(impl->dtype().toScalarType()))
+                             << 8 |
+                         static_cast<uint64_t>(static_cast<uint8_t>(impl->device_type())) << 16 |
+                         static_cast<uint64_t>(sizes.size()) << 32;
         for (int64_t size : sizes)
             words[count++] = static_cast<uint64_t>(size);
     }
@@ -268,7 +271,7 @@ public:
         }
     }
 
-private:
+  private:
     void tensor(const at::Tensor &value)
     {
         if (!value.defined() || value.unsafeGetTensorImpl()->is_wrapped_number())
@@ -314,8 +317,9 @@ private:
 };
 
 // Spans of labels (record_function) may end on another thread: their records by address.
-class Labels {
-public:
+class Labels
+{
+  public:
     struct Entry {
         const void *key;
         pyro_record *record;
@@ -357,7 +361,7 @@ public:
         return found;
     }
 
-private:
+  private:
     void lock()
     {
         while (busy_.exchange(true, std::memory_order_acquire)) {
@@ -383,6 +387,7 @@ struct Known {
     Known *next[2]; // what followed it; the latest first
     const char *name;
     uint32_t name_id, inputs, outputs;
+    uint32_t before_name, before_inputs; // of the op that it followed
     uint16_t input_words, output_words, output_room, name_words;
     uint64_t words[]; // the name, ended and padded by 0; then the inputs; then the outputs
 
@@ -404,6 +409,7 @@ struct Memory {
     uint32_t generation;
     Known *last; // the op that began last; never NULL
     Known *open[PYRO_MOST_OPEN_SPANS];
+    Known *index[4096]; // by both ops, so that the chain of what follows closes to a ring
     size_t used;
     alignas(64) char room[room_bytes];
 };
@@ -419,7 +425,9 @@ __attribute__((noinline)) Memory *renew_memory(pyro_recorder_thread *thread)
     memory->last = reinterpret_cast<Known *>(memory->room); // before the first op
     memory->last->next[0] = memory->last->next[1] = nullptr;
     memory->used = sizeof(Known);
+    memory->last->name_id = memory->last->inputs = 0;
     std::memset(memory->open, 0, sizeof memory->open);
+    std::memset(memory->index, 0, sizeof memory->index);
     return memory;
 }
 
@@ -447,24 +455,18 @@ inline bool fits(const Known *known, const char *name, const Writer &inputs)
            !std::strcmp(reinterpret_cast<const char *>(known->words), name);
 }
 
-// Looks up what was not expected, and remembers it as what follows the last op.
-__attribute__((noinline)) Known *learn(pyro_recorder_thread *thread, Memory *memory,
-                                       const char *name, const Writer &inputs, Known *out)
+// Makes room for an op and what it was given; NULL where that is too long to be worth it.
+Known *append(pyro_recorder_thread *thread, Memory *memory, const char *name, const Writer &inputs)
 {
     constexpr size_t output_room = 16, longest = 256;
-    size_t length = std::strlen(name);
-    out->name_id = door->name(thread, name);
-    out->inputs = inputs.count ? door->signature(thread, inputs.words, inputs.count) : 0;
-    out->outputs = 0;
-    if (!memory || length >= longest || inputs.count > longest || !out->name_id)
-        return nullptr;
-    size_t name_words = length / 8 + 1;
+    size_t length = std::strlen(name), name_words = length / 8 + 1;
     size_t bytes = sizeof(Known) + (name_words + inputs.count + output_room) * 8;
+    if (length >= longest || inputs.count > longest)
+        return nullptr;
     if (memory->used + bytes > Memory::room_bytes)
-        memory = renew_memory(thread);
+        renew_memory(thread);
     auto *known = reinterpret_cast<Known *>(memory->room + memory->used);
     memory->used += bytes;
-    *known = *out;
     known->next[0] = known->next[1] = nullptr;
     known->name = name;
     known->name_words = static_cast<uint16_t>(name_words);
@@ -474,6 +476,37 @@ __attribute__((noinline)) Known *learn(pyro_recorder_thread *thread, Memory *mem
     known->words[name_words - 1] = 0;
     std::memcpy(known->words, name, length);
     std::memcpy(known->words + name_words, inputs.words, inputs.count * 8);
+    return known;
+}
+
+// Looks up what was not expected, and remembers it as what follows the last op. The ids are in
+// `out` in any case.
+__attribute__((noinline)) Known *learn(pyro_recorder_thread *thread, Memory *memory,
+                                       const char *name, const Writer &inputs, Known *out)
+{
+    out->name_id = door->name(thread, name);
+    out->inputs = inputs.count ? door->signature(thread, inputs.words, inputs.count) : 0;
+    out->outputs = 0;
+    if (!memory || !out->name_id)
+        return nullptr;
+    uint32_t before_name = memory->last->name_id, before_inputs = memory->last->inputs;
+    uint64_t hash = (uint64_t{before_name} << 48 ^ uint64_t{before_inputs} << 32 ^
+                     uint64_t{out->name_id} << 16 ^ out->inputs) *
+                    UINT64_C(0x9e3779b97f4a7c15);
+    Known **place = &memory->index[hash >> 52];
+    Known *known = *place;
+    if (!known || !fits(known, name, inputs) || known->before_name != before_name ||
+        known->before_inputs != before_inputs) {
+        known = append(thread, memory, name, inputs);
+        if (!known)
+            return nullptr;
+        known->name_id = out->name_id;
+        known->inputs = out->inputs;
+        known->outputs = 0;
+        known->before_name = before_name;
+        known->before_inputs = before_inputs;
+        *place = known;
+    }
     memory->last->next[1] = memory->last->next[0];
     memory->last->next[0] = known;
     return known;
@@ -504,6 +537,17 @@ inline Known *recognize(pyro_recorder_thread *thread, const char *name, const Wr
             memory->open[thread->depth] = known;
     }
     return known ? known : out;
+}
+
+// What comes next is compared when this op has run; by then it should be at hand.
+inline void prefetch_next(const Known *known)
+{
+    if (const Known *next = known->next[0]) {
+        auto *line = reinterpret_cast<const char *>(next);
+        __builtin_prefetch(line);
+        __builtin_prefetch(line + 64);
+        __builtin_prefetch(line + 128);
+    }
 }
 
 // The outputs' id; `depth` is where the op was open.
@@ -579,6 +623,7 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     at::RecordScope scope = function.scope();
     Writer inputs;
     Known passing;
+    passing.next[0] = nullptr;
     if (flags & (PYRO_RECORD_SHAPES | PYRO_RECORD_STORAGES)) {
         c10::ArrayRef<const c10::IValue> values = function.inputs();
         if (flags & PYRO_RECORD_SHAPES)
@@ -613,6 +658,7 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     record->start_raw = pyro_raw_time(door);
     pyro_record_commit(thread, record);
     __builtin_prefetch(record + 2, 1);
+    prefetch_next(known);
 }
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &function)
@@ -718,8 +764,9 @@ void record_memory(const void *address, int64_t bytes, int64_t total, bool out_o
 
 // Stands in front of torch's allocator. It is never freed, and neither is this library: blocks that
 // were allocated under it come back to it long after a capture, and storages ask it for more.
-class WatchedAllocator final : public c10::Allocator {
-public:
+class WatchedAllocator final : public c10::Allocator
+{
+  public:
     c10::Allocator *inner = nullptr;
     c10::DeleterFnPtr inner_deleter = nullptr;
 
@@ -754,7 +801,7 @@ public:
         return inner->is_simple_data_ptr(data);
     }
 
-private:
+  private:
     // Torch's own deleter gets the same address: its context is the block.
     static void release(void *block);
 };
@@ -858,7 +905,8 @@ EXPORT const char *pyro_observer_start(pyro_recorder_door *to, uint32_t flags)
 // A trial of the above with a door of its own, before a session trusts this library. The caller
 // runs ops on this thread in between; the answer is text: "name|sequence|inputs|outputs" a line and
 // "memory|bytes".
-namespace {
+namespace
+{
 
 struct Trial {
     pyro_recorder_door door;

@@ -46,7 +46,7 @@ def include_folder() -> Path:
 def compiler() -> list[str]:
     """The C++ compiler as the start of a command: $CXX, or one that is on the path."""
     wanted = shlex.split(os.environ.get("CXX", ""))
-    for command in ([wanted] if wanted else [["c++"], ["g++"], ["clang++"]]):
+    for command in [wanted] if wanted else [["c++"], ["g++"], ["clang++"]]:
         if shutil.which(command[0]):
             return command
     what = f"$CXX ({wanted[0]}) is not there" if wanted else "there is no C++ compiler"
@@ -205,6 +205,22 @@ def _try_out(library: ctypes.CDLL) -> None:
                 f"the observer does not see torch {torch.__version__} as it is: "
                 f"{line!r} is not among {seen[:4]!r}"
             )
+
+
+def stack_functions() -> list[Any]:
+    """For _core.stacks_install(): a function of each of torch's files that Python runs ops from."""
+    import torch
+
+    return [
+        torch.nn.functional.relu,
+        torch.functional.einsum,
+        torch.Tensor.backward,
+        torch.autograd.backward,
+        torch.autograd.graph._engine_run_backward,
+        torch.autograd.function.once_differentiable,
+        torch.optim.Optimizer.zero_grad,
+        torch.utils.checkpoint.checkpoint,
+    ]
 
 
 class _State:

@@ -41,7 +41,8 @@ class Pass:
     def step_num(self) -> int:
         return self.number - 1
 
-    def export_chrome_trace(self, path: str) -> None:
+    def export_chrome_trace(self, path: str, **unused: Any) -> None:
+        """A copy of the file; what torch's own handlers pass on beside the path means nothing."""
         import shutil
 
         if str(path).endswith(".gz"):
@@ -144,7 +145,7 @@ class Files:
         self.lock = threading.Lock()
         self.process = os.getpid()
         self.forked = False
-        self.taken: dict[tuple[str, str], int] = {}  # folder and stem: the highest number
+        self.taken: dict[tuple[str, str], set[int]] = {}  # by folder and stem
 
     def take(self, folder: str, model_name: str, number: int) -> str:
         """The path of a pass; the first of a model moves what an earlier run left."""
@@ -153,10 +154,10 @@ class Files:
             if (folder, stem) not in self.taken:
                 os.makedirs(folder, exist_ok=True)
                 move_aside(folder, stem)
-            highest = self.taken.get((folder, stem), 0)
-            if number <= highest:  # two classes of one name
-                number = highest + 1
-            self.taken[folder, stem] = number
+            taken = self.taken.setdefault((folder, stem), set())
+            if number in taken:  # two classes of one name
+                number = max(taken) + 1
+            taken.add(number)
         return os.path.join(folder, f"{stem}_{number:03d}.json")
 
     def _suffix(self) -> str:

@@ -129,7 +129,7 @@ def message_of(name: str, broken: _helper.Broken) -> str:
 
 
 def source_of(builder: Builder) -> str:
-    """"file.py:function", where a function can be found again; else what Python calls it."""
+    """ "file.py:function", where a function can be found again; else what Python calls it."""
     code = getattr(builder, "__code__", None)
     name = getattr(builder, "__qualname__", type(builder).__name__)
     if code is None or "<" in name:

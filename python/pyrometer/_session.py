@@ -80,7 +80,6 @@ class Session:
                 _core.recorder_stop()
                 raise
             self.settings = settings
-            _core.passes_are_roots(settings.temporary)
             for key, value in _observe.describe().items():
                 _core.recorder_property(key, value)
             _switch.debug(

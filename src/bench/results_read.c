@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { RECOGNISE_BYTES = 65536, TOKEN_BYTES_MAX = 1 << 20, DEPTH_MAX = 16 };
 
@@ -497,9 +498,11 @@ bool pyro_bench_recognise(const char *path)
     pyro_source *source = NULL;
     char *start = malloc(RECOGNISE_BYTES);
     bool found = false;
+    struct stat file;
 
-    if (start != NULL && pyro_source_open_file(&source, path, NULL) == PYRO_OK &&
-        pyro_source_is_seekable(source)) {
+    /* A pipe can be read only once, and not here. */
+    if (start != NULL && stat(path, &file) == 0 && S_ISREG(file.st_mode) &&
+        pyro_source_open_file(&source, path, NULL) == PYRO_OK) {
         int64_t length = pyro_source_read(source, start, RECOGNISE_BYTES - 1, NULL);
 
         if (length > 0) {

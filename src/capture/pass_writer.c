@@ -88,6 +88,7 @@ static int read_pass(pyro_session *session, const pyro_pass_job *job, const snap
                                       error);
     recording.from_raw = job->begin_raw;
     recording.to_raw = job->end_raw;
+    recording.pass_thread = job->thread;
     recording.foreign = job->foreign;
     recording.foreign_count = job->foreign_count;
     recording.flags = job->flags;

@@ -188,6 +188,7 @@ int pyro_pass_end(uint64_t begun, const pyro_pass_options *options, pyro_error *
         status = start_writer(session, error);
     if (status == PYRO_OK) {
         job->end_raw = now;
+        job->thread = pass.thread;
         job->foreign = pass.foreign;
         job->foreign_count = pass.foreign_count;
         pass.foreign = NULL;

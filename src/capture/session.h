@@ -75,6 +75,7 @@ typedef struct pyro_pass_job {
     char *path, *model;
     pyro_pass_done_fn done;
     void *user;
+    uint32_t thread;
     struct pyro_foreign_span *foreign;
     size_t foreign_count;
 } pyro_pass_job;

@@ -271,9 +271,9 @@ void pyro_write_verdict_text(pyro_buf *buf, const pyro_comparison *comparison,
                              const pyro_report_options *options)
 {
     static const pyro_table_column columns[] = {
-        {"Benchmark", false, true}, {"Metric", false, false},  {"Base", true, false},
-        {"New", true, false},       {"Change", true, false},   {"95% interval", true, false},
-        {"n", true, false},         {"Verdict", false, false},
+        {"Name", false, true}, {"Metric", false, false},  {"Base", true, false},
+        {"New", true, false},  {"Change", true, false},   {"95% interval", true, false},
+        {"n", true, false},    {"Verdict", false, false},
     };
     pyro_table table;
 

@@ -72,6 +72,7 @@ typedef struct pyro_recording {
     const pyro_recorded_tables *tables;
     pyro_recording_header header;
     uint64_t from_raw, to_raw; /* only records that start in between */
+    uint32_t pass_thread; /* of a pass: paths begin at the first layer that it calls; 0 no pass */
     const pyro_foreign_span *foreign; /* and in none of these */
     size_t foreign_count;
     uint32_t flags;            /* PYRO_RECORD_*: what becomes rows */

@@ -233,7 +233,7 @@ $ cd $TMP; pyrometer diff --format json base.json slow.json | python3 -c '
 pyrometer.verdict/1 regressed latency regressed 12 process
 
 # Against a commit: both sides in turn, and the work tree is gone afterwards.
-$ mkdir $TMP/repository; cd $TMP/repository; git init -q .; git config user.email a@b; git config user.name c; echo 0.005 > nap; git add nap; git commit -qm one; echo 0.06 > nap; pyrometer bench -q --against HEAD --max-runs 8 'sleep $(cat nap)' --fail-on regression --output-dir ../against | grep -o 'Verdict: [a-z ]*[a-z]'; git worktree list | wc -l; ls ../against | head -1
+$ mkdir $TMP/repository; cd $TMP/repository; git init -q .; git config user.email a@b; git config user.name c; echo 0.005 > nap; git add nap; git commit -qm one; echo 0.15 > nap; pyrometer bench -q --against HEAD --max-runs 8 'sleep $(cat nap)' --fail-on regression --output-dir ../against | grep -o 'Verdict: [a-z ]*[a-z]'; git worktree list | wc -l; ls ../against | head -1
 Verdict: regressed
 1
 base.json

@@ -198,13 +198,14 @@ def _value(words: list[int], at: int):
 def observed(path: str | Path, *what: str):
     """Records what is named ("layers", "ops", ...) to a file, by the parts that sessions use."""
     import torch
+
     from pyrometer import _core, _observer
 
     flags = sum(getattr(_core, f"RECORD_{one.upper()}") for one in what)
     _core.recorder_start(str(path), flags, 0, False, True, False)
     try:
         if "stacks" in what:
-            _core.stacks_install([])
+            _core.stacks_install(_observer.stack_functions())
         if "layers" in what:
             _core.layers_install(torch.nn.Module._call_impl, torch.nn.Module)
         if "ops" in what or "memory" in what:

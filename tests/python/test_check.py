@@ -41,7 +41,9 @@ def test_fvcore():
     assert {reason["op"] for reason in resnet["reasons"]} == {"batch_norm", "adaptive_avg_pool2d"}
     attention = next(r for r in vit["reasons"] if r["op"] == "scaled_dot_product_attention")
     assert attention["flops"] == 2 * 715_327_488
-    assert attention["text"].startswith("fvcore does not count scaled_dot_product_attention: 1.43 G")
+    assert attention["text"].startswith(
+        "fvcore does not count scaled_dot_product_attention: 1.43 G"
+    )
     for row in document["rows"]:
         # The reasons account for the whole difference.
         assert sum(reason["flops"] for reason in row["reasons"]) == row["difference"]
@@ -72,7 +74,7 @@ def test_every_published_row():
         for line in listing.stdout.splitlines()[1:]
         if ",torchvision," in line
     ]
-    code, document = check("--models", ",".join(names), "--against", "torchvision")
+    _, document = check("--models", ",".join(names), "--against", "torchvision")
     published = [row for row in document["rows"] if row["weights"]]
     assert len(published) > 100
     for row in published:

@@ -9,7 +9,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import torch.nn as nn  # noqa: E402
-from pyrometer import _core, _observer  # noqa: E402
 from recording import (  # noqa: E402
     BACKWARD,
     ELSEWHERE,
@@ -21,6 +20,8 @@ from recording import (  # noqa: E402
 )
 from torch.profiler import record_function  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
+
+from pyrometer import _core, _observer  # noqa: E402
 
 # torch's names of c10's numbers, as it writes them into traces.
 TYPES = {0: "unsigned char", 3: "int", 4: "long int", 5: "c10::Half", 6: "float", 7: "double"}
@@ -187,9 +188,7 @@ def both(tmp_path, work):
         theirs, "the work", lambda e: e["ts"], lambda e: e["ts"] + e["dur"], lambda e: e["name"]
     )
     recording = Recording(tmp_path / "x.pyro")
-    ours = inside(
-        recording.ops, "the work", lambda s: s.start, lambda s: s.end, lambda s: s.name
-    )
+    ours = inside(recording.ops, "the work", lambda s: s.start, lambda s: s.end, lambda s: s.name)
     their_memory = [e["args"] for e in events if e["name"] == "[memory]"]
     return ours, sorted(theirs, key=lambda e: e["ts"]), recording, their_memory
 
@@ -208,9 +207,7 @@ def test_ops_are_those_of_torch_profiler(tmp_path, name):
         (e["name"], e["args"].get("Sequence number")) for e in theirs
     )
     assert sorted(
-        (s.name, s.sequence, s.forward_thread)
-        for s in ours
-        if s.forward_thread and s.sequence >= 0
+        (s.name, s.sequence, s.forward_thread) for s in ours if s.forward_thread and s.sequence >= 0
     ) == sorted(
         (e["name"], e["args"]["Sequence number"], e["args"]["Fwd thread id"])
         for e in theirs
@@ -247,9 +244,7 @@ def test_memory_is_that_of_torch_profiler(tmp_path, name):
     mine = [(m.address, m.bytes) for m in recording.memory]
     known = [(e["Addr"], e["Bytes"]) for e in theirs]
     # We begin before it and end after it; what it has is a part of ours without a gap.
-    first = next(
-        i for i in range(len(mine)) if mine[i : i + len(known)] == known
-    ) if known else 0
+    first = next(i for i in range(len(mine)) if mine[i : i + len(known)] == known) if known else 0
     assert mine[first : first + len(known)] == known
     assert len(mine) - len(known) < 30
 

@@ -235,9 +235,7 @@ def test_the_tool_adds_and_checks_a_file_of_python(tmp_path):
 
     def run(*arguments: str) -> subprocess.CompletedProcess:
         command = [os.path.abspath(TOOL), "models", *arguments, "--python", sys.executable]
-        return subprocess.run(
-            command, capture_output=True, text=True, check=False, cwd=tmp_path
-        )
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
 
     checked = run("check", "net.py:build", "--format", "json")
     assert checked.returncode == 0, checked.stderr

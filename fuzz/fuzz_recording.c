@@ -1,0 +1,53 @@
+/* Fuzzes the reader of recordings and what is made of its rows: analysis and Chrome JSON. */
+#include "trace/trace.h"
+
+#include <pyrometer/recording.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int pass_over(void *user, const char *bytes, size_t size, pyro_error *error)
+{
+    (void)user;
+    (void)bytes;
+    (void)size;
+    (void)error;
+    return PYRO_OK;
+}
+
+static void check_rows(const pyro_trace *trace)
+{
+    for (size_t i = 0; i < trace->count; i++) {
+        if (trace->duration_ns[i] < 0 || trace->track[i] >= trace->track_count)
+            abort();
+        if (trace->name[i] != PYRO_NO_ID && trace->name[i] >= trace->names.count)
+            abort();
+        if (trace->category[i] == PYRO_EVENT_MEMORY && trace->detail[i] >= trace->memory_count)
+            abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    pyro_analysis_options options = {.step = -1, .threads = 1};
+    pyro_analysis *analysis;
+    pyro_trace *trace;
+    pyro_error error;
+    uint8_t *copy = malloc(size + 8);
+    if (!copy)
+        return 0;
+    /* What does not begin with the magic is another reader's. */
+    memcpy(copy, data, size);
+    memcpy(copy, PYRO_RECORDING_MAGIC, size < 8 ? size : 8);
+    pyro_error_clear(&error);
+    if (pyro_trace_open_memory(&trace, copy, size, "fuzz", NULL, &error) == PYRO_OK) {
+        check_rows(trace);
+        if (pyro_trace_analyze(&analysis, trace, &options, &error) == PYRO_OK)
+            pyro_analysis_free(analysis);
+        pyro_trace_write_chrome(trace, &options, pass_over, NULL, &error);
+        pyro_trace_close(trace);
+    }
+    free(copy);
+    return 0;
+}
