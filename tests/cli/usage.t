@@ -8,11 +8,13 @@ Commands:
   cost      what a model should cost: parameters, MACs, FLOPs, bytes, by layer
   models    the models that are known by name; checking and adding your own
   check     our count of a model beside another counter's, and where they part
-  diff      what changed between two models, layer by layer
   diff      what changed between two models or two results
   graph     a model as a graph: modules or operators, the tensors between them, and cuts
   trace     what a run did cost: layers, ops, kernels, idle time, memory
   bench     how long commands take, and whether that got worse
+  run       run a Python program and record what its models do
+  python    run a Python program with @capture_model switched on
+  doctor    what works on this machine, and how to mend what does not
   help      show the help of a command: pyrometer help cost
 
 Start here:
