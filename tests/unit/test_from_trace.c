@@ -6,7 +6,7 @@
 #include <pyrometer/recording.h>
 #include <stdio.h>
 
-#define CHUNK 65536
+#define CHUNK 8192
 #define HEAD sizeof(pyro_recording_header)
 
 typedef struct made {
