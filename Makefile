@@ -96,6 +96,7 @@ bench:
 	@.venv/bin/python bench/cost.py
 	@.venv/bin/python bench/catalog.py
 	@.venv/bin/python bench/trace.py
+	@.venv/bin/python bench/graph.py
 	@.venv/bin/python bench/capture.py
 	@.venv/bin/python bench/bench.py
 
