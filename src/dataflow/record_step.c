@@ -127,11 +127,22 @@ static bool remember(pyro_step_recorder *r, const pyro_seen_tensor *seen)
     return true;
 }
 
-static bool add_input(pyro_step_recorder *r, const pyro_seen_tensor *seen)
+/* `x[0] = 3` fills with a tensor of one value that no op made: a number, not an input. */
+static bool is_number(const pyro_step_recorder *r, const pyro_seen_tensor *seen, const char *op)
 {
+    return r->input_count == 1 && seen->rank == 0 && !strcmp(op, "aten::fill_") &&
+           pyro_map_get(&r->input_of_tensor, seen->where.tensor) == PYRO_MAP_NONE &&
+           pyro_map_get(&r->weight_of_tensor, seen->where.tensor) == PYRO_MAP_NONE;
+}
+
+static bool add_input(pyro_step_recorder *r, const pyro_seen_tensor *seen, const char *op)
+{
+    bool is_known = pyro_tracker_knows(&r->tracker, &seen->where);
+    if (!is_known && is_number(r, seen, op))
+        return true;
     if (!remember(r, seen))
         return false;
-    if (!pyro_tracker_knows(&r->tracker, &seen->where)) {
+    if (!is_known) {
         uint32_t value = add_outside(r, seen);
         return value != PYRO_NONE && pyro_program_add_use(r->program, value);
     }
@@ -192,7 +203,7 @@ bool pyro_step_recorder_add(pyro_step_recorder *r, uint32_t step, const char *op
     r->input_count = 0;
     for (size_t at = 0;
          pyro_sightings_next(storages(r->trace, detail->input_storages), &at, &seen);)
-        if (!add_input(r, &seen))
+        if (!add_input(r, &seen, op))
             return false;
     for (size_t at = 0;
          pyro_sightings_next(storages(r->trace, detail->output_storages), &at, &seen);)
