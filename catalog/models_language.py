@@ -105,9 +105,7 @@ def _decoder(
 
 def _cache_of(options: dict[str, Any], most: int | None = None) -> _Cache:
     width = options.get("head_dim") or options["hidden_size"] // options["num_attention_heads"]
-    return _Cache(
-        options["num_hidden_layers"], options["num_key_value_heads"], width, width, most
-    )
+    return _Cache(options["num_hidden_layers"], options["num_key_value_heads"], width, width, most)
 
 
 def _like_llama(family: str, kind: tuple[str, str], rows: list[tuple]) -> list[Model]:

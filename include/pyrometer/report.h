@@ -98,6 +98,9 @@ PYRO_API int pyro_report_layer_table(char **out, size_t *size, pyro_trace *trace
 /* Layers over several passes; `options` NULL means text. */
 PYRO_API int pyro_report_passes(char **out, size_t *size, const pyro_pass_summary *summary,
                                 const pyro_report_options *options, pyro_error *error);
+/* What changed between two runs: the layers, ops and kernels whose time changed most. */
+PYRO_API int pyro_report_trace_diff(char **out, size_t *size, const pyro_trace_diff *diff,
+                                    const pyro_report_options *options, pyro_error *error);
 
 typedef enum pyro_bench_format {
     PYRO_BENCH_TEXT,

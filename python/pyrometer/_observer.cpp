@@ -111,8 +111,13 @@ private:
 
 Blocks blocks;
 
-// Lets through what torch keeps to itself: whether asking for sizes would run Python.
+// Lets through what torch keeps to itself: whether sizes are not simply there, and whether asking
+// for them would run Python.
 struct Peek : c10::TensorImpl {
+    static bool has_own_sizes(const c10::TensorImpl *tensor)
+    {
+        return static_cast<const Peek *>(tensor)->matches_policy(SizesStridesPolicy::CustomSizes);
+    }
     static bool asks_python(const c10::TensorImpl *tensor)
     {
         return static_cast<const Peek *>(tensor)->matches_python_custom(
@@ -123,94 +128,139 @@ struct Peek : c10::TensorImpl {
 bool has_plain_sizes(const c10::TensorImpl *tensor)
 {
     return !tensor->has_symbolic_sizes_strides() && !tensor->is_nested() &&
-           !Peek::asks_python(tensor);
+           !Peek::asks_python(tensor) && tensor->dtype().isScalarType();
 }
 
-// Words of values, in the form of recording.h.
-class Writer
+// Writes words of values, in the form of recording.h, behind `at`. NULL when they do not fit before
+// `end`: then the values are written again into room that is large, and cut there.
+uint64_t *put_value(uint64_t *at, uint64_t *end, const c10::IValue &value, int nesting);
+
+inline uint64_t *put_sizes(uint64_t *at, uint64_t *end, const c10::TensorImpl *tensor)
+{
+    c10::IntArrayRef sizes = tensor->sizes();
+    if (__builtin_expect(static_cast<size_t>(end - at) <= sizes.size(), 0))
+        return nullptr;
+    *at++ = PYRO_VALUE_TENSOR |
+            static_cast<uint64_t>(static_cast<uint8_t>(tensor->dtype().toScalarType())) << 8 |
+            static_cast<uint64_t>(static_cast<uint8_t>(tensor->device_type())) << 16 |
+            static_cast<uint64_t>(sizes.size()) << 32;
+    for (int64_t size : sizes)
+        *at++ = static_cast<uint64_t>(size);
+    return at;
+}
+
+__attribute__((noinline)) uint64_t *put_odd_tensor(uint64_t *at, uint64_t *end,
+                                                   const c10::TensorImpl *tensor)
+{
+    if (has_plain_sizes(tensor))
+        return put_sizes(at, end, tensor);
+    if (at == end)
+        return nullptr;
+    *at = PYRO_VALUE_OTHER;
+    return at + 1;
+}
+
+inline uint64_t *put_tensor(uint64_t *at, uint64_t *end, const at::Tensor &value)
+{
+    const c10::TensorImpl *tensor = value.unsafeGetTensorImpl();
+    if (!value.defined()) {
+        if (at == end)
+            return nullptr;
+        *at = PYRO_VALUE_NONE;
+        return at + 1;
+    }
+    if (__builtin_expect(Peek::has_own_sizes(tensor) || !tensor->dtype().isScalarType(), 0))
+        return put_odd_tensor(at, end, tensor);
+    return put_sizes(at, end, tensor);
+}
+
+__attribute__((noinline)) uint64_t *put_list(uint64_t *at, uint64_t *end, const c10::IValue &value,
+                                             int nesting)
+{
+    if (at == end)
+        return nullptr;
+    if (nesting >= most_nesting) {
+        *at = PYRO_VALUE_OTHER;
+        return at + 1;
+    }
+    auto items = value.toListRef();
+    *at++ = PYRO_VALUE_LIST | static_cast<uint64_t>(items.size()) << 32;
+    for (size_t i = 0; i < items.size() && at; i++)
+        at = put_value(at, end, items[i], nesting + 1);
+    return at;
+}
+
+inline uint64_t *put_value(uint64_t *at, uint64_t *end, const c10::IValue &value, int nesting)
+{
+    if (value.isTensor())
+        return put_tensor(at, end, value.toTensor());
+    if (value.isList())
+        return put_list(at, end, value, nesting);
+    if (__builtin_expect(end - at < 2, 0))
+        return nullptr;
+    if (value.isInt()) {
+        *at++ = PYRO_VALUE_INTEGER;
+        *at++ = static_cast<uint64_t>(value.toInt());
+    } else if (value.isBool()) {
+        *at++ = PYRO_VALUE_BOOLEAN;
+        *at++ = value.toBool();
+    } else if (value.isDouble()) {
+        double number = value.toDouble();
+        *at++ = PYRO_VALUE_REAL;
+        std::memcpy(at++, &number, sizeof number);
+    } else {
+        *at++ = value.isNone() ? PYRO_VALUE_NONE : PYRO_VALUE_OTHER;
+    }
+    return at;
+}
+
+// As much of the values as fits, ended by the mark of a cut: whole values, and of a list that is
+// too long its first items.
+class CutWriter
 {
   public:
     uint64_t words[most_words];
     size_t count = 0;
 
-    void values(const c10::IValue *first, size_t number)
+    __attribute__((noinline)) void values(const c10::IValue *first, size_t number, int nesting = 0)
     {
         for (size_t i = 0; i < number && !is_cut_; i++)
-            value(first[i], 0);
+            value(first[i], nesting);
     }
 
   private:
     bool is_cut_ = false;
 
-    // One word stays free for the cut.
-    bool has_room(size_t needed)
+    void value(const c10::IValue &value, int nesting)
     {
-        if (__builtin_expect(count + needed < most_words, 1))
-            return true;
-        if (!is_cut_)
-            words[count++] = PYRO_VALUE_CUT;
-        is_cut_ = true;
-        return false;
-    }
-    void head_only(uint64_t head)
-    {
-        if (has_room(1))
-            words[count++] = head;
-    }
-    void head_and(uint64_t head, uint64_t word)
-    {
-        if (!has_room(2))
-            return;
-        words[count++] = head;
-        words[count++] = word;
-    }
-    void tensor(const at::Tensor &value)
-    {
-        const c10::TensorImpl *impl = value.unsafeGetTensorImpl();
-        if (!value.defined())
-            return head_only(PYRO_VALUE_NONE);
-        if (__builtin_expect(!has_plain_sizes(impl) || !impl->dtype().isScalarType(), 0))
-            return head_only(PYRO_VALUE_OTHER);
-        c10::IntArrayRef sizes = impl->sizes();
-        if (!has_room(1 + sizes.size()))
-            return;
-        words[count++] = PYRO_VALUE_TENSOR |
-                         static_cast<uint64_t>(static_cast<uint8_t>(impl->dtype().toScalarType()))
-                             << 8 |
-                         static_cast<uint64_t>(static_cast<uint8_t>(impl->device_type())) << 16 |
-                         static_cast<uint64_t>(sizes.size()) << 32;
-        for (int64_t size : sizes)
-            words[count++] = static_cast<uint64_t>(size);
-    }
-    __attribute__((noinline)) void list(const c10::IValue &value, int nesting)
-    {
-        if (nesting >= most_nesting)
-            return head_only(PYRO_VALUE_OTHER);
-        auto items = value.toListRef();
-        head_only(PYRO_VALUE_LIST | static_cast<uint64_t>(items.size()) << 32);
-        for (size_t i = 0; i < items.size() && !is_cut_; i++)
-            this->value(items[i], nesting + 1);
-    }
-    __attribute__((always_inline)) void value(const c10::IValue &value, int nesting)
-    {
-        if (value.isTensor()) {
-            tensor(value.toTensor());
-        } else if (value.isInt()) {
-            head_and(PYRO_VALUE_INTEGER, static_cast<uint64_t>(value.toInt()));
-        } else if (value.isNone()) {
-            head_only(PYRO_VALUE_NONE);
-        } else if (value.isBool()) {
-            head_and(PYRO_VALUE_BOOLEAN, value.toBool());
-        } else if (value.isDouble()) {
-            double number = value.toDouble();
-            uint64_t bits;
-            std::memcpy(&bits, &number, sizeof bits);
-            head_and(PYRO_VALUE_REAL, bits);
-        } else if (value.isList()) {
-            list(value, nesting);
+        uint64_t *end = words + most_words - 1;
+        uint64_t *after = put_value(words + count, end, value, nesting);
+        if (after) {
+            count = static_cast<size_t>(after - words);
+        } else if (value.isList() && words + count + 1 < end) {
+            auto items = value.toListRef();
+            words[count++] = PYRO_VALUE_LIST | static_cast<uint64_t>(items.size()) << 32;
+            values(items.data(), items.size(), nesting + 1);
         } else {
-            head_only(PYRO_VALUE_OTHER);
+            words[count++] = PYRO_VALUE_CUT;
+            is_cut_ = true;
         }
+    }
+};
+
+// The words of some values where they are few, which they nearly always are.
+struct Words {
+    size_t count = 0;
+    uint64_t words[192];
+
+    // False when they are more.
+    bool put(const c10::IValue *first, size_t number)
+    {
+        uint64_t *at = words, *end = words + sizeof words / sizeof *words;
+        for (size_t i = 0; i < number && at; i++)
+            at = put_value(at, end, first[i], 0);
+        count = at ? static_cast<size_t>(at - words) : 0;
+        return at != nullptr;
     }
 };
 
@@ -277,7 +327,7 @@ public:
         if (!value.defined() || value.unsafeGetTensorImpl()->is_wrapped_number())
             return; // a number of Python's that an op takes as a tensor comes from nowhere
         c10::TensorImpl *impl = value.unsafeGetTensorImpl();
-        bool is_plain = has_plain_sizes(impl) && impl->dtype().isScalarType();
+        bool is_plain = has_plain_sizes(impl);
         size_t rank = is_plain ? impl->sizes().size() : 0;
         if (count + PYRO_STORAGE_WORDS + rank > most_words)
             return;
@@ -448,7 +498,7 @@ inline bool is_same(const uint64_t *left, const uint64_t *right, size_t count)
     return true;
 }
 
-inline bool fits(const Known *known, const char *name, const Writer &inputs)
+inline bool fits(const Known *known, const char *name, const Words &inputs)
 {
     return known && known->name == name && known->input_words == inputs.count &&
            is_same(known->input_place(), inputs.words, inputs.count) &&
@@ -456,12 +506,12 @@ inline bool fits(const Known *known, const char *name, const Writer &inputs)
 }
 
 // Makes room for an op and what it was given; NULL where that is too long to be worth it.
-Known *append(pyro_recorder_thread *thread, Memory *memory, const char *name, const Writer &inputs)
+Known *append(pyro_recorder_thread *thread, Memory *memory, const char *name, const Words &inputs)
 {
-    constexpr size_t output_room = 16, longest = 256;
+    constexpr size_t output_room = 16, longest = 256; // bytes of a name
     size_t length = std::strlen(name), name_words = length / 8 + 1;
     size_t bytes = sizeof(Known) + (name_words + inputs.count + output_room) * 8;
-    if (length >= longest || inputs.count > longest)
+    if (length >= longest)
         return nullptr;
     if (memory->used + bytes > Memory::room_bytes)
         renew_memory(thread);
@@ -482,7 +532,7 @@ Known *append(pyro_recorder_thread *thread, Memory *memory, const char *name, co
 // Looks up what was not expected, and remembers it as what follows the last op. The ids are in
 // `out` in any case.
 __attribute__((noinline)) Known *learn(pyro_recorder_thread *thread, Memory *memory,
-                                       const char *name, const Writer &inputs, Known *out)
+                                       const char *name, const Words &inputs, Known *out)
 {
     out->name_id = door->name(thread, name);
     out->inputs = inputs.count ? door->signature(thread, inputs.words, inputs.count) : 0;
@@ -513,7 +563,7 @@ __attribute__((noinline)) Known *learn(pyro_recorder_thread *thread, Memory *mem
 }
 
 // The op that begins: as it is known, or in `out` where it cannot be kept.
-inline Known *recognize(pyro_recorder_thread *thread, const char *name, const Writer &inputs,
+inline Known *recognize(pyro_recorder_thread *thread, const char *name, const Words &inputs,
                         Known *out)
 {
     Memory *memory = memory_of(thread);
@@ -552,7 +602,7 @@ inline void prefetch_next(const Known *known)
 
 // The outputs' id; `depth` is where the op was open.
 inline uint32_t recognize_outputs(pyro_recorder_thread *thread, uint32_t depth,
-                                  const Writer &outputs)
+                                  const Words &outputs)
 {
     auto *memory = static_cast<Memory *>(thread->ops);
     Known *known = memory && memory->generation == thread->generation &&
@@ -591,6 +641,14 @@ __attribute__((noinline)) void prune_open(pyro_recorder_thread *thread)
     __atomic_store_n(&thread->depth, kept, __ATOMIC_RELAXED);
 }
 
+__attribute__((noinline)) uint32_t long_signature(pyro_recorder_thread *thread,
+                                                  const c10::IValue *first, size_t number)
+{
+    CutWriter writer;
+    writer.values(first, number);
+    return door->signature(thread, writer.words, writer.count);
+}
+
 __attribute__((noinline)) uint32_t storages_of(pyro_recorder_thread *thread,
                                                const c10::IValue *first, size_t number)
 {
@@ -621,13 +679,14 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     uint32_t flags = wanted.load(std::memory_order_relaxed);
     uint32_t input_storages = 0, stack = 0;
     at::RecordScope scope = function.scope();
-    Writer inputs;
+    Words inputs;
     Known passing;
     passing.next[0] = nullptr;
+    uint32_t long_inputs = 0;
     if (flags & (PYRO_RECORD_SHAPES | PYRO_RECORD_STORAGES)) {
         c10::ArrayRef<const c10::IValue> values = function.inputs();
-        if (flags & PYRO_RECORD_SHAPES)
-            inputs.values(values.data(), values.size());
+        if (flags & PYRO_RECORD_SHAPES && !inputs.put(values.data(), values.size()))
+            long_inputs = long_signature(thread, values.data(), values.size());
         if (flags & PYRO_RECORD_STORAGES && !values.empty())
             input_storages = storages_of(thread, values.data(), values.size());
     }
@@ -643,7 +702,7 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     record->end_raw = 0;
     record->sequence = function.seqNr();
     record->name = known->name_id;
-    record->inputs = known->inputs;
+    record->inputs = long_inputs ? long_inputs : known->inputs;
     record->outputs = 0;
     record->stack = stack;
     record->forward_thread = static_cast<uint32_t>(function.forwardThreadId());
@@ -685,9 +744,10 @@ void end_record(pyro_recorder_thread *thread, pyro_record *record,
     if (!values.empty()) {
         try {
             if (flags & PYRO_RECORD_SHAPES) {
-                Writer outputs;
-                outputs.values(values.data(), values.size());
-                record->outputs = recognize_outputs(thread, thread->depth, outputs);
+                Words outputs;
+                record->outputs = outputs.put(values.data(), values.size())
+                                      ? recognize_outputs(thread, thread->depth, outputs)
+                                      : long_signature(thread, values.data(), values.size());
             }
             if (flags & PYRO_RECORD_STORAGES)
                 record->output_storages = storages_of(thread, values.data(), values.size());
@@ -733,7 +793,7 @@ void on_end(const at::RecordFunction &function, at::ObserverContext *)
     pyro_recorder_leave(thread);
 }
 
-std::atomic<int64_t> live_bytes{0};
+alignas(64) std::atomic<int64_t> live_bytes{0};
 
 void record_memory(const void *address, int64_t bytes, int64_t total, bool out_of_memory)
 {

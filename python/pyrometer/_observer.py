@@ -74,7 +74,7 @@ def compile_command(source: Path, target: Path) -> list[str]:
     abi = int(torch._C._GLIBCXX_USE_CXX11_ABI)
     return [
         *compiler(),
-        *("-shared", "-fPIC", "-O2", "-w", "-fvisibility=hidden"),
+        *("-shared", "-fPIC", "-O2", "-w", "-fvisibility=hidden", "-fno-semantic-interposition"),
         "-std=c++20" if version >= (2, 13) else "-std=c++17",
         # Without it torch asserts at every look at an op's inputs.
         "-DNDEBUG",
