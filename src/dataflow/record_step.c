@@ -127,18 +127,16 @@ static bool remember(pyro_step_recorder *r, const pyro_seen_tensor *seen)
     return true;
 }
 
-/* `x[0] = 3` fills with a tensor of one value that no op made: a number, not an input. */
-static bool is_number(const pyro_step_recorder *r, const pyro_seen_tensor *seen, const char *op)
+/* What `torch.tensor(3)` and `x[0] = 3` make of numbers comes to life there: it is no input. */
+static bool comes_to_life(const char *op)
 {
-    return r->input_count == 1 && seen->rank == 0 && !strcmp(op, "aten::fill_") &&
-           pyro_map_get(&r->input_of_tensor, seen->where.tensor) == PYRO_MAP_NONE &&
-           pyro_map_get(&r->weight_of_tensor, seen->where.tensor) == PYRO_MAP_NONE;
+    return !strcmp(op, "aten::lift_fresh");
 }
 
 static bool add_input(pyro_step_recorder *r, const pyro_seen_tensor *seen, const char *op)
 {
     bool is_known = pyro_tracker_knows(&r->tracker, &seen->where);
-    if (!is_known && is_number(r, seen, op))
+    if (!is_known && comes_to_life(op))
         return true;
     if (!remember(r, seen))
         return false;

@@ -182,6 +182,7 @@ def test_writes_are_seen_through_views(inference):
         ("add_", "exp"),
         ("add_", "select"),
         ("select", "fill_"),
+        ("lift_fresh", "fill_"),  # the number, which is no input
         ("add_", "select@1"),
         ("fill_", "select@1"),  # it is given all of the tensor
         ("select@1", "sin"),
