@@ -43,15 +43,21 @@ def _strip_value(value: Any) -> Any:
     return {key: _strip_value(item) for key, item in value.items()}
 
 
+def _short_stack(stack: str) -> str:
+    """Leaves the keys out of "key,path,class;...": they repeat the paths."""
+    modules = [module for module in stack.split(";") if not module.startswith("_empty_nn_module")]
+    return ";".join("," + module.partition(",")[2] for module in modules)
+
+
 def _strip_node(node: dict) -> dict:
-    stack = node["metadata"].get("nn_module_stack")
+    stack = _short_stack(node["metadata"].get("nn_module_stack") or "")
     return {
         "target": node["target"],
         "inputs": [
             {"name": item["name"], "arg": _strip_value(item["arg"])} for item in node["inputs"]
         ],
         "outputs": _strip_value(node["outputs"]),
-        "metadata": {"nn_module_stack": stack} if stack else {},
+        "metadata": {"nn_module_stack": stack} if stack.strip(",") else {},
     }
 
 
@@ -105,14 +111,12 @@ def write_archive(path: str, members: dict[str, bytes], stored: bool = False) ->
             archive.writestr(info, members[name], compresslevel=9)
 
 
-def members(
-    name: str, program: dict, extra: dict, conditions: Sequence[str] = ()
-) -> dict[str, bytes]:
-    """The files in the skeleton of one exported program, with what Pyrometer adds to it."""
+def members(name: str, stripped: dict, extra: dict) -> dict[str, bytes]:
+    """The files in the skeleton of one stripped program, with what Pyrometer adds to it."""
     return {
         "archive_format": b"pt2",
         "archive_version": b"0",
         "byteorder": b"little",
         "extra/pyrometer.json": compact_json(extra),
-        f"models/{name}.json": compact_json(strip_program(program, conditions)),
+        f"models/{name}.json": compact_json(stripped),
     }
