@@ -120,25 +120,57 @@ class _Repeater:
         made = [name for node in self.graph["nodes"][begin:end] for name in _outputs(node)]
         return made + [self.spec_name(self.specs[index]) for index in self.inputs_of_unit(unit)]
 
+    def is_same_name(self, one: str, other: str, moved: dict[str, str]) -> bool:
+        """Whether a name in the second unit is, one unit on, the other name.
+
+        Both may name a value of their own unit, of the unit before, or one that all layers share.
+        """
+        if one in moved:
+            return moved[one] == other
+        if other in moved:
+            return self.sizes(one) == self.sizes(other)
+        return one == other
+
+    def is_same(self, one: Any, other: Any, moved: dict[str, str]) -> bool:
+        if isinstance(one, list) and isinstance(other, list):
+            return len(one) == len(other) and all(
+                self.is_same(*pair, moved) for pair in zip(one, other, strict=True)
+            )
+        if not isinstance(one, dict) or not isinstance(other, dict):
+            return one == other
+        return list(one) == list(other) and all(
+            self.is_same_name(value, other[key], moved)
+            if key in ("name", "as_name") and isinstance(value, str)
+            else self.is_same(value, other[key], moved)
+            for key, value in one.items()
+        )
+
+    def sizes(self, name: str) -> list[Any]:
+        return [self.graph.get(kind, {}).get(name) for kind in _VALUES]
+
     def check_alike(self, second: list[str], third: list[str], spans: tuple[int, int, int]) -> None:
         """The third unit must be the second, moved on by one unit."""
         begin, middle, end = spans
-        before = self.unit_names(0, self.node_units().index(0), begin)
-        if not len(before) >= len(second) == len(third):
+        if len(second) != len(third) or middle - begin != end - middle:
             raise ValueError("the layers have different numbers of values")
-        # What precedes the first unit may be in its segment: both end with the same.
-        names = dict(zip(before[-len(second) :], second, strict=True))
-        names |= dict(zip(second, third, strict=True))
-        for node, other in zip(
-            self.graph["nodes"][begin:middle], self.graph["nodes"][middle:end], strict=True
-        ):
-            if self.node_shifted(node, names, self.period) != other:
+        moved = dict(zip(second, third, strict=True))
+        nodes = self.graph["nodes"]
+        for node, other in zip(nodes[begin:middle], nodes[middle:end], strict=True):
+            arguments = [given["arg"] for given in node["inputs"]]
+            others = [given["arg"] for given in other["inputs"]]
+            stack = node["metadata"].get("nn_module_stack", "")
+            if (
+                node["target"] != other["target"]
+                or self.shifted(stack, self.period) != other["metadata"].get("nn_module_stack", "")
+                or [given["name"] for given in node["inputs"]]
+                != [given["name"] for given in other["inputs"]]
+                or not self.is_same(arguments, others, moved)
+                or not self.is_same(node["outputs"], other["outputs"], moved)
+            ):
                 raise ValueError(f"the layers differ in {other['target']}")
-        for one, other in zip(second, third, strict=True):
-            for kind in _VALUES:
-                values = self.graph.get(kind, {})
-                if values.get(one) != values.get(other):
-                    raise ValueError(f"{one} and {other} differ in size")
+        for one, other in moved.items():
+            if self.sizes(one) != self.sizes(other):
+                raise ValueError(f"{one} and {other} differ in size")
 
     def add_spec(self, index: int, names: dict[str, str], by: int) -> tuple[dict, dict]:
         """The input of a weight or of a cache, moved on by so many layers."""

@@ -78,6 +78,18 @@ def _strip_graph(graph: dict) -> dict:
     return stripped
 
 
+def shorten_stacks(graph: dict) -> None:
+    """Leaves out of each stack the modules that an earlier one has told, but for the innermost."""
+    told: set[str] = set()
+    for node in graph["nodes"]:
+        stack = node["metadata"].get("nn_module_stack")
+        if stack:
+            modules = stack.split(";")
+            kept = [module for module in modules[:-1] if module not in told]
+            told.update(modules)
+            node["metadata"]["nn_module_stack"] = ";".join([*kept, modules[-1]])
+
+
 def strip_program(program: dict, conditions: Sequence[str] = ()) -> dict:
     """The program's JSON with the same schema and fewer fields, and the conditions on its sizes."""
     module = program["graph_module"]
@@ -90,6 +102,7 @@ def strip_program(program: dict, conditions: Sequence[str] = ()) -> dict:
         "schema_version": program["schema_version"],
         "torch_version": program["torch_version"].partition("+")[0],
     }
+    shorten_stacks(stripped["graph_module"]["graph"])
     if conditions:
         stripped["guards_code"] = list(conditions)
     return stripped

@@ -48,7 +48,7 @@ _OTHERS = {
 }
 
 # Deeper models are run with few of their layers, which are alike, and extrapolated.
-_FULL_DEPTH = 16
+_FULL_DEPTH = 12
 
 
 @dataclasses.dataclass
