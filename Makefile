@@ -15,7 +15,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 # PYTHON=/path/to/python chooses the interpreter of everything; scripts/find-python.sh else does.
 export PYTHON
 
-.PHONY: all help deps python demo test test-c test-asan test-python test-x86 test-arm bench fuzz lint \
+.PHONY: all help deps python demo test test-c test-asan test-python test-torch test-x86 test-arm bench fuzz lint \
         format verify-models catalog verify-catalog install clean
 
 all:
@@ -27,11 +27,12 @@ help:
 	@sed -n 's/^#: //p' Makefile
 
 #: make                build the tool: build/pyrometer (and the library beside it)
-#: make demo           install what is missing, build, and show what a model costs
+#: make demo           install what is missing, build, and show what models cost
 #: make test           the same, with a virtual environment and every test
 #: make python         .venv with pinned torch and the package
 #: make install        install under PREFIX (/usr/local), staged under DESTDIR
 #: make test-x86       the unit tests as x86-64, under qemu on another machine (test-arm: AArch64)
+#: make test-torch TORCH=2.8.0  the tests of capturing with another torch, in a .venv of its own
 #: make bench          time it beside fvcore, torch's own counter and simdjson
 #: make verify-models  check every model of the test zoo against torch
 #: make catalog        export the built-in models again (NAMES="resnet18 gpt2": only those)
@@ -85,13 +86,21 @@ test-python:
 	@PYRO_TOOL=build/pyrometer .venv/bin/python -m pytest
 	@scripts/test-python-3.12.sh
 
+test-torch:
+	@scripts/install-deps.sh test
+	@scripts/test-torch.sh $(TORCH)
+
 bench:
 	@scripts/make-venv.sh test --plan
 	@scripts/install-deps.sh test bench
 	@$(MAKE) --no-print-directory all
 	@scripts/make-venv.sh test
 	@.venv/bin/python bench/cost.py
+	@.venv/bin/python bench/catalog.py
 	@.venv/bin/python bench/trace.py
+	@.venv/bin/python bench/graph.py
+	@.venv/bin/python bench/capture.py
+	@.venv/bin/python bench/bench.py
 
 verify-models:
 	@scripts/make-venv.sh test --plan

@@ -1,14 +1,19 @@
 """Times `pyrometer trace` on large traces beside simdjson, every run a process of its own.
 
 Generates traces from a real one, and prints speeds, their ratio to simdjson merely adding up the
-durations, how much a second core helps, and memory. The best of a few runs counts: what disturbs
-a run only makes it slower. It never fails on a time.
+durations, how much a second core helps, memory, and the time an event at each size. What is
+compared runs in turns (A B C A B C ...), so that all meet the same machine, and the best of each
+counts: what disturbs a run only makes it slower. Beside what two cores give one trace stands what
+they give two processes that have nothing to do with each other, one on each: where cores share
+caches, memory or a physical core, that is less than twice, and no program gets more. It never fails
+on a time.
 
 usage: python bench/trace.py [--tool build/pyrometer] [--quick] [--large]
 """
 
 import argparse
 import gzip
+import json
 import os
 import pathlib
 import shutil
@@ -45,20 +50,59 @@ def compile_program(name: str, source: pathlib.Path, *flags: str) -> str | None:
     return str(program)
 
 
-def best_of(measure: str, command: list[str], runs: int, cores: int) -> Best | None:
-    """Runs a command on so many cores, once to warm the page cache and then as often as asked."""
-    pinned = ["taskset", "-c", f"0-{cores - 1}" if cores > 1 else "0", *command]
-    best = None
-    for run in range(runs + 1):
-        finished = subprocess.run([measure, *pinned], capture_output=True, text=True, check=False)
-        fields = finished.stdout.split()
-        if finished.returncode or len(fields) != 3 or fields[2] != "0":
-            print(f"    failed: {' '.join(command)}: {finished.stderr.strip()}")
+def pin(command: list[str], cores: str) -> list[str]:
+    """The command on these cores: "0", "1" or "0-1"."""
+    return ["taskset", "-c", cores, *command]
+
+
+def read_result(output: str) -> Best | None:
+    """What measure printed; None where the command failed."""
+    fields = output.split()
+    if len(fields) != 3 or fields[2] != "0":
+        return None
+    return Best(int(fields[0]) * 1e-9, int(fields[1]) * 1024)
+
+
+def run_once(measure: str, commands: list[list[str]]) -> Best | None:
+    """Runs commands at the same time; the slowest of them."""
+    running = [
+        subprocess.Popen([measure, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for command in commands
+    ]
+    worst = None
+    for process, command in zip(running, commands, strict=True):
+        output, complaint = process.communicate()
+        result = read_result(output.decode())
+        if not result:
+            print(f"    failed: {' '.join(command)}: {complaint.decode().strip()}")
             return None
-        seconds, peak = int(fields[0]) * 1e-9, int(fields[1]) * 1024
-        if run and (best is None or seconds < best.seconds):
-            best = Best(seconds, peak)
+        if worst is None or result.seconds > worst.seconds:
+            worst = result
+    return worst
+
+
+def best_in_turns(measure: str, peers: dict, runs: int) -> dict:
+    """Runs all peers in turns, once to warm the page cache and then as often as asked.
+
+    A peer is a list of commands that run at the same time. The best of each, None for failures.
+    """
+    best: dict[str, Best | None] = dict.fromkeys(peers)
+    failed = set()
+    for run in range(runs + 1):
+        for name, commands in peers.items():
+            result = None if name in failed else run_once(measure, commands)
+            if not result:
+                failed.add(name)
+                best[name] = None
+            elif run and (best[name] is None or result.seconds < best[name].seconds):
+                best[name] = result
     return best
+
+
+def best_of(measure: str, command: list[str], runs: int, cores: int) -> Best | None:
+    """The best of several runs of one command alone."""
+    pinned = pin(command, f"0-{cores - 1}" if cores > 1 else "0")
+    return best_in_turns(measure, {"only": [pinned]}, runs)["only"]
 
 
 def speed(size: int, best: Best | None) -> str:
@@ -71,25 +115,51 @@ def ratio(value: Best | None, than: Best | None) -> str:
     return f"{than.seconds / value.seconds:.2f}x" if value and than else "-"
 
 
-def bench_plain(programs: dict, tool: str, path: pathlib.Path, runs: int) -> None:
-    """One plain file: the reader alone and the whole command, on one core and on two."""
-    measure, size, name = programs["measure"], path.stat().st_size, str(path)
-    simdjson = None
-    if programs["simdjson"]:
-        simdjson = best_of(measure, [programs["simdjson"], name], runs, 1)
+def count_events(tool: str, name: str) -> int:
+    """Events of a file, by the tool itself."""
     command = [tool, "trace", name, "--format", "json", "-q"]
-    reader = best_of(measure, [programs["read"], "1", name], runs, 1)
-    reader2 = best_of(measure, [programs["read"], "2", name], runs, 2)
-    whole = best_of(measure, command, runs, 1)
-    whole2 = best_of(measure, command, runs, 2)
+    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["events"]
+
+
+def bench_plain(programs: dict, tool: str, path: pathlib.Path, runs: int) -> tuple | None:
+    """One plain file: the reader alone and the whole command, on one core and on two.
+
+    Gives the events and the best time on one core.
+    """
+    size, name = path.stat().st_size, str(path)
+    command = [tool, "trace", name, "--format", "json", "-q"]
+    peers = {
+        "whole": [pin(command, "0")],
+        "whole2": [pin(command, "0-1")],
+        "apart": [pin(command, "0"), pin(command, "1")],
+        "reader": [pin([programs["read"], "1", name], "0")],
+        "reader2": [pin([programs["read"], "2", name], "0-1")],
+    }
+    if programs["simdjson"]:
+        peers = {"simdjson": [pin([programs["simdjson"], name], "0")], **peers}
+    best = best_in_turns(programs["measure"], peers, runs)
+    simdjson, whole, whole2 = best.get("simdjson"), best["whole"], best["whole2"]
     print(f"\n{path.name}, {size / MB:,.0f} MB")
     print(f"  simdjson adds up durations, 1 core  {speed(size, simdjson):>12}")
-    for label, one, two in (("reader alone", reader, reader2), ("pyrometer trace", whole, whole2)):
+    rows = (("reader alone", best["reader"], best["reader2"]), ("pyrometer trace", whole, whole2))
+    for label, one, two in rows:
         print(f"  {label + ', 1 core':<36}{speed(size, one):>12}  {ratio(one, simdjson)} simdjson")
         print(f"  {label + ', 2 cores':<36}{speed(size, two):>12}  {ratio(two, one)} one core")
+    apart = best["apart"]
+    if apart and whole:
+        gain = 2 * whole.seconds / apart.seconds
+        print(f"  {'two of them at once, a core each':<36}{'':>12}  {gain:.2f}x one core")
     if whole2:
         peak = f"{whole2.peak_bytes / MB:,.0f} MB"
         print(f"  {'peak memory':<36}{peak:>12}  {whole2.peak_bytes / size:.2f} of the file")
+    return (path.name, count_events(tool, name), whole.seconds) if whole else None
+
+
+def print_linearity(results: list) -> None:
+    """Time an event at each size, on one core: the same where the work is linear."""
+    print("\nns an event, 1 core:")
+    for name, events, seconds in results:
+        print(f"  {name:<36}{seconds * 1e9 / events:>9,.0f} ns  {events:,} events")
 
 
 def bench_packed(programs: dict, tool: str, path: pathlib.Path, runs: int) -> None:
@@ -98,11 +168,13 @@ def bench_packed(programs: dict, tool: str, path: pathlib.Path, runs: int) -> No
     if not packed.exists():
         with open(path, "rb") as plain, gzip.open(packed, "wb", 6) as file:
             shutil.copyfileobj(plain, file, 1 << 20)
-    size, measure = path.stat().st_size, programs["measure"]
-    zlib = None
+    size = path.stat().st_size
+    command = [tool, "trace", str(packed), "--format", "json", "-q"]
+    peers = {"whole": [pin(command, "0-1")]}
     if programs["inflate"]:
-        zlib = best_of(measure, [programs["inflate"], str(packed)], runs, 1)
-    whole = best_of(measure, [tool, "trace", str(packed), "--format", "json", "-q"], runs, 2)
+        peers["zlib"] = [pin([programs["inflate"], str(packed)], "0")]
+    best = best_in_turns(programs["measure"], peers, 2 * runs)
+    zlib, whole = best.get("zlib"), best["whole"]
     print(f"\n{packed.name}, {size / MB:,.0f} MB unpacked")
     print(f"  zlib unpacks, 1 core                {speed(size, zlib):>12}")
     share = f"{100 * zlib.seconds / whole.seconds:.0f}% of zlib's speed" if zlib and whole else ""
@@ -175,7 +247,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="only 100 MB, fewer runs")
     parser.add_argument("--large", action="store_true", help="1.5 GB as well")
     arguments = parser.parse_args()
-    runs = 2 if arguments.quick else 5
+    runs = 3 if arguments.quick else 9
     FOLDER.mkdir(parents=True, exist_ok=True)
     library = [f"-I{ROOT / 'include'}", str(ROOT / "build" / "libpyrometer.a")]
     programs = {
@@ -194,8 +266,11 @@ def main() -> None:
     if arguments.large:
         sizes["1500mb"] = 1500 * MB
     bench_small(programs, arguments.tool, runs)
-    for name, size in sizes.items():
+    results = [
         bench_plain(programs, arguments.tool, make_file(name, size), runs)
+        for name, size in sizes.items()
+    ]
+    print_linearity([result for result in results if result])
     bench_packed(programs, arguments.tool, make_file("100mb", 100 * MB), runs)
     bench_hta(programs, arguments.tool, make_file("100mb", 100 * MB), runs)
 

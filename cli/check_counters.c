@@ -33,8 +33,8 @@ static int set_published_sizes(pyro_model *model, const pyro_published *publishe
                          ? pyro_model_set_kind(model, sides[i], published->side, error)
                          : pyro_fail(error, PYRO_ERROR_ARGUMENT, "its size is fixed");
     }
-    if (status == PYRO_OK && published->without != NULL)
-        status = pyro_model_set_kind(model, published->without, 0, error);
+    if (status == PYRO_OK && published->boxes != NULL)
+        status = pyro_model_set_kind(model, published->boxes, published->box_count, error);
     return status;
 }
 
@@ -72,12 +72,12 @@ static bool explain_published(pyro_check_session *session, pyro_check_row *row,
     char text[PYRO_UNIT_TEXT], other[PYRO_UNIT_TEXT];
     bool good = true;
 
-    if (published->without != NULL)
-        good = pyro_check_add_reason(session, row, published->without, 0,
-                                     "published with no %s reaching their head; counted so here",
-                                     published->without);
+    if (published->boxes != NULL)
+        good = pyro_check_add_reason(session, row, published->boxes, 0,
+                                     "published with %lld %s reaching their head; counted so here",
+                                     (long long)published->box_count, published->boxes);
     if (difference != 0 && llabs(difference) * 2 <= FLOPS_PER_MILLI_GMAC)
-        good = good && pyro_check_add_reason(session, row, "rounding", difference,
+        good = good && pyro_check_add_reason(session, row, PYRO_CHECK_ROUNDING, difference,
                                              "equal to the three decimals of GMACs that are "
                                              "published");
     if (params != published->params)
@@ -150,8 +150,7 @@ static int write_model(pyro_json_writer *writer, size_t index, const pyro_priced
     pyro_json_begin_object(writer);
     pyro_json_member_string(writer, "name", name);
     /* What a file says of its builder is never run. */
-    pyro_json_member_string(writer, "package",
-                            origin == PYRO_ORIGIN_BUILTIN ? facts->package : "");
+    pyro_json_member_string(writer, "package", origin == PYRO_ORIGIN_BUILTIN ? facts->package : "");
     pyro_json_member_string(writer, "builder", origin == PYRO_ORIGIN_FILE ? "" : facts->builder);
     pyro_json_member_integer(writer, "params", pyro_cost_total(priced->cost)->work.params);
     pyro_json_key(writer, "inputs");
@@ -322,9 +321,8 @@ static int ask(pyro_check_session *session, const char *const *counters, size_t 
         return status;
     char *request = pyro_helper_path(&helper, "request.json");
     const char *arguments[] = {"count", request, NULL};
-    status = request == NULL
-                 ? pyro_fail_memory(error)
-                 : write_request(session, counters, counter_count, request, error);
+    status = request == NULL ? pyro_fail_memory(error)
+                             : write_request(session, counters, counter_count, request, error);
     if (status == PYRO_OK)
         status = pyro_helper_run(&helper, &text, arguments, error);
     if (status == PYRO_OK)

@@ -133,18 +133,23 @@ static void write_text(pyro_buf *buf, const checks *all, const pyro_report_optio
     for (size_t i = 0; i < all->count; i++) {
         const check *one = &all->items[i];
         pyro_buf line = PYRO_BUF_INIT;
+        char head[48];
+        size_t start;
         const char *sign = strcmp(one->state, "ok") == 0        ? "ok"
                            : strcmp(one->state, "problem") == 0 ? "PROBLEM"
                                                                 : "note";
 
-        pyro_buf_addf(&line, "%-8s %-12s ", sign, one->name);
         pyro_text_clean(&line, one->text);
         if (one->mend[0] != '\0') {
             pyro_buf_adds(&line, " -> ");
             pyro_text_clean(&line, one->mend);
         }
-        pyro_text_wrap(buf, pyro_text_part(buf, &line), 2, 24,
+        snprintf(head, sizeof head, "  %-8s%-13s", sign, one->name);
+        start = buf->length;
+        pyro_text_wrap(buf, pyro_text_part(buf, &line), (int)strlen(head), (int)strlen(head),
                        options->width > 0 ? options->width : PYRO_TEXT_WIDTH);
+        if (!buf->failed && buf->length >= start + strlen(head))
+            memcpy(buf->data + start, head, strlen(head));
         pyro_buf_free(&line);
     }
 }
@@ -197,7 +202,8 @@ static int examine(const doctor_values *values)
         exit_code = status == 0 && read_checks(&answer, &all)
                         ? write_answer(values, &all, &answer)
                         : pyro_common_complain("%s -m pyrometer._doctor gave no answer (exit code "
-                                               "%d)", python, status);
+                                               "%d)",
+                                               python, status);
     }
     pyro_arena_free(&all.arena);
     free(all.items);
@@ -214,10 +220,9 @@ static int run_doctor(const pyro_command *command, int argc, char **argv)
     int exit_code;
 
     if (pyro_common_parse(command, argc, argv, &values, &values.common, &operands, &exit_code)) {
-        exit_code = operands.count == 0
-                        ? examine(&values)
-                        : pyro_common_complain("doctor takes no operand, got %s",
-                                               operands.items[0]);
+        exit_code = operands.count == 0 ? examine(&values)
+                                        : pyro_common_complain("doctor takes no operand, got %s",
+                                                               operands.items[0]);
     }
     pyro_words_free(&operands);
     pyro_options_free(command->groups, &values);

@@ -145,6 +145,7 @@ typedef struct trace_run {
     pyro_buf out;
     size_t written; /* files in `out` */
     size_t warnings;
+    pyro_passes *passes; /* files of one pass each: what they have in common; NULL */
     bool has_layers, has_gaps, has_memory; /* of the last file */
 } trace_run;
 
@@ -241,6 +242,46 @@ static int add_report(trace_run *run, const pyro_trace *trace, const pyro_analys
     return PYRO_OK;
 }
 
+/*
+ * Several files that say the paths of their layers are passes of a model: they are summed up where
+ * no table of each was asked for.
+ */
+static bool is_pass(const trace_run *run, const pyro_trace *trace, bool several)
+{
+    return several && run->values->view < 0 && !run->values->folded && pyro_trace_has_paths(trace);
+}
+
+static int add_pass(trace_run *run, pyro_trace *trace, const pyro_analysis *analysis,
+                    pyro_error *error)
+{
+    if (run->passes == NULL)
+        run->passes = pyro_passes_new();
+    return run->passes != NULL
+               ? pyro_passes_add(run->passes, trace, analysis, &run->analysis, error)
+               : PYRO_ERROR_MEMORY;
+}
+
+/* What all passes have in common, behind the files that are none. */
+static int add_summary(trace_run *run)
+{
+    const pyro_pass_summary *summary;
+    char *text = NULL;
+    size_t size = 0;
+    pyro_error error;
+
+    pyro_error_clear(&error);
+    if (pyro_passes_summarize(run->passes, &summary, &error) != PYRO_OK ||
+        pyro_report_passes(&text, &size, summary, &run->report.report, &error) != PYRO_OK)
+        return pyro_common_fail("passes", &error);
+    separate(run);
+    if (run->written > 0 && run->report.report.format == PYRO_FORMAT_JSON)
+        size--;
+    pyro_buf_add(&run->out, text, size);
+    pyro_free(text);
+    run->written++;
+    return PYRO_EXIT_FINE;
+}
+
 static int analyze_file(trace_run *run, const char *path, bool several)
 {
     pyro_progress progress;
@@ -262,7 +303,8 @@ static int analyze_file(trace_run *run, const char *path, bool several)
     if (status == PYRO_OK && run->values->chrome != NULL)
         exit_code = write_chrome(run, trace);
     if (status == PYRO_OK)
-        status = add_report(run, trace, analysis, several, &error);
+        status = is_pass(run, trace, several) ? add_pass(run, trace, analysis, &error)
+                                              : add_report(run, trace, analysis, several, &error);
     if (status == PYRO_OK) {
         pyro_trace_warnings(trace, &warnings);
         run->warnings += warnings;
@@ -299,7 +341,7 @@ static int write_results(trace_run *run, const pyro_words *files)
 
     if (run->values->chrome != NULL && strcmp(run->values->chrome, "-") == 0)
         return PYRO_EXIT_FINE;
-    if (json && files->count > 1) {
+    if (json && files->count > 1 && (run->passes == NULL || run->written > 1)) {
         pyro_buf whole = PYRO_BUF_INIT;
 
         pyro_buf_adds(&whole, "[\n");
@@ -324,6 +366,10 @@ static int analyze_files(trace_run *run, const pyro_words *files)
 
     for (size_t i = 0; i < files->count; i++) {
         exit_code = analyze_file(run, files->items[i], files->count > 1);
+        worst = exit_code > worst ? exit_code : worst;
+    }
+    if (run->passes != NULL) {
+        exit_code = add_summary(run);
         worst = exit_code > worst ? exit_code : worst;
     }
     if (run->written > 0) {
@@ -391,6 +437,7 @@ static int run_files(const trace_values *values, const pyro_words *files)
     if (exit_code == PYRO_EXIT_FINE)
         exit_code = analyze_files(&run, files);
     pyro_buf_free(&run.out);
+    pyro_passes_free(run.passes);
     if (run.analysis.model != NULL)
         pyro_model_close(run.analysis.model);
     return exit_code;
@@ -421,6 +468,8 @@ static const pyro_example trace_examples[] = {
      "With the dotted names of the model's layers."},
     {"pyrometer trace run.json.gz --step 3 --chrome step3.json",
      "One step out of a huge trace, for Perfetto."},
+    {"pyrometer trace MyModel_forward_*.json",
+     "Layers over several passes: median, p95, and what changed."},
     {"pyrometer trace run.json.gz --folded > run.folded", "Input for flamegraph.pl or speedscope."},
     {"pyrometer trace run.json.gz --strict -q -o trace.json",
      "In a script: exit code 1 if the file was damaged."},

@@ -14,6 +14,7 @@ typedef struct pyro_command pyro_command;
 
 struct pyro_command {
     const char *name;
+    const char *alias;       /* another name that works, NULL: none */
     const char *summary;     /* one line, lower case, no full stop */
     const char *usage;       /* what follows "pyrometer NAME" */
     const char *description; /* paragraphs, an empty line between two */
@@ -31,6 +32,12 @@ extern const pyro_command *const pyro_commands[];
 const pyro_command *pyro_command_find(const char *name);
 
 /* What a process returns to its caller. */
-enum { PYRO_EXIT_FINE = 0, PYRO_EXIT_POLICY = 1, PYRO_EXIT_ERROR = 2 };
+enum {
+    PYRO_EXIT_FINE = 0,
+    PYRO_EXIT_POLICY = 1,
+    PYRO_EXIT_ERROR = 2,
+    PYRO_EXIT_CANNOT_TELL = 3,
+    PYRO_EXIT_INTERRUPTED = 130
+};
 
 #endif

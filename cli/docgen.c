@@ -101,8 +101,10 @@ static void add_roff_ending(pyro_buf *buf)
     pyro_buf_adds(buf,
                   ".SH EXIT STATUS\n"
                   ".TP\n0\nFine.\n"
-                  ".TP\n1\nA check that was asked for failed (\\fB\\-\\-strict\\fR).\n"
+                  ".TP\n1\nA check that was asked for failed (\\fB\\-\\-strict\\fR, "
+                  "\\fB\\-\\-threshold\\fR, \\fB\\-\\-fail\\-on\\fR).\n"
                   ".TP\n2\nWrong usage, or an input or output that cannot be read or written.\n"
+                  ".TP\n3\nIt cannot be told: too few samples, another machine.\n"
                   ".SH ENVIRONMENT\n"
                   ".TP\nNO_COLOR\nNo colour, even on a terminal.\n"
                   ".TP\nCOLUMNS\nThe width that tables may take.\n"

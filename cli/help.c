@@ -24,7 +24,7 @@ void pyro_help_option_text(pyro_buf *buf, const pyro_option *option,
                            void (*add)(pyro_buf *buf, const char *text))
 {
     add(buf, option->help);
-    if (option->kind == PYRO_OPTION_LIST)
+    if (option->kind == PYRO_OPTION_LIST || option->kind == PYRO_OPTION_LIMITS)
         add(buf, " May be repeated.");
     if (option->default_text != NULL) {
         add(buf, " Default: ");

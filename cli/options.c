@@ -177,6 +177,7 @@ static int set_value(parser *p, found_option found, const char *value)
     case PYRO_OPTION_CHOICE:
         return set_choice(p, option, target, value);
     case PYRO_OPTION_LIST:
+    case PYRO_OPTION_LIMITS:
         return pyro_words_add(target, value) ? PYRO_OK : pyro_fail_memory(p->error);
     }
     return PYRO_OK;
@@ -204,6 +205,35 @@ static int take_next(parser *p, const pyro_option *option, const char **value)
     return PYRO_OK;
 }
 
+/* "latency:100ms": a lower-case name, a colon and a number. */
+static bool looks_like_limit(const char *word)
+{
+    size_t length = strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789_.");
+
+    return length > 0 && word[length] == ':' && strchr("0123456789.", word[length + 1]) != NULL &&
+           word[length + 1] != '\0';
+}
+
+/* What follows the first word of an option that takes several. */
+static int take_more(parser *p, found_option found)
+{
+    int status = PYRO_OK;
+
+    if (found.option->kind == PYRO_OPTION_LIMITS) {
+        while (status == PYRO_OK && p->next < p->argc && looks_like_limit(p->argv[p->next]))
+            status = set_value(p, found, p->argv[p->next++]);
+    } else if (found.option->kind == PYRO_OPTION_LIST) {
+        for (int i = 1; i < found.option->words && status == PYRO_OK; i++) {
+            const char *value = NULL;
+
+            status = take_next(p, found.option, &value);
+            if (status == PYRO_OK)
+                status = set_value(p, found, value);
+        }
+    }
+    return status;
+}
+
 static int parse_long(parser *p, const char *text)
 {
     const char *equals = strchr(text, '=');
@@ -220,7 +250,8 @@ static int parse_long(parser *p, const char *text)
     }
     if (found.option->kind != PYRO_OPTION_FLAG && value == NULL)
         status = take_next(p, found.option, &value);
-    return status != PYRO_OK ? status : set_value(p, found, value);
+    status = status != PYRO_OK ? status : set_value(p, found, value);
+    return status != PYRO_OK ? status : take_more(p, found);
 }
 
 /* "-v", "-qv", "-oFILE", "-o FILE": flags may share one dash, a value ends the cluster. */
@@ -239,6 +270,7 @@ static int parse_short(parser *p, const char *text)
         else if (takes_value)
             status = take_next(p, found.option, &value);
         status = status != PYRO_OK ? status : set_value(p, found, value);
+        status = status != PYRO_OK ? status : take_more(p, found);
         if (status != PYRO_OK || takes_value)
             return status;
     }
@@ -300,7 +332,34 @@ void pyro_options_free(const pyro_option_group *groups, void *values)
 {
     for (const pyro_option_group *group = groups; group->title != NULL; group++) {
         for (const pyro_option *option = group->options; option->long_name != NULL; option++)
-            if (option->kind == PYRO_OPTION_LIST)
+            if (option->kind == PYRO_OPTION_LIST || option->kind == PYRO_OPTION_LIMITS)
                 pyro_words_free((pyro_words *)((char *)values + group->offset + option->offset));
     }
+}
+
+bool pyro_parse_size(const char *text, uint64_t *bytes)
+{
+    static const char letters[] = "KMGT";
+    char *end;
+    double value;
+    const char *letter;
+
+    errno = 0;
+    value = strtod(text, &end);
+    if (end == text || errno != 0 || !(value > 0))
+        return false;
+    letter = *end != '\0' ? strchr(letters, *end >= 'a' ? *end - 'a' + 'A' : *end) : NULL;
+    if (letter != NULL) {
+        for (const char *step = letters; step <= letter; step++)
+            value *= 1024;
+        end++;
+        if (*end == 'i')
+            end++;
+    }
+    if (*end == 'B')
+        end++;
+    if (*end != '\0' || value > 1e18)
+        return false;
+    *bytes = (uint64_t)value;
+    return true;
 }

@@ -17,7 +17,8 @@ typedef enum pyro_option_kind {
     PYRO_OPTION_INTEGER, /* int64_t */
     PYRO_OPTION_NUMBER,  /* double */
     PYRO_OPTION_CHOICE,  /* int: the index of one of `choices` */
-    PYRO_OPTION_LIST     /* pyro_words: every value, in the order given */
+    PYRO_OPTION_LIST,    /* pyro_words: every value, in the order given */
+    PYRO_OPTION_LIMITS   /* the same, and takes all words "name:number..." that follow at once */
 } pyro_option_kind;
 
 /* What a shell offers as its value when there are no `choices`. */
@@ -38,6 +39,7 @@ typedef struct pyro_option {
     const char *const *choices; /* NULL-terminated; for a string they are only suggestions */
     pyro_completion completion;
     double minimum, maximum; /* of integers and numbers, both allowed; both 0: any */
+    int words;               /* that a list takes each time; 0 means 1 */
 } pyro_option;
 
 /* A titled part of a command's options; `offset` is where its values lie in the command's. */
@@ -79,5 +81,7 @@ void pyro_options_free(const pyro_option_group *groups, void *values);
 /* Whole text as a number; false when it is none or does not fit. */
 bool pyro_parse_integer(const char *text, int64_t *out);
 bool pyro_parse_number(const char *text, double *out);
+/* "500M", "2G", "64KiB", "1000000": bytes; a letter means 1024s. False when it is none. */
+bool pyro_parse_size(const char *text, uint64_t *bytes);
 
 #endif

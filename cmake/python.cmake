@@ -2,17 +2,21 @@
 # Python files into <build>/python, which PYTHONPATH can point at.
 find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
 python3_add_library(_core MODULE WITH_SOABI
-  python/pyrometer/_core.c python/pyrometer/_core_capture.c python/pyrometer/_core_layers.c
-  python/pyrometer/_core_names.c python/pyrometer/_core_passes.c python/pyrometer/_core_stacks.c
-  python/pyrometer/_core_trace.c)
+  python/pyrometer/_core.c python/pyrometer/_core_capture.c python/pyrometer/_core_graph.c
+  python/pyrometer/_core_layers.c python/pyrometer/_core_models.c python/pyrometer/_core_names.c
+  python/pyrometer/_core_passes.c python/pyrometer/_core_stacks.c python/pyrometer/_core_trace.c)
 target_link_libraries(_core PRIVATE pyrometer_flags pyrometer_static)
 if(NOT APPLE)
   # The library inside must not answer for a libpyrometer.so that the same process has loaded.
   target_link_options(_core PRIVATE -Wl,--exclude-libs,ALL)
 endif()
 
+# What _observer.cpp is built with, on the user's machine.
+set(observer_headers include/pyrometer/capture.h include/pyrometer/recording.h
+                     include/pyrometer/error.h)
 if(SKBUILD)
   install(TARGETS _core DESTINATION pyrometer COMPONENT python)
+  install(FILES ${observer_headers} DESTINATION pyrometer/include/pyrometer COMPONENT python)
 else()
   set(package ${CMAKE_CURRENT_BINARY_DIR}/python/pyrometer)
   set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${package})

@@ -156,7 +156,6 @@ typedef struct pyro_environment {
     int64_t memory_bytes;
     /* What is only told. */
     const char *kernel, *system, *commit, *gpu_clocks;
-    bool commit_dirty;
     double load_1m_before, load_1m_after; /* NaN: not known */
     int64_t swap_used_bytes, swapped_pages; /* in use before; moved meanwhile */
     int64_t throttled; /* thermal throttling meanwhile; -1: not known */
@@ -267,6 +266,7 @@ PYRO_API const char *pyro_verdict_name(pyro_verdict verdict);
 typedef struct pyro_verdict_options {
     double delta; /* a change that matters, a share; 0: 0.02 */
     double floor_ms; /* and in time, an absolute one that never matters */
+    double floor_bytes; /* the same in bytes; 0: 1 MiB, what loaders and libraries vary by */
     double noise; /* the machine's A/A noise, a share; the results' own where 0 */
     double confidence; /* 0: 0.95 */
     bool any_machine; /* compare although the fingerprints differ */

@@ -48,6 +48,7 @@ typedef struct pyro_recorder_thread {
     uint64_t lost;
     pyro_open_span open[PYRO_MOST_OPEN_SPANS];
     void *tables; /* the recorder's caches */
+    void *ops;    /* for the observer of ops: memory of its own, which the next thread takes over */
 } pyro_recorder_thread;
 
 /*
@@ -96,21 +97,30 @@ PYRO_API void pyro_recorder_look(pyro_recorder_status *status);
 /* Slow ways in, for what is written once: ids as above. */
 PYRO_API uint32_t pyro_recorder_module(const pyro_module_data *data, const char *path,
                                        const char *class_name);
+PYRO_API uint32_t pyro_recorder_weight(const pyro_weight_data *data, const char *name);
 PYRO_API uint32_t pyro_recorder_frame(const char *text);
 PYRO_API uint32_t pyro_recorder_stack(uint32_t around, const uint32_t *frames, size_t count);
 PYRO_API void pyro_recorder_property(const char *key, const char *value);
 PYRO_API void pyro_recorder_thread_name(const char *name);
 
 /*
- * A pass: what happens between the two calls, on all threads, as a file of Chrome JSON. It is
+ * A pass: what happens between the two calls, on all threads but for what belongs to another pass
+ * that was begun there, as a file of Chrome JSON. It is
  * written by a thread of the recorder; pyro_recorder_wait returns when all that were ended are on
  * disk (written under another name, then renamed), with the first failure.
  */
+struct pyro_trace;
+/* Called by the thread that writes, when a pass is on disk or could not be put there; `trace` is what
+ * was written, or NULL. Must not call the recorder. */
+typedef void (*pyro_pass_done_fn)(void *user, struct pyro_trace *trace, const pyro_error *error);
+
 typedef struct pyro_pass_options {
     const char *path; /* of the JSON file */
     const char *model; /* its name, for the metadata */
     int64_t number;
     uint32_t flags; /* PYRO_RECORD_*: what goes into the file */
+    pyro_pass_done_fn done; /* may be NULL; else called once for every pass that was ended well */
+    void *user;
 } pyro_pass_options;
 PYRO_API uint64_t pyro_pass_begin(void); /* its start on the fast clock; 0 when nothing records */
 PYRO_API int pyro_pass_end(uint64_t begun, const pyro_pass_options *options, pyro_error *error);
@@ -159,9 +169,9 @@ static inline pyro_recorder_thread *pyro_recorder_enter(pyro_recorder_door *door
     __atomic_store_n(&thread->busy, thread->busy + 1, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (__builtin_expect(door->needs_fence, 0))
-        __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (__builtin_expect(thread->generation != __atomic_load_n(&door->generation, __ATOMIC_RELAXED),
-                         0)) {
+        __atomic_fetch_add(&thread->busy, 0, __ATOMIC_SEQ_CST);
+    uint32_t generation = __atomic_load_n(&door->generation, __ATOMIC_SEQ_CST);
+    if (__builtin_expect(thread->generation != generation, 0)) {
         __atomic_store_n(&thread->busy, thread->busy - 1, __ATOMIC_RELEASE);
         return NULL;
     }
@@ -213,7 +223,8 @@ static inline pyro_record *pyro_span_close(pyro_recorder_thread *thread, const v
         if (depth >= PYRO_MOST_OPEN_SPANS)
             continue;
         if (thread->open[depth].key == key) {
-            __atomic_store_n(&thread->depth, depth, __ATOMIC_RELAXED);
+            /* Who finds the span gone must find `busy` set, until its end is written. */
+            __atomic_store_n(&thread->depth, depth, __ATOMIC_RELEASE);
             return thread->open[depth].record;
         }
     }

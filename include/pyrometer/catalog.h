@@ -37,7 +37,8 @@ PYRO_API const pyro_catalog_entry *pyro_catalog_at(const pyro_catalog *catalog, 
 PYRO_API bool pyro_catalog_matches(const pyro_catalog_entry *entry, const char *pattern,
                                    const char *family, const char *task);
 
-/* Names are the same when they differ only in case and in -, _, spaces and full stops. */
+/* Names are the same when they differ only in case and in - _ . and spaces; between two digits it
+ * matters that there is one, not which. */
 PYRO_API bool pyro_catalog_same_name(const char *a, const char *b);
 
 /* Built-in models, by index, until NULL. */
@@ -55,7 +56,8 @@ typedef struct pyro_published {
     int64_t side;       /* of the square image it was counted at; 0: the model's default */
     int64_t milli_gmacs; /* thousandths of 10^9 MACs */
     int64_t params;
-    const char *without; /* boxes of which none was there; NULL: all were */
+    const char *boxes; /* kind of boxes of which only some were there; NULL: the default number */
+    int64_t box_count;
 } pyro_published;
 
 /* By index, until NULL. */

@@ -3,6 +3,7 @@
 #define PYROMETER_REPORT_H
 
 #include <pyrometer/catalog.h>
+#include <pyrometer/bench.h>
 #include <pyrometer/cost.h>
 #include <pyrometer/trace.h>
 
@@ -55,8 +56,8 @@ typedef struct pyro_models_query {
 
 /* The models by name. `query` NULL asks for all; none that matches is an empty list. */
 PYRO_API int pyro_report_models(char **out, size_t *size, const pyro_catalog *catalog,
-                                const pyro_models_query *query,
-                                const pyro_report_options *options, pyro_error *error);
+                                const pyro_models_query *query, const pyro_report_options *options,
+                                pyro_error *error);
 
 /* What a report of a trace shows: one screen about everything, or one table. */
 typedef enum pyro_trace_view {
@@ -94,6 +95,38 @@ PYRO_API int pyro_report_trace_folded(char **out, size_t *size, const pyro_analy
  * TOTAL; with FLOPs where they are asked for. */
 PYRO_API int pyro_report_layer_table(char **out, size_t *size, pyro_trace *trace, const char *title,
                                      bool with_flops, pyro_error *error);
+/* Layers over several passes; `options` NULL means text. */
+PYRO_API int pyro_report_passes(char **out, size_t *size, const pyro_pass_summary *summary,
+                                const pyro_report_options *options, pyro_error *error);
+/* What changed between two runs: the layers, ops and kernels whose time changed most. */
+PYRO_API int pyro_report_trace_diff(char **out, size_t *size, const pyro_trace_diff *diff,
+                                    const pyro_report_options *options, pyro_error *error);
+
+typedef enum pyro_bench_format {
+    PYRO_BENCH_TEXT,
+    PYRO_BENCH_JSON, /* what pyro_bench_open reads */
+    PYRO_BENCH_CSV,  /* a row a metric */
+    PYRO_BENCH_MARKDOWN,
+    PYRO_BENCH_HTML,  /* one file without references to others */
+    PYRO_BENCH_JUNIT,
+    PYRO_BENCH_GITHUB /* what github-action-benchmark reads */
+} pyro_bench_format;
+
+/* Results, and what was made of them; only `bench` must be there. */
+typedef struct pyro_bench_report {
+    const pyro_bench *bench;
+    const pyro_gate_row *gates;
+    size_t gate_count;
+    const pyro_comparison *comparison; /* with an earlier result; NULL: none */
+} pyro_bench_report;
+
+/* `options` may be NULL; its format is not used. */
+PYRO_API int pyro_report_bench(char **out, size_t *size, const pyro_bench_report *report,
+                               pyro_bench_format format, const pyro_report_options *options,
+                               pyro_error *error);
+/* The verdict between two results: text, JSON or CSV by options->format. */
+PYRO_API int pyro_report_verdict(char **out, size_t *size, const pyro_comparison *comparison,
+                                 const pyro_report_options *options, pyro_error *error);
 PYRO_API void pyro_free(void *memory);
 
 #ifdef __cplusplus

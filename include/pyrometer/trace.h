@@ -39,6 +39,12 @@ PYRO_API int pyro_trace_open_memory(pyro_trace **out, const void *data, size_t s
                                     pyro_error *error);
 PYRO_API void pyro_trace_close(pyro_trace *trace);
 
+/*
+ * Adds the kernels, copies, launches and device memory of a torch.profiler trace of the same time, by
+ * the clock of `trace`. A recording is opened with those in PATH.devices.json, where there is one.
+ */
+PYRO_API int pyro_trace_join_devices(pyro_trace *trace, const char *path, pyro_error *error);
+
 PYRO_API const char *pyro_trace_file(const pyro_trace *trace);
 PYRO_API int64_t pyro_trace_event_count(const pyro_trace *trace); /* all in the file, flows too */
 PYRO_API const char *const *pyro_trace_warnings(const pyro_trace *trace, size_t *count);
@@ -309,6 +315,92 @@ typedef struct pyro_layer_ops {
 PYRO_API int pyro_trace_layer_ops(pyro_layer_ops **out, pyro_trace *trace,
                                   const pyro_analysis_options *options, pyro_error *error);
 PYRO_API void pyro_layer_ops_free(pyro_layer_ops *ops);
+
+/* True when the layers' dotted paths are in the file: our own recordings and passes. */
+PYRO_API bool pyro_trace_has_paths(const pyro_trace *trace);
+
+/* Fewer passes than this say nothing about the slowest twentieth of them. */
+#define PYRO_PASSES_FOR_P95 20
+
+/* A layer over several passes; times are of one pass, all its calls in it and what lies below. */
+typedef struct pyro_pass_row {
+    const char *path, *class_name;
+    int64_t passes; /* in which it was called */
+    int64_t calls; /* in all of them */
+    int64_t total_ns, median_ns, min_ns, max_ns;
+    int64_t p95_ns; /* -1: too few passes */
+    const char *shapes; /* of its first op's inputs in the first pass */
+    int64_t shape_sets, op_sets; /* that differ, over the passes; more than 1: it changed */
+    const char *changed_in; /* the first file that differs; "" none */
+} pyro_pass_row;
+
+typedef struct pyro_pass_summary {
+    const char *const *files;
+    size_t file_count;
+    bool on_device; /* times are the devices', else the host's */
+    const pyro_pass_row *rows; /* in the order in which they first ran */
+    size_t row_count;
+} pyro_pass_summary;
+
+/* Files of one pass each, added one by one; nothing of a trace is kept. */
+typedef struct pyro_passes pyro_passes;
+PYRO_API pyro_passes *pyro_passes_new(void); /* NULL when memory is out */
+PYRO_API int pyro_passes_add(pyro_passes *passes, pyro_trace *trace, const pyro_analysis *analysis,
+                             const pyro_analysis_options *options, pyro_error *error);
+/* The result lives as long as `passes`, until another is added. */
+PYRO_API int pyro_passes_summarize(pyro_passes *passes, const pyro_pass_summary **out,
+                                   pyro_error *error);
+PYRO_API void pyro_passes_free(pyro_passes *passes);
+
+/* Ops and labels as torch.profiler's key_averages has them; a total is with what it calls. */
+typedef struct pyro_average_row {
+    const char *name, *shapes; /* shapes "" where they were not asked for */
+    const char *stack;         /* its innermost frames, ';' between them; "" as above */
+    int64_t calls;
+    int64_t host_total_ns, host_self_ns;
+    int64_t device_ns_total, device_ns_self;
+    int64_t host_bytes_total, host_bytes_self; /* allocated less freed */
+    int64_t device_bytes_total, device_bytes_self;
+} pyro_average_row;
+
+typedef struct pyro_averages {
+    const pyro_average_row *rows; /* in the order in which they first ran */
+    size_t count;
+} pyro_averages;
+
+/* `frames` innermost frames tell rows apart; 0: none. The trace must outlive the result. */
+PYRO_API int pyro_trace_averages(pyro_averages **out, pyro_trace *trace, bool by_shapes,
+                                 size_t frames, pyro_error *error);
+PYRO_API void pyro_averages_free(pyro_averages *averages);
+
+/* Which rows of two analyses are matched: layers by path, ops and kernels by name. */
+typedef enum pyro_diff_table {
+    PYRO_DIFF_LAYERS,
+    PYRO_DIFF_OPS,
+    PYRO_DIFF_KERNELS,
+    PYRO_DIFF_TABLE_COUNT
+} pyro_diff_table;
+
+/* Times and calls are per step or pass (pyro_trace_diff.unit) and 0 where one does not have it. */
+typedef struct pyro_diff_row {
+    const char *name;
+    double before_ns, after_ns; /* without what is inside: a slow layer, not the blocks around it */
+    double before_calls, after_calls;
+} pyro_diff_row;
+
+typedef struct pyro_trace_diff {
+    const pyro_diff_row *rows[PYRO_DIFF_TABLE_COUNT]; /* largest change first */
+    size_t counts[PYRO_DIFF_TABLE_COUNT];
+    bool device;      /* times are the device's; else the host's */
+    const char *unit; /* "step", "pass" or "trace" */
+    double before_units, after_units;
+    double before_span_ns, after_span_ns, before_busy_ns, after_busy_ns; /* a unit */
+} pyro_trace_diff;
+
+/* What changed between two runs. The analyses must outlive the result. */
+PYRO_API int pyro_trace_compare(pyro_trace_diff **out, const pyro_analysis *before,
+                                const pyro_analysis *after, pyro_error *error);
+PYRO_API void pyro_trace_diff_free(pyro_trace_diff *diff);
 
 /* Takes the next bytes of an output; PYRO_OK, or a status with `error` filled. */
 typedef int (*pyro_write_fn)(void *user, const char *bytes, size_t size, pyro_error *error);

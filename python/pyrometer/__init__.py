@@ -5,20 +5,47 @@
 1814073344
 """
 
+from typing import TYPE_CHECKING, Any
+
+from pyrometer._block import Capture, capture
+from pyrometer._capture import capture_model
 from pyrometer._core import version as __version__
 from pyrometer._cost import Cost, Operator, Tensor, cost
 from pyrometer._error import Error
+from pyrometer._graph import Graph
+from pyrometer._registry import MODEL_REGISTRY, Model, models, register
 from pyrometer._trace import Table, Trace, parse_model_trace, trace
 
+if TYPE_CHECKING:
+    from pyrometer._profiler import Profiler
+
 __all__ = [
+    "MODEL_REGISTRY",
+    "Capture",
     "Cost",
     "Error",
+    "Graph",
+    "Model",
     "Operator",
+    "Profiler",
     "Table",
     "Tensor",
     "Trace",
     "__version__",
+    "capture",
+    "capture_model",
     "cost",
+    "models",
     "parse_model_trace",
+    "register",
     "trace",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Profiler is an nn.Module, so that only asking for it needs torch."""
+    if name == "Profiler":
+        from pyrometer._profiler import Profiler
+
+        return Profiler
+    raise AttributeError(f"module 'pyrometer' has no attribute {name!r}")

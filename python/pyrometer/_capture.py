@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 from pyrometer import _core, _passes, _switch
@@ -48,7 +46,9 @@ class Registration:
         self.devices = _wants_devices(options)
         self.passes = itertools.count(1)
         self.written = itertools.count(1)
-        self.process = os.getpid()
+        self.process = self.home = os.getpid()
+        self.is_over = False  # max_passes were recorded
+        session.watchers.add(self)
 
     def __reduce__(self):
         # A class that is pickled by value (cloudpickle) brings its registration with it.
@@ -176,7 +176,9 @@ def _check(options: dict[str, Any]) -> None:
         if value is not None and (
             not isinstance(value, int) or isinstance(value, bool) or value < 1
         ):
-            raise ValueError(f"capture_model: {name} is a whole number of at least 1, not {value!r}")
+            raise ValueError(
+                f"capture_model: {name} is a whole number of at least 1, not {value!r}"
+            )
     for name in ("schedule", "on_trace_ready"):
         if options.get(name) is not None and not callable(options[name]):
             raise TypeError(f"capture_model: {name} must be callable")

@@ -86,6 +86,20 @@ static PyObject *core_open(PyObject *module, PyObject *args)
     return status < 0 ? core_fail(state, &error, status, 1) : new_model(state, model);
 }
 
+static PyObject *core_open_decode(PyObject *module, PyObject *args)
+{
+    const char *name;
+    pyro_model *model = NULL;
+    pyro_error error;
+
+    if (!PyArg_ParseTuple(args, "s:open_decode", &name))
+        return NULL;
+    pyro_error_clear(&error);
+    int status = pyro_model_open_decode(&model, name, &error);
+    return status < 0 ? core_fail(PyModule_GetState(module), &error, status, 1)
+                      : new_model(PyModule_GetState(module), model);
+}
+
 static PyObject *core_open_memory(PyObject *module, PyObject *args)
 {
     core_state *state = PyModule_GetState(module);
@@ -171,6 +185,18 @@ static PyObject *model_set_size(model_object *self, PyObject *args)
         return NULL;
     pyro_error_clear(&error);
     return leave(self, pyro_model_set_size(self->model, symbol, size, &error), &error);
+}
+
+static PyObject *model_set_kind(model_object *self, PyObject *args)
+{
+    const char *what;
+    long long size;
+    pyro_error error;
+
+    if (!PyArg_ParseTuple(args, "sL:set_kind", &what, &size) || core_enter_model(self))
+        return NULL;
+    pyro_error_clear(&error);
+    return leave(self, pyro_model_set_kind(self->model, what, size, &error), &error);
 }
 
 /* ((name, dtype, (dim, ...), is_weight), ...) */
@@ -303,6 +329,8 @@ static PyMethodDef model_methods[] = {
      "set_shape(input, dims): sizes of an input; None names the first."},
     {"set_batch", (PyCFunction)model_set_batch, METH_VARARGS, "set_batch(size): dim 0."},
     {"set_size", (PyCFunction)model_set_size, METH_VARARGS, "set_size(symbol, size)"},
+    {"set_kind", (PyCFunction)model_set_kind, METH_VARARGS,
+     "set_kind(what, size): every dim of a kind, \"sequence\" for one."},
     {"report", (PyCFunction)model_report, METH_VARARGS, report_doc},
     {NULL, NULL, 0, NULL},
 };
@@ -333,7 +361,7 @@ static int core_exec(PyObject *module)
     state->model_type = PyType_FromModuleAndSpec(module, &model_spec, NULL);
     if (!state->error_type || !state->model_type ||
         PyModule_AddObjectRef(module, "Model", state->model_type) || core_add_trace(module) ||
-        core_add_capture(module) || core_add_passes(module))
+        core_add_capture(module) || core_add_passes(module) || core_add_graph(module))
         return -1;
     return PyModule_AddStringConstant(module, "version", pyro_version());
 }
@@ -346,6 +374,7 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->model_type);
     Py_VISIT(state->trace_type);
     Py_VISIT(state->column_type);
+    Py_VISIT(state->program_type);
     return 0;
 }
 
@@ -357,18 +386,28 @@ static int core_clear(PyObject *module)
     Py_CLEAR(state->model_type);
     Py_CLEAR(state->trace_type);
     Py_CLEAR(state->column_type);
+    Py_CLEAR(state->program_type);
     return 0;
 }
 
 static PyMethodDef core_methods[] = {
     {"open", core_open, METH_VARARGS, "open(spec) -> Model: a path, path:name or built-in name."},
     {"open_memory", core_open_memory, METH_VARARGS, "open_memory(data, label) -> Model"},
+    {"open_decode", core_open_decode, METH_VARARGS,
+     "open_decode(name) -> Model: the graph of one decoding step of a built-in model."},
     {"open_trace", core_open_trace, METH_VARARGS, core_open_trace_doc},
     {"layers_install", core_layers_install, METH_VARARGS, core_layers_install_doc},
     {"layers_remove", core_layers_remove, METH_NOARGS, core_layers_remove_doc},
     {"recorder_door", core_recorder_door, METH_NOARGS, core_recorder_door_doc},
     {"stacks_install", core_stacks_install, METH_O, core_stacks_install_doc},
     {"stacks_remove", core_stacks_remove, METH_NOARGS, core_stacks_remove_doc},
+    {"models", core_models, METH_VARARGS, core_models_doc},
+    {"same_name", core_same_name, METH_VARARGS, "same_name(a, b): whether both name one model."},
+    {"registry_check_name", core_registry_check_name, METH_VARARGS,
+     "registry_check_name(name, replace): raises ValueError where no model may be stored so."},
+    {"registry_add", core_registry_add, METH_VARARGS,
+     "registry_add(name, archive, builder, replace): stores a model without its weights."},
+    {"registry_remove", core_registry_remove, METH_VARARGS, "registry_remove(name)"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -14,6 +14,7 @@ typedef struct core_state {
     PyObject *model_type;
     PyObject *trace_type;
     PyObject *column_type;
+    PyObject *program_type;
 } core_state;
 
 typedef struct model_object {
@@ -40,14 +41,19 @@ PyObject *core_recorder_door(PyObject *module, PyObject *unused);
 extern const char core_layers_install_doc[], core_layers_remove_doc[], core_recorder_door_doc[];
 
 /* _core_stacks.c: gives the recorder the Python frames of the thread that asks. */
-PyObject *core_stacks_install(PyObject *module, PyObject *codes);
+PyObject *core_stacks_install(PyObject *module, PyObject *functions);
 PyObject *core_stacks_remove(PyObject *module, PyObject *unused);
 extern const char core_stacks_install_doc[], core_stacks_remove_doc[];
 /* The stack of a layer that begins; those of what it calls will be told from it on. */
 uint32_t core_layer_stack(pyro_recorder_thread *thread);
+/* A class of modules was met: its code may be on stacks that are walked without the lock. */
+void core_stacks_hold(PyTypeObject *type);
 
 /* _core_capture.c: adds the recorder's functions to the module; 0, or -1 with an exception. */
 int core_add_capture(PyObject *module);
+
+/* _core_graph.c: adds programs, and what a recording needs to become one. */
+int core_add_graph(PyObject *module);
 
 /* _core_passes.c: what the hook of layers asks around a call while `core_passes_wanted`. */
 extern bool core_passes_wanted;
@@ -56,5 +62,12 @@ extern bool core_passes_wanted;
 PyObject *core_pass_enter(PyObject *module);
 void core_pass_leave(PyObject *token);
 int core_add_passes(PyObject *module);
+/* _core_models.c: models by name. */
+PyObject *core_models(PyObject *module, PyObject *args);
+PyObject *core_same_name(PyObject *module, PyObject *args);
+PyObject *core_registry_check_name(PyObject *module, PyObject *args);
+PyObject *core_registry_add(PyObject *module, PyObject *args);
+PyObject *core_registry_remove(PyObject *module, PyObject *args);
+extern const char core_models_doc[];
 
 #endif

@@ -209,9 +209,9 @@ static void count_holdings(holdings *held, PyObject *module)
     PyErr_Clear();
     if (held->seen)
         count_module(held, module, 0);
-    PyObject *left = entered ? PyObject_CallMethod(quiet, "__exit__", "OOO", Py_None, Py_None,
-                                                   Py_None)
-                             : NULL;
+    PyObject *left = entered
+                         ? PyObject_CallMethod(quiet, "__exit__", "OOO", Py_None, Py_None, Py_None)
+                         : NULL;
     PyErr_Clear();
     Py_XDECREF(left);
     Py_XDECREF(entered);
@@ -246,8 +246,7 @@ static bool is_bare(PyObject *module)
 {
     PyObject *children = own_dictionary(module, names.modules_key);
     PyObject *parameters = own_dictionary(module, names.parameters_key);
-    return !(children && PyDict_GET_SIZE(children)) &&
-           !(parameters && PyDict_GET_SIZE(parameters));
+    return !(children && PyDict_GET_SIZE(children)) && !(parameters && PyDict_GET_SIZE(parameters));
 }
 
 /* The id of a module at a place; root 0 makes it a root. 0 with an exception. */
@@ -257,6 +256,8 @@ static uint32_t id_of(PyObject *module, uint32_t root, const char *path, bool is
     seen_module *seen = layers_see(module, names.generation);
     if (!seen)
         return 0;
+    if (pyro_recorder_entrance()->flags & PYRO_RECORD_STACKS)
+        core_stacks_hold(Py_TYPE(module));
     holdings held = {0};
     uint32_t instance = seen->instance;
     const char *class_name = strrchr(Py_TYPE(module)->tp_name, '.');
@@ -381,6 +382,17 @@ static bool find_below(char *path, PyObject *module, const layer_call *caller, c
     return found;
 }
 
+/* The parameters and buffers of a model, so that its graph knows them; whatever fails, the model
+ * runs on. */
+static void note_weights(PyObject *module)
+{
+    PyObject *weights = PyImport_ImportModule("pyrometer._weights");
+    PyObject *done = weights ? PyObject_CallMethod(weights, "note_weights", "O", module) : NULL;
+    Py_XDECREF(done);
+    Py_XDECREF(weights);
+    PyErr_Clear();
+}
+
 static uint32_t resolve_root(PyObject *module, bool *keep)
 {
     const seen_module *seen = layers_find(module);
@@ -390,7 +402,11 @@ static uint32_t resolve_root(PyObject *module, bool *keep)
         return id_of(module, seen->home_root, path, false, keep);
     }
     uint32_t id = id_of(module, 0, "", true, keep);
-    return id && walk_root(module, id) ? id : 0;
+    if (!id || !walk_root(module, id))
+        return 0;
+    if (pyro_recorder_entrance()->flags & PYRO_RECORD_STORAGES)
+        note_weights(module);
+    return id;
 }
 
 /* A module that belongs to another part of the model, or to none, or that calls itself. */
@@ -403,8 +419,8 @@ static uint32_t resolve_stranger(PyObject *module, const layer_call *caller, boo
     if (!(seen && seen->generation == names.generation && seen->home_root)) {
         /* Made since the root was walked? */
         const seen_module *top = layers_find(caller->root);
-        if (top && top->generation == names.generation && top->home_root &&
-            !*top->home_path && !walk_root(caller->root, top->home_root))
+        if (top && top->generation == names.generation && top->home_root && !*top->home_path &&
+            !walk_root(caller->root, top->home_root))
             return 0;
         seen = layers_find(module);
         around = &names.places[caller->id];
@@ -420,8 +436,7 @@ static uint32_t resolve_stranger(PyObject *module, const layer_call *caller, boo
     return id_of(module, root, path, true, keep);
 }
 
-uint32_t layers_resolve(PyObject *module, const layer_call *caller, uint32_t generation,
-                        bool *keep)
+uint32_t layers_resolve(PyObject *module, const layer_call *caller, uint32_t generation, bool *keep)
 {
     if (names.generation != generation)
         forget_session(generation);

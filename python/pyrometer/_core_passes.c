@@ -2,6 +2,9 @@
  * layers asks here around every call; Python is asked only where a pass begins or ends. */
 #include "_core.h"
 
+#include <pthread.h>
+#include <pyrometer/capture.h>
+#include <pyrometer/report.h>
 #include <stdbool.h>
 
 bool core_passes_wanted; /* some class or module is to be watched */
@@ -77,8 +80,12 @@ static PyObject *call_quietly(PyObject *function, PyObject *a, PyObject *b)
     PyObject *setter, *before = pause_dynamo(&setter);
     PyObject *result = PyObject_CallFunctionObjArgs(function, a, b, NULL);
 
-    if (!result)
+    if (!result && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+        PyErr_Clear();
+        PyErr_SetInterrupt(); /* it was meant for the program, which gets it now */
+    } else if (!result) {
         PyErr_WriteUnraisable(function);
+    }
     resume_dynamo(setter, before);
     return result;
 }
@@ -89,8 +96,10 @@ PyObject *core_pass_enter(PyObject *module)
 
     if (inside || !begin_function)
         return NULL;
-    wrapped = wrapped_module(module);
-    registration = find_registration(wrapped ? wrapped : module);
+    registration = find_registration(module);
+    wrapped = registration ? NULL : wrapped_module(module);
+    if (wrapped)
+        registration = find_registration(wrapped);
     if (registration) {
         inside = true; /* what begins a pass may call modules */
         token = call_quietly(begin_function, registration, wrapped ? wrapped : module);
@@ -134,8 +143,186 @@ static PyObject *set_passes(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* A pass that was ended: what its table needs, then the table. */
+typedef struct ended_pass {
+    struct ended_pass *next;
+    PyObject *token; /* only looked at with the interpreter's lock */
+    char *title, *table, *failure;
+    bool with_flops;
+} ended_pass;
+
+/* Passes that are done, in the order in which they ended, for next_pass(). */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    ended_pass *first, *last;
+    size_t under_way; /* ended, and not yet done */
+    bool is_closing;
+} done = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void free_pass(ended_pass *pass)
+{
+    if (!pass)
+        return;
+    Py_XDECREF(pass->token);
+    free(pass->title);
+    pyro_free(pass->table);
+    free(pass->failure);
+    free(pass);
+}
+
+/* On the recorder's thread, which must not touch Python. */
+static void pass_is_done(void *user, pyro_trace *trace, const pyro_error *error)
+{
+    ended_pass *pass = user;
+    pyro_error table_error;
+    char line[1024];
+    size_t size;
+
+    pyro_error_clear(&table_error);
+    if (!trace)
+        pass->failure = strdup(pyro_error_line(error, line, sizeof line));
+    else if (pyro_report_layer_table(&pass->table, &size, trace, pass->title, pass->with_flops,
+                                     &table_error) != PYRO_OK)
+        pass->failure = strdup(pyro_error_line(&table_error, line, sizeof line));
+    pthread_mutex_lock(&done.lock);
+    if (done.last)
+        done.last->next = pass;
+    else
+        done.first = pass;
+    done.last = pass;
+    done.under_way--;
+    pthread_cond_broadcast(&done.changed);
+    pthread_mutex_unlock(&done.lock);
+}
+
+static PyObject *pass_begin(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyLong_FromUnsignedLongLong(pyro_pass_begin());
+}
+
+static PyObject *pass_abandon(PyObject *module, PyObject *begun)
+{
+    (void)module;
+    pyro_pass_abandon(PyLong_AsUnsignedLongLong(begun));
+    if (PyErr_Occurred())
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static void count_under_way(int change)
+{
+    pthread_mutex_lock(&done.lock);
+    done.under_way += (size_t)change;
+    pthread_cond_broadcast(&done.changed);
+    pthread_mutex_unlock(&done.lock);
+}
+
+PyDoc_STRVAR(end_doc, "pass_end(token, begun, path, model, number, flags, title, with_flops)\n\n"
+                      "Its table comes from next_pass() when its file is there.");
+
+static PyObject *pass_end(PyObject *module, PyObject *args)
+{
+    pyro_pass_options options = {.done = pass_is_done};
+    PyObject *token, *path;
+    unsigned long long begun;
+    long long number;
+    const char *title;
+    int with_flops, status;
+    ended_pass *pass;
+    pyro_error error;
+
+    if (!PyArg_ParseTuple(args, "OKO&sLIsp:pass_end", &token, &begun, PyUnicode_FSConverter, &path,
+                          &options.model, &number, &options.flags, &title, &with_flops))
+        return NULL;
+    pass = calloc(1, sizeof *pass);
+    if (!pass || !(pass->title = strdup(title))) {
+        free_pass(pass);
+        Py_DECREF(path);
+        return PyErr_NoMemory();
+    }
+    pass->token = Py_NewRef(token);
+    pass->with_flops = with_flops;
+    options.path = PyBytes_AS_STRING(path);
+    options.number = number;
+    options.user = pass;
+    pyro_error_clear(&error);
+    count_under_way(1);
+    Py_BEGIN_ALLOW_THREADS /* it waits where the writer has fallen too far behind */
+    status = pyro_pass_end(begun, &options, &error);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(path);
+    if (status < 0) {
+        count_under_way(-1);
+        free_pass(pass);
+        return core_fail(PyModule_GetState(module), &error, status, 0);
+    }
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(next_doc, "next_pass() -> (token, table or None, failure or None), or None\n\n"
+                       "Waits for the next pass, in the order of pass_end(); None after\n"
+                       "close_passes(), when all are done.");
+
+static PyObject *next_pass(PyObject *module, PyObject *unused)
+{
+    ended_pass *pass;
+    PyObject *result;
+
+    (void)module;
+    (void)unused;
+    Py_BEGIN_ALLOW_THREADS
+    pthread_mutex_lock(&done.lock);
+    while (!done.first && (!done.is_closing || done.under_way > 0))
+        pthread_cond_wait(&done.changed, &done.lock);
+    pass = done.first;
+    if (pass)
+        done.first = pass->next;
+    if (!done.first)
+        done.last = NULL;
+    pthread_mutex_unlock(&done.lock);
+    Py_END_ALLOW_THREADS
+    if (!pass)
+        Py_RETURN_NONE;
+    result = Py_BuildValue("(Ozz)", pass->token, pass->table, pass->failure);
+    free_pass(pass);
+    return result;
+}
+
+static PyObject *close_passes(PyObject *module, PyObject *closing)
+{
+    (void)module;
+    pthread_mutex_lock(&done.lock);
+    done.is_closing = PyObject_IsTrue(closing) == 1;
+    pthread_cond_broadcast(&done.changed);
+    pthread_mutex_unlock(&done.lock);
+    Py_RETURN_NONE;
+}
+
+/* In a forked child, where the thread that would write the parent's passes is not. */
+static PyObject *forget_passes(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    pthread_mutex_init(&done.lock, NULL);
+    pthread_cond_init(&done.changed, NULL);
+    done.first = done.last = NULL;
+    done.under_way = 0;
+    done.is_closing = false;
+    inside = false;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef pass_methods[] = {
     {"set_passes", set_passes, METH_VARARGS, set_doc},
+    {"pass_begin", pass_begin, METH_NOARGS, "Begins a pass: its time, 0 when nothing records."},
+    {"pass_end", pass_end, METH_VARARGS, end_doc},
+    {"pass_abandon", pass_abandon, METH_O, "pass_abandon(begun): nothing of it is written."},
+    {"next_pass", next_pass, METH_NOARGS, next_doc},
+    {"close_passes", close_passes, METH_O, "close_passes(bool): no more will be ended."},
+    {"forget_passes", forget_passes, METH_NOARGS, "For a forked child: none was ended here."},
     {NULL, NULL, 0, NULL},
 };
 

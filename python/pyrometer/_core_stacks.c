@@ -67,9 +67,16 @@ static inline const _Py_CODEUNIT *instruction_of(const _PyInterpreterFrame *fram
 }
 #endif
 
+/* Of the instruction that runs, in bytes. */
+static inline uint32_t offset_of(const _PyInterpreterFrame *frame)
+{
+    return (uint32_t)((const char *)instruction_of(frame) -
+                      (const char *)_PyCode_CODE(code_of(frame)));
+}
+
 /* Some frames, outermost first, and the stack around them: one cache line. */
 typedef struct stack_group {
-    const PyCodeObject *code[GROUP_FRAMES];
+    uint64_t code[GROUP_FRAMES];   /* its number, or its address while it is held */
     uint32_t offset[GROUP_FRAMES]; /* of the instruction, in bytes */
     uint32_t around, count;
     uint32_t id; /* 0 where the slot is free */
@@ -83,11 +90,19 @@ typedef struct stack_table {
 } stack_table;
 
 /*
- * Code objects that groups name are held until the session ends: an address that could become
- * another's would give wrong lines. Only a thread that has the interpreter's lock can hold one;
- * what a thread without it meets first (ops of a backward pass whose caller was never seen) is
- * written, but not kept in the table.
+ * A group may only be kept while what it names cannot become another's: an address that is used
+ * again would give wrong lines. From 3.12 on every code object has a number of its own. In 3.11
+ * code objects are held until the session ends, which only a thread with the interpreter's lock can
+ * do, and ops run without it: so all code that a module's class reaches is held when the module is
+ * named (core_stacks_hold). What is met besides is written each time, but not kept.
  */
+#if PY_VERSION_HEX >= 0x030C0000
+#define CODE_HAS_NUMBER 1
+#else
+#define CODE_HAS_NUMBER 0
+#endif
+#define MOST_CODES 100000u
+
 static struct {
     pthread_mutex_t lock;
     PyCodeObject **codes; /* open addressing by address */
@@ -132,17 +147,19 @@ static bool grow_held(void)
     return true;
 }
 
-/* Makes sure that the code object outlives the session; false where that cannot be. */
-static bool hold(PyCodeObject *code)
+/* Makes sure that the code object outlives the session; false where that cannot be. `is_new` says
+ * whether it was not held before. */
+static bool hold(PyCodeObject *code, bool *is_new)
 {
     bool is_held = false;
+    *is_new = false;
     pthread_mutex_lock(&held.lock);
     if (held.capacity && held.codes[code_slot(code)] == code) {
         is_held = true;
-    } else if (PyGILState_Check() && grow_held()) {
+    } else if (PyGILState_Check() && held.used < MOST_CODES && grow_held()) {
         held.codes[code_slot(code)] = (PyCodeObject *)Py_NewRef((PyObject *)code);
         held.used++;
-        is_held = true;
+        is_held = *is_new = true;
     }
     pthread_mutex_unlock(&held.lock);
     return is_held;
@@ -199,7 +216,7 @@ static inline uint64_t hash_of(const stack_group *group)
 {
     uint64_t hash = group->around + UINT64_C(0x632be59bd9b4e019);
     for (uint32_t i = 0; i < group->count; i++)
-        hash = mix(hash, (uint64_t)(uintptr_t)group->code[i] + ((uint64_t)group->offset[i] << 20));
+        hash = mix(hash, group->code[i] + ((uint64_t)group->offset[i] << 40));
     return hash ^ hash >> 32;
 }
 
@@ -295,16 +312,106 @@ static uint32_t frame_id(PyCodeObject *code, uint32_t offset)
     return pyro_recorder_frame(text);
 }
 
-static uint32_t intern_new(stack_table *table, stack_group *group)
+#if CODE_HAS_NUMBER
+void core_stacks_hold(PyTypeObject *type)
 {
-    uint32_t frames[GROUP_FRAMES];
+    (void)type;
+}
+#else
+/* The code and that of functions inside of it; whether it was not held before. */
+static bool hold_code(PyObject *object, int depth)
+{
+    bool is_new;
+    PyCodeObject *code = (PyCodeObject *)object;
+    if (depth > 8 || !hold(code, &is_new) || !is_new)
+        return false;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code->co_consts); i++) {
+        PyObject *inner = PyTuple_GET_ITEM(code->co_consts, i);
+        if (PyCode_Check(inner))
+            hold_code(inner, depth + 1);
+    }
+    return true;
+}
+
+static void hold_function(PyObject *object)
+{
+    PyObject *inner = NULL;
+    if (Py_IS_TYPE(object, &PyStaticMethod_Type) || Py_IS_TYPE(object, &PyClassMethod_Type))
+        object = inner = PyObject_GetAttrString(object, "__func__");
+    if (object && PyFunction_Check(object))
+        hold_code(PyFunction_GET_CODE(object), 0);
+    PyErr_Clear();
+    Py_XDECREF(inner);
+}
+
+static void hold_class(PyTypeObject *type)
+{
+    PyObject *name, *value;
+    Py_ssize_t position = 0;
+    while (type->tp_dict && PyDict_Next(type->tp_dict, &position, &name, &value))
+        hold_function(value);
+}
+
+/* Code, and the functions and classes of the file that it is from; false where it is not held. */
+static bool hold_file(PyObject *code, PyObject *globals)
+{
+    PyObject *name, *value;
+    Py_ssize_t position = 0;
+    bool is_new;
+    if (!hold_code(code, 0))
+        return hold((PyCodeObject *)code, &is_new); /* if so, the file was looked at, too */
+    while (globals && PyDict_Check(globals) && PyDict_Next(globals, &position, &name, &value)) {
+        hold_function(value);
+        if (PyType_Check(value) && PyType_HasFeature((PyTypeObject *)value, Py_TPFLAGS_HEAPTYPE))
+            hold_class((PyTypeObject *)value);
+    }
+    return true;
+}
+
+/* Only reads dictionaries: no code runs in between. */
+void core_stacks_hold(PyTypeObject *type)
+{
+    PyObject *mro = type->tp_mro, *name, *value;
+    for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro); i++) {
+        PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
+        Py_ssize_t position = 0;
+        while (base->tp_dict && PyDict_Next(base->tp_dict, &position, &name, &value)) {
+            if (PyFunction_Check(value))
+                hold_file(PyFunction_GET_CODE(value), PyFunction_GET_GLOBALS(value));
+        }
+        hold_class(base);
+    }
+}
+#endif
+
+static bool may_keep(const _PyInterpreterFrame *frame)
+{
+#if CODE_HAS_NUMBER
+    return code_of(frame)->co_version != 0;
+#else
+    return hold_file((PyObject *)code_of(frame), frame->f_globals);
+#endif
+}
+
+static inline uint64_t identity_of(const PyCodeObject *code)
+{
+#if CODE_HAS_NUMBER
+    return code->co_version;
+#else
+    return (uintptr_t)code;
+#endif
+}
+
+static uint32_t intern_new(stack_table *table, stack_group *group,
+                           const _PyInterpreterFrame *const *frames)
+{
+    uint32_t ids[GROUP_FRAMES];
     bool is_kept = true;
     for (uint32_t i = 0; i < group->count; i++) {
-        PyCodeObject *code = (PyCodeObject *)group->code[i];
-        frames[i] = frame_id(code, group->offset[i]);
-        is_kept = hold(code) && is_kept;
+        ids[i] = frame_id(code_of(frames[i]), group->offset[i]);
+        is_kept = may_keep(frames[i]) && is_kept;
     }
-    group->id = pyro_recorder_stack(group->around, frames, group->count);
+    group->id = pyro_recorder_stack(group->around, ids, group->count);
     if (group->id && is_kept && grow_table(table)) {
         *slot_of(table, group) = *group;
         table->used++;
@@ -312,14 +419,15 @@ static uint32_t intern_new(stack_table *table, stack_group *group)
     return group->id;
 }
 
-static inline uint32_t intern_group(stack_table *table, stack_group *group)
+static inline uint32_t intern_group(stack_table *table, stack_group *group,
+                                    const _PyInterpreterFrame *const *frames)
 {
     if (table->capacity) {
         const stack_group *found = slot_of(table, group);
         if (found->id)
             return found->id;
     }
-    return intern_new(table, group);
+    return intern_new(table, group, frames);
 }
 
 /*
@@ -328,8 +436,8 @@ static inline uint32_t intern_group(stack_table *table, stack_group *group)
  */
 static inline uint32_t walk(pyro_recorder_thread *thread, const _PyInterpreterFrame *frame)
 {
-    const PyCodeObject *code[MOST_FRAMES];
-    uint32_t offset[MOST_FRAMES], count = 0;
+    const _PyInterpreterFrame *found[MOST_FRAMES];
+    uint32_t count = 0;
     uint32_t around = thread->layer_stack;
     const void *stop = thread->layer_frame;
     stack_table *table = table_of(thread);
@@ -342,21 +450,19 @@ static inline uint32_t walk(pyro_recorder_thread *thread, const _PyInterpreterFr
             around = 0;
             break;
         }
-        PyCodeObject *its = code_of(frame);
-        code[count] = its;
-        offset[count++] = (uint32_t)((const char *)instruction_of(frame) -
-                                     (const char *)_PyCode_CODE(its));
+        found[count++] = frame;
     }
     if (!frame)
         around = 0; /* the layer's frame is not below: another stack of the same thread */
     while (count) {
         stack_group group = {.around = around};
+        const _PyInterpreterFrame *frames[GROUP_FRAMES];
         while (count && group.count < GROUP_FRAMES) {
-            count--;
-            group.code[group.count] = code[count];
-            group.offset[group.count++] = offset[count];
+            const _PyInterpreterFrame *one = frames[group.count] = found[--count];
+            group.code[group.count] = identity_of(code_of(one));
+            group.offset[group.count++] = offset_of(one);
         }
-        around = intern_group(table, &group);
+        around = intern_group(table, &group, frames);
         if (!around)
             return 0;
     }
@@ -381,23 +487,25 @@ uint32_t core_layer_stack(pyro_recorder_thread *thread)
 }
 
 const char core_stacks_install_doc[] =
-    "stacks_install(codes): the recorder can ask for stacks from now on. Code objects in the list\n"
-    "are held from the start, for threads that meet them without the interpreter's lock.";
+    "stacks_install(functions): the recorder can ask for stacks from now on. The functions, and all\n"
+    "of their files, are known from the start: of torch those that Python calls around ops.";
 
-PyObject *core_stacks_install(PyObject *module, PyObject *codes)
+PyObject *core_stacks_install(PyObject *module, PyObject *functions)
 {
     (void)module;
     if (!has_table_key && pthread_key_create(&table_key, free_table))
         return PyErr_NoMemory();
     has_table_key = true;
-    PyObject *list = PySequence_Fast(codes, "codes is a sequence of code objects");
+    PyObject *list = PySequence_Fast(functions, "functions is a sequence of functions");
     if (!list)
         return NULL;
+#if !CODE_HAS_NUMBER
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); i++) {
-        PyObject *code = PySequence_Fast_GET_ITEM(list, i);
-        if (PyCode_Check(code))
-            hold((PyCodeObject *)code);
+        PyObject *function = PySequence_Fast_GET_ITEM(list, i);
+        if (PyFunction_Check(function))
+            hold_file(PyFunction_GET_CODE(function), PyFunction_GET_GLOBALS(function));
     }
+#endif
     Py_DECREF(list);
     pyro_recorder_entrance()->stack = op_stack;
     Py_RETURN_NONE;

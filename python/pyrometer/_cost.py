@@ -57,6 +57,9 @@ def cost(
     input_shape: Sequence[int] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     sizes: Mapping[str, int] | None = None,
+    seq: int | None = None,
+    decode: bool = False,
+    past: int | None = None,
     depth: int = -1,
     ridge: float = 50,
     rules: Rule | Mapping[str, Rule] | None = None,
@@ -68,7 +71,8 @@ def cost(
     Args:
         model_or_path: an nn.Module (exported in memory: nothing is written, no weight is copied
             and the module is left as it is), a torch.export.ExportedProgram, the path of a .pt2
-            file, "path:name" for one of several models in it, or the name of a built-in model.
+            file, "path:name" for one of several models in it, or the name of a model that
+            pyrometer.models() lists.
         inputs: for a module: what to call it with, a tensor, a tuple or list of positional
             arguments, or a dict of keyword arguments. Fake and meta tensors do.
         kwargs: for a module: keyword arguments beside `inputs`.
@@ -79,6 +83,10 @@ def cost(
         input_shape: sizes of the first input, where the model leaves them open.
         input_shapes: sizes of inputs by name.
         sizes: sizes by symbol, for those that depend on data ("u0") or stand for a dim ("s0").
+        seq: the length of the sequence, where the model leaves it open; of a language model, the
+            prompt.
+        decode: price the making of one new token by a built-in language model, over a cache.
+        past: with `decode`: how many tokens are in the cache.
         depth: layers deeper than this are rolled up into their ancestor; negative: none are.
         ridge: FLOPs a byte above which a layer is called compute-bound.
         rules: how to price operators: a callable, or a dict of them by operator ("my::op",
@@ -99,7 +107,9 @@ def cost(
                 "inputs, kwargs and dynamic_shapes are for exporting a module; for a file give "
                 "batch, input_shape or input_shapes"
             )
-        model = _core.open(model_or_path)
+        model = _core.open_decode(str(model_or_path)) if decode else _core.open(model_or_path)
+    elif decode:
+        raise ValueError("decode is for built-in models; export a module of yours with its cache")
     elif _live.is_live(model_or_path):
         live = _live.read_live(model_or_path, inputs, kwargs, dynamic_shapes, strict)
         model = _core.open_memory(live.archive, live.label)
@@ -117,6 +127,12 @@ def cost(
         model.set_batch(batch)
     for symbol, size in (sizes or {}).items():
         model.set_size(symbol, size)
+    if seq is not None:
+        model.set_kind("sequence", seq)
+    if past is not None:
+        if not decode:
+            raise ValueError("past goes with decode=True")
+        model.set_kind("past", past)
     dtype_name = None if dtype is None else str(dtype).removeprefix("torch.")
     settings = (convention, dtype_name, float(ridge), depth, as_one_rule(rules))
     return Cost(model, settings, uncalled_modules)

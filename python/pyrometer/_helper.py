@@ -80,7 +80,7 @@ def require(packages: Sequence[str]) -> None:
 
 
 def locate(error: BaseException) -> dict[str, Any]:
-    """The innermost line of the user's own code, else of a package's, that an error came through."""
+    """The innermost line of the user's own code, else of a package's, that an error passed."""
     own: traceback.FrameSummary | None = None
     package: traceback.FrameSummary | None = None
     library = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
@@ -349,7 +349,7 @@ def without_downloads() -> Iterator[None]:
 
 
 def make_named(package: str, builder: str, device: str) -> torch.nn.Module:
-    """A model as its package builds it. The expression is the tool's own, or the user's function."""
+    """A model as its package builds it: by the tool's own expression, or the user's function."""
     import torch
 
     if not package:
@@ -357,14 +357,27 @@ def make_named(package: str, builder: str, device: str) -> torch.nn.Module:
     if "..." in builder:
         raise Unusable("how it is built is not stored in full")
     downloads = contextlib.nullcontext()
-    if package == "torchvision":
+    # Other packages import torchvision where it is installed, which may be without its library.
+    if importlib.util.find_spec("torchvision") is not None:
         from .torchvision_ops import declare
 
         declare()
-        downloads = without_downloads()
+        if package == "torchvision":
+            downloads = without_downloads()
     names = {"torch": torch, package: importlib.import_module(package)}
     with downloads, torch.device(device):
-        return eval(builder, names).eval()
+        module = eval(builder, names).eval()
+    if type(getattr(module, "transform", None)).__name__ == "GeneralizedRCNNTransform":
+        raise Unusable(
+            "a detector chooses boxes by their values; its graph is priced with their number as an "
+            "input, which another counter cannot be given"
+        )
+    # Counters that trace take tensors and tuples of them, not caches and dicts.
+    config = getattr(module, "config", None)
+    if package == "transformers" and config is not None:
+        config.use_cache = False
+        config.return_dict = False
+    return module
 
 
 def named_inputs(
@@ -432,6 +445,8 @@ def count_torch(model: Mapping[str, Any]) -> dict[str, Any]:
             args, kwargs = named_inputs(module, model["inputs"], device)
             with plain_paths(), FlopCounterMode(display=False) as counter:
                 module(*args, **kwargs)
+        except Unusable:
+            raise
         except Exception as error:
             last = error
             continue
@@ -462,7 +477,8 @@ def count(request: Mapping[str, Any]) -> dict[str, Any]:
                 result |= _COUNTERS[counter](model)
             except Exception as error:
                 lines = str(error).strip().splitlines() or [""]
-                result["error"] = f"{type(error).__name__}: {lines[0]}"[:300]
+                kind = "" if isinstance(error, Unusable) else f"{type(error).__name__}: "
+                result["error"] = f"{kind}{lines[0]}"[:300]
             results.append(result)
     return {"results": results, "versions": versions(packages)}
 
@@ -491,7 +507,7 @@ def export_spec(spec: str, shape: Sequence[int] | None, archive: str) -> dict[st
 
 
 def sizes(text: str) -> tuple[int, ...]:
-    """"1,3,224,224" or "1x3x224x224" as numbers."""
+    """ "1,3,224,224" or "1x3x224x224" as numbers."""
     return tuple(int(part) for part in text.replace("x", ",").split(","))
 
 
@@ -522,4 +538,3 @@ def main() -> int:
     result = answer(options)
     pathlib.Path(options.result).write_text(json.dumps(result))
     return 0
-

@@ -216,6 +216,7 @@ def graph_json(program: ExportedProgram) -> bytes:
     whole = {
         "graph_module": graph,
         "range_constraints": serialize.serialize_range_constraints(program.range_constraints),
+        "guards_code": list(getattr(program, "_guards_code", None) or []),
         "schema_version": {"major": major, "minor": minor},
         "torch_version": str(torch.__version__),
     }

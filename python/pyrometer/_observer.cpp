@@ -10,28 +10,33 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <pthread.h>
+#include <unordered_set>
+#include <vector>
 
 #include <pyrometer/capture.h>
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-namespace {
+namespace
+{
 
 constexpr int most_nesting = 4; // of lists in lists
 constexpr size_t most_words = PYRO_SIGNATURE_MOST_WORDS;
-constexpr size_t most_tensors = 512; // whose storages one record names
 
 pyro_recorder_door *door;
 std::atomic<uint32_t> wanted; // PYRO_RECORD_*
 
-// The memory of torch's CPU allocator that is in use: address -> size and serial number.
+// The memory of torch's CPU allocator that is in use: address -> size.
 //
 // A slot is one word, so that no lock is needed: a tag of the address, the way, and the size. What
 // finds no room, or is pushed out, is of unknown size when it is freed; it is never of a wrong one.
-class Blocks {
-public:
+class Blocks
+{
+  public:
     void note(const void *address, size_t bytes)
     {
         if (!fits(address, bytes))
@@ -47,8 +52,6 @@ public:
             if (!word)
                 chosen = first ^ way;
         }
-        serials_[chosen].store(next_serial_.fetch_add(1, std::memory_order_relaxed),
-                               std::memory_order_relaxed);
         words_[chosen].store((key | (chosen ^ first)) << size_bits | bytes,
                              std::memory_order_relaxed);
     }
@@ -62,13 +65,6 @@ public:
         uint64_t word = slot->load(std::memory_order_relaxed);
         slot->store(0, std::memory_order_relaxed);
         return static_cast<int64_t>(word & ((uint64_t{1} << size_bits) - 1));
-    }
-
-    // A number that no other block ever has; 0 when it is not known.
-    uint64_t serial(const void *address)
-    {
-        std::atomic<uint64_t> *slot = find(address);
-        return slot ? serials_[slot - words_].load(std::memory_order_relaxed) : 0;
     }
 
 private:
@@ -111,14 +107,17 @@ private:
     }
 
     std::atomic<uint64_t> words_[1u << slot_bits];
-    std::atomic<uint64_t> serials_[1u << slot_bits];
-    std::atomic<uint64_t> next_serial_{1};
 };
 
 Blocks blocks;
 
-// Lets through what torch keeps to itself: whether asking for sizes would run Python.
+// Lets through what torch keeps to itself: whether sizes are not simply there, and whether asking
+// for them would run Python.
 struct Peek : c10::TensorImpl {
+    static bool has_own_sizes(const c10::TensorImpl *tensor)
+    {
+        return static_cast<const Peek *>(tensor)->matches_policy(SizesStridesPolicy::CustomSizes);
+    }
     static bool asks_python(const c10::TensorImpl *tensor)
     {
         return static_cast<const Peek *>(tensor)->matches_python_custom(
@@ -129,101 +128,185 @@ struct Peek : c10::TensorImpl {
 bool has_plain_sizes(const c10::TensorImpl *tensor)
 {
     return !tensor->has_symbolic_sizes_strides() && !tensor->is_nested() &&
-           !Peek::asks_python(tensor);
+           !Peek::asks_python(tensor) && tensor->dtype().isScalarType();
 }
 
-// Words of values, in the form of recording.h.
-class Writer {
-public:
+// Writes words of values, in the form of recording.h, behind `at`. NULL when they do not fit before
+// `end`: then the values are written again into room that is large, and cut there.
+uint64_t *put_value(uint64_t *at, uint64_t *end, const c10::IValue &value, int nesting);
+
+inline uint64_t *put_sizes(uint64_t *at, uint64_t *end, const c10::TensorImpl *tensor)
+{
+    c10::IntArrayRef sizes = tensor->sizes();
+    if (__builtin_expect(static_cast<size_t>(end - at) <= sizes.size(), 0))
+        return nullptr;
+    *at++ = PYRO_VALUE_TENSOR |
+            static_cast<uint64_t>(static_cast<uint8_t>(tensor->dtype().toScalarType())) << 8 |
+            static_cast<uint64_t>(static_cast<uint8_t>(tensor->device_type())) << 16 |
+            static_cast<uint64_t>(sizes.size()) << 32;
+    for (int64_t size : sizes)
+        *at++ = static_cast<uint64_t>(size);
+    return at;
+}
+
+__attribute__((noinline)) uint64_t *put_odd_tensor(uint64_t *at, uint64_t *end,
+                                                   const c10::TensorImpl *tensor)
+{
+    if (has_plain_sizes(tensor))
+        return put_sizes(at, end, tensor);
+    if (at == end)
+        return nullptr;
+    *at = PYRO_VALUE_OTHER;
+    return at + 1;
+}
+
+inline uint64_t *put_tensor(uint64_t *at, uint64_t *end, const at::Tensor &value)
+{
+    const c10::TensorImpl *tensor = value.unsafeGetTensorImpl();
+    if (!value.defined()) {
+        if (at == end)
+            return nullptr;
+        *at = PYRO_VALUE_NONE;
+        return at + 1;
+    }
+    if (__builtin_expect(Peek::has_own_sizes(tensor) || !tensor->dtype().isScalarType(), 0))
+        return put_odd_tensor(at, end, tensor);
+    return put_sizes(at, end, tensor);
+}
+
+__attribute__((noinline)) uint64_t *put_list(uint64_t *at, uint64_t *end, const c10::IValue &value,
+                                             int nesting)
+{
+    if (at == end)
+        return nullptr;
+    if (nesting >= most_nesting) {
+        *at = PYRO_VALUE_OTHER;
+        return at + 1;
+    }
+    auto items = value.toListRef();
+    *at++ = PYRO_VALUE_LIST | static_cast<uint64_t>(items.size()) << 32;
+    for (size_t i = 0; i < items.size() && at; i++)
+        at = put_value(at, end, items[i], nesting + 1);
+    return at;
+}
+
+inline uint64_t *put_value(uint64_t *at, uint64_t *end, const c10::IValue &value, int nesting)
+{
+    if (value.isTensor())
+        return put_tensor(at, end, value.toTensor());
+    if (value.isList())
+        return put_list(at, end, value, nesting);
+    if (__builtin_expect(end - at < 2, 0))
+        return nullptr;
+    if (value.isInt()) {
+        *at++ = PYRO_VALUE_INTEGER;
+        *at++ = static_cast<uint64_t>(value.toInt());
+    } else if (value.isBool()) {
+        *at++ = PYRO_VALUE_BOOLEAN;
+        *at++ = value.toBool();
+    } else if (value.isDouble()) {
+        double number = value.toDouble();
+        *at++ = PYRO_VALUE_REAL;
+        std::memcpy(at++, &number, sizeof number);
+    } else {
+        *at++ = value.isNone() ? PYRO_VALUE_NONE : PYRO_VALUE_OTHER;
+    }
+    return at;
+}
+
+// As much of the values as fits, ended by the mark of a cut: whole values, and of a list that is
+// too long its first items.
+class CutWriter
+{
+  public:
     uint64_t words[most_words];
     size_t count = 0;
 
-    void values(const c10::IValue *first, size_t number)
+    __attribute__((noinline)) void values(const c10::IValue *first, size_t number, int nesting = 0)
     {
         for (size_t i = 0; i < number && !is_cut_; i++)
-            value(first[i], 0);
+            value(first[i], nesting);
     }
 
-private:
+  private:
     bool is_cut_ = false;
 
-    // One word stays free for the cut.
-    bool has_room(size_t needed)
-    {
-        if (__builtin_expect(count + needed < most_words, 1))
-            return true;
-        if (!is_cut_)
-            words[count++] = PYRO_VALUE_CUT;
-        is_cut_ = true;
-        return false;
-    }
-    void head_only(uint64_t head)
-    {
-        if (has_room(1))
-            words[count++] = head;
-    }
-    void head_and(uint64_t head, uint64_t word)
-    {
-        if (!has_room(2))
-            return;
-        words[count++] = head;
-        words[count++] = word;
-    }
-    void tensor(const at::Tensor &value)
-    {
-        const c10::TensorImpl *impl = value.unsafeGetTensorImpl();
-        if (!value.defined())
-            return head_only(PYRO_VALUE_NONE);
-        if (__builtin_expect(!has_plain_sizes(impl) || !impl->dtype().isScalarType(), 0))
-            return head_only(PYRO_VALUE_OTHER);
-        c10::IntArrayRef sizes = impl->sizes();
-        if (!has_room(1 + sizes.size()))
-            return;
-        words[count++] =
-            PYRO_VALUE_TENSOR |
-            static_cast<uint64_t>(static_cast<uint8_t>(impl->dtype().toScalarType())) << 8 |
-            static_cast<uint64_t>(static_cast<uint8_t>(impl->device_type())) << 16 |
-            static_cast<uint64_t>(sizes.size()) << 32;
-        for (int64_t size : sizes)
-            words[count++] = static_cast<uint64_t>(size);
-    }
-    void list(const c10::IValue &value, int nesting)
-    {
-        if (nesting >= most_nesting)
-            return head_only(PYRO_VALUE_OTHER);
-        auto items = value.toListRef();
-        head_only(PYRO_VALUE_LIST | static_cast<uint64_t>(items.size()) << 32);
-        for (size_t i = 0; i < items.size() && !is_cut_; i++)
-            this->value(items[i], nesting + 1);
-    }
     void value(const c10::IValue &value, int nesting)
     {
-        if (value.isTensor()) {
-            tensor(value.toTensor());
-        } else if (value.isInt()) {
-            head_and(PYRO_VALUE_INTEGER, static_cast<uint64_t>(value.toInt()));
-        } else if (value.isNone()) {
-            head_only(PYRO_VALUE_NONE);
-        } else if (value.isBool()) {
-            head_and(PYRO_VALUE_BOOLEAN, value.toBool());
-        } else if (value.isDouble()) {
-            double number = value.toDouble();
-            uint64_t bits;
-            std::memcpy(&bits, &number, sizeof bits);
-            head_and(PYRO_VALUE_REAL, bits);
-        } else if (value.isList()) {
-            list(value, nesting);
+        uint64_t *end = words + most_words - 1;
+        uint64_t *after = put_value(words + count, end, value, nesting);
+        if (after) {
+            count = static_cast<size_t>(after - words);
+        } else if (value.isList() && words + count + 1 < end) {
+            auto items = value.toListRef();
+            words[count++] = PYRO_VALUE_LIST | static_cast<uint64_t>(items.size()) << 32;
+            values(items.data(), items.size(), nesting + 1);
         } else {
-            head_only(PYRO_VALUE_OTHER);
+            words[count++] = PYRO_VALUE_CUT;
+            is_cut_ = true;
         }
     }
 };
 
-// Pairs of (storage, version). A block that was allocated while we watched has a number of its own
-// (odd); another is told by its address, which stays its own as long as it is not freed.
+// The words of some values where they are few, which they nearly always are.
+struct Words {
+    size_t count = 0;
+    uint64_t words[192];
+
+    // False when they are more.
+    bool put(const c10::IValue *first, size_t number)
+    {
+        uint64_t *at = words, *end = words + sizeof words / sizeof *words;
+        for (size_t i = 0; i < number && at; i++)
+            at = put_value(at, end, first[i], 0);
+        count = at ? static_cast<size_t>(at - words) : 0;
+        return at != nullptr;
+    }
+};
+
+// Holds on to the objects whose addresses were written down, so that no other gets the same one. The
+// weak pointers keep a few hundred bytes each; what the tensors hold is freed as ever.
+class Kept {
+public:
+    void tensor(const at::Tensor &value)
+    {
+        const void *address = value.unsafeGetTensorImpl();
+        std::lock_guard<std::mutex> guard(lock_);
+        if (addresses_.insert(address).second)
+            tensors_.emplace_back(value.getIntrusivePtr());
+    }
+    void storage(const c10::Storage &value)
+    {
+        const void *address = value.unsafeGetStorageImpl();
+        std::lock_guard<std::mutex> guard(lock_);
+        if (addresses_.insert(address).second)
+            storages_.push_back(value.getWeakStorageImpl());
+    }
+    void clear()
+    {
+        std::lock_guard<std::mutex> guard(lock_);
+        addresses_.clear();
+        tensors_.clear();
+        storages_.clear();
+    }
+
+private:
+    std::mutex lock_;
+    std::unordered_set<const void *> addresses_;
+    std::vector<c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>> tensors_;
+    std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> storages_;
+};
+
+Kept &kept()
+{
+    static Kept *forever = new Kept; // callbacks may come after static objects are gone
+    return *forever;
+}
+
+// Words of storages, in the form of recording.h. A tensor that finds no room is left out.
 class StorageWriter {
 public:
-    uint64_t words[most_tensors * 2];
+    uint64_t words[most_words];
     size_t count = 0;
 
     void values(const c10::IValue *first, size_t number, int nesting = 0)
@@ -238,27 +321,55 @@ public:
         }
     }
 
-private:
+  private:
     void tensor(const at::Tensor &value)
     {
-        if (!value.defined() || count + 2 > most_tensors * 2)
-            return;
+        if (!value.defined() || value.unsafeGetTensorImpl()->is_wrapped_number())
+            return; // a number of Python's that an op takes as a tensor comes from nowhere
         c10::TensorImpl *impl = value.unsafeGetTensorImpl();
-        uint64_t storage = 0;
-        if (impl->has_storage() && !impl->is_nested()) {
-            const void *data = impl->unsafe_storage().data_ptr().get();
-            uint64_t serial = blocks.serial(data);
-            storage = serial ? serial << 1 | 1 : reinterpret_cast<uintptr_t>(data) & ~uint64_t{1};
-        }
+        bool is_plain = has_plain_sizes(impl);
+        size_t rank = is_plain ? impl->sizes().size() : 0;
+        if (count + PYRO_STORAGE_WORDS + rank > most_words)
+            return;
+        kept().tensor(value);
+        uint64_t *at = words + count;
+        at[0] = reinterpret_cast<uintptr_t>(impl);
+        at[1] = at[0] | 1; // without storage it shares none
         const c10::VariableVersion &version = impl->version_counter();
-        words[count++] = storage;
-        words[count++] = version.enabled() ? version.current_version() : UINT64_MAX;
+        at[2] = version.enabled() ? version.current_version() : UINT64_MAX;
+        at[3] = at[4] = UINT64_MAX;
+        uint64_t code = is_plain ? static_cast<uint8_t>(impl->dtype().toScalarType()) : 0xff;
+        at[5] = code | static_cast<uint64_t>(rank) << 32;
+        if (impl->has_storage()) {
+            kept().storage(impl->unsafe_storage());
+            at[1] = reinterpret_cast<uintptr_t>(impl->unsafe_storage().unsafeGetStorageImpl());
+            if (is_plain)
+                place(impl, at);
+        }
+        for (size_t d = 0; d < rank; d++)
+            at[PYRO_STORAGE_WORDS + d] = static_cast<uint64_t>(impl->sizes()[d]);
+        count += PYRO_STORAGE_WORDS + rank;
+    }
+
+    // Which bytes of the storage are the tensor's, and whether all between the first and the last.
+    void place(const c10::TensorImpl *impl, uint64_t *at)
+    {
+        uint64_t item = impl->itemsize(), last = 0;
+        c10::IntArrayRef sizes = impl->sizes(), strides = impl->strides();
+        for (size_t d = 0; d < sizes.size(); d++)
+            if (sizes[d] > 0)
+                last += static_cast<uint64_t>(sizes[d] - 1) * static_cast<uint64_t>(strides[d]);
+        uint64_t elements = static_cast<uint64_t>(impl->numel());
+        at[3] = static_cast<uint64_t>(impl->storage_offset()) * item;
+        at[4] = at[3] + (elements ? (last + 1) * item : 0);
+        at[5] |= static_cast<uint64_t>(elements >= last + 1) << 8;
     }
 };
 
 // Spans of labels (record_function) may end on another thread: their records by address.
-class Labels {
-public:
+class Labels
+{
+  public:
     struct Entry {
         const void *key;
         pyro_record *record;
@@ -300,7 +411,7 @@ public:
         return found;
     }
 
-private:
+  private:
     void lock()
     {
         while (busy_.exchange(true, std::memory_order_acquire)) {
@@ -321,26 +432,221 @@ bool is_intact(const pyro_record *record, uint64_t chunk)
     return __atomic_load_n(&record->tag, __ATOMIC_RELAXED) == static_cast<uint32_t>(chunk);
 }
 
+// What an op was when it was last met after the same op: its name and values, and their ids.
+struct Known {
+    Known *next[2]; // what followed it; the latest first
+    const char *name;
+    uint32_t name_id, inputs, outputs;
+    uint32_t before_name, before_inputs; // of the op that it followed
+    uint16_t input_words, output_words, output_room, name_words;
+    uint64_t words[]; // the name, ended and padded by 0; then the inputs; then the outputs
+
+    const uint64_t *input_place() const
+    {
+        return words + name_words;
+    }
+    uint64_t *output_place()
+    {
+        return words + name_words + input_words;
+    }
+};
+
+// A model runs the same ops in the same order again and again, so the next one is most likely what
+// followed last time: then comparing it, from memory that was laid out in that order, replaces all
+// looking up. What is compared is everything, so nothing is taken from an earlier call.
+struct Memory {
+    static constexpr size_t room_bytes = 1u << 20;
+    uint32_t generation;
+    Known *last; // the op that began last; never NULL
+    Known *open[PYRO_MOST_OPEN_SPANS];
+    Known *index[4096]; // by both ops, so that the chain of what follows closes to a ring
+    size_t used;
+    alignas(64) char room[room_bytes];
+};
+
+__attribute__((noinline)) Memory *renew_memory(pyro_recorder_thread *thread)
+{
+    auto *memory = static_cast<Memory *>(thread->ops);
+    if (!memory)
+        thread->ops = memory = static_cast<Memory *>(std::calloc(1, sizeof *memory));
+    if (!memory)
+        return nullptr;
+    memory->generation = thread->generation;
+    memory->last = reinterpret_cast<Known *>(memory->room); // before the first op
+    memory->last->next[0] = memory->last->next[1] = nullptr;
+    memory->used = sizeof(Known);
+    memory->last->name_id = memory->last->inputs = 0;
+    std::memset(memory->open, 0, sizeof memory->open);
+    std::memset(memory->index, 0, sizeof memory->index);
+    return memory;
+}
+
+inline Memory *memory_of(pyro_recorder_thread *thread)
+{
+    auto *memory = static_cast<Memory *>(thread->ops);
+    if (__builtin_expect(!memory || memory->generation != thread->generation, 0))
+        return renew_memory(thread);
+    return memory;
+}
+
+inline bool is_same(const uint64_t *left, const uint64_t *right, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (left[i] != right[i])
+            return false;
+    }
+    return true;
+}
+
+inline bool fits(const Known *known, const char *name, const Words &inputs)
+{
+    return known && known->name == name && known->input_words == inputs.count &&
+           is_same(known->input_place(), inputs.words, inputs.count) &&
+           !std::strcmp(reinterpret_cast<const char *>(known->words), name);
+}
+
+// Makes room for an op and what it was given; NULL where that is too long to be worth it.
+Known *append(pyro_recorder_thread *thread, Memory *memory, const char *name, const Words &inputs)
+{
+    constexpr size_t output_room = 16, longest = 256; // bytes of a name
+    size_t length = std::strlen(name), name_words = length / 8 + 1;
+    size_t bytes = sizeof(Known) + (name_words + inputs.count + output_room) * 8;
+    if (length >= longest)
+        return nullptr;
+    if (memory->used + bytes > Memory::room_bytes)
+        renew_memory(thread);
+    auto *known = reinterpret_cast<Known *>(memory->room + memory->used);
+    memory->used += bytes;
+    known->next[0] = known->next[1] = nullptr;
+    known->name = name;
+    known->name_words = static_cast<uint16_t>(name_words);
+    known->input_words = static_cast<uint16_t>(inputs.count);
+    known->output_words = UINT16_MAX;
+    known->output_room = output_room;
+    known->words[name_words - 1] = 0;
+    std::memcpy(known->words, name, length);
+    std::memcpy(known->words + name_words, inputs.words, inputs.count * 8);
+    return known;
+}
+
+// Looks up what was not expected, and remembers it as what follows the last op. The ids are in
+// `out` in any case.
+__attribute__((noinline)) Known *learn(pyro_recorder_thread *thread, Memory *memory,
+                                       const char *name, const Words &inputs, Known *out)
+{
+    out->name_id = door->name(thread, name);
+    out->inputs = inputs.count ? door->signature(thread, inputs.words, inputs.count) : 0;
+    out->outputs = 0;
+    if (!memory || !out->name_id)
+        return nullptr;
+    uint32_t before_name = memory->last->name_id, before_inputs = memory->last->inputs;
+    uint64_t hash = (uint64_t{before_name} << 48 ^ uint64_t{before_inputs} << 32 ^
+                     uint64_t{out->name_id} << 16 ^ out->inputs) *
+                    UINT64_C(0x9e3779b97f4a7c15);
+    Known **place = &memory->index[hash >> 52];
+    Known *known = *place;
+    if (!known || !fits(known, name, inputs) || known->before_name != before_name ||
+        known->before_inputs != before_inputs) {
+        known = append(thread, memory, name, inputs);
+        if (!known)
+            return nullptr;
+        known->name_id = out->name_id;
+        known->inputs = out->inputs;
+        known->outputs = 0;
+        known->before_name = before_name;
+        known->before_inputs = before_inputs;
+        *place = known;
+    }
+    memory->last->next[1] = memory->last->next[0];
+    memory->last->next[0] = known;
+    return known;
+}
+
+// The op that begins: as it is known, or in `out` where it cannot be kept.
+inline Known *recognize(pyro_recorder_thread *thread, const char *name, const Words &inputs,
+                        Known *out)
+{
+    Memory *memory = memory_of(thread);
+    Known *known = nullptr;
+    if (__builtin_expect(memory != nullptr, 1)) {
+        Known **next = memory->last->next;
+        if (__builtin_expect(fits(next[0], name, inputs), 1)) {
+            known = next[0];
+        } else if (fits(next[1], name, inputs)) {
+            known = next[1];
+            next[1] = next[0];
+            next[0] = known;
+        }
+    }
+    if (__builtin_expect(!known, 0))
+        known = learn(thread, memory, name, inputs, out);
+    if (memory) {
+        if (known)
+            memory->last = known;
+        if (thread->depth < PYRO_MOST_OPEN_SPANS)
+            memory->open[thread->depth] = known;
+    }
+    return known ? known : out;
+}
+
+// What comes next is compared when this op has run; by then it should be at hand.
+inline void prefetch_next(const Known *known)
+{
+    if (const Known *next = known->next[0]) {
+        auto *line = reinterpret_cast<const char *>(next);
+        __builtin_prefetch(line);
+        __builtin_prefetch(line + 64);
+        __builtin_prefetch(line + 128);
+    }
+}
+
+// The outputs' id; `depth` is where the op was open.
+inline uint32_t recognize_outputs(pyro_recorder_thread *thread, uint32_t depth,
+                                  const Words &outputs)
+{
+    auto *memory = static_cast<Memory *>(thread->ops);
+    Known *known = memory && memory->generation == thread->generation &&
+                           depth < PYRO_MOST_OPEN_SPANS
+                       ? memory->open[depth]
+                       : nullptr;
+    if (__builtin_expect(known && known->output_words == outputs.count &&
+                             is_same(known->output_place(), outputs.words, outputs.count),
+                         1))
+        return known->outputs;
+    uint32_t id = outputs.count ? door->signature(thread, outputs.words, outputs.count) : 0;
+    if (known && id && outputs.count <= known->output_room) {
+        std::memcpy(known->output_place(), outputs.words, outputs.count * 8);
+        known->output_words = static_cast<uint16_t>(outputs.count);
+        known->outputs = id;
+    }
+    return id;
+}
+
 // Spans that ended elsewhere are taken off the thread's list now and then, or it would fill up.
 __attribute__((noinline)) void prune_open(pyro_recorder_thread *thread)
 {
+    Memory *memory = memory_of(thread);
     uint32_t kept = 0;
     uint32_t depth = thread->depth < PYRO_MOST_OPEN_SPANS ? thread->depth : PYRO_MOST_OPEN_SPANS;
     if (thread->depth > PYRO_MOST_OPEN_SPANS)
         return;
     for (uint32_t i = 0; i < depth; i++) {
         const pyro_open_span &span = thread->open[i];
-        if (!span.record || !is_intact(span.record, span.chunk) || !span.record->end_raw)
-            thread->open[kept++] = span;
+        if (span.record && is_intact(span.record, span.chunk) && span.record->end_raw)
+            continue;
+        if (memory)
+            memory->open[kept] = memory->open[i];
+        thread->open[kept++] = span;
     }
     __atomic_store_n(&thread->depth, kept, __ATOMIC_RELAXED);
 }
 
-uint32_t signature_of(pyro_recorder_thread *thread, const c10::IValue *first, size_t number)
+__attribute__((noinline)) uint32_t long_signature(pyro_recorder_thread *thread,
+                                                  const c10::IValue *first, size_t number)
 {
-    Writer writer;
+    CutWriter writer;
     writer.values(first, number);
-    return writer.count ? door->signature(thread, writer.words, writer.count) : 0;
+    return door->signature(thread, writer.words, writer.count);
 }
 
 __attribute__((noinline)) uint32_t storages_of(pyro_recorder_thread *thread,
@@ -351,31 +657,52 @@ __attribute__((noinline)) uint32_t storages_of(pyro_recorder_thread *thread,
     return writer.count ? door->storages(thread, writer.words, writer.count) : 0;
 }
 
+// The engine runs a backward function inside of a span without inputs or number; as in
+// torch.profiler's traces, that span gets the number of what it runs.
+__attribute__((noinline)) void number_evaluation(pyro_recorder_thread *thread,
+                                                 const at::RecordFunction &function)
+{
+    if (!thread->depth || thread->depth > PYRO_MOST_OPEN_SPANS)
+        return;
+    const pyro_open_span &span = thread->open[thread->depth - 1];
+    pyro_record *outer = span.record;
+    if (!outer || !is_intact(outer, span.chunk) || outer->kind != PYRO_RECORD_OP ||
+        outer->scope != static_cast<uint8_t>(at::RecordScope::FUNCTION) || outer->inputs ||
+        outer->sequence != -1)
+        return;
+    outer->sequence = function.seqNr();
+    outer->forward_thread = static_cast<uint32_t>(function.forwardThreadId());
+}
+
 void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
 {
     uint32_t flags = wanted.load(std::memory_order_relaxed);
-    uint32_t inputs = 0, input_storages = 0, stack = 0;
-    uint32_t name = door->name(thread, function.name());
+    uint32_t input_storages = 0, stack = 0;
     at::RecordScope scope = function.scope();
+    Words inputs;
+    Known passing;
+    passing.next[0] = nullptr;
+    uint32_t long_inputs = 0;
     if (flags & (PYRO_RECORD_SHAPES | PYRO_RECORD_STORAGES)) {
         c10::ArrayRef<const c10::IValue> values = function.inputs();
-        if (flags & PYRO_RECORD_SHAPES && !values.empty())
-            inputs = signature_of(thread, values.data(), values.size());
+        if (flags & PYRO_RECORD_SHAPES && !inputs.put(values.data(), values.size()))
+            long_inputs = long_signature(thread, values.data(), values.size());
         if (flags & PYRO_RECORD_STORAGES && !values.empty())
             input_storages = storages_of(thread, values.data(), values.size());
     }
+    const Known *known = recognize(thread, function.name(), inputs, &passing);
     if (flags & PYRO_RECORD_STACKS && door->stack)
         stack = door->stack(thread);
-    if (__builtin_expect(thread->depth >= 64 && !(thread->depth & (thread->depth - 1)), 0))
-        prune_open(thread);
+    if (scope == at::RecordScope::BACKWARD_FUNCTION)
+        number_evaluation(thread, function);
     pyro_record *record = pyro_record_room(door, thread);
     pyro_span_open(thread, record, &function);
     if (!record)
         return;
     record->end_raw = 0;
     record->sequence = function.seqNr();
-    record->name = name;
-    record->inputs = inputs;
+    record->name = known->name_id;
+    record->inputs = long_inputs ? long_inputs : known->inputs;
     record->outputs = 0;
     record->stack = stack;
     record->forward_thread = static_cast<uint32_t>(function.forwardThreadId());
@@ -390,6 +717,7 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     record->start_raw = pyro_raw_time(door);
     pyro_record_commit(thread, record);
     __builtin_prefetch(record + 2, 1);
+    prefetch_next(known);
 }
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &function)
@@ -397,6 +725,8 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &function
     pyro_recorder_thread *thread = pyro_recorder_enter(door);
     if (!thread)
         return nullptr;
+    if (__builtin_expect(thread->depth >= 64 && !(thread->depth & (thread->depth - 1)), 0))
+        prune_open(thread);
     try {
         begin_op(thread, function);
     } catch (...) {
@@ -413,8 +743,12 @@ void end_record(pyro_recorder_thread *thread, pyro_record *record,
     const std::vector<c10::IValue> &values = function.outputs();
     if (!values.empty()) {
         try {
-            if (flags & PYRO_RECORD_SHAPES)
-                record->outputs = signature_of(thread, values.data(), values.size());
+            if (flags & PYRO_RECORD_SHAPES) {
+                Words outputs;
+                record->outputs = outputs.put(values.data(), values.size())
+                                      ? recognize_outputs(thread, thread->depth, outputs)
+                                      : long_signature(thread, values.data(), values.size());
+            }
             if (flags & PYRO_RECORD_STORAGES)
                 record->output_storages = storages_of(thread, values.data(), values.size());
         } catch (...) {
@@ -459,7 +793,7 @@ void on_end(const at::RecordFunction &function, at::ObserverContext *)
     pyro_recorder_leave(thread);
 }
 
-std::atomic<int64_t> live_bytes{0};
+alignas(64) std::atomic<int64_t> live_bytes{0};
 
 void record_memory(const void *address, int64_t bytes, int64_t total, bool out_of_memory)
 {
@@ -490,8 +824,9 @@ void record_memory(const void *address, int64_t bytes, int64_t total, bool out_o
 
 // Stands in front of torch's allocator. It is never freed, and neither is this library: blocks that
 // were allocated under it come back to it long after a capture, and storages ask it for more.
-class WatchedAllocator final : public c10::Allocator {
-public:
+class WatchedAllocator final : public c10::Allocator
+{
+  public:
     c10::Allocator *inner = nullptr;
     c10::DeleterFnPtr inner_deleter = nullptr;
 
@@ -526,7 +861,7 @@ public:
         return inner->is_simple_data_ptr(data);
     }
 
-private:
+  private:
     // Torch's own deleter gets the same address: its context is the block.
     static void release(void *block);
 };
@@ -603,6 +938,7 @@ EXPORT void pyro_observer_stop()
     handle = 0;
     unwatch_memory();
     wanted.store(0, std::memory_order_relaxed);
+    kept().clear();
 }
 
 // Starts to write to a door what the flags say; NULL, or why not, and then nothing is observed.
@@ -629,7 +965,8 @@ EXPORT const char *pyro_observer_start(pyro_recorder_door *to, uint32_t flags)
 // A trial of the above with a door of its own, before a session trusts this library. The caller
 // runs ops on this thread in between; the answer is text: "name|sequence|inputs|outputs" a line and
 // "memory|bytes".
-namespace {
+namespace
+{
 
 struct Trial {
     pyro_recorder_door door;

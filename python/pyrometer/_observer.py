@@ -46,7 +46,7 @@ def include_folder() -> Path:
 def compiler() -> list[str]:
     """The C++ compiler as the start of a command: $CXX, or one that is on the path."""
     wanted = shlex.split(os.environ.get("CXX", ""))
-    for command in ([wanted] if wanted else [["c++"], ["g++"], ["clang++"]]):
+    for command in [wanted] if wanted else [["c++"], ["g++"], ["clang++"]]:
         if shutil.which(command[0]):
             return command
     what = f"$CXX ({wanted[0]}) is not there" if wanted else "there is no C++ compiler"
@@ -74,7 +74,7 @@ def compile_command(source: Path, target: Path) -> list[str]:
     abi = int(torch._C._GLIBCXX_USE_CXX11_ABI)
     return [
         *compiler(),
-        *("-shared", "-fPIC", "-O2", "-w", "-fvisibility=hidden"),
+        *("-shared", "-fPIC", "-O2", "-w", "-fvisibility=hidden", "-fno-semantic-interposition"),
         "-std=c++20" if version >= (2, 13) else "-std=c++17",
         # Without it torch asserts at every look at an op's inputs.
         "-DNDEBUG",
@@ -205,6 +205,22 @@ def _try_out(library: ctypes.CDLL) -> None:
                 f"the observer does not see torch {torch.__version__} as it is: "
                 f"{line!r} is not among {seen[:4]!r}"
             )
+
+
+def stack_functions() -> list[Any]:
+    """For _core.stacks_install(): a function of each of torch's files that Python runs ops from."""
+    import torch
+
+    return [
+        torch.nn.functional.relu,
+        torch.functional.einsum,
+        torch.Tensor.backward,
+        torch.autograd.backward,
+        torch.autograd.graph._engine_run_backward,
+        torch.autograd.function.once_differentiable,
+        torch.optim.Optimizer.zero_grad,
+        torch.utils.checkpoint.checkpoint,
+    ]
 
 
 class _State:

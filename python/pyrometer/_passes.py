@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import atexit
 import os
-import queue
 import re
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
 from pyrometer import _core, _switch
+from pyrometer._error import Error
 from pyrometer._session import session
 
 if TYPE_CHECKING:
@@ -33,10 +33,16 @@ class Pass:
         self._device: Any = None
 
     @property
+    def title(self) -> str:
+        raised = f", which raised {self.raised}" if self.raised else ""
+        return f"{self.model_name} ({os.path.basename(self.path)}){raised}"
+
+    @property
     def step_num(self) -> int:
         return self.number - 1
 
-    def export_chrome_trace(self, path: str) -> None:
+    def export_chrome_trace(self, path: str, **unused: Any) -> None:
+        """A copy of the file; what torch's own handlers pass on beside the path means nothing."""
         import shutil
 
         if str(path).endswith(".gz"):
@@ -75,12 +81,12 @@ def begin(registration: Registration, module: Any) -> Pass | None:
     one = Pass(registration, number, os.path.abspath(folder) if folder else os.getcwd())
     one._device = _begin_devices(registration)
     one._begun = _core.pass_begin()
+    if not one._begun and one._device is not None:
+        one._device.stop()
     return one if one._begun else None
 
 
 def _begin_devices(registration: Registration) -> Any:
-    if not registration.devices:
-        return None
     from pyrometer import _observe
 
     return _observe.begin_device_pass(registration)
@@ -97,20 +103,52 @@ def _is_wanted(registration: Registration, number: int) -> bool:
         "RECORD_AND_SAVE",
     ):
         return False
-    return most is None or next(registration.written) <= most
+    if most is None:
+        return True
+    count = next(registration.written)
+    registration.is_over = count >= most
+    return count <= most
 
 
 def end(one: Pass, raised: type | None) -> None:
     """... and this where it ends, after its last record."""
-    one.raised = raised.__name__ if raised is not None else None
-    registration = one._registration
     try:
-        one.path = files.take(one.path, registration.model_name, one.number)
-    finally:
-        device = one._device.stop() if one._device is not None else None
-        _core.pass_end(one._begun, one.path, one.model_name, one.number, registration.flags)
-    one._device = device
-    finisher.add(one)
+        _end(one, raised)
+    except BaseException:
+        _core.pass_abandon(one._begun)
+        raise
+
+
+def _end(one: Pass, raised: type | None) -> None:
+    registration = one._registration
+    one.raised = raised.__name__ if raised is not None else None
+    device, one._device = one._device, None
+    if device is not None:
+        one._device = device.stop()
+    try:
+        is_forked = registration.home != os.getpid()
+        one.path = files.take(one.path, registration.model_name, one.number, is_forked)
+    except OSError as error:
+        _core.pass_abandon(one._begun)
+        finisher.say_once(f"passes cannot be written: {error}")
+        return
+    finisher.prepare()
+    with finisher.written:
+        finisher.pending.add(one.path)
+    try:
+        _core.pass_end(
+            one,
+            one._begun,
+            one.path,
+            one.model_name,
+            one.number,
+            registration.flags,
+            one.title,
+            bool(registration.options.get("with_flops")),
+        )
+    except (Error, ValueError) as error:
+        finisher.settle(one.path)
+        finisher.say_once(f"a pass was not recorded: {error}")
 
 
 class Files:
@@ -119,30 +157,28 @@ class Files:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.process = os.getpid()
-        self.forked = False
-        self.taken: dict[tuple[str, str], int] = {}  # folder and stem: the highest number
+        self.taken: dict[tuple[str, str], set[int]] = {}  # by folder and stem
 
-    def take(self, folder: str, model_name: str, number: int) -> str:
+    def take(self, folder: str, model_name: str, number: int, is_forked: bool = False) -> str:
         """The path of a pass; the first of a model moves what an earlier run left."""
-        stem = re.sub(r"[/\0]", "_", model_name) + self._suffix() + "_forward"
+        stem = re.sub(r"[/\0]", "_", model_name) + self._suffix(is_forked) + "_forward"
         with self.lock:
             if (folder, stem) not in self.taken:
                 os.makedirs(folder, exist_ok=True)
                 move_aside(folder, stem)
-            highest = self.taken.get((folder, stem), 0)
-            if number <= highest:  # two classes of one name
-                number = highest + 1
-            self.taken[folder, stem] = number
+            taken = self.taken.setdefault((folder, stem), set())
+            if number in taken:  # two classes of one name
+                number = max(taken) + 1
+            taken.add(number)
         return os.path.join(folder, f"{stem}_{number:03d}.json")
 
-    def _suffix(self) -> str:
-        """Ranks and children of multiprocessing write beside their parent, not over it."""
+    def _suffix(self, is_forked: bool) -> str:
+        """Ranks, forks and children of multiprocessing write beside their parent, not over it."""
         if self.process != os.getpid():
-            self.process, self.forked = os.getpid(), True
-            self.taken = {}
+            self.process, self.taken = os.getpid(), {}
         multiprocessing = sys.modules.get("multiprocessing.process")
         is_child = multiprocessing is not None and multiprocessing.parent_process() is not None
-        return _switch.rank_suffix() + (f"_pid{self.process}" if self.forked or is_child else "")
+        return _switch.rank_suffix() + (f"_pid{self.process}" if is_forked or is_child else "")
 
 
 def move_aside(folder: str, stem: str) -> None:
@@ -166,72 +202,96 @@ def move_aside(folder: str, stem: str) -> None:
 
 
 class Finisher:
-    """Waits for the files of passes, in order, and prints their tables; never the model's thread.
+    """Prints the tables of passes as their files are written, in order; never the model's thread.
 
     A table is one write that begins on a new line, so that lines of the program stay whole.
     """
 
     def __init__(self) -> None:
         self.process = 0
-        self.passes: queue.SimpleQueue[Pass | None] = queue.SimpleQueue()
         self.thread: threading.Thread | None = None
-        self.failures: set[str] = set()
+        self.is_over = False  # no thread can be started any more
+        self.said: set[str] = set()
         self.lock = threading.Lock()
+        self.written = threading.Condition()
+        self.pending: set[str] = set()  # paths whose files are not there yet
 
-    def add(self, one: Pass) -> None:
-        if self.thread is None or self.process != os.getpid():
-            self._begin()
-        self.passes.put(one)
+    def settle(self, path: str) -> None:
+        with self.written:
+            self.pending.discard(path)
+            self.written.notify_all()
 
-    def _begin(self) -> None:
+    def wait_for(self, path: str) -> None:
+        """Returns when the file is not being written by this process."""
+        with self.written:
+            while path in self.pending and self.process == os.getpid():
+                self.written.wait(1)
+
+    def prepare(self) -> None:
+        """There is a thread when the first pass has ended."""
+        if self.thread is not None and self.process == os.getpid():
+            return
         with self.lock:
             if self.thread is not None and self.process == os.getpid():
                 return
-            self.passes = queue.SimpleQueue()
-            self.process = os.getpid()
-            self.thread = threading.Thread(target=self._run, name="pyrometer", daemon=True)
-            self.thread.start()
-            atexit.register(self.finish)
-            _finish_in_worker(self.finish)
+            if self.process != os.getpid():
+                self.process, self.is_over = os.getpid(), False
+                atexit.register(self.finish)
+                _finish_in_worker(self.finish)
+            _core.close_passes(False)
+            thread = threading.Thread(target=self._run, name="pyrometer", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the interpreter is about to end: finish() does it
+                self.is_over = True
+            else:
+                self.thread = thread
 
     def finish(self) -> None:
-        """Returns when all is written and printed. Called again for a new thread only."""
+        """Returns when all is written and printed. A later pass begins anew."""
+        if self.process != os.getpid():
+            return
         with self.lock:
             thread, self.thread = self.thread, None
-        if thread is not None and self.process == os.getpid():
-            self.passes.put(None)
+        _core.close_passes(True)
+        if thread is not None:
             thread.join()
+        elif self.is_over:
+            self._run()
 
     def _run(self) -> None:
-        passes = self.passes
-        while (one := passes.get()) is not None:
+        while (item := _core.next_pass()) is not None:
+            one, table, failure = item
             try:
-                self._finish(one)
+                self._finish(one, table, failure)
             except Exception as error:
-                self._say_once(f"{os.path.basename(one.path)}: {error}")
+                self.say_once(f"{os.path.basename(one.path)}: {type(error).__name__}: {error}")
 
-    def _finish(self, one: Pass) -> None:
-        try:
-            _core.recorder_wait()
-        except Exception as error:
-            self._say_once(f"a pass could not be written: {error}")
-        if not os.path.exists(one.path):
-            return
-        if one._device is not None:
-            one._device.add_to(one.path)
-            one._device = None
+    def _finish(self, one: Pass, table: str | None, failure: str | None) -> None:
         options = one._registration.options
-        title = f"{one.model_name} ({os.path.basename(one.path)})"
-        if one.raised:
-            title += f", which raised {one.raised}"
-        print_table(_core.layer_table(one.path, title, bool(options.get("with_flops"))))
+        try:
+            if failure is not None:
+                self.say_once(f"a pass could not be written: {failure}")
+                return
+            has_devices = one._device is not None
+            if has_devices:
+                one._device.add_to(one.path)
+                one._device = None
+        finally:
+            self.settle(one.path)
+        if has_devices:
+            table = _core.layer_table(one.path, one.title, bool(options.get("with_flops")))
+        if table:
+            print_table(table)
         handler = options.get("on_trace_ready")
         if handler is not None:
             handler(one)
+        if one._registration.is_over and not self.pending:
+            session.rest()
 
-    def _say_once(self, message: str) -> None:
-        if message not in self.failures:
-            self.failures.add(message)
+    def say_once(self, message: str) -> None:
+        if message not in self.said:
+            self.said.add(message)
             _switch.say(message)
 
 
@@ -259,3 +319,14 @@ def _finish_in_worker(finish: Any) -> None:
 
 files = Files()
 finisher = Finisher()
+
+
+def _in_child() -> None:
+    _core.forget_passes()
+    finisher.lock = threading.Lock()
+    finisher.written = threading.Condition()
+    finisher.pending = set()
+    files.lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_in_child)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -48,6 +49,7 @@ def trace(
         Error: nothing could be read.
         ValueError: a regular expression, phase or step that makes no sense.
     """
+    _wait_for(path)
     opened = None if model is None else _core.open(model)
     if step is not None and step < 0:
         raise ValueError(f"step {step}: steps are numbered from 0")
@@ -55,6 +57,13 @@ def trace(
         path, opened, layers_from, -1 if step is None else step, phase, filter, threads
     )
     return Trace(core)
+
+
+def _wait_for(path: str | os.PathLike[str]) -> None:
+    """A pass of this process is written in the background: its file may not be there yet."""
+    passes = sys.modules.get("pyrometer._passes")
+    if passes is not None and passes.finisher.pending:
+        passes.finisher.wait_for(os.path.abspath(os.fspath(path)))
 
 
 class Table(Sequence):

@@ -83,6 +83,19 @@ void pyro_buf_addc(pyro_buf *buf, char c)
     pyro_buf_add(buf, &c, 1);
 }
 
+void pyro_buf_add_integer(pyro_buf *buf, int64_t value)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    do
+        digits[--at] = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0)
+        digits[--at] = '-';
+    pyro_buf_add(buf, digits + at, sizeof digits - at);
+}
+
 void pyro_buf_fill(pyro_buf *buf, char c, size_t count)
 {
     char *room = pyro_buf_reserve(buf, count);

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct pyro_buf {
     char *data; /* always NUL-terminated once anything was added */
@@ -19,6 +20,7 @@ typedef struct pyro_buf {
 void pyro_buf_add(pyro_buf *buf, const void *bytes, size_t size);
 void pyro_buf_adds(pyro_buf *buf, const char *text);
 void pyro_buf_addc(pyro_buf *buf, char c);
+void pyro_buf_add_integer(pyro_buf *buf, int64_t value); /* in decimal */
 void pyro_buf_fill(pyro_buf *buf, char c, size_t count);
 void pyro_buf_addf(pyro_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Room for `size` more bytes, uninitialised; NULL when memory is out. Commit by raising length. */

@@ -14,6 +14,8 @@ typedef struct gzip_source {
     pyro_source head;
     pyro_source *inner;
     int64_t consumed; /* compressed bytes read from `inner` */
+    int64_t produced; /* bytes given so far */
+    int64_t free_bytes, expansion, most_bytes; /* as pyro_gzip_limit has them */
     int failure; /* what an earlier read failed with */
     bool inflating, member_ended, ended;
     z_stream inflater;
@@ -102,12 +104,22 @@ static int64_t read_some(gzip_source *gzip, void *bytes, size_t size, pyro_error
     return (int64_t)(size - gzip->inflater.avail_out);
 }
 
+static bool is_beyond_limit(const gzip_source *gzip)
+{
+    return gzip->produced > gzip->most_bytes ||
+           (gzip->produced > gzip->free_bytes && gzip->produced / gzip->expansion > gzip->consumed);
+}
+
 static int64_t gzip_read(pyro_source *source, void *bytes, size_t size, pyro_error *error)
 {
     gzip_source *gzip = (gzip_source *)source;
     if (gzip->failure != PYRO_OK)
         return pyro_fail(error, (pyro_status)gzip->failure, "the gzip stream could not be read");
     int64_t got = read_some(gzip, bytes, size, error);
+    gzip->produced += got > 0 ? got : 0;
+    if (got > 0 && is_beyond_limit(gzip))
+        got = pyro_fail(error, PYRO_ERROR_LIMIT, "it expands from %lld bytes to over %lld: refused",
+                        (long long)gzip->consumed, (long long)gzip->produced);
     if (got < 0)
         gzip->failure = (int)got;
     return got;
@@ -134,6 +146,7 @@ int pyro_source_open_gzip(pyro_source **out, pyro_source *inner, pyro_error *err
     }
     gzip->head = (pyro_source){&gzip_kind, -1, true};
     gzip->inner = inner;
+    gzip->free_bytes = gzip->most_bytes = INT64_MAX;
     gzip->inflating = inflateInit2(&gzip->inflater, MAX_WBITS + GZIP_FORMAT) == Z_OK;
     if (!gzip->inflating) {
         gzip_close(&gzip->head);
@@ -141,4 +154,12 @@ int pyro_source_open_gzip(pyro_source **out, pyro_source *inner, pyro_error *err
     }
     *out = &gzip->head;
     return PYRO_OK;
+}
+
+void pyro_gzip_limit(pyro_source *gzip, int64_t free_bytes, int64_t expansion, int64_t most_bytes)
+{
+    gzip_source *limited = (gzip_source *)gzip;
+    limited->free_bytes = free_bytes;
+    limited->expansion = expansion;
+    limited->most_bytes = most_bytes;
 }

@@ -128,6 +128,11 @@ static void write_text(pyro_buf *buf, const char *text, size_t length)
     pyro_buf_addc(buf, '"');
 }
 
+void pyro_json_quote(pyro_buf *buf, const char *text, size_t length)
+{
+    write_text(buf, text, length);
+}
+
 void pyro_json_key(pyro_json_writer *writer, const char *key)
 {
     separate(writer);
@@ -153,7 +158,7 @@ void pyro_json_string(pyro_json_writer *writer, const char *text)
 void pyro_json_integer(pyro_json_writer *writer, int64_t value)
 {
     separate(writer);
-    pyro_buf_addf(writer->buf, "%lld", (long long)value);
+    pyro_buf_add_integer(writer->buf, value);
 }
 
 /* printf writes the locale's decimal point, whatever bytes that has; JSON knows only the dot. */

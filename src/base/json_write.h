@@ -33,6 +33,9 @@ void pyro_json_null(pyro_json_writer *writer);
 /* A value that is JSON already. */
 void pyro_json_raw(pyro_json_writer *writer, const char *text);
 
+/* A string with its quotes, wherever it goes. */
+void pyro_json_quote(pyro_buf *buf, const char *text, size_t length);
+
 /* A key and its value. */
 void pyro_json_member_string(pyro_json_writer *writer, const char *key, const char *text);
 void pyro_json_member_integer(pyro_json_writer *writer, const char *key, int64_t value);

@@ -33,7 +33,12 @@ int pyro_source_open_file(pyro_source **out, const char *path, pyro_error *error
 int pyro_source_open_memory(pyro_source **out, const void *bytes, size_t size, pyro_error *error);
 /* Decompresses `inner` (several members too), which it owns from now on, also when it fails. */
 int pyro_source_open_gzip(pyro_source **out, pyro_source *inner, pyro_error *error);
-/* The same for zstd frames. */
+/*
+ * Bounds what a gzip source gives, for files that are no streams: beyond `free_bytes` at most
+ * `expansion` bytes for each compressed one, and `most_bytes` in all; then PYRO_ERROR_LIMIT.
+ */
+void pyro_gzip_limit(pyro_source *gzip, int64_t free_bytes, int64_t expansion, int64_t most_bytes);
+/* As pyro_source_open_gzip, for zstd frames. */
 int pyro_source_open_zstd(pyro_source **out, pyro_source *inner, pyro_error *error);
 /*
  * What `inner` holds: unpacked where its first bytes are those of gzip or zstd, else itself. It is

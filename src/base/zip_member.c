@@ -1,4 +1,4 @@
-/* A member of a zip archive as a byte stream: stored, deflated or zstd, length and CRC checked. */
+/* A member of a zip archive as a byte stream: stored, deflate or zstd; length and CRC checked. */
 #include "base/zip.h"
 
 #include "base/bytes.h"
@@ -15,7 +15,7 @@
 #define METHOD_STORED 0
 #define METHOD_DEFLATED 8
 #define METHOD_ZSTD 93
-/* 128 MiB, the most that zstd's own levels ask for; more could exhaust the memory. */
+/* 128 MiB, as for streams of their own: more could exhaust the memory. */
 #define LARGEST_WINDOW_LOG 27
 
 typedef struct member_source {
@@ -29,8 +29,9 @@ typedef struct member_source {
     int failure; /* what an earlier read failed with */
     bool inflating, stream_ended;
     z_stream inflater;
-    ZSTD_DStream *zstd; /* NULL where the member is not compressed with it */
-    ZSTD_inBuffer zstd_input;
+    ZSTD_DStream *zstd; /* NULL: not such a member */
+    const unsigned char *next; /* compressed bytes that were read and not yet used */
+    size_t available;
     unsigned char input[];
 } member_source;
 
@@ -54,13 +55,13 @@ static int64_t read_stored(member_source *member, void *bytes, size_t size, pyro
 
 static int refill_input(member_source *member, pyro_error *error)
 {
-    if (member->inflater.avail_in > 0 || member->compressed_left == 0)
+    if (member->available > 0 || member->compressed_left == 0)
         return PYRO_OK;
     int64_t got = read_stored(member, member->input, INPUT_BYTES, error);
     if (got < 0)
         return (int)got;
-    member->inflater.next_in = member->input;
-    member->inflater.avail_in = (uInt)got;
+    member->next = member->input;
+    member->available = (size_t)got;
     return PYRO_OK;
 }
 
@@ -74,7 +75,12 @@ static int64_t inflate_some(member_source *member, void *bytes, size_t size, pyr
         int status = refill_input(member, error);
         if (status != PYRO_OK)
             return status;
-        switch (inflate(inflater, Z_NO_FLUSH)) {
+        inflater->next_in = (unsigned char *)member->next;
+        inflater->avail_in = (uInt)member->available;
+        int outcome = inflate(inflater, Z_NO_FLUSH);
+        member->next = inflater->next_in;
+        member->available = inflater->avail_in;
+        switch (outcome) {
         case Z_OK:
             break;
         case Z_STREAM_END:
@@ -91,55 +97,45 @@ static int64_t inflate_some(member_source *member, void *bytes, size_t size, pyr
     return (int64_t)(size - inflater->avail_out);
 }
 
-/* The same for zstd: one frame, or several one after another until the input ends. */
-static int64_t unpack_zstd(member_source *member, void *bytes, size_t size, pyro_error *error)
+/* The same of a zstd frame. */
+static int64_t unpack_some(member_source *member, void *bytes, size_t size, pyro_error *error)
 {
     ZSTD_outBuffer output = {bytes, size, 0};
-    ZSTD_inBuffer *input = &member->zstd_input;
     while (output.pos < size && !member->stream_ended) {
-        if (input->pos == input->size && member->compressed_left > 0) {
-            int64_t got = read_stored(member, member->input, INPUT_BYTES, error);
-            if (got < 0)
-                return got;
-            *input = (ZSTD_inBuffer){member->input, (size_t)got, 0};
-        }
-        bool last_input = member->compressed_left == 0 && input->pos == input->size;
-        size_t produced = output.pos;
-        size_t left = ZSTD_decompressStream(member->zstd, &output, input);
+        int status = refill_input(member, error);
+        if (status != PYRO_OK)
+            return status;
+        ZSTD_inBuffer input = {member->next, member->available, 0};
+        size_t before = output.pos, left = ZSTD_decompressStream(member->zstd, &output, &input);
         if (ZSTD_isError(left))
             return fail_damaged(member, error, "its compressed data is damaged");
-        member->stream_ended = left == 0 && member->compressed_left == 0 &&
-                               input->pos == input->size;
-        if (last_input && output.pos == produced && !member->stream_ended)
+        member->next += input.pos;
+        member->available -= input.pos;
+        member->stream_ended = left == 0;
+        if (left > 0 && input.size == 0 && output.pos == before)
             return fail_damaged(member, error, "its compressed data ends early");
     }
     return (int64_t)output.pos;
 }
 
-static bool is_packed(const member_source *member)
+static int64_t decompress_some(member_source *member, void *bytes, size_t size, pyro_error *error)
 {
-    return member->inflating || member->zstd;
-}
-
-static int64_t unpack_some(member_source *member, void *bytes, size_t size, pyro_error *error)
-{
-    return member->zstd ? unpack_zstd(member, bytes, size, error)
+    return member->zstd ? unpack_some(member, bytes, size, error)
                         : inflate_some(member, bytes, size, error);
 }
 
 /* All promised bytes were produced: nothing may follow, and the checksum must be right. */
 static int check_end(member_source *member, pyro_error *error)
 {
-    if (is_packed(member) && !member->stream_ended) {
+    if ((member->inflating || member->zstd) && !member->stream_ended) {
         char more;
-        int64_t got = unpack_some(member, &more, 1, error);
+        int64_t got = decompress_some(member, &more, 1, error);
         if (got < 0)
             return (int)got;
         if (got > 0)
             return fail_damaged(member, error, "it is longer than the directory says");
     }
-    if (member->compressed_left > 0 || member->inflater.avail_in > 0 ||
-        member->zstd_input.pos < member->zstd_input.size)
+    if (member->compressed_left > 0 || member->available > 0)
         return fail_damaged(member, error, "its compressed data goes on after its end");
     if (member->crc != member->entry->crc32)
         return pyro_fail_at(error, PYRO_ERROR_FORMAT, member->position,
@@ -158,8 +154,8 @@ static int64_t read_checked(member_source *member, void *bytes, size_t size, pyr
         size = (size_t)left;
     if (size > (size_t)1 << 30)
         size = (size_t)1 << 30;
-    int64_t got = is_packed(member) ? unpack_some(member, bytes, size, error)
-                                    : read_stored(member, bytes, size, error);
+    int64_t got = member->inflating || member->zstd ? decompress_some(member, bytes, size, error)
+                                                    : read_stored(member, bytes, size, error);
     if (got < 0)
         return got;
     if (got == 0)
@@ -258,16 +254,16 @@ static int find_data(int64_t *data_offset, const pyro_zip *zip, const pyro_zip_e
     return check_local_name(zip, entry, name_length, error);
 }
 
-/* What the member's method needs; false when memory is out. */
-static bool begin_unpacking(member_source *member)
+/* Readies what decompresses the member; false when memory is out. */
+static bool start_decompressing(member_source *member)
 {
     if (member->entry->method == METHOD_DEFLATED)
-        return member->inflating = inflateInit2(&member->inflater, -MAX_WBITS) == Z_OK;
+        member->inflating = inflateInit2(&member->inflater, -MAX_WBITS) == Z_OK;
     if (member->entry->method != METHOD_ZSTD)
-        return true;
+        return member->entry->method == METHOD_STORED || member->inflating;
     member->zstd = ZSTD_createDStream();
-    return member->zstd && !ZSTD_isError(ZSTD_DCtx_setParameter(
-                               member->zstd, ZSTD_d_windowLogMax, LARGEST_WINDOW_LOG));
+    return member->zstd && !ZSTD_isError(ZSTD_DCtx_setParameter(member->zstd, ZSTD_d_windowLogMax,
+                                                                LARGEST_WINDOW_LOG));
 }
 
 int pyro_zip_open_member(pyro_source **out, const pyro_zip *zip, const pyro_zip_entry *entry,
@@ -290,7 +286,7 @@ int pyro_zip_open_member(pyro_source **out, const pyro_zip *zip, const pyro_zip_
     member->position = data_offset;
     member->compressed_left = entry->compressed_size;
     member->crc = crc32(0, NULL, 0);
-    if (!begin_unpacking(member)) {
+    if (!start_decompressing(member)) {
         member_close(&member->head);
         return pyro_fail_memory(error);
     }

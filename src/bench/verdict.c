@@ -13,6 +13,7 @@ enum { VERDICT_RESAMPLES = 2000 };
 
 #define DEFAULT_DELTA 0.02
 #define DEFAULT_CONFIDENCE 0.95
+#define DEFAULT_FLOOR_BYTES 1048576.0
 
 const char *pyro_verdict_name(pyro_verdict verdict)
 {
@@ -159,6 +160,10 @@ static double choose_delta(const pyro_verdict_row *row, const pyro_verdict_optio
 
     if (row->unit != NULL && strcmp(row->unit, "ms") == 0 && row->base > 0)
         delta = fmax(delta, options->floor_ms / row->base);
+    if (row->unit != NULL && strcmp(row->unit, "bytes") == 0 && row->base > 0)
+        delta = fmax(delta,
+                     (options->floor_bytes > 0 ? options->floor_bytes : DEFAULT_FLOOR_BYTES) /
+                         row->base);
     return fmax(delta, options->noise);
 }
 

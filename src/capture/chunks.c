@@ -96,6 +96,16 @@ void pyro_chunk_close(pyro_session *session, size_t index)
         pthread_cond_signal(&session->keeper_wakes);
 }
 
+/* The oldest: those at the end of the file are given back when they were not used. */
+static size_t pop_ready(pyro_session *session)
+{
+    if (session->ready_count == 0)
+        return PYRO_NO_CHUNK;
+    size_t index = session->ready[0];
+    memmove(session->ready, session->ready + 1, --session->ready_count * sizeof *session->ready);
+    return index;
+}
+
 /* Waits until the keeper has a chunk, or has looked for one in vain. */
 static size_t wait_for_keeper(pyro_session *session, pyro_thread_slot *thread)
 {
@@ -107,12 +117,7 @@ static size_t wait_for_keeper(pyro_session *session, pyro_thread_slot *thread)
         pthread_cond_wait(&session->chunk_ready, &session->lock);
     }
     __atomic_store_n(&thread->is_waiting, 0, __ATOMIC_RELEASE);
-    return session->ready_count ? session->ready[--session->ready_count] : PYRO_NO_CHUNK;
-}
-
-static size_t pop_ready(pyro_session *session)
-{
-    return session->ready_count ? session->ready[--session->ready_count] : PYRO_NO_CHUNK;
+    return pop_ready(session);
 }
 
 /* It has an owner from now on. */
@@ -221,13 +226,22 @@ static bool has_passed(const struct timespec *time)
            (now.tv_sec == time->tv_sec && now.tv_nsec >= time->tv_nsec);
 }
 
+/* What is ready is empty: where the oldest part goes for it, few are enough. */
+static size_t wanted_ready(const pyro_session *session)
+{
+    size_t few = session->slot_count / 8;
+    if (!session->no_more || !session->options.keep_last || few >= PYRO_READY_CHUNKS)
+        return PYRO_READY_CHUNKS;
+    return few ? few : 1;
+}
+
 /* Makes chunks until enough are ready or none can be made; whether it tried in vain. */
 static bool fill_up(pyro_session *session)
 {
     if (session->data_spare == PYRO_NO_CHUNK &&
         session->data_used > PYRO_RECORDING_CHUNK_BYTES / 2 && session->data_chunk != PYRO_NO_CHUNK)
         session->data_spare = pyro_chunk_make(session, true);
-    while (session->ready_count < PYRO_READY_CHUNKS && !session->is_stopping) {
+    while (session->ready_count < wanted_ready(session) && !session->is_stopping) {
         size_t index = pyro_chunk_make(session, true);
         if (index == PYRO_NO_CHUNK)
             return session->ready_count == 0;

@@ -74,8 +74,9 @@ static void fill_header(pyro_session *session)
     header->first = header->last = pyro_clock_read(&pyro_the_door);
     clock_gettime(CLOCK_REALTIME, &real);
     header->start_realtime_ns = (int64_t)real.tv_sec * 1000000000 + real.tv_nsec;
-    __atomic_thread_fence(__ATOMIC_RELEASE);
-    memcpy(header->magic, PYRO_RECORDING_MAGIC, sizeof header->magic);
+    uint64_t magic;
+    memcpy(&magic, PYRO_RECORDING_MAGIC, sizeof magic);
+    __atomic_store_n((uint64_t *)(void *)header->magic, magic, __ATOMIC_RELEASE);
 }
 
 int pyro_session_open(pyro_session *session, const char *path, bool overwrite, pyro_error *error)
@@ -92,7 +93,8 @@ int pyro_session_open(pyro_session *session, const char *path, bool overwrite, p
     session->data_sealed = false;
     session->ready_count = 0;
     session->thread_count = 0;
-    pyro_the_door.needs_fence = !pyro_membarrier_register();
+    if (!pyro_membarrier_register() && !pyro_the_door.needs_fence)
+        pyro_the_door.needs_fence = 1;
     fill_header(session);
     bool ok = pyro_grow(&session->slots, &session->slot_capacity, 1, sizeof *session->slots);
     if (ok) {
@@ -177,7 +179,7 @@ void pyro_session_close(pyro_session *session)
     pyro_clock_renew(session);
     if (session->header->state == PYRO_RECORDING_RUNNING)
         session->header->state = PYRO_RECORDING_CLOSED;
-    pyro_file_close(session, true);
+    pyro_file_close(session, !session->options.temporary);
     end_tables(session);
 }
 
@@ -196,7 +198,7 @@ int pyro_recorder_stop(pyro_error *error)
             pyro_file_close(session, false);
             end_tables(session);
         } else {
-            pyro_threads_quiesce(session);
+            pyro_threads_quiesce(session, false);
             pyro_passes_stop(session);
             pyro_session_close(session);
         }
@@ -266,6 +268,16 @@ uint32_t pyro_recorder_module(const pyro_module_data *data, const char *path,
                               const char *class_name)
 {
     return add_texts(PYRO_DATA_MODULE, data, sizeof *data, path, class_name);
+}
+
+uint32_t pyro_recorder_weight(const pyro_weight_data *data, const char *name)
+{
+    pyro_buf buf = PYRO_BUF_INIT;
+    pyro_buf_add(&buf, data, sizeof *data);
+    pyro_buf_add(&buf, name, strlen(name) + 1);
+    uint32_t id = buf.failed ? 0 : add_data(PYRO_DATA_WEIGHT, buf.data, buf.length);
+    pyro_buf_free(&buf);
+    return id;
 }
 
 uint32_t pyro_recorder_frame(const char *text)

@@ -11,13 +11,13 @@
 
 #define WAIT_NS 20000
 
-void pyro_threads_quiesce(pyro_session *session)
+void pyro_threads_quiesce(pyro_session *session, bool waiting_is_quiet)
 {
     pyro_membarrier();
     pyro_thread_slot *slot = __atomic_load_n(&session->threads, __ATOMIC_ACQUIRE);
     for (; slot; slot = slot->next) {
-        while (__atomic_load_n(&slot->open.busy, __ATOMIC_ACQUIRE) != 0 &&
-               !__atomic_load_n(&slot->is_waiting, __ATOMIC_ACQUIRE)) {
+        while (__atomic_load_n(&slot->open.busy, __ATOMIC_SEQ_CST) != 0 &&
+               !(waiting_is_quiet && __atomic_load_n(&slot->is_waiting, __ATOMIC_ACQUIRE))) {
             struct timespec pause = {0, WAIT_NS};
             nanosleep(&pause, NULL);
         }
@@ -31,11 +31,13 @@ void pyro_threads_quiesce(pyro_session *session)
 static bool has_open_span(const pyro_session *session, uint64_t sequence)
 {
     const pyro_thread_slot *slot = __atomic_load_n(&session->threads, __ATOMIC_ACQUIRE);
+    /* Even when the session is about to end, the spans of its last moment count. */
+    uint32_t generation = (__atomic_load_n(&pyro_the_door.generation, __ATOMIC_SEQ_CST) - 1) | 1;
     for (; slot; slot = slot->next) {
         if (!__atomic_load_n(&slot->is_used, __ATOMIC_ACQUIRE) ||
-            slot->open.generation != pyro_the_door.generation)
+            __atomic_load_n(&slot->open.generation, __ATOMIC_ACQUIRE) != generation)
             continue;
-        uint32_t depth = __atomic_load_n(&slot->open.depth, __ATOMIC_RELAXED);
+        uint32_t depth = __atomic_load_n(&slot->open.depth, __ATOMIC_ACQUIRE);
         for (uint32_t i = 0; i < depth && i < PYRO_MOST_OPEN_SPANS; i++)
             if (__atomic_load_n(&slot->open.open[i].chunk, __ATOMIC_RELAXED) == sequence)
                 return true;
@@ -46,7 +48,7 @@ static bool has_open_span(const pyro_session *session, uint64_t sequence)
 static size_t find_oldest(const pyro_session *session)
 {
     size_t oldest = PYRO_NO_CHUNK;
-    uint64_t needed_from = session->options.temporary ? pyro_passes_need_from(session) : UINT64_MAX;
+    uint64_t needed_from = pyro_passes_need_from(session);
     for (size_t i = 0; i < session->slot_count; i++) {
         const pyro_chunk_slot *slot = &session->slots[i];
         if (slot->kind != PYRO_CHUNK_RECORDS || slot->held || slot->closed_raw == 0 ||
@@ -69,7 +71,7 @@ size_t pyro_chunk_recycle(pyro_session *session)
     session->slots[index] = (pyro_chunk_slot){.held = true};
     session->header->dropped_chunks++;
     pthread_mutex_unlock(&session->lock);
-    pyro_threads_quiesce(session);
+    pyro_threads_quiesce(session, true);
     /* Readers of the file look at the sequence again after they have read a chunk. */
     __atomic_store_n(&header->sequence, 0, __ATOMIC_SEQ_CST);
     __atomic_store_n(&header->kind, PYRO_CHUNK_FREE, __ATOMIC_SEQ_CST);

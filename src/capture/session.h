@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/intern.h"
 #include "base/error.h"
+#include "trace/recording.h"
 #include <limits.h>
 #include <pthread.h>
 #include <pyrometer/capture.h>
@@ -16,7 +17,7 @@
 #define PYRO_SLAB_CHUNKS 64 /* chunks mapped at once: programs may have 65530 mappings only */
 #define PYRO_READY_CHUNKS 4
 #define PYRO_CLOCK_INTERVAL_NS 1000000000
-#define PYRO_DATA_TYPES (PYRO_DATA_THREAD + 1)
+#define PYRO_DATA_TYPES (PYRO_DATA_WEIGHT + 1)
 #define PYRO_NO_CHUNK SIZE_MAX
 
 /* A chunk of the file as the recorder knows it. */
@@ -58,12 +59,25 @@ typedef struct pyro_thread_slot {
     pyro_word_slot words[PYRO_WORD_SLOTS];
 } pyro_thread_slot;
 
+/* A pass that has begun: its thread, and what others' passes did meanwhile on theirs. */
+typedef struct pyro_open_pass {
+    uint64_t begin_raw;
+    uint32_t thread;
+    struct pyro_foreign_span *foreign;
+    size_t foreign_count, foreign_capacity;
+} pyro_open_pass;
+
 typedef struct pyro_pass_job {
     struct pyro_pass_job *next;
     uint64_t begin_raw, end_raw;
     int64_t number;
     uint32_t flags;
     char *path, *model;
+    pyro_pass_done_fn done;
+    void *user;
+    uint32_t thread;
+    struct pyro_foreign_span *foreign;
+    size_t foreign_count;
 } pyro_pass_job;
 
 #define PYRO_MOST_OPEN_PASSES 64
@@ -105,12 +119,15 @@ typedef struct pyro_session {
     uint32_t thread_count;     /* numbers given out in this session */
     uint64_t thread_losses;    /* records that threads could not write */
 
-    uint64_t open_passes[PYRO_MOST_OPEN_PASSES];
+    pyro_open_pass open_passes[PYRO_MOST_OPEN_PASSES];
     size_t open_pass_count;
+    uint64_t last_pass_raw;
     pyro_pass_job *first_job, *last_job; /* the first may be in the writer's hands */
     size_t job_count;
     pthread_t writer;
-    bool has_writer;
+    bool has_writer, writer_stops, writer_sleeps;
+    pyro_recorded_tables pass_tables; /* the writer's view of `data`, as far as it has seen it */
+    uint32_t pass_seen[PYRO_DATA_TYPES];
     pthread_cond_t writer_wakes, pass_done;
     pyro_error pass_error;
     uint64_t passes_written;
@@ -145,8 +162,11 @@ void pyro_keeper_stop(pyro_session *session); /* without `lock` */
 
 /* recycle.c: the oldest chunk that nobody needs, emptied; lets go of `lock`. */
 size_t pyro_chunk_recycle(pyro_session *session);
-/* Waits until every thread was seen outside of writing. Without `lock`. */
-void pyro_threads_quiesce(pyro_session *session);
+/*
+ * Waits until every thread was seen outside of writing. Without `lock`. One that waits for the
+ * recorder holds no record, but still uses the session.
+ */
+void pyro_threads_quiesce(pyro_session *session, bool waiting_is_quiet);
 
 /* tables.c */
 uint32_t pyro_data_add(pyro_session *session, uint32_t type, const void *bytes, size_t size);
@@ -177,5 +197,8 @@ void pyro_session_close(pyro_session *session); /* nobody writes any more */
 uint64_t pyro_passes_need_from(const pyro_session *session);
 void pyro_passes_stop(pyro_session *session); /* waits for those that were ended; without `lock` */
 void pyro_passes_forget(pyro_session *session);
+void pyro_pass_job_free(pyro_pass_job *job);
+/* pass_writer.c */
+void *pyro_pass_writer(void *session);
 
 #endif

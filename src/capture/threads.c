@@ -14,12 +14,18 @@ void pyro_membarrier(void)
 {
     if (!pyro_the_door.needs_fence)
         syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+/* Once a process: with several threads the kernel takes its time over it. */
 bool pyro_membarrier_register(void)
 {
-    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+    static pid_t registered;
+    static bool is_there;
+    if (registered != getpid()) {
+        registered = getpid();
+        is_there = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+    }
+    return is_there;
 }
 
 /* The thread's memory waits for the next thread, with what is left of its chunk. */
@@ -89,11 +95,12 @@ static void take_over(pyro_session *session, pyro_thread_slot *slot)
     thread->number = ++session->thread_count;
     if (thread->next == thread->end)
         return;
-    *thread->next = (pyro_record){.start_raw = pyro_raw_time(&pyro_the_door),
-                                  .sequence = syscall(SYS_gettid),
-                                  .name = thread->number,
-                                  .kind = PYRO_RECORD_THREAD};
-    pyro_record_commit(thread, thread->next);
+    pyro_record *record = thread->next;
+    record->start_raw = pyro_raw_time(&pyro_the_door);
+    record->sequence = syscall(SYS_gettid);
+    record->name = thread->number;
+    record->kind = PYRO_RECORD_THREAD;
+    pyro_record_commit(thread, record);
 }
 
 static pyro_recorder_thread *enroll(void)

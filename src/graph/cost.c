@@ -107,6 +107,7 @@ void pyro_cost_free(pyro_cost *cost)
     free(cost->nodes);
     free(cost->node_modules);
     free(cost->node_types);
+    free(cost->node_origins);
     free(cost->uncounted);
     free(cost->notes);
     pyro_map_free(&cost->uncounted_of_key);

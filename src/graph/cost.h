@@ -19,6 +19,8 @@ struct pyro_cost {
     size_t module_capacity;
     uint32_t *node_types; /* of each node: index into `types` */
     size_t type_capacity;
+    uint32_t *node_origins; /* of each node: the one of the main graph that it is, or is inside */
+    size_t origin_capacity;
 
     pyro_intern types; /* labels of operator types */
 

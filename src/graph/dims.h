@@ -4,7 +4,7 @@
 
 #include "graph/model.h"
 
-#define PYRO_FACTS_NONE {"", "", "", "", -1, -1, "", "", "", "", NULL, 0, NULL, 0}
+#define PYRO_FACTS_NONE {"", "", "", "", -1, -1, "", "", "", "", NULL, 0, NULL, 0, ""}
 
 /* What the file says of one dim of an input; NULL: nothing. */
 const pyro_dim *pyro_model_dim(const pyro_model *model, const pyro_value *value, size_t axis);

@@ -19,6 +19,7 @@ pyro_model *pyro_model_new(void)
     pyro_exprs_init(&model->exprs, &model->arena);
     pyro_intern_init(&model->module_paths, &model->arena);
     pyro_intern_init(&model->parameter_paths, &model->arena);
+    pyro_intern_init(&model->call_keys, &model->arena);
     model->name = model->display_name = model->source = model->file = "";
     model->file_bytes = -1;
     model->facts = (pyro_facts)PYRO_FACTS_NONE;
@@ -46,6 +47,9 @@ void pyro_model_close(pyro_model *model)
     pyro_intern_free(&model->module_paths);
     pyro_intern_free(&model->parameter_paths);
     pyro_map_free(&model->module_of_stack);
+    pyro_map_free(&model->call_of_stack);
+    pyro_intern_free(&model->call_keys);
+    free(model->calls);
     free(model->modules);
     free(model->parameters);
     free(model->inputs);

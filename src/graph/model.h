@@ -83,6 +83,7 @@ typedef struct pyro_node {
     const uint32_t *outputs;
     uint32_t arg_count, output_count;
     uint32_t module; /* PYRO_NO_VALUE until validation: that of the node around it, or the model */
+    uint32_t call;   /* of that module; PYRO_NO_VALUE where the file does not say */
     int64_t offset; /* where it begins in the file */
 } pyro_node;
 
@@ -105,6 +106,12 @@ typedef struct pyro_module {
     uint32_t parent;
     uint32_t depth;
 } pyro_module;
+
+/* One call of a module, where a file tells its calls apart. */
+typedef struct pyro_module_call {
+    uint32_t module;
+    uint32_t parent; /* call around it; PYRO_NO_VALUE: none */
+} pyro_module_call;
 
 typedef struct pyro_parameter {
     const char *path; /* "layer1.0.conv1.weight" */
@@ -130,6 +137,10 @@ struct pyro_model {
     pyro_module *modules;
     size_t module_count, module_capacity;
     pyro_map module_of_stack; /* interned text of a module stack -> module */
+    pyro_map call_of_stack;
+    pyro_intern call_keys; /* id of a key ("L__self__act@1") is the index of its call */
+    pyro_module_call *calls;
+    size_t call_count, call_capacity;
 
     pyro_intern parameter_paths; /* id of a path is the index of its parameter */
     pyro_parameter *parameters; /* buffers and constants too */
@@ -160,6 +171,8 @@ uint32_t pyro_graph_value(pyro_graph *graph, const char *name, size_t length);
 uint32_t pyro_model_module(pyro_model *model, const char *path, size_t length);
 /* The module of a stack as .pt2 files write it: "key,path,class;..." (modules.c). */
 uint32_t pyro_model_module_of_stack(pyro_model *model, const char *stack, size_t length);
+/* The call of that module, of a stack whose module was asked for; PYRO_NO_VALUE: not known. */
+uint32_t pyro_model_call_of_stack(const pyro_model *model, const char *stack, size_t length);
 
 /* A size in force: false when it depends on data or could not be worked out. */
 bool pyro_size_value(const pyro_model *model, pyro_size size, int64_t *out);

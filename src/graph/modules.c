@@ -106,8 +106,24 @@ static const char *find_key_end(const char *entry, const char *class_begin)
     return memchr(entry, ',', length);
 }
 
-/* One "key,path,class" of a stack; the class is behind the last comma. */
-static uint32_t module_of_entry(pyro_model *model, const char *entry, size_t length)
+/* Keys tell calls apart: "L__self__act@1" is the second call of "act". False: memory is out. */
+static bool enter_call(pyro_model *model, const char *key, size_t length, uint32_t module,
+                       uint32_t *call)
+{
+    uint32_t id = pyro_intern_add(&model->call_keys, key, length);
+    if (id == PYRO_INTERN_NONE)
+        return false;
+    if (id == model->call_count) {
+        if (!pyro_grow(&model->calls, &model->call_capacity, id + 1u, sizeof *model->calls))
+            return false;
+        model->calls[model->call_count++] = (pyro_module_call){module, *call};
+    }
+    *call = id;
+    return true;
+}
+
+/* One "key,path,class" of a stack; the class is behind the last comma. `call` is the one around. */
+static uint32_t module_of_entry(pyro_model *model, const char *entry, size_t length, uint32_t *call)
 {
     const char *end = entry + length, *class_begin = memrchr(entry, ',', length);
     const char *key_end = class_begin ? find_key_end(entry, class_begin) : NULL;
@@ -120,6 +136,9 @@ static uint32_t module_of_entry(pyro_model *model, const char *entry, size_t len
                           ? PYRO_NO_VALUE
                           : pyro_model_module(model, plain.data ? plain.data : "", plain_length);
     pyro_buf_free(&plain);
+    if (module != PYRO_NO_VALUE &&
+        !enter_call(model, entry, (size_t)(key_end - entry), module, call))
+        return PYRO_NO_VALUE;
     if (module != PYRO_NO_VALUE && !model->modules[module].class_name[0]) {
         size_t short_length;
         class_begin = short_class(class_begin + 1, (size_t)(end - class_begin - 1), &short_length);
@@ -179,13 +198,21 @@ uint32_t pyro_model_module_of_stack(pyro_model *model, const char *stack, size_t
     if (module != PYRO_MAP_NONE)
         return module;
     module = 0;
+    uint32_t call = PYRO_NO_VALUE;
     const char *at = pyro_intern_text(&model->strings, id), *end = at + length;
     while (at < end && module != PYRO_NO_VALUE) {
         const char *stop = entry_end(at, end);
-        module = module_of_entry(model, at, (size_t)(stop - at));
+        module = module_of_entry(model, at, (size_t)(stop - at), &call);
         at = stop + 1;
     }
-    if (module == PYRO_NO_VALUE || !pyro_map_put(&model->module_of_stack, id, module))
+    if (module == PYRO_NO_VALUE || !pyro_map_put(&model->module_of_stack, id, module) ||
+        (call != PYRO_NO_VALUE && !pyro_map_put(&model->call_of_stack, id, call)))
         return PYRO_NO_VALUE;
     return module;
+}
+
+uint32_t pyro_model_call_of_stack(const pyro_model *model, const char *stack, size_t length)
+{
+    uint32_t id = pyro_intern_find(&model->strings, stack, length);
+    return id == PYRO_INTERN_NONE ? PYRO_NO_VALUE : pyro_map_get(&model->call_of_stack, id);
 }

@@ -37,6 +37,7 @@ RULE(recurrent_cell);
 
 /* rules_elementwise.c */
 RULE(elementwise);
+RULE(elementwise_lists);
 RULE(reduction);
 RULE(softmax);
 RULE(batch_norm);

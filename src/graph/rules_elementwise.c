@@ -25,6 +25,19 @@ bool pyro_rule_elementwise(pyro_call *call, pyro_price *price)
     return true;
 }
 
+/* The same for every tensor of the list that comes out; forms in place have only the one going in. */
+bool pyro_rule_elementwise_lists(pyro_call *call, pyro_price *price)
+{
+    int64_t elements = 0;
+    for (size_t o = 0; o < call->output_count; o++)
+        elements = pyro_plus(call, elements, call->outputs[o].elements);
+    for (uint32_t i = 0; !call->output_count && call->arg_count && i < call->args[0].count; i++)
+        if (call->args[0].tensors)
+            elements = pyro_plus(call, elements, call->args[0].tensors[i].elements);
+    price->other_flops = pyro_times(call, elements, call->op->factor);
+    return true;
+}
+
 /* `factor` FLOPs an input value; forms that only compare two tensors have larger outputs. */
 bool pyro_rule_reduction(pyro_call *call, pyro_price *price)
 {

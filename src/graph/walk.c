@@ -23,6 +23,7 @@ typedef struct walker {
     int64_t *integers;
     size_t integer_count, integer_capacity;
     const char *open_size; /* text of a size that depends on data */
+    uint32_t origin;       /* node of the main graph that is being walked */
     bool noted_cond, noted_vmap;
     bool measuring;        /* only adding up, to compare branches */
     int64_t measured_flops;
@@ -275,8 +276,10 @@ static int record(walker *w, const frame *frame, const pyro_node *node, const py
         !pyro_grow(&cost->nodes, &cost->node_capacity, count, sizeof *cost->nodes) ||
         !pyro_grow(&cost->node_modules, &cost->module_capacity, count,
                    sizeof *cost->node_modules) ||
-        !pyro_grow(&cost->node_types, &cost->type_capacity, count, sizeof *cost->node_types))
+        !pyro_grow(&cost->node_types, &cost->type_capacity, count, sizeof *cost->node_types) ||
+        !pyro_grow(&cost->node_origins, &cost->origin_capacity, count, sizeof *cost->node_origins))
         return pyro_fail_memory(w->error);
+    cost->node_origins[cost->node_count] = w->origin;
     cost->node_modules[cost->node_count] = node->module;
     cost->node_types[cost->node_count] = type;
     cost->nodes[cost->node_count++] = (pyro_cost_node){
@@ -508,6 +511,8 @@ static int walk_graph(walker *w, const pyro_graph *graph, int64_t times)
     for (size_t n = 0; status == PYRO_OK && n < graph->node_count; n++) {
         const pyro_node *node = &graph->nodes[n];
         bool control = has_subgraph(node) && !find_op(w, node->target);
+        if (graph == w->model->graph)
+            w->origin = (uint32_t)n;
         status = enter_or_leave_vmap(w, &frame, node);
         if (status < 0)
             break;

@@ -195,10 +195,12 @@ static int fill(pyro_catalog *catalog, pyro_error *error)
     return status;
 }
 
+/* By name; the user's own before the built-in one that it hides. */
 static int compare_entries(const void *a, const void *b)
 {
-    return strcmp(((const pyro_catalog_entry *)a)->facts->name,
-                  ((const pyro_catalog_entry *)b)->facts->name);
+    const pyro_catalog_entry *first = a, *second = b;
+    int order = strcmp(first->facts->name, second->facts->name);
+    return order ? order : second->is_own - first->is_own;
 }
 
 int pyro_catalog_open(pyro_catalog **out, pyro_error *error)

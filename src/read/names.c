@@ -9,20 +9,34 @@
 
 enum { NAME_BYTES = 128, NEAR_NAMES = 3 };
 
-/* The next letter of a name as it is compared, lower case; '\0' at the end. */
-static char next_letter(const char **at)
+/* Reads a name as it is compared: lower case, and separators only where they part two numbers. */
+typedef struct spelling {
+    const char *at;
+    bool after_digit;
+} spelling;
+
+static char next_letter(spelling *name)
 {
-    while (**at == '-' || **at == '_' || **at == '.' || **at == ' ')
-        ++*at;
-    return **at ? (char)tolower((unsigned char)*(*at)++) : '\0';
+    const char *start = name->at;
+    while (*name->at == '-' || *name->at == '_' || *name->at == '.' || *name->at == ' ')
+        name->at++;
+    bool digit = isdigit((unsigned char)*name->at);
+    /* regnet_x_1_6gf is not regnet_x_16gf. */
+    if (name->at != start && digit && name->after_digit) {
+        name->after_digit = false;
+        return '.';
+    }
+    name->after_digit = digit;
+    return *name->at ? (char)tolower((unsigned char)*name->at++) : '\0';
 }
 
 bool pyro_catalog_same_name(const char *a, const char *b)
 {
+    spelling first = {a, false}, second = {b, false};
     char letter;
     do {
-        letter = next_letter(&a);
-        if (letter != next_letter(&b))
+        letter = next_letter(&first);
+        if (letter != next_letter(&second))
             return false;
     } while (letter);
     return true;
@@ -90,8 +104,9 @@ int pyro_catalog_open_model(pyro_model **out, const char *name, pyro_error *erro
         if (status == PYRO_OK)
             (*out)->origin = PYRO_ORIGIN_OWN;
         if (status == PYRO_OK && builtin &&
-            !pyro_model_note(*out, "this is your own model; it hides the built-in one of that name "
-                                   "(pyrometer models remove %s brings that back)",
+            !pyro_model_note(*out,
+                             "this is your own model; it hides the built-in one of that name "
+                             "(pyrometer models remove %s brings that back)",
                              (*out)->name))
             status = pyro_fail_memory(error);
         free(path);
@@ -109,22 +124,22 @@ int pyro_model_open_decode(pyro_model **out, const char *name, pyro_error *error
     if (decode)
         return open_builtin(out, decode, error);
     if (model)
-        return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
-                         "%s has no graph of a decoding step: none is stored for it (\"decode\" in "
-                         "pyrometer models --format json says which models have one)",
-                         model->name);
+        return pyro_fail(
+            error, PYRO_ERROR_UNSUPPORTED,
+            "the model has no graph of a decoding step (\"decode\" in pyrometer models "
+            "--format json says which have one)");
     return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
-                     "%.200s: only built-in models have a graph of a decoding step; export yours "
-                     "with its cache as an input and price that",
-                     name);
+                     "only built-in models have a graph of a decoding step; export yours with its "
+                     "cache as an input and price that");
 }
 
 /* The name as it is compared, in `text`. */
 static void normalize(char text[NAME_BYTES], const char *name)
 {
+    spelling rest = {name, false};
     size_t length = 0;
     char letter;
-    while (length < NAME_BYTES - 1 && (letter = next_letter(&name)))
+    while (length < NAME_BYTES - 1 && (letter = next_letter(&rest)))
         text[length++] = letter;
     text[length] = '\0';
 }

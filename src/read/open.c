@@ -135,6 +135,8 @@ static int open_gzip(const opening *opening, const char *file, pyro_error *error
     if (status == PYRO_OK)
         status = pyro_source_open_gzip(&source, inner, error);
     if (status == PYRO_OK) {
+        pyro_gzip_limit(source, PYRO_PT2_EXPANSION_FREE_BYTES, PYRO_PT2_MAX_EXPANSION,
+                        PYRO_PT2_MAX_BYTES);
         status = open_json(opening, source, error);
         pyro_source_close(source);
     }

@@ -8,11 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Members larger than this, or that expand more than that, are no program that anybody exported. */
-#define MAX_MEMBER_BYTES (INT64_C(4) << 30)
-#define MAX_EXPANSION 400
-#define EXPANSION_FREE_BYTES (INT64_C(64) << 20)
-
 static const char flat_program[] = "serialized_exported_program.json";
 
 /* The length of the folder that everything in the archive lies in, its slash included. */
@@ -111,8 +106,9 @@ static void name_member(const pyro_model *model, const pyro_zip_entry *entry, py
 static int open_member(pyro_source **out, const pyro_zip *zip, const pyro_zip_entry *entry,
                        pyro_error *error)
 {
-    if (entry->size > MAX_MEMBER_BYTES || (entry->size > EXPANSION_FREE_BYTES &&
-                                           entry->size / MAX_EXPANSION > entry->compressed_size))
+    if (entry->size > PYRO_PT2_MAX_BYTES ||
+        (entry->size > PYRO_PT2_EXPANSION_FREE_BYTES &&
+         entry->size / PYRO_PT2_MAX_EXPANSION > entry->compressed_size))
         return pyro_fail(error, PYRO_ERROR_LIMIT,
                          "%.150s would expand from %lld to %lld bytes: refused", entry->name,
                          (long long)entry->compressed_size, (long long)entry->size);
@@ -180,7 +176,8 @@ static bool read_weights(pt2_reader *reader, bool *any_on_disk)
         while (good && pt2_next_key(reader)) {
             size_t length;
             const char *text = pyro_json_text(reader->json, &length);
-            uint32_t parameter = text ? pt2_find_parameter(reader->model, text, length) : PYRO_NO_VALUE;
+            uint32_t parameter = text ? pt2_find_parameter(reader->model, text, length)
+                                      : PYRO_NO_VALUE;
             good = read_weight(reader, &files, &first_of_file, parameter, any_on_disk);
         }
     }

@@ -6,6 +6,11 @@
 #include "base/zip.h"
 #include "graph/model.h"
 
+/* What is larger than this, or expands more than that, is no program that anybody exported. */
+#define PYRO_PT2_MAX_BYTES (INT64_C(4) << 30)
+#define PYRO_PT2_MAX_EXPANSION 400
+#define PYRO_PT2_EXPANSION_FREE_BYTES (INT64_C(64) << 20)
+
 /* Reads one exported program from a zip archive; `name` chooses among several, NULL: the only one. */
 int pyro_pt2_open(pyro_model *model, const pyro_zip *zip, const char *name, pyro_error *error);
 /* The JSON of that program. */

@@ -3,11 +3,12 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_INPUTS = 4096, MAX_DIMS = 65536 };
+enum { MAX_INPUTS = 4096, MAX_DIMS = 65536, MAX_VARIANT_BYTES = 400 };
 
 /* A text; anything else leaves `out` as it is. */
 static bool optional_text(pt2_reader *reader, const char **out)
@@ -204,6 +205,47 @@ static bool read_source(pt2_reader *reader)
     return !pt2_failed(reader);
 }
 
+/* {"size": 384, "model": "vit_b_16_384"}, added to a text unless it is the model itself. */
+static bool read_variant(pt2_reader *reader, pyro_buf *text)
+{
+    const char *name = "";
+    int64_t size = -1;
+    while (pt2_next_key(reader)) {
+        bool good;
+        if (PYRO_JSON_IS(reader->json, "model"))
+            good = optional_text(reader, &name);
+        else if (PYRO_JSON_IS(reader->json, "size"))
+            good = optional_count(reader, &size);
+        else
+            good = pt2_skip(reader);
+        if (!good)
+            return false;
+    }
+    if (*name && strcmp(name, reader->model->name) && text->length < MAX_VARIANT_BYTES)
+        pyro_buf_addf(text, "%s%.100s (%" PRId64 ")", text->length ? ", " : "", name, size);
+    return !pt2_failed(reader);
+}
+
+static bool read_variants(pt2_reader *reader)
+{
+    pyro_buf text = PYRO_BUF_INIT;
+    bool good = pt2_expect(reader, PYRO_JSON_ARRAY, "models for other sizes");
+    while (good && pt2_next_item(reader)) {
+        good = pyro_json_current(reader->json) == PYRO_JSON_OBJECT;
+        if (!good)
+            pyro_json_fail(reader->json, "expected a model for another size");
+        good = good && read_variant(reader, &text);
+    }
+    good = good && !pt2_failed(reader);
+    if (good && text.length) {
+        const char *kept = pyro_arena_text(&reader->model->arena, text.data, text.length);
+        good = (kept && !text.failed) || pt2_out_of_memory(reader);
+        reader->model->facts.variants = good ? kept : "";
+    }
+    pyro_buf_free(&text);
+    return good;
+}
+
 /* One of the plain facts; *known is false where the key is another one. */
 static bool read_fact(pt2_reader *reader, bool *known)
 {
@@ -244,6 +286,8 @@ static bool read_extra_value(pt2_reader *reader, bool *has_ties)
         return read_default_shapes(reader);
     if (PYRO_JSON_IS(reader->json, "dims"))
         return read_dims(reader);
+    if (PYRO_JSON_IS(reader->json, "variants"))
+        return read_variants(reader);
     if (PYRO_JSON_IS(reader->json, "source"))
         return read_source(reader);
     return pt2_skip(reader);

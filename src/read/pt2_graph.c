@@ -172,6 +172,7 @@ static bool read_metadata(pt2_reader *reader, pyro_node *node)
                             : PYRO_NO_VALUE;
         if (node->module == PYRO_NO_VALUE)
             return pt2_out_of_memory(reader);
+        node->call = pyro_model_call_of_stack(reader->model, text, length);
     }
     return !pt2_failed(reader);
 }
@@ -192,7 +193,9 @@ static bool read_node_key(pt2_reader *reader, pyro_graph *graph, pyro_node *node
 /* The object is the current token. */
 static bool node_at(pt2_reader *reader, pyro_graph *graph)
 {
-    pyro_node node = {.offset = pyro_json_offset(reader->json), .module = PYRO_NO_VALUE};
+    pyro_node node = {.offset = pyro_json_offset(reader->json),
+                      .module = PYRO_NO_VALUE,
+                      .call = PYRO_NO_VALUE};
     if (pyro_json_current(reader->json) != PYRO_JSON_OBJECT) {
         if (!pt2_failed(reader))
             pyro_json_fail(reader->json, "expected a node");

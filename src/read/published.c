@@ -3,9 +3,9 @@
 
 static const pyro_published rows[] = {
 #define PUBLISHED(model, weights, side, milli_gmacs, params) \
-    {model, weights, side, milli_gmacs, params, NULL},
-#define PUBLISHED_WITHOUT(model, weights, side, milli_gmacs, params, boxes) \
-    {model, weights, side, milli_gmacs, params, boxes},
+    {model, weights, side, milli_gmacs, params, NULL, 0},
+#define PUBLISHED_BOXES(model, weights, side, milli_gmacs, params, boxes, count) \
+    {model, weights, side, milli_gmacs, params, boxes, count},
 #include "read/published.def"
 };
 

@@ -30,6 +30,7 @@ static const struct {
 } kept_keys[] = {
     {PLACE_PROGRAM, "graph_module", PLACE_GRAPH_MODULE},
     {PLACE_PROGRAM, "range_constraints", PLACE_ELSEWHERE},
+    {PLACE_PROGRAM, "guards_code", PLACE_ELSEWHERE},
     {PLACE_PROGRAM, "schema_version", PLACE_ELSEWHERE},
     {PLACE_PROGRAM, "torch_version", PLACE_ELSEWHERE},
     {PLACE_GRAPH_MODULE, "graph", PLACE_GRAPH},

@@ -22,6 +22,9 @@ double pyro_check_difference(const pyro_check_row *row)
 
 bool pyro_check_within(const pyro_check *check, const pyro_check_row *row)
 {
+    for (size_t i = 0; i < row->reason_count; i++)
+        if (strcmp(row->reasons[i].op, PYRO_CHECK_ROUNDING) == 0)
+            return true;
     return row->error == NULL && pyro_check_difference(row) <= check->tolerance;
 }
 
@@ -43,11 +46,25 @@ static void add_accuracy(pyro_table *table, const pyro_check_row *row)
         pyro_table_cellf(table, "%.1f%%", percent);
 }
 
+/* "vit_b_16", or "vit_b_16 IMAGENET1K_V1" where there are several weights. */
+static void add_label(pyro_buf *buf, const pyro_check_row *row)
+{
+    const char *dot = strrchr(row->detail, '.');
+
+    pyro_text_clean(buf, row->model);
+    if (*row->detail)
+        pyro_buf_addf(buf, " %s", dot != NULL ? dot + 1 : row->detail);
+}
+
 static void add_row(pyro_table *table, const pyro_check *check, const pyro_check_row *row)
 {
     char text[PYRO_UNIT_TEXT];
+    pyro_buf label = PYRO_BUF_INIT;
 
-    pyro_table_cell(table, row->model);
+    add_label(&label, row);
+    pyro_table_cell(table, label.data);
+    table->failed = table->failed || label.failed;
+    pyro_buf_free(&label);
     if (row->error != NULL) {
         pyro_table_cell(table, row->our_flops > 0 ? pyro_format_count(text, row->our_flops) : "-");
         for (size_t i = 2; i < 5; i++)
@@ -62,28 +79,38 @@ static void add_row(pyro_table *table, const pyro_check *check, const pyro_check
     pyro_table_cell(table, pyro_check_within(check, row) ? "" : "beyond tolerance");
 }
 
+static void write_reason(pyro_buf *buf, const pyro_check_row *row, const char *text, int width)
+{
+    pyro_buf line = PYRO_BUF_INIT;
+
+    add_label(&line, row);
+    pyro_buf_adds(&line, ": ");
+    pyro_text_clean(&line, text);
+    pyro_text_wrap(buf, pyro_text_part(buf, &line), 2, 4, width);
+    pyro_buf_free(&line);
+}
+
+/* What only rounding parts is told once for all. */
 static void write_reasons(pyro_buf *buf, const pyro_check *check, const char *counter, int width)
 {
+    size_t rounded = 0;
+
     for (size_t i = 0; i < check->count; i++) {
         const pyro_check_row *row = &check->rows[i];
-        pyro_buf line = PYRO_BUF_INIT;
 
         if (strcmp(row->counter, counter) != 0)
             continue;
-        if (row->error != NULL) {
-            pyro_buf_addf(&line, "%s%s%s: not compared: ", row->model, *row->detail ? ", " : "",
-                          row->detail);
-            pyro_text_clean(&line, row->error);
-            pyro_text_wrap(buf, pyro_text_part(buf, &line), 2, 4, width);
-        }
-        for (size_t j = 0; j < row->reason_count; j++) {
-            pyro_buf_reset(&line);
-            pyro_buf_addf(&line, "%s%s%s: %s", row->model, *row->detail ? ", " : "", row->detail,
-                          row->reasons[j].text);
-            pyro_text_wrap(buf, pyro_text_part(buf, &line), 2, 4, width);
-        }
-        pyro_buf_free(&line);
+        if (row->error != NULL)
+            write_reason(buf, row, row->error, width);
+        for (size_t j = 0; j < row->reason_count; j++)
+            if (strcmp(row->reasons[j].op, PYRO_CHECK_ROUNDING) == 0)
+                rounded++;
+            else
+                write_reason(buf, row, row->reasons[j].text, width);
     }
+    if (rounded > 0)
+        pyro_buf_addf(buf, "  %zu equal to the three decimals of GMACs that are published\n",
+                      rounded);
 }
 
 static bool has_counter(const pyro_check *check, const char *counter)

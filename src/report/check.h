@@ -6,6 +6,9 @@
 
 #include <pyrometer/report.h>
 
+/* The reason of a difference that is no more than the digits which were published. */
+#define PYRO_CHECK_ROUNDING "rounding"
+
 /* A part of the difference: an operator, and by how much our count of it is the larger one. */
 typedef struct pyro_check_reason {
     const char *op;
@@ -32,7 +35,7 @@ typedef struct pyro_check {
 
 /* |ours - theirs| / theirs; 0 where both are 0. */
 double pyro_check_difference(const pyro_check_row *row);
-/* Not of a row with an error. */
+/* Not of a row with an error; always where only rounding parts the two. */
 bool pyro_check_within(const pyro_check *check, const pyro_check_row *row);
 
 /* The table, JSON (schema pyrometer.check/1) or CSV. */

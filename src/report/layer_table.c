@@ -84,6 +84,9 @@ static void add_shape(table_row *row, const pyro_layer_op_row *op)
     for (size_t i = 0; i < row->shape_count; i++)
         if (strcmp(row->shapes[i], text) == 0)
             return;
+    /* An op that one call runs several times tells the layer's input by the first of them. */
+    if (row->shape_count > 0 && (int64_t)row->shape_count >= row->calls)
+        return;
     if (row->shape_count == MOST_SHAPES)
         row->more_shapes = true;
     else
@@ -130,8 +133,7 @@ static void add_cells(pyro_buf *buf, const layer_table *table, int name_width, c
     if (table->with_flops) {
         char text[PYRO_UNIT_TEXT];
 
-        pyro_buf_addf(buf, " %-10s",
-                      numbers[3] >= 0 ? pyro_format_count(text, numbers[3]) : "-");
+        pyro_buf_addf(buf, " %-10s", numbers[3] >= 0 ? pyro_format_count(text, numbers[3]) : "-");
     }
 }
 

@@ -57,18 +57,25 @@ static int choose(listing *list, const pyro_catalog *catalog, const pyro_models_
     return PYRO_OK;
 }
 
-static void add_shape(pyro_buf *buf, const pyro_default_shape *shape)
+static bool may_change(const pyro_facts *facts, const char *input, size_t axis)
 {
-    for (size_t i = 0; i < shape->rank; i++)
-        pyro_buf_addf(buf, "%s%lld", i == 0 ? "" : "x", (long long)shape->dims[i]);
-    pyro_buf_adds(buf, shape->rank == 0 ? "scalar" : "");
+    for (size_t i = 0; i < facts->dim_count; i++)
+        if (facts->dims[i].axis == axis && strcmp(facts->dims[i].input, input) == 0)
+            return true;
+    return false;
 }
 
-/* "1x3x224x224", and how many further inputs there are. */
-static void add_input(pyro_buf *buf, const pyro_facts *facts)
+/* "1x3x224x224" and how many further inputs there are; `marked`: a * behind what may change. */
+static void add_input(pyro_buf *buf, const pyro_facts *facts, bool marked)
 {
-    if (facts->shape_count > 0)
-        add_shape(buf, &facts->shapes[0]);
+    const pyro_default_shape *shape = facts->shapes;
+
+    if (facts->shape_count == 0)
+        return;
+    for (size_t i = 0; i < shape->rank; i++)
+        pyro_buf_addf(buf, "%s%lld%s", i == 0 ? "" : "x", (long long)shape->dims[i],
+                      marked && may_change(facts, shape->input, i) ? "*" : "");
+    pyro_buf_adds(buf, shape->rank == 0 ? "scalar" : "");
     if (facts->shape_count > 1)
         pyro_buf_addf(buf, " +%zu", facts->shape_count - 1);
 }
@@ -91,23 +98,25 @@ static void add_kinds(pyro_buf *buf, const pyro_facts *facts)
             pyro_buf_addf(buf, "%s%s", buf->length == start ? "" : ", ", facts->dims[i].what);
 }
 
-static void add_row(pyro_table *table, const pyro_catalog_entry *entry)
+static void add_row(pyro_table *table, const pyro_catalog_entry *entry, bool verbose)
 {
     const pyro_facts *facts = entry->facts;
     pyro_buf input = PYRO_BUF_INIT, kinds = PYRO_BUF_INIT, name = PYRO_BUF_INIT;
     char text[PYRO_UNIT_TEXT];
 
     pyro_text_clean(&name, facts->name);
-    pyro_buf_adds(&name, entry->is_own ? " *" : "");
+    pyro_buf_adds(&name, entry->is_own ? " (own)" : "");
     pyro_table_cell(table, name.data);
-    pyro_table_cell(table, facts->family);
-    pyro_table_cell(table, facts->task);
     pyro_table_cell(table, facts->params >= 0 ? pyro_format_count(text, facts->params) : "-");
     pyro_table_cell(table, entry->macs >= 0 ? pyro_format_count(text, entry->macs) : "-");
-    add_input(&input, facts);
+    add_input(&input, facts, true);
     pyro_table_cell(table, input.length > 0 ? input.data : "-");
     add_kinds(&kinds, facts);
-    pyro_table_cell(table, kinds.length > 0 ? kinds.data : entry->problem != NULL ? "" : "nothing");
+    pyro_table_cell(table, facts->task);
+    if (verbose) {
+        pyro_table_cell(table, facts->family);
+        pyro_table_cell(table, kinds.data);
+    }
     table->failed = table->failed || input.failed || kinds.failed || name.failed;
     pyro_buf_free(&input);
     pyro_buf_free(&kinds);
@@ -119,7 +128,9 @@ static void write_footer(pyro_buf *buf, const listing *list, const pyro_catalog 
 {
     size_t own = 0;
 
-    pyro_buf_addf(buf, "\n%zu of %zu models. MACs are of one forward pass at that input.\n",
+    pyro_buf_addf(buf,
+                  "\n%zu of %zu models. MACs are of one forward pass at that input; * marks the "
+                  "sizes\nthat may change.\n",
                   list->count, pyro_catalog_count(catalog));
     for (size_t i = 0; i < list->count; i++) {
         const pyro_catalog_entry *entry = list->entries[i];
@@ -134,7 +145,7 @@ static void write_footer(pyro_buf *buf, const listing *list, const pyro_catalog 
         }
     }
     if (own > 0)
-        pyro_buf_adds(buf, "* your own (pyrometer models add, remove)\n");
+        pyro_buf_adds(buf, "(own): added by you; pyrometer models remove NAME takes one away.\n");
     if (!options->quiet && list->count > 0)
         pyro_buf_addf(buf, "\nNext:\n  pyrometer cost %s\n", list->entries[0]->facts->name);
 }
@@ -142,16 +153,18 @@ static void write_footer(pyro_buf *buf, const listing *list, const pyro_catalog 
 static void write_text(pyro_buf *buf, const listing *list, const pyro_catalog *catalog,
                        const pyro_report_options *options)
 {
+    /* The last two are left out unless everything is wanted. */
     static const pyro_table_column columns[] = {
-        {"Model", false, false}, {"Family", false, true}, {"Task", false, true},
-        {"Params", true, false}, {"MACs", true, false},   {"Input", false, true},
-        {"May change", false, true},
+        {"Model", false, false},      {"Params", true, false}, {"MACs", true, false},
+        {"Input", false, false},      {"Task", false, true},   {"Family", false, false},
+        {"May change", false, false},
     };
+    size_t count = sizeof columns / sizeof columns[0] - (options->verbose ? 0 : 2);
     pyro_table table;
 
-    pyro_table_init(&table, columns, sizeof columns / sizeof columns[0]);
+    pyro_table_init(&table, columns, count);
     for (size_t i = 0; i < list->count; i++)
-        add_row(&table, list->entries[i]);
+        add_row(&table, list->entries[i], options->verbose);
     pyro_table_write(&table, buf, 0, options->width, options->color);
     pyro_table_free(&table);
     write_footer(buf, list, catalog, options);
@@ -268,7 +281,7 @@ static void write_csv(pyro_buf *buf, const listing *list)
         const pyro_facts *facts = entry->facts;
         pyro_buf input = PYRO_BUF_INIT, kinds = PYRO_BUF_INIT;
 
-        add_input(&input, facts);
+        add_input(&input, facts, false);
         add_kinds(&kinds, facts);
         pyro_csv_text(buf, facts->name, false);
         pyro_csv_text(buf, facts->display_name, false);

@@ -167,6 +167,25 @@ static void write_devices(pyro_chrome *chrome)
     pyro_json_end_array(json);
 }
 
+/* What our own recordings know beyond what Kineto writes. */
+static void write_notes(pyro_chrome *chrome)
+{
+    const pyro_trace *trace = chrome->trace;
+    pyro_json_writer *json = &chrome->json;
+
+    if (!trace->is_recording)
+        return;
+    pyro_json_member_integer(json, "record_shapes", trace->has_shapes);
+    pyro_json_member_integer(json, "with_stack", trace->has_stacks);
+    pyro_json_member_integer(json, "profile_memory", trace->has_memory);
+    pyro_json_key(json, "pyrometer");
+    pyro_json_begin_object(json);
+    for (size_t i = 0; i < trace->note_count; i++)
+        pyro_json_member_string(json, pyro_trace_text(trace, trace->notes[i].key),
+                                pyro_trace_text(trace, trace->notes[i].value));
+    pyro_json_end_object(json);
+}
+
 static void write_head(pyro_chrome *chrome)
 {
     const pyro_trace *trace = chrome->trace;
@@ -175,6 +194,7 @@ static void write_head(pyro_chrome *chrome)
     pyro_json_begin_object(json);
     pyro_json_member_integer(json, "schemaVersion", 1);
     write_devices(chrome);
+    write_notes(chrome);
     if (trace->rank >= 0) {
         pyro_json_key(json, "distributedInfo");
         pyro_json_begin_object(json);
@@ -226,6 +246,8 @@ static int write_names(pyro_chrome *chrome)
             write_name(chrome, track, "process_name", name);
             snprintf(name, sizeof name, "stream %lld", (long long)track->stream);
         } else {
+            if (trace->is_recording && i == 0)
+                write_name(chrome, track, "process_name", "python");
             snprintf(name, sizeof name, "thread %lld", (long long)(track->tid & INT64_MAX));
         }
         write_name(chrome, track, "thread_name",
@@ -277,19 +299,24 @@ static int choose_and_write(pyro_chrome *chrome, selection *chosen)
     int status;
 
     chrome->keep = calloc(chrome->trace->count + 1, 1);
-    chrome->text_is_json = calloc(texts, 1);
+    chrome->quoted = calloc(texts, sizeof *chrome->quoted);
+    chrome->lists = calloc(texts, sizeof *chrome->lists);
+    chrome->layers = calloc(chrome->joins->layer_count + 1, sizeof *chrome->layers);
     chosen->name_matches = calloc(texts, 1);
     chosen->layer_matches = calloc(chrome->joins->layer_count + 1, 1);
     chosen->steps = calloc(chrome->joins->step_count + 1, sizeof *chosen->steps);
-    if (chrome->keep != NULL && chrome->text_is_json != NULL && chosen->name_matches != NULL &&
-        chosen->layer_matches != NULL && chosen->steps != NULL) {
+    if (chrome->keep && chrome->quoted && chrome->lists && chrome->layers &&
+        chosen->name_matches != NULL && chosen->layer_matches != NULL && chosen->steps != NULL) {
         choose_events(chrome, chosen);
         status = write_all(chrome);
     } else {
         status = pyro_fail_memory(chrome->error);
     }
     free(chrome->keep);
-    free(chrome->text_is_json);
+    free(chrome->quoted);
+    free(chrome->lists);
+    free(chrome->layers);
+    pyro_arena_free(&chrome->arena);
     free(chosen->name_matches);
     free(chosen->layer_matches);
     free(chosen->steps);

@@ -8,6 +8,12 @@
 #include "base/json_write.h"
 #include "trace/joins.h"
 
+/* A piece of JSON that was made once. */
+typedef struct pyro_chrome_text {
+    const char *text; /* NULL: not yet */
+    uint32_t length;
+} pyro_chrome_text;
+
 typedef struct pyro_chrome {
     const pyro_trace *trace;
     const pyro_joins *joins;
@@ -17,7 +23,11 @@ typedef struct pyro_chrome {
     pyro_buf buf; /* what is not yet written */
     pyro_json_writer json;
     uint8_t *keep;        /* by event: whether it is written */
-    uint8_t *text_is_json; /* by interned text: 0 not looked at, 1 it is, 2 it is not */
+    pyro_chrome_text *quoted; /* by interned text: as a JSON string */
+    pyro_chrome_text *lists;  /* the same for what is a list already, or frames of a stack */
+    pyro_chrome_text *layers; /* paths by layer, as JSON strings */
+    pyro_arena arena;      /* of these */
+    int64_t written;       /* events */
     int64_t start_ns, end_ns; /* of what is kept */
 } pyro_chrome;
 

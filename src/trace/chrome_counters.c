@@ -1,5 +1,5 @@
 /* Curves beside the events: how many kernels wait, how fast copies run, how much memory is held. */
-#include "trace/chrome.h"
+#include "trace/chrome_put.h"
 
 #include "base/error.h"
 
@@ -116,22 +116,29 @@ static void write_memory(pyro_chrome *chrome, uint32_t event)
 {
     const pyro_trace *trace = chrome->trace;
     const pyro_memory_detail *memory = &trace->memory[trace->detail[event]];
-    char name[64];
+    const pyro_track *track = &trace->tracks[trace->track[event]];
 
-    if (memory->device_type == 0)
-        snprintf(name, sizeof name, "memory of the host");
-    else
-        snprintf(name, sizeof name, "memory of device %d", memory->device_index);
-    pyro_chrome_begin_event(chrome, "C", name);
-    pyro_chrome_place(chrome, &trace->tracks[trace->track[event]]);
-    pyro_chrome_time(chrome, "ts", trace->start_ns[event]);
-    pyro_json_key(&chrome->json, "args");
-    pyro_json_begin_object(&chrome->json);
-    pyro_json_member_integer(&chrome->json, "allocated bytes", memory->total_allocated);
-    if (memory->total_reserved >= 0)
-        pyro_json_member_integer(&chrome->json, "reserved bytes", memory->total_reserved);
-    pyro_json_end_object(&chrome->json);
-    pyro_json_end_object(&chrome->json);
+    pyro_json_raw(&chrome->json, ""); /* the comma */
+    PUT(chrome, "{\"ph\":\"C\",\"name\":\"memory of ");
+    if (memory->device_type == 0) {
+        PUT(chrome, "the host");
+    } else {
+        PUT(chrome, "device ");
+        pyro_chrome_put_integer(chrome, memory->device_index);
+    }
+    PUT(chrome, "\",\"pid\":");
+    pyro_chrome_put_integer(chrome, pyro_chrome_id(track->pid));
+    PUT(chrome, ",\"tid\":");
+    pyro_chrome_put_integer(chrome, pyro_chrome_id(track->tid));
+    PUT(chrome, ",\"ts\":");
+    pyro_chrome_put_time(chrome, trace->start_ns[event]);
+    PUT(chrome, ",\"args\":{\"allocated bytes\":");
+    pyro_chrome_put_integer(chrome, memory->total_allocated);
+    if (memory->total_reserved >= 0) {
+        PUT(chrome, ",\"reserved bytes\":");
+        pyro_chrome_put_integer(chrome, memory->total_reserved);
+    }
+    PUT(chrome, "}}");
 }
 
 /* Memory is held whatever was chosen, so all of its events in the time of what is kept count. */

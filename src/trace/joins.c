@@ -96,7 +96,7 @@ static void join_device_work(void *data, unsigned part)
 
 /* What does not need each other: launches on one side, nesting and what it needs on the other. */
 typedef struct halves {
-    pyro_join_state *state;
+    pyro_join_state *state, launch_state; /* one each, for a half writes into its own */
     pyro_error launch_error;
     int launch_status, nest_status;
 } halves;
@@ -118,16 +118,15 @@ static void join_half(void *data, unsigned half)
         both->nest_status = nest_all(both->state);
         return;
     }
-    pyro_join_state state = *both->state;
-    state.error = &both->launch_error;
-    both->launch_status = pyro_join_launches(&state);
-    mark_collectives(&state);
+    both->launch_status = pyro_join_launches(&both->launch_state);
+    mark_collectives(&both->launch_state);
 }
 
 static int join_all(pyro_join_state *state)
 {
-    halves both = {.state = state};
+    halves both = {.state = state, .launch_state = *state};
     pyro_error_clear(&both.launch_error);
+    both.launch_state.error = &both.launch_error;
     pyro_run_parts(clear_columns, state, state->parts);
     int status = pyro_join_order(state);
     if (status)

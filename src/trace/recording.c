@@ -16,6 +16,16 @@
 #define SLOWEST_RAW_PER_NS 1e-6
 #define FASTEST_RAW_PER_NS 1e3
 
+/* docs/recording-format.md says so. */
+_Static_assert(sizeof(pyro_recording_header) == 256 && sizeof(pyro_chunk_header) == 64 &&
+                   sizeof(pyro_data_entry) == 16 && sizeof(pyro_module_data) == 24,
+               "the format of recordings");
+_Static_assert(sizeof(pyro_record) == PYRO_RECORDING_RECORD_BYTES &&
+                   sizeof(pyro_memory_record) == sizeof(pyro_record) &&
+                   offsetof(pyro_memory_record, kind) == offsetof(pyro_record, kind) &&
+                   offsetof(pyro_memory_record, tag) == offsetof(pyro_record, tag),
+               "records of one size");
+
 typedef struct file_chunk {
     pyro_chunk_header header;
     int64_t offset;
@@ -192,25 +202,17 @@ static int read_records(reader *reader, pyro_recording *recording, char *bytes)
     return PYRO_OK;
 }
 
-/* "key" 0 "value" 0: what the trace itself wants to know. */
-static void read_properties(reader *reader)
+/* The entries of a type, in the trace's memory; NULL when there are none or memory is out. */
+static const pyro_recorded_data *keep_entries(reader *reader, uint32_t type, size_t *count)
 {
-    pyro_trace *trace = reader->trace;
-    for (uint32_t id = 1; id < reader->tables.counts[PYRO_DATA_PROPERTY]; id++) {
-        const pyro_recorded_data *data = pyro_recorded_get(&reader->tables, PYRO_DATA_PROPERTY, id);
-        if (!data->bytes || data->length < 2 || data->bytes[data->length - 1] != '\0')
-            continue;
-        const char *key = data->bytes, *value = key + strlen(key) + 1;
-        if (value >= data->bytes + data->length)
-            continue;
-        char *end;
-        long long number = strtoll(value, &end, 10);
-        bool is_count = *value && !*end && number >= 0 && number < INT32_MAX;
-        if (strcmp(key, "rank") == 0 && is_count)
-            trace->rank = number;
-        else if (strcmp(key, "world_size") == 0 && is_count)
-            trace->world_size = number;
-    }
+    size_t entries = reader->tables.counts[type];
+    pyro_recorded_data *kept = entries
+                                   ? pyro_arena_array(&reader->trace->arena, entries, sizeof *kept)
+                                   : NULL;
+    if (kept)
+        memcpy(kept, reader->tables.entries[type], entries * sizeof *kept);
+    *count = kept ? entries : 0;
+    return kept;
 }
 
 static bool warn(const reader *reader, const pyro_recording *recording)
@@ -260,10 +262,16 @@ static int read_all(reader *reader)
         status = pyro_recording_finish(&recording);
     if (status == PYRO_OK && reader->trace->count == 0)
         status = pyro_fail(reader->error, PYRO_ERROR_FORMAT, "the recording holds no events");
+    if (status == PYRO_OK)
+        status = pyro_recording_properties(&recording);
     if (status == PYRO_OK) {
-        read_properties(reader);
-        status = warn(reader, &recording) ? PYRO_OK : pyro_fail_memory(reader->error);
+        reader->trace->storages = keep_entries(reader, PYRO_DATA_STORAGES,
+                                               &reader->trace->storage_count);
+        reader->trace->weights = keep_entries(reader, PYRO_DATA_WEIGHT,
+                                              &reader->trace->weight_count);
     }
+    if (status == PYRO_OK)
+        status = warn(reader, &recording) ? PYRO_OK : pyro_fail_memory(reader->error);
     pyro_recording_free(&recording);
     free(bytes);
     return status;

@@ -11,12 +11,7 @@
 #include "trace/trace.h"
 #include <pyrometer/recording.h>
 
-#define PYRO_RECORDING_TYPES (PYRO_DATA_THREAD + 1)
-
-typedef struct pyro_recorded_data {
-    const char *bytes; /* aligned for uint64_t; NULL: not there */
-    uint32_t length;
-} pyro_recorded_data;
+#define PYRO_RECORDING_TYPES (PYRO_DATA_WEIGHT + 1)
 
 /* What records name, by type and id; entry 0 is none. */
 typedef struct pyro_recorded_tables {
@@ -66,11 +61,20 @@ typedef struct pyro_unfinished {
     uint32_t thread;
 } pyro_unfinished;
 
+/* What a thread did in a time is another pass's. */
+typedef struct pyro_foreign_span {
+    uint32_t thread;
+    uint64_t begin_raw, end_raw;
+} pyro_foreign_span;
+
 typedef struct pyro_recording {
     pyro_trace *trace;
     const pyro_recorded_tables *tables;
     pyro_recording_header header;
     uint64_t from_raw, to_raw; /* only records that start in between */
+    uint32_t pass_thread; /* of a pass: paths begin at the first layer that it calls; 0 no pass */
+    const pyro_foreign_span *foreign; /* and in none of these */
+    size_t foreign_count;
     uint32_t flags;            /* PYRO_RECORD_*: what becomes rows */
     double ns_per_raw;
     pyro_error *error;
@@ -98,6 +102,8 @@ int pyro_recording_begin(pyro_recording *recording, pyro_trace *trace,
 int pyro_recording_add(pyro_recording *recording, const pyro_chunk_header *chunk,
                        const pyro_record *records, size_t count);
 int pyro_recording_finish(pyro_recording *recording);
+/* What the recording says of its program becomes notes of the trace. */
+int pyro_recording_properties(pyro_recording *recording);
 void pyro_recording_free(pyro_recording *recording);
 
 int64_t pyro_recording_time_ns(const pyro_recording *recording, uint64_t raw);

@@ -21,6 +21,7 @@ typedef struct namer {
     uint32_t *details;     /* of modules, by id: row of trace->ops; PYRO_NO_ID */
     uint32_t *names;
     size_t root_count;
+    module own; /* of a pass: the model; path NULL where there is none */
 } namer;
 
 /* False where the entry is damaged. */
@@ -69,6 +70,39 @@ static bool name_roots(namer *namer, size_t count)
     return true;
 }
 
+/* The model of a pass is the layer that its thread called first. */
+static void find_own(namer *namer)
+{
+    const pyro_recording *recording = namer->recording;
+    const pyro_trace *trace = recording->trace;
+    uint32_t index = recording->pass_thread
+                         ? pyro_map_get(&recording->thread_index, recording->pass_thread)
+                         : PYRO_MAP_NONE;
+    const pyro_recorded_call *first = NULL;
+    if (index == PYRO_MAP_NONE)
+        return;
+    for (size_t i = 0; i < recording->call_count; i++) {
+        const pyro_recorded_call *call = &recording->calls[i];
+        if (trace->track[call->row] == recording->threads[index].track &&
+            (!first || trace->start_ns[call->row] < trace->start_ns[first->row]))
+            first = call;
+    }
+    if (!first || !look_up(recording, first->module, &namer->own))
+        namer->own.path = NULL;
+}
+
+/* The path below the model of the pass, for what is below it. */
+static const char *own_path(const namer *namer, const module *called)
+{
+    size_t length = namer->own.path ? strlen(namer->own.path) : 0;
+    if (!length || called->root != namer->own.root ||
+        strncmp(called->path, namer->own.path, length) != 0)
+        return called->path;
+    if (called->path[length] == '.')
+        return called->path + length + 1;
+    return called->path[length] == '\0' ? called->path + length : called->path;
+}
+
 static bool find_roots(namer *namer, size_t count)
 {
     const pyro_recording *recording = namer->recording;
@@ -80,7 +114,11 @@ static bool find_roots(namer *namer, size_t count)
         namer->prefixes[called.root] = "";
         namer->root_count++;
     }
-    return namer->root_count <= 1 || name_roots(namer, count);
+    if (namer->root_count > 1 && !name_roots(namer, count))
+        return false;
+    if (namer->own.path && namer->own.root < count)
+        namer->prefixes[namer->own.root] = "";
+    return true;
 }
 
 static uint32_t keep(pyro_trace *trace, const char *text)
@@ -101,7 +139,7 @@ static bool describe(namer *namer, uint32_t id, size_t count)
     const char *path = prefix && prefix[0]
                            ? pyro_arena_format(&trace->arena, "%s%s%s", prefix,
                                                called.path[0] ? "." : "", called.path)
-                           : called.path;
+                           : own_path(namer, &called);
     uint32_t path_id = keep(trace, path);
     uint32_t name_id = keep(trace, pyro_arena_format(&trace->arena, "nn.Module: %s_%u",
                                                      called.class_name, called.instance));
@@ -110,6 +148,7 @@ static bool describe(namer *namer, uint32_t id, size_t count)
         return false;
     namer->names[id] = name_id;
     namer->details[id] = (uint32_t)trace->op_count;
+    trace->has_paths = true;
     trace->ops[trace->op_count++] = (pyro_op_detail){.sequence = PYRO_NO_SEQUENCE,
                                                      .dims = PYRO_NO_ID,
                                                      .types = PYRO_NO_ID,
@@ -131,6 +170,7 @@ int pyro_recording_name_layers(pyro_recording *recording)
     namer.prefixes = calloc(count, sizeof *namer.prefixes);
     namer.details = malloc(count * sizeof *namer.details);
     namer.names = malloc(count * sizeof *namer.names);
+    find_own(&namer);
     ok = namer.prefixes && namer.details && namer.names && find_roots(&namer, count);
     for (size_t i = 0; ok && i < count; i++)
         namer.details[i] = namer.names[i] = PYRO_NO_ID;

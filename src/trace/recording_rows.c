@@ -10,6 +10,7 @@
 #define USER_SCOPE 7 /* at::RecordScope */
 #define MOST_THREADS 60000
 #define DEEPEST_NESTING 4096
+#define MOST_PROPERTIES 1000
 #define LONGEST_NS (INT64_C(1) << 60)
 
 static uint32_t *none_of(size_t count)
@@ -186,7 +187,9 @@ static bool add_op_detail(pyro_recording *recording, uint32_t row, const pyro_re
         .stack = stack,
         .collective = PYRO_NO_ID,
         .outputs = outputs,
-        .path = PYRO_NO_ID};
+        .path = PYRO_NO_ID,
+        .input_storages = record->input_storages,
+        .output_storages = record->output_storages};
     trace->has_shapes |= inputs->dims != PYRO_NO_ID;
     trace->has_stacks |= stack != PYRO_NO_ID;
     return true;
@@ -248,6 +251,16 @@ static bool add_memory(pyro_recording *recording, pyro_recorded_thread *thread,
     return true;
 }
 
+static bool is_foreign(const pyro_recording *recording, uint32_t thread, uint64_t raw)
+{
+    for (size_t i = 0; i < recording->foreign_count; i++) {
+        const pyro_foreign_span *span = &recording->foreign[i];
+        if (span->thread == thread && raw >= span->begin_raw && raw <= span->end_raw)
+            return true;
+    }
+    return false;
+}
+
 static bool add_record(pyro_recording *recording, pyro_recorded_thread *thread,
                        const pyro_record *record)
 {
@@ -255,7 +268,8 @@ static bool add_record(pyro_recording *recording, pyro_recorded_thread *thread,
                                       [PYRO_RECORD_LAYER] = PYRO_RECORD_LAYERS,
                                       [PYRO_RECORD_ALLOCATION] = PYRO_RECORD_MEMORY,
                                       [PYRO_RECORD_MARK] = PYRO_RECORD_OPS};
-    if (record->start_raw < recording->from_raw || record->start_raw > recording->to_raw)
+    if (record->start_raw < recording->from_raw || record->start_raw > recording->to_raw ||
+        is_foreign(recording, thread->number, record->start_raw))
         return true;
     if (record->kind < sizeof wanted / sizeof *wanted && !(recording->flags & wanted[record->kind]))
         return true;
@@ -338,4 +352,31 @@ int pyro_recording_finish(pyro_recording *recording)
     name_threads(recording);
     int status = pyro_recording_name_layers(recording);
     return status == PYRO_OK ? pyro_recording_join_memory(recording) : status;
+}
+
+/* "key" 0 "value" 0; some of it the trace itself wants to know. */
+static bool add_property(pyro_trace *trace, const pyro_recorded_data *data)
+{
+    if (!data->bytes || data->length < 2 || data->bytes[data->length - 1] != '\0')
+        return true;
+    const char *key = data->bytes, *value = key + strlen(key) + 1;
+    if (value >= data->bytes + data->length)
+        return true;
+    char *end;
+    long long number = strtoll(value, &end, 10);
+    bool is_count = *value && !*end && number >= 0 && number < INT32_MAX;
+    if (strcmp(key, "rank") == 0 && is_count)
+        trace->rank = number;
+    else if (strcmp(key, "world_size") == 0 && is_count)
+        trace->world_size = number;
+    return pyro_trace_property(trace, key, value);
+}
+
+int pyro_recording_properties(pyro_recording *recording)
+{
+    const pyro_recorded_tables *tables = recording->tables;
+    for (uint32_t id = 1; id < tables->counts[PYRO_DATA_PROPERTY] && id < MOST_PROPERTIES; id++)
+        if (!add_property(recording->trace, pyro_recorded_get(tables, PYRO_DATA_PROPERTY, id)))
+            return pyro_fail_memory(recording->error);
+    return PYRO_OK;
 }

@@ -87,19 +87,6 @@ static const char *type_name(uint64_t head)
     return dtype < sizeof type_names / sizeof *type_names ? type_names[dtype] : "";
 }
 
-static void add_integer(pyro_buf *buf, int64_t value)
-{
-    char digits[24];
-    size_t at = sizeof digits;
-    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
-    do
-        digits[--at] = (char)('0' + rest % 10);
-    while (rest /= 10);
-    if (value < 0)
-        digits[--at] = '-';
-    pyro_buf_add(buf, digits + at, sizeof digits - at);
-}
-
 /* As torch prints a double: whole ones with a bare point, others with all their digits. */
 static void add_real(pyro_buf *buf, double value)
 {
@@ -124,7 +111,7 @@ static void add_dims(rendering *out, size_t count)
         }
         if (i)
             pyro_buf_add(&out->dims, ", ", 2);
-        add_integer(&out->dims, (int64_t)out->words[out->at++]);
+        pyro_buf_add_integer(&out->dims, (int64_t)out->words[out->at++]);
     }
     pyro_buf_addc(&out->dims, ']');
 }
@@ -140,7 +127,7 @@ static void add_scalar(rendering *out, unsigned kind)
     double real;
     switch (kind) {
     case PYRO_VALUE_INTEGER:
-        add_integer(&out->concrete, (int64_t)word);
+        pyro_buf_add_integer(&out->concrete, (int64_t)word);
         break;
     case PYRO_VALUE_REAL:
         memcpy(&real, &word, sizeof real);

@@ -1,11 +1,15 @@
 /* Opening and closing traces: what kind of input it is, and the columns' life. */
 #include "trace/trace.h"
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/source.h"
+#include "trace/devices.h"
 #include "trace/kineto.h"
 #include "trace/recording.h"
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 pyro_trace *pyro_trace_new(const char *file)
 {
@@ -43,12 +47,32 @@ void pyro_trace_free_rows(pyro_trace *trace)
     free(trace->tracks);
 }
 
+bool pyro_trace_property(pyro_trace *trace, const char *key, const char *value)
+{
+    uint32_t key_id = pyro_intern_add(&trace->names, key, strlen(key));
+    uint32_t value_id = pyro_intern_add(&trace->names, value, strlen(value));
+    if (key_id == PYRO_INTERN_NONE || value_id == PYRO_INTERN_NONE)
+        return false;
+    for (size_t i = 0; i < trace->note_count; i++) {
+        if (trace->notes[i].key == key_id) {
+            trace->notes[i].value = value_id;
+            return true;
+        }
+    }
+    if (!pyro_grow(&trace->notes, &trace->note_capacity, trace->note_count + 1,
+                   sizeof *trace->notes))
+        return false;
+    trace->notes[trace->note_count++] = (pyro_trace_note){key_id, value_id};
+    return true;
+}
+
 void pyro_trace_close(pyro_trace *trace)
 {
     if (!trace)
         return;
     pyro_trace_free_rows(trace);
     free(trace->devices);
+    free(trace->notes);
     free(trace->warnings);
     pyro_intern_free(&trace->names);
     pyro_arena_free(&trace->arena);
@@ -86,6 +110,20 @@ static int read_source(pyro_trace **out, pyro_source *source, const char *file,
     return status;
 }
 
+/* What a recording does not hold: work of devices, in a file beside it. */
+static int add_file_beside(pyro_trace *trace, const char *path, pyro_error *error)
+{
+    pyro_buf beside = PYRO_BUF_INIT;
+    int status = PYRO_OK;
+    pyro_buf_addf(&beside, "%s" PYRO_DEVICES_SUFFIX, path);
+    if (beside.failed)
+        status = pyro_fail_memory(error);
+    else if (access(beside.data, R_OK) == 0)
+        status = pyro_trace_join_devices(trace, beside.data, error);
+    pyro_buf_free(&beside);
+    return status;
+}
+
 int pyro_trace_open(pyro_trace **out, const char *path, const pyro_trace_options *options,
                     pyro_error *error)
 {
@@ -94,8 +132,15 @@ int pyro_trace_open(pyro_trace **out, const char *path, const pyro_trace_options
     int status = pyro_source_open_file(&source, path, error);
     if (status != PYRO_OK)
         return status;
-    return read_source(out, source, strcmp(path, "-") == 0 ? "standard input" : path, options,
-                       error);
+    status = read_source(out, source, strcmp(path, "-") == 0 ? "standard input" : path, options,
+                         error);
+    if (status == PYRO_OK && (*out)->is_recording)
+        status = add_file_beside(*out, path, error);
+    if (status != PYRO_OK) {
+        pyro_trace_close(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 int pyro_trace_open_memory(pyro_trace **out, const void *data, size_t size, const char *label,
@@ -112,6 +157,11 @@ int pyro_trace_open_memory(pyro_trace **out, const void *data, size_t size, cons
 const char *pyro_trace_file(const pyro_trace *trace)
 {
     return trace->file;
+}
+
+bool pyro_trace_has_paths(const pyro_trace *trace)
+{
+    return trace->has_paths;
 }
 
 int64_t pyro_trace_event_count(const pyro_trace *trace)

@@ -44,6 +44,12 @@ static inline bool pyro_event_is_host(uint8_t category)
     return category <= PYRO_EVENT_DRIVER || category == PYRO_EVENT_OTHER;
 }
 
+/* Bytes of a recording that a trace keeps. */
+typedef struct pyro_recorded_data {
+    const char *bytes; /* aligned for uint64_t; NULL: not there */
+    uint32_t length;
+} pyro_recorded_data;
+
 /* What an op says beyond its name. */
 typedef struct pyro_op_detail {
     int64_t sequence;        /* PYRO_NO_SEQUENCE: none (-1 in the file too) */
@@ -55,6 +61,7 @@ typedef struct pyro_op_detail {
     uint32_t collective; /* index into trace->collectives; PYRO_NO_ID */
     uint32_t outputs; /* interned text of "Output Dims", which our recordings have; PYRO_NO_ID */
     uint32_t path; /* of a layer's call: its dotted path, where it is known; PYRO_NO_ID */
+    uint32_t input_storages, output_storages; /* in trace->storages; 0 none */
 } pyro_op_detail;
 
 typedef struct pyro_kernel_detail {
@@ -102,6 +109,10 @@ typedef struct pyro_flow {
     int64_t time_ns;
 } pyro_flow;
 
+typedef struct pyro_trace_note {
+    uint32_t key, value; /* interned */
+} pyro_trace_note;
+
 struct pyro_trace {
     pyro_arena arena;
     pyro_intern names; /* every interned text */
@@ -139,11 +150,20 @@ struct pyro_trace {
     int64_t rank, world_size; /* -1 unknown */
     uint32_t backend; /* interned "nccl"; PYRO_NO_ID */
     bool has_shapes, has_stacks, has_memory;
-    bool is_recording; /* our own: layers come with their paths */
+    const pyro_recorded_data *storages, *weights; /* by id from 1, of recordings that have them */
+    size_t storage_count, weight_count; /* of entries, the empty one included */
+    bool is_recording; /* our own, as it was written */
+    bool has_paths;    /* layers come with their paths */
+
+    pyro_trace_note *notes; /* what a recording says of its program */
+    size_t note_count, note_capacity;
 
     const char **warnings;
     size_t warning_count, warning_capacity;
 };
+
+/* Sets a note; false when memory is out. */
+bool pyro_trace_property(pyro_trace *trace, const char *key, const char *value);
 
 static inline const char *pyro_trace_text(const pyro_trace *trace, uint32_t id)
 {

@@ -427,9 +427,9 @@ Coverage:
   all operators of all models priced
 
 $ pyrometer cost --format csv resnet18 good-1-flat-layout.pt2
-model,source,convention,dtype,operators,params,param_bytes,total_macs,total_flops,total_memory,activation_read_bytes,weight_read_bytes,written_bytes,arithmetic_intensity,bottleneck,band,coverage
-resnet18,"pt2 8.20, torch 2.13.0",full,float32,69,11689512,46758048,1814073344,3638007272,116950592,37232640,46796448,32921504,31.1072,memory-bound,balanced,1
-good-1-flat-layout,"pt2 8.7, torch 2.7.0",full,float32,1,216,864,55296,110592,21344,12288,864,8192,5.18141,memory-bound,memory-bound,1
+model,source,convention,dtype,operators,params,param_bytes,total_macs,total_flops,total_memory,activation_read_bytes,weight_read_bytes,written_bytes,arithmetic_intensity,bottleneck,band,coverage,past_tokens,kv_cache_read_bytes_per_token
+resnet18,"pt2 8.20, torch 2.13.0",full,float32,69,11689512,46758048,1814073344,3638007272,116950592,37232640,46796448,32921504,31.1072,memory-bound,balanced,1,,
+good-1-flat-layout,"pt2 8.7, torch 2.7.0",full,float32,1,216,864,55296,110592,21344,12288,864,8192,5.18141,memory-bound,memory-bound,1,,
 
 $ pyrometer cost --format json resnet18 good-1-flat-layout.pt2 > $TMP/two.json; python3 -c '
 > import json, os
@@ -467,6 +467,7 @@ $ pyrometer cost --format json good-10-static.pt2
   "arithmetic_intensity": 0.5769230769230769,
   "bottleneck": "memory-bound",
   "band": "memory-bound",
+  "decode": null,
   "coverage": {
     "share": 1,
     "uncounted": []

@@ -110,7 +110,7 @@ $ pyrometer diff --format json good-10-static.pt2 good-8-cond.pt2 > $TMP/diff.js
 pyrometer.diff/1 good-10-static good-8-cond {'changed': 1, 'added': 1, 'removed': 2, 'identical': 0}
 
 $ pyrometer diff resnet18 none.pt2
-pyrometer: none.pt2: no such file or built-in model
+pyrometer: none.pt2: no such file or model (pyrometer models lists the * built-in ones) (glob)
 [2]
 
 $ pyrometer diff resnet18 good-10-static.pt2 --batch 4

@@ -30,11 +30,11 @@ pyrometer: .: is a directory
 [2]
 
 $ pyrometer cost none.pt2
-pyrometer: none.pt2: no such file or built-in model
+pyrometer: none.pt2: no such file or model (pyrometer models lists the * built-in ones) (glob)
 [2]
 
 $ pyrometer cost resnet19
-pyrometer: resnet19: no such file or built-in model; did you mean resnet18?
+pyrometer: resnet19: no such file or model; did you mean resnet18, resnet101 or resnet152? (pyrometer models lists the * built-in ones) (glob)
 [2]
 
 $ pyrometer cost good-4-two-models.pt2
@@ -46,7 +46,7 @@ pyrometer: good-4-two-models.pt2: no model 'enc' in the file; it holds: decoder,
 [2]
 
 $ pyrometer cost ''
-pyrometer: : no such file or built-in model
+pyrometer: : no such file or model (pyrometer models lists the * built-in ones) (glob)
 [2]
 
 $ head -c 700 good-10-static.pt2 > $TMP/cut.pt2; pyrometer cost $TMP/cut.pt2

@@ -118,6 +118,7 @@ def run_transcript(path, tools, folder, update):
             COLUMNS="80",
             TERM="dumb",
             TMP=str(temporary),
+            XDG_DATA_HOME=str(temporary / "data"),
             PATH=f"{tools}{os.pathsep}{os.environ.get('PATH', '')}",
         )
         for part in parts:

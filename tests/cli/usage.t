@@ -6,8 +6,15 @@ Usage: pyrometer COMMAND [OPTION...] [OPERAND...]
 
 Commands:
   cost      what a model should cost: parameters, MACs, FLOPs, bytes, by layer
-  diff      what changed between two models, layer by layer
+  models    the models that are known by name; checking and adding your own
+  check     our count of a model beside another counter's, and where they part
+  diff      what changed between two models, two runs or two results
+  graph     a model as a graph: modules or operators, the tensors between them, and cuts
   trace     what a run did cost: layers, ops, kernels, idle time, memory
+  bench     how long commands take, and whether that got worse
+  run       run a Python program and record what its models do
+  python    run a Python program with @capture_model switched on
+  doctor    what works on this machine, and how to mend what does not
   help      show the help of a command: pyrometer help cost
 
 Start here:
@@ -86,6 +93,17 @@ Sizes:
           Shape of the input called NAME: input_ids=2,128. May be repeated.
       --batch N
           Batch size, where the file leaves it open.
+      --seq N
+          Length of the sequence of tokens or frames, where the model leaves it
+          open.
+      --prefill N
+          A language model reads a prompt of N tokens.
+      --decode
+          A language model makes one new token, with the keys and values of
+          earlier ones in a cache; what it reads of that is told. Of built-in
+          models that have such a graph.
+      --past N
+          With --decode: tokens in the cache. Default: as stored.
       --size SYMBOL=N
           Value of one symbolic size of the file: s0=4. May be repeated.
 
@@ -148,6 +166,14 @@ cost the same in both are only counted.
 BEFORE and AFTER are models as for pyrometer cost. Sizes and pricing options
 apply to both.
 
+They may also be two traces or recordings, as for pyrometer trace: then the
+layers, ops and kernels are shown whose own time changed most, a step or pass
+each.
+
+Or they are results that pyrometer bench wrote as JSON. Then every metric is
+judged: regressed, improved, no change, or cannot tell (too few samples, another
+machine), which exits with 3. docs/statistics.md says how.
+
 Tables:
       --top N
           Rows of the table of changed layers; 0 shows them all. Default: 10.
@@ -161,6 +187,17 @@ Sizes, of both models:
           Shape of the input called NAME: input_ids=2,128. May be repeated.
       --batch N
           Batch size, where the file leaves it open.
+      --seq N
+          Length of the sequence of tokens or frames, where the model leaves it
+          open.
+      --prefill N
+          A language model reads a prompt of N tokens.
+      --decode
+          A language model makes one new token, with the keys and values of
+          earlier ones in a cache; what it reads of that is told. Of built-in
+          models that have such a graph.
+      --past N
+          With --decode: tokens in the cache. Default: as stored.
       --size SYMBOL=N
           Value of one symbolic size of the file: s0=4. May be repeated.
 
@@ -179,6 +216,21 @@ Pricing:
           Arithmetic intensity, in FLOPs a byte, above which a layer counts as
           compute-bound. For your hardware: its peak FLOP/s divided by its
           bytes/s. Default: 50.
+
+Verdict, of two results:
+      --delta PERCENT
+          Changes up to this do not matter. Default: 2%.
+      --floor TIME
+          Nor do changes of times by less than this (0.1ms), however many
+          percent they are. Default: none.
+      --noise PERCENT
+          Nor what this machine shows between two runs of the same. Default:
+          what the results say.
+      --fail-on regression|cannot-tell
+          Exit with 1 on a regression, or also (cannot-tell) where none can be
+          excluded. Default: never 1; 3 where it cannot be told.
+      --any-machine
+          Judge although the results come from machines that differ.
 
 Output:
       --format text|json|csv
@@ -204,6 +256,8 @@ Examples:
           The same by top-level module.
   pyrometer diff before.pt2 after.pt2 -o diff.csv
           Every changed layer, for a spreadsheet.
+  pyrometer diff base.json new.json --fail-on regression
+          Exit with 1 when a result of pyrometer bench got worse.
 
 $ test "$(pyrometer help cost)" = "$(pyrometer cost --help)" && echo same
 same
@@ -297,11 +351,11 @@ pyrometer: --size: "batch" is not SYMBOL=N such as s0=4
 [2]
 
 $ pyrometer diff resnet18
-pyrometer: diff compares two models, 1 given: pyrometer diff BEFORE AFTER
+pyrometer: diff compares two models, traces or results, 1 given: pyrometer diff BEFORE AFTER
 [2]
 
 $ pyrometer diff a b c
-pyrometer: diff compares two models, 3 given: pyrometer diff BEFORE AFTER
+pyrometer: diff compares two models, traces or results, 3 given: pyrometer diff BEFORE AFTER
 [2]
 
 $ pyrometer cost --nope >/dev/null 2>&1; echo $?

@@ -2,9 +2,14 @@
 
 A model trains on the CPU under torch.profiler(with_stack, record_shapes) while forward hooks time
 every module. The trace must show every module by its dotted path with as many forward and backward
-calls as the hooks saw, and for modules that take over a millisecond in most passes, forward times
-within 10% of the hooks' (median over the passes). As times are compared, this is no part of
-`make test`.
+calls as the hooks saw. For every module whose forwards take over a millisecond in sum (over all
+passes: the strictest reading) the trace's forward time must be within 10% of the hooks': the median
+over the passes of the ratio in each.
+
+Hooks run inside of the frame that the trace shows: what their own calls and torch's calling of them
+take, up to a tenth of a millisecond under the profiler, is in the trace's time and not in theirs. So
+the models are large enough for every module to take several milliseconds a call, and nothing is
+corrected. As times are compared, this is no part of `make test`.
 
 usage: python tests/trace/check_hooks.py [--tool build/pyrometer] [--passes 10]
 """
@@ -19,7 +24,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
+from time import perf_counter_ns as now_ns
 
 import torch
 from torch import nn
@@ -51,28 +56,28 @@ class ConvNet(nn.Module):
         super().__init__()
         self.stem = nn.Sequential(nn.Conv2d(3, 32, 7, stride=2, padding=3), nn.ReLU())
         self.blocks = nn.Sequential(Block(32), Block(32))
-        self.head = nn.Linear(32, 10)
+        self.head = nn.Linear(32, 32)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = self.blocks(self.blocks(self.stem(x)))
-        return self.head(x.mean((2, 3)))
+        return self.head(x.movedim(1, 3))
 
 
 class Language(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.tokens = nn.Embedding(1000, 128)
-        layer = nn.TransformerEncoderLayer(128, 4, 512, dropout=0.1, batch_first=True)
+        self.tokens = nn.Embedding(1000, 256)
+        layer = nn.TransformerEncoderLayer(256, 4, 512, dropout=0.1, batch_first=True)
         self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-        self.head = nn.Linear(128, 1000)
+        self.head = nn.Linear(256, 256)
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         return self.head(self.encoder(self.tokens(ids)))
 
 
 MODELS = {
-    "convnet": (ConvNet, lambda: torch.randn(8, 3, 128, 128)),
-    "language": (Language, lambda: torch.randint(0, 1000, (8, 128))),
+    "convnet": (ConvNet, lambda: torch.randn(32, 3, 128, 128)),
+    "language": (Language, lambda: torch.randint(0, 1000, (128, 64))),
 }
 
 
@@ -87,11 +92,11 @@ class Watch:
             module.register_forward_hook(self.leave(path))
 
     def enter(self, *_: object) -> None:
-        self.starts.append(time.perf_counter_ns())
+        self.starts.append(now_ns())
 
     def leave(self, path: str):
         def note(*_: object) -> None:
-            elapsed_ns = time.perf_counter_ns() - self.starts.pop()
+            elapsed_ns = now_ns() - self.starts.pop()
             self.passes[-1].setdefault(path, []).append(elapsed_ns)
 
         return note
@@ -146,6 +151,35 @@ def check(name: str, tool: str, passes: int, folder: str) -> int:
     backward = count_backward_calls(build(), example)
     watch = record(build(), example, passes, trace)
     layers = layers_of(tool, trace, program)
+    failures = check_calls(name, watch, layers, backward, passes)
+    first = min(int(step) for step in step_numbers(tool, trace))
+    rows = [
+        layers_of(tool, trace, program, "--step", str(first + index)) for index in range(passes)
+    ]
+    timed, worst = 0, 1.0
+    for path in watch.passes[0]:
+        hooks = [sum(seen[path]) for seen in watch.passes]
+        if sum(hooks) <= LONG_NS:
+            continue
+        shown = [row[path]["forward_host_ns"] if path in row else 0 for row in rows]
+        ratio = statistics.median(a / b for a, b in zip(shown, hooks, strict=True))
+        timed += 1
+        worst = max(worst, ratio, key=distance)
+        if distance(ratio) > TOLERANCE:
+            print(f"    {name}: {path}: forward time {ratio:.3f} of the hooks'")
+            failures += 1
+    print(
+        f"{name}: {len(watch.passes[0])} modules, {timed} timed, worst ratio {worst:.3f}, "
+        f"{failures} differ"
+    )
+    return failures
+
+
+def distance(ratio: float) -> float:
+    return abs(ratio - 1)
+
+
+def check_calls(name: str, watch: Watch, layers: dict, backward: dict, passes: int) -> int:
     failures = 0
     for path, times in watch.passes[0].items():
         row = layers.get(path)
@@ -158,19 +192,6 @@ def check(name: str, tool: str, passes: int, folder: str) -> int:
         if got != wanted:
             print(f"    {name}: {path}: calls {got}, the hooks saw {wanted}")
             failures += 1
-    first = min(int(step) for step in step_numbers(tool, trace))
-    ratios: dict[str, list[float]] = {}
-    for index, seen in enumerate(watch.passes):
-        rows = layers_of(tool, trace, program, "--step", str(first + index))
-        for path, times in seen.items():
-            if sum(times) > LONG_NS and path in rows:
-                ratios.setdefault(path, []).append(rows[path]["forward_host_ns"] / sum(times))
-    for path, values in sorted(ratios.items()):
-        ratio = statistics.median(values)
-        if len(values) > passes / 2 and abs(ratio - 1) > TOLERANCE:
-            print(f"    {name}: {path}: forward time {ratio:.3f} of the hooks' over {len(values)}")
-            failures += 1
-    print(f"{name}: {len(watch.passes[0])} modules, {len(ratios)} timed, {failures} differ")
     return failures
 
 

@@ -207,8 +207,8 @@ static void test_content_tells(void **unused)
 static void test_specs(void **unused)
 {
     (void)unused;
-    expect_refused("no-such-file", PYRO_ERROR_NOT_FOUND, "no such file or built-in model");
-    expect_refused("resnet19", PYRO_ERROR_NOT_FOUND, "did you mean resnet18?");
+    expect_refused("no-such-file", PYRO_ERROR_NOT_FOUND, "no such file or model");
+    expect_refused("resnet19", PYRO_ERROR_NOT_FOUND, "did you mean resnet18");
     expect_refused("no-such-file:name", PYRO_ERROR_NOT_FOUND, "no such file");
     expect_refused(":", PYRO_ERROR_NOT_FOUND, "no such file");
     expect_refused("/", PYRO_ERROR_UNSUPPORTED, "is a directory");
@@ -417,6 +417,13 @@ static void test_gzip(void **unused)
     assert_int_equal(gzwrite(file, "{", 1), 1);
     gzclose(file);
     expect_refused(path, PYRO_ERROR_FORMAT, "unexpected end of input");
+    file = gzopen(path, "wb");
+    static char blanks[1 << 20];
+    memset(blanks, ' ', sizeof blanks);
+    for (int i = 0; i < 300; i++)
+        assert_int_equal(gzwrite(file, blanks, sizeof blanks), (int)sizeof blanks);
+    gzclose(file);
+    expect_refused(path, PYRO_ERROR_LIMIT, "it expands from");
     unlink(path);
 }
 

@@ -322,6 +322,10 @@ static void test_norms_and_activations(void **unused)
         {"aten.softmax", "self=t2x8 dim=1 > t2x8", 0, 80, SAME, SAME},
         {"aten._log_softmax", "self=t2x8 dim=1 > t2x8", 0, 80, SAME, SAME},
         {"aten.add", "self=t2x8 other=t8 > t2x8", 0, 16, SAME, SAME},
+        /* every tensor of a list counts, in place too */
+        {"aten._foreach_add", "self=[t2x8,t3] other=[t2x8,t3] > t2x8 t3", 0, 19, SAME, SAME},
+        {"aten._foreach_addcmul", "self=[t4,t6] a=[t4,t6] b=[t4,t6] > t4 t6", 0, 30, SAME, SAME},
+        {"aten._foreach_mul", "self=[t2x8,t3] other=2 >", 0, 19, SAME, SAME},
         {"aten.addcmul", "self=t8 tensor1=t8 tensor2=t8 > t8", 0, 24, SAME, SAME},
         {"aten.dropout", "input=t2x8 p=1 train=false > t2x8", 0, 0, SAME, SAME},
         {"aten.dropout", "input=t2x8 p=1 train=true > t2x8", 0, 32, SAME, SAME},

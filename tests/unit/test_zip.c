@@ -56,8 +56,9 @@ static pyro_buf compress_member(const member *in)
         out.length = stream.total_out;
         deflateEnd(&stream);
     } else if (in->method == 93) {
-        size_t room = ZSTD_compressBound(in->size);
-        out.length = ZSTD_compress(pyro_buf_reserve(&out, room), room, in->data, in->size, 3);
+        size_t bound = ZSTD_compressBound(in->size);
+        char *space = pyro_buf_reserve(&out, bound);
+        out.length = ZSTD_compress(space, bound, in->data, in->size, 3);
         assert_false(ZSTD_isError(out.length));
     } else {
         pyro_buf_add(&out, in->data, in->size);
@@ -262,10 +263,12 @@ static void test_reads_members(void **state)
         {"a/empty too", "", 0, 8, false},
         {"a/", "", 0, 0, false},
         {"a/wide", text, 1234, 8, true},
+        {"a/zstd", text, 300000, 93, false},
+        {"a/empty zstd", "", 0, 93, false},
     };
-    check_archive(build(members, 6, false, ""), members, 6);
-    check_archive(build(members, 6, true, ""), members, 6);
-    check_archive(build(members, 6, false, "a comment with PK\5\6 in it"), members, 6);
+    check_archive(build(members, 8, false, ""), members, 8);
+    check_archive(build(members, 8, true, ""), members, 8);
+    check_archive(build(members, 8, false, "a comment with PK\5\6 in it"), members, 8);
     check_archive(build(members, 0, false, ""), members, 0);
     free(text);
 }
@@ -361,6 +364,27 @@ static void test_wrong_sizes(void **state)
     pyro_buf_free(&zip.bytes);
 }
 
+static void test_damaged_zstd(void **state)
+{
+    (void)state;
+    const member members[] = {{"packed", two_members[1].data, 35, 93, false}, two_members[0]};
+    archive zip = build(members, 2, false, "");
+    size_t compressed = (unsigned char)zip.bytes.data[zip.central[0] + 20];
+    put_at(&zip, zip.central[0] + 24, 34, 4);
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "it is longer than the directory says");
+    put_at(&zip, zip.central[0] + 24, 36, 4);
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "it is shorter than the directory says");
+    put_at(&zip, zip.central[0] + 24, 35, 4);
+    put_at(&zip, zip.central[0] + 20, compressed - 1, 4);
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "its compressed data ends early");
+    put_at(&zip, zip.central[0] + 20, compressed + 1, 4);
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "its compressed data goes on after its end");
+    put_at(&zip, zip.central[0] + 20, compressed, 4);
+    zip.bytes.data[zip.local[0] + 30 + 6 + 5] ^= 1;
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "its compressed data is damaged");
+    pyro_buf_free(&zip.bytes);
+}
+
 static void test_wrong_checksum(void **state)
 {
     (void)state;
@@ -406,8 +430,8 @@ static void test_refused_kinds(void **state)
     put_at(&zip, zip.central[0] + 8, 0x0801, 2);
     expect_failure(&zip, PYRO_ERROR_UNSUPPORTED, "model/data.json: is encrypted");
     put_at(&zip, zip.central[0] + 8, 0x0800, 2);
-    put_at(&zip, zip.central[1] + 10, 95, 2);
-    expect_failure(&zip, PYRO_ERROR_UNSUPPORTED, "compression method 95 is not read");
+    put_at(&zip, zip.central[1] + 10, 12, 2);
+    expect_failure(&zip, PYRO_ERROR_UNSUPPORTED, "compression method 12 is not read");
     put_at(&zip, zip.central[1] + 10, 8, 2);
     put_at(&zip, zip.end + 4, 1, 2);
     expect_failure(&zip, PYRO_ERROR_UNSUPPORTED, "the archive spans several disks");
@@ -601,6 +625,7 @@ int main(void)
         cmocka_unit_test(test_every_bit_flipped),
         cmocka_unit_test(test_flipped_data_is_found),
         cmocka_unit_test(test_wrong_sizes),
+        cmocka_unit_test(test_damaged_zstd),
         cmocka_unit_test(test_wrong_checksum),
         cmocka_unit_test(test_wrong_headers),
         cmocka_unit_test(test_refused_kinds),

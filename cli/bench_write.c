@@ -1,0 +1,158 @@
+/* Files of results. */
+#include "bench_write.h"
+
+#include "output.h"
+#include "report/bench.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int write_file(const char *path, const pyro_bench_report *report, pyro_bench_format format)
+{
+    char *text = NULL;
+    size_t size = 0;
+    pyro_error error;
+
+    if (path == NULL)
+        return PYRO_EXIT_FINE;
+    pyro_error_clear(&error);
+    if (pyro_report_bench(&text, &size, report, format, NULL, &error) != PYRO_OK ||
+        pyro_output_file(path, text, size, &error) != PYRO_OK) {
+        pyro_free(text);
+        return pyro_common_fail(path, &error);
+    }
+    pyro_free(text);
+    return PYRO_EXIT_FINE;
+}
+
+static int make_folder(const char *path)
+{
+    char *partial = strdup(path);
+
+    if (partial == NULL)
+        return pyro_common_complain("out of memory");
+    for (char *at = partial + 1; *at != '\0'; at++) {
+        if (*at != '/')
+            continue;
+        *at = '\0';
+        mkdir(partial, 0777);
+        *at = '/';
+    }
+    free(partial);
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        return pyro_common_complain("%s: cannot make the folder: %s", path, strerror(errno));
+    return PYRO_EXIT_FINE;
+}
+
+static int write_folder(const char *folder, const pyro_bench_report *report, const pyro_bench *base)
+{
+    static const struct {
+        const char *name;
+        pyro_bench_format format;
+    } files[] = {
+        {"results.json", PYRO_BENCH_JSON},   {"results.csv", PYRO_BENCH_CSV},
+        {"report.html", PYRO_BENCH_HTML},    {"junit.xml", PYRO_BENCH_JUNIT},
+        {"summary.md", PYRO_BENCH_MARKDOWN}, {"github-benchmark.json", PYRO_BENCH_GITHUB},
+    };
+    pyro_bench_report of_base = {.bench = base};
+    char *path;
+    int exit_code = make_folder(folder);
+
+    for (size_t i = 0; i <= sizeof files / sizeof *files && exit_code == PYRO_EXIT_FINE; i++) {
+        bool last = i == sizeof files / sizeof *files;
+
+        if (last && base == NULL)
+            break;
+        if (asprintf(&path, "%s/%s", folder, last ? "base.json" : files[i].name) < 0)
+            return pyro_common_complain("out of memory");
+        exit_code = write_file(path, last ? &of_base : report,
+                               last ? PYRO_BENCH_JSON : files[i].format);
+        free(path);
+    }
+    return exit_code;
+}
+
+int pyro_bench_write_exports(const pyro_bench_exports *exports, const pyro_bench_report *report,
+                             const pyro_bench *base)
+{
+    int exit_code = write_file(exports->json, report, PYRO_BENCH_JSON);
+
+    if (exit_code == PYRO_EXIT_FINE)
+        exit_code = write_file(exports->csv, report, PYRO_BENCH_CSV);
+    if (exit_code == PYRO_EXIT_FINE)
+        exit_code = write_file(exports->markdown, report, PYRO_BENCH_MARKDOWN);
+    if (exit_code == PYRO_EXIT_FINE)
+        exit_code = write_file(exports->html, report, PYRO_BENCH_HTML);
+    if (exit_code == PYRO_EXIT_FINE && exports->folder != NULL)
+        exit_code = write_folder(exports->folder, report, base);
+    return exit_code;
+}
+
+int pyro_bench_write_result(const pyro_common *common, const pyro_bench_report *report)
+{
+    static const pyro_bench_format formats[] = {
+        [PYRO_FORMAT_TEXT] = PYRO_BENCH_TEXT,
+        [PYRO_FORMAT_JSON] = PYRO_BENCH_JSON,
+        [PYRO_FORMAT_CSV] = PYRO_BENCH_CSV,
+    };
+    pyro_report_options options = pyro_common_report(common);
+    char *text = NULL;
+    size_t size = 0;
+    pyro_error error;
+
+    pyro_error_clear(&error);
+    if (pyro_report_bench(&text, &size, report, formats[common->format], &options, &error) !=
+        PYRO_OK)
+        return pyro_common_fail(NULL, &error);
+    int exit_code = pyro_common_write(common, text, size);
+    pyro_free(text);
+    return exit_code;
+}
+
+/* GitHub ends a command at a line end, and % begins an escape. */
+static void annotate(const char *text)
+{
+    fputs("::error::", stderr);
+    for (; *text != '\0'; text++) {
+        if (*text == '%')
+            fputs("%25", stderr);
+        else
+            fputc((unsigned char)*text < 0x20 ? ' ' : *text, stderr);
+    }
+    fputc('\n', stderr);
+}
+
+void pyro_bench_write_annotations(const pyro_bench_report *report)
+{
+    pyro_buf line = PYRO_BUF_INIT;
+    char amount[PYRO_UNIT_TEXT];
+
+    if (getenv("GITHUB_ACTIONS") == NULL)
+        return;
+    for (size_t i = 0; i < report->gate_count; i++) {
+        const pyro_gate_row *row = &report->gates[i];
+
+        if (row->gate == PYRO_GATE_PASSED)
+            continue;
+        pyro_buf_reset(&line);
+        pyro_buf_addf(&line, "%s: %s %s: %s", row->result->name, row->threshold->text,
+                      pyro_gate_name(row->gate), pyro_format_amount(amount, row->value, row->unit));
+        if (row->reason != NULL)
+            pyro_buf_addf(&line, ", %s", row->reason);
+        annotate(line.failed ? "a threshold is broken" : line.data);
+    }
+    for (size_t i = 0; report->comparison != NULL && i < report->comparison->row_count; i++) {
+        const pyro_verdict_row *row = &report->comparison->rows[i];
+
+        if (row->verdict != PYRO_VERDICT_REGRESSED && row->verdict != PYRO_VERDICT_CANNOT_TELL)
+            continue;
+        pyro_buf_reset(&line);
+        pyro_buf_addf(&line, "%s: %s %s: %s", row->benchmark, row->metric,
+                      pyro_verdict_name(row->verdict), pyro_format_change(amount, row->change));
+        annotate(line.failed ? "a metric regressed" : line.data);
+    }
+    pyro_buf_free(&line);
+}

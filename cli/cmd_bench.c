@@ -1,0 +1,624 @@
+/* pyrometer bench: how long commands take, how sure that is, and whether it got worse. */
+#include "bench_against.h"
+#include "bench_run.h"
+#include "bench_write.h"
+#include "command.h"
+#include "common.h"
+#include "process.h"
+#include "verdict.h"
+
+#include "base/error.h"
+#include "bench/inference.h"
+#include "bench/verdict.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Replicates of a comparison: enough for an interval, and where it ends at the latest. */
+enum { AGAINST_MIN = 10, AGAINST_MAX = 30 };
+
+typedef struct bench_values {
+    int64_t warmup, runs, min_runs, max_runs, seed;
+    double min_time_s, max_time_s, items;
+    pyro_words prepare, names, parameter_lists, parameter_scans, thresholds;
+    const char *setup, *cleanup, *step, *shell, *against;
+    bool no_shell, ignore_failure, show_output, sequential;
+    pyro_bench_exports exports;
+    pyro_verdict_values verdict;
+    pyro_common common;
+} bench_values;
+
+static const pyro_option run_options[] = {
+    {.long_name = "warmup",
+     .short_name = 'w',
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(bench_values, warmup),
+     .metavar = "N",
+     .help = "Runs before the measuring, which are not counted.",
+     .default_text = "1",
+     .minimum = 0,
+     .maximum = 1000000},
+    {.long_name = "runs",
+     .short_name = 'r',
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(bench_values, runs),
+     .metavar = "N",
+     .help = "Exactly so many runs of each command.",
+     .default_text = "until the interval of the median is narrower than 2%",
+     .minimum = 1,
+     .maximum = 10000000},
+    {.long_name = "min-runs",
+     .short_name = 'm',
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(bench_values, min_runs),
+     .metavar = "N",
+     .help = "At least so many runs.",
+     .default_text = "10",
+     .minimum = 1,
+     .maximum = 10000000},
+    {.long_name = "max-runs",
+     .short_name = 'M',
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(bench_values, max_runs),
+     .metavar = "N",
+     .help = "At most so many runs.",
+     .default_text = "as many as fit in --max-time",
+     .minimum = 1,
+     .maximum = 10000000},
+    {.long_name = "min-time",
+     .kind = PYRO_OPTION_NUMBER,
+     .offset = offsetof(bench_values, min_time_s),
+     .metavar = "SECONDS",
+     .help = "At least so long in a command.",
+     .default_text = "1",
+     .minimum = 0,
+     .maximum = 1000000},
+    {.long_name = "max-time",
+     .kind = PYRO_OPTION_NUMBER,
+     .offset = offsetof(bench_values, max_time_s),
+     .metavar = "SECONDS",
+     .help = "After so long in a command its result is called noisy and left.",
+     .default_text = "10",
+     .minimum = 0.001,
+     .maximum = 1000000},
+    {.long_name = "sequential",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(bench_values, sequential),
+     .help = "One command after the other, rather than all in turn in random order."},
+    {.long_name = "seed",
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(bench_values, seed),
+     .metavar = "N",
+     .help = "Of the random order and of the bootstrap.",
+     .default_text = "1",
+     .minimum = 0,
+     .maximum = 9e15},
+    {.long_name = NULL},
+};
+
+static const pyro_option command_options[] = {
+    {.long_name = "command-name",
+     .short_name = 'n',
+     .kind = PYRO_OPTION_LIST,
+     .offset = offsetof(bench_values, names),
+     .metavar = "NAME",
+     .help = "The name of a command in the results; for the first, the second, ...",
+     .default_text = "the command itself"},
+    {.long_name = "prepare",
+     .short_name = 'p',
+     .kind = PYRO_OPTION_LIST,
+     .offset = offsetof(bench_values, prepare),
+     .metavar = "COMMAND",
+     .help = "Run this before every run, unmeasured. Once for all commands, or once for each."},
+    {.long_name = "setup",
+     .short_name = 's',
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(bench_values, setup),
+     .metavar = "COMMAND",
+     .help = "Run this once before the runs of a command, say to build it."},
+    {.long_name = "cleanup",
+     .short_name = 'c',
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(bench_values, cleanup),
+     .metavar = "COMMAND",
+     .help = "Run this once after the runs of a command."},
+    {.long_name = "parameter-list",
+     .short_name = 'L',
+     .kind = PYRO_OPTION_LIST,
+     .offset = offsetof(bench_values, parameter_lists),
+     .metavar = "VAR VALUES",
+     .words = 2,
+     .help = "Run with {VAR} replaced by each of these values (a,b,c)."},
+    {.long_name = "parameter-scan",
+     .short_name = 'P',
+     .kind = PYRO_OPTION_LIST,
+     .offset = offsetof(bench_values, parameter_scans),
+     .metavar = "VAR MIN MAX",
+     .words = 3,
+     .help = "Run with {VAR} replaced by each number from MIN to MAX."},
+    {.long_name = "parameter-step-size",
+     .short_name = 'D',
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(bench_values, step),
+     .metavar = "STEP",
+     .help = "The step of --parameter-scan.",
+     .default_text = "1"},
+    {.long_name = "shell",
+     .short_name = 'S',
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(bench_values, shell),
+     .metavar = "SHELL",
+     .help = "The shell that runs the commands; its own start is measured before and taken off. "
+             "none runs them without a shell.",
+     .default_text = "sh"},
+    {.short_name = 'N',
+     .long_name = "no-shell",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(bench_values, no_shell),
+     .help = "The same as --shell none."},
+    {.long_name = "ignore-failure",
+     .short_name = 'i',
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(bench_values, ignore_failure),
+     .help = "Measure commands that exit with another code than 0 all the same."},
+    {.long_name = "show-output",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(bench_values, show_output),
+     .help = "Let the commands print; else their output goes nowhere."},
+    {.long_name = "items",
+     .kind = PYRO_OPTION_NUMBER,
+     .offset = offsetof(bench_values, items),
+     .metavar = "N",
+     .help = "How many samples a run handles: what throughput counts.",
+     .default_text = "1",
+     .minimum = 1e-9,
+     .maximum = 1e15},
+    {.long_name = NULL},
+};
+
+static const pyro_option policy_options[] = {
+    {.long_name = "threshold",
+     .kind = PYRO_OPTION_LIMITS,
+     .offset = offsetof(bench_values, thresholds),
+     .metavar = "METRIC:LIMIT...",
+     .help = "Exit with 1 when a limit is broken, with 3 when that cannot be told: latency:100ms "
+             "(the mean), p50, p95, p99, p99.9, max, min, throughput:1000samples/s, memory:2GiB, "
+             "user, system."},
+    {.long_name = "against",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(bench_values, against),
+     .metavar = "REF|FILE",
+     .help = "Compare with a commit, which is checked out in a folder of its own and run in turn "
+             "with the current one, or with earlier results.",
+     .completion = PYRO_COMPLETE_FILE},
+    {.long_name = NULL},
+};
+
+static const pyro_option export_options[] = {
+    {.long_name = "output-dir",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(pyro_bench_exports, folder),
+     .metavar = "FOLDER",
+     .help = "Write results.json, results.csv, report.html, junit.xml, summary.md and "
+             "github-benchmark.json there.",
+     .completion = PYRO_COMPLETE_FILE},
+    {.long_name = "export-json",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(pyro_bench_exports, json),
+     .metavar = "FILE",
+     .help = "Write everything, with every sample: what pyrometer diff compares.",
+     .completion = PYRO_COMPLETE_FILE},
+    {.long_name = "export-csv",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(pyro_bench_exports, csv),
+     .metavar = "FILE",
+     .help = "Write a row for each metric.",
+     .completion = PYRO_COMPLETE_FILE},
+    {.long_name = "export-markdown",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(pyro_bench_exports, markdown),
+     .metavar = "FILE",
+     .help = "Write a table for a README or a pull request.",
+     .completion = PYRO_COMPLETE_FILE},
+    {.long_name = "export-html",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(pyro_bench_exports, html),
+     .metavar = "FILE",
+     .help = "Write a page with drawings, in one file.",
+     .completion = PYRO_COMPLETE_FILE},
+    {.long_name = NULL},
+};
+
+static const pyro_option_group bench_groups[] = {
+    {"Runs:", run_options, 0},
+    {"Commands:", command_options, 0},
+    {"Policy:", policy_options, 0},
+    {"Verdict, with --against:", pyro_verdict_option_table, offsetof(bench_values, verdict)},
+    {"Files:", export_options, offsetof(bench_values, exports)},
+    {"Output:", pyro_common_options, offsetof(bench_values, common)},
+    {NULL, NULL, 0},
+};
+
+/* Everything that one call of the command holds. */
+typedef struct session {
+    const bench_values *values;
+    pyro_plan plan;
+    pyro_runner runner;
+    pyro_subject *subjects; /* with a base to run: base and new of each command in turn */
+    size_t subject_count;
+    pyro_base base;
+    pyro_bench *bench, *base_bench; /* base_bench: what was run here, not the file's */
+    pyro_verdict_options verdict;
+    pyro_threshold *thresholds;
+    pyro_gate_row *gates;
+    size_t gate_count;
+    pyro_comparison *comparison;
+} session;
+
+static void settle_runs(session *s)
+{
+    const bench_values *values = s->values;
+    pyro_loop_options *loop = &s->runner.loop;
+
+    *loop = (pyro_loop_options){
+        .warmup_runs = values->warmup,
+        .min_runs = values->min_runs > 0 ? values->min_runs : 10,
+        .max_runs = values->max_runs > 0 ? values->max_runs : 0,
+        .min_time_ns = (int64_t)(values->min_time_s * 1e9),
+        .max_time_ns = (int64_t)(values->max_time_s * 1e9),
+        .seed = (uint64_t)values->seed,
+    };
+    if (loop->max_runs > 0 && loop->min_runs > loop->max_runs)
+        loop->min_runs = loop->max_runs;
+    /* Against a base, the width of the comparison's interval ends it before the last run. */
+    if (values->against != NULL)
+        loop->min_runs = loop->max_runs = loop->max_runs > 0 ? loop->max_runs : AGAINST_MAX;
+    if (values->runs > 0)
+        loop->min_runs = loop->max_runs = values->runs;
+}
+
+static int settle(session *s, const pyro_words *commands, pyro_error *error)
+{
+    const bench_values *values = s->values;
+    pyro_plan_request request = {
+        .commands = commands,
+        .names = &values->names,
+        .prepare = &values->prepare,
+        .setup = values->setup,
+        .cleanup = values->cleanup,
+        .parameter_lists = &values->parameter_lists,
+        .parameter_scans = &values->parameter_scans,
+        .step_text = values->step,
+    };
+    bool none = values->no_shell || (values->shell != NULL && strcmp(values->shell, "none") == 0);
+
+    if (values->min_runs > 0 && values->max_runs > 0 && values->min_runs > values->max_runs)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--min-runs is more than --max-runs");
+    if (values->step != NULL && !pyro_parse_number(values->step, &request.step))
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--parameter-step-size %.40s: not a number",
+                         values->step);
+    s->thresholds = calloc(values->thresholds.count + 1, sizeof *s->thresholds);
+    if (s->thresholds == NULL)
+        return pyro_fail_memory(error);
+    for (size_t i = 0; i < values->thresholds.count; i++) {
+        int status = pyro_threshold_parse(&s->thresholds[i], values->thresholds.items[i], error);
+
+        if (status != PYRO_OK)
+            return status;
+    }
+    s->runner = (pyro_runner){
+        .shell = none ? NULL : (values->shell != NULL ? values->shell : "sh"),
+        .show_output = values->show_output,
+        .ignore_failure = values->ignore_failure,
+        .sequential = values->sequential && values->against == NULL,
+        .quiet = values->common.quiet,
+        .seed = (uint64_t)values->seed,
+    };
+    settle_runs(s);
+    int status = pyro_verdict_settle(&s->verdict, &values->verdict, error);
+    s->verdict.seed = (uint64_t)values->seed;
+    return status == PYRO_OK ? pyro_plan_make(&s->plan, &request, error) : status;
+}
+
+/* Base samples of a subject's command: of the other subject, or of the earlier file. */
+static const double *find_base(const session *s, size_t subject, size_t *count)
+{
+    if (s->base.bench == NULL) {
+        pyro_loop_samples samples = pyro_loop_read(s->subjects[subject - 1].loop);
+
+        *count = samples.count;
+        return samples.latency_ns;
+    }
+    for (size_t i = 0; i < s->base.bench->result_count; i++) {
+        const pyro_bench_result *result = &s->base.bench->results[i];
+        const pyro_metric *latency = pyro_bench_metric(result, "latency");
+
+        if (strcmp(result->name, s->subjects[subject].planned->name) == 0 && latency != NULL) {
+            *count = latency->count;
+            return latency->samples;
+        }
+    }
+    *count = 0;
+    return NULL;
+}
+
+/*
+ * Whether the interval of the change is as narrow as half of what matters on each side. Where it
+ * lies is not looked at: stopping by the verdict would make verdicts.
+ */
+static int is_narrow(const session *s, size_t subject, bool *narrow, pyro_error *error)
+{
+    pyro_loop_samples samples = pyro_loop_read(s->subjects[subject].loop);
+    double delta = s->verdict.delta > 0 ? s->verdict.delta : 0.02;
+    pyro_verdict_row row = {.processes = true};
+    size_t base_count;
+    const double *base = find_base(s, subject, &base_count);
+
+    *narrow = false;
+    if (samples.count < AGAINST_MIN || base_count < PYRO_REPLICATES_MIN)
+        return PYRO_OK;
+    /* A constant factor between the two sides (ns, ms) shifts the interval but keeps its width. */
+    int status = pyro_verdict_of(&row, base, base_count, samples.latency_ns, samples.count, false,
+                                 &s->verdict, error);
+    *narrow = log((1 + row.interval.high) / (1 + row.interval.low)) / 2 <= log1p(delta) / 2;
+    return status;
+}
+
+static int stop_narrow_pairs(void *user, pyro_subject *subjects, size_t count, pyro_error *error)
+{
+    session *s = user;
+    size_t step = s->base.bench == NULL ? 2 : 1;
+    int status = PYRO_OK;
+
+    for (size_t i = step - 1; i < count && status == PYRO_OK; i += step) {
+        bool narrow = false, base_failed = step == 2 && subjects[i - 1].failed;
+
+        if (!base_failed && !subjects[i].failed)
+            status = is_narrow(s, i, &narrow, error);
+        if (narrow || base_failed || subjects[i].failed) {
+            pyro_loop_stop(subjects[i].loop);
+            if (step == 2)
+                pyro_loop_stop(subjects[i - 1].loop);
+        }
+    }
+    return status;
+}
+
+static int make_subjects(session *s, pyro_error *error)
+{
+    size_t sides = s->values->against != NULL && s->base.bench == NULL ? 2 : 1;
+
+    s->subjects = calloc(s->plan.count * sides + 1, sizeof *s->subjects);
+    if (s->subjects == NULL)
+        return pyro_fail_memory(error);
+    s->subject_count = s->plan.count * sides;
+    for (size_t i = 0; i < s->subject_count; i++) {
+        s->subjects[i].planned = &s->plan.items[i / sides];
+        if (sides == 2 && i % 2 == 0)
+            s->subjects[i].folder = s->base.folder;
+    }
+    if (s->values->against != NULL && s->values->runs <= 0) {
+        s->runner.after_round = stop_narrow_pairs;
+        s->runner.user = s;
+    }
+    return PYRO_OK;
+}
+
+static int store(session *s, pyro_bench *bench, size_t first, size_t step, pyro_error *error)
+{
+    int status = PYRO_OK;
+
+    bench->seed = (uint64_t)s->values->seed;
+    bench->order = s->runner.sequential ? "sequential" : "interleaved";
+    bench->interrupted = pyro_process_interrupted();
+    for (size_t i = first; i < s->subject_count && status == PYRO_OK; i += step) {
+        status = pyro_runner_store(&s->runner, bench, &s->subjects[i], error);
+        if (status == PYRO_OK)
+            bench->results[bench->result_count - 1].items = s->values->items;
+    }
+    return status == PYRO_OK ? pyro_bench_finish(bench, error) : status;
+}
+
+/* The base ran beside the new side: what was the machine for one was it for the other. */
+static int store_base(session *s, pyro_error *error)
+{
+    int status = pyro_bench_new(&s->base_bench, error);
+
+    if (status == PYRO_OK)
+        status = pyro_environment_before(s->base_bench, error);
+    if (status == PYRO_OK)
+        status = store(s, s->base_bench, 0, 2, error);
+    return status;
+}
+
+static int measure(session *s, pyro_error *error)
+{
+    int status = pyro_bench_new(&s->bench, error);
+
+    if (status == PYRO_OK)
+        status = pyro_environment_before(s->bench, error);
+    if (status == PYRO_OK && s->values->against != NULL)
+        status = pyro_base_open(&s->base, s->values->against, error);
+    if (status == PYRO_OK)
+        status = make_subjects(s, error);
+    if (status == PYRO_OK)
+        status = pyro_runner_calibrate(&s->runner, error);
+    if (status == PYRO_OK)
+        status = pyro_runner_run(&s->runner, s->subjects, s->subject_count, error);
+    if (status == PYRO_OK)
+        status = pyro_environment_after(s->bench, error);
+    bool two_sides = s->values->against != NULL && s->base.bench == NULL;
+    if (status == PYRO_OK && two_sides)
+        status = store_base(s, error);
+    if (status == PYRO_OK)
+        status = store(s, s->bench, two_sides ? 1 : 0, two_sides ? 2 : 1, error);
+    return status;
+}
+
+static int judge(session *s, pyro_error *error)
+{
+    const pyro_bench *base = s->base_bench != NULL ? s->base_bench : s->base.bench;
+    size_t count = s->values->thresholds.count;
+
+    s->gates = calloc(count * s->bench->result_count + 1, sizeof *s->gates);
+    if (s->gates == NULL)
+        return pyro_fail_memory(error);
+    for (size_t i = 0; i < s->bench->result_count; i++)
+        for (size_t j = 0; j < count; j++)
+            s->gates[s->gate_count++] = pyro_threshold_check(&s->thresholds[j],
+                                                             &s->bench->results[i]);
+    return base != NULL ? pyro_bench_compare(&s->comparison, base, s->bench, &s->verdict, error)
+                        : PYRO_OK;
+}
+
+/* The worst of what thresholds, verdict and failures say. */
+static int conclude(const session *s)
+{
+    int exit_code = PYRO_EXIT_FINE;
+    bool failed = false, cannot_tell = false;
+
+    for (size_t i = 0; i < s->subject_count; i++) {
+        if (!s->subjects[i].failed)
+            continue;
+        exit_code = pyro_common_complain("%s: %s", s->subjects[i].planned->name,
+                                         s->subjects[i].message);
+    }
+    for (size_t i = 0; i < s->gate_count; i++) {
+        failed |= s->gates[i].gate == PYRO_GATE_FAILED;
+        cannot_tell |= s->gates[i].gate == PYRO_GATE_CANNOT_TELL;
+    }
+    if (s->bench->interrupted)
+        return PYRO_EXIT_INTERRUPTED;
+    if (exit_code != PYRO_EXIT_FINE)
+        return exit_code;
+    int verdict = s->comparison != NULL ? pyro_verdict_exit_code(s->comparison, &s->values->verdict)
+                                        : PYRO_EXIT_FINE;
+    if (failed || verdict == PYRO_EXIT_POLICY)
+        return PYRO_EXIT_POLICY;
+    return cannot_tell ? PYRO_EXIT_CANNOT_TELL : verdict;
+}
+
+static int write_all(const session *s)
+{
+    pyro_bench_report report = {.bench = s->bench,
+                                .gates = s->gates,
+                                .gate_count = s->gate_count,
+                                .comparison = s->comparison};
+    int exit_code = pyro_bench_write_result(&s->values->common, &report);
+
+    if (exit_code == PYRO_EXIT_FINE)
+        exit_code = pyro_bench_write_exports(&s->values->exports, &report, s->base_bench);
+    pyro_bench_write_annotations(&report);
+    return exit_code;
+}
+
+static void free_session(session *s)
+{
+    pyro_comparison_free(s->comparison);
+    pyro_subjects_free(s->subjects, s->subject_count);
+    free(s->subjects);
+    free(s->gates);
+    free(s->thresholds);
+    pyro_bench_free(s->bench);
+    pyro_bench_free(s->base_bench);
+    pyro_base_close(&s->base);
+    pyro_plan_free(&s->plan);
+}
+
+/* A base of another schema is no failure of the tool: it cannot be told. */
+static int fail_session(const session *s, const pyro_error *error)
+{
+    int exit_code = pyro_common_fail(NULL, error);
+
+    return error->code == PYRO_ERROR_UNSUPPORTED && s->values->against != NULL
+               ? PYRO_EXIT_CANNOT_TELL
+               : exit_code;
+}
+
+static int bench_commands(const pyro_words *commands, const bench_values *values)
+{
+    session s = {.values = values};
+    pyro_error error;
+    int exit_code;
+
+    pyro_error_clear(&error);
+    int status = settle(&s, commands, &error);
+    if (status != PYRO_OK) {
+        exit_code = pyro_common_complain("%s (see pyrometer bench --help)", error.message);
+        free_session(&s);
+        return exit_code;
+    }
+    pyro_process_begin();
+    status = measure(&s, &error);
+    if (status == PYRO_OK)
+        status = judge(&s, &error);
+    if (status != PYRO_OK) {
+        exit_code = fail_session(&s, &error);
+    } else {
+        exit_code = write_all(&s);
+        if (exit_code == PYRO_EXIT_FINE)
+            exit_code = conclude(&s);
+    }
+    free_session(&s);
+    pyro_process_end();
+    return exit_code;
+}
+
+static int run_bench(const pyro_command *command, int argc, char **argv)
+{
+    bench_values values = {.warmup = 1,
+                           .seed = 1,
+                           .min_time_s = 1,
+                           .max_time_s = 10,
+                           .items = 1,
+                           .verdict = PYRO_VERDICT_INIT,
+                           .common = PYRO_COMMON_INIT};
+    pyro_words operands = {0};
+    int exit_code;
+
+    if (pyro_common_parse(command, argc, argv, &values, &values.common, &operands, &exit_code)) {
+        exit_code = operands.count > 0
+                        ? bench_commands(&operands, &values)
+                        : pyro_common_complain("no command given: pyrometer bench 'sleep 0.1' "
+                                               "(see pyrometer bench --help)");
+    }
+    pyro_words_free(&operands);
+    pyro_options_free(command->groups, &values);
+    return exit_code;
+}
+
+static const pyro_example bench_examples[] = {
+    {"pyrometer bench 'grep -r main src' 'rg main src'", "Two commands compared."},
+    {"pyrometer bench --prepare 'make clean' -P threads 1 4 'make -j{threads}'",
+     "A build by its number of threads, clean before every run."},
+    {"pyrometer bench './infer' --threshold latency:100ms memory:2GiB --output-dir results",
+     "A gate for continuous integration, with its files."},
+    {"pyrometer bench --against main --setup make './infer' --fail-on regression",
+     "What is checked out beside the branch it comes from."},
+    {NULL, NULL},
+};
+
+const pyro_command cmd_bench = {
+    .name = "bench",
+    .alias = "profile",
+    .summary = "how long commands take, and whether that got worse",
+    .usage = "COMMAND... [OPTION...]",
+    .description =
+        "Runs commands again and again, in turn and in random order, until the interval of the "
+        "median is narrower than 2% of it or --max-time is over; then it says noisy. Shown are "
+        "mean and median with 95% intervals, percentiles where there are enough runs for them, "
+        "time in user and system mode, and the peak memory of the largest process.\n\n"
+        "A command is run by a shell. How long that takes to start is measured before and taken "
+        "off; --shell none does without. A single run is a process of its own, so the differences "
+        "from one process to the next are in the intervals.\n\n"
+        "--against judges: regressed, improved, no change or cannot tell. Both sides run in turn "
+        "until the interval of the change is narrow enough, at most 30 times each; the verdict is "
+        "computed once, afterwards. docs/statistics.md says how.\n\n"
+        "pyrometer profile is the same command.",
+    .examples = bench_examples,
+    .groups = bench_groups,
+    .operands = PYRO_COMPLETE_FILE,
+    .run = run_bench,
+};

@@ -1,0 +1,201 @@
+/* Child processes. */
+#include "process.h"
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "bench/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { EXIT_NOT_STARTED = 127 };
+
+static volatile sig_atomic_t interrupted_by;
+static struct sigaction old_interrupt, old_terminate;
+
+static void note_signal(int number)
+{
+    interrupted_by = number;
+}
+
+void pyro_process_begin(void)
+{
+    struct sigaction action = {.sa_handler = note_signal};
+
+    interrupted_by = 0;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, &old_interrupt);
+    sigaction(SIGTERM, &action, &old_terminate);
+}
+
+void pyro_process_end(void)
+{
+    sigaction(SIGINT, &old_interrupt, NULL);
+    sigaction(SIGTERM, &old_terminate, NULL);
+}
+
+bool pyro_process_interrupted(void)
+{
+    return interrupted_by != 0;
+}
+
+/* Words of a command: spaces part them, quotes and backslashes keep them together. */
+typedef struct words {
+    char **items; /* ends in NULL once complete */
+    size_t count, capacity;
+    pyro_buf text;
+} words;
+
+static void free_words(words *w)
+{
+    for (size_t i = 0; i < w->count; i++)
+        free(w->items[i]);
+    free(w->items);
+    pyro_buf_free(&w->text);
+}
+
+static bool add_word(words *w, const char *text)
+{
+    if (!pyro_grow(&w->items, &w->capacity, w->count + 2, sizeof *w->items))
+        return false;
+    w->items[w->count] = strdup(text);
+    if (w->items[w->count] == NULL)
+        return false;
+    w->items[++w->count] = NULL;
+    return true;
+}
+
+/* Takes what a quote encloses; returns behind it, or NULL when it is not closed. */
+static const char *take_quoted(words *w, const char *at)
+{
+    char quote = *at++;
+
+    for (; *at != '\0' && *at != quote; at++) {
+        if (quote == '"' && *at == '\\' && (at[1] == '"' || at[1] == '\\'))
+            at++;
+        pyro_buf_addc(&w->text, *at);
+    }
+    return *at == quote ? at + 1 : NULL;
+}
+
+static int split(words *w, const char *command, pyro_error *error)
+{
+    const char *at = command;
+
+    for (;;) {
+        at += strspn(at, " \t\n");
+        if (*at == '\0')
+            return PYRO_OK;
+        pyro_buf_reset(&w->text);
+        pyro_buf_adds(&w->text, "");
+        while (*at != '\0' && strchr(" \t\n", *at) == NULL) {
+            if (*at == '\'' || *at == '"') {
+                at = take_quoted(w, at);
+                if (at == NULL)
+                    return pyro_fail(error, PYRO_ERROR_ARGUMENT, "a quote is not closed");
+                continue;
+            }
+            if (*at == '\\' && at[1] != '\0')
+                at++;
+            pyro_buf_addc(&w->text, *at++);
+        }
+        if (w->text.failed || !add_word(w, w->text.data != NULL ? w->text.data : ""))
+            return pyro_fail_memory(error);
+    }
+}
+
+static int make_arguments(words *w, const pyro_process_spec *spec, pyro_error *error)
+{
+    int status = split(w, spec->shell != NULL ? spec->shell : spec->command, error);
+
+    if (status == PYRO_OK && spec->shell != NULL &&
+        (!add_word(w, "-c") || !add_word(w, spec->command)))
+        status = pyro_fail_memory(error);
+    if (status == PYRO_OK && w->count == 0)
+        status = pyro_fail(error, PYRO_ERROR_ARGUMENT, "the command is empty");
+    return status;
+}
+
+/* In the child: only calls that are safe after fork. The reason goes through the pipe. */
+static void become(char **arguments, const pyro_process_spec *spec, int reason_fd)
+{
+    int null_fd = open("/dev/null", O_RDWR);
+
+    if (null_fd >= 0) {
+        dup2(null_fd, STDIN_FILENO);
+        if (!spec->show_output) {
+            dup2(null_fd, STDOUT_FILENO);
+            dup2(null_fd, STDERR_FILENO);
+        }
+        if (null_fd > STDERR_FILENO)
+            close(null_fd);
+    }
+    if (spec->folder == NULL || chdir(spec->folder) == 0)
+        execvp(arguments[0], arguments);
+    int number = errno;
+    (void)!write(reason_fd, &number, sizeof number);
+    _exit(EXIT_NOT_STARTED);
+}
+
+static int64_t to_ns(struct timeval time)
+{
+    return (int64_t)time.tv_sec * PYRO_SECOND_NS + (int64_t)time.tv_usec * 1000;
+}
+
+/* Waits for the end; an interruption is handed on, the second time so that it cannot be ignored. */
+static void wait_for(pid_t child, pyro_process_result *out, int64_t start_ns)
+{
+    struct rusage usage = {0};
+    int status = 0, signals = 0;
+
+    while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR)
+        if (interrupted_by != 0)
+            kill(child, signals++ == 0 ? interrupted_by : SIGKILL);
+    out->wall_ns = pyro_now_ns() - start_ns;
+    out->user_ns = to_ns(usage.ru_utime);
+    out->system_ns = to_ns(usage.ru_stime);
+    out->peak_bytes = (int64_t)usage.ru_maxrss * 1024;
+    out->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/*
+ * fork rather than vfork: a child of vfork begins with this process's pages, and its peak memory
+ * would never be below ours.
+ */
+int pyro_process_run(pyro_process_result *out, const pyro_process_spec *spec, pyro_error *error)
+{
+    words arguments = {NULL, 0, 0, PYRO_BUF_INIT};
+    int reason[2] = {-1, -1}, number = 0;
+    int status = make_arguments(&arguments, spec, error);
+
+    memset(out, 0, sizeof *out);
+    if (status == PYRO_OK && pipe2(reason, O_CLOEXEC) != 0)
+        status = pyro_fail(error, PYRO_ERROR_IO, "cannot make a pipe: %s", strerror(errno));
+    if (status == PYRO_OK) {
+        int64_t start_ns = pyro_now_ns();
+        pid_t child = fork();
+
+        if (child == 0)
+            become(arguments.items, spec, reason[1]);
+        close(reason[1]);
+        if (child < 0) {
+            status = pyro_fail(error, PYRO_ERROR_IO, "cannot start a process: %s", strerror(errno));
+        } else {
+            ssize_t got = read(reason[0], &number, sizeof number);
+
+            wait_for(child, out, start_ns);
+            if (got == (ssize_t)sizeof number)
+                status = pyro_fail(error, PYRO_ERROR_ARGUMENT, "cannot run %.100s: %s",
+                                   arguments.items[0], strerror(number));
+        }
+        close(reason[0]);
+    }
+    free_words(&arguments);
+    return status;
+}

@@ -1,0 +1,197 @@
+"""pyrometer.capture(): records a block of code, and answers from the recording."""
+
+from __future__ import annotations
+
+import html
+import os
+import tempfile
+import weakref
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pyrometer import _core, _passes
+from pyrometer._graph import Graph
+from pyrometer._session import Settings, session
+from pyrometer._trace import Table, Trace, trace
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+def capture(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    record_shapes: bool = True,
+    profile_memory: bool = True,
+    with_stack: bool = True,
+    ops: bool = True,
+    storages: bool = False,
+    max_size: int | None = None,
+    keep_last: bool = False,
+    overwrite: bool = True,
+) -> Capture:
+    """Records what PyTorch does in a block of code, on all threads.
+
+        with pyrometer.capture("run.pyro") as c:
+            model(x).sum().backward()
+        c.layers()
+
+    Args:
+        path: the recording, which `pyrometer trace` reads too; without one it is kept as long as
+            what this returns.
+        record_shapes: shapes and types of what ops take and give.
+        profile_memory: allocations and frees.
+        with_stack: Python stacks of ops.
+        ops: False records layers only.
+        storages: which tensors go from op to op, for graph() and `pyrometer graph`.
+        max_size: bytes after which nothing more is recorded.
+        keep_last: at max_size drop the oldest part instead.
+        overwrite: False raises ValueError where the file is there already.
+
+    Raises, at the begin of the block:
+        Error: a recording is running already, or the file cannot be made.
+    """
+    from pyrometer import _observe
+
+    if keep_last and not max_size:
+        raise ValueError("keep_last needs max_size: how much to keep")
+    flags = _observe.flags(
+        ops=ops,
+        shapes=record_shapes,
+        memory=profile_memory,
+        stacks=with_stack,
+        storages=storages,
+    )
+    return Capture(path, flags, max_size or 0, keep_last, overwrite)
+
+
+class Capture:
+    """A block that is recorded; afterwards, what it did cost."""
+
+    __module__ = "pyrometer"
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        flags: int,
+        max_bytes: int,
+        keep_last: bool,
+        overwrite: bool,
+    ) -> None:
+        self._is_own = path is None
+        if path is None:
+            handle, path = tempfile.mkstemp(prefix="pyrometer-", suffix=".pyro")
+            os.close(handle)
+            weakref.finalize(self, _remove, path)
+        self.path = os.path.abspath(os.fspath(path))
+        self._settings = Settings(
+            path=self.path,
+            flags=flags,
+            max_bytes=max_bytes,
+            keep_last=keep_last,
+            overwrite=overwrite or self._is_own,
+        )
+        self._is_done = self._is_inside_run = False
+        self.status: dict[str, Any] = {}
+
+    def __enter__(self) -> Capture:
+        if session.settings is not None and session.settings.temporary:
+            _passes.finisher.finish()
+            session.stop()  # passes are taken from this recording as long as it runs
+        whole = session.whole_program
+        self._is_inside_run = whole is not None and whole.suspend()
+        session.start(self._settings)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        session.stop()
+        self.status = session.last_status
+        self._is_done = True
+        if self._is_inside_run:
+            session.whole_program.resume()
+
+    @cached_property
+    def _trace(self) -> Trace:
+        if not self._is_done:
+            raise RuntimeError("the block is still running: ask after it has ended")
+        return trace(self.path)
+
+    def trace(self) -> Trace:
+        """All of it, as pyrometer.trace() gives it."""
+        return self._trace
+
+    def layers(self) -> Table:
+        return self._trace.layers
+
+    def ops(self) -> Table:
+        return self._trace.ops
+
+    def summary(self) -> str:
+        """What `pyrometer trace` prints about it."""
+        return str(self._trace)
+
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> Any:
+        """Ops by name as torch.profiler's key_averages() gives them: torch's own EventList, whose
+        table(sort_by=, row_limit=) has torch's columns."""
+        from pyrometer._averages import key_averages
+
+        if not self._is_done:
+            raise RuntimeError("the block is still running: ask after it has ended")
+        return key_averages(self.path, group_by_input_shape, group_by_stack_n)
+
+    def graph(self, granularity: str = "module", level: str = "high") -> Graph:
+        """The model as the graph that ran; needs storages=True. "module", "layer" or "op"."""
+        if not self._is_done:
+            raise RuntimeError("the block is still running: ask after it has ended")
+        return Graph(_core.program_of_recording(self.path), granularity, level)
+
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+        """Chrome JSON, for Perfetto and chrome://tracing."""
+        _core.write_chrome(self.path, None, path)
+
+    def __repr__(self) -> str:
+        state = "recorded" if self._is_done else "not finished"
+        return f"<pyrometer.Capture {self.path}: {state}>"
+
+    def _repr_html_(self) -> str:
+        if not self._is_done:
+            return f"<code>{html.escape(repr(self))}</code>"
+        rows = sorted(self.layers(), key=lambda row: -row["forward_host_ns"])
+        cells = "".join(
+            f"<tr><td style='text-align:left'>{html.escape(row['path'] or '(model)')}</td>"
+            f"<td style='text-align:left'>{html.escape(row['class'])}</td><td>{row['calls']:,}</td>"
+            f"<td>{row['forward_host_ns'] / 1e6:.3f}</td>"
+            f"<td>{row['backward_host_ns'] / 1e6:.3f}</td>"
+            f"<td>{row['forward_device_ns'] / 1e6:.3f}</td>"
+            f"<td style='text-align:left'>{html.escape(row['shapes'])}</td></tr>"
+            for row in rows
+        )
+        titles = "".join(
+            f"<th>{title}</th>"
+            for title in (
+                "Layer",
+                "Class",
+                "Calls",
+                "Forward (ms)",
+                "Backward (ms)",
+                "Device, forward (ms)",
+                "Shapes",
+            )
+        )
+        return (
+            f"<p>{html.escape(os.path.basename(self.path))}: {self._trace.events:,} events, "
+            f"{self._trace.span_ns / 1e6:.3f} ms</p>"
+            f"<table><thead><tr>{titles}</tr></thead><tbody>{cells}</tbody></table>"
+        )
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass

@@ -1,0 +1,146 @@
+"""What observes for a session: layers always, ops and memory by the observer that is built on first
+use, or by torch.profiler where it cannot be."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import sys
+from typing import TYPE_CHECKING, Any
+
+from pyrometer import _core, _switch
+
+if TYPE_CHECKING:
+    from pyrometer._capture import Registration
+    from pyrometer._session import Settings
+
+_is_watching = False
+
+
+def watch_modules() -> None:
+    """Calls of modules are seen from now on, for ever: what is not asked for costs a few ns."""
+    global _is_watching
+    if _is_watching:
+        return
+    from torch import nn
+
+    _core.layers_install(nn.Module._call_impl, nn.Module)
+    _is_watching = True
+
+
+class Observers:
+    """Those of one session."""
+
+    def __init__(self, settings: Settings) -> None:
+        from pyrometer import _devices, _observer
+
+        watch_modules()
+        self._ops: Any = None
+        self._has_stacks = bool(settings.flags & _core.RECORD_STACKS)
+        self._devices: Any = None
+        self.description = "layers"
+        if settings.devices and not settings.temporary:
+            self._devices = _devices.DeviceRecording(
+                settings.path, bool(settings.flags & _core.RECORD_MEMORY)
+            )
+        if self._has_stacks:
+            _core.stacks_install(_observer.stack_functions())
+        if not settings.flags & (_core.RECORD_OPS | _core.RECORD_MEMORY):
+            return
+        try:
+            _observer.start(settings.flags)
+            self._ops = _observer
+            self.description = "layers, ops by the observer"
+        except _observer.Unavailable as error:
+            self._fall_back(settings, str(error))
+
+    def _fall_back(self, settings: Settings, reason: str) -> None:
+        from pyrometer import _fallback
+
+        _switch.say(
+            "ops come from torch.profiler, which costs more and has no output shapes or stacks: "
+            f"{reason} (pyrometer doctor says more)"
+        )
+        if self._devices is not None:
+            self._devices.stop()
+            self._devices = None  # there is one profiler a process, and it sees devices too
+        self._ops = _fallback.start(settings)
+        self.description = "layers, ops by torch.profiler"
+
+    def stop(self) -> None:
+        try:
+            if self._devices is not None:
+                self._devices.stop()
+        finally:
+            if self._ops is not None:
+                self._ops.stop()
+
+
+def start(settings: Settings) -> Observers:
+    return Observers(settings)
+
+
+def flags(
+    *, ops: Any = 1, shapes: Any = 1, memory: Any = 1, stacks: Any = 1, storages: Any = 0
+) -> int:
+    """RECORD_* for what is wanted; layers always are."""
+    chosen = _core.RECORD_LAYERS
+    if ops:
+        chosen |= _core.RECORD_OPS
+        chosen |= _core.RECORD_SHAPES if shapes else 0
+        chosen |= _core.RECORD_STACKS if stacks else 0
+        chosen |= _core.RECORD_MEMORY if memory else 0
+        chosen |= _core.RECORD_STORAGES if storages else 0
+    return chosen
+
+
+def describe() -> dict[str, str]:
+    """Properties of the recording: what ran, where, with what."""
+    import torch
+
+    properties = {
+        "program": " ".join(sys.argv)[:1000] if getattr(sys, "argv", None) else "",
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "pyrometer": _core.version,
+        "host": socket.gethostname(),
+        "machine": platform.machine(),
+        "threads": str(torch.get_num_threads()),
+    }
+    if _switch.rank_suffix():
+        properties["rank"] = os.environ.get("RANK", "0")
+        properties["world_size"] = os.environ["WORLD_SIZE"]
+    return properties
+
+
+def begin_device_pass(registration: Registration) -> Any:
+    """What collects the kernels of one pass, or None where there is no device."""
+    from pyrometer import _devices, _fallback
+
+    if _fallback.is_active:
+        return _fallback.begin_pass(registration.flags)
+    if not registration.devices:
+        return None
+    return _devices.DevicePass.begin(bool(registration.flags & _core.RECORD_MEMORY))
+
+
+def examine() -> tuple[str, str, str]:
+    """For doctor: state, text, and how to mend it."""
+    from pyrometer import _observer
+
+    status = _observer.status()
+    if status["ok"]:
+        how = "built now" if status["built"] else "built before"
+        return "ok", f"{how} and tried out: {status['library']}", ""
+    return (
+        "note",
+        f"ops come from torch.profiler, which costs more: {status['reason']}",
+        "install a C++ compiler" if "compiler" in status["reason"] else "",
+    )
+
+
+def cache_folder() -> str:
+    from pyrometer import _observer
+
+    return str(_observer.cache_folder())

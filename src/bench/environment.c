@@ -1,0 +1,339 @@
+/* The machine that something was measured on: its fingerprint, and what disturbed it meanwhile. */
+#include "bench/results.h"
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/processors.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+enum { SMALL_FILE_BYTES = 65536, CPUS_MAX = 4096 };
+
+/* The beginning of a file, NUL-terminated; false when it cannot be read. */
+static bool read_text(const char *path, char *text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t length = 0;
+    ssize_t got = 1;
+
+    text[0] = '\0';
+    if (fd < 0)
+        return false;
+    while (length < size - 1 && (got = read(fd, text + length, size - 1 - length)) > 0)
+        length += (size_t)got;
+    close(fd);
+    text[length] = '\0';
+    return got >= 0;
+}
+
+/* A file of one line, without its end. */
+static bool read_line(const char *path, char *text, size_t size)
+{
+    if (!read_text(path, text, size))
+        return false;
+    text[strcspn(text, "\n")] = '\0';
+    return text[0] != '\0';
+}
+
+/* What follows "key" and separators at the start of a line; false where there is no such line. */
+static bool find_value(const char *text, const char *key, char *value, size_t size)
+{
+    size_t length = strlen(key);
+
+    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, length) != 0 || isalnum((unsigned char)line[length]))
+            continue;
+        const char *start = line + length + strspn(line + length, " \t:=\"");
+        size_t end = strcspn(start, "\"\n");
+        snprintf(value, size, "%.*s", (int)(end < size ? end : size - 1), start);
+        return value[0] != '\0';
+    }
+    return false;
+}
+
+static int64_t find_number(const char *text, const char *key)
+{
+    char value[64];
+
+    return find_value(text, key, value, sizeof value) ? strtoll(value, NULL, 10) : -1;
+}
+
+static void find_cpu_model(const char *cpuinfo, char *model, size_t size)
+{
+    char implementer[32] = "", part[32] = "";
+
+    if (find_value(cpuinfo, "model name", model, size) || find_value(cpuinfo, "Model", model, size))
+        return;
+    /* AArch64 has numbers for names. */
+    if (find_value(cpuinfo, "CPU implementer", implementer, sizeof implementer) &&
+        find_value(cpuinfo, "CPU part", part, sizeof part))
+        snprintf(model, size, "implementer %s part %s", implementer, part);
+    else
+        snprintf(model, size, "unknown");
+}
+
+static int64_t count_throttling(void)
+{
+    int64_t total = -1;
+    char path[128], text[64];
+
+    for (int i = 0; i < CPUS_MAX; i++) {
+        snprintf(path, sizeof path,
+                 "/sys/devices/system/cpu/cpu%d/thermal_throttle/core_throttle_count", i);
+        if (!read_line(path, text, sizeof text))
+            break;
+        total = (total < 0 ? 0 : total) + strtoll(text, NULL, 10);
+    }
+    return total;
+}
+
+static int64_t count_swapped_pages(void)
+{
+    static const char path[] = "/proc/vmstat";
+    char *text = malloc(SMALL_FILE_BYTES);
+    int64_t pages = -1;
+
+    if (text != NULL && read_text(path, text, SMALL_FILE_BYTES))
+        pages = find_number(text, "pswpin") + find_number(text, "pswpout");
+    free(text);
+    return pages;
+}
+
+static double load_now(void)
+{
+    double load;
+
+    return getloadavg(&load, 1) == 1 ? load : NAN;
+}
+
+/* OMP_NUM_THREADS and its like: what decides how many threads a model uses. */
+static void describe_threads(char *text, size_t size)
+{
+    static const char *const names[] = {"OMP_NUM_THREADS", "MKL_NUM_THREADS",
+                                        "OPENBLAS_NUM_THREADS"};
+    size_t length = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+
+        if (value != NULL && length < size)
+            length += (size_t)snprintf(text + length, size - length, "%s%s=%.20s",
+                                       length > 0 ? " " : "", names[i], value);
+    }
+}
+
+static bool is_commit(const char *text)
+{
+    size_t length = strspn(text, "0123456789abcdef");
+
+    return (length == 40 || length == 64) && text[length] == '\0';
+}
+
+/* Looks a branch up in its own file, then among the packed ones. */
+static bool resolve_reference(const char *folder, const char *reference, char *out, size_t size)
+{
+    char path[2 * PATH_MAX + 1024], *packed, *rest;
+    bool found = false;
+
+    snprintf(path, sizeof path, "%s/%s", folder, reference);
+    if (read_line(path, out, size) && is_commit(out))
+        return true;
+    snprintf(path, sizeof path, "%s/packed-refs", folder);
+    packed = malloc(SMALL_FILE_BYTES);
+    if (packed != NULL && read_text(path, packed, SMALL_FILE_BYTES)) {
+        for (char *line = strtok_r(packed, "\n", &rest); line != NULL && !found;
+             line = strtok_r(NULL, "\n", &rest)) {
+            char *space = strchr(line, ' ');
+
+            if (space == NULL || strcmp(space + 1, reference) != 0)
+                continue;
+            *space = '\0';
+            found = is_commit(line);
+            if (found)
+                snprintf(out, size, "%s", line);
+        }
+    }
+    free(packed);
+    return found;
+}
+
+/* The folder that holds HEAD for a work tree: .git itself, or where the file .git points. */
+static bool find_git_folder(char *folder, size_t size)
+{
+    char at[PATH_MAX], path[PATH_MAX + 16], line[PATH_MAX + 16];
+
+    if (getcwd(at, sizeof at) == NULL)
+        return false;
+    for (;;) {
+        snprintf(path, sizeof path, "%s/.git/HEAD", at);
+        if (access(path, R_OK) == 0) {
+            snprintf(folder, size, "%s/.git", at);
+            return true;
+        }
+        snprintf(path, sizeof path, "%s/.git", at);
+        if (read_line(path, line, sizeof line) && strncmp(line, "gitdir: ", 8) == 0) {
+            snprintf(folder, size, "%s%s%s", line[8] == '/' ? "" : at, line[8] == '/' ? "" : "/",
+                     line + 8);
+            return true;
+        }
+        char *slash = strrchr(at, '/');
+        if (slash == NULL || slash == at)
+            return false;
+        *slash = '\0';
+    }
+}
+
+/* The commit that is checked out here, read from git's own files; false outside of a work tree. */
+static bool find_commit(char *commit, size_t size)
+{
+    char folder[2 * PATH_MAX + 64], path[3 * PATH_MAX + 128], head[512], common[PATH_MAX];
+
+    if (!find_git_folder(folder, sizeof folder))
+        return false;
+    snprintf(path, sizeof path, "%s/HEAD", folder);
+    if (!read_line(path, head, sizeof head))
+        return false;
+    if (strncmp(head, "ref: ", 5) != 0) {
+        snprintf(commit, size, "%.*s", (int)size - 1, head);
+        return is_commit(commit);
+    }
+    if (resolve_reference(folder, head + 5, commit, size))
+        return true;
+    /* A linked work tree keeps its branches in the main one. */
+    snprintf(path, sizeof path, "%s/commondir", folder);
+    if (!read_line(path, common, sizeof common))
+        return false;
+    snprintf(path, sizeof path, "%s%s%s", common[0] == '/' ? "" : folder,
+             common[0] == '/' ? "" : "/", common);
+    return resolve_reference(path, head + 5, commit, size);
+}
+
+static int set(pyro_bench *bench, const char **member, const char *text, pyro_error *error)
+{
+    return pyro_bench_set_text(bench, member, text != NULL && text[0] != '\0' ? text : NULL, error);
+}
+
+static int read_processor(pyro_bench *bench, char *text, pyro_error *error)
+{
+    pyro_environment *environment = &bench->environment;
+    char value[256] = "";
+    int status;
+
+    read_text("/proc/cpuinfo", text, SMALL_FILE_BYTES);
+    find_cpu_model(text, value, sizeof value);
+    status = set(bench, &environment->cpu_model, value, error);
+    if (!read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", value, sizeof value))
+        value[0] = '\0';
+    if (status == PYRO_OK)
+        status = set(bench, &environment->governor, value, error);
+    describe_threads(value, sizeof value);
+    if (status == PYRO_OK)
+        status = set(bench, &environment->threads, value, error);
+    environment->cpu_count = sysconf(_SC_NPROCESSORS_ONLN);
+    environment->usable_cpus = pyro_count_processors();
+    return status;
+}
+
+static int read_system(pyro_bench *bench, char *text, pyro_error *error)
+{
+    pyro_environment *environment = &bench->environment;
+    struct utsname names;
+    char value[256];
+    int status = PYRO_OK;
+
+    if (uname(&names) == 0) {
+        snprintf(value, sizeof value, "%.100s %.100s", names.sysname, names.release);
+        status = set(bench, &environment->kernel, value, error);
+        if (status == PYRO_OK)
+            status = set(bench, &environment->architecture, names.machine, error);
+    }
+    if (status == PYRO_OK && read_text("/etc/os-release", text, SMALL_FILE_BYTES) &&
+        find_value(text, "PRETTY_NAME", value, sizeof value))
+        status = set(bench, &environment->system, value, error);
+    if (status == PYRO_OK && find_commit(value, sizeof value))
+        status = set(bench, &environment->commit, value, error);
+    read_text("/proc/meminfo", text, SMALL_FILE_BYTES);
+    int64_t memory_kib = find_number(text, "MemTotal");
+    int64_t swap_kib = find_number(text, "SwapTotal") - find_number(text, "SwapFree");
+    environment->memory_bytes = memory_kib > 0 ? memory_kib * 1024 : 0;
+    environment->swap_used_bytes = swap_kib > 0 ? swap_kib * 1024 : 0;
+    return status;
+}
+
+static int read_gpus(pyro_bench *bench, pyro_error *error)
+{
+    pyro_gpus gpus;
+    int status = pyro_gpus_read(&gpus, &bench->store->arena, error);
+
+    bench->environment.gpu = gpus.names;
+    bench->environment.gpu_driver = gpus.driver;
+    bench->environment.gpu_clocks = gpus.clocks;
+    if (status == PYRO_OK && gpus.slowed)
+        status = pyro_bench_warn(bench, error, "a GPU is slowed down by heat or power");
+    return status;
+}
+
+int pyro_environment_before(pyro_bench *bench, pyro_error *error)
+{
+    pyro_environment *environment = &bench->environment;
+    char *text = malloc(SMALL_FILE_BYTES);
+
+    if (text == NULL)
+        return pyro_fail_memory(error);
+    int status = read_processor(bench, text, error);
+    if (status == PYRO_OK)
+        status = read_system(bench, text, error);
+    free(text);
+    if (status == PYRO_OK)
+        status = read_gpus(bench, error);
+    environment->load_1m_before = load_now();
+    bench->store->throttled_before = count_throttling();
+    bench->store->swapped_pages_before = count_swapped_pages();
+    return status;
+}
+
+static int warn_of_load(pyro_bench *bench, pyro_error *error)
+{
+    const pyro_environment *environment = &bench->environment;
+
+    if (environment->load_1m_before > 0.5 * (double)environment->cpu_count)
+        return pyro_bench_warn(bench, error,
+                               "other programs were running: load %.1f on %lld processors",
+                               environment->load_1m_before, (long long)environment->cpu_count);
+    return PYRO_OK;
+}
+
+int pyro_environment_after(pyro_bench *bench, pyro_error *error)
+{
+    pyro_environment *environment = &bench->environment;
+    int64_t throttled = count_throttling(), swapped = count_swapped_pages();
+    int status = warn_of_load(bench, error);
+
+    environment->load_1m_after = load_now();
+    if (throttled >= 0 && bench->store->throttled_before >= 0)
+        environment->throttled = throttled - bench->store->throttled_before;
+    if (swapped >= 0 && bench->store->swapped_pages_before >= 0)
+        environment->swapped_pages = swapped - bench->store->swapped_pages_before;
+    if (status == PYRO_OK && environment->throttled > 0)
+        status = pyro_bench_warn(bench, error, "the processor was throttled %lld times by heat",
+                                 (long long)environment->throttled);
+    if (status == PYRO_OK && environment->swapped_pages > 0)
+        status = pyro_bench_warn(bench, error, "the machine swapped: %lld pages moved meanwhile",
+                                 (long long)environment->swapped_pages);
+    if (status == PYRO_OK && environment->governor != NULL &&
+        strcmp(environment->governor, "performance") != 0)
+        status = pyro_bench_warn(bench, error,
+                                 "the frequency governor is %s; performance varies less",
+                                 environment->governor);
+    return status;
+}

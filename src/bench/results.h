@@ -1,0 +1,46 @@
+/* What the builder, the reader and the environment share about a set of results. */
+#ifndef PYRO_BENCH_RESULTS_H
+#define PYRO_BENCH_RESULTS_H
+
+#include "base/arena.h"
+
+#include <pyrometer/bench.h>
+
+/* No file has more; what claims to is damaged or hostile. */
+enum {
+    PYRO_BENCH_RESULTS_MAX = 100000,
+    PYRO_BENCH_METRICS_MAX = 1000,
+    PYRO_BENCH_PAIRS_MAX = 1000,
+    PYRO_BENCH_SAMPLES_MAX = 100000000
+};
+
+struct pyro_bench_store {
+    pyro_bench bench;
+    pyro_arena arena;
+    /* Counters of the machine when it was looked at first. */
+    int64_t swapped_pages_before, throttled_before;
+};
+
+/*
+ * Room for one more in an array that lives in the arena: it is copied whenever its count is a power
+ * of two. Returns false when memory is out.
+ */
+bool pyro_arena_append(pyro_arena *arena, void *items_pointer, size_t count, size_t item_size);
+
+/* Texts that are NULL stay NULL. */
+int pyro_bench_copy(pyro_bench *bench, const char **member, const char *text, size_t length,
+                    pyro_error *error);
+int pyro_bench_add_pair(pyro_bench *bench, pyro_pair **pairs, size_t *count, const char *name,
+                        const char *value, pyro_error *error);
+
+int pyro_summarize(pyro_summary *out, const double *samples, size_t count, uint64_t seed,
+                   pyro_error *error);
+
+/* The GPUs of this machine, by the driver's own library where there is one; NULL texts: none. */
+typedef struct pyro_gpus {
+    const char *names, *driver, *clocks; /* in the arena */
+    bool slowed; /* power, heat or a brake holds a clock down now */
+} pyro_gpus;
+int pyro_gpus_read(pyro_gpus *out, pyro_arena *arena, pyro_error *error);
+
+#endif

@@ -1,0 +1,105 @@
+/*
+ * Inside a program: the one form that files and recordings are turned into before anything looks at
+ * them. Steps (operators) and calls (of modules) in the order in which they began, and the values
+ * between steps.
+ */
+#ifndef PYRO_DATAFLOW_PROGRAM_H
+#define PYRO_DATAFLOW_PROGRAM_H
+
+#include "base/arena.h"
+#include "base/intern.h"
+#include <pyrometer/graph.h>
+
+#define PYRO_NONE UINT32_MAX
+
+/* Durations of one thing over passes, and what they come to. */
+typedef struct pyro_samples {
+    int64_t *items;
+    size_t count, capacity;
+    int64_t total_ns, median_ns, p95_ns; /* after pyro_program_finish; -1 without samples */
+} pyro_samples;
+
+/* A tensor, made by one step, or from outside. What is written in place is a new value. */
+typedef struct pyro_flow_value {
+    pyro_graph_tensor tensor;
+    const char *name; /* "" where it has none */
+    uint32_t maker;   /* step; PYRO_NONE: from outside */
+    uint32_t weight;  /* of values from outside; PYRO_NONE: an input */
+    uint32_t memory;  /* equal for values that share memory */
+} pyro_flow_value;
+
+typedef enum pyro_weight_role { PYRO_WEIGHT_PARAMETER, PYRO_WEIGHT_OTHER } pyro_weight_role;
+
+/* A parameter, buffer or constant; tied ones are one. */
+typedef struct pyro_flow_weight {
+    const char *name;
+    pyro_weight_role role;
+    int64_t values, bytes;
+} pyro_flow_weight;
+
+typedef struct pyro_flow_step {
+    const char *op;
+    uint32_t call;  /* that it ran in */
+    uint32_t order; /* among steps and calls */
+    uint32_t first_use, use_count;   /* in `uses`: values */
+    uint32_t first_made, made_count; /* in `made`: values */
+    int64_t flops, moved_bytes;      /* -1 not known */
+    pyro_samples time;
+} pyro_flow_step;
+
+/* A call of a module, or of a function of torch. */
+typedef struct pyro_flow_call {
+    const char *path;       /* of functions: of the module around */
+    const char *class_name; /* of functions: their name */
+    uint32_t parent;        /* PYRO_NONE for the first, which is the model's */
+    uint32_t order;
+    bool is_function;
+    pyro_samples time;
+} pyro_flow_call;
+
+struct pyro_program {
+    pyro_arena arena;
+    pyro_intern strings;
+    const char *name;
+    int64_t passes;
+    uint32_t order;
+
+    pyro_flow_value *values;
+    size_t value_count, value_capacity;
+    pyro_flow_weight *weights;
+    size_t weight_count, weight_capacity;
+    pyro_flow_step *steps;
+    size_t step_count, step_capacity;
+    pyro_flow_call *calls;
+    size_t call_count, call_capacity;
+    uint32_t *uses;
+    size_t use_count, use_capacity;
+    uint32_t *made;
+    size_t made_count, made_capacity;
+    const char **notes;
+    size_t note_count, note_capacity;
+};
+
+pyro_program *pyro_program_new(void);
+/* A kept copy; NULL when memory is out. */
+const char *pyro_program_text(pyro_program *program, const char *text);
+/* Each adds a thing and gives its number; PYRO_NONE when memory is out. Texts must be kept ones. */
+uint32_t pyro_program_add_value(pyro_program *program, const pyro_flow_value *value);
+uint32_t pyro_program_add_weight(pyro_program *program, const pyro_flow_weight *weight);
+uint32_t pyro_program_add_call(pyro_program *program, const pyro_flow_call *call);
+/* Uses and made values are added behind it, before the next step. */
+uint32_t pyro_program_add_step(pyro_program *program, const pyro_flow_step *step);
+bool pyro_program_add_use(pyro_program *program, uint32_t value);
+bool pyro_program_add_made(pyro_program *program, uint32_t value);
+bool pyro_program_note(pyro_program *program, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* A copy of dims in the program's memory, and the bytes of the tensor (-1 not known). */
+bool pyro_program_shape(pyro_program *program, pyro_graph_tensor *tensor, const int64_t *dims,
+                        size_t rank, int64_t element_bytes);
+
+bool pyro_samples_add(pyro_samples *samples, int64_t duration_ns);
+/* Sorts the samples and works out what they come to. */
+void pyro_samples_finish(pyro_samples *samples);
+void pyro_program_finish(pyro_program *program);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * Which value a tensor holds when an operator reads it: by the tensor itself, and by what was
+ * written since then into the memory that it shares with others. Addresses may be used again.
+ */
+#ifndef PYRO_DATAFLOW_TRACKER_H
+#define PYRO_DATAFLOW_TRACKER_H
+
+#include "base/map.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A tensor as an operator was given it or gave it. */
+typedef struct pyro_sighting {
+    uint64_t tensor;    /* the same for the same tensor object */
+    uint64_t storage;   /* the same for tensors that share memory */
+    int64_t begin, end; /* its bytes in the storage; `end` negative: not known */
+    bool dense;         /* every byte between is its own */
+} pyro_sighting;
+
+typedef enum pyro_making {
+    PYRO_MAKES_FRESH, /* memory of its own */
+    PYRO_MAKES_VIEW,  /* another look at memory that is there */
+    PYRO_MAKES_WRITE  /* memory that is there has new contents */
+} pyro_making;
+
+typedef struct pyro_tracked_tensor {
+    uint32_t storage, generation; /* number of the storage */
+    uint32_t value;
+    uint64_t clock;
+} pyro_tracked_tensor;
+
+typedef struct pyro_tracked_write {
+    uint32_t value;
+    uint32_t earlier; /* write into the same storage; PYRO_MAP_NONE: none */
+    uint64_t clock;
+    int64_t begin, end;
+    bool dense;
+} pyro_tracked_write;
+
+typedef struct pyro_tracked_storage {
+    uint32_t generation; /* how often its address was used anew */
+    uint32_t memory;     /* unique number of the memory */
+    uint32_t last_value, last_write;
+} pyro_tracked_storage;
+
+typedef struct pyro_tracker {
+    pyro_map number_of_tensor, number_of_storage;
+    pyro_tracked_tensor *tensors;
+    size_t tensor_count, tensor_capacity;
+    pyro_tracked_storage *storages;
+    size_t storage_count, storage_capacity;
+    pyro_tracked_write *writes;
+    size_t write_count, write_capacity;
+    uint64_t clock;
+    uint32_t memories;
+    uint32_t *found; /* by the last read */
+    size_t found_count, found_capacity;
+} pyro_tracker;
+
+#define PYRO_TRACKER_INIT {.clock = 1}
+
+void pyro_tracker_free(pyro_tracker *tracker);
+/*
+ * Finds the values that a tensor holds: `found`; none when it comes from outside. Several where
+ * only a part of it was written since it was made. False when memory is out.
+ */
+bool pyro_tracker_read(pyro_tracker *tracker, const pyro_sighting *seen);
+/* A tensor holds `value` from now on; for one from outside PYRO_MAKES_FRESH. */
+bool pyro_tracker_make(pyro_tracker *tracker, const pyro_sighting *seen, pyro_making how,
+                       uint32_t value);
+/* True when the storage is known: it was made, or seen from outside. */
+bool pyro_tracker_knows(const pyro_tracker *tracker, const pyro_sighting *seen);
+/* Number of the memory that a storage is now; 0 when it is not known. */
+uint32_t pyro_tracker_memory(const pyro_tracker *tracker, uint64_t storage);
+
+#endif

@@ -1,0 +1,610 @@
+"""What the observers see: layers by name, and ops and memory exactly as torch.profiler has them."""
+
+import gc
+import json
+import threading
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch.nn as nn  # noqa: E402
+from recording import (  # noqa: E402
+    BACKWARD,
+    ELSEWHERE,
+    RAISED,
+    USER,
+    Recording,
+    observed,
+    record,
+)
+from torch.profiler import record_function  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
+
+from pyrometer import _core, _observer  # noqa: E402
+
+# torch's names of c10's numbers, as it writes them into traces.
+TYPES = {0: "unsigned char", 3: "int", 4: "long int", 5: "c10::Half", 6: "float", 7: "double"}
+TYPES |= {11: "bool", 15: "c10::BFloat16"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def observer():
+    try:
+        _observer.compiler()
+    except _observer.Unavailable as error:
+        pytest.skip(f"no observer: {error}")
+    _observer.load()
+
+
+class Mlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear1 = nn.Linear(8, 16)
+        self.relu = nn.ReLU()
+        self.linear2 = nn.Linear(16, 4)
+
+    def forward(self, x):
+        return self.linear2(self.relu(self.linear1(x)))
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.conv1 = nn.Conv2d(width, width, 3, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, padding=1)
+
+    def forward(self, x):
+        return torch.relu(x + self.conv2(torch.relu_(self.bn1(self.conv1(x)))))
+
+
+class Cnn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 8, 3)
+        self.layer1 = nn.Sequential(Block(8), Block(8))
+        self.pool = nn.MaxPool2d(2)
+        self.fc = nn.Linear(8 * 49, 5)
+
+    def forward(self, x):
+        return self.fc(self.pool(self.layer1(self.conv1(x))).flatten(1))
+
+
+def train(model, *inputs):
+    output = model(*inputs)
+    output = output[0] if isinstance(output, tuple) else output
+    output.float().sum().backward()
+    for parameter in model.parameters():
+        parameter.grad = None
+
+
+def in_place_and_views():
+    x = torch.zeros(4, 6)
+    x.add_(1).mul_(2)
+    x[1:3, ::2] = 5
+    x.view(2, 12).t()[3].clamp_(max=3)
+    torch.where(x > 2, x, x.double().float()).unfold(0, 2, 1).sum()
+    torch.add(x, x, out=torch.empty(4, 6))
+
+
+def lists_of_tensors():
+    parameters = [torch.ones(n, requires_grad=True) for n in (3, 5, 7)]
+    for parameter in parameters:
+        parameter.grad = torch.ones_like(parameter)
+    optimizer = torch.optim.AdamW(parameters, foreach=True)
+    optimizer.step()
+    torch._foreach_add_([p.detach() for p in parameters], 1.0)
+    torch.cat([torch.ones(2, 3), torch.ones(1, 3)])
+    torch.stack(torch.split(torch.ones(6, 2), [1, 1, 1, 3])[:3])
+
+
+def embeddings():
+    model = nn.Sequential(nn.Embedding(20, 6, padding_idx=0), nn.Dropout(0.5), nn.LayerNorm(6))
+    train(model, torch.tensor([[1, 2, 0], [3, 4, 5]]))
+
+
+def checkpointed():
+    model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4))
+    x = torch.ones(2, 4, requires_grad=True)
+    for reentrant in (False, True):
+        checkpoint(model, x, use_reentrant=reentrant).sum().backward()
+
+
+def labels_and_functions():
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * 2
+
+    x = torch.ones(3, requires_grad=True)
+    with record_function("outer"), record_function("inner"):
+        Double.apply(x).sum().backward()
+
+
+def types():
+    for dtype in (torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.bool):
+        torch.ones(2, 3).to(dtype).sum(dtype=torch.float32)
+    torch.compile  # noqa: B018
+    torch.jit.trace(lambda x: x * 2 + 1, torch.ones(3))(torch.ones(3))
+
+
+torch.manual_seed(0)
+MODELS = {
+    "mlp": (Mlp(), torch.ones(4, 8)),
+    "cnn": (Cnn(), torch.ones(2, 3, 16, 16)),
+    "transformer": (
+        nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, dropout=0.1),
+        torch.ones(2, 5, 16),
+    ),
+    "lstm": (nn.LSTM(6, 8, num_layers=2, batch_first=True), torch.ones(3, 4, 6)),
+}
+WORK = {name: lambda name=name: train(*MODELS[name]) for name in MODELS} | {
+    work.__name__: work
+    for work in (
+        in_place_and_views,
+        lists_of_tensors,
+        embeddings,
+        checkpointed,
+        labels_and_functions,
+        types,
+    )
+}
+
+
+def dims(value):
+    """A value as torch.profiler writes it under "Input Dims"."""
+    if isinstance(value, tuple):
+        return list(value[1])
+    if isinstance(value, list) and value and any(isinstance(item, tuple) for item in value):
+        return [dims(item) for item in value]
+    return []
+
+
+def inside(spans, label, start, end, name):
+    window = next(span for span in spans if name(span) == label)
+    return [
+        span
+        for span in spans
+        if span is not window and start(window) <= start(span) and end(span) <= end(window)
+    ]
+
+
+def both(tmp_path, work):
+    """The same run as torch.profiler and as we see it: ops and memory of each."""
+    work()
+    with observed(tmp_path / "x.pyro", "layers", "ops", "shapes", "memory"):
+        with torch.profiler.profile(record_shapes=True, profile_memory=True) as profiler:
+            with record_function("the work"):
+                work()
+    profiler.export_chrome_trace(str(tmp_path / "x.json"))
+    events = json.loads((tmp_path / "x.json").read_text())["traceEvents"]
+    theirs = [e for e in events if e.get("cat") in ("cpu_op", "user_annotation")]
+    theirs = inside(
+        theirs, "the work", lambda e: e["ts"], lambda e: e["ts"] + e["dur"], lambda e: e["name"]
+    )
+    recording = Recording(tmp_path / "x.pyro")
+    ours = inside(recording.ops, "the work", lambda s: s.start, lambda s: s.end, lambda s: s.name)
+    their_memory = [e["args"] for e in events if e["name"] == "[memory]"]
+    return ours, sorted(theirs, key=lambda e: e["ts"]), recording, their_memory
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_ops_are_those_of_torch_profiler(tmp_path, name):
+    ours, theirs, _, _ = both(tmp_path, WORK[name])
+    assert len(ours) > 5
+    # Times of both are taken at different moments: order by name and number within a run is exact.
+    assert sorted(s.name for s in ours) == sorted(e["name"] for e in theirs)
+
+    def sequences(pairs):
+        return sorted((n, s) for n, s in pairs if s is not None and s >= 0)
+
+    assert sequences((s.name, s.sequence) for s in ours) == sequences(
+        (e["name"], e["args"].get("Sequence number")) for e in theirs
+    )
+    assert sorted(
+        (s.name, s.sequence, s.forward_thread) for s in ours if s.forward_thread and s.sequence >= 0
+    ) == sorted(
+        (e["name"], e["args"]["Sequence number"], e["args"]["Fwd thread id"])
+        for e in theirs
+        if e["args"].get("Fwd thread id") and e["args"].get("Sequence number", -1) >= 0
+    )
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_shapes_and_types_are_those_of_torch_profiler(tmp_path, name):
+    ours, theirs, _, _ = both(tmp_path, WORK[name])
+    theirs = [e for e in theirs if e["args"].get("Input Dims")]
+    mine = [s for s in ours if s.inputs]
+
+    def key(name, inputs):
+        return name, json.dumps(inputs)
+
+    assert sorted(key(s.name, [dims(v) for v in s.inputs]) for s in mine) == sorted(
+        key(e["name"], e["args"]["Input Dims"]) for e in theirs
+    )
+
+    def types_of(values):
+        return [TYPES[v[0]] for v in values if isinstance(v, tuple)]
+
+    known = set(TYPES.values())
+    assert sorted(key(s.name, types_of(s.inputs)) for s in mine) == sorted(
+        key(e["name"], [t for t in e["args"]["Input type"] if t in known]) for e in theirs
+    )
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_memory_is_that_of_torch_profiler(tmp_path, name):
+    gc.collect()
+    _, _, recording, theirs = both(tmp_path, WORK[name])
+    mine = [(m.address, m.bytes) for m in recording.memory]
+    known = [(e["Addr"], e["Bytes"]) for e in theirs]
+    # We begin before it and end after it; what it has is a part of ours without a gap.
+    first = next(i for i in range(len(mine)) if mine[i : i + len(known)] == known) if known else 0
+    assert mine[first : first + len(known)] == known
+    assert len(mine) - len(known) < 30
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_counts_are_those_of_a_run_of_its_own(tmp_path, name):
+    work = WORK[name]
+    work()
+    with torch.profiler.profile(record_shapes=True, profile_memory=True) as profiler:
+        work()
+    profiler.export_chrome_trace(str(tmp_path / "x.json"))
+    events = json.loads((tmp_path / "x.json").read_text())["traceEvents"]
+    recording = record(tmp_path / "x.pyro", work)
+    assert sorted(s.name for s in recording.ops) == sorted(
+        e["name"] for e in events if e.get("cat") == "cpu_op"
+    )
+    assert [m.bytes for m in recording.memory] == [
+        e["args"]["Bytes"] for e in events if e["name"] == "[memory]"
+    ]
+
+
+def test_outputs(tmp_path):
+    x = torch.ones(4, 6)
+    ops = record(tmp_path / "x.pyro", lambda: torch.max(x, 1), "ops", "shapes").ops
+    assert ops[0].name == "aten::max"
+    assert ops[0].outputs == [(6, (4,)), (4, (4,))]
+    ops = record(tmp_path / "x.pyro", lambda: torch.split(x, 3), "ops", "shapes").ops
+    assert ops[0].outputs == [[(6, (3, 6)), (6, (1, 6))]]
+    ops = record(tmp_path / "x.pyro", lambda: x.add_(1), "ops", "shapes").ops
+    assert ops[0].inputs == [(6, (4, 6)), (4, ()), 1]
+    assert ops[0].outputs == [(6, (4, 6))]
+
+
+def test_without_shapes_there_are_none(tmp_path):
+    ops = record(tmp_path / "x.pyro", lambda: torch.ones(3) + 1, "ops").ops
+    assert {s.name for s in ops} >= {"aten::ones", "aten::add"}
+    assert all(s.inputs is None and s.outputs is None for s in ops)
+
+
+def test_long_and_odd_values(tmp_path):
+    def work():
+        torch.cat([torch.ones(1, 1, 1)] * 2000)
+        torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]) * 2
+        torch.ones(2, dtype=torch.complex64) * 2
+
+    ops = record(tmp_path / "x.pyro", work, "ops", "shapes").ops
+    cut = next(s for s in ops if s.name == "aten::cat").inputs
+    assert cut[0][-1] == "..." and len(cut[0]) > 400
+    product = [s for s in ops if s.name == "aten::mul"]
+    assert product[0].inputs[0] == "other"
+    assert product[-1].inputs[0] == (9, (2,))
+
+
+def test_storages(tmp_path):
+    def work():
+        a = torch.zeros(3)
+        b = a.view(3, 1)
+        b.add_(1)
+        del a, b
+        torch.zeros(3)
+
+    ops = record(tmp_path / "x.pyro", work, "ops", "shapes", "memory", "storages").ops
+    first, second = (s.output_storages[0] for s in ops if s.name == "aten::zeros")
+    view = next(s for s in ops if s.name == "aten::view")
+    add = next(s for s in ops if s.name == "aten::add_")
+    assert view.input_storages[0] == view.output_storages[0] == first
+    assert add.input_storages[0] == first
+    assert add.output_storages[0] == (first[0], first[1] + 1)
+    # The second may have the address of the first, but it is another.
+    assert second[0] != first[0]
+
+
+def test_stacks(tmp_path):
+    model = Mlp()
+
+    def innermost():
+        return model(torch.ones(1, 8))
+
+    def work():
+        innermost()
+        torch.ones(2, requires_grad=True).sum().backward()
+
+    recording = record(tmp_path / "x.pyro", work, "layers", "ops", "stacks")
+    line = innermost.__code__.co_firstlineno + 1
+    op = next(s for s in recording.ops if s.name == "aten::relu")
+    frames = [frame.rsplit("/", 1)[-1] for frame in op.stack]
+    at = frames.index(f"test_observers.py({line}): innermost")
+    names = [frame.split(": ")[1] for frame in frames[at:]]
+    assert names == [
+        "innermost",
+        *("_wrapped_call_impl", "_call_impl", "forward"),
+        *("_wrapped_call_impl", "_call_impl", "forward", "relu"),
+    ]
+    assert f"{Mlp.forward.__code__.co_firstlineno + 1}): forward" in op.stack[-5]
+    layer = next(s for s in recording.layers if s.name == "relu")
+    assert op.stack[: len(layer.stack)] == layer.stack
+    backward = next(s for s in recording.ops if s.scope == BACKWARD)
+    assert any(f"({work.__code__.co_firstlineno + 2}): work" in f for f in backward.stack)
+
+
+def test_lines_of_code_that_comes_and_goes(tmp_path):
+    def work():
+        for number in range(50):
+            source = "\n" * number + "def f(x):\n    return x + 1\n"
+            names = {}
+            exec(compile(source, f"made{number % 3}.py", "exec"), names)
+            names["f"](torch.ones(1))
+            del names
+
+    ops = record(tmp_path / "x.pyro", work, "ops", "stacks").ops
+    frames = [s.stack[-1] for s in ops if s.name == "aten::add"]
+    assert frames == [f"made{n % 3}.py({n + 2}): f" for n in range(50)]
+
+
+def test_names(tmp_path):
+    names = [s.name for s in record(tmp_path / "x.pyro", WORK["mlp"]).layers]
+    assert names == ["", "linear1", "relu", "linear2"]
+    names = [s.name for s in record(tmp_path / "x.pyro", WORK["cnn"]).layers]
+    assert names[:6] == ["", "conv1", "layer1", "layer1.0", "layer1.0.conv1", "layer1.0.bn1"]
+    for name, (model, _) in MODELS.items():
+        layers = record(tmp_path / "x.pyro", WORK[name], "layers").layers
+        assert {s.name for s in layers} <= {path for path, _ in model.named_modules()}
+        for span in layers:
+            module = model.get_submodule(span.name)
+            assert span.module.class_name == type(module).__name__
+            assert span.module.parameters == sum(p.numel() for p in module.parameters())
+            assert span.module.parameter_bytes == 4 * span.module.parameters
+            assert span.end > span.start
+
+
+class Odd(nn.Module):
+    """Shares, recurses, makes modules in passing and keeps some where torch does not look."""
+
+    def __init__(self):
+        super().__init__()
+        self.shared = nn.Linear(4, 4)
+        self.other = nn.Sequential(self.shared, nn.ReLU())
+        self.hidden = [nn.Linear(4, 4)]
+        self.many = nn.ModuleDict({"a": nn.ModuleList([nn.Tanh(), nn.Tanh()])})
+        self.depth = 2
+
+    def forward(self, x):
+        x = self.other(self.shared(x))
+        x = self.many["a"][1](self.hidden[0](x))
+        x = nn.Softmax(dim=1)(x)
+        self.depth -= 1
+        if self.depth > 0:
+            x = self(x)
+        self.depth += 1
+        return x
+
+
+def test_odd_modules(tmp_path):
+    model = Odd()
+    layers = record(tmp_path / "x.pyro", lambda: model(torch.ones(2, 4)), "layers").layers
+    once = ["shared", "other", "other.0", "other.1", "<Linear>", "many.a.1", "<Softmax>"]
+    assert [s.name for s in layers] == ["", *once, "", *once]
+    assert layers[1].module.instance == layers[3].module.instance
+    assert layers[0].module == layers[len(once) + 1].module
+
+
+def test_modules_outside_of_a_root_and_made_later(tmp_path):
+    model = Mlp()
+    x = torch.ones(2, 8)
+
+    def work():
+        model(x)
+        model.linear1(x)
+        model.late = nn.Sequential(nn.Linear(8, 2))
+        model.late[0](x)
+        nn.Dropout()(x)
+        copied = Mlp()
+        copied.relu(x)
+        copied(x)
+
+    names = [
+        (s.name, s.module.class_name) for s in record(tmp_path / "x.pyro", work, "layers").layers
+    ]
+    assert names[4] == ("linear1", "Linear")
+    assert names[5] == ("", "Linear")  # nobody has called its parent since it was made
+    assert names[6] == ("", "Dropout")
+    assert names[7] == ("", "ReLU")
+    assert [name for name, _ in names[8:]] == ["", "linear1", "relu", "linear2"]
+
+
+def test_addresses_that_are_used_again(tmp_path):
+    def work():
+        for width in range(2, 60):
+            model = nn.Sequential(nn.Linear(3, width))
+            model.add_module(f"second{width}", nn.Linear(width, 1))
+            model(torch.ones(1, 3))
+            del model
+            gc.collect(0)
+
+    layers = record(tmp_path / "x.pyro", work, "layers").layers
+    assert [s.name for s in layers] == [
+        name for width in range(2, 60) for name in ("", "0", f"second{width}")
+    ]
+    assert [s.module.parameters for s in layers[1::3]] == [4 * width for width in range(2, 60)]
+
+
+def test_modules_that_hold_each_other(tmp_path):
+    first, second = nn.Module(), nn.Module()
+    first.second, second.first = second, first
+    first.steps = 40
+
+    def call_second(x):
+        first.steps -= 1
+        return first.second(x) if first.steps > 0 else x
+
+    first.forward = call_second
+    second.forward = lambda x: second.first(x)
+    layers = record(tmp_path / "x.pyro", lambda: first(torch.ones(1)), "layers").layers
+    assert {s.name for s in layers} == {"", "second"}
+
+
+def test_lazy_modules(tmp_path):
+    model = nn.Sequential(nn.LazyLinear(3), nn.LazyBatchNorm1d())
+
+    def work():
+        model(torch.ones(4, 5))
+        model(torch.ones(4, 5))
+
+    layers = record(tmp_path / "x.pyro", work, "layers").layers
+    assert [s.name for s in layers] == ["", "0", "1"] * 2
+    assert [s.module.class_name for s in layers[1:3]] == ["LazyLinear", "LazyBatchNorm1d"]
+    assert layers[0].module.parameters == 2**64 - 1
+    assert [s.module.parameters for s in layers[3:]] == [24, 18, 6]
+
+
+def test_exceptions_and_generators(tmp_path):
+    class Bad(nn.Module):
+        def forward(self, x):
+            raise ValueError("bad")
+
+    class Gives(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.ReLU()
+
+        def forward(self, x):
+            yield self.inner(x)
+            yield self.inner(x)
+
+    bad, gives = nn.Sequential(nn.ReLU(), Bad()), Gives()
+
+    def work():
+        with pytest.raises(ValueError, match="bad"):
+            bad(torch.ones(1))
+        list(gives(torch.ones(1)))
+        with pytest.raises(RuntimeError):
+            torch.ones(2) @ torch.ones(3)
+        bad[0](torch.ones(1))
+
+    recording = record(tmp_path / "x.pyro", work)
+    layers = recording.layers
+    assert [(s.name, s.notes) for s in layers] == [
+        *(("", RAISED), ("0", 0), ("1", RAISED)),
+        *(("", 0), ("inner", 0), ("inner", 0), ("0", 0)),
+    ]
+    assert all(s.end >= s.start for s in recording.spans)
+
+
+def test_checkpoint_recomputes_by_name(tmp_path):
+    model = Mlp()
+    x = torch.ones(2, 8, requires_grad=True)
+
+    def work():
+        model(x)
+        checkpoint(model.linear1, x, use_reentrant=False).sum().backward()
+
+    names = [s.name for s in record(tmp_path / "x.pyro", work, "layers").layers]
+    assert names == ["", "linear1", "relu", "linear2", "linear1", "linear1"]
+
+
+def test_threads(tmp_path):
+    models = [Mlp() for _ in range(8)]
+
+    def run(model):
+        for _ in range(20):
+            train(model, torch.ones(4, 8))
+
+    def work():
+        threads = [threading.Thread(target=run, args=(model,)) for model in models]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    recording = record(tmp_path / "x.pyro", work, "layers", "ops", "shapes", "memory", "stacks")
+    layers = recording.layers
+    assert len(layers) == 8 * 20 * 4
+    assert len({s.thread for s in layers}) == 8
+    for thread in {s.thread for s in layers}:
+        names = [s.name for s in layers if s.thread == thread]
+        assert names == ["", "linear1", "relu", "linear2"] * 20
+    assert sum(s.name == "aten::addmm" for s in recording.ops) == 8 * 20 * 2
+    allocated = sum(m.bytes > 0 for m in recording.memory)
+    assert allocated > 0 and all(m.bytes > -(2**60) for m in recording.memory)
+
+
+def test_labels_that_end_elsewhere(tmp_path):
+    handles = []
+
+    def work():
+        handles.append(torch.ops.profiler._record_function_enter_new("across"))
+        thread = threading.Thread(
+            target=lambda: torch.ops.profiler._record_function_exit._RecordFunction(handles[0])
+        )
+        thread.start()
+        thread.join()
+        torch.ones(1)
+
+    recording = record(tmp_path / "x.pyro", work, "ops")
+    label = next(s for s in recording.ops if s.scope == USER and s.name == "across")
+    assert label.notes & ELSEWHERE and label.end > label.start
+    with observed(tmp_path / "x.pyro", "ops"):
+        handle = torch.ops.profiler._record_function_enter_new("outlives")
+    torch.ops.profiler._record_function_exit._RecordFunction(handle)
+    label = next(s for s in Recording(tmp_path / "x.pyro").ops if s.name == "outlives")
+    assert label.end == 0
+
+
+def test_blocks_that_outlive_a_capture(tmp_path):
+    kept = []
+    first = record(tmp_path / "x.pyro", lambda: kept.append(torch.ones(1000)), "memory")
+    assert [m.bytes for m in first.memory] == [4000]
+    kept[0].resize_(3000).fill_(1)
+    assert kept[0].sum() == 3000
+    before = kept[0].clone()
+    second = record(tmp_path / "x.pyro", kept.clear, "memory")
+    assert [m.bytes for m in second.memory] == [-12000]
+    assert before.sum() == 3000
+
+
+def test_on_and_off_a_thousand_times(tmp_path):
+    model = Mlp()
+    x = torch.ones(4, 8)
+    expected = model(x)
+
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * 4096
+
+    def some(times):
+        for _ in range(times):
+            with observed(tmp_path / "x.pyro", "layers", "ops", "shapes", "memory", "stacks"):
+                assert torch.equal(model(x), expected)
+        gc.collect()
+        return resident()
+
+    before = some(50)
+    assert some(950) - before < 8 << 20
+    assert nn.Module._call_impl.__code__.co_name == "_call_impl"
+    assert torch.equal(model(x), expected)
+
+
+def test_only_one_hook():
+    _core.layers_install(nn.Module._call_impl, nn.Module)
+    with pytest.raises(RuntimeError, match="already"):
+        _core.layers_install(nn.Module._call_impl, nn.Module)
+    _core.layers_remove()
+    _core.layers_remove()

@@ -1,0 +1,157 @@
+/* Tests of src/trace/devices.c: kernels of a trace on another clock land in the layers of ours. */
+#include <pyrometer/trace.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Two layers of one op each, as our passes have them; the base is the wall clock. */
+static const char ours[] =
+    "{\"baseTimeNanoseconds\":1000000000,\"traceEvents\":["
+    "{\"ph\":\"X\",\"cat\":\"layer\",\"name\":\"nn.Module: A_1\",\"pid\":9,\"tid\":9,\"ts\":100,"
+    "\"dur\":100,\"args\":{\"Module path\":\"a\"}},"
+    "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":9,\"tid\":9,\"ts\":110,"
+    "\"dur\":80,\"args\":{}},"
+    "{\"ph\":\"X\",\"cat\":\"layer\",\"name\":\"nn.Module: B_2\",\"pid\":9,\"tid\":9,\"ts\":300,"
+    "\"dur\":100,\"args\":{\"Module path\":\"b\"}},"
+    "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::relu\",\"pid\":9,\"tid\":9,\"ts\":310,"
+    "\"dur\":80,\"args\":{}}]}";
+
+/* The same ops on a clock that is 5 ms ahead, with what they launched. */
+static const char theirs[] =
+    "{\"baseTimeNanoseconds\":1000000000,\"deviceProperties\":[{\"id\":0,\"name\":\"NVIDIA H200\"}],"
+    "\"traceEvents\":["
+    "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":9,\"tid\":9,\"ts\":5110,"
+    "\"dur\":80,\"args\":{\"External id\":1}},"
+    "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":9,\"tid\":9,"
+    "\"ts\":5120,\"dur\":5,\"args\":{\"correlation\":7}},"
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"pid\":0,\"tid\":7,\"ts\":5130,\"dur\":40,"
+    "\"args\":{\"correlation\":7,\"device\":0,\"stream\":7}},"
+    "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::relu\",\"pid\":9,\"tid\":9,\"ts\":5310,"
+    "\"dur\":80,\"args\":{\"External id\":2}},"
+    "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":9,\"tid\":9,"
+    "\"ts\":5320,\"dur\":5,\"args\":{\"correlation\":8}},"
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"clamp\",\"pid\":0,\"tid\":7,\"ts\":5330,\"dur\":20,"
+    "\"args\":{\"correlation\":8,\"device\":0,\"stream\":7}},"
+    "{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"pid\":9,"
+    "\"tid\":9,\"ts\":5325,\"args\":{\"Device Type\":1,\"Device Id\":0,\"Addr\":64,\"Bytes\":512,"
+    "\"Total Allocated\":512,\"Total Reserved\":1024}}]}";
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+}
+
+static void test_kernels_land_in_our_layers(void **state)
+{
+    char path[] = "/tmp/pyro-devices-XXXXXX";
+    pyro_trace *trace = NULL;
+    pyro_analysis *analysis = NULL;
+    pyro_error error;
+    size_t warnings;
+
+    (void)state;
+    assert_true(close(mkstemp(path)) == 0);
+    write_file(path, theirs);
+    pyro_error_clear(&error);
+    assert_int_equal(pyro_trace_open_memory(&trace, ours, strlen(ours), "ours", NULL, &error), 0);
+    assert_int_equal(pyro_trace_join_devices(trace, path, &error), 0);
+    assert_int_equal(pyro_trace_analyze(&analysis, trace, NULL, &error), 0);
+    assert_string_equal(analysis->device_name, "NVIDIA H200");
+    assert_int_equal(analysis->kernel_count, 2);
+    assert_int_equal(analysis->layer_count, 2);
+    assert_string_equal(analysis->layers[0].path, "a");
+    assert_int_equal(analysis->layers[0].forward_device_ns, 40000);
+    assert_string_equal(analysis->layers[1].path, "b");
+    assert_int_equal(analysis->layers[1].forward_device_ns, 20000);
+    assert_int_equal(analysis->layers[1].allocated_bytes, 512);
+    pyro_trace_warnings(trace, &warnings);
+    assert_int_equal(warnings, 0);
+    pyro_analysis_free(analysis);
+    pyro_trace_close(trace);
+    unlink(path);
+}
+
+/* Layers alone, and marks for the clock: then the ops of the other trace are taken too. */
+static void test_ops_come_too_where_there_are_none(void **state)
+{
+    static const char layers[] =
+        "{\"baseTimeNanoseconds\":1000000000,\"traceEvents\":["
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"pyrometer: clock 1\",\"pid\":9,\"tid\":9,"
+        "\"ts\":50,\"dur\":10,\"args\":{}},"
+        "{\"ph\":\"X\",\"cat\":\"layer\",\"name\":\"nn.Module: A_1\",\"pid\":9,\"tid\":9,"
+        "\"ts\":100,\"dur\":100,\"args\":{\"Module path\":\"a\"}}]}";
+    static const char other[] =
+        "{\"baseTimeNanoseconds\":1000000000,\"traceEvents\":["
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"pyrometer: clock 1\",\"pid\":9,\"tid\":9,"
+        "\"ts\":7050,\"dur\":9,\"args\":{}},"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":9,\"tid\":9,\"ts\":7110,"
+        "\"dur\":80,\"args\":{\"Input Dims\":[[2,3],[3,4]],\"Input type\":[\"float\",\"float\"]}},"
+        "{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"pid\":9,"
+        "\"tid\":9,\"ts\":7120,\"args\":{\"Device Type\":0,\"Device Id\":-1,\"Addr\":64,"
+        "\"Bytes\":32,\"Total Allocated\":32,\"Total Reserved\":0}}]}";
+    char path[] = "/tmp/pyro-devices-XXXXXX";
+    pyro_trace *trace = NULL;
+    pyro_analysis *analysis = NULL;
+    pyro_error error;
+
+    (void)state;
+    assert_true(close(mkstemp(path)) == 0);
+    write_file(path, other);
+    pyro_error_clear(&error);
+    assert_int_equal(pyro_trace_open_memory(&trace, layers, strlen(layers), "o", NULL, &error), 0);
+    assert_int_equal(pyro_trace_join_devices(trace, path, &error), 0);
+    assert_int_equal(pyro_trace_analyze(&analysis, trace, NULL, &error), 0);
+    assert_int_equal(analysis->op_count, 1);
+    assert_string_equal(analysis->ops[0].name, "aten::mm");
+    assert_int_equal(analysis->layer_count, 1);
+    assert_int_equal(analysis->layers[0].allocated_bytes, 32);
+    pyro_analysis_free(analysis);
+    pyro_trace_close(trace);
+    unlink(path);
+}
+
+static void test_without_a_common_op_it_says_so(void **state)
+{
+    static const char other[] =
+        "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,"
+        "\"ts\":1,\"dur\":2,\"args\":{\"correlation\":7,\"device\":0,\"stream\":7}}]}";
+    char path[] = "/tmp/pyro-devices-XXXXXX";
+    pyro_trace *trace = NULL;
+    pyro_error error;
+    size_t count;
+    const char *const *warnings;
+
+    (void)state;
+    assert_true(close(mkstemp(path)) == 0);
+    write_file(path, other);
+    pyro_error_clear(&error);
+    assert_int_equal(pyro_trace_open_memory(&trace, ours, strlen(ours), "ours", NULL, &error), 0);
+    assert_int_equal(pyro_trace_join_devices(trace, path, &error), 0);
+    warnings = pyro_trace_warnings(trace, &count);
+    assert_int_equal(count, 1);
+    assert_non_null(strstr(warnings[0], "clock"));
+    pyro_trace_close(trace);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_land_in_our_layers),
+        cmocka_unit_test(test_ops_come_too_where_there_are_none),
+        cmocka_unit_test(test_without_a_common_op_it_says_so),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
