@@ -17,6 +17,7 @@ typedef struct loop_object {
 typedef struct bench_object {
     PyObject_HEAD
     pyro_bench *bench;
+    bool finished; /* summaries are there to be written */
 } bench_object;
 
 static PyObject *fail(PyObject *self, const pyro_error *error, int status)
@@ -238,6 +239,12 @@ static PyObject *bench_add(bench_object *self, PyObject *args)
     return status < 0 ? fail((PyObject *)self, &error, status) : PyLong_FromSize_t(index);
 }
 
+static PyObject *bench_count(bench_object *self, PyObject *unused)
+{
+    (void)unused;
+    return PyLong_FromSize_t(self->bench->result_count);
+}
+
 static PyObject *bench_set_status(bench_object *self, PyObject *args)
 {
     Py_ssize_t result;
@@ -452,6 +459,7 @@ static PyObject *bench_finish(bench_object *self, PyObject *unused)
     status = pyro_environment_after(self->bench, &error);
     if (status == PYRO_OK)
         status = pyro_bench_finish(self->bench, &error);
+    self->finished = status == PYRO_OK;
     return answer((PyObject *)self, &error, status);
 }
 
@@ -468,6 +476,10 @@ static PyObject *bench_report(bench_object *self, PyObject *args)
 
     if (!PyArg_ParseTuple(args, "s|pp:report", &format, &drawings, &details))
         return NULL;
+    if (!self->finished) {
+        PyErr_SetString(PyExc_RuntimeError, "the results are not finished");
+        return NULL;
+    }
     while (index < sizeof formats / sizeof *formats && strcmp(formats[index], format) != 0)
         index++;
     if (index == sizeof formats / sizeof *formats)
@@ -494,6 +506,7 @@ static void bench_dealloc(bench_object *self)
 
 static PyMethodDef bench_methods[] = {
     {"add", (PyCFunction)bench_add, METH_VARARGS, "add(name, engine, command, items) -> index"},
+    {"count", (PyCFunction)bench_count, METH_NOARGS, "How many were added."},
     {"set_status", (PyCFunction)bench_set_status, METH_VARARGS, "set_status(index, name, message)"},
     {"parameter", (PyCFunction)bench_parameter, METH_VARARGS, "parameter(index, name, value)"},
     {"fact", (PyCFunction)bench_fact, METH_VARARGS, "fact(index, name, value)"},
@@ -540,10 +553,12 @@ static PyObject *parse_bench(PyObject *module, PyObject *args)
     if (status < 0)
         return core_fail(state, &error, status, 0);
     bench_object *self = (bench_object *)type->tp_alloc(type, 0);
-    if (self)
-        self->bench = bench;
-    else
+    if (!self) {
         pyro_bench_free(bench);
+        return NULL;
+    }
+    self->bench = bench;
+    self->finished = true;
     return (PyObject *)self;
 }
 
@@ -563,6 +578,10 @@ static PyObject *compare_bench(PyObject *module, PyObject *args)
                           state->bench_type, &current, &options.delta, &options.floor_ms,
                           &options.noise, &any_machine))
         return NULL;
+    if (!((bench_object *)base)->finished || !((bench_object *)current)->finished) {
+        PyErr_SetString(PyExc_RuntimeError, "the results are not finished");
+        return NULL;
+    }
     options.any_machine = any_machine;
     pyro_error_clear(&error);
     status = pyro_bench_compare(&comparison, ((bench_object *)base)->bench,
