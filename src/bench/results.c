@@ -266,6 +266,9 @@ int pyro_bench_warn(pyro_bench *bench, pyro_error *error, const char *format, ..
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    for (size_t i = 0; i < bench->warning_count; i++)
+        if (strcmp(bench->warnings[i], text) == 0)
+            return PYRO_OK;
     if (!pyro_arena_append(&bench->store->arena, &bench->warnings, bench->warning_count,
                            sizeof *bench->warnings))
         return pyro_fail_memory(error);

@@ -2,6 +2,7 @@
 #include "report/bench.h"
 
 #include "base/table.h"
+#include "bench/results.h"
 #include "report/text.h"
 
 #include <math.h>
@@ -103,6 +104,40 @@ static void write_other(pyro_buf *buf, const pyro_bench_result *result)
     }
 }
 
+static void write_facts(pyro_buf *buf, const pyro_bench_result *result)
+{
+    for (size_t i = 0; i < result->fact_count; i++) {
+        pyro_buf_adds(buf, "  ");
+        pyro_text_clean(buf, result->facts[i].name);
+        pyro_buf_adds(buf, ": ");
+        pyro_text_clean(buf, result->facts[i].value);
+        pyro_buf_addc(buf, '\n');
+    }
+}
+
+static void write_tables(pyro_buf *buf, const pyro_bench_result *result,
+                         const pyro_report_options *options)
+{
+    pyro_table_column columns[PYRO_BENCH_COLUMNS_MAX];
+
+    for (size_t i = 0; i < result->table_count; i++) {
+        const pyro_bench_table *of = &result->tables[i];
+        pyro_table table;
+
+        for (size_t j = 0; j < of->column_count; j++)
+            columns[j] = (pyro_table_column){of->columns[j] != NULL ? of->columns[j] : "", false,
+                                             j + 1 == of->column_count};
+        pyro_buf_adds(buf, "  ");
+        pyro_text_clean(buf, of->title);
+        pyro_buf_addc(buf, '\n');
+        pyro_table_init(&table, columns, of->column_count);
+        for (size_t cell = 0; cell < of->row_count * of->column_count; cell++)
+            pyro_table_cell(&table, of->cells[cell] != NULL ? of->cells[cell] : "");
+        pyro_table_write(&table, buf, 4, width_of(options), options->color);
+        pyro_table_free(&table);
+    }
+}
+
 static void write_result(pyro_buf *buf, const pyro_bench_result *result, size_t index,
                          const pyro_report_options *options)
 {
@@ -125,6 +160,8 @@ static void write_result(pyro_buf *buf, const pyro_bench_result *result, size_t 
         }
         pyro_buf_addc(buf, '\n');
     }
+    write_facts(buf, result);
+    write_tables(buf, result, options);
     pyro_buf_addc(buf, '\n');
 }
 
