@@ -8,6 +8,38 @@
 #include <pyrometer/capture.h>
 #include <pthread.h>
 
+const char core_stacks_install_doc[] =
+    "stacks_install(functions) -> bool: the recorder can ask for stacks from now on; False where the\n"
+    "frames of this Python are not known. The functions, and all of their files, are known from the\n"
+    "start: of torch those that Python calls around ops.";
+const char core_stacks_remove_doc[] =
+    "stacks_remove(): lets go of the code objects. The session must have ended.";
+
+#if PY_VERSION_HEX >= 0x030E0000
+uint32_t core_layer_stack(pyro_recorder_thread *thread)
+{
+    (void)thread;
+    return 0;
+}
+
+void core_stacks_hold(PyTypeObject *type)
+{
+    (void)type;
+}
+
+PyObject *core_stacks_install(PyObject *module, PyObject *functions)
+{
+    (void)module, (void)functions;
+    Py_RETURN_FALSE;
+}
+
+PyObject *core_stacks_remove(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    Py_RETURN_NONE;
+}
+#else
+
 #define Py_BUILD_CORE 1
 #include <internal/pycore_frame.h>
 #undef Py_BUILD_CORE
@@ -18,9 +50,7 @@
 #define MOST_GROUPS 65536u
 #define FEWEST_CODES 256u
 
-#if PY_VERSION_HEX >= 0x030E0000
-#error "the layout of frames in this version of Python is not known here"
-#elif PY_VERSION_HEX >= 0x030D0000
+#if PY_VERSION_HEX >= 0x030D0000
 static inline _PyInterpreterFrame *innermost_frame(PyThreadState *state)
 {
     return state->current_frame;
@@ -486,10 +516,6 @@ uint32_t core_layer_stack(pyro_recorder_thread *thread)
     return stack;
 }
 
-const char core_stacks_install_doc[] =
-    "stacks_install(functions): the recorder can ask for stacks from now on. The functions, and all\n"
-    "of their files, are known from the start: of torch those that Python calls around ops.";
-
 PyObject *core_stacks_install(PyObject *module, PyObject *functions)
 {
     (void)module;
@@ -508,11 +534,8 @@ PyObject *core_stacks_install(PyObject *module, PyObject *functions)
 #endif
     Py_DECREF(list);
     pyro_recorder_entrance()->stack = op_stack;
-    Py_RETURN_NONE;
+    Py_RETURN_TRUE;
 }
-
-const char core_stacks_remove_doc[] =
-    "stacks_remove(): lets go of the code objects. The session must have ended.";
 
 PyObject *core_stacks_remove(PyObject *module, PyObject *unused)
 {
@@ -524,3 +547,4 @@ PyObject *core_stacks_remove(PyObject *module, PyObject *unused)
     release_held();
     Py_RETURN_NONE;
 }
+#endif
