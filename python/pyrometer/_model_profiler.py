@@ -95,7 +95,8 @@ class ModelProfiler:
                 model, which is loaded in place of the present one. Without it: what was given
                 last, else inputs made from the model's own signature.
             num_runs: iterations that are timed; None: until the median's interval is narrow.
-            warmup_runs: iterations before them; None: until two windows look alike.
+            warmup_runs: iterations before them; None: until two windows look alike, or 10 where
+                num_runs is given.
             detailed_analysis: layers, operators and memory from a recording, and recommendations.
             batch_size: dim 0 of the inputs becomes this.
             preprocess: called with nothing, gives what the model takes; timed apart.
@@ -402,6 +403,7 @@ class ModelProfiler:
         prompt = _language.prompt_of(placed)
         if prompt is None:
             return
+        prompt = _language.with_room(self._engine, prompt, NEW_TOKENS)
         try:
             with self._engine.running():
                 first, each = _language.measure(self._engine, prompt, LANGUAGE_RUNS, NEW_TOKENS)
@@ -546,6 +548,8 @@ def _loop(
         raise ValueError("num_runs is at least 1")
     if warmup is not None and warmup < 0:
         raise ValueError("warmup_runs is not below 0")
+    if warmup is None and runs is not None:
+        warmup = 10  # the windows of a detected warm-up count as samples, and would be more
     return _core.Loop(
         warmup_runs=-1 if warmup is None else warmup,
         min_runs=runs or min_runs,
@@ -605,6 +609,7 @@ def _add_use(bench: Any, index: int, used: Mapping[str, Any], sampler: Any) -> N
     ):
         if used[key] is not None:
             bench.metric(index, name, unit, False, used[key])
+    bench.fact(index, "network is", "of all programs that share this network")
     if sampler.gpu_percent:
         mean = sum(sampler.gpu_percent) / len(sampler.gpu_percent)
         bench.metric(index, "gpu", "%", True, mean)
