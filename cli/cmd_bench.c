@@ -1,5 +1,6 @@
 /* pyrometer bench: how long commands take, how sure that is, and whether it got worse. */
 #include "bench_against.h"
+#include "bench_model.h"
 #include "bench_run.h"
 #include "bench_write.h"
 #include "command.h"
@@ -25,6 +26,7 @@ typedef struct bench_values {
     pyro_words prepare, names, parameter_lists, parameter_scans, thresholds;
     const char *setup, *cleanup, *step, *shell, *against;
     bool no_shell, ignore_failure, show_output, sequential;
+    pyro_bench_model_values model;
     pyro_bench_exports exports;
     pyro_verdict_values verdict;
     pyro_common common;
@@ -37,7 +39,7 @@ static const pyro_option run_options[] = {
      .offset = offsetof(bench_values, warmup),
      .metavar = "N",
      .help = "Runs before the measuring, which are not counted.",
-     .default_text = "1",
+     .default_text = "1; of a model: until two windows of calls look alike",
      .minimum = 0,
      .maximum = 1000000},
     {.long_name = "runs",
@@ -234,6 +236,7 @@ static const pyro_option export_options[] = {
 static const pyro_option_group bench_groups[] = {
     {"Runs:", run_options, 0},
     {"Commands:", command_options, 0},
+    {"Models:", pyro_bench_model_options, offsetof(bench_values, model)},
     {"Policy:", policy_options, 0},
     {"Verdict, with --against:", pyro_verdict_option_table, offsetof(bench_values, verdict)},
     {"Files:", export_options, offsetof(bench_values, exports)},
@@ -263,7 +266,7 @@ static void settle_runs(session *s)
     pyro_loop_options *loop = &s->runner.loop;
 
     *loop = (pyro_loop_options){
-        .warmup_runs = values->warmup,
+        .warmup_runs = values->warmup >= 0 ? values->warmup : 1,
         .min_runs = values->min_runs > 0 ? values->min_runs : 10,
         .max_runs = values->max_runs > 0 ? values->max_runs : 0,
         .min_time_ns = (int64_t)(values->min_time_s * 1e9),
@@ -277,6 +280,22 @@ static void settle_runs(session *s)
         loop->min_runs = loop->max_runs = loop->max_runs > 0 ? loop->max_runs : AGAINST_MAX;
     if (values->runs > 0)
         loop->min_runs = loop->max_runs = values->runs;
+}
+
+static int parse_thresholds(session *s, pyro_error *error)
+{
+    const bench_values *values = s->values;
+
+    s->thresholds = calloc(values->thresholds.count + 1, sizeof *s->thresholds);
+    if (s->thresholds == NULL)
+        return pyro_fail_memory(error);
+    for (size_t i = 0; i < values->thresholds.count; i++) {
+        int status = pyro_threshold_parse(&s->thresholds[i], values->thresholds.items[i], error);
+
+        if (status != PYRO_OK)
+            return status;
+    }
+    return PYRO_OK;
 }
 
 static int settle(session *s, const pyro_words *commands, pyro_error *error)
@@ -299,15 +318,9 @@ static int settle(session *s, const pyro_words *commands, pyro_error *error)
     if (values->step != NULL && !pyro_parse_number(values->step, &request.step))
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--parameter-step-size %.40s: not a number",
                          values->step);
-    s->thresholds = calloc(values->thresholds.count + 1, sizeof *s->thresholds);
-    if (s->thresholds == NULL)
-        return pyro_fail_memory(error);
-    for (size_t i = 0; i < values->thresholds.count; i++) {
-        int status = pyro_threshold_parse(&s->thresholds[i], values->thresholds.items[i], error);
-
-        if (status != PYRO_OK)
-            return status;
-    }
+    int status = parse_thresholds(s, error);
+    if (status != PYRO_OK)
+        return status;
     s->runner = (pyro_runner){
         .shell = none ? NULL : (values->shell != NULL ? values->shell : "sh"),
         .show_output = values->show_output,
@@ -317,7 +330,7 @@ static int settle(session *s, const pyro_words *commands, pyro_error *error)
         .seed = (uint64_t)values->seed,
     };
     settle_runs(s);
-    int status = pyro_verdict_settle(&s->verdict, &values->verdict, error);
+    status = pyro_verdict_settle(&s->verdict, &values->verdict, error);
     s->verdict.seed = (uint64_t)values->seed;
     return status == PYRO_OK ? pyro_plan_make(&s->plan, &request, error) : status;
 }
@@ -485,6 +498,13 @@ static int conclude(const session *s)
         exit_code = pyro_common_complain("%s: %s", s->subjects[i].planned->name,
                                          s->subjects[i].message);
     }
+    bool all_failed = s->bench->result_count > 0;
+    for (size_t i = 0; i < s->bench->result_count; i++)
+        all_failed = all_failed && strcmp(s->bench->results[i].status, "failed") == 0;
+    if (all_failed && exit_code == PYRO_EXIT_FINE)
+        exit_code = pyro_common_complain(
+            "%s: %s", s->bench->results[0].name,
+            s->bench->results[0].message != NULL ? s->bench->results[0].message : "failed");
     for (size_t i = 0; i < s->gate_count; i++) {
         failed |= s->gates[i].gate == PYRO_GATE_FAILED;
         cannot_tell |= s->gates[i].gate == PYRO_GATE_CANNOT_TELL;
@@ -566,23 +586,73 @@ static int bench_commands(const pyro_words *commands, const bench_values *values
     return exit_code;
 }
 
+/* The base of a model is a file: what a commit's model is, only its own checkout could say. */
+static int open_model_base(session *s, pyro_error *error)
+{
+    if (s->values->against == NULL)
+        return PYRO_OK;
+    int status = pyro_base_open(&s->base, s->values->against, error);
+    if (status == PYRO_OK && s->base.bench == NULL)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                         "--against with --model-path takes earlier results, not a commit: measure "
+                         "the commit's model with --export-json first");
+    return status;
+}
+
+static int bench_model(const bench_values *values)
+{
+    session s = {.values = values};
+    pyro_bench_model_runs runs = {values->warmup,   values->runs,       values->min_runs,
+                                  values->max_runs, values->max_time_s, &values->thresholds};
+    pyro_error error;
+    int exit_code;
+
+    pyro_error_clear(&error);
+    int status = parse_thresholds(&s, &error);
+    if (status == PYRO_OK)
+        status = pyro_verdict_settle(&s.verdict, &values->verdict, &error);
+    s.verdict.seed = (uint64_t)values->seed;
+    if (status == PYRO_OK)
+        status = open_model_base(&s, &error);
+    if (status != PYRO_OK) {
+        exit_code = fail_session(&s, &error);
+        free_session(&s);
+        return exit_code;
+    }
+    s.bench = pyro_bench_model_measure(&values->model, &runs, &exit_code);
+    if (s.bench != NULL && judge(&s, &error) != PYRO_OK)
+        exit_code = pyro_common_fail(NULL, &error);
+    else if (s.bench != NULL)
+        exit_code = write_all(&s);
+    if (s.bench != NULL && exit_code == PYRO_EXIT_FINE)
+        exit_code = conclude(&s);
+    free_session(&s);
+    return exit_code;
+}
+
 static int run_bench(const pyro_command *command, int argc, char **argv)
 {
-    bench_values values = {.warmup = 1,
+    bench_values values = {.warmup = -1,
                            .seed = 1,
                            .min_time_s = 1,
                            .max_time_s = 10,
                            .items = 1,
+                           .model = PYRO_BENCH_MODEL_INIT,
                            .verdict = PYRO_VERDICT_INIT,
                            .common = PYRO_COMMON_INIT};
     pyro_words operands = {0};
     int exit_code;
 
     if (pyro_common_parse(command, argc, argv, &values, &values.common, &operands, &exit_code)) {
-        exit_code = operands.count > 0
-                        ? bench_commands(&operands, &values)
-                        : pyro_common_complain("no command given: pyrometer bench 'sleep 0.1' "
-                                               "(see pyrometer bench --help)");
+        if (values.model.path != NULL && operands.count > 0)
+            exit_code = pyro_common_complain("commands or --model-path, not both");
+        else if (values.model.path != NULL)
+            exit_code = bench_model(&values);
+        else
+            exit_code = operands.count > 0
+                            ? bench_commands(&operands, &values)
+                            : pyro_common_complain("no command given: pyrometer bench 'sleep 0.1' "
+                                                   "(see pyrometer bench --help)");
     }
     pyro_words_free(&operands);
     pyro_options_free(command->groups, &values);
@@ -595,6 +665,9 @@ static const pyro_example bench_examples[] = {
      "A build by its number of threads, clean before every run."},
     {"pyrometer bench './infer' --threshold latency:100ms memory:2GiB --output-dir results",
      "A gate for continuous integration, with its files."},
+    {"pyrometer bench --model-path models/latest --threshold latency:100ms "
+     "throughput:1000samples/s --output-dir results",
+     "The same for a model."},
     {"pyrometer bench --against main --setup make './infer' --fail-on regression",
      "What is checked out beside the branch it comes from."},
     {NULL, NULL},
@@ -603,8 +676,8 @@ static const pyro_example bench_examples[] = {
 const pyro_command cmd_bench = {
     .name = "bench",
     .alias = "profile",
-    .summary = "how long commands take, and whether that got worse",
-    .usage = "COMMAND... [OPTION...]",
+    .summary = "how long commands and models take, and whether that got worse",
+    .usage = "COMMAND...|--model-path PATH [OPTION...]",
     .description =
         "Runs commands again and again, in turn and in random order, until the interval of the "
         "median is narrower than 2% of it or --max-time is over; then it says noisy. Shown are "
@@ -613,6 +686,9 @@ const pyro_command cmd_bench = {
         "A command is run by a shell. How long that takes to start is measured before and taken "
         "off; --shell none does without. A single run is a process of its own, so the differences "
         "from one process to the next are in the intervals.\n\n"
+        "--model-path measures a model instead, in the Python of --python: latency of a call, "
+        "throughput, memory, FLOPs and what it uses of the machine; the inputs are made from what "
+        "the model says it takes.\n\n"
         "--against judges: regressed, improved, no change or cannot tell. Both sides run in turn "
         "until the interval of the change is narrow enough, at most 30 times each; the verdict is "
         "computed once, afterwards. docs/statistics.md says how.\n\n"

@@ -220,6 +220,11 @@ PYRO_API int pyro_bench_add_value(pyro_bench *bench, size_t result, const char *
 /* The samples of a loop, as one more process of this result: latency, and service in rate mode. */
 PYRO_API int pyro_bench_add_loop(pyro_bench *bench, size_t result, const pyro_loop *loop,
                                  pyro_error *error);
+/*
+ * Adds the samples of `from`, which measured the same benchmarks in another process; both are
+ * finished, and `into` is again afterwards.
+ */
+PYRO_API int pyro_bench_merge(pyro_bench *into, const pyro_bench *from, pyro_error *error);
 PYRO_API int pyro_bench_warn(pyro_bench *bench, pyro_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 PYRO_API int pyro_bench_add_environment(pyro_bench *bench, const char *name, const char *value,

@@ -235,7 +235,3 @@ RULES = (
 
 def recommend(evidence: Evidence) -> list[list[str]]:
     return [row for rule in RULES for row in rule(evidence)]
-
-
-def add(bench: Any, index: int, evidence: Evidence) -> None:
-    bench.table(index, "Recommendations", COLUMNS, recommend(evidence))

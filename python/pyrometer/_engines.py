@@ -223,6 +223,20 @@ class ModuleEngine(Engine):
         return _inputs.from_first_layer(self.priced, batch_size or 1)
 
 
+@contextlib.contextmanager
+def _quiet(logging: Any) -> Iterator[None]:
+    """No progress bars and notes while weights are loaded."""
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
 class FolderEngine(Engine):
     """A folder of transformers: config.json and weights; nothing is downloaded."""
 
@@ -235,12 +249,8 @@ class FolderEngine(Engine):
         config = transformers.AutoConfig.from_pretrained(path, local_files_only=True)
         names = getattr(config, "architectures", None) or []
         kind = getattr(transformers, names[0], None) if names else None
-        level = transformers.utils.logging.get_verbosity()
-        transformers.utils.logging.set_verbosity_error()
-        try:
+        with _quiet(transformers.utils.logging):
             module = (kind or transformers.AutoModel).from_pretrained(path, local_files_only=True)
-        finally:
-            transformers.utils.logging.set_verbosity(level)
         self._take(module.eval(), own=precision == "fp32", autocast=autocast)
 
     def make_inputs(self, batch_size: int | None) -> Inputs:

@@ -29,15 +29,20 @@ def prompt_of(inputs: Inputs) -> Any:
     return None
 
 
+def with_room(engine: Engine, prompt: Any, new_tokens: int) -> Any:
+    """The prompt, cut where the model has no positions for it and the new tokens."""
+    limit = getattr(engine.module.config, "max_position_embeddings", None)
+    if not isinstance(limit, int) or prompt.shape[1] + new_tokens <= limit:
+        return prompt
+    return prompt[:, : max(1, limit - new_tokens)]
+
+
 def measure(engine: Engine, prompt: Any, runs: int, new_tokens: int) -> tuple[list[float], ...]:
     """Milliseconds to the first token, one a run, and of each later one; all sequences of the
     batch advance together. Greedy, so that every run does the same."""
     module, wait = engine.module, engine.synchronize() or (lambda: None)
     first_ms: list[float] = []
     token_ms: list[float] = []
-    limit = getattr(module.config, "max_position_embeddings", None)
-    if isinstance(limit, int):
-        new_tokens = max(1, min(new_tokens, limit - prompt.shape[1] - 1))
     for _ in range(runs + 1):
         wait()
         start = time.perf_counter_ns()

@@ -12,14 +12,22 @@ from typing import Any
 
 import torch
 
-from pyrometer import _advice, _core, _engines, _language, _recorded, _resources
+from pyrometer import (
+    _advice,
+    _core,
+    _engines,
+    _language,
+    _recorded,
+    _resources,
+    _switch,
+    _variants,
+)
 from pyrometer._error import Error
 from pyrometer._inputs import Inputs, as_inputs
 from pyrometer._results import BenchmarkResults, Results
 
 RESOURCE_RUNS = 20  # of the pass that samples memory, which is not timed
 LANGUAGE_RUNS = 5
-DOUBLING_ROUNDS = 5
 NEW_TOKENS = 16
 KNEE_GAIN = 0.10  # a doubling of the batch that gains less is past the knee
 
@@ -74,7 +82,11 @@ class ModelProfiler:
         preprocess: Callable[[], Any] | None = None,
         postprocess: Callable[[Any], Any] | None = None,
         rate_per_s: float = 0,
+        min_runs: int = 0,
+        max_runs: int = 0,
         max_time_s: float = 60,
+        deepest_percentile: float = 0,
+        try_variants: bool = False,
     ) -> Results:
         """Latency, throughput, memory, use and cost of one call.
 
@@ -83,20 +95,24 @@ class ModelProfiler:
                 model, which is loaded in place of the present one. Without it: what was given
                 last, else inputs made from the model's own signature.
             num_runs: iterations that are timed; None: until the median's interval is narrow.
-            warmup_runs: iterations before them; None: until two windows look alike.
+            warmup_runs: iterations before them; None: until two windows look alike, or 10 where
+                num_runs is given.
             detailed_analysis: layers, operators and memory from a recording, and recommendations.
             batch_size: dim 0 of the inputs becomes this.
             preprocess: called with nothing, gives what the model takes; timed apart.
             postprocess: called with what the model gave; timed apart.
             rate_per_s: start iterations by a schedule of this rate, and time from the intended
                 start.
-            max_time_s: with num_runs=None: when it ends at the latest.
+            min_runs, max_runs, max_time_s: with num_runs=None: its limits.
+            deepest_percentile: with num_runs=None: 0.99 asks for the 299 runs that p99 needs.
+            try_variants: with detailed_analysis: run what is recommended, and say what it gains.
         """
         if isinstance(input_data, str | os.PathLike):
             self._load(input_data)
             input_data = None
         inputs = self._settle(input_data, batch_size)
-        loop = _loop(num_runs, warmup_runs, rate_per_s, max_time_s)
+        limits = {"min_runs": min_runs, "max_runs": max_runs, "deepest": deepest_percentile}
+        loop = _loop(num_runs, warmup_runs, rate_per_s, max_time_s, **limits)
         bench = self._new_bench()
         settings = {"device": self.device, "precision": self.precision}
         index, placed = self._begin(bench, self._engine, self._engine.name, inputs, settings)
@@ -109,7 +125,10 @@ class ModelProfiler:
         recorded = self._record(bench, index, placed, detailed_analysis)
         if detailed_analysis:
             evidence = self._evidence(placed, loop, costs, recorded)
-            _advice.add(bench, index, evidence)
+            rows = _advice.recommend(evidence)
+            if try_variants:
+                rows = [self._tried(placed, row) for row in rows]
+            bench.table(index, "Recommendations", _advice.COLUMNS, rows)
         return self._finish(bench)
 
     def benchmark(
@@ -118,6 +137,11 @@ class ModelProfiler:
         input_data: Any = None,
         num_runs: int | None = 100,
         warmup_runs: int | None = 10,
+        *,
+        min_runs: int = 0,
+        max_runs: int = 0,
+        max_time_s: float = 60,
+        deepest_percentile: float = 0,
     ) -> BenchmarkResults:
         """One result for each configuration: {"batch_size": 8, "precision": "fp16"}; "device" and
         "num_runs" may be there too. One that runs out of memory, or that this model or machine
@@ -136,7 +160,9 @@ class ModelProfiler:
                 odd = ", ".join(sorted(set(configuration) - known))
                 raise ValueError(f"configuration: {odd}: known are {', '.join(sorted(known))}")
             runs = configuration.get("num_runs", num_runs)
-            loop = _loop(runs, configuration.get("warmup_runs", warmup_runs), 0, 60)
+            warmup = configuration.get("warmup_runs", warmup_runs)
+            limits = {"min_runs": min_runs, "max_runs": max_runs, "deepest": deepest_percentile}
+            loop = _loop(runs, warmup, 0, max_time_s, **limits)
             self._configure(bench, engines, dict(configuration), base, loop)
         self._finish(bench, many=True)
         assert isinstance(self.results, BenchmarkResults)
@@ -377,6 +403,7 @@ class ModelProfiler:
         prompt = _language.prompt_of(placed)
         if prompt is None:
             return
+        prompt = _language.with_room(self._engine, prompt, NEW_TOKENS)
         try:
             with self._engine.running():
                 first, each = _language.measure(self._engine, prompt, LANGUAGE_RUNS, NEW_TOKENS)
@@ -464,27 +491,30 @@ class ModelProfiler:
         """What recommendations stand on; a batch twice as large is tried for it, in turn with the
         present one, so that what else the machine does meets both."""
         batch = placed.batch_size()
-        calls, doubled = [loop], []
+        present, doubled = statistics.median(loop.latency_ms()), None
         try:
             larger = self._engine.place(_resize(placed, 2 * batch))
             with self._engine.running():
-                wait, present = self._engine.synchronize(), self._engine.bind(placed)
-                twice = self._engine.bind(larger)
-                calls = []
-                for _ in range(DOUBLING_ROUNDS):
-                    for run, loops in ((present, calls), (twice, doubled)):
-                        loops.append(_loop(3, 1, 0, 10))
-                        loops[-1].run(run, wait)
-        except Exception:  # a fixed batch, or memory is out: there is no evidence then
-            calls, doubled = [loop], []
+                present, doubled = _variants.in_turn(
+                    self._engine.bind(placed), self._engine.bind(larger), self._engine.synchronize()
+                )
+        except Exception as error:  # a fixed batch, or memory is out: there is no evidence then
+            _switch.debug(f"a batch of {2 * batch} was not run: {error}")
         return _advice.Evidence(
             engine=self._engine,
             batch_size=batch,
-            call_ms=_median(calls),
-            doubled_ms=_median(doubled) if doubled else None,
+            call_ms=present,
+            doubled_ms=doubled,
             cost=costs,
             recorded=recorded,
         )
+
+    def _tried(self, placed: Inputs, row: list[str]) -> list[str]:
+        """A recommendation with the gain that it has here."""
+        *told, gain, variant = row
+        if variant:
+            gain = _variants.gain(self._engine, self._model, placed, variant)
+        return [*told, gain, variant]
 
     def _recordable(self, input_data: Any) -> tuple[Any, Inputs]:
         if self._engine.kind == "onnx":
@@ -505,22 +535,29 @@ class ModelProfiler:
         return self.results
 
 
-def _loop(runs: int | None, warmup: int | None, rate_per_s: float, max_time_s: float) -> Any:
+def _loop(
+    runs: int | None,
+    warmup: int | None,
+    rate_per_s: float,
+    max_time_s: float,
+    min_runs: int = 0,
+    max_runs: int = 0,
+    deepest: float = 0,
+) -> Any:
     if runs is not None and runs < 1:
         raise ValueError("num_runs is at least 1")
     if warmup is not None and warmup < 0:
         raise ValueError("warmup_runs is not below 0")
+    if warmup is None and runs is not None:
+        warmup = 10  # the windows of a detected warm-up count as samples, and would be more
     return _core.Loop(
         warmup_runs=-1 if warmup is None else warmup,
-        min_runs=runs or 0,
-        max_runs=runs or 0,
+        min_runs=runs or min_runs,
+        max_runs=runs or max_runs,
         max_time_s=max_time_s,
+        deepest=deepest,
         rate_per_s=rate_per_s,
     )
-
-
-def _median(loops: Sequence[Any]) -> float:
-    return statistics.median(ms for loop in loops for ms in loop.latency_ms())
 
 
 def _first_line(error: BaseException) -> str:
@@ -572,6 +609,7 @@ def _add_use(bench: Any, index: int, used: Mapping[str, Any], sampler: Any) -> N
     ):
         if used[key] is not None:
             bench.metric(index, name, unit, False, used[key])
+    bench.fact(index, "network is", "of all programs that share this network")
     if sampler.gpu_percent:
         mean = sum(sampler.gpu_percent) / len(sampler.gpu_percent)
         bench.metric(index, "gpu", "%", True, mean)

@@ -95,12 +95,11 @@ class Usage:
 
     def __init__(self) -> None:
         self._disk, self._network = disk_bytes(), network_bytes()
-        self._times, self._start = os.times(), time.perf_counter()
+        self._busy, self._start = time.process_time(), time.perf_counter()
 
     def stop(self) -> dict[str, Any]:
         wall = time.perf_counter() - self._start
-        times = os.times()
-        busy = times.user - self._times.user + times.system - self._times.system
+        busy = time.process_time() - self._busy
         usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
         found: dict[str, Any] = {
             "cpu_percent": 100 * busy / wall if wall > 0 else None,

@@ -79,6 +79,7 @@ def _by_subject(document: dict[str, Any], of: dict[str, Any]) -> dict[str, Any]:
             "disk_written_bytes": whole("disk_written"),
             "network_received_bytes": whole("network_received"),
             "network_sent_bytes": whole("network_sent"),
+            "network_is": facts.get("network is"),
         },
         "environment": document["environment"],
         "warnings": list(document["warnings"]),

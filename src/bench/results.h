@@ -36,6 +36,10 @@ int pyro_bench_copy(pyro_bench *bench, const char **member, const char *text, si
 int pyro_bench_add_pair(pyro_bench *bench, pyro_pair **pairs, size_t *count, const char *name,
                         const char *value, pyro_error *error);
 
+/* One more process of a result, with how many iterations it had. */
+int pyro_bench_add_process(pyro_bench *bench, pyro_bench_result *result, size_t iterations,
+                           pyro_error *error);
+
 int pyro_summarize(pyro_summary *out, const double *samples, size_t count, uint64_t seed,
                    pyro_error *error);
 
