@@ -72,6 +72,7 @@ def _average(row: tuple[Any, ...], flops: dict[tuple[str, str], int], uses_devic
     average.count = calls
     average.node_id = -1
     average.is_async = average.is_remote = average.is_legacy = False
+    average.is_user_annotation = False
     average.use_device = "cuda" if uses_device else None
     average.device_type = DeviceType.CPU
     average.input_shapes = _shapes(shapes)
