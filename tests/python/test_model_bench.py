@@ -69,7 +69,7 @@ def test_thresholds_that_hold(model, tmp_path):
 
 
 def test_thresholds_that_are_broken(model, tmp_path):
-    code, out, err = run(
+    code, _, err = run(
         "profile", "--model-path", model, "--output-dir", tmp_path, "--runs", 20,
         "--threshold", "latency:1ms", "throughput:1000000samples/s", GITHUB_ACTIONS="true",
     )  # fmt: skip
