@@ -150,8 +150,7 @@ static int write_model(pyro_json_writer *writer, size_t index, const pyro_priced
     pyro_json_begin_object(writer);
     pyro_json_member_string(writer, "name", name);
     /* What a file says of its builder is never run. */
-    pyro_json_member_string(writer, "package",
-                            origin == PYRO_ORIGIN_BUILTIN ? facts->package : "");
+    pyro_json_member_string(writer, "package", origin == PYRO_ORIGIN_BUILTIN ? facts->package : "");
     pyro_json_member_string(writer, "builder", origin == PYRO_ORIGIN_FILE ? "" : facts->builder);
     pyro_json_member_integer(writer, "params", pyro_cost_total(priced->cost)->work.params);
     pyro_json_key(writer, "inputs");
@@ -322,9 +321,8 @@ static int ask(pyro_check_session *session, const char *const *counters, size_t 
         return status;
     char *request = pyro_helper_path(&helper, "request.json");
     const char *arguments[] = {"count", request, NULL};
-    status = request == NULL
-                 ? pyro_fail_memory(error)
-                 : write_request(session, counters, counter_count, request, error);
+    status = request == NULL ? pyro_fail_memory(error)
+                             : write_request(session, counters, counter_count, request, error);
     if (status == PYRO_OK)
         status = pyro_helper_run(&helper, &text, arguments, error);
     if (status == PYRO_OK)

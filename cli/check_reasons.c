@@ -19,8 +19,9 @@ pyro_check_row *pyro_check_add_row(pyro_check_session *session, size_t model, co
     if (!pyro_grow(&check->rows, &check->capacity, check->count + 1, sizeof *check->rows))
         return NULL;
     check->rows[check->count] = (pyro_check_row){
-        .model = session->priced[model].model != NULL ? pyro_model_name(session->priced[model].model)
-                                                      : session->specs[model],
+        .model = session->priced[model].model != NULL
+                     ? pyro_model_name(session->priced[model].model)
+                     : session->specs[model],
         .counter = counter,
         .detail = ""};
     return &check->rows[check->count++];
@@ -54,7 +55,7 @@ static kind kind_of_category(const char *category)
 
 static kind kind_of_op(const char *name)
 {
-    static const char *const products[] = {"linear", "addmm",  "mm",     "matmul", "bmm",
+    static const char *const products[] = {"linear",  "addmm",  "mm",     "matmul",     "bmm",
                                            "baddbmm", "einsum", "addbmm", "_grouped_mm"};
 
     if (strncmp(name, "conv", 4) == 0 || strstr(name, "convolution") != NULL)
@@ -93,14 +94,15 @@ static bool explain_extra(pyro_check_session *session, pyro_check_row *row,
 
     if (flops == 0)
         return true;
-    return pyro_check_add_reason(session, row, op->name, -flops,
-                                 "%s counts %s as %s, which is no multiply-accumulate: it is in our "
-                                 "FLOPs, not in our MACs",
-                                 row->counter, op->name, pyro_format_count(text, flops));
+    return pyro_check_add_reason(
+        session, row, op->name, -flops,
+        "%s counts %s as %s, which is no multiply-accumulate: it is in our "
+        "FLOPs, not in our MACs",
+        row->counter, op->name, pyro_format_count(text, flops));
 }
 
-static bool explain_kind(pyro_check_session *session, pyro_check_row *row, kind which,
-                         int64_t ours, int64_t theirs, bool uncounted)
+static bool explain_kind(pyro_check_session *session, pyro_check_row *row, kind which, int64_t ours,
+                         int64_t theirs, bool uncounted)
 {
     char our_text[PYRO_UNIT_TEXT], their_text[PYRO_UNIT_TEXT];
 
@@ -131,8 +133,8 @@ bool pyro_check_explain(pyro_check_session *session, pyro_check_row *row, const 
         if (which != KIND_NONE)
             other[which] += factor * theirs->ops[i].count;
         else
-            good = good && explain_extra(session, row, &theirs->ops[i],
-                                         factor * theirs->ops[i].count);
+            good = good &&
+                   explain_extra(session, row, &theirs->ops[i], factor * theirs->ops[i].count);
     }
     /* One that has attention in parts counts it among the matrix products. */
     if (!uncounted) {

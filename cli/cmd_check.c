@@ -138,8 +138,7 @@ static int compare(pyro_check_session *session, const check_values *values)
         counters[count++] = "fvcore";
     if (values->against == AGAINST_TORCH || values->against == AGAINST_ALL)
         counters[count++] = "torch";
-    if (count > 0 &&
-        !pyro_check_run_counters(session, counters, count, values->python, &exit_code))
+    if (count > 0 && !pyro_check_run_counters(session, counters, count, values->python, &exit_code))
         return exit_code;
     if ((values->against == AGAINST_TORCHVISION || values->against == AGAINST_ALL) &&
         !pyro_check_add_published(session, values->against == AGAINST_TORCHVISION))

@@ -1,6 +1,7 @@
-/* pyrometer diff: what changed between two models, or between two results of pyrometer bench. */
+/* pyrometer diff: what changed between two models, two runs, or two results of pyrometer bench. */
 #include "command.h"
 #include "common.h"
+#include "diff_traces.h"
 #include "pricing.h"
 #include "verdict.h"
 
@@ -32,6 +33,11 @@ static const pyro_option_group diff_groups[] = {
     {NULL, NULL, 0},
 };
 
+static int table_rows(const diff_values *values)
+{
+    return values->top == 0 ? -1 : (values->top > 0 ? (int)values->top : 0);
+}
+
 static int write_diff(const pyro_priced *before, const pyro_priced *after,
                       const diff_values *values)
 {
@@ -41,7 +47,7 @@ static int write_diff(const pyro_priced *before, const pyro_priced *after,
     pyro_error error;
     int exit_code;
 
-    options.top = values->top == 0 ? -1 : (values->top > 0 ? (int)values->top : 0);
+    options.top = table_rows(values);
     pyro_error_clear(&error);
     if (pyro_report_diff(&text, &size, before->cost, after->cost, &options, &error) != PYRO_OK)
         return pyro_common_fail(NULL, &error);
@@ -126,15 +132,22 @@ static int judge_both(const pyro_words *operands, const diff_values *values)
     return exit_code;
 }
 
+/* What the two are is told by their content: results, traces, else models. */
 static int compare_both(const pyro_words *operands, const diff_values *values)
 {
-    bool first = pyro_bench_recognise(operands->items[0]);
-    bool second = pyro_bench_recognise(operands->items[1]);
+    const char *before = operands->items[0], *after = operands->items[1];
+    bool results = pyro_bench_recognise(before), traces = pyro_is_trace(before);
 
-    if (first != second)
+    if (results != pyro_bench_recognise(after))
         return pyro_common_complain("%s is a result of pyrometer bench, %s is not",
-                                    operands->items[first ? 0 : 1], operands->items[first ? 1 : 0]);
-    return first ? judge_both(operands, values) : price_both(operands, values);
+                                    results ? before : after, results ? after : before);
+    if (results)
+        return judge_both(operands, values);
+    if (traces != pyro_is_trace(after))
+        return pyro_common_complain("%s is a trace, %s is not", traces ? before : after,
+                                    traces ? after : before);
+    return traces ? pyro_diff_traces(before, after, table_rows(values), &values->common)
+                  : price_both(operands, values);
 }
 
 static int run_diff(const pyro_command *command, int argc, char **argv)
@@ -151,7 +164,7 @@ static int run_diff(const pyro_command *command, int argc, char **argv)
             exit_code = compare_both(&operands, &values);
         } else {
             exit_code = pyro_common_complain(
-                "diff compares two models or results, %zu given: pyrometer diff BEFORE AFTER",
+                "diff compares two models, traces or results, %zu given: pyrometer diff BEFORE AFTER",
                 operands.count);
         }
     }
@@ -171,7 +184,7 @@ static const pyro_example diff_examples[] = {
 
 const pyro_command cmd_diff = {
     .name = "diff",
-    .summary = "what changed between two models or two results",
+    .summary = "what changed between two models, two runs or two results",
     .usage = "BEFORE AFTER [OPTION...]",
     .description =
         "Prices two models as pyrometer cost does and shows what changed: the totals, then the "
@@ -180,7 +193,9 @@ const pyro_command cmd_diff = {
         "only counted.\n\n"
         "BEFORE and AFTER are models as for pyrometer cost. Sizes and pricing options apply to "
         "both.\n\n"
-        "They may also be results that pyrometer bench wrote as JSON. Then every metric is judged: "
+        "They may also be two traces or recordings, as for pyrometer trace: then the layers, ops "
+        "and kernels are shown whose own time changed most, a step or pass each.\n\n"
+        "Or they are results that pyrometer bench wrote as JSON. Then every metric is judged: "
         "regressed, improved, no change, or cannot tell (too few samples, another machine), which "
         "exits with 3. docs/statistics.md says how.",
     .examples = diff_examples,

@@ -251,11 +251,11 @@ static bool is_verb(const pyro_words *operands, const char *verb, size_t count, 
     /* "pyrometer models add" alone may also look for models with "add" in their name. */
     *exit_code = PYRO_EXIT_FINE;
     if (operands->count != count + 1)
-        *exit_code = pyro_common_complain(
-            "models %s takes %s (see pyrometer models --help)", verb,
-            count == 2                      ? "NAME and FILE.pt2 or module.py:function"
-            : strcmp(verb, "remove") == 0 ? "NAME"
-                                            : "FILE.pt2 or module.py:function");
+        *exit_code = pyro_common_complain("models %s takes %s (see pyrometer models --help)", verb,
+                                          count == 2 ? "NAME and FILE.pt2 or module.py:function"
+                                          : strcmp(verb, "remove") == 0
+                                              ? "NAME"
+                                              : "FILE.pt2 or module.py:function");
     return true;
 }
 

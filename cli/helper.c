@@ -85,8 +85,7 @@ int pyro_helper_read(pyro_buf *out, const char *path, pyro_error *error)
     do {
         char *room = pyro_buf_reserve(out, 65536);
 
-        got = room == NULL ? pyro_fail_memory(error)
-                           : pyro_source_read(source, room, 65536, error);
+        got = room == NULL ? pyro_fail_memory(error) : pyro_source_read(source, room, 65536, error);
         if (got > 0)
             out->length += (size_t)got;
         if (out->length > ANSWER_BYTES_MAX)

@@ -123,9 +123,13 @@ static int run_export(answer *given, const pyro_helper_request *request, pyro_er
     if (status != PYRO_OK)
         return status;
     archive = pyro_helper_path(&helper, "model.pt2");
-    const char *arguments[] = {
-        "export", request->spec, "--archive",          archive,
-        request->input_shape != NULL ? "--input-shape" : NULL, request->input_shape, NULL};
+    const char *arguments[] = {"export",
+                               request->spec,
+                               "--archive",
+                               archive,
+                               request->input_shape != NULL ? "--input-shape" : NULL,
+                               request->input_shape,
+                               NULL};
     status = archive == NULL ? pyro_fail_memory(error)
                              : pyro_helper_run(&helper, &text, arguments, error);
     if (status == PYRO_OK)
@@ -146,10 +150,9 @@ static int complain_break(const char *spec, const pyro_helper_break *broken)
                            ? "cannot be traced"
                            : "fails";
 
-    pyro_common_complain("%s %s: %s: %s%s%s", spec, what,
-                         broken->type != NULL ? broken->type : "error",
-                         broken->message != NULL ? broken->message : "",
-                         hint[0] != '\0' ? "; " : "", hint);
+    pyro_common_complain(
+        "%s %s: %s: %s%s%s", spec, what, broken->type != NULL ? broken->type : "error",
+        broken->message != NULL ? broken->message : "", hint[0] != '\0' ? "; " : "", hint);
     if (broken->file != NULL)
         pyro_common_complain("  at %s:%lld: %s", broken->file, (long long)broken->line,
                              broken->code != NULL ? broken->code : "");

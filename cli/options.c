@@ -336,3 +336,30 @@ void pyro_options_free(const pyro_option_group *groups, void *values)
                 pyro_words_free((pyro_words *)((char *)values + group->offset + option->offset));
     }
 }
+
+bool pyro_parse_size(const char *text, uint64_t *bytes)
+{
+    static const char letters[] = "KMGT";
+    char *end;
+    double value;
+    const char *letter;
+
+    errno = 0;
+    value = strtod(text, &end);
+    if (end == text || errno != 0 || !(value > 0))
+        return false;
+    letter = *end != '\0' ? strchr(letters, *end >= 'a' ? *end - 'a' + 'A' : *end) : NULL;
+    if (letter != NULL) {
+        for (const char *step = letters; step <= letter; step++)
+            value *= 1024;
+        end++;
+        if (*end == 'i')
+            end++;
+    }
+    if (*end == 'B')
+        end++;
+    if (*end != '\0' || value > 1e18)
+        return false;
+    *bytes = (uint64_t)value;
+    return true;
+}

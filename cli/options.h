@@ -81,5 +81,7 @@ void pyro_options_free(const pyro_option_group *groups, void *values);
 /* Whole text as a number; false when it is none or does not fit. */
 bool pyro_parse_integer(const char *text, int64_t *out);
 bool pyro_parse_number(const char *text, double *out);
+/* "500M", "2G", "64KiB", "1000000": bytes; a letter means 1024s. False when it is none. */
+bool pyro_parse_size(const char *text, uint64_t *bytes);
 
 #endif

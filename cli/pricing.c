@@ -118,8 +118,8 @@ static int fail_option(pyro_error *error, const char *option, const char *text, 
     return status;
 }
 
-int pyro_parse_dims(const char *text, const char *option, int64_t dims[PYRO_DIMS_MAX],
-                    size_t *rank, pyro_error *error)
+int pyro_parse_dims(const char *text, const char *option, int64_t dims[PYRO_DIMS_MAX], size_t *rank,
+                    pyro_error *error)
 {
     const char *at = text;
 
@@ -237,9 +237,8 @@ static int set_sizes(pyro_model *model, const pyro_pricing *pricing, pyro_error 
     if (status == PYRO_OK && pricing->batch > 0)
         status = pyro_model_set_batch(model, pricing->batch, error);
     if (status == PYRO_OK && (pricing->sequence > 0 || pricing->prefill > 0))
-        status = pyro_model_set_kind(model, "sequence",
-                                     pricing->sequence > 0 ? pricing->sequence : pricing->prefill,
-                                     error);
+        status = pyro_model_set_kind(
+            model, "sequence", pricing->sequence > 0 ? pricing->sequence : pricing->prefill, error);
     if (status == PYRO_OK && pricing->past >= 0)
         status = pyro_model_set_kind(model, "past", pricing->past, error);
     return status;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Shows the main job: the cost of the built-in model, and of a live nn.Module where torch is.
+# Shows the main job: the cost of models by name, and of a live nn.Module where torch is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,10 +23,18 @@ build_beside() {
         cmake --build build-live --target python_package
 }
 
-echo "\$ pyrometer cost"
-build/pyrometer cost
+show() {
+    echo "\$ pyrometer $*"
+    build/pyrometer "$@"
+    echo
+}
 
-echo
+show models resnet --sort macs
+show cost resnet50
+show cost resnet50 --input-shape 8,3,320,352 -q | sed -n '1,2p;/Inputs:/p;/Total MACs:/p'
+show cost resnet50 vit_b_16 efficientnet_b0 convnext_tiny -q
+show check --models resnet50,vit_b_16 --against torchvision
+
 python=$(find_torch)
 if [ -z "$python" ]; then
     echo "No torch is importable, so the live part is left out; 'make python' gets one."

@@ -97,6 +97,7 @@ PYRO_API void pyro_recorder_look(pyro_recorder_status *status);
 /* Slow ways in, for what is written once: ids as above. */
 PYRO_API uint32_t pyro_recorder_module(const pyro_module_data *data, const char *path,
                                        const char *class_name);
+PYRO_API uint32_t pyro_recorder_weight(const pyro_weight_data *data, const char *name);
 PYRO_API uint32_t pyro_recorder_frame(const char *text);
 PYRO_API uint32_t pyro_recorder_stack(uint32_t around, const uint32_t *frames, size_t count);
 PYRO_API void pyro_recorder_property(const char *key, const char *value);

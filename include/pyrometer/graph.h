@@ -8,6 +8,7 @@
 
 #include <pyrometer/cost.h>
 #include <pyrometer/error.h>
+#include <pyrometer/trace.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +23,9 @@ typedef struct pyro_program pyro_program;
 
 /* Of a priced model. Nothing of the cost or the model is needed afterwards. */
 PYRO_API int pyro_program_of_model(pyro_program **out, const pyro_cost *cost, pyro_error *error);
+/* Of a recording with storages: what its first pass did, and the times of all of them. The trace
+ * is not needed afterwards. PYRO_ERROR_UNSUPPORTED where it does not hold what it takes. */
+PYRO_API int pyro_program_of_trace(pyro_program **out, pyro_trace *trace, pyro_error *error);
 PYRO_API void pyro_program_free(pyro_program *program);
 PYRO_API const char *pyro_program_name(const pyro_program *program);
 /* How often the model ran: times are over so many passes. 0: it never ran. */
@@ -36,7 +40,7 @@ typedef enum pyro_granularity {
 
 typedef enum pyro_op_level {
     PYRO_LEVEL_HIGH, /* a function of torch stands for the operators that it called, where known */
-    PYRO_LEVEL_ATEN  /* every operator that was called from outside of another */
+    PYRO_LEVEL_ATEN /* every operator that was called from outside of another */
 } pyro_op_level;
 
 typedef enum pyro_graph_node_kind {
@@ -51,9 +55,9 @@ typedef struct pyro_graph_node {
     const char *path; /* of the module that it is, or ran in; "" is the model */
     const char *type; /* class of a module, operator, or "input" */
     pyro_graph_node_kind kind;
-    int64_t operators;                   /* that it stands for */
+    int64_t operators; /* that it stands for */
     int64_t parameters, parameter_bytes; /* that it uses first: shared ones count once */
-    int64_t passes;                      /* that were timed */
+    int64_t passes; /* that were timed */
     int64_t median_ns, p95_ns, total_ns;
     int64_t flops, moved_bytes;
     int64_t output_bytes; /* of what it makes that others use, or that is left at the end */
@@ -79,9 +83,9 @@ typedef struct pyro_graph_totals {
     int64_t flops, moved_bytes;
     int64_t passes;
     int64_t pass_median_ns, pass_p95_ns; /* of a whole pass */
-    int64_t node_total_ns;               /* sum over nodes of their medians */
-    int64_t node_mean_ns, node_max_ns;   /* of their medians */
-    uint32_t slowest;                    /* node; UINT32_MAX none */
+    int64_t node_total_ns; /* sum over nodes of their medians */
+    int64_t node_mean_ns, node_max_ns; /* of their medians */
+    uint32_t slowest; /* node; UINT32_MAX none */
 } pyro_graph_totals;
 
 typedef struct pyro_dataflow pyro_dataflow;
@@ -108,17 +112,17 @@ PYRO_API const char *const *pyro_dataflow_notes(const pyro_dataflow *graph, size
 
 /* A cut: everything up to a block on one side, everything behind it on the other. */
 typedef struct pyro_cut {
-    uint32_t after;     /* node that is the last one before the cut */
-    int64_t bytes;      /* that cross it, each tensor once; -1 not known */
+    uint32_t after; /* node that is the last one before the cut */
+    int64_t bytes; /* that cross it, each tensor once; -1 not known */
     int64_t tensors;
     int64_t before, behind; /* time in ns, or FLOPs where nothing was timed */
 } pyro_cut;
 
 typedef struct pyro_part {
     uint32_t first, last; /* nodes */
-    int64_t amount;       /* time in ns, or FLOPs */
+    int64_t amount; /* time in ns, or FLOPs */
     int64_t parameters, parameter_bytes;
-    int64_t memory_bytes;   /* parameters, and the most that lives at one time beside them */
+    int64_t memory_bytes; /* parameters, and the most that lives at one time beside them */
     int64_t received_bytes; /* that come from earlier parts */
 } pyro_part;
 

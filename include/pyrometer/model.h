@@ -41,7 +41,7 @@ typedef struct pyro_default_shape {
 typedef struct pyro_facts {
     const char *name, *display_name, *family, *task;
     int64_t params, published_params;
-    const char *params_source;              /* where the published count is from */
+    const char *params_source; /* where the published count is from */
     const char *package, *version, *builder; /* where the architecture is from */
     const pyro_dim *dims; /* NULL: the file does not say which sizes may change */
     size_t dim_count;

@@ -6,6 +6,7 @@
 #include <pyrometer/bench.h>
 #include <pyrometer/cost.h>
 #include <pyrometer/error.h>
+#include <pyrometer/graph.h>
 #include <pyrometer/model.h>
 #include <pyrometer/report.h>
 #include <pyrometer/scalars.h>

@@ -34,7 +34,7 @@ enum {
     PYRO_RECORD_SHAPES = 1 << 2, /* of inputs and outputs */
     PYRO_RECORD_MEMORY = 1 << 3,
     PYRO_RECORD_STACKS = 1 << 4,
-    PYRO_RECORD_STORAGES = 1 << 5, /* (storage, version) of every input and output */
+    PYRO_RECORD_STORAGES = 1 << 5, /* which tensors go into ops and come out of them, and weights */
 };
 
 /* A reading of the fast counter beside the monotonic clock; two of them turn one into the other. */
@@ -133,9 +133,10 @@ typedef enum pyro_data_type {
                                 first */
     PYRO_DATA_MODULE =
         5,    /* pyro_module_data, then the dotted path and the class, each ended by 0 */
-    PYRO_DATA_STORAGES = 6,  /* pairs of uint64_t: storage, version; one pair a tensor */
+    PYRO_DATA_STORAGES = 6,  /* words as below: the tensors that an op was given, or gave */
     PYRO_DATA_PROPERTY = 7,  /* "key" 0 "value" 0: the program, versions, rank, host, device */
     PYRO_DATA_THREAD = 8,    /* id is the thread's number; UTF-8 name */
+    PYRO_DATA_WEIGHT = 9,    /* pyro_weight_data, then the dotted name, ended by 0 */
 } pyro_data_type;
 
 /* Data entries follow each other in data chunks, each padded to 16 bytes; ids count from 1 within
@@ -152,6 +153,31 @@ typedef struct pyro_module_data {
     uint32_t instance; /* one number a module object of the process: shared modules have one */
     uint64_t parameters, parameter_bytes; /* its own and below, each once; UINT64_MAX not known */
 } pyro_module_data;
+
+typedef enum pyro_weight_kind {
+    PYRO_WEIGHT_IS_PARAMETER = 0,
+    PYRO_WEIGHT_IS_BUFFER = 1,
+    PYRO_WEIGHT_IS_INPUT = 2 /* what the model was called with */
+} pyro_weight_kind;
+
+/* A tensor that was there before the ops, with PYRO_RECORD_STORAGES. */
+typedef struct pyro_weight_data {
+    uint64_t tensor, storage; /* as the words of storages have them */
+    uint64_t begin;           /* its first byte in the storage */
+    uint64_t values, bytes;
+    uint32_t kind;
+    uint32_t reserved;
+} pyro_weight_data;
+
+/*
+ * Words of storages, a tensor after the other, each PYRO_STORAGE_WORDS and then its sizes:
+ *   tensor and storage   equal for the same tensor object, and for tensors that share memory; no
+ *                        other has had that number since the session began
+ *   version              how often the memory was written in place; UINT64_MAX not known
+ *   begin, end           its bytes in the storage; both UINT64_MAX where they are not known
+ *   head                 dtype (c10::ScalarType) | is dense << 8 | count of sizes << 32
+ */
+#define PYRO_STORAGE_WORDS 6
 
 /*
  * Words of a signature: one head a value, then what it says.

@@ -56,8 +56,8 @@ typedef struct pyro_models_query {
 
 /* The models by name. `query` NULL asks for all; none that matches is an empty list. */
 PYRO_API int pyro_report_models(char **out, size_t *size, const pyro_catalog *catalog,
-                                const pyro_models_query *query,
-                                const pyro_report_options *options, pyro_error *error);
+                                const pyro_models_query *query, const pyro_report_options *options,
+                                pyro_error *error);
 
 /* What a report of a trace shows: one screen about everything, or one table. */
 typedef enum pyro_trace_view {
@@ -98,6 +98,9 @@ PYRO_API int pyro_report_layer_table(char **out, size_t *size, pyro_trace *trace
 /* Layers over several passes; `options` NULL means text. */
 PYRO_API int pyro_report_passes(char **out, size_t *size, const pyro_pass_summary *summary,
                                 const pyro_report_options *options, pyro_error *error);
+/* What changed between two runs: the layers, ops and kernels whose time changed most. */
+PYRO_API int pyro_report_trace_diff(char **out, size_t *size, const pyro_trace_diff *diff,
+                                    const pyro_report_options *options, pyro_error *error);
 
 typedef enum pyro_bench_format {
     PYRO_BENCH_TEXT,
@@ -115,6 +118,7 @@ typedef struct pyro_bench_report {
     const pyro_gate_row *gates;
     size_t gate_count;
     const pyro_comparison *comparison; /* with an earlier result; NULL: none */
+    bool without_drawings, without_details; /* HTML: numbers only; no facts, tables, environment */
 } pyro_bench_report;
 
 /* `options` may be NULL; its format is not used. */

@@ -373,6 +373,35 @@ PYRO_API int pyro_trace_averages(pyro_averages **out, pyro_trace *trace, bool by
                                  size_t frames, pyro_error *error);
 PYRO_API void pyro_averages_free(pyro_averages *averages);
 
+/* Which rows of two analyses are matched: layers by path, ops and kernels by name. */
+typedef enum pyro_diff_table {
+    PYRO_DIFF_LAYERS,
+    PYRO_DIFF_OPS,
+    PYRO_DIFF_KERNELS,
+    PYRO_DIFF_TABLE_COUNT
+} pyro_diff_table;
+
+/* Times and calls are per step or pass (pyro_trace_diff.unit) and 0 where one does not have it. */
+typedef struct pyro_diff_row {
+    const char *name;
+    double before_ns, after_ns; /* without what is inside: a slow layer, not the blocks around it */
+    double before_calls, after_calls;
+} pyro_diff_row;
+
+typedef struct pyro_trace_diff {
+    const pyro_diff_row *rows[PYRO_DIFF_TABLE_COUNT]; /* largest change first */
+    size_t counts[PYRO_DIFF_TABLE_COUNT];
+    bool device;      /* times are the device's; else the host's */
+    const char *unit; /* "step", "pass" or "trace" */
+    double before_units, after_units;
+    double before_span_ns, after_span_ns, before_busy_ns, after_busy_ns; /* a unit */
+} pyro_trace_diff;
+
+/* What changed between two runs. The analyses must outlive the result. */
+PYRO_API int pyro_trace_compare(pyro_trace_diff **out, const pyro_analysis *before,
+                                const pyro_analysis *after, pyro_error *error);
+PYRO_API void pyro_trace_diff_free(pyro_trace_diff *diff);
+
 /* Takes the next bytes of an output; PYRO_OK, or a status with `error` filled. */
 typedef int (*pyro_write_fn)(void *user, const char *bytes, size_t size, pyro_error *error);
 

@@ -5,21 +5,41 @@
 1814073344
 """
 
+from typing import TYPE_CHECKING, Any
+
 from pyrometer._block import Capture, capture
 from pyrometer._capture import capture_model
 from pyrometer._core import version as __version__
 from pyrometer._cost import Cost, Operator, Tensor, cost
 from pyrometer._error import Error
+from pyrometer._graph import Graph
 from pyrometer._registry import MODEL_REGISTRY, Model, models, register
+from pyrometer._results import (
+    BenchmarkResults,
+    Regressions,
+    Results,
+    detect_regressions,
+    load_baseline,
+)
 from pyrometer._trace import Table, Trace, parse_model_trace, trace
+
+if TYPE_CHECKING:
+    from pyrometer._model_profiler import ModelProfiler
+    from pyrometer._profiler import Profiler
 
 __all__ = [
     "MODEL_REGISTRY",
+    "BenchmarkResults",
     "Capture",
     "Cost",
     "Error",
+    "Graph",
     "Model",
+    "ModelProfiler",
     "Operator",
+    "Profiler",
+    "Regressions",
+    "Results",
     "Table",
     "Tensor",
     "Trace",
@@ -27,8 +47,23 @@ __all__ = [
     "capture",
     "capture_model",
     "cost",
+    "detect_regressions",
+    "load_baseline",
     "models",
     "parse_model_trace",
     "register",
     "trace",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """These need torch, and so only asking for them does."""
+    if name == "ModelProfiler":
+        from pyrometer._model_profiler import ModelProfiler
+
+        return ModelProfiler
+    if name == "Profiler":
+        from pyrometer._profiler import Profiler
+
+        return Profiler
+    raise AttributeError(f"module 'pyrometer' has no attribute {name!r}")

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyrometer import _core, _passes
+from pyrometer._graph import Graph
 from pyrometer._session import Settings, session
 from pyrometer._trace import Table, Trace, trace
 
@@ -24,6 +25,7 @@ def capture(
     profile_memory: bool = True,
     with_stack: bool = True,
     ops: bool = True,
+    storages: bool = False,
     max_size: int | None = None,
     keep_last: bool = False,
     overwrite: bool = True,
@@ -41,6 +43,7 @@ def capture(
         profile_memory: allocations and frees.
         with_stack: Python stacks of ops.
         ops: False records layers only.
+        storages: which tensors go from op to op, for graph() and `pyrometer graph`.
         max_size: bytes after which nothing more is recorded.
         keep_last: at max_size drop the oldest part instead.
         overwrite: False raises ValueError where the file is there already.
@@ -52,7 +55,13 @@ def capture(
 
     if keep_last and not max_size:
         raise ValueError("keep_last needs max_size: how much to keep")
-    flags = _observe.flags(ops=ops, shapes=record_shapes, memory=profile_memory, stacks=with_stack)
+    flags = _observe.flags(
+        ops=ops,
+        shapes=record_shapes,
+        memory=profile_memory,
+        stacks=with_stack,
+        storages=storages,
+    )
     return Capture(path, flags, max_size or 0, keep_last, overwrite)
 
 
@@ -82,13 +91,15 @@ class Capture:
             keep_last=keep_last,
             overwrite=overwrite or self._is_own,
         )
-        self._is_done = False
+        self._is_done = self._is_inside_run = False
         self.status: dict[str, Any] = {}
 
     def __enter__(self) -> Capture:
         if session.settings is not None and session.settings.temporary:
             _passes.finisher.finish()
             session.stop()  # passes are taken from this recording as long as it runs
+        whole = session.whole_program
+        self._is_inside_run = whole is not None and whole.suspend()
         session.start(self._settings)
         return self
 
@@ -101,6 +112,8 @@ class Capture:
         session.stop()
         self.status = session.last_status
         self._is_done = True
+        if self._is_inside_run:
+            session.whole_program.resume()
 
     @cached_property
     def _trace(self) -> Trace:
@@ -130,6 +143,12 @@ class Capture:
         if not self._is_done:
             raise RuntimeError("the block is still running: ask after it has ended")
         return key_averages(self.path, group_by_input_shape, group_by_stack_n)
+
+    def graph(self, granularity: str = "module", level: str = "high") -> Graph:
+        """The model as the graph that ran; needs storages=True. "module", "layer" or "op"."""
+        if not self._is_done:
+            raise RuntimeError("the block is still running: ask after it has ended")
+        return Graph(_core.program_of_recording(self.path), granularity, level)
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Chrome JSON, for Perfetto and chrome://tracing."""

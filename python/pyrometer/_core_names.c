@@ -382,6 +382,17 @@ static bool find_below(char *path, PyObject *module, const layer_call *caller, c
     return found;
 }
 
+/* The parameters and buffers of a model, so that its graph knows them; whatever fails, the model
+ * runs on. */
+static void note_weights(PyObject *module)
+{
+    PyObject *weights = PyImport_ImportModule("pyrometer._weights");
+    PyObject *done = weights ? PyObject_CallMethod(weights, "note_weights", "O", module) : NULL;
+    Py_XDECREF(done);
+    Py_XDECREF(weights);
+    PyErr_Clear();
+}
+
 static uint32_t resolve_root(PyObject *module, bool *keep)
 {
     const seen_module *seen = layers_find(module);
@@ -391,7 +402,11 @@ static uint32_t resolve_root(PyObject *module, bool *keep)
         return id_of(module, seen->home_root, path, false, keep);
     }
     uint32_t id = id_of(module, 0, "", true, keep);
-    return id && walk_root(module, id) ? id : 0;
+    if (!id || !walk_root(module, id))
+        return 0;
+    if (pyro_recorder_entrance()->flags & PYRO_RECORD_STORAGES)
+        note_weights(module);
+    return id;
 }
 
 /* A module that belongs to another part of the model, or to none, or that calls itself. */

@@ -80,7 +80,7 @@ def require(packages: Sequence[str]) -> None:
 
 
 def locate(error: BaseException) -> dict[str, Any]:
-    """The innermost line of the user's own code, else of a package's, that an error came through."""
+    """The innermost line of the user's own code, else of a package's, that an error passed."""
     own: traceback.FrameSummary | None = None
     package: traceback.FrameSummary | None = None
     library = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
@@ -349,7 +349,7 @@ def without_downloads() -> Iterator[None]:
 
 
 def make_named(package: str, builder: str, device: str) -> torch.nn.Module:
-    """A model as its package builds it. The expression is the tool's own, or the user's function."""
+    """A model as its package builds it: by the tool's own expression, or the user's function."""
     import torch
 
     if not package:
@@ -357,11 +357,13 @@ def make_named(package: str, builder: str, device: str) -> torch.nn.Module:
     if "..." in builder:
         raise Unusable("how it is built is not stored in full")
     downloads = contextlib.nullcontext()
-    if package == "torchvision":
+    # Other packages import torchvision where it is installed, which may be without its library.
+    if importlib.util.find_spec("torchvision") is not None:
         from .torchvision_ops import declare
 
         declare()
-        downloads = without_downloads()
+        if package == "torchvision":
+            downloads = without_downloads()
     names = {"torch": torch, package: importlib.import_module(package)}
     with downloads, torch.device(device):
         module = eval(builder, names).eval()
@@ -370,6 +372,11 @@ def make_named(package: str, builder: str, device: str) -> torch.nn.Module:
             "a detector chooses boxes by their values; its graph is priced with their number as an "
             "input, which another counter cannot be given"
         )
+    # Counters that trace take tensors and tuples of them, not caches and dicts.
+    config = getattr(module, "config", None)
+    if package == "transformers" and config is not None:
+        config.use_cache = False
+        config.return_dict = False
     return module
 
 
@@ -499,6 +506,19 @@ def export_spec(spec: str, shape: Sequence[int] | None, archive: str) -> dict[st
     return {"label": type(module).__name__, "builder": f"{known}:{name}"}
 
 
+def bench(request: str) -> dict[str, Any]:
+    """Results of measuring a model, by the package that is installed here."""
+    import pyrometer._model_bench
+
+    if importlib.util.find_spec("torchvision") is not None:
+        from .torchvision_ops import declare
+
+        with contextlib.suppress(Exception):
+            declare()
+    with open(request) as file:
+        return pyrometer._model_bench.measure(json.load(file))
+
+
 def sizes(text: str) -> tuple[int, ...]:
     """ "1,3,224,224" or "1x3x224x224" as numbers."""
     return tuple(int(part) for part in text.replace("x", ",").split(","))
@@ -507,6 +527,8 @@ def sizes(text: str) -> tuple[int, ...]:
 def answer(options: argparse.Namespace) -> dict[str, Any]:
     """What was asked for, or what stood in the way."""
     try:
+        if options.verb == "bench":
+            return bench(options.spec)
         if options.verb == "export":
             return export_spec(options.spec, options.input_shape, options.archive)
         with open(options.spec) as file:
@@ -522,7 +544,7 @@ def answer(options: argparse.Namespace) -> dict[str, Any]:
 def main() -> int:
     """The tool's side: the answer goes to a file, since a model's code may print what it likes."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("verb", choices=("export", "count"))
+    parser.add_argument("verb", choices=("export", "count", "bench"))
     parser.add_argument("spec")
     parser.add_argument("--result", required=True)
     parser.add_argument("--archive")

@@ -82,7 +82,9 @@ def start(settings: Settings) -> Observers:
     return Observers(settings)
 
 
-def flags(*, ops: Any = 1, shapes: Any = 1, memory: Any = 1, stacks: Any = 1) -> int:
+def flags(
+    *, ops: Any = 1, shapes: Any = 1, memory: Any = 1, stacks: Any = 1, storages: Any = 0
+) -> int:
     """RECORD_* for what is wanted; layers always are."""
     chosen = _core.RECORD_LAYERS
     if ops:
@@ -90,6 +92,7 @@ def flags(*, ops: Any = 1, shapes: Any = 1, memory: Any = 1, stacks: Any = 1) ->
         chosen |= _core.RECORD_SHAPES if shapes else 0
         chosen |= _core.RECORD_STACKS if stacks else 0
         chosen |= _core.RECORD_MEMORY if memory else 0
+        chosen |= _core.RECORD_STORAGES if storages else 0
     return chosen
 
 

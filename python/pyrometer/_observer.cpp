@@ -38,6 +38,7 @@ EXPORT void pyro_observer_stop()
     handle = 0;
     unwatch_memory();
     wanted.store(0, std::memory_order_relaxed);
+    kept().clear();
 }
 
 // Starts to write to a door what the flags say; NULL, or why not, and then nothing is observed.

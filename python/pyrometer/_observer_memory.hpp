@@ -1,4 +1,4 @@
-/* The memory of torch's CPU allocator: what is allocated and freed, and which block is which. */
+/* The memory of torch's CPU allocator: what is allocated and freed. */
 #ifndef PYROMETER_OBSERVER_MEMORY_HPP
 #define PYROMETER_OBSERVER_MEMORY_HPP
 
@@ -7,7 +7,7 @@
 namespace
 {
 
-// The memory of torch's CPU allocator that is in use: address -> size and serial number.
+// The memory of torch's CPU allocator that is in use: address -> size.
 //
 // A slot is one word, so that no lock is needed: a tag of the address, the way, and the size. What
 // finds no room, or is pushed out, is of unknown size when it is freed; it is never of a wrong one.
@@ -29,13 +29,6 @@ class Blocks
             if (!word)
                 chosen = first ^ way;
         }
-        uint64_t serial = 0;
-        if (wanted.load(std::memory_order_relaxed) & PYRO_RECORD_STORAGES)
-            serial = next_serial_.fetch_add(1, std::memory_order_relaxed);
-        if (serial || has_serials_.load(std::memory_order_relaxed)) {
-            serials_[chosen].store(serial, std::memory_order_relaxed);
-            has_serials_.store(true, std::memory_order_relaxed);
-        }
         words_[chosen].store((key | (chosen ^ first)) << size_bits | bytes,
                              std::memory_order_relaxed);
     }
@@ -49,13 +42,6 @@ class Blocks
         uint64_t word = slot->load(std::memory_order_relaxed);
         slot->store(0, std::memory_order_relaxed);
         return static_cast<int64_t>(word & ((uint64_t{1} << size_bits) - 1));
-    }
-
-    // A number that no other block ever has; 0 when it is not known.
-    uint64_t serial(const void *address)
-    {
-        std::atomic<uint64_t> *slot = find(address);
-        return slot ? serials_[slot - words_].load(std::memory_order_relaxed) : 0;
     }
 
   private:
@@ -98,9 +84,6 @@ class Blocks
     }
 
     std::atomic<uint64_t> words_[1u << slot_bits];
-    std::atomic<uint64_t> serials_[1u << slot_bits];
-    std::atomic<uint64_t> next_serial_{1};
-    std::atomic<bool> has_serials_{false};
 };
 
 Blocks blocks;

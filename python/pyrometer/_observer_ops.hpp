@@ -4,49 +4,10 @@
 
 #include "_observer_memory.hpp"
 #include "_observer_order.hpp"
+#include "_observer_storages.hpp"
 
 namespace
 {
-
-constexpr size_t most_tensors = 512; // whose storages one record names
-
-// Pairs of (storage, version). A block that was allocated while we watched has a number of its own
-// (odd); another is told by its address, which stays its own as long as it is not freed.
-class StorageWriter
-{
-  public:
-    uint64_t words[most_tensors * 2];
-    size_t count = 0;
-
-    void values(const c10::IValue *first, size_t number, int nesting = 0)
-    {
-        for (size_t i = 0; i < number; i++) {
-            if (first[i].isTensor()) {
-                tensor(first[i].toTensor());
-            } else if (first[i].isList() && nesting < most_nesting) {
-                auto items = first[i].toListRef();
-                values(items.data(), items.size(), nesting + 1);
-            }
-        }
-    }
-
-  private:
-    void tensor(const at::Tensor &value)
-    {
-        if (!value.defined() || count + 2 > most_tensors * 2)
-            return;
-        c10::TensorImpl *impl = value.unsafeGetTensorImpl();
-        uint64_t storage = 0;
-        if (impl->has_storage() && !impl->is_nested()) {
-            const void *data = impl->unsafe_storage().data_ptr().get();
-            uint64_t serial = blocks.serial(data);
-            storage = serial ? serial << 1 | 1 : reinterpret_cast<uintptr_t>(data) & ~uint64_t{1};
-        }
-        const c10::VariableVersion &version = impl->version_counter();
-        words[count++] = storage;
-        words[count++] = version.enabled() ? version.current_version() : UINT64_MAX;
-    }
-};
 
 // Spans of labels (record_function) may end on another thread: their records by address.
 class Labels

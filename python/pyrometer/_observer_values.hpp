@@ -24,6 +24,12 @@ struct Peek : c10::TensorImpl {
     }
 };
 
+bool has_plain_sizes(const c10::TensorImpl *tensor)
+{
+    return !tensor->has_symbolic_sizes_strides() && !tensor->is_nested() &&
+           !Peek::asks_python(tensor) && tensor->dtype().isScalarType();
+}
+
 // Writes words of values, in the form of recording.h, behind `at`. NULL when they do not fit before
 // `end`: then the values are written again into room that is large, and cut there.
 uint64_t *put_value(uint64_t *at, uint64_t *end, const c10::IValue &value, int nesting);
@@ -46,8 +52,7 @@ inline uint64_t *put_sizes(uint64_t *at, uint64_t *end, const c10::TensorImpl *t
 __attribute__((noinline)) uint64_t *put_odd_tensor(uint64_t *at, uint64_t *end,
                                                    const c10::TensorImpl *tensor)
 {
-    if (!tensor->has_symbolic_sizes_strides() && !tensor->is_nested() &&
-        !Peek::asks_python(tensor) && tensor->dtype().isScalarType())
+    if (has_plain_sizes(tensor))
         return put_sizes(at, end, tensor);
     if (at == end)
         return nullptr;

@@ -270,6 +270,16 @@ uint32_t pyro_recorder_module(const pyro_module_data *data, const char *path,
     return add_texts(PYRO_DATA_MODULE, data, sizeof *data, path, class_name);
 }
 
+uint32_t pyro_recorder_weight(const pyro_weight_data *data, const char *name)
+{
+    pyro_buf buf = PYRO_BUF_INIT;
+    pyro_buf_add(&buf, data, sizeof *data);
+    pyro_buf_add(&buf, name, strlen(name) + 1);
+    uint32_t id = buf.failed ? 0 : add_data(PYRO_DATA_WEIGHT, buf.data, buf.length);
+    pyro_buf_free(&buf);
+    return id;
+}
+
 uint32_t pyro_recorder_frame(const char *text)
 {
     return add_data(PYRO_DATA_FRAME, text, strlen(text));

@@ -17,7 +17,7 @@
 #define PYRO_SLAB_CHUNKS 64 /* chunks mapped at once: programs may have 65530 mappings only */
 #define PYRO_READY_CHUNKS 4
 #define PYRO_CLOCK_INTERVAL_NS 1000000000
-#define PYRO_DATA_TYPES (PYRO_DATA_THREAD + 1)
+#define PYRO_DATA_TYPES (PYRO_DATA_WEIGHT + 1)
 #define PYRO_NO_CHUNK SIZE_MAX
 
 /* A chunk of the file as the recorder knows it. */

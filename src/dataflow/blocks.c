@@ -286,12 +286,4 @@ void pyro_blocks_measure(pyro_blocks *b, size_t first, size_t last, pyro_part *p
     b->part++;
     int64_t alive = receive(b, begin, end, part);
     part->memory_bytes = plus(part->memory_bytes, most_alive(b, begin, end, alive));
-    if (b->graph->program->weights_known)
-        return;
-    for (size_t i = first; i <= last; i++) {
-        const pyro_graph_node *node = &b->graph->nodes[b->node[i]];
-        part->parameters = plus(part->parameters, node->parameters);
-        part->parameter_bytes = plus(part->parameter_bytes, node->parameter_bytes);
-        part->memory_bytes = plus(part->memory_bytes, node->parameter_bytes);
-    }
 }

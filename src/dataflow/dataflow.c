@@ -58,12 +58,8 @@ static uint32_t add_node(pyro_dataflow *graph, const pyro_graph_node *node)
     return (uint32_t)graph->node_count++;
 }
 
-static const pyro_graph_node empty_node = {.path = "",
-                                           .median_ns = -1,
-                                           .p95_ns = -1,
-                                           .total_ns = -1,
-                                           .flops = -1,
-                                           .moved_bytes = -1};
+static const pyro_graph_node empty_node = {
+    .path = "", .median_ns = -1, .p95_ns = -1, .total_ns = -1, .flops = -1, .moved_bytes = -1};
 
 static bool add_inputs(pyro_dataflow *graph, pyro_map *times)
 {
@@ -211,40 +207,14 @@ static bool add_weights(pyro_dataflow *graph)
     return true;
 }
 
-/* Where only modules say what they hold: a module that is called again holds nothing new. */
-static bool add_module_parameters(pyro_dataflow *graph)
+/* By value: whether a step outside of its maker's node uses it, or none at all. */
+static bool *find_leaving(const pyro_dataflow *graph)
 {
     const pyro_program *program = graph->program;
-    pyro_map seen = PYRO_MAP_INIT;
-    bool good = true;
-    for (size_t c = 0; good && c < program->call_count; c++) {
-        const pyro_flow_call *call = &program->calls[c];
-        uint64_t key = (uint64_t)(uintptr_t)call->path;
-        if (graph->owner[c] != c || call->parameters < 0 ||
-            pyro_map_get(&seen, key) != PYRO_MAP_NONE)
-            continue;
-        pyro_graph_node *node = &graph->nodes[graph->node_of_call[c]];
-        node->parameters = call->parameters;
-        node->parameter_bytes = call->parameter_bytes;
-        good = pyro_map_put(&seen, key, 1);
-    }
-    if (program->call_count && program->calls[0].parameters >= 0) {
-        graph->totals.parameters = program->calls[0].parameters;
-        graph->totals.parameter_bytes = program->calls[0].parameter_bytes;
-    }
-    pyro_map_free(&seen);
-    return good;
-}
-
-/* What a node makes that others use, or that is left: memory that is shared counts once. */
-static bool add_outputs(pyro_dataflow *graph)
-{
-    const pyro_program *program = graph->program;
-    bool *leaves = calloc(program->value_count + 1, sizeof *leaves);
-    bool *used = calloc(program->value_count + 1, sizeof *used);
-    pyro_map seen = PYRO_MAP_INIT;
-    bool good = leaves && used;
-    for (size_t s = 0; good && s < program->step_count; s++)
+    bool *leaves = malloc(program->value_count + 1), *used = calloc(program->value_count + 1, 1);
+    for (size_t v = 0; leaves && v < program->value_count; v++)
+        leaves[v] = false;
+    for (size_t s = 0; leaves && used && s < program->step_count; s++)
         for (uint32_t u = 0; u < program->steps[s].use_count; u++) {
             uint32_t value = program->uses[program->steps[s].first_use + u];
             uint32_t maker = program->values[value].maker;
@@ -253,20 +223,52 @@ static bool add_outputs(pyro_dataflow *graph)
                              (graph->node_of_step[s] != graph->node_of_step[maker] ||
                               graph->node_of_step[s] == PYRO_NONE);
         }
+    for (size_t v = 0; leaves && used && v < program->value_count; v++)
+        leaves[v] |= !used[v];
+    if (!used) {
+        free(leaves);
+        leaves = NULL;
+    }
+    free(used);
+    return leaves;
+}
+
+/* Values that share memory count with what they have of it, and never with more than it is. */
+static bool add_outputs(pyro_dataflow *graph)
+{
+    const pyro_program *program = graph->program;
+    bool *leaves = find_leaving(graph);
+    size_t memory_count = 0, counted_count = 0;
+    for (size_t v = 0; v < program->value_count; v++)
+        if (program->values[v].memory >= memory_count)
+            memory_count = program->values[v].memory + 1u;
+    int64_t *largest = calloc(memory_count + 1, sizeof *largest);
+    int64_t *counted = calloc(program->value_count + 1, sizeof *counted);
+    pyro_map index = PYRO_MAP_INIT; /* of a node and a memory */
+    bool good = leaves && largest && counted;
+    for (size_t v = 0; good && v < program->value_count; v++)
+        if (program->values[v].tensor.bytes > largest[program->values[v].memory])
+            largest[program->values[v].memory] = program->values[v].tensor.bytes;
     for (size_t v = 0; good && v < program->value_count; v++) {
         const pyro_flow_value *value = &program->values[v];
         uint32_t node = value->maker == PYRO_NONE ? PYRO_NONE : graph->node_of_step[value->maker];
-        if (node == PYRO_NONE || (used[v] && !leaves[v]))
+        if (node == PYRO_NONE || !leaves[v] || value->tensor.bytes < 0)
             continue;
         uint64_t key = (uint64_t)node << 32 | value->memory;
-        if (pyro_map_get(&seen, key) != PYRO_MAP_NONE)
-            continue;
-        add_known(&graph->nodes[node].output_bytes, value->tensor.bytes);
-        good = pyro_map_put(&seen, key, 1);
+        uint32_t at = pyro_map_get(&index, key);
+        if (at == PYRO_MAP_NONE) {
+            at = (uint32_t)counted_count++;
+            good = pyro_map_put(&index, key, at);
+        }
+        int64_t room = largest[value->memory] - counted[at];
+        int64_t bytes = value->tensor.bytes < room ? value->tensor.bytes : room;
+        counted[at] += bytes;
+        add_known(&graph->nodes[node].output_bytes, bytes);
     }
     free(leaves);
-    free(used);
-    pyro_map_free(&seen);
+    free(largest);
+    free(counted);
+    pyro_map_free(&index);
     return good;
 }
 
@@ -312,8 +314,7 @@ static int build(pyro_dataflow *graph, pyro_error *error)
     pyro_map_free(&times);
     if (good)
         add_work(graph);
-    good = good && (program->weights_known ? add_weights(graph) : add_module_parameters(graph)) &&
-           add_outputs(graph);
+    good = good && add_weights(graph) && add_outputs(graph);
     if (!good)
         return pyro_fail_memory(error);
     int status = pyro_dataflow_connect(graph, error);

@@ -16,6 +16,7 @@ typedef struct translator {
     uint32_t *weight_of_value; /* by value of the main graph; PYRO_NONE: no weight */
     uint32_t *outside;         /* by value: its number in the program, where it is from outside */
     uint32_t *storage;         /* by value: the first value that has its memory */
+    int64_t *bytes;            /* by value, once it is there */
     uint32_t *call_of_site;    /* by call of the model */
     uint32_t *call_of_module;  /* where a file does not tell calls apart */
     size_t cost_node;          /* next node of the cost */
@@ -35,9 +36,11 @@ static bool prepare(translator *t)
     t->weight_of_value = none_array(values);
     t->outside = none_array(values);
     t->storage = none_array(values);
+    t->bytes = calloc(values + 1, sizeof *t->bytes);
     t->call_of_site = none_array(t->model->call_count);
     t->call_of_module = none_array(t->model->module_count);
-    return t->weight_of_value && t->outside && t->storage && t->call_of_site && t->call_of_module;
+    return t->weight_of_value && t->outside && t->storage && t->bytes && t->call_of_site &&
+           t->call_of_module;
 }
 
 static bool describe(translator *t, uint32_t index, pyro_graph_tensor *tensor)
@@ -93,8 +96,6 @@ static uint32_t add_call(translator *t, uint32_t module, uint32_t parent)
         .path = pyro_program_text(t->program, source->path),
         .class_name = pyro_program_text(t->program, source->class_name),
         .parent = parent,
-        .parameters = -1,
-        .parameter_bytes = -1,
     };
     return call.path && call.class_name ? pyro_program_add_call(t->program, &call) : PYRO_NONE;
 }
@@ -134,27 +135,25 @@ static uint32_t call_of_node(translator *t, const pyro_node *node)
 }
 
 /* The bytes that a value has in its memory: all of them, or some that are not known. */
-static pyro_sighting sighting(const translator *t, uint32_t index, const pyro_graph_tensor *tensor)
+static pyro_sighting sighting(translator *t, uint32_t index, const pyro_graph_tensor *tensor)
 {
     uint32_t root = t->storage[index];
-    const pyro_value *values = t->model->graph->values;
-    bool whole = root == index || (values[root].rank == values[index].rank &&
-                                   !memcmp(values[root].sizes, values[index].sizes,
-                                           values[root].rank * sizeof *values[root].sizes));
+    t->bytes[index] = tensor->bytes;
+    bool whole = tensor->bytes >= 0 && tensor->bytes == t->bytes[root];
     return (pyro_sighting){.tensor = index,
                            .storage = root,
                            .begin = 0,
-                           .end = whole && tensor->bytes >= 0 ? tensor->bytes : -1,
+                           .end = whole ? tensor->bytes : -1,
                            .dense = whole};
 }
 
 static bool use_outside(translator *t, uint32_t index)
 {
     if (t->outside[index] == PYRO_NONE) {
-        pyro_flow_value value = {.name = pyro_program_text(t->program,
-                                                           t->model->graph->values[index].name),
-                                 .maker = PYRO_NONE,
-                                 .weight = t->weight_of_value[index]};
+        pyro_flow_value value = {
+            .name = pyro_program_text(t->program, t->model->graph->values[index].name),
+            .maker = PYRO_NONE,
+            .weight = t->weight_of_value[index]};
         if (!value.name || !describe(t, index, &value.tensor))
             return false;
         t->storage[index] = index;
@@ -222,10 +221,10 @@ static bool make_values(translator *t, const pyro_node *node, uint32_t step, boo
         uint32_t index = node->outputs[o];
         if (index == PYRO_NO_VALUE || t->model->graph->values[index].kind != PYRO_VALUE_TENSOR)
             continue;
-        pyro_flow_value value = {.name = pyro_program_text(t->program,
-                                                           t->model->graph->values[index].name),
-                                 .maker = step,
-                                 .weight = PYRO_NONE};
+        pyro_flow_value value = {
+            .name = pyro_program_text(t->program, t->model->graph->values[index].name),
+            .maker = step,
+            .weight = PYRO_NONE};
         if (!value.name || !describe(t, index, &value.tensor))
             return false;
         t->storage[index] = how == PYRO_MAKES_FRESH ? index : t->storage[base];
@@ -293,7 +292,6 @@ static bool add_node(translator *t, size_t index)
 static bool translate(translator *t)
 {
     t->program->name = pyro_program_text(t->program, pyro_model_name(t->model));
-    t->program->weights_known = true;
     if (!t->program->name || !prepare(t) || !add_weights(t) || add_call(t, 0, PYRO_NONE) != 0)
         return false;
     /* All inputs, in their order, so that an unused one is seen to be unused. */
@@ -318,6 +316,7 @@ int pyro_program_of_model(pyro_program **out, const pyro_cost *cost, pyro_error 
     free(t.weight_of_value);
     free(t.outside);
     free(t.storage);
+    free(t.bytes);
     free(t.call_of_site);
     free(t.call_of_module);
     if (status == PYRO_OK)

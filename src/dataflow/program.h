@@ -54,7 +54,6 @@ typedef struct pyro_flow_call {
     uint32_t parent;        /* PYRO_NONE for the first, which is the model's */
     uint32_t order;
     bool is_function;
-    int64_t parameters, parameter_bytes; /* own and below, where weights are not known; else -1 */
     pyro_samples time;
 } pyro_flow_call;
 
@@ -62,7 +61,6 @@ struct pyro_program {
     pyro_arena arena;
     pyro_intern strings;
     const char *name;
-    bool weights_known; /* that values say which weight they are */
     int64_t passes;
     uint32_t order;
 

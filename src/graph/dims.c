@@ -6,6 +6,13 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* A file names a size once, at the first input that has it; others share its expression. */
+static bool is_same_size(const pyro_model *model, const pyro_dim *dim, pyro_size size)
+{
+    const pyro_value *value = size < 0 ? pyro_model_find_input(model, dim->input) : NULL;
+    return value && dim->axis < value->rank && value->sizes[dim->axis] == size;
+}
+
 const pyro_dim *pyro_model_dim(const pyro_model *model, const pyro_value *value, size_t axis)
 {
     for (size_t i = 0; i < model->facts.dim_count; i++) {
@@ -13,6 +20,9 @@ const pyro_dim *pyro_model_dim(const pyro_model *model, const pyro_value *value,
         if (dim->axis == axis && !strcmp(dim->input, value->name))
             return dim;
     }
+    for (size_t i = 0; i < model->facts.dim_count; i++)
+        if (is_same_size(model, &model->facts.dims[i], value->sizes[axis]))
+            return &model->facts.dims[i];
     return NULL;
 }
 
@@ -69,11 +79,10 @@ int pyro_dim_check(const pyro_model *model, const pyro_value *value, size_t axis
         nearest += dim->multiple;
     if (nearest != wanted && nearest >= dim->min && nearest <= dim->max)
         pyro_buf_addf(&range, " (%" PRId64 " is near)", nearest);
-    int status = pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                           "input '%.60s': %.40s cannot be %" PRId64
-                           ": it must be %s; the model takes %.250s",
-                           value->name, dim->what, wanted, range.data ? range.data : "",
-                           shape.data ? shape.data : "");
+    int status = pyro_fail(
+        error, PYRO_ERROR_ARGUMENT,
+        "input '%.60s': %.40s cannot be %" PRId64 ": it must be %s; the model takes %.250s",
+        value->name, dim->what, wanted, range.data ? range.data : "", shape.data ? shape.data : "");
     pyro_buf_free(&shape);
     pyro_buf_free(&range);
     return status;

@@ -41,6 +41,40 @@ pyro_dtype pyro_dtype_from_pt2(int64_t code)
     return PYRO_DTYPE_UNKNOWN;
 }
 
+pyro_dtype pyro_dtype_from_scalar_type(uint64_t number)
+{
+    /* Row + 1 of each number; 0: a type that has none. */
+    static const uint8_t rows_of[] = {
+        [0] = PYRO_DTYPE_UINT8 + 1,
+        [1] = PYRO_DTYPE_INT8 + 1,
+        [2] = PYRO_DTYPE_INT16 + 1,
+        [3] = PYRO_DTYPE_INT32 + 1,
+        [4] = PYRO_DTYPE_INT64 + 1,
+        [5] = PYRO_DTYPE_FLOAT16 + 1,
+        [6] = PYRO_DTYPE_FLOAT32 + 1,
+        [7] = PYRO_DTYPE_FLOAT64 + 1,
+        [8] = PYRO_DTYPE_COMPLEX32 + 1,
+        [9] = PYRO_DTYPE_COMPLEX64 + 1,
+        [10] = PYRO_DTYPE_COMPLEX128 + 1,
+        [11] = PYRO_DTYPE_BOOL + 1,
+        [12] = PYRO_DTYPE_INT8 + 1,
+        [13] = PYRO_DTYPE_UINT8 + 1,
+        [14] = PYRO_DTYPE_INT32 + 1,
+        [15] = PYRO_DTYPE_BFLOAT16 + 1,
+        [23] = PYRO_DTYPE_FLOAT8_E5M2 + 1,
+        [24] = PYRO_DTYPE_FLOAT8_E4M3FN + 1,
+        [25] = PYRO_DTYPE_FLOAT8_E5M2FNUZ + 1,
+        [26] = PYRO_DTYPE_FLOAT8_E4M3FNUZ + 1,
+        [27] = PYRO_DTYPE_UINT16 + 1,
+        [28] = PYRO_DTYPE_UINT32 + 1,
+        [29] = PYRO_DTYPE_UINT64 + 1,
+        [44] = PYRO_DTYPE_FLOAT8_E8M0FNU + 1,
+    };
+    if (number >= sizeof rows_of || !rows_of[number])
+        return PYRO_DTYPE_UNKNOWN;
+    return (pyro_dtype)(rows_of[number] - 1);
+}
+
 pyro_dtype pyro_dtype_from_name(const char *name)
 {
     for (size_t i = 0; i < PYRO_DTYPE_COUNT; i++)

@@ -18,6 +18,8 @@ int64_t pyro_dtype_bytes(pyro_dtype dtype);
 bool pyro_dtype_is_floating(pyro_dtype dtype);
 /* From the code that .pt2 files use; PYRO_DTYPE_UNKNOWN when there is no such type. */
 pyro_dtype pyro_dtype_from_pt2(int64_t code);
+/* From the number that c10::ScalarType has for it, as recordings do. */
+pyro_dtype pyro_dtype_from_scalar_type(uint64_t number);
 /* From a name ("float16") or short name ("fp16"); PYRO_DTYPE_UNKNOWN when there is no such type. */
 pyro_dtype pyro_dtype_from_name(const char *name);
 

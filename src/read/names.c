@@ -104,8 +104,9 @@ int pyro_catalog_open_model(pyro_model **out, const char *name, pyro_error *erro
         if (status == PYRO_OK)
             (*out)->origin = PYRO_ORIGIN_OWN;
         if (status == PYRO_OK && builtin &&
-            !pyro_model_note(*out, "this is your own model; it hides the built-in one of that name "
-                                   "(pyrometer models remove %s brings that back)",
+            !pyro_model_note(*out,
+                             "this is your own model; it hides the built-in one of that name "
+                             "(pyrometer models remove %s brings that back)",
                              (*out)->name))
             status = pyro_fail_memory(error);
         free(path);
@@ -123,9 +124,10 @@ int pyro_model_open_decode(pyro_model **out, const char *name, pyro_error *error
     if (decode)
         return open_builtin(out, decode, error);
     if (model)
-        return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
-                         "the model has no graph of a decoding step (\"decode\" in pyrometer models "
-                         "--format json says which have one)");
+        return pyro_fail(
+            error, PYRO_ERROR_UNSUPPORTED,
+            "the model has no graph of a decoding step (\"decode\" in pyrometer models "
+            "--format json says which have one)");
     return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
                      "only built-in models have a graph of a decoding step; export yours with its "
                      "cache as an input and price that");

@@ -176,7 +176,8 @@ static bool read_weights(pt2_reader *reader, bool *any_on_disk)
         while (good && pt2_next_key(reader)) {
             size_t length;
             const char *text = pyro_json_text(reader->json, &length);
-            uint32_t parameter = text ? pt2_find_parameter(reader->model, text, length) : PYRO_NO_VALUE;
+            uint32_t parameter = text ? pt2_find_parameter(reader->model, text, length)
+                                      : PYRO_NO_VALUE;
             good = read_weight(reader, &files, &first_of_file, parameter, any_on_disk);
         }
     }

@@ -156,9 +156,10 @@ int pyro_registry_check_name(const char *name, bool replace, pyro_error *error)
                          name, NAME_MAX_LENGTH);
     const pyro_embedded_model *builtin = pyro_builtin_find(name, false);
     if (builtin && !replace)
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                         "%s is a built-in model; choose another name (force hides the built-in one)",
-                         builtin->name);
+        return pyro_fail(
+            error, PYRO_ERROR_ARGUMENT,
+            "%s is a built-in model; choose another name (force hides the built-in one)",
+            builtin->name);
     pyro_arena_init(&arena);
     int status = find_name(&own, name, &arena, error);
     if (status == PYRO_OK && own && strcmp(own, name))
@@ -201,8 +202,9 @@ int pyro_registry_add(const char *name, const pyro_registry_model *given,
         options = &defaults;
     int status = pyro_registry_check_name(name, options->replace, error);
     if (status == PYRO_OK)
-        status = given->path ? pyro_model_open(&model, given->path, error)
-                             : pyro_model_open_memory(&model, given->data, given->size, name, error);
+        status = given->path
+                     ? pyro_model_open(&model, given->path, error)
+                     : pyro_model_open_memory(&model, given->data, given->size, name, error);
     if (status == PYRO_OK && options->dims)
         status = pyro_model_set_shape(model, NULL, options->dims, options->rank, error);
     if (status == PYRO_OK)

@@ -54,11 +54,10 @@ static void write_table(pyro_buf *buf, pyro_table *table)
 static void write_nodes(pyro_buf *buf, const pyro_dataflow *graph)
 {
     static const pyro_table_column columns[] = {
-        {"Id", true, false},          {"Name", false, false},     {"Type", false, false},
-        {"Ops", true, false},         {"Params", true, false},    {"Param bytes", true, false},
-        {"Passes", true, false},      {"Median ms", true, false}, {"P95 ms", true, false},
-        {"FLOPs", true, false},       {"Moved bytes", true, false},
-        {"Output bytes", true, false},
+        {"Id", true, false},     {"Name", false, false},       {"Type", false, false},
+        {"Ops", true, false},    {"Params", true, false},      {"Param bytes", true, false},
+        {"Passes", true, false}, {"Median ms", true, false},   {"P95 ms", true, false},
+        {"FLOPs", true, false},  {"Moved bytes", true, false}, {"Output bytes", true, false},
     };
     size_t count;
     const pyro_graph_node *nodes = pyro_dataflow_nodes(graph, &count);
@@ -87,8 +86,8 @@ static void write_nodes(pyro_buf *buf, const pyro_dataflow *graph)
 static void write_edges(pyro_buf *buf, const pyro_dataflow *graph)
 {
     static const pyro_table_column columns[] = {
-        {"From", true, false},       {"", false, false},         {"To", false, false},
-        {"Bytes", true, false},      {"Tensors", false, false},  {"Names", false, false},
+        {"From", true, false},  {"", false, false},        {"To", false, false},
+        {"Bytes", true, false}, {"Tensors", false, false}, {"Names", false, false},
     };
     size_t count, ignored;
     const pyro_graph_edge *edges = pyro_dataflow_edges(graph, &count);
@@ -129,12 +128,12 @@ static void add_duration(pyro_buf *buf, const char *label, int64_t duration_ns)
         pyro_buf_addf(buf, "  %-22s %.3f ms\n", label, (double)duration_ns / 1e6);
 }
 
-static void add_amount(pyro_buf *buf, const char *label, int64_t amount, const char *unit)
+static void add_amount(pyro_buf *buf, const char *label, int64_t amount)
 {
     if (amount < 0)
         pyro_buf_addf(buf, "  %-22s -\n", label);
     else
-        pyro_buf_addf(buf, "  %-22s %" PRId64 "%s\n", label, amount, unit);
+        pyro_buf_addf(buf, "  %-22s %" PRId64 "\n", label, amount);
 }
 
 void pyro_write_graph_stats(pyro_buf *buf, const pyro_dataflow *graph)
@@ -145,14 +144,14 @@ void pyro_write_graph_stats(pyro_buf *buf, const pyro_dataflow *graph)
     const char *const *notes = pyro_dataflow_notes(graph, &note_count);
 
     pyro_buf_adds(buf, "Stats:\n");
-    pyro_buf_addf(buf, "  %-22s %" PRId64 " (%" PRId64 " inputs)\n", "Nodes:", totals->nodes,
-                  totals->inputs);
-    add_amount(buf, "Edges:", totals->edges, "");
-    add_amount(buf, "Parameters:", totals->parameters, "");
-    add_amount(buf, "Parameter bytes:", totals->parameter_bytes, "");
-    add_amount(buf, "FLOPs:", totals->flops, "");
-    add_amount(buf, "Moved bytes:", totals->moved_bytes, "");
-    add_amount(buf, "Passes:", totals->passes, "");
+    add_amount(buf, "Nodes:", totals->nodes);
+    add_amount(buf, "Inputs among them:", totals->inputs);
+    add_amount(buf, "Edges:", totals->edges);
+    add_amount(buf, "Parameters:", totals->parameters);
+    add_amount(buf, "Parameter bytes:", totals->parameter_bytes);
+    add_amount(buf, "FLOPs:", totals->flops);
+    add_amount(buf, "Moved bytes:", totals->moved_bytes);
+    add_amount(buf, "Passes:", totals->passes);
     add_duration(buf, "Forward median:", totals->pass_median_ns);
     add_duration(buf, "Forward p95:", totals->pass_p95_ns);
     add_duration(buf, "Sum over nodes:", totals->node_total_ns);
@@ -182,10 +181,10 @@ static void cell_amount(pyro_table *table, int64_t amount, bool timed)
 static void write_parts(pyro_buf *buf, const pyro_dataflow *graph, const pyro_cuts *cuts)
 {
     const pyro_table_column columns[] = {
-        {"Part", true, false},          {"First", false, false},
-        {"Last", false, false},         {cuts->timed ? "Time ms" : "FLOPs", true, false},
-        {"Share", true, false},         {"Params", true, false},
-        {"Memory bytes", true, false},  {"Received bytes", true, false},
+        {"Part", true, false},         {"First", false, false},
+        {"Last", false, false},        {cuts->timed ? "Time ms" : "FLOPs", true, false},
+        {"Share", true, false},        {"Params", true, false},
+        {"Memory bytes", true, false}, {"Received bytes", true, false},
     };
     size_t count;
     const pyro_graph_node *nodes = pyro_dataflow_nodes(graph, &count);
@@ -218,8 +217,10 @@ static void write_parts(pyro_buf *buf, const pyro_dataflow *graph, const pyro_cu
 void pyro_write_graph_cuts(pyro_buf *buf, const pyro_dataflow *graph, const pyro_cuts *cuts)
 {
     const pyro_table_column columns[] = {
-        {"After", true, false},         {"Name", false, false},
-        {"Crossing bytes", true, false}, {"Tensors", true, false},
+        {"After", true, false},
+        {"Name", false, false},
+        {"Crossing bytes", true, false},
+        {"Tensors", true, false},
         {cuts->timed ? "Ms before" : "FLOPs before", true, false},
         {cuts->timed ? "Ms behind" : "FLOPs behind", true, false},
     };

@@ -155,8 +155,8 @@ static void write_text(pyro_buf *buf, const listing *list, const pyro_catalog *c
 {
     /* The last two are left out unless everything is wanted. */
     static const pyro_table_column columns[] = {
-        {"Model", false, false}, {"Params", true, false}, {"MACs", true, false},
-        {"Input", false, false}, {"Task", false, true},   {"Family", false, false},
+        {"Model", false, false},      {"Params", true, false}, {"MACs", true, false},
+        {"Input", false, false},      {"Task", false, true},   {"Family", false, false},
         {"May change", false, false},
     };
     size_t count = sizeof columns / sizeof columns[0] - (options->verbose ? 0 : 2);

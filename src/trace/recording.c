@@ -16,6 +16,16 @@
 #define SLOWEST_RAW_PER_NS 1e-6
 #define FASTEST_RAW_PER_NS 1e3
 
+/* docs/recording-format.md says so. */
+_Static_assert(sizeof(pyro_recording_header) == 256 && sizeof(pyro_chunk_header) == 64 &&
+                   sizeof(pyro_data_entry) == 16 && sizeof(pyro_module_data) == 24,
+               "the format of recordings");
+_Static_assert(sizeof(pyro_record) == PYRO_RECORDING_RECORD_BYTES &&
+                   sizeof(pyro_memory_record) == sizeof(pyro_record) &&
+                   offsetof(pyro_memory_record, kind) == offsetof(pyro_record, kind) &&
+                   offsetof(pyro_memory_record, tag) == offsetof(pyro_record, tag),
+               "records of one size");
+
 typedef struct file_chunk {
     pyro_chunk_header header;
     int64_t offset;
@@ -192,6 +202,19 @@ static int read_records(reader *reader, pyro_recording *recording, char *bytes)
     return PYRO_OK;
 }
 
+/* The entries of a type, in the trace's memory; NULL when there are none or memory is out. */
+static const pyro_recorded_data *keep_entries(reader *reader, uint32_t type, size_t *count)
+{
+    size_t entries = reader->tables.counts[type];
+    pyro_recorded_data *kept = entries
+                                   ? pyro_arena_array(&reader->trace->arena, entries, sizeof *kept)
+                                   : NULL;
+    if (kept)
+        memcpy(kept, reader->tables.entries[type], entries * sizeof *kept);
+    *count = kept ? entries : 0;
+    return kept;
+}
+
 static bool warn(const reader *reader, const pyro_recording *recording)
 {
     pyro_trace *trace = reader->trace;
@@ -241,6 +264,12 @@ static int read_all(reader *reader)
         status = pyro_fail(reader->error, PYRO_ERROR_FORMAT, "the recording holds no events");
     if (status == PYRO_OK)
         status = pyro_recording_properties(&recording);
+    if (status == PYRO_OK) {
+        reader->trace->storages = keep_entries(reader, PYRO_DATA_STORAGES,
+                                               &reader->trace->storage_count);
+        reader->trace->weights = keep_entries(reader, PYRO_DATA_WEIGHT,
+                                              &reader->trace->weight_count);
+    }
     if (status == PYRO_OK)
         status = warn(reader, &recording) ? PYRO_OK : pyro_fail_memory(reader->error);
     pyro_recording_free(&recording);

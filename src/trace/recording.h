@@ -11,12 +11,7 @@
 #include "trace/trace.h"
 #include <pyrometer/recording.h>
 
-#define PYRO_RECORDING_TYPES (PYRO_DATA_THREAD + 1)
-
-typedef struct pyro_recorded_data {
-    const char *bytes; /* aligned for uint64_t; NULL: not there */
-    uint32_t length;
-} pyro_recorded_data;
+#define PYRO_RECORDING_TYPES (PYRO_DATA_WEIGHT + 1)
 
 /* What records name, by type and id; entry 0 is none. */
 typedef struct pyro_recorded_tables {

@@ -187,7 +187,9 @@ static bool add_op_detail(pyro_recording *recording, uint32_t row, const pyro_re
         .stack = stack,
         .collective = PYRO_NO_ID,
         .outputs = outputs,
-        .path = PYRO_NO_ID};
+        .path = PYRO_NO_ID,
+        .input_storages = record->input_storages,
+        .output_storages = record->output_storages};
     trace->has_shapes |= inputs->dims != PYRO_NO_ID;
     trace->has_stacks |= stack != PYRO_NO_ID;
     return true;

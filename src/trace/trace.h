@@ -44,6 +44,12 @@ static inline bool pyro_event_is_host(uint8_t category)
     return category <= PYRO_EVENT_DRIVER || category == PYRO_EVENT_OTHER;
 }
 
+/* Bytes of a recording that a trace keeps. */
+typedef struct pyro_recorded_data {
+    const char *bytes; /* aligned for uint64_t; NULL: not there */
+    uint32_t length;
+} pyro_recorded_data;
+
 /* What an op says beyond its name. */
 typedef struct pyro_op_detail {
     int64_t sequence;        /* PYRO_NO_SEQUENCE: none (-1 in the file too) */
@@ -55,6 +61,7 @@ typedef struct pyro_op_detail {
     uint32_t collective; /* index into trace->collectives; PYRO_NO_ID */
     uint32_t outputs; /* interned text of "Output Dims", which our recordings have; PYRO_NO_ID */
     uint32_t path; /* of a layer's call: its dotted path, where it is known; PYRO_NO_ID */
+    uint32_t input_storages, output_storages; /* in trace->storages; 0 none */
 } pyro_op_detail;
 
 typedef struct pyro_kernel_detail {
@@ -143,7 +150,10 @@ struct pyro_trace {
     int64_t rank, world_size; /* -1 unknown */
     uint32_t backend; /* interned "nccl"; PYRO_NO_ID */
     bool has_shapes, has_stacks, has_memory;
+    const pyro_recorded_data *storages, *weights; /* by id from 1, of recordings that have them */
+    size_t storage_count, weight_count; /* of entries, the empty one included */
     bool is_recording; /* our own, as it was written */
+    bool has_frame_lists; /* stacks were lists in the file, as our own files have them */
     bool has_paths;    /* layers come with their paths */
 
     pyro_trace_note *notes; /* what a recording says of its program */

@@ -176,12 +176,12 @@ $ cd $TMP; python3 -c '
 > data["schema"] = "pyrometer.bench/9"
 > samples("later.json", 1)'
 $ cd $TMP; pyrometer diff base.json slow.json; echo [$?]; pyrometer diff base.json slow.json --fail-on regression > /dev/null
-  Be…ark  Metric       Base       New  Change     95% interval      n  Verdict
-  ------------------------------------------------------------------------------
-  quick   latency  100.5 ms  150.7 ms  +50.0%  +49.6 to +50.4%  12/12  regressed
-  quick   memory   3.83 MiB  3.83 MiB   +0.0%    -0.3 to +0.3%  12/12  no change
-  slow    latency  100.5 ms  150.7 ms  +50.0%  +49.6 to +50.4%  12/12  regressed
-  slow    memory   3.83 MiB  3.83 MiB   +0.0%    -0.3 to +0.3%  12/12  no change
+  Name   Metric       Base       New  Change     95% interval      n  Verdict
+  -----------------------------------------------------------------------------
+  quick  latency  100.5 ms  150.7 ms  +50.0%  +49.6 to +50.4%  12/12  regressed
+  quick  memory   3.83 MiB  3.83 MiB   +0.0%    -0.3 to +0.3%  12/12  no change
+  slow   latency  100.5 ms  150.7 ms  +50.0%  +49.6 to +50.4%  12/12  regressed
+  slow   memory   3.83 MiB  3.83 MiB   +0.0%    -0.3 to +0.3%  12/12  no change
 
 Verdict: regressed (up to 2% of latency, 26.1% of memory does not matter)
 [0]
@@ -233,12 +233,12 @@ $ cd $TMP; pyrometer diff --format json base.json slow.json | python3 -c '
 pyrometer.verdict/1 regressed latency regressed 12 process
 
 # Against a commit: both sides in turn, and the work tree is gone afterwards.
-$ mkdir $TMP/repository; cd $TMP/repository; git init -q .; git config user.email a@b; git config user.name c; echo 0.005 > nap; git add nap; git commit -qm one; echo 0.06 > nap; pyrometer bench -q --against HEAD --max-runs 8 'sleep $(cat nap)' --fail-on regression --output-dir ../against | grep -o 'Verdict: [a-z ]*[a-z]'; git worktree list | wc -l; ls ../against | head -1
+$ mkdir $TMP/repository; cd $TMP/repository; git init -q .; git config user.email a@b; git config user.name c; echo 0.05 > nap; git add nap; git commit -qm one; echo 0.4 > nap; pyrometer bench -q --against HEAD --max-runs 6 'sleep $(cat nap)' --fail-on regression --output-dir ../against | grep -o 'Verdict: [a-z ]*[a-z]'; git worktree list | wc -l; ls ../against | head -1
 Verdict: regressed
 1
 base.json
 
-$ cd $TMP/repository; pyrometer bench -q --against ../against/results.json --runs 8 'sleep $(cat nap)' --delta 1000% | grep -o 'Verdict: [a-z ]*[a-z]'
+$ cd $TMP/repository; pyrometer bench -q --against ../against/results.json --runs 6 'sleep $(cat nap)' --delta 1000% | grep -o 'Verdict: [a-z ]*[a-z]'
 Verdict: no change
 
 $ cd $TMP/repository; pyrometer bench --against no-such-commit true

@@ -1,10 +1,14 @@
 # Man pages are sound roff and hold every option.
 $ mkdir $TMP/man && pyrometer-docgen man $TMP/man && ls $TMP/man
-pyrometer-check.1
 pyrometer-bench.1
+pyrometer-check.1
 pyrometer-cost.1
 pyrometer-diff.1
+pyrometer-doctor.1
+pyrometer-graph.1
 pyrometer-models.1
+pyrometer-python.1
+pyrometer-run.1
 pyrometer-trace.1
 pyrometer.1
 
@@ -33,8 +37,7 @@ $ cat > $TMP/complete <<'END'
 > }
 > END
 $ source $TMP/complete; complete_words pyrometer ''
-cost models check diff trace help --help --version
-cost diff trace bench help --help --version
+cost models check diff graph trace bench run python doctor help --help --version
 
 $ source $TMP/complete; complete_words pyrometer cost --f
 --format
@@ -59,7 +62,7 @@ complete
 
 $ source $TMP/complete; complete_words pyrometer cost --top ''
 $ source $TMP/complete; complete_words pyrometer help d
-diff
+diff doctor
 
 # zsh completion parses.
 $ pyrometer-docgen zsh $TMP/_pyrometer && if command -v zsh >/dev/null; then zsh -n $TMP/_pyrometer; fi; head -1 $TMP/_pyrometer

@@ -8,10 +8,13 @@ Commands:
   cost      what a model should cost: parameters, MACs, FLOPs, bytes, by layer
   models    the models that are known by name; checking and adding your own
   check     our count of a model beside another counter's, and where they part
-  diff      what changed between two models, layer by layer
-  diff      what changed between two models or two results
+  diff      what changed between two models, two runs or two results
+  graph     a model as a graph: modules or operators, the tensors between them, and cuts
   trace     what a run did cost: layers, ops, kernels, idle time, memory
   bench     how long commands take, and whether that got worse
+  run       run a Python program and record what its models do
+  python    run a Python program with @capture_model switched on
+  doctor    what works on this machine, and how to mend what does not
   help      show the help of a command: pyrometer help cost
 
 Start here:
@@ -163,9 +166,13 @@ cost the same in both are only counted.
 BEFORE and AFTER are models as for pyrometer cost. Sizes and pricing options
 apply to both.
 
-They may also be results that pyrometer bench wrote as JSON. Then every metric
-is judged: regressed, improved, no change, or cannot tell (too few samples,
-another machine), which exits with 3. docs/statistics.md says how.
+They may also be two traces or recordings, as for pyrometer trace: then the
+layers, ops and kernels are shown whose own time changed most, a step or pass
+each.
+
+Or they are results that pyrometer bench wrote as JSON. Then every metric is
+judged: regressed, improved, no change, or cannot tell (too few samples, another
+machine), which exits with 3. docs/statistics.md says how.
 
 Tables:
       --top N
@@ -344,11 +351,11 @@ pyrometer: --size: "batch" is not SYMBOL=N such as s0=4
 [2]
 
 $ pyrometer diff resnet18
-pyrometer: diff compares two models or results, 1 given: pyrometer diff BEFORE AFTER
+pyrometer: diff compares two models, traces or results, 1 given: pyrometer diff BEFORE AFTER
 [2]
 
 $ pyrometer diff a b c
-pyrometer: diff compares two models or results, 3 given: pyrometer diff BEFORE AFTER
+pyrometer: diff compares two models, traces or results, 3 given: pyrometer diff BEFORE AFTER
 [2]
 
 $ pyrometer cost --nope >/dev/null 2>&1; echo $?

@@ -153,7 +153,12 @@ class Recording:
 
 
 def pairs(words: list[int] | None) -> list[tuple[int, int]]:
-    return list(zip(words[::2], words[1::2], strict=True)) if words else []
+    """(storage, version) of every tensor."""
+    found, at = [], 0
+    while words and at < len(words):
+        found.append((words[at + 1], words[at + 2]))
+        at += 6 + (words[at + 5] >> 32)
+    return found
 
 
 def values(words: list[int] | None) -> list | None:

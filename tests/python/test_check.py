@@ -74,7 +74,7 @@ def test_every_published_row():
         for line in listing.stdout.splitlines()[1:]
         if ",torchvision," in line
     ]
-    code, document = check("--models", ",".join(names), "--against", "torchvision")
+    _, document = check("--models", ",".join(names), "--against", "torchvision")
     published = [row for row in document["rows"] if row["weights"]]
     assert len(published) > 100
     for row in published:

@@ -71,6 +71,7 @@ static const struct {
     {pyro_rule_softmax, NULL, "self=t4x5 dim=1 > t4x5"},
     {pyro_rule_dropout, NULL, "input=t4x5 train=true > t4x5"},
     {pyro_rule_elementwise, NULL, "self=t4x5 other=t4x5 > t4x5"},
+    {pyro_rule_elementwise_lists, NULL, "self=[t4x5,t3] other=[t4x5,t3] > t4x5 t3"},
     {pyro_rule_reduction, NULL, "self=t4x5 > t4"},
     {pyro_rule_loss, NULL, "self=t4x5 target=t4/int64 > t"},
     {pyro_rule_sort, NULL, "self=t4x8 dim=1 > t4x8 t4x8/int64"},

@@ -96,8 +96,8 @@ static void test_names(void **unused)
 {
     (void)unused;
     pyro_error error;
-    static const char *const wrong[] = {"", ".x", "-x", "a/b", "../a", "a b", "a,b", "x.pt2",
-                                        "x.decode", "a\nb", "\xc3\xa9"};
+    static const char *const wrong[] = {"",    ".x",    "-x",       "a/b",  "../a",    "a b",
+                                        "a,b", "x.pt2", "x.decode", "a\nb", "\xc3\xa9"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(add(wrong[i], true, &error), PYRO_ERROR_ARGUMENT);
     char long_name[110];
@@ -258,7 +258,9 @@ static void test_catalog(void **unused)
 static void test_matching(void **unused)
 {
     (void)unused;
-    pyro_facts facts = {.name = "vit_b_16", .display_name = "ViT-B/16", .family = "vit",
+    pyro_facts facts = {.name = "vit_b_16",
+                        .display_name = "ViT-B/16",
+                        .family = "vit",
                         .task = "image classification"};
     pyro_catalog_entry entry = {.facts = &facts};
     assert_true(pyro_catalog_matches(&entry, NULL, NULL, NULL));
@@ -311,10 +313,10 @@ static void test_without_memory(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_strip),       cmocka_unit_test(test_names),
+        cmocka_unit_test(test_strip),          cmocka_unit_test(test_names),
         cmocka_unit_test(test_add_and_remove), cmocka_unit_test(test_at_once),
-        cmocka_unit_test(test_hiding),      cmocka_unit_test(test_catalog),
-        cmocka_unit_test(test_matching),    cmocka_unit_test(test_published),
+        cmocka_unit_test(test_hiding),         cmocka_unit_test(test_catalog),
+        cmocka_unit_test(test_matching),       cmocka_unit_test(test_published),
         cmocka_unit_test(test_without_memory),
     };
     return cmocka_run_group_tests(tests, set_up, remove_all);

@@ -1,0 +1,29 @@
+/* What a recorded operator took and gave, as uses and made values of a step. */
+#ifndef PYRO_DATAFLOW_RECORD_STEP_H
+#define PYRO_DATAFLOW_RECORD_STEP_H
+
+#include "dataflow/program.h"
+#include "dataflow/sightings.h"
+
+typedef struct pyro_step_recorder {
+    pyro_program *program;
+    const pyro_trace *trace;
+    pyro_tracker tracker;
+    pyro_map weight_of_tensor, weight_of_storage; /* numbers of weights */
+    pyro_map weight_of_place;    /* the same by storage and first byte: tied ones have one */
+    pyro_map input_of_tensor;    /* entry of trace->weights */
+    pyro_seen_tensor *inputs;    /* of the step at hand */
+    size_t input_count, input_capacity;
+} pyro_step_recorder;
+
+/* False when memory is out. */
+bool pyro_step_recorder_init(pyro_step_recorder *recorder, pyro_program *program,
+                             const pyro_trace *trace);
+void pyro_step_recorder_free(pyro_step_recorder *recorder);
+/* True when the operator gave a tensor. */
+bool pyro_step_recorder_makes(const pyro_step_recorder *recorder, const pyro_op_detail *detail);
+/* Adds uses and made values to the last step of the program. */
+bool pyro_step_recorder_add(pyro_step_recorder *recorder, uint32_t step, const char *op,
+                            const pyro_op_detail *detail);
+
+#endif
