@@ -16,7 +16,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export PYTHON
 
 .PHONY: all help deps python demo test test-c test-asan test-python test-torch test-x86 test-arm bench fuzz lint \
-        format verify-models install clean
+        format verify-models catalog verify-catalog install clean
 
 all:
 	@command -v cmake >/dev/null || { echo "cmake is missing; 'make deps' installs it" >&2; exit 1; }
@@ -35,6 +35,8 @@ help:
 #: make test-torch TORCH=2.8.0  the tests of capturing with another torch, in a .venv of its own
 #: make bench          time it beside fvcore, torch's own counter and simdjson
 #: make verify-models  check every model of the test zoo against torch
+#: make catalog        export the built-in models again (NAMES="resnet18 gpt2": only those)
+#: make verify-catalog check every built-in model against torch, at its own and at other sizes
 #: make fuzz           install clang, then fuzz each reader FUZZ_SECONDS (300)
 #: make lint           check the format of C, Python and shell
 #: make format         rewrite C and Python as make lint wants them
@@ -96,6 +98,7 @@ bench:
 	@.venv/bin/python bench/cost.py
 	@.venv/bin/python bench/catalog.py
 	@.venv/bin/python bench/trace.py
+	@.venv/bin/python bench/graph.py
 	@.venv/bin/python bench/capture.py
 	@.venv/bin/python bench/bench.py
 
@@ -105,6 +108,23 @@ verify-models:
 	@$(MAKE) --no-print-directory all
 	@scripts/make-venv.sh test
 	@.venv/bin/python tests/models/verify.py --all
+
+# The index holds costs, so the tool comes between the skeletons and it.
+catalog:
+	@scripts/make-venv.sh catalog --plan
+	@scripts/install-deps.sh test
+	@scripts/make-venv.sh catalog
+	@.venv/bin/python -m catalog.build $(NAMES)
+	@$(MAKE) --no-print-directory all
+	@.venv/bin/python -m catalog.index
+	@$(MAKE) --no-print-directory all
+
+verify-catalog:
+	@scripts/make-venv.sh catalog --plan
+	@scripts/install-deps.sh test
+	@$(MAKE) --no-print-directory all
+	@scripts/make-venv.sh catalog
+	@.venv/bin/python tests/models/verify_catalog.py $(NAMES)
 
 fuzz:
 	@scripts/install-deps.sh fuzz

@@ -24,6 +24,7 @@ from catalog import archive, models, skeleton
 from catalog.conditions import conditions
 from catalog.entry import Entry, Input, ties, unique_parameters
 from catalog.export import default_shapes, export_program
+from catalog.layers_repeat import repeated
 from catalog.model import Model
 
 # Axes whose size belongs to the model, as its channels do.
@@ -93,17 +94,38 @@ def bound(document: dict, dims: list[dict]) -> None:
             limits["max_val"] = dim["max"]
 
 
+def _shallow(model: Model, entry: Entry) -> Entry:
+    """The entry to trace: with fewer layers, where the others can be copied from those."""
+    if not model.depth:
+        return entry
+    few = model.depth.at(model.depth.traced())
+    return few.decode if entry is model.decode else few.entry
+
+
+def _input_shapes(entry: Entry, stripped: dict) -> dict[str, list[int]]:
+    """Each input of a program with its default shape."""
+    specs = stripped["graph_module"]["signature"]["input_specs"]
+    given = [spec["user_input"]["arg"] for spec in specs if "user_input" in spec]
+    names = [argument["as_tensor"]["name"] for argument in given if "as_tensor" in argument]
+    return {name: list(one.shape) for name, one in zip(names, entry.inputs(), strict=True)}
+
+
 def skeleton_of(model: Model, entry: Entry) -> tuple[bytes, dict]:
     """The archive of one entry of a model, and what it says of itself."""
     module = entry.module()
-    program = export_program(entry, module)
-    shapes = default_shapes(entry, program)
-    dims = dims_of(entry, program, shapes)
-    document = json.loads(serialize(program).exported_program)
-    bound(document, dims)
     params = unique_parameters(module)
     if not model.published.agrees_with(params):
         raise ValueError(f"{params:,} parameters, but {model.published.params:,} are published")
+    traced = _shallow(model, entry)
+    program = export_program(traced, traced.module() if model.depth else module)
+    traced_shapes = default_shapes(traced, program)
+    dims = dims_of(traced, program, traced_shapes)
+    document = json.loads(serialize(program).exported_program)
+    bound(document, dims)
+    stripped = skeleton.strip_program(document, conditions(program))
+    if model.depth:
+        depth = model.depth
+        stripped = repeated(stripped, depth.prefix, depth.layers, depth.first, depth.period)
     extra = {
         "name": entry.name,
         "display_name": entry.display_name,
@@ -114,9 +136,9 @@ def skeleton_of(model: Model, entry: Entry) -> tuple[bytes, dict]:
         "published_params_rounded_to": model.published.rounded_to,
         "params_source": model.published.source,
         "ties": ties(module),
-        "default_shapes": shapes,
+        "default_shapes": _input_shapes(entry, stripped),
         "dims": dims,
-        "fixed": fixed_of(entry, program, shapes),
+        "fixed": fixed_of(traced, program, traced_shapes),
         "source": {
             "package": entry.package,
             "version": importlib.metadata.version(entry.package).partition("+")[0],
@@ -125,8 +147,7 @@ def skeleton_of(model: Model, entry: Entry) -> tuple[bytes, dict]:
     }
     if model.variants:
         extra["variants"] = [{"size": size, "model": name} for size, name in model.variants]
-    members = skeleton.members(entry.name, document, extra, conditions(program))
-    return archive.zstd_archive(members), extra
+    return archive.zstd_archive(skeleton.members(entry.name, stripped, extra)), extra
 
 
 def renamed(model: Model, entry: Entry, path: pathlib.Path) -> tuple[bytes, dict]:
@@ -173,6 +194,13 @@ def _write(name: str, folder: pathlib.Path) -> None:
         )
 
 
+def _load_exporter() -> None:
+    """Loads what torch.export loads when it is first called, so that no process does so again."""
+    with torch.no_grad():
+        program = torch.export.export(torch.nn.Linear(1, 1), (torch.zeros(2, 1),))
+    serialize(program)
+
+
 def write_models(names: list[str], folder: pathlib.Path, limit_s: float) -> list[str]:
     """Writes models one after the other, each within a time; gives the names of those that failed.
 
@@ -181,6 +209,7 @@ def write_models(names: list[str], folder: pathlib.Path, limit_s: float) -> list
     """
     failed = []
     context = multiprocessing.get_context("fork")
+    _load_exporter()
     for name in names:
         process = context.Process(target=_write, args=(name, folder))
         process.start()

@@ -1,6 +1,7 @@
 """One model of the catalog: an entry with its task, its published size and its ways of running."""
 
 import dataclasses
+from collections.abc import Callable
 
 from catalog.entry import Entry
 
@@ -22,6 +23,24 @@ class Published:
 
 
 @dataclasses.dataclass(frozen=True)
+class Depth:
+    """The layers of a model that are alike: where they are, how many, and how to have fewer.
+
+    Before layer `first` others may come; then `period` layers in turn repeat.
+    """
+
+    prefix: str
+    layers: int
+    at: Callable[[int], "Model"]
+    first: int = 0
+    period: int = 1
+
+    def traced(self) -> int:
+        """How many layers are enough to copy the rest from."""
+        return self.first + 3 * self.period
+
+
+@dataclasses.dataclass(frozen=True)
 class Model:
     """A model that the tool knows by name.
 
@@ -36,6 +55,7 @@ class Model:
     decode: Entry | None = None
     variants: tuple[tuple[int, str], ...] = ()
     same_as: str | None = None
+    depth: Depth | None = None
 
     @property
     def name(self) -> str:

@@ -9,6 +9,7 @@ from catalog.model import Model
 _FAMILIES = (
     "models_torchvision",
     "models_language",
+    "models_llama",
     "models_text",
     "models_perception",
     "models_diffusion",

@@ -54,9 +54,7 @@ def _latents(
 
 
 def _text(length: int, width: int, dtype: torch.dtype) -> Input:
-    return Input(
-        (1, length, width), dtype, dynamic=(0, 1), axes=("batch", "sequence", "features")
-    )
+    return Input((1, length, width), dtype, dynamic=(0, 1), axes=("batch", "sequence", "features"))
 
 
 def _vector(width: int, dtype: torch.dtype) -> Input:

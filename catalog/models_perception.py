@@ -188,7 +188,16 @@ def _clip() -> list[Model]:
         },
     }
     rows = [
-        ("clip_vit_b32", "CLIP ViT-B/32", clip, {}, 77, 224, 151277313, "openai/clip-vit-base-patch32"),
+        (
+            "clip_vit_b32",
+            "CLIP ViT-B/32",
+            clip,
+            {},
+            77,
+            224,
+            151277313,
+            "openai/clip-vit-base-patch32",
+        ),
         (
             "clip_vit_b16",
             "CLIP ViT-B/16",
@@ -199,8 +208,26 @@ def _clip() -> list[Model]:
             149620737,
             "openai/clip-vit-base-patch16",
         ),
-        ("clip_vit_l14", "CLIP ViT-L/14", clip, large, 77, 224, 427616513, "openai/clip-vit-large-patch14"),
-        ("siglip_base", "SigLIP base", siglip, {}, 64, 224, 203155970, "google/siglip-base-patch16-224"),
+        (
+            "clip_vit_l14",
+            "CLIP ViT-L/14",
+            clip,
+            large,
+            77,
+            224,
+            427616513,
+            "openai/clip-vit-large-patch14",
+        ),
+        (
+            "siglip_base",
+            "SigLIP base",
+            siglip,
+            {},
+            64,
+            224,
+            203155970,
+            "google/siglip-base-patch16-224",
+        ),
     ]
     return [
         _model(
@@ -220,7 +247,12 @@ def _clip() -> list[Model]:
 def _dinov2() -> list[Model]:
     found = []
     for name, title, options, params in (
-        ("dinov2_small", "DINOv2 ViT-S/14", {"hidden_size": 384, "num_attention_heads": 6}, 22056576),
+        (
+            "dinov2_small",
+            "DINOv2 ViT-S/14",
+            {"hidden_size": 384, "num_attention_heads": 6},
+            22056576,
+        ),
         ("dinov2_base", "DINOv2 ViT-B/14", {}, 86580480),
         (
             "dinov2_large",

@@ -43,15 +43,21 @@ def _strip_value(value: Any) -> Any:
     return {key: _strip_value(item) for key, item in value.items()}
 
 
+def _short_stack(stack: str) -> str:
+    """Leaves the keys out of "key,path,class;...": they repeat the paths."""
+    modules = [module for module in stack.split(";") if not module.startswith("_empty_nn_module")]
+    return ";".join("," + module.partition(",")[2] for module in modules)
+
+
 def _strip_node(node: dict) -> dict:
-    stack = node["metadata"].get("nn_module_stack")
+    stack = _short_stack(node["metadata"].get("nn_module_stack") or "")
     return {
         "target": node["target"],
         "inputs": [
             {"name": item["name"], "arg": _strip_value(item["arg"])} for item in node["inputs"]
         ],
         "outputs": _strip_value(node["outputs"]),
-        "metadata": {"nn_module_stack": stack} if stack else {},
+        "metadata": {"nn_module_stack": stack} if stack.strip(",") else {},
     }
 
 
@@ -72,6 +78,18 @@ def _strip_graph(graph: dict) -> dict:
     return stripped
 
 
+def shorten_stacks(graph: dict) -> None:
+    """Leaves out of each stack the modules that an earlier one has told, but for the innermost."""
+    told: set[str] = set()
+    for node in graph["nodes"]:
+        stack = node["metadata"].get("nn_module_stack")
+        if stack:
+            modules = stack.split(";")
+            kept = [module for module in modules[:-1] if module not in told]
+            told.update(modules)
+            node["metadata"]["nn_module_stack"] = ";".join([*kept, modules[-1]])
+
+
 def strip_program(program: dict, conditions: Sequence[str] = ()) -> dict:
     """The program's JSON with the same schema and fewer fields, and the conditions on its sizes."""
     module = program["graph_module"]
@@ -84,6 +102,7 @@ def strip_program(program: dict, conditions: Sequence[str] = ()) -> dict:
         "schema_version": program["schema_version"],
         "torch_version": program["torch_version"].partition("+")[0],
     }
+    shorten_stacks(stripped["graph_module"]["graph"])
     if conditions:
         stripped["guards_code"] = list(conditions)
     return stripped
@@ -105,14 +124,12 @@ def write_archive(path: str, members: dict[str, bytes], stored: bool = False) ->
             archive.writestr(info, members[name], compresslevel=9)
 
 
-def members(
-    name: str, program: dict, extra: dict, conditions: Sequence[str] = ()
-) -> dict[str, bytes]:
-    """The files in the skeleton of one exported program, with what Pyrometer adds to it."""
+def members(name: str, stripped: dict, extra: dict) -> dict[str, bytes]:
+    """The files in the skeleton of one stripped program, with what Pyrometer adds to it."""
     return {
         "archive_format": b"pt2",
         "archive_version": b"0",
         "byteorder": b"little",
         "extra/pyrometer.json": compact_json(extra),
-        f"models/{name}.json": compact_json(strip_program(program, conditions)),
+        f"models/{name}.json": compact_json(stripped),
     }

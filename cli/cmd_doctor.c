@@ -202,7 +202,8 @@ static int examine(const doctor_values *values)
         exit_code = status == 0 && read_checks(&answer, &all)
                         ? write_answer(values, &all, &answer)
                         : pyro_common_complain("%s -m pyrometer._doctor gave no answer (exit code "
-                                               "%d)", python, status);
+                                               "%d)",
+                                               python, status);
     }
     pyro_arena_free(&all.arena);
     free(all.items);
@@ -219,10 +220,9 @@ static int run_doctor(const pyro_command *command, int argc, char **argv)
     int exit_code;
 
     if (pyro_common_parse(command, argc, argv, &values, &values.common, &operands, &exit_code)) {
-        exit_code = operands.count == 0
-                        ? examine(&values)
-                        : pyro_common_complain("doctor takes no operand, got %s",
-                                               operands.items[0]);
+        exit_code = operands.count == 0 ? examine(&values)
+                                        : pyro_common_complain("doctor takes no operand, got %s",
+                                                               operands.items[0]);
     }
     pyro_words_free(&operands);
     pyro_options_free(command->groups, &values);

@@ -18,29 +18,29 @@ typedef struct run_values {
     bool force, keep_last, no_stacks, no_shapes, no_memory, no_ops, quiet, help;
 } run_values;
 
-#define PYTHON_OPTION                                                                              \
-    {.long_name = "python",                                                                        \
-     .kind = PYRO_OPTION_STRING,                                                                   \
-     .offset = offsetof(run_values, python),                                                       \
-     .metavar = "EXE",                                                                             \
-     .help = "The Python to run the program with; it needs the package pyrometer.",                \
-     .default_text = "python3",                                                                    \
+#define PYTHON_OPTION \
+    {.long_name = "python", \
+     .kind = PYRO_OPTION_STRING, \
+     .offset = offsetof(run_values, python), \
+     .metavar = "EXE", \
+     .help = "The Python to run the program with; it needs the package pyrometer.", \
+     .default_text = "python3", \
      .completion = PYRO_COMPLETE_FILE}
 
-#define FOLDER_OPTION                                                                              \
-    {.long_name = "output-dir",                                                                    \
-     .kind = PYRO_OPTION_STRING,                                                                   \
-     .offset = offsetof(run_values, output_dir),                                                   \
-     .metavar = "DIR",                                                                             \
-     .help = "Where decorated models write a file for each forward pass.",                         \
-     .default_text = "the current folder",                                                         \
+#define FOLDER_OPTION \
+    {.long_name = "output-dir", \
+     .kind = PYRO_OPTION_STRING, \
+     .offset = offsetof(run_values, output_dir), \
+     .metavar = "DIR", \
+     .help = "Where decorated models write a file for each forward pass.", \
+     .default_text = "the current folder", \
      .completion = PYRO_COMPLETE_FILE}
 
-#define HELP_OPTION                                                                                \
-    {.long_name = "help",                                                                          \
-     .short_name = 'h',                                                                            \
-     .kind = PYRO_OPTION_FLAG,                                                                     \
-     .offset = offsetof(run_values, help),                                                         \
+#define HELP_OPTION \
+    {.long_name = "help", \
+     .short_name = 'h', \
+     .kind = PYRO_OPTION_FLAG, \
+     .offset = offsetof(run_values, help), \
      .help = "Show this help."}
 
 static const pyro_option file_options[] = {
@@ -109,8 +109,8 @@ static const pyro_option_group run_groups[] = {
     {NULL, NULL, 0},
 };
 
-static const pyro_option python_options[] = {PYTHON_OPTION, FOLDER_OPTION, HELP_OPTION,
-                                             {.long_name = NULL}};
+static const pyro_option python_options[] = {
+    PYTHON_OPTION, FOLDER_OPTION, HELP_OPTION, {.long_name = NULL}};
 
 static const pyro_option_group python_groups[] = {
     {"Options:", python_options, 0},
@@ -194,7 +194,8 @@ static bool set_recording(const run_values *values, int argc, char **argv)
     bool done;
 
     if (values->max_size != NULL && !pyro_parse_size(values->max_size, &max_bytes)) {
-        pyro_common_complain("--max-size: \"%.60s\" is no size; write 500M or 2G", values->max_size);
+        pyro_common_complain("--max-size: \"%.60s\" is no size; write 500M or 2G",
+                             values->max_size);
         return false;
     }
     if (values->keep_last && max_bytes == 0) {
@@ -211,7 +212,8 @@ static bool set_recording(const run_values *values, int argc, char **argv)
     }
     snprintf(settings, sizeof settings,
              "max_bytes=%" PRIu64 ",keep_last=%d,stacks=%d,shapes=%d,memory=%d,ops=%d,overwrite=%d,"
-             "quiet=%d", max_bytes, values->keep_last, !values->no_stacks, !values->no_shapes,
+             "quiet=%d",
+             max_bytes, values->keep_last, !values->no_stacks, !values->no_shapes,
              !values->no_memory, !values->no_ops, values->force, values->quiet);
     snprintf(process, sizeof process, "%ld", (long)getpid());
     done = whole != NULL && setenv("PYROMETER_RECORD", whole, 1) == 0 &&

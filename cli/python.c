@@ -116,8 +116,10 @@ char *pyro_python_package(const char *python)
 {
     /* -P: a folder called pyrometer where the user happens to be is not the package. */
     static const char *const question[] = {
-        "-P", "-c", "import pyrometer, sys; sys.stdout.write("
-                    "pyrometer.__version__ + chr(10) + pyrometer.__path__[0])", NULL};
+        "-P", "-c",
+        "import pyrometer, sys; sys.stdout.write("
+        "pyrometer.__version__ + chr(10) + pyrometer.__path__[0])",
+        NULL};
     pyro_buf answer = PYRO_BUF_INIT;
     int status = pyro_python_ask(python, question, true, &answer);
     char *folder = split_answer(&answer), *result = NULL;

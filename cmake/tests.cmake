@@ -37,6 +37,15 @@ add_test(NAME layers COMMAND ${Python3_EXECUTABLE} tests/trace/check_layers.py
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 set_tests_properties(layers PROPERTIES LABELS trace TIMEOUT 300 SKIP_RETURN_CODE 77)
 
+# Recordings as Chrome JSON, for others' readers where they are installed.
+add_executable(record_sample tests/trace/record_sample.c)
+target_include_directories(record_sample PRIVATE include tests/unit)
+target_link_libraries(record_sample PRIVATE pyrometer_flags pyrometer_static)
+add_test(NAME recording_chrome COMMAND ${Python3_EXECUTABLE} tests/trace/check_recording_chrome.py
+  --tool $<TARGET_FILE:pyrometer> --sample $<TARGET_FILE:record_sample>
+  WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+set_tests_properties(recording_chrome PROPERTIES LABELS trace TIMEOUT 300)
+
 add_test(NAME cli COMMAND ${Python3_EXECUTABLE} tests/cli/run.py
   --tool $<TARGET_FILE:pyrometer> tests/cli
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})

@@ -1,7 +1,7 @@
 """Every forward pass of four models as a file and a table, and what can be asked of the files.
 
-    python model_profiling_example.py              # the models run as ever, nothing is recorded
-    pyrometer python model_profiling_example.py    # a file and a table for each forward
+python model_profiling_example.py              # the models run as ever, nothing is recorded
+pyrometer python model_profiling_example.py    # a file and a table for each forward
 """
 
 import torch

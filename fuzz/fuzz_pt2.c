@@ -136,6 +136,29 @@ static void write_reports(const pyro_cost *cost)
     }
 }
 
+/* Graphs at every granularity, and a split. */
+static void check_graphs(const pyro_cost *cost)
+{
+    pyro_program *program;
+    require(pyro_program_of_model(&program, cost, NULL) == PYRO_OK);
+    for (int granularity = 0; granularity < PYRO_GRANULARITY_COUNT; granularity++) {
+        pyro_dataflow_options options = {(pyro_granularity)granularity, PYRO_LEVEL_HIGH};
+        pyro_dataflow *graph;
+        pyro_cuts cuts;
+        size_t nodes, edges;
+        if (pyro_dataflow_build(&graph, program, &options, NULL) != PYRO_OK)
+            continue;
+        pyro_dataflow_nodes(graph, &nodes);
+        const pyro_graph_edge *edge = pyro_dataflow_edges(graph, &edges);
+        for (size_t i = 0; i < edges; i++)
+            require(edge[i].from < nodes && edge[i].to < nodes && edge[i].tensor_count > 0);
+        if (pyro_cuts_find(&cuts, graph, 3, 100000, NULL) == PYRO_OK)
+            pyro_cuts_free(&cuts);
+        pyro_dataflow_free(graph);
+    }
+    pyro_program_free(program);
+}
+
 /* Prices the model in every convention; MACs must not depend on it. */
 static void price(pyro_model *model, int depth)
 {
@@ -157,8 +180,10 @@ static void price(pyro_model *model, int depth)
         require(macs < 0 || macs == pyro_cost_total(cost)->work.macs);
         macs = pyro_cost_total(cost)->work.macs;
         pyro_cost_nodes(cost, &nodes);
-        if (nodes < MOST_REPORTED_NODES)
+        if (nodes < MOST_REPORTED_NODES) {
             write_reports(cost);
+            check_graphs(cost);
+        }
         pyro_cost_free(cost);
     }
 }

@@ -1,7 +1,9 @@
-/* Fuzzes the reader of recordings and what is made of its rows: analysis and Chrome JSON. */
+/* Fuzzes the reader of recordings and what is made of its rows: analysis, Chrome JSON, graphs. */
 #include "trace/trace.h"
 
+#include <pyrometer/graph.h>
 #include <pyrometer/recording.h>
+#include <pyrometer/report.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +30,27 @@ static void check_rows(const pyro_trace *trace)
     }
 }
 
+static void build_graphs(pyro_trace *trace)
+{
+    pyro_program *program;
+    if (pyro_program_of_trace(&program, trace, NULL) != PYRO_OK)
+        return;
+    for (int granularity = 0; granularity < PYRO_GRANULARITY_COUNT; granularity++) {
+        pyro_dataflow_options options = {(pyro_granularity)granularity, PYRO_LEVEL_HIGH};
+        pyro_dataflow *graph;
+        pyro_cuts cuts;
+        char *text;
+        if (pyro_dataflow_build(&graph, program, &options, NULL) != PYRO_OK)
+            continue;
+        if (pyro_cuts_find(&cuts, graph, 2, 1000, NULL) == PYRO_OK)
+            pyro_cuts_free(&cuts);
+        if (pyro_report_graph(&text, NULL, graph, NULL, NULL) == PYRO_OK)
+            pyro_free(text);
+        pyro_dataflow_free(graph);
+    }
+    pyro_program_free(program);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     pyro_analysis_options options = {.step = -1, .threads = 1};
@@ -46,6 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (pyro_trace_analyze(&analysis, trace, &options, &error) == PYRO_OK)
             pyro_analysis_free(analysis);
         pyro_trace_write_chrome(trace, &options, pass_over, NULL, &error);
+        build_graphs(trace);
         pyro_trace_close(trace);
     }
     free(copy);

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Makes .venv in steps, each left out when its inputs are those it was last done with:
-# `torch` (pinned torch and this package), `test` (also what the tests need).
+# `torch` (pinned torch and this package), `test` (also what the tests need), `catalog` (also what
+# the models of the catalog are made of).
 # With --plan it says what would be downloaded and does nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-level=${1:?torch or test}
+level=${1:?torch, test or catalog}
 mode=${2:-}
 venv=.venv
 
@@ -25,10 +26,12 @@ pip_install() { "$venv/bin/python" -m pip --disable-pip-version-check install "$
 torch_key=$(digest requirements/torch.txt requirements/constraints.txt)
 test_key=$(digest requirements/{torch,no-deps,test,constraints}.txt)
 wants_torch() { ! is_done torch "$torch_key"; }
-wants_test() { [ "$level" = test ] && ! is_done test "$test_key"; }
+catalog_key=$(digest requirements/{catalog,constraints}.txt)
+wants_test() { [ "$level" != torch ] && ! is_done test "$test_key"; }
+wants_catalog() { [ "$level" = catalog ] && ! is_done catalog "$catalog_key"; }
 
 if [ "$mode" = --plan ]; then
-    if wants_torch || wants_test; then
+    if wants_torch || wants_test || wants_catalog; then
         echo "Into $venv, by pip with your own settings, will be downloaded:"
     fi
     if wants_torch; then
@@ -41,6 +44,9 @@ TEXT
     if wants_test; then
         echo "    torchvision 0.28.0, timm, transformers, fvcore, pandas, pytest and what they"
         echo "    need: about 80 MB."
+    fi
+    if wants_catalog; then
+        echo "    diffusers and what it needs: about 10 MB."
     fi
     exit 0
 fi
@@ -62,6 +68,11 @@ if wants_test; then
     pip_install --quiet --no-deps -r requirements/no-deps.txt
     pip_install --quiet --use-pep517 -r requirements/test.txt -c requirements/constraints.txt
     mark_done test "$test_key"
+fi
+if wants_catalog; then
+    echo "Installing what the catalog needs into $venv"
+    pip_install --quiet -r requirements/catalog.txt -c requirements/constraints.txt
+    mark_done catalog "$catalog_key"
 fi
 
 package_key=$(package_files | xargs -0 sha256sum | digest)

@@ -91,13 +91,15 @@ class Capture:
             keep_last=keep_last,
             overwrite=overwrite or self._is_own,
         )
-        self._is_done = False
+        self._is_done = self._is_inside_run = False
         self.status: dict[str, Any] = {}
 
     def __enter__(self) -> Capture:
         if session.settings is not None and session.settings.temporary:
             _passes.finisher.finish()
             session.stop()  # passes are taken from this recording as long as it runs
+        whole = session.whole_program
+        self._is_inside_run = whole is not None and whole.suspend()
         session.start(self._settings)
         return self
 
@@ -110,6 +112,8 @@ class Capture:
         session.stop()
         self.status = session.last_status
         self._is_done = True
+        if self._is_inside_run:
+            session.whole_program.resume()
 
     @cached_property
     def _trace(self) -> Trace:

@@ -46,7 +46,9 @@ class Registration:
         self.devices = _wants_devices(options)
         self.passes = itertools.count(1)
         self.written = itertools.count(1)
-        self.process = os.getpid()
+        self.process = self.home = os.getpid()
+        self.is_over = False  # max_passes were recorded
+        session.watchers.add(self)
 
     def __reduce__(self):
         # A class that is pickled by value (cloudpickle) brings its registration with it.

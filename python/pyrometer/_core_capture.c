@@ -249,7 +249,47 @@ done:
     return result;
 }
 
+PyDoc_STRVAR(span_doc, "recorder_span(name, function): calls the function inside of an op's span.");
+
+static PyObject *recorder_span(PyObject *module, PyObject *args)
+{
+    pyro_recorder_door *door = pyro_recorder_entrance();
+    pyro_recorder_thread *thread;
+    PyObject *function, *result;
+    const char *name;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "sO:recorder_span", &name, &function))
+        return NULL;
+    thread = pyro_recorder_enter(door);
+    if (thread) {
+        uint32_t id = door->name(thread, name);
+        pyro_record *record = pyro_record_room(door, thread);
+
+        pyro_span_open(thread, record, &result);
+        if (record) {
+            *record = (pyro_record){.start_raw = pyro_raw_time(door),
+                                    .sequence = -1,
+                                    .name = id,
+                                    .kind = PYRO_RECORD_OP};
+            pyro_record_commit(thread, record);
+        }
+        pyro_recorder_leave(thread);
+    }
+    result = PyObject_CallNoArgs(function);
+    thread = pyro_recorder_enter(door);
+    if (thread) {
+        pyro_record *record = pyro_span_close(thread, &result);
+
+        if (record)
+            record->end_raw = pyro_raw_time(door);
+        pyro_recorder_leave(thread);
+    }
+    return result;
+}
+
 static PyMethodDef capture_methods[] = {
+    {"recorder_span", recorder_span, METH_VARARGS, span_doc},
     {"recorder_start", recorder_start, METH_VARARGS, start_doc},
     {"recorder_stop", recorder_stop, METH_NOARGS, "Ends the session; waits for its passes."},
     {"recorder_wait", recorder_wait, METH_NOARGS, "Waits until every pass that ended is on disk."},

@@ -80,8 +80,12 @@ static PyObject *call_quietly(PyObject *function, PyObject *a, PyObject *b)
     PyObject *setter, *before = pause_dynamo(&setter);
     PyObject *result = PyObject_CallFunctionObjArgs(function, a, b, NULL);
 
-    if (!result)
+    if (!result && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+        PyErr_Clear();
+        PyErr_SetInterrupt(); /* it was meant for the program, which gets it now */
+    } else if (!result) {
         PyErr_WriteUnraisable(function);
+    }
     resume_dynamo(setter, before);
     return result;
 }
@@ -92,8 +96,10 @@ PyObject *core_pass_enter(PyObject *module)
 
     if (inside || !begin_function)
         return NULL;
-    wrapped = wrapped_module(module);
-    registration = find_registration(wrapped ? wrapped : module);
+    registration = find_registration(module);
+    wrapped = registration ? NULL : wrapped_module(module);
+    if (wrapped)
+        registration = find_registration(wrapped);
     if (registration) {
         inside = true; /* what begins a pass may call modules */
         token = call_quietly(begin_function, registration, wrapped ? wrapped : module);

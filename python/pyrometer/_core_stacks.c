@@ -8,6 +8,38 @@
 #include <pyrometer/capture.h>
 #include <pthread.h>
 
+const char core_stacks_install_doc[] =
+    "stacks_install(functions) -> bool: the recorder can ask for stacks from now on; False where the\n"
+    "frames of this Python are not known. The functions, and all of their files, are known from the\n"
+    "start: of torch those that Python calls around ops.";
+const char core_stacks_remove_doc[] =
+    "stacks_remove(): lets go of the code objects. The session must have ended.";
+
+#if PY_VERSION_HEX >= 0x030E0000
+uint32_t core_layer_stack(pyro_recorder_thread *thread)
+{
+    (void)thread;
+    return 0;
+}
+
+void core_stacks_hold(PyTypeObject *type)
+{
+    (void)type;
+}
+
+PyObject *core_stacks_install(PyObject *module, PyObject *functions)
+{
+    (void)module, (void)functions;
+    Py_RETURN_FALSE;
+}
+
+PyObject *core_stacks_remove(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    Py_RETURN_NONE;
+}
+#else
+
 #define Py_BUILD_CORE 1
 #include <internal/pycore_frame.h>
 #undef Py_BUILD_CORE
@@ -18,9 +50,7 @@
 #define MOST_GROUPS 65536u
 #define FEWEST_CODES 256u
 
-#if PY_VERSION_HEX >= 0x030E0000
-#error "the layout of frames in this version of Python is not known here"
-#elif PY_VERSION_HEX >= 0x030D0000
+#if PY_VERSION_HEX >= 0x030D0000
 static inline _PyInterpreterFrame *innermost_frame(PyThreadState *state)
 {
     return state->current_frame;
@@ -66,6 +96,13 @@ static inline const _Py_CODEUNIT *instruction_of(const _PyInterpreterFrame *fram
     return frame->prev_instr;
 }
 #endif
+
+/* Of the instruction that runs, in bytes. */
+static inline uint32_t offset_of(const _PyInterpreterFrame *frame)
+{
+    return (uint32_t)((const char *)instruction_of(frame) -
+                      (const char *)_PyCode_CODE(code_of(frame)));
+}
 
 /* Some frames, outermost first, and the stack around them: one cache line. */
 typedef struct stack_group {
@@ -305,112 +342,6 @@ static uint32_t frame_id(PyCodeObject *code, uint32_t offset)
     return pyro_recorder_frame(text);
 }
 
-static bool may_keep(PyCodeObject *code)
-{
-#if CODE_HAS_NUMBER
-    return code->co_version != 0;
-#else
-    bool is_new;
-    return hold(code, &is_new);
-#endif
-}
-
-static inline uint64_t identity_of(const PyCodeObject *code)
-{
-#if CODE_HAS_NUMBER
-    return code->co_version;
-#else
-    return (uintptr_t)code;
-#endif
-}
-
-static uint32_t intern_new(stack_table *table, stack_group *group, PyCodeObject *const *codes)
-{
-    uint32_t frames[GROUP_FRAMES];
-    bool is_kept = true;
-    for (uint32_t i = 0; i < group->count; i++) {
-        frames[i] = frame_id(codes[i], group->offset[i]);
-        is_kept = may_keep(codes[i]) && is_kept;
-    }
-    group->id = pyro_recorder_stack(group->around, frames, group->count);
-    if (group->id && is_kept && grow_table(table)) {
-        *slot_of(table, group) = *group;
-        table->used++;
-    }
-    return group->id;
-}
-
-static inline uint32_t intern_group(stack_table *table, stack_group *group,
-                                    PyCodeObject *const *codes)
-{
-    if (table->capacity) {
-        const stack_group *found = slot_of(table, group);
-        if (found->id)
-            return found->id;
-    }
-    return intern_new(table, group, codes);
-}
-
-/*
- * The frames from the innermost to that of the layer around, behind that layer's stack. Only this
- * thread changes its frames, so that walking them needs no lock.
- */
-static inline uint32_t walk(pyro_recorder_thread *thread, const _PyInterpreterFrame *frame)
-{
-    PyCodeObject *code[MOST_FRAMES];
-    uint32_t offset[MOST_FRAMES], count = 0;
-    uint32_t around = thread->layer_stack;
-    const void *stop = thread->layer_frame;
-    stack_table *table = table_of(thread);
-    if (!table)
-        return 0;
-    for (; frame && (const void *)frame != stop; frame = frame->previous) {
-        if (!is_of_python(frame))
-            continue;
-        if (count == MOST_FRAMES) {
-            around = 0;
-            break;
-        }
-        PyCodeObject *its = code_of(frame);
-        code[count] = its;
-        offset[count++] = (uint32_t)((const char *)instruction_of(frame) -
-                                     (const char *)_PyCode_CODE(its));
-    }
-    if (!frame)
-        around = 0; /* the layer's frame is not below: another stack of the same thread */
-    while (count) {
-        stack_group group = {.around = around};
-        PyCodeObject *codes[GROUP_FRAMES];
-        while (count && group.count < GROUP_FRAMES) {
-            count--;
-            codes[group.count] = code[count];
-            group.code[group.count] = identity_of(code[count]);
-            group.offset[group.count++] = offset[count];
-        }
-        around = intern_group(table, &group, codes);
-        if (!around)
-            return 0;
-    }
-    return around;
-}
-
-static uint32_t op_stack(pyro_recorder_thread *thread)
-{
-    PyThreadState *state = PyGILState_GetThisThreadState();
-    return state ? walk(thread, innermost_frame(state)) : 0;
-}
-
-uint32_t core_layer_stack(pyro_recorder_thread *thread)
-{
-    const _PyInterpreterFrame *frame = innermost_frame(PyThreadState_Get());
-    uint32_t stack = walk(thread, frame);
-    if (stack) {
-        thread->layer_stack = stack;
-        thread->layer_frame = (void *)frame;
-    }
-    return stack;
-}
-
 #if CODE_HAS_NUMBER
 void core_stacks_hold(PyTypeObject *type)
 {
@@ -451,18 +382,20 @@ static void hold_class(PyTypeObject *type)
         hold_function(value);
 }
 
-/* The function, and the functions and classes of the file that it is from. */
-static void hold_file(PyObject *function)
+/* Code, and the functions and classes of the file that it is from; false where it is not held. */
+static bool hold_file(PyObject *code, PyObject *globals)
 {
-    PyObject *globals = PyFunction_GET_GLOBALS(function), *name, *value;
+    PyObject *name, *value;
     Py_ssize_t position = 0;
-    if (!hold_code(PyFunction_GET_CODE(function), 0))
-        return; /* then the file was looked at, too */
-    while (PyDict_Next(globals, &position, &name, &value)) {
+    bool is_new;
+    if (!hold_code(code, 0))
+        return hold((PyCodeObject *)code, &is_new); /* if so, the file was looked at, too */
+    while (globals && PyDict_Check(globals) && PyDict_Next(globals, &position, &name, &value)) {
         hold_function(value);
         if (PyType_Check(value) && PyType_HasFeature((PyTypeObject *)value, Py_TPFLAGS_HEAPTYPE))
             hold_class((PyTypeObject *)value);
     }
+    return true;
 }
 
 /* Only reads dictionaries: no code runs in between. */
@@ -474,16 +407,114 @@ void core_stacks_hold(PyTypeObject *type)
         Py_ssize_t position = 0;
         while (base->tp_dict && PyDict_Next(base->tp_dict, &position, &name, &value)) {
             if (PyFunction_Check(value))
-                hold_file(value);
+                hold_file(PyFunction_GET_CODE(value), PyFunction_GET_GLOBALS(value));
         }
         hold_class(base);
     }
 }
 #endif
 
-const char core_stacks_install_doc[] =
-    "stacks_install(functions): the recorder can ask for stacks from now on. The functions, and all\n"
-    "of their files, are known from the start: of torch those that Python calls around ops.";
+static bool may_keep(const _PyInterpreterFrame *frame)
+{
+#if CODE_HAS_NUMBER
+    return code_of(frame)->co_version != 0;
+#else
+    return hold_file((PyObject *)code_of(frame), frame->f_globals);
+#endif
+}
+
+static inline uint64_t identity_of(const PyCodeObject *code)
+{
+#if CODE_HAS_NUMBER
+    return code->co_version;
+#else
+    return (uintptr_t)code;
+#endif
+}
+
+static uint32_t intern_new(stack_table *table, stack_group *group,
+                           const _PyInterpreterFrame *const *frames)
+{
+    uint32_t ids[GROUP_FRAMES];
+    bool is_kept = true;
+    for (uint32_t i = 0; i < group->count; i++) {
+        ids[i] = frame_id(code_of(frames[i]), group->offset[i]);
+        is_kept = may_keep(frames[i]) && is_kept;
+    }
+    group->id = pyro_recorder_stack(group->around, ids, group->count);
+    if (group->id && is_kept && grow_table(table)) {
+        *slot_of(table, group) = *group;
+        table->used++;
+    }
+    return group->id;
+}
+
+static inline uint32_t intern_group(stack_table *table, stack_group *group,
+                                    const _PyInterpreterFrame *const *frames)
+{
+    if (table->capacity) {
+        const stack_group *found = slot_of(table, group);
+        if (found->id)
+            return found->id;
+    }
+    return intern_new(table, group, frames);
+}
+
+/*
+ * The frames from the innermost to that of the layer around, behind that layer's stack. Only this
+ * thread changes its frames, so that walking them needs no lock.
+ */
+static inline uint32_t walk(pyro_recorder_thread *thread, const _PyInterpreterFrame *frame)
+{
+    const _PyInterpreterFrame *found[MOST_FRAMES];
+    uint32_t count = 0;
+    uint32_t around = thread->layer_stack;
+    const void *stop = thread->layer_frame;
+    stack_table *table = table_of(thread);
+    if (!table)
+        return 0;
+    for (; frame && (const void *)frame != stop; frame = frame->previous) {
+        if (!is_of_python(frame))
+            continue;
+        if (count == MOST_FRAMES) {
+            around = 0;
+            break;
+        }
+        found[count++] = frame;
+    }
+    if (!frame)
+        around = 0; /* the layer's frame is not below: another stack of the same thread */
+    while (count) {
+        stack_group group = {.around = around};
+        const _PyInterpreterFrame *frames[GROUP_FRAMES];
+        while (count && group.count < GROUP_FRAMES) {
+            const _PyInterpreterFrame *one = frames[group.count] = found[--count];
+            group.code[group.count] = identity_of(code_of(one));
+            group.offset[group.count++] = offset_of(one);
+        }
+        around = intern_group(table, &group, frames);
+        if (!around)
+            return 0;
+    }
+    return around;
+}
+
+static uint32_t op_stack(pyro_recorder_thread *thread)
+{
+    PyThreadState *state = PyGILState_GetThisThreadState();
+    return state ? walk(thread, innermost_frame(state)) : 0;
+}
+
+uint32_t core_layer_stack(pyro_recorder_thread *thread)
+{
+    const _PyInterpreterFrame *frame = innermost_frame(PyThreadState_Get());
+    uint32_t stack = walk(thread, frame);
+    if (stack) {
+        thread->layer_stack = stack;
+        thread->layer_frame = (void *)frame;
+    }
+    return stack;
+}
 
 PyObject *core_stacks_install(PyObject *module, PyObject *functions)
 {
@@ -496,17 +527,15 @@ PyObject *core_stacks_install(PyObject *module, PyObject *functions)
         return NULL;
 #if !CODE_HAS_NUMBER
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); i++) {
-        if (PyFunction_Check(PySequence_Fast_GET_ITEM(list, i)))
-            hold_file(PySequence_Fast_GET_ITEM(list, i));
+        PyObject *function = PySequence_Fast_GET_ITEM(list, i);
+        if (PyFunction_Check(function))
+            hold_file(PyFunction_GET_CODE(function), PyFunction_GET_GLOBALS(function));
     }
 #endif
     Py_DECREF(list);
     pyro_recorder_entrance()->stack = op_stack;
-    Py_RETURN_NONE;
+    Py_RETURN_TRUE;
 }
-
-const char core_stacks_remove_doc[] =
-    "stacks_remove(): lets go of the code objects. The session must have ended.";
 
 PyObject *core_stacks_remove(PyObject *module, PyObject *unused)
 {
@@ -518,3 +547,4 @@ PyObject *core_stacks_remove(PyObject *module, PyObject *unused)
     release_held();
     Py_RETURN_NONE;
 }
+#endif

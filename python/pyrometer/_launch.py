@@ -35,7 +35,22 @@ class Recording:
         self.is_first = os.environ.get("PYROMETER_RECORD_PROCESS") == str(os.getpid())
         self.process = os.getpid()
         self.path: str | None = None
+        self.parts = 0
         self.failed = False
+
+    def suspend(self) -> bool:
+        """A block of the program records to a file of its own; False when nothing runs."""
+        from pyrometer._session import session
+
+        if session.settings is None or session.settings.path != self.path:
+            return False
+        session.stop()
+        return True
+
+    def resume(self) -> None:
+        """What comes after such a block goes to the next part."""
+        self.parts += 1
+        self.start()
 
     def start(self) -> None:
         """Never lets a failure of ours into the program."""
@@ -43,6 +58,9 @@ class Recording:
         from pyrometer._session import Settings, session
 
         path = self.given if self.is_first else _child_path(self.given)
+        if self.parts:
+            path = f"{path.removesuffix('.pyro')}.part{self.parts + 1}.pyro"
+        session.whole_program = self
         get = self.settings.get
         flags = _observe.flags(
             ops=get("ops", 1), shapes=get("shapes", 1), memory=get("memory", 1),
@@ -89,7 +107,9 @@ class Recording:
         if status["lost_records"]:
             _switch.say(f"{self.path}: {status['lost_records']:,} records were lost")
         if self.is_first and not self.settings.get("quiet", 0):
-            _switch.say(f"recorded {_shown(self.path)}; next: pyrometer trace {_shown(self.path)}")
+            path = _shown(self.given)
+            more = f" and {self.parts} more after blocks with their own" if self.parts else ""
+            _switch.say(f"recorded {path}{more}; next: pyrometer trace {path}")
 
 
 def _shown(path: str) -> str:

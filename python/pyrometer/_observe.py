@@ -45,7 +45,8 @@ class Observers:
                 settings.path, bool(settings.flags & _core.RECORD_MEMORY)
             )
         if self._has_stacks:
-            _core.stacks_install(_observer.stack_functions())
+            if not _core.stacks_install(_observer.stack_functions()):
+                _switch.say(f"stacks are not recorded in Python {platform.python_version()}")
         if not settings.flags & (_core.RECORD_OPS | _core.RECORD_MEMORY):
             return
         try:
@@ -59,9 +60,13 @@ class Observers:
         from pyrometer import _fallback
 
         _switch.say(
-            f"ops come from torch.profiler, which costs more: {reason} (pyrometer doctor says more)"
+            "ops come from torch.profiler, which costs more and has no output shapes or stacks: "
+            f"{reason} (pyrometer doctor says more)"
         )
-        self._ops = _fallback.start(settings.flags)
+        if self._devices is not None:
+            self._devices.stop()
+            self._devices = None  # there is one profiler a process, and it sees devices too
+        self._ops = _fallback.start(settings)
         self.description = "layers, ops by torch.profiler"
 
     def stop(self) -> None:
@@ -112,8 +117,12 @@ def describe() -> dict[str, str]:
 
 def begin_device_pass(registration: Registration) -> Any:
     """What collects the kernels of one pass, or None where there is no device."""
-    from pyrometer import _devices
+    from pyrometer import _devices, _fallback
 
+    if _fallback.is_active:
+        return _fallback.begin_pass(registration.flags)
+    if not registration.devices:
+        return None
     return _devices.DevicePass.begin(bool(registration.flags & _core.RECORD_MEMORY))
 
 

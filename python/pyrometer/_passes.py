@@ -81,12 +81,12 @@ def begin(registration: Registration, module: Any) -> Pass | None:
     one = Pass(registration, number, os.path.abspath(folder) if folder else os.getcwd())
     one._device = _begin_devices(registration)
     one._begun = _core.pass_begin()
+    if not one._begun and one._device is not None:
+        one._device.stop()
     return one if one._begun else None
 
 
 def _begin_devices(registration: Registration) -> Any:
-    if not registration.devices:
-        return None
     from pyrometer import _observe
 
     return _observe.begin_device_pass(registration)
@@ -103,18 +103,31 @@ def _is_wanted(registration: Registration, number: int) -> bool:
         "RECORD_AND_SAVE",
     ):
         return False
-    return most is None or next(registration.written) <= most
+    if most is None:
+        return True
+    count = next(registration.written)
+    registration.is_over = count >= most
+    return count <= most
 
 
 def end(one: Pass, raised: type | None) -> None:
     """... and this where it ends, after its last record."""
+    try:
+        _end(one, raised)
+    except BaseException:
+        _core.pass_abandon(one._begun)
+        raise
+
+
+def _end(one: Pass, raised: type | None) -> None:
     registration = one._registration
     one.raised = raised.__name__ if raised is not None else None
     device, one._device = one._device, None
     if device is not None:
         one._device = device.stop()
     try:
-        one.path = files.take(one.path, registration.model_name, one.number)
+        is_forked = registration.home != os.getpid()
+        one.path = files.take(one.path, registration.model_name, one.number, is_forked)
     except OSError as error:
         _core.pass_abandon(one._begun)
         finisher.say_once(f"passes cannot be written: {error}")
@@ -144,12 +157,11 @@ class Files:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.process = os.getpid()
-        self.forked = False
         self.taken: dict[tuple[str, str], set[int]] = {}  # by folder and stem
 
-    def take(self, folder: str, model_name: str, number: int) -> str:
+    def take(self, folder: str, model_name: str, number: int, is_forked: bool = False) -> str:
         """The path of a pass; the first of a model moves what an earlier run left."""
-        stem = re.sub(r"[/\0]", "_", model_name) + self._suffix() + "_forward"
+        stem = re.sub(r"[/\0]", "_", model_name) + self._suffix(is_forked) + "_forward"
         with self.lock:
             if (folder, stem) not in self.taken:
                 os.makedirs(folder, exist_ok=True)
@@ -160,14 +172,13 @@ class Files:
             taken.add(number)
         return os.path.join(folder, f"{stem}_{number:03d}.json")
 
-    def _suffix(self) -> str:
-        """Ranks and children of multiprocessing write beside their parent, not over it."""
+    def _suffix(self, is_forked: bool) -> str:
+        """Ranks, forks and children of multiprocessing write beside their parent, not over it."""
         if self.process != os.getpid():
-            self.process, self.forked = os.getpid(), True
-            self.taken = {}
+            self.process, self.taken = os.getpid(), {}
         multiprocessing = sys.modules.get("multiprocessing.process")
         is_child = multiprocessing is not None and multiprocessing.parent_process() is not None
-        return _switch.rank_suffix() + (f"_pid{self.process}" if self.forked or is_child else "")
+        return _switch.rank_suffix() + (f"_pid{self.process}" if is_forked or is_child else "")
 
 
 def move_aside(folder: str, stem: str) -> None:
@@ -275,6 +286,8 @@ class Finisher:
         handler = options.get("on_trace_ready")
         if handler is not None:
             handler(one)
+        if one._registration.is_over and not self.pending:
+            session.rest()
 
     def say_once(self, message: str) -> None:
         if message not in self.said:

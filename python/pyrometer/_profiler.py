@@ -323,7 +323,8 @@ def _recording() -> Iterator[_Recording]:
 @contextlib.contextmanager
 def _synchronised(model: nn.Module) -> Iterator[None]:
     """On a GPU every module waits for its work, so that its time is its own."""
-    devices = {one.device for one in model.parameters() if one.device.type == "cuda"}
+    is_used = torch.cuda.is_available() and torch.cuda.is_initialized()
+    devices = {one.device for one in model.parameters() if one.is_cuda} if is_used else ()
     if not devices:
         yield
         return

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import dataclasses
 import os
 import sys
 import tempfile
 import threading
+import weakref
 from typing import Any
 
 from pyrometer import _core, _switch
@@ -44,6 +46,8 @@ class Session:
         self.lock = threading.RLock()
         self.settings: Settings | None = None  # of the session that runs
         self.wanted_by_passes = 0  # flags
+        self.watchers: weakref.WeakSet[Any] = weakref.WeakSet()  # registrations
+        self.whole_program: Any = None  # the recording of `pyrometer run`
         self.failure: str | None = None  # why passes cannot be recorded, said once
         self.last_status: dict[str, Any] = {}  # of the recorder when it was stopped
         self._observers: Any = None
@@ -97,6 +101,8 @@ class Session:
                 observers.stop()
             finally:
                 self.last_status = _core.recorder_status()
+                with contextlib.suppress(Error):
+                    _core.recorder_wait()  # passes that failed have said so themselves
                 _core.recorder_stop()
 
     def want_passes(self, flags: int) -> None:
@@ -123,6 +129,13 @@ class Session:
                 _switch.say(f"forward passes are not captured: {error}")
                 return False
             return True
+
+    def rest(self) -> None:
+        """Ends a session that no decorated class has a use for any more."""
+        with self.lock:
+            if self.settings is not None and self.settings.temporary:
+                if all(watcher.is_over for watcher in self.watchers):
+                    self.stop()
 
     def _of_passes(self) -> Settings:
         return Settings(

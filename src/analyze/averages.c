@@ -106,8 +106,8 @@ static uint32_t find_row(collector *c, uint32_t event)
         if (kept == NULL ||
             !pyro_grow(&whole->rows, &whole->capacity, whole->count + 1, sizeof *whole->rows))
             return PYRO_NO_ID;
-        whole->rows[whole->count++] =
-            (pyro_average_row){.name = name, .shapes = shapes, .stack = kept};
+        whole->rows[whole->count++] = (pyro_average_row){
+            .name = name, .shapes = shapes, .stack = kept};
     }
     c->row[event] = row;
     return row;
@@ -165,8 +165,8 @@ static bool add_inside(collector *c, uint32_t event, size_t total, size_t self, 
     return true;
 }
 
-#define INSIDE(c, event, member, amount)                                                           \
-    add_inside(c, event, offsetof(pyro_average_row, member##_total),                               \
+#define INSIDE(c, event, member, amount) \
+    add_inside(c, event, offsetof(pyro_average_row, member##_total), \
                offsetof(pyro_average_row, member##_self), amount)
 
 static bool add_event(collector *c, uint32_t event)

@@ -105,6 +105,9 @@ static int read_pass(pyro_session *session, const pyro_pass_job *job, const snap
         status = add_property(trace, "model", job->model, error);
     if (status == PYRO_OK)
         status = add_property(trace, "pass", number, error);
+    snprintf(number, sizeof number, "%llu", (unsigned long long)chunks->header.lost_records);
+    if (status == PYRO_OK && chunks->header.lost_records)
+        status = add_property(trace, "lost_records", number, error);
     pyro_recording_free(&recording);
     return status;
 }

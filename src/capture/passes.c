@@ -65,8 +65,8 @@ uint64_t pyro_pass_begin(void)
         while (now <= session->last_pass_raw)
             now = pyro_raw_time(&pyro_the_door);
         session->last_pass_raw = now;
-        session->open_passes[session->open_pass_count++] =
-            (pyro_open_pass){.begin_raw = now, .thread = thread->number};
+        session->open_passes[session->open_pass_count++] = (pyro_open_pass){
+            .begin_raw = now, .thread = thread->number};
     }
     pthread_mutex_unlock(&session->lock);
     pyro_recorder_leave(thread);

@@ -133,8 +133,7 @@ static void add_cells(pyro_buf *buf, const layer_table *table, int name_width, c
     if (table->with_flops) {
         char text[PYRO_UNIT_TEXT];
 
-        pyro_buf_addf(buf, " %-10s",
-                      numbers[3] >= 0 ? pyro_format_count(text, numbers[3]) : "-");
+        pyro_buf_addf(buf, " %-10s", numbers[3] >= 0 ? pyro_format_count(text, numbers[3]) : "-");
     }
 }
 

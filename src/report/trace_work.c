@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 static const pyro_table_column work_columns[] = {
-    {"Layer", false, true}, {"MACs", true, false}, {"FLOPs", true, false}, {"Moved", true, false},
-    {"Allocated", true, false}, {"Time", true, false}, {"FLOP/s", true, false},
-    {"Peak", true, false},
+    {"Layer", false, true},  {"MACs", true, false},      {"FLOPs", true, false},
+    {"Moved", true, false},  {"Allocated", true, false}, {"Time", true, false},
+    {"FLOP/s", true, false}, {"Peak", true, false},
 };
 
 static void cell_amount(pyro_table *table, int64_t amount,
@@ -36,7 +36,8 @@ static void add_row(pyro_trace_writer *w, pyro_table *table, const pyro_layer_ro
     cell_amount(table, row->allocated_bytes, pyro_format_bytes);
     pyro_cell_duration(table, pyro_layer_total_ns(row, w->on_host));
     pyro_cell_rate(table, row->flops, pyro_layer_total_ns(row, w->on_host));
-    pyro_table_cell(table, row->peak_share >= 0 ? pyro_format_share(text, row->peak_share, 1) : "-");
+    pyro_table_cell(table,
+                    row->peak_share >= 0 ? pyro_format_share(text, row->peak_share, 1) : "-");
 }
 
 void pyro_write_trace_work(pyro_trace_writer *w)

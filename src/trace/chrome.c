@@ -246,6 +246,8 @@ static int write_names(pyro_chrome *chrome)
             write_name(chrome, track, "process_name", name);
             snprintf(name, sizeof name, "stream %lld", (long long)track->stream);
         } else {
+            if (trace->is_recording && i == 0)
+                write_name(chrome, track, "process_name", "python");
             snprintf(name, sizeof name, "thread %lld", (long long)(track->tid & INT64_MAX));
         }
         write_name(chrome, track, "thread_name",

@@ -25,6 +25,7 @@ typedef struct joining {
     uint32_t *name_of;      /* by id of a text in `from`: in `trace`; PYRO_NO_ID not yet asked */
     uint32_t *track_of;     /* by track of `from`; PYRO_NO_ID as above */
     double at_ns, offset_ns, drift; /* added to a time t of `from`: offset + drift * (t - at) */
+    bool takes_ops; /* ours has none: there was no observer */
 } joining;
 
 /* An op by thread and name, numbered among its like. */
@@ -182,9 +183,33 @@ static int compare_clocks(joining *j, pyro_error *error)
     return PYRO_OK;
 }
 
-static bool is_taken(const pyro_trace *from, size_t event)
+static bool is_clock_mark(const pyro_trace *trace, size_t event)
 {
+    return trace->category[event] == PYRO_EVENT_OP &&
+           strncmp(pyro_event_name(trace, event), PYRO_CLOCK_MARK, strlen(PYRO_CLOCK_MARK)) == 0;
+}
+
+/* Marks have told how the clocks differ: they are no ops of the program. */
+static bool has_ops(pyro_trace *trace)
+{
+    bool found = false;
+    for (size_t i = 0; i < trace->count; i++) {
+        if (is_clock_mark(trace, i))
+            trace->category[i] = PYRO_EVENT_OTHER;
+        else if (trace->category[i] == PYRO_EVENT_OP)
+            found = true;
+    }
+    return found;
+}
+
+static bool is_taken(const joining *j, size_t event)
+{
+    const pyro_trace *from = j->from;
     switch (from->category[event]) {
+    case PYRO_EVENT_OP:
+        return j->takes_ops && !is_clock_mark(from, event);
+    case PYRO_EVENT_ANNOTATION:
+        return j->takes_ops;
     case PYRO_EVENT_RUNTIME:
     case PYRO_EVENT_DRIVER:
     case PYRO_EVENT_KERNEL:
@@ -194,7 +219,7 @@ static bool is_taken(const pyro_trace *from, size_t event)
         return true;
     case PYRO_EVENT_MEMORY:
         return from->detail[event] != PYRO_NO_ID &&
-               from->memory[from->detail[event]].device_type != 0;
+               (j->takes_ops || from->memory[from->detail[event]].device_type != 0);
     default:
         return false;
     }
@@ -238,6 +263,8 @@ static uint32_t track_in_trace(joining *j, uint16_t track)
             ours->device = theirs->device;
             ours->stream = theirs->stream;
         }
+        if (!ours->torch_thread)
+            ours->torch_thread = theirs->torch_thread;
         if (ours->name == PYRO_NO_ID)
             ours->name = name_in_trace(j, theirs->name, true);
         j->track_of[track] = found;
@@ -264,6 +291,19 @@ static uint32_t copy_kernel(joining *j, const pyro_kernel_detail *detail)
                      sizeof copy);
 }
 
+static uint32_t copy_op(joining *j, const pyro_op_detail *detail)
+{
+    pyro_trace *trace = j->trace;
+    pyro_op_detail copy = *detail;
+    copy.dims = name_in_trace(j, copy.dims, true);
+    copy.types = name_in_trace(j, copy.types, true);
+    copy.concrete = name_in_trace(j, copy.concrete, true);
+    copy.outputs = name_in_trace(j, copy.outputs, true);
+    copy.stack = copy.collective = copy.path = PYRO_NO_ID;
+    trace->has_shapes = trace->has_shapes || copy.dims != PYRO_NO_ID;
+    return copy_side(&trace->ops, &trace->op_count, &trace->op_capacity, &copy, sizeof copy);
+}
+
 /* False when memory is out. */
 static bool copy_detail(joining *j, size_t event, uint32_t *detail)
 {
@@ -273,6 +313,10 @@ static bool copy_detail(joining *j, size_t event, uint32_t *detail)
     if (*detail == PYRO_NO_ID)
         return true;
     switch (from->category[event]) {
+    case PYRO_EVENT_OP:
+    case PYRO_EVENT_ANNOTATION:
+        *detail = copy_op(j, &from->ops[*detail]);
+        break;
     case PYRO_EVENT_KERNEL:
         *detail = copy_kernel(j, &from->kernels[*detail]);
         break;
@@ -348,8 +392,9 @@ int pyro_trace_add_devices(pyro_trace *trace, const pyro_trace *from, pyro_error
     joining j = {.trace = trace, .from = from};
     bool fine = begin(&j);
     int status = fine ? compare_clocks(&j, error) : pyro_fail_memory(error);
+    j.takes_ops = !has_ops(trace);
     for (size_t i = 0; i < from->count && status == PYRO_OK; i++)
-        if (is_taken(from, i) && !copy_event(&j, i))
+        if (is_taken(&j, i) && !copy_event(&j, i))
             status = pyro_fail_memory(error);
     if (status == PYRO_OK && !copy_devices(&j))
         status = pyro_fail_memory(error);

@@ -16,6 +16,16 @@
 #define SLOWEST_RAW_PER_NS 1e-6
 #define FASTEST_RAW_PER_NS 1e3
 
+/* docs/recording-format.md says so. */
+_Static_assert(sizeof(pyro_recording_header) == 256 && sizeof(pyro_chunk_header) == 64 &&
+                   sizeof(pyro_data_entry) == 16 && sizeof(pyro_module_data) == 24,
+               "the format of recordings");
+_Static_assert(sizeof(pyro_record) == PYRO_RECORDING_RECORD_BYTES &&
+                   sizeof(pyro_memory_record) == sizeof(pyro_record) &&
+                   offsetof(pyro_memory_record, kind) == offsetof(pyro_record, kind) &&
+                   offsetof(pyro_memory_record, tag) == offsetof(pyro_record, tag),
+               "records of one size");
+
 typedef struct file_chunk {
     pyro_chunk_header header;
     int64_t offset;

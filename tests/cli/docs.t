@@ -5,6 +5,7 @@ pyrometer-check.1
 pyrometer-cost.1
 pyrometer-diff.1
 pyrometer-doctor.1
+pyrometer-graph.1
 pyrometer-models.1
 pyrometer-python.1
 pyrometer-run.1
@@ -36,7 +37,7 @@ $ cat > $TMP/complete <<'END'
 > }
 > END
 $ source $TMP/complete; complete_words pyrometer ''
-cost models check diff trace bench run python doctor help --help --version
+cost models check diff graph trace bench run python doctor help --help --version
 
 $ source $TMP/complete; complete_words pyrometer cost --f
 --format

@@ -149,6 +149,12 @@ Layers:
   (optimizer)                                     10.0 us   10.0%
   Device total                                   100.0 us  100.0%
 
+Should cost (by shapes) and did cost, with all that is below:
+  Layer             MACs   FLOPs     Moved  Allocated     Time   FLOP/s   Peak
+  ----------------------------------------------------------------------------
+  Net_0.Linear_0  4.10 k  8.32 k  4.06 KiB          -  35.0 us  237.7 M  <0.1%
+  Net_0.Linear_1  4.10 k  8.32 k  4.06 KiB          -  35.0 us  237.7 M  <0.1%
+
 $ cd trace; pyrometer trace good-1-training.json --chrome $TMP/all.json -q -o $TMP/ignored.txt; pyrometer trace $TMP/all.json --format json > $TMP/a.json; pyrometer trace good-1-training.json --format json > $TMP/b.json; diff $TMP/a.json $TMP/b.json
 3,4c3,4
 <   "file": "$TMP/all.json",
@@ -176,6 +182,11 @@ Layers:
   (outside any layer)                             40.0 us   20.0%
   (optimizer)                                     20.0 us   10.0%
   Device total                                   200.0 us  100.0%
+
+Should cost (by shapes) and did cost, with all that is below:
+  Layer             MACs    FLOPs     Moved  Allocated     Time   FLOP/s   Peak
+  -----------------------------------------------------------------------------
+  Net_0.Linear_1  8.19 k  16.64 k  8.13 KiB        0 B  70.0 us  237.7 M  <0.1%
 
 $ python3 $TMP/chrome.py $TMP/layer.json
 [('C', 12), ('M', 4), ('X', 22), ('f', 4), ('s', 4)] ['memory of device 0', 'queue length of device 0']

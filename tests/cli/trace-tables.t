@@ -22,6 +22,20 @@ Layers:
   (optimizer)                                     610.9 us   10.1%
   Device total                                     6.04 ms  100.0%
 
+Should cost (by shapes) and did cost, with all that is below:
+  Layer       MACs    FLOPs      Moved  Allocated      Time   FLOP/s   Peak
+  -------------------------------------------------------------------------
+  layer4   19.73 G  39.50 G  331.5 MiB          -   1.22 ms  32.35 T   6.5%
+  layer1   22.20 G  44.65 G  885.4 MiB          -   1.19 ms  37.49 T   7.6%
+  layer3   19.73 G  39.54 G  326.8 MiB          -  996.7 us  39.67 T   8.0%
+  layer2   19.73 G  39.62 G  569.4 MiB          -  938.8 us  42.20 T   8.5%
+  bn1            0  218.4 M  245.0 MiB          -  409.2 us  533.7 G   0.1%
+  conv1     3.78 G   7.55 G  116.6 MiB          -  341.9 us  22.09 T   4.5%
+  maxpool        0  32.11 M  196.0 MiB          -  214.9 us  149.5 G  <0.1%
+  relu           0  25.69 M  245.0 MiB          -   55.4 us  463.5 G  <0.1%
+  fc       24.58 M  49.18 M   12.1 MiB          -   43.5 us   1.13 T   0.2%
+  avgpool        0  802.8 k   4.63 MiB          -   9.98 us  80.42 G  <0.1%
+
 $ cd trace; pyrometer trace good-1-training.json --by layer
 ================================================================================
 TRACE PROFILE: good-1-training.json
@@ -36,6 +50,12 @@ Layers:
   (outside any layer)                             40.0 us   20.0%
   (optimizer)                                     20.0 us   10.0%
   Device total                                   200.0 us  100.0%
+
+Should cost (by shapes) and did cost, with all that is below:
+  Layer             MACs    FLOPs     Moved  Allocated     Time   FLOP/s   Peak
+  -----------------------------------------------------------------------------
+  Net_0.Linear_0  8.19 k  16.64 k  8.13 KiB   14.0 KiB  70.0 us  237.7 M  <0.1%
+  Net_0.Linear_1  8.19 k  16.64 k  8.13 KiB        0 B  70.0 us  237.7 M  <0.1%
 
 $ cd trace; pyrometer trace good-1-training.json --by layer -v
 ================================================================================
@@ -52,6 +72,12 @@ Layers (times with all that is below; self without):
   (outside any layer)                             40.0 us   20.0%
   (optimizer)                                     20.0 us   10.0%
   Device total                                   200.0 us  100.0%
+
+Should cost (by shapes) and did cost, with all that is below:
+  Layer             MACs    FLOPs     Moved  Allocated     Time   FLOP/s   Peak
+  -----------------------------------------------------------------------------
+  Net_0.Linear_0  8.19 k  16.64 k  8.13 KiB   14.0 KiB  70.0 us  237.7 M  <0.1%
+  Net_0.Linear_1  8.19 k  16.64 k  8.13 KiB        0 B  70.0 us  237.7 M  <0.1%
 
 $ cd trace; pyrometer trace good-1-training.json --by op --top 2
 ================================================================================
@@ -265,14 +291,14 @@ ProfilerStep#1,1,1000000,1000000,90000,0,0,10000,10000,900000,350000,0,40000,300
 ProfilerStep#2,2,2100000,1000000,90000,0,0,10000,10000,900000,350000,0,40000,30000,10000,20000,100000,6
 
 $ cd trace; pyrometer trace good-1-training.json --format csv
-path,class,parent,depth,calls,backward_calls,forward_host_ns,forward_host_self_ns,forward_device_ns,forward_device_self_ns,backward_host_ns,backward_host_self_ns,backward_device_ns,backward_device_self_ns,kernels,flops,bytes,shapes
-Net_0,Net,,0,2,2,400000,80000,80000,0,320000,0,60000,0,8,33280,16640,"[[8, 16], [16, 16], [16]]"
-Net_0.Linear_0,Linear,0,1,2,2,160000,160000,40000,40000,160000,160000,30000,30000,4,16640,8320,"[[8, 16], [16, 16], [16]]"
-Net_0.Linear_1,Linear,0,1,2,2,160000,160000,40000,40000,160000,160000,30000,30000,4,16640,8320,"[[8, 16], [16, 16], [16]]"
+path,class,parent,depth,calls,backward_calls,forward_host_ns,forward_host_self_ns,forward_device_ns,forward_device_self_ns,backward_host_ns,backward_host_self_ns,backward_device_ns,backward_device_self_ns,kernels,flops,bytes,shapes,macs,allocated_bytes,dtype,flops_per_s,peak_share
+Net_0,Net,,0,2,2,400000,80000,80000,0,320000,0,60000,0,8,33280,16640,"[[8, 16], [16, 16], [16]]",16384,14336,float32,2.37714e+08,4.80716e-07
+Net_0.Linear_0,Linear,0,1,2,2,160000,160000,40000,40000,160000,160000,30000,30000,4,16640,8320,"[[8, 16], [16, 16], [16]]",8192,14336,float32,2.37714e+08,4.80716e-07
+Net_0.Linear_1,Linear,0,1,2,2,160000,160000,40000,40000,160000,160000,30000,30000,4,16640,8320,"[[8, 16], [16, 16], [16]]",8192,0,float32,2.37714e+08,4.80716e-07
 
 $ cd trace; pyrometer trace good-1-training.json --format csv --depth 0
-path,class,parent,depth,calls,backward_calls,forward_host_ns,forward_host_self_ns,forward_device_ns,forward_device_self_ns,backward_host_ns,backward_host_self_ns,backward_device_ns,backward_device_self_ns,kernels,flops,bytes,shapes
-Net_0,Net,,0,2,2,400000,400000,80000,80000,320000,320000,60000,60000,8,33280,16640,"[[8, 16], [16, 16], [16]]"
+path,class,parent,depth,calls,backward_calls,forward_host_ns,forward_host_self_ns,forward_device_ns,forward_device_self_ns,backward_host_ns,backward_host_self_ns,backward_device_ns,backward_device_self_ns,kernels,flops,bytes,shapes,macs,allocated_bytes,dtype,flops_per_s,peak_share
+Net_0,Net,,0,2,2,400000,400000,80000,80000,320000,320000,60000,60000,8,33280,16640,"[[8, 16], [16, 16], [16]]",16384,14336,float32,2.37714e+08,4.80716e-07
 
 $ cd trace; pyrometer trace good-10-odd-names.json.gz --format csv --by op
 name,shapes,calls,host_total_ns,host_self_ns,device_total_ns,device_self_ns,flops,bytes,phase

@@ -9,6 +9,7 @@ Commands:
   models    the models that are known by name; checking and adding your own
   check     our count of a model beside another counter's, and where they part
   diff      what changed between two models, two runs or two results
+  graph     a model as a graph: modules or operators, the tensors between them, and cuts
   trace     what a run did cost: layers, ops, kernels, idle time, memory
   bench     how long commands take, and whether that got worse
   run       run a Python program and record what its models do

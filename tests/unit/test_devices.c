@@ -82,6 +82,45 @@ static void test_kernels_land_in_our_layers(void **state)
     unlink(path);
 }
 
+/* Layers alone, and marks for the clock: then the ops of the other trace are taken too. */
+static void test_ops_come_too_where_there_are_none(void **state)
+{
+    static const char layers[] =
+        "{\"baseTimeNanoseconds\":1000000000,\"traceEvents\":["
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"pyrometer: clock 1\",\"pid\":9,\"tid\":9,"
+        "\"ts\":50,\"dur\":10,\"args\":{}},"
+        "{\"ph\":\"X\",\"cat\":\"layer\",\"name\":\"nn.Module: A_1\",\"pid\":9,\"tid\":9,"
+        "\"ts\":100,\"dur\":100,\"args\":{\"Module path\":\"a\"}}]}";
+    static const char other[] =
+        "{\"baseTimeNanoseconds\":1000000000,\"traceEvents\":["
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"pyrometer: clock 1\",\"pid\":9,\"tid\":9,"
+        "\"ts\":7050,\"dur\":9,\"args\":{}},"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":9,\"tid\":9,\"ts\":7110,"
+        "\"dur\":80,\"args\":{\"Input Dims\":[[2,3],[3,4]],\"Input type\":[\"float\",\"float\"]}},"
+        "{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"pid\":9,"
+        "\"tid\":9,\"ts\":7120,\"args\":{\"Device Type\":0,\"Device Id\":-1,\"Addr\":64,"
+        "\"Bytes\":32,\"Total Allocated\":32,\"Total Reserved\":0}}]}";
+    char path[] = "/tmp/pyro-devices-XXXXXX";
+    pyro_trace *trace = NULL;
+    pyro_analysis *analysis = NULL;
+    pyro_error error;
+
+    (void)state;
+    assert_true(close(mkstemp(path)) == 0);
+    write_file(path, other);
+    pyro_error_clear(&error);
+    assert_int_equal(pyro_trace_open_memory(&trace, layers, strlen(layers), "o", NULL, &error), 0);
+    assert_int_equal(pyro_trace_join_devices(trace, path, &error), 0);
+    assert_int_equal(pyro_trace_analyze(&analysis, trace, NULL, &error), 0);
+    assert_int_equal(analysis->op_count, 1);
+    assert_string_equal(analysis->ops[0].name, "aten::mm");
+    assert_int_equal(analysis->layer_count, 1);
+    assert_int_equal(analysis->layers[0].allocated_bytes, 32);
+    pyro_analysis_free(analysis);
+    pyro_trace_close(trace);
+    unlink(path);
+}
+
 static void test_without_a_common_op_it_says_so(void **state)
 {
     static const char other[] =
@@ -110,6 +149,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_land_in_our_layers),
+        cmocka_unit_test(test_ops_come_too_where_there_are_none),
         cmocka_unit_test(test_without_a_common_op_it_says_so),
     };
 

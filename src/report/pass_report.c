@@ -145,7 +145,7 @@ static void write_json_row(pyro_json_writer *json, const pyro_pass_row *row)
 {
     pyro_json_begin_object_inline(json);
     pyro_json_member_string(json, "path", row->path);
-    pyro_json_member_string(json, "class_name", row->class_name);
+    pyro_json_member_string(json, "class", row->class_name);
     pyro_json_member_integer(json, "passes", row->passes);
     pyro_json_member_integer(json, "calls", row->calls);
     pyro_json_member_integer(json, "total_ns", row->total_ns);
@@ -186,7 +186,7 @@ static void write_json(pyro_buf *buf, const pyro_pass_summary *summary)
 
 static void write_csv(pyro_buf *buf, const pyro_pass_summary *summary)
 {
-    pyro_csv_header(buf, "path,class_name,passes,calls,total_ns,median_ns,p95_ns,min_ns,max_ns,"
+    pyro_csv_header(buf, "path,class,passes,calls,total_ns,median_ns,p95_ns,min_ns,max_ns,"
                          "shapes,shape_sets,op_sets,changed_in");
     for (size_t i = 0; i < summary->row_count; i++) {
         const pyro_pass_row *row = &summary->rows[i];

@@ -1,0 +1,166 @@
+"""How causal language models are built, exported and told apart: what their lists share."""
+
+import collections
+import dataclasses
+from typing import Any
+
+import torch
+
+from catalog import transformers_build
+from catalog.entry import Entry, Input
+from catalog.model import Depth, Model, Published
+
+_LENGTH = 128
+_PAST = 1024
+_CACHE_AXES = ("batch", "heads", "past", "features")
+# Layers whose attention reaches all tokens and a window of them take turns.
+_PERIODS = {"Gemma2ForCausalLM": 2, "Gemma3ForCausalLM": 6}
+# Where the list of layers is; in most classes it is the first.
+_LAYERS = collections.defaultdict(
+    lambda: "model.layers",
+    {
+        "BloomForCausalLM": "transformer.h",
+        "FalconForCausalLM": "transformer.h",
+        "GPT2LMHeadModel": "transformer.h",
+        "GPTJForCausalLM": "transformer.h",
+        "GPTNeoXForCausalLM": "gpt_neox.layers",
+        "OPTForCausalLM": "model.decoder.layers",
+    },
+)
+_CHECKPOINT = "tensors in the checkpoint {}, weights that are shared counted once"
+
+
+@dataclasses.dataclass(frozen=True)
+class Cache:
+    """What a model keeps of each token: in how many layers, and of which sizes."""
+
+    layers: int
+    heads: int
+    key_width: int
+    value_width: int
+    most: int | None = None
+
+
+def _tokens(vocabulary: int, length: int, dynamic: tuple[int, ...]) -> Input:
+    return Input(
+        (1, length), torch.int64, dynamic=dynamic, high=vocabulary, axes=("batch", "sequence")
+    )
+
+
+def _cache_inputs(cache: Cache, dtype: torch.dtype) -> dict[str, list[Input]]:
+    past = _PAST
+    while cache.most and past > cache.most:
+        past //= 2
+
+    def tensors(width: int) -> list[Input]:
+        one = Input(
+            (1, cache.heads, past, width),
+            dtype,
+            dynamic=(0, 2),
+            axes=_CACHE_AXES,
+            bounds={"past": (1, cache.most)},
+        )
+        return [one] * cache.layers
+
+    return {"past_keys": tensors(cache.key_width), "past_values": tensors(cache.value_width)}
+
+
+def _decode_entry(entry: Entry, cache: Cache, vocabulary: int, dtype: torch.dtype) -> Entry:
+    return dataclasses.replace(
+        entry,
+        build=lambda: transformers_build.with_cache_inputs(entry.build()),
+        arguments={"input_ids": _tokens(vocabulary, 1, (0,)), **_cache_inputs(cache, dtype)},
+    )
+
+
+def language_model(
+    name: str,
+    display_name: str,
+    family: str,
+    kind: tuple[str, str],
+    options: dict[str, Any],
+    published: Published,
+    cache: Cache | None,
+    dtype: torch.dtype = torch.bfloat16,
+    dynamic: tuple[int, ...] = (0, 1),
+    first: int = 0,
+    period: int = 1,
+) -> Model:
+    class_name, config_name = kind
+    vocabulary = options.get("vocab_size", 50257)
+    entry = Entry(
+        name=name,
+        display_name=display_name,
+        family=family,
+        package="transformers",
+        builder=f"transformers.{class_name}(transformers.{config_name}({_options_text(options)}))",
+        build=lambda: transformers_build.build(class_name, (config_name, options), dtype),
+        arguments={"input_ids": _tokens(vocabulary, _LENGTH, dynamic), "use_cache": False},
+        by_name=True,
+    )
+    if not cache:
+        return Model(entry, "language model", published)
+
+    def with_layers(layers: int) -> Model:
+        option = "n_layer" if "n_layer" in options else "num_hidden_layers"
+        fewer = {**options, option: layers}
+        few_cached = dataclasses.replace(cache, layers=layers)
+        return language_model(
+            name, display_name, family, kind, fewer, published, few_cached, dtype, dynamic
+        )
+
+    depth = None
+    if (cache.layers - first) % period == 0 and cache.layers > first + 3 * period:
+        depth = Depth(_LAYERS[class_name], cache.layers, with_layers, first, period)
+    decode = _decode_entry(entry, cache, vocabulary, dtype)
+    return Model(entry, "language model", published, decode, depth=depth)
+
+
+def _options_text(options: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in options.items())
+
+
+def checkpoint(params: int, repository: str) -> Published:
+    return Published(params, _CHECKPOINT.format(repository))
+
+
+def decoder(
+    width: int, inner: int, layers: int, heads: int, key_heads: int, vocabulary: int, **more
+) -> dict[str, Any]:
+    return {
+        "hidden_size": width,
+        "intermediate_size": inner,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "num_key_value_heads": key_heads,
+        "vocab_size": vocabulary,
+        **more,
+    }
+
+
+def _cache_of(options: dict[str, Any], most: int | None = None) -> Cache:
+    width = options.get("head_dim") or options["hidden_size"] // options["num_attention_heads"]
+    return Cache(options["num_hidden_layers"], options["num_key_value_heads"], width, width, most)
+
+
+def like_llama(family: str, kind: tuple[str, str], rows: list[tuple]) -> list[Model]:
+    """Models of one kind; a row is (name, display name, options, published count, checkpoint)."""
+    found = []
+    for name, display_name, options, params, repository, *window in rows:
+        most = window[0] - 1 if window else None
+        found.append(
+            language_model(
+                name,
+                display_name,
+                family,
+                kind,
+                options,
+                checkpoint(params, repository),
+                _cache_of(options, most),
+                period=_PERIODS.get(kind[0], 1),
+            )
+        )
+    return found
+
+
+TIED = {"tie_word_embeddings": True}

@@ -1,0 +1,83 @@
+# What pyrometer run, python and doctor refuse before any Python is started.
+$ pyrometer run
+pyrometer: run needs a program: pyrometer run SCRIPT (see pyrometer run --help)
+[2]
+
+$ pyrometer python
+pyrometer: python needs a program: pyrometer python SCRIPT (see pyrometer python --help)
+[2]
+
+$ pyrometer run --bogus script.py
+pyrometer: unknown option --bogus (see pyrometer run --help)
+[2]
+
+$ pyrometer run --python /no/such/python script.py
+pyrometer: /no/such/python: no such Python; name one with --python
+[2]
+
+$ pyrometer run --python true script.py
+pyrometer: true has no package pyrometer; install it there with true -m pip install pyrometer, or name another with --python
+[2]
+
+$ pyrometer doctor --python true
+pyrometer: true has no package pyrometer; install it there with true -m pip install pyrometer, or name another with --python
+[1]
+
+$ pyrometer doctor now
+pyrometer: doctor takes no operand, got now
+[2]
+
+# A Python that has the package answers with its version and folder; the program is then its.
+$ cat > $TMP/python <<'END'
+> #!/bin/sh
+> if [ "$1" = -P ]; then printf '%s\n%s' "${SAYS_VERSION-0.1.0}" /nowhere/pyrometer; exit; fi
+> echo "$PYROMETER $PYTHONPATH"
+> echo "${PYROMETER_RECORD##*/} $PYROMETER_RECORD_SETTINGS"
+> for word in "$@"; do echo "<$word>"; done
+> exit 7
+> END
+$ chmod +x $TMP/python; cd $TMP; PYTHONPATH=mine pyrometer run --python $TMP/python train.py --epochs 3 -o x
+1 /nowhere/pyrometer/_startup:mine
+train.pyro max_bytes=0,keep_last=0,stacks=1,shapes=1,memory=1,ops=1,overwrite=0,quiet=0
+<train.py>
+<--epochs>
+<3>
+<-o>
+<x>
+[7]
+
+$ cd $TMP; pyrometer run --python $TMP/python -q -f --max-size 1.5K --keep-last --no-stacks -m pkg.train a | tail -4
+train.pyro max_bytes=1536,keep_last=1,stacks=0,shapes=1,memory=1,ops=1,overwrite=1,quiet=1
+<-m>
+<pkg.train>
+<a>
+
+$ cd $TMP; pyrometer run --python $TMP/python -o out.pyro -c 'print(1)' | tail -3
+out.pyro max_bytes=0,keep_last=0,stacks=1,shapes=1,memory=1,ops=1,overwrite=0,quiet=0
+<-c>
+<print(1)>
+
+$ cd $TMP; WORLD_SIZE=2 RANK=1 pyrometer run --python $TMP/python dir/train.py | sed -n 2p
+train_rank1.pyro max_bytes=0,keep_last=0,stacks=1,shapes=1,memory=1,ops=1,overwrite=0,quiet=0
+
+$ cd $TMP; pyrometer python --python $TMP/python -u train.py -h | tail -4
+ 
+<-u>
+<train.py>
+<-h>
+
+$ cd $TMP; touch train.pyro; pyrometer run --python $TMP/python train.py
+pyrometer: train.pyro is there already; -f replaces it, -o names another
+[2]
+
+$ pyrometer run --python $TMP/python --keep-last train.py
+pyrometer: --keep-last needs --max-size: how much to keep
+[2]
+
+$ pyrometer run --python $TMP/python --max-size much train.py
+pyrometer: --max-size: "much" is no size; write 500M or 2G
+[2]
+
+$ SAYS_VERSION=0.0.1 pyrometer run --python $TMP/python train.py
+pyrometer: $TMP/python has pyrometer 0.0.1, this is 0.1.0; install the same version in both
+[2]

@@ -1,0 +1,263 @@
+"""Checks every model of the catalog: at its own size and at others, right or refused.
+
+The real module is built from its package and run at a shape under FlopCounterMode; the tool prices
+the skeleton at that shape. Both must say the same. The tool may refuse a shape that the model was
+not exported for, but never its default, nor one in which only the sizes change that it says may.
+Where the published GMACs and parameters of torchvision are known, they must be met too.
+
+usage: python tests/models/verify_catalog.py [NAME...] [--tool build/pyrometer] [--markdown]
+"""
+
+import argparse
+import dataclasses
+import json
+import logging
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+
+import reference
+import torch
+
+from catalog import archive, models
+from catalog.entry import Entry, Input
+from catalog.model import Model
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SKELETONS = ROOT / "catalog" / "skeletons"
+
+# What a size becomes, by what it is: two other shapes, unlike each other and unlike the default.
+_OTHERS = {
+    "batch": (3, 2),
+    "height": (1.25, 1.5),
+    "width": (1.5, 1.25),
+    "frames": (0.5, 1.5),
+    "sequence": (56, 200),
+    "past": (77, 100),
+    "samples": (1.5, 2.25),
+    "proposals": (300, 50),
+    "detections": (20, 7),
+    "patches": (1024, 2304),
+}
+
+# Deeper models are run with few of their layers, which are alike, and extrapolated.
+_FULL_DEPTH = 12
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What became of one skeleton: a word for each shape."""
+
+    name: str
+    words: dict[str, str] = dataclasses.field(default_factory=dict)
+    problems: list[str] = dataclasses.field(default_factory=list)
+    seconds: float = 0.0
+
+
+def _scaled(what: str, size: int, which: int) -> int:
+    change = _OTHERS.get(what, (None, None))[which]
+    if change is None:
+        return size
+    return change if isinstance(change, int) else round(size * change)
+
+
+def at_shape(entry: Entry, which: int, only_free: bool) -> Entry:
+    """The entry with other sizes as its default; `only_free` changes those alone that may."""
+
+    def changed(given: Any) -> Any:
+        if isinstance(given, list):
+            return [changed(item) for item in given]
+        if isinstance(given, dict):
+            return {name: changed(item) for name, item in given.items()}
+        if not isinstance(given, Input):
+            return given
+        shape = tuple(
+            size if only_free and axis not in given.dynamic else _scaled(what, size, which)
+            for axis, (what, size) in enumerate(zip(given.axes, given.shape, strict=True))
+        )
+        return dataclasses.replace(given, shape=shape)
+
+    return dataclasses.replace(entry, arguments=changed(dict(entry.arguments)))
+
+
+def _skeleton_inputs(path: pathlib.Path) -> dict[str, list[int]]:
+    extra = json.loads(archive.read_zstd(str(path))["extra/pyrometer.json"])
+    return extra["default_shapes"]
+
+
+def price(tool: str, path: pathlib.Path, entry: Entry) -> dict | str:
+    """The cost by the tool in torch's convention, or the line with which it refuses."""
+    command = [tool, "cost", str(path), "--format", "json", "--convention", "torch"]
+    for name, given in zip(_skeleton_inputs(path), entry.inputs(), strict=True):
+        command += ["--input", f"{name}={','.join(map(str, given.shape))}"]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    if finished.returncode == 0:
+        return json.loads(finished.stdout)
+    return finished.stderr.strip() or f"exit {finished.returncode}"
+
+
+def _flops(model: Model, entry: Entry, change: Callable[[Entry], Entry]) -> int:
+    depth = model.depth
+    if not depth or depth.layers <= _FULL_DEPTH:
+        return reference.torch_flops(change(entry), "default")
+    counts = []
+    for units in (1, 2):
+        few = depth.at(depth.first + units * depth.period)
+        shallow = few.decode if entry is model.decode else few.entry
+        counts.append(reference.torch_flops(change(shallow), "default"))
+    units = (depth.layers - depth.first) // depth.period
+    return counts[0] + (units - 1) * (counts[1] - counts[0])
+
+
+def expected(model: Model, entry: Entry, change: Callable[[Entry], Entry]) -> int | str:
+    """FlopCounterMode's count of the module at the changed shape, or why it does not run there."""
+    try:
+        return _flops(model, entry, change)
+    except Exception as error:  # whatever a model raises on a shape that it does not take
+        first_line = (str(error).strip().splitlines() or [""])[0]
+        return f"{type(error).__name__}: {first_line}"
+
+
+def check_shape(
+    outcome: Outcome,
+    label: str,
+    options: argparse.Namespace,
+    subject: tuple[Model, Entry, pathlib.Path],
+    change: Callable[[Entry], Entry],
+    refusable: bool = False,
+) -> None:
+    """Compares at one shape, and notes the outcome in a word."""
+    model, entry, path = subject
+    ours = price(options.tool, path, change(entry))
+    if isinstance(ours, str):
+        outcome.words[label] = "refused"
+        if not refusable:
+            outcome.problems.append(f"{label}: {ours}")
+        return
+    theirs = expected(model, entry, change)
+    outcome.words[label] = "equal" if ours["total_flops"] == theirs else "WRONG"
+    if ours["total_flops"] != theirs:
+        outcome.problems.append(f"{label}: {ours['total_flops']} here, {theirs} there")
+
+
+def check_published(outcome: Outcome, options, model: Model, path: pathlib.Path) -> None:
+    """Every row that torchvision publishes for the builder, its crop and its parameters."""
+    from torchvision.models import get_model_weights, get_weight
+
+    weights = get_weight(model.entry.weights)
+    # The detectors' rows were counted with fewer boxes; docs/conventions.md says how many.
+    boxes = {
+        "FasterRCNN_MobileNet_V3_Large_320_FPN_Weights.COCO_V1": ["proposals=1,0,5"],
+        "FasterRCNN_MobileNet_V3_Large_FPN_Weights.COCO_V1": ["proposals=1,0,5"],
+        "MaskRCNN_ResNet50_FPN_Weights.COCO_V1": ["detections=1,0,5"],
+        "KeypointRCNN_ResNet50_FPN_Weights.COCO_LEGACY": ["detections=1,0,5"],
+        "KeypointRCNN_ResNet50_FPN_Weights.COCO_V1": ["detections=1,1,5"],
+    }
+    builder = model.entry.builder.split("'")[1]
+    for row in get_model_weights(builder):
+        if row.meta["num_params"] != weights.meta["num_params"]:
+            continue
+        crop = getattr(row.transforms, "keywords", {}).get("crop_size")
+        crop = crop[0] if isinstance(crop, (tuple, list)) else crop
+        command = [options.tool, "cost", str(path), "--format", "json"]
+        command += ["--convention", "torchvision"]
+        if crop:
+            shape = [*next(iter(_skeleton_inputs(path).values()))[:-2], crop, crop]
+            command += ["--input-shape", ",".join(map(str, shape))]
+        for given in boxes.get(str(row), []):
+            command += ["--input", given]
+        finished = subprocess.run(command, capture_output=True, text=True, check=False)
+        ours = json.loads(finished.stdout) if finished.returncode == 0 else {}
+        told = (f"{ours.get('total_flops', 0) / 1e9:.3f}", ours.get("params"))
+        if told != (f"{row.meta['_ops']:.3f}", row.meta["num_params"]):
+            outcome.problems.append(f"{row}: {told}, published {row.meta['_ops']}")
+            outcome.words["published"] = "WRONG"
+        outcome.words.setdefault("published", "equal")
+
+
+def verify(model: Model, entry: Entry, path: pathlib.Path, options) -> Outcome:
+    """Checks one skeleton."""
+    outcome = Outcome(path.name.removesuffix(".pt2"))
+    started = time.monotonic()
+    if not path.exists():
+        outcome.problems.append("no skeleton")
+        return outcome
+    subject = (model, entry, path)
+    check_shape(outcome, "default", options, subject, lambda given: given)
+    check_shape(outcome, "free", options, subject, lambda given: at_shape(given, 0, True))
+    for label, which in (("first", 0), ("second", 1)):
+        check_shape(
+            outcome,
+            label,
+            options,
+            subject,
+            lambda given, which=which: at_shape(given, which, False),
+            refusable=True,
+        )
+    if entry.weights:
+        check_published(outcome, options, model, path)
+    outcome.seconds = time.monotonic() - started
+    return outcome
+
+
+_COLUMNS = ("default", "free", "first", "second", "published")
+
+
+def print_row(outcome: Outcome, markdown: bool) -> None:
+    words = [outcome.words.get(column, "-") for column in _COLUMNS]
+    if markdown:
+        print(f"| `{outcome.name}` | " + " | ".join(words) + " |", flush=True)
+        return
+    cells = "".join(f"{word:<11}" for word in words)
+    verdict = "FAILED" if outcome.problems else "ok"
+    print(f"{outcome.name:<34}{cells}{outcome.seconds:6.1f} s  {verdict}", flush=True)
+    for problem in outcome.problems:
+        print(f"    {problem}", flush=True)
+
+
+def parse_options(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="models; all if none")
+    tool = os.environ.get("PYRO_TOOL", str(ROOT / "build" / "pyrometer"))
+    parser.add_argument("--tool", default=tool, help="the tool, build/pyrometer if not given")
+    parser.add_argument("--dir", type=pathlib.Path, default=SKELETONS, help="the skeletons")
+    parser.add_argument("--present", action="store_true", help="only models that are there")
+    parser.add_argument("--markdown", action="store_true", help="print rows of a table")
+    return parser.parse_args(arguments)
+
+
+def work(options: argparse.Namespace) -> list[tuple[Model, Entry, pathlib.Path]]:
+    """The skeletons to check."""
+    chosen = [models.find(name) for name in options.names] or models.all_models().values()
+    found = []
+    for model in chosen:
+        found.append((model, model.entry, options.dir / f"{model.name}.pt2"))
+        if model.decode:
+            found.append((model, model.decode, options.dir / f"{model.name}.decode.pt2"))
+    return [item for item in found if item[2].exists() or not options.present]
+
+
+def main() -> int:
+    options = parse_options()
+    warnings.simplefilter("ignore")
+    logging.disable(logging.CRITICAL)
+    torch.set_num_threads(1)
+    failed = count = 0
+    for model, entry, path in work(options):
+        outcome = verify(model, entry, path, options)
+        print_row(outcome, options.markdown)
+        failed += bool(outcome.problems)
+        count += 1
+    print(f"{count - failed} passed, {failed} failed", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
