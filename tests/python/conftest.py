@@ -6,8 +6,16 @@ import pytest
 
 
 @pytest.fixture(scope="module", autouse=True)
-def no_session_is_left():
-    """Passes keep their session for the next one; another file of tests begins without."""
+def nothing_is_watched_for_ever():
+    """Passes keep their session and the hook for the next one; another file of tests begins
+    without."""
     yield
-    if "pyrometer._session" in sys.modules:
-        sys.modules["pyrometer._session"].session.stop()
+    if "pyrometer._session" not in sys.modules:
+        return
+    from pyrometer import _core, _observe
+    from pyrometer._session import session
+
+    session.stop()
+    if _observe._is_watching:
+        _core.layers_remove()
+        _observe._is_watching = False
