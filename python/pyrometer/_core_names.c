@@ -386,11 +386,13 @@ static bool find_below(char *path, PyObject *module, const layer_call *caller, c
  * runs on. */
 static void note_weights(PyObject *module)
 {
+    PyObject *setter, *before = core_pause_dynamo(&setter);
     PyObject *weights = PyImport_ImportModule("pyrometer._weights");
     PyObject *done = weights ? PyObject_CallMethod(weights, "note_weights", "O", module) : NULL;
     Py_XDECREF(done);
     Py_XDECREF(weights);
     PyErr_Clear();
+    core_resume_dynamo(setter, before);
 }
 
 static uint32_t resolve_root(PyObject *module, bool *keep)

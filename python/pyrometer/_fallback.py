@@ -6,6 +6,9 @@ shapes of outputs and no stacks, see only the thread that began and its backward
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 from typing import TYPE_CHECKING, Any
 
 from pyrometer import _core, _devices, _switch
@@ -63,11 +66,16 @@ class Profile(_devices.DevicePass):
 
     def stop(self) -> Profile | None:
         _mark(2)
+        handle, self.exported = tempfile.mkstemp(prefix="pyrometer-", suffix=".json")
+        os.close(handle)
         try:
             self.profile.stop()
+            self.profile.export_chrome_trace(self.exported)
         except Exception as error:
+            os.unlink(self.exported)
             _switch.say(f"no ops were recorded: {error}")
             return None
+        self.profile = None
         return self
 
 
@@ -86,7 +94,7 @@ class Fallback:
         is_active = False
         profile, self._profile = self._profile, None
         if profile is not None and profile.stop() is not None:
-            profile.profile.export_chrome_trace(self._path)
+            shutil.move(profile.exported, self._path)
 
 
 def start(settings: Settings) -> Fallback:
