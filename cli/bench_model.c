@@ -13,6 +13,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const pyro_option pyro_bench_model_options[] = {
     {.long_name = "model-path",
@@ -152,7 +153,7 @@ pyro_bench *pyro_bench_model_measure(const pyro_bench_model_values *values,
                                      const pyro_bench_model_runs *runs, int *exit_code)
 {
     char *python = pyro_python_choose(values->python);
-    char *package = python != NULL ? pyro_python_package(python) : NULL, *complaint = NULL;
+    char *package = NULL, *complaint = NULL;
     pyro_buf request = PYRO_BUF_INIT;
     pyro_bench *bench = NULL;
     pyro_error error;
@@ -161,6 +162,11 @@ pyro_bench *pyro_bench_model_measure(const pyro_bench_model_values *values,
     pyro_error_clear(&error);
     write_request(&request, values, runs);
     *exit_code = PYRO_EXIT_ERROR;
+    if (strchr(values->path, ':') == NULL && access(values->path, F_OK) != 0) {
+        pyro_common_complain("%s: no such file or folder", values->path);
+        goto done;
+    }
+    package = python != NULL ? pyro_python_package(python) : NULL;
     if (package == NULL || request.failed)
         goto done;
     for (int64_t i = 0; i < values->processes && status == PYRO_OK && complaint == NULL; i++) {

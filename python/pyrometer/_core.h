@@ -67,10 +67,6 @@ extern bool core_passes_wanted;
 PyObject *core_pass_enter(PyObject *module);
 void core_pass_leave(PyObject *token);
 int core_add_passes(PyObject *module);
-/* Around Python code of ours that a call of a module runs: Dynamo must not compile it. The callback
- * that was set, to be given back; either may be NULL. */
-PyObject *core_pause_dynamo(PyObject **setter);
-void core_resume_dynamo(PyObject *setter, PyObject *before);
 /* _core_models.c: models by name. */
 PyObject *core_models(PyObject *module, PyObject *args);
 PyObject *core_same_name(PyObject *module, PyObject *args);

@@ -52,7 +52,8 @@ static PyObject *find_registration(PyObject *module)
     return Py_XNewRef(found);
 }
 
-PyObject *core_pause_dynamo(PyObject **setter)
+/* Dynamo must not compile what is called from here; the callback that was set, to be given back. */
+static PyObject *pause_dynamo(PyObject **setter)
 {
     PyObject *modules = PyImport_GetModuleDict();
     PyObject *eval_frame = PyDict_GetItemString(modules, "torch._C._dynamo.eval_frame");
@@ -64,7 +65,7 @@ PyObject *core_pause_dynamo(PyObject **setter)
     return before;
 }
 
-void core_resume_dynamo(PyObject *setter, PyObject *before)
+static void resume_dynamo(PyObject *setter, PyObject *before)
 {
     if (setter && before)
         Py_XDECREF(PyObject_CallOneArg(setter, before));
@@ -76,7 +77,7 @@ void core_resume_dynamo(PyObject *setter, PyObject *before)
 /* A new reference, or NULL; what the call raises is shown and forgotten. */
 static PyObject *call_quietly(PyObject *function, PyObject *a, PyObject *b)
 {
-    PyObject *setter, *before = core_pause_dynamo(&setter);
+    PyObject *setter, *before = pause_dynamo(&setter);
     PyObject *result = PyObject_CallFunctionObjArgs(function, a, b, NULL);
 
     if (!result && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
@@ -85,7 +86,7 @@ static PyObject *call_quietly(PyObject *function, PyObject *a, PyObject *b)
     } else if (!result) {
         PyErr_WriteUnraisable(function);
     }
-    core_resume_dynamo(setter, before);
+    resume_dynamo(setter, before);
     return result;
 }
 

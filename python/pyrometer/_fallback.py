@@ -6,9 +6,6 @@ shapes of outputs and no stacks, see only the thread that began and its backward
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from typing import TYPE_CHECKING, Any
 
 from pyrometer import _core, _devices, _switch
@@ -64,19 +61,9 @@ class Profile(_devices.DevicePass):
         _mark(1)
         return cls(profile)
 
-    def stop(self) -> Profile | None:
+    def halt(self) -> None:
         _mark(2)
-        handle, self.exported = tempfile.mkstemp(prefix="pyrometer-", suffix=".json")
-        os.close(handle)
-        try:
-            self.profile.stop()
-            self.profile.export_chrome_trace(self.exported)
-        except Exception as error:
-            os.unlink(self.exported)
-            _switch.say(f"no ops were recorded: {error}")
-            return None
-        self.profile = None
-        return self
+        self.profile.stop()
 
 
 class Fallback:
@@ -93,8 +80,13 @@ class Fallback:
         global is_active
         is_active = False
         profile, self._profile = self._profile, None
-        if profile is not None and profile.stop() is not None:
-            shutil.move(profile.exported, self._path)
+        if profile is None:
+            return
+        try:
+            profile.halt()
+            profile.profile.export_chrome_trace(self._path)
+        except Exception as error:
+            _switch.say(f"no ops were recorded: {error}")
 
 
 def start(settings: Settings) -> Fallback:

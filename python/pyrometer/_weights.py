@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from pyrometer import _core
@@ -28,24 +27,11 @@ def _note(name: str, kind: int, tensor: Any) -> None:
         return
 
 
-@contextlib.contextmanager
-def _unseen() -> Iterator[None]:
-    """Questions about tensors are no part of the program: modes do not see them, and jit.trace does
-    not write them into its graph."""
-    import torch
-
-    tracing = torch._C._get_tracing_state()
-    torch._C._set_tracing_state(None)
-    try:
-        with torch._C.DisableTorchFunction():
-            yield
-    finally:
-        torch._C._set_tracing_state(tracing)
-
-
 def note_weights(model: Any) -> None:
     """Called by the hook of layers for every model of a recording with storages."""
-    with _unseen():
+    import torch
+
+    with torch._C.DisableTorchFunction():
         for name, tensor in model.named_parameters():
             _note(name, _PARAMETER, tensor)
         for name, tensor in model.named_buffers():
@@ -69,11 +55,13 @@ def note_inputs(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
     """What the model is about to be called with, by the names of its parameters."""
     import inspect
 
+    import torch
+
     try:
         bound = inspect.signature(model.forward).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):
         bound = {**{f"input{index}": value for index, value in enumerate(args)}, **kwargs}
-    with _unseen():
+    with torch._C.DisableTorchFunction():
         for name, value in bound.items():
             for path, tensor in _tensors(name, value):
                 _note(path, _INPUT, tensor)
