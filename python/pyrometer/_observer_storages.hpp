@@ -87,7 +87,8 @@ class StorageWriter
         const c10::VariableVersion &version = impl->version_counter();
         at[2] = version.enabled() ? version.current_version() : UINT64_MAX;
         at[3] = at[4] = UINT64_MAX;
-        uint64_t code = is_plain ? static_cast<uint8_t>(impl->dtype().toScalarType()) : 0xff;
+        uint64_t code = is_plain ? static_cast<uint8_t>(c10::typeMetaToScalarType(impl->dtype()))
+                                 : 0xff;
         at[5] = code | static_cast<uint64_t>(rank) << 32;
         if (impl->has_storage()) {
             kept().storage(impl->unsafe_storage());
