@@ -46,6 +46,7 @@ PyObject *core_stacks_remove(PyObject *module, PyObject *unused)
 
 #define MOST_FRAMES 512 /* of deeper stacks the innermost are kept */
 #define GROUP_FRAMES 4
+#define LAST_FRAMES 8
 #define FEWEST_GROUPS 1024u
 #define MOST_GROUPS 65536u
 #define FEWEST_CODES 256u
@@ -113,10 +114,18 @@ typedef struct stack_group {
     uint32_t reserved;
 } stack_group;
 
+/* The stack that was walked last, innermost frame first: ops inside of ops have the same. */
+typedef struct last_stack {
+    uint32_t id, around, count;
+    uint32_t offset[LAST_FRAMES];
+    uint64_t code[LAST_FRAMES];
+} last_stack;
+
 /* A thread's groups of one session. */
 typedef struct stack_table {
     uint32_t generation, used, capacity;
     stack_group *groups;
+    last_stack last;
 } stack_table;
 
 /*
@@ -235,7 +244,7 @@ static inline stack_table *table_of(const pyro_recorder_thread *thread)
         return NULL;
     if (__builtin_expect(table->generation != thread->generation, 0)) {
         table->generation = thread->generation;
-        table->used = 0;
+        table->used = table->last.id = 0;
         if (table->groups)
             memset(table->groups, 0, table->capacity * sizeof *table->groups);
     }
@@ -433,7 +442,7 @@ static inline uint64_t identity_of(const PyCodeObject *code)
 }
 
 static uint32_t intern_new(stack_table *table, stack_group *group,
-                           const _PyInterpreterFrame *const *frames)
+                           const _PyInterpreterFrame *const *frames, bool *all_kept)
 {
     uint32_t ids[GROUP_FRAMES];
     bool is_kept = true;
@@ -446,18 +455,66 @@ static uint32_t intern_new(stack_table *table, stack_group *group,
         *slot_of(table, group) = *group;
         table->used++;
     }
+    *all_kept = *all_kept && is_kept;
     return group->id;
 }
 
 static inline uint32_t intern_group(stack_table *table, stack_group *group,
-                                    const _PyInterpreterFrame *const *frames)
+                                    const _PyInterpreterFrame *const *frames, bool *all_kept)
 {
     if (table->capacity) {
         const stack_group *found = slot_of(table, group);
         if (found->id)
             return found->id;
     }
-    return intern_new(table, group, frames);
+    return intern_new(table, group, frames, all_kept);
+}
+
+static inline bool is_last(const last_stack *last, uint32_t around,
+                           const _PyInterpreterFrame *const *found, uint32_t count)
+{
+    if (!last->id || last->around != around || last->count != count)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (last->code[i] != identity_of(code_of(found[i])) ||
+            last->offset[i] != offset_of(found[i]))
+            return false;
+    }
+    return true;
+}
+
+static inline void set_last(last_stack *last, uint32_t id, uint32_t around,
+                            const _PyInterpreterFrame *const *found, uint32_t count)
+{
+    last->id = count <= LAST_FRAMES ? id : 0;
+    last->around = around;
+    last->count = count;
+    for (uint32_t i = 0; i < count && last->id; i++) {
+        last->code[i] = identity_of(code_of(found[i]));
+        last->offset[i] = offset_of(found[i]);
+    }
+}
+
+/* The stack of frames, innermost first, behind another: outermost groups first. */
+static uint32_t intern_frames(stack_table *table, uint32_t around,
+                              const _PyInterpreterFrame *const *found, uint32_t count)
+{
+    uint32_t left = count, id = around;
+    bool all_kept = true;
+    while (left) {
+        stack_group group = {.around = id};
+        const _PyInterpreterFrame *frames[GROUP_FRAMES];
+        while (left && group.count < GROUP_FRAMES) {
+            const _PyInterpreterFrame *one = frames[group.count] = found[--left];
+            group.code[group.count] = identity_of(code_of(one));
+            group.offset[group.count++] = offset_of(one);
+        }
+        id = intern_group(table, &group, frames, &all_kept);
+        if (!id)
+            return 0;
+    }
+    set_last(&table->last, all_kept ? id : 0, around, found, count);
+    return id;
 }
 
 /*
@@ -467,8 +524,7 @@ static inline uint32_t intern_group(stack_table *table, stack_group *group,
 static inline uint32_t walk(pyro_recorder_thread *thread, const _PyInterpreterFrame *frame)
 {
     const _PyInterpreterFrame *found[MOST_FRAMES];
-    uint32_t count = 0;
-    uint32_t around = thread->layer_stack;
+    uint32_t count = 0, around = thread->layer_stack;
     const void *stop = thread->layer_frame;
     stack_table *table = table_of(thread);
     if (!table)
@@ -476,27 +532,16 @@ static inline uint32_t walk(pyro_recorder_thread *thread, const _PyInterpreterFr
     for (; frame && (const void *)frame != stop; frame = frame->previous) {
         if (!is_of_python(frame))
             continue;
-        if (count == MOST_FRAMES) {
-            around = 0;
+        if (count == MOST_FRAMES)
             break;
-        }
         found[count++] = frame;
     }
-    if (!frame)
-        around = 0; /* the layer's frame is not below: another stack of the same thread */
-    while (count) {
-        stack_group group = {.around = around};
-        const _PyInterpreterFrame *frames[GROUP_FRAMES];
-        while (count && group.count < GROUP_FRAMES) {
-            const _PyInterpreterFrame *one = frames[group.count] = found[--count];
-            group.code[group.count] = identity_of(code_of(one));
-            group.offset[group.count++] = offset_of(one);
-        }
-        around = intern_group(table, &group, frames);
-        if (!around)
-            return 0;
-    }
-    return around;
+    /* Too deep, or the layer's frame is not below: another stack of the same thread. */
+    if (!frame || (const void *)frame != stop)
+        around = 0;
+    if (is_last(&table->last, around, found, count))
+        return table->last.id;
+    return intern_frames(table, around, found, count);
 }
 
 static uint32_t op_stack(pyro_recorder_thread *thread)

@@ -73,15 +73,19 @@ class DevicePass:
             _switch.say("some passes have no kernels: another profiler, or pass, has the device")
         return None if profile is None else cls(profile)
 
+    def halt(self) -> None:
+        """Stops the profile, which keeps what it saw."""
+        _stop(self.profile)
+
     def stop(self) -> DevicePass | None:
         handle, self.exported = tempfile.mkstemp(prefix="pyrometer-", suffix=".json")
         os.close(handle)
         try:
-            _stop(self.profile)
+            self.halt()
             self.profile.export_chrome_trace(self.exported)
         except Exception as error:
             os.unlink(self.exported)
-            _switch.debug(f"a pass has no kernels: {error}")
+            _switch.debug(f"what torch.profiler saw of a pass is lost: {error}")
             return None
         self.profile = None
         return self
