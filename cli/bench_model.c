@@ -78,11 +78,13 @@ const pyro_option pyro_bench_model_options[] = {
     {.long_name = NULL},
 };
 
+/* What does not differ from one process to the next is asked of the first alone. */
 static void write_request(pyro_buf *buf, const pyro_bench_model_values *values,
-                          const pyro_bench_model_runs *runs)
+                          const pyro_bench_model_runs *runs, bool first)
 {
     pyro_json_writer writer, *w = &writer;
 
+    pyro_buf_reset(buf);
     pyro_json_writer_init(w, buf, 0);
     pyro_json_begin_object(w);
     pyro_json_member_string(w, "model_path", values->path);
@@ -91,8 +93,9 @@ static void write_request(pyro_buf *buf, const pyro_bench_model_values *values,
     pyro_json_member_string(w, "batch_size", values->batch_size);
     pyro_json_member_string(w, "input_shape", values->input_shape);
     pyro_json_member_boolean(w, "autocast", values->autocast);
-    pyro_json_member_boolean(w, "detailed", values->detailed);
-    pyro_json_member_boolean(w, "try", values->try_variants);
+    pyro_json_member_boolean(w, "only_times", !first);
+    pyro_json_member_boolean(w, "detailed", values->detailed && first);
+    pyro_json_member_boolean(w, "try", values->try_variants && first);
     pyro_json_member_integer(w, "warmup", runs->warmup);
     pyro_json_member_integer(w, "runs", runs->runs);
     pyro_json_member_integer(w, "min_runs", runs->min_runs);
@@ -160,19 +163,20 @@ pyro_bench *pyro_bench_model_measure(const pyro_bench_model_values *values,
     int status = PYRO_OK;
 
     pyro_error_clear(&error);
-    write_request(&request, values, runs);
     *exit_code = PYRO_EXIT_ERROR;
     if (strchr(values->path, ':') == NULL && access(values->path, F_OK) != 0) {
         pyro_common_complain("%s: no such file or folder", values->path);
         goto done;
     }
     package = python != NULL ? pyro_python_package(python) : NULL;
-    if (package == NULL || request.failed)
+    if (package == NULL)
         goto done;
     for (int64_t i = 0; i < values->processes && status == PYRO_OK && complaint == NULL; i++) {
         pyro_bench *next = NULL;
 
-        status = measure_once(&next, python, &request, &complaint, &error);
+        write_request(&request, values, runs, i == 0);
+        status = request.failed ? pyro_fail_memory(&error)
+                                : measure_once(&next, python, &request, &complaint, &error);
         if (bench == NULL) {
             bench = next;
         } else if (next != NULL) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import statistics
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,7 +24,7 @@ def add_memory(
         stats = torch.cuda.memory_stats(engine.device)
         peak = stats["allocated_bytes.all.peak"]
         reserved = stats["reserved_bytes.all.peak"]
-        average = stats["allocated_bytes.all.current"]
+        average = statistics.fmean(sampler.gpu_allocated) if sampler.gpu_allocated else None
         fragmentation = 1 - peak / reserved if reserved else None
         what = "of tensors on the GPU, weights included; fragmentation: reserved but not allocated"
     else:

@@ -58,6 +58,7 @@ def _measure(request: dict[str, Any]) -> dict[str, Any]:
             inputs,
             detailed_analysis=request["detailed"] or request["try"],
             try_variants=request["try"],
+            only_times=request["only_times"],
             batch_size=sizes[0] if sizes else None,
             **loop,
         )

@@ -86,6 +86,7 @@ class ModelProfiler:
         max_time_s: float = 60,
         deepest_percentile: float = 0,
         try_variants: bool = False,
+        only_times: bool = False,
     ) -> Results:
         """Latency, throughput, memory, use and cost of one call.
 
@@ -105,6 +106,7 @@ class ModelProfiler:
             min_runs, max_runs, max_time_s: with num_runs=None: its limits.
             deepest_percentile: with num_runs=None: 0.99 asks for the 299 runs that p99 needs.
             try_variants: with detailed_analysis: run what is recommended, and say what it gains.
+            only_times: neither FLOPs nor activations, which take an export and a recording.
         """
         if isinstance(input_data, str | os.PathLike):
             self._load(input_data)
@@ -120,15 +122,22 @@ class ModelProfiler:
             self._measure_stages(bench, index, placed, num_runs, preprocess, postprocess)
         if _language.is_language_model(self._engine):
             self._measure_language(bench, index, placed)
-        costs = self._add_cost(bench, index, placed, loop)
-        recorded = self._record(bench, index, placed, detailed_analysis)
-        if detailed_analysis:
-            evidence = self._evidence(placed, loop, costs, recorded)
-            rows = _advice.recommend(evidence)
-            if try_variants:
-                rows = [self._tried(placed, row) for row in rows]
-            bench.table(index, "Recommendations", _advice.COLUMNS, rows)
+        if not only_times:
+            self._analyse(bench, index, placed, loop, detailed_analysis, try_variants)
         return self._finish(bench)
+
+    def _analyse(
+        self, bench: Any, index: int, placed: Inputs, loop: Any, detailed: bool, tries: bool
+    ) -> None:
+        """What one export and one recording say, beside the times."""
+        costs = self._add_cost(bench, index, placed, loop)
+        recorded = self._record(bench, index, placed, detailed)
+        if not detailed:
+            return
+        rows = _advice.recommend(self._evidence(placed, loop, costs, recorded))
+        if tries:
+            rows = [self._tried(placed, row) for row in rows]
+        bench.table(index, "Recommendations", _advice.COLUMNS, rows)
 
     def benchmark(
         self,

@@ -124,6 +124,7 @@ class Sampler:
         self.device = device
         self.resident: list[int] = []
         self.gpu_percent: list[float] = []
+        self.gpu_allocated: list[int] = []
         self.gpu_reason: str | None = None if device.startswith("cuda") else "runs on the processor"
         self._stop = threading.Event()
 
@@ -132,6 +133,10 @@ class Sampler:
             now = resident_bytes()
             if now is not None:
                 self.resident.append(now)
+            if self.device.startswith("cuda"):
+                import torch
+
+                self.gpu_allocated.append(torch.cuda.memory_allocated(self.device))
             if self.gpu_reason is None:
                 import torch
 

@@ -10,7 +10,15 @@ import time
 import pytest
 
 import pyrometer
-from pyrometer import Error, ModelProfiler, _core, _variants, detect_regressions, load_baseline
+from pyrometer import (
+    Error,
+    ModelProfiler,
+    _core,
+    _measured,
+    _variants,
+    detect_regressions,
+    load_baseline,
+)
 from pyrometer._inputs import as_inputs
 
 torch = pytest.importorskip("torch")
@@ -333,17 +341,21 @@ def test_configurations(net, tmp_path):
 
 
 def test_the_knee():
-    class Saturating(nn.Module):
-        """Twice the batch costs nothing up to 4, and twice the time from there on."""
-
-        def forward(self, x):
-            time.sleep(0.002 * max(1, x.shape[0] // 4))
-            return x
-
-    profiler = ModelProfiler(Saturating(), device="cpu")
-    sizes = [{"batch_size": size} for size in (1, 2, 4, 8, 16)]
-    knee = profiler.benchmark(sizes, torch.randn(1, 8), num_runs=20).knee["fp32 cpu"]
+    """Twice the batch costs nothing up to 4, and nearly twice the time from there on."""
+    rates = {1: 100, 2: 200, 4: 400, 16: 440, 8: 420}
+    results = [
+        {
+            "throughput": {"samples_per_second": rate},
+            "parameters": {"batch_size": str(size)},
+            "precision": {"asked": "fp32"},
+            "device": "cpu",
+        }
+        for size, rate in rates.items()
+    ]
+    knee = _measured.find_knee(results)["fp32 cpu"]
     assert knee["reached"] and knee["batch_size"] == 4
+    assert not _measured.find_knee(results[:3])["fp32 cpu"]["reached"]
+    assert _measured.find_knee(results[:1]) is None
 
 
 def test_layers_by_name(net):
@@ -414,21 +426,27 @@ def test_reports(net, tmp_path):
     assert "latency" in (tmp_path / "r.csv").read_text()
 
 
-def sleeper(seconds):
-    def sleeping():
-        time.sleep(seconds)
+def scaled(results, factor):
+    """The same samples, each so many times as long: a busy machine cannot change the verdict."""
+    document = json.loads(json.dumps(results.document))
+    for metric in document["benchmarks"][0]["metrics"]:
+        if metric["name"] == "latency":
+            metric["samples"] = [5 + 0.001 * number for number in range(60)]
+            metric["samples"] = [sample * factor for sample in metric["samples"]]
+    return pyrometer.Results(document)
 
-    return ModelProfiler(sleeping, device="cpu").profile(num_runs=60, warmup_runs=2)
 
-
-def test_regressions(tmp_path):
-    base, slower = sleeper(0.003), sleeper(0.006)
+def test_regressions(net):
+    results = quick(ModelProfiler(net, device="cpu"), torch.randn(8, 64), num_runs=60)
+    base, slower = scaled(results, 1), scaled(results, 1.5)
     found = detect_regressions(base, slower)
     assert found and found.verdict == "regressed"
-    assert found[0]["metric"] == "latency" and found[0]["interval"][0] > 0.02
-    assert 0.3 < found[0]["effect"] and "latency" in found[0]["text"]
+    assert found[0]["metric"] == "latency" and found[0]["effect"] == pytest.approx(0.5, abs=0.01)
+    assert 0.48 < found[0]["interval"][0] <= found[0]["interval"][1] < 0.52
+    assert "latency +50.0%" in found[0]["text"]
     assert not detect_regressions(slower, base) and detect_regressions(slower, base).improved
-    assert not detect_regressions(base, base)
+    same = detect_regressions(base, scaled(results, 1.001))
+    assert not same and same.verdict == "no change"
 
 
 def test_baselines_that_cannot_be_compared(net, tmp_path):
