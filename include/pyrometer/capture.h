@@ -48,7 +48,7 @@ typedef struct pyro_recorder_thread {
     uint64_t lost;
     pyro_open_span open[PYRO_MOST_OPEN_SPANS];
     void *tables; /* the recorder's caches */
-    void *ops;    /* for the observer of ops: memory of its own, which the next thread takes over */
+    void *ops; /* for the observer of ops: memory of its own, which the next thread takes over */
 } pyro_recorder_thread;
 
 /*

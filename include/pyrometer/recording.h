@@ -49,13 +49,13 @@ typedef struct pyro_recording_header {
     uint32_t version, header_bytes, chunk_bytes, record_bytes;
     uint32_t flags, state;
     int64_t process, parent_process;
-    int64_t start_realtime_ns;           /* of the first clock reading */
-    double raw_per_ns;                   /* a first estimate; the two readings are better */
-    pyro_recording_clock first, last;    /* `last` is renewed now and then */
-    uint64_t chunk_count;                /* chunks that the file has room for */
-    uint64_t max_bytes;                  /* 0: no limit */
-    uint64_t dropped_chunks;             /* --keep-last: overwritten since the start */
-    uint64_t lost_records;               /* could not be written */
+    int64_t start_realtime_ns; /* of the first clock reading */
+    double raw_per_ns; /* a first estimate; the two readings are better */
+    pyro_recording_clock first, last; /* `last` is renewed now and then */
+    uint64_t chunk_count; /* chunks that the file has room for */
+    uint64_t max_bytes; /* 0: no limit */
+    uint64_t dropped_chunks; /* --keep-last: overwritten since the start */
+    uint64_t lost_records; /* could not be written */
     uint64_t reserved[16];
 } pyro_recording_header;
 
@@ -64,8 +64,8 @@ enum { PYRO_CHUNK_FREE = 0, PYRO_CHUNK_RECORDS = 1, PYRO_CHUNK_DATA = 2 };
 /* The first 64 bytes of a chunk. */
 typedef struct pyro_chunk_header {
     uint64_t sequence; /* 1 for the first chunk ever taken; never used again. Written last. */
-    uint32_t kind;     /* 0 while the chunk changes hands */
-    uint32_t thread;   /* pyro_recording's own number of the thread, from 1 */
+    uint32_t kind; /* 0 while the chunk changes hands */
+    uint32_t thread; /* pyro_recording's own number of the thread, from 1 */
     int64_t system_thread;
     uint64_t first_raw;
     uint64_t reserved[4];
@@ -73,11 +73,11 @@ typedef struct pyro_chunk_header {
 
 typedef enum pyro_record_kind {
     PYRO_RECORD_NONE = 0,
-    PYRO_RECORD_OP = 1,         /* any at::RecordFunction; `scope` says which kind */
-    PYRO_RECORD_LAYER = 2,      /* a call of nn.Module._call_impl */
+    PYRO_RECORD_OP = 1, /* any at::RecordFunction; `scope` says which kind */
+    PYRO_RECORD_LAYER = 2, /* a call of nn.Module._call_impl */
     PYRO_RECORD_ALLOCATION = 3, /* pyro_memory_record */
-    PYRO_RECORD_MARK = 4,       /* an instant or a span that the recorder's user named */
-    PYRO_RECORD_DEVICE = 5,     /* kept for kernels and copies */
+    PYRO_RECORD_MARK = 4, /* an instant or a span that the recorder's user named */
+    PYRO_RECORD_DEVICE = 5, /* kept for kernels and copies */
     PYRO_RECORD_DEVICE_MORE = 6,
     PYRO_RECORD_THREAD =
         7, /* what follows in this chunk is of the thread numbered `name`, which the
@@ -86,23 +86,23 @@ typedef enum pyro_record_kind {
 
 /* Bits of pyro_record.notes. */
 enum {
-    PYRO_NOTE_RAISED = 1,   /* ended by an exception */
+    PYRO_NOTE_RAISED = 1, /* ended by an exception */
     PYRO_NOTE_ELSEWHERE = 2 /* ended on another thread */
 };
 
 /* A span. It is written when it begins, and `end_raw` and what else is known then when it ends. */
 typedef struct pyro_record {
     uint64_t start_raw;
-    uint64_t end_raw;        /* 0 while it runs, and for ever when its process was killed */
-    int64_t sequence;        /* of ops: autograd's sequence number, -1 none */
-    uint32_t name;           /* PYRO_DATA_NAME; of layers PYRO_DATA_MODULE */
+    uint64_t end_raw; /* 0 while it runs, and for ever when its process was killed */
+    int64_t sequence; /* of ops: autograd's sequence number, -1 none */
+    uint32_t name; /* PYRO_DATA_NAME; of layers PYRO_DATA_MODULE */
     uint32_t inputs, outputs; /* PYRO_DATA_SIGNATURE; 0 none. `outputs` is written at the end. */
-    uint32_t stack;          /* PYRO_DATA_STACK; 0 none */
+    uint32_t stack; /* PYRO_DATA_STACK; 0 none */
     uint32_t forward_thread; /* of backward ops: torch's number of the forward's thread */
-    uint32_t torch_thread;   /* torch's number of this thread (ops) */
+    uint32_t torch_thread; /* torch's number of this thread (ops) */
     uint32_t input_storages, output_storages; /* PYRO_DATA_STORAGES; 0 none */
-    uint8_t kind;            /* pyro_record_kind */
-    uint8_t scope;           /* at::RecordScope */
+    uint8_t kind; /* pyro_record_kind */
+    uint8_t scope; /* at::RecordScope */
     uint8_t notes;
     uint8_t reserved;
     uint32_t
@@ -115,7 +115,7 @@ typedef struct pyro_memory_record {
     uint64_t address;
     int64_t bytes; /* negative: a free; of unknown size INT64_MIN */
     int64_t total_allocated, total_reserved; /* -1 unknown */
-    int16_t device_type, device_index;       /* c10's numbers */
+    int16_t device_type, device_index; /* c10's numbers */
     uint32_t stack;
     uint64_t reserved;
     uint8_t kind; /* PYRO_RECORD_ALLOCATION */
@@ -125,18 +125,18 @@ typedef struct pyro_memory_record {
 } pyro_memory_record;
 
 typedef enum pyro_data_type {
-    PYRO_DATA_NAME = 1,      /* UTF-8 text */
+    PYRO_DATA_NAME = 1, /* UTF-8 text */
     PYRO_DATA_SIGNATURE = 2, /* words as below: the values an op was given, or gave */
-    PYRO_DATA_FRAME = 3,     /* UTF-8 "file.py(12): function" */
+    PYRO_DATA_FRAME = 3, /* UTF-8 "file.py(12): function" */
     PYRO_DATA_STACK =
-        4,     /* uint32_t: id of the stack around it (0 none), then ids of frames, outermost
+        4, /* uint32_t: id of the stack around it (0 none), then ids of frames, outermost
                                 first */
     PYRO_DATA_MODULE =
-        5,    /* pyro_module_data, then the dotted path and the class, each ended by 0 */
-    PYRO_DATA_STORAGES = 6,  /* words as below: the tensors that an op was given, or gave */
-    PYRO_DATA_PROPERTY = 7,  /* "key" 0 "value" 0: the program, versions, rank, host, device */
-    PYRO_DATA_THREAD = 8,    /* id is the thread's number; UTF-8 name */
-    PYRO_DATA_WEIGHT = 9,    /* pyro_weight_data, then the dotted name, ended by 0 */
+        5, /* pyro_module_data, then the dotted path and the class, each ended by 0 */
+    PYRO_DATA_STORAGES = 6, /* words as below: the tensors that an op was given, or gave */
+    PYRO_DATA_PROPERTY = 7, /* "key" 0 "value" 0: the program, versions, rank, host, device */
+    PYRO_DATA_THREAD = 8, /* id is the thread's number; UTF-8 name */
+    PYRO_DATA_WEIGHT = 9, /* pyro_weight_data, then the dotted name, ended by 0 */
 } pyro_data_type;
 
 /* Data entries follow each other in data chunks, each padded to 16 bytes; ids count from 1 within
@@ -149,7 +149,7 @@ typedef struct pyro_data_entry {
 } pyro_data_entry;
 
 typedef struct pyro_module_data {
-    uint32_t root;     /* id of the module that the path starts at; its own for a root */
+    uint32_t root; /* id of the module that the path starts at; its own for a root */
     uint32_t instance; /* one number a module object of the process: shared modules have one */
     uint64_t parameters, parameter_bytes; /* its own and below, each once; UINT64_MAX not known */
 } pyro_module_data;
@@ -163,7 +163,7 @@ typedef enum pyro_weight_kind {
 /* A tensor that was there before the ops, with PYRO_RECORD_STORAGES. */
 typedef struct pyro_weight_data {
     uint64_t tensor, storage; /* as the words of storages have them */
-    uint64_t begin;           /* its first byte in the storage */
+    uint64_t begin; /* its first byte in the storage */
     uint64_t values, bytes;
     uint32_t kind;
     uint32_t reserved;
@@ -184,14 +184,14 @@ typedef struct pyro_weight_data {
  * head = what | dtype << 8 (c10::ScalarType) | device << 16 (c10::DeviceType) | count << 32
  */
 typedef enum pyro_value_kind {
-    PYRO_VALUE_NONE = 0,   /* None or an undefined tensor */
+    PYRO_VALUE_NONE = 0, /* None or an undefined tensor */
     PYRO_VALUE_TENSOR = 1, /* `count` sizes follow */
     PYRO_VALUE_INTEGER = 2, /* one word */
-    PYRO_VALUE_REAL = 3,    /* one word, the bits of a double */
+    PYRO_VALUE_REAL = 3, /* one word, the bits of a double */
     PYRO_VALUE_BOOLEAN = 4, /* one word */
-    PYRO_VALUE_LIST = 5,    /* `count` values follow, each with its head */
-    PYRO_VALUE_OTHER = 6,   /* nothing follows: text, generators, symbolic or nested tensors... */
-    PYRO_VALUE_CUT = 7,     /* too long: the rest is not here */
+    PYRO_VALUE_LIST = 5, /* `count` values follow, each with its head */
+    PYRO_VALUE_OTHER = 6, /* nothing follows: text, generators, symbolic or nested tensors... */
+    PYRO_VALUE_CUT = 7, /* too long: the rest is not here */
 } pyro_value_kind;
 
 #define PYRO_SIGNATURE_MOST_WORDS 2048

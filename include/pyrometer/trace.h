@@ -114,11 +114,11 @@ typedef struct pyro_layer_row {
     int64_t kernels; /* launched in it or below, both directions */
     int64_t flops, bytes; /* of the ops in it or below, convention full; -1 when no op has a rule */
     const char *shapes; /* of its first op's inputs in its first call; "" */
-    int64_t macs;       /* as flops */
+    int64_t macs; /* as flops */
     int64_t allocated_bytes; /* in it or below, frees not taken off; -1: the trace has none */
-    const char *dtype;       /* of most of its FLOPs, "float32"; "" */
-    double flops_per_s;      /* flops in its whole time, on the device where it has any; -1 */
-    double peak_share;       /* of what the hardware can do with that dtype; -1 */
+    const char *dtype; /* of most of its FLOPs, "float32"; "" */
+    double flops_per_s; /* flops in its whole time, on the device where it has any; -1 */
+    double peak_share; /* of what the hardware can do with that dtype; -1 */
 } pyro_layer_row;
 
 /* By name, or with `shapes` by name and input shapes. */
@@ -355,7 +355,7 @@ PYRO_API void pyro_passes_free(pyro_passes *passes);
 /* Ops and labels as torch.profiler's key_averages has them; a total is with what it calls. */
 typedef struct pyro_average_row {
     const char *name, *shapes; /* shapes "" where they were not asked for */
-    const char *stack;         /* its innermost frames, ';' between them; "" as above */
+    const char *stack; /* its innermost frames, ';' between them; "" as above */
     int64_t calls;
     int64_t host_total_ns, host_self_ns;
     int64_t device_ns_total, device_ns_self;
@@ -391,7 +391,7 @@ typedef struct pyro_diff_row {
 typedef struct pyro_trace_diff {
     const pyro_diff_row *rows[PYRO_DIFF_TABLE_COUNT]; /* largest change first */
     size_t counts[PYRO_DIFF_TABLE_COUNT];
-    bool device;      /* times are the device's; else the host's */
+    bool device; /* times are the device's; else the host's */
     const char *unit; /* "step", "pass" or "trace" */
     double before_units, after_units;
     double before_span_ns, after_span_ns, before_busy_ns, after_busy_ns; /* a unit */

@@ -254,8 +254,9 @@ int pyro_bench_add_loop(pyro_bench *bench, size_t index, const pyro_loop *loop, 
     if (status == PYRO_OK && samples.rate_per_s > 0)
         status = pyro_bench_add_metric(bench, index, "service", "ms", false, service, samples.count,
                                        error);
-    return status == PYRO_OK ? pyro_bench_add_process(bench, &bench->results[index], samples.count, error)
-                             : status;
+    return status == PYRO_OK
+               ? pyro_bench_add_process(bench, &bench->results[index], samples.count, error)
+               : status;
 }
 
 int pyro_bench_warn(pyro_bench *bench, pyro_error *error, const char *format, ...)

@@ -22,10 +22,10 @@ typedef struct pyro_blocks {
     int64_t *amount_before; /* by block: sum of time or FLOPs of all earlier ones; one more entry */
     bool timed;
     int64_t *cut_bytes, *cut_tensors; /* by block: of the cut behind it */
-    pyro_memory_use *memories;        /* by number */
+    pyro_memory_use *memories; /* by number */
     size_t memory_count;
     uint32_t *weight_part; /* scratch, by weight */
-    uint32_t part;         /* number of the part at hand */
+    uint32_t part; /* number of the part at hand */
 } pyro_blocks;
 
 int pyro_blocks_find(pyro_blocks *blocks, const pyro_dataflow *graph, pyro_error *error);

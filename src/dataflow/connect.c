@@ -20,7 +20,8 @@ typedef struct connector {
     pyro_dataflow *graph;
     link *links;
     size_t link_count, link_capacity;
-    uint32_t *sources; /* nodes that results of steps between nodes come from, one after the other */
+    uint32_t
+        *sources; /* nodes that results of steps between nodes come from, one after the other */
     size_t source_count, source_capacity;
     size_t *first_source; /* by step; the next step's is the end */
     uint32_t *mark;       /* by node: the last step between nodes that has it */

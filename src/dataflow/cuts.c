@@ -170,9 +170,8 @@ static bool allocate(splitter *s)
     s->bytes = calloc(n, sizeof *s->bytes);
     s->bytes_next = calloc(n, sizeof *s->bytes_next);
     s->queue = calloc(n, sizeof *s->queue);
-    s->choice = __builtin_mul_overflow(n, s->parts + 1, &cells)
-                    ? NULL
-                    : calloc(cells, sizeof *s->choice);
+    s->choice = __builtin_mul_overflow(n, s->parts + 1, &cells) ? NULL
+                                                                : calloc(cells, sizeof *s->choice);
     return s->lowest && s->window && s->best && s->next && s->bytes && s->bytes_next && s->queue &&
            s->choice;
 }

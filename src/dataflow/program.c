@@ -77,9 +77,8 @@ uint32_t pyro_program_add_weight(pyro_program *program, const pyro_flow_weight *
 
 uint32_t pyro_program_add_call(pyro_program *program, const pyro_flow_call *call)
 {
-    if (program->order >= PYRO_NONE ||
-        !pyro_grow(&program->calls, &program->call_capacity, program->call_count + 1,
-                   sizeof *program->calls))
+    if (program->order >= PYRO_NONE || !pyro_grow(&program->calls, &program->call_capacity,
+                                                  program->call_count + 1, sizeof *program->calls))
         return PYRO_NONE;
     program->calls[program->call_count] = *call;
     program->calls[program->call_count].order = program->order++;
@@ -88,9 +87,8 @@ uint32_t pyro_program_add_call(pyro_program *program, const pyro_flow_call *call
 
 uint32_t pyro_program_add_step(pyro_program *program, const pyro_flow_step *step)
 {
-    if (program->order >= PYRO_NONE ||
-        !pyro_grow(&program->steps, &program->step_capacity, program->step_count + 1,
-                   sizeof *program->steps))
+    if (program->order >= PYRO_NONE || !pyro_grow(&program->steps, &program->step_capacity,
+                                                  program->step_count + 1, sizeof *program->steps))
         return PYRO_NONE;
     pyro_flow_step *added = &program->steps[program->step_count];
     *added = *step;

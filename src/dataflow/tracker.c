@@ -49,7 +49,8 @@ static bool add_found(pyro_tracker *tracker, uint32_t value)
 
 static bool overlaps(const pyro_tracked_write *write, const pyro_sighting *seen)
 {
-    return write->end < 0 || seen->end < 0 || (write->begin < seen->end && seen->begin < write->end);
+    return write->end < 0 || seen->end < 0 ||
+           (write->begin < seen->end && seen->begin < write->end);
 }
 
 static bool covers(const pyro_tracked_write *write, const pyro_sighting *seen)

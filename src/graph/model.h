@@ -83,7 +83,7 @@ typedef struct pyro_node {
     const uint32_t *outputs;
     uint32_t arg_count, output_count;
     uint32_t module; /* PYRO_NO_VALUE until validation: that of the node around it, or the model */
-    uint32_t call;   /* of that module; PYRO_NO_VALUE where the file does not say */
+    uint32_t call; /* of that module; PYRO_NO_VALUE where the file does not say */
     int64_t offset; /* where it begins in the file */
 } pyro_node;
 

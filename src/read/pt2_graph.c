@@ -193,9 +193,8 @@ static bool read_node_key(pt2_reader *reader, pyro_graph *graph, pyro_node *node
 /* The object is the current token. */
 static bool node_at(pt2_reader *reader, pyro_graph *graph)
 {
-    pyro_node node = {.offset = pyro_json_offset(reader->json),
-                      .module = PYRO_NO_VALUE,
-                      .call = PYRO_NO_VALUE};
+    pyro_node node = {
+        .offset = pyro_json_offset(reader->json), .module = PYRO_NO_VALUE, .call = PYRO_NO_VALUE};
     if (pyro_json_current(reader->json) != PYRO_JSON_OBJECT) {
         if (!pt2_failed(reader))
             pyro_json_fail(reader->json, "expected a node");

@@ -149,8 +149,7 @@ static int create_file(pyro_scalars *scalars, const char *folder, const char *su
     return pyro_fail(error, PYRO_ERROR_IO, "%s: %s", scalars->path, strerror(errno));
 }
 
-int pyro_scalars_open(pyro_scalars **out, const char *folder, const char *suffix,
-                      pyro_error *error)
+int pyro_scalars_open(pyro_scalars **out, const char *folder, const char *suffix, pyro_error *error)
 {
     static const char version[] = "brain.Event:2";
     *out = NULL;

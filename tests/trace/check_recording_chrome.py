@@ -61,9 +61,7 @@ def layers_of(tool: str, path: Path) -> list[tuple]:
             [tool, "trace", "--format", "json", str(path)], check=True, capture_output=True
         ).stdout
     )
-    return [
-        (row["path"], row["class"], row["calls"], row["flops"]) for row in report["layers"]
-    ]
+    return [(row["path"], row["class"], row["calls"], row["flops"]) for row in report["layers"]]
 
 
 def ask(python: str, module: str, script: str, path: Path, calls: int) -> None:

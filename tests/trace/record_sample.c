@@ -16,8 +16,7 @@ int main(int argc, char **argv)
         return 1;
     uint32_t root = pyro_recorder_module(&(pyro_module_data){0, 1, 0, 0}, "", "MLP");
     uint32_t first = pyro_recorder_module(&(pyro_module_data){root, 2, 0, 0}, "linear1", "Linear");
-    uint32_t second = pyro_recorder_module(&(pyro_module_data){root, 3, 0, 0}, "linear2",
-                                           "Linear");
+    uint32_t second = pyro_recorder_module(&(pyro_module_data){root, 3, 0, 0}, "linear2", "Linear");
     pyro_recorder_thread_name("main \"thread\"");
     for (int i = 1; i <= 3; i++) {
         int model = 0;

@@ -43,8 +43,7 @@ static inline uint32_t make_function(pyro_program *program, uint32_t parent, con
 static inline uint32_t make_value(pyro_program *program, uint32_t maker, uint32_t memory,
                                   int64_t bytes)
 {
-    pyro_flow_value value = {
-        .name = "", .maker = maker, .weight = PYRO_NONE, .memory = memory};
+    pyro_flow_value value = {.name = "", .maker = maker, .weight = PYRO_NONE, .memory = memory};
     value.tensor.dtype = "uint8";
     assert_true(pyro_program_shape(program, &value.tensor, &bytes, 1, 1));
     return pyro_program_add_value(program, &value);

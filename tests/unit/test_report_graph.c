@@ -95,7 +95,8 @@ static void test_stats_and_cuts(void **state)
     assert_int_equal(pyro_report_cuts(&text, NULL, graph, &cuts, NULL), PYRO_OK);
     assert_non_null(strstr(text, "Split into 2 parts, balanced by time:"));
     pyro_free(text);
-    expect_text((pyro_graph_report){.format = PYRO_GRAPH_JSON, .cuts = &cuts}, "\"amount\": \"ns\"");
+    expect_text((pyro_graph_report){.format = PYRO_GRAPH_JSON, .cuts = &cuts},
+                "\"amount\": \"ns\"");
     pyro_cuts_free(&cuts);
 }
 
@@ -120,10 +121,8 @@ static void test_memory_runs_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names_are_escaped),
-        cmocka_unit_test(test_what_is_not_known),
-        cmocka_unit_test(test_parts_are_left_out),
-        cmocka_unit_test(test_stats_and_cuts),
+        cmocka_unit_test(test_names_are_escaped),  cmocka_unit_test(test_what_is_not_known),
+        cmocka_unit_test(test_parts_are_left_out), cmocka_unit_test(test_stats_and_cuts),
         cmocka_unit_test(test_memory_runs_out),
     };
     return cmocka_run_group_tests(tests, make, unmake);

@@ -73,11 +73,11 @@ static void test_bytes(void **state)
     size_t last = 0;
     assert_int_equal(count_records(pyro_scalars_path(scalars), bytes, sizeof bytes, &last), 2);
     static const unsigned char event[] = {
-        0x09, 0,    0,    0,    0,    0,    0,    0,   0x40,       /* wall time 2.0 */
+        0x09, 0,    0,    0,    0,   0,   0,    0,    0x40,       /* wall time 2.0 */
         0x10, 0xac, 0x02,                                          /* step 300 */
         0x2a, 22,                                                  /* summary */
-        0x0a, 10,   0x0a, 3,    'a',  '/',  'b',  0x15, 0, 0, 0xc0, 0x3f,
-        0x0a, 8,    0x0a, 1,    'c',  0x15, 0,    0,   0, 0xc0,
+        0x0a, 10,   0x0a, 3,    'a', '/', 'b',  0x15, 0,    0, 0xc0,
+        0x3f, 0x0a, 8,    0x0a, 1,   'c', 0x15, 0,    0,    0, 0xc0,
     };
     assert_int_equal(pyro_le64(bytes + last), sizeof event);
     assert_memory_equal(bytes + last + 12, event, sizeof event);
