@@ -100,7 +100,9 @@ bench:
 	@.venv/bin/python bench/trace.py
 	@.venv/bin/python bench/graph.py
 	@.venv/bin/python bench/capture.py
+	@.venv/bin/python bench/capture_files.py
 	@.venv/bin/python bench/bench.py
+	@.venv/bin/python bench/model.py
 
 verify-models:
 	@scripts/make-venv.sh test --plan

@@ -4,7 +4,9 @@ Every round runs each way of looking once, in another order; a ratio is the medi
 of that way's time by the bare time of the same round, with a 95 % interval by resampling rounds. It
 prints what is asked beside what is measured, and never fails on a time.
 
-usage: python bench/capture.py [--rounds 50] [--calls 4] [--only resnet18|transformer]
+usage: python bench/capture.py [--rounds 50] [--calls 4] [--only resnet18|transformer] [--cpu]
+
+--cpu takes the processor time of the model's thread, which other programs disturb less.
 """
 
 import argparse
@@ -145,18 +147,23 @@ def ways(library):
     }
 
 
-def time_calls(model, example, calls):
-    """The median of some calls, after one that is not counted."""
+def time_calls(model, example, calls, clock):
+    """The median of some calls, after a twentieth of a second of others: what is measured is a
+    program that runs, not its first steps."""
     seconds = []
-    model(example)
-    for _ in range(calls):
-        start = time.perf_counter_ns()
+    until = time.perf_counter() + 0.05
+    while not seconds or time.perf_counter() < until:
         model(example)
-        seconds.append((time.perf_counter_ns() - start) / 1e9)
+        seconds = [0.0]
+    seconds.clear()
+    for _ in range(calls):
+        start = clock()
+        model(example)
+        seconds.append((clock() - start) / 1e9)
     return statistics.median(seconds)
 
 
-def measure(model, example, table, rounds, calls):
+def measure(model, example, table, rounds, calls, clock):
     names = list(table)
     seconds = {name: [] for name in names}
     with torch.no_grad():
@@ -164,7 +171,7 @@ def measure(model, example, table, rounds, calls):
             random.shuffle(names)
             for name in names:
                 with table[name]():
-                    seconds[name].append(time_calls(model, example, calls))
+                    seconds[name].append(time_calls(model, example, calls, clock))
             gc.collect()
     return seconds
 
@@ -236,6 +243,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--calls", type=int, default=4)
     parser.add_argument("--only", default="")
+    parser.add_argument("--cpu", action="store_true")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -245,6 +253,7 @@ def main():
     torch.backends.mha.set_fastpath_enabled(False)
     _observer.load()
     table = ways(build_floor())
+    clock = time.thread_time_ns if options.cpu else time.perf_counter_ns
     print(
         f"torch {torch.__version__}, Python {platform.python_version()}, {platform.machine()}, "
         f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; "
@@ -253,7 +262,8 @@ def main():
     results = []
     for name, (make, example) in MODELS.items():
         if options.only in name:
-            seconds = measure(make().eval(), example(), table, options.rounds, options.calls)
+            model = make().eval()
+            seconds = measure(model, example(), table, options.rounds, options.calls, clock)
             results.append(report(name, seconds))
     if options.json:
         options.json.write_text(json.dumps(results, indent=1))

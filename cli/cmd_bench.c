@@ -1,11 +1,9 @@
 /* pyrometer bench: how long commands take, how sure that is, and whether it got worse. */
 #include "bench_against.h"
+#include "bench_options.h"
 #include "bench_run.h"
-#include "bench_write.h"
 #include "command.h"
-#include "common.h"
 #include "process.h"
-#include "verdict.h"
 
 #include "base/error.h"
 #include "bench/inference.h"
@@ -19,231 +17,9 @@
 /* Replicates of a comparison: enough for an interval, and where it ends at the latest. */
 enum { AGAINST_MIN = 10, AGAINST_MAX = 30 };
 
-typedef struct bench_values {
-    int64_t warmup, runs, min_runs, max_runs, seed;
-    double min_time_s, max_time_s, items;
-    pyro_words prepare, names, parameter_lists, parameter_scans, thresholds;
-    const char *setup, *cleanup, *step, *shell, *against;
-    bool no_shell, ignore_failure, show_output, sequential;
-    pyro_bench_exports exports;
-    pyro_verdict_values verdict;
-    pyro_common common;
-} bench_values;
-
-static const pyro_option run_options[] = {
-    {.long_name = "warmup",
-     .short_name = 'w',
-     .kind = PYRO_OPTION_INTEGER,
-     .offset = offsetof(bench_values, warmup),
-     .metavar = "N",
-     .help = "Runs before the measuring, which are not counted.",
-     .default_text = "1",
-     .minimum = 0,
-     .maximum = 1000000},
-    {.long_name = "runs",
-     .short_name = 'r',
-     .kind = PYRO_OPTION_INTEGER,
-     .offset = offsetof(bench_values, runs),
-     .metavar = "N",
-     .help = "Exactly so many runs of each command.",
-     .default_text = "until the interval of the median is narrower than 2%",
-     .minimum = 1,
-     .maximum = 10000000},
-    {.long_name = "min-runs",
-     .short_name = 'm',
-     .kind = PYRO_OPTION_INTEGER,
-     .offset = offsetof(bench_values, min_runs),
-     .metavar = "N",
-     .help = "At least so many runs.",
-     .default_text = "10",
-     .minimum = 1,
-     .maximum = 10000000},
-    {.long_name = "max-runs",
-     .short_name = 'M',
-     .kind = PYRO_OPTION_INTEGER,
-     .offset = offsetof(bench_values, max_runs),
-     .metavar = "N",
-     .help = "At most so many runs.",
-     .default_text = "as many as fit in --max-time",
-     .minimum = 1,
-     .maximum = 10000000},
-    {.long_name = "min-time",
-     .kind = PYRO_OPTION_NUMBER,
-     .offset = offsetof(bench_values, min_time_s),
-     .metavar = "SECONDS",
-     .help = "At least so long in a command.",
-     .default_text = "1",
-     .minimum = 0,
-     .maximum = 1000000},
-    {.long_name = "max-time",
-     .kind = PYRO_OPTION_NUMBER,
-     .offset = offsetof(bench_values, max_time_s),
-     .metavar = "SECONDS",
-     .help = "After so long in a command its result is called noisy and left.",
-     .default_text = "10",
-     .minimum = 0.001,
-     .maximum = 1000000},
-    {.long_name = "sequential",
-     .kind = PYRO_OPTION_FLAG,
-     .offset = offsetof(bench_values, sequential),
-     .help = "One command after the other, rather than all in turn in random order."},
-    {.long_name = "seed",
-     .kind = PYRO_OPTION_INTEGER,
-     .offset = offsetof(bench_values, seed),
-     .metavar = "N",
-     .help = "Of the random order and of the bootstrap.",
-     .default_text = "1",
-     .minimum = 0,
-     .maximum = 9e15},
-    {.long_name = NULL},
-};
-
-static const pyro_option command_options[] = {
-    {.long_name = "command-name",
-     .short_name = 'n',
-     .kind = PYRO_OPTION_LIST,
-     .offset = offsetof(bench_values, names),
-     .metavar = "NAME",
-     .help = "The name of a command in the results; for the first, the second, ...",
-     .default_text = "the command itself"},
-    {.long_name = "prepare",
-     .short_name = 'p',
-     .kind = PYRO_OPTION_LIST,
-     .offset = offsetof(bench_values, prepare),
-     .metavar = "COMMAND",
-     .help = "Run this before every run, unmeasured. Once for all commands, or once for each."},
-    {.long_name = "setup",
-     .short_name = 's',
-     .kind = PYRO_OPTION_STRING,
-     .offset = offsetof(bench_values, setup),
-     .metavar = "COMMAND",
-     .help = "Run this once before the runs of a command, say to build it."},
-    {.long_name = "cleanup",
-     .short_name = 'c',
-     .kind = PYRO_OPTION_STRING,
-     .offset = offsetof(bench_values, cleanup),
-     .metavar = "COMMAND",
-     .help = "Run this once after the runs of a command."},
-    {.long_name = "parameter-list",
-     .short_name = 'L',
-     .kind = PYRO_OPTION_LIST,
-     .offset = offsetof(bench_values, parameter_lists),
-     .metavar = "VAR VALUES",
-     .words = 2,
-     .help = "Run with {VAR} replaced by each of these values (a,b,c)."},
-    {.long_name = "parameter-scan",
-     .short_name = 'P',
-     .kind = PYRO_OPTION_LIST,
-     .offset = offsetof(bench_values, parameter_scans),
-     .metavar = "VAR MIN MAX",
-     .words = 3,
-     .help = "Run with {VAR} replaced by each number from MIN to MAX."},
-    {.long_name = "parameter-step-size",
-     .short_name = 'D',
-     .kind = PYRO_OPTION_STRING,
-     .offset = offsetof(bench_values, step),
-     .metavar = "STEP",
-     .help = "The step of --parameter-scan.",
-     .default_text = "1"},
-    {.long_name = "shell",
-     .short_name = 'S',
-     .kind = PYRO_OPTION_STRING,
-     .offset = offsetof(bench_values, shell),
-     .metavar = "SHELL",
-     .help = "The shell that runs the commands; its own start is measured before and taken off. "
-             "none runs them without a shell.",
-     .default_text = "sh"},
-    {.short_name = 'N',
-     .long_name = "no-shell",
-     .kind = PYRO_OPTION_FLAG,
-     .offset = offsetof(bench_values, no_shell),
-     .help = "The same as --shell none."},
-    {.long_name = "ignore-failure",
-     .short_name = 'i',
-     .kind = PYRO_OPTION_FLAG,
-     .offset = offsetof(bench_values, ignore_failure),
-     .help = "Measure commands that exit with another code than 0 all the same."},
-    {.long_name = "show-output",
-     .kind = PYRO_OPTION_FLAG,
-     .offset = offsetof(bench_values, show_output),
-     .help = "Let the commands print; else their output goes nowhere."},
-    {.long_name = "items",
-     .kind = PYRO_OPTION_NUMBER,
-     .offset = offsetof(bench_values, items),
-     .metavar = "N",
-     .help = "How many samples a run handles: what throughput counts.",
-     .default_text = "1",
-     .minimum = 1e-9,
-     .maximum = 1e15},
-    {.long_name = NULL},
-};
-
-static const pyro_option policy_options[] = {
-    {.long_name = "threshold",
-     .kind = PYRO_OPTION_LIMITS,
-     .offset = offsetof(bench_values, thresholds),
-     .metavar = "METRIC:LIMIT...",
-     .help = "Exit with 1 when a limit is broken, with 3 when that cannot be told: latency:100ms "
-             "(the mean), p50, p95, p99, p99.9, max, min, throughput:1000samples/s, memory:2GiB, "
-             "user, system."},
-    {.long_name = "against",
-     .kind = PYRO_OPTION_STRING,
-     .offset = offsetof(bench_values, against),
-     .metavar = "REF|FILE",
-     .help = "Compare with a commit, which is checked out in a folder of its own and run in turn "
-             "with the current one, or with earlier results.",
-     .completion = PYRO_COMPLETE_FILE},
-    {.long_name = NULL},
-};
-
-static const pyro_option export_options[] = {
-    {.long_name = "output-dir",
-     .kind = PYRO_OPTION_STRING,
-     .offset = offsetof(pyro_bench_exports, folder),
-     .metavar = "FOLDER",
-     .help = "Write results.json, results.csv, report.html, junit.xml, summary.md and "
-             "github-benchmark.json there.",
-     .completion = PYRO_COMPLETE_FILE},
-    {.long_name = "export-json",
-     .kind = PYRO_OPTION_STRING,
-     .offset = offsetof(pyro_bench_exports, json),
-     .metavar = "FILE",
-     .help = "Write everything, with every sample: what pyrometer diff compares.",
-     .completion = PYRO_COMPLETE_FILE},
-    {.long_name = "export-csv",
-     .kind = PYRO_OPTION_STRING,
-     .offset = offsetof(pyro_bench_exports, csv),
-     .metavar = "FILE",
-     .help = "Write a row for each metric.",
-     .completion = PYRO_COMPLETE_FILE},
-    {.long_name = "export-markdown",
-     .kind = PYRO_OPTION_STRING,
-     .offset = offsetof(pyro_bench_exports, markdown),
-     .metavar = "FILE",
-     .help = "Write a table for a README or a pull request.",
-     .completion = PYRO_COMPLETE_FILE},
-    {.long_name = "export-html",
-     .kind = PYRO_OPTION_STRING,
-     .offset = offsetof(pyro_bench_exports, html),
-     .metavar = "FILE",
-     .help = "Write a page with drawings, in one file.",
-     .completion = PYRO_COMPLETE_FILE},
-    {.long_name = NULL},
-};
-
-static const pyro_option_group bench_groups[] = {
-    {"Runs:", run_options, 0},
-    {"Commands:", command_options, 0},
-    {"Policy:", policy_options, 0},
-    {"Verdict, with --against:", pyro_verdict_option_table, offsetof(bench_values, verdict)},
-    {"Files:", export_options, offsetof(bench_values, exports)},
-    {"Output:", pyro_common_options, offsetof(bench_values, common)},
-    {NULL, NULL, 0},
-};
-
 /* Everything that one call of the command holds. */
 typedef struct session {
-    const bench_values *values;
+    const pyro_bench_values *values;
     pyro_plan plan;
     pyro_runner runner;
     pyro_subject *subjects; /* with a base to run: base and new of each command in turn */
@@ -259,11 +35,11 @@ typedef struct session {
 
 static void settle_runs(session *s)
 {
-    const bench_values *values = s->values;
+    const pyro_bench_values *values = s->values;
     pyro_loop_options *loop = &s->runner.loop;
 
     *loop = (pyro_loop_options){
-        .warmup_runs = values->warmup,
+        .warmup_runs = values->warmup >= 0 ? values->warmup : 1,
         .min_runs = values->min_runs > 0 ? values->min_runs : 10,
         .max_runs = values->max_runs > 0 ? values->max_runs : 0,
         .min_time_ns = (int64_t)(values->min_time_s * 1e9),
@@ -279,9 +55,25 @@ static void settle_runs(session *s)
         loop->min_runs = loop->max_runs = values->runs;
 }
 
+static int parse_thresholds(session *s, pyro_error *error)
+{
+    const pyro_bench_values *values = s->values;
+
+    s->thresholds = calloc(values->thresholds.count + 1, sizeof *s->thresholds);
+    if (s->thresholds == NULL)
+        return pyro_fail_memory(error);
+    for (size_t i = 0; i < values->thresholds.count; i++) {
+        int status = pyro_threshold_parse(&s->thresholds[i], values->thresholds.items[i], error);
+
+        if (status != PYRO_OK)
+            return status;
+    }
+    return PYRO_OK;
+}
+
 static int settle(session *s, const pyro_words *commands, pyro_error *error)
 {
-    const bench_values *values = s->values;
+    const pyro_bench_values *values = s->values;
     pyro_plan_request request = {
         .commands = commands,
         .names = &values->names,
@@ -299,15 +91,9 @@ static int settle(session *s, const pyro_words *commands, pyro_error *error)
     if (values->step != NULL && !pyro_parse_number(values->step, &request.step))
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--parameter-step-size %.40s: not a number",
                          values->step);
-    s->thresholds = calloc(values->thresholds.count + 1, sizeof *s->thresholds);
-    if (s->thresholds == NULL)
-        return pyro_fail_memory(error);
-    for (size_t i = 0; i < values->thresholds.count; i++) {
-        int status = pyro_threshold_parse(&s->thresholds[i], values->thresholds.items[i], error);
-
-        if (status != PYRO_OK)
-            return status;
-    }
+    int status = parse_thresholds(s, error);
+    if (status != PYRO_OK)
+        return status;
     s->runner = (pyro_runner){
         .shell = none ? NULL : (values->shell != NULL ? values->shell : "sh"),
         .show_output = values->show_output,
@@ -317,7 +103,7 @@ static int settle(session *s, const pyro_words *commands, pyro_error *error)
         .seed = (uint64_t)values->seed,
     };
     settle_runs(s);
-    int status = pyro_verdict_settle(&s->verdict, &values->verdict, error);
+    status = pyro_verdict_settle(&s->verdict, &values->verdict, error);
     s->verdict.seed = (uint64_t)values->seed;
     return status == PYRO_OK ? pyro_plan_make(&s->plan, &request, error) : status;
 }
@@ -485,6 +271,13 @@ static int conclude(const session *s)
         exit_code = pyro_common_complain("%s: %s", s->subjects[i].planned->name,
                                          s->subjects[i].message);
     }
+    bool all_failed = s->bench->result_count > 0;
+    for (size_t i = 0; i < s->bench->result_count; i++)
+        all_failed = all_failed && strcmp(s->bench->results[i].status, "failed") == 0;
+    if (all_failed && exit_code == PYRO_EXIT_FINE)
+        exit_code = pyro_common_complain(
+            "%s: %s", s->bench->results[0].name,
+            s->bench->results[0].message != NULL ? s->bench->results[0].message : "failed");
     for (size_t i = 0; i < s->gate_count; i++) {
         failed |= s->gates[i].gate == PYRO_GATE_FAILED;
         cannot_tell |= s->gates[i].gate == PYRO_GATE_CANNOT_TELL;
@@ -537,7 +330,7 @@ static int fail_session(const session *s, const pyro_error *error)
                : exit_code;
 }
 
-static int bench_commands(const pyro_words *commands, const bench_values *values)
+static int bench_commands(const pyro_words *commands, const pyro_bench_values *values)
 {
     session s = {.values = values};
     pyro_error error;
@@ -566,23 +359,73 @@ static int bench_commands(const pyro_words *commands, const bench_values *values
     return exit_code;
 }
 
+/* The base of a model is a file: what a commit's model is, only its own checkout could say. */
+static int open_model_base(session *s, pyro_error *error)
+{
+    if (s->values->against == NULL)
+        return PYRO_OK;
+    int status = pyro_base_open(&s->base, s->values->against, error);
+    if (status == PYRO_OK && s->base.bench == NULL)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                         "--against with --model-path takes earlier results, not a commit: measure "
+                         "the commit's model with --export-json first");
+    return status;
+}
+
+static int bench_model(const pyro_bench_values *values)
+{
+    session s = {.values = values};
+    pyro_bench_model_runs runs = {values->warmup,   values->runs,       values->min_runs,
+                                  values->max_runs, values->max_time_s, &values->thresholds};
+    pyro_error error;
+    int exit_code;
+
+    pyro_error_clear(&error);
+    int status = parse_thresholds(&s, &error);
+    if (status == PYRO_OK)
+        status = pyro_verdict_settle(&s.verdict, &values->verdict, &error);
+    s.verdict.seed = (uint64_t)values->seed;
+    if (status == PYRO_OK)
+        status = open_model_base(&s, &error);
+    if (status != PYRO_OK) {
+        exit_code = fail_session(&s, &error);
+        free_session(&s);
+        return exit_code;
+    }
+    s.bench = pyro_bench_model_measure(&values->model, &runs, &exit_code);
+    if (s.bench != NULL && judge(&s, &error) != PYRO_OK)
+        exit_code = pyro_common_fail(NULL, &error);
+    else if (s.bench != NULL)
+        exit_code = write_all(&s);
+    if (s.bench != NULL && exit_code == PYRO_EXIT_FINE)
+        exit_code = conclude(&s);
+    free_session(&s);
+    return exit_code;
+}
+
 static int run_bench(const pyro_command *command, int argc, char **argv)
 {
-    bench_values values = {.warmup = 1,
-                           .seed = 1,
-                           .min_time_s = 1,
-                           .max_time_s = 10,
-                           .items = 1,
-                           .verdict = PYRO_VERDICT_INIT,
-                           .common = PYRO_COMMON_INIT};
+    pyro_bench_values values = {.warmup = -1,
+                                .seed = 1,
+                                .min_time_s = 1,
+                                .max_time_s = 10,
+                                .items = 1,
+                                .model = PYRO_BENCH_MODEL_INIT,
+                                .verdict = PYRO_VERDICT_INIT,
+                                .common = PYRO_COMMON_INIT};
     pyro_words operands = {0};
     int exit_code;
 
     if (pyro_common_parse(command, argc, argv, &values, &values.common, &operands, &exit_code)) {
-        exit_code = operands.count > 0
-                        ? bench_commands(&operands, &values)
-                        : pyro_common_complain("no command given: pyrometer bench 'sleep 0.1' "
-                                               "(see pyrometer bench --help)");
+        if (values.model.path != NULL && operands.count > 0)
+            exit_code = pyro_common_complain("commands or --model-path, not both");
+        else if (values.model.path != NULL)
+            exit_code = bench_model(&values);
+        else
+            exit_code = operands.count > 0
+                            ? bench_commands(&operands, &values)
+                            : pyro_common_complain("no command given: pyrometer bench 'sleep 0.1' "
+                                                   "(see pyrometer bench --help)");
     }
     pyro_words_free(&operands);
     pyro_options_free(command->groups, &values);
@@ -595,6 +438,9 @@ static const pyro_example bench_examples[] = {
      "A build by its number of threads, clean before every run."},
     {"pyrometer bench './infer' --threshold latency:100ms memory:2GiB --output-dir results",
      "A gate for continuous integration, with its files."},
+    {"pyrometer bench --model-path models/latest --threshold latency:100ms "
+     "throughput:1000samples/s --output-dir results",
+     "The same for a model."},
     {"pyrometer bench --against main --setup make './infer' --fail-on regression",
      "What is checked out beside the branch it comes from."},
     {NULL, NULL},
@@ -603,8 +449,8 @@ static const pyro_example bench_examples[] = {
 const pyro_command cmd_bench = {
     .name = "bench",
     .alias = "profile",
-    .summary = "how long commands take, and whether that got worse",
-    .usage = "COMMAND... [OPTION...]",
+    .summary = "how long commands and models take, and whether that got worse",
+    .usage = "COMMAND...|--model-path PATH [OPTION...]",
     .description =
         "Runs commands again and again, in turn and in random order, until the interval of the "
         "median is narrower than 2% of it or --max-time is over; then it says noisy. Shown are "
@@ -613,12 +459,15 @@ const pyro_command cmd_bench = {
         "A command is run by a shell. How long that takes to start is measured before and taken "
         "off; --shell none does without. A single run is a process of its own, so the differences "
         "from one process to the next are in the intervals.\n\n"
+        "--model-path measures a model instead, in the Python of --python: latency of a call, "
+        "throughput, memory, FLOPs and what it uses of the machine; the inputs are made from what "
+        "the model says it takes.\n\n"
         "--against judges: regressed, improved, no change or cannot tell. Both sides run in turn "
         "until the interval of the change is narrow enough, at most 30 times each; the verdict is "
         "computed once, afterwards. docs/statistics.md says how.\n\n"
         "pyrometer profile is the same command.",
     .examples = bench_examples,
-    .groups = bench_groups,
+    .groups = pyro_bench_groups,
     .operands = PYRO_COMPLETE_FILE,
     .run = run_bench,
 };

@@ -125,6 +125,15 @@ typedef struct pyro_pair {
     const char *name, *value;
 } pyro_pair;
 
+/* What an engine found besides numbers: layers, recommendations. A cell that is NULL is empty. */
+typedef struct pyro_bench_table {
+    const char *title;
+    const char **columns;
+    size_t column_count;
+    const char **cells; /* row by row */
+    size_t row_count;
+} pyro_bench_table;
+
 typedef struct pyro_bench_result {
     const char *name;
     const char *engine; /* "command", "module", "onnx", ... */
@@ -143,6 +152,10 @@ typedef struct pyro_bench_result {
     double shell_ms; /* taken off every latency; 0: none */
     pyro_pair *parameters; /* what distinguishes this configuration: batch_size=8 */
     size_t parameter_count;
+    pyro_pair *facts; /* what is only told: inputs, precision, why a number is not there */
+    size_t fact_count;
+    pyro_bench_table *tables;
+    size_t table_count;
     pyro_metric *metrics; /* throughput follows latency by itself */
     size_t metric_count;
     size_t failures; /* runs that exited with another code than 0 and were kept */
@@ -188,6 +201,14 @@ PYRO_API int pyro_bench_set_text(pyro_bench *bench, const char **member, const c
                                  pyro_error *error);
 PYRO_API int pyro_bench_add_parameter(pyro_bench *bench, size_t result, const char *name,
                                       const char *value, pyro_error *error);
+PYRO_API int pyro_bench_add_fact(pyro_bench *bench, size_t result, const char *name,
+                                 const char *value, pyro_error *error);
+PYRO_API int pyro_bench_add_table(pyro_bench *bench, size_t result, const char *title,
+                                  const char *const *columns, size_t column_count,
+                                  pyro_error *error);
+/* One more row of the result's last table, with as many cells as that has columns. */
+PYRO_API int pyro_bench_add_row(pyro_bench *bench, size_t result, const char *const *cells,
+                                pyro_error *error);
 /* Copies the samples; a sample that is not finite or is below 0 is PYRO_ERROR_ARGUMENT. */
 PYRO_API int pyro_bench_add_metric(pyro_bench *bench, size_t result, const char *name,
                                    const char *unit, bool higher_is_better, const double *samples,
@@ -199,6 +220,11 @@ PYRO_API int pyro_bench_add_value(pyro_bench *bench, size_t result, const char *
 /* The samples of a loop, as one more process of this result: latency, and service in rate mode. */
 PYRO_API int pyro_bench_add_loop(pyro_bench *bench, size_t result, const pyro_loop *loop,
                                  pyro_error *error);
+/*
+ * Adds the samples of `from`, which measured the same benchmarks in another process; both are
+ * finished, and `into` is again afterwards.
+ */
+PYRO_API int pyro_bench_merge(pyro_bench *into, const pyro_bench *from, pyro_error *error);
 PYRO_API int pyro_bench_warn(pyro_bench *bench, pyro_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 PYRO_API int pyro_bench_add_environment(pyro_bench *bench, const char *name, const char *value,

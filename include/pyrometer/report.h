@@ -118,6 +118,7 @@ typedef struct pyro_bench_report {
     const pyro_gate_row *gates;
     size_t gate_count;
     const pyro_comparison *comparison; /* with an earlier result; NULL: none */
+    bool without_drawings, without_details; /* HTML: numbers only; no facts, tables, environment */
 } pyro_bench_report;
 
 /* `options` may be NULL; its format is not used. */

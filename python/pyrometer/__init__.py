@@ -14,20 +14,32 @@ from pyrometer._cost import Cost, Operator, Tensor, cost
 from pyrometer._error import Error
 from pyrometer._graph import Graph
 from pyrometer._registry import MODEL_REGISTRY, Model, models, register
+from pyrometer._results import (
+    BenchmarkResults,
+    Regressions,
+    Results,
+    detect_regressions,
+    load_baseline,
+)
 from pyrometer._trace import Table, Trace, parse_model_trace, trace
 
 if TYPE_CHECKING:
+    from pyrometer._model_profiler import ModelProfiler
     from pyrometer._profiler import Profiler
 
 __all__ = [
     "MODEL_REGISTRY",
+    "BenchmarkResults",
     "Capture",
     "Cost",
     "Error",
     "Graph",
     "Model",
+    "ModelProfiler",
     "Operator",
     "Profiler",
+    "Regressions",
+    "Results",
     "Table",
     "Tensor",
     "Trace",
@@ -35,6 +47,8 @@ __all__ = [
     "capture",
     "capture_model",
     "cost",
+    "detect_regressions",
+    "load_baseline",
     "models",
     "parse_model_trace",
     "register",
@@ -43,7 +57,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Profiler is an nn.Module, so that only asking for it needs torch."""
+    """These need torch, and so only asking for them does."""
+    if name == "ModelProfiler":
+        from pyrometer._model_profiler import ModelProfiler
+
+        return ModelProfiler
     if name == "Profiler":
         from pyrometer._profiler import Profiler
 

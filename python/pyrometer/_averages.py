@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from pyrometer import _core
@@ -21,6 +22,7 @@ def key_averages(
     flops = _flops(recording, group_by_input_shape)
     uses_device = any(row[6] for row in rows)
     averages = [_average(row, flops, uses_device) for row in rows]
+    averages += [_device_average(*row) for row in _device_rows(recording)]
     return EventList(
         averages,
         use_device="cuda" if uses_device else None,
@@ -34,11 +36,30 @@ def _flops(recording: Any, by_shape: bool) -> dict[tuple[str, str], int]:
     return {key: flops for key, flops in zip(keys, table["flops"], strict=True) if flops > 0}
 
 
+def _device_rows(recording: Any) -> Iterator[tuple[str, int, int]]:
+    """What ran on devices, as rows of its own: torch takes the whole of the device's time from
+    them."""
+    kernels, copies = recording.kernels, recording.copies
+    yield from zip(kernels["name"], kernels["calls"], kernels["total_ns"], strict=True)
+    for kind, calls, total_ns in zip(
+        copies["kind"], copies["calls"], copies["total_ns"], strict=True
+    ):
+        yield "Memset" if kind == "memset" else f"Memcpy {kind}", calls, total_ns
+
+
 def _shapes(text: str) -> list[Any]:
     try:
         return json.loads(text)
     except ValueError:
         return []
+
+
+def _device_average(name: str, calls: int, total_ns: int) -> Any:
+    from torch.autograd import DeviceType
+
+    average = _average((name, "", "", calls, 0, 0, total_ns, total_ns, 0, 0, 0, 0), {}, True)
+    average.device_type = DeviceType.CUDA
+    return average
 
 
 def _average(row: tuple[Any, ...], flops: dict[tuple[str, str], int], uses_device: bool) -> Any:
@@ -51,6 +72,7 @@ def _average(row: tuple[Any, ...], flops: dict[tuple[str, str], int], uses_devic
     average.count = calls
     average.node_id = -1
     average.is_async = average.is_remote = average.is_legacy = False
+    average.is_user_annotation = False
     average.use_device = "cuda" if uses_device else None
     average.device_type = DeviceType.CPU
     average.input_shapes = _shapes(shapes)

@@ -15,6 +15,8 @@ typedef struct core_state {
     PyObject *trace_type;
     PyObject *column_type;
     PyObject *program_type;
+    PyObject *loop_type;
+    PyObject *bench_type;
 } core_state;
 
 typedef struct model_object {
@@ -54,6 +56,9 @@ int core_add_capture(PyObject *module);
 
 /* _core_graph.c: adds programs, and what a recording needs to become one. */
 int core_add_graph(PyObject *module);
+
+/* _core_bench.c: adds the measuring loop, results and their comparison. */
+int core_add_bench(PyObject *module);
 
 /* _core_passes.c: what the hook of layers asks around a call while `core_passes_wanted`. */
 extern bool core_passes_wanted;

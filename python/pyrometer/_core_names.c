@@ -197,14 +197,22 @@ static void count_module(holdings *held, PyObject *module, int depth)
     Py_XDECREF(children);
 }
 
+/* A tracer writes questions about tensors into the user's graph. */
+static bool is_tracing(void)
+{
+    PyObject *tracing = PyObject_CallNoArgs(names.tracing_state);
+    bool is_on = tracing != Py_None;
+    PyErr_Clear();
+    Py_XDECREF(tracing);
+    return is_on;
+}
+
 /* Counts without being seen by modes, subclasses or a tracer of torch's. */
 static void count_holdings(holdings *held, PyObject *module)
 {
-    PyObject *tracing = PyObject_CallNoArgs(names.tracing_state);
     PyObject *quiet = PyObject_CallNoArgs(names.quiet_class);
     PyObject *entered = quiet ? PyObject_CallMethod(quiet, "__enter__", NULL) : NULL;
-    /* A tracer would write questions about sizes into the user's graph. */
-    held->is_unknown = tracing != Py_None || !entered;
+    held->is_unknown = is_tracing() || !entered;
     held->seen = PySet_New(NULL);
     PyErr_Clear();
     if (held->seen)
@@ -216,7 +224,6 @@ static void count_holdings(holdings *held, PyObject *module)
     Py_XDECREF(left);
     Py_XDECREF(entered);
     Py_XDECREF(quiet);
-    Py_XDECREF(tracing);
     Py_CLEAR(held->seen);
 }
 
@@ -382,10 +389,19 @@ static bool find_below(char *path, PyObject *module, const layer_call *caller, c
     return found;
 }
 
+/* Dynamo compiles, or complains about, every Python function that runs while it is at work. */
+static bool is_compiling(void)
+{
+    return _PyInterpreterState_GetEvalFrameFunc(PyInterpreterState_Get()) !=
+           _PyEval_EvalFrameDefault;
+}
+
 /* The parameters and buffers of a model, so that its graph knows them; whatever fails, the model
  * runs on. */
 static void note_weights(PyObject *module)
 {
+    if (is_tracing() || is_compiling())
+        return;
     PyObject *weights = PyImport_ImportModule("pyrometer._weights");
     PyObject *done = weights ? PyObject_CallMethod(weights, "note_weights", "O", module) : NULL;
     Py_XDECREF(done);

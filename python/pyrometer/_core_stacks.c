@@ -8,19 +8,50 @@
 #include <pyrometer/capture.h>
 #include <pthread.h>
 
+const char core_stacks_install_doc[] =
+    "stacks_install(functions) -> bool: the recorder can ask for stacks from now on; False where the\n"
+    "frames of this Python are not known. The functions, and all of their files, are known from the\n"
+    "start: of torch those that Python calls around ops.";
+const char core_stacks_remove_doc[] =
+    "stacks_remove(): lets go of the code objects. The session must have ended.";
+
+#if PY_VERSION_HEX >= 0x030E0000
+uint32_t core_layer_stack(pyro_recorder_thread *thread)
+{
+    (void)thread;
+    return 0;
+}
+
+void core_stacks_hold(PyTypeObject *type)
+{
+    (void)type;
+}
+
+PyObject *core_stacks_install(PyObject *module, PyObject *functions)
+{
+    (void)module, (void)functions;
+    Py_RETURN_FALSE;
+}
+
+PyObject *core_stacks_remove(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    Py_RETURN_NONE;
+}
+#else
+
 #define Py_BUILD_CORE 1
 #include <internal/pycore_frame.h>
 #undef Py_BUILD_CORE
 
 #define MOST_FRAMES 512 /* of deeper stacks the innermost are kept */
 #define GROUP_FRAMES 4
+#define LAST_FRAMES 8
 #define FEWEST_GROUPS 1024u
 #define MOST_GROUPS 65536u
 #define FEWEST_CODES 256u
 
-#if PY_VERSION_HEX >= 0x030E0000
-#error "the layout of frames in this version of Python is not known here"
-#elif PY_VERSION_HEX >= 0x030D0000
+#if PY_VERSION_HEX >= 0x030D0000
 static inline _PyInterpreterFrame *innermost_frame(PyThreadState *state)
 {
     return state->current_frame;
@@ -83,10 +114,18 @@ typedef struct stack_group {
     uint32_t reserved;
 } stack_group;
 
+/* The stack that was walked last, innermost frame first: ops inside of ops have the same. */
+typedef struct last_stack {
+    uint32_t id, around, count;
+    uint32_t offset[LAST_FRAMES];
+    uint64_t code[LAST_FRAMES];
+} last_stack;
+
 /* A thread's groups of one session. */
 typedef struct stack_table {
     uint32_t generation, used, capacity;
     stack_group *groups;
+    last_stack last;
 } stack_table;
 
 /*
@@ -205,7 +244,7 @@ static inline stack_table *table_of(const pyro_recorder_thread *thread)
         return NULL;
     if (__builtin_expect(table->generation != thread->generation, 0)) {
         table->generation = thread->generation;
-        table->used = 0;
+        table->used = table->last.id = 0;
         if (table->groups)
             memset(table->groups, 0, table->capacity * sizeof *table->groups);
     }
@@ -403,7 +442,7 @@ static inline uint64_t identity_of(const PyCodeObject *code)
 }
 
 static uint32_t intern_new(stack_table *table, stack_group *group,
-                           const _PyInterpreterFrame *const *frames)
+                           const _PyInterpreterFrame *const *frames, bool *all_kept)
 {
     uint32_t ids[GROUP_FRAMES];
     bool is_kept = true;
@@ -416,18 +455,66 @@ static uint32_t intern_new(stack_table *table, stack_group *group,
         *slot_of(table, group) = *group;
         table->used++;
     }
+    *all_kept = *all_kept && is_kept;
     return group->id;
 }
 
 static inline uint32_t intern_group(stack_table *table, stack_group *group,
-                                    const _PyInterpreterFrame *const *frames)
+                                    const _PyInterpreterFrame *const *frames, bool *all_kept)
 {
     if (table->capacity) {
         const stack_group *found = slot_of(table, group);
         if (found->id)
             return found->id;
     }
-    return intern_new(table, group, frames);
+    return intern_new(table, group, frames, all_kept);
+}
+
+static inline bool is_last(const last_stack *last, uint32_t around,
+                           const _PyInterpreterFrame *const *found, uint32_t count)
+{
+    if (!last->id || last->around != around || last->count != count)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (last->code[i] != identity_of(code_of(found[i])) ||
+            last->offset[i] != offset_of(found[i]))
+            return false;
+    }
+    return true;
+}
+
+static inline void set_last(last_stack *last, uint32_t id, uint32_t around,
+                            const _PyInterpreterFrame *const *found, uint32_t count)
+{
+    last->id = count <= LAST_FRAMES ? id : 0;
+    last->around = around;
+    last->count = count;
+    for (uint32_t i = 0; i < count && last->id; i++) {
+        last->code[i] = identity_of(code_of(found[i]));
+        last->offset[i] = offset_of(found[i]);
+    }
+}
+
+/* The stack of frames, innermost first, behind another: outermost groups first. */
+static uint32_t intern_frames(stack_table *table, uint32_t around,
+                              const _PyInterpreterFrame *const *found, uint32_t count)
+{
+    uint32_t left = count, id = around;
+    bool all_kept = true;
+    while (left) {
+        stack_group group = {.around = id};
+        const _PyInterpreterFrame *frames[GROUP_FRAMES];
+        while (left && group.count < GROUP_FRAMES) {
+            const _PyInterpreterFrame *one = frames[group.count] = found[--left];
+            group.code[group.count] = identity_of(code_of(one));
+            group.offset[group.count++] = offset_of(one);
+        }
+        id = intern_group(table, &group, frames, &all_kept);
+        if (!id)
+            return 0;
+    }
+    set_last(&table->last, all_kept ? id : 0, around, found, count);
+    return id;
 }
 
 /*
@@ -437,8 +524,7 @@ static inline uint32_t intern_group(stack_table *table, stack_group *group,
 static inline uint32_t walk(pyro_recorder_thread *thread, const _PyInterpreterFrame *frame)
 {
     const _PyInterpreterFrame *found[MOST_FRAMES];
-    uint32_t count = 0;
-    uint32_t around = thread->layer_stack;
+    uint32_t count = 0, around = thread->layer_stack;
     const void *stop = thread->layer_frame;
     stack_table *table = table_of(thread);
     if (!table)
@@ -446,27 +532,16 @@ static inline uint32_t walk(pyro_recorder_thread *thread, const _PyInterpreterFr
     for (; frame && (const void *)frame != stop; frame = frame->previous) {
         if (!is_of_python(frame))
             continue;
-        if (count == MOST_FRAMES) {
-            around = 0;
+        if (count == MOST_FRAMES)
             break;
-        }
         found[count++] = frame;
     }
-    if (!frame)
-        around = 0; /* the layer's frame is not below: another stack of the same thread */
-    while (count) {
-        stack_group group = {.around = around};
-        const _PyInterpreterFrame *frames[GROUP_FRAMES];
-        while (count && group.count < GROUP_FRAMES) {
-            const _PyInterpreterFrame *one = frames[group.count] = found[--count];
-            group.code[group.count] = identity_of(code_of(one));
-            group.offset[group.count++] = offset_of(one);
-        }
-        around = intern_group(table, &group, frames);
-        if (!around)
-            return 0;
-    }
-    return around;
+    /* Too deep, or the layer's frame is not below: another stack of the same thread. */
+    if (!frame || (const void *)frame != stop)
+        around = 0;
+    if (is_last(&table->last, around, found, count))
+        return table->last.id;
+    return intern_frames(table, around, found, count);
 }
 
 static uint32_t op_stack(pyro_recorder_thread *thread)
@@ -486,10 +561,6 @@ uint32_t core_layer_stack(pyro_recorder_thread *thread)
     return stack;
 }
 
-const char core_stacks_install_doc[] =
-    "stacks_install(functions): the recorder can ask for stacks from now on. The functions, and all\n"
-    "of their files, are known from the start: of torch those that Python calls around ops.";
-
 PyObject *core_stacks_install(PyObject *module, PyObject *functions)
 {
     (void)module;
@@ -508,11 +579,8 @@ PyObject *core_stacks_install(PyObject *module, PyObject *functions)
 #endif
     Py_DECREF(list);
     pyro_recorder_entrance()->stack = op_stack;
-    Py_RETURN_NONE;
+    Py_RETURN_TRUE;
 }
-
-const char core_stacks_remove_doc[] =
-    "stacks_remove(): lets go of the code objects. The session must have ended.";
 
 PyObject *core_stacks_remove(PyObject *module, PyObject *unused)
 {
@@ -524,3 +592,4 @@ PyObject *core_stacks_remove(PyObject *module, PyObject *unused)
     release_held();
     Py_RETURN_NONE;
 }
+#endif

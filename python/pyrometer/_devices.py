@@ -53,12 +53,15 @@ def _stop(profile: Any) -> Any:
 
 
 class DevicePass:
-    """The kernels of one pass: started, stopped on the model's thread, joined on another."""
+    """The kernels of one pass: started, stopped and exported on the model's thread, joined on
+    another. Kineto turns the device's times into wall clock only while it exports, with what the
+    latest profiler of the process knows about the clock: it cannot wait for the next pass."""
 
     said = False
 
     def __init__(self, profile: Any) -> None:
         self.profile = profile
+        self.exported = ""
 
     @classmethod
     def begin(cls, with_memory: bool) -> DevicePass | None:
@@ -70,25 +73,31 @@ class DevicePass:
             _switch.say("some passes have no kernels: another profiler, or pass, has the device")
         return None if profile is None else cls(profile)
 
+    def halt(self) -> None:
+        """Stops the profile, which keeps what it saw."""
+        _stop(self.profile)
+
     def stop(self) -> DevicePass | None:
+        handle, self.exported = tempfile.mkstemp(prefix="pyrometer-", suffix=".json")
+        os.close(handle)
         try:
-            _stop(self.profile)
+            self.halt()
+            self.profile.export_chrome_trace(self.exported)
         except Exception as error:
-            _switch.debug(f"a pass has no kernels: {error}")
+            os.unlink(self.exported)
+            _switch.debug(f"what torch.profiler saw of a pass is lost: {error}")
             return None
+        self.profile = None
         return self
 
     def add_to(self, path: str) -> None:
         """Puts the kernels into the file of the pass, which is replaced when that is done."""
-        handle, exported = tempfile.mkstemp(prefix="pyrometer-", suffix=".json")
-        os.close(handle)
         joined = f"{path}.{os.getpid()}.tmp"
         try:
-            self.profile.export_chrome_trace(exported)
-            _core.write_chrome(path, exported, joined)
+            _core.write_chrome(path, self.exported, joined)
             os.replace(joined, path)
         finally:
-            for name in (exported, joined):
+            for name in (self.exported, joined):
                 if os.path.exists(name):
                     os.unlink(name)
 

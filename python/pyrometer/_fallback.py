@@ -61,14 +61,9 @@ class Profile(_devices.DevicePass):
         _mark(1)
         return cls(profile)
 
-    def stop(self) -> Profile | None:
+    def halt(self) -> None:
         _mark(2)
-        try:
-            self.profile.stop()
-        except Exception as error:
-            _switch.say(f"no ops were recorded: {error}")
-            return None
-        return self
+        self.profile.stop()
 
 
 class Fallback:
@@ -85,8 +80,13 @@ class Fallback:
         global is_active
         is_active = False
         profile, self._profile = self._profile, None
-        if profile is not None and profile.stop() is not None:
+        if profile is None:
+            return
+        try:
+            profile.halt()
             profile.profile.export_chrome_trace(self._path)
+        except Exception as error:
+            _switch.say(f"no ops were recorded: {error}")
 
 
 def start(settings: Settings) -> Fallback:

@@ -506,6 +506,19 @@ def export_spec(spec: str, shape: Sequence[int] | None, archive: str) -> dict[st
     return {"label": type(module).__name__, "builder": f"{known}:{name}"}
 
 
+def bench(request: str) -> dict[str, Any]:
+    """Results of measuring a model, by the package that is installed here."""
+    import pyrometer._model_bench
+
+    if importlib.util.find_spec("torchvision") is not None:
+        from .torchvision_ops import declare
+
+        with contextlib.suppress(Exception):
+            declare()
+    with open(request) as file:
+        return pyrometer._model_bench.measure(json.load(file))
+
+
 def sizes(text: str) -> tuple[int, ...]:
     """ "1,3,224,224" or "1x3x224x224" as numbers."""
     return tuple(int(part) for part in text.replace("x", ",").split(","))
@@ -514,6 +527,8 @@ def sizes(text: str) -> tuple[int, ...]:
 def answer(options: argparse.Namespace) -> dict[str, Any]:
     """What was asked for, or what stood in the way."""
     try:
+        if options.verb == "bench":
+            return bench(options.spec)
         if options.verb == "export":
             return export_spec(options.spec, options.input_shape, options.archive)
         with open(options.spec) as file:
@@ -529,7 +544,7 @@ def answer(options: argparse.Namespace) -> dict[str, Any]:
 def main() -> int:
     """The tool's side: the answer goes to a file, since a model's code may print what it likes."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("verb", choices=("export", "count"))
+    parser.add_argument("verb", choices=("export", "count", "bench"))
     parser.add_argument("spec")
     parser.add_argument("--result", required=True)
     parser.add_argument("--archive")

@@ -45,7 +45,8 @@ class Observers:
                 settings.path, bool(settings.flags & _core.RECORD_MEMORY)
             )
         if self._has_stacks:
-            _core.stacks_install(_observer.stack_functions())
+            if not _core.stacks_install(_observer.stack_functions()):
+                _switch.say(f"stacks are not recorded in Python {platform.python_version()}")
         if not settings.flags & (_core.RECORD_OPS | _core.RECORD_MEMORY):
             return
         try:

@@ -98,7 +98,8 @@ def library_path() -> Path:
 
     digest = hashlib.sha256()
     include = include_folder()
-    for path in (_SOURCE, *(include / "pyrometer" / name for name in _HEADERS)):
+    sources = [_SOURCE, *sorted(_HERE.glob("_observer_*.hpp"))]
+    for path in (*sources, *(include / "pyrometer" / name for name in _HEADERS)):
         digest.update(path.read_bytes())
     # Two torches of one version may still be built differently.
     digest.update(str(getattr(torch.version, "git_version", "")).encode())
@@ -207,20 +208,25 @@ def _try_out(library: ctypes.CDLL) -> None:
             )
 
 
-def stack_functions() -> list[Any]:
-    """For _core.stacks_install(): a function of each of torch's files that Python runs ops from."""
-    import torch
+# A function of each of torch's files that Python runs ops from.
+_STACK_FUNCTIONS = {
+    "torch.nn.functional": "relu",
+    "torch.functional": "einsum",
+    "torch._tensor": "_rebuild_from_type",
+    "torch.autograd": "backward",
+    "torch.autograd.graph": "_engine_run_backward",
+    "torch.autograd.function": "once_differentiable",
+    "torch.optim.optimizer": "_use_grad_for_differentiable",
+    "torch.utils.checkpoint": "checkpoint",
+}
 
-    return [
-        torch.nn.functional.relu,
-        torch.functional.einsum,
-        torch.Tensor.backward,
-        torch.autograd.backward,
-        torch.autograd.graph._engine_run_backward,
-        torch.autograd.function.once_differentiable,
-        torch.optim.Optimizer.zero_grad,
-        torch.utils.checkpoint.checkpoint,
-    ]
+
+def stack_functions() -> list[Any]:
+    """For _core.stacks_install(): those that are imported, of which none need be there."""
+    found = (
+        getattr(sys.modules.get(module), name, None) for module, name in _STACK_FUNCTIONS.items()
+    )
+    return [function for function in found if function is not None]
 
 
 class _State:

@@ -192,6 +192,30 @@ static bool failed(const pyro_bench_result *result)
     return strcmp(result->status, "failed") == 0;
 }
 
+static const char *find_parameter(const pyro_bench_result *result, const char *name)
+{
+    for (size_t i = 0; i < result->parameter_count; i++)
+        if (strcmp(result->parameters[i].name, name) == 0)
+            return result->parameters[i].value;
+    return NULL;
+}
+
+/* Which setting differs between two results of one name; NULL: none. */
+static const char *describe_parameters(pyro_arena *arena, const pyro_bench_result *base,
+                                       const pyro_bench_result *current)
+{
+    for (size_t i = 0; i < base->parameter_count; i++) {
+        const pyro_pair *pair = &base->parameters[i];
+        const char *now = find_parameter(current, pair->name);
+
+        if (!same_text(pair->value, now))
+            return pyro_arena_format(
+                arena, "other settings: %.40s is \"%.80s\" in the base, \"%.80s\" now", pair->name,
+                pair->value, now != NULL ? now : "not there");
+    }
+    return NULL;
+}
+
 static int compare_result(struct pyro_comparison_store *store, const pyro_bench_result *base,
                           const pyro_bench_result *current, pyro_error *error)
 {
@@ -203,6 +227,15 @@ static int compare_result(struct pyro_comparison_store *store, const pyro_bench_
         row->reason = current == NULL ? "not in the new results"
                       : failed(base)  ? "it failed in the base"
                                       : "it failed in the new results";
+        return PYRO_OK;
+    }
+    const char *other = describe_parameters(&store->arena, base, current);
+    if (other != NULL) {
+        pyro_verdict_row *row = add_row(store, base->name, NULL);
+
+        if (row == NULL)
+            return pyro_fail_memory(error);
+        row->reason = other;
         return PYRO_OK;
     }
     size_t rows = store->comparison.row_count;

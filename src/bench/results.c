@@ -215,8 +215,8 @@ static double *to_milliseconds(pyro_arena *arena, const double *ns, size_t count
     return ms;
 }
 
-static int add_process(pyro_bench *bench, pyro_bench_result *result, size_t iterations,
-                       pyro_error *error)
+int pyro_bench_add_process(pyro_bench *bench, pyro_bench_result *result, size_t iterations,
+                           pyro_error *error)
 {
     int64_t *processes = (int64_t *)result->processes;
 
@@ -254,7 +254,7 @@ int pyro_bench_add_loop(pyro_bench *bench, size_t index, const pyro_loop *loop, 
     if (status == PYRO_OK && samples.rate_per_s > 0)
         status = pyro_bench_add_metric(bench, index, "service", "ms", false, service, samples.count,
                                        error);
-    return status == PYRO_OK ? add_process(bench, &bench->results[index], samples.count, error)
+    return status == PYRO_OK ? pyro_bench_add_process(bench, &bench->results[index], samples.count, error)
                              : status;
 }
 
@@ -266,6 +266,9 @@ int pyro_bench_warn(pyro_bench *bench, pyro_error *error, const char *format, ..
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    for (size_t i = 0; i < bench->warning_count; i++)
+        if (strcmp(bench->warnings[i], text) == 0)
+            return PYRO_OK;
     if (!pyro_arena_append(&bench->store->arena, &bench->warnings, bench->warning_count,
                            sizeof *bench->warnings))
         return pyro_fail_memory(error);

@@ -11,6 +11,9 @@ enum {
     PYRO_BENCH_RESULTS_MAX = 100000,
     PYRO_BENCH_METRICS_MAX = 1000,
     PYRO_BENCH_PAIRS_MAX = 1000,
+    PYRO_BENCH_TABLES_MAX = 100,
+    PYRO_BENCH_COLUMNS_MAX = 64,
+    PYRO_BENCH_ROWS_MAX = 1000000,
     PYRO_BENCH_SAMPLES_MAX = 100000000
 };
 
@@ -32,6 +35,10 @@ int pyro_bench_copy(pyro_bench *bench, const char **member, const char *text, si
                     pyro_error *error);
 int pyro_bench_add_pair(pyro_bench *bench, pyro_pair **pairs, size_t *count, const char *name,
                         const char *value, pyro_error *error);
+
+/* One more process of a result, with how many iterations it had. */
+int pyro_bench_add_process(pyro_bench *bench, pyro_bench_result *result, size_t iterations,
+                           pyro_error *error);
 
 int pyro_summarize(pyro_summary *out, const double *samples, size_t count, uint64_t seed,
                    pyro_error *error);

@@ -304,6 +304,89 @@ static int read_warmup_samples(reader *r, void *target)
     return read_amounts(r, &result->warmup_ms, &result->warmup_count);
 }
 
+static int read_facts(reader *r, void *target)
+{
+    pyro_bench_result *result = target;
+
+    return read_pairs(r, &result->facts, &result->fact_count);
+}
+
+/* Texts of an array, at most as many as a table has columns; *count is how many there were. */
+static int read_texts(reader *r, const char **out, size_t *count)
+{
+    *count = 0;
+    while (pyro_json_next(r->json) != PYRO_JSON_ARRAY_END) {
+        size_t length;
+        const char *text = NULL;
+        pyro_json_kind kind = pyro_json_current(r->json);
+
+        if ((kind != PYRO_JSON_STRING && kind != PYRO_JSON_NULL) ||
+            *count >= PYRO_BENCH_COLUMNS_MAX)
+            return pyro_json_fail(r->json, "expected a text, and not so many");
+        if (kind == PYRO_JSON_STRING)
+            text = pyro_json_text(r->json, &length);
+        if (text != NULL && memchr(text, '\0', length) != NULL)
+            return pyro_json_fail(r->json, "a NUL inside of a text");
+        int status = pyro_bench_copy(r->bench, &out[*count], text, text != NULL ? length : 0,
+                                     r->error);
+        if (status != PYRO_OK)
+            return status;
+        ++*count;
+    }
+    return PYRO_OK;
+}
+
+/* A table is written with its title and columns before its rows. */
+static int read_table(reader *r, size_t result)
+{
+    const char *title = NULL, *texts[PYRO_BENCH_COLUMNS_MAX];
+    size_t count, columns = 0;
+    int status = PYRO_OK;
+
+    while (status == PYRO_OK && pyro_json_next(r->json) == PYRO_JSON_KEY) {
+        if (PYRO_JSON_IS(r->json, "title")) {
+            status = read_required_string(r, &title);
+        } else if (PYRO_JSON_IS(r->json, "columns") && title != NULL && columns == 0) {
+            if (pyro_json_next(r->json) != PYRO_JSON_ARRAY)
+                return pyro_json_fail(r->json, "expected an array");
+            status = read_texts(r, texts, &columns);
+            if (status == PYRO_OK)
+                status = pyro_bench_add_table(r->bench, result, title, texts, columns, r->error);
+        } else if (PYRO_JSON_IS(r->json, "rows") && columns > 0) {
+            if (pyro_json_next(r->json) != PYRO_JSON_ARRAY)
+                return pyro_json_fail(r->json, "expected an array");
+            while (status == PYRO_OK && pyro_json_next(r->json) == PYRO_JSON_ARRAY) {
+                status = read_texts(r, texts, &count);
+                if (status == PYRO_OK && count != columns)
+                    return pyro_json_fail(r->json, "a row that has not a cell for each column");
+                if (status == PYRO_OK)
+                    status = pyro_bench_add_row(r->bench, result, texts, r->error);
+            }
+            if (status == PYRO_OK && pyro_json_current(r->json) != PYRO_JSON_ARRAY_END)
+                return pyro_json_fail(r->json, "expected a row");
+        } else if (!pyro_json_skip(r->json)) {
+            return pyro_json_status(r->json);
+        }
+    }
+    if (status == PYRO_OK && (columns == 0 || pyro_json_current(r->json) != PYRO_JSON_OBJECT_END))
+        return pyro_json_fail(r->json, "expected a table");
+    return status;
+}
+
+static int read_tables(reader *r, void *target)
+{
+    size_t result = (size_t)((pyro_bench_result *)target - r->bench->results);
+    int status = PYRO_OK;
+
+    if (pyro_json_next(r->json) != PYRO_JSON_ARRAY)
+        return pyro_json_fail(r->json, "expected an array");
+    while (status == PYRO_OK && pyro_json_next(r->json) == PYRO_JSON_OBJECT)
+        status = read_table(r, result);
+    if (status == PYRO_OK && pyro_json_current(r->json) != PYRO_JSON_ARRAY_END)
+        return pyro_json_fail(r->json, "expected a table");
+    return status;
+}
+
 static const member result_members[] = {
     {"name", read_required_string, offsetof(pyro_bench_result, name)},
     {"engine", read_required_string, offsetof(pyro_bench_result, engine)},
@@ -319,6 +402,8 @@ static const member result_members[] = {
     {"warmup_samples", read_warmup_samples, 0},
     {"shell_ms", read_number, offsetof(pyro_bench_result, shell_ms)},
     {"parameters", read_parameters, 0},
+    {"facts", read_facts, 0},
+    {"tables", read_tables, 0},
     {"metrics", read_metrics, 0},
     {NULL, NULL, 0},
 };
@@ -396,10 +481,32 @@ static int read_schema(reader *r, void *target)
                      "schema is %.60s, this reads " PYRO_BENCH_SCHEMA, text);
 }
 
+/* Those that samples give are given again, and are not told twice. */
+static int read_warnings(reader *r, void *target)
+{
+    int status = PYRO_OK;
+
+    (void)target;
+    if (pyro_json_next(r->json) != PYRO_JSON_ARRAY)
+        return pyro_json_fail(r->json, "expected an array");
+    while (status == PYRO_OK && pyro_json_next(r->json) == PYRO_JSON_STRING) {
+        size_t length;
+
+        if (r->bench->warning_count >= PYRO_BENCH_PAIRS_MAX)
+            return pyro_json_fail(r->json, "too many warnings");
+        status = pyro_bench_warn(r->bench, r->error, "%s", pyro_json_text(r->json, &length));
+    }
+    if (status == PYRO_OK && pyro_json_current(r->json) != PYRO_JSON_ARRAY_END)
+        return pyro_json_fail(r->json, "expected a warning");
+    return status;
+}
+
 static const member bench_members[] = {
     {"schema", read_schema, 0},
     {"created", read_required_string, offsetof(pyro_bench, created)},
     {"tool", read_required_string, offsetof(pyro_bench, tool)},
+    {"seed", read_integer, offsetof(pyro_bench, seed)},
+    {"warnings", read_warnings, 0},
     {"order", read_required_string, offsetof(pyro_bench, order)},
     {"interrupted", read_boolean, offsetof(pyro_bench, interrupted)},
     {"environment", read_environment, 0},

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is known of a class name. */
+/* What is known of a class name: the most modules of it, none a leaf, that one module has. */
 typedef struct class_facts {
-    bool repeated_in_container; /* two of it, not leaves, in one container */
-    bool repeated_elsewhere;
-    bool holds_repeated; /* some call of it has a class of the first kind below */
+    uint32_t in_container; /* 0: no two are in one */
+    uint32_t elsewhere;    /* as attributes */
+    uint32_t held;         /* in_container of what is repeated below some call of it */
 } class_facts;
 
 typedef struct chooser {
@@ -121,6 +121,30 @@ static bool parent_is_container(const chooser *c, const char *path)
            is_container(pyro_intern_text(&c->classes, c->class_of_path[parent]));
 }
 
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Calls come after those around them: going backwards, each is complete when it is passed up. */
+static bool learn_held(chooser *c)
+{
+    uint32_t *held = calloc(c->program->call_count + 1, sizeof *held);
+    for (size_t i = held ? c->program->call_count : 0; i-- > 1;) {
+        uint32_t parent = c->program->calls[i].parent, own = 0;
+        if (c->class_of[i] != PYRO_NONE) {
+            class_facts *facts = &c->classes_known[c->class_of[i]];
+            own = c->is_inner[i] ? facts->in_container : 0;
+            facts->held = larger(facts->held, held[i]);
+        }
+        if (parent != PYRO_NONE)
+            held[parent] = larger(held[parent], larger(held[i], own));
+    }
+    bool good = held != NULL;
+    free(held);
+    return good;
+}
+
 static bool learn_classes(chooser *c)
 {
     c->classes_known = calloc(c->classes.count + 1, sizeof *c->classes_known);
@@ -130,30 +154,18 @@ static bool learn_classes(chooser *c)
         if (c->family_of_path[p] == PYRO_NONE || c->members[c->family_of_path[p]] < 2)
             continue;
         class_facts *facts = &c->classes_known[c->class_of_path[p]];
-        if (parent_is_container(c, pyro_intern_text(&c->paths, (uint32_t)p)))
-            facts->repeated_in_container = true;
-        else
-            facts->repeated_elsewhere = true;
+        uint32_t *most = parent_is_container(c, pyro_intern_text(&c->paths, (uint32_t)p))
+                             ? &facts->in_container
+                             : &facts->elsewhere;
+        *most = larger(*most, c->members[c->family_of_path[p]]);
     }
-    bool *holds = calloc(c->program->call_count + 1, sizeof *holds);
-    for (size_t i = holds ? c->program->call_count : 0; i-- > 1;) {
-        uint32_t parent = c->program->calls[i].parent;
-        bool is_repeated = c->class_of[i] != PYRO_NONE && c->is_inner[i] &&
-                           c->classes_known[c->class_of[i]].repeated_in_container;
-        if (holds[i] && c->class_of[i] != PYRO_NONE)
-            c->classes_known[c->class_of[i]].holds_repeated = true;
-        if (parent != PYRO_NONE)
-            holds[parent] |= holds[i] || is_repeated;
-    }
-    bool good = holds != NULL;
-    free(holds);
-    return good;
+    return learn_held(c);
 }
 
 static bool is_block(const chooser *c, size_t call)
 {
     const class_facts *facts = &c->classes_known[c->class_of[call]];
-    return facts->repeated_in_container || (facts->repeated_elsewhere && !facts->holds_repeated);
+    return facts->in_container || facts->elsewhere > facts->held;
 }
 
 static bool is_node(const chooser *c, const pyro_dataflow_options *options, size_t i)

@@ -127,11 +127,20 @@ static bool remember(pyro_step_recorder *r, const pyro_seen_tensor *seen)
     return true;
 }
 
-static bool add_input(pyro_step_recorder *r, const pyro_seen_tensor *seen)
+/* What `torch.tensor(3)` and `x[0] = 3` make of numbers comes to life there: it is no input. */
+static bool comes_to_life(const char *op)
 {
+    return !strcmp(op, "aten::lift_fresh");
+}
+
+static bool add_input(pyro_step_recorder *r, const pyro_seen_tensor *seen, const char *op)
+{
+    bool is_known = pyro_tracker_knows(&r->tracker, &seen->where);
+    if (!is_known && comes_to_life(op))
+        return true;
     if (!remember(r, seen))
         return false;
-    if (!pyro_tracker_knows(&r->tracker, &seen->where)) {
+    if (!is_known) {
         uint32_t value = add_outside(r, seen);
         return value != PYRO_NONE && pyro_program_add_use(r->program, value);
     }
@@ -192,7 +201,7 @@ bool pyro_step_recorder_add(pyro_step_recorder *r, uint32_t step, const char *op
     r->input_count = 0;
     for (size_t at = 0;
          pyro_sightings_next(storages(r->trace, detail->input_storages), &at, &seen);)
-        if (!add_input(r, &seen))
+        if (!add_input(r, &seen, op))
             return false;
     for (size_t at = 0;
          pyro_sightings_next(storages(r->trace, detail->output_storages), &at, &seen);)

@@ -60,7 +60,45 @@ static void write_metrics(pyro_buf *buf, const pyro_bench_result *result)
     pyro_html_end_table(buf);
 }
 
-static void write_result(pyro_buf *buf, const pyro_bench_result *result)
+static void add_row(pyro_buf *buf, const char *name, const char *value)
+{
+    if (value == NULL)
+        return;
+    pyro_buf_adds(buf, "<tr>\n");
+    pyro_html_element(buf, "td", name);
+    pyro_html_element(buf, "td", value);
+    pyro_buf_adds(buf, "</tr>\n");
+}
+
+/* What an engine told besides numbers. */
+static void write_details(pyro_buf *buf, const pyro_bench_result *result)
+{
+    static const char *const titles[] = {"Fact", ""};
+
+    if (result->fact_count > 0) {
+        pyro_html_begin_table(buf, titles, COUNT(titles));
+        for (size_t i = 0; i < result->fact_count; i++)
+            add_row(buf, result->facts[i].name, result->facts[i].value);
+        pyro_html_end_table(buf);
+    }
+    for (size_t i = 0; i < result->table_count; i++) {
+        const pyro_bench_table *table = &result->tables[i];
+
+        pyro_html_element(buf, "h3", table->title);
+        pyro_html_begin_table(buf, table->columns, table->column_count);
+        for (size_t cell = 0; cell < table->row_count * table->column_count; cell++) {
+            if (cell % table->column_count == 0)
+                pyro_buf_adds(buf, "<tr>\n");
+            pyro_html_element(buf, "td", table->cells[cell] != NULL ? table->cells[cell] : "");
+            if (cell % table->column_count == table->column_count - 1)
+                pyro_buf_adds(buf, "</tr>\n");
+        }
+        pyro_html_end_table(buf);
+    }
+}
+
+static void write_result(pyro_buf *buf, const pyro_bench_result *result,
+                         const pyro_bench_report *report)
 {
     const pyro_metric *latency = pyro_bench_metric(result, "latency");
 
@@ -73,15 +111,18 @@ static void write_result(pyro_buf *buf, const pyro_bench_result *result)
             pyro_html_element(buf, "p", result->message);
     }
     write_metrics(buf, result);
-    if (latency != NULL && latency->count > 0) {
+    if (latency != NULL && latency->count > 0 && !report->without_drawings) {
         pyro_html_histogram(buf, latency->samples, latency->count,
                             latency->summary.percentiles[0].value, latency->unit);
         pyro_html_sequence(buf, latency->samples, latency->count, latency->unit);
     }
+    if (!report->without_details)
+        write_details(buf, result);
 }
 
-static int write_overview(pyro_buf *buf, const pyro_bench *bench, pyro_error *error)
+static int write_overview(pyro_buf *buf, const pyro_bench_report *report, pyro_error *error)
 {
+    const pyro_bench *bench = report->bench;
     static const char *const titles[] = {"Benchmark", "Mean", "Times slower than the fastest",
                                          "95% interval"};
     pyro_ranking *ranking;
@@ -110,7 +151,8 @@ static int write_overview(pyro_buf *buf, const pyro_bench *bench, pyro_error *er
                 pyro_buf_adds(buf, "<td>-</td>\n<td>-</td>\n</tr>\n");
         }
         pyro_html_end_table(buf);
-        pyro_html_boxes(buf, boxes, count, "ms");
+        if (!report->without_drawings)
+            pyro_html_boxes(buf, boxes, count, "ms");
     }
     free(boxes);
     free(ranking);
@@ -166,16 +208,6 @@ static void write_comparison(pyro_buf *buf, const pyro_comparison *comparison)
     pyro_html_end_table(buf);
 }
 
-static void add_row(pyro_buf *buf, const char *name, const char *value)
-{
-    if (value == NULL)
-        return;
-    pyro_buf_adds(buf, "<tr>\n");
-    pyro_html_element(buf, "td", name);
-    pyro_html_element(buf, "td", value);
-    pyro_buf_adds(buf, "</tr>\n");
-}
-
 static void write_environment(pyro_buf *buf, const pyro_bench *bench)
 {
     static const char *const titles[] = {"Environment", ""};
@@ -211,16 +243,17 @@ int pyro_write_bench_html(pyro_buf *buf, const pyro_bench_report *report, pyro_e
     pyro_html_element(buf, "h1", "Benchmark results");
     if (bench->interrupted)
         pyro_html_element(buf, "p", "Interrupted: what was measured until then.");
-    int status = write_overview(buf, bench, error);
+    int status = write_overview(buf, report, error);
     write_gates(buf, report);
     write_comparison(buf, report->comparison);
     for (size_t i = 0; i < bench->result_count; i++)
-        write_result(buf, &bench->results[i]);
+        write_result(buf, &bench->results[i], report);
     if (bench->warning_count > 0)
         pyro_html_element(buf, "h2", "Warnings");
     for (size_t i = 0; i < bench->warning_count; i++)
         pyro_html_element(buf, "p", bench->warnings[i]);
-    write_environment(buf, bench);
+    if (!report->without_details)
+        write_environment(buf, bench);
     pyro_html_end(buf);
     return status;
 }

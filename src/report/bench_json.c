@@ -83,6 +83,39 @@ static void write_pairs(pyro_json_writer *w, const char *key, const pyro_pair *p
     pyro_json_end_object(w);
 }
 
+static void write_texts(pyro_json_writer *w, const char *const *texts, size_t count)
+{
+    pyro_json_begin_array_inline(w);
+    for (size_t i = 0; i < count; i++) {
+        if (texts[i] != NULL)
+            pyro_json_string(w, texts[i]);
+        else
+            pyro_json_null(w);
+    }
+    pyro_json_end_array(w);
+}
+
+static void write_tables(pyro_json_writer *w, const pyro_bench_result *result)
+{
+    pyro_json_key(w, "tables");
+    pyro_json_begin_array(w);
+    for (size_t i = 0; i < result->table_count; i++) {
+        const pyro_bench_table *table = &result->tables[i];
+
+        pyro_json_begin_object(w);
+        pyro_json_member_string(w, "title", table->title);
+        pyro_json_key(w, "columns");
+        write_texts(w, table->columns, table->column_count);
+        pyro_json_key(w, "rows");
+        pyro_json_begin_array(w);
+        for (size_t row = 0; row < table->row_count; row++)
+            write_texts(w, table->cells + row * table->column_count, table->column_count);
+        pyro_json_end_array(w);
+        pyro_json_end_object(w);
+    }
+    pyro_json_end_array(w);
+}
+
 static void write_result(pyro_json_writer *w, const pyro_bench_result *result)
 {
     pyro_json_begin_object(w);
@@ -112,6 +145,10 @@ static void write_result(pyro_json_writer *w, const pyro_bench_result *result)
     for (size_t i = 0; i < result->metric_count; i++)
         write_metric(w, &result->metrics[i]);
     pyro_json_end_array(w);
+    if (result->fact_count > 0)
+        write_pairs(w, "facts", result->facts, result->fact_count);
+    if (result->table_count > 0)
+        write_tables(w, result);
     pyro_json_end_object(w);
 }
 

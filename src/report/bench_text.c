@@ -2,6 +2,7 @@
 #include "report/bench.h"
 
 #include "base/table.h"
+#include "bench/results.h"
 #include "report/text.h"
 
 #include <math.h>
@@ -20,7 +21,7 @@ static void add_with_interval(pyro_buf *buf, double value, const pyro_interval *
     char middle[PYRO_UNIT_TEXT], low[PYRO_UNIT_TEXT], high[PYRO_UNIT_TEXT];
 
     pyro_buf_adds(buf, pyro_format_amount(middle, value, unit));
-    if (!isnan(interval->low) && !isnan(interval->high))
+    if (interval->confidence > 0 && !isnan(interval->low) && !isnan(interval->high))
         pyro_buf_addf(buf, " (%s to %s)", pyro_format_amount(low, interval->low, unit),
                       pyro_format_amount(high, interval->high, unit));
 }
@@ -70,6 +71,18 @@ static void write_latency(pyro_buf *buf, const pyro_bench_result *result,
     write_percentiles(buf, summary, latency->unit);
 }
 
+/* "memory_average" as "  Memory average:". */
+static void write_metric_name(pyro_buf *buf, const char *name)
+{
+    pyro_buf_adds(buf, "  ");
+    for (const char *at = name; *at != '\0'; at++) {
+        bool first = at == name && *at >= 'a' && *at <= 'z';
+
+        pyro_buf_addc(buf, first ? (char)(*at - 'a' + 'A') : *at == '_' ? ' ' : *at);
+    }
+    pyro_buf_addc(buf, ':');
+}
+
 /* Everything beside latency: one line a metric that has samples, in its own words where known. */
 static void write_other(pyro_buf *buf, const pyro_bench_result *result)
 {
@@ -82,10 +95,7 @@ static void write_other(pyro_buf *buf, const pyro_bench_result *result)
 
         if (strcmp(metric->name, "latency") == 0 || metric == user || metric == system)
             continue;
-        pyro_buf_addf(buf, "  %c%s:",
-                      metric->name[0] >= 'a' && metric->name[0] <= 'z' ? metric->name[0] - 'a' + 'A'
-                                                                       : metric->name[0],
-                      metric->name[0] != '\0' ? metric->name + 1 : "");
+        write_metric_name(buf, metric->name);
         size_t length = strlen(metric->name) + 1;
         pyro_buf_fill(buf, ' ', length < 13 ? 13 - length : 1);
         add_with_interval(buf, pyro_metric_middle(metric), &metric->summary.mean_interval,
@@ -100,6 +110,87 @@ static void write_other(pyro_buf *buf, const pyro_bench_result *result)
         pyro_buf_addf(buf, "user %s, system %s\n",
                       pyro_format_amount(text, pyro_metric_middle(user), user->unit),
                       pyro_format_amount(other, pyro_metric_middle(system), system->unit));
+    }
+}
+
+static void write_facts(pyro_buf *buf, const pyro_bench_result *result)
+{
+    for (size_t i = 0; i < result->fact_count; i++) {
+        pyro_buf_adds(buf, "  ");
+        pyro_text_clean(buf, result->facts[i].name);
+        pyro_buf_adds(buf, ": ");
+        pyro_text_clean(buf, result->facts[i].value);
+        pyro_buf_addc(buf, '\n');
+    }
+}
+
+/* How wide the table would be with its longest cells. */
+static size_t table_width(const pyro_bench_table *table)
+{
+    size_t sum = 4;
+
+    for (size_t column = 0; column < table->column_count; column++) {
+        size_t longest = table->columns[column] != NULL ? strlen(table->columns[column]) : 0;
+
+        for (size_t row = 0; row < table->row_count; row++) {
+            const char *cell = table->cells[row * table->column_count + column];
+
+            if (cell != NULL && strlen(cell) > longest)
+                longest = strlen(cell);
+        }
+        sum += longest + 2;
+    }
+    return sum;
+}
+
+/* A row of a table that is too wide: its first cell, and the others below it by their names. */
+static void write_long_row(pyro_buf *buf, const pyro_bench_table *table, size_t row)
+{
+    for (size_t column = 0; column < table->column_count; column++) {
+        const char *cell = table->cells[row * table->column_count + column];
+
+        if (cell == NULL || cell[0] == '\0')
+            continue;
+        pyro_buf_adds(buf, column == 0 ? "    " : "      ");
+        if (column > 0 && table->columns[column] != NULL) {
+            pyro_text_clean(buf, table->columns[column]);
+            pyro_buf_adds(buf, ": ");
+        }
+        pyro_text_clean(buf, cell);
+        pyro_buf_addc(buf, '\n');
+    }
+}
+
+static void write_rows(pyro_buf *buf, const pyro_bench_table *of,
+                       const pyro_report_options *options)
+{
+    pyro_table_column columns[PYRO_BENCH_COLUMNS_MAX];
+    pyro_table table;
+
+    if (table_width(of) > (size_t)width_of(options)) {
+        for (size_t row = 0; row < of->row_count; row++)
+            write_long_row(buf, of, row);
+        return;
+    }
+    for (size_t i = 0; i < of->column_count; i++)
+        columns[i] = (pyro_table_column){of->columns[i] != NULL ? of->columns[i] : "", i > 0,
+                                         false};
+    pyro_table_init(&table, columns, of->column_count);
+    for (size_t cell = 0; cell < of->row_count * of->column_count; cell++)
+        pyro_table_cell(&table, of->cells[cell] != NULL ? of->cells[cell] : "");
+    pyro_table_write(&table, buf, 4, width_of(options), options->color);
+    pyro_table_free(&table);
+}
+
+static void write_tables(pyro_buf *buf, const pyro_bench_result *result,
+                         const pyro_report_options *options)
+{
+    for (size_t i = 0; i < result->table_count; i++) {
+        pyro_buf_adds(buf, "  ");
+        pyro_text_clean(buf, result->tables[i].title);
+        pyro_buf_adds(buf, result->tables[i].row_count > 0 ? "\n" : ": none\n");
+        if (result->tables[i].row_count > 0)
+            write_rows(buf, &result->tables[i], options);
     }
 }
 
@@ -125,6 +216,8 @@ static void write_result(pyro_buf *buf, const pyro_bench_result *result, size_t 
         }
         pyro_buf_addc(buf, '\n');
     }
+    write_facts(buf, result);
+    write_tables(buf, result, options);
     pyro_buf_addc(buf, '\n');
 }
 

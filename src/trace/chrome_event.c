@@ -154,7 +154,7 @@ static void member_stack(pyro_chrome *chrome, uint32_t text)
 {
     if (text == PYRO_NO_ID)
         return;
-    if (!chrome->trace->is_recording) {
+    if (!chrome->trace->is_recording && !chrome->trace->has_frame_lists) {
         member_text(chrome, "\"Call stack\":", text);
         return;
     }

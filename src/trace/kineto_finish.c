@@ -88,6 +88,7 @@ static bool join_stacks(pyro_trace *trace)
         }
         *stack = ok ? text : PYRO_NO_ID;
     }
+    trace->has_frame_lists = known.count > 0;
     pyro_map_free(&known);
     pyro_buf_free(&buf);
     return ok;

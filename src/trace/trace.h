@@ -153,6 +153,7 @@ struct pyro_trace {
     const pyro_recorded_data *storages, *weights; /* by id from 1, of recordings that have them */
     size_t storage_count, weight_count; /* of entries, the empty one included */
     bool is_recording; /* our own, as it was written */
+    bool has_frame_lists; /* stacks were lists in the file, as our own files have them */
     bool has_paths;    /* layers come with their paths */
 
     pyro_trace_note *notes; /* what a recording says of its program */

@@ -500,7 +500,7 @@ def test_capture_answers(tmp_path):
                     row.cpu_memory_usage,
                 )
                 for row in rows
-                if row.key != "[memory]"
+                if row.key not in ("[memory]", "Activity Buffer Request")
             }
 
         assert counts(ours) == counts(theirs)
@@ -535,6 +535,8 @@ def test_passes_inside_a_capture(on):
         net(torch.randn(2, 100))
     net(torch.randn(2, 100))
     finish()
-    assert names(on) == ["Net_forward_001.json", "Net_forward_002.json", "Net_forward_003.json",
-                         "block.pyro"]  # fmt: skip
+    kernels = "block.pyro.devices.json"  # where there is a GPU
+    assert [name for name in names(on) if name != kernels] == [
+        "Net_forward_001.json", "Net_forward_002.json", "Net_forward_003.json", "block.pyro"
+    ]  # fmt: skip
     assert sum(block.layers()["calls"]) == 4

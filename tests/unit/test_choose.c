@@ -92,6 +92,24 @@ static void test_attributes_of_one_class(void **state)
     pyro_program_free(program);
 }
 
+/* Three stages that hold pairs: what is repeated more often is the block. */
+static void test_attributes_that_hold_less(void **state)
+{
+    (void)state;
+    pyro_program *program = make_program();
+    for (int i = 0; i < 3; i++) {
+        const char *stages[] = {"stage1", "stage2", "stage3"};
+        char pair[64];
+        uint32_t stage = make_call(program, 0, stages[i], "Stage");
+        for (char b = '0'; b < '2'; b++) {
+            snprintf(pair, sizeof pair, "%s.branch.%c", stages[i], b);
+            inner(program, stage, pair, "Conv");
+        }
+    }
+    expect_nodes(program, PYRO_GRANULARITY_MODULE, "stage1 stage2 stage3");
+    pyro_program_free(program);
+}
+
 static void test_a_model_that_is_a_leaf(void **state)
 {
     (void)state;
@@ -139,6 +157,7 @@ int main(void)
         cmocka_unit_test(test_a_class_that_is_a_block_is_one_everywhere),
         cmocka_unit_test(test_the_outermost_block_counts),
         cmocka_unit_test(test_attributes_of_one_class),
+        cmocka_unit_test(test_attributes_that_hold_less),
         cmocka_unit_test(test_a_model_that_is_a_leaf),
         cmocka_unit_test(test_nothing_runs_in_an_identity),
         cmocka_unit_test(test_functions),

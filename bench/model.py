@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Checks ModelProfiler by experiment: beside torch.utils.benchmark in the same run, and A/A pairs.
+
+    make python && .venv/bin/python bench/model.py [--rounds 10] [--pairs 10]
+
+Both measure the same call in turn, so that what else the machine does meets both. Nothing here
+fails on a time: it prints what it finds.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import warnings
+
+# Threads that wait for each other measure the other load of the machine.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import torch
+import torch.utils.benchmark
+from torch import nn
+
+import pyrometer
+
+
+def make() -> tuple[nn.Module, torch.Tensor]:
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(128, 4, 256, batch_first=True)
+    model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+    return model.eval(), torch.randn(8, 64, 128)
+
+
+def measure_once() -> dict:
+    model, inputs = make()
+    profiler = pyrometer.ModelProfiler(model, device="cpu")
+    return profiler.profile(inputs, num_runs=50, warmup_runs=10)
+
+
+def compare_with_torch(rounds: int) -> None:
+    model, inputs = make()
+    profiler = pyrometer.ModelProfiler(model, device="cpu")
+    timer = torch.utils.benchmark.Timer("model(x)", globals={"model": model, "x": inputs})
+    ours, theirs = [], []
+    for _ in range(rounds):
+        ours.append(profiler.profile(inputs, num_runs=30, warmup_runs=3)["latency"]["p50"])
+        with torch.inference_mode():
+            times = [timer.timeit(1).mean * 1e3 for _ in range(30)]
+        theirs.append(statistics.median(times))
+    ratios = sorted(a / b for a, b in zip(ours, theirs, strict=True))
+    print(
+        f"beside torch.utils.benchmark: {statistics.median(ours):.3f} ms and "
+        f"{statistics.median(theirs):.3f} ms, ratio of a round: median "
+        f"{statistics.median(ratios):.4f}, from {ratios[0]:.4f} to {ratios[-1]:.4f}"
+    )
+
+
+def run_pairs(count: int) -> None:
+    """Five processes a side in turn, both of the same; any alarm is a false one."""
+    verdicts: dict[str, int] = {}
+    command = [sys.executable, __file__, "--once"]
+    for pair in range(count):
+        sides: list[list[dict]] = [[], []]
+        for _ in range(5):
+            for side in sides:
+                out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+                side.append(json.loads(out))
+        merged = [merge(side) for side in sides]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = pyrometer.detect_regressions(*merged)
+        verdicts[found.verdict] = verdicts.get(found.verdict, 0) + 1
+        print(f"  pair {pair + 1}: {found.verdict}")
+    print("equal models:", ", ".join(f"{count} {name}" for name, count in verdicts.items()))
+
+
+def merge(side: list[dict]) -> dict:
+    """One document with the samples of all processes."""
+    whole = side[0]
+    result = whole["benchmarks"][0]
+    for document in side[1:]:
+        other = document["benchmarks"][0]
+        result["processes"] += other["processes"]
+        for metric, more in zip(result["metrics"], other["metrics"], strict=True):
+            if "samples" in metric:
+                metric["samples"] += more["samples"]
+    return whole
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--pairs", type=int, default=10)
+    parser.add_argument("--once", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.once:
+        json.dump(measure_once().document, sys.stdout)
+        return
+    compare_with_torch(options.rounds)
+    run_pairs(options.pairs)
+
+
+if __name__ == "__main__":
+    main()

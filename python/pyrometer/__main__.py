@@ -1,0 +1,43 @@
+"""python -m pyrometer COMMAND ...: the tool `pyrometer`, with this Python for what needs one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import sysconfig
+from pathlib import Path
+
+WITH_PYTHON = ("bench", "profile", "check", "run")
+
+
+def find_tool() -> str | None:
+    """The tool that was installed with this package, or that the same build made."""
+    folder = Path(__file__).resolve().parent
+    places = [
+        os.environ.get("PYRO_TOOL"),
+        os.path.join(sysconfig.get_path("scripts"), "pyrometer"),
+        os.path.join(os.path.dirname(sys.executable), "pyrometer"),
+        str(folder.parent.parent / "pyrometer"),
+        shutil.which("pyrometer"),
+    ]
+    for place in places:
+        if place and os.path.isfile(place) and os.access(place, os.X_OK):
+            return place
+    return None
+
+
+def main() -> int:
+    tool = find_tool()
+    if tool is None:
+        sys.stderr.write("pyrometer: the tool is not installed; pip install pyrometer has it\n")
+        return 2
+    words = sys.argv[1:]
+    named = any(word == "--python" or word.startswith("--python=") for word in words)
+    if words and words[0] in WITH_PYTHON and not named:
+        words = [words[0], "--python", sys.executable, *words[1:]]
+    os.execv(tool, ["pyrometer", *words])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,514 @@
+"""What runs a model: one small interface over modules, .pt2, TorchScript, Hugging Face folders,
+.onnx files and plain callables."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import importlib
+import importlib.util
+import os
+import pathlib
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pyrometer import _inputs
+from pyrometer._error import Error
+from pyrometer._inputs import Inputs
+
+PRECISIONS = ("fp32", "fp16", "bf16", "int8")
+_TYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+
+
+def need(package: str, what: str) -> Any:
+    """The module of that name, or an error with the line that installs it."""
+    if importlib.util.find_spec(package) is None:
+        raise Error(f"{what} needs {package}; pip install {package}", "unsupported")
+    return importlib.import_module(package)
+
+
+def choose_device(device: str | None) -> str:
+    """cuda where there is one and nothing else was asked for."""
+    import torch
+
+    if device is None:
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    device = str(device)
+    kind = device.partition(":")[0]
+    if kind not in ("cpu", "cuda"):
+        raise ValueError(f'device {device!r}: "cpu" and "cuda" are known')
+    if kind == "cuda":
+        if not torch.cuda.is_available():
+            why = "torch was built without it" if torch.version.cuda is None else "no GPU is seen"
+            raise Error(f'no CUDA here ({why}); device="cpu" runs on the processor', "unsupported")
+        index = torch.device(device).index
+        if index is not None and index >= torch.cuda.device_count():
+            raise Error(f"{device}: there are {torch.cuda.device_count()} GPUs", "argument")
+    return device
+
+
+class Engine:
+    """A model that can be called. `module` is None where there is no nn.Module in it."""
+
+    kind = "module"
+
+    def __init__(self, name: str, device: str, precision: str) -> None:
+        self.name = name
+        self.device = device
+        self.precision = precision
+        self.how = ""  # how the precision is had, for the result
+        self.module: Any = None
+        self.priced: Any = None  # what pyrometer.cost() takes
+        self.why_not_priced = ""
+        self.path: str | None = None
+        self.autocast: Any = None  # the dtype, where it is by autocast
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.device.startswith("cuda")
+
+    def synchronize(self) -> Callable[[], Any] | None:
+        if not self.on_gpu:
+            return None
+        import functools
+
+        import torch
+
+        return functools.partial(torch.cuda.synchronize, self.device)
+
+    def make_inputs(self, batch_size: int | None) -> Inputs:
+        raise Error("this does not say what it takes; give input_data", "argument")
+
+    def place(self, inputs: Inputs) -> Inputs:
+        """On the device, in the precision of the weights."""
+        import torch
+
+        wanted = None
+        if self.autocast is None and self.precision in _TYPES and self.module is not None:
+            wanted = getattr(torch, _TYPES[self.precision])
+
+        def move(tensor: Any) -> Any:
+            if not isinstance(tensor, torch.Tensor):
+                return tensor
+            if wanted is not None and tensor.dtype in (
+                torch.float32, torch.float16, torch.bfloat16
+            ):  # fmt: skip
+                return tensor.to(self.device, wanted)
+            return tensor.to(self.device)
+
+        return inputs.map(move)
+
+    def bind(self, inputs: Inputs) -> Callable[[], Any]:
+        """One iteration, as a function of nothing."""
+        module, args, kwargs = self.module, inputs.args, inputs.kwargs
+        if not kwargs and len(args) == 1:
+            only = args[0]
+            return lambda: module(only)
+        return lambda: module(*args, **kwargs)
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Evaluation without gradients; a module of the user's is as it was afterwards."""
+        import torch
+
+        training: list[Any] = []
+        if isinstance(self.module, torch.nn.Module):
+            training = [layer for layer in self.module.modules() if layer.training]
+            for layer in training:
+                layer.training = False
+        try:
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(torch.inference_mode())
+                if self.autocast is not None:
+                    kind = self.device.partition(":")[0]
+                    stack.enter_context(torch.autocast(kind, dtype=self.autocast))
+                yield
+        finally:
+            for layer in training:
+                layer.training = True
+
+    def parameters(self) -> int | None:
+        if self.priced is None or not hasattr(self.priced, "parameters"):
+            return None
+        return sum(parameter.numel() for parameter in self.priced.parameters())
+
+    def weight_bytes(self) -> int | None:
+        if self.module is None or not hasattr(self.module, "parameters"):
+            return None
+        import torch
+
+        tensors = [*self.module.parameters(), *self.module.buffers()]
+        held = {
+            t.untyped_storage().data_ptr(): t.untyped_storage().nbytes()
+            for t in tensors
+            if isinstance(t, torch.Tensor) and t.layout is torch.strided
+        }
+        for layer in self.module.modules():
+            weight = getattr(layer, "weight", None)
+            if callable(weight) and not isinstance(weight, torch.Tensor):
+                with contextlib.suppress(Exception):  # a quantised layer, whose weight is packed
+                    packed = weight()
+                    held[id(layer)] = packed.numel() * packed.element_size()
+        return sum(held.values())
+
+    def size_bytes(self) -> tuple[int | None, str]:
+        """On disk, and what that is."""
+        if self.path is None:
+            return None, "the model is not in a file"
+        path = pathlib.Path(self.path)
+        if path.is_file():
+            return path.stat().st_size, "the file"
+        names = ("*.safetensors", "*.bin", "*.pt", "*.onnx*", "*.json")
+        files = {file for name in names for file in path.rglob(name) if file.is_file()}
+        return sum(file.stat().st_size for file in files), "weights and settings in the folder"
+
+    def _take(self, module: Any, own: bool, autocast: bool) -> None:
+        """Sets the module in this precision on this device; what is not our own is not changed."""
+        import torch
+
+        self.priced = module
+        dtype = getattr(torch, _TYPES.get(self.precision, ""), None)
+        if self.precision == "int8":
+            self.module = _quantise(module, self.device)
+            self.how = "dynamic quantisation of linear and recurrent layers to int8"
+            return
+        floating = {p.dtype for p in module.parameters() if p.dtype.is_floating_point}
+        casts = bool(floating - {dtype})
+        if autocast and self.precision != "fp32":
+            self.autocast = dtype
+            self.how = f"autocast to {_TYPES[self.precision]}"
+            casts = False
+        else:
+            self.how = (
+                f"weights and inputs cast to {_TYPES[self.precision]}"
+                if casts
+                else f"weights are {_TYPES[self.precision]}"
+            )
+        devices = {p.device for p in module.parameters()} | {b.device for b in module.buffers()}
+        moves = any(device.type != self.device.partition(":")[0] for device in devices)
+        if (casts or moves) and not own:
+            module = copy.deepcopy(module)
+        if casts:
+            module = module.to(dtype)
+        self.module = module.to(self.device) if moves or self.on_gpu else module
+
+
+def _quantise(module: Any, device: str) -> Any:
+    import torch
+
+    if device != "cpu":
+        raise ValueError('precision "int8" is dynamic quantisation, which runs on device="cpu"')
+    from torch.ao.quantization import quantize_dynamic
+
+    kinds = {torch.nn.Linear, torch.nn.LSTM, torch.nn.GRU}
+    if not any(type(layer) in kinds for layer in module.modules()):
+        raise ValueError('precision "int8" quantises linear and recurrent layers; there are none')
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return quantize_dynamic(copy.deepcopy(module).eval().float(), kinds, dtype=torch.qint8)
+
+
+class ModuleEngine(Engine):
+    """An nn.Module that the user has built."""
+
+    def __init__(self, module: Any, device: str, precision: str, autocast: bool) -> None:
+        super().__init__(type(module).__name__, device, precision)
+        self._take(module, own=False, autocast=autocast)
+
+    def make_inputs(self, batch_size: int | None) -> Inputs:
+        if hasattr(self.priced, "config") and hasattr(self.priced, "main_input_name"):
+            return _inputs.from_config(self.priced, batch_size or 1)
+        return _inputs.from_first_layer(self.priced, batch_size or 1)
+
+
+@contextlib.contextmanager
+def _quiet(logging: Any) -> Iterator[None]:
+    """No progress bars and notes while weights are loaded."""
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+class FolderEngine(Engine):
+    """A folder of transformers: config.json and weights; nothing is downloaded."""
+
+    kind = "huggingface"
+
+    def __init__(self, path: str, device: str, precision: str, autocast: bool) -> None:
+        super().__init__(pathlib.Path(path).resolve().name, device, precision)
+        transformers = need("transformers", "a Hugging Face folder")
+        self.path = path
+        config = transformers.AutoConfig.from_pretrained(path, local_files_only=True)
+        names = getattr(config, "architectures", None) or []
+        kind = getattr(transformers, names[0], None) if names else None
+        with _quiet(transformers.utils.logging):
+            module = (kind or transformers.AutoModel).from_pretrained(path, local_files_only=True)
+        self._take(module.eval(), own=precision == "fp32", autocast=autocast)
+
+    def make_inputs(self, batch_size: int | None) -> Inputs:
+        return _inputs.from_config(self.priced, batch_size or 1)
+
+
+class ProgramEngine(Engine):
+    """A .pt2 file of torch.export."""
+
+    kind = "pt2"
+
+    def __init__(self, path: str, device: str, precision: str, autocast: bool) -> None:
+        super().__init__(pathlib.Path(path).stem, device, precision)
+        import torch
+
+        self.path = path
+        self.program = torch.export.load(path)
+        if device != "cpu":
+            from torch.export.passes import move_to_device_pass
+
+            self.program = move_to_device_pass(self.program, device)
+        self.module = self.program.module()
+        self.priced = self.program
+        self.how = "as exported"
+        if precision == "int8":
+            raise ValueError('precision "int8" wants a module or a Hugging Face folder, not a .pt2')
+        if precision != "fp32":
+            # The graph has its types written into it, so that casting the weights would break it.
+            self.autocast = getattr(torch, _TYPES[precision])
+            self.how = f"autocast to {_TYPES[precision]}: the types of an exported graph are fixed"
+
+    def place(self, inputs: Inputs) -> Inputs:
+        import torch
+
+        return inputs.map(lambda t: t.to(self.device) if isinstance(t, torch.Tensor) else t)
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        import torch
+
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(torch.inference_mode())
+            if self.autocast is not None:
+                kind = self.device.partition(":")[0]
+                stack.enter_context(torch.autocast(kind, dtype=self.autocast))
+            yield
+
+    def make_inputs(self, batch_size: int | None) -> Inputs:
+        return _inputs.from_program(self.program, batch_size)
+
+    def parameters(self) -> int | None:
+        return sum(p.numel() for p in self.program.parameters())
+
+
+class ScriptEngine(Engine):
+    """A TorchScript archive."""
+
+    kind = "torchscript"
+
+    def __init__(self, path: str, device: str, precision: str, autocast: bool) -> None:
+        super().__init__(pathlib.Path(path).stem, device, precision)
+        import torch
+
+        if precision == "int8":
+            raise ValueError('precision "int8" wants a module or a Hugging Face folder')
+        self.path = path
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            module = torch.jit.load(path, map_location=device)
+        self._take(module.eval(), own=True, autocast=autocast)
+        self.priced, self.count = None, sum(p.numel() for p in module.parameters())
+        self.why_not_priced = "there is no reader of TorchScript graphs yet"
+
+    def parameters(self) -> int | None:
+        return self.count
+
+    def make_inputs(self, batch_size: int | None) -> Inputs:
+        raise Error(
+            "a TorchScript file does not say which shapes it takes; give input_data "
+            "(pyrometer bench: --input-shape)",
+            "argument",
+        )
+
+
+class OnnxEngine(Engine):
+    """An .onnx file in onnxruntime."""
+
+    kind = "onnx"
+
+    def __init__(self, path: str, device: str, precision: str, autocast: bool) -> None:
+        super().__init__(pathlib.Path(path).stem, device, precision)
+        runtime = need("onnxruntime", "an .onnx file")
+        providers = ["CPUExecutionProvider"]
+        if device != "cpu":
+            if "CUDAExecutionProvider" not in runtime.get_available_providers():
+                raise Error(
+                    'this onnxruntime has no CUDA; pip install onnxruntime-gpu, or device="cpu"'
+                )
+            providers.insert(0, "CUDAExecutionProvider")
+        self.path = path
+        self.how = "as in the file"
+        self.why_not_priced = "there is no reader of .onnx graphs yet"
+        self.files = contextlib.ExitStack()
+        if precision == "int8":
+            path = self._quantised(path)
+        elif precision != "fp32":
+            raise ValueError(f'an .onnx file runs in its own types: convert it for "{precision}"')
+        self.session = runtime.InferenceSession(path, providers=providers)
+
+    def _quantised(self, path: str) -> str:
+        import tempfile
+
+        need("onnx", 'precision "int8" of an .onnx file')
+        quantization = importlib.import_module("onnxruntime.quantization")
+        folder = self.files.enter_context(tempfile.TemporaryDirectory())
+        out = os.path.join(folder, "int8.onnx")
+        quantization.quantize_dynamic(path, out)
+        self.how = "dynamic quantisation by onnxruntime"
+        return out
+
+    def make_inputs(self, batch_size: int | None) -> Inputs:
+        return _inputs.from_onnx(self.session, batch_size)
+
+    def place(self, inputs: Inputs) -> Inputs:
+        """Arrays by the names of the file's inputs."""
+
+        def as_array(value: Any) -> Any:
+            return value.detach().cpu().numpy() if hasattr(value, "detach") else value
+
+        arrays = inputs.map(as_array)
+        names = [entry.name for entry in self.session.get_inputs()]
+        feed = dict(zip(names, arrays.args, strict=False)) | arrays.kwargs
+        return Inputs((), feed, inputs.origin)
+
+    def bind(self, inputs: Inputs) -> Callable[[], Any]:
+        session, feed = self.session, inputs.kwargs
+        return lambda: session.run(None, feed)
+
+    def synchronize(self) -> None:
+        return None  # run() returns when its outputs are on the host
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        yield
+
+    def parameters(self) -> int | None:
+        if importlib.util.find_spec("onnx") is None:
+            return None
+        import math
+
+        import onnx
+
+        graph = onnx.load(self.path, load_external_data=False).graph
+        return sum(math.prod(tensor.dims) for tensor in graph.initializer)
+
+
+class CallableEngine(Engine):
+    """Any function; what it computes in is its own matter, but autocast reaches torch in it."""
+
+    kind = "callable"
+
+    def __init__(self, call: Callable[..., Any], device: str, precision: str) -> None:
+        super().__init__(getattr(call, "__name__", type(call).__name__), device, precision)
+        self.call = call
+        self.how = "as the callable computes"
+        self.why_not_priced = "a callable has no graph"
+        if precision == "int8":
+            raise ValueError('precision "int8" wants a module, not a callable')
+        if precision != "fp32":
+            import torch
+
+            self.autocast = getattr(torch, _TYPES[precision])
+            self.how = f"autocast to {_TYPES[precision]}"
+
+    def make_inputs(self, batch_size: int | None) -> Inputs:
+        import inspect
+
+        with contextlib.suppress(TypeError, ValueError):
+            inspect.signature(self.call).bind()
+            return Inputs((), {}, "called with nothing")
+        return super().make_inputs(batch_size)
+
+    def bind(self, inputs: Inputs) -> Callable[[], Any]:
+        call, args, kwargs = self.call, inputs.args, inputs.kwargs
+        return call if not args and not kwargs else lambda: call(*args, **kwargs)
+
+
+def load(model: Any, device: str, precision: str, autocast: bool = False) -> Engine:
+    """The engine of a module, a callable or a path."""
+    if precision not in PRECISIONS:
+        raise ValueError(f"precision {precision!r}: one of {', '.join(PRECISIONS)}")
+    if not isinstance(model, str | os.PathLike):
+        import torch
+
+        if isinstance(model, torch.nn.Module):
+            return ModuleEngine(model, device, precision, autocast)
+        if callable(model):
+            return CallableEngine(model, device, precision)
+        raise TypeError(f"a path, an nn.Module or a callable is wanted, not {type(model)!r}")
+    path = os.fspath(model)
+    if os.path.isdir(path):
+        return _load_folder(path, device, precision, autocast)
+    if not os.path.exists(path):
+        return _load_builder(path, device, precision, autocast)
+    if path.endswith(".onnx"):
+        return OnnxEngine(path, device, precision, autocast)
+    return _archive_kind(path)(path, device, precision, autocast)
+
+
+def _load_folder(path: str, device: str, precision: str, autocast: bool) -> Engine:
+    if os.path.exists(os.path.join(path, "config.json")):
+        return FolderEngine(path, device, precision, autocast)
+    endings = (".pt2", ".onnx", ".pt", ".ts", ".torchscript")
+    files = [file for file in sorted(os.listdir(path)) if file.endswith(endings)]
+    if len(files) == 1:
+        return load(os.path.join(path, files[0]), device, precision, autocast)
+    what = "several models" if files else "no config.json and no model file"
+    raise Error(f"{path}: {what} in this folder; name a .pt2, .onnx or TorchScript file", "format")
+
+
+def _load_builder(path: str, device: str, precision: str, autocast: bool) -> Engine:
+    """FILE.py:function or package.module:function, which gives a module or is the callable."""
+    from pyrometer import _helper
+
+    if ":" not in path:
+        raise FileNotFoundError(f"{path}: no such file or folder")
+    try:
+        module, inputs = _helper.build(_helper.load(path))
+    except _helper.Unusable as error:
+        raise Error(str(error), "argument") from None
+    except _helper.Missing as error:
+        packages = " ".join(error.packages)
+        raise Error(f"{path} needs {packages}; pip install {packages}") from None
+    except _helper.Broken as error:
+        raise Error(f"{path} fails: {error.error}", "argument") from error.error
+    engine = load(module, device, precision, autocast)
+    if inputs is not None:
+        args, kwargs = _helper.as_arguments(inputs)
+        given = Inputs(args, kwargs, "given by the builder")
+        engine.make_inputs = lambda size: given if size is None else given.resized(size)
+    return engine
+
+
+def _archive_kind(path: str) -> type[Engine]:
+    """By what is in the file, whatever it is called."""
+    if not zipfile.is_zipfile(path):
+        raise Error(f"{path}: neither .pt2, TorchScript nor .onnx", "format")
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    if any("/code/" in f"/{name}" for name in names):
+        return ScriptEngine
+    is_program = path.endswith(".pt2") or any(
+        name.endswith(("archive_format", "serialized_exported_program.json")) for name in names
+    )
+    if is_program:
+        return ProgramEngine
+    raise Error(
+        f"{path}: weights or a pickled module, which is not run from here: save it with "
+        "torch.export.save(), or give the nn.Module itself",
+        "format",
+    )

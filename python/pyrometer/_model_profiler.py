@@ -1,0 +1,579 @@
+"""ModelProfiler: runs a model, and says how long it takes, what it uses and what to do about it."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from pyrometer import (
+    _advice,
+    _core,
+    _engines,
+    _language,
+    _measured,
+    _recorded,
+    _resources,
+    _switch,
+    _variants,
+)
+from pyrometer._error import Error
+from pyrometer._inputs import Inputs, as_inputs
+from pyrometer._results import BenchmarkResults, Results
+
+RESOURCE_RUNS = 20  # of the pass that samples memory, which is not timed
+LANGUAGE_RUNS = 5
+NEW_TOKENS = 16
+
+
+class ModelProfiler:
+    """Measures a model on this machine.
+
+        profiler = pyrometer.ModelProfiler("models/bert", device="cpu", precision="fp32")
+        results = profiler.profile(tokens, num_runs=100, warmup_runs=10)
+        results["latency"]["mean"]  # ms
+
+    Args:
+        model_path: a folder of transformers, a .pt2, .onnx or TorchScript file, "file.py:function"
+            that builds a module; or an nn.Module or any callable itself.
+        device: "cpu" or "cuda"; None: cuda where there is one.
+        precision: "fp32", "fp16", "bf16" or "int8" (dynamic quantisation, on the processor).
+        autocast: 16-bit precision by autocast rather than by casting the weights.
+
+    Raises:
+        Error: there is no such device, the model cannot be read, or a package is missing.
+        FileNotFoundError: there is no such file.
+        ValueError: a precision that this model cannot have.
+    """
+
+    __module__ = "pyrometer"
+
+    def __init__(
+        self,
+        model_path: Any,
+        device: str | None = None,
+        precision: str = "fp32",
+        *,
+        autocast: bool = False,
+    ) -> None:
+        self._model = model_path
+        self._autocast = autocast
+        self.device = _engines.choose_device(device)
+        self.precision = precision
+        self._engine = _engines.load(model_path, self.device, precision, autocast)
+        self._given: Inputs | None = None
+        self._bench: _core.Bench | None = None
+        self.results: Results | BenchmarkResults | None = None
+
+    def profile(
+        self,
+        input_data: Any = None,
+        num_runs: int | None = 100,
+        warmup_runs: int | None = 10,
+        detailed_analysis: bool = False,
+        *,
+        batch_size: int | None = None,
+        preprocess: Callable[[], Any] | None = None,
+        postprocess: Callable[[Any], Any] | None = None,
+        rate_per_s: float = 0,
+        min_runs: int = 0,
+        max_runs: int = 0,
+        max_time_s: float = 60,
+        deepest_percentile: float = 0,
+        try_variants: bool = False,
+        only_times: bool = False,
+    ) -> Results:
+        """Latency, throughput, memory, use and cost of one call.
+
+        Args:
+            input_data: a tensor, a tuple of arguments or a dict of them by name; or the path of a
+                model, which is loaded in place of the present one. Without it: what was given
+                last, else inputs made from the model's own signature.
+            num_runs: iterations that are timed; None: until the median's interval is narrow.
+            warmup_runs: iterations before them; None: until two windows look alike, or 10 where
+                num_runs is given.
+            detailed_analysis: layers, operators and memory from a recording, and recommendations.
+            batch_size: dim 0 of the inputs becomes this.
+            preprocess: called with nothing, gives what the model takes; timed apart.
+            postprocess: called with what the model gave; timed apart.
+            rate_per_s: start iterations by a schedule of this rate, and time from the intended
+                start.
+            min_runs, max_runs, max_time_s: with num_runs=None: its limits.
+            deepest_percentile: with num_runs=None: 0.99 asks for the 299 runs that p99 needs.
+            try_variants: with detailed_analysis: run what is recommended, and say what it gains.
+            only_times: neither FLOPs nor activations, which take an export and a recording.
+        """
+        if isinstance(input_data, str | os.PathLike):
+            self._load(input_data)
+            input_data = None
+        inputs = self._settle(input_data, batch_size)
+        limits = {"min_runs": min_runs, "max_runs": max_runs, "deepest": deepest_percentile}
+        loop = _loop(num_runs, warmup_runs, rate_per_s, max_time_s, **limits)
+        bench = self._new_bench()
+        settings = {"device": self.device, "precision": self.precision}
+        index, placed = self._begin(bench, self._engine, self._engine.name, inputs, settings)
+        self._measure(bench, index, self._engine, placed, loop)
+        if preprocess is not None or postprocess is not None:
+            self._measure_stages(bench, index, placed, num_runs, preprocess, postprocess)
+        if _language.is_language_model(self._engine):
+            self._measure_language(bench, index, placed)
+        if not only_times:
+            self._analyse(bench, index, placed, loop, detailed_analysis, try_variants)
+        return self._finish(bench)
+
+    def _analyse(
+        self, bench: Any, index: int, placed: Inputs, loop: Any, detailed: bool, tries: bool
+    ) -> None:
+        """What one export and one recording say, beside the times."""
+        costs = self._add_cost(bench, index, placed, loop)
+        recorded = self._record(bench, index, placed, detailed)
+        if not detailed:
+            return
+        rows = _advice.recommend(self._evidence(placed, loop, costs, recorded))
+        if tries:
+            rows = [self._tried(placed, row) for row in rows]
+        bench.table(index, "Recommendations", _advice.COLUMNS, rows)
+
+    def benchmark(
+        self,
+        configurations: Sequence[Mapping[str, Any]],
+        input_data: Any = None,
+        num_runs: int | None = 100,
+        warmup_runs: int | None = 10,
+        *,
+        min_runs: int = 0,
+        max_runs: int = 0,
+        max_time_s: float = 60,
+        deepest_percentile: float = 0,
+    ) -> BenchmarkResults:
+        """One result for each configuration: {"batch_size": 8, "precision": "fp16"}; "device" and
+        "num_runs" may be there too. One that runs out of memory, or that this model or machine
+        cannot do, has status "failed" and a message; the others go on.
+
+        The `knee` of what comes back is the batch from which a doubling gains less than 10%.
+        """
+        if not configurations:
+            raise ValueError("no configurations")
+        base = self._settle(input_data, None)
+        bench = self._new_bench()
+        engines: dict[tuple[str, str], Any] = {(self.device, self.precision): self._engine}
+        for configuration in configurations:
+            known = {"batch_size", "precision", "device", "num_runs", "warmup_runs"}
+            if set(configuration) - known:
+                odd = ", ".join(sorted(set(configuration) - known))
+                raise ValueError(f"configuration: {odd}: known are {', '.join(sorted(known))}")
+            runs = configuration.get("num_runs", num_runs)
+            warmup = configuration.get("warmup_runs", warmup_runs)
+            limits = {"min_runs": min_runs, "max_runs": max_runs, "deepest": deepest_percentile}
+            loop = _loop(runs, warmup, 0, max_time_s, **limits)
+            self._configure(bench, engines, dict(configuration), base, loop)
+        self._finish(bench, many=True)
+        assert isinstance(self.results, BenchmarkResults)
+        self.results.knee = _measured.find_knee(self.results)
+        return self.results
+
+    def profile_layers(
+        self,
+        input_data: Any = None,
+        layer_names: Sequence[str] | None = None,
+        num_runs: int = 10,
+    ) -> dict[str, Any]:
+        """Time, memory and work of layers, by name: a part of a layer's path or class, whatever the
+        case. Without names every layer is its own entry. A name that no layer has gives an empty
+        entry with a note of what there is."""
+        engine, placed = self._recordable(input_data)
+        recorded = _recorded.record(engine, placed, num_runs)
+        flops = self._flops_by_module(placed)
+        return _recorded.layers_by_name(recorded, layer_names, num_runs, flops)
+
+    def memory_profile(
+        self,
+        track_allocations: bool = True,
+        track_deallocations: bool = True,
+        memory_snapshots: bool = True,
+        input_data: Any = None,
+    ) -> dict[str, Any]:
+        """Memory of tensors in one call: peak, who holds it, allocations and frees, and how it
+        went over time. In bytes."""
+        engine, placed = self._recordable(input_data)
+        recorded = _recorded.record(engine, placed, 1)
+        return _recorded.memory(recorded, track_allocations, track_deallocations, memory_snapshots)
+
+    def gpu_profile(
+        self,
+        track_kernels: bool = True,
+        track_memory_transfers: bool = True,
+        profile_nvtx: bool = False,
+        input_data: Any = None,
+    ) -> dict[str, Any]:
+        """Kernels, copies, gaps and waits on the GPU in one call.
+
+        profile_nvtx also marks every operator for Nsight Systems, which has to have been started
+        around this program to see them.
+        """
+        if not self._engine.on_gpu:
+            raise Error(
+                "gpu_profile() needs a GPU, and this profiler runs on the processor; "
+                "profile_layers() and memory_profile() work there",
+                "unsupported",
+            )
+        engine, placed = self._recordable(input_data)
+        recorded = _recorded.record(engine, placed, 1, nvtx=profile_nvtx)
+        return _recorded.gpu(recorded, track_kernels, track_memory_transfers)
+
+    def recommendations(self) -> list[dict[str, Any]]:
+        """Those of the last profile(detailed_analysis=True)."""
+        results = self._last()
+        return list(results.get("recommendations", ())) if isinstance(results, Results) else []
+
+    def generate_html_report(
+        self,
+        output_path: str | os.PathLike[str],
+        include_graphs: bool = True,
+        include_details: bool = True,
+    ) -> str:
+        """Writes the last results as one page that needs no other file; returns its path."""
+        self._last()
+        text = self._bench.report("html", include_graphs, include_details)
+        with open(output_path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return os.fspath(output_path)
+
+    def export_json(self, path: str | os.PathLike[str]) -> dict[str, Any]:
+        """Writes the last results with every sample, for load_baseline() and `pyrometer diff`;
+        returns what was written."""
+        whole = self._last().to_json()
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(whole, file, indent=1, allow_nan=False)
+            file.write("\n")
+        return whole
+
+    def export_csv(self, path: str | os.PathLike[str]) -> str:
+        """Writes the last results, a row for each metric; returns the path."""
+        self._last()
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write(self._bench.report("csv"))
+        return os.fspath(path)
+
+    def _last(self) -> Results | BenchmarkResults:
+        if self.results is None:
+            raise RuntimeError("nothing was measured yet: call profile() or benchmark() first")
+        return self.results
+
+    def _load(self, model: Any) -> None:
+        same = isinstance(self._model, str | os.PathLike) and os.fspath(self._model) == os.fspath(
+            model
+        )
+        if same:
+            return
+        self._engine = _engines.load(model, self.device, self.precision, self._autocast)
+        self._model, self._given = model, None
+
+    def _settle(self, input_data: Any, batch_size: int | None) -> Inputs:
+        if input_data is not None:
+            self._given = as_inputs(input_data)
+        inputs = self._given
+        if inputs is None:
+            inputs = self._engine.make_inputs(batch_size)
+        return inputs if batch_size is None else _resize(inputs, batch_size)
+
+    def _new_bench(self) -> _core.Bench:
+        bench = _core.Bench()
+        bench.environment("torch", torch.__version__)
+        bench.environment("torch threads", str(torch.get_num_threads()))
+        return bench
+
+    def _begin(
+        self, bench: Any, engine: Any, name: str, inputs: Inputs, settings: Mapping[str, Any]
+    ) -> tuple[int, Inputs]:
+        """A result with its settings and inputs told; the inputs where the engine wants them."""
+        index = bench.add(name, engine.kind, engine.path, float(max(inputs.batch_size(), 1)))
+        for key, value in settings.items():
+            bench.parameter(index, key, str(value))
+        placed = engine.place(inputs)
+        bench.parameter(index, "inputs", placed.describe())
+        for key, value in (
+            ("device", engine.device),
+            ("precision", engine.precision),
+            ("precision is", engine.how),
+            ("inputs", placed.describe()),
+            ("inputs are", inputs.origin),
+        ):
+            bench.fact(index, key, value)
+        return index, placed
+
+    def _configure(
+        self, bench: Any, engines: dict[tuple[str, str], Any], configuration: dict[str, Any],
+        base: Inputs, loop: Any,
+    ) -> None:  # fmt: skip
+        """Measures one configuration; what fails stays in its result."""
+        device = configuration.get("device", self.device)
+        precision = configuration.get("precision", self.precision)
+        settings = {
+            key: value
+            for key, value in configuration.items()
+            if key in ("batch_size", "precision", "device")
+        }
+        text = " ".join(f"{key}={value}" for key, value in settings.items())
+        name = f"{self._engine.name} {text}".strip()
+        before = bench.count()
+        try:
+            if (device, precision) not in engines:
+                chosen = _engines.choose_device(device)
+                engines[device, precision] = _engines.load(
+                    self._model, chosen, precision, self._autocast
+                )
+            engine = engines[device, precision]
+            size = configuration.get("batch_size")
+            inputs = base if size is None else _resize(base, int(size))
+            index, placed = self._begin(bench, engine, name, inputs, settings)
+            self._measure(bench, index, engine, placed, loop)
+        except Exception as error:
+            guidance = self._explain(error, configuration)
+            if bench.count() == before:
+                bench.add(name, self._engine.kind, self._engine.path, 1.0)
+                for key, value in settings.items():
+                    bench.parameter(before, key, str(value))
+            bench.set_status(before, "failed", guidance)
+        gc.collect()
+        if torch.cuda.is_initialized():
+            torch.cuda.empty_cache()
+
+    def _explain(self, error: Exception, configuration: Mapping[str, Any]) -> str:
+        if not _resources.is_out_of_memory(error):
+            return f"{type(error).__name__}: {_first_line(error)}"
+        size = configuration.get("batch_size")
+        ways = []
+        if size and int(size) > 1:
+            ways.append(f"a batch below {size}")
+        if configuration.get("precision", self.precision) == "fp32":
+            ways.append("precision bf16 or fp16")
+        ways.append("a shorter sequence or smaller images")
+        ways.append("gradient checkpointing where it trains")
+        if self.device.startswith("cuda"):
+            ways.append("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True")
+        return f"out of memory ({_first_line(error)}); try {', '.join(ways)}"
+
+    def _measure(self, bench: Any, index: int, engine: Any, placed: Inputs, loop: Any) -> None:
+        """Times the calls, then samples memory in calls that are not timed."""
+        run, wait = engine.bind(placed), engine.synchronize()
+        if engine.on_gpu:
+            torch.cuda.reset_peak_memory_stats(engine.device)
+        reset = _resources.reset_peak()
+        with engine.running():
+            usage = _resources.Usage()
+            loop.run(run, wait)
+            used = usage.stop()
+            bench.loop(index, loop)
+            sampler = _resources.Sampler(engine.device)
+            with sampler.sampling():
+                for _ in range(RESOURCE_RUNS):
+                    run()
+                if wait is not None:
+                    wait()
+        _measured.add_memory(bench, index, engine, placed.batch_size(), sampler, reset)
+        _measured.add_use(bench, index, used, sampler)
+        _measured.add_rates(bench, index, placed, loop)
+
+    def _measure_stages(
+        self, bench: Any, index: int, placed: Inputs, num_runs: int | None,
+        preprocess: Callable[[], Any] | None, postprocess: Callable[[Any], Any] | None,
+    ) -> None:  # fmt: skip
+        """The steps around the model by themselves, and all of it in one."""
+        engine = self._engine
+        with engine.running():
+            wait = engine.synchronize()
+            output = engine.bind(placed)()
+
+            def everything() -> Any:
+                inputs = placed
+                if preprocess is not None:
+                    inputs = engine.place(as_inputs(preprocess()))
+                found = engine.bind(inputs)()
+                return found if postprocess is None else postprocess(found)
+
+            stages: dict[str, Callable[[], Any]] = {"end_to_end": everything}
+            if preprocess is not None:
+                stages["preprocess"] = preprocess
+            if postprocess is not None:
+                stages["postprocess"] = lambda: postprocess(output)
+            for name, run in stages.items():
+                loop = _loop(num_runs, 2, 0, 10)
+                loop.run(run, wait)
+                bench.metric(index, name, "ms", False, loop.latency_ms())
+
+    def _measure_language(self, bench: Any, index: int, placed: Inputs) -> None:
+        prompt = _language.prompt_of(placed)
+        if prompt is None:
+            return
+        prompt = _language.with_room(self._engine, prompt, NEW_TOKENS)
+        try:
+            with self._engine.running():
+                first, each = _language.measure(self._engine, prompt, LANGUAGE_RUNS, NEW_TOKENS)
+        except Exception as error:
+            bench.warn(f"prefill and decode were not measured apart: {_first_line(error)}")
+            return
+        sequences = prompt.shape[0]
+        bench.metric(index, "time_to_first_token", "ms", False, first)
+        bench.metric(index, "time_per_token", "ms", False, each)
+        rate = 1000 * sequences * len(each) / sum(each)
+        bench.metric(index, "decode_tokens_per_second", "tokens/s", True, rate)
+        rate = 1000 * prompt.numel() * len(first) / sum(first)
+        bench.metric(index, "prefill_tokens_per_second", "tokens/s", True, rate)
+        text = f"{sequences} sequences of {prompt.shape[1]} tokens, {len(each) // len(first)} new"
+        bench.fact(index, "decoding", text)
+
+    def _price(self, placed: Inputs) -> Any:
+        """What the call should cost; an Error with the reason where that is not known."""
+        from pyrometer._cost import cost
+
+        engine = self._engine
+        if engine.priced is None:
+            raise Error(engine.why_not_priced or "there is no graph", "unsupported")
+        if engine.kind == "pt2":
+            batch = placed.batch_size()
+            try:
+                return cost(engine.path, batch=batch)
+            except ValueError:
+                return cost(engine.path)
+        parameter = next(iter(engine.priced.parameters()), None)
+
+        def as_priced(tensor: Any) -> Any:
+            if parameter is None or not isinstance(tensor, torch.Tensor):
+                return tensor
+            dtype = parameter.dtype if tensor.dtype.is_floating_point else tensor.dtype
+            return tensor.to(parameter.device, dtype)
+
+        inputs = placed.map(as_priced)
+        return cost(engine.priced, inputs.args, kwargs=inputs.kwargs)
+
+    def _add_cost(self, bench: Any, index: int, placed: Inputs, loop: Any) -> Any:
+        engine = self._engine
+        found = None
+        try:
+            found = self._price(placed)
+        except Exception as error:
+            bench.fact(index, "no flops", _first_line(error))
+        latencies = loop.latency_ms()
+        if found is not None:
+            bench.metric(index, "flops", "FLOP", False, found.total_flops)
+            bench.metric(index, "macs", "MAC", False, found.total_macs)
+            seconds = sum(latencies) / len(latencies) / 1e3
+            if seconds > 0:
+                bench.metric(index, "flop_rate", "FLOP/s", True, found.total_flops / seconds)
+        params, weights = engine.parameters(), engine.weight_bytes()
+        if params is not None:
+            bench.metric(index, "params", "parameters", False, params)
+        if weights is not None:
+            bench.metric(index, "weights", "bytes", False, weights)
+        size, what = engine.size_bytes()
+        if size is not None:
+            bench.metric(index, "size_on_disk", "bytes", False, size)
+        bench.fact(index, "size is", what)
+        return found
+
+    def _record(self, bench: Any, index: int, placed: Inputs, detailed: bool) -> Any:
+        """Activation memory by the recorder; with `detailed` layers and operators too."""
+        engine = self._engine
+        if engine.kind in ("onnx",):
+            bench.fact(index, "no recording", "the recorder sees torch, not onnxruntime")
+            return None
+        try:
+            recorded = _recorded.record(engine, placed, 1)
+        except Error as error:
+            bench.fact(index, "no recording", _first_line(error))
+            return None
+        activations = _recorded.activation_bytes(recorded, engine)
+        if activations is not None:
+            bench.metric(index, "activation_memory", "bytes", False, activations)
+        if detailed:
+            _recorded.add_tables(bench, index, recorded)
+        return recorded
+
+    def _evidence(self, placed: Inputs, loop: Any, costs: Any, recorded: Any) -> _advice.Evidence:
+        """What recommendations stand on; a batch twice as large is tried for it, in turn with the
+        present one, so that what else the machine does meets both."""
+        batch = placed.batch_size()
+        present, doubled = statistics.median(loop.latency_ms()), None
+        try:
+            larger = self._engine.place(_resize(placed, 2 * batch))
+            with self._engine.running():
+                present, doubled = _variants.in_turn(
+                    self._engine.bind(placed), self._engine.bind(larger), self._engine.synchronize()
+                )
+        except Exception as error:  # a fixed batch, or memory is out: there is no evidence then
+            _switch.debug(f"a batch of {2 * batch} was not run: {error}")
+        return _advice.Evidence(
+            engine=self._engine,
+            batch_size=batch,
+            call_ms=present,
+            doubled_ms=doubled,
+            cost=costs,
+            recorded=recorded,
+        )
+
+    def _tried(self, placed: Inputs, row: list[str]) -> list[str]:
+        """A recommendation with the gain that it has here."""
+        *told, gain, variant = row
+        if variant:
+            gain = _variants.gain(self._engine, self._model, placed, variant)
+        return [*told, gain, variant]
+
+    def _recordable(self, input_data: Any) -> tuple[Any, Inputs]:
+        if self._engine.kind == "onnx":
+            raise Error("the recorder sees torch, not onnxruntime", "unsupported")
+        return self._engine, self._engine.place(self._settle(input_data, None))
+
+    def _flops_by_module(self, placed: Inputs) -> Mapping[str, int]:
+        try:
+            return self._price(placed).by_module("flops")
+        except Exception:
+            return {}
+
+    def _finish(self, bench: Any, many: bool = False) -> Any:
+        bench.finish()
+        document = json.loads(bench.report("json"))
+        self._bench = bench
+        self.results = BenchmarkResults(document, None) if many else Results(document)
+        return self.results
+
+
+def _loop(
+    runs: int | None,
+    warmup: int | None,
+    rate_per_s: float,
+    max_time_s: float,
+    min_runs: int = 0,
+    max_runs: int = 0,
+    deepest: float = 0,
+) -> Any:
+    if runs is not None and runs < 1:
+        raise ValueError("num_runs is at least 1")
+    if warmup is not None and warmup < 0:
+        raise ValueError("warmup_runs is not below 0")
+    if warmup is None and runs is not None:
+        warmup = 10  # the windows of a detected warm-up count as samples, and would be more
+    return _core.Loop(
+        warmup_runs=-1 if warmup is None else warmup,
+        min_runs=runs or min_runs,
+        max_runs=runs or max_runs,
+        max_time_s=max_time_s,
+        deepest=deepest,
+        rate_per_s=rate_per_s,
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def _resize(inputs: Inputs, batch_size: int) -> Inputs:
+    if batch_size < 1:
+        raise ValueError("batch_size is at least 1")
+    return inputs.resized(batch_size)

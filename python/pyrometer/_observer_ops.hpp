@@ -1,0 +1,250 @@
+/* Ops as spans: the callbacks of at::RecordFunction. */
+#ifndef PYROMETER_OBSERVER_OPS_HPP
+#define PYROMETER_OBSERVER_OPS_HPP
+
+#include "_observer_memory.hpp"
+#include "_observer_order.hpp"
+#include "_observer_storages.hpp"
+
+namespace
+{
+
+// Spans of labels (record_function) may end on another thread: their records by address.
+class Labels
+{
+  public:
+    struct Entry {
+        const void *key;
+        pyro_record *record;
+        uint64_t chunk;
+        uint32_t generation;
+        pthread_t thread;
+    };
+
+    void open(const void *key, pyro_recorder_thread *thread, pyro_record *record)
+    {
+        lock();
+        Entry *free_entry = nullptr;
+        for (Entry &entry : entries_) {
+            if (!entry.key || entry.key == key || entry.generation != thread->generation) {
+                free_entry = &entry;
+                if (entry.key == key)
+                    break;
+            }
+        }
+        if (free_entry)
+            *free_entry = {key, record, thread->chunk, thread->generation, pthread_self()};
+        unlock();
+    }
+
+    // Takes the entry out; false when there is none of this session.
+    bool close(const void *key, uint32_t generation, Entry *out)
+    {
+        bool found = false;
+        lock();
+        for (Entry &entry : entries_) {
+            if (entry.key != key)
+                continue;
+            *out = entry;
+            found = entry.generation == generation;
+            entry.key = nullptr;
+            break;
+        }
+        unlock();
+        return found;
+    }
+
+  private:
+    void lock()
+    {
+        while (busy_.exchange(true, std::memory_order_acquire)) {
+        }
+    }
+    void unlock()
+    {
+        busy_.store(false, std::memory_order_release);
+    }
+    Entry entries_[256] = {};
+    std::atomic<bool> busy_{false};
+};
+
+Labels labels;
+
+bool is_intact(const pyro_record *record, uint64_t chunk)
+{
+    return __atomic_load_n(&record->tag, __ATOMIC_RELAXED) == static_cast<uint32_t>(chunk);
+}
+
+// Spans that ended elsewhere are taken off the thread's list now and then, or it would fill up.
+__attribute__((noinline)) void prune_open(pyro_recorder_thread *thread)
+{
+    Order *order = order_of(thread);
+    uint32_t kept = 0;
+    if (thread->depth > PYRO_MOST_OPEN_SPANS)
+        return;
+    for (uint32_t i = 0; i < thread->depth; i++) {
+        const pyro_open_span &span = thread->open[i];
+        if (span.record && is_intact(span.record, span.chunk) && span.record->end_raw)
+            continue;
+        if (order)
+            order->open[kept] = order->open[i];
+        thread->open[kept++] = span;
+    }
+    __atomic_store_n(&thread->depth, kept, __ATOMIC_RELAXED);
+}
+
+__attribute__((noinline)) uint32_t long_signature(pyro_recorder_thread *thread,
+                                                  const c10::IValue *first, size_t number)
+{
+    CutWriter writer;
+    writer.values(first, number);
+    return door->signature(thread, writer.words, writer.count);
+}
+
+__attribute__((noinline)) uint32_t storages_of(pyro_recorder_thread *thread,
+                                               const c10::IValue *first, size_t number)
+{
+    StorageWriter writer;
+    writer.values(first, number);
+    return writer.count ? door->storages(thread, writer.words, writer.count) : 0;
+}
+
+// The engine runs a backward function inside of a span without inputs or number; as in
+// torch.profiler's traces, that span gets the number of what it runs.
+__attribute__((noinline)) void number_evaluation(pyro_recorder_thread *thread,
+                                                 const at::RecordFunction &function)
+{
+    if (!thread->depth || thread->depth > PYRO_MOST_OPEN_SPANS)
+        return;
+    const pyro_open_span &span = thread->open[thread->depth - 1];
+    pyro_record *outer = span.record;
+    if (!outer || !is_intact(outer, span.chunk) || outer->kind != PYRO_RECORD_OP ||
+        outer->scope != static_cast<uint8_t>(at::RecordScope::FUNCTION) || outer->inputs ||
+        outer->sequence != -1)
+        return;
+    outer->sequence = function.seqNr();
+    outer->forward_thread = static_cast<uint32_t>(function.forwardThreadId());
+}
+
+void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
+{
+    uint32_t flags = wanted.load(std::memory_order_relaxed);
+    uint32_t input_storages = 0, stack = 0;
+    at::RecordScope scope = function.scope();
+    Words inputs;
+    Known passing;
+    passing.next[0] = nullptr;
+    uint32_t long_inputs = 0;
+    if (flags & (PYRO_RECORD_SHAPES | PYRO_RECORD_STORAGES)) {
+        c10::ArrayRef<const c10::IValue> values = function.inputs();
+        if (flags & PYRO_RECORD_SHAPES && !inputs.put(values.data(), values.size()))
+            long_inputs = long_signature(thread, values.data(), values.size());
+        if (flags & PYRO_RECORD_STORAGES && !values.empty())
+            input_storages = storages_of(thread, values.data(), values.size());
+    }
+    const Known *known = recognize(thread, function.name(), inputs, &passing);
+    if (flags & PYRO_RECORD_STACKS && door->stack)
+        stack = door->stack(thread);
+    if (scope == at::RecordScope::BACKWARD_FUNCTION)
+        number_evaluation(thread, function);
+    pyro_record *record = pyro_record_room(door, thread);
+    pyro_span_open(thread, record, &function);
+    if (!record)
+        return;
+    record->end_raw = 0;
+    record->sequence = function.seqNr();
+    record->name = known->name_id;
+    record->inputs = long_inputs ? long_inputs : known->inputs;
+    record->outputs = 0;
+    record->stack = stack;
+    record->forward_thread = static_cast<uint32_t>(function.forwardThreadId());
+    record->torch_thread = static_cast<uint32_t>(function.threadId());
+    record->input_storages = input_storages;
+    record->output_storages = 0;
+    record->kind = PYRO_RECORD_OP;
+    record->scope = static_cast<uint8_t>(scope);
+    record->notes = record->reserved = 0;
+    if (scope == at::RecordScope::USER_SCOPE)
+        labels.open(&function, thread, record);
+    record->start_raw = pyro_raw_time(door);
+    pyro_record_commit(thread, record);
+    __builtin_prefetch(record + 2, 1);
+    prefetch_next(known);
+}
+
+std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &function)
+{
+    pyro_recorder_thread *thread = pyro_recorder_enter(door);
+    if (!thread)
+        return nullptr;
+    if (__builtin_expect(thread->depth >= 64 && !(thread->depth & (thread->depth - 1)), 0))
+        prune_open(thread);
+    try {
+        begin_op(thread, function);
+    } catch (...) {
+        // A tensor that does not say its sizes: the op goes on as if nobody had asked.
+    }
+    pyro_recorder_leave(thread);
+    return nullptr;
+}
+
+void end_record(pyro_recorder_thread *thread, pyro_record *record,
+                const at::RecordFunction &function, uint64_t now)
+{
+    uint32_t flags = wanted.load(std::memory_order_relaxed);
+    const std::vector<c10::IValue> &values = function.outputs();
+    if (!values.empty()) {
+        try {
+            if (flags & PYRO_RECORD_SHAPES) {
+                Words outputs;
+                record->outputs = outputs.put(values.data(), values.size())
+                                      ? recognize_outputs(thread, thread->depth, outputs)
+                                      : long_signature(thread, values.data(), values.size());
+            }
+            if (flags & PYRO_RECORD_STORAGES)
+                record->output_storages = storages_of(thread, values.data(), values.size());
+        } catch (...) {
+            // As above.
+        }
+    }
+    __atomic_store_n(&record->end_raw, now, __ATOMIC_RELEASE);
+}
+
+__attribute__((noinline)) void end_label(pyro_recorder_thread *thread,
+                                         const at::RecordFunction &function, uint64_t now)
+{
+    Labels::Entry entry;
+    pyro_record *record = pyro_span_close(thread, &function);
+    bool found = labels.close(&function, thread->generation, &entry);
+    if (record)
+        return is_intact(record, thread->open[thread->depth].chunk)
+                   ? end_record(thread, record, function, now)
+                   : void();
+    if (!found || !is_intact(entry.record, entry.chunk) || entry.record->end_raw)
+        return;
+    if (!pthread_equal(entry.thread, pthread_self()))
+        entry.record->notes |= PYRO_NOTE_ELSEWHERE;
+    __atomic_store_n(&entry.record->end_raw, now, __ATOMIC_RELEASE);
+}
+
+void on_end(const at::RecordFunction &function, at::ObserverContext *)
+{
+    if (!pyro_is_recording(door))
+        return;
+    uint64_t now = pyro_raw_time(door);
+    pyro_recorder_thread *thread = pyro_recorder_enter(door);
+    if (!thread)
+        return;
+    if (function.scope() == at::RecordScope::USER_SCOPE) {
+        end_label(thread, function, now);
+    } else {
+        pyro_record *record = pyro_span_close(thread, &function);
+        if (record && is_intact(record, thread->open[thread->depth].chunk))
+            end_record(thread, record, function, now);
+    }
+    pyro_recorder_leave(thread);
+}
+
+} // namespace
+
+#endif

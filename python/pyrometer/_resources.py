@@ -1,0 +1,171 @@
+"""What a process and its machine use while a model runs: memory, processor, GPU, disk, network."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+SAMPLE_SECONDS = 0.002
+
+
+def resident_bytes() -> int | None:
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * PAGE
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def reset_peak() -> bool:
+    """The kernel's high-water mark starts anew; False where it may not."""
+    try:
+        with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
+            file.write("5")
+        return True
+    except OSError:
+        return False
+
+
+def peak_bytes() -> int | None:
+    """Most that was resident since reset_peak()."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+            for line in file:
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return None
+
+
+class _Heap(ctypes.Structure):
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks",
+                     "uordblks", "fordblks", "keepcost")
+    ]  # fmt: skip
+
+
+def heap_fragmentation() -> float | None:
+    """Share of the C library's heap that is free but held; None where it does not say."""
+    try:
+        mallinfo = ctypes.CDLL(None).mallinfo2
+    except (OSError, AttributeError):
+        return None
+    mallinfo.restype = _Heap
+    heap = mallinfo()
+    whole = heap.arena + heap.hblkhd
+    return heap.fordblks / whole if whole else None
+
+
+def disk_bytes() -> tuple[int, int] | None:
+    """Read from and written to disks by this process."""
+    try:
+        with open("/proc/self/io", encoding="ascii") as file:
+            fields = dict(line.split(": ") for line in file.read().splitlines())
+        return int(fields["read_bytes"]), int(fields["write_bytes"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def network_bytes() -> tuple[int, int] | None:
+    """Received and sent by everything that shares this process's network, loopback left out."""
+    received = sent = 0
+    try:
+        with open("/proc/self/net/dev", encoding="ascii") as file:
+            for line in file.read().splitlines()[2:]:
+                name, _, numbers = line.partition(":")
+                if name.strip() != "lo":
+                    fields = numbers.split()
+                    received += int(fields[0])
+                    sent += int(fields[8])
+    except (OSError, ValueError, IndexError):
+        return None
+    return received, sent
+
+
+class Usage:
+    """From its begin to stop(): processor, disk and network; costs nothing in between."""
+
+    def __init__(self) -> None:
+        self._disk, self._network = disk_bytes(), network_bytes()
+        self._busy, self._start = time.process_time(), time.perf_counter()
+
+    def stop(self) -> dict[str, Any]:
+        wall = time.perf_counter() - self._start
+        busy = time.process_time() - self._busy
+        usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+        found: dict[str, Any] = {
+            "cpu_percent": 100 * busy / wall if wall > 0 else None,
+            "cpu_share_of_machine": busy / wall / usable if wall > 0 else None,
+        }
+        for name, before, after in (
+            ("disk", self._disk, disk_bytes()),
+            ("network", self._network, network_bytes()),
+        ):
+            known = before is not None and after is not None
+            words = ("read", "written") if name == "disk" else ("received", "sent")
+            for index, word in enumerate(words):
+                key = f"{name}_{word}_bytes"
+                found[key] = max(after[index] - before[index], 0) if known else None
+        return found
+
+
+class Sampler:
+    """Resident memory, and the GPU where one is used, a few hundred times a second."""
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self.resident: list[int] = []
+        self.gpu_percent: list[float] = []
+        self.gpu_allocated: list[int] = []
+        self.gpu_reason: str | None = None if device.startswith("cuda") else "runs on the processor"
+        self._stop = threading.Event()
+
+    def _sample(self) -> None:
+        while not self._stop.is_set():
+            now = resident_bytes()
+            if now is not None:
+                self.resident.append(now)
+            if self.device.startswith("cuda"):
+                import torch
+
+                self.gpu_allocated.append(torch.cuda.memory_allocated(self.device))
+            if self.gpu_reason is None:
+                import torch
+
+                try:
+                    self.gpu_percent.append(float(torch.cuda.utilization(self.device)))
+                except Exception as error:
+                    self.gpu_reason = f"the driver's library does not say: {error}"
+            self._stop.wait(SAMPLE_SECONDS)
+
+    @contextlib.contextmanager
+    def sampling(self) -> Iterator[Sampler]:
+        thread = threading.Thread(target=self._sample, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._stop.set()
+            thread.join()
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """CUDA's own class, Python's, or what the CPU allocator says."""
+    import torch
+
+    if isinstance(error, MemoryError | torch.cuda.OutOfMemoryError):
+        return True
+    text = str(error).lower()
+    return isinstance(error, RuntimeError) and any(
+        words in text
+        for words in ("can't allocate memory", "not enough memory", "out of memory", "bad_alloc",
+                      "invalid buffer size", "storage size calculation overflowed")
+    )  # fmt: skip
