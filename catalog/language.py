@@ -24,6 +24,7 @@ _LAYERS = collections.defaultdict(
         "GPT2LMHeadModel": "transformer.h",
         "GPTJForCausalLM": "transformer.h",
         "GPTNeoXForCausalLM": "gpt_neox.layers",
+        "MambaForCausalLM": "backbone.layers",
         "OPTForCausalLM": "model.decoder.layers",
     },
 )
@@ -85,6 +86,7 @@ def language_model(
     dynamic: tuple[int, ...] = (0, 1),
     first: int = 0,
     period: int = 1,
+    length: int = _LENGTH,
 ) -> Model:
     class_name, config_name = kind
     vocabulary = options.get("vocab_size", 50257)
@@ -95,24 +97,32 @@ def language_model(
         package="transformers",
         builder=f"transformers.{class_name}(transformers.{config_name}({_options_text(options)}))",
         build=lambda: transformers_build.build(class_name, (config_name, options), dtype),
-        arguments={"input_ids": _tokens(vocabulary, _LENGTH, dynamic), "use_cache": False},
+        arguments={"input_ids": _tokens(vocabulary, length, dynamic), "use_cache": False},
         by_name=True,
     )
-    if not cache:
-        return Model(entry, "language model", published)
+    option = "n_layer" if "n_layer" in options else "num_hidden_layers"
+    layers = options[option]
 
-    def with_layers(layers: int) -> Model:
-        option = "n_layer" if "n_layer" in options else "num_hidden_layers"
-        fewer = {**options, option: layers}
-        few_cached = dataclasses.replace(cache, layers=layers)
+    def with_layers(count: int) -> Model:
+        fewer = {**options, option: count}
+        few_cached = dataclasses.replace(cache, layers=count) if cache else None
         return language_model(
-            name, display_name, family, kind, fewer, published, few_cached, dtype, dynamic
+            name,
+            display_name,
+            family,
+            kind,
+            fewer,
+            published,
+            few_cached,
+            dtype,
+            dynamic,
+            length=length,
         )
 
     depth = None
-    if (cache.layers - first) % period == 0 and cache.layers > first + 3 * period:
-        depth = Depth(_LAYERS[class_name], cache.layers, with_layers, first, period)
-    decode = _decode_entry(entry, cache, vocabulary, dtype)
+    if (layers - first) % period == 0 and layers > first + 3 * period:
+        depth = Depth(_LAYERS[class_name], layers, with_layers, first, period)
+    decode = _decode_entry(entry, cache, vocabulary, dtype) if cache else None
     return Model(entry, "language model", published, decode, depth=depth)
 
 

@@ -182,7 +182,7 @@ def _opt_bloom_falcon() -> list[Model]:
             ("FalconForCausalLM", "FalconConfig"),
             large,
             Published(41_300_000_000, "model card of tiiuae/falcon-40b", 1_000_000_000),
-            Cache(60, 8, 64, 64),
+            Cache(60, 128, 64, 64),
         )
     )
     return found
@@ -219,7 +219,7 @@ def _deepseek() -> list[Model]:
             ("DeepseekV2ForCausalLM", "DeepseekV2Config"),
             lite,
             checkpoint(15706484224, "deepseek-ai/DeepSeek-V2-Lite"),
-            Cache(27, 16, 192, 128),
+            Cache(27, 1, 512, 64),
             first=1,
         ),
         language_model(
@@ -227,9 +227,9 @@ def _deepseek() -> list[Model]:
             "DeepSeek-V3",
             "deepseek",
             ("DeepseekV3ForCausalLM", "DeepseekV3Config"),
-            {"vocab_size": 129280},
+            {"vocab_size": 129280, "num_hidden_layers": 61},
             Published(671_000_000_000, "DeepSeek-V3 report (671B)", 1_000_000_000),
-            Cache(61, 128, 192, 128),
+            Cache(61, 1, 512, 64),
             first=3,
         ),
     ]
@@ -287,6 +287,7 @@ def _mamba() -> list[Model]:
                 None,
                 torch.float32,
                 (0,),
+                length=32,
             )
         )
     return found

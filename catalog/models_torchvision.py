@@ -9,7 +9,7 @@ import torch
 from catalog import torchvision_ops
 from catalog.entry import Entry, Input
 from catalog.model import Model, Published
-from catalog.torchvision_forward import plain_forward
+from catalog.torchvision_forward import plain_forward, same_batches
 
 _IMAGE_AXES = ("batch", "channel", "height", "width")
 _VIDEO_AXES = ("batch", "channel", "frames", "height", "width")
@@ -124,7 +124,9 @@ def _build(builder: str, weights_name: str) -> torch.nn.Module:
         options["weights_backbone"] = None
     with _without_downloads():
         module = torchvision.models.get_model(builder, weights=weights, **options)
-    return plain_forward(module) if _task(builder) == "object detection" else module
+    if _task(builder) == "object detection":
+        return plain_forward(module)
+    return same_batches(module) if _task(builder) == "optical flow" else module
 
 
 def _image(side: int, dynamic: tuple[int, ...] = (0, 2, 3)) -> Input:

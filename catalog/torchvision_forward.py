@@ -56,6 +56,17 @@ def _forward_one_stage(self, images):
     return self.head(list(_features(self, images).values()))
 
 
+def same_batches(flow: nn.Module) -> nn.Module:
+    """Lets RAFT say that its two images come in pairs, which export cannot see."""
+
+    def forward(self, image1, image2):
+        torch._check(image1.shape[0] == image2.shape[0])
+        return type(self).forward(self, image1, image2)
+
+    flow.forward = types.MethodType(forward, flow)
+    return flow
+
+
 def plain_forward(detector: nn.Module) -> nn.Module:
     """Gives a detector the forward that takes its boxes as inputs."""
     heads = getattr(detector, "roi_heads", None)

@@ -2,7 +2,8 @@
 
 The real module is built from its package and run at a shape under FlopCounterMode; the tool prices
 the skeleton at that shape. Both must say the same. The tool may refuse a shape that the model was
-not exported for, but never its default, nor one in which only the sizes change that it says may.
+not exported for, but never its default, nor one in which only the sizes change that it says may,
+unless the export relied on what those sizes break.
 Where the published GMACs and parameters of torchvision are known, they must be met too.
 
 usage: python tests/models/verify_catalog.py [NAME...] [--tool build/pyrometer] [--markdown]
@@ -21,6 +22,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+# Functions that a model hands to TorchScript do not run on tensors without values.
+os.environ.setdefault("PYTORCH_JIT", "0")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
 import reference
@@ -47,6 +50,8 @@ _OTHERS = {
     "patches": (1024, 2304),
 }
 
+# How the tool begins to say that an export relied on something that other sizes break.
+_GUARD = "at these sizes other operators would run"
 # Deeper models are run with few of their layers, which are alike, and extrapolated.
 _FULL_DEPTH = 12
 
@@ -138,7 +143,8 @@ def check_shape(
     ours = price(options.tool, path, change(entry))
     if isinstance(ours, str):
         outcome.words[label] = "refused"
-        if not refusable:
+        # A guard may forbid some sizes in the midst of those that may change.
+        if not refusable and _GUARD not in ours:
             outcome.problems.append(f"{label}: {ours}")
         return
     theirs = expected(model, entry, change)
@@ -192,13 +198,15 @@ def verify(model: Model, entry: Entry, path: pathlib.Path, options) -> Outcome:
     subject = (model, entry, path)
     check_shape(outcome, "default", options, subject, lambda given: given)
     check_shape(outcome, "free", options, subject, lambda given: at_shape(given, 0, True))
+    # A decoding step is of one token: another length is another run.
+    only_free = entry is model.decode
     for label, which in (("first", 0), ("second", 1)):
         check_shape(
             outcome,
             label,
             options,
             subject,
-            lambda given, which=which: at_shape(given, which, False),
+            lambda given, which=which: at_shape(given, which, only_free),
             refusable=True,
         )
     if entry.weights:

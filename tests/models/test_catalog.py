@@ -1,0 +1,84 @@
+"""The catalog: its skeletons can be made again, and are right or refuse at every size tried."""
+
+import json
+import pathlib
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("zstandard")
+
+import verify_catalog
+
+from catalog import archive, build, models
+
+SKELETONS = verify_catalog.SKELETONS
+INDEX = SKELETONS.parent / "index.json"
+
+# One of each way of making a skeleton: all sizes free, a fixed image, layers that are copied.
+REMADE = ("resnet18", "vit_b_32", "gpt2")
+# One of each kind of input.
+CHECKED = ("mobilenet_v3_small", "vit_b_32", "googlenet", "bert_base", "gpt2")
+SIZE_LIMIT_BYTES = 6_000_000
+
+
+@pytest.fixture(scope="module")
+def options():
+    arguments = verify_catalog.parse_options([])
+    if not pathlib.Path(arguments.tool).exists():
+        pytest.skip(f"{arguments.tool} is not built")
+    return arguments
+
+
+def skeletons_of(name):
+    model = models.find(name)
+    entries = [(model.entry, SKELETONS / f"{name}.pt2")]
+    if model.decode:
+        entries.append((model.decode, SKELETONS / f"{name}.decode.pt2"))
+    return [(model, *entry) for entry in entries]
+
+
+@pytest.mark.parametrize("name", REMADE)
+def test_an_export_gives_the_same_bytes(name):
+    model, entry, path = skeletons_of(name)[-1]
+    data, _ = build.skeleton_of(model, entry)
+    assert data == path.read_bytes()
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_counts_are_right_or_refused(name, options):
+    for model, entry, path in skeletons_of(name):
+        assert verify_catalog.verify(model, entry, path, options).problems == []
+
+
+def test_every_model_has_its_skeletons():
+    expected = set()
+    for name, model in models.all_models().items():
+        expected.add(f"{name}.pt2")
+        if model.decode:
+            expected.add(f"{name}.decode.pt2")
+    assert {path.name for path in SKELETONS.glob("*.pt2")} == expected
+
+
+def test_the_index_is_that_of_the_skeletons():
+    rows = json.loads(INDEX.read_text())["models"]
+    assert [row["name"] for row in rows] == sorted(models.all_models())
+    for row in rows:
+        extra = json.loads(
+            archive.read_zstd(SKELETONS / f"{row['name']}.pt2")["extra/pyrometer.json"]
+        )
+        for key in ("name", "family", "task", "params"):
+            assert row[key] == extra[key]
+        assert row["macs"] > 0
+
+
+def test_published_sizes_are_met_and_nothing_of_the_machine_is_kept():
+    for path in SKELETONS.glob("*.pt2"):
+        members = archive.read_zstd(path)
+        extra = json.loads(members["extra/pyrometer.json"])
+        assert models.find(extra["name"]).published.agrees_with(extra["params"]), path.name
+        assert not any(b"site-packages" in data or b".py:" in data for data in members.values())
+
+
+def test_the_catalog_stays_small():
+    assert sum(path.stat().st_size for path in SKELETONS.glob("*.pt2")) < SIZE_LIMIT_BYTES
