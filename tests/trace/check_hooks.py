@@ -6,10 +6,10 @@ calls as the hooks saw. For every module whose forwards take over a millisecond 
 passes: the strictest reading) the trace's forward time must be within 10% of the hooks': the median
 over the passes of the ratio in each.
 
-Hooks run inside of the frame that the trace shows: what their own calls and torch's calling of them
-take, up to a tenth of a millisecond under the profiler, is in the trace's time and not in theirs. So
-the models are large enough for every module to take several milliseconds a call, and nothing is
-corrected. As times are compared, this is no part of `make test`.
+Hooks run inside of the frame that the trace shows: what their own calls and torch's calling of
+them take, up to a tenth of a millisecond under the profiler, is in the trace's time and not in
+theirs. So the models are large enough for every module to take several milliseconds a call, and
+nothing is corrected. As times are compared, this is no part of `make test`.
 
 usage: python tests/trace/check_hooks.py [--tool build/pyrometer] [--passes 10]
 """
