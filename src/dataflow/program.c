@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/checked.h"
+#include <pyrometer/trace.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -186,7 +187,8 @@ void pyro_samples_finish(pyro_samples *samples)
         return;
     qsort(samples->items, samples->count, sizeof *samples->items, by_size);
     samples->median_ns = quantile(samples, 50);
-    samples->p95_ns = quantile(samples, 95);
+    if (samples->count >= PYRO_PASSES_FOR_P95)
+        samples->p95_ns = quantile(samples, 95);
     samples->total_ns = 0;
     for (size_t i = 0; i < samples->count; i++)
         if (!pyro_add_i64(samples->total_ns, samples->items[i], &samples->total_ns))

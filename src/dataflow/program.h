@@ -16,7 +16,7 @@
 typedef struct pyro_samples {
     int64_t *items;
     size_t count, capacity;
-    int64_t total_ns, median_ns, p95_ns; /* after pyro_program_finish; -1 without samples */
+    int64_t total_ns, median_ns, p95_ns; /* after pyro_program_finish; -1 too few samples */
 } pyro_samples;
 
 /* A tensor, made by one step, or from outside. What is written in place is a new value. */

@@ -105,6 +105,7 @@ typedef struct pyro_module {
     const char *class_name; /* "Conv2d"; "" where the file does not say */
     uint32_t parent;
     uint32_t depth;
+    uint32_t latest_call; /* of pyro_model.calls; PYRO_NO_VALUE: none yet */
 } pyro_module;
 
 /* One call of a module, where a file tells its calls apart. */

@@ -21,6 +21,7 @@ static uint32_t add_module(pyro_model *model, const char *path, size_t length, u
         .class_name = "",
         .parent = parent,
         .depth = id == 0 ? 0 : model->modules[parent].depth + 1,
+        .latest_call = PYRO_NO_VALUE,
     };
     model->module_count = id + 1u;
     return id;
@@ -118,11 +119,26 @@ static bool enter_call(pyro_model *model, const char *key, size_t length, uint32
             return false;
         model->calls[model->call_count++] = (pyro_module_call){module, *call};
     }
+    model->modules[module].latest_call = id;
     *call = id;
     return true;
 }
 
-/* One "key,path,class" of a stack; the class is behind the last comma. `call` is the one around. */
+/* The call that a module without a key ran in: the latest of the nearest module around it. */
+static uint32_t call_around(const pyro_model *model, uint32_t module)
+{
+    while (module) {
+        module = model->modules[module].parent;
+        if (model->modules[module].latest_call != PYRO_NO_VALUE)
+            return model->modules[module].latest_call;
+    }
+    return PYRO_NO_VALUE;
+}
+
+/*
+ * One "key,path,class" of a stack; the class is behind the last comma. `call` is the one around.
+ * Built-in models leave out the keys, and modules around that an earlier stack has told.
+ */
 static uint32_t module_of_entry(pyro_model *model, const char *entry, size_t length, uint32_t *call)
 {
     const char *end = entry + length, *class_begin = memrchr(entry, ',', length);
@@ -135,9 +151,15 @@ static uint32_t module_of_entry(pyro_model *model, const char *entry, size_t len
     uint32_t module = plain.failed
                           ? PYRO_NO_VALUE
                           : pyro_model_module(model, plain.data ? plain.data : "", plain_length);
+    bool has_key = key_end > entry;
+    if (module != PYRO_NO_VALUE && !has_key)
+        *call = call_around(model, module);
+    bool entered = module != PYRO_NO_VALUE &&
+                   (has_key ? enter_call(model, entry, (size_t)(key_end - entry), module, call)
+                            : enter_call(model, plain.data ? plain.data : "", plain.length, module,
+                                         call));
     pyro_buf_free(&plain);
-    if (module != PYRO_NO_VALUE &&
-        !enter_call(model, entry, (size_t)(key_end - entry), module, call))
+    if (!entered)
         return PYRO_NO_VALUE;
     if (module != PYRO_NO_VALUE && !model->modules[module].class_name[0]) {
         size_t short_length;

@@ -45,7 +45,7 @@ pyrometer: nothing_like_this: no such file or model (pyrometer models lists the 
 [2]
 
 $ pyrometer models --family nothing | cut -c1-58
-pyrometer: no family is called nothing; there are torchvision
+pyrometer: no family is called nothing; there are albert, alexnet, bart, beit, bert, bloom, clip, coatnet, convnext, convnextv2, deberta, deeplabv, llama, deepseek, deit, densenet, dinov2, roberta, efficientnet, efficientnetv2, electra, eva, falcon, fasterrcnn, fcn, fcos, t5, flux, gemma, ghostnet, googlenet, gpt2, gpt_neox, gpt_oss, gptj, hrnet, wav2vec2, inception, keypointrcnn, levit, lraspp, mamba, maskrcnn, maxvit, video resnet, mistral, mixer, mnasnet, mobilenet, mobilenetv4, mobilevit, mvit, olmo, opt, phi, pixart, poolformer, pvt, resnet, resnext, shufflenet, qwen, raft, regnet, repvgg, retinanet, s, sam, stable diffusion, segformer, siglip, squeezenet, ssd, ssdlite, swin3d, swin, vgg, vit, whisper, wide resnet
 
 $ pyrometer models resnet resnet
 pyrometer: models takes one PATTERN, or check, add or remove (see pyrometer models --help)

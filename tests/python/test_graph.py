@@ -315,7 +315,10 @@ def test_many_passes():
     prof = pyrometer.Profiler(model, granularity="layer", auto_profile=False, capture_ops=True)
     prof.profile_passes(torch.randn(2, 8) for _ in range(9))
     assert {node.passes for node in prof.graph if node.kind != "input"} == {9}
+    assert {node.p95_ns for node in prof.graph} == {None}  # 9 say nothing about a twentieth
+    prof.profile_passes(torch.randn(2, 8) for _ in range(20))
     assert all(node.median_ns <= node.p95_ns for node in prof.graph if node.kind != "input")
+    prof.profile_passes(torch.randn(2, 8) for _ in range(9))
     assert {node.passes for node in prof.detail_graph if node.kind == "op"} == {9}
     prof.capture_ops = False
     prof.profile_passes([(torch.randn(2, 8),), {"x": torch.randn(2, 8)}])
