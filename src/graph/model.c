@@ -22,6 +22,7 @@ pyro_model *pyro_model_new(void)
     pyro_intern_init(&model->call_keys, &model->arena);
     model->name = model->display_name = model->source = model->file = "";
     model->file_bytes = -1;
+    model->open_call = PYRO_NO_VALUE;
     model->facts = (pyro_facts)PYRO_FACTS_NONE;
     if (pyro_model_module(model, "", 0) == PYRO_NO_VALUE) {
         pyro_model_close(model);

@@ -105,7 +105,7 @@ typedef struct pyro_module {
     const char *class_name; /* "Conv2d"; "" where the file does not say */
     uint32_t parent;
     uint32_t depth;
-    uint32_t latest_call; /* of pyro_model.calls; PYRO_NO_VALUE: none yet */
+    bool is_called; /* some stack names it; a ModuleList is never called */
 } pyro_module;
 
 /* One call of a module, where a file tells its calls apart. */
@@ -139,6 +139,7 @@ struct pyro_model {
     size_t module_count, module_capacity;
     pyro_map module_of_stack; /* interned text of a module stack -> module */
     pyro_map call_of_stack;
+    uint32_t open_call; /* of the latest node, where stacks have no keys; PYRO_NO_VALUE none */
     pyro_intern call_keys; /* id of a key ("L__self__act@1") is the index of its call */
     pyro_module_call *calls;
     size_t call_count, call_capacity;
@@ -174,6 +175,12 @@ uint32_t pyro_model_module(pyro_model *model, const char *path, size_t length);
 uint32_t pyro_model_module_of_stack(pyro_model *model, const char *stack, size_t length);
 /* The call of that module, of a stack whose module was asked for; PYRO_NO_VALUE: not known. */
 uint32_t pyro_model_call_of_stack(const pyro_model *model, const char *stack, size_t length);
+/*
+ * The call that the next node of a module lies in, where stacks have no keys to tell calls apart: the
+ * one that is still open, or a new one where something outside of the module ran since. PYRO_NO_VALUE
+ * in the model itself, and when memory is out.
+ */
+uint32_t pyro_model_enter(pyro_model *model, uint32_t module);
 
 /* A size in force: false when it depends on data or could not be worked out. */
 bool pyro_size_value(const pyro_model *model, pyro_size size, int64_t *out);

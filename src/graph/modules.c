@@ -2,6 +2,7 @@
 #include "graph/model.h"
 
 #include "base/buf.h"
+#include <stdio.h>
 #include <string.h>
 
 /* Further ancestors are not made: a path of a million dots must not cost their square. */
@@ -21,7 +22,6 @@ static uint32_t add_module(pyro_model *model, const char *path, size_t length, u
         .class_name = "",
         .parent = parent,
         .depth = id == 0 ? 0 : model->modules[parent].depth + 1,
-        .latest_call = PYRO_NO_VALUE,
     };
     model->module_count = id + 1u;
     return id;
@@ -119,20 +119,8 @@ static bool enter_call(pyro_model *model, const char *key, size_t length, uint32
             return false;
         model->calls[model->call_count++] = (pyro_module_call){module, *call};
     }
-    model->modules[module].latest_call = id;
     *call = id;
     return true;
-}
-
-/* The call that a module without a key ran in: the latest of the nearest module around it. */
-static uint32_t call_around(const pyro_model *model, uint32_t module)
-{
-    while (module) {
-        module = model->modules[module].parent;
-        if (model->modules[module].latest_call != PYRO_NO_VALUE)
-            return model->modules[module].latest_call;
-    }
-    return PYRO_NO_VALUE;
 }
 
 /*
@@ -151,17 +139,13 @@ static uint32_t module_of_entry(pyro_model *model, const char *entry, size_t len
     uint32_t module = plain.failed
                           ? PYRO_NO_VALUE
                           : pyro_model_module(model, plain.data ? plain.data : "", plain_length);
-    bool has_key = key_end > entry;
-    if (module != PYRO_NO_VALUE && !has_key)
-        *call = call_around(model, module);
-    bool entered = module != PYRO_NO_VALUE &&
-                   (has_key ? enter_call(model, entry, (size_t)(key_end - entry), module, call)
-                            : enter_call(model, plain.data ? plain.data : "", plain.length, module,
-                                         call));
     pyro_buf_free(&plain);
-    if (!entered)
+    if (module == PYRO_NO_VALUE)
+        return module;
+    model->modules[module].is_called = true;
+    if (key_end > entry && !enter_call(model, entry, (size_t)(key_end - entry), module, call))
         return PYRO_NO_VALUE;
-    if (module != PYRO_NO_VALUE && !model->modules[module].class_name[0]) {
+    if (!model->modules[module].class_name[0]) {
         size_t short_length;
         class_begin = short_class(class_begin + 1, (size_t)(end - class_begin - 1), &short_length);
         uint32_t id = pyro_intern_add(&model->strings, class_begin, short_length);
@@ -237,4 +221,21 @@ uint32_t pyro_model_call_of_stack(const pyro_model *model, const char *stack, si
 {
     uint32_t id = pyro_intern_find(&model->strings, stack, length);
     return id == PYRO_INTERN_NONE ? PYRO_NO_VALUE : pyro_map_get(&model->call_of_stack, id);
+}
+
+uint32_t pyro_model_enter(pyro_model *model, uint32_t module)
+{
+    while (module && !model->modules[module].is_called)
+        module = model->modules[module].parent;
+    if (!module)
+        return model->open_call = PYRO_NO_VALUE;
+    for (uint32_t at = model->open_call; at != PYRO_NO_VALUE; at = model->calls[at].parent)
+        if (model->calls[at].module == module)
+            return model->open_call = at;
+    uint32_t call = pyro_model_enter(model, model->modules[module].parent);
+    char key[32]; /* a number: no file has such a key */
+    int length = snprintf(key, sizeof key, "#%zu", model->call_count);
+    if (!enter_call(model, key, (size_t)length, module, &call))
+        return PYRO_NO_VALUE;
+    return model->open_call = call;
 }

@@ -172,7 +172,8 @@ static bool read_metadata(pt2_reader *reader, pyro_node *node)
                             : PYRO_NO_VALUE;
         if (node->module == PYRO_NO_VALUE)
             return pt2_out_of_memory(reader);
-        node->call = pyro_model_call_of_stack(reader->model, text, length);
+        node->call = text[0] == ',' ? pyro_model_enter(reader->model, node->module)
+                                    : pyro_model_call_of_stack(reader->model, text, length);
     }
     return !pt2_failed(reader);
 }
@@ -205,6 +206,8 @@ static bool node_at(pt2_reader *reader, pyro_graph *graph)
             return false;
     if (pt2_failed(reader))
         return false;
+    if (node.module == PYRO_NO_VALUE)
+        reader->model->open_call = PYRO_NO_VALUE; /* it lies in no module, so none is open */
     if (!node.target) {
         pyro_json_fail(reader->json, "a node without a target");
         return false;

@@ -59,20 +59,21 @@ Stats:
 $ pyrometer graph resnet18 -g layer --no-stats | grep 'layer1.0'
    5  layer1.0.conv1         Conv2d               1    36864       147456       -          -       -  231211008      1753088        802816
    6  layer1.0.bn1           BatchNorm2d          1      128          512       -          -       -     401408      1606656        802816
-   7  layer1.0.relu          ReLU                 2        0            0       -          -       -     401408      3211264       1605632
+   7  layer1.0.relu          ReLU                 1        0            0       -          -       -     200704      1605632        802816
    8  layer1.0.conv2         Conv2d               1    36864       147456       -          -       -  231211008      1753088        802816
    9  layer1.0.bn2           BatchNorm2d          1      128          512       -          -       -     401408      1606656        802816
   10  layer1.0/add_          aten.add_            1        0            0       -          -       -     200704      2408448        802816
+  11  layer1.0.relu@1        ReLU                 1        0            0       -          -       -     200704      1605632        802816
      4  ->  5    802816  float32:1x64x56x56    maxpool -> layer1.0.conv1
      5  ->  6    802816  float32:1x64x56x56    layer1.0.conv1 -> layer1.0.bn1
      6  ->  7    802816  float32:1x64x56x56    layer1.0.bn1 -> layer1.0.relu
-    10  ->  7    802816  float32:1x64x56x56    layer1.0/add_ -> layer1.0.relu
      7  ->  8    802816  float32:1x64x56x56    layer1.0.relu -> layer1.0.conv2
      8  ->  9    802816  float32:1x64x56x56    layer1.0.conv2 -> layer1.0.bn2
      4  ->  10   802816  float32:1x64x56x56    maxpool -> layer1.0/add_
      9  ->  10   802816  float32:1x64x56x56    layer1.0.bn2 -> layer1.0/add_
-     7  ->  11   802816  float32:1x64x56x56    layer1.0.relu -> layer1.1.conv1
-     7  ->  16   802816  float32:1x64x56x56    layer1.0.relu -> layer1.1/add_
+    10  ->  11   802816  float32:1x64x56x56    layer1.0/add_ -> layer1.0.relu@1
+    11  ->  12   802816  float32:1x64x56x56    layer1.0.relu@1 -> layer1.1.conv1
+    11  ->  17   802816  float32:1x64x56x56    layer1.0.relu@1 -> layer1.1/add_
 
 # The batch follows where the file leaves it open.
 $ pyrometer graph resnet18 --batch 4 --format json | grep -m3 '"conv1"\|"from": 0'
