@@ -44,6 +44,12 @@ class Blocks
         return static_cast<int64_t>(word & ((uint64_t{1} << size_bits) - 1));
     }
 
+    void forget()
+    {
+        for (auto &word : words_)
+            word.store(0, std::memory_order_relaxed);
+    }
+
   private:
     // 48 bits of address, 64 bytes apart: 26 of them choose the tag, 16 the slot.
     static constexpr int slot_bits = 16, way_bits = 2, size_bits = 36;
@@ -88,6 +94,8 @@ class Blocks
 
 Blocks blocks;
 
+// Of what was allocated since the capture began: a block that an earlier one saw is not in it, and
+// is of unknown size when it goes.
 alignas(64) std::atomic<int64_t> live_bytes{0};
 
 void record_memory(const void *address, int64_t bytes, int64_t total, bool out_of_memory)
@@ -198,6 +206,8 @@ const char *watch_memory()
         watched->inner = present;
         watched->inner_deleter = present->raw_deleter();
     }
+    blocks.forget();
+    live_bytes.store(0, std::memory_order_relaxed);
     return set_cpu_allocator(watched) ? nullptr : "the CPU allocator could not be set";
 }
 

@@ -36,8 +36,8 @@ static bool has_room(const pyro_session *session)
     return session->options.max_bytes == 0 || bytes <= session->options.max_bytes;
 }
 
-/* One more chunk at the end of the file. */
-static size_t grow_file(pyro_session *session, bool over_limit)
+/* One more chunk at the end of the file; lets go of `lock` meanwhile if it may. */
+static size_t grow_file(pyro_session *session, bool over_limit, bool lets_go)
 {
     size_t index = session->slot_count;
     if (session->no_more)
@@ -53,11 +53,13 @@ static size_t grow_file(pyro_session *session, bool over_limit)
     }
     session->slots[session->slot_count++] = (pyro_chunk_slot){.held = true};
     char *chunk = pyro_chunk_address(session, index);
-    pthread_mutex_unlock(&session->lock);
+    if (lets_go)
+        pthread_mutex_unlock(&session->lock);
     int reason = pyro_file_extend(session, index);
     if (!reason)
         prefault(chunk);
-    pthread_mutex_lock(&session->lock);
+    if (lets_go)
+        pthread_mutex_lock(&session->lock);
     if (reason) {
         /* The slot stays: its number is taken, its bytes are never touched. */
         session->no_more = PYRO_RECORDING_DISK_FULL;
@@ -79,7 +81,7 @@ size_t pyro_chunk_make(pyro_session *session, bool may_recycle)
     if (may_recycle && recycles_first(session))
         index = pyro_chunk_recycle(session);
     if (index == PYRO_NO_CHUNK)
-        index = grow_file(session, false);
+        index = grow_file(session, false, true);
     if (index == PYRO_NO_CHUNK && may_recycle && session->options.keep_last &&
         !recycles_first(session))
         index = pyro_chunk_recycle(session);
@@ -162,7 +164,8 @@ size_t pyro_chunk_take(pyro_session *session, pyro_thread_slot *thread)
 
 /*
  * Never waits: who asks may be about to end a span, and the keeper might take its chunk. Where the
- * keeper was not quick enough and chunks are recycled, the file grows beyond its limit by one.
+ * keeper was not quick enough and chunks are recycled, the file grows beyond its limit by one. Never
+ * lets go of `lock` either: an id that is being written must not be asked for before it is there.
  */
 size_t pyro_chunk_take_for_data(pyro_session *session)
 {
@@ -173,7 +176,7 @@ size_t pyro_chunk_take_for_data(pyro_session *session)
     if (index == PYRO_NO_CHUNK && can_recycle(session) && session->no_more == PYRO_RECORDING_FULL)
         session->no_more = PYRO_RECORDING_RUNNING;
     if (index == PYRO_NO_CHUNK)
-        index = grow_file(session, can_recycle(session));
+        index = grow_file(session, can_recycle(session), false);
     if (index == PYRO_NO_CHUNK)
         say_full(session);
     else

@@ -151,7 +151,7 @@ int pyro_file_extend(pyro_session *session, size_t index);
 bool pyro_file_map(pyro_session *session, size_t index);
 char *pyro_chunk_address(const pyro_session *session, size_t index);
 
-/* chunks.c: with `lock` held, which some of them let go for a while. */
+/* chunks.c: with `lock` held, which taking and making for records let go for a while. */
 size_t pyro_chunk_take(pyro_session *session, pyro_thread_slot *thread);
 size_t pyro_chunk_take_for_data(pyro_session *session);
 void pyro_chunk_close(pyro_session *session, size_t index);
