@@ -88,6 +88,11 @@ typedef struct pyro_analyzer {
      * one of the traits. */
     uint32_t categories_by_trait;
     uint8_t traits;
+    /* What is left then and falls into items that need nothing of each other; may be NULL. Other
+     * lanes do some of them, with contexts of their own; `conclude` follows the last. */
+    size_t (*count_items)(void *state);
+    int (*do_item)(void *state, pyro_analysis_context *context, size_t item);
+    int (*conclude)(void *state, pyro_analysis_context *context);
     void (*clear)(void *state); /* frees what the state owns, also after a failure; may be NULL */
 } pyro_analyzer;
 
