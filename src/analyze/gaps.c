@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 #define MOST_GAPS 1000
-/* Gaps of a device do not overlap, so that those of a few are explained in a few passes over the
- * events. With more devices all gaps share that effort, each by its length, and a little more. */
-#define FEW_DEVICES 8
+/* Gaps of a device do not overlap, so that all gaps of a few take a few passes over the events. With
+ * more devices a few of the longest may take as much, and all others together, by their lengths. */
+#define FEW 8
 #define EVENTS_ANYWAY 1000
 
 typedef struct device_state {
@@ -149,13 +149,14 @@ static size_t count_gaps(void *data)
 
 /* How many events the search in a gap may look at, so that no trace makes all of them slow. */
 static size_t most_events(const gaps_state *state, const pyro_analysis_context *context,
-                          const pyro_gap *gap)
+                          size_t index)
 {
     size_t count = context->trace->count;
-    if (context->device_count <= FEW_DEVICES)
+    const pyro_gap *gap = &state->kept[index];
+    if (context->device_count <= FEW || index < FEW)
         return count;
     double share = (double)(gap->end_ns - gap->start_ns) / (double)state->kept_ns;
-    return EVENTS_ANYWAY + (size_t)(share * FEW_DEVICES * (double)count);
+    return EVENTS_ANYWAY + (size_t)(share * FEW * (double)count);
 }
 
 static int explain_gap(void *data, pyro_analysis_context *context, size_t index)
@@ -170,7 +171,7 @@ static int explain_gap(void *data, pyro_analysis_context *context, size_t index)
                           .step = -1};
     if (gap->window != PYRO_NO_EVENT)
         row->step = context->windows[gap->window].number;
-    return pyro_gap_explain(row, context, gap, most_events(state, context, gap));
+    return pyro_gap_explain(row, context, gap, most_events(state, context, index));
 }
 
 static int show_gaps(void *data, pyro_analysis_context *context)
