@@ -2,6 +2,7 @@
 #include "trace/joins_internal.h"
 
 #include "base/error.h"
+#include "base/pages.h"
 #include "base/parallel.h"
 #include <stdlib.h>
 #include <string.h>
@@ -13,20 +14,23 @@ const char *pyro_phase_name(pyro_phase phase)
     return (unsigned)phase < PYRO_PHASE_COUNT ? names[phase] : "other";
 }
 
+/* One block, so that large pages serve it all. */
 static bool make_columns(pyro_joins *joins, size_t count)
 {
-    joins->by_time = pyro_arena_array(&joins->arena, count, sizeof *joins->by_time);
-    joins->parent = pyro_arena_array(&joins->arena, count, sizeof *joins->parent);
-    joins->launch = pyro_arena_array(&joins->arena, count, sizeof *joins->launch);
-    joins->op = pyro_arena_array(&joins->arena, count, sizeof *joins->op);
-    joins->call = pyro_arena_array(&joins->arena, count, sizeof *joins->call);
-    joins->phase = pyro_arena_array(&joins->arena, count, sizeof *joins->phase);
-    joins->bucket = pyro_arena_array(&joins->arena, count, sizeof *joins->bucket);
-    return joins->by_time && joins->parent && joins->launch && joins->op && joins->call &&
-           joins->phase && joins->bucket;
+    uint32_t **columns[] = {&joins->by_time, &joins->parent, &joins->launch, &joins->op,
+                            &joins->call};
+    size_t wide = sizeof columns / sizeof *columns, room = count ? count : 1;
+    uint32_t *block = joins->columns = pyro_alloc_pages(room * (wide * sizeof *block + 2));
+    for (size_t i = 0; block && i < wide; i++)
+        *columns[i] = block + i * room;
+    if (block) {
+        joins->phase = (uint8_t *)(block + wide * room);
+        joins->bucket = joins->phase + room;
+    }
+    return block != NULL;
 }
 
-/* All ones is "none" in each column; several threads share the faults of fresh memory. */
+/* All ones is "none" in each wide column; several threads share the faults of fresh memory. */
 static void clear_columns(void *data, unsigned part)
 {
     const pyro_join_state *state = data;
@@ -36,6 +40,8 @@ static void clear_columns(void *data, unsigned part)
     size_t end = pyro_part_begin(state->trace->count, part + 1, state->parts);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         memset(columns[i] + begin, 0xff, (end - begin) * sizeof **columns);
+    memset(joins->phase + begin, 0, end - begin);
+    memset(joins->bucket + begin, 0, end - begin);
 }
 
 static bool is_collective(pyro_join_state *state, uint32_t event)
@@ -212,6 +218,7 @@ int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_op
 void pyro_joins_free(pyro_joins *joins)
 {
     pyro_arena_free(&joins->arena);
+    free(joins->columns);
     free(joins->layers);
     free(joins->calls);
     free(joins->steps);

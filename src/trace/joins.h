@@ -42,6 +42,7 @@ typedef struct pyro_step {
 
 typedef struct pyro_joins {
     pyro_arena arena;
+    void *columns;      /* the block that these are in */
     uint32_t *by_time;  /* all kept events by start, enclosing ones first */
     uint32_t *parent;   /* innermost host event that encloses a host event; PYRO_NO_EVENT */
     uint32_t *launch;   /* of device work: its runtime or driver call; PYRO_NO_EVENT */
