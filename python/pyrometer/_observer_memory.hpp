@@ -100,7 +100,7 @@ alignas(64) std::atomic<int64_t> live_bytes{0};
 
 void record_memory(const void *address, int64_t bytes, int64_t total, bool out_of_memory)
 {
-    if (!(wanted.load(std::memory_order_relaxed) & PYRO_RECORD_MEMORY))
+    if (!(wanted.load(std::memory_order_relaxed) & PYRO_RECORD_MEMORY) || door->is_resting)
         return;
     pyro_recorder_thread *thread = pyro_recorder_enter(door);
     if (!thread)
