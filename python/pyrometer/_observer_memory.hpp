@@ -92,7 +92,7 @@ Blocks blocks;
 // may be of an earlier capture.
 void record_memory(const void *address, int64_t bytes, bool out_of_memory)
 {
-    if (!(wanted.load(std::memory_order_relaxed) & PYRO_RECORD_MEMORY))
+    if (!(wanted.load(std::memory_order_relaxed) & PYRO_RECORD_MEMORY) || door->is_resting)
         return;
     pyro_recorder_thread *thread = pyro_recorder_enter(door);
     if (!thread)
