@@ -25,7 +25,8 @@ static const pyro_lane_row analyses[] = {
     {&pyro_analyze_steps, 0},  {&pyro_analyze_gaps, 0},          {&pyro_analyze_launch, 0},
     {&pyro_analyze_copies, 0}, {&pyro_analyze_syncs, 0},         {&pyro_analyze_loading, 0},
     {&pyro_analyze_memory, 0}, {&pyro_analyze_communication, 0}, {&pyro_analyze_layers, 1},
-    {&pyro_analyze_ops, 1},    {&pyro_analyze_kernels, 1},       {&pyro_analyze_stacks, 2},
+    {&pyro_analyze_ops, 1},    {&pyro_analyze_kernels, 1},       {&pyro_analyze_training, 2},
+    {&pyro_analyze_stacks, 2},
 };
 #define ANALYSIS_COUNT (sizeof analyses / sizeof analyses[0])
 
@@ -103,6 +104,7 @@ static int prepare(pyro_analysis_context *context, pyro_arena *second_arena)
     context->op_flops = both.pricing.op_flops;
     context->op_bytes = both.pricing.op_bytes;
     context->op_macs = both.pricing.op_macs;
+    context->op_torch_flops = both.pricing.op_torch_flops;
     context->op_dtype = both.pricing.op_dtype;
     if (!both.status[0] && both.status[1] && context->error)
         *context->error = both.error;
