@@ -27,13 +27,7 @@ nn = torch.nn
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Threads that spin for each other measure what else the machine does."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def saved(folder, name, **settings):
