@@ -205,6 +205,7 @@ int pyro_write_trace_json(pyro_buf *buf, const pyro_trace *trace, const pyro_ana
     pyro_json_begin_object(&writer);
     write_head(&writer, trace, analysis);
     write_table(&writer, "steps", analysis);
+    write_table(&writer, "training", analysis);
     write_table(&writer, "layers", analysis);
     write_table(&writer, "ops", analysis);
     write_table(&writer, "ops_by_shape", analysis);
