@@ -26,13 +26,13 @@ static uint32_t number_of(pyro_map *map, uint64_t key, uint32_t *next)
     return pyro_map_put(map, key, *next) ? (*next)++ : PYRO_MAP_NONE;
 }
 
-static uint32_t lane_of(matcher *matcher, const pyro_rank_collective *collective)
+static uint32_t lane_of(matcher *matcher, const pyro_rank_collective *collective, int64_t number)
 {
     pyro_rank_set *set = matcher->set;
     uint32_t series = number_of(&matcher->by_series,
                                 (uint64_t)collective->group << 32 | collective->kind,
                                 &matcher->series_count);
-    uint32_t step = number_of(&matcher->by_step, (uint64_t)collective->step, &matcher->step_count);
+    uint32_t step = number_of(&matcher->by_step, (uint64_t)number, &matcher->step_count);
     uint32_t next = (uint32_t)set->lane_count;
     if (series == PYRO_MAP_NONE || step == PYRO_MAP_NONE)
         return PYRO_MAP_NONE;
@@ -43,16 +43,19 @@ static uint32_t lane_of(matcher *matcher, const pyro_rank_collective *collective
         return PYRO_MAP_NONE;
     matcher->lanes[set->lane_count++] = (pyro_rank_lane){.kind = collective->kind,
                                                          .group = collective->group,
-                                                         .step = collective->step,
+                                                         .step = number,
                                                          .group_size = collective->group_size};
     return lane;
 }
 
-static bool count_collective(matcher *matcher, uint32_t member,
-                             const pyro_rank_collective *collective)
+static bool count_collective(matcher *matcher, uint32_t member, size_t index)
 {
     pyro_rank_set *set = matcher->set;
-    uint32_t lane = lane_of(matcher, collective), next = (uint32_t)set->seat_count;
+    const pyro_rank_key *key = &set->members[member].keys[index];
+    if (key->is_unmatched)
+        return true;
+    uint32_t lane = lane_of(matcher, &set->members[member].part->collectives[index], key->step);
+    uint32_t next = (uint32_t)set->seat_count;
     if (lane == PYRO_MAP_NONE)
         return false;
     uint32_t seat = number_of(&matcher->by_seat, (uint64_t)lane << 32 | member, &next);
@@ -64,6 +67,7 @@ static bool count_collective(matcher *matcher, uint32_t member,
         matcher->seats[set->seat_count++] = (pyro_rank_seat){.lane = lane, .member = member};
     }
     matcher->seats[seat].count++;
+    matcher->seats[seat].is_by_end |= key->is_by_end;
     return true;
 }
 
@@ -94,8 +98,10 @@ static void arrange_lanes(pyro_rank_set *set)
         pyro_rank_lane *lane = &set->lanes[i];
         bool is_even = true;
         lane->first_seat = seat;
-        for (; seat < set->seat_count && set->seats[seat].lane == i; seat++)
-            is_even &= set->seats[seat].count == set->seats[lane->first_seat].count;
+        for (; seat < set->seat_count && set->seats[seat].lane == i; seat++) {
+            const pyro_rank_seat *own = &set->seats[seat];
+            is_even &= own->is_by_end || own->count == set->seats[lane->first_seat].count;
+        }
         lane->seat_count = seat - lane->first_seat;
         bool is_crowded = lane->group_size > 0 && (int64_t)lane->seat_count > lane->group_size;
         set->uneven_lanes += !is_even;
@@ -112,28 +118,29 @@ static void arrange_lanes(pyro_rank_set *set)
     }
 }
 
+/* Ordinals of a file from elsewhere need not be what they should. */
+static void fill_cell(matcher *matcher, uint32_t member, size_t index)
+{
+    pyro_rank_set *set = matcher->set;
+    const pyro_rank_collective *collective = &set->members[member].part->collectives[index];
+    const pyro_rank_key *key = &set->members[member].keys[index];
+    if (key->is_unmatched)
+        return;
+    uint32_t number = lane_of(matcher, collective, key->step);
+    const pyro_rank_lane *lane = &set->lanes[number];
+    uint32_t seat = pyro_map_get(&matcher->by_seat, (uint64_t)number << 32 | member);
+    if (lane->is_usable && key->ordinal >= 0 && (uint64_t)key->ordinal < lane->count)
+        set->cells[lane->first_cell + (size_t)key->ordinal * lane->seat_count + seat] = collective;
+}
+
 static bool fill_cells(matcher *matcher)
 {
     pyro_rank_set *set = matcher->set;
     set->cells = pyro_arena_array(set->arena, set->cell_count + 1, sizeof *set->cells);
-    if (!set->cells)
-        return false;
-    for (uint32_t member = 0; member < set->count; member++) {
-        const pyro_rank_part *part = set->members[member].part;
-        for (size_t i = 0; i < part->collective_count; i++) {
-            const pyro_rank_collective *collective = &part->collectives[i];
-            uint32_t number = lane_of(matcher, collective);
-            const pyro_rank_lane *lane = &set->lanes[number];
-            uint32_t seat = pyro_map_get(&matcher->by_seat, (uint64_t)number << 32 | member);
-            /* Ordinals of a file from elsewhere need not be what they should. */
-            if (!lane->is_usable || collective->ordinal < 0 ||
-                (uint64_t)collective->ordinal >= lane->count)
-                continue;
-            set->cells[lane->first_cell + (size_t)collective->ordinal * lane->seat_count + seat] =
-                collective;
-        }
-    }
-    return true;
+    for (uint32_t member = 0; set->cells && member < set->count; member++)
+        for (size_t i = 0; i < set->members[member].part->collective_count; i++)
+            fill_cell(matcher, member, i);
+    return set->cells != NULL;
 }
 
 /* After the seats were sorted, the map says the place inside of the lane. */
@@ -149,12 +156,24 @@ static bool renumber_seats(matcher *matcher)
     return true;
 }
 
+/* Instances that a member lacks go; what is left moves together. */
 static void drop_holes(pyro_rank_set *set)
 {
     for (size_t i = 0; i < set->lane_count; i++) {
         pyro_rank_lane *lane = &set->lanes[i];
-        for (size_t cell = 0; lane->is_usable && cell < lane->count * lane->seat_count; cell++)
-            lane->is_usable = set->cells[lane->first_cell + cell] != NULL;
+        size_t kept = 0;
+        for (size_t instance = 0; lane->is_usable && instance < lane->count; instance++) {
+            const pyro_rank_collective **row =
+                &set->cells[lane->first_cell + instance * lane->seat_count];
+            bool is_whole = true;
+            for (size_t seat = 0; seat < lane->seat_count; seat++)
+                is_whole &= row[seat] != NULL;
+            if (is_whole)
+                memmove(&set->cells[lane->first_cell + kept++ * lane->seat_count], row,
+                        lane->seat_count * sizeof *row);
+        }
+        lane->count = kept;
+        lane->is_usable &= kept > 0;
     }
 }
 
@@ -164,7 +183,7 @@ static bool match(matcher *matcher)
     for (uint32_t member = 0; member < set->count; member++) {
         const pyro_rank_part *part = set->members[member].part;
         for (size_t i = 0; i < part->collective_count; i++)
-            if (!count_collective(matcher, member, &part->collectives[i]))
+            if (!count_collective(matcher, member, i))
                 return false;
     }
     set->lanes = pyro_arena_array(set->arena, set->lane_count + 1, sizeof *set->lanes);

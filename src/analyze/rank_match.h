@@ -22,7 +22,15 @@ typedef struct pyro_rank_lane {
 typedef struct pyro_rank_seat {
     uint32_t lane, member;
     size_t count; /* collectives of the member */
+    bool is_by_end;
 } pyro_rank_seat;
+
+/* Which instance a collective of a member is. */
+typedef struct pyro_rank_key {
+    int64_t step, ordinal;
+    bool is_by_end; /* found by when it ended, not by counting */
+    bool is_unmatched;
+} pyro_rank_key;
 
 /* Added to a member's clock: offset + drift * (time - pivot). */
 typedef struct pyro_rank_clock {
@@ -40,6 +48,7 @@ typedef struct pyro_rank_lateness {
 
 typedef struct pyro_rank_member {
     const pyro_rank_part *part;
+    pyro_rank_key *keys; /* by collective of the part */
     pyro_rank_clock clock;
     pyro_rank_lateness *steps; /* those with matched collectives, by number */
     size_t step_count;
@@ -61,6 +70,7 @@ typedef struct pyro_rank_set {
     int64_t *others_ns; /* by cell: arrival of the other members in the median, aligned */
     int64_t *last_ns;   /* by instance: the last arrival, aligned */
     int64_t step_ns;    /* median of the members' medians */
+    size_t runs_by_end; /* kinds and groups of a member that were matched by when they ended */
     size_t uneven_lanes; /* kinds, groups and steps that members do not have equally often */
     size_t crowded_lanes; /* that have more members than their group */
 } pyro_rank_set;
@@ -68,6 +78,7 @@ typedef struct pyro_rank_set {
 int64_t pyro_rank_align(const pyro_rank_clock *clock, int64_t time_ns);
 
 /* Each fills its part of the set; false when memory is out. In this order: */
+bool pyro_rank_name_collectives(pyro_rank_set *set);
 bool pyro_rank_match(pyro_rank_set *set);
 bool pyro_rank_align_clocks(pyro_rank_set *set);
 bool pyro_rank_find_lateness(pyro_rank_set *set);

@@ -15,6 +15,7 @@
 /* Fewer steps than this say nothing unless a layer explains the lateness too. */
 #define STEPS_TO_STAND_ALONE 6
 #define LEAST_STEPS 3
+#define LEAST_MATCHED 3
 #define EXPLAINED_FOR_FEW 0.5
 #define EXPLAINED_TO_NAME 0.2
 #define OP_TO_NAME 0.3
@@ -170,7 +171,7 @@ static bool is_late(const pyro_rank_set *set, size_t index, double least_share, 
     const pyro_rank_member *member = &set->members[index];
     size_t steps = member->step_count;
     int64_t *nets = values + set->count;
-    if (!steps)
+    if (!steps || member->matched < LEAST_MATCHED)
         return false;
     for (size_t i = 0; i < steps; i++)
         nets[i] = net_lateness(set, index, i, values);

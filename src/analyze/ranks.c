@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Clocks of one cluster are nearer than this. */
+#define FAR_CLOCK_NS INT64_C(60000000000)
+
 /* The public part comes first, so that a pointer to it is one to the whole. */
 typedef struct whole_ranks {
     pyro_ranks result;
@@ -114,10 +117,10 @@ static bool note_ranks(whole_ranks *whole, const pyro_rank_set *set)
                                            "different runs",
                                            (long long)most, (long long)world));
     if (ok && unknown)
-        ok = note(whole, pyro_arena_format(
-                             &whole->arena,
-                             "%zu %s do not say a rank (distributedInfo, rank_N in the name)",
-                             unknown, unknown == 1 ? "file" : "files"));
+        ok = note(whole, pyro_arena_format(&whole->arena,
+                                           "%zu %s not say a rank (distributedInfo, rank_N in the "
+                                           "name): not matched with others",
+                                           unknown, unknown == 1 ? "file does" : "files do"));
     if (ok && set->count == 1)
         ok = note(whole, "one rank only: there is nothing to compare it with");
     /* Without a known size there may be more behind the last, but gaps before it show. */
@@ -128,12 +131,12 @@ static bool note_ranks(whole_ranks *whole, const pyro_rank_set *set)
 
 static bool note_matching(whole_ranks *whole, const pyro_rank_set *set)
 {
-    size_t usable = 0, components = 0, left_out = 0;
+    size_t usable = 0, components = 0, left_out = 0, far = 0;
     bool ok = true;
     for (size_t i = 0; i < set->lane_count; i++)
         usable += set->lanes[i].is_usable;
     for (size_t i = 0; i < set->count; i++) {
-        components += set->members[i].clock.component == i;
+        components += set->members[i].clock.component == i && set->members[i].part->rank >= 0;
         left_out += (size_t)set->members[i].part->left_out;
     }
     if (set->count > 1 && !usable)
@@ -145,6 +148,21 @@ static bool note_matching(whole_ranks *whole, const pyro_rank_set *set)
                                            "ranks fall into %zu parts that share no collective: "
                                            "lateness is told inside of each",
                                            components));
+    for (size_t i = 0; i < set->count; i++) {
+        int64_t offset = set->members[i].clock.offset_ns;
+        far += offset > FAR_CLOCK_NS || offset < -FAR_CLOCK_NS;
+    }
+    if (ok && far)
+        ok = note(whole, pyro_arena_format(&whole->arena,
+                                           "clocks of %zu ranks are off by more than a minute: "
+                                           "perhaps files of different runs",
+                                           far));
+    if (ok && set->runs_by_end)
+        ok = note(whole, pyro_arena_format(&whole->arena,
+                                           "%zu times collectives of a kind and group are not in "
+                                           "the order of the first rank: matched by when they "
+                                           "ended",
+                                           set->runs_by_end));
     if (ok && set->uneven_lanes)
         ok = note(whole, pyro_arena_format(&whole->arena,
                                            "%zu times ranks have not equally many collectives of a "
@@ -301,8 +319,8 @@ static bool answer(whole_ranks *whole, pyro_rank_set *set, double least_share)
     if (!values)
         return false;
     measure_steps(whole, set, values);
-    if (!pyro_rank_match(set) || !pyro_rank_align_clocks(set) || !pyro_rank_find_lateness(set) ||
-        !note_matching(whole, set))
+    if (!pyro_rank_name_collectives(set) || !pyro_rank_match(set) || !pyro_rank_align_clocks(set) ||
+        !pyro_rank_find_lateness(set) || !note_matching(whole, set))
         return false;
     result->stragglers = pyro_rank_find_stragglers(set, least_share, &result->straggler_count);
     if (!result->stragglers || !fill_ranks(whole, set, values))
