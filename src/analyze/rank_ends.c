@@ -39,21 +39,43 @@ static const pyro_rank_collective *item_of(const pyro_rank_set *set, const run *
     return &set->members[run->member].part->collectives[run->items[i]];
 }
 
+static int compare_keys(const pyro_rank_collective *a, const pyro_rank_collective *b)
+{
+    if (a->step != b->step)
+        return a->step < b->step ? -1 : 1;
+    return (a->ordinal > b->ordinal) - (a->ordinal < b->ordinal);
+}
+
+/* True when a run has a collective beside its item i in this step. */
+static bool has_step(const matching *matching, const run *run, size_t i, int64_t step)
+{
+    return (i < run->count && item_of(matching->set, run, i)->step == step) ||
+           (i > 0 && item_of(matching->set, run, i - 1)->step == step);
+}
+
 /*
- * The n-th of one can be the n-th of the other: as many, and some offset of the clocks lets nobody
- * leave before both have come.
+ * The n-th of a step can be the n-th of the other: as many in every step that both have, and some
+ * offset of the clocks lets nobody leave before both have come.
  */
 static bool fits_by_order(const matching *matching, const run *a, const run *b)
 {
     int64_t least = INT64_MIN, most = INT64_MAX;
-    for (size_t i = 0; a->count == b->count && i < b->count; i++) {
-        const pyro_rank_collective *from = item_of(matching->set, a, i);
-        const pyro_rank_collective *to = item_of(matching->set, b, i);
-        int64_t lower = from->arrival_ns - to->end_ns, upper = from->end_ns - to->arrival_ns;
-        least = lower > least ? lower : least;
-        most = upper < most ? upper : most;
+    for (size_t i = 0, j = 0; i < a->count || j < b->count;) {
+        const pyro_rank_collective *from = i < a->count ? item_of(matching->set, a, i) : NULL;
+        const pyro_rank_collective *to = j < b->count ? item_of(matching->set, b, j) : NULL;
+        int order = !from ? 1 : !to ? -1 : compare_keys(from, to);
+        if (order == 0) {
+            int64_t lower = from->arrival_ns - to->end_ns, upper = from->end_ns - to->arrival_ns;
+            least = lower > least ? lower : least;
+            most = upper < most ? upper : most;
+        } else if (order < 0 ? has_step(matching, b, j, from->step)
+                             : has_step(matching, a, i, to->step)) {
+            return false;
+        }
+        i += order <= 0;
+        j += order >= 0;
     }
-    return a->count == b->count && least <= most;
+    return least <= most;
 }
 
 /* Differences between ends that may be of the same collective. */
