@@ -22,6 +22,7 @@ from pyrometer._results import (
     load_baseline,
 )
 from pyrometer._trace import Table, Trace, parse_model_trace, trace
+from pyrometer._training import TrainingProfiler, profiler, step_profiler
 
 if TYPE_CHECKING:
     from pyrometer._model_profiler import ModelProfiler
@@ -43,6 +44,7 @@ __all__ = [
     "Table",
     "Tensor",
     "Trace",
+    "TrainingProfiler",
     "__version__",
     "capture",
     "capture_model",
@@ -51,7 +53,9 @@ __all__ = [
     "load_baseline",
     "models",
     "parse_model_trace",
+    "profiler",
     "register",
+    "step_profiler",
     "trace",
 ]
 
