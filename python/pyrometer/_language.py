@@ -46,12 +46,14 @@ def measure(engine: Engine, prompt: Any, runs: int, new_tokens: int) -> tuple[li
     for _ in range(runs + 1):
         wait()
         start = time.perf_counter_ns()
-        out = module(input_ids=prompt, use_cache=True)
+        with engine.casting():
+            out = module(input_ids=prompt, use_cache=True)
         token = out.logits[:, -1:].argmax(-1)
         wait()
         marks = [time.perf_counter_ns()]
         for _ in range(new_tokens):
-            out = module(input_ids=token, past_key_values=out.past_key_values, use_cache=True)
+            with engine.casting():
+                out = module(input_ids=token, past_key_values=out.past_key_values, use_cache=True)
             token = out.logits[:, -1:].argmax(-1)
             wait()
             marks.append(time.perf_counter_ns())

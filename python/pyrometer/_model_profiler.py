@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import statistics
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -27,6 +28,9 @@ from pyrometer._inputs import Inputs, as_inputs
 from pyrometer._results import BenchmarkResults, Results
 
 RESOURCE_RUNS = 20  # of the pass that samples memory, which is not timed
+GPU_RESOURCE_SECONDS = (
+    0.5  # and its length on a GPU, whose driver tells its use a few times a second
+)
 LANGUAGE_RUNS = 5
 NEW_TOKENS = 16
 
@@ -68,6 +72,7 @@ class ModelProfiler:
         self._engine = _engines.load(model_path, self.device, precision, autocast)
         self._given: Inputs | None = None
         self._bench: _core.Bench | None = None
+        self._under_way: tuple[_core.Bench, int | None, _core.Loop | None] | None = None
         self.results: Results | BenchmarkResults | None = None
 
     def profile(
@@ -213,8 +218,8 @@ class ModelProfiler:
     ) -> dict[str, Any]:
         """Kernels, copies, gaps and waits on the GPU in one call.
 
-        profile_nvtx also marks every operator for Nsight Systems, which has to have been started
-        around this program to see them.
+        profile_nvtx runs one more call, with every operator marked for Nsight Systems, which has to
+        have been started around this program to see the marks.
         """
         if not self._engine.on_gpu:
             raise Error(
@@ -223,8 +228,12 @@ class ModelProfiler:
                 "unsupported",
             )
         engine, placed = self._recordable(input_data)
-        recorded = _recorded.record(engine, placed, 1, nvtx=profile_nvtx)
-        return _recorded.gpu(recorded, track_kernels, track_memory_transfers)
+        recorded = _recorded.record(engine, placed, 1)
+        found = _recorded.gpu(recorded, track_kernels, track_memory_transfers)
+        if profile_nvtx:
+            _recorded.mark(engine, placed)
+            found["nvtx"] = "one more call ran with its operators marked"
+        return found
 
     def recommendations(self) -> list[dict[str, Any]]:
         """Those of the last profile(detailed_analysis=True)."""
@@ -286,6 +295,7 @@ class ModelProfiler:
         bench = _core.Bench()
         bench.environment("torch", torch.__version__)
         bench.environment("torch threads", str(torch.get_num_threads()))
+        self._under_way = (bench, None, None)
         return bench
 
     def _begin(
@@ -367,15 +377,20 @@ class ModelProfiler:
         reset = _resources.reset_peak()
         with engine.running():
             usage = _resources.Usage()
+            self._under_way = (bench, index, loop)
             loop.run(run, wait)
             used = usage.stop()
             bench.loop(index, loop)
+            self._under_way = (bench, index, None)
             sampler = _resources.Sampler(engine.device)
             with sampler.sampling():
-                for _ in range(RESOURCE_RUNS):
+                until = time.perf_counter() + (GPU_RESOURCE_SECONDS if engine.on_gpu else 0)
+                runs = 0
+                while runs < RESOURCE_RUNS or time.perf_counter() < until:
                     run()
-                if wait is not None:
-                    wait()
+                    runs += 1
+                    if wait is not None:
+                        wait()
         _measured.add_memory(bench, index, engine, placed.batch_size(), sampler, reset)
         _measured.add_use(bench, index, used, sampler)
         _measured.add_rates(bench, index, placed, loop)
@@ -535,7 +550,19 @@ class ModelProfiler:
         except Exception:
             return {}
 
+    def _rescue(self) -> bool:
+        """What an interrupted measurement has so far becomes the last results; False: nothing."""
+        bench, index, loop = self._under_way or (None, None, None)
+        if bench is None or index is None or (loop is not None and not loop.latency_ms()):
+            return False
+        if loop is not None:
+            bench.loop(index, loop)
+        bench.set_status(index, "interrupted", "what was measured until then")
+        self._finish(bench, many=bench.count() > 1)
+        return True
+
     def _finish(self, bench: Any, many: bool = False) -> Any:
+        self._under_way = None
         bench.finish()
         document = json.loads(bench.report("json"))
         self._bench = bench

@@ -77,7 +77,7 @@ static bool join_stacks(pyro_trace *trace)
     pyro_map known = PYRO_MAP_INIT;
     pyro_buf buf = PYRO_BUF_INIT;
     bool ok = true;
-    for (size_t i = 0; ok && trace->has_stacks && i < trace->op_count; i++) {
+    for (size_t i = 0; ok && trace->has_frame_lists && i < trace->op_count; i++) {
         uint32_t *stack = &trace->ops[i].stack;
         if (*stack == PYRO_NO_ID || pyro_trace_text(trace, *stack)[0] != '[')
             continue;
