@@ -12,6 +12,7 @@
 #include <pyrometer/scalars.h>
 #include <pyrometer/tables.h>
 #include <pyrometer/trace.h>
+#include <pyrometer/training.h>
 #include <pyrometer/version.h>
 
 #endif

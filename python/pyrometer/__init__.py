@@ -23,6 +23,7 @@ from pyrometer._results import (
     load_baseline,
 )
 from pyrometer._trace import Table, Trace, parse_model_trace, trace
+from pyrometer._training import TrainingProfiler, profiler, step_profiler
 
 if TYPE_CHECKING:
     from pyrometer._model_profiler import ModelProfiler
@@ -44,6 +45,7 @@ __all__ = [
     "Table",
     "Tensor",
     "Trace",
+    "TrainingProfiler",
     "__version__",
     "capture",
     "capture_model",
@@ -53,7 +55,9 @@ __all__ = [
     "models",
     "parse_model_trace",
     "ray",
+    "profiler",
     "register",
+    "step_profiler",
     "trace",
 ]
 

@@ -131,6 +131,24 @@ def write_chrome(
     trace: str | PathLike[str], devices: str | PathLike[str] | None, path: str | PathLike[str], /
 ) -> None: ...
 def recorder_span(name: str, function: Callable[[], object], /) -> object: ...
+def recorder_discard() -> None: ...
+
+class Scalars:
+    path: str
+    def __new__(cls, folder: str | PathLike[str], suffix: str | None, /) -> Scalars: ...
+
+def training_files(
+    recording: str | PathLike[str],
+    chrome: str | PathLike[str],
+    scalars: Scalars | None,
+    title: str,
+    first: int,
+    last: int,
+    with_flops: bool,
+    with_modules: bool,
+    memory: Sequence[tuple[int, int, int, int]],
+    /,
+) -> tuple[str, str | None]: ...
 
 class Loop:
     def __init__(
