@@ -13,6 +13,7 @@ from pyrometer._core import version as __version__
 from pyrometer._cost import Cost, Operator, Tensor, cost
 from pyrometer._error import Error
 from pyrometer._graph import Graph
+from pyrometer._ray import ray
 from pyrometer._registry import MODEL_REGISTRY, Model, models, register
 from pyrometer._results import (
     BenchmarkResults,
@@ -53,6 +54,7 @@ __all__ = [
     "load_baseline",
     "models",
     "parse_model_trace",
+    "ray",
     "profiler",
     "register",
     "step_profiler",
