@@ -2,7 +2,6 @@
 #include "command.h"
 #include "common.h"
 #include "output.h"
-#include "peaks.h"
 #include "progress.h"
 
 #include "base/parallel.h"

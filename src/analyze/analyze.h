@@ -38,7 +38,8 @@ enum {
     PYRO_TRAIT_SYNC = 8, /* of a call that waits for the device */
     PYRO_TRAIT_ITEM = 16, /* of an op that brings a number to the host */
     PYRO_TRAIT_LOADER = 32, /* of a data loader's next batch */
-    PYRO_TRAIT_STEP = 64 /* of a profiler's step, which old traces hold as an op */
+    PYRO_TRAIT_STEP = 64, /* of a profiler's step, which old traces hold as an op */
+    PYRO_TRAIT_COMMUNICATION = 128 /* of a host range in which processes communicate */
 };
 
 /* What every analysis sees. */
@@ -52,7 +53,7 @@ typedef struct pyro_analysis_context {
     pyro_error *error;
     /* Work that analyses share, made before the pass; prices are there behind pyro_analyze_prices. */
     /* By index of op detail: -1 no rule, and for ops inside a priced op */
-    int64_t *op_flops, *op_bytes, *op_macs;
+    int64_t *op_flops, *op_bytes, *op_macs, *op_torch_flops;
     uint8_t *op_dtype; /* pyro_dtype of what it computes with */
     const regex_t *filter; /* NULL: everything; it narrows rows, never totals */
     pyro_arena *scratch; /* given back when the analysis is made */
@@ -99,11 +100,14 @@ typedef struct pyro_analyzer {
 extern const pyro_analyzer pyro_analyze_steps, pyro_analyze_gaps, pyro_analyze_layers,
     pyro_analyze_ops, pyro_analyze_kernels, pyro_analyze_communication, pyro_analyze_memory,
     pyro_analyze_launch, pyro_analyze_copies, pyro_analyze_syncs, pyro_analyze_loading,
-    pyro_analyze_stacks, pyro_analyze_prices;
+    pyro_analyze_stacks, pyro_analyze_training, pyro_analyze_prices;
 
 /* After the pass, over the finished result (findings.def). What they say lives in the context's arena
  * and in the second one: two threads fill them. */
 int pyro_find_findings(pyro_analysis_context *context, pyro_arena *second_arena);
+
+/* What the place where work ran can do with a type at most; 0 where that is not known. */
+double pyro_context_peak(const pyro_analysis_context *context, bool on_device, uint8_t dtype);
 
 /* Makes what analyses share; context.c. Measuring comes first and looks at the trace alone. */
 int pyro_context_measure(pyro_analysis_context *context);

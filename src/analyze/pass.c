@@ -289,6 +289,7 @@ static int close_lane(lane *lane, pyro_analysis_context *context)
     int status = lane->status;
     if (lane->context.op_flops) {
         context->op_flops = lane->context.op_flops;
+        context->op_torch_flops = lane->context.op_torch_flops;
         context->op_bytes = lane->context.op_bytes;
         context->op_macs = lane->context.op_macs;
         context->op_dtype = lane->context.op_dtype;
