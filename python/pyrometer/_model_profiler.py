@@ -16,6 +16,7 @@ from pyrometer import (
     _advice,
     _core,
     _engines,
+    _evidence,
     _language,
     _measured,
     _recorded,
@@ -31,8 +32,6 @@ RESOURCE_RUNS = 20  # of the pass that samples memory, which is not timed
 GPU_RESOURCE_SECONDS = (
     0.5  # and its length on a GPU, whose driver tells its use a few times a second
 )
-LANGUAGE_RUNS = 5
-NEW_TOKENS = 16
 
 
 class ModelProfiler:
@@ -122,24 +121,28 @@ class ModelProfiler:
         bench = self._new_bench()
         settings = {"device": self.device, "precision": self.precision}
         index, placed = self._begin(bench, self._engine, self._engine.name, inputs, settings)
-        self._measure(bench, index, self._engine, placed, loop)
+        measured = self._measure(bench, index, self._engine, placed, loop)
         if preprocess is not None or postprocess is not None:
-            self._measure_stages(bench, index, placed, num_runs, preprocess, postprocess)
+            measured["stages_ms"] = self._measure_stages(
+                bench, index, placed, num_runs, preprocess, postprocess
+            )
         if _language.is_language_model(self._engine):
-            self._measure_language(bench, index, placed)
+            measured |= _language.add_phases(bench, index, self._engine, placed)
         if not only_times:
-            self._analyse(bench, index, placed, loop, detailed_analysis, try_variants)
+            wanted = (detailed_analysis, try_variants)
+            self._analyse(bench, index, placed, loop, measured, *wanted)
         return self._finish(bench)
 
     def _analyse(
-        self, bench: Any, index: int, placed: Inputs, loop: Any, detailed: bool, tries: bool
-    ) -> None:
+        self, bench: Any, index: int, placed: Inputs, loop: Any, measured: Mapping[str, Any],
+        detailed: bool, tries: bool,
+    ) -> None:  # fmt: skip
         """What one export and one recording say, beside the times."""
         costs = self._add_cost(bench, index, placed, loop)
         recorded = self._record(bench, index, placed, detailed)
         if not detailed:
             return
-        rows = _advice.recommend(self._evidence(placed, loop, costs, recorded))
+        rows = _advice.recommend(self._evidence(placed, loop, costs, recorded, measured))
         if tries:
             rows = [self._tried(placed, row) for row in rows]
         bench.table(index, "Recommendations", _advice.COLUMNS, rows)
@@ -369,8 +372,10 @@ class ModelProfiler:
             ways.append("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True")
         return f"out of memory ({_first_line(error)}); try {', '.join(ways)}"
 
-    def _measure(self, bench: Any, index: int, engine: Any, placed: Inputs, loop: Any) -> None:
-        """Times the calls, then samples memory in calls that are not timed."""
+    def _measure(
+        self, bench: Any, index: int, engine: Any, placed: Inputs, loop: Any
+    ) -> dict[str, Any]:
+        """Times the calls, then samples memory in calls that are not timed; what was used."""
         run, wait = engine.bind(placed), engine.synchronize()
         if engine.on_gpu:
             torch.cuda.reset_peak_memory_stats(engine.device)
@@ -391,16 +396,17 @@ class ModelProfiler:
                     runs += 1
                     if wait is not None:
                         wait()
-        _measured.add_memory(bench, index, engine, placed.batch_size(), sampler, reset)
-        _measured.add_use(bench, index, used, sampler)
+        held = _measured.add_memory(bench, index, engine, placed.batch_size(), sampler, reset)
+        use = _measured.add_use(bench, index, used, sampler)
         _measured.add_rates(bench, index, placed, loop)
+        return {"calls_timed": len(loop.latency_ms()), **held, **use}
 
     def _measure_stages(
         self, bench: Any, index: int, placed: Inputs, num_runs: int | None,
         preprocess: Callable[[], Any] | None, postprocess: Callable[[Any], Any] | None,
-    ) -> None:  # fmt: skip
-        """The steps around the model by themselves, and all of it in one."""
-        engine = self._engine
+    ) -> dict[str, float]:  # fmt: skip
+        """The steps around the model by themselves, and all of it in one: means in ms."""
+        engine, means = self._engine, {}
         with engine.running():
             wait = engine.synchronize()
             output = engine.bind(placed)()
@@ -421,27 +427,8 @@ class ModelProfiler:
                 loop = _loop(num_runs, 2, 0, 10)
                 loop.run(run, wait)
                 bench.metric(index, name, "ms", False, loop.latency_ms())
-
-    def _measure_language(self, bench: Any, index: int, placed: Inputs) -> None:
-        prompt = _language.prompt_of(placed)
-        if prompt is None:
-            return
-        prompt = _language.with_room(self._engine, prompt, NEW_TOKENS)
-        try:
-            with self._engine.running():
-                first, each = _language.measure(self._engine, prompt, LANGUAGE_RUNS, NEW_TOKENS)
-        except Exception as error:
-            bench.warn(f"prefill and decode were not measured apart: {_first_line(error)}")
-            return
-        sequences = prompt.shape[0]
-        bench.metric(index, "time_to_first_token", "ms", False, first)
-        bench.metric(index, "time_per_token", "ms", False, each)
-        rate = 1000 * sequences * len(each) / sum(each)
-        bench.metric(index, "decode_tokens_per_second", "tokens/s", True, rate)
-        rate = 1000 * prompt.numel() * len(first) / sum(first)
-        bench.metric(index, "prefill_tokens_per_second", "tokens/s", True, rate)
-        text = f"{sequences} sequences of {prompt.shape[1]} tokens, {len(each) // len(first)} new"
-        bench.fact(index, "decoding", text)
+                means[name] = statistics.fmean(loop.latency_ms())
+        return means
 
     def _price(self, placed: Inputs) -> Any:
         """What the call should cost; an Error with the reason where that is not known."""
@@ -510,7 +497,9 @@ class ModelProfiler:
             _recorded.add_tables(bench, index, recorded)
         return recorded
 
-    def _evidence(self, placed: Inputs, loop: Any, costs: Any, recorded: Any) -> _advice.Evidence:
+    def _evidence(
+        self, placed: Inputs, loop: Any, costs: Any, recorded: Any, measured: Mapping[str, Any]
+    ) -> _advice.Evidence:
         """What recommendations stand on; a batch twice as large is tried for it, in turn with the
         present one, so that what else the machine does meets both."""
         batch = placed.batch_size()
@@ -523,14 +512,7 @@ class ModelProfiler:
                 )
         except Exception as error:  # a fixed batch, or memory is out: there is no evidence then
             _switch.debug(f"a batch of {2 * batch} was not run: {error}")
-        return _advice.Evidence(
-            engine=self._engine,
-            batch_size=batch,
-            call_ms=present,
-            doubled_ms=doubled,
-            cost=costs,
-            recorded=recorded,
-        )
+        return _evidence.gather(self._engine, placed, present, doubled, costs, recorded, measured)
 
     def _tried(self, placed: Inputs, row: list[str]) -> list[str]:
         """A recommendation with the gain that it has here."""

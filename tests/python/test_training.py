@@ -11,6 +11,8 @@ import warnings
 import pytest
 import torch
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 
 import pyrometer
 from pyrometer import _training, profiler, step_profiler
@@ -293,6 +295,107 @@ def test_inside_a_recording_is_said_and_training_goes_on(tmp_path, capfd):
     messages = capfd.readouterr().err
     assert messages.count("training is not profiled: a recording is running already") == 1
     assert "nothing was profiled" not in messages
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.recurrent = nn.LSTM(16, 24, 2)
+        self.head = nn.Linear(24, 4)
+
+    def forward(self, x):
+        return self.head(self.recurrent(x)[0])
+
+
+def resnet18():
+    from catalog import torchvision_ops
+
+    torchvision_ops.declare()
+    from torchvision.models import resnet18
+
+    return resnet18(num_classes=10)
+
+
+MODELS = {
+    "products": (make_model, (16, 32)),
+    "convolutions": (
+        lambda: nn.Sequential(
+            nn.Conv2d(3, 8, 3, padding=1, stride=2), nn.BatchNorm2d(8), nn.ReLU(),
+            nn.ConvTranspose2d(8, 4, 2, stride=2), nn.Flatten(), nn.Linear(4 * 16 * 16, 5),
+        ),
+        (4, 3, 16, 16),
+    ),
+    "recurrent": (Recurrent, (7, 3, 16)),
+    "attention": (lambda: nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), (2, 9, 32)),
+    "resnet18": (resnet18, (2, 3, 32, 32)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_flops_of_a_step_are_torchs(tmp_path, capfd, name):
+    """In the convention torch, with torch's counter set up so that it sees everything."""
+    make, shape = MODELS[name]
+    model = make()
+    inputs = torch.randn(shape)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+
+    def one_step():
+        model(inputs).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    was_fast = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with sdpa_kernel(SDPBackend.MATH), torch.backends.mkldnn.flags(enabled=False):
+            with profiler(output_dir=tmp_path, wait=0, active=2) as profile:
+                for _ in range(4):
+                    one_step()
+                    profile.step()
+            with FlopCounterMode(display=False) as counter:
+                one_step()
+    finally:
+        torch.backends.mha.set_fastpath_enabled(was_fast)
+    rows = list(pyrometer.trace(tmp_path / "trace_rank_0.json").training)
+    assert [row["torch_flops"] for row in rows] == [counter.get_total_flops()] * 2
+    assert all(row["flops"] > row["torch_flops"] for row in rows)
+
+
+MEMORY = """
+import gc, sys, torch
+from torch import nn
+from pyrometer import profiler, step_profiler
+model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64))
+optimizer = torch.optim.AdamW(model.parameters())
+def resident():
+    gc.collect()
+    return int(open("/proc/self/statm").read().split()[1]) * 4096
+@profiler(output_dir=sys.argv[1], wait=46, active=3, repeat=0)
+def train():
+    sizes = []
+    for step in range(1000):
+        model(torch.randn(8, 64)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        step_profiler()
+        if step % 100 == 99:
+            sizes.append(resident())
+    return sizes
+sizes = train()
+print("sizes", *sizes)
+"""
+
+
+def test_memory_of_a_long_run_is_flat(tmp_path):
+    done = run_script(MEMORY, str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    line = next(line for line in done.stdout.splitlines() if line.startswith("sizes"))
+    sizes = [int(size) for size in line.split()[1:]]
+    assert done.stdout.count("# of Calls") == 20
+    # 14 cycles lie between: what one leaves behind would add up.
+    assert max(sizes[3:]) - sizes[2] < 4 << 20, sizes
+    assert len(list(tmp_path.glob("trace_rank_0*.json"))) == 16
+    assert not list(tmp_path.rglob("*.pyro"))
 
 
 def run_script(text, *arguments, **environment):
