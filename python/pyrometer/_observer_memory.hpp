@@ -33,32 +33,38 @@ class Blocks
                              std::memory_order_relaxed);
     }
 
-    // The size, and the slot is free again; -1 when it is not known.
-    int64_t take(const void *address)
+    // The size, and the slot is free again; -1 when it is not known. `is_old`: it was there when the
+    // capture began.
+    int64_t take(const void *address, bool *is_old)
     {
         std::atomic<uint64_t> *slot = find(address);
         if (!slot)
             return -1;
         uint64_t word = slot->load(std::memory_order_relaxed);
         slot->store(0, std::memory_order_relaxed);
-        return static_cast<int64_t>(word & ((uint64_t{1} << size_bits) - 1));
+        *is_old = word & old;
+        return static_cast<int64_t>(word & (old - 1));
     }
 
-    void forget()
+    // A capture begins.
+    void grow_old()
     {
-        for (auto &word : words_)
-            word.store(0, std::memory_order_relaxed);
+        for (auto &word : words_) {
+            if (word.load(std::memory_order_relaxed))
+                word.fetch_or(old, std::memory_order_relaxed);
+        }
     }
 
   private:
     // 48 bits of address, 64 bytes apart: 26 of them choose the tag, 16 the slot.
     static constexpr int slot_bits = 16, way_bits = 2, size_bits = 36;
     static constexpr size_t ways = size_t{1} << way_bits;
+    static constexpr uint64_t old = uint64_t{1} << (size_bits - 1); // above the size
 
     static bool fits(const void *address, size_t bytes)
     {
         auto number = reinterpret_cast<uintptr_t>(address);
-        return !(number & 63) && !(number >> 48) && !(bytes >> size_bits) && number;
+        return !(number & 63) && !(number >> 48) && bytes < old && number;
     }
     static uint64_t tag_of(const void *address)
     {
@@ -94,15 +100,14 @@ class Blocks
 
 Blocks blocks;
 
-// Of what was allocated since the capture began: a block that an earlier one saw is not in it, and
-// is of unknown size when it goes.
+// Of what was allocated since the capture began.
 alignas(64) std::atomic<int64_t> live_bytes{0};
 
 void record_memory(const void *address, int64_t bytes, int64_t total, bool out_of_memory)
 {
     if (!(wanted.load(std::memory_order_relaxed) & PYRO_RECORD_MEMORY) || door->is_resting)
         return;
-    pyro_recorder_thread *thread = pyro_recorder_enter(door);
+    pyro_recorder_thread *thread = enter();
     if (!thread)
         return;
     pyro_record *room = pyro_record_room(door, thread);
@@ -121,6 +126,7 @@ void record_memory(const void *address, int64_t bytes, int64_t total, bool out_o
         record->padding[0] = record->padding[1] = 0;
         record->start_raw = pyro_raw_time(door);
         pyro_record_commit(thread, room);
+        __builtin_prefetch(room + 2, 1);
     }
     pyro_recorder_leave(thread);
 }
@@ -174,9 +180,11 @@ WatchedAllocator *watched;
 void WatchedAllocator::release(void *block)
 {
     if (block) {
-        int64_t bytes = blocks.take(block);
-        int64_t total = -1;
-        if (bytes >= 0)
+        bool is_old = false;
+        int64_t bytes = blocks.take(block, &is_old), total = -1;
+        if (bytes >= 0 && is_old)
+            total = live_bytes.load(std::memory_order_relaxed);
+        else if (bytes >= 0)
             total = live_bytes.fetch_sub(bytes, std::memory_order_relaxed) - bytes;
         record_memory(block, bytes >= 0 ? -bytes : INT64_MIN, total, false);
     }
@@ -206,7 +214,7 @@ const char *watch_memory()
         watched->inner = present;
         watched->inner_deleter = present->raw_deleter();
     }
-    blocks.forget();
+    blocks.grow_old();
     live_bytes.store(0, std::memory_order_relaxed);
     return set_cpu_allocator(watched) ? nullptr : "the CPU allocator could not be set";
 }
