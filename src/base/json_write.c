@@ -110,9 +110,30 @@ static bool is_plain(unsigned char c)
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
+/* Text that is plain throughout, as nearly all is, in one piece. */
+static void write_plain(pyro_buf *buf, const char *text, size_t length)
+{
+    char *room = pyro_buf_reserve(buf, length + 2);
+    if (!room)
+        return;
+    *room++ = '"';
+    if (length)
+        memcpy(room, text, length);
+    room += length;
+    *room++ = '"';
+    *room = '\0';
+    buf->length += length + 2;
+}
+
 static void write_text(pyro_buf *buf, const char *text, size_t length)
 {
     const char *at = text, *end = text + length, *plain = text;
+    while (at < end && is_plain((unsigned char)*at))
+        at++;
+    if (at == end) {
+        write_plain(buf, text, length);
+        return;
+    }
     pyro_buf_addc(buf, '"');
     for (;;) {
         while (at < end && is_plain((unsigned char)*at))

@@ -12,6 +12,8 @@
 
 /* Pieces that may be read before they are joined, a thread: what bounds the memory. */
 #define CHUNKS_AHEAD 3
+/* The last event of a piece ends in what is read behind it. */
+#define BYTES_BEHIND 4096
 
 /* What one thread keeps from piece to piece. */
 typedef struct worker {
@@ -129,6 +131,7 @@ static void read_chunk(worker *worker, chunk *chunk, int64_t index)
         return;
     }
     pyro_kineto_seek(reader, begin);
+    reader->window.pause = end + BYTES_BEHIND;
     if (index > 0)
         found = pyro_kineto_find_next_event(reader, end);
     if (found) {
@@ -351,6 +354,7 @@ static int64_t read_in_turn(chunk_job *job, int64_t index, int64_t at)
         return at;
     if (pyro_kineto_offset(reader) != at)
         pyro_kineto_seek(reader, at);
+    reader->window.pause = chunk_begin(job, index + 1) + BYTES_BEHIND;
     pyro_kineto_read_events(reader, end);
     return pyro_kineto_offset(reader);
 }

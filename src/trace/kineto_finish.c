@@ -6,7 +6,7 @@
 
 /* Events further than this from the median are misdated, not part of a long run. */
 #define FAR_NS (INT64_C(7) * 24 * 3600 * 1000000000)
-#define SAMPLES 4097
+#define SAMPLES 1025
 
 /* Wide ids get numbers from the top down, equal ones the same. */
 static bool number_wide_ids(pyro_trace *trace, const pyro_kineto_scanner *scanner)
