@@ -101,6 +101,7 @@ bench:
 	@.venv/bin/python bench/graph.py
 	@.venv/bin/python bench/capture.py
 	@.venv/bin/python bench/capture_files.py
+	@.venv/bin/python bench/training.py
 	@.venv/bin/python bench/bench.py
 	@.venv/bin/python bench/model.py
 

@@ -73,6 +73,8 @@ typedef struct pyro_recorder_door {
     /* The stack of Python frames of this thread; set by the extension, 0 where there is none. */
     uint32_t (*stack)(pyro_recorder_thread *thread);
     uint32_t needs_fence; /* there is no membarrier: pyro_recorder_enter must order by itself */
+    /* Nobody wants what happens now: observers of layers, ops and memory leave it out. */
+    volatile uint32_t is_resting;
 } pyro_recorder_door;
 
 /* The door of this process; always the same address. */
@@ -101,6 +103,8 @@ PYRO_API uint32_t pyro_recorder_weight(const pyro_weight_data *data, const char 
 PYRO_API uint32_t pyro_recorder_frame(const char *text);
 PYRO_API uint32_t pyro_recorder_stack(uint32_t around, const uint32_t *frames, size_t count);
 PYRO_API void pyro_recorder_property(const char *key, const char *value);
+/* What was recorded until now is no part of the recording: readers pass over it. */
+PYRO_API void pyro_recorder_discard(void);
 PYRO_API void pyro_recorder_thread_name(const char *name);
 
 /*

@@ -13,6 +13,7 @@ from pyrometer._core import version as __version__
 from pyrometer._cost import Cost, Operator, Tensor, cost
 from pyrometer._error import Error
 from pyrometer._graph import Graph
+from pyrometer._ray import ray
 from pyrometer._registry import MODEL_REGISTRY, Model, models, register
 from pyrometer._results import (
     BenchmarkResults,
@@ -22,6 +23,7 @@ from pyrometer._results import (
     load_baseline,
 )
 from pyrometer._trace import Table, Trace, parse_model_trace, trace
+from pyrometer._training import TrainingProfiler, profiler, step_profiler
 
 if TYPE_CHECKING:
     from pyrometer._model_profiler import ModelProfiler
@@ -43,6 +45,7 @@ __all__ = [
     "Table",
     "Tensor",
     "Trace",
+    "TrainingProfiler",
     "__version__",
     "capture",
     "capture_model",
@@ -51,7 +54,10 @@ __all__ = [
     "load_baseline",
     "models",
     "parse_model_trace",
+    "profiler",
+    "ray",
     "register",
+    "step_profiler",
     "trace",
 ]
 

@@ -18,6 +18,7 @@ typedef struct core_state {
     PyObject *program_type;
     PyObject *loop_type;
     PyObject *bench_type;
+    PyObject *scalars_type;
 } core_state;
 
 typedef struct model_object {
@@ -54,6 +55,12 @@ void core_stacks_hold(PyTypeObject *type);
 
 /* _core_capture.c: adds the recorder's functions to the module; 0, or -1 with an exception. */
 int core_add_capture(PyObject *module);
+/* A pyro_write_fn to a FILE, and what it says where the system refuses. */
+int core_write_to_file(void *user, const char *bytes, size_t size, pyro_error *error);
+int core_fail_to_write(pyro_error *error);
+
+/* _core_training.c: adds event files and what is made of the recording of steps. */
+int core_add_training(PyObject *module);
 
 /* _core_graph.c: adds programs, and what a recording needs to become one. */
 int core_add_graph(PyObject *module);

@@ -187,16 +187,16 @@ static PyObject *averages(PyObject *module, PyObject *args)
     return result;
 }
 
-static int fail_to_write(pyro_error *error)
+int core_fail_to_write(pyro_error *error)
 {
     error->code = PYRO_ERROR_IO;
     PyOS_snprintf(error->message, sizeof error->message, "cannot write: %s", strerror(errno));
     return PYRO_ERROR_IO;
 }
 
-static int write_to_file(void *user, const char *bytes, size_t size, pyro_error *error)
+int core_write_to_file(void *user, const char *bytes, size_t size, pyro_error *error)
 {
-    return fwrite(bytes, 1, size, user) == size ? PYRO_OK : fail_to_write(error);
+    return fwrite(bytes, 1, size, user) == size ? PYRO_OK : core_fail_to_write(error);
 }
 
 /* Writes a trace, with the device work of another where `devices` is not NULL. */
@@ -208,9 +208,9 @@ static int write_trace(const char *from, const char *devices, FILE *file, pyro_e
     if (status == PYRO_OK && devices)
         status = pyro_trace_join_devices(trace, devices, error);
     if (status == PYRO_OK)
-        status = pyro_trace_write_chrome(trace, NULL, write_to_file, file, error);
+        status = pyro_trace_write_chrome(trace, NULL, core_write_to_file, file, error);
     if (fclose(file) != 0 && status == PYRO_OK)
-        status = fail_to_write(error);
+        status = core_fail_to_write(error);
     pyro_trace_close(trace);
     return status;
 }
@@ -288,6 +288,17 @@ static PyObject *recorder_span(PyObject *module, PyObject *args)
     return result;
 }
 
+static PyObject *recorder_rest(PyObject *module, PyObject *rests)
+{
+    int is_resting = PyObject_IsTrue(rests);
+
+    (void)module;
+    if (is_resting < 0)
+        return NULL;
+    pyro_recorder_entrance()->is_resting = (uint32_t)is_resting;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef capture_methods[] = {
     {"recorder_span", recorder_span, METH_VARARGS, span_doc},
     {"recorder_start", recorder_start, METH_VARARGS, start_doc},
@@ -295,6 +306,8 @@ static PyMethodDef capture_methods[] = {
     {"recorder_wait", recorder_wait, METH_NOARGS, "Waits until every pass that ended is on disk."},
     {"recorder_path", recorder_path, METH_NOARGS, "The file of this process, or \"\"."},
     {"recorder_status", recorder_status, METH_NOARGS, "How the session stands, as a dict."},
+    {"recorder_rest", recorder_rest, METH_O,
+     "recorder_rest(bool): observers leave out what comes."},
     {"recorder_property", recorder_property, METH_VARARGS, "recorder_property(key, value)"},
     {"layer_table", layer_table, METH_VARARGS, layer_table_doc},
     {"averages", averages, METH_VARARGS, averages_doc},

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -167,6 +168,7 @@ int pyro_recorder_start(const char *path, const pyro_recorder_options *options, 
     if (status == PYRO_OK) {
         session->is_running = true;
         pyro_the_door.flags = options->flags;
+        pyro_the_door.is_resting = 0;
         __atomic_store_n(&pyro_the_door.generation, pyro_the_door.generation + 1, __ATOMIC_SEQ_CST);
     }
     pthread_mutex_unlock(&session->control);
@@ -303,6 +305,13 @@ uint32_t pyro_recorder_stack(uint32_t around, const uint32_t *frames, size_t cou
 void pyro_recorder_property(const char *key, const char *value)
 {
     add_texts(PYRO_DATA_PROPERTY, NULL, 0, key, value);
+}
+
+void pyro_recorder_discard(void)
+{
+    char raw[24];
+    snprintf(raw, sizeof raw, "%llu", (unsigned long long)pyro_raw_time(&pyro_the_door));
+    pyro_recorder_property(PYRO_PROPERTY_DISCARDED, raw);
 }
 
 void pyro_recorder_thread_name(const char *name)
