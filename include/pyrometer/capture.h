@@ -73,6 +73,8 @@ typedef struct pyro_recorder_door {
     /* The stack of Python frames of this thread; set by the extension, 0 where there is none. */
     uint32_t (*stack)(pyro_recorder_thread *thread);
     uint32_t needs_fence; /* there is no membarrier: pyro_recorder_enter must order by itself */
+    /* Nobody wants what happens now: observers of layers, ops and memory leave it out. */
+    volatile uint32_t is_resting;
 } pyro_recorder_door;
 
 /* The door of this process; always the same address. */

@@ -8,6 +8,7 @@
 #include <pyrometer/error.h>
 #include <pyrometer/graph.h>
 #include <pyrometer/model.h>
+#include <pyrometer/ranks.h>
 #include <pyrometer/report.h>
 #include <pyrometer/scalars.h>
 #include <pyrometer/tables.h>

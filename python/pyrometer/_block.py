@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import os
 import tempfile
@@ -187,7 +188,6 @@ class Capture:
 
 
 def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        pass
+    for name in (path, path + ".devices.json"):
+        with contextlib.suppress(OSError):
+            os.unlink(name)

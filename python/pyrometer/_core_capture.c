@@ -288,6 +288,17 @@ static PyObject *recorder_span(PyObject *module, PyObject *args)
     return result;
 }
 
+static PyObject *recorder_rest(PyObject *module, PyObject *rests)
+{
+    int is_resting = PyObject_IsTrue(rests);
+
+    (void)module;
+    if (is_resting < 0)
+        return NULL;
+    pyro_recorder_entrance()->is_resting = (uint32_t)is_resting;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef capture_methods[] = {
     {"recorder_span", recorder_span, METH_VARARGS, span_doc},
     {"recorder_start", recorder_start, METH_VARARGS, start_doc},
@@ -295,6 +306,8 @@ static PyMethodDef capture_methods[] = {
     {"recorder_wait", recorder_wait, METH_NOARGS, "Waits until every pass that ended is on disk."},
     {"recorder_path", recorder_path, METH_NOARGS, "The file of this process, or \"\"."},
     {"recorder_status", recorder_status, METH_NOARGS, "How the session stands, as a dict."},
+    {"recorder_rest", recorder_rest, METH_O,
+     "recorder_rest(bool): observers leave out what comes."},
     {"recorder_property", recorder_property, METH_VARARGS, "recorder_property(key, value)"},
     {"layer_table", layer_table, METH_VARARGS, layer_table_doc},
     {"averages", averages, METH_VARARGS, averages_doc},

@@ -285,7 +285,7 @@ static PyObject *observe_layer(PyObject *function, PyObject *const *arguments,
 {
     uint32_t generation = __atomic_load_n(&hook.door->generation, __ATOMIC_RELAXED);
     PyObject *module = arguments[0];
-    if (!(generation & 1) || !(hook.door->flags & PYRO_RECORD_LAYERS))
+    if (!(generation & 1) || !(hook.door->flags & PYRO_RECORD_LAYERS) || hook.door->is_resting)
         return hook.original(function, arguments, count_and_flag, names);
 
     layer_call outer = current_call;

@@ -69,6 +69,14 @@ class Observers:
         self._ops = _fallback.start(settings)
         self.description = "layers, ops by torch.profiler"
 
+    def rest(self, rests: bool) -> None:
+        """Nothing is recorded from now on, or all of it again."""
+        from pyrometer import _observer
+
+        _core.recorder_rest(rests)
+        if self._ops is _observer:
+            _observer.rest(rests)
+
     def begin(self) -> None:
         """The end of a warm-up."""
         for one in (self._devices, self._ops):

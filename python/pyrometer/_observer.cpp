@@ -62,6 +62,17 @@ EXPORT const char *pyro_observer_start(pyro_recorder_door *to, uint32_t flags)
     return reason;
 }
 
+// Ops are not even announced while the recorder rests; sizes of blocks are still kept.
+EXPORT void pyro_observer_rest(int rests)
+{
+    if (!handle)
+        return;
+    if (rests)
+        at::disableCallback(handle);
+    else
+        at::reenableCallback(handle);
+}
+
 // A trial of the above with a door of its own, before a session trusts this library. The caller
 // runs ops on this thread in between; the answer is text: "name|sequence|inputs|outputs" a line and
 // "memory|bytes".

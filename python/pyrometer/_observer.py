@@ -165,6 +165,8 @@ def _load(path: Path) -> ctypes.CDLL:
         library.pyro_observer_start.restype = ctypes.c_char_p
         library.pyro_observer_start.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
         library.pyro_observer_stop.restype = None
+        library.pyro_observer_rest.restype = None
+        library.pyro_observer_rest.argtypes = [ctypes.c_int]
         library.pyro_observer_try.restype = ctypes.c_char_p
         library.pyro_observer_tried.restype = ctypes.c_size_t
         library.pyro_observer_tried.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
@@ -273,6 +275,12 @@ def start(flags: int) -> None:
     reason = load().pyro_observer_start(_core.recorder_door(), flags)
     if reason:
         raise Unavailable(reason.decode())
+
+
+def rest(rests: bool) -> None:
+    """Ops are not announced for a while; fine when it was not started."""
+    if _State.library is not None:
+        _State.library.pyro_observer_rest(rests)
 
 
 def stop() -> None:

@@ -44,12 +44,6 @@ class Blocks
         return static_cast<int64_t>(word & ((uint64_t{1} << size_bits) - 1));
     }
 
-    void forget()
-    {
-        for (auto &word : words_)
-            word.store(0, std::memory_order_relaxed);
-    }
-
   private:
     // 48 bits of address, 64 bytes apart: 26 of them choose the tag, 16 the slot.
     static constexpr int slot_bits = 16, way_bits = 2, size_bits = 36;
@@ -94,13 +88,11 @@ class Blocks
 
 Blocks blocks;
 
-// Of what was allocated since the capture began: a block that an earlier one saw is not in it, and
-// is of unknown size when it goes.
-alignas(64) std::atomic<int64_t> live_bytes{0};
-
-void record_memory(const void *address, int64_t bytes, int64_t total, bool out_of_memory)
+// The total is left to who reads: a sum over the recording's own blocks, while what is in use here
+// may be of an earlier capture.
+void record_memory(const void *address, int64_t bytes, bool out_of_memory)
 {
-    if (!(wanted.load(std::memory_order_relaxed) & PYRO_RECORD_MEMORY))
+    if (!(wanted.load(std::memory_order_relaxed) & PYRO_RECORD_MEMORY) || door->is_resting)
         return;
     pyro_recorder_thread *thread = pyro_recorder_enter(door);
     if (!thread)
@@ -110,7 +102,7 @@ void record_memory(const void *address, int64_t bytes, int64_t total, bool out_o
         auto *record = reinterpret_cast<pyro_memory_record *>(room);
         record->address = reinterpret_cast<uintptr_t>(address);
         record->bytes = bytes;
-        record->total_allocated = total;
+        record->total_allocated = -1;
         record->total_reserved = -1;
         record->device_type = static_cast<int16_t>(c10::DeviceType::CPU);
         record->device_index = -1;
@@ -139,16 +131,13 @@ class WatchedAllocator final : public c10::Allocator
         try {
             data = inner->allocate(bytes);
         } catch (...) {
-            record_memory(nullptr, static_cast<int64_t>(bytes),
-                          live_bytes.load(std::memory_order_relaxed), true);
+            record_memory(nullptr, static_cast<int64_t>(bytes), true);
             throw;
         }
         if (!data.compare_exchange_deleter(inner_deleter, &release) || !bytes)
             return data;
         blocks.note(data.get(), bytes);
-        int64_t size = static_cast<int64_t>(bytes);
-        int64_t total = live_bytes.fetch_add(size, std::memory_order_relaxed) + size;
-        record_memory(data.get(), size, total, false);
+        record_memory(data.get(), static_cast<int64_t>(bytes), false);
         return data;
     }
     c10::DeleterFnPtr raw_deleter() const override
@@ -175,10 +164,7 @@ void WatchedAllocator::release(void *block)
 {
     if (block) {
         int64_t bytes = blocks.take(block);
-        int64_t total = -1;
-        if (bytes >= 0)
-            total = live_bytes.fetch_sub(bytes, std::memory_order_relaxed) - bytes;
-        record_memory(block, bytes >= 0 ? -bytes : INT64_MIN, total, false);
+        record_memory(block, bytes >= 0 ? -bytes : INT64_MIN, false);
     }
     watched->inner_deleter(block);
 }
@@ -206,8 +192,6 @@ const char *watch_memory()
         watched->inner = present;
         watched->inner_deleter = present->raw_deleter();
     }
-    blocks.forget();
-    live_bytes.store(0, std::memory_order_relaxed);
     return set_cpu_allocator(watched) ? nullptr : "the CPU allocator could not be set";
 }
 

@@ -79,8 +79,13 @@ def begin(registration: Registration, module: Any) -> Pass | None:
         return None
     folder = registration.options.get("output_dir") or os.environ.get("PYROMETER_OUTPUT_DIR")
     one = Pass(registration, number, os.path.abspath(folder) if folder else os.getcwd())
-    one._device = _begin_devices(registration)
-    one._begun = _core.pass_begin()
+    session.open_pass()
+    try:
+        one._device = _begin_devices(registration)
+        one._begun = _core.pass_begin()
+    finally:
+        if not one._begun:
+            session.close_pass()
     if not one._begun and one._device is not None:
         one._device.stop()
     return one if one._begun else None
@@ -117,6 +122,8 @@ def end(one: Pass, raised: type | None) -> None:
     except BaseException:
         _core.pass_abandon(one._begun)
         raise
+    finally:
+        session.close_pass()
 
 
 def _end(one: Pass, raised: type | None) -> None:

@@ -41,7 +41,8 @@ class Settings:
 
 
 class Session:
-    """All of it is guarded by `lock`, which a model's thread takes only where a session begins."""
+    """All of it is guarded by `lock`, which a model's thread takes where a session or a pass begins
+    and ends."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -52,6 +53,7 @@ class Session:
         self.failure: str | None = None  # why passes cannot be recorded, said once
         self.last_status: dict[str, Any] = {}  # of the recorder when it was stopped
         self._observers: Any = None
+        self._open_passes = 0
         self._is_registered = False
 
     @property
@@ -85,6 +87,7 @@ class Session:
                 _core.recorder_stop()
                 raise
             self.settings = settings
+            self._rest_between_passes()
             for key, value in _observe.describe().items():
                 _core.recorder_property(key, value)
             _switch.debug(
@@ -137,6 +140,23 @@ class Session:
                 _switch.say(f"forward passes are not captured: {error}")
                 return False
             return True
+
+    def open_pass(self) -> None:
+        """A session that is only for passes records while there is one."""
+        with self.lock:
+            self._open_passes += 1
+            if self._open_passes == 1:
+                self._rest_between_passes()
+
+    def close_pass(self) -> None:
+        with self.lock:
+            self._open_passes -= 1
+            if self._open_passes == 0:
+                self._rest_between_passes()
+
+    def _rest_between_passes(self) -> None:
+        if self.settings is not None and self.settings.temporary:
+            self._observers.rest(self._open_passes == 0)
 
     def rest(self) -> None:
         """Ends a session that no decorated class has a use for any more."""

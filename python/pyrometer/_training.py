@@ -94,7 +94,7 @@ def profiler(
     function = enabled if callable(enabled) else None
     options = Options(
         enabled=True if function is not None else bool(enabled),
-        output_dir=os.path.abspath(os.fspath(output_dir)),
+        output_dir=os.fspath(output_dir),
         schedule=Schedule(skip_first, wait, warmup, active, repeat),
         with_stack=bool(with_stack),
         with_flops=bool(with_flops),
@@ -168,6 +168,7 @@ def _wrap(function: Callable[..., Any], options: Options) -> Callable[..., Any]:
             with TrainingProfiler(options):
                 return function(*args, **kwargs)
 
+    profiled.output_dir = options.output_dir  # pyrometer.ray brings what is written there
     return profiled
 
 
@@ -189,7 +190,9 @@ class Run:
         return run
 
     def __init__(self, options: Options) -> None:
-        self.options = options
+        # Relative to where the run begins, which under pyrometer.ray is another machine.
+        folder = os.path.abspath(options.output_dir)
+        self.options = dataclasses.replace(options, output_dir=folder)
         self.step_number = 0
         self._action = Action.NONE
         self._cycles = 0

@@ -54,6 +54,21 @@ def _channels_last(engine: Any, inputs: Inputs) -> Callable[[], Any]:
     return lambda: module(*turned.args, **turned.kwargs)
 
 
+def _folded(engine: Any, inputs: Inputs) -> Callable[[], Any]:
+    import torch.fx.experimental.optimization as optimization
+
+    module = optimization.fuse(engine.module)
+    return lambda: module(*inputs.args, **inputs.kwargs)
+
+
+def _with_attention(engine: Any, inputs: Inputs, kind: str) -> Callable[[], Any]:
+    import copy
+
+    module = copy.deepcopy(engine.module)
+    module.set_attn_implementation(kind)
+    return lambda: module(*inputs.args, **inputs.kwargs)
+
+
 @contextlib.contextmanager
 def _threads(count: int) -> Iterator[None]:
     import torch
@@ -75,8 +90,8 @@ def _with_threads(run: Callable[[], Any], count: int) -> Callable[[], Any]:
 
 
 def gain(engine: Any, model: Any, inputs: Inputs, variant: str) -> str:
-    """What a variant ("precision=bf16", "batch=64", "threads=2", "compile", "channels_last")
-    gains here, in words; or why it could not be run."""
+    """What a variant ("precision=bf16", "batch=64", "threads=2", "compile", "channels_last",
+    "fold", "attention=sdpa") gains here, in words; or why it could not be run."""
     kind, _, value = variant.partition("=")
     factor = 1.0
     try:
@@ -93,6 +108,10 @@ def gain(engine: Any, model: Any, inputs: Inputs, variant: str) -> str:
                 other = _compiled(engine, inputs)
             elif kind == "channels_last":
                 other = _channels_last(engine, inputs)
+            elif kind == "fold":
+                other = _folded(engine, inputs)
+            elif kind == "attention":
+                other = _with_attention(engine, inputs, value)
             else:
                 return "not tried"
             other()

@@ -154,16 +154,19 @@ static int number_devices(pyro_analysis_context *context)
     return status;
 }
 
-int pyro_context_prepare(pyro_analysis_context *context)
+int pyro_context_measure(pyro_analysis_context *context)
 {
     size_t names = context->trace->names.count;
     context->name_traits = pyro_arena_array(context->scratch, names ? names : 1, 1);
     if (!context->name_traits)
         return pyro_fail_memory(context->error);
     measure_span(context);
-    int status = number_devices(context);
-    if (status == PYRO_OK)
-        status = make_windows(context);
+    return number_devices(context);
+}
+
+int pyro_context_prepare(pyro_analysis_context *context)
+{
+    int status = make_windows(context);
     if (status == PYRO_OK)
         status = make_boundaries(context);
     if (status == PYRO_OK && context->options->step >= 0) {

@@ -193,3 +193,12 @@ int pyro_price_ops(pyro_analysis_context *context)
     free(inside);
     return status;
 }
+
+static int init_prices(void *state, pyro_analysis_context *context)
+{
+    (void)state;
+    return pyro_price_ops(context);
+}
+
+const pyro_analyzer pyro_analyze_prices = {
+    .name = "prices", .state_size = 1, .init = init_prices, .categories = PYRO_NO_CATEGORIES};

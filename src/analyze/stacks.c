@@ -5,6 +5,7 @@
 #include "analyze/analyze.h"
 #include "analyze/kernel_names.h"
 #include "analyze/intervals.h"
+#include "analyze/op_frames.h"
 #include "base/buf.h"
 #include "base/error.h"
 
@@ -17,6 +18,7 @@ enum { MOST_NODES = 1 << 20, MOST_ROWS = 10000, MOST_TEXT = 8 << 20, NO_NODE = U
 enum { LABEL_LAYER = 1u << 31, LABEL_KERNEL = 1u << 30, LABEL_OTHER = LABEL_KERNEL - 1 };
 enum { LABEL_NO_LAUNCH = LABEL_KERNEL - 2, LABEL_BACKWARD = LABEL_KERNEL - 3 };
 enum { LABEL_NO_NAME = LABEL_KERNEL - 4 };
+enum { LABEL_FRAME = 1u << 29 }; /* a text of the context; the labels above come first */
 
 typedef struct stack_node {
     uint32_t parent, label;
@@ -32,6 +34,7 @@ typedef struct stacks_state {
     pyro_map short_index; /* label of a kernel -> index of its short name */
     const char **short_names;
     size_t short_count, short_capacity;
+    pyro_op_frames frames;
 } stacks_state;
 
 static uint32_t find_child(stacks_state *state, uint32_t parent, uint32_t label)
@@ -71,15 +74,31 @@ static int init_stacks(void *data, pyro_analysis_context *context)
         return pyro_fail_memory(context->error);
     memset(state->node_of, 0, count * sizeof *state->node_of);
     state->nodes[state->count++] = (stack_node){.parent = NO_NODE};
-    return PYRO_OK;
+    return pyro_op_frames_begin(&state->frames, context);
+}
+
+/* Below a node, the Python frames between an event and what encloses it. */
+static uint32_t place_frames(stacks_state *state, pyro_analysis_context *context, uint32_t above,
+                             uint32_t event)
+{
+    size_t count;
+    const uint32_t *list = pyro_op_frames_above(&state->frames, context, event, &count);
+    if (!list)
+        return NO_NODE;
+    for (size_t i = 0; i < count && above != NO_NODE; i++)
+        above = find_child(state, above, LABEL_FRAME | list[i]);
+    return above;
 }
 
 /* Where a host event stands: below its parent, under the layer that it is a call of. */
-static uint32_t place(stacks_state *state, const pyro_analysis_context *context, uint32_t event)
+static uint32_t place(stacks_state *state, pyro_analysis_context *context, uint32_t event)
 {
     const pyro_joins *joins = context->joins;
     uint32_t parent = joins->parent[event], call = joins->call[event];
     uint32_t above = parent == PYRO_NO_EVENT ? 0 : state->node_of[parent];
+    above = place_frames(state, context, above, event);
+    if (above == NO_NODE)
+        return NO_NODE;
     if (call == PYRO_NO_LAYER)
         return find_child(state, above, label_of(context->trace, event));
     if (joins->calls[call].event == event)
@@ -190,6 +209,8 @@ static void put_label(pyro_buf *buf, stacks_state *state, const pyro_analysis_co
         const char *short_name = short_name_of(state, context, label & ~LABEL_KERNEL);
         buf->failed |= !short_name;
         put_frame(buf, short_name ? short_name : "");
+    } else if (label & LABEL_FRAME) {
+        put_frame(buf, pyro_intern_text(context->texts, label & ~LABEL_FRAME));
     } else {
         put_frame(buf, pyro_trace_text(context->trace, label));
     }
@@ -284,6 +305,7 @@ static void clear_stacks(void *data)
     stacks_state *state = data;
     free(state->nodes);
     free(state->short_names);
+    pyro_op_frames_free(&state->frames);
     pyro_map_free(&state->children);
     pyro_map_free(&state->short_index);
 }

@@ -168,6 +168,7 @@ int pyro_recorder_start(const char *path, const pyro_recorder_options *options, 
     if (status == PYRO_OK) {
         session->is_running = true;
         pyro_the_door.flags = options->flags;
+        pyro_the_door.is_resting = 0;
         __atomic_store_n(&pyro_the_door.generation, pyro_the_door.generation + 1, __ATOMIC_SEQ_CST);
     }
     pthread_mutex_unlock(&session->control);

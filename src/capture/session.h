@@ -117,7 +117,6 @@ typedef struct pyro_session {
 
     pyro_thread_slot *threads; /* grows at the head only */
     uint32_t thread_count;     /* numbers given out in this session */
-    uint64_t thread_losses;    /* records that threads could not write */
 
     pyro_open_pass open_passes[PYRO_MOST_OPEN_PASSES];
     size_t open_pass_count;

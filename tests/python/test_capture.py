@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 import pyrometer
-from pyrometer import _passes, capture_model, parse_model_trace
+from pyrometer import _core, _passes, capture_model, parse_model_trace
 
 
 @pytest.fixture
@@ -279,6 +279,37 @@ def test_every_and_max_passes(on):
         net(torch.randn(2, 100))
     finish()
     assert names(on) == ["Net_forward_001.json", "Net_forward_004.json"]
+
+
+def test_nothing_is_recorded_between_passes(on):
+    net, x, kept = make_net(every=3)(), torch.randn(2, 100), None
+
+    def used():
+        status = _core.recorder_status()
+        return status["chunks"] + status["dropped_chunks"]
+
+    net(x)
+    assert _core.recorder_status()["running"]
+    before = used()
+    for _ in range(2):
+        kept = torch.ones(1000, 1000)  # allocated unseen, and freed in a pass
+        for _ in range(10000):  # records of five chunks
+            x.add(1)
+        net(x)
+    net.register_forward_hook(lambda *_: kept.set_())
+    assert used() == before
+    with torch.autograd.profiler.profile() as theirs:
+        net(x)  # the fourth
+    finish()
+    assert names(on) == ["Net_forward_001.json", "Net_forward_004.json"]
+    with open(on / "Net_forward_004.json") as file:
+        events = json.load(file)["traceEvents"]
+    ops = [event["name"] for event in events if event.get("cat") == "cpu_op"]
+    assert set(ops) == {event.name for event in theirs.function_events}
+    assert ops.count("aten::addmm") == 2
+    assert all(event["args"]["Input Dims"] for event in events if event["name"] == "aten::addmm")
+    memory = [event["args"] for event in events if event["name"] == "[memory]"]
+    assert -4000000 in [args["Bytes"] for args in memory]
 
 
 def test_recording_rests_when_all_passes_were_taken(on):

@@ -1,4 +1,4 @@
-"""What the observers see: layers by name, and ops and memory exactly as torch.profiler has them."""
+"""What the observer of ops sees: ops and memory as torch.profiler has them; stacks, threads."""
 
 import gc
 import json
@@ -9,10 +9,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import torch.nn as nn  # noqa: E402
+from observed_models import MODELS, Mlp, train  # noqa: E402
 from recording import (  # noqa: E402
     BACKWARD,
     ELSEWHERE,
-    RAISED,
     USER,
     Recording,
     observed,
@@ -21,7 +21,7 @@ from recording import (  # noqa: E402
 from torch.profiler import record_function  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
-from pyrometer import _core, _observer  # noqa: E402
+from pyrometer import _observer  # noqa: E402
 
 # torch's names of c10's numbers, as it writes them into traces.
 TYPES = {0: "unsigned char", 3: "int", 4: "long int", 5: "c10::Half", 6: "float", 7: "double"}
@@ -35,48 +35,6 @@ def observer():
     except _observer.Unavailable as error:
         pytest.skip(f"no observer: {error}")
     _observer.load()
-
-
-class Mlp(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear1 = nn.Linear(8, 16)
-        self.relu = nn.ReLU()
-        self.linear2 = nn.Linear(16, 4)
-
-    def forward(self, x):
-        return self.linear2(self.relu(self.linear1(x)))
-
-
-class Block(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.conv1 = nn.Conv2d(width, width, 3, padding=1, bias=False)
-        self.bn1 = nn.BatchNorm2d(width)
-        self.conv2 = nn.Conv2d(width, width, 3, padding=1)
-
-    def forward(self, x):
-        return torch.relu(x + self.conv2(torch.relu_(self.bn1(self.conv1(x)))))
-
-
-class Cnn(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv1 = nn.Conv2d(3, 8, 3)
-        self.layer1 = nn.Sequential(Block(8), Block(8))
-        self.pool = nn.MaxPool2d(2)
-        self.fc = nn.Linear(8 * 49, 5)
-
-    def forward(self, x):
-        return self.fc(self.pool(self.layer1(self.conv1(x))).flatten(1))
-
-
-def train(model, *inputs):
-    output = model(*inputs)
-    output = output[0] if isinstance(output, tuple) else output
-    output.float().sum().backward()
-    for parameter in model.parameters():
-        parameter.grad = None
 
 
 def in_place_and_views():
@@ -133,16 +91,6 @@ def types():
     torch.jit.trace(lambda x: x * 2 + 1, torch.ones(3))(torch.ones(3))
 
 
-torch.manual_seed(0)
-MODELS = {
-    "mlp": (Mlp(), torch.ones(4, 8)),
-    "cnn": (Cnn(), torch.ones(2, 3, 16, 16)),
-    "transformer": (
-        nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, dropout=0.1),
-        torch.ones(2, 5, 16),
-    ),
-    "lstm": (nn.LSTM(6, 8, num_layers=2, batch_first=True), torch.ones(3, 4, 6)),
-}
 WORK = {name: lambda name=name: train(*MODELS[name]) for name in MODELS} | {
     work.__name__: work
     for work in (
@@ -359,167 +307,6 @@ def test_lines_of_code_that_comes_and_goes(tmp_path):
     assert frames == [f"made{n % 3}.py({n + 2}): f" for n in range(50)]
 
 
-def test_names(tmp_path):
-    names = [s.name for s in record(tmp_path / "x.pyro", WORK["mlp"]).layers]
-    assert names == ["", "linear1", "relu", "linear2"]
-    names = [s.name for s in record(tmp_path / "x.pyro", WORK["cnn"]).layers]
-    assert names[:6] == ["", "conv1", "layer1", "layer1.0", "layer1.0.conv1", "layer1.0.bn1"]
-    for name, (model, _) in MODELS.items():
-        layers = record(tmp_path / "x.pyro", WORK[name], "layers").layers
-        assert {s.name for s in layers} <= {path for path, _ in model.named_modules()}
-        for span in layers:
-            module = model.get_submodule(span.name)
-            assert span.module.class_name == type(module).__name__
-            assert span.module.parameters == sum(p.numel() for p in module.parameters())
-            assert span.module.parameter_bytes == 4 * span.module.parameters
-            assert span.end > span.start
-
-
-class Odd(nn.Module):
-    """Shares, recurses, makes modules in passing and keeps some where torch does not look."""
-
-    def __init__(self):
-        super().__init__()
-        self.shared = nn.Linear(4, 4)
-        self.other = nn.Sequential(self.shared, nn.ReLU())
-        self.hidden = [nn.Linear(4, 4)]
-        self.many = nn.ModuleDict({"a": nn.ModuleList([nn.Tanh(), nn.Tanh()])})
-        self.depth = 2
-
-    def forward(self, x):
-        x = self.other(self.shared(x))
-        x = self.many["a"][1](self.hidden[0](x))
-        x = nn.Softmax(dim=1)(x)
-        self.depth -= 1
-        if self.depth > 0:
-            x = self(x)
-        self.depth += 1
-        return x
-
-
-def test_odd_modules(tmp_path):
-    model = Odd()
-    layers = record(tmp_path / "x.pyro", lambda: model(torch.ones(2, 4)), "layers").layers
-    once = ["shared", "other", "other.0", "other.1", "<Linear>", "many.a.1", "<Softmax>"]
-    assert [s.name for s in layers] == ["", *once, "", *once]
-    assert layers[1].module.instance == layers[3].module.instance
-    assert layers[0].module == layers[len(once) + 1].module
-
-
-def test_modules_outside_of_a_root_and_made_later(tmp_path):
-    model = Mlp()
-    x = torch.ones(2, 8)
-
-    def work():
-        model(x)
-        model.linear1(x)
-        model.late = nn.Sequential(nn.Linear(8, 2))
-        model.late[0](x)
-        nn.Dropout()(x)
-        copied = Mlp()
-        copied.relu(x)
-        copied(x)
-
-    names = [
-        (s.name, s.module.class_name) for s in record(tmp_path / "x.pyro", work, "layers").layers
-    ]
-    assert names[4] == ("linear1", "Linear")
-    assert names[5] == ("", "Linear")  # nobody has called its parent since it was made
-    assert names[6] == ("", "Dropout")
-    assert names[7] == ("", "ReLU")
-    assert [name for name, _ in names[8:]] == ["", "linear1", "relu", "linear2"]
-
-
-def test_addresses_that_are_used_again(tmp_path):
-    def work():
-        for width in range(2, 60):
-            model = nn.Sequential(nn.Linear(3, width))
-            model.add_module(f"second{width}", nn.Linear(width, 1))
-            model(torch.ones(1, 3))
-            del model
-            gc.collect(0)
-
-    layers = record(tmp_path / "x.pyro", work, "layers").layers
-    assert [s.name for s in layers] == [
-        name for width in range(2, 60) for name in ("", "0", f"second{width}")
-    ]
-    assert [s.module.parameters for s in layers[1::3]] == [4 * width for width in range(2, 60)]
-
-
-def test_modules_that_hold_each_other(tmp_path):
-    first, second = nn.Module(), nn.Module()
-    first.second, second.first = second, first
-    first.steps = 40
-
-    def call_second(x):
-        first.steps -= 1
-        return first.second(x) if first.steps > 0 else x
-
-    first.forward = call_second
-    second.forward = lambda x: second.first(x)
-    layers = record(tmp_path / "x.pyro", lambda: first(torch.ones(1)), "layers").layers
-    assert {s.name for s in layers} == {"", "second"}
-
-
-def test_lazy_modules(tmp_path):
-    model = nn.Sequential(nn.LazyLinear(3), nn.LazyBatchNorm1d())
-
-    def work():
-        model(torch.ones(4, 5))
-        model(torch.ones(4, 5))
-
-    layers = record(tmp_path / "x.pyro", work, "layers").layers
-    assert [s.name for s in layers] == ["", "0", "1"] * 2
-    assert [s.module.class_name for s in layers[1:3]] == ["LazyLinear", "LazyBatchNorm1d"]
-    assert layers[0].module.parameters == 2**64 - 1
-    assert [s.module.parameters for s in layers[3:]] == [24, 18, 6]
-
-
-def test_exceptions_and_generators(tmp_path):
-    class Bad(nn.Module):
-        def forward(self, x):
-            raise ValueError("bad")
-
-    class Gives(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner = nn.ReLU()
-
-        def forward(self, x):
-            yield self.inner(x)
-            yield self.inner(x)
-
-    bad, gives = nn.Sequential(nn.ReLU(), Bad()), Gives()
-
-    def work():
-        with pytest.raises(ValueError, match="bad"):
-            bad(torch.ones(1))
-        list(gives(torch.ones(1)))
-        with pytest.raises(RuntimeError):
-            torch.ones(2) @ torch.ones(3)
-        bad[0](torch.ones(1))
-
-    recording = record(tmp_path / "x.pyro", work)
-    layers = recording.layers
-    assert [(s.name, s.notes) for s in layers] == [
-        *(("", RAISED), ("0", 0), ("1", RAISED)),
-        *(("", 0), ("inner", 0), ("inner", 0), ("0", 0)),
-    ]
-    assert all(s.end >= s.start for s in recording.spans)
-
-
-def test_checkpoint_recomputes_by_name(tmp_path):
-    model = Mlp()
-    x = torch.ones(2, 8, requires_grad=True)
-
-    def work():
-        model(x)
-        checkpoint(model.linear1, x, use_reentrant=False).sum().backward()
-
-    names = [s.name for s in record(tmp_path / "x.pyro", work, "layers").layers]
-    assert names == ["", "linear1", "relu", "linear2", "linear1", "linear1"]
-
-
 def test_threads(tmp_path):
     models = [Mlp() for _ in range(8)]
 
@@ -600,11 +387,3 @@ def test_on_and_off_a_thousand_times(tmp_path):
     assert some(950) - before < 8 << 20
     assert nn.Module._call_impl.__code__.co_name == "_call_impl"
     assert torch.equal(model(x), expected)
-
-
-def test_only_one_hook():
-    _core.layers_install(nn.Module._call_impl, nn.Module)
-    with pytest.raises(RuntimeError, match="already"):
-        _core.layers_install(nn.Module._call_impl, nn.Module)
-    _core.layers_remove()
-    _core.layers_remove()

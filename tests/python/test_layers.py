@@ -1,0 +1,194 @@
+"""What the observer of layers sees: modules of every kind by their names."""
+
+import gc
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch.nn as nn  # noqa: E402
+from observed_models import MODELS, Mlp, train  # noqa: E402
+from recording import RAISED, record  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
+
+from pyrometer import _core, _observer  # noqa: E402
+
+WORK = {name: lambda name=name: train(*MODELS[name]) for name in MODELS}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def observer():
+    try:
+        _observer.compiler()
+    except _observer.Unavailable as error:
+        pytest.skip(f"no observer: {error}")
+    _observer.load()
+
+
+def test_names(tmp_path):
+    names = [s.name for s in record(tmp_path / "x.pyro", WORK["mlp"]).layers]
+    assert names == ["", "linear1", "relu", "linear2"]
+    names = [s.name for s in record(tmp_path / "x.pyro", WORK["cnn"]).layers]
+    assert names[:6] == ["", "conv1", "layer1", "layer1.0", "layer1.0.conv1", "layer1.0.bn1"]
+    for name, (model, _) in MODELS.items():
+        layers = record(tmp_path / "x.pyro", WORK[name], "layers").layers
+        assert {s.name for s in layers} <= {path for path, _ in model.named_modules()}
+        for span in layers:
+            module = model.get_submodule(span.name)
+            assert span.module.class_name == type(module).__name__
+            assert span.module.parameters == sum(p.numel() for p in module.parameters())
+            assert span.module.parameter_bytes == 4 * span.module.parameters
+            assert span.end > span.start
+
+
+class Odd(nn.Module):
+    """Shares, recurses, makes modules in passing and keeps some where torch does not look."""
+
+    def __init__(self):
+        super().__init__()
+        self.shared = nn.Linear(4, 4)
+        self.other = nn.Sequential(self.shared, nn.ReLU())
+        self.hidden = [nn.Linear(4, 4)]
+        self.many = nn.ModuleDict({"a": nn.ModuleList([nn.Tanh(), nn.Tanh()])})
+        self.depth = 2
+
+    def forward(self, x):
+        x = self.other(self.shared(x))
+        x = self.many["a"][1](self.hidden[0](x))
+        x = nn.Softmax(dim=1)(x)
+        self.depth -= 1
+        if self.depth > 0:
+            x = self(x)
+        self.depth += 1
+        return x
+
+
+def test_odd_modules(tmp_path):
+    model = Odd()
+    layers = record(tmp_path / "x.pyro", lambda: model(torch.ones(2, 4)), "layers").layers
+    once = ["shared", "other", "other.0", "other.1", "<Linear>", "many.a.1", "<Softmax>"]
+    assert [s.name for s in layers] == ["", *once, "", *once]
+    assert layers[1].module.instance == layers[3].module.instance
+    assert layers[0].module == layers[len(once) + 1].module
+
+
+def test_modules_outside_of_a_root_and_made_later(tmp_path):
+    model = Mlp()
+    x = torch.ones(2, 8)
+
+    def work():
+        model(x)
+        model.linear1(x)
+        model.late = nn.Sequential(nn.Linear(8, 2))
+        model.late[0](x)
+        nn.Dropout()(x)
+        copied = Mlp()
+        copied.relu(x)
+        copied(x)
+
+    names = [
+        (s.name, s.module.class_name) for s in record(tmp_path / "x.pyro", work, "layers").layers
+    ]
+    assert names[4] == ("linear1", "Linear")
+    assert names[5] == ("", "Linear")  # nobody has called its parent since it was made
+    assert names[6] == ("", "Dropout")
+    assert names[7] == ("", "ReLU")
+    assert [name for name, _ in names[8:]] == ["", "linear1", "relu", "linear2"]
+
+
+def test_addresses_that_are_used_again(tmp_path):
+    def work():
+        for width in range(2, 60):
+            model = nn.Sequential(nn.Linear(3, width))
+            model.add_module(f"second{width}", nn.Linear(width, 1))
+            model(torch.ones(1, 3))
+            del model
+            gc.collect(0)
+
+    layers = record(tmp_path / "x.pyro", work, "layers").layers
+    assert [s.name for s in layers] == [
+        name for width in range(2, 60) for name in ("", "0", f"second{width}")
+    ]
+    assert [s.module.parameters for s in layers[1::3]] == [4 * width for width in range(2, 60)]
+
+
+def test_modules_that_hold_each_other(tmp_path):
+    first, second = nn.Module(), nn.Module()
+    first.second, second.first = second, first
+    first.steps = 40
+
+    def call_second(x):
+        first.steps -= 1
+        return first.second(x) if first.steps > 0 else x
+
+    first.forward = call_second
+    second.forward = lambda x: second.first(x)
+    layers = record(tmp_path / "x.pyro", lambda: first(torch.ones(1)), "layers").layers
+    assert {s.name for s in layers} == {"", "second"}
+
+
+def test_lazy_modules(tmp_path):
+    model = nn.Sequential(nn.LazyLinear(3), nn.LazyBatchNorm1d())
+
+    def work():
+        model(torch.ones(4, 5))
+        model(torch.ones(4, 5))
+
+    layers = record(tmp_path / "x.pyro", work, "layers").layers
+    assert [s.name for s in layers] == ["", "0", "1"] * 2
+    assert [s.module.class_name for s in layers[1:3]] == ["LazyLinear", "LazyBatchNorm1d"]
+    assert layers[0].module.parameters == 2**64 - 1
+    assert [s.module.parameters for s in layers[3:]] == [24, 18, 6]
+
+
+def test_exceptions_and_generators(tmp_path):
+    class Bad(nn.Module):
+        def forward(self, x):
+            raise ValueError("bad")
+
+    class Gives(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.ReLU()
+
+        def forward(self, x):
+            yield self.inner(x)
+            yield self.inner(x)
+
+    bad, gives = nn.Sequential(nn.ReLU(), Bad()), Gives()
+
+    def work():
+        with pytest.raises(ValueError, match="bad"):
+            bad(torch.ones(1))
+        list(gives(torch.ones(1)))
+        with pytest.raises(RuntimeError):
+            torch.ones(2) @ torch.ones(3)
+        bad[0](torch.ones(1))
+
+    recording = record(tmp_path / "x.pyro", work)
+    layers = recording.layers
+    assert [(s.name, s.notes) for s in layers] == [
+        *(("", RAISED), ("0", 0), ("1", RAISED)),
+        *(("", 0), ("inner", 0), ("inner", 0), ("0", 0)),
+    ]
+    assert all(s.end >= s.start for s in recording.spans)
+
+
+def test_checkpoint_recomputes_by_name(tmp_path):
+    model = Mlp()
+    x = torch.ones(2, 8, requires_grad=True)
+
+    def work():
+        model(x)
+        checkpoint(model.linear1, x, use_reentrant=False).sum().backward()
+
+    names = [s.name for s in record(tmp_path / "x.pyro", work, "layers").layers]
+    assert names == ["", "linear1", "relu", "linear2", "linear1", "linear1"]
+
+
+def test_only_one_hook():
+    _core.layers_install(nn.Module._call_impl, nn.Module)
+    with pytest.raises(RuntimeError, match="already"):
+        _core.layers_install(nn.Module._call_impl, nn.Module)
+    _core.layers_remove()
+    _core.layers_remove()
