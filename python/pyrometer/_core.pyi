@@ -48,6 +48,16 @@ def open_trace(
     /,
 ) -> Trace: ...
 
+def ranks(
+    paths: Sequence[str | PathLike[str]],
+    model: Model | None,
+    layers_from: str | None,
+    step: int,
+    late: float,
+    threads: int,
+    /,
+) -> tuple[bytes, list[tuple[str, str, bool]]]: ...
+
 class Program:
     name: str
     passes: int
