@@ -169,12 +169,9 @@ static int describe(pyro_rank_maker *maker)
 
 static int fill_part(pyro_rank_maker *maker)
 {
-    pyro_analysis_context *context = &maker->context;
-    size_t names = context->trace->names.count;
-    int status = pyro_context_prepare(context);
-    context->name_traits = pyro_arena_array(context->scratch, names ? names : 1, 1);
-    if (status == PYRO_OK && !context->name_traits)
-        status = pyro_fail_memory(context->error);
+    int status = pyro_context_measure(&maker->context);
+    if (status == PYRO_OK)
+        status = pyro_context_prepare(&maker->context);
     if (status == PYRO_OK)
         status = describe(maker);
     if (status == PYRO_OK)
