@@ -47,7 +47,6 @@ def open_trace(
     threads: int,
     /,
 ) -> Trace: ...
-
 def ranks(
     paths: Sequence[str | PathLike[str]],
     model: Model | None,
