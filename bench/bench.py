@@ -21,7 +21,7 @@ import time
 import pairs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Without a shell: hyperfine takes the mean of its shell's own time off, which a busy machine raises.
+# Without a shell: hyperfine takes off the mean of its shell's time, which a busy machine raises.
 COMPARED = ("python3 -S -c 'sum(i * i for i in range(200000))'", "sleep 0.02", "true")
 ROUNDS, RUNS = 3, 20
 

@@ -65,9 +65,8 @@ def run_pairs(tool: pathlib.Path, what: str, count: int, *words: str) -> int:
             )
     alarms = verdicts["regressed"] + verdicts["improved"]
     seconds = time.perf_counter() - start
-    print(
-        f"A/A pairs of {what}s: {alarms} false alarms of {count} ({dict(verdicts)}, {seconds:.0f} s)"
-    )
+    said = f"{dict(verdicts)}, {seconds:.0f} s"
+    print(f"A/A pairs of {what}s: {alarms} false alarms of {count} ({said})")
     return alarms
 
 

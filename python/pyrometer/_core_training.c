@@ -204,7 +204,63 @@ static PyObject *recorder_discard(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+/* Steps of the run that is profiled: Python is asked only at those where something is to be done. */
+static PyObject *due_function;
+static long long steps_left, steps_done;
+
+static PyObject *step_profiler(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    if (!due_function)
+        Py_RETURN_NONE;
+    steps_done++;
+    if (--steps_left > 0)
+        Py_RETURN_NONE;
+    /* It may set another, or none. */
+    PyObject *function = Py_NewRef(due_function);
+    PyObject *number = PyLong_FromLongLong(steps_done);
+    PyObject *result = number ? PyObject_CallOneArg(function, number) : NULL;
+
+    Py_DECREF(function);
+    Py_XDECREF(number);
+    return result;
+}
+
+PyDoc_STRVAR(set_steps_doc,
+             "set_steps(function or None, left)\n\n"
+             "The function is called with the number of steps that were done, after\n"
+             "`left` more. They count from 0 after None.");
+
+static PyObject *set_steps(PyObject *module, PyObject *args)
+{
+    PyObject *function;
+    long long left;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OL:set_steps", &function, &left))
+        return NULL;
+    if (function == Py_None)
+        function = NULL;
+    if (!function || !due_function)
+        steps_done = 0;
+    Py_XSETREF(due_function, Py_XNewRef(function));
+    steps_left = left;
+    Py_RETURN_NONE;
+}
+
+static PyObject *get_steps_done(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyLong_FromLongLong(steps_done);
+}
+
 static PyMethodDef training_methods[] = {
+    {"step_profiler", step_profiler, METH_NOARGS,
+     "The end of a training step; nothing where no profiler is active."},
+    {"set_steps", set_steps, METH_VARARGS, set_steps_doc},
+    {"steps_done", get_steps_done, METH_NOARGS, "Of the run that is profiled."},
     {"training_files", training_files, METH_VARARGS, training_doc},
     {"recorder_discard", recorder_discard, METH_NOARGS,
      "What was recorded until now is no part of the recording."},

@@ -93,14 +93,6 @@ __attribute__((noinline)) void prune_open(pyro_recorder_thread *thread)
     __atomic_store_n(&thread->depth, kept, __ATOMIC_RELAXED);
 }
 
-__attribute__((noinline)) uint32_t long_signature(pyro_recorder_thread *thread,
-                                                  const c10::IValue *first, size_t number)
-{
-    CutWriter writer;
-    writer.values(first, number);
-    return door->signature(thread, writer.words, writer.count);
-}
-
 __attribute__((noinline)) uint32_t storages_of(pyro_recorder_thread *thread,
                                                const c10::IValue *first, size_t number)
 {
@@ -131,17 +123,13 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     uint32_t flags = wanted.load(std::memory_order_relaxed);
     uint32_t input_storages = 0, stack = 0;
     at::RecordScope scope = function.scope();
-    Words inputs;
     Known passing;
     passing.next[0] = nullptr;
-    uint32_t long_inputs = 0;
-    if (flags & (PYRO_RECORD_SHAPES | PYRO_RECORD_STORAGES)) {
-        c10::ArrayRef<const c10::IValue> values = function.inputs();
-        if (flags & PYRO_RECORD_SHAPES && !inputs.put(values.data(), values.size()))
-            long_inputs = long_signature(thread, values.data(), values.size());
-        if (flags & PYRO_RECORD_STORAGES && !values.empty())
-            input_storages = storages_of(thread, values.data(), values.size());
-    }
+    c10::ArrayRef<const c10::IValue> inputs;
+    if (flags & PYRO_RECORD_SHAPES)
+        inputs = function.inputs();
+    if (__builtin_expect(flags & PYRO_RECORD_STORAGES, 0) && !function.inputs().empty())
+        input_storages = storages_of(thread, function.inputs().data(), function.inputs().size());
     const Known *known = recognize(thread, function.name(), inputs, &passing);
     if (flags & PYRO_RECORD_STACKS && door->stack)
         stack = door->stack(thread);
@@ -154,7 +142,7 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     record->end_raw = 0;
     record->sequence = function.seqNr();
     record->name = known->name_id;
-    record->inputs = long_inputs ? long_inputs : known->inputs;
+    record->inputs = known->inputs;
     record->outputs = 0;
     record->stack = stack;
     record->forward_thread = static_cast<uint32_t>(function.forwardThreadId());
@@ -174,7 +162,7 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &function)
 {
-    pyro_recorder_thread *thread = pyro_recorder_enter(door);
+    pyro_recorder_thread *thread = enter();
     if (!thread)
         return nullptr;
     if (__builtin_expect(thread->depth >= 64 && !(thread->depth & (thread->depth - 1)), 0))
@@ -195,12 +183,8 @@ void end_record(pyro_recorder_thread *thread, pyro_record *record,
     const std::vector<c10::IValue> &values = function.outputs();
     if (!values.empty()) {
         try {
-            if (flags & PYRO_RECORD_SHAPES) {
-                Words outputs;
-                record->outputs = outputs.put(values.data(), values.size())
-                                      ? recognize_outputs(thread, thread->depth, outputs)
-                                      : long_signature(thread, values.data(), values.size());
-            }
+            if (flags & PYRO_RECORD_SHAPES)
+                record->outputs = recognize_outputs(thread, thread->depth, values);
             if (flags & PYRO_RECORD_STORAGES)
                 record->output_storages = storages_of(thread, values.data(), values.size());
         } catch (...) {
@@ -232,7 +216,7 @@ void on_end(const at::RecordFunction &function, at::ObserverContext *)
     if (!pyro_is_recording(door))
         return;
     uint64_t now = pyro_raw_time(door);
-    pyro_recorder_thread *thread = pyro_recorder_enter(door);
+    pyro_recorder_thread *thread = enter();
     if (!thread)
         return;
     if (function.scope() == at::RecordScope::USER_SCOPE) {

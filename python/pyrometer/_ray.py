@@ -10,6 +10,7 @@ import math
 import os
 import re
 import socket
+import time
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -19,6 +20,9 @@ from pyrometer._ray_worker import INSIDE
 
 DEFAULT_OUTPUT_DIR = "./profiler_logs"
 CONNECT_S = 5.0
+# What ranks print comes by way of files that Ray reads now and then; a cluster that ends takes the
+# last lines with it.
+LOGS_S = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,6 +212,8 @@ def _connected(settings: Settings) -> Iterator[bool]:
     try:
         yield is_ours
     finally:
+        if is_ours:
+            time.sleep(LOGS_S)
         real.shutdown()
 
 

@@ -21,8 +21,8 @@ def bring(keeper: Any, target: str, taken: dict[str, int]) -> None:
 
     for rank, name, size_bytes in ray.get(keeper.files.remote()):
         free = free_name(name, rank, taken)
-        taken[free] = rank
         _copy(keeper, rank, name, size_bytes, os.path.join(target, free))
+        taken[free] = rank
 
 
 def free_name(name: str, rank: int, taken: dict[str, int]) -> str:

@@ -28,6 +28,7 @@ class Rank:
     def __init__(self) -> None:
         self._port: socket.socket | None = None
         self._is_running = False
+        self._is_cancelled = False  # before the function was called
 
     def describe(self) -> dict[str, Any]:
         import ray
@@ -61,7 +62,6 @@ class Rank:
         try:
             return self._call(call, orders["wants_value"])
         finally:
-            self._is_running = False
             _finish_recordings()
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(Exception):
@@ -71,8 +71,10 @@ class Rank:
         from ray import cloudpickle
 
         try:
-            self._is_running = True
             function, arguments, keywords = cloudpickle.loads(call)
+            self._is_running = True
+            if self._is_cancelled:
+                raise KeyboardInterrupt
             value = function(*arguments, **keywords)
             self._is_running = False
         except BaseException as error:
@@ -87,8 +89,8 @@ class Rank:
             return {"summary": f"its value, of type {kind}, cannot be sent: {error}"}
 
     def _on_interrupt(self, number: int, frame: Any) -> None:
-        if self._is_running:
-            self._is_running = False  # one is enough: its `finally` blocks run undisturbed
+        is_first, self._is_cancelled = not self._is_cancelled, True
+        if is_first and self._is_running:  # once: `finally` blocks run undisturbed
             raise KeyboardInterrupt
 
 

@@ -94,7 +94,7 @@ def profiler(
     function = enabled if callable(enabled) else None
     options = Options(
         enabled=True if function is not None else bool(enabled),
-        output_dir=os.path.abspath(os.fspath(output_dir)),
+        output_dir=os.fspath(output_dir),
         schedule=Schedule(skip_first, wait, warmup, active, repeat),
         with_stack=bool(with_stack),
         with_flops=bool(with_flops),
@@ -106,10 +106,9 @@ def profiler(
     return profile if function is None else profile(function)
 
 
-def step_profiler() -> None:
-    """The end of a training step; nothing where no profiler is active."""
-    if _current is not None:
-        _current.step()
+# The end of a training step; nothing where no profiler is active. It asks Run.advance() only at the
+# steps where something is to be done, so that all others cost next to nothing.
+step_profiler = _core.step_profiler
 
 
 class TrainingProfiler:
@@ -144,7 +143,7 @@ class TrainingProfiler:
     def step(self) -> None:
         """The end of a training step."""
         if self._run is not None:
-            self._run.step()
+            step_profiler()
 
 
 def _wrap(function: Callable[..., Any], options: Options) -> Callable[..., Any]:
@@ -169,6 +168,7 @@ def _wrap(function: Callable[..., Any], options: Options) -> Callable[..., Any]:
             with TrainingProfiler(options):
                 return function(*args, **kwargs)
 
+    profiled.output_dir = options.output_dir  # pyrometer.ray brings what is written there
     return profiled
 
 
@@ -186,13 +186,14 @@ class Run:
                     "profilers cannot be nested"
                 )
             _current = run = cls(options)
-        run._advance(Action.NONE)
+        run.advance(0)
         return run
 
     def __init__(self, options: Options) -> None:
-        self.options = options
+        # Relative to where the run begins, which under pyrometer.ray is another machine.
+        folder = os.path.abspath(options.output_dir)
+        self.options = dataclasses.replace(options, output_dir=folder)
         self.step_number = 0
-        self._due = 0  # the step at whose begin something is to be done
         self._action = Action.NONE
         self._cycles = 0
         self._files: Files | None = None
@@ -202,15 +203,12 @@ class Run:
         self._ranges: _nsight.Ranges | None = None
         self._has_failed = self._has_asked_nsight = False
 
-    def step(self) -> None:
-        self.step_number += 1
-        if self.step_number >= self._due:
-            self._advance(self._action)
-
     def end(self, raised: type[BaseException] | None) -> None:
         """Writes what was recorded and waits for it."""
         global _current
         try:
+            self.step_number = _core.steps_done()
+            _core.set_steps(None, 0)
             self._attempt(self._close, raised)
             if self._files is not None:
                 self._attempt(self._files.finish)
@@ -227,14 +225,18 @@ class Run:
         except Exception as error:
             self._fail(error)
 
-    def _advance(self, before: Action) -> None:
+    def advance(self, step: int) -> None:
+        """A step begins at which something is to be done."""
+        self.step_number = step
+        due = NEVER
         try:
-            self._change(before, self.options.schedule.action(self.step_number))
-            self._due = self.options.schedule.next_due(self.step_number)
+            self._change(self._action, self.options.schedule.action(step))
+            due = self.options.schedule.next_due(step)
         except Exception as error:
             self._fail(error)
         if self._files is not None and self._files.failure is not None:
-            self._due = NEVER
+            due = NEVER
+        _core.set_steps(self.advance, due - step)
 
     def _change(self, before: Action, action: Action) -> None:
         self._action = action
@@ -313,7 +315,6 @@ class Run:
     def _close(self, raised: type[BaseException] | None) -> None:
         """At the end of the run, wherever the schedule is."""
         window, action, self._action = self._window, self._action, Action.NONE
-        self._due = NEVER
         if window is None:
             return
         if action not in _RECORDING:
@@ -348,7 +349,7 @@ class Run:
             session.whole_program.resume()
 
     def _fail(self, error: Exception) -> None:
-        self._due, self._action = NEVER, Action.NONE
+        self._action = Action.NONE
         had_failed, self._has_failed = self._has_failed, True
         if not had_failed:
             _switch.say(f"rank {self._place.rank}: training is not profiled: {error}")
@@ -379,7 +380,7 @@ class Run:
 
     def forget_in_child(self) -> None:
         """A forked process does not train: it leaves no recording."""
-        self._due, self._action = NEVER, Action.NONE
+        _core.set_steps(None, 0)
         if self._window is None:
             return
         path = _core.recorder_path()

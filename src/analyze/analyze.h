@@ -129,6 +129,9 @@ static inline int64_t pyro_context_launch_ns(const pyro_analysis_context *contex
     return context->trace->start_ns[launch == PYRO_NO_EVENT ? event : launch];
 }
 
+/* True for names of ops and ranges in which processes communicate. */
+bool pyro_is_communication(const char *name);
+
 /* PYRO_TRAIT_* of an event's name. */
 uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name, uint8_t known);
 static inline uint8_t pyro_context_traits(pyro_analysis_context *context, uint32_t event)

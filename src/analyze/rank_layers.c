@@ -216,7 +216,7 @@ static bool is_communication(const layer_times *times, uint32_t event)
 {
     const pyro_trace *trace = times->maker->context.trace;
     return trace->category[event] == PYRO_EVENT_OP &&
-           pyro_rank_is_communication(pyro_event_name(trace, event));
+           pyro_is_communication(pyro_event_name(trace, event));
 }
 
 static bool add_host_event(layer_times *times, uint32_t event)

@@ -16,7 +16,8 @@
 #define STEPS_TO_STAND_ALONE 6
 #define LEAST_STEPS 3
 #define LEAST_MATCHED 3
-#define EXPLAINED_FOR_FEW 0.5
+/* Of fewer than three steps, or where lateness comes and goes. */
+#define EXPLAINED_TO_TELL 0.5
 #define EXPLAINED_TO_NAME 0.2
 #define OP_TO_NAME 0.3
 /* Ranks that a layer is compared with: enough for a median. */
@@ -164,13 +165,15 @@ static void find_layer(const comparison *comparison, const pyro_rank_part *part,
     name_op(comparison, worst, worst_on_device, row);
 }
 
-/* Late by far, and in nearly every step; `values` has room for members and steps. */
+/* Late by far, and in nearly every step: steadily, or more or less so on a machine that is busy with
+ * other things. `values` has room for members and steps. */
 static bool is_late(const pyro_rank_set *set, size_t index, double least_share, int64_t *values,
-                    pyro_straggler_row *row)
+                    pyro_straggler_row *row, bool *is_steady)
 {
     const pyro_rank_member *member = &set->members[index];
     size_t steps = member->step_count;
     int64_t *nets = values + set->count;
+    *is_steady = false;
     if (!steps || member->matched < LEAST_MATCHED)
         return false;
     for (size_t i = 0; i < steps; i++)
@@ -183,8 +186,10 @@ static bool is_late(const pyro_rank_set *set, size_t index, double least_share, 
     double doubt = member->clock.samples
                        ? 3 * (double)member->clock.residual_ns / sqrt((double)member->clock.samples)
                        : 0;
+    int64_t often = pyro_quantile(nets, steps, 1, 4);
+    *is_steady = often > row->late_ns / 4;
     return row->late_ns >= LEAST_LATE_NS && row->late_share >= least_share &&
-           (double)row->late_ns > doubt && pyro_quantile(nets, steps, 1, 4) > row->late_ns / 4;
+           (double)row->late_ns > doubt && often > 0;
 }
 
 static bool judge(const pyro_rank_set *set, size_t index, double least_share, int64_t *values,
@@ -196,16 +201,17 @@ static bool judge(const pyro_rank_set *set, size_t index, double least_share, in
                                 .class_name = "",
                                 .op = "",
                                 .where = ""};
-    *is_straggler = is_late(set, index, least_share, values, row);
+    bool is_steady;
+    *is_straggler = is_late(set, index, least_share, values, row, &is_steady);
     if (!*is_straggler)
         return true;
     bool ok = open_comparison(&comparison, set, index);
     if (ok)
         find_layer(&comparison, set->members[index].part, row);
     close_comparison(&comparison);
-    double needed = row->steps >= STEPS_TO_STAND_ALONE ? 0
-                    : row->steps >= LEAST_STEPS        ? EXPLAINED_TO_NAME
-                                                       : EXPLAINED_FOR_FEW;
+    double needed = EXPLAINED_TO_TELL;
+    if (is_steady && row->steps >= LEAST_STEPS)
+        needed = row->steps >= STEPS_TO_STAND_ALONE ? 0 : EXPLAINED_TO_NAME;
     *is_straggler = row->explained >= needed;
     return ok;
 }

@@ -18,6 +18,7 @@ ray = pytest.importorskip("ray")
 torch = pytest.importorskip("torch")
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+LARGE_BYTES = _ray_files.PIECE_BYTES * 5 + 7
 
 
 class TooCold(Exception):
@@ -86,6 +87,7 @@ def names(folder):
 
 
 @pyrometer.ray(num_nodes=2)
+@pyrometer.profiler(output_dir="./profiles", skip_first=0, wait=0, active=2)
 def train(steps, learning_rate=0.1):
     import torch.distributed as dist
 
@@ -94,38 +96,41 @@ def train(steps, learning_rate=0.1):
     torch.manual_seed(0)
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(torch.nn.Linear(8, 4)))
     optimizer = torch.optim.SGD(model.parameters(), lr=learning_rate)
-    os.makedirs(f"profiler_logs/rank_{rank}", exist_ok=True)
-    with pyrometer.capture(f"./profiler_logs/rank_{rank}/train.pyro"):
-        for _ in range(steps):
-            optimizer.zero_grad()
-            model(torch.full((16, 8), 1.0 + rank)).square().mean().backward()
-            optimizer.step()
-    with open("profiler_logs/large.bin", "wb") as file:  # more than one piece
-        file.write(bytes([rank]) * (_ray_files.PIECE_BYTES * 5 + 7))
-    open("profiler_logs/empty", "w").close()
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model(torch.full((16, 8), 1.0 + rank)).square().mean().backward()
+        optimizer.step()
+        pyrometer.step_profiler()
+    with open("profiles/large.bin", "wb") as file:  # more than one piece
+        file.write(bytes([rank]) * LARGE_BYTES)
+    open("profiles/empty", "w").close()
     dist.destroy_process_group()
     return {"rank": rank, "weight": model.module[0].weight.detach().numpy()}
 
 
-def test_training_on_two_nodes(here, capfd):
-    value = train(3, learning_rate=0.5)
+def test_profiled_training_on_two_nodes(here, capfd):
+    value = train(4, learning_rate=0.5)
     assert value["rank"] == 0
     value["weight"] += 1  # it is the caller's own
-    logs = here / "profiler_logs"
-    assert names(logs) == [
+    logs = here / "profiles"
+    found = names(logs)
+    tensorboard = [one for one in found if one.startswith("rank_")]
+    assert [one for one in found if one not in tensorboard] == [
         "empty",
         "empty.rank1",
         "large.bin",
         "large.rank1.bin",
-        "rank_0/train.pyro",
-        "rank_1/train.pyro",
+        "trace_rank_0.json",
+        "trace_rank_1.json",
     ]
-    assert (logs / "large.bin").read_bytes() == bytes(_ray_files.PIECE_BYTES * 5 + 7)
-    assert set((logs / "large.rank1.bin").read_bytes()) == {1}
+    assert (logs / "large.bin").read_bytes() == bytes(LARGE_BYTES)
+    assert (logs / "large.rank1.bin").read_bytes() == b"\1" * LARGE_BYTES
     for rank in range(2):
-        layers = {one["path"] for one in pyrometer.trace(logs / f"rank_{rank}/train.pyro").layers}
-        assert any(path.endswith("0") for path in layers)
-    assert "6 files of 2 ranks in profiler_logs" in capfd.readouterr().err
+        assert {one.split("/")[0] for one in tensorboard} == {"rank_0", "rank_1"}
+        trace = pyrometer.trace(logs / f"trace_rank_{rank}.json")
+        assert len(trace.steps) == 2
+        assert any("allreduce" in one["name"] for one in trace.ops)
+    assert f"{len(found)} files of 2 ranks in profiles" in capfd.readouterr().err
 
 
 VARIABLES = [
@@ -175,7 +180,10 @@ def test_an_exception_of_a_rank(here):
         rank = int(os.environ["RANK"])
         try:
             if rank == 1:
+                while not (here / "begun").exists():
+                    time.sleep(0.05)
                 raise TooCold(-40, rank)
+            (here / "begun").touch()
             time.sleep(60)
         finally:
             (absolute / f"rank_{rank}.txt").write_text("written while ending")
@@ -183,7 +191,7 @@ def test_an_exception_of_a_rank(here):
     started = time.monotonic()
     with pytest.raises(TooCold) as caught:
         fail()
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 50
     assert (caught.value.degrees, caught.value.rank) == (-40, 1)
     assert re.search(r"raised on rank 1 \(pid \d+ on [\d.]+\)", caught.value.__notes__[0])
     assert "raise TooCold(-40, rank)" in str(caught.value.__cause__)
@@ -213,20 +221,17 @@ def test_a_rank_is_killed(here):
 
 
 def test_the_driver_is_interrupted(here):
-    flag = here / "running"
-
     @pyrometer.ray(num_nodes=2)
     def run():
         rank = int(os.environ["RANK"])
         try:
-            if rank == 1:
-                flag.touch()
+            (here / f"{rank}").touch()
             time.sleep(60)
         finally:
             pathlib.Path(f"profiler_logs/{rank}").write_text("ended")
 
     def interrupt():
-        while not flag.exists():
+        while not all((here / rank).exists() for rank in "01"):
             time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -300,6 +305,23 @@ def test_without_ray(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match="pip install ray"):
         pyrometer.ray(print)()
+
+
+def test_the_example(tmp_path):
+    """Without a cluster: Ray is started on this machine, and ends with the call."""
+    environment = {**os.environ, "RAY_AUTH_MODE": "disabled", "RAY_ADDRESS": "local"}
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "ray_training.py", "--workers-per-node", "3", "--steps", "6"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^3 ranks, loss \d+\.\d{4}$", done.stdout, re.MULTILINE)
+    for rank in range(3):
+        assert len(pyrometer.trace(tmp_path / f"profiler_logs/trace_rank_{rank}.json").steps) == 3
 
 
 def test_ray_is_imported_only_when_called():

@@ -1,4 +1,4 @@
-"""profiler() on several ranks: torchrun, DDP and FSDP2 over gloo; TensorBoard reads what they write."""
+"""profiler() on several ranks: torchrun with DDP and FSDP2, TensorBoard, a kill, a full disk."""
 
 import json
 import os
@@ -117,6 +117,21 @@ def test_the_profiler_plugin_reads_the_traces(run):
         assert data.distributed_info["rank"] == 1
 
 
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples" / "training"
+
+
+@pytest.mark.parametrize("name", ["train.py", "train_llama.py", "train_resnet.py"])
+def test_examples(tmp_path, name):
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / name, "--steps", "4", "--batch", "1", "--profile"],
+        capture_output=True, text=True, env=ENVIRONMENT, timeout=120, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "Step 3, rank 0\n" in done.stdout and "4 steps on 1 ranks, loss" in done.stdout
+    assert "only 1 of 3 active steps" in done.stderr
+    assert (tmp_path / "profiler_logs" / "trace_rank_0.json").exists()
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -150,7 +165,7 @@ def test_a_rank_that_is_killed(tmp_path):
 
 
 def test_a_full_disk(tmp_path):
-    """A file system of 2 MiB: training goes on, one warning, its own exit code."""
+    """A file system of 700 KiB: training goes on, one warning, its own exit code."""
     small = tmp_path / "small"
     small.mkdir()
     mounted = os.geteuid() == 0 and shutil.which("mount") and not subprocess.run(
