@@ -103,7 +103,7 @@ Blocks blocks;
 // Of what was allocated since the capture began.
 alignas(64) std::atomic<int64_t> live_bytes{0};
 
-void record_memory(const void *address, int64_t bytes, int64_t total, bool out_of_memory)
+OFTEN void record_memory(const void *address, int64_t bytes, int64_t total, bool out_of_memory)
 {
     if (!(wanted.load(std::memory_order_relaxed) & PYRO_RECORD_MEMORY) || door->is_resting)
         return;
