@@ -101,6 +101,7 @@ bench:
 	@.venv/bin/python bench/graph.py
 	@.venv/bin/python bench/capture.py
 	@.venv/bin/python bench/capture_files.py
+	@.venv/bin/python bench/training.py
 	@.venv/bin/python bench/bench.py
 	@.venv/bin/python bench/model.py
 
@@ -126,7 +127,7 @@ verify-catalog:
 	@scripts/install-deps.sh test
 	@$(MAKE) --no-print-directory all
 	@scripts/make-venv.sh catalog
-	@.venv/bin/python tests/models/verify_catalog.py $(NAMES)
+	@.venv/bin/python tests/models/verify_catalog.py $(NAMES) --rows build/verify-catalog.jsonl
 
 fuzz:
 	@scripts/install-deps.sh fuzz

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Checks pyrometer bench by experiment: the loop's overhead, its intervals, real A/A pairs.
+"""Checks pyrometer bench by experiment: the loop's overhead, its intervals, real A/A pairs, and the
+same commands in hyperfine.
 
     make && python3 bench/bench.py [--pairs 10]
 
 Nothing here fails on a time: it prints what it finds. Where hyperfine is installed, both measure
-the same command in the same run.
+the same commands in the same run.
 """
 
 import argparse
@@ -12,11 +13,17 @@ import json
 import os
 import pathlib
 import shutil
+import statistics
 import subprocess
 import tempfile
+import time
+
+import pairs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-COMMAND = "python3 -c 'sum(i * i for i in range(200000))'"
+# Without a shell: hyperfine takes off the mean of its shell's time, which a busy machine raises.
+COMPARED = ("python3 -S -c 'sum(i * i for i in range(200000))'", "sleep 0.02", "true")
+ROUNDS, RUNS = 3, 20
 
 
 def compile_loop(folder: pathlib.Path, build: pathlib.Path) -> pathlib.Path:
@@ -35,48 +42,51 @@ def bench(tool: pathlib.Path, output: pathlib.Path, *options: str) -> dict:
     return json.loads(output.read_text())
 
 
-def run_pairs(tool: pathlib.Path, folder: pathlib.Path, count: int) -> None:
-    """The same command measured twice, the runs of both interleaved; any alarm is a false one."""
-    verdicts: dict[str, int] = {}
-    for pair in range(count):
-        both = folder / "both.json"
-        data = bench(
-            tool, both, "--runs", "20", "--seed", str(pair), "-n", "a", COMMAND, "-n", "b", COMMAND
-        )
-        paths = []
-        for result in list(data["benchmarks"]):
-            path = folder / f"{result['name']}.json"
-            result["name"] = "same"
-            data["benchmarks"] = [result]
-            path.write_text(json.dumps(data))
-            paths.append(str(path))
-        diff = [str(tool), "diff", *paths, "--format", "json"]
-        found = json.loads(subprocess.run(diff, capture_output=True, check=False).stdout)
-        row = found["metrics"][0]
-        verdicts[row["verdict"]] = verdicts.get(row["verdict"], 0) + 1
-        low, high = row["interval"]
-        print(
-            f"  pair {pair + 1}: {row['change']:+.2%} ({low:+.2%} to {high:+.2%}) {row['verdict']}"
-        )
-    alarms = verdicts.get("regressed", 0) + verdicts.get("improved", 0)
-    print(f"real A/A pairs: {alarms} false alarms of {count} ({verdicts})")
+def hyperfine(folder: pathlib.Path, command: str) -> list[float]:
+    """Milliseconds of every run."""
+    out = folder / "theirs.json"
+    words = ["hyperfine", "-w", "1", "-r", str(RUNS), "--shell", "none", "--export-json", str(out)]
+    subprocess.run(
+        [*words, command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True
+    )
+    return [1000 * seconds for seconds in json.loads(out.read_text())["results"][0]["times"]]
+
+
+def timed(call, *arguments):
+    start = time.perf_counter()
+    found = call(*arguments)
+    return found, 1000 * (time.perf_counter() - start)
 
 
 def compare_with_hyperfine(tool: pathlib.Path, folder: pathlib.Path) -> None:
+    """The same commands, the two tools in turn; and how much longer each takes than what it ran."""
     if shutil.which("hyperfine") is None:
         print("hyperfine: not installed, not compared")
         return
-    ours = bench(tool, folder / "ours.json", "--runs", "30", COMMAND)
-    theirs = folder / "theirs.json"
-    subprocess.run(
-        ["hyperfine", "-w", "1", "-r", "30", "--export-json", str(theirs), COMMAND],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        check=True,
-    )
-    median = json.loads(theirs.read_text())["results"][0]["median"] * 1000
-    mine = ours["benchmarks"][0]["metrics"][0]["percentiles"]["p50"]["value"]
-    print(f"median of the same command: ours {mine:.2f} ms, hyperfine {median:.2f} ms")
+    print("mean of the same command in ms (95% interval), and the tool's own time a run:")
+    for command in COMPARED:
+        samples: dict[str, list[float]] = {"ours": [], "theirs": []}
+        spent = {"ours": 0.0, "theirs": 0.0}
+        for _ in range(ROUNDS):
+            words = (folder / "ours.json", "--runs", str(RUNS), "--shell", "none", command)
+            data, wall = timed(bench, tool, *words)
+            samples["ours"] += data["benchmarks"][0]["metrics"][0]["samples"]
+            spent["ours"] += wall
+            times, wall = timed(hyperfine, folder, command)
+            samples["theirs"] += times
+            spent["theirs"] += wall
+        print(f"  {command}")
+        for name, found in samples.items():
+            mean = statistics.fmean(found)
+            half = 1.96 * statistics.stdev(found) / len(found) ** 0.5
+            own = (spent[name] - sum(found) / len(found) * ROUNDS * (RUNS + 1)) / (ROUNDS * RUNS)
+            print(f"    {name:6} {mean:8.3f} (+- {half:.3f}), {own:.2f} ms a run beside it")
+        means = [statistics.fmean(found) for found in samples.values()]
+        errors = [statistics.stdev(found) / len(found) ** 0.5 for found in samples.values()]
+        within = abs(means[0] - means[1]) <= 1.96 * (errors[0] ** 2 + errors[1] ** 2) ** 0.5
+        print(
+            f"    {means[0] / means[1] - 1:+.2%}, {'within' if within else 'beyond'} the interval"
+        )
 
 
 def main() -> None:
@@ -88,7 +98,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         subprocess.run([str(compile_loop(folder, arguments.build))], check=True)
-        run_pairs(tool, folder, arguments.pairs)
+        pairs.run_pairs(tool.resolve(), "command", arguments.pairs, pairs.COMMAND)
         compare_with_hyperfine(tool, folder)
 
 

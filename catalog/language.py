@@ -42,9 +42,16 @@ class Cache:
     most: int | None = None
 
 
-def _tokens(vocabulary: int, length: int, dynamic: tuple[int, ...]) -> Input:
+def _tokens(
+    vocabulary: int, length: int, dynamic: tuple[int, ...], most: int | None = None
+) -> Input:
     return Input(
-        (1, length), torch.int64, dynamic=dynamic, high=vocabulary, axes=("batch", "sequence")
+        (1, length),
+        torch.int64,
+        dynamic=dynamic,
+        high=vocabulary,
+        axes=("batch", "sequence"),
+        bounds={"sequence": (1, most)} if most else {},
     )
 
 
@@ -87,7 +94,9 @@ def language_model(
     first: int = 0,
     period: int = 1,
     length: int = _LENGTH,
+    positions: int | None = None,
 ) -> Model:
+    """A model of a configuration; `positions`: how many tokens it has positions for, if limited."""
     class_name, config_name = kind
     vocabulary = options.get("vocab_size", 50257)
     entry = Entry(
@@ -97,7 +106,10 @@ def language_model(
         package="transformers",
         builder=f"transformers.{class_name}(transformers.{config_name}({_options_text(options)}))",
         build=lambda: transformers_build.build(class_name, (config_name, options), dtype),
-        arguments={"input_ids": _tokens(vocabulary, length, dynamic), "use_cache": False},
+        arguments={
+            "input_ids": _tokens(vocabulary, length, dynamic, positions),
+            "use_cache": False,
+        },
         by_name=True,
     )
     option = "n_layer" if "n_layer" in options else "num_hidden_layers"
@@ -117,6 +129,7 @@ def language_model(
             dtype,
             dynamic,
             length=length,
+            positions=positions,
         )
 
     depth = None

@@ -115,7 +115,7 @@ def _unets() -> list[Model]:
         _model(
             "sd15_unet",
             "Stable Diffusion 1.5 UNet",
-            "stable diffusion",
+            "stable_diffusion",
             unet,
             _SD15,
             arguments(64, 768),
@@ -124,7 +124,7 @@ def _unets() -> list[Model]:
         _model(
             "sd21_unet",
             "Stable Diffusion 2.1 UNet",
-            "stable diffusion",
+            "stable_diffusion",
             unet,
             _SD21,
             arguments(96, 1024),
@@ -133,7 +133,7 @@ def _unets() -> list[Model]:
         _model(
             "sdxl_unet",
             "SDXL UNet",
-            "stable diffusion",
+            "stable_diffusion",
             unet,
             _SDXL,
             extended,
@@ -172,7 +172,7 @@ def _transformers() -> list[Model]:
         _model(
             "sd3_medium",
             "Stable Diffusion 3 medium transformer",
-            "stable diffusion",
+            "stable_diffusion",
             "SD3Transformer2DModel",
             sd3,
             {

@@ -26,6 +26,7 @@ def _gpt() -> list[Model]:
                 checkpoint(params, f"openai-community/{name.replace('_', '-')}"),
                 Cache(layers, heads, width // heads, width // heads, 1023),
                 torch.float32,
+                positions=1024,
             )
         )
     gptj = {"n_embd": 4096, "n_layer": 28, "n_head": 16, "vocab_size": 50400}
@@ -46,6 +47,7 @@ def _gpt() -> list[Model]:
             checkpoint(6050882784, "EleutherAI/gpt-j-6b"),
             Cache(28, 16, 256, 256, 2047),
             torch.float32,
+            positions=2048,
         )
     )
     found.append(
@@ -56,7 +58,7 @@ def _gpt() -> list[Model]:
             ("GPTNeoXForCausalLM", "GPTNeoXConfig"),
             neox,
             checkpoint(20554567680, "EleutherAI/gpt-neox-20b"),
-            Cache(44, 64, 96, 96, 2047),
+            Cache(44, 64, 96, 96),
             torch.float16,
         )
     )
@@ -86,7 +88,7 @@ def _pythia() -> list[Model]:
                 ("GPTNeoXForCausalLM", "GPTNeoXConfig"),
                 options,
                 Published(params, "Pythia paper, table of models (total parameters)"),
-                Cache(layers, heads, width // heads, width // heads, 2047),
+                Cache(layers, heads, width // heads, width // heads),
                 torch.float16,
             )
         )
@@ -119,6 +121,7 @@ def _opt_bloom_falcon() -> list[Model]:
                 checkpoint(params, f"facebook/opt-{name[4:].replace('_', '.')}"),
                 Cache(layers, heads, width // heads, width // heads, 2047),
                 torch.float16,
+                positions=2048,
             )
         )
     for name, display_name, width, layers, heads, params in (

@@ -5,6 +5,8 @@ import dataclasses
 from catalog.language import TIED, decoder, like_llama
 from catalog.model import Model
 
+_LLAMA = ("LlamaForCausalLM", "LlamaConfig")
+
 
 def _llama() -> list[Model]:
     def meta(name: str) -> str:
@@ -12,7 +14,7 @@ def _llama() -> list[Model]:
 
     return like_llama(
         "llama",
-        ("LlamaForCausalLM", "LlamaConfig"),
+        _LLAMA,
         [
             (
                 "llama_7b",
@@ -98,29 +100,37 @@ def _llama() -> list[Model]:
                 1100048384,
                 "TinyLlama/TinyLlama-1.1B-Chat-v1.0",
             ),
-            (
-                "smollm2_135m",
-                "SmolLM2 135M",
-                decoder(576, 1536, 30, 9, 3, 49152, **TIED),
-                134515008,
-                "HuggingFaceTB/SmolLM2-135M",
-            ),
-            (
-                "smollm2_1_7b",
-                "SmolLM2 1.7B",
-                decoder(2048, 8192, 24, 32, 32, 49152, **TIED),
-                1711376384,
-                "HuggingFaceTB/SmolLM2-1.7B",
-            ),
-            (
-                "deepseek_llm_7b",
-                "DeepSeek LLM 7B",
-                decoder(4096, 11008, 30, 32, 32, 102400),
-                6910365696,
-                "deepseek-ai/deepseek-llm-7b-base",
-            ),
         ],
     )
+
+
+def _like_llama_by_others() -> list[Model]:
+    small = [
+        (
+            "smollm2_135m",
+            "SmolLM2 135M",
+            decoder(576, 1536, 30, 9, 3, 49152, **TIED),
+            134515008,
+            "HuggingFaceTB/SmolLM2-135M",
+        ),
+        (
+            "smollm2_1_7b",
+            "SmolLM2 1.7B",
+            decoder(2048, 8192, 24, 32, 32, 49152, **TIED),
+            1711376384,
+            "HuggingFaceTB/SmolLM2-1.7B",
+        ),
+    ]
+    deepseek = [
+        (
+            "deepseek_llm_7b",
+            "DeepSeek LLM 7B",
+            decoder(4096, 11008, 30, 32, 32, 102400),
+            6910365696,
+            "deepseek-ai/deepseek-llm-7b-base",
+        ),
+    ]
+    return [*like_llama("smollm", _LLAMA, small), *like_llama("deepseek", _LLAMA, deepseek)]
 
 
 def _mistral() -> list[Model]:
@@ -412,5 +422,12 @@ _SAME = {
 
 def models() -> list[Model]:
     """All of them."""
-    found = [*_llama(), *_mistral(), *_qwen(), *_gemma(), *_phi_and_others()]
+    found = [
+        *_llama(),
+        *_like_llama_by_others(),
+        *_mistral(),
+        *_qwen(),
+        *_gemma(),
+        *_phi_and_others(),
+    ]
     return [dataclasses.replace(model, same_as=_SAME.get(model.name)) for model in found]

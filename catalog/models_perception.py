@@ -145,7 +145,7 @@ def _waves() -> list[Model]:
         (
             "hubert_base",
             "HuBERT base",
-            "wav2vec2",
+            "hubert",
             ("HubertModel", "HubertConfig"),
             {},
             94371712,
@@ -350,13 +350,13 @@ def _timm() -> list[Model]:
         ("vit_tiny_16", "ViT-Ti/16", "vit", "vit_tiny_patch16_224", 224, fixed, 5.72),
         ("vit_small_16", "ViT-S/16", "vit", "vit_small_patch16_224", 224, fixed, 22.05),
         ("beit_base", "BEiT-B/16", "beit", "beit_base_patch16_224", 224, fixed, 86.53),
-        ("convnextv2_atto", "ConvNeXt V2 Atto", "convnextv2", "convnextv2_atto", 224, free, 3.71),
-        ("convnextv2_tiny", "ConvNeXt V2 Tiny", "convnextv2", "convnextv2_tiny", 224, free, 28.64),
-        ("convnextv2_base", "ConvNeXt V2 Base", "convnextv2", "convnextv2_base", 224, free, 88.72),
+        ("convnextv2_atto", "ConvNeXt V2 Atto", "convnext", "convnextv2_atto", 224, free, 3.71),
+        ("convnextv2_tiny", "ConvNeXt V2 Tiny", "convnext", "convnextv2_tiny", 224, free, 28.64),
+        ("convnextv2_base", "ConvNeXt V2 Base", "convnext", "convnextv2_base", 224, free, 88.72),
         (
             "convnextv2_large",
             "ConvNeXt V2 Large",
-            "convnextv2",
+            "convnext",
             "convnextv2_large",
             224,
             free,
@@ -365,7 +365,7 @@ def _timm() -> list[Model]:
         (
             "efficientnetv2_b0",
             "EfficientNetV2-B0",
-            "efficientnetv2",
+            "efficientnet",
             "tf_efficientnetv2_b0",
             224,
             fixed,
@@ -374,7 +374,7 @@ def _timm() -> list[Model]:
         (
             "efficientnetv2_b3",
             "EfficientNetV2-B3",
-            "efficientnetv2",
+            "efficientnet",
             "tf_efficientnetv2_b3",
             300,
             fixed,
@@ -384,7 +384,7 @@ def _timm() -> list[Model]:
         (
             "mobilenetv4_conv_small",
             "MobileNetV4 small",
-            "mobilenetv4",
+            "mobilenet",
             "mobilenetv4_conv_small",
             224,
             free,
@@ -393,7 +393,7 @@ def _timm() -> list[Model]:
         (
             "mobilenetv4_conv_medium",
             "MobileNetV4 medium",
-            "mobilenetv4",
+            "mobilenet",
             "mobilenetv4_conv_medium",
             256,
             free,

@@ -11,9 +11,18 @@ from catalog.model import Model, Published
 _CHECKPOINT = "tensors in the checkpoint {}, weights that are shared counted once"
 
 
-def _tokens(length: int, vocabulary: int) -> Input:
+# How many tokens there are positions for, where an export cannot know it.
+_POSITIONS = {"BartModel": 1024, "RobertaModel": 512, "XLMRobertaModel": 512}
+
+
+def _tokens(length: int, vocabulary: int, most: int | None) -> Input:
     return Input(
-        (1, length), torch.int64, dynamic=(0, 1), high=vocabulary, axes=("batch", "sequence")
+        (1, length),
+        torch.int64,
+        dynamic=(0, 1),
+        high=vocabulary,
+        axes=("batch", "sequence"),
+        bounds={"sequence": (1, most)} if most else {},
     )
 
 
@@ -29,9 +38,10 @@ def _model(
     same_as: str | None = None,
 ) -> Model:
     class_name, config_name = kind
-    arguments: dict[str, Any] = {"input_ids": _tokens(128, 30000)}
+    most = _POSITIONS.get(class_name)
+    arguments: dict[str, Any] = {"input_ids": _tokens(128, 30000, most)}
     if task == "text to text":
-        arguments |= {"decoder_input_ids": _tokens(64, 30000), "use_cache": False}
+        arguments |= {"decoder_input_ids": _tokens(64, 30000, most), "use_cache": False}
     shown = ", ".join(f"{key}={value!r}" for key, value in options.items())
     entry = Entry(
         name=name,

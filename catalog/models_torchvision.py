@@ -69,9 +69,8 @@ def _display_name(builder: str) -> str:
 
 def _family(builder: str) -> str:
     if builder.startswith(("mc3_", "r2plus1d_", "r3d_")):
-        return "video resnet"
-    found = re.match(r"(?:quantized_)?(wide_resnet|swin3d|[a-z]+)", builder)
-    return found[1].replace("_", " ")
+        return "video_resnet"
+    return re.match(r"(?:quantized_)?(deeplabv3|s3d|swin3d|wide_resnet|[a-z]+)", builder)[1]
 
 
 def _task(builder: str) -> str:

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,7 +67,8 @@ static int check_out(pyro_base *out, const char *commit, pyro_error *error)
     }
     out->worktree = folder;
     prefix = ask_git((char *[]){"git", "rev-parse", "--show-prefix", NULL}, error);
-    if (prefix != NULL)
+    out->toplevel = ask_git((char *[]){"git", "rev-parse", "--show-toplevel", NULL}, error);
+    if (prefix != NULL && out->toplevel != NULL)
         done = ask_git((char *[]){"git", "worktree", "add", "--detach", "--force", folder,
                                   (char *)commit, NULL},
                        error);
@@ -79,14 +81,11 @@ static int check_out(pyro_base *out, const char *commit, pyro_error *error)
     return status;
 }
 
-int pyro_base_open(pyro_base *out, const char *name, pyro_error *error)
+static int open_commit(pyro_base *out, const char *name, pyro_error *error)
 {
     char *wanted = NULL, *commit;
     int status;
 
-    *out = (pyro_base){NULL, NULL, NULL};
-    if (access(name, F_OK) == 0)
-        return pyro_bench_open(&out->bench, name, error);
     if (name[0] == '-' || asprintf(&wanted, "%s^{commit}", name) < 0)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--against %.100s: no file and no commit",
                          name);
@@ -98,6 +97,104 @@ int pyro_base_open(pyro_base *out, const char *name, pyro_error *error)
                          name);
     status = check_out(out, commit, error);
     free(commit);
+    return status;
+}
+
+int pyro_base_open(pyro_base *out, const char *name, pyro_error *error)
+{
+    *out = (pyro_base){0};
+    if (access(name, F_OK) == 0)
+        return pyro_bench_open(&out->bench, name, error);
+    int status = open_commit(out, name, error);
+    if (status != PYRO_OK)
+        pyro_base_close(out);
+    return status;
+}
+
+/* Folders, archives, .onnx files and FILE.py:FUNCTION are models; other files are results. */
+static bool is_model(const char *name)
+{
+    const char *ending = strrchr(name, '.');
+    char start[2] = "";
+    struct stat about;
+
+    if (stat(name, &about) != 0)
+        return strchr(name, ':') != NULL;
+    if (S_ISDIR(about.st_mode) || (ending != NULL && strcmp(ending, ".onnx") == 0))
+        return true;
+    FILE *file = fopen(name, "rb");
+    bool archive = file != NULL && fread(start, 1, 2, file) == 2 && memcmp(start, "PK", 2) == 0;
+    if (file != NULL)
+        fclose(file);
+    return archive;
+}
+
+/* The part of FILE.py:FUNCTION that is a file, for the caller to free; *rest is what follows. */
+static char *split_builder(const char *model, const char **rest)
+{
+    const char *colon = strrchr(model, ':');
+
+    *rest = access(model, F_OK) == 0 || colon == NULL ? model + strlen(model) : colon;
+    return strndup(model, (size_t)(*rest - model));
+}
+
+/* A path in the work tree for one that is in the repository, whatever links led there. */
+static char *move_into(const pyro_base *base, const char *path, const char *rest)
+{
+    size_t length = strlen(base->toplevel);
+    char *whole = realpath(path, NULL), *moved = NULL;
+
+    if (whole != NULL && strncmp(whole, base->toplevel, length) == 0 && whole[length] == '/' &&
+        asprintf(&moved, "%s%s%s", base->worktree, whole + length, rest) < 0)
+        moved = NULL;
+    free(whole);
+    return moved;
+}
+
+/* What the commit has in the place of the model. */
+static int find_model(pyro_base *base, const char *name, const char *model, pyro_error *error)
+{
+    const char *rest;
+    char *path = split_builder(model, &rest), *there = NULL;
+    int status = PYRO_OK;
+
+    if (path == NULL)
+        return pyro_fail_memory(error);
+    if (access(path, F_OK) != 0) { /* package.module:function is found by the folder it runs in */
+        base->model = strdup(model);
+        free(path);
+        return base->model != NULL ? PYRO_OK : pyro_fail_memory(error);
+    }
+    base->model = move_into(base, path, rest);
+    there = move_into(base, path, "");
+    if (base->model == NULL || there == NULL)
+        status = pyro_fail(
+            error, PYRO_ERROR_ARGUMENT,
+            "--against %.60s: %.200s is not in this repository, so that a commit has "
+            "no other; name the other model",
+            name, path);
+    else if (access(there, F_OK) != 0)
+        status = pyro_fail(error, PYRO_ERROR_NOT_FOUND,
+                           "--against %.60s: the commit has no %.200s (files that git does not "
+                           "track are in none)",
+                           name, path);
+    free(there);
+    free(path);
+    return status;
+}
+
+int pyro_base_open_model(pyro_base *out, const char *name, const char *model, pyro_error *error)
+{
+    *out = (pyro_base){0};
+    if (is_model(name)) {
+        out->model = strdup(name);
+        return out->model != NULL ? PYRO_OK : pyro_fail_memory(error);
+    }
+    if (access(name, F_OK) == 0)
+        return pyro_bench_open(&out->bench, name, error);
+    int status = open_commit(out, name, error);
+    if (status == PYRO_OK)
+        status = find_model(out, name, model, error);
     if (status != PYRO_OK)
         pyro_base_close(out);
     return status;
@@ -113,5 +210,7 @@ void pyro_base_close(pyro_base *base)
     }
     free(base->worktree);
     free(base->folder);
-    *base = (pyro_base){NULL, NULL, NULL};
+    free(base->toplevel);
+    free(base->model);
+    *base = (pyro_base){0};
 }

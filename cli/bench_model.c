@@ -4,13 +4,16 @@
 #include "command.h"
 #include "common.h"
 #include "helper.h"
+#include "process.h"
 #include "python.h"
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/json_write.h"
+#include "bench/random.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,7 +68,7 @@ const pyro_option pyro_bench_model_options[] = {
      .metavar = "N",
      .help = "Measure in so many processes, one after the other: from 5 on a verdict knows how "
              "processes differ.",
-     .default_text = "1",
+     .default_text = "1; with --against from 10 to 30 of each side",
      .minimum = 1,
      .maximum = 1000},
     {.long_name = "python",
@@ -79,15 +82,19 @@ const pyro_option pyro_bench_model_options[] = {
 };
 
 /* What does not differ from one process to the next is asked of the first alone. */
-static void write_request(pyro_buf *buf, const pyro_bench_model_values *values,
-                          const pyro_bench_model_runs *runs, bool first)
+static void write_request(pyro_buf *buf, const pyro_model_side *side,
+                          const pyro_bench_model_values *values, const pyro_bench_model_runs *runs)
 {
+    bool first = side->bench == NULL && !side->only_times;
     pyro_json_writer writer, *w = &writer;
 
     pyro_buf_reset(buf);
     pyro_json_writer_init(w, buf, 0);
     pyro_json_begin_object(w);
-    pyro_json_member_string(w, "model_path", values->path);
+    pyro_json_member_string(w, "model_path", side->path);
+    pyro_json_member_string(w, "folder", side->folder);
+    pyro_json_member_string(w, "checkout_from", side->checkout_from);
+    pyro_json_member_string(w, "checkout_to", side->checkout_to);
     pyro_json_member_string(w, "device", values->device);
     pyro_json_member_string(w, "precision", values->precision);
     pyro_json_member_string(w, "batch_size", values->batch_size);
@@ -152,52 +159,140 @@ static int measure_once(pyro_bench **out, const char *python, const pyro_buf *re
     return status;
 }
 
-pyro_bench *pyro_bench_model_measure(const pyro_bench_model_values *values,
-                                     const pyro_bench_model_runs *runs, int *exit_code)
+/* A comparison matches by name, and two models need not be called the same. */
+static int name_alike(pyro_bench *bench, const pyro_bench *as, pyro_error *error)
 {
-    char *python = pyro_python_choose(values->python);
-    char *package = NULL, *complaint = NULL;
-    pyro_buf request = PYRO_BUF_INIT;
-    pyro_bench *bench = NULL;
-    pyro_error error;
     int status = PYRO_OK;
 
-    pyro_error_clear(&error);
-    *exit_code = PYRO_EXIT_ERROR;
-    if (strchr(values->path, ':') == NULL && access(values->path, F_OK) != 0) {
-        pyro_common_complain("%s: no such file or folder", values->path);
-        goto done;
-    }
-    package = python != NULL ? pyro_python_package(python) : NULL;
-    if (package == NULL)
-        goto done;
-    for (int64_t i = 0; i < values->processes && status == PYRO_OK && complaint == NULL; i++) {
-        pyro_bench *next = NULL;
+    for (size_t i = 0; i < bench->result_count && i < as->result_count; i++)
+        if (status == PYRO_OK)
+            status = pyro_bench_set_text(bench, &bench->results[i].name, as->results[i].name,
+                                         error);
+    return status;
+}
 
-        write_request(&request, values, runs, i == 0);
-        status = request.failed ? pyro_fail_memory(&error)
-                                : measure_once(&next, python, &request, &complaint, &error);
-        if (bench == NULL) {
-            bench = next;
-        } else if (next != NULL) {
-            status = pyro_bench_merge(bench, next, &error);
-            pyro_bench_free(next);
+/* The results of one more process; what Ctrl-C left of it counts where there is nothing else. */
+static int take(pyro_model_side *side, pyro_bench *next, pyro_error *error)
+{
+    int status = PYRO_OK;
+
+    if (side->bench == NULL) {
+        side->bench = next;
+        return PYRO_OK;
+    }
+    if (!pyro_process_interrupted())
+        status = pyro_bench_merge(side->bench, next, error);
+    pyro_bench_free(next);
+    return status;
+}
+
+/* One process of a side; *complaint is set where it could not be measured. */
+static int measure_side(pyro_model_side *side, const pyro_bench *named, const char *python,
+                        const pyro_bench_model_values *values, const pyro_bench_model_runs *runs,
+                        char **complaint, pyro_error *error)
+{
+    pyro_buf request = PYRO_BUF_INIT;
+    pyro_bench *next = NULL;
+
+    write_request(&request, side, values, runs);
+    int status = request.failed ? pyro_fail_memory(error)
+                                : measure_once(&next, python, &request, complaint, error);
+    pyro_buf_free(&request);
+    if (next != NULL && named != NULL)
+        status = name_alike(next, named, error);
+    if (next != NULL && status == PYRO_OK)
+        return take(side, next, error);
+    pyro_bench_free(next);
+    return status;
+}
+
+static void show_progress(const pyro_model_rounds *rounds, int64_t done, size_t side, size_t sides)
+{
+    if (rounds->quiet || rounds->count < 2 || !isatty(STDERR_FILENO))
+        return;
+    fprintf(stderr, "\rprocess %lld of at most %lld%s\033[K", (long long)done + 1,
+            (long long)rounds->count,
+            sides < 2   ? ""
+            : side == 0 ? ", base"
+                        : ", new");
+}
+
+static int measure_rounds(pyro_model_side *sides, size_t side_count, const char *python,
+                          const pyro_bench_model_values *values, const pyro_bench_model_runs *runs,
+                          const pyro_model_rounds *rounds, char **complaint, pyro_error *error)
+{
+    pyro_model_side *last = &sides[side_count - 1];
+    size_t order[2] = {side_count - 1, 0}; /* first the side that gives all their names */
+    bool enough = false;
+    pyro_random random;
+    int status = PYRO_OK;
+
+    pyro_random_seed(&random, rounds->seed);
+    for (int64_t i = 0; i < rounds->count && !enough && !pyro_process_interrupted(); i++) {
+        if (i > 0)
+            pyro_random_order(&random, order, side_count);
+        for (size_t j = 0; j < side_count; j++) {
+            show_progress(rounds, i, order[j], side_count);
+            status = measure_side(&sides[order[j]], last->bench, python, values, runs, complaint,
+                                  error);
+            if (pyro_process_interrupted() || status != PYRO_OK || *complaint != NULL)
+                return status;
         }
+        if (rounds->is_enough != NULL)
+            status = rounds->is_enough(rounds->user, i + 1, &enough, error);
+        if (status != PYRO_OK)
+            return status;
+    }
+    return PYRO_OK;
+}
+
+static bool is_missing(const char *path)
+{
+    return strchr(path, ':') == NULL && access(path, F_OK) != 0;
+}
+
+/* The exit code of what was measured, or of why nothing was. */
+static int conclude(pyro_model_side *sides, size_t side_count, const char *complaint, int status,
+                    const pyro_error *error)
+{
+    if (pyro_process_interrupted()) {
+        for (size_t i = 0; i < side_count; i++)
+            if (sides[i].bench != NULL)
+                sides[i].bench->interrupted = true;
+        if (sides[side_count - 1].bench != NULL)
+            return PYRO_EXIT_FINE;
+        pyro_common_complain("interrupted before anything was measured");
+        return PYRO_EXIT_INTERRUPTED;
     }
     if (complaint != NULL)
-        *exit_code = pyro_common_complain("%s", complaint);
-    else if (status != PYRO_OK)
-        *exit_code = pyro_common_fail(NULL, &error);
-    else
-        *exit_code = PYRO_EXIT_FINE;
-    if (*exit_code != PYRO_EXIT_FINE) {
-        pyro_bench_free(bench);
-        bench = NULL;
+        return pyro_common_complain("%s", complaint);
+    return status != PYRO_OK ? pyro_common_fail(NULL, error) : PYRO_EXIT_FINE;
+}
+
+int pyro_bench_model_measure(pyro_model_side *sides, size_t side_count,
+                             const pyro_bench_model_values *values,
+                             const pyro_bench_model_runs *runs, const pyro_model_rounds *rounds)
+{
+    char *python = NULL, *package = NULL, *complaint = NULL;
+    int exit_code = PYRO_EXIT_ERROR;
+    pyro_error error;
+
+    pyro_error_clear(&error);
+    for (size_t i = 0; i < side_count; i++)
+        if (is_missing(sides[i].path))
+            return pyro_common_complain("%s: no such file or folder", sides[i].path);
+    python = pyro_python_choose(values->python);
+    package = python != NULL ? pyro_python_package(python) : NULL;
+    if (package != NULL) {
+        int status = measure_rounds(sides, side_count, python, values, runs, rounds, &complaint,
+                                    &error);
+
+        if (!rounds->quiet && isatty(STDERR_FILENO))
+            fputs("\r\033[K", stderr);
+        exit_code = conclude(sides, side_count, complaint, status, &error);
     }
-done:
-    pyro_buf_free(&request);
     free(complaint);
     free(package);
     free(python);
-    return bench;
+    return exit_code;
 }

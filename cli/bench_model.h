@@ -13,7 +13,7 @@ typedef struct pyro_bench_model_values {
     bool autocast, detailed, try_variants;
 } pyro_bench_model_values;
 
-#define PYRO_BENCH_MODEL_INIT {.processes = 1}
+#define PYRO_BENCH_MODEL_INIT {.processes = 0}
 
 extern const pyro_option pyro_bench_model_options[];
 
@@ -24,8 +24,31 @@ typedef struct pyro_bench_model_runs {
     const pyro_words *thresholds;
 } pyro_bench_model_runs;
 
-/* NULL, with what is wrong said and the exit code set. */
-pyro_bench *pyro_bench_model_measure(const pyro_bench_model_values *values,
-                                     const pyro_bench_model_runs *runs, int *exit_code);
+/* A model that is measured, and what came of its processes. */
+typedef struct pyro_model_side {
+    const char *path;
+    const char *folder;                      /* that its code runs in; NULL: the current one */
+    const char *checkout_from, *checkout_to; /* where code of the first lies now; NULL: there */
+    bool only_times;                         /* neither FLOPs nor a recording */
+    pyro_bench *bench;                       /* NULL: nothing was measured */
+} pyro_model_side;
+
+/* How many processes of each side there are. */
+typedef struct pyro_model_rounds {
+    int64_t count; /* at most */
+    uint64_t seed; /* of the order in each round */
+    bool quiet;
+    /* After each round, with how many there were: whether that is enough; NULL: nobody asks. */
+    int (*is_enough)(void *user, int64_t done, bool *enough, pyro_error *error);
+    void *user;
+} pyro_model_rounds;
+
+/*
+ * Measures all sides in turn, each time in a process of its own, until there are enough or Ctrl-C;
+ * returns an exit code. Other codes than 0: what is wrong was said.
+ */
+int pyro_bench_model_measure(pyro_model_side *sides, size_t side_count,
+                             const pyro_bench_model_values *values,
+                             const pyro_bench_model_runs *runs, const pyro_model_rounds *rounds);
 
 #endif

@@ -25,6 +25,7 @@ typedef struct session {
     pyro_subject *subjects; /* with a base to run: base and new of each command in turn */
     size_t subject_count;
     pyro_base base;
+    pyro_model_side sides[2];       /* of models; with a base to run: base and new */
     pyro_bench *bench, *base_bench; /* base_bench: what was run here, not the file's */
     pyro_verdict_options verdict;
     pyro_threshold *thresholds;
@@ -359,47 +360,105 @@ static int bench_commands(const pyro_words *commands, const pyro_bench_values *v
     return exit_code;
 }
 
-/* The base of a model is a file: what a commit's model is, only its own checkout could say. */
-static int open_model_base(session *s, pyro_error *error)
+/* Whether every interval of a change is as narrow as half of what matters; see is_narrow. */
+static int are_narrow(void *user, int64_t done, bool *enough, pyro_error *error)
 {
-    if (s->values->against == NULL)
+    const session *s = user;
+    const pyro_bench *base = s->base.bench != NULL ? s->base.bench : s->sides[0].bench;
+    const pyro_bench *current = s->sides[s->base.bench != NULL ? 0 : 1].bench;
+    pyro_comparison *comparison = NULL;
+
+    *enough = false;
+    if (done < AGAINST_MIN)
         return PYRO_OK;
-    int status = pyro_base_open(&s->base, s->values->against, error);
-    if (status == PYRO_OK && s->base.bench == NULL)
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                         "--against with --model-path takes earlier results, not a commit: measure "
-                         "the commit's model with --export-json first");
+    int status = pyro_bench_compare(&comparison, base, current, &s->verdict, error);
+    *enough = status == PYRO_OK;
+    for (size_t i = 0; *enough && i < comparison->row_count; i++) {
+        const pyro_verdict_row *row = &comparison->rows[i];
+        double width = log((1 + row->interval.high) / (1 + row->interval.low)) / 2;
+
+        /* Where there is no interval by now, more processes would not give one. */
+        *enough = isnan(width) || width <= log1p(row->delta) / 2;
+    }
+    pyro_comparison_free(comparison);
     return status;
+}
+
+static int64_t fewest_processes(const pyro_bench *bench)
+{
+    size_t fewest = SIZE_MAX;
+
+    for (size_t i = 0; i < bench->result_count; i++)
+        if (bench->results[i].process_count < fewest)
+            fewest = bench->results[i].process_count;
+    return fewest == SIZE_MAX ? 0 : (int64_t)fewest;
+}
+
+/* The model alone, or the base's before it; how many processes, and what ends them. */
+static size_t settle_sides(session *s, pyro_model_rounds *rounds)
+{
+    const pyro_bench_values *values = s->values;
+    size_t count = 0;
+
+    if (s->base.model != NULL)
+        s->sides[count++] = (pyro_model_side){.path = s->base.model,
+                                              .folder = s->base.folder,
+                                              .checkout_from = s->base.toplevel,
+                                              .checkout_to = s->base.worktree,
+                                              .only_times = true};
+    s->sides[count++] = (pyro_model_side){.path = values->model.path};
+    *rounds = (pyro_model_rounds){.count = values->model.processes > 0 ? values->model.processes
+                                                                       : 1,
+                                  .seed = (uint64_t)values->seed,
+                                  .quiet = values->common.quiet,
+                                  .user = s};
+    /* Earlier results of one process say nothing of processes, however many run now. */
+    bool judged = s->base.model != NULL ||
+                  (s->base.bench != NULL && fewest_processes(s->base.bench) >= PYRO_REPLICATES_MIN);
+    if (judged && values->model.processes <= 0) {
+        rounds->count = AGAINST_MAX;
+        rounds->is_enough = are_narrow;
+    }
+    return count;
+}
+
+static int measure_model(session *s)
+{
+    const pyro_bench_values *values = s->values;
+    pyro_bench_model_runs runs = {values->warmup,   values->runs,       values->min_runs,
+                                  values->max_runs, values->max_time_s, &values->thresholds};
+    pyro_model_rounds rounds;
+    size_t count = settle_sides(s, &rounds);
+    int exit_code = pyro_bench_model_measure(s->sides, count, &values->model, &runs, &rounds);
+    pyro_error error;
+
+    s->bench = s->sides[count - 1].bench;
+    s->base_bench = count == 2 ? s->sides[0].bench : NULL;
+    if (exit_code != PYRO_EXIT_FINE)
+        return exit_code;
+    pyro_error_clear(&error);
+    return judge(s, &error) == PYRO_OK ? write_all(s) : pyro_common_fail(NULL, &error);
 }
 
 static int bench_model(const pyro_bench_values *values)
 {
     session s = {.values = values};
-    pyro_bench_model_runs runs = {values->warmup,   values->runs,       values->min_runs,
-                                  values->max_runs, values->max_time_s, &values->thresholds};
     pyro_error error;
     int exit_code;
 
     pyro_error_clear(&error);
+    pyro_process_begin();
     int status = parse_thresholds(&s, &error);
     if (status == PYRO_OK)
         status = pyro_verdict_settle(&s.verdict, &values->verdict, &error);
     s.verdict.seed = (uint64_t)values->seed;
-    if (status == PYRO_OK)
-        status = open_model_base(&s, &error);
-    if (status != PYRO_OK) {
-        exit_code = fail_session(&s, &error);
-        free_session(&s);
-        return exit_code;
-    }
-    s.bench = pyro_bench_model_measure(&values->model, &runs, &exit_code);
-    if (s.bench != NULL && judge(&s, &error) != PYRO_OK)
-        exit_code = pyro_common_fail(NULL, &error);
-    else if (s.bench != NULL)
-        exit_code = write_all(&s);
-    if (s.bench != NULL && exit_code == PYRO_EXIT_FINE)
+    if (status == PYRO_OK && values->against != NULL)
+        status = pyro_base_open_model(&s.base, values->against, values->model.path, &error);
+    exit_code = status == PYRO_OK ? measure_model(&s) : fail_session(&s, &error);
+    if (exit_code == PYRO_EXIT_FINE)
         exit_code = conclude(&s);
     free_session(&s);
+    pyro_process_end();
     return exit_code;
 }
 

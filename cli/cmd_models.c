@@ -74,22 +74,26 @@ static const pyro_option_group models_groups[] = {
     {NULL, NULL, 0},
 };
 
-/* Every family, or every task, once: "resnet, vgg, ...". */
-static void add_words(pyro_buf *buf, const pyro_catalog *catalog, bool tasks)
+/* The first family, or task, that comes behind another in the order of letters; NULL: none. */
+static const char *next_word(const pyro_catalog *catalog, bool tasks, const char *after)
 {
-    const pyro_catalog_entry *entry, *earlier;
+    const pyro_catalog_entry *entry;
+    const char *next = NULL;
 
     for (size_t i = 0; (entry = pyro_catalog_at(catalog, i)) != NULL; i++) {
         const char *word = tasks ? entry->facts->task : entry->facts->family;
-        bool known = word[0] == '\0';
 
-        for (size_t j = 0; j < i && !known; j++) {
-            earlier = pyro_catalog_at(catalog, j);
-            known = strcmp(tasks ? earlier->facts->task : earlier->facts->family, word) == 0;
-        }
-        if (!known)
-            pyro_buf_addf(buf, "%s%s", buf->length == 0 ? "" : ", ", word);
+        if (strcmp(word, after) > 0 && (next == NULL || strcmp(word, next) < 0))
+            next = word;
     }
+    return next;
+}
+
+/* Every family, or every task, once: "resnet, vgg, ...". */
+static void add_words(pyro_buf *buf, const pyro_catalog *catalog, bool tasks)
+{
+    for (const char *word = ""; (word = next_word(catalog, tasks, word)) != NULL;)
+        pyro_buf_addf(buf, "%s%s", buf->length == 0 ? "" : ", ", word);
 }
 
 /* True when some model matches; otherwise what there is instead is said. */

@@ -2,13 +2,17 @@
 #include "command.h"
 #include "common.h"
 #include "output.h"
-#include "peaks.h"
 #include "progress.h"
+
+#include "base/parallel.h"
 
 #include <pyrometer/trace.h>
 #include <regex.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Events; with fewer a thread costs more than it saves. */
+#define WORTH_A_THREAD 100000
 
 typedef struct trace_values {
     int view;  /* index of a view, or -1: the overview */
@@ -233,8 +237,13 @@ static int add_report(trace_run *run, const pyro_trace *trace, const pyro_analys
     separate(run);
     if (report->report.format == PYRO_FORMAT_JSON && several && size > 0)
         size--; /* the line end goes behind the comma */
-    pyro_buf_add(&run->out, text, size);
-    pyro_free(text);
+    if (several) {
+        pyro_buf_add(&run->out, text, size);
+        pyro_free(text);
+    } else {
+        pyro_buf_free(&run->out);
+        run->out = (pyro_buf){.data = text, .length = size, .capacity = size + 1};
+    }
     run->written++;
     run->has_layers = analysis->layer_count > 0;
     run->has_gaps = analysis->gap_count > 0;
@@ -282,6 +291,22 @@ static int add_summary(trace_run *run)
     return PYRO_EXIT_FINE;
 }
 
+typedef struct freed {
+    pyro_trace *trace;
+    pyro_analysis *analysis;
+} freed;
+
+/* Pages of a large trace take the system a while to take back: two threads share that. */
+static void free_half(void *data, unsigned half)
+{
+    const freed *freed = data;
+
+    if (half == 0)
+        pyro_trace_close(freed->trace);
+    else
+        pyro_analysis_free(freed->analysis);
+}
+
 static int analyze_file(trace_run *run, const char *path, bool several)
 {
     pyro_progress progress;
@@ -311,8 +336,15 @@ static int analyze_file(trace_run *run, const char *path, bool several)
     } else {
         exit_code = pyro_common_fail(strcmp(path, "-") == 0 ? "standard input" : path, &error);
     }
-    pyro_analysis_free(analysis);
-    pyro_trace_close(trace);
+    freed freed = {trace, analysis};
+    unsigned parts = trace != NULL ? pyro_count_parts((int)run->values->threads,
+                                                      (size_t)pyro_trace_event_count(trace),
+                                                      WORTH_A_THREAD)
+                                   : 1;
+    if (parts > 1)
+        pyro_run_parts(free_half, &freed, 2);
+    for (unsigned half = 2; parts == 1 && half-- > 0;)
+        free_half(&freed, half);
     return exit_code;
 }
 

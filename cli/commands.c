@@ -11,6 +11,7 @@ extern const pyro_command cmd_doctor;
 extern const pyro_command cmd_models;
 extern const pyro_command cmd_graph;
 extern const pyro_command cmd_python;
+extern const pyro_command cmd_ranks;
 extern const pyro_command cmd_run;
 extern const pyro_command cmd_trace;
 
@@ -23,6 +24,7 @@ const pyro_command *const pyro_commands[] = {
     &cmd_diff,
     &cmd_graph,
     &cmd_trace,
+    &cmd_ranks,
     &cmd_bench,
     &cmd_run,
     &cmd_python,

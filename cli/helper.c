@@ -2,6 +2,7 @@
 #include "helper.h"
 
 #include "common.h"
+#include "process.h"
 
 #include "base/error.h"
 #include "base/file.h"
@@ -114,26 +115,17 @@ static int start(pid_t *child, char *const *argv)
     return number;
 }
 
-/* Waits with Ctrl-C left to the child, so that the folder can still be removed after it. */
-static int wait_for(pid_t child)
-{
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, quit;
-    int state = 0;
-
-    sigaction(SIGINT, &ignore, &interrupt);
-    sigaction(SIGQUIT, &ignore, &quit);
-    while (waitpid(child, &state, 0) < 0 && errno == EINTR)
-        ;
-    sigaction(SIGINT, &interrupt, NULL);
-    sigaction(SIGQUIT, &quit, NULL);
-    return state;
-}
-
 static int run(const pyro_helper *helper, char *const *argv, pyro_error *error)
 {
     pid_t child;
-    int number = start(&child, argv), state;
+    int number, state = 0;
 
+    /* Ctrl-C ends the child, so that the folder can still be removed after it. */
+    pyro_process_begin();
+    number = start(&child, argv);
+    if (number == 0)
+        state = pyro_process_wait(child, NULL);
+    pyro_process_end();
     if (number == ENOENT || number == EACCES)
         return pyro_fail(error, PYRO_ERROR_NOT_FOUND,
                          "%.200s: no such program; install Python 3.11 or newer, or name one with "
@@ -142,7 +134,6 @@ static int run(const pyro_helper *helper, char *const *argv, pyro_error *error)
     if (number != 0)
         return pyro_fail(error, PYRO_ERROR_IO, "cannot run %.200s: %s", helper->python,
                          strerror(number));
-    state = wait_for(child);
     if (WIFSIGNALED(state))
         return pyro_fail(error, PYRO_ERROR_IO, "%.200s was ended by signal %d%s", helper->python,
                          WTERMSIG(state), WTERMSIG(state) == SIGKILL ? " (memory ran out?)" : "");

@@ -18,6 +18,7 @@ enum { EXIT_NOT_STARTED = 127 };
 
 static volatile sig_atomic_t interrupted_by;
 static struct sigaction old_interrupt, old_terminate;
+static int depth; /* of begin */
 
 static void note_signal(int number)
 {
@@ -28,6 +29,8 @@ void pyro_process_begin(void)
 {
     struct sigaction action = {.sa_handler = note_signal};
 
+    if (depth++ > 0)
+        return;
     interrupted_by = 0;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, &old_interrupt);
@@ -36,6 +39,8 @@ void pyro_process_begin(void)
 
 void pyro_process_end(void)
 {
+    if (--depth > 0)
+        return;
     sigaction(SIGINT, &old_interrupt, NULL);
     sigaction(SIGTERM, &old_terminate, NULL);
 }
@@ -148,15 +153,21 @@ static int64_t to_ns(struct timeval time)
     return (int64_t)time.tv_sec * PYRO_SECOND_NS + (int64_t)time.tv_usec * 1000;
 }
 
-/* Waits for the end; an interruption is handed on, the second time so that it cannot be ignored. */
+int pyro_process_wait(pid_t child, struct rusage *usage)
+{
+    int status = 0, signals = 0;
+
+    while (wait4(child, &status, 0, usage) < 0 && errno == EINTR)
+        if (interrupted_by != 0)
+            kill(child, signals++ == 0 ? interrupted_by : SIGKILL);
+    return status;
+}
+
 static void wait_for(pid_t child, pyro_process_result *out, int64_t start_ns)
 {
     struct rusage usage = {0};
-    int status = 0, signals = 0;
+    int status = pyro_process_wait(child, &usage);
 
-    while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR)
-        if (interrupted_by != 0)
-            kill(child, signals++ == 0 ? interrupted_by : SIGKILL);
     out->wall_ns = pyro_now_ns() - start_ns;
     out->user_ns = to_ns(usage.ru_utime);
     out->system_ns = to_ns(usage.ru_stime);

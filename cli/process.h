@@ -5,6 +5,8 @@
 #include <pyrometer/error.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
 
 typedef struct pyro_process_spec {
     const char *command;
@@ -24,10 +26,16 @@ int pyro_process_run(pyro_process_result *out, const pyro_process_spec *spec, py
 
 /*
  * From begin to end, Ctrl-C and a request to terminate no longer end the tool: the child gets them,
- * and interrupted() says so.
+ * and interrupted() says so. They may be nested.
  */
 void pyro_process_begin(void);
 void pyro_process_end(void);
 bool pyro_process_interrupted(void);
+
+/*
+ * Waits for a child between begin and end, and returns what wait() says; an interruption is handed
+ * on, the second time so that it cannot be ignored. `usage` may be NULL.
+ */
+int pyro_process_wait(pid_t child, struct rusage *usage);
 
 #endif

@@ -42,8 +42,8 @@ if [ "$mode" = --plan ]; then
 TEXT
     fi
     if wants_test; then
-        echo "    torchvision 0.28.0, timm, transformers, fvcore, pandas, pytest and what they"
-        echo "    need: about 80 MB."
+        echo "    torchvision 0.28.0, timm, transformers, fvcore, onnxruntime, tensorboard, ray, pandas,"
+        echo "    pytest and what they need: about 200 MB."
     fi
     if wants_catalog; then
         echo "    diffusers and what it needs: about 10 MB."

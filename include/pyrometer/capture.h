@@ -105,6 +105,8 @@ PYRO_API uint32_t pyro_recorder_weight(const pyro_weight_data *data, const char 
 PYRO_API uint32_t pyro_recorder_frame(const char *text);
 PYRO_API uint32_t pyro_recorder_stack(uint32_t around, const uint32_t *frames, size_t count);
 PYRO_API void pyro_recorder_property(const char *key, const char *value);
+/* What was recorded until now is no part of the recording: readers pass over it. */
+PYRO_API void pyro_recorder_discard(void);
 PYRO_API void pyro_recorder_thread_name(const char *name);
 
 /*

@@ -8,10 +8,12 @@
 #include <pyrometer/error.h>
 #include <pyrometer/graph.h>
 #include <pyrometer/model.h>
+#include <pyrometer/ranks.h>
 #include <pyrometer/report.h>
 #include <pyrometer/scalars.h>
 #include <pyrometer/tables.h>
 #include <pyrometer/trace.h>
+#include <pyrometer/training.h>
 #include <pyrometer/version.h>
 
 #endif

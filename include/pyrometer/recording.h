@@ -139,6 +139,9 @@ typedef enum pyro_data_type {
     PYRO_DATA_WEIGHT = 9, /* pyro_weight_data, then the dotted name, ended by 0 */
 } pyro_data_type;
 
+/* A property whose value is a raw time, in decimal digits: records that start before it do not count. */
+#define PYRO_PROPERTY_DISCARDED "discarded_until"
+
 /* Data entries follow each other in data chunks, each padded to 16 bytes; ids count from 1 within
  * a type, and an entry is written before the first record that names it. */
 typedef struct pyro_data_entry {

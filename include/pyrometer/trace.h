@@ -64,6 +64,9 @@ typedef struct pyro_peaks {
     double int8_ops_per_s;
     double bytes_per_s;
 } pyro_peaks;
+/* What `pyrometer doctor --calibrate` measured on this machine; false when nothing was, or it cannot
+ * be read. */
+PYRO_API bool pyro_peaks_load(pyro_peaks *peaks);
 
 typedef struct pyro_analysis_options {
     pyro_model *model;        /* gives dotted names and FLOPs; may be NULL */
@@ -99,6 +102,22 @@ typedef struct pyro_step_row {
     int64_t device_total_ns;
     int64_t kernels;
 } pyro_step_row;
+
+/*
+ * A step of training by what it was spent on: forward + backward + optimizer + data + communication +
+ * other = span. Where a device worked, time is the device's, by the phase that launched the work, and
+ * data is loading while it did nothing; else it is the host's, on all threads. Communication is only
+ * what no computing covers. Work is that of the ops that began in the step.
+ */
+typedef struct pyro_training_step {
+    int64_t number, start_ns, span_ns;
+    int64_t forward_ns, backward_ns, optimizer_ns, data_ns, communication_ns, other_ns;
+    int64_t communication_total_ns; /* with what computing covers */
+    int64_t flops, torch_flops; /* conventions full and torch; -1 when no op has a price */
+    const char *dtype; /* of most of its FLOPs, "float32"; "" */
+    double flops_per_s; /* flops over the span; -1 */
+    double peak_flops_per_s; /* of what did the work, with that dtype; -1 not known */
+} pyro_training_step;
 
 /* One row a dotted path; *_self_ns without children, the others with them. */
 typedef struct pyro_layer_row {
@@ -265,6 +284,8 @@ typedef struct pyro_analysis {
     bool has_layers, has_shapes, has_stacks, has_memory;
     const pyro_step_row *steps;
     size_t step_count;
+    const pyro_training_step *training; /* a row a profiler step; none where there are no steps */
+    size_t training_count;
     const pyro_layer_row *layers; /* parents before children */
     size_t layer_count;
     const pyro_op_row *ops, *ops_by_shape; /* most device (else host) time first */

@@ -13,6 +13,8 @@ from pyrometer._core import version as __version__
 from pyrometer._cost import Cost, Operator, Tensor, cost
 from pyrometer._error import Error
 from pyrometer._graph import Graph
+from pyrometer._many_ranks import Ranks, ranks
+from pyrometer._ray import ray
 from pyrometer._registry import MODEL_REGISTRY, Model, models, register
 from pyrometer._results import (
     BenchmarkResults,
@@ -22,6 +24,7 @@ from pyrometer._results import (
     load_baseline,
 )
 from pyrometer._trace import Table, Trace, parse_model_trace, trace
+from pyrometer._training import TrainingProfiler, profiler, step_profiler
 
 if TYPE_CHECKING:
     from pyrometer._model_profiler import ModelProfiler
@@ -38,11 +41,13 @@ __all__ = [
     "ModelProfiler",
     "Operator",
     "Profiler",
+    "Ranks",
     "Regressions",
     "Results",
     "Table",
     "Tensor",
     "Trace",
+    "TrainingProfiler",
     "__version__",
     "capture",
     "capture_model",
@@ -51,7 +56,11 @@ __all__ = [
     "load_baseline",
     "models",
     "parse_model_trace",
+    "profiler",
+    "ranks",
+    "ray",
     "register",
+    "step_profiler",
     "trace",
 ]
 

@@ -1,226 +1,417 @@
-"""Recommendations: what the measurements and the model's cost suggest, with evidence and gain."""
+"""Recommendations: a table of rules, each a number that was measured, the threshold from which it
+is worth a word, and what to do. Thresholds are those of other tools where they have any, named
+behind them; "own" are ours. What the analysis of traces finds in the recording follows."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
-
-from pyrometer import _recorded
 
 COLUMNS = ["subject", "recommendation", "evidence", "gain", "try"]
 
 CONTRACTIONS = ("mm", "linear", "conv", "attention", "matmul", "mkldnn")
+LINEAR = ("addmm", "linear", "bmm", "mm")
 ELEMENTWISE = (
     "add", "mul", "sub", "div", "relu", "gelu", "silu", "sigmoid", "tanh", "norm", "softmax",
     "dropout", "clamp", "exp", "pow", "copy_", "hardswish", "hardtanh", "where", "mean", "rsqrt",
 )  # fmt: skip
+MEBIBYTE = 2**20
+ITSELF = 0.002  # share of the time below which an operator does nothing itself
 
 
 @dataclass
 class Evidence:
-    """What is known of a model after profiling it."""
+    """What is known of a model after profiling it; None: not known."""
 
-    engine: Any
-    batch_size: int
-    call_ms: float
-    doubled_ms: float | None  # with a batch twice as large
-    cost: Any
-    recorded: _recorded.Recorded | None
+    kind: str = "module"
+    precision: str = "fp32"
+    on_gpu: bool = False
+    batch_size: int = 1
+    call_ms: float = 0.0
+    doubled_ms: float | None = None  # with a batch twice as large
+    half_type: tuple[str, str] | None = None  # a 16-bit type that is fast here, and why
+    ops: list[tuple[str, float, int]] = field(default_factory=list)  # name, share, calls
+    outside: float = 0.0  # share of a call that is in no operator
+    classes: frozenset[str] = frozenset()  # of the layers
+    channels_last: bool = False
+    flops: int | None = None
+    moved_bytes: int | None = None  # read and written by all operators
+    weight_bytes: int | None = None
+    zero_share: float | None = None  # of weights that are exactly 0
+    activation_bytes: int | None = None
+    device_bytes: int | None = None
+    allocations: int = 0  # of one call
+    allocated_bytes: int = 0
+    fragmentation: float | None = None
+    unused_bytes: int = 0  # that the fragmentation is of
+    threads: int = 1
+    usable: int = 1  # processors
+    cpu_percent: float | None = None
+    gpu_percent: float | None = None
+    disk_read_bytes: int = 0
+    calls_timed: int = 0
+    stages_ms: dict[str, float] = field(default_factory=dict)
+    first_token_ms: float | None = None
+    token_ms: float | None = None
+    caches: bool | None = None  # config.use_cache
+    cache_bytes: int | None = None  # of keys and values at the length that was run
+    attention: str | None = None  # how transformers computes it
+    findings: list[dict[str, Any]] = field(default_factory=list)
 
-    def share(self, words: tuple[str, ...]) -> tuple[float, int]:
-        """Of operators' own time, and calls, of those whose name has one of the words."""
-        if self.recorded is None:
-            return 0.0, 0
-        rows, _ = _recorded.op_shares(self.recorded)
-        found = [row for row in rows if any(word in row[0].split("::")[-1] for word in words)]
-        return sum(row[1] for row in found), sum(row[2] for row in found)
-
-    def elementwise(self) -> tuple[float, int]:
-        if self.recorded is None:
-            return 0.0, 0
-        rows, _ = _recorded.op_shares(self.recorded)
+    def share(self, words: tuple[str, ...], but: tuple[str, ...] = ()) -> tuple[float, int]:
+        """Of operators' own time, and calls, of those whose name has one of the words. Operators
+        that only call others are no calls of their own."""
         found = [
             row
-            for row in rows
-            if any(word in row[0] for word in ELEMENTWISE)
-            and not any(word in row[0].split("::")[-1] for word in CONTRACTIONS)
+            for row in self.ops
+            if any(word in _base(row[0]) for word in words)
+            and not any(word in _base(row[0]) for word in but)
         ]
-        return sum(row[1] for row in found), sum(row[2] for row in found)
+        calls = sum(row[2] for row in found if row[1] >= ITSELF)
+        return sum(row[1] for row in found), calls
 
 
-def processor_flags() -> set[str]:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            for line in file:
-                if line.startswith(("flags", "Features")):
-                    return set(line.partition(":")[2].split())
-    except OSError:
-        pass
-    return set()
+def _base(name: str) -> str:
+    return name.split("::")[-1]
+
+
+@dataclass
+class Found:
+    """A number with what it was seen in, and what following the advice may gain."""
+
+    amount: float
+    evidence: str
+    gain: str
+    variant: str = ""
+    advice: str = ""  # where it depends on what was seen
+
+
+@dataclass(frozen=True)
+class Rule:
+    subject: str
+    least: float  # of the amount
+    advice: str
+    measure: Callable[[Evidence], Found | None]
+    covers: tuple[str, ...] = ()  # findings of the recording that say the same
 
 
 def _mebibytes(size: float) -> str:
-    return f"{size / 2**20:.1f} MiB"
+    return f"{size / MEBIBYTE:.1f} MiB"
 
 
-def _batch(evidence: Evidence) -> Iterator[list[str]]:
-    if evidence.doubled_ms is None or evidence.doubled_ms <= 0:
-        return
-    gain = 2 * evidence.call_ms / evidence.doubled_ms - 1
-    size = evidence.batch_size
-    seen = (
-        f"batch {size}: {evidence.call_ms:.3g} ms, batch {2 * size}: {evidence.doubled_ms:.3g} ms"
-    )
-    if gain >= 0.10:
-        yield [
-            "batch size", f"raise the batch above {size}; benchmark() finds the knee", seen,
-            f"{gain:.0%} throughput (measured)", f"batch={2 * size}",
-        ]  # fmt: skip
-        if size <= 4:
-            yield [
-                "dynamic batching", "collect requests that arrive together into one call", seen,
-                f"{gain:.0%} throughput at twice the load (measured)", "",
-            ]  # fmt: skip
+def _doubling(e: Evidence) -> tuple[float, str] | None:
+    if e.doubled_ms is None or e.doubled_ms <= 0 or e.call_ms <= 0:
+        return None
+    size = e.batch_size
+    seen = f"batch {size}: {e.call_ms:.3g} ms, batch {2 * size}: {e.doubled_ms:.3g} ms"
+    return 2 * e.call_ms / e.doubled_ms - 1, seen
 
 
-def _precision(evidence: Evidence) -> Iterator[list[str]]:
-    engine = evidence.engine
-    if engine.precision != "fp32" or engine.kind == "onnx":
-        return
-    share, calls = evidence.share(CONTRACTIONS)
-    if share < 0.3:
-        return
-    if engine.on_gpu:
-        can, why = "fp16", "this GPU has tensor cores"
-        import torch
-
-        if torch.cuda.get_device_capability(engine.device)[0] < 7:
-            return
-    else:
-        flags = processor_flags() & {"avx512_bf16", "amx_bf16", "bf16"}
-        if not flags:
-            return
-        can, why = "bf16", f"this processor has {sorted(flags)[0]}"
-    yield [
-        "precision", f'precision="{can}"',
-        f"{share:.0%} of the operators' time in {calls} products and convolutions; {why}",
-        f"up to {share / 2:.0%} of the time (estimate)", f"precision={can}",
-    ]  # fmt: skip
+def _batch(e: Evidence) -> Found | None:
+    doubled = _doubling(e)
+    if doubled is None:
+        return None
+    gain, seen = doubled
+    return Found(gain, seen, f"{gain:.0%} throughput (measured)", f"batch={2 * e.batch_size}",
+                 f"raise the batch above {e.batch_size}; benchmark() finds the knee")  # fmt: skip
 
 
-def _quantisation(evidence: Evidence) -> Iterator[list[str]]:
-    engine = evidence.engine
-    weights = engine.weight_bytes()
-    if engine.precision != "fp32" or engine.on_gpu or engine.kind not in ("module", "huggingface"):
-        return
-    share, _ = evidence.share(("addmm", "linear", "bmm", "::mm"))
-    if weights is None or share < 0.5:
-        return
-    yield [
-        "quantisation", 'precision="int8": linear layers are quantised as they run',
+def _dynamic_batching(e: Evidence) -> Found | None:
+    doubled = _doubling(e) if e.batch_size <= 4 else None
+    if doubled is None:
+        return None
+    gain, seen = doubled
+    return Found(gain, seen, f"{gain:.0%} throughput at twice the load (measured)")
+
+
+def _use(e: Evidence) -> Found | None:
+    if not e.on_gpu or e.gpu_percent is None:
+        return None
+    idle = 1 - e.gpu_percent / 100
+    seen = f"the GPU is busy {e.gpu_percent:.0f}% of the time"
+    advice = ""
+    if e.cpu_percent is not None:
+        seen += f", processors {e.cpu_percent:.0f}%"
+        if e.cpu_percent >= 90 and e.gpu_percent < 10:
+            advice = "the host holds the GPU up: move work there, or CUDA graphs, torch.compile"
+    return Found(idle, seen, f"up to {idle:.0%} of the time (estimate)", "", advice)
+
+
+def _precision(e: Evidence) -> Found | None:
+    if e.precision != "fp32" or e.kind in ("onnx", "callable") or e.half_type is None:
+        return None
+    share, calls = e.share(CONTRACTIONS)
+    can, why = e.half_type
+    seen = f"{share:.0%} of the operators' time in {calls} products and convolutions; {why}"
+    return Found(share, seen, f"up to {share / 2:.0%} of the time (estimate)", f"precision={can}",
+                 f'precision="{can}"')  # fmt: skip
+
+
+def _quantisation(e: Evidence) -> Found | None:
+    if e.precision != "fp32" or e.on_gpu or e.kind not in ("module", "huggingface"):
+        return None
+    share, _ = e.share(LINEAR, but=("conv",))
+    weights = e.weight_bytes or 0
+    return Found(
+        share,
         f"{share:.0%} of the operators' time in linear layers; weights are {_mebibytes(weights)}",
         f"up to {_mebibytes(weights * 0.75)} of memory (estimate); check the accuracy",
         "precision=int8",
+    )
+
+
+def _weight_memory(e: Evidence) -> Found | None:
+    if not e.weight_bytes or not e.device_bytes or e.precision == "int8":
+        return None
+    share = e.weight_bytes / e.device_bytes
+    return Found(
+        share,
+        f"weights {_mebibytes(e.weight_bytes)} of {_mebibytes(e.device_bytes)}, "
+        f"activations {_mebibytes(e.activation_bytes or 0)}",
+        f"{_mebibytes(e.weight_bytes * (0.75 if e.precision == 'fp32' else 0.5))} (estimate); "
+        "check the accuracy",
+    )
+
+
+def _pruning(e: Evidence) -> Found | None:
+    if e.zero_share is None:
+        return None
+    zeros, weights = e.zero_share, e.weight_bytes or 0
+    return Found(zeros, f"{zeros:.0%} of the weights are 0, and are multiplied all the same",
+                 f"up to {_mebibytes(weights * zeros)} and {zeros:.0%} of the products (estimate)",
+                 )  # fmt: skip
+
+
+def _fusion(e: Evidence) -> Found | None:
+    share, calls = e.share(ELEMENTWISE, but=CONTRACTIONS)
+    if calls < 5:
+        return None
+    return Found(share, f"{share:.0%} of the operators' time in {calls} elementwise and norm calls",
+                 f"up to {share / 2:.0%} of the time (estimate)", "compile")  # fmt: skip
+
+
+def _dispatch(e: Evidence) -> Found | None:
+    if e.on_gpu or e.kind not in ("module", "huggingface"):
+        return None  # on a GPU the findings about launches say it better
+    return Found(e.outside, f"{e.outside:.0%} of a call is outside of operators",
+                 f"up to {e.outside:.0%} of the time (estimate)", "compile")  # fmt: skip
+
+
+def _folding(e: Evidence) -> Found | None:
+    if e.kind != "module" or not any(name.startswith("Conv") for name in e.classes):
+        return None
+    share, calls = e.share(("batch_norm",))
+    return Found(share, f"{share:.0%} of the operators' time in {calls} batch norms",
+                 f"up to {share:.0%} of the time (estimate)", "fold")  # fmt: skip
+
+
+def _layout(e: Evidence) -> Found | None:
+    if "Conv2d" not in e.classes or e.channels_last or e.kind not in ("module", "huggingface"):
+        return None
+    share, calls = e.share(("conv",))
+    return Found(share, f"{share:.0%} of the operators' time in {calls} convolutions",
+                 "not estimated", "channels_last")  # fmt: skip
+
+
+def _attention(e: Evidence) -> Found | None:
+    if e.attention != "eager":
+        return None
+    share, calls = e.share(("softmax", "bmm", "baddbmm", "matmul"))
+    return Found(share, f"attention is computed step by step: {share:.0%} of the operators' time "
+                 f"in {calls} products and softmaxes",
+                 f"up to {share / 2:.0%} of the time, and the matrix of scores (estimate)",
+                 "attention=sdpa")  # fmt: skip
+
+
+def _cache_off(e: Evidence) -> Found | None:
+    if e.caches is not False or not e.first_token_ms or not e.token_ms:
+        return None
+    saved = 1 - e.token_ms / e.first_token_ms
+    return Found(saved, f"config.use_cache is off: a token takes {e.first_token_ms:.3g} ms without "
+                 f"the cache and {e.token_ms:.3g} ms with it",
+                 f"{saved:.0%} of the time per token (measured)")  # fmt: skip
+
+
+def _cache_size(e: Evidence) -> Found | None:
+    if not e.cache_bytes or not e.weight_bytes:
+        return None
+    ratio = e.cache_bytes / e.weight_bytes
+    return Found(ratio, f"keys and values of the tokens take {_mebibytes(e.cache_bytes)}, "
+                 f"weights {_mebibytes(e.weight_bytes)}",
+                 f"{_mebibytes(e.cache_bytes / 2)} with 8 bits (estimate)")  # fmt: skip
+
+
+def _more_threads(e: Evidence) -> Found | None:
+    if e.on_gpu:
+        return None
+    return Found(e.usable / max(e.threads, 1), f"{e.threads} threads on {e.usable} usable "
+                 "processors", "not estimated", f"threads={e.usable}",
+                 f"raise torch.set_num_threads() to {e.usable}")  # fmt: skip
+
+
+def _fewer_threads(e: Evidence) -> Found | None:
+    if e.on_gpu:
+        return None
+    return Found(e.threads / max(e.usable, 1), f"{e.threads} threads on {e.usable} usable "
+                 "processors", "not estimated", f"threads={e.usable}",
+                 f"lower torch.set_num_threads() to {e.usable}")  # fmt: skip
+
+
+def _idle_threads(e: Evidence) -> Found | None:
+    if e.on_gpu or e.cpu_percent is None or not 1 < e.threads <= e.usable:
+        return None
+    idle = 1 - e.cpu_percent / (100 * e.threads)
+    fewer = max(1, round(e.cpu_percent / 100))
+    return Found(idle, f"{e.threads} threads use {e.cpu_percent / 100:.1f} processors",
+                 "the processors for other copies of the model (estimate)", f"threads={fewer}",
+                 f"torch.set_num_threads({fewer}), and a copy of the model for each of the "
+                 "processors left, or a larger batch")  # fmt: skip
+
+
+def _memory_bound(e: Evidence) -> Found | None:
+    if e.on_gpu or not e.flops or not e.moved_bytes:
+        return None  # a GPU's findings know its bandwidth
+    intensity = e.flops / e.moved_bytes
+    seen = f"{intensity:.2g} FLOPs for each byte that is moved; {_mebibytes(e.moved_bytes)} a call"
+    return Found(1 / intensity, seen, "half of the bytes with 16-bit types (estimate)")
+
+
+def _compute_bound(e: Evidence) -> Found | None:
+    share, _ = e.share(CONTRACTIONS)
+    if not e.flops or not e.moved_bytes or share < 0.8 or e.batch_size < 1:
+        return None
+    intensity = e.flops / e.moved_bytes
+    rate = e.flops / (e.call_ms / 1e3) if e.call_ms > 0 else 0
+    return Found(intensity, f"{intensity:.0f} FLOPs for each byte, {share:.0%} of the time in "
+                 f"products; {rate / 1e9:.3g} GFLOP/s are reached",
+                 "as many FLOPs as are left out (estimate)")  # fmt: skip
+
+
+def _stage(name: str) -> Callable[[Evidence], Found | None]:
+    def measure(e: Evidence) -> Found | None:
+        whole = e.stages_ms.get("end_to_end")
+        part = e.stages_ms.get(name)
+        if not whole or part is None:
+            return None
+        share = min(part / whole, 1.0)
+        seen = f"{part:.3g} of {whole:.3g} ms from end to end"
+        return Found(share, seen, f"up to {share:.0%} of the time (estimate)")
+
+    return measure
+
+
+def _reading(e: Evidence) -> Found | None:
+    each = e.disk_read_bytes / max(e.calls_timed, 1)
+    return Found(each, f"{_mebibytes(e.disk_read_bytes)} were read from disks in "
+                 f"{e.calls_timed} calls", "not estimated")  # fmt: skip
+
+
+def _checkpointing(e: Evidence) -> Found | None:
+    if not e.weight_bytes or not e.activation_bytes:
+        return None
+    return Found(e.activation_bytes / e.weight_bytes, f"activations "
+                 f"{_mebibytes(e.activation_bytes)}, weights {_mebibytes(e.weight_bytes)}",
+                 "most of the activations kept for the backward, for a second forward (estimate)",
+                 )  # fmt: skip
+
+
+def _sharding(e: Evidence) -> Found | None:
+    if not e.weight_bytes or not e.device_bytes:
+        return None
+    held = e.weight_bytes + (e.activation_bytes or 0)
+    return Found(held / e.device_bytes, f"weights {_mebibytes(e.weight_bytes)} and activations "
+                 f"{_mebibytes(e.activation_bytes or 0)}, of {_mebibytes(e.device_bytes)}",
+                 "fits (estimate)")  # fmt: skip
+
+
+def _pooling(e: Evidence) -> Found | None:
+    if not e.activation_bytes or e.allocations < 100:
+        return None
+    again = e.allocated_bytes / e.activation_bytes
+    how = (
+        "CUDA graphs, which keep their memory, or torch.compile"
+        if e.on_gpu
+        else "an allocator that keeps blocks (jemalloc, tcmalloc by LD_PRELOAD), or torch.compile"
+    )
+    return Found(again, f"{e.allocations} allocations a call, {again:.0f} times the peak in all",
+                 "not estimated", "", how)  # fmt: skip
+
+
+def _fragmentation(e: Evidence) -> Found | None:
+    if e.fragmentation is None or e.unused_bytes < 64 * MEBIBYTE:
+        return None
+    how = (
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and sizes that stay the same"
+        if e.on_gpu
+        else "jemalloc or tcmalloc by LD_PRELOAD, or MALLOC_TRIM_THRESHOLD_=131072"
+    )
+    return Found(e.fragmentation, f"{_mebibytes(e.unused_bytes)} are held and not used, "
+                 f"{e.fragmentation:.0%}", f"{_mebibytes(e.unused_bytes)} (estimate)", "", how,
+                 )  # fmt: skip
+
+
+RULES = (
+    Rule("batch size", 0.10, "", _batch),  # own: the knee
+    Rule("dynamic batching", 0.10, "collect requests that arrive together into one call",
+         _dynamic_batching),  # own
+    Rule("GPU use", 0.30, "a larger batch, or several models on this GPU", _use),  # SageMaker: 70%
+    Rule("precision", 0.30, "", _precision,
+         ("full-precision", "no-tensor-cores")),  # own
+    Rule("quantisation", 0.50, 'precision="int8": linear layers are quantised as they run',
+         _quantisation),  # own
+    Rule("weights in memory", 0.50, "quantise the weights alone (8 or 4 bits), or offload them",
+         _weight_memory),  # own
+    Rule("pruning", 0.50, "drop whole channels (torch.nn.utils.prune.ln_structured), or store "
+         "weights sparse (2:4: torch.sparse.to_sparse_semi_structured)", _pruning),  # own
+    Rule("operator fusion", 0.10, "torch.compile: chains of elementwise operators become one",
+         _fusion, ("fusible-chains",)),  # own
+    Rule("dispatch", 0.30, "torch.compile, or a larger batch: the model is small for its calls",
+         _dispatch),  # own
+    Rule("norm folding", 0.03, "fold batch norms into the convolutions before them "
+         "(torch.nn.utils.fusion.fuse_conv_bn_eval)", _folding),  # own
+    Rule("memory layout", 0.30, "model.to(memory_format=torch.channels_last), inputs too", _layout,
+         ("layout-conversions",)),  # own
+    Rule("attention", 0.10, 'attn_implementation="sdpa" when the model is loaded: fused, without '
+         "the matrix of scores", _attention),  # own
+    Rule("key-value cache", 0.10, "generate with use_cache=True", _cache_off),  # own
+    Rule("size of the cache", 1.0, "a quantised cache, grouped-query attention, or shorter "
+         "contexts", _cache_size),  # own: as large as the weights
+    Rule("threads", 1.01, "", _more_threads),
+    Rule("threads", 1.01, "", _fewer_threads),
+    Rule("idle threads", 0.50, "", _idle_threads),  # tb_plugin: use under 50%
+    Rule("memory bound", 0.10, "move fewer bytes: 16-bit types, torch.compile, a larger batch for "
+         "each reading of the weights", _memory_bound),  # own: under 10 FLOPs a byte
+    Rule("compute bound", 50, "fewer FLOPs: a lower precision, a smaller or pruned model, smaller "
+         "inputs", _compute_bound),  # own: the bands of `pyrometer cost`
+    Rule("preprocessing", 0.05, "prepare the next request while this one runs, in other processes "
+         "or on the GPU", _stage("preprocess")),  # tb_plugin: data loading over 5%
+    Rule("postprocessing", 0.05, "do it on the device, or while the next request runs",
+         _stage("postprocess")),  # as above
+    Rule("reading from disk", 64 * 1024, "read before: warm the cache of files, keep weights "
+         "resident, more memory", _reading),  # own
+    Rule("gradient checkpointing", 1.0, "torch.utils.checkpoint on repeated blocks where it trains",
+         _checkpointing),  # own
+    Rule("model sharding", 0.90, "spread the weights over several devices (FSDP, tensor parallel)",
+         _sharding, ("memory-nearly-full",)),  # tb_plugin: 90%
+    Rule("memory pooling", 10, "", _pooling),  # own
+    Rule("fragmentation", 0.20, "", _fragmentation, ("fragmentation",)),  # own
+)  # fmt: skip
+
+
+def _apply(rule: Rule, evidence: Evidence) -> list[str] | None:
+    found = rule.measure(evidence)
+    if found is None or found.amount < rule.least:
+        return None
+    return [
+        rule.subject, found.advice or rule.advice, found.evidence, found.gain, found.variant,
     ]  # fmt: skip
 
 
-def _fusion(evidence: Evidence) -> Iterator[list[str]]:
-    share, calls = evidence.elementwise()
-    outside = 0.0
-    if evidence.recorded is not None:
-        _, outside = _recorded.op_shares(evidence.recorded)
-    if share >= 0.10 and calls >= 5:
-        yield [
-            "operator fusion", "torch.compile: chains of elementwise operators become one",
-            f"{share:.0%} of the operators' time in {calls} elementwise and norm calls",
-            f"up to {share / 2:.0%} of the time (estimate)", "compile",
-        ]  # fmt: skip
-    elif outside >= 0.3:
-        yield [
-            "dispatch", "torch.compile, or a larger batch: the model is small for its calls",
-            f"{outside:.0%} of a call is outside of operators",
-            f"up to {outside:.0%} of the time (estimate)", "compile",
-        ]  # fmt: skip
-
-
-def _layout(evidence: Evidence) -> Iterator[list[str]]:
-    share, calls = evidence.share(("conv",))
-    layers = evidence.recorded.layers if evidence.recorded is not None else []
-    if share >= 0.3 and any(row["class"] == "Conv2d" for row in layers):
-        yield [
-            "memory layout", "model.to(memory_format=torch.channels_last), inputs too",
-            f"{share:.0%} of the operators' time in {calls} convolutions", "not estimated",
-            "channels_last",
-        ]  # fmt: skip
-
-
-def _threads(evidence: Evidence) -> Iterator[list[str]]:
-    import torch
-
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    threads = torch.get_num_threads()
-    if not evidence.engine.on_gpu and threads != usable:
-        word = "raise" if threads < usable else "lower"
-        yield [
-            "threads", f"{word} torch.set_num_threads() to {usable}",
-            f"{threads} threads on {usable} usable processors", "not estimated",
-            f"threads={usable}",
-        ]  # fmt: skip
-
-
-def _memory(evidence: Evidence) -> Iterator[list[str]]:
-    engine = evidence.engine
-    weights = engine.weight_bytes() or 0
-    if evidence.recorded is None:
-        return
-    activations = _recorded.activation_bytes(evidence.recorded, engine) or 0
-    memory = evidence.recorded.device_memory(engine.on_gpu)
-    seen = f"activations {_mebibytes(activations)}, weights {_mebibytes(weights)}"
-    if activations > weights > 0:
-        yield [
-            "gradient checkpointing", "torch.utils.checkpoint on repeated blocks where it trains",
-            seen, "most of the activations kept for the backward, for a second forward (estimate)",
-            "",
-        ]  # fmt: skip
-    total = _device_bytes(engine)
-    if total and weights + activations > 0.9 * total:
-        yield [
-            "model sharding", "spread the weights over several devices (FSDP, tensor parallel)",
-            f"{seen}, of {_mebibytes(total)}", "fits (estimate)", "",
-        ]  # fmt: skip
-    if memory is not None and activations > 0:
-        again = memory["allocated_bytes"] / activations
-        if memory["allocations"] >= 100 and again >= 10:
-            how = (
-                "CUDA graphs, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
-                if engine.on_gpu
-                else "an allocator that keeps blocks (jemalloc, tcmalloc by LD_PRELOAD)"
-            )
-            yield [
-                "memory pooling", how,
-                f"{memory['allocations']} allocations a call, {again:.0f} times the peak in all",
-                "not estimated", "",
-            ]  # fmt: skip
-
-
-def _device_bytes(engine: Any) -> int | None:
-    if engine.on_gpu:
-        import torch
-
-        return torch.cuda.get_device_properties(engine.device).total_memory
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return None
-
-
-def _findings(evidence: Evidence) -> Iterator[list[str]]:
-    """What the analysis of traces found in the recording."""
-    if evidence.recorded is None:
-        return
-    for finding in evidence.recorded.data["findings"]:
+def _from_findings(evidence: Evidence, said: set[str]) -> Iterator[list[str]]:
+    for finding in evidence.findings:
+        if finding["id"] in said:
+            continue
         gain = finding["gain_ns"]
         yield [
             finding["title"], finding["advice"], finding["evidence"],
@@ -228,10 +419,18 @@ def _findings(evidence: Evidence) -> Iterator[list[str]]:
         ]  # fmt: skip
 
 
-RULES = (
-    _batch, _precision, _quantisation, _fusion, _layout, _threads, _memory, _findings,
-)  # fmt: skip
-
-
 def recommend(evidence: Evidence) -> list[list[str]]:
-    return [row for rule in RULES for row in rule(evidence)]
+    """Rows of what is worth doing, in the order of the rules; one variant is tried once."""
+    rows = []
+    said: set[str] = set()
+    variants: set[str] = set()
+    for rule in RULES:
+        row = _apply(rule, evidence)
+        if row is None:
+            continue
+        said.update(rule.covers)
+        if row[-1] in variants:
+            row[-1] = ""
+        variants.add(row[-1])
+        rows.append(row)
+    return [*rows, *_from_findings(evidence, said)]

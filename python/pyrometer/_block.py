@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import os
 import tempfile
@@ -95,11 +96,7 @@ class Capture:
         self.status: dict[str, Any] = {}
 
     def __enter__(self) -> Capture:
-        if session.settings is not None and session.settings.temporary:
-            _passes.finisher.finish()
-            session.stop()  # passes are taken from this recording as long as it runs
-        whole = session.whole_program
-        self._is_inside_run = whole is not None and whole.suspend()
+        self._is_inside_run = _passes.leave_session()
         session.start(self._settings)
         return self
 
@@ -191,7 +188,6 @@ class Capture:
 
 
 def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        pass
+    for name in (path, path + ".devices.json"):
+        with contextlib.suppress(OSError):
+            os.unlink(name)

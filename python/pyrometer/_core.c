@@ -362,7 +362,7 @@ static int core_exec(PyObject *module)
     if (!state->error_type || !state->model_type ||
         PyModule_AddObjectRef(module, "Model", state->model_type) || core_add_trace(module) ||
         core_add_capture(module) || core_add_passes(module) || core_add_graph(module) ||
-        core_add_bench(module))
+        core_add_loop(module) || core_add_bench(module) || core_add_training(module))
         return -1;
     return PyModule_AddStringConstant(module, "version", pyro_version());
 }
@@ -376,6 +376,7 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->trace_type);
     Py_VISIT(state->column_type);
     Py_VISIT(state->program_type);
+    Py_VISIT(state->scalars_type);
     Py_VISIT(state->loop_type);
     Py_VISIT(state->bench_type);
     return 0;
@@ -390,6 +391,7 @@ static int core_clear(PyObject *module)
     Py_CLEAR(state->trace_type);
     Py_CLEAR(state->column_type);
     Py_CLEAR(state->program_type);
+    Py_CLEAR(state->scalars_type);
     Py_CLEAR(state->loop_type);
     Py_CLEAR(state->bench_type);
     return 0;
@@ -401,6 +403,7 @@ static PyMethodDef core_methods[] = {
     {"open_decode", core_open_decode, METH_VARARGS,
      "open_decode(name) -> Model: the graph of one decoding step of a built-in model."},
     {"open_trace", core_open_trace, METH_VARARGS, core_open_trace_doc},
+    {"ranks", core_ranks, METH_VARARGS, core_ranks_doc},
     {"layers_install", core_layers_install, METH_VARARGS, core_layers_install_doc},
     {"layers_remove", core_layers_remove, METH_NOARGS, core_layers_remove_doc},
     {"recorder_door", core_recorder_door, METH_NOARGS, core_recorder_door_doc},

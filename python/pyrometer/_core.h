@@ -5,6 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <pyrometer/bench.h>
 #include <pyrometer/capture.h>
 #include <pyrometer/pyrometer.h>
 #include <stdbool.h>
@@ -17,6 +18,7 @@ typedef struct core_state {
     PyObject *program_type;
     PyObject *loop_type;
     PyObject *bench_type;
+    PyObject *scalars_type;
 } core_state;
 
 typedef struct model_object {
@@ -36,6 +38,10 @@ int core_add_trace(PyObject *module);
 PyObject *core_open_trace(PyObject *module, PyObject *args);
 extern const char core_open_trace_doc[];
 
+/* _core_ranks.c: many traces answered together. */
+PyObject *core_ranks(PyObject *module, PyObject *args);
+extern const char core_ranks_doc[];
+
 /* _core_layers.c: observes calls of modules while a session runs. */
 PyObject *core_layers_install(PyObject *module, PyObject *args);
 PyObject *core_layers_remove(PyObject *module, PyObject *unused);
@@ -53,11 +59,22 @@ void core_stacks_hold(PyTypeObject *type);
 
 /* _core_capture.c: adds the recorder's functions to the module; 0, or -1 with an exception. */
 int core_add_capture(PyObject *module);
+/* A pyro_write_fn to a FILE, and what it says where the system refuses. */
+int core_write_to_file(void *user, const char *bytes, size_t size, pyro_error *error);
+int core_fail_to_write(pyro_error *error);
+
+/* _core_training.c: adds event files and what is made of the recording of steps. */
+int core_add_training(PyObject *module);
 
 /* _core_graph.c: adds programs, and what a recording needs to become one. */
 int core_add_graph(PyObject *module);
 
-/* _core_bench.c: adds the measuring loop, results and their comparison. */
+/* _core_loop.c: adds the measuring loop. */
+int core_add_loop(PyObject *module);
+/* The library's loop of an object of state->loop_type. */
+pyro_loop *core_loop_of(PyObject *loop);
+
+/* _core_bench.c: adds results and their comparison. */
 int core_add_bench(PyObject *module);
 
 /* _core_passes.c: what the hook of layers asks around a call while `core_passes_wanted`. */

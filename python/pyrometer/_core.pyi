@@ -47,6 +47,15 @@ def open_trace(
     threads: int,
     /,
 ) -> Trace: ...
+def ranks(
+    paths: Sequence[str | PathLike[str]],
+    model: Model | None,
+    layers_from: str | None,
+    step: int,
+    late: float,
+    threads: int,
+    /,
+) -> tuple[bytes, list[tuple[str, str, bool]]]: ...
 
 class Program:
     name: str
@@ -131,6 +140,27 @@ def write_chrome(
     trace: str | PathLike[str], devices: str | PathLike[str] | None, path: str | PathLike[str], /
 ) -> None: ...
 def recorder_span(name: str, function: Callable[[], object], /) -> object: ...
+def recorder_discard() -> None: ...
+def step_profiler() -> None: ...
+def set_steps(function: Callable[[int], None] | None, left: int, /) -> None: ...
+def steps_done() -> int: ...
+
+class Scalars:
+    path: str
+    def __new__(cls, folder: str | PathLike[str], suffix: str | None, /) -> Scalars: ...
+
+def training_files(
+    recording: str | PathLike[str],
+    chrome: str | PathLike[str],
+    scalars: Scalars | None,
+    title: str,
+    first: int,
+    last: int,
+    with_flops: bool,
+    with_modules: bool,
+    memory: Sequence[tuple[int, int, int, int]],
+    /,
+) -> tuple[str, str | None]: ...
 
 class Loop:
     def __init__(

@@ -187,16 +187,16 @@ static PyObject *averages(PyObject *module, PyObject *args)
     return result;
 }
 
-static int fail_to_write(pyro_error *error)
+int core_fail_to_write(pyro_error *error)
 {
     error->code = PYRO_ERROR_IO;
     PyOS_snprintf(error->message, sizeof error->message, "cannot write: %s", strerror(errno));
     return PYRO_ERROR_IO;
 }
 
-static int write_to_file(void *user, const char *bytes, size_t size, pyro_error *error)
+int core_write_to_file(void *user, const char *bytes, size_t size, pyro_error *error)
 {
-    return fwrite(bytes, 1, size, user) == size ? PYRO_OK : fail_to_write(error);
+    return fwrite(bytes, 1, size, user) == size ? PYRO_OK : core_fail_to_write(error);
 }
 
 /* Writes a trace, with the device work of another where `devices` is not NULL. */
@@ -208,9 +208,9 @@ static int write_trace(const char *from, const char *devices, FILE *file, pyro_e
     if (status == PYRO_OK && devices)
         status = pyro_trace_join_devices(trace, devices, error);
     if (status == PYRO_OK)
-        status = pyro_trace_write_chrome(trace, NULL, write_to_file, file, error);
+        status = pyro_trace_write_chrome(trace, NULL, core_write_to_file, file, error);
     if (fclose(file) != 0 && status == PYRO_OK)
-        status = fail_to_write(error);
+        status = core_fail_to_write(error);
     pyro_trace_close(trace);
     return status;
 }

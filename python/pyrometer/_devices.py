@@ -21,8 +21,9 @@ def is_in_use() -> bool:
     return cuda is not None and cuda.is_initialized()
 
 
-def _start(with_memory: bool) -> Any:
-    """A running profile, or None where it cannot be had. Holds the lock until _stop()."""
+def _start(with_memory: bool, is_warmup: bool = False) -> Any:
+    """A running profile, or one that only warms up; None where it cannot be had. Holds the lock
+    until _stop()."""
     if not _lock.acquire(blocking=False):
         return None
     try:
@@ -36,7 +37,10 @@ def _start(with_memory: bool) -> Any:
             torch.profiler.ProfilerActivity.CUDA,
         ]
         profile = torch.profiler.profile(activities=activities, profile_memory=with_memory)
-        profile.start()
+        if is_warmup:
+            profile.prepare_trace()
+        else:
+            profile.start()
         return profile
     except Exception as error:
         _lock.release()
@@ -105,9 +109,10 @@ class DevicePass:
 class DeviceRecording:
     """The kernels of a whole recording, in a file beside it that its reader looks for."""
 
-    def __init__(self, path: str, with_memory: bool) -> None:
+    def __init__(self, path: str, with_memory: bool, is_warmup: bool = False) -> None:
         self.path = path + ".devices.json"
         self.with_memory = with_memory
+        self.is_warmup = is_warmup
         self.profile: Any = None
         self.is_over = False
         if os.path.exists(self.path):
@@ -119,17 +124,36 @@ class DeviceRecording:
 
     def _begin(self) -> None:
         if not self.is_over and self.profile is None:
-            self.profile = _start(self.with_memory)
+            self.profile = _start(self.with_memory, self.is_warmup)
             if self.profile is None:
                 _switch.say("no kernels are recorded: another profiler has the device")
+
+    def begin(self) -> None:
+        """The end of the warm-up."""
+        was_warmup, self.is_warmup = self.is_warmup, False
+        if was_warmup and self.profile is not None:
+            self.profile.start_trace()
 
     def stop(self) -> None:
         self.is_over = True
         profile, self.profile = self.profile, None
         if profile is None:
             return
+        if self.is_warmup:
+            self._abandon(profile)
+            return
         try:
             _stop(profile)
             profile.export_chrome_trace(self.path)
         except Exception as error:
             _switch.say(f"the recording has no kernels: {error}")
+
+    def _abandon(self, profile: Any) -> None:
+        """A profile that was prepared ends only after it has been started."""
+        try:
+            try:
+                profile.start_trace()
+            finally:
+                _stop(profile)
+        except Exception as error:
+            _switch.debug(f"a profile that was not used did not end well: {error}")

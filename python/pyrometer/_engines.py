@@ -102,11 +102,31 @@ class Engine:
 
     def bind(self, inputs: Inputs) -> Callable[[], Any]:
         """One iteration, as a function of nothing."""
-        module, args, kwargs = self.module, inputs.args, inputs.kwargs
+        return self._bound(self.module, inputs)
+
+    def _bound(self, call: Callable[..., Any], inputs: Inputs) -> Callable[[], Any]:
+        args, kwargs = inputs.args, inputs.kwargs
+        if self.autocast is not None:
+            casting = self.casting
+
+            def run() -> Any:
+                with casting():
+                    return call(*args, **kwargs)
+
+            return run
         if not kwargs and len(args) == 1:
             only = args[0]
-            return lambda: module(only)
-        return lambda: module(*args, **kwargs)
+            return lambda: call(only)
+        return lambda: call(*args, **kwargs)
+
+    def casting(self) -> Any:
+        """Around every call, as programs do it: weights that are cast once for many calls would
+        look cheaper than they are."""
+        if self.autocast is None:
+            return contextlib.nullcontext()
+        import torch
+
+        return torch.autocast(self.device.partition(":")[0], dtype=self.autocast)
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
@@ -119,11 +139,7 @@ class Engine:
             for layer in training:
                 layer.training = False
         try:
-            with contextlib.ExitStack() as stack:
-                stack.enter_context(torch.inference_mode())
-                if self.autocast is not None:
-                    kind = self.device.partition(":")[0]
-                    stack.enter_context(torch.autocast(kind, dtype=self.autocast))
+            with torch.inference_mode():
                 yield
         finally:
             for layer in training:
@@ -187,12 +203,15 @@ class Engine:
                 else f"weights are {_TYPES[self.precision]}"
             )
         devices = {p.device for p in module.parameters()} | {b.device for b in module.buffers()}
-        moves = any(device.type != self.device.partition(":")[0] for device in devices)
+        wanted = torch.device(self.device)
+        if self.on_gpu and wanted.index is None:
+            wanted = torch.device("cuda", torch.cuda.current_device())
+        moves = any(device != wanted for device in devices)
         if (casts or moves) and not own:
             module = copy.deepcopy(module)
         if casts:
             module = module.to(dtype)
-        self.module = module.to(self.device) if moves or self.on_gpu else module
+        self.module = module.to(wanted) if moves else module
 
 
 def _quantise(module: Any, device: str) -> Any:
@@ -291,11 +310,7 @@ class ProgramEngine(Engine):
     def running(self) -> Iterator[None]:
         import torch
 
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(torch.inference_mode())
-            if self.autocast is not None:
-                kind = self.device.partition(":")[0]
-                stack.enter_context(torch.autocast(kind, dtype=self.autocast))
+        with torch.inference_mode():
             yield
 
     def make_inputs(self, batch_size: int | None) -> Inputs:
@@ -434,8 +449,9 @@ class CallableEngine(Engine):
         return super().make_inputs(batch_size)
 
     def bind(self, inputs: Inputs) -> Callable[[], Any]:
-        call, args, kwargs = self.call, inputs.args, inputs.kwargs
-        return call if not args and not kwargs else lambda: call(*args, **kwargs)
+        if self.autocast is None and not inputs.args and not inputs.kwargs:
+            return self.call
+        return self._bound(self.call, inputs)
 
 
 def load(model: Any, device: str, precision: str, autocast: bool = False) -> Engine:

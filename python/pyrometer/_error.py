@@ -7,7 +7,8 @@ class Error(Exception):
     """A model could not be read or priced.
 
     Attributes:
-        code: what kind of failure: "io", "format", "unsupported", "limit" or "export".
+        code: what kind of failure: "io", "format", "unsupported", "limit", "export" or
+            "cluster".
         where: the file, and the member of it, that was being read; "" when none.
         offset: the byte in it, or None.
     """

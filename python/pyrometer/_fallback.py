@@ -73,8 +73,15 @@ class Fallback:
     def __init__(self, settings: Settings) -> None:
         global is_active
         self._path = settings.path + ".devices.json"
-        self._profile = None if settings.temporary else Profile.start(settings.flags)
+        self._flags = settings.flags
+        self._profile: Profile | None = None
+        if not settings.temporary and not settings.warmup:
+            self.begin()
         is_active = settings.temporary
+
+    def begin(self) -> None:
+        """Starts the profile; at the end of a warm-up where there is one."""
+        self._profile = Profile.start(self._flags)
 
     def stop(self) -> None:
         global is_active

@@ -510,6 +510,7 @@ def bench(request: str) -> dict[str, Any]:
     """Results of measuring a model, by the package that is installed here."""
     import pyrometer._model_bench
 
+    pyrometer._model_bench.stop_once()
     if importlib.util.find_spec("torchvision") is not None:
         from .torchvision_ops import declare
 
@@ -539,6 +540,8 @@ def answer(options: argparse.Namespace) -> dict[str, Any]:
         return {"unusable": str(error)}
     except Broken as error:
         return {"broken": error.report()}
+    except KeyboardInterrupt:
+        return {"unusable": "interrupted"}
 
 
 def main() -> int:

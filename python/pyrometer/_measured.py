@@ -19,7 +19,7 @@ KNEE_GAIN = 0.10  # a doubling of the batch that gains less is past the knee
 
 def add_memory(
     bench: Any, index: int, engine: Any, samples: int, sampler: Any, reset: bool
-) -> None:
+) -> dict[str, Any]:
     if engine.on_gpu:
         stats = torch.cuda.memory_stats(engine.device)
         peak = stats["allocated_bytes.all.peak"]
@@ -43,9 +43,10 @@ def add_memory(
         if value is not None:
             bench.metric(index, name, unit, False, value)
     bench.fact(index, "memory is", what)
+    return {"peak": peak, "fragmentation": fragmentation}
 
 
-def add_use(bench: Any, index: int, used: Mapping[str, Any], sampler: Any) -> None:
+def add_use(bench: Any, index: int, used: Mapping[str, Any], sampler: Any) -> dict[str, Any]:
     for name, unit, key in (
         ("cpu", "%", "cpu_percent"),
         ("disk_read", "bytes", "disk_read_bytes"),
@@ -56,11 +57,14 @@ def add_use(bench: Any, index: int, used: Mapping[str, Any], sampler: Any) -> No
         if used[key] is not None:
             bench.metric(index, name, unit, False, used[key])
     bench.fact(index, "network is", "of all programs that share this network")
+    mean = None
     if sampler.gpu_percent:
         mean = sum(sampler.gpu_percent) / len(sampler.gpu_percent)
         bench.metric(index, "gpu", "%", True, mean)
     elif sampler.gpu_reason:
         bench.fact(index, "no gpu use", sampler.gpu_reason)
+    names = ("cpu_percent", "disk_read_bytes")
+    return {"gpu_percent": mean, **{name: used[name] for name in names}}
 
 
 def add_rates(bench: Any, index: int, placed: Inputs, loop: Any) -> None:

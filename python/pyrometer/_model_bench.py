@@ -4,6 +4,9 @@ tool judges and writes."""
 from __future__ import annotations
 
 import json
+import os
+import signal
+import sys
 import traceback
 from typing import Any
 
@@ -30,7 +33,37 @@ def measure(request: dict[str, Any]) -> dict[str, Any]:
         return {"unusable": text}
 
 
+def stop_once() -> None:
+    """The first request to stop ends the measuring, and what was measured is told; those that
+    follow it, since a terminal asks us beside the tool, do not end the telling."""
+
+    def stop(number: int, frame: Any) -> None:
+        for name in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(name, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, stop)
+
+
+def _enter(request: dict[str, Any]) -> None:
+    """Into the folder that the model's code is to run in. Where that is a copy of a checkout,
+    modules come from the copy too, whatever led to the checkout: PYTHONPATH or an installation that
+    can be edited."""
+    source, copy = request["checkout_from"], request["checkout_to"]
+    if source and copy:
+        copy = os.path.abspath(copy)
+        for index, path in enumerate(sys.path):
+            inside = os.path.relpath(os.path.realpath(path), os.path.realpath(source))
+            there = os.path.normpath(os.path.join(copy, inside))
+            if not inside.startswith("..") and os.path.isdir(there):
+                sys.path[index] = there
+    if request["folder"]:
+        os.chdir(request["folder"])
+
+
 def _measure(request: dict[str, Any]) -> dict[str, Any]:
+    _enter(request)
     from pyrometer._model_profiler import ModelProfiler
 
     precisions = _words(request["precision"]) or ["fp32"]
@@ -45,6 +78,17 @@ def _measure(request: dict[str, Any]) -> dict[str, Any]:
             for shape in request["input_shape"].split(";")
         ]
         inputs = from_shapes(shapes, profiler._engine)
+    try:
+        _run(profiler, request, inputs, sizes, precisions)
+    except KeyboardInterrupt:
+        if not profiler._rescue():
+            raise
+    return json.loads(profiler._bench.report("json"))
+
+
+def _run(
+    profiler: Any, request: dict[str, Any], inputs: Any, sizes: list[int], precisions: list[str]
+) -> None:
     loop = _loop_settings(request)
     if len(sizes) > 1 or len(precisions) > 1:
         configurations = [
@@ -62,7 +106,6 @@ def _measure(request: dict[str, Any]) -> dict[str, Any]:
             batch_size=sizes[0] if sizes else None,
             **loop,
         )
-    return json.loads(profiler._bench.report("json"))
 
 
 def _loop_settings(request: dict[str, Any]) -> dict[str, Any]:

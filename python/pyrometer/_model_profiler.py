@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import statistics
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from pyrometer import (
     _advice,
     _core,
     _engines,
+    _evidence,
     _language,
     _measured,
     _recorded,
@@ -27,8 +29,9 @@ from pyrometer._inputs import Inputs, as_inputs
 from pyrometer._results import BenchmarkResults, Results
 
 RESOURCE_RUNS = 20  # of the pass that samples memory, which is not timed
-LANGUAGE_RUNS = 5
-NEW_TOKENS = 16
+GPU_RESOURCE_SECONDS = (
+    0.5  # and its length on a GPU, whose driver tells its use a few times a second
+)
 
 
 class ModelProfiler:
@@ -68,6 +71,7 @@ class ModelProfiler:
         self._engine = _engines.load(model_path, self.device, precision, autocast)
         self._given: Inputs | None = None
         self._bench: _core.Bench | None = None
+        self._under_way: tuple[_core.Bench, int | None, _core.Loop | None] | None = None
         self.results: Results | BenchmarkResults | None = None
 
     def profile(
@@ -117,24 +121,28 @@ class ModelProfiler:
         bench = self._new_bench()
         settings = {"device": self.device, "precision": self.precision}
         index, placed = self._begin(bench, self._engine, self._engine.name, inputs, settings)
-        self._measure(bench, index, self._engine, placed, loop)
+        measured = self._measure(bench, index, self._engine, placed, loop)
         if preprocess is not None or postprocess is not None:
-            self._measure_stages(bench, index, placed, num_runs, preprocess, postprocess)
+            measured["stages_ms"] = self._measure_stages(
+                bench, index, placed, num_runs, preprocess, postprocess
+            )
         if _language.is_language_model(self._engine):
-            self._measure_language(bench, index, placed)
+            measured |= _language.add_phases(bench, index, self._engine, placed)
         if not only_times:
-            self._analyse(bench, index, placed, loop, detailed_analysis, try_variants)
+            wanted = (detailed_analysis, try_variants)
+            self._analyse(bench, index, placed, loop, measured, *wanted)
         return self._finish(bench)
 
     def _analyse(
-        self, bench: Any, index: int, placed: Inputs, loop: Any, detailed: bool, tries: bool
-    ) -> None:
+        self, bench: Any, index: int, placed: Inputs, loop: Any, measured: Mapping[str, Any],
+        detailed: bool, tries: bool,
+    ) -> None:  # fmt: skip
         """What one export and one recording say, beside the times."""
         costs = self._add_cost(bench, index, placed, loop)
         recorded = self._record(bench, index, placed, detailed)
         if not detailed:
             return
-        rows = _advice.recommend(self._evidence(placed, loop, costs, recorded))
+        rows = _advice.recommend(self._evidence(placed, loop, costs, recorded, measured))
         if tries:
             rows = [self._tried(placed, row) for row in rows]
         bench.table(index, "Recommendations", _advice.COLUMNS, rows)
@@ -213,8 +221,8 @@ class ModelProfiler:
     ) -> dict[str, Any]:
         """Kernels, copies, gaps and waits on the GPU in one call.
 
-        profile_nvtx also marks every operator for Nsight Systems, which has to have been started
-        around this program to see them.
+        profile_nvtx runs one more call, with every operator marked for Nsight Systems, which has to
+        have been started around this program to see the marks.
         """
         if not self._engine.on_gpu:
             raise Error(
@@ -223,8 +231,12 @@ class ModelProfiler:
                 "unsupported",
             )
         engine, placed = self._recordable(input_data)
-        recorded = _recorded.record(engine, placed, 1, nvtx=profile_nvtx)
-        return _recorded.gpu(recorded, track_kernels, track_memory_transfers)
+        recorded = _recorded.record(engine, placed, 1)
+        found = _recorded.gpu(recorded, track_kernels, track_memory_transfers)
+        if profile_nvtx:
+            _recorded.mark(engine, placed)
+            found["nvtx"] = "one more call ran with its operators marked"
+        return found
 
     def recommendations(self) -> list[dict[str, Any]]:
         """Those of the last profile(detailed_analysis=True)."""
@@ -286,6 +298,7 @@ class ModelProfiler:
         bench = _core.Bench()
         bench.environment("torch", torch.__version__)
         bench.environment("torch threads", str(torch.get_num_threads()))
+        self._under_way = (bench, None, None)
         return bench
 
     def _begin(
@@ -359,33 +372,41 @@ class ModelProfiler:
             ways.append("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True")
         return f"out of memory ({_first_line(error)}); try {', '.join(ways)}"
 
-    def _measure(self, bench: Any, index: int, engine: Any, placed: Inputs, loop: Any) -> None:
-        """Times the calls, then samples memory in calls that are not timed."""
+    def _measure(
+        self, bench: Any, index: int, engine: Any, placed: Inputs, loop: Any
+    ) -> dict[str, Any]:
+        """Times the calls, then samples memory in calls that are not timed; what was used."""
         run, wait = engine.bind(placed), engine.synchronize()
         if engine.on_gpu:
             torch.cuda.reset_peak_memory_stats(engine.device)
         reset = _resources.reset_peak()
         with engine.running():
             usage = _resources.Usage()
+            self._under_way = (bench, index, loop)
             loop.run(run, wait)
             used = usage.stop()
             bench.loop(index, loop)
+            self._under_way = (bench, index, None)
             sampler = _resources.Sampler(engine.device)
             with sampler.sampling():
-                for _ in range(RESOURCE_RUNS):
+                until = time.perf_counter() + (GPU_RESOURCE_SECONDS if engine.on_gpu else 0)
+                runs = 0
+                while runs < RESOURCE_RUNS or time.perf_counter() < until:
                     run()
-                if wait is not None:
-                    wait()
-        _measured.add_memory(bench, index, engine, placed.batch_size(), sampler, reset)
-        _measured.add_use(bench, index, used, sampler)
+                    runs += 1
+                    if wait is not None:
+                        wait()
+        held = _measured.add_memory(bench, index, engine, placed.batch_size(), sampler, reset)
+        use = _measured.add_use(bench, index, used, sampler)
         _measured.add_rates(bench, index, placed, loop)
+        return {"calls_timed": len(loop.latency_ms()), **held, **use}
 
     def _measure_stages(
         self, bench: Any, index: int, placed: Inputs, num_runs: int | None,
         preprocess: Callable[[], Any] | None, postprocess: Callable[[Any], Any] | None,
-    ) -> None:  # fmt: skip
-        """The steps around the model by themselves, and all of it in one."""
-        engine = self._engine
+    ) -> dict[str, float]:  # fmt: skip
+        """The steps around the model by themselves, and all of it in one: means in ms."""
+        engine, means = self._engine, {}
         with engine.running():
             wait = engine.synchronize()
             output = engine.bind(placed)()
@@ -406,27 +427,8 @@ class ModelProfiler:
                 loop = _loop(num_runs, 2, 0, 10)
                 loop.run(run, wait)
                 bench.metric(index, name, "ms", False, loop.latency_ms())
-
-    def _measure_language(self, bench: Any, index: int, placed: Inputs) -> None:
-        prompt = _language.prompt_of(placed)
-        if prompt is None:
-            return
-        prompt = _language.with_room(self._engine, prompt, NEW_TOKENS)
-        try:
-            with self._engine.running():
-                first, each = _language.measure(self._engine, prompt, LANGUAGE_RUNS, NEW_TOKENS)
-        except Exception as error:
-            bench.warn(f"prefill and decode were not measured apart: {_first_line(error)}")
-            return
-        sequences = prompt.shape[0]
-        bench.metric(index, "time_to_first_token", "ms", False, first)
-        bench.metric(index, "time_per_token", "ms", False, each)
-        rate = 1000 * sequences * len(each) / sum(each)
-        bench.metric(index, "decode_tokens_per_second", "tokens/s", True, rate)
-        rate = 1000 * prompt.numel() * len(first) / sum(first)
-        bench.metric(index, "prefill_tokens_per_second", "tokens/s", True, rate)
-        text = f"{sequences} sequences of {prompt.shape[1]} tokens, {len(each) // len(first)} new"
-        bench.fact(index, "decoding", text)
+                means[name] = statistics.fmean(loop.latency_ms())
+        return means
 
     def _price(self, placed: Inputs) -> Any:
         """What the call should cost; an Error with the reason where that is not known."""
@@ -495,7 +497,9 @@ class ModelProfiler:
             _recorded.add_tables(bench, index, recorded)
         return recorded
 
-    def _evidence(self, placed: Inputs, loop: Any, costs: Any, recorded: Any) -> _advice.Evidence:
+    def _evidence(
+        self, placed: Inputs, loop: Any, costs: Any, recorded: Any, measured: Mapping[str, Any]
+    ) -> _advice.Evidence:
         """What recommendations stand on; a batch twice as large is tried for it, in turn with the
         present one, so that what else the machine does meets both."""
         batch = placed.batch_size()
@@ -503,19 +507,13 @@ class ModelProfiler:
         try:
             larger = self._engine.place(_resize(placed, 2 * batch))
             with self._engine.running():
-                present, doubled = _variants.in_turn(
+                both = _variants.in_turn(
                     self._engine.bind(placed), self._engine.bind(larger), self._engine.synchronize()
                 )
+            present, doubled = map(statistics.median, both)
         except Exception as error:  # a fixed batch, or memory is out: there is no evidence then
             _switch.debug(f"a batch of {2 * batch} was not run: {error}")
-        return _advice.Evidence(
-            engine=self._engine,
-            batch_size=batch,
-            call_ms=present,
-            doubled_ms=doubled,
-            cost=costs,
-            recorded=recorded,
-        )
+        return _evidence.gather(self._engine, placed, present, doubled, costs, recorded, measured)
 
     def _tried(self, placed: Inputs, row: list[str]) -> list[str]:
         """A recommendation with the gain that it has here."""
@@ -535,7 +533,19 @@ class ModelProfiler:
         except Exception:
             return {}
 
+    def _rescue(self) -> bool:
+        """What an interrupted measurement has so far becomes the last results; False: nothing."""
+        bench, index, loop = self._under_way or (None, None, None)
+        if bench is None or index is None or (loop is not None and not loop.latency_ms()):
+            return False
+        if loop is not None:
+            bench.loop(index, loop)
+        bench.set_status(index, "interrupted", "what was measured until then")
+        self._finish(bench, many=bench.count() > 1)
+        return True
+
     def _finish(self, bench: Any, many: bool = False) -> Any:
+        self._under_way = None
         bench.finish()
         document = json.loads(bench.report("json"))
         self._bench = bench

@@ -3,13 +3,13 @@ use, or by torch.profiler where it cannot be."""
 
 from __future__ import annotations
 
-import os
 import platform
 import socket
 import sys
 from typing import TYPE_CHECKING, Any
 
 from pyrometer import _core, _switch
+from pyrometer._ranks import place
 
 if TYPE_CHECKING:
     from pyrometer._capture import Registration
@@ -42,7 +42,7 @@ class Observers:
         self.description = "layers"
         if settings.devices and not settings.temporary:
             self._devices = _devices.DeviceRecording(
-                settings.path, bool(settings.flags & _core.RECORD_MEMORY)
+                settings.path, bool(settings.flags & _core.RECORD_MEMORY), settings.warmup
             )
         if self._has_stacks:
             if not _core.stacks_install(_observer.stack_functions()):
@@ -76,6 +76,12 @@ class Observers:
         _core.recorder_rest(rests)
         if self._ops is _observer:
             _observer.rest(rests)
+
+    def begin(self) -> None:
+        """The end of a warm-up."""
+        for one in (self._devices, self._ops):
+            if hasattr(one, "begin"):
+                one.begin()
 
     def stop(self) -> None:
         try:
@@ -117,9 +123,11 @@ def describe() -> dict[str, str]:
         "machine": platform.machine(),
         "threads": str(torch.get_num_threads()),
     }
-    if _switch.rank_suffix():
-        properties["rank"] = os.environ.get("RANK", "0")
-        properties["world_size"] = os.environ["WORLD_SIZE"]
+    rank, world_size, backend = place()
+    if world_size > 1:
+        properties |= {"rank": str(rank), "world_size": str(world_size)}
+    if backend:
+        properties["backend"] = backend
     return properties
 
 

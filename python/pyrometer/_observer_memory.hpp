@@ -33,38 +33,26 @@ class Blocks
                              std::memory_order_relaxed);
     }
 
-    // The size, and the slot is free again; -1 when it is not known. `is_old`: it was there when the
-    // capture began.
-    int64_t take(const void *address, bool *is_old)
+    // The size, and the slot is free again; -1 when it is not known.
+    int64_t take(const void *address)
     {
         std::atomic<uint64_t> *slot = find(address);
         if (!slot)
             return -1;
         uint64_t word = slot->load(std::memory_order_relaxed);
         slot->store(0, std::memory_order_relaxed);
-        *is_old = word & old;
-        return static_cast<int64_t>(word & (old - 1));
-    }
-
-    // A capture begins.
-    void grow_old()
-    {
-        for (auto &word : words_) {
-            if (word.load(std::memory_order_relaxed))
-                word.fetch_or(old, std::memory_order_relaxed);
-        }
+        return static_cast<int64_t>(word & ((uint64_t{1} << size_bits) - 1));
     }
 
   private:
     // 48 bits of address, 64 bytes apart: 26 of them choose the tag, 16 the slot.
     static constexpr int slot_bits = 16, way_bits = 2, size_bits = 36;
     static constexpr size_t ways = size_t{1} << way_bits;
-    static constexpr uint64_t old = uint64_t{1} << (size_bits - 1); // above the size
 
     static bool fits(const void *address, size_t bytes)
     {
         auto number = reinterpret_cast<uintptr_t>(address);
-        return !(number & 63) && !(number >> 48) && bytes < old && number;
+        return !(number & 63) && !(number >> 48) && !(bytes >> size_bits) && number;
     }
     static uint64_t tag_of(const void *address)
     {
@@ -100,10 +88,9 @@ class Blocks
 
 Blocks blocks;
 
-// Of what was allocated since the capture began.
-alignas(64) std::atomic<int64_t> live_bytes{0};
-
-OFTEN void record_memory(const void *address, int64_t bytes, int64_t total, bool out_of_memory)
+// The total is left to who reads: a sum over the recording's own blocks, while what is in use here
+// may be of an earlier capture.
+OFTEN void record_memory(const void *address, int64_t bytes, bool out_of_memory)
 {
     if (!(wanted.load(std::memory_order_relaxed) & PYRO_RECORD_MEMORY) || door->is_resting)
         return;
@@ -115,7 +102,7 @@ OFTEN void record_memory(const void *address, int64_t bytes, int64_t total, bool
         auto *record = reinterpret_cast<pyro_memory_record *>(room);
         record->address = reinterpret_cast<uintptr_t>(address);
         record->bytes = bytes;
-        record->total_allocated = total;
+        record->total_allocated = -1;
         record->total_reserved = -1;
         record->device_type = static_cast<int16_t>(c10::DeviceType::CPU);
         record->device_index = -1;
@@ -145,16 +132,13 @@ class WatchedAllocator final : public c10::Allocator
         try {
             data = inner->allocate(bytes);
         } catch (...) {
-            record_memory(nullptr, static_cast<int64_t>(bytes),
-                          live_bytes.load(std::memory_order_relaxed), true);
+            record_memory(nullptr, static_cast<int64_t>(bytes), true);
             throw;
         }
         if (!data.compare_exchange_deleter(inner_deleter, &release) || !bytes)
             return data;
         blocks.note(data.get(), bytes);
-        int64_t size = static_cast<int64_t>(bytes);
-        int64_t total = live_bytes.fetch_add(size, std::memory_order_relaxed) + size;
-        record_memory(data.get(), size, total, false);
+        record_memory(data.get(), static_cast<int64_t>(bytes), false);
         return data;
     }
     c10::DeleterFnPtr raw_deleter() const override
@@ -180,13 +164,8 @@ WatchedAllocator *watched;
 void WatchedAllocator::release(void *block)
 {
     if (block) {
-        bool is_old = false;
-        int64_t bytes = blocks.take(block, &is_old), total = -1;
-        if (bytes >= 0 && is_old)
-            total = live_bytes.load(std::memory_order_relaxed);
-        else if (bytes >= 0)
-            total = live_bytes.fetch_sub(bytes, std::memory_order_relaxed) - bytes;
-        record_memory(block, bytes >= 0 ? -bytes : INT64_MIN, total, false);
+        int64_t bytes = blocks.take(block);
+        record_memory(block, bytes >= 0 ? -bytes : INT64_MIN, false);
     }
     watched->inner_deleter(block);
 }
@@ -214,8 +193,6 @@ const char *watch_memory()
         watched->inner = present;
         watched->inner_deleter = present->raw_deleter();
     }
-    blocks.grow_old();
-    live_bytes.store(0, std::memory_order_relaxed);
     return set_cpu_allocator(watched) ? nullptr : "the CPU allocator could not be set";
 }
 

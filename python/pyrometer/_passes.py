@@ -172,7 +172,7 @@ class Files:
         with self.lock:
             if (folder, stem) not in self.taken:
                 os.makedirs(folder, exist_ok=True)
-                move_aside(folder, stem)
+                move_aside(folder, re.compile(re.escape(stem) + r"_\d{3,}\.json"))
             taken = self.taken.setdefault((folder, stem), set())
             if number in taken:  # two classes of one name
                 number = max(taken) + 1
@@ -188,9 +188,8 @@ class Files:
         return _switch.rank_suffix() + (f"_pid{self.process}" if is_forked or is_child else "")
 
 
-def move_aside(folder: str, stem: str) -> None:
+def move_aside(folder: str, pattern: re.Pattern[str], is_silent: bool = False) -> None:
     """X_forward_001.json becomes X_forward_001.json.1, or the next number that is free."""
-    pattern = re.compile(re.escape(stem) + r"_\d{3,}\.json")
     names = sorted(name for name in os.listdir(folder) if pattern.fullmatch(name))
     moved = []
     for name in names:
@@ -203,9 +202,19 @@ def move_aside(folder: str, stem: str) -> None:
             _switch.say(f"{name} of an earlier run cannot be renamed: {error.strerror}")
         else:
             moved.append(f"{name} is {name}.{number} now")
-    if moved:
+    if moved and not is_silent:
         more = f", and {len(moved) - 1} more" if len(moved) > 1 else ""
         _switch.say(f"of an earlier run: {moved[0]}{more}")
+
+
+def leave_session() -> bool:
+    """Ends the session that passes or the whole program are recorded by, so that another can begin;
+    True when the program's must be resumed after that one."""
+    if session.settings is not None and session.settings.temporary:
+        finisher.finish()
+        session.stop()  # passes are taken from the other as long as it runs
+    whole = session.whole_program
+    return whole is not None and whole.suspend()
 
 
 class Finisher:

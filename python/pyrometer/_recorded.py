@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,22 +43,28 @@ class Recorded:
         return None
 
 
-def record(engine: Any, placed: Inputs, calls: int, nvtx: bool = False) -> Recorded:
+def record(engine: Any, placed: Inputs, calls: int) -> Recorded:
     """Runs once unrecorded, then `calls` times recorded."""
     run, wait = engine.bind(placed), engine.synchronize() or (lambda: None)
     with engine.running():
         run()
         wait()
-        marks: Any = contextlib.nullcontext()
-        if nvtx:
-            import torch
-
-            marks = torch.autograd.profiler.emit_nvtx(record_shapes=True)
-        with marks, capture(with_stack=False) as recording:
+        with capture(with_stack=False) as recording:
             for _ in range(calls):
                 run()
             wait()
     return Recorded(recording.trace().to_dict(), calls)
+
+
+def mark(engine: Any, placed: Inputs) -> None:
+    """Runs once with every operator marked for Nsight Systems. Not while we record: torch marks for
+    one profiler at a time."""
+    import torch
+
+    run, wait = engine.bind(placed), engine.synchronize() or (lambda: None)
+    with engine.running(), torch.autograd.profiler.emit_nvtx(record_shapes=True):
+        run()
+        wait()
 
 
 def activation_bytes(recorded: Recorded, engine: Any) -> int | None:

@@ -117,6 +117,34 @@ class Usage:
         return found
 
 
+class _Utilization(ctypes.Structure):
+    _fields_ = [("gpu", ctypes.c_uint), ("memory", ctypes.c_uint)]
+
+
+class GpuUse:
+    """How busy a GPU is, by the driver's own library. Raises OSError where that cannot say."""
+
+    def __init__(self, device: str) -> None:
+        import torch
+
+        self._library = ctypes.CDLL("libnvidia-ml.so.1")
+        self._check("nvmlInit_v2")
+        self._handle = ctypes.c_void_p()
+        # By its own name: the driver's numbers are not those that CUDA_VISIBLE_DEVICES leaves.
+        name = f"GPU-{torch.cuda.get_device_properties(device).uuid}".encode()
+        self._check("nvmlDeviceGetHandleByUUID", name, ctypes.byref(self._handle))
+
+    def _check(self, name: str, *arguments: Any) -> None:
+        code = getattr(self._library, name)(*arguments)
+        if code != 0:
+            raise OSError(f"{name} fails with {code}")
+
+    def percent(self) -> float:
+        use = _Utilization()
+        self._check("nvmlDeviceGetUtilizationRates", self._handle, ctypes.byref(use))
+        return float(use.gpu)
+
+
 class Sampler:
     """Resident memory, and the GPU where one is used, a few hundred times a second."""
 
@@ -126,7 +154,21 @@ class Sampler:
         self.gpu_percent: list[float] = []
         self.gpu_allocated: list[int] = []
         self.gpu_reason: str | None = None if device.startswith("cuda") else "runs on the processor"
+        self._use: GpuUse | None = None
         self._stop = threading.Event()
+
+    def _sample_gpu(self) -> None:
+        import torch
+
+        self.gpu_allocated.append(torch.cuda.memory_allocated(self.device))
+        if self.gpu_reason is not None:
+            return
+        try:
+            if self._use is None:
+                self._use = GpuUse(self.device)
+            self.gpu_percent.append(self._use.percent())
+        except (OSError, AttributeError) as error:
+            self.gpu_reason = f"the driver's library does not say: {error}"
 
     def _sample(self) -> None:
         while not self._stop.is_set():
@@ -134,16 +176,7 @@ class Sampler:
             if now is not None:
                 self.resident.append(now)
             if self.device.startswith("cuda"):
-                import torch
-
-                self.gpu_allocated.append(torch.cuda.memory_allocated(self.device))
-            if self.gpu_reason is None:
-                import torch
-
-                try:
-                    self.gpu_percent.append(float(torch.cuda.utilization(self.device)))
-                except Exception as error:
-                    self.gpu_reason = f"the driver's library does not say: {error}"
+                self._sample_gpu()
             self._stop.wait(SAMPLE_SECONDS)
 
     @contextlib.contextmanager
@@ -167,5 +200,6 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(
         words in text
         for words in ("can't allocate memory", "not enough memory", "out of memory", "bad_alloc",
+                      "status_alloc_failed",
                       "invalid buffer size", "storage size calculation overflowed")
     )  # fmt: skip

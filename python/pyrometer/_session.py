@@ -37,6 +37,7 @@ class Settings:
     overwrite: bool = False
     temporary: bool = False
     devices: bool = True
+    warmup: bool = False  # what comes before Session.begin() is not part of it
 
 
 class Session:
@@ -92,6 +93,13 @@ class Session:
             _switch.debug(
                 f"recording to {settings.path or 'memory'}: {self._observers.description}"
             )
+
+    def begin(self) -> None:
+        """The end of the warm-up: what was recorded until now does not count."""
+        with self.lock:
+            if self.settings is not None:
+                self._observers.begin()
+                _core.recorder_discard()
 
     def stop(self) -> None:
         """Ends it; what was recorded is on disk then. Fine when none runs."""

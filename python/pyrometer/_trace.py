@@ -150,14 +150,15 @@ class Table(Sequence):
 class Trace:
     """What a run did cost. Times are in nanoseconds, memory in bytes.
 
-    The tables `steps`, `layers`, `ops`, `ops_by_shape`, `kernels`, `gaps`, `synchronizations`,
-    `copies`, `collectives`, `memory`, `findings` and `stacks` have the columns of the JSON that
-    `pyrometer trace --format json` writes; docs/trace.md defines them.
+    The tables `steps`, `training`, `layers`, `ops`, `ops_by_shape`, `kernels`, `gaps`,
+    `synchronizations`, `copies`, `collectives`, `memory`, `findings` and `stacks` have the columns
+    of the JSON that `pyrometer trace --format json` writes; docs/trace.md defines them.
     """
 
     __module__ = "pyrometer"
 
     steps: Table
+    training: Table
     layers: Table
     ops: Table
     ops_by_shape: Table

@@ -4,7 +4,6 @@
  */
 #include "analyze/analyze.h"
 #include "analyze/pass.h"
-#include "analyze/prices.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "hardware/hardware.h"
@@ -24,8 +23,9 @@ typedef struct whole_analysis {
 static const pyro_lane_row analyses[] = {
     {&pyro_analyze_steps, 0},  {&pyro_analyze_gaps, 0},          {&pyro_analyze_launch, 0},
     {&pyro_analyze_copies, 0}, {&pyro_analyze_syncs, 0},         {&pyro_analyze_loading, 0},
-    {&pyro_analyze_memory, 0}, {&pyro_analyze_communication, 0}, {&pyro_analyze_layers, 1},
-    {&pyro_analyze_ops, 1},    {&pyro_analyze_kernels, 1},       {&pyro_analyze_stacks, 2},
+    {&pyro_analyze_memory, 0}, {&pyro_analyze_communication, 0}, {&pyro_analyze_prices, 1},
+    {&pyro_analyze_layers, 1}, {&pyro_analyze_ops, 1},           {&pyro_analyze_kernels, 1},
+    {&pyro_analyze_training, 1}, {&pyro_analyze_stacks, 2},
 };
 #define ANALYSIS_COUNT (sizeof analyses / sizeof analyses[0])
 
@@ -74,39 +74,27 @@ static int compile_filter(regex_t *filter, const char *pattern, pyro_error *erro
     return pyro_fail(error, PYRO_ERROR_ARGUMENT, "filter '%.200s': %s", pattern, reason);
 }
 
-/* What analyses share, made by two threads: prices need the joins alone. */
-typedef struct preparation {
-    pyro_analysis_context *context, pricing;
-    pyro_error error;
-    int status[2];
-} preparation;
+/* What needs the trace alone is done while the joins are made. */
+typedef struct measuring {
+    pyro_analysis_context *context;
+    int status;
+} measuring;
 
-static void prepare_half(void *data, unsigned half)
+static void measure(void *data, unsigned part)
 {
-    preparation *both = data;
-    both->status[half] = half ? pyro_price_ops(&both->pricing)
-                              : pyro_context_prepare(both->context);
+    measuring *measuring = data;
+    (void)part;
+    measuring->status = pyro_context_measure(measuring->context);
 }
 
-static int prepare(pyro_analysis_context *context, pyro_arena *second_arena)
+static int join_and_measure(pyro_analysis_context *context, pyro_trace *trace, pyro_joins *joins)
 {
-    preparation both = {.context = context, .pricing = *context};
-    unsigned parts = pyro_count_parts(context->options->threads, context->trace->count,
-                                      PYRO_EVENTS_PER_THREAD);
-    pyro_error_clear(&both.error);
-    both.pricing.arena = second_arena;
-    both.pricing.error = &both.error;
-    if (parts > 1)
-        pyro_run_parts(prepare_half, &both, 2);
-    for (unsigned half = 0; parts == 1 && half < 2; half++)
-        prepare_half(&both, half);
-    context->op_flops = both.pricing.op_flops;
-    context->op_bytes = both.pricing.op_bytes;
-    context->op_macs = both.pricing.op_macs;
-    context->op_dtype = both.pricing.op_dtype;
-    if (!both.status[0] && both.status[1] && context->error)
-        *context->error = both.error;
-    return both.status[0] ? both.status[0] : both.status[1];
+    pyro_error *error = context->error;
+    measuring measuring = {.context = context};
+    context->error = NULL; /* the joins' own meanwhile */
+    int status = pyro_joins_make_beside(joins, trace, context->options, measure, &measuring, error);
+    context->error = error;
+    return status || !measuring.status ? status : pyro_fail_memory(error);
 }
 
 static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
@@ -132,13 +120,13 @@ static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
             context.filter = &filter;
     }
     if (status == PYRO_OK)
-        status = pyro_joins_make(&whole->joins, trace, options, error);
+        status = join_and_measure(&context, trace, &whole->joins);
     if (status == PYRO_OK) {
         describe_trace(&context);
         status = note_joins(&context);
     }
     if (status == PYRO_OK)
-        status = prepare(&context, &whole->lane_arenas[1]);
+        status = pyro_context_prepare(&context);
     if (status == PYRO_OK)
         status = pyro_run_analyses(&context, analyses, ANALYSIS_COUNT - options->without_stacks,
                                    whole->lane_arenas);

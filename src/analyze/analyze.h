@@ -38,7 +38,8 @@ enum {
     PYRO_TRAIT_SYNC = 8, /* of a call that waits for the device */
     PYRO_TRAIT_ITEM = 16, /* of an op that brings a number to the host */
     PYRO_TRAIT_LOADER = 32, /* of a data loader's next batch */
-    PYRO_TRAIT_STEP = 64 /* of a profiler's step, which old traces hold as an op */
+    PYRO_TRAIT_STEP = 64, /* of a profiler's step, which old traces hold as an op */
+    PYRO_TRAIT_COMMUNICATION = 128 /* of a host range in which processes communicate */
 };
 
 /* What every analysis sees. */
@@ -50,9 +51,9 @@ typedef struct pyro_analysis_context {
     pyro_arena *arena; /* of the result: what it points to lives here */
     pyro_analysis *result;
     pyro_error *error;
-    /* Work that analyses share, made before the pass */
+    /* Work that analyses share, made before the pass; prices are there behind pyro_analyze_prices. */
     /* By index of op detail: -1 no rule, and for ops inside a priced op */
-    int64_t *op_flops, *op_bytes, *op_macs;
+    int64_t *op_flops, *op_bytes, *op_macs, *op_torch_flops;
     uint8_t *op_dtype; /* pyro_dtype of what it computes with */
     const regex_t *filter; /* NULL: everything; it narrows rows, never totals */
     pyro_arena *scratch; /* given back when the analysis is made */
@@ -88,19 +89,28 @@ typedef struct pyro_analyzer {
      * one of the traits. */
     uint32_t categories_by_trait;
     uint8_t traits;
+    /* What is left then and falls into items that need nothing of each other; may be NULL. Other
+     * lanes do some of them, with contexts of their own; `conclude` follows the last. */
+    size_t (*count_items)(void *state);
+    int (*do_item)(void *state, pyro_analysis_context *context, size_t item);
+    int (*conclude)(void *state, pyro_analysis_context *context);
     void (*clear)(void *state); /* frees what the state owns, also after a failure; may be NULL */
 } pyro_analyzer;
 
 extern const pyro_analyzer pyro_analyze_steps, pyro_analyze_gaps, pyro_analyze_layers,
     pyro_analyze_ops, pyro_analyze_kernels, pyro_analyze_communication, pyro_analyze_memory,
     pyro_analyze_launch, pyro_analyze_copies, pyro_analyze_syncs, pyro_analyze_loading,
-    pyro_analyze_stacks;
+    pyro_analyze_stacks, pyro_analyze_training, pyro_analyze_prices;
 
 /* After the pass, over the finished result (findings.def). What they say lives in the context's arena
  * and in the second one: two threads fill them. */
 int pyro_find_findings(pyro_analysis_context *context, pyro_arena *second_arena);
 
-/* Makes what analyses share; context.c. */
+/* What the place where work ran can do with a type at most; 0 where that is not known. */
+double pyro_context_peak(const pyro_analysis_context *context, bool on_device, uint8_t dtype);
+
+/* Makes what analyses share; context.c. Measuring comes first and looks at the trace alone. */
+int pyro_context_measure(pyro_analysis_context *context);
 int pyro_context_prepare(pyro_analysis_context *context);
 
 /* True when `start` lies in the step asked for, or none was asked for. */
@@ -118,6 +128,9 @@ static inline int64_t pyro_context_launch_ns(const pyro_analysis_context *contex
     uint32_t launch = context->joins->launch[event];
     return context->trace->start_ns[launch == PYRO_NO_EVENT ? event : launch];
 }
+
+/* True for names of ops and ranges in which processes communicate. */
+bool pyro_is_communication(const char *name);
 
 /* PYRO_TRAIT_* of an event's name. */
 uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name, uint8_t known);

@@ -4,6 +4,7 @@
  */
 #include "analyze/analyze.h"
 #include "analyze/collective.h"
+#include "analyze/collective_event.h"
 #include "analyze/intervals.h"
 #include "base/buf.h"
 #include "base/error.h"
@@ -22,7 +23,7 @@ typedef struct communication_state {
     int64_t compute_ns, compute_until_ns; /* union of compute so far, and its end */
     pending *heap;                        /* the first to end on top */
     size_t pending_count, pending_capacity;
-    pyro_map by_external_id; /* ops that describe a collective */
+    pyro_collective_finder finder;
     pyro_map by_key;
     pyro_collective_row *rows;
     size_t count, capacity;
@@ -31,81 +32,10 @@ typedef struct communication_state {
 static int init_communication(void *data, pyro_analysis_context *context)
 {
     communication_state *state = data;
-    const pyro_trace *trace = context->trace;
     state->compute_until_ns = INT64_MIN;
-    for (uint32_t i = 0; trace->collective_count && i < trace->count; i++) {
-        uint32_t detail = trace->detail[i];
-        if (trace->category[i] != PYRO_EVENT_OP || !trace->external_id[i] || detail == PYRO_NO_ID ||
-            trace->ops[detail].collective == PYRO_NO_ID)
-            continue;
-        if (!pyro_map_put(&state->by_external_id, trace->external_id[i], i))
-            return pyro_fail_memory(context->error);
-    }
+    if (!pyro_collective_finder_init(&state->finder, context->trace))
+        return pyro_fail_memory(context->error);
     return PYRO_OK;
-}
-
-static uint32_t detail_of_op(const pyro_trace *trace, uint32_t event)
-{
-    uint32_t detail = trace->detail[event];
-    if (trace->category[event] != PYRO_EVENT_OP || detail == PYRO_NO_ID)
-        return PYRO_NO_ID;
-    return trace->ops[detail].collective;
-}
-
-/* What is said about a collective: by the kernel, by an op around its launch, or by one of its id. */
-static const pyro_collective_detail *find_detail(const communication_state *state,
-                                                 const pyro_analysis_context *context,
-                                                 uint32_t event, const char **annotation)
-{
-    const pyro_trace *trace = context->trace;
-    uint32_t found = PYRO_NO_ID;
-    if (trace->detail[event] != PYRO_NO_ID)
-        found = trace->kernels[trace->detail[event]].collective;
-    uint32_t host = context->joins->launch[event];
-    while (host != PYRO_NO_EVENT && found == PYRO_NO_ID) {
-        const char *name = pyro_event_name(trace, host);
-        found = detail_of_op(trace, host);
-        if (!**annotation && (strncmp(name, "nccl:", 5) == 0 || strncmp(name, "c10d::", 6) == 0))
-            *annotation = name;
-        host = context->joins->parent[host];
-    }
-    if (found == PYRO_NO_ID && trace->external_id[event]) {
-        uint32_t op = pyro_map_get(&state->by_external_id, trace->external_id[event]);
-        if (op != PYRO_MAP_NONE)
-            found = detail_of_op(trace, op);
-    }
-    return found == PYRO_NO_ID ? NULL : &trace->collectives[found];
-}
-
-/* A row without numbers that stands for its kind, group, type and size. */
-static pyro_collective_row describe(const communication_state *state,
-                                    const pyro_analysis_context *context, uint32_t event)
-{
-    const pyro_trace *trace = context->trace;
-    const char *kernel = pyro_event_name(trace, event), *annotation = "";
-    const pyro_collective_detail *detail = find_detail(state, context, event, &annotation);
-    const char *kind = detail ? pyro_collective_kind(pyro_trace_text(trace, detail->name)) : NULL;
-    pyro_dtype dtype = PYRO_DTYPE_UNKNOWN;
-    pyro_collective_row row = {.group = "", .group_size = -1, .message_bytes = -1};
-    if (!kind)
-        kind = pyro_collective_kind(annotation);
-    if (!kind)
-        kind = pyro_collective_kind(kernel);
-    row.kind = kind ? kind : "other";
-    if (detail) {
-        dtype = pyro_collective_dtype(pyro_trace_text(trace, detail->dtype));
-        row.group = pyro_trace_text(trace, detail->group);
-        row.group_size = detail->group_size;
-        int64_t elements = detail->in_elements > detail->out_elements ? detail->in_elements
-                                                                      : detail->out_elements;
-        if (elements >= 0 && dtype != PYRO_DTYPE_UNKNOWN &&
-            __builtin_mul_overflow(elements, pyro_dtype_bytes(dtype), &row.message_bytes))
-            row.message_bytes = -1;
-    } else {
-        dtype = pyro_collective_kernel_dtype(kernel);
-    }
-    row.dtype = dtype == PYRO_DTYPE_UNKNOWN ? "" : pyro_dtype_name(dtype);
-    return row;
 }
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -207,7 +137,7 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     }
     if (!pyro_context_wants(context, event))
         return PYRO_OK;
-    pyro_collective_row wanted = describe(state, context, event);
+    pyro_collective_row wanted = pyro_collective_describe(&state->finder, context, event);
     pending entry = {.end_ns = end,
                      .duration_ns = end - start,
                      .compute_ns = compute_before(state, start),
@@ -268,7 +198,7 @@ static int finish_communication(void *data, pyro_analysis_context *context)
 static void clear_communication(void *data)
 {
     communication_state *state = data;
-    pyro_map_free(&state->by_external_id);
+    pyro_collective_finder_free(&state->finder);
     pyro_map_free(&state->by_key);
     free(state->heap);
     free(state->rows);

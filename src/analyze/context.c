@@ -2,6 +2,7 @@
 #include "analyze/analyze.h"
 #include "analyze/intervals.h"
 #include "base/error.h"
+#include "hardware/hardware.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -153,16 +154,19 @@ static int number_devices(pyro_analysis_context *context)
     return status;
 }
 
-int pyro_context_prepare(pyro_analysis_context *context)
+int pyro_context_measure(pyro_analysis_context *context)
 {
     size_t names = context->trace->names.count;
     context->name_traits = pyro_arena_array(context->scratch, names ? names : 1, 1);
     if (!context->name_traits)
         return pyro_fail_memory(context->error);
     measure_span(context);
-    int status = number_devices(context);
-    if (status == PYRO_OK)
-        status = make_windows(context);
+    return number_devices(context);
+}
+
+int pyro_context_prepare(pyro_analysis_context *context)
+{
+    int status = make_windows(context);
     if (status == PYRO_OK)
         status = make_boundaries(context);
     if (status == PYRO_OK && context->options->step >= 0) {
@@ -170,6 +174,32 @@ int pyro_context_prepare(pyro_analysis_context *context)
         context->result->span_ns = context->windows[0].end_ns - context->windows[0].start_ns;
     }
     return status;
+}
+
+/* What the host can do with a type; 0 when it was not measured. */
+static double host_peak(const pyro_peaks *peaks, pyro_dtype dtype)
+{
+    switch (dtype) {
+    case PYRO_DTYPE_FLOAT64:
+        return peaks->float64_flops_per_s;
+    case PYRO_DTYPE_FLOAT32:
+        return peaks->float32_flops_per_s;
+    case PYRO_DTYPE_FLOAT16:
+        return peaks->float16_flops_per_s;
+    case PYRO_DTYPE_BFLOAT16:
+        return peaks->bfloat16_flops_per_s;
+    case PYRO_DTYPE_INT8:
+        return peaks->int8_ops_per_s;
+    default:
+        return 0;
+    }
+}
+
+double pyro_context_peak(const pyro_analysis_context *context, bool on_device, uint8_t dtype)
+{
+    if (on_device)
+        return context->chip ? pyro_chip_peak_flops_per_s(context->chip, (pyro_dtype)dtype) : 0;
+    return context->options->peaks ? host_peak(context->options->peaks, (pyro_dtype)dtype) : 0;
 }
 
 bool pyro_context_in_step(const pyro_analysis_context *context, int64_t start_ns)
@@ -242,6 +272,24 @@ static bool is_step(const char *name)
     return strncmp(name, "ProfilerStep", strlen("ProfilerStep")) == 0;
 }
 
+/* Ranges of the process groups: "gloo:all_reduce", "c10d::allreduce_". */
+bool pyro_is_communication(const char *name)
+{
+    static const char *const prefixes[] = {"c10d::",
+                                           "_c10d_functional::",
+                                           "c10d_functional::",
+                                           "record_param_comms",
+                                           "gloo:",
+                                           "nccl:",
+                                           "mpi:",
+                                           "ucc:",
+                                           "xccl:"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
 static uint8_t traits_of_host_name(const char *name)
 {
     uint8_t traits = 0;
@@ -253,6 +301,8 @@ static uint8_t traits_of_host_name(const char *name)
         traits |= PYRO_TRAIT_LOADER;
     if (is_step(name))
         traits |= PYRO_TRAIT_STEP;
+    if (pyro_is_communication(name))
+        traits |= PYRO_TRAIT_COMMUNICATION;
     return traits;
 }
 

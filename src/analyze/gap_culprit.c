@@ -31,11 +31,6 @@ typedef struct search {
     int64_t sync_ns;
 } search;
 
-int64_t pyro_gap_effort(const pyro_analysis_context *context)
-{
-    return 8 * (int64_t)context->trace->count + 1000000;
-}
-
 /* What time is counted for: an op in a layer, else the frame itself. */
 static uint64_t culprit_key(const pyro_analysis_context *context, uint32_t event)
 {
@@ -118,31 +113,31 @@ static bool is_on_thread(const search *search, uint32_t event)
 }
 
 /* What ran when the gap began: the last event that began before it, or what it is inside of. */
-static uint32_t find_running(const search *search, size_t position, int64_t *effort)
+static uint32_t find_running(const search *search, size_t position)
 {
     const pyro_analysis_context *context = search->context;
     for (size_t steps = 0; position && steps < LONGEST_LOOK_BACK; steps++) {
         uint32_t event = context->joins->by_time[--position];
-        (*effort)--;
         if (is_on_thread(search, event))
             return event;
     }
     return PYRO_NO_EVENT;
 }
 
-static int search_gap(search *search, int64_t *effort)
+static int search_gap(search *search, size_t most_events)
 {
     const pyro_analysis_context *context = search->context;
     int64_t end = search->gap->end_ns;
     size_t position = first_at_or_after(context, search->gap->start_ns);
+    size_t last = context->trace->count - position;
+    last = position + (last < most_events ? last : most_events);
     search->now_ns = search->gap->start_ns;
-    search->running = find_running(search, position, effort);
+    search->running = find_running(search, position);
     int status = PYRO_OK;
-    for (; position < context->trace->count && *effort > 0 && status == PYRO_OK; position++) {
+    for (; position < last && status == PYRO_OK; position++) {
         uint32_t event = context->joins->by_time[position];
         if (context->trace->start_ns[event] >= end)
             break;
-        (*effort)--;
         if (!is_on_thread(search, event))
             continue;
         status = advance(search, context->trace->start_ns[event]);
@@ -182,18 +177,18 @@ static int name_culprit(pyro_gap_row *row, search *search)
 }
 
 int pyro_gap_explain(pyro_gap_row *row, pyro_analysis_context *context, const pyro_gap *gap,
-                     int64_t *effort)
+                     size_t most_events)
 {
     uint32_t launch = context->joins->launch[gap->next];
     row->op = row->layer = row->line = row->sync = "";
-    if (launch == PYRO_NO_EVENT || *effort <= 0)
+    if (launch == PYRO_NO_EVENT)
         return PYRO_OK;
     search search = {.context = context,
                      .gap = gap,
                      .track = context->trace->track[launch],
                      .sync = PYRO_NO_EVENT,
                      .by_key = PYRO_MAP_INIT};
-    int status = search_gap(&search, effort);
+    int status = search_gap(&search, most_events);
     if (status == PYRO_OK)
         status = name_culprit(row, &search);
     free(search.suspects);

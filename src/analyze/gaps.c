@@ -9,6 +9,10 @@
 #include <stdlib.h>
 
 #define MOST_GAPS 1000
+/* Gaps of a device do not overlap, so that all gaps of a few take a few passes over the events. With
+ * more devices a few of the longest may take as much, and all others together, by their lengths. */
+#define FEW 8
+#define EVENTS_ANYWAY 1000
 
 typedef struct device_state {
     int64_t until_ns; /* end of its work so far */
@@ -19,7 +23,8 @@ typedef struct gaps_state {
     device_state *devices;
     pyro_gap *kept; /* a heap, the shortest on top */
     size_t kept_count;
-    int64_t total_ns[3];
+    int64_t total_ns[3], kept_ns;
+    pyro_gap_row *rows; /* of what was kept */
 } gaps_state;
 
 /* Of equally long gaps the later one gives way, so that the answer does not depend on the heap. */
@@ -124,32 +129,62 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
 static int finish_gaps(void *data, pyro_analysis_context *context)
 {
     gaps_state *state = data;
-    pyro_analysis *result = context->result;
-    size_t count = state->kept_count, shown = 0;
-    pyro_gap_row *rows = pyro_arena_array(context->arena, count, sizeof *rows);
-    if (!rows)
+    size_t count = state->kept_count;
+    state->rows = pyro_arena_array(context->arena, count, sizeof *state->rows);
+    if (!state->rows)
         return pyro_fail_memory(context->error);
     qsort(state->kept, count, sizeof *state->kept, compare_gaps);
     for (int kind = 0; kind < 3; kind++)
-        result->gap_total_ns[kind] = state->total_ns[kind];
-    int64_t effort = pyro_gap_effort(context);
-    for (size_t i = 0; i < count; i++) {
-        const pyro_gap *gap = &state->kept[i];
-        pyro_gap_row *row = &rows[shown];
-        *row = (pyro_gap_row){.start_ns = gap->start_ns,
-                              .duration_ns = gap->end_ns - gap->start_ns,
-                              .device = context->devices[gap->device],
-                              .kind = gap->kind,
-                              .step = -1};
-        if (gap->window != PYRO_NO_EVENT)
-            row->step = context->windows[gap->window].number;
-        int status = pyro_gap_explain(row, context, gap, &effort);
-        if (status != PYRO_OK)
-            return status;
-        shown += pyro_context_shows(context, row->op) || pyro_context_shows(context, row->layer);
+        context->result->gap_total_ns[kind] = state->total_ns[kind];
+    for (size_t i = 0; i < count; i++)
+        state->kept_ns = pyro_add_ns(state->kept_ns,
+                                     state->kept[i].end_ns - state->kept[i].start_ns);
+    return PYRO_OK;
+}
+
+static size_t count_gaps(void *data)
+{
+    return ((gaps_state *)data)->kept_count;
+}
+
+/* How many events the search in a gap may look at, so that no trace makes all of them slow. */
+static size_t most_events(const gaps_state *state, const pyro_analysis_context *context,
+                          size_t index)
+{
+    size_t count = context->trace->count;
+    const pyro_gap *gap = &state->kept[index];
+    if (context->device_count <= FEW || index < FEW)
+        return count;
+    double share = (double)(gap->end_ns - gap->start_ns) / (double)state->kept_ns;
+    return EVENTS_ANYWAY + (size_t)(share * FEW * (double)count);
+}
+
+static int explain_gap(void *data, pyro_analysis_context *context, size_t index)
+{
+    gaps_state *state = data;
+    const pyro_gap *gap = &state->kept[index];
+    pyro_gap_row *row = &state->rows[index];
+    *row = (pyro_gap_row){.start_ns = gap->start_ns,
+                          .duration_ns = gap->end_ns - gap->start_ns,
+                          .device = context->devices[gap->device],
+                          .kind = gap->kind,
+                          .step = -1};
+    if (gap->window != PYRO_NO_EVENT)
+        row->step = context->windows[gap->window].number;
+    return pyro_gap_explain(row, context, gap, most_events(state, context, index));
+}
+
+static int show_gaps(void *data, pyro_analysis_context *context)
+{
+    gaps_state *state = data;
+    size_t shown = 0;
+    for (size_t i = 0; i < state->kept_count; i++) {
+        const pyro_gap_row *row = &state->rows[i];
+        if (pyro_context_shows(context, row->op) || pyro_context_shows(context, row->layer))
+            state->rows[shown++] = *row;
     }
-    result->gaps = rows;
-    result->gap_count = shown;
+    context->result->gaps = state->rows;
+    context->result->gap_count = shown;
     return PYRO_OK;
 }
 
@@ -159,6 +194,9 @@ const pyro_analyzer pyro_analyze_gaps = {
     .init = init_gaps,
     .event = add_event,
     .finish = finish_gaps,
+    .count_items = count_gaps,
+    .do_item = explain_gap,
+    .conclude = show_gaps,
     .categories = 1u << PYRO_EVENT_KERNEL | 1u << PYRO_EVENT_MEMCPY | 1u << PYRO_EVENT_MEMSET,
     .whole_trace = true,
 };

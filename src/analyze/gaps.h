@@ -12,11 +12,11 @@ typedef struct pyro_gap {
     pyro_gap_kind kind;
 } pyro_gap;
 
-/* How many events all searches together may look at, so that no trace makes them slow. */
-int64_t pyro_gap_effort(const pyro_analysis_context *context);
-
-/* Fills op, layer, line and sync of a row ("" where nothing is known) and lowers the effort left. */
+/*
+ * Fills op, layer, line and sync of a row ("" where nothing is known), looking at no more than
+ * `most_events` in the gap.
+ */
 int pyro_gap_explain(pyro_gap_row *row, pyro_analysis_context *context, const pyro_gap *gap,
-                     int64_t *effort);
+                     size_t most_events);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { DEEPEST_TEMPLATE = 4, LONGEST_NAME = 16384 };
+enum { DEEPEST_TEMPLATE = 4, LONGEST_NAME = 16384, LONGEST_FOLDED = 2048 };
 
 typedef struct span {
     const char *text;
@@ -320,11 +320,28 @@ void pyro_kernel_short_name(const char *name, char out[PYRO_KERNEL_SHORT_NAME])
         memcpy(out + PYRO_KERNEL_SHORT_NAME - 4, "...", 4);
 }
 
+/* Small letters; false where the text is too long. */
+static bool fold(const char *text, char *folded, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        char c = text[i];
+        folded[i] = c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+        if (!c)
+            return true;
+    }
+    return false;
+}
+
+/* strcasestr takes several times as long as strstr, and a name is searched for dozens of words. */
 static bool holds_any(const char *name, const char *const *words, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strcasestr(name, words[i]))
+    char folded[LONGEST_FOLDED], word[64];
+    bool is_folded = fold(name, folded, sizeof folded);
+    for (size_t i = 0; i < count; i++) {
+        bool is_short = is_folded && fold(words[i], word, sizeof word);
+        if (is_short ? strstr(folded, word) != NULL : strcasestr(name, words[i]) != NULL)
             return true;
+    }
     return false;
 }
 

@@ -6,7 +6,7 @@
 #include "analyze/analyze.h"
 #include "analyze/intervals.h"
 #include "base/error.h"
-#include "hardware/hardware.h"
+#include "graph/dtype.h"
 
 #include <string.h>
 
@@ -207,25 +207,6 @@ static void roll_up(layers_state *state, const pyro_joins *joins)
     }
 }
 
-/* What the host can do with a type; 0 when it was not measured. */
-static double host_peak(const pyro_peaks *peaks, pyro_dtype dtype)
-{
-    switch (dtype) {
-    case PYRO_DTYPE_FLOAT64:
-        return peaks->float64_flops_per_s;
-    case PYRO_DTYPE_FLOAT32:
-        return peaks->float32_flops_per_s;
-    case PYRO_DTYPE_FLOAT16:
-        return peaks->float16_flops_per_s;
-    case PYRO_DTYPE_BFLOAT16:
-        return peaks->bfloat16_flops_per_s;
-    case PYRO_DTYPE_INT8:
-        return peaks->int8_ops_per_s;
-    default:
-        return 0;
-    }
-}
-
 /* Work in time, against what the place where it ran can do. */
 static void rate_row(const layers_state *state, const pyro_analysis_context *context, size_t index)
 {
@@ -235,7 +216,6 @@ static void rate_row(const layers_state *state, const pyro_analysis_context *con
     int64_t time_ns = on_device ? row->forward_device_ns + row->backward_device_ns
                                 : row->forward_host_ns + row->backward_host_ns;
     size_t most = 0;
-    double peak = 0;
 
     for (size_t d = 1; d < PYRO_DTYPE_COUNT; d++)
         if (flops[d] > flops[most])
@@ -245,10 +225,7 @@ static void rate_row(const layers_state *state, const pyro_analysis_context *con
     if (row->flops <= 0 || time_ns <= 0)
         return;
     row->flops_per_s = (double)row->flops / ((double)time_ns / 1e9);
-    if (flops[most] > 0 && on_device && context->chip)
-        peak = pyro_chip_peak_flops_per_s(context->chip, (pyro_dtype)most);
-    else if (flops[most] > 0 && !on_device && context->options->peaks)
-        peak = host_peak(context->options->peaks, (pyro_dtype)most);
+    double peak = flops[most] > 0 ? pyro_context_peak(context, on_device, (uint8_t)most) : 0;
     if (peak > 0)
         row->peak_share = row->flops_per_s / peak;
 }

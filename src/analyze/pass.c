@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #define MOST_ANALYZERS 32
@@ -23,8 +24,26 @@ typedef struct audience {
     uint8_t traits;     /* that any of the latter wants */
 } audience;
 
+/* What lanes know of each other. */
+typedef struct crew {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    struct lane *lanes;
+    unsigned lane_count;
+} crew;
+
+/* Items of one analysis, which all lanes work off; guarded by the crew's mutex. */
+typedef struct shared_work {
+    const pyro_analyzer *analyzer;
+    void *state;
+    size_t count, next, done;
+} shared_work;
+
 typedef struct lane {
     pyro_analysis_context context;
+    crew *crew;
+    shared_work work;
+    bool has_begun, has_shared; /* guarded by the crew's mutex */
     const pyro_analyzer *analyzers[MOST_ANALYZERS];
     void *states[MOST_ANALYZERS];
     size_t count;
@@ -117,6 +136,86 @@ static int pass_over_events(lane *lane)
     return status;
 }
 
+/* Some lane with an item that nobody has taken, or NULL. */
+static lane *find_work(const crew *crew)
+{
+    for (unsigned i = 0; i < crew->lane_count; i++) {
+        lane *lane = &crew->lanes[i];
+        if (lane->work.next < lane->work.count)
+            return lane;
+    }
+    return NULL;
+}
+
+/* Whether some lane is on its way to items. One that has not begun may have no thread: it is not
+ * waited for. */
+static bool expects_work(const crew *crew)
+{
+    for (unsigned i = 0; i < crew->lane_count; i++) {
+        if (crew->lanes[i].has_begun && !crew->lanes[i].has_shared)
+            return true;
+    }
+    return false;
+}
+
+static void tell_crew(crew *crew, bool *flag)
+{
+    pthread_mutex_lock(&crew->mutex);
+    *flag = true;
+    pthread_cond_broadcast(&crew->changed);
+    pthread_mutex_unlock(&crew->mutex);
+}
+
+/* Does items of whichever lane has some, until there are none left and its own are done. */
+static int do_items(lane *lane)
+{
+    crew *crew = lane->crew;
+    int status = PYRO_OK;
+    pthread_mutex_lock(&crew->mutex);
+    for (;;) {
+        struct lane *other = find_work(crew);
+        if (other) {
+            shared_work *work = &other->work;
+            size_t item = work->next++;
+            pthread_mutex_unlock(&crew->mutex);
+            if (status == PYRO_OK)
+                status = work->analyzer->do_item(work->state, &lane->context, item);
+            pthread_mutex_lock(&crew->mutex);
+            if (++work->done == work->count)
+                pthread_cond_broadcast(&crew->changed);
+        } else if (expects_work(crew) || lane->work.done < lane->work.count) {
+            pthread_cond_wait(&crew->changed, &crew->mutex);
+        } else {
+            break;
+        }
+    }
+    pthread_mutex_unlock(&crew->mutex);
+    return status;
+}
+
+/* At most one analysis of a lane has items. */
+static int share_work(lane *lane, int status)
+{
+    shared_work *work = &lane->work;
+    for (size_t i = 0; i < lane->count && status == PYRO_OK; i++) {
+        const pyro_analyzer *analyzer = lane->analyzers[i];
+        if (!analyzer->count_items)
+            continue;
+        *work = (shared_work){.analyzer = analyzer, .state = lane->states[i]};
+    }
+    size_t count = work->analyzer ? work->analyzer->count_items(work->state) : 0;
+    pthread_mutex_lock(&lane->crew->mutex);
+    work->count = count;
+    pthread_mutex_unlock(&lane->crew->mutex);
+    tell_crew(lane->crew, &lane->has_shared);
+    int item_status = do_items(lane);
+    if (status == PYRO_OK)
+        status = item_status;
+    return status == PYRO_OK && work->analyzer
+               ? work->analyzer->conclude(work->state, &lane->context)
+               : status;
+}
+
 static int run_analyzers(lane *lane)
 {
     pyro_analysis_context *context = &lane->context;
@@ -136,6 +235,7 @@ static int run_analyzers(lane *lane)
         if (lane->analyzers[i]->finish)
             status = lane->analyzers[i]->finish(lane->states[i], context);
     }
+    status = share_work(lane, status);
     for (size_t i = 0; i < lane->count; i++) {
         if (lane->states[i] && lane->analyzers[i]->clear)
             lane->analyzers[i]->clear(lane->states[i]);
@@ -147,15 +247,23 @@ static void run_lane(void *data, unsigned index)
 {
     lane *lane = (struct lane *)data + index;
     size_t names = lane->context.trace->names.count;
+    tell_crew(lane->crew, &lane->has_begun);
     lane->context.name_traits = pyro_arena_array(&lane->scratch, names ? names : 1, 1);
-    lane->status = lane->context.name_traits ? run_analyzers(lane) : pyro_fail_memory(&lane->error);
+    if (lane->context.name_traits) {
+        lane->status = run_analyzers(lane);
+    } else {
+        lane->status = pyro_fail_memory(&lane->error);
+        tell_crew(lane->crew, &lane->has_shared);
+    }
     pyro_intern_free(&lane->texts);
     pyro_arena_free(&lane->scratch);
 }
 
-static void open_lane(lane *lane, const pyro_analysis_context *context, pyro_arena *arena)
+static void open_lane(lane *lane, crew *crew, const pyro_analysis_context *context,
+                      pyro_arena *arena)
 {
     memset(lane, 0, sizeof *lane);
+    lane->crew = crew;
     pyro_arena_init(&lane->scratch);
     pyro_intern_init(&lane->texts, arena);
     pyro_error_clear(&lane->error);
@@ -179,6 +287,13 @@ static unsigned count_lanes(const pyro_analysis_context *context)
 static int close_lane(lane *lane, pyro_analysis_context *context)
 {
     int status = lane->status;
+    if (lane->context.op_flops) {
+        context->op_flops = lane->context.op_flops;
+        context->op_torch_flops = lane->context.op_torch_flops;
+        context->op_bytes = lane->context.op_bytes;
+        context->op_macs = lane->context.op_macs;
+        context->op_dtype = lane->context.op_dtype;
+    }
     for (size_t i = 0; i < lane->context.note_count && status == PYRO_OK; i++)
         status = pyro_context_note(context, "%s", lane->context.notes[i]);
     if (lane->status != PYRO_OK && context->error && context->error->code == PYRO_OK)
@@ -191,17 +306,22 @@ int pyro_run_analyses(pyro_analysis_context *context, const pyro_lane_row *rows,
 {
     unsigned lane_count = count_lanes(context);
     lane *lanes = pyro_arena_array(context->scratch, lane_count, sizeof *lanes);
+    crew crew = {.lanes = lanes, .lane_count = lane_count};
     int status = PYRO_OK;
     if (!lanes || count > MOST_ANALYZERS)
         return pyro_fail_memory(context->error);
+    pthread_mutex_init(&crew.mutex, NULL);
+    pthread_cond_init(&crew.changed, NULL);
     for (unsigned i = 0; i < lane_count; i++)
-        open_lane(&lanes[i], context, &arenas[i]);
+        open_lane(&lanes[i], &crew, context, &arenas[i]);
     lanes[0].sums_device_time = true;
     for (size_t i = 0; i < count; i++) {
         lane *lane = &lanes[rows[i].lane % lane_count];
         lane->analyzers[lane->count++] = rows[i].analyzer;
     }
     pyro_run_parts(run_lane, lanes, lane_count);
+    pthread_mutex_destroy(&crew.mutex);
+    pthread_cond_destroy(&crew.changed);
     for (unsigned i = 0; i < lane_count; i++) {
         int lane_status = close_lane(&lanes[i], context);
         status = status == PYRO_OK ? lane_status : status;

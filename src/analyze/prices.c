@@ -5,13 +5,14 @@
 #include "base/buf.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "graph/cost.h"
 #include "graph/shapes.h"
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct priced {
     uint32_t name, dims, types, concrete;
-    int64_t flops, bytes, macs;
+    int64_t flops, bytes, macs, torch_flops;
     uint8_t dtype; /* pyro_dtype of its first tensor */
 } priced;
 
@@ -64,18 +65,19 @@ static void price_call(pricer *p, const pyro_op *op, priced *item)
     pyro_price price;
     pyro_output output;
     pyro_call *call = &p->signature->call;
-    item->flops = item->bytes = item->macs = -1;
+    item->flops = item->bytes = item->macs = item->torch_flops = -1;
     item->dtype = PYRO_DTYPE_UNKNOWN;
     if (!pyro_signature_read(p->signature, op, pyro_trace_text(p->trace, item->dims),
                              pyro_trace_text(p->trace, item->types),
                              pyro_trace_text(p->trace, item->concrete)) ||
         !pyro_infer_output(call, &output) || !pyro_op_price(call, &price) || call->overflow)
         return;
-    int64_t flops, bytes;
-    if (!pyro_mul_i64(price.macs, 2, &flops) || !pyro_add_i64(flops, price.other_flops, &flops) ||
-        flops < 0)
+    int64_t flops, torch_flops, bytes;
+    if (!pyro_convention_flops(PYRO_CONVENTION_FULL, &price, &flops) || flops < 0 ||
+        !pyro_convention_flops(PYRO_CONVENTION_TORCH, &price, &torch_flops))
         return;
     item->flops = flops;
+    item->torch_flops = torch_flops;
     item->macs = price.macs;
     item->dtype = first_dtype(call);
     bool dtypes_known = p->signature->dtypes_known &&
@@ -133,6 +135,7 @@ static int price_event(pricer *p, pyro_analysis_context *context, uint32_t event
     context->op_flops[detail] = item->flops;
     context->op_bytes[detail] = item->bytes;
     context->op_macs[detail] = item->macs;
+    context->op_torch_flops[detail] = item->torch_flops;
     context->op_dtype[detail] = item->dtype;
     *does = item->flops > 0 || item->bytes > 0;
     return PYRO_OK;
@@ -167,16 +170,18 @@ int pyro_price_ops(pyro_analysis_context *context)
     context->op_flops = pyro_arena_alloc(context->arena, bytes ? bytes : 1);
     context->op_bytes = pyro_arena_alloc(context->arena, bytes ? bytes : 1);
     context->op_macs = pyro_arena_alloc(context->arena, bytes ? bytes : 1);
+    context->op_torch_flops = pyro_arena_alloc(context->arena, bytes ? bytes : 1);
     context->op_dtype = pyro_arena_alloc(context->arena, trace->op_count + 1);
     int status = PYRO_OK;
     bool has_index = pyro_op_index_init(&p.index);
     if (!has_index || !p.signature || !inside || !context->op_flops || !context->op_bytes ||
-        !context->op_macs || !context->op_dtype) {
+        !context->op_macs || !context->op_torch_flops || !context->op_dtype) {
         status = pyro_fail_memory(context->error);
     } else {
         memset(context->op_flops, 0xff, bytes); /* all -1 */
         memset(context->op_bytes, 0xff, bytes);
         memset(context->op_macs, 0xff, bytes);
+        memset(context->op_torch_flops, 0xff, bytes);
         memset(context->op_dtype, PYRO_DTYPE_UNKNOWN, trace->op_count);
         status = price_all(&p, context, inside);
     }
@@ -188,3 +193,12 @@ int pyro_price_ops(pyro_analysis_context *context)
     free(inside);
     return status;
 }
+
+static int init_prices(void *state, pyro_analysis_context *context)
+{
+    (void)state;
+    return pyro_price_ops(context);
+}
+
+const pyro_analyzer pyro_analyze_prices = {
+    .name = "prices", .state_size = 1, .init = init_prices, .categories = PYRO_NO_CATEGORIES};

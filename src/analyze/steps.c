@@ -3,8 +3,7 @@
  * the step's window and are unions over all devices; device time by phase counts what the step
  * launched, wherever it ran.
  */
-#include "analyze/analyze.h"
-#include "analyze/intervals.h"
+#include "analyze/window_sweep.h"
 #include "base/error.h"
 
 #include <string.h>
@@ -14,58 +13,32 @@ enum { COMPUTE, COMMUNICATION, COPY, HOST, LOADING, CLASS_COUNT };
 #define DEVICE_BITS (BIT(COMPUTE) | BIT(COMMUNICATION) | BIT(COPY))
 
 typedef struct steps_state {
-    pyro_sweep sweep;
-    const pyro_boundary *boundaries;
-    size_t boundary_count, next_boundary;
+    pyro_window_sweep windows;
     pyro_step_row *rows;
-    /* Time so far that exactly these classes covered */
-    int64_t covered_ns[BIT(CLASS_COUNT)];
 } steps_state;
 
-/* A row's part is what was covered up to its end less what was up to its start. */
-static void add_snapshot(steps_state *state, const pyro_boundary *boundary)
+static void add_part(void *user, uint32_t window, unsigned classes, int64_t part)
 {
-    pyro_step_row *row = &state->rows[boundary->window];
-    int sign = boundary->is_end ? 1 : -1;
-    for (unsigned classes = 0; classes < BIT(CLASS_COUNT); classes++) {
-        int64_t part = sign * state->covered_ns[classes];
-        if (classes & BIT(COMPUTE))
-            row->compute_ns += part;
-        if (classes & BIT(COMMUNICATION)) {
-            row->communication_ns += part;
-            if (!(classes & BIT(COMPUTE)))
-                row->communication_exposed_ns += part;
-        }
-        if (classes & BIT(COPY)) {
-            row->copy_ns += part;
-            if (!(classes & (BIT(COMPUTE) | BIT(COMMUNICATION))))
-                row->copy_exposed_ns += part;
-        }
-        if (classes & DEVICE_BITS)
-            continue;
-        row->idle_ns += part;
-        if (classes & BIT(HOST))
-            row->host_only_ns += part;
-        if (classes & BIT(LOADING))
-            row->data_loading_ns += part;
+    pyro_step_row *row = &((steps_state *)user)->rows[window];
+    if (classes & BIT(COMPUTE))
+        row->compute_ns += part;
+    if (classes & BIT(COMMUNICATION)) {
+        row->communication_ns += part;
+        if (!(classes & BIT(COMPUTE)))
+            row->communication_exposed_ns += part;
     }
-}
-
-static void add_segment(void *user, int64_t start_ns, int64_t end_ns, unsigned classes)
-{
-    steps_state *state = user;
-    while (state->next_boundary < state->boundary_count) {
-        const pyro_boundary *boundary = &state->boundaries[state->next_boundary];
-        if (boundary->time_ns > end_ns)
-            break;
-        if (boundary->time_ns > start_ns) {
-            state->covered_ns[classes] += boundary->time_ns - start_ns;
-            start_ns = boundary->time_ns;
-        }
-        add_snapshot(state, boundary);
-        state->next_boundary++;
+    if (classes & BIT(COPY)) {
+        row->copy_ns += part;
+        if (!(classes & (BIT(COMPUTE) | BIT(COMMUNICATION))))
+            row->copy_exposed_ns += part;
     }
-    state->covered_ns[classes] += end_ns - start_ns;
+    if (classes & DEVICE_BITS)
+        return;
+    row->idle_ns += part;
+    if (classes & BIT(HOST))
+        row->host_only_ns += part;
+    if (classes & BIT(LOADING))
+        row->data_loading_ns += part;
 }
 
 static int init_steps(void *data, pyro_analysis_context *context)
@@ -81,10 +54,7 @@ static int init_steps(void *data, pyro_analysis_context *context)
         state->rows[i].start_ns = window->start_ns;
         state->rows[i].span_ns = window->end_ns - window->start_ns;
     }
-    state->boundaries = context->boundaries;
-    state->boundary_count = context->boundary_count;
-    /* Work of before the first window matters only as far as it reaches into it. */
-    pyro_sweep_init(&state->sweep, CLASS_COUNT, context->boundaries[0].time_ns, add_segment, state);
+    pyro_window_sweep_init(&state->windows, context, CLASS_COUNT, add_part, state);
     return PYRO_OK;
 }
 
@@ -116,25 +86,22 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
         else if (category == PYRO_EVENT_KERNEL &&
                  pyro_context_traits(context, event) & PYRO_TRAIT_COLLECTIVE)
             class = COMMUNICATION;
-        pyro_sweep_cover(&state->sweep, class, start, end);
+        pyro_sweep_cover(&state->windows.sweep, class, start, end);
         count_launched(state, context, event);
         return PYRO_OK;
     }
     uint8_t traits = pyro_context_traits(context, event);
     if (category == PYRO_EVENT_OP && !(traits & PYRO_TRAIT_STEP))
-        pyro_sweep_cover(&state->sweep, HOST, start, end);
+        pyro_sweep_cover(&state->windows.sweep, HOST, start, end);
     if (traits & PYRO_TRAIT_LOADER)
-        pyro_sweep_cover(&state->sweep, LOADING, start, end);
+        pyro_sweep_cover(&state->windows.sweep, LOADING, start, end);
     return PYRO_OK;
 }
 
 static int finish_steps(void *data, pyro_analysis_context *context)
 {
     steps_state *state = data;
-    pyro_sweep_to(&state->sweep, context->boundaries[context->boundary_count - 1].time_ns);
-    /* Boundaries where the sweep began and ended at once have no segment to be seen in. */
-    for (; state->next_boundary < state->boundary_count; state->next_boundary++)
-        add_snapshot(state, &state->boundaries[state->next_boundary]);
+    pyro_window_sweep_finish(&state->windows);
     context->result->steps = state->rows;
     context->result->step_count = context->window_count;
     return PYRO_OK;

@@ -9,6 +9,7 @@
 
 #define SMALLEST_WINDOW_BYTES 64
 /* How much of a source that carries a checksum is read to the end after the text proved wrong. */
+#define SHORT_READ_BYTES ((ptrdiff_t)16 << 10)
 #define DRAIN_BYTES ((int64_t)256 << 20)
 
 int pyro_json_window_open(pyro_json_window *window, pyro_source *source, size_t capacity,
@@ -89,6 +90,17 @@ static bool make_room(pyro_json_window *window)
     return true;
 }
 
+/* Where filling stops. Behind the pause the bytes in the window double, so that a long token is not
+ * scanned too often. */
+static char *fill_limit(const pyro_json_window *window)
+{
+    ptrdiff_t room = (ptrdiff_t)window->capacity, kept = window->end - window->bytes;
+    int64_t wanted = window->pause - window->offset;
+    if (wanted < kept + SHORT_READ_BYTES || wanted < 2 * kept)
+        wanted = kept > SHORT_READ_BYTES ? 2 * kept : kept + SHORT_READ_BYTES;
+    return window->bytes + (window->pause > 0 && wanted < room ? (ptrdiff_t)wanted : room);
+}
+
 bool pyro_json_window_refill(pyro_json_window *window)
 {
     if (window->source_ended || !make_room(window))
@@ -96,7 +108,7 @@ bool pyro_json_window_refill(pyro_json_window *window)
     /* In the middle of a token the window is filled whole: scanning that starts anew with every
        few bytes of a long number would take quadratic time. */
     bool fill = window->end > window->bytes;
-    char *begin = window->end, *limit = window->bytes + window->capacity;
+    char *begin = window->end, *limit = fill_limit(window);
     do {
         int64_t got = pyro_source_read(window->source, window->end, (size_t)(limit - window->end),
                                        window->error);

@@ -18,6 +18,7 @@ typedef struct pyro_json_window {
     char *token;    /* bytes from here on stay when the window slides; never behind `at` */
     int64_t offset; /* of the window's first byte in the source */
     bool source_ended;
+    int64_t pause; /* offset behind which only little is read at a time; 0: none */
 } pyro_json_window;
 
 int pyro_json_window_open(pyro_json_window *window, pyro_source *source, size_t capacity,

@@ -105,15 +105,44 @@ static void write_escape(pyro_buf *buf, unsigned char c)
     }
 }
 
+static bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* Text that is plain throughout, as nearly all is, in one piece. */
+static void write_plain(pyro_buf *buf, const char *text, size_t length)
+{
+    char *room = pyro_buf_reserve(buf, length + 2);
+    if (!room)
+        return;
+    *room++ = '"';
+    if (length)
+        memcpy(room, text, length);
+    room += length;
+    *room++ = '"';
+    *room = '\0';
+    buf->length += length + 2;
+}
+
 static void write_text(pyro_buf *buf, const char *text, size_t length)
 {
     const char *at = text, *end = text + length, *plain = text;
+    while (at < end && is_plain((unsigned char)*at))
+        at++;
+    if (at == end) {
+        write_plain(buf, text, length);
+        return;
+    }
     pyro_buf_addc(buf, '"');
-    while (at < end) {
+    for (;;) {
+        while (at < end && is_plain((unsigned char)*at))
+            at++;
+        if (at == end)
+            break;
         unsigned char c = (unsigned char)*at;
         size_t size = pyro_utf8_sequence(at, end);
-        bool escape = c < 0x20 || c == 0x7f || c == '"' || c == '\\';
-        if (size > 0 && !escape) {
+        if (size > 0 && c >= 0x80) {
             at += size;
             continue;
         }

@@ -61,6 +61,18 @@ static int merge_result(pyro_bench *into, size_t index, const pyro_bench_result 
     return status;
 }
 
+/* Whether a warning of the same kind is there: one that differs by a number alone. */
+static bool is_known(const pyro_bench *bench, const char *warning)
+{
+    size_t length = strcspn(warning, "0123456789");
+
+    for (size_t i = 0; i < bench->warning_count; i++)
+        if (strncmp(bench->warnings[i], warning, length) == 0 &&
+            strcspn(bench->warnings[i], "0123456789") == length)
+            return true;
+    return false;
+}
+
 int pyro_bench_merge(pyro_bench *into, const pyro_bench *from, pyro_error *error)
 {
     int status = PYRO_OK;
@@ -82,7 +94,7 @@ int pyro_bench_merge(pyro_bench *into, const pyro_bench *from, pyro_error *error
             of_samples |= strncmp(from->warnings[i], into->results[j].name, length) == 0 &&
                           from->warnings[i][length] == ':';
         }
-        if (!of_samples)
+        if (!of_samples && !is_known(into, from->warnings[i]))
             status = pyro_bench_warn(into, error, "%s", from->warnings[i]);
     }
     return status == PYRO_OK ? pyro_bench_finish(into, error) : status;

@@ -2,11 +2,9 @@
  * Reads results that were written as JSON. Only what was measured is taken: samples, settings and
  * the environment; everything that can be computed from them is computed again.
  */
-#include "bench/results.h"
+#include "bench/results_values.h"
 
-#include "base/buf.h"
 #include "base/error.h"
-#include "base/json.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,191 +13,19 @@
 
 enum { RECOGNISE_BYTES = 65536, TOKEN_BYTES_MAX = 1 << 20, DEPTH_MAX = 16 };
 
-typedef struct reader {
-    pyro_json *json;
-    pyro_bench *bench;
-    pyro_error *error;
-    bool schema_seen;
-} reader;
-
-/* A member of an object: what to do with the value behind a key. */
-typedef int (*member_fn)(reader *r, void *target);
-
-typedef struct member {
-    const char *key;
-    member_fn read;
-    size_t offset; /* of what it fills in `target` */
-} member;
-
-/* The next value's kind, with what JSON has no business being there already refused. */
-static int read_string(reader *r, void *target)
-{
-    size_t length;
-    const char **member = target;
-
-    switch (pyro_json_next(r->json)) {
-    case PYRO_JSON_NULL:
-        *member = NULL;
-        return PYRO_OK;
-    case PYRO_JSON_STRING: {
-        const char *text = pyro_json_text(r->json, &length);
-
-        if (memchr(text, '\0', length) != NULL)
-            return pyro_json_fail(r->json, "a NUL inside of a text");
-        return pyro_bench_copy(r->bench, member, text, length, r->error);
-    }
-    default:
-        return pyro_json_fail(r->json, "expected a text");
-    }
-}
-
-static int read_required_string(reader *r, void *target)
-{
-    int status = read_string(r, target);
-
-    if (status == PYRO_OK && *(const char **)target == NULL)
-        return pyro_json_fail(r->json, "expected a text");
-    return status;
-}
-
-static int read_integer(reader *r, void *target)
-{
-    if (pyro_json_next(r->json) == PYRO_JSON_NULL)
-        return PYRO_OK;
-    if (pyro_json_current(r->json) != PYRO_JSON_NUMBER || !pyro_json_int(r->json, target))
-        return pyro_json_fail(r->json, "expected a whole number");
-    return PYRO_OK;
-}
-
-static int read_number(reader *r, void *target)
-{
-    if (pyro_json_next(r->json) == PYRO_JSON_NULL)
-        return PYRO_OK;
-    if (pyro_json_current(r->json) != PYRO_JSON_NUMBER || !pyro_json_double(r->json, target) ||
-        !isfinite(*(double *)target))
-        return pyro_json_fail(r->json, "expected a number");
-    return PYRO_OK;
-}
-
-/* An amount that was measured: a number, and not below 0. */
-static int take_amount(reader *r, double *out)
-{
-    if (pyro_json_current(r->json) != PYRO_JSON_NUMBER || !pyro_json_double(r->json, out) ||
-        !(*out >= 0 && isfinite(*out)))
-        return pyro_json_fail(r->json, "expected a number that is not below 0");
-    return PYRO_OK;
-}
-
-static int read_boolean(reader *r, void *target)
-{
-    pyro_json_kind kind = pyro_json_next(r->json);
-
-    if (kind != PYRO_JSON_TRUE && kind != PYRO_JSON_FALSE)
-        return pyro_json_fail(r->json, "expected true or false");
-    *(bool *)target = kind == PYRO_JSON_TRUE;
-    return PYRO_OK;
-}
-
-/* Reads an object: members that are named in the table, and passes over all others. */
-static int read_members(reader *r, const member *members, void *target)
-{
-    while (pyro_json_next(r->json) == PYRO_JSON_KEY) {
-        const member *found = members;
-        size_t length;
-        const char *key = pyro_json_text(r->json, &length);
-
-        while (found->key != NULL &&
-               (strlen(found->key) != length || memcmp(found->key, key, length) != 0))
-            found++;
-        if (found->key == NULL) {
-            if (!pyro_json_skip(r->json))
-                return pyro_json_status(r->json);
-            continue;
-        }
-        int status = found->read(r, (char *)target + found->offset);
-        if (status != PYRO_OK)
-            return status;
-    }
-    return pyro_json_current(r->json) == PYRO_JSON_OBJECT_END
-               ? PYRO_OK
-               : pyro_json_fail(r->json, "expected }");
-}
-
-static int read_object(reader *r, const member *members, void *target)
-{
-    if (pyro_json_next(r->json) != PYRO_JSON_OBJECT)
-        return pyro_json_fail(r->json, "expected an object");
-    return read_members(r, members, target);
-}
-
-/* {"name": "value", ...} into pairs; `pairs` and `count` belong together. */
-static int read_pairs(reader *r, pyro_pair **pairs, size_t *count)
-{
-    char name[256];
-
-    if (pyro_json_next(r->json) != PYRO_JSON_OBJECT)
-        return pyro_json_fail(r->json, "expected an object");
-    while (pyro_json_next(r->json) == PYRO_JSON_KEY) {
-        size_t length;
-        const char *key = pyro_json_text(r->json, &length);
-        const char *value = NULL;
-
-        if (length >= sizeof name || memchr(key, '\0', length) != NULL)
-            return pyro_json_fail(r->json, "a name that is too long");
-        memcpy(name, key, length);
-        name[length] = '\0';
-        int status = read_required_string(r, &value);
-        if (status == PYRO_OK)
-            status = pyro_bench_add_pair(r->bench, pairs, count, name, value, r->error);
-        if (status != PYRO_OK)
-            return status;
-    }
-    return pyro_json_current(r->json) == PYRO_JSON_OBJECT_END
-               ? PYRO_OK
-               : pyro_json_fail(r->json, "expected }");
-}
-
-/* An array of amounts into the arena. */
-static int read_amounts(reader *r, const double **out, size_t *count)
-{
-    double *values = NULL;
-    size_t capacity = 0, length = 0;
-    int status = PYRO_OK;
-
-    if (pyro_json_next(r->json) != PYRO_JSON_ARRAY)
-        return pyro_json_fail(r->json, "expected an array");
-    while (status == PYRO_OK && pyro_json_next(r->json) != PYRO_JSON_ARRAY_END) {
-        if (length >= PYRO_BENCH_SAMPLES_MAX)
-            status = pyro_json_fail(r->json, "too many samples");
-        else if (!pyro_grow(&values, &capacity, length + 1, sizeof *values))
-            status = pyro_fail_memory(r->error);
-        else
-            status = take_amount(r, &values[length++]);
-    }
-    double *kept = pyro_arena_array(&r->bench->store->arena, length + 1, sizeof *kept);
-    if (status == PYRO_OK && kept == NULL)
-        status = pyro_fail_memory(r->error);
-    if (status == PYRO_OK && length > 0)
-        memcpy(kept, values, length * sizeof *kept);
-    free(values);
-    *out = kept;
-    *count = length;
-    return status;
-}
-
-static int read_samples(reader *r, void *target)
+static int read_samples(pyro_results_reader *r, void *target)
 {
     pyro_metric *metric = target;
 
     if (metric->samples != NULL)
         return pyro_json_fail(r->json, "samples twice");
-    return read_amounts(r, &metric->samples, &metric->count);
+    return pyro_results_amounts(r, &metric->samples, &metric->count);
 }
 
-static int read_better(reader *r, void *target)
+static int read_better(pyro_results_reader *r, void *target)
 {
     const char *text = NULL;
-    int status = read_required_string(r, &text);
+    int status = pyro_results_required_string(r, &text);
 
     if (status == PYRO_OK && strcmp(text, "higher") != 0 && strcmp(text, "lower") != 0)
         return pyro_json_fail(r->json, "expected higher or lower");
@@ -208,19 +34,19 @@ static int read_better(reader *r, void *target)
     return status;
 }
 
-static const member metric_members[] = {
-    {"name", read_required_string, offsetof(pyro_metric, name)},
-    {"unit", read_required_string, offsetof(pyro_metric, unit)},
+static const pyro_results_member metric_members[] = {
+    {"name", pyro_results_required_string, offsetof(pyro_metric, name)},
+    {"unit", pyro_results_required_string, offsetof(pyro_metric, unit)},
     {"better", read_better, offsetof(pyro_metric, higher_is_better)},
-    {"value", read_number, offsetof(pyro_metric, value)},
+    {"value", pyro_results_number, offsetof(pyro_metric, value)},
     {"samples", read_samples, 0},
     {NULL, NULL, 0},
 };
 
-static int read_metric(reader *r, pyro_bench_result *result)
+static int read_metric(pyro_results_reader *r, pyro_bench_result *result)
 {
     pyro_metric metric = {.value = NAN};
-    int status = read_members(r, metric_members, &metric);
+    int status = pyro_results_members(r, metric_members, &metric);
 
     if (status != PYRO_OK)
         return status;
@@ -241,7 +67,7 @@ static int read_metric(reader *r, pyro_bench_result *result)
     return PYRO_OK;
 }
 
-static int read_metrics(reader *r, void *target)
+static int read_metrics(pyro_results_reader *r, void *target)
 {
     int status = PYRO_OK;
 
@@ -254,10 +80,10 @@ static int read_metrics(reader *r, void *target)
     return status;
 }
 
-static int read_replicate(reader *r, void *target)
+static int read_replicate(pyro_results_reader *r, void *target)
 {
     const char *text = NULL;
-    int status = read_required_string(r, &text);
+    int status = pyro_results_required_string(r, &text);
 
     if (status != PYRO_OK)
         return status;
@@ -269,12 +95,12 @@ static int read_replicate(reader *r, void *target)
 }
 
 /* How many iterations each process did. */
-static int read_processes(reader *r, void *target)
+static int read_processes(pyro_results_reader *r, void *target)
 {
     pyro_bench_result *result = target;
     const double *counts = NULL;
     size_t count = 0;
-    int status = read_amounts(r, &counts, &count);
+    int status = pyro_results_amounts(r, &counts, &count);
     int64_t *whole = pyro_arena_array(&r->bench->store->arena, count + 1, sizeof *whole);
 
     if (status == PYRO_OK && whole == NULL)
@@ -290,29 +116,29 @@ static int read_processes(reader *r, void *target)
     return status;
 }
 
-static int read_parameters(reader *r, void *target)
+static int read_parameters(pyro_results_reader *r, void *target)
 {
     pyro_bench_result *result = target;
 
-    return read_pairs(r, &result->parameters, &result->parameter_count);
+    return pyro_results_pairs(r, &result->parameters, &result->parameter_count);
 }
 
-static int read_warmup_samples(reader *r, void *target)
+static int read_warmup_samples(pyro_results_reader *r, void *target)
 {
     pyro_bench_result *result = target;
 
-    return read_amounts(r, &result->warmup_ms, &result->warmup_count);
+    return pyro_results_amounts(r, &result->warmup_ms, &result->warmup_count);
 }
 
-static int read_facts(reader *r, void *target)
+static int read_facts(pyro_results_reader *r, void *target)
 {
     pyro_bench_result *result = target;
 
-    return read_pairs(r, &result->facts, &result->fact_count);
+    return pyro_results_pairs(r, &result->facts, &result->fact_count);
 }
 
 /* Texts of an array, at most as many as a table has columns; *count is how many there were. */
-static int read_texts(reader *r, const char **out, size_t *count)
+static int read_texts(pyro_results_reader *r, const char **out, size_t *count)
 {
     *count = 0;
     while (pyro_json_next(r->json) != PYRO_JSON_ARRAY_END) {
@@ -337,7 +163,7 @@ static int read_texts(reader *r, const char **out, size_t *count)
 }
 
 /* A table is written with its title and columns before its rows. */
-static int read_table(reader *r, size_t result)
+static int read_table(pyro_results_reader *r, size_t result)
 {
     const char *title = NULL, *texts[PYRO_BENCH_COLUMNS_MAX];
     size_t count, columns = 0;
@@ -345,7 +171,7 @@ static int read_table(reader *r, size_t result)
 
     while (status == PYRO_OK && pyro_json_next(r->json) == PYRO_JSON_KEY) {
         if (PYRO_JSON_IS(r->json, "title")) {
-            status = read_required_string(r, &title);
+            status = pyro_results_required_string(r, &title);
         } else if (PYRO_JSON_IS(r->json, "columns") && title != NULL && columns == 0) {
             if (pyro_json_next(r->json) != PYRO_JSON_ARRAY)
                 return pyro_json_fail(r->json, "expected an array");
@@ -373,7 +199,7 @@ static int read_table(reader *r, size_t result)
     return status;
 }
 
-static int read_tables(reader *r, void *target)
+static int read_tables(pyro_results_reader *r, void *target)
 {
     size_t result = (size_t)((pyro_bench_result *)target - r->bench->results);
     int status = PYRO_OK;
@@ -387,20 +213,20 @@ static int read_tables(reader *r, void *target)
     return status;
 }
 
-static const member result_members[] = {
-    {"name", read_required_string, offsetof(pyro_bench_result, name)},
-    {"engine", read_required_string, offsetof(pyro_bench_result, engine)},
-    {"command", read_string, offsetof(pyro_bench_result, command)},
-    {"status", read_required_string, offsetof(pyro_bench_result, status)},
-    {"message", read_string, offsetof(pyro_bench_result, message)},
-    {"loop", read_required_string, offsetof(pyro_bench_result, loop)},
-    {"rate_per_s", read_number, offsetof(pyro_bench_result, rate_per_s)},
-    {"items", read_number, offsetof(pyro_bench_result, items)},
+static const pyro_results_member result_members[] = {
+    {"name", pyro_results_required_string, offsetof(pyro_bench_result, name)},
+    {"engine", pyro_results_required_string, offsetof(pyro_bench_result, engine)},
+    {"command", pyro_results_string, offsetof(pyro_bench_result, command)},
+    {"status", pyro_results_required_string, offsetof(pyro_bench_result, status)},
+    {"message", pyro_results_string, offsetof(pyro_bench_result, message)},
+    {"loop", pyro_results_required_string, offsetof(pyro_bench_result, loop)},
+    {"rate_per_s", pyro_results_number, offsetof(pyro_bench_result, rate_per_s)},
+    {"items", pyro_results_number, offsetof(pyro_bench_result, items)},
     {"replicate", read_replicate, offsetof(pyro_bench_result, replicate)},
     {"processes", read_processes, 0},
-    {"warmup_settled", read_boolean, offsetof(pyro_bench_result, warmup_settled)},
+    {"warmup_settled", pyro_results_boolean, offsetof(pyro_bench_result, warmup_settled)},
     {"warmup_samples", read_warmup_samples, 0},
-    {"shell_ms", read_number, offsetof(pyro_bench_result, shell_ms)},
+    {"shell_ms", pyro_results_number, offsetof(pyro_bench_result, shell_ms)},
     {"parameters", read_parameters, 0},
     {"facts", read_facts, 0},
     {"tables", read_tables, 0},
@@ -408,7 +234,7 @@ static const member result_members[] = {
     {NULL, NULL, 0},
 };
 
-static int read_results(reader *r, void *target)
+static int read_results(pyro_results_reader *r, void *target)
 {
     int status = PYRO_OK;
 
@@ -420,7 +246,7 @@ static int read_results(reader *r, void *target)
 
         status = pyro_bench_add(r->bench, "", "unknown", &index, r->error);
         if (status == PYRO_OK)
-            status = read_members(r, result_members, &r->bench->results[index]);
+            status = pyro_results_members(r, result_members, &r->bench->results[index]);
         if (status == PYRO_OK && r->bench->results[index].name[0] == '\0')
             status = pyro_json_fail(r->json, "a benchmark without a name");
     }
@@ -429,47 +255,47 @@ static int read_results(reader *r, void *target)
     return status;
 }
 
-static int read_extra(reader *r, void *target)
+static int read_extra(pyro_results_reader *r, void *target)
 {
     pyro_environment *environment = target;
 
-    return read_pairs(r, &environment->extra, &environment->extra_count);
+    return pyro_results_pairs(r, &environment->extra, &environment->extra_count);
 }
 
-static const member environment_members[] = {
-    {"architecture", read_string, offsetof(pyro_environment, architecture)},
-    {"cpu_model", read_string, offsetof(pyro_environment, cpu_model)},
-    {"cpu_count", read_integer, offsetof(pyro_environment, cpu_count)},
-    {"usable_cpus", read_integer, offsetof(pyro_environment, usable_cpus)},
-    {"governor", read_string, offsetof(pyro_environment, governor)},
-    {"threads", read_string, offsetof(pyro_environment, threads)},
-    {"memory_bytes", read_integer, offsetof(pyro_environment, memory_bytes)},
-    {"gpu", read_string, offsetof(pyro_environment, gpu)},
-    {"gpu_driver", read_string, offsetof(pyro_environment, gpu_driver)},
-    {"gpu_clocks", read_string, offsetof(pyro_environment, gpu_clocks)},
-    {"kernel", read_string, offsetof(pyro_environment, kernel)},
-    {"system", read_string, offsetof(pyro_environment, system)},
-    {"commit", read_string, offsetof(pyro_environment, commit)},
-    {"load_1m_before", read_number, offsetof(pyro_environment, load_1m_before)},
-    {"load_1m_after", read_number, offsetof(pyro_environment, load_1m_after)},
-    {"swap_used_bytes", read_integer, offsetof(pyro_environment, swap_used_bytes)},
-    {"swapped_pages", read_integer, offsetof(pyro_environment, swapped_pages)},
-    {"throttled", read_integer, offsetof(pyro_environment, throttled)},
-    {"noise", read_number, offsetof(pyro_environment, noise)},
+static const pyro_results_member environment_members[] = {
+    {"architecture", pyro_results_string, offsetof(pyro_environment, architecture)},
+    {"cpu_model", pyro_results_string, offsetof(pyro_environment, cpu_model)},
+    {"cpu_count", pyro_results_integer, offsetof(pyro_environment, cpu_count)},
+    {"usable_cpus", pyro_results_integer, offsetof(pyro_environment, usable_cpus)},
+    {"governor", pyro_results_string, offsetof(pyro_environment, governor)},
+    {"threads", pyro_results_string, offsetof(pyro_environment, threads)},
+    {"memory_bytes", pyro_results_integer, offsetof(pyro_environment, memory_bytes)},
+    {"gpu", pyro_results_string, offsetof(pyro_environment, gpu)},
+    {"gpu_driver", pyro_results_string, offsetof(pyro_environment, gpu_driver)},
+    {"gpu_clocks", pyro_results_string, offsetof(pyro_environment, gpu_clocks)},
+    {"kernel", pyro_results_string, offsetof(pyro_environment, kernel)},
+    {"system", pyro_results_string, offsetof(pyro_environment, system)},
+    {"commit", pyro_results_string, offsetof(pyro_environment, commit)},
+    {"load_1m_before", pyro_results_number, offsetof(pyro_environment, load_1m_before)},
+    {"load_1m_after", pyro_results_number, offsetof(pyro_environment, load_1m_after)},
+    {"swap_used_bytes", pyro_results_integer, offsetof(pyro_environment, swap_used_bytes)},
+    {"swapped_pages", pyro_results_integer, offsetof(pyro_environment, swapped_pages)},
+    {"throttled", pyro_results_integer, offsetof(pyro_environment, throttled)},
+    {"noise", pyro_results_number, offsetof(pyro_environment, noise)},
     {"extra", read_extra, 0},
     {NULL, NULL, 0},
 };
 
-static int read_environment(reader *r, void *target)
+static int read_environment(pyro_results_reader *r, void *target)
 {
     (void)target;
-    return read_object(r, environment_members, &r->bench->environment);
+    return pyro_results_object(r, environment_members, &r->bench->environment);
 }
 
-static int read_schema(reader *r, void *target)
+static int read_schema(pyro_results_reader *r, void *target)
 {
     const char *text = NULL;
-    int status = read_required_string(r, &text);
+    int status = pyro_results_required_string(r, &text);
 
     (void)target;
     if (status != PYRO_OK)
@@ -482,7 +308,7 @@ static int read_schema(reader *r, void *target)
 }
 
 /* Those that samples give are given again, and are not told twice. */
-static int read_warnings(reader *r, void *target)
+static int read_warnings(pyro_results_reader *r, void *target)
 {
     int status = PYRO_OK;
 
@@ -501,21 +327,21 @@ static int read_warnings(reader *r, void *target)
     return status;
 }
 
-static const member bench_members[] = {
+static const pyro_results_member bench_members[] = {
     {"schema", read_schema, 0},
-    {"created", read_required_string, offsetof(pyro_bench, created)},
-    {"tool", read_required_string, offsetof(pyro_bench, tool)},
-    {"seed", read_integer, offsetof(pyro_bench, seed)},
+    {"created", pyro_results_required_string, offsetof(pyro_bench, created)},
+    {"tool", pyro_results_required_string, offsetof(pyro_bench, tool)},
+    {"seed", pyro_results_integer, offsetof(pyro_bench, seed)},
     {"warnings", read_warnings, 0},
-    {"order", read_required_string, offsetof(pyro_bench, order)},
-    {"interrupted", read_boolean, offsetof(pyro_bench, interrupted)},
+    {"order", pyro_results_required_string, offsetof(pyro_bench, order)},
+    {"interrupted", pyro_results_boolean, offsetof(pyro_bench, interrupted)},
     {"environment", read_environment, 0},
     {"benchmarks", read_results, 0},
     {NULL, NULL, 0},
 };
 
 /* Counts of iterations have to be those of the samples. */
-static int check_counts(reader *r)
+static int check_counts(pyro_results_reader *r)
 {
     for (size_t i = 0; i < r->bench->result_count; i++) {
         const pyro_bench_result *result = &r->bench->results[i];
@@ -534,9 +360,9 @@ static int check_counts(reader *r)
     return PYRO_OK;
 }
 
-static int read_document(reader *r)
+static int read_document(pyro_results_reader *r)
 {
-    int status = read_object(r, bench_members, r->bench);
+    int status = pyro_results_object(r, bench_members, r->bench);
 
     if (status == PYRO_OK && !r->schema_seen)
         return pyro_fail(r->error, PYRO_ERROR_FORMAT, "no schema: these are no results");
@@ -549,7 +375,7 @@ static int read_source(pyro_bench **out, pyro_source *source, pyro_error *error)
 {
     pyro_json_options options = {.max_depth = DEPTH_MAX, .max_token_bytes = TOKEN_BYTES_MAX};
     pyro_error own;
-    reader r = {.error = error != NULL ? error : &own};
+    pyro_results_reader r = {.error = error != NULL ? error : &own};
     int status;
 
     *out = NULL;

@@ -209,9 +209,10 @@ int pyro_verdict_of(pyro_verdict_row *row, const double *base, size_t base_count
     return PYRO_OK;
 }
 
+/* `each`: samples of every process; 0: as many as the result says. */
 static int medians_of_processes(pyro_replicates *out, pyro_arena *arena,
                                 const pyro_bench_result *result, const pyro_metric *metric,
-                                pyro_error *error)
+                                size_t each, pyro_error *error)
 {
     const double *at = metric->samples;
 
@@ -220,8 +221,10 @@ static int medians_of_processes(pyro_replicates *out, pyro_arena *arena,
     if (out->values == NULL)
         return pyro_fail_memory(error);
     for (size_t i = 0; i < out->count; i++) {
-        out->values[i] = median_of(at, (size_t)result->processes[i]);
-        at += result->processes[i];
+        size_t count = each > 0 ? each : (size_t)result->processes[i];
+
+        out->values[i] = median_of(at, count);
+        at += count;
     }
     return PYRO_OK;
 }
@@ -234,10 +237,14 @@ int pyro_replicates_of(pyro_replicates *out, pyro_arena *arena, const pyro_bench
     for (size_t i = 0; i < result->process_count; i++)
         iterations += result->processes[i];
     out->processes = result->replicate == PYRO_REPLICATE_PROCESS;
-    if (!out->processes && result->process_count >= PYRO_REPLICATES_MIN &&
-        iterations == (int64_t)metric->count) {
+    bool several = !out->processes && result->process_count >= PYRO_REPLICATES_MIN;
+    bool by_iteration = iterations == (int64_t)metric->count;
+    /* Times of tokens and of stages have a number of their own, the same in every process. */
+    if (several && (by_iteration || metric->count % result->process_count == 0)) {
         out->processes = true;
-        return medians_of_processes(out, arena, result, metric, error);
+        return medians_of_processes(out, arena, result, metric,
+                                    by_iteration ? 0 : metric->count / result->process_count,
+                                    error);
     }
     out->values = (double *)metric->samples;
     out->count = metric->count;

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -305,6 +306,13 @@ uint32_t pyro_recorder_stack(uint32_t around, const uint32_t *frames, size_t cou
 void pyro_recorder_property(const char *key, const char *value)
 {
     add_texts(PYRO_DATA_PROPERTY, NULL, 0, key, value);
+}
+
+void pyro_recorder_discard(void)
+{
+    char raw[24];
+    snprintf(raw, sizeof raw, "%llu", (unsigned long long)pyro_raw_time(&pyro_the_door));
+    pyro_recorder_property(PYRO_PROPERTY_DISCARDED, raw);
 }
 
 void pyro_recorder_thread_name(const char *name)

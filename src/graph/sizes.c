@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "graph/dims.h"
+#include "graph/indices.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -375,5 +376,5 @@ int pyro_model_check_sizes(const pyro_model *model, pyro_error *error)
     for (const pyro_graph *graph = model->all_graphs; graph && status == PYRO_OK;
          graph = graph->next)
         status = check_graph(model, graph, error);
-    return status;
+    return status == PYRO_OK ? pyro_model_check_indices(model, error) : status;
 }

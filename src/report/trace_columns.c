@@ -31,6 +31,24 @@ static const pyro_trace_column step_columns[] = {
     INTEGER(pyro_step_row, kernels),
 };
 
+static const pyro_trace_column training_columns[] = {
+    INTEGER(pyro_training_step, number),
+    INTEGER(pyro_training_step, start_ns),
+    INTEGER(pyro_training_step, span_ns),
+    INTEGER(pyro_training_step, forward_ns),
+    INTEGER(pyro_training_step, backward_ns),
+    INTEGER(pyro_training_step, optimizer_ns),
+    INTEGER(pyro_training_step, data_ns),
+    INTEGER(pyro_training_step, communication_ns),
+    INTEGER(pyro_training_step, other_ns),
+    INTEGER(pyro_training_step, communication_total_ns),
+    OPTIONAL(pyro_training_step, flops),
+    OPTIONAL(pyro_training_step, torch_flops),
+    TEXT(pyro_training_step, dtype),
+    OPTIONAL_NUMBER(pyro_training_step, flops_per_s),
+    OPTIONAL_NUMBER(pyro_training_step, peak_flops_per_s),
+};
+
 static const pyro_trace_column layer_columns[] = {
     TEXT(pyro_layer_row, path),
     {"class", PYRO_COLUMN_TEXT, offsetof(pyro_layer_row, class_name), false},
@@ -161,6 +179,7 @@ static const pyro_trace_column stack_columns[] = {
 
 static const pyro_trace_table tables[] = {
     TABLE("steps", step_columns, pyro_step_row, steps, step_count),
+    TABLE("training", training_columns, pyro_training_step, training, training_count),
     TABLE("layers", layer_columns, pyro_layer_row, layers, layer_count),
     TABLE("ops", op_columns, pyro_op_row, ops, op_count),
     TABLE("ops_by_shape", op_columns, pyro_op_row, ops_by_shape, op_by_shape_count),

@@ -3,7 +3,7 @@
 #include "report/trace_rows.h"
 #include "report/writers.h"
 
-static void write_header(pyro_buf *buf, const pyro_trace_table *table, bool with_file)
+void pyro_write_csv_header(pyro_buf *buf, const pyro_trace_table *table, bool with_file)
 {
     if (with_file)
         pyro_csv_text(buf, "file", false);
@@ -24,6 +24,12 @@ static void write_value(pyro_buf *buf, const pyro_trace_column *column, const vo
         pyro_csv_text(buf, pyro_column_text(column, row), last);
 }
 
+void pyro_write_csv_row(pyro_buf *buf, const pyro_trace_table *table, const void *row)
+{
+    for (size_t i = 0; i < table->column_count; i++)
+        write_value(buf, &table->columns[i], row, i + 1 == table->column_count);
+}
+
 int pyro_write_trace_csv(pyro_buf *buf, const pyro_trace *trace, const pyro_analysis *analysis,
                          const pyro_trace_report_options *options)
 {
@@ -33,14 +39,11 @@ int pyro_write_trace_csv(pyro_buf *buf, const pyro_trace *trace, const pyro_anal
     const char *rows = pyro_trace_table_rows(table, analysis, &count);
 
     if (options->part <= 1)
-        write_header(buf, table, options->part > 0);
+        pyro_write_csv_header(buf, table, options->part > 0);
     for (size_t i = 0; i < count; i++) {
         if (options->part > 0)
             pyro_csv_text(buf, pyro_trace_file(trace), false);
-        for (size_t column = 0; column < table->column_count; column++) {
-            write_value(buf, &table->columns[column], rows + i * table->row_size,
-                        column + 1 == table->column_count);
-        }
+        pyro_write_csv_row(buf, table, rows + i * table->row_size);
     }
     return PYRO_OK;
 }

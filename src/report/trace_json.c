@@ -34,7 +34,7 @@ static void write_value(pyro_json_writer *writer, const pyro_trace_column *colum
     }
 }
 
-static void write_columns(pyro_json_writer *writer, const pyro_trace_table *table, const void *row)
+void pyro_write_json_row(pyro_json_writer *writer, const pyro_trace_table *table, const void *row)
 {
     for (size_t i = 0; i < table->column_count; i++)
         write_value(writer, &table->columns[i], row);
@@ -50,7 +50,7 @@ static void write_table(pyro_json_writer *writer, const char *name, const pyro_a
     pyro_json_begin_array(writer);
     for (size_t i = 0; i < count; i++) {
         pyro_json_begin_object_inline(writer);
-        write_columns(writer, table, rows + i * table->row_size);
+        pyro_write_json_row(writer, table, rows + i * table->row_size);
         pyro_json_end_object(writer);
     }
     pyro_json_end_array(writer);
@@ -109,7 +109,7 @@ static void write_memory(pyro_json_writer *writer, const pyro_analysis *analysis
     pyro_json_begin_array(writer);
     for (size_t i = 0; i < analysis->memory_count; i++) {
         pyro_json_begin_object(writer);
-        write_columns(writer, table, &analysis->memory[i]);
+        pyro_write_json_row(writer, table, &analysis->memory[i]);
         write_holders(writer, &analysis->memory[i]);
         write_curve(writer, &analysis->memory[i]);
         pyro_json_end_object(writer);
@@ -205,6 +205,7 @@ int pyro_write_trace_json(pyro_buf *buf, const pyro_trace *trace, const pyro_ana
     pyro_json_begin_object(&writer);
     write_head(&writer, trace, analysis);
     write_table(&writer, "steps", analysis);
+    write_table(&writer, "training", analysis);
     write_table(&writer, "layers", analysis);
     write_table(&writer, "ops", analysis);
     write_table(&writer, "ops_by_shape", analysis);

@@ -6,6 +6,7 @@
 #include "base/json_write.h"
 
 #include <pyrometer/report.h>
+#include <pyrometer/tables.h>
 
 /* Each returns PYRO_OK or a status with `error` filled; a failed buffer is found by the caller. */
 int pyro_write_cost_text(pyro_buf *buf, const pyro_cost *cost, const pyro_report_options *options,
@@ -32,6 +33,11 @@ int pyro_write_trace_json(pyro_buf *buf, const pyro_trace *trace, const pyro_ana
 int pyro_write_trace_csv(pyro_buf *buf, const pyro_trace *trace, const pyro_analysis *analysis,
                          const pyro_trace_report_options *options);
 void pyro_write_trace_folded(pyro_buf *buf, const pyro_analysis *analysis);
+
+/* One row of a described table: its members, or its record. */
+void pyro_write_json_row(pyro_json_writer *writer, const pyro_trace_table *table, const void *row);
+void pyro_write_csv_header(pyro_buf *buf, const pyro_trace_table *table, bool with_file);
+void pyro_write_csv_row(pyro_buf *buf, const pyro_trace_table *table, const void *row);
 
 /* The module tree and what else only --verbose shows. */
 void pyro_write_module_tree(pyro_buf *buf, const pyro_cost *cost,

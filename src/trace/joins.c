@@ -2,6 +2,7 @@
 #include "trace/joins_internal.h"
 
 #include "base/error.h"
+#include "base/pages.h"
 #include "base/parallel.h"
 #include <stdlib.h>
 #include <string.h>
@@ -13,20 +14,23 @@ const char *pyro_phase_name(pyro_phase phase)
     return (unsigned)phase < PYRO_PHASE_COUNT ? names[phase] : "other";
 }
 
+/* One block, so that large pages serve it all. */
 static bool make_columns(pyro_joins *joins, size_t count)
 {
-    joins->by_time = pyro_arena_array(&joins->arena, count, sizeof *joins->by_time);
-    joins->parent = pyro_arena_array(&joins->arena, count, sizeof *joins->parent);
-    joins->launch = pyro_arena_array(&joins->arena, count, sizeof *joins->launch);
-    joins->op = pyro_arena_array(&joins->arena, count, sizeof *joins->op);
-    joins->call = pyro_arena_array(&joins->arena, count, sizeof *joins->call);
-    joins->phase = pyro_arena_array(&joins->arena, count, sizeof *joins->phase);
-    joins->bucket = pyro_arena_array(&joins->arena, count, sizeof *joins->bucket);
-    return joins->by_time && joins->parent && joins->launch && joins->op && joins->call &&
-           joins->phase && joins->bucket;
+    uint32_t **columns[] = {&joins->by_time, &joins->parent, &joins->launch, &joins->op,
+                            &joins->call};
+    size_t wide = sizeof columns / sizeof *columns, room = count ? count : 1;
+    uint32_t *block = joins->columns = pyro_alloc_pages(room * (wide * sizeof *block + 2));
+    for (size_t i = 0; block && i < wide; i++)
+        *columns[i] = block + i * room;
+    if (block) {
+        joins->phase = (uint8_t *)(block + wide * room);
+        joins->bucket = joins->phase + room;
+    }
+    return block != NULL;
 }
 
-/* All ones is "none" in each column; several threads share the faults of fresh memory. */
+/* All ones is "none" in each wide column; several threads share the faults of fresh memory. */
 static void clear_columns(void *data, unsigned part)
 {
     const pyro_join_state *state = data;
@@ -36,6 +40,8 @@ static void clear_columns(void *data, unsigned part)
     size_t end = pyro_part_begin(state->trace->count, part + 1, state->parts);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         memset(columns[i] + begin, 0xff, (end - begin) * sizeof **columns);
+    memset(joins->phase + begin, 0, end - begin);
+    memset(joins->bucket + begin, 0, end - begin);
 }
 
 static bool is_collective(pyro_join_state *state, uint32_t event)
@@ -94,7 +100,7 @@ static void join_device_work(void *data, unsigned part)
     }
 }
 
-/* What does not need each other: launches on one side, nesting and what it needs on the other. */
+/* What does not need each other: nesting and what it needs on one side, the rest on the other. */
 typedef struct halves {
     pyro_join_state *state, launch_state; /* one each, for a half writes into its own */
     pyro_error launch_error;
@@ -103,9 +109,7 @@ typedef struct halves {
 
 static int nest_all(pyro_join_state *state)
 {
-    int status = pyro_join_steps(state);
-    if (!status)
-        status = pyro_layers_begin(state);
+    int status = pyro_layers_begin(state);
     if (!status)
         status = pyro_backward_learn(state);
     return status ? status : pyro_join_nest(state);
@@ -120,6 +124,10 @@ static void join_half(void *data, unsigned half)
     }
     both->launch_status = pyro_join_launches(&both->launch_state);
     mark_collectives(&both->launch_state);
+    if (!both->launch_status)
+        both->launch_status = pyro_join_steps(&both->launch_state);
+    if (both->launch_state.beside)
+        both->launch_state.beside(both->launch_state.beside_data, 0);
 }
 
 static int join_all(pyro_join_state *state)
@@ -127,6 +135,7 @@ static int join_all(pyro_join_state *state)
     halves both = {.state = state, .launch_state = *state};
     pyro_error_clear(&both.launch_error);
     both.launch_state.error = &both.launch_error;
+    both.launch_state.name_class = state->name_class + state->trace->names.count + 1;
     pyro_run_parts(clear_columns, state, state->parts);
     int status = pyro_join_order(state);
     if (status)
@@ -145,23 +154,22 @@ static int join_all(pyro_join_state *state)
     return pyro_layers_finish(state);
 }
 
-int pyro_joins_make_sized(pyro_joins *joins, pyro_trace *trace,
-                          const pyro_analysis_options *options, size_t events_per_thread,
-                          pyro_error *error)
+static int make(const pyro_join_state *given, size_t events_per_thread)
 {
-    pyro_join_state state = {.joins = joins,
-                             .trace = trace,
-                             .options = options,
-                             .error = error,
-                             .last_ddp_call = PYRO_NO_LAYER};
+    pyro_join_state state = *given;
+    pyro_joins *joins = state.joins;
+    pyro_trace *trace = state.trace;
+    pyro_error *error = state.error;
     int status;
+    state.last_ddp_call = PYRO_NO_LAYER;
     *joins = (pyro_joins){0};
     pyro_arena_init(&joins->arena);
     pyro_intern_init(&state.layer_names, &joins->arena);
     if (trace->count >= PYRO_NO_EVENT)
         return pyro_fail(error, PYRO_ERROR_LIMIT, "more than %u events", PYRO_NO_EVENT - 1);
-    state.parts = pyro_count_parts(options ? options->threads : 1, trace->count, events_per_thread);
-    state.name_class = calloc(trace->names.count + 1, sizeof *state.name_class);
+    state.parts = pyro_count_parts(state.options ? state.options->threads : 1, trace->count,
+                                   events_per_thread);
+    state.name_class = calloc(2 * (trace->names.count + 1), sizeof *state.name_class);
     state.collective_name = calloc(trace->names.count + 1, sizeof *state.collective_name);
     state.tracks = calloc(trace->track_count + 1, sizeof *state.tracks);
     if (!state.name_class || !state.collective_name || !state.tracks ||
@@ -180,6 +188,27 @@ int pyro_joins_make_sized(pyro_joins *joins, pyro_trace *trace,
     return status;
 }
 
+int pyro_joins_make_sized(pyro_joins *joins, pyro_trace *trace,
+                          const pyro_analysis_options *options, size_t events_per_thread,
+                          pyro_error *error)
+{
+    pyro_join_state state = {.joins = joins, .trace = trace, .options = options, .error = error};
+    return make(&state, events_per_thread);
+}
+
+int pyro_joins_make_beside(pyro_joins *joins, pyro_trace *trace,
+                           const pyro_analysis_options *options, pyro_task *beside, void *data,
+                           pyro_error *error)
+{
+    pyro_join_state state = {.joins = joins,
+                             .trace = trace,
+                             .options = options,
+                             .error = error,
+                             .beside = beside,
+                             .beside_data = data};
+    return make(&state, PYRO_EVENTS_PER_THREAD);
+}
+
 int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_options *options,
                     pyro_error *error)
 {
@@ -189,6 +218,7 @@ int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_op
 void pyro_joins_free(pyro_joins *joins)
 {
     pyro_arena_free(&joins->arena);
+    free(joins->columns);
     free(joins->layers);
     free(joins->calls);
     free(joins->steps);

@@ -5,6 +5,7 @@
 #ifndef PYRO_TRACE_JOINS_H
 #define PYRO_TRACE_JOINS_H
 
+#include "base/parallel.h"
 #include "trace/trace.h"
 
 #define PYRO_NO_LAYER UINT32_MAX
@@ -41,6 +42,7 @@ typedef struct pyro_step {
 
 typedef struct pyro_joins {
     pyro_arena arena;
+    void *columns;      /* the block that these are in */
     uint32_t *by_time;  /* all kept events by start, enclosing ones first */
     uint32_t *parent;   /* innermost host event that encloses a host event; PYRO_NO_EVENT */
     uint32_t *launch;   /* of device work: its runtime or driver call; PYRO_NO_EVENT */
@@ -73,7 +75,14 @@ typedef struct pyro_joins {
  */
 int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_options *options,
                     pyro_error *error);
-/* The same, with threads for traces of so many events a thread (tests want them sooner). */
+/*
+ * The same, and meanwhile beside(data, 0), in a thread that else would wait; it must need nothing of
+ * the joins. It is called unless the joins fail early.
+ */
+int pyro_joins_make_beside(pyro_joins *joins, pyro_trace *trace,
+                           const pyro_analysis_options *options, pyro_task *beside, void *data,
+                           pyro_error *error);
+/* The same as the first, with threads for traces of so many events a thread (tests want them sooner). */
 int pyro_joins_make_sized(pyro_joins *joins, pyro_trace *trace,
                           const pyro_analysis_options *options, size_t events_per_thread,
                           pyro_error *error);

@@ -6,6 +6,7 @@
 #include "trace/joins_internal.h"
 
 #include "base/error.h"
+#include "base/pages.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,8 +58,8 @@ static bool gather(const pyro_trace *trace, const uint32_t *by_time, entries *al
     for (size_t i = 0; i < trace->count; i++)
         count += trace->correlation[i] &&
                  (is_launch(trace->category[i]) || is_launched(trace->category[i]));
-    all->items = malloc((count ? count : 1) * sizeof *all->items);
-    all->spare = malloc((count ? count : 1) * sizeof *all->spare);
+    all->items = pyro_alloc_pages((count ? count : 1) * sizeof *all->items);
+    all->spare = pyro_alloc_pages((count ? count : 1) * sizeof *all->spare);
     if (!all->items || !all->spare)
         return false;
     for (size_t i = 0; i < trace->count; i++) {

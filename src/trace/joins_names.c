@@ -101,11 +101,12 @@ static size_t kernel_name_length(const char *name)
     return i;
 }
 
+/* Words begin with small letters. */
 static bool has_word(const char *text, size_t length, const char *word)
 {
     size_t word_length = strlen(word);
     for (size_t i = 0; i + word_length <= length; i++)
-        if (!strncasecmp(text + i, word, word_length))
+        if ((text[i] | 0x20) == word[0] && !strncasecmp(text + i, word, word_length))
             return true;
     return false;
 }

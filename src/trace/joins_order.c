@@ -7,6 +7,7 @@
 #include "trace/joins_internal.h"
 
 #include "base/error.h"
+#include "base/pages.h"
 #include "base/parallel.h"
 #include <stdlib.h>
 #include <string.h>
@@ -255,7 +256,7 @@ static void merge_part(void *data, unsigned part)
 int pyro_join_order(pyro_join_state *state)
 {
     size_t count = state->trace->count;
-    uint32_t *spare = malloc((count ? count : 1) * sizeof *spare);
+    uint32_t *spare = pyro_alloc_pages((count ? count : 1) * sizeof *spare);
     sorter sort = {
         .trace = state->trace, .from = state->joins->by_time, .to = spare, .parts = state->parts};
     int status = PYRO_OK;

@@ -176,6 +176,7 @@ bool pyro_kineto_append(pyro_kineto_scanner *scanner, const pyro_trace *batch, p
     trace->file_events += batch->file_events;
     trace->has_shapes |= batch->has_shapes;
     trace->has_stacks |= batch->has_stacks;
+    trace->has_frame_lists |= batch->has_frame_lists;
     trace->has_paths |= batch->has_paths;
     trace->has_memory |= batch->has_memory;
     return ok;

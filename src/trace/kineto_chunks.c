@@ -1,7 +1,8 @@
 /*
  * Events by several threads: each reads pieces of the file on its own, from the first place in it
- * that looks like an event; the calling thread joins them in order. A piece counts only when the
- * reading before it ended exactly where it began; otherwise that part is read again in order.
+ * that looks like an event; the calling thread joins them in order, and reads some in their turn,
+ * which need no joining. A piece counts only when the reading before it ended exactly where it
+ * began; otherwise that part is read again in order.
  */
 #include "trace/kineto_reader.h"
 
@@ -11,6 +12,8 @@
 
 /* Pieces that may be read before they are joined, a thread: what bounds the memory. */
 #define CHUNKS_AHEAD 3
+/* The last event of a piece ends in what is read behind it. */
+#define BYTES_BEHIND 4096
 
 /* What one thread keeps from piece to piece. */
 typedef struct worker {
@@ -21,6 +24,7 @@ typedef struct worker {
     bool own_names;    /* false for the calling thread, which uses the trace's */
     pthread_t thread;
     bool opened, started;
+    int64_t next; /* piece that it may read next, or one behind it */
     /* The joining thread's view of the names, filled as pieces are joined. */
     pyro_intern_entry *texts;
     uint32_t *numbers;
@@ -53,9 +57,10 @@ typedef struct chunk_job {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     /* Guarded by the mutex. */
-    int64_t next, joined; /* pieces that were given out, and joined */
+    int64_t joined; /* pieces that are part of the trace */
+    int64_t left;   /* pieces that nobody has begun */
     bool stop;
-    bool *done; /* a ring, as the pieces are */
+    bool *taken, *done; /* rings, as the pieces are */
     /* Of a piece that was given out, its thread's until it is done. */
     chunk *chunks;
     int64_t ring;
@@ -126,6 +131,7 @@ static void read_chunk(worker *worker, chunk *chunk, int64_t index)
         return;
     }
     pyro_kineto_seek(reader, begin);
+    reader->window.pause = end + BYTES_BEHIND;
     if (index > 0)
         found = pyro_kineto_find_next_event(reader, end);
     if (found) {
@@ -149,7 +155,7 @@ static void empty_chunk(chunk *chunk)
     batch->count = batch->op_count = batch->kernel_count = batch->transfer_count = 0;
     batch->memory_count = batch->collective_count = batch->flow_count = batch->track_count = 0;
     batch->file_events = 0;
-    batch->has_shapes = batch->has_stacks = batch->has_memory = false;
+    batch->has_shapes = batch->has_stacks = batch->has_memory = batch->has_frame_lists = false;
 }
 
 static void free_chunk(chunk *chunk)
@@ -160,16 +166,43 @@ static void free_chunk(chunk *chunk)
     free(chunk->batch);
 }
 
-/* Takes the next piece and reads it; the mutex is held before and after. False when there is none
- * to take now. */
-static bool read_next(chunk_job *job, worker *worker)
+/*
+ * Pieces that others leave to the calling thread, unless it is late, for what it reads in its turn
+ * need not be joined. The second is one of them, so that others' are done when they are asked for.
+ */
+static bool is_reserved(const chunk_job *job, int64_t index)
 {
-    if (job->stop || job->next >= job->chunk_count || job->next - job->joined >= job->ring)
+    return (index % job->worker_count == 0 || index == 1) && index - job->joined < job->ring / 2;
+}
+
+/* A piece that a worker may read ahead now, or -1. It goes on in the order of the file, because its
+ * new texts are made known in that order. */
+static int64_t choose_chunk(const chunk_job *job, const worker *worker)
+{
+    int64_t end = job->joined + job->ring;
+    int64_t first = job->joined > worker->next ? job->joined : worker->next;
+    for (int64_t i = first; !job->stop && i < end && i < job->chunk_count; i++)
+        if (!job->taken[i % job->ring] && !is_reserved(job, i))
+            return i;
+    return -1;
+}
+
+static void take_chunk(chunk_job *job, int64_t index)
+{
+    job->taken[index % job->ring] = true;
+    job->left--;
+}
+
+/* Reads some piece, if one may be read now; the mutex is held before and after. */
+static bool read_ahead(chunk_job *job, worker *worker)
+{
+    int64_t index = choose_chunk(job, worker);
+    if (index < 0)
         return false;
-    int64_t index = job->next++;
-    chunk *chunk = &job->chunks[index % job->ring];
+    take_chunk(job, index);
+    worker->next = index + 1;
     pthread_mutex_unlock(&job->mutex);
-    read_chunk(worker, chunk, index);
+    read_chunk(worker, &job->chunks[index % job->ring], index);
     pthread_mutex_lock(&job->mutex);
     job->done[index % job->ring] = true;
     pthread_cond_broadcast(&job->changed);
@@ -181,8 +214,8 @@ static void *run(void *argument)
     worker *worker = argument;
     chunk_job *job = worker->job;
     pthread_mutex_lock(&job->mutex);
-    while (!job->stop && job->next < job->chunk_count)
-        if (!read_next(job, worker))
+    while (!job->stop && job->left > 0)
+        if (!read_ahead(job, worker))
             pthread_cond_wait(&job->changed, &job->mutex);
     pthread_mutex_unlock(&job->mutex);
     return NULL;
@@ -312,26 +345,52 @@ static int64_t join_chunk(chunk_job *job, const chunk *chunk, int64_t index, int
     return at;
 }
 
-/* Waits for each piece in turn, reading others meanwhile, and joins it. */
-static int64_t join_all(chunk_job *job, int64_t at)
+/* Reads a piece into the trace itself. */
+static int64_t read_in_turn(chunk_job *job, int64_t index, int64_t at)
+{
+    pyro_kineto_reader *reader = job->reader;
+    int64_t end = index + 1 == job->chunk_count ? INT64_MAX : chunk_begin(job, index + 1);
+    if (at >= end)
+        return at;
+    if (pyro_kineto_offset(reader) != at)
+        pyro_kineto_seek(reader, at);
+    reader->window.pause = chunk_begin(job, index + 1) + BYTES_BEHIND;
+    pyro_kineto_read_events(reader, end);
+    return pyro_kineto_offset(reader);
+}
+
+/* Waits for a piece, reading others meanwhile, and joins it; the mutex is held before and after. */
+static int64_t add_chunk(chunk_job *job, int64_t index, int64_t at)
 {
     const pyro_trace_options *options = job->reader->options;
-    pthread_mutex_lock(&job->mutex);
-    for (int64_t index = 0; index < job->chunk_count && !is_over(job->reader); index++) {
-        chunk *chunk = &job->chunks[index % job->ring];
-        while (!job->done[index % job->ring])
-            if (!read_next(job, &job->workers[0]))
-                pthread_cond_wait(&job->changed, &job->mutex);
-        pthread_mutex_unlock(&job->mutex);
+    chunk *chunk = &job->chunks[index % job->ring];
+    bool is_taken = job->taken[index % job->ring];
+    if (!is_taken)
+        take_chunk(job, index);
+    while (is_taken && !job->done[index % job->ring])
+        if (!read_ahead(job, &job->workers[0]))
+            pthread_cond_wait(&job->changed, &job->mutex);
+    pthread_mutex_unlock(&job->mutex);
+    if (is_taken) {
         at = join_chunk(job, chunk, index, at);
         empty_chunk(chunk);
-        if (options && options->progress)
-            options->progress(options->progress_user, at, job->size);
-        pthread_mutex_lock(&job->mutex);
-        job->done[index % job->ring] = false;
-        job->joined++;
-        pthread_cond_broadcast(&job->changed);
+    } else {
+        at = read_in_turn(job, index, at);
     }
+    if (options && options->progress)
+        options->progress(options->progress_user, at, job->size);
+    pthread_mutex_lock(&job->mutex);
+    job->taken[index % job->ring] = job->done[index % job->ring] = false;
+    job->joined++;
+    pthread_cond_broadcast(&job->changed);
+    return at;
+}
+
+static int64_t join_all(chunk_job *job, int64_t at)
+{
+    pthread_mutex_lock(&job->mutex);
+    for (int64_t index = 0; index < job->chunk_count && !is_over(job->reader); index++)
+        at = add_chunk(job, index, at);
     job->stop = true;
     pthread_cond_broadcast(&job->changed);
     pthread_mutex_unlock(&job->mutex);
@@ -343,9 +402,10 @@ static bool start(chunk_job *job, int threads)
 {
     job->ring = (int64_t)threads * CHUNKS_AHEAD;
     job->chunks = calloc((size_t)job->ring, sizeof *job->chunks);
+    job->taken = calloc((size_t)job->ring, sizeof *job->taken);
     job->done = calloc((size_t)job->ring, sizeof *job->done);
     job->workers = calloc((size_t)threads, sizeof *job->workers);
-    if (!job->chunks || !job->done || !job->workers)
+    if (!job->chunks || !job->taken || !job->done || !job->workers)
         return false;
     for (job->worker_count = 0; job->worker_count < threads; job->worker_count++) {
         worker *worker = &job->workers[job->worker_count];
@@ -372,6 +432,7 @@ void pyro_kineto_read_chunks(pyro_kineto_reader *reader)
     int64_t at = pyro_kineto_offset(reader);
     chunk_job job = {.reader = reader, .begin = at, .size = reader->source->size};
     job.chunk_count = (job.size - at + reader->sizes.chunk - 1) / reader->sizes.chunk;
+    job.left = job.chunk_count;
     pthread_mutex_init(&job.mutex, NULL);
     pthread_cond_init(&job.changed, NULL);
     if (start(&job, reader->threads))
@@ -383,6 +444,7 @@ void pyro_kineto_read_chunks(pyro_kineto_reader *reader)
     for (int64_t i = 0; job.chunks && i < job.ring; i++)
         free_chunk(&job.chunks[i]);
     free(job.chunks);
+    free(job.taken);
     free(job.done);
     free(job.workers);
     pthread_mutex_destroy(&job.mutex);

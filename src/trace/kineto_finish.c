@@ -6,7 +6,7 @@
 
 /* Events further than this from the median are misdated, not part of a long run. */
 #define FAR_NS (INT64_C(7) * 24 * 3600 * 1000000000)
-#define SAMPLES 4097
+#define SAMPLES 1025
 
 /* Wide ids get numbers from the top down, equal ones the same. */
 static bool number_wide_ids(pyro_trace *trace, const pyro_kineto_scanner *scanner)
@@ -77,7 +77,7 @@ static bool join_stacks(pyro_trace *trace)
     pyro_map known = PYRO_MAP_INIT;
     pyro_buf buf = PYRO_BUF_INIT;
     bool ok = true;
-    for (size_t i = 0; ok && trace->has_stacks && i < trace->op_count; i++) {
+    for (size_t i = 0; ok && trace->has_frame_lists && i < trace->op_count; i++) {
         uint32_t *stack = &trace->ops[i].stack;
         if (*stack == PYRO_NO_ID || pyro_trace_text(trace, *stack)[0] != '[')
             continue;
@@ -118,6 +118,20 @@ static bool is_far(int64_t time_ns, int64_t median_ns)
            distance < -FAR_NS;
 }
 
+/* Whether all is well: the usual case, in one quick pass. */
+static bool has_only_near_times(const pyro_trace *trace, int64_t median_ns)
+{
+    int64_t first = INT64_MAX, last = INT64_MIN, longest = 0;
+    for (size_t event = 0; event < trace->count; event++) {
+        int64_t start = trace->start_ns[event], duration = trace->duration_ns[event];
+        first = start < first ? start : first;
+        last = start > last ? start : last;
+        longest = duration > longest ? duration : longest;
+    }
+    return !is_far(first, median_ns) && !is_far(last, median_ns) && longest <= FAR_NS &&
+           (last <= 0 || longest <= INT64_MAX - last);
+}
+
 /*
  * A single event dated 1970 or 2262, or one that never ends, would stretch the run over all that
  * time. After this, sums and differences of times do not overflow.
@@ -127,17 +141,16 @@ static void move_far_events(pyro_trace *trace, pyro_kineto_defects *defects)
     if (!trace->count)
         return;
     int64_t median = median_start(trace), first = INT64_MAX, last = INT64_MIN;
-    size_t far_count = 0;
+    if (has_only_near_times(trace, median))
+        return;
     for (size_t event = 0; event < trace->count; event++) {
         int64_t start = trace->start_ns[event];
-        if (is_far(start, median)) {
-            far_count++;
+        if (is_far(start, median))
             continue;
-        }
         first = start < first ? start : first;
         last = start > last ? start : last;
     }
-    for (size_t event = 0; event < trace->count && far_count > 0; event++) {
+    for (size_t event = 0; event < trace->count; event++) {
         int64_t *start = &trace->start_ns[event], *duration = &trace->duration_ns[event];
         bool is_moved = is_far(*start, median);
         if (is_moved)

@@ -238,6 +238,7 @@ void pyro_kineto_seek(pyro_kineto_reader *reader, int64_t offset)
     window->at = window->token = window->end = window->bytes;
     memset(window->end, 0, PYRO_JSON_PADDING);
     window->offset = offset;
+    window->pause = 0;
     window->source_ended = false;
     reader->scanner->end = window->end;
 }

@@ -13,7 +13,7 @@ typedef struct pyro_kineto_sizes {
     int64_t parallel; /* shorter inputs are read by one thread */
 } pyro_kineto_sizes;
 
-#define PYRO_KINETO_SIZES {(size_t)256 << 10, (int64_t)2 << 20, (int64_t)4 << 20}
+#define PYRO_KINETO_SIZES {(size_t)256 << 10, (int64_t)1 << 20, (int64_t)4 << 20}
 
 typedef struct pyro_kineto_reader {
     pyro_trace *trace;

@@ -229,6 +229,7 @@ static bool store_op(pyro_trace *trace, const pyro_kineto_event *event, uint32_t
     trace->has_shapes |= op.dims != PYRO_NO_ID;
     trace->has_paths |= op.path != PYRO_NO_ID;
     trace->has_stacks |= op.stack != PYRO_NO_ID;
+    trace->has_frame_lists |= op.stack != PYRO_NO_ID; /* may be; the end decides */
     *detail = (uint32_t)trace->op_count;
     trace->ops[trace->op_count++] = op;
     return true;

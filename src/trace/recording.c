@@ -202,6 +202,21 @@ static int read_records(reader *reader, pyro_recording *recording, char *bytes)
     return PYRO_OK;
 }
 
+/* Where the records begin that count; 0 when all do. */
+static uint64_t discarded_until(const reader *reader)
+{
+    static const char key[] = PYRO_PROPERTY_DISCARDED;
+    uint64_t until = 0;
+    for (uint32_t id = 1; id < reader->tables.counts[PYRO_DATA_PROPERTY]; id++) {
+        const pyro_recorded_data *data = pyro_recorded_get(&reader->tables, PYRO_DATA_PROPERTY, id);
+        if (data->length <= sizeof key || memcmp(data->bytes, key, sizeof key) != 0)
+            continue;
+        uint64_t raw = strtoull(data->bytes + sizeof key, NULL, 10);
+        until = raw > until ? raw : until;
+    }
+    return until;
+}
+
 /* The entries of a type, in the trace's memory; NULL when there are none or memory is out. */
 static const pyro_recorded_data *keep_entries(reader *reader, uint32_t type, size_t *count)
 {
@@ -256,8 +271,10 @@ static int read_all(reader *reader)
     if (status == PYRO_OK)
         status = pyro_recording_begin(&recording, reader->trace, &reader->header, &reader->tables,
                                       reader->error);
-    if (status == PYRO_OK)
+    if (status == PYRO_OK) {
+        recording.from_raw = discarded_until(reader);
         status = read_records(reader, &recording, bytes);
+    }
     if (status == PYRO_OK)
         status = pyro_recording_finish(&recording);
     if (status == PYRO_OK && reader->trace->count == 0)

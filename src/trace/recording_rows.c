@@ -369,6 +369,8 @@ static bool add_property(pyro_trace *trace, const pyro_recorded_data *data)
         trace->rank = number;
     else if (strcmp(key, "world_size") == 0 && is_count)
         trace->world_size = number;
+    else if (strcmp(key, "backend") == 0)
+        trace->backend = pyro_intern_add(&trace->names, value, strlen(value));
     return pyro_trace_property(trace, key, value);
 }
 

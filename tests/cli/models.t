@@ -45,7 +45,7 @@ pyrometer: nothing_like_this: no such file or model (pyrometer models lists the 
 [2]
 
 $ pyrometer models --family nothing | cut -c1-58
-pyrometer: no family is called nothing; there are albert, alexnet, bart, beit, bert, bloom, clip, coatnet, convnext, convnextv2, deberta, deeplabv, llama, deepseek, deit, densenet, dinov2, roberta, efficientnet, efficientnetv2, electra, eva, falcon, fasterrcnn, fcn, fcos, t5, flux, gemma, ghostnet, googlenet, gpt2, gpt_neox, gpt_oss, gptj, hrnet, wav2vec2, inception, keypointrcnn, levit, lraspp, mamba, maskrcnn, maxvit, video resnet, mistral, mixer, mnasnet, mobilenet, mobilenetv4, mobilevit, mvit, olmo, opt, phi, pixart, poolformer, pvt, resnet, resnext, shufflenet, qwen, raft, regnet, repvgg, retinanet, s, sam, stable diffusion, segformer, siglip, squeezenet, ssd, ssdlite, swin3d, swin, vgg, vit, whisper, wide resnet
+pyrometer: no family is called nothing; there are albert, alexnet, bart, beit, bert, bloom, clip, coatnet, convnext, deberta, deeplabv3, deepseek, deit, densenet, dinov2, efficientnet, electra, eva, falcon, fasterrcnn, fcn, fcos, flux, gemma, ghostnet, googlenet, gpt2, gpt_neox, gpt_oss, gptj, hrnet, hubert, inception, keypointrcnn, levit, llama, lraspp, mamba, maskrcnn, maxvit, mistral, mixer, mnasnet, mobilenet, mobilevit, mvit, olmo, opt, phi, pixart, poolformer, pvt, qwen, raft, regnet, repvgg, resnet, resnext, retinanet, roberta, s3d, sam, segformer, shufflenet, siglip, smollm, squeezenet, ssd, ssdlite, stable_diffusion, swin, swin3d, t5, vgg, video_resnet, vit, wav2vec2, whisper, wide_resnet
 
 $ pyrometer models resnet resnet
 pyrometer: models takes one PATTERN, or check, add or remove (see pyrometer models --help)
@@ -221,4 +221,16 @@ pyrometer: $TMP/bare has no torch; pip install torch (or name another Python wit
 
 $ pyrometer models add code model.py:build --python $TMP/bare
 pyrometer: $TMP/bare has no torch; pip install torch (or name another Python with --python)
+[2]
+
+$ pyrometer cost gpt2 --prefill 4096
+pyrometer: gpt2: input 'input_ids': sequence cannot be 4096: it must be 1 to 1024; the model takes [batch, sequence] (batch 1 or more; sequence 1 to 1024)
+[2]
+
+$ pyrometer cost gpt2 --decode --past 1024
+pyrometer: gpt2: input 'past_keys_0': past cannot be 1024: it must be 1 to 1023; the model takes [batch, 12, past, 64] (batch 1 or more; past 1 to 1023)
+[2]
+
+$ pyrometer cost roberta_base --input-shape 1,513
+pyrometer: roberta_base: input 'input_ids': sequence cannot be 513: it must be 1 to 512; the model takes [batch, sequence] (batch 1 or more; sequence 1 to 512)
 [2]

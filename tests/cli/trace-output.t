@@ -56,6 +56,7 @@ device_busy_ns
 kernel_count
 unattributed
 steps
+training
 layers
 ops
 ops_by_shape

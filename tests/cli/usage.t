@@ -11,6 +11,7 @@ Commands:
   diff      what changed between two models, two runs or two results
   graph     a model as a graph: modules or operators, the tensors between them, and cuts
   trace     what a run did cost: layers, ops, kernels, idle time, memory
+  ranks     many ranks of one run: who is waited for, communication, skew
   bench     how long commands and models take, and whether that got worse
   run       run a Python program and record what its models do
   python    run a Python program with @capture_model switched on

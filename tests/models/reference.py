@@ -7,6 +7,7 @@ import math
 import warnings
 
 import torch
+from indexing import checked_indices
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -49,6 +50,13 @@ def plain_module(entry: Entry) -> torch.nn.Module:
         return entry.plain().eval()
 
 
+def _checks(entry: Entry, args: tuple, kwargs: dict):
+    """Lets tensors without values raise what those with values raise by themselves."""
+    if entry.device != "meta":
+        return contextlib.nullcontext()
+    return checked_indices(args, kwargs, [given.high for given in entry.inputs()])
+
+
 def _run(entry: Entry, which: str, new_counter):
     """Runs the model at those shapes under a new counter, and gives the counter.
 
@@ -58,7 +66,7 @@ def _run(entry: Entry, which: str, new_counter):
     module = plain_module(entry)
     try:
         args, kwargs = entry.example(which)
-        with _no_hidden_paths(), new_counter() as counter:
+        with _no_hidden_paths(), _checks(entry, args, kwargs), new_counter() as counter:
             module(*args, **kwargs)
         return counter
     except (RuntimeError, NotImplementedError) as error:
@@ -67,7 +75,7 @@ def _run(entry: Entry, which: str, new_counter):
     with FakeTensorMode(), torch.device("cpu"):
         module = entry.build().eval()
         args, kwargs = entry.example(which, device="cpu")
-        with _no_hidden_paths(), new_counter() as counter:
+        with _no_hidden_paths(), _checks(entry, args, kwargs), new_counter() as counter:
             module(*args, **kwargs)
         return counter
 

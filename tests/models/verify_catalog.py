@@ -5,12 +5,20 @@ the skeleton at that shape. Both must say the same. The tool may refuse a shape 
 not exported for, but never its default, nor one in which only the sizes change that it says may,
 unless the export relied on what those sizes break.
 Where the published GMACs and parameters of torchvision are known, they must be met too.
+At the smallest and largest sizes that it takes, a model must be right as well, and just beyond them
+refused, as it raises there; "stricter" says that it is refused though it would run.
+
+What was found is kept (--rows) under a digest of the skeleton, the tool and the scripts, so that a
+run that was ended goes on where it was, and a table is of one state of all of them.
 
 usage: python tests/models/verify_catalog.py [NAME...] [--tool build/pyrometer] [--markdown]
 """
 
 import argparse
 import dataclasses
+import functools
+import hashlib
+import itertools
 import json
 import logging
 import os
@@ -19,7 +27,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 # Functions that a model hands to TorchScript do not run on tensors without values.
@@ -92,6 +100,23 @@ def at_shape(entry: Entry, which: int, only_free: bool) -> Entry:
     return dataclasses.replace(entry, arguments=changed(dict(entry.arguments)))
 
 
+def with_sizes(entry: Entry, sizes: dict[tuple[int, int], int]) -> Entry:
+    """The entry with some sizes changed, each by the place of its input and its axis."""
+    place = itertools.count()
+
+    def changed(given: Any) -> Any:
+        if isinstance(given, list):
+            return [changed(item) for item in given]
+        if not isinstance(given, Input):
+            return given
+        at = next(place)
+        shape = tuple(sizes.get((at, axis), size) for axis, size in enumerate(given.shape))
+        return dataclasses.replace(given, shape=shape)
+
+    arguments = {name: changed(given) for name, given in entry.arguments.items()}
+    return dataclasses.replace(entry, arguments=arguments)
+
+
 def _skeleton_inputs(path: pathlib.Path) -> dict[str, list[int]]:
     extra = json.loads(archive.read_zstd(str(path))["extra/pyrometer.json"])
     return extra["default_shapes"]
@@ -153,6 +178,78 @@ def check_shape(
         outcome.problems.append(f"{label}: {ours['total_flops']} here, {theirs} there")
 
 
+def _bounds(path: pathlib.Path) -> list[tuple[list[tuple[int, int]], int | None, int | None, int]]:
+    """Of each size that may change: where it is, its least and most, and the step between two."""
+    members = archive.read_zstd(str(path))
+    extra = json.loads(members["extra/pyrometer.json"])
+    program = json.loads(next(data for name, data in members.items() if name.startswith("models/")))
+    values = program["graph_module"]["graph"]["tensor_values"]
+    names = list(extra["default_shapes"])
+    found = []
+    for dim in extra["dims"]:
+        size = values[dim["input"]]["sizes"][dim["axis"]]
+        places = [
+            (place, axis)
+            for place, name in enumerate(names)
+            for axis, other in enumerate(values[name]["sizes"])
+            if other == size
+        ]
+        step = dim.get("multiple", 1)
+        found.append((places, dim.get("min", step), dim.get("max"), step))
+    return found
+
+
+def _positions(model: Model) -> int | None:
+    """How many positions a language model was trained for, which may limit it or not."""
+    depth = model.depth
+    few = depth.at(depth.first + depth.period).entry if depth else model.entry
+    config = getattr(few.module(), "config", None)
+    return getattr(config, "max_position_embeddings", None)
+
+
+def _beyond(outcome: Outcome, options, subject, sizes: dict[tuple[int, int], int]) -> str:
+    """One shape that is just outside: refused, and the model raises there; or right after all."""
+    model, entry, path = subject
+    change = functools.partial(with_sizes, sizes=sizes)
+    ours = price(options.tool, path, change(entry))
+    theirs = expected(model, entry, change)
+    if isinstance(ours, str):
+        return "refused" if isinstance(theirs, str) else "stricter"
+    if ours["total_flops"] == theirs:
+        return "equal"
+    outcome.problems.append(f"beyond {sizes}: {ours['total_flops']} here, {theirs} there")
+    return "WRONG"
+
+
+def check_bounds(outcome: Outcome, options, subject: tuple[Model, Entry, pathlib.Path]) -> None:
+    """At the smallest and the largest sizes, and at those just beyond."""
+    model, entry, path = subject
+    bounds = _bounds(path)
+    smallest = {place: least for places, least, _, _ in bounds for place in places}
+    largest = {place: most for places, _, most, _ in bounds if most for place in places}
+    for label, sizes in (("smallest", smallest), ("largest", largest)):
+        if sizes:
+            change = functools.partial(with_sizes, sizes=sizes)
+            check_shape(outcome, label, options, subject, change)
+    words = []
+    for places, least, most, step in bounds:
+        if least > step:
+            words.append(_beyond(outcome, options, subject, dict.fromkeys(places, least - step)))
+        if most:
+            words.append(_beyond(outcome, options, subject, dict.fromkeys(places, most + step)))
+    unbounded = [places for places, _, most, _ in bounds if not most and _is_length(entry, places)]
+    positions = _positions(model) if unbounded and entry.package == "transformers" else None
+    for places in unbounded if positions else ():
+        words.append(_beyond(outcome, options, subject, dict.fromkeys(places, positions + 1)))
+    if words:
+        outcome.words["beyond"] = ", ".join(dict.fromkeys(sorted(words)))
+
+
+def _is_length(entry: Entry, places: list[tuple[int, int]]) -> bool:
+    place, axis = places[0]
+    return entry.inputs()[place].axes[axis] in ("sequence", "past")
+
+
 def check_published(outcome: Outcome, options, model: Model, path: pathlib.Path) -> None:
     """Every row that torchvision publishes for the builder, its crop and its parameters."""
     from torchvision.models import get_model_weights, get_weight
@@ -209,13 +306,14 @@ def verify(model: Model, entry: Entry, path: pathlib.Path, options) -> Outcome:
             lambda given, which=which: at_shape(given, which, only_free),
             refusable=True,
         )
+    check_bounds(outcome, options, subject)
     if entry.weights:
         check_published(outcome, options, model, path)
     outcome.seconds = time.monotonic() - started
     return outcome
 
 
-_COLUMNS = ("default", "free", "first", "second", "published")
+_COLUMNS = ("default", "free", "first", "second", "smallest", "largest", "beyond", "published")
 
 
 def print_row(outcome: Outcome, markdown: bool) -> None:
@@ -223,7 +321,7 @@ def print_row(outcome: Outcome, markdown: bool) -> None:
     if markdown:
         print(f"| `{outcome.name}` | " + " | ".join(words) + " |", flush=True)
         return
-    cells = "".join(f"{word:<11}" for word in words)
+    cells = "".join(f"{word:<10}" for word in words)
     verdict = "FAILED" if outcome.problems else "ok"
     print(f"{outcome.name:<34}{cells}{outcome.seconds:6.1f} s  {verdict}", flush=True)
     for problem in outcome.problems:
@@ -237,6 +335,7 @@ def parse_options(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--tool", default=tool, help="the tool, build/pyrometer if not given")
     parser.add_argument("--dir", type=pathlib.Path, default=SKELETONS, help="the skeletons")
     parser.add_argument("--present", action="store_true", help="only models that are there")
+    parser.add_argument("--rows", type=pathlib.Path, help="what was found, read and added to")
     parser.add_argument("--markdown", action="store_true", help="print rows of a table")
     return parser.parse_args(arguments)
 
@@ -252,14 +351,41 @@ def work(options: argparse.Namespace) -> list[tuple[Model, Entry, pathlib.Path]]
     return [item for item in found if item[2].exists() or not options.present]
 
 
+def digest(paths: Iterable[pathlib.Path]) -> str:
+    """A digest of the contents of files."""
+    found = hashlib.sha256()
+    for path in paths:
+        found.update(path.read_bytes() if path.exists() else b"")
+    return found.hexdigest()[:32]
+
+
+def state_of(tool: str) -> str:
+    """A digest of all that an outcome follows from, but for the skeleton."""
+    scripts = [*(ROOT / "catalog").glob("*.py"), *(ROOT / "tests" / "models").glob("*.py")]
+    return digest([pathlib.Path(tool), *sorted(scripts)])
+
+
+def read_rows(path: pathlib.Path | None) -> dict[str, Outcome]:
+    """What earlier runs found, by the digests that it was found for."""
+    lines = path.read_text().splitlines() if path and path.exists() else []
+    rows = [json.loads(line) for line in lines]
+    return {row.pop("key"): Outcome(**row) for row in rows}
+
+
 def main() -> int:
     options = parse_options()
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     torch.set_num_threads(1)
     failed = count = 0
+    state = state_of(options.tool)
+    found = read_rows(options.rows)
     for model, entry, path in work(options):
-        outcome = verify(model, entry, path, options)
+        key = state + digest([path])
+        outcome = found.get(key) or verify(model, entry, path, options)
+        if options.rows and key not in found:
+            with options.rows.open("a") as rows:
+                rows.write(json.dumps({"key": key, **dataclasses.asdict(outcome)}) + "\n")
         print_row(outcome, options.markdown)
         failed += bool(outcome.problems)
         count += 1

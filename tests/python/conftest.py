@@ -32,3 +32,13 @@ def nothing_is_watched_for_ever():
     if _observe._is_watching:
         _core.layers_remove()
         _observe._is_watching = False
+
+
+@pytest.fixture(scope="module")
+def one_thread():
+    """Threads that spin for each other measure what else the machine does."""
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -1,10 +1,14 @@
 """`pyrometer bench --model-path`, as a job of continuous integration runs it."""
 
+import contextlib
 import json
 import os
 import pathlib
+import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -45,7 +49,7 @@ def run(*words, tool=(), cwd=None, **variables):
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYRO_TOOL": TOOL, **variables}
     environment.pop("GITHUB_ACTIONS", None) if not variables else None
     done = subprocess.run(
-        command, capture_output=True, text=True, cwd=cwd, env=environment, timeout=120
+        command, capture_output=True, text=True, cwd=cwd, env=environment, timeout=400
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -113,6 +117,130 @@ def test_against_an_earlier_file(model, tmp_path):
     whole["schema"] = "pyrometer.bench/9"
     base.write_text(json.dumps(whole))
     assert run("bench", *settings, "--against", base)[0] == 3
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A commit whose model, and the module it takes its pause from, differ from the work tree."""
+    if shutil.which("git") is None:
+        pytest.skip("there is no git")
+    folder = tmp_path / "repository" / "part"
+    folder.mkdir(parents=True)
+    (folder / "pause.py").write_text("SECONDS = 0.002\n")
+    text = MODEL.replace("0.002", "pause.SECONDS").replace("import time", "import time, pause")
+    (folder / "model.py").write_text(text)
+    settings = ("-c", "user.name=T", "-c", "user.email=t@example.org")
+    for words in (("init", "-q", "."), ("add", "."), (*settings, "commit", "-qm", "base")):
+        subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
+    (folder / "pause.py").write_text("SECONDS = 0.02\n")
+    return folder
+
+
+def worktrees(folder):
+    out = subprocess.run(
+        ["git", "worktree", "list"], cwd=folder, check=True, capture_output=True, text=True
+    )
+    return len(out.stdout.splitlines())
+
+
+def verdict_of(text):
+    """(verdict of latency, processes of the base, of the new side)"""
+    row = next(
+        row for row in json.loads(text)["comparison"]["metrics"] if row["metric"] == "latency"
+    )
+    return row["verdict"], row["base_n"], row["current_n"]
+
+
+def test_against_a_commit(repository, tmp_path):
+    (tmp_path / "tmp").mkdir()
+    settings = ("--runs", 20, "--format", "json", "--against", "HEAD", "--fail-on", "regression")
+    # An absolute path in PYTHONPATH leads to the commit's modules too.
+    package = str(pathlib.Path(sys.modules["pyrometer"].__file__).parents[1])
+    paths = {"PYTHONPATH": f"{repository}:{package}", "TMPDIR": str(tmp_path / "tmp")}
+    code, out, err = run(
+        "bench", "--model-path", "model.py:Model", "--processes", 5, *settings,
+        "--output-dir", tmp_path / "results", cwd=repository, **paths,
+    )  # fmt: skip
+    assert code == 1, err
+    assert verdict_of(out) == ("regressed", 5, 5)
+    base = json.loads((tmp_path / "results" / "base.json").read_text())["benchmarks"][0]
+    latency = next(metric for metric in base["metrics"] if metric["name"] == "latency")
+    assert base["processes"] == [20] * 5 and 2 <= latency["min"] < 20
+    assert worktrees(repository) == 1 and not list((tmp_path / "tmp").glob("pyrometer-*"))
+
+    (repository / "new.py").write_text(MODEL)
+    code, _, err = run("bench", "--model-path", "new.py:Model", *settings, cwd=repository)
+    assert code == 2 and "the commit has no new.py" in err
+    (tmp_path / "outside.py").write_text(MODEL)
+    outside = f"{tmp_path / 'outside.py'}:Model"
+    code, _, err = run("bench", "--model-path", outside, *settings, cwd=repository)
+    assert code == 2 and "not in this repository" in err
+    code, _, err = run("bench", "--model-path", outside, "--against", "no-ref", cwd=repository)
+    assert code == 2 and "no commit" in err
+
+
+def test_against_another_model_until_the_interval_is_narrow(model, tmp_path):
+    """Twice as fast is far from any border, but 10 processes a side are run all the same."""
+    (tmp_path / "other.py").write_text(MODEL.replace("0.002", "0.006"))
+    code, out, err = run(
+        "bench", "--model-path", model, "--against", f"{tmp_path / 'other.py'}:Model",
+        "--runs", 10, "--warmup", 1, "--delta", "40%", "--format", "json",
+    )  # fmt: skip
+    assert code == 0, err
+    verdict, base, current = verdict_of(out)
+    assert verdict == "improved" and base == current and 10 <= base <= 30
+
+
+@contextlib.contextmanager
+def started(*words, folder, **variables):
+    """The tool under way, once the model in it has been called."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(folder), **variables}
+    command = [TOOL, "bench", "--python", sys.executable, *map(str, words)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    try:
+        for _ in range(600):
+            if (folder / "called").exists() or process.poll() is not None:
+                break
+            time.sleep(0.1)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_keeps_what_was_measured(tmp_path, number):
+    text = MODEL.replace(
+        "        time.sleep", f"        open({str(tmp_path / 'called')!r}, 'w')\n        time.sleep"
+    )
+    (tmp_path / "model.py").write_text(text)
+    words = ("--model-path", f"{tmp_path / 'model.py'}:Model", "--warmup", 0, "--runs", 1000000)
+    with started(*words, "--max-time", 600, "--format", "json", folder=tmp_path) as process:
+        time.sleep(1)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    whole = json.loads(out)
+    result = whole["benchmarks"][0]
+    assert whole["interrupted"] and result["status"] == "interrupted"
+    assert 0 < len(result["metrics"][0]["samples"]) < 1000000
+    assert "Traceback" not in err
+    assert not list(tmp_path.glob("pyrometer-*"))
+
+
+def test_an_interruption_before_anything_was_measured(tmp_path):
+    (tmp_path / "model.py").write_text(
+        f"import time\nopen({str(tmp_path / 'called')!r}, 'w')\ntime.sleep(600)\n"
+    )
+    words = ("--model-path", f"{tmp_path / 'model.py'}:Model")
+    with started(*words, folder=tmp_path) as process:
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and not out
+    assert err == "pyrometer: interrupted before anything was measured\n"
+    assert not list(tmp_path.glob("pyrometer-*"))
 
 
 def test_a_sweep(model):

@@ -27,13 +27,7 @@ nn = torch.nn
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Threads that spin for each other measure what else the machine does."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def saved(folder, name, **settings):
@@ -256,13 +250,30 @@ def test_onnx(tmp_path):
     assert results["throughput"]["batch_size"] == 4
     given = quick(ModelProfiler(tmp_path / "m.onnx", device="cpu"), torch.randn(2, 64))
     assert given["inputs"]["tensors"] == "x: float32[2, 64]"
+    assert given["compute"]["flops_reason"] == "there is no reader of .onnx graphs yet"
+    small = quick(ModelProfiler(tmp_path / "m.onnx", device="cpu", precision="int8"))
+    assert small["precision"]["how"] == "dynamic quantisation by onnxruntime"
+    with pytest.raises(ValueError, match="its own types"):
+        ModelProfiler(tmp_path / "m.onnx", device="cpu", precision="bf16")
+    with pytest.raises(Error, match="onnxruntime"):
+        ModelProfiler(tmp_path / "m.onnx", device="cpu").memory_profile()
+    advised = quick(ModelProfiler(tmp_path / "m.onnx", device="cpu"), detailed_analysis=True)
+    assert "recommendations" in advised and "layers" not in advised
 
 
-@pytest.mark.skipif(importlib.util.find_spec("onnxruntime") is not None, reason="it is there")
-def test_a_missing_package_is_named(tmp_path):
-    (tmp_path / "m.onnx").write_bytes(b"")
-    with pytest.raises(Error, match="pip install onnxruntime"):
-        ModelProfiler(tmp_path / "m.onnx", device="cpu")
+@pytest.mark.parametrize("package", ["onnxruntime", "transformers"])
+def test_a_missing_package_is_named(tmp_path, monkeypatch, package):
+    path = tmp_path / "m.onnx"
+    path.write_bytes(b"")
+    if package == "transformers":
+        path = tmp_path / "folder"
+        path.mkdir()
+        (path / "config.json").write_text("{}")
+    find = importlib.util.find_spec
+    hide = lambda name, *rest: None if name == package else find(name, *rest)  # noqa: E731
+    monkeypatch.setattr(importlib.util, "find_spec", hide)
+    with pytest.raises(Error, match=f"pip install {package}"):
+        ModelProfiler(path, device="cpu")
 
 
 def test_inputs_from_the_model_itself(bert):
@@ -402,7 +413,7 @@ def test_recommendations_stand_on_measurements():
     assert rows["batch size"]["try"] == "batch=4"
     inputs = as_inputs(torch.randn(2, 8))
     gain = _variants.gain(profiler._engine, None, inputs, "batch=4")
-    assert "throughput (run here" in gain and gain.startswith("+")
+    assert "run here" in gain and gain.startswith("+")
     gain = _variants.gain(profiler._engine, nn.ReLU(), inputs, "precision=int8")
     assert "could not be run here: ValueError" in gain
     assert profiler.recommendations() == results["recommendations"]

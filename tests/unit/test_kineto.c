@@ -227,6 +227,9 @@ static void test_defects(void **state)
         {"bad-18-no-events.json", {"the trace holds no events"}},
         {"bad-19-text.json", {"not a trace: text, where JSON is expected"}},
         {"bad-20-first-event-cut.json", {"the file ends before its first event"}},
+        {"bad-21-endless.json",
+         {"warning 1 event dated far from all others", "kernel endless 1700000000000000000+10000",
+          "kernel usual 1700000000000010000+2000"}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *text = read_name(cases[i].file);

@@ -1,6 +1,6 @@
 /* Reads the peaks of this machine: a flat JSON object in the user's data folder, one file a host,
  * because homes are shared between machines. */
-#include "peaks.h"
+#include <pyrometer/trace.h>
 
 #include "base/json.h"
 

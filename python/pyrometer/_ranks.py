@@ -1,0 +1,31 @@
+"""Who this process is among those that train together."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NamedTuple
+
+
+class Place(NamedTuple):
+    """A process of a training run. The rank is the global one."""
+
+    rank: int
+    world_size: int
+    backend: str  # of the process group; "" when there is none
+
+
+def place() -> Place:
+    """From torch.distributed where it is initialised, else from RANK and WORLD_SIZE."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return Place(
+            distributed.get_rank(), distributed.get_world_size(), str(distributed.get_backend())
+        )
+    rank, world_size = _number("RANK", 0), _number("WORLD_SIZE", 1)
+    return Place(rank, max(world_size, rank + 1), "")
+
+
+def _number(name: str, otherwise: int) -> int:
+    text = os.environ.get(name, "")
+    return int(text) if text.isdecimal() else otherwise

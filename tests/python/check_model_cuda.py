@@ -1,0 +1,362 @@
+"""Checks ModelProfiler and `pyrometer bench --device cuda` on a machine with a GPU: a line for each
+check, OK or FAILED at the end, exits with 1 on a failure. No test of `make test`, which has no GPU.
+From the source tree:
+
+    cmake -S . -B build-cuda -DPYRO_PYTHON=ON -DPython3_EXECUTABLE="$(command -v python3)"
+    cmake --build build-cuda --target _core python_package pyrometer
+    PYTHONPATH=build-cuda/python PYRO_TOOL=build-cuda/pyrometer \
+        python3 tests/python/check_model_cuda.py
+"""
+
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import runpy
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+import torch
+from torch import nn
+from torch.utils import benchmark
+
+import pyrometer
+from pyrometer import ModelProfiler, detect_regressions, load_baseline
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TOOL = os.path.abspath(os.environ.get("PYRO_TOOL", "build/pyrometer"))
+failures = []
+
+
+def check(name, holds, detail=""):
+    print(f"{'PASS' if holds else 'FAIL'}  {name}{f': {detail}' if detail else ''}", flush=True)
+    if not holds:
+        failures.append(name)
+
+
+def skip(name, why):
+    print(f"SKIP  {name}: {why}", flush=True)
+
+
+@contextlib.contextmanager
+def section(name):
+    print(f"\n== {name}", flush=True)
+    start = time.perf_counter()
+    try:
+        yield
+    except Exception:
+        traceback.print_exc()
+        check(f"{name} without an exception", False)
+    print(f"   {time.perf_counter() - start:.1f} s", flush=True)
+
+
+class Net(nn.Module):
+    """Large enough that the device, and not the launching, is what is timed."""
+
+    def __init__(self, width=4096):
+        super().__init__()
+        self.first = nn.Linear(width, width)
+        self.act = nn.GELU()
+        self.second = nn.Linear(width, width)
+
+    def forward(self, x):
+        return self.second(self.act(self.first(x)))
+
+
+def matrix_flops(rows, width=4096):
+    return 2 * 2 * rows * width * width
+
+
+def check_profile(folder):
+    net, x = Net(), torch.randn(2048, 4096)
+    profiler = ModelProfiler(net)
+    check("device=None is cuda", profiler.device == "cuda")
+    check("the user's module stays where it was", next(net.parameters()).device.type == "cpu")
+    means = {}
+    for precision, dtype in (("fp32", "float32"), ("fp16", "float16"), ("bf16", "bfloat16")):
+        results = ModelProfiler(net, precision=precision).profile(x, num_runs=50)
+        latency = means[precision] = results["latency"]["mean"]
+        check(f"{precision}: a latency", latency > 0 and results["latency"]["n"] == 50,
+              f"{latency:.4f} ms")  # fmt: skip
+        check(f"{precision}: inputs", results["inputs"]["tensors"] == f"0: {dtype}[2048, 4096]",
+              results["inputs"]["tensors"])  # fmt: skip
+        rate = results["compute"]["flops_per_second"]
+        check(f"{precision}: FLOP/s below any chip's", rate and 1e12 < rate < 3e15,
+              f"{rate / 1e12:.1f} TFLOP/s")  # fmt: skip
+        expected = matrix_flops(2048)
+        check(f"{precision}: FLOPs", abs(results["compute"]["flops"] / expected - 1) < 0.01,
+              f"{results['compute']['flops']}, of products {expected}")  # fmt: skip
+        use = results["use"]
+        check(f"{precision}: use of the GPU", (use["gpu_percent"] or 0) > 0 or use["gpu_reason"],
+              f"{use['gpu_percent']} %, {use['gpu_reason']}")  # fmt: skip
+    check("16 bits are faster than 32", means["fp16"] < means["fp32"] > means["bf16"], str(means))
+
+
+def check_autocast(folder):
+    net, x = Net(), torch.randn(2048, 4096)
+    cast = ModelProfiler(net, precision="bf16").profile(x, num_runs=50)
+    auto = ModelProfiler(net, precision="bf16", autocast=True).profile(x, num_runs=50)
+    check("how: cast", cast["precision"]["how"] == "weights and inputs cast to bfloat16",
+          cast["precision"]["how"])  # fmt: skip
+    check("how: autocast", auto["precision"]["how"] == "autocast to bfloat16",
+          auto["precision"]["how"])  # fmt: skip
+    check("autocast keeps float32 inputs", "float32" in auto["inputs"]["tensors"])
+    ratio = auto["latency"]["p50"] / cast["latency"]["p50"]
+    check("autocast pays for casting in every call", ratio > 1.02, f"{ratio:.2f} times the time")
+    more = auto["memory"]["peak"] - cast["memory"]["peak"]
+    check("and holds more", more > 0, f"{more / 2**20:.1f} MiB more")
+
+
+def check_memory(folder):
+    net, x = Net(), torch.randn(2048, 4096)
+    profiler = ModelProfiler(net, device="cuda")
+    results = profiler.profile(x, num_runs=20, only_times=True)
+    peak = results["memory"]["peak"]
+    check("the peak is torch's", peak == torch.cuda.max_memory_allocated(),
+          f"{peak} and {torch.cuda.max_memory_allocated()}")  # fmt: skip
+    check("peak above average", peak >= (results["memory"]["average"] or 0) > 0,
+          str(results["memory"]))  # fmt: skip
+    weights = sum(p.numel() * p.element_size() for p in net.parameters())
+    check("weights", profiler._engine.weight_bytes() == weights)
+    results = profiler.profile(x, num_runs=20)
+    activations, one = results["memory"]["activations"], 2048 * 4096 * 4
+    # The hidden values before and after the GELU; then those, or these and the output.
+    check("activations are two tensors", activations and 2 * one <= activations <= 2.2 * one,
+          f"{activations} of {2 * one}")  # fmt: skip
+    found = profiler.memory_profile(True, True, True)
+    check("memory_profile: the device", "cuda:0" in found["devices"], str(list(found["devices"])))
+    device = found["devices"].get("cuda:0", {})
+    told = {key: device.get(key) for key in ("allocations", "deallocations", "peak")}
+    check("memory_profile: allocations", device.get("allocations", 0) >= 3, str(told))
+
+
+class Copying(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(1024, 1024)
+
+    def forward(self, x):
+        return self.linear(x.to(self.linear.weight.device)).cpu()
+
+
+def check_gpu_profile(folder):
+    profiler = ModelProfiler(Net(), device="cuda", precision="fp16")
+    found = profiler.gpu_profile(
+        track_kernels=True,
+        track_memory_transfers=True,
+        profile_nvtx=True,
+        input_data=torch.randn(512, 4096),
+    )
+    kernels = {row["name"]: row["calls"] for row in found["kernels"]}
+    check("kernels", sum(kernels.values()) >= 3, str(list(kernels))[:300])
+    check("with profile_nvtx too", "nvtx" in found)
+    check("the device is named", "NVIDIA" in str(found["device"]), str(found["device"]))
+    check("busy time", 0 < found["busy_ms"] <= found["span_ms"],
+          f"{found['busy_ms']:.3f} of {found['span_ms']:.3f} ms")  # fmt: skip
+    less = profiler.gpu_profile(False, False)
+    check("not asked for: not there", not {"kernels", "memory_transfers"} & less.keys())
+    copying = ModelProfiler(lambda x: x.cuda().add(1).cpu(), device="cpu")
+    check("no GPU, no gpu_profile", raises(copying.gpu_profile))
+    module = Copying()
+    copying = ModelProfiler(module, device="cuda")
+    found = copying.gpu_profile(input_data=torch.randn(256, 1024))
+    kinds = {row["kind"]: row["bytes"] for row in found["memory_transfers"]}
+    check("the copy to the host", kinds.get("DtoH") == 256 * 1024 * 4, str(kinds))
+    layers = profiler.profile_layers(layer_names=["first", "second"])
+    check("profile_layers by the device's clock",
+          all(entry["clock"] == "device" and entry["mean_ms"] > 0 for entry in layers.values()),
+          str({name: entry["mean_ms"] for name, entry in layers.items()}))  # fmt: skip
+
+
+def raises(call):
+    try:
+        call()
+    except pyrometer.Error:
+        return True
+    return False
+
+
+class Wide(nn.Module):
+    """2 GiB for each sample."""
+
+    def forward(self, x):
+        return x.new_empty((x.shape[0], 2**29)).sum()
+
+
+def check_out_of_memory(folder):
+    total = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.empty_cache()
+    torch.cuda.set_per_process_memory_fraction(min(1.0, 12 * 2**30 / total))
+    try:
+        profiler = ModelProfiler(Wide(), device="cuda")
+        results = profiler.benchmark(
+            [{"batch_size": size} for size in (1, 16, 2)], torch.randn(1, 8), num_runs=20
+        )
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    states = [result["status"] for result in results]
+    only = states[1] == "failed" and "failed" not in (states[0], states[2])
+    check("out of memory ends that configuration only", only, str(states))
+    message = results[1]["message"] or ""
+    check("with ways out", "out of memory" in message and "a batch below 16" in message, message)
+    check(
+        "the knee is that of the others", results.knee["fp32 cuda"]["throughput"].keys() == {1, 2}
+    )
+
+
+def check_benchmark(folder):
+    """Both measure one call with the device waited for at its ends; in one run, in turn."""
+    net, x = Net().cuda().eval(), torch.randn(2048, 4096, device="cuda")
+    profiler = ModelProfiler(net, device="cuda")
+    check("a module that is there is not copied", profiler._engine.module is net)
+    ours, theirs = [], []
+    for _ in range(5):
+        ours.append(profiler.profile(x, num_runs=100, only_times=True)["latency"]["p50"])
+        with torch.inference_mode():
+            timer = benchmark.Timer("net(x)", globals={"net": net, "x": x})
+            # One call a measurement, waited for, as a request is.
+            taken = [timer.timeit(1).mean * 1e3 for _ in range(100)]
+        theirs.append(statistics.median(taken))
+    ratio = statistics.median(ours) / statistics.median(theirs)
+    check("agrees with torch.utils.benchmark within 3%", abs(ratio - 1) < 0.03,
+          f"ours {statistics.median(ours):.4f} ms, torch's {statistics.median(theirs):.4f} ms, "
+          f"ratio {ratio:.4f}")  # fmt: skip
+
+
+def check_recommendations(folder):
+    profiler = ModelProfiler(Net(1024), device="cuda")
+    results = profiler.profile(
+        torch.randn(8, 1024), num_runs=20, detailed_analysis=True, try_variants=True
+    )
+    rows = results["recommendations"]
+    for row in rows:
+        print(f"      {row['subject']}: {row['evidence']} | {row['gain']}")
+    check("recommendations of a small fp32 model", "precision" in {row["subject"] for row in rows})
+    check("a larger batch was tried", any("run here" in row["gain"] for row in rows))
+    profiler.generate_html_report(folder / "report.html")
+    check("the page", "<svg" in (folder / "report.html").read_text())
+
+
+def check_files(folder):
+    net = Net(256).eval()
+    torch.export.save(torch.export.export(net, (torch.randn(8, 256),)), folder / "net.pt2")
+    results = ModelProfiler(folder / "net.pt2", device="cuda").profile(num_runs=20)
+    check(".pt2 on the device", results["engine"] == "pt2" and results["latency"]["mean"] > 0,
+          f"{results['latency']['mean']:.4f} ms")  # fmt: skip
+    torch.jit.save(torch.jit.trace(net, torch.randn(8, 256)), folder / "net.pt")
+    profiler = ModelProfiler(folder / "net.pt", device="cuda", precision="fp16")
+    results = profiler.profile(torch.randn(8, 256), num_runs=20)
+    check("TorchScript in fp16", "float16" in results["inputs"]["tensors"])
+
+
+def save_bert(folder):
+    import transformers
+
+    config = transformers.BertConfig(
+        vocab_size=1000, hidden_size=128, num_hidden_layers=2, num_attention_heads=2,
+        intermediate_size=256,
+    )  # fmt: skip
+    transformers.BertModel(config).save_pretrained(folder)
+    return str(folder)
+
+
+def check_session(folder):
+    if importlib.util.find_spec("transformers") is None:
+        skip("the example session", "transformers is not there")
+        return
+    path = save_bert(folder / "bert-base-uncased")
+    out = io.StringIO()
+    before = sys.argv
+    sys.argv = ["model_profiling.py", path, str(folder / "base.json")]
+    try:
+        with contextlib.redirect_stdout(out):
+            found = runpy.run_path(str(ROOT / "examples" / "python" / "model_profiling.py"))
+    finally:
+        sys.argv = before
+    results = found["results"]
+    check("the example session ran in fp16 on the device",
+          results["device"] == "cuda" and results["precision"]["asked"] == "fp16",
+          out.getvalue().splitlines()[0])  # fmt: skip
+    check("tokens", results["inputs"]["tensors"] == "0: int64[32, 128]")
+    check("its page", (folder / "bert_profiling_report.html").stat().st_size > 10000)
+
+
+MODEL = """
+import torch
+from torch import nn
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(*[nn.Linear(2048, 2048) for _ in range(4)])
+    def forward(self, x):
+        return self.layers(x)
+"""
+
+
+def bench(folder, *words):
+    command = [TOOL, "bench", "--python", sys.executable, "--model-path", "model.py:Model", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def check_tool(folder):
+    (folder / "model.py").write_text(MODEL)
+    words = ("--device", "cuda", "--precision", "fp16", "--batch-size", "64", "--runs", "50")
+    limits = ("--threshold", "latency:10s", "throughput:1samples/s", "memory:1TiB")
+    done = bench(folder, *words, *limits, "--output-dir", "out")
+    check("bench --device cuda passes", done.returncode == 0, done.stderr.strip()[-300:])
+    whole = json.loads((folder / "out" / "results.json").read_text())
+    check("its GPU is in the fingerprint", "NVIDIA" in str(whole["environment"]["gpu"]),
+          f"{whole['environment']['gpu']}, {whole['environment']['gpu_driver']}")  # fmt: skip
+    done = bench(folder, *words, "--threshold", "latency:1ns")
+    check("and fails", done.returncode == 1, done.stderr.strip()[-300:])
+    done = bench(folder, "--device", "cuda:99")
+    check("no such GPU", done.returncode == 2 and "cuda:99" in done.stderr, done.stderr.strip())
+    (folder / "slow.py").write_text(MODEL.replace("range(4)", "range(16)"))
+    done = bench(folder, *words, "--against", "slow.py:Model", "--processes", "5",
+                 "--format", "json")  # fmt: skip
+    verdict = json.loads(done.stdout)["comparison"]["verdict"] if done.stdout else done.stderr
+    check("--against a model with four times the layers", verdict == "improved", verdict[-300:])
+    base = load_baseline(folder / "out" / "results.json")
+    check("a result is no regression of itself", not detect_regressions(base, base))
+
+
+def main():
+    print(f"torch {torch.__version__}, CUDA {torch.version.cuda}, Python {sys.version.split()[0]}")
+    check("torch has a GPU", torch.cuda.is_available())
+    if failures:
+        print("FAILED")
+        sys.exit(1)
+    print(torch.cuda.get_device_name())
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        os.chdir(folder)
+        os.environ["TMPDIR"] = tempfile.tempdir = name
+        for title, run in (
+            ("profile", check_profile),
+            ("autocast", check_autocast),
+            ("memory", check_memory),
+            ("gpu_profile", check_gpu_profile),
+            ("out of memory", check_out_of_memory),
+            ("torch.utils.benchmark", check_benchmark),
+            ("recommendations", check_recommendations),
+            ("files", check_files),
+            ("the example session", check_session),
+            ("pyrometer bench", check_tool),
+        ):
+            with section(title):
+                run(folder)
+        left = sorted(path.name for path in folder.glob("pyrometer-*"))
+        check("nothing is left behind", not left, ", ".join(left[:5]))
+        os.chdir("/")
+    print(f"\nFAILED: {', '.join(failures)}" if failures else "\nOK")
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()

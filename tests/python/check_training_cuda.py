@@ -1,0 +1,227 @@
+"""Checks profiler() on a machine with a GPU, in one process with NCCL: a line for each thing,
+and OK or FAILED at the end. No test of `make test`, which has no GPU. From the source tree:
+
+    cmake -S . -B build-cuda -DPYRO_PYTHON=ON -DPython3_EXECUTABLE="$(command -v python3)"
+    cmake --build build-cuda --target _core python_package
+    PYTHONPATH=build-cuda/python python3 tests/python/check_training_cuda.py
+"""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import statistics
+import sys
+import tempfile
+import time
+import traceback
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+import pyrometer
+from pyrometer import profiler, step_profiler
+
+failures = []
+
+
+def check(name, holds, detail=""):
+    print(f"{'PASS' if holds else 'FAIL'}  {name}{f': {detail}' if detail else ''}", flush=True)
+    if not holds:
+        failures.append(name)
+
+
+@contextlib.contextmanager
+def section(name):
+    print(f"\n== {name}", flush=True)
+    try:
+        yield
+    except Exception:
+        traceback.print_exc()
+        check(f"{name} without an exception", False)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 64, 3, padding=1)
+        self.body = nn.Sequential(nn.Conv2d(64, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU())
+        self.head = nn.Linear(64, 10)
+
+    def forward(self, x):
+        return self.head(self.body(torch.relu(self.stem(x))).mean((2, 3)))
+
+
+def train(steps, at_step=lambda step: None, times=None):
+    torch.manual_seed(0)
+    model = DistributedDataParallel(Net().cuda())
+    optimizer = torch.optim.AdamW(model.parameters())
+    for step in range(steps):
+        begin = time.perf_counter()
+        at_step(step)
+        pictures = torch.randn(16, 3, 64, 64).cuda()
+        loss = nn.functional.cross_entropy(model(pictures), torch.zeros(16).long().cuda())
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        step_profiler()
+        if times is not None:
+            torch.cuda.synchronize()
+            times.append(time.perf_counter() - begin)
+    return steps
+
+
+def run(folder, *args, **options):
+    """What a profiled training returns, and what it prints."""
+    output, messages = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(messages):
+        value = profiler(output_dir=folder, **options)(train)(*args)
+    return value, output.getvalue(), messages.getvalue()
+
+
+def bare_kernels():
+    """Kernels of three steps, as torch.profiler counts them."""
+    names = []
+
+    def ready(profile):
+        with tempfile.NamedTemporaryFile(suffix=".json") as file:
+            profile.export_chrome_trace(file.name)
+            events = json.loads(pathlib.Path(file.name).read_text())["traceEvents"]
+        names.extend(event["name"] for event in events if event.get("cat") == "kernel")
+
+    with torch.profiler.profile(
+        schedule=torch.profiler.schedule(skip_first=1, wait=1, warmup=1, active=3, repeat=1),
+        on_trace_ready=ready,
+    ) as profile:
+        train(7, at_step=lambda step: profile.step() if step else None)
+    return len(names)
+
+
+def check_window(folder):
+    value, output, messages = run(folder, 8)
+    print(output)
+    check("the value passes through", value == 8)
+    check("nothing is wrong", messages == "", messages)
+    rows = [line.split() for line in output.splitlines() if line.rstrip()[-1:].isdigit()]
+    device = [row[-2] for row in rows if len(row) >= 5 and row[-2].endswith(("us", "ms"))]
+    check("the table has CUDA totals", len(device) == 10 and all(float(d[:-2]) > 0 for d in device))
+    check("rates against the peak", "of the peak of" in output)
+    trace = pyrometer.trace(os.path.join(folder, "trace_rank_0.json"))
+    kernels = dict(zip(trace.layers["path"], trace.layers["kernels"], strict=True))
+    check("kernels belong to layers", all(
+        any(path.endswith(layer) and count > 0 for path, count in kernels.items())
+        for layer in ("stem", "body.0", "body.1", "head")
+    ), str(kernels))  # fmt: skip
+    counted = sum(trace.kernels["calls"])
+    expected = bare_kernels()
+    check("as many kernels as torch.profiler has", abs(counted - expected) <= 3,
+          f"{counted} and {expected}")  # fmt: skip
+    steps = list(trace.training)
+    check("steps 3 to 5, no warm-up", [step["number"] for step in steps] == [3, 4, 5])
+    for step in steps:
+        parts = ("forward", "backward", "optimizer", "data", "communication", "other")
+        sizes = {part: step[f"{part}_ns"] for part in parts}
+        check(f"parts of step {step['number']} add up, on the device",
+              sum(sizes.values()) == step["span_ns"] and
+              min(sizes[part] for part in parts[:3]) > 0, str(sizes))  # fmt: skip
+    events = b"".join(path.read_bytes() for path in pathlib.Path(folder, "rank_0").glob("events*"))
+    for tag in ("memory/device_mib", "memory/device_peak_mib", "work/share_of_peak"):
+        check(f"scalar {tag}", tag.encode() in events)
+    left = [path.name for path in pathlib.Path(folder).rglob("*") if ".pyro" in path.name]
+    check("no recording is left", not left, str(left))
+
+
+def check_cycles(folder):
+    run(folder, 12, skip_first=0, wait=1, warmup=1, active=2, repeat=2)
+    for name in ("trace_rank_0.json", "trace_rank_0_2.json"):
+        trace = pyrometer.trace(os.path.join(folder, name))
+        check(f"{name} has kernels", sum(trace.kernels["calls"]) > 0)
+    run(folder, 12, skip_first=0, wait=1, warmup=0, active=2)
+    trace = pyrometer.trace(os.path.join(folder, "trace_rank_0.json"))
+    check("kernels without a warm-up", sum(trace.kernels["calls"]) > 0)
+    run(os.path.join(folder, "short"), 3)
+    with torch.profiler.profile():
+        torch.ones(3).cuda()
+    check("torch.profiler works after a warm-up that led to nothing", True)
+
+
+class CountingCudart:
+    """torch.cuda.cudart() with its profiler's calls counted."""
+
+    def __init__(self, inner):
+        self.inner, self.calls = inner, []
+
+    def __getattr__(self, name):
+        if name.startswith("cudaProfiler"):
+            self.calls.append(name)
+        return getattr(self.inner, name)
+
+
+def check_nsight(folder):
+    cudart, push = torch.cuda.cudart, torch.cuda.nvtx.range_push
+    counting = CountingCudart(cudart())
+    ranges = []
+    torch.cuda.cudart = lambda: counting
+    torch.cuda.nvtx.range_push = lambda name: (ranges.append(name), push(name))[1]
+
+    def fail(step):
+        if step == 4:
+            raise ValueError("mine")
+
+    try:
+        value, output, messages = run(folder, 8, nsight_enabled=True, nsight_output="mine")
+        line = next((one for one in output.splitlines() if one.startswith("nsys profile")), "")
+        check("the command for nsys", line.startswith(
+            "nsys profile -o mine --capture-range=cudaProfilerApi "
+        ) and "check_training_cuda.py" in line, line)  # fmt: skip
+        check("training goes on", value == 8 and messages == "", messages)
+        check("one range is captured", counting.calls == ["cudaProfilerStart", "cudaProfilerStop"],
+              str(counting.calls))  # fmt: skip
+        layers = [name for name in ranges if name.endswith("stem")]
+        steps = [name for name in ranges if name.startswith("ProfilerStep#")]
+        check("NVTX ranges of steps and layers", len(layers) == 3 and len(steps) == 3, str(ranges))
+        counting.calls.clear()
+        try:
+            run(folder, 8, fail, nsight_enabled=True)
+            check("the exception passes through", False)
+        except ValueError as error:
+            check("the exception passes through", str(error) == "mine")
+        check("... and the range is closed",
+              counting.calls == ["cudaProfilerStart", "cudaProfilerStop"])  # fmt: skip
+    finally:
+        torch.cuda.cudart, torch.cuda.nvtx.range_push = cudart, push
+
+
+def show_cost(folder):
+    bare, profiled = [], []
+    train(30, times=bare)
+    run(folder, 30, lambda step: None, profiled, active=10)
+    print(f"a step: bare {statistics.median(bare[5:]) * 1e3:.2f} ms, "
+          f"active {statistics.median(profiled[3:12]) * 1e3:.2f} ms, "
+          f"after {statistics.median(profiled[15:]) * 1e3:.2f} ms")  # fmt: skip
+
+
+def main():
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {sys.version.split()[0]}")
+    os.environ |= {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29531"}
+    dist.init_process_group("nccl")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, function in (
+            ("an active window", check_window),
+            ("several windows", check_cycles),
+            ("nsight", check_nsight),
+            ("cost", show_cost),
+        ):
+            with section(name):
+                function(os.path.join(folder, function.__name__))
+    dist.destroy_process_group()
+    print("\nFAILED: " + ", ".join(failures) if failures else "\nOK")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
