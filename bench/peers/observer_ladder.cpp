@@ -11,6 +11,7 @@ namespace
 
 at::CallbackHandle handle;
 volatile uint64_t last_time;
+int64_t op_count;
 
 std::unique_ptr<at::ObserverContext> begin_nothing(const at::RecordFunction &)
 {
@@ -19,6 +20,12 @@ std::unique_ptr<at::ObserverContext> begin_nothing(const at::RecordFunction &)
 
 void end_nothing(const at::RecordFunction &, at::ObserverContext *)
 {
+}
+
+std::unique_ptr<at::ObserverContext> begin_count(const at::RecordFunction &)
+{
+    op_count++;
+    return nullptr;
 }
 
 std::unique_ptr<at::ObserverContext> begin_clock(const at::RecordFunction &)
@@ -81,6 +88,20 @@ EXPORT void ladder_set(pyro_recorder_door *to, int rung)
         observe(at::RecordFunctionCallback(&begin_clock, &end_clock), rung);
     else if (rung >= callbacks)
         observe(at::RecordFunctionCallback(&begin_nothing, &end_nothing), rung);
+}
+
+// Ops of one run.
+EXPORT int64_t ladder_count()
+{
+    c10::InferenceMode guard;
+    Work work;
+    work.run();
+    op_count = 0;
+    observe(at::RecordFunctionCallback(&begin_count, &end_nothing), callbacks);
+    work.run();
+    at::removeCallback(handle);
+    handle = 0;
+    return op_count;
 }
 
 // The shortest of some runs, in ns; each after as many bytes were read as a model's weights have, so

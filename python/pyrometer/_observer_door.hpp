@@ -14,6 +14,10 @@
 
 #include <pyrometer/capture.h>
 
+// What every op runs lies together, and what few do is out of its way.
+#define OFTEN __attribute__((hot))
+#define RARELY __attribute__((noinline, cold))
+
 namespace
 {
 
@@ -30,7 +34,7 @@ std::atomic<uint32_t> &wanted = settings.wanted;
 // Where the recorder keeps what this thread writes with; finding that is then no call.
 __thread pyro_recorder_thread *const *place __attribute__((tls_model("initial-exec")));
 
-__attribute__((noinline)) pyro_recorder_thread *enter_first()
+RARELY pyro_recorder_thread *enter_first()
 {
     if (door->place)
         place = door->place();

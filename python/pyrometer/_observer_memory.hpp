@@ -90,7 +90,7 @@ Blocks blocks;
 
 // The total is left to who reads: a sum over the recording's own blocks, while what is in use here
 // may be of an earlier capture.
-void record_memory(const void *address, int64_t bytes, bool out_of_memory)
+OFTEN void record_memory(const void *address, int64_t bytes, bool out_of_memory)
 {
     if (!(wanted.load(std::memory_order_relaxed) & PYRO_RECORD_MEMORY) || door->is_resting)
         return;

@@ -21,7 +21,7 @@ class Labels
         pthread_t thread;
     };
 
-    void open(const void *key, pyro_recorder_thread *thread, pyro_record *record)
+    RARELY void open(const void *key, pyro_recorder_thread *thread, pyro_record *record)
     {
         lock();
         Entry *free_entry = nullptr;
@@ -76,7 +76,7 @@ bool is_intact(const pyro_record *record, uint64_t chunk)
 }
 
 // Spans that ended elsewhere are taken off the thread's list now and then, or it would fill up.
-__attribute__((noinline)) void prune_open(pyro_recorder_thread *thread)
+RARELY void prune_open(pyro_recorder_thread *thread)
 {
     Order *order = order_of(thread);
     uint32_t kept = 0;
@@ -93,8 +93,7 @@ __attribute__((noinline)) void prune_open(pyro_recorder_thread *thread)
     __atomic_store_n(&thread->depth, kept, __ATOMIC_RELAXED);
 }
 
-__attribute__((noinline)) uint32_t storages_of(pyro_recorder_thread *thread,
-                                               const c10::IValue *first, size_t number)
+RARELY uint32_t storages_of(pyro_recorder_thread *thread, const c10::IValue *first, size_t number)
 {
     StorageWriter writer;
     writer.values(first, number);
@@ -152,7 +151,7 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     record->kind = PYRO_RECORD_OP;
     record->scope = static_cast<uint8_t>(scope);
     record->notes = record->reserved = 0;
-    if (scope == at::RecordScope::USER_SCOPE)
+    if (__builtin_expect(scope == at::RecordScope::USER_SCOPE, 0))
         labels.open(&function, thread, record);
     record->start_raw = pyro_raw_time(door);
     pyro_record_commit(thread, record);
@@ -160,7 +159,7 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     prefetch_next(known);
 }
 
-std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &function)
+OFTEN std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &function)
 {
     pyro_recorder_thread *thread = enter();
     if (!thread)
@@ -176,7 +175,7 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &function
     return nullptr;
 }
 
-void end_record(pyro_recorder_thread *thread, pyro_record *record,
+OFTEN void end_record(pyro_recorder_thread *thread, pyro_record *record,
                 const at::RecordFunction &function, uint64_t now)
 {
     uint32_t flags = wanted.load(std::memory_order_relaxed);
@@ -194,8 +193,7 @@ void end_record(pyro_recorder_thread *thread, pyro_record *record,
     __atomic_store_n(&record->end_raw, now, __ATOMIC_RELEASE);
 }
 
-__attribute__((noinline)) void end_label(pyro_recorder_thread *thread,
-                                         const at::RecordFunction &function, uint64_t now)
+RARELY void end_label(pyro_recorder_thread *thread, const at::RecordFunction &function, uint64_t now)
 {
     Labels::Entry entry;
     pyro_record *record = pyro_span_close(thread, &function);
@@ -211,7 +209,7 @@ __attribute__((noinline)) void end_label(pyro_recorder_thread *thread,
     __atomic_store_n(&entry.record->end_raw, now, __ATOMIC_RELEASE);
 }
 
-void on_end(const at::RecordFunction &function, at::ObserverContext *)
+OFTEN void on_end(const at::RecordFunction &function, at::ObserverContext *)
 {
     if (!pyro_is_recording(door))
         return;
@@ -219,7 +217,7 @@ void on_end(const at::RecordFunction &function, at::ObserverContext *)
     pyro_recorder_thread *thread = enter();
     if (!thread)
         return;
-    if (function.scope() == at::RecordScope::USER_SCOPE) {
+    if (__builtin_expect(function.scope() == at::RecordScope::USER_SCOPE, 0)) {
         end_label(thread, function, now);
     } else {
         pyro_record *record = pyro_span_close(thread, &function);

@@ -45,7 +45,7 @@ struct Order {
     alignas(64) char room[room_bytes];
 };
 
-__attribute__((noinline)) Order *renew_order(pyro_recorder_thread *thread)
+RARELY Order *renew_order(pyro_recorder_thread *thread)
 {
     auto *order = static_cast<Order *>(thread->ops);
     if (!order) {
@@ -89,7 +89,7 @@ inline bool is_name(const Known *known, const char *name)
     return !((word ^ known->words[last]) & known->name_mask);
 }
 
-inline bool fits(const Known *known, const char *name, c10::ArrayRef<const c10::IValue> inputs)
+OFTEN inline bool fits(const Known *known, const char *name, c10::ArrayRef<const c10::IValue> inputs)
 {
     return known && is_name(known, name) &&
            match_values(known->input_place(), known->input_words, inputs.data(), inputs.size());
@@ -161,10 +161,8 @@ Known *learn(pyro_recorder_thread *thread, Order *order, const char *name,
     return known;
 }
 
-__attribute__((noinline)) Known *recognize_other(pyro_recorder_thread *thread, Order *order,
-                                                 const char *name,
-                                                 c10::ArrayRef<const c10::IValue> inputs,
-                                                 Known *out)
+RARELY Known *recognize_other(pyro_recorder_thread *thread, Order *order, const char *name,
+                              c10::ArrayRef<const c10::IValue> inputs, Known *out)
 {
     Known **next = order ? order->last->next : nullptr;
     if (next && fits(next[1], name, inputs)) {
@@ -202,8 +200,8 @@ inline void prefetch_next(const Known *known)
 }
 
 // The id of values that were not expected.
-__attribute__((noinline)) uint32_t learn_outputs(pyro_recorder_thread *thread, Known *known,
-                                                 const std::vector<c10::IValue> &values)
+RARELY uint32_t learn_outputs(pyro_recorder_thread *thread, Known *known,
+                              const std::vector<c10::IValue> &values)
 {
     Words outputs;
     if (!outputs.put(values.data(), values.size())) {

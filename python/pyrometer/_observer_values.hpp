@@ -204,8 +204,7 @@ INLINED const uint64_t *match_sizes(const uint64_t *at, const c10::TensorImpl *t
     return at;
 }
 
-__attribute__((noinline)) const uint64_t *match_odd_tensor(const uint64_t *at,
-                                                           const c10::TensorImpl *tensor)
+RARELY const uint64_t *match_odd_tensor(const uint64_t *at, const c10::TensorImpl *tensor)
 {
     if (has_plain_sizes(tensor))
         return match_sizes(at, tensor);
@@ -222,8 +221,8 @@ INLINED const uint64_t *match_tensor(const uint64_t *at, const at::Tensor &value
     return match_sizes(at, tensor);
 }
 
-__attribute__((noinline)) const uint64_t *match_list(const uint64_t *at, const c10::IValue &value,
-                                                     int nesting)
+OFTEN __attribute__((noinline)) const uint64_t *match_list(const uint64_t *at,
+                                                           const c10::IValue &value, int nesting)
 {
     if (nesting >= most_nesting)
         return *at == PYRO_VALUE_OTHER ? at + 1 : nullptr;
