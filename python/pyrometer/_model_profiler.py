@@ -182,7 +182,9 @@ class ModelProfiler:
             self._configure(bench, engines, dict(configuration), base, loop)
         self._finish(bench, many=True)
         assert isinstance(self.results, BenchmarkResults)
-        self.results.knee = _measured.find_knee(self.results)
+        self.results.knee = knee = _measured.find_knee(self.results)
+        _measured.tell_knee(bench, self.results, knee)
+        self.results = BenchmarkResults(json.loads(bench.report("json")), knee)
         return self.results
 
     def profile_layers(

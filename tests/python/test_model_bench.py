@@ -251,6 +251,9 @@ def test_a_sweep(model):
     results = json.loads(out)["benchmarks"]
     assert [result["parameters"]["batch_size"] for result in results] == ["1", "4"]
     assert [result["items"] for result in results] == [1, 4]
+    # The time is that of a pause, whatever the batch.
+    assert results[1]["facts"]["knee"].startswith("not reached")
+    assert "knee" not in results[0]["facts"]
 
 
 def test_a_package_that_is_missing(tmp_path):
