@@ -16,7 +16,7 @@
 #define MOST_CELLS (1u << 22)
 
 enum { LOADING, OPTIMIZER, OUTSIDE, PSEUDO_COUNT };
-static const char *const pseudo_names[] = {"(data loading)", "(optimizer)", "(outside layers)"};
+static const char *const pseudo_names[] = {"(data loading)", "(optimizer)", PYRO_RANK_OUTSIDE};
 
 typedef struct cell {
     int64_t host_ns, device_ns;
