@@ -114,7 +114,7 @@ static largest counted_up(const lookup *at)
         return (largest){0};
     if (step != 1 || end <= start)
         return (largest){0};
-    return (largest){.value = end - 1, .known = true, .is_constant = end - start == 1};
+    return (largest){.value = end - 1, .known = true, .is_constant = start == end - 1};
 }
 
 static largest filled(const lookup *at)
