@@ -294,11 +294,9 @@ int pyro_model_check_indices(const pyro_model *model, pyro_error *error)
         const pyro_node *node = &graph->nodes[n];
         lookup at = {model, graph, node, known};
         status = check_node(&at, error);
-        if (!node->output_count || node->outputs[0] == PYRO_NO_VALUE)
-            continue;
         if (writes_in_place(node)) /* and what others see of that memory changes with it */
             memset(known, 0, (graph->value_count + 1) * sizeof *known);
-        else
+        else if (node->output_count && node->outputs[0] != PYRO_NO_VALUE)
             known[node->outputs[0]] = largest_of(&at);
     }
     free(known);
