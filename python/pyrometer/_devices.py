@@ -5,6 +5,7 @@ may not fork and use it again."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import tempfile
@@ -19,6 +20,15 @@ _lock = threading.Lock()  # there is one Kineto a process
 def is_in_use() -> bool:
     cuda = sys.modules.get("torch.cuda")
     return cuda is not None and cuda.is_initialized()
+
+
+def quiet_options() -> dict[str, Any]:
+    """Torch's note that a profiler forgets its earlier cycles is not for the user's program: ours
+    have one cycle each."""
+    import torch
+
+    known = inspect.signature(torch.profiler.profile.__init__).parameters
+    return {"acc_events": True} if "acc_events" in known else {}
 
 
 def _start(with_memory: bool, is_warmup: bool = False) -> Any:
@@ -36,7 +46,9 @@ def _start(with_memory: bool, is_warmup: bool = False) -> Any:
             torch.profiler.ProfilerActivity.CPU,  # ops tell how the clocks differ
             torch.profiler.ProfilerActivity.CUDA,
         ]
-        profile = torch.profiler.profile(activities=activities, profile_memory=with_memory)
+        profile = torch.profiler.profile(
+            activities=activities, profile_memory=with_memory, **quiet_options()
+        )
         if is_warmup:
             profile.prepare_trace()
         else:

@@ -28,6 +28,7 @@ def _options(flags: int) -> dict[str, Any]:
         "activities": activities,
         "record_shapes": bool(flags & _core.RECORD_SHAPES),
         "profile_memory": bool(flags & _core.RECORD_MEMORY),
+        **_devices.quiet_options(),
     }
 
 

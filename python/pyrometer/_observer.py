@@ -74,11 +74,20 @@ def compile_command(source: Path, target: Path) -> list[str]:
     abi = int(torch._C._GLIBCXX_USE_CXX11_ABI)
     return [
         *compiler(),
-        *("-shared", "-fPIC", "-O2", "-w", "-fvisibility=hidden", "-fno-semantic-interposition"),
+        *(
+            "-shared",
+            "-fPIC",
+            "-O2",
+            "-w",
+            "-fvisibility=hidden",
+            "-fno-semantic-interposition",
+            "-fno-plt",
+        ),
         "-std=c++20" if version >= (2, 13) else "-std=c++17",
         # Without it torch asserts at every look at an op's inputs.
         "-DNDEBUG",
         f"-D_GLIBCXX_USE_CXX11_ABI={abi}",
+        f"-I{_HERE}",
         f"-I{include_folder()}",
         f"-I{folder / 'include'}",
         f"-I{folder / 'include' / 'torch' / 'csrc' / 'api' / 'include'}",
