@@ -31,7 +31,12 @@ show() {
 
 show models resnet --sort macs
 show cost resnet50
-show cost resnet50 --input-shape 8,3,320,352 -q | sed -n '1,2p;/Inputs:/p;/Total MACs:/p'
+# The lines of a summary that change with the sizes.
+sizes() { sed -n '1p;/Inputs: *x/p;/Total MACs:/p;/Total Memory:/p;/KV Cache:/p;$p'; }
+
+show cost resnet50 --input-shape 8,3,320,352 -q | sizes
+show cost llama3_8b --prefill 2048 -q | sizes
+show cost llama3_8b --decode --past 8192 -q | sizes
 show cost resnet50 vit_b_16 efficientnet_b0 convnext_tiny -q
 show check --models resnet50,vit_b_16 --against torchvision
 

@@ -372,11 +372,10 @@ def make_named(package: str, builder: str, device: str) -> torch.nn.Module:
             "a detector chooses boxes by their values; its graph is priced with their number as an "
             "input, which another counter cannot be given"
         )
-    # Counters that trace take tensors and tuples of them, not caches and dicts.
+    # A cache is what nobody asked for, and no tensor.
     config = getattr(module, "config", None)
     if package == "transformers" and config is not None:
         config.use_cache = False
-        config.return_dict = False
     return module
 
 
@@ -408,6 +407,32 @@ def available_bytes() -> int:
     return sys.maxsize
 
 
+def of_tensors(module: torch.nn.Module, names: Sequence[str]) -> torch.nn.Module:
+    """The module for counters that trace: it takes tensors in order, by name where `names` has
+    some, and gives the tensors of its result, which may be an object of the module's own."""
+    import torch
+
+    def tensors_in(result: Any) -> list[torch.Tensor]:
+        if isinstance(result, torch.Tensor):
+            return [result]
+        parts = list(result.values()) if isinstance(result, Mapping) else result
+        if not isinstance(parts, (list, tuple)):
+            return []
+        return [tensor for part in parts for tensor in tensors_in(part)]
+
+    class OfTensors(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = module
+
+        def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            given = dict(zip(names, tensors, strict=True)) if names else {}
+            result = self.module(**given) if names else self.module(*tensors)
+            return tuple(tensors_in(result))
+
+    return OfTensors().eval()
+
+
 def count_fvcore(model: Mapping[str, Any]) -> dict[str, Any]:
     """fvcore's total and operators. It runs the model with real weights, on the CPU."""
     import fvcore.nn
@@ -417,9 +442,8 @@ def count_fvcore(model: Mapping[str, Any]) -> dict[str, Any]:
         raise RuntimeError(f"fvcore makes every weight, which is {needed / 2**30:.0f} GiB here")
     module = make_named(model["package"], model["builder"], "cpu")
     args, kwargs = named_inputs(module, model["inputs"], "cpu")
-    if kwargs:
-        args = tuple(kwargs.values())
-    analysis = fvcore.nn.FlopCountAnalysis(module, args)
+    traced = of_tensors(module, list(kwargs))
+    analysis = fvcore.nn.FlopCountAnalysis(traced, args or tuple(kwargs.values()))
     analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False)
     with slow_attention_path():
         return {

@@ -1,6 +1,6 @@
 /*
  * Rows that a graph looks up by position. Positions are counted up from the sizes (arange, or ones
- * that are summed up), so their largest one is known; a table with fewer rows cannot be asked for it.
+ * that are summed up), so their largest one is known; a table with fewer rows cannot serve it.
  */
 #include "graph/indices.h"
 
@@ -19,6 +19,7 @@ typedef struct largest {
     bool known;
     bool is_constant; /* all values are that one */
     bool is_mask;     /* 0 or 1, as the data wants it */
+    size_t era;       /* in which it was found out: a write into memory begins another */
 } largest;
 
 /* Looking at one node of a graph. */
@@ -27,6 +28,7 @@ typedef struct lookup {
     const pyro_graph *graph;
     const pyro_node *node;
     const largest *known; /* of every value of the graph */
+    size_t era;           /* what is known from an earlier one does not hold any more */
 } lookup;
 
 /* Operators that hand on every value that they are given. */
@@ -88,10 +90,15 @@ static uint32_t tensor_of(const pyro_arg *arg)
     return arg && arg->kind == PYRO_ARG_TENSOR ? arg->items.values[0] : PYRO_NO_VALUE;
 }
 
+static largest known_of_value(const lookup *at, uint32_t value)
+{
+    bool holds = value != PYRO_NO_VALUE && at->known[value].era == at->era;
+    return holds ? at->known[value] : (largest){0};
+}
+
 static largest known_of(const lookup *at, const pyro_arg *arg)
 {
-    uint32_t value = tensor_of(arg);
-    return value == PYRO_NO_VALUE ? (largest){0} : at->known[value];
+    return known_of_value(at, tensor_of(arg));
 }
 
 /* The size of a value along a dim, which may be counted from the end. */
@@ -114,7 +121,7 @@ static largest counted_up(const lookup *at)
         return (largest){0};
     if (step != 1 || end <= start)
         return (largest){0};
-    return (largest){.value = end - 1, .known = true, .is_constant = end - start == 1};
+    return (largest){.value = end - 1, .known = true, .is_constant = start == end - 1};
 }
 
 static largest filled(const lookup *at)
@@ -257,8 +264,8 @@ static int check_index_list(const lookup *at, uint32_t table, pyro_error *error)
     const pyro_arg *list = find_arg(at->node, "indices", 1);
     int status = PYRO_OK;
     for (uint32_t i = 0; list && list->kind == PYRO_ARG_TENSORS && i < list->count; i++)
-        if (status == PYRO_OK && list->items.values[i] != PYRO_NO_VALUE)
-            status = check_index(at, table, i, at->known[list->items.values[i]], error);
+        if (status == PYRO_OK)
+            status = check_index(at, table, i, known_of_value(at, list->items.values[i]), error);
     return status;
 }
 
@@ -278,7 +285,7 @@ static int check_node(const lookup *at, pyro_error *error)
     return PYRO_OK;
 }
 
-/* What writes into a tensor that is there already: "aten.fill_.Scalar", but not "aten.__and__.Tensor". */
+/* What writes into a tensor: "aten.fill_.Scalar", but not "aten.__and__.Tensor". */
 static bool writes_in_place(const pyro_node *node)
 {
     const char *name = strchr(node->target, '.'), *end = name ? strchr(name + 1, '.') : NULL;
@@ -290,16 +297,17 @@ int pyro_model_check_indices(const pyro_model *model, pyro_error *error)
     const pyro_graph *graph = model->graph;
     largest *known = calloc(graph->value_count + 1, sizeof *known);
     int status = known ? PYRO_OK : pyro_fail_memory(error);
+    lookup at = {.model = model, .graph = graph, .known = known, .era = 1};
     for (size_t n = 0; status == PYRO_OK && n < graph->node_count; n++) {
-        const pyro_node *node = &graph->nodes[n];
-        lookup at = {model, graph, node, known};
+        const pyro_node *node = at.node = &graph->nodes[n];
         status = check_node(&at, error);
-        if (!node->output_count || node->outputs[0] == PYRO_NO_VALUE)
-            continue;
-        if (writes_in_place(node)) /* and what others see of that memory changes with it */
-            memset(known, 0, (graph->value_count + 1) * sizeof *known);
-        else
-            known[node->outputs[0]] = largest_of(&at);
+        if (writes_in_place(node)) { /* and what others see of that memory changes with it */
+            at.era++;
+        } else if (node->output_count && node->outputs[0] != PYRO_NO_VALUE) {
+            largest found = largest_of(&at);
+            found.era = at.era;
+            known[node->outputs[0]] = found;
+        }
     }
     free(known);
     return status;

@@ -49,6 +49,18 @@ def test_fvcore():
         assert sum(reason["flops"] for reason in row["reasons"]) == row["difference"]
 
 
+@needs_fvcore
+def test_fvcore_on_language_models():
+    """Models whose results are objects of their own, and that take two inputs by name."""
+    pytest.importorskip("transformers")
+    code, document = check("--models", "gpt2,flan_t5_small")
+    assert code == 0, document
+    for row in document["rows"]:
+        assert sum(reason["flops"] for reason in row["reasons"]) == row["difference"]
+    gpt2 = document["rows"][0]
+    assert "scaled_dot_product_attention" in {reason["op"] for reason in gpt2["reasons"]}
+
+
 @needs_torchvision
 def test_torch_at_another_size():
     code, document = check("resnet18", "--against", "torch", "--input-shape", "3,3,160,192")

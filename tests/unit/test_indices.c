@@ -125,6 +125,10 @@ static void test_written_over(void **unused)
     program_node(&p, "aten.embedding.default", "", "weight=%rows indices=%base", "%out");
     expect_longest(&p, 0, "written over");
     begin(&p);
+    program_node(&p, "aten.copy_.default", "", "self=%base src=%ids", "");
+    program_node(&p, "aten.embedding.default", "", "weight=%rows indices=%base", "%out");
+    expect_longest(&p, 0, "written over, without a result");
+    begin(&p);
     program_tensor(&p, "other", "s0@4");
     program_node(&p, "aten.__and__.Tensor", "", "self=%base other=%base", "%other");
     program_node(&p, "aten.embedding.default", "", "weight=%rows indices=%base", "%out");
