@@ -169,6 +169,7 @@ def _wrap(function: Callable[..., Any], options: Options) -> Callable[..., Any]:
                 return function(*args, **kwargs)
 
     profiled.output_dir = options.output_dir  # pyrometer.ray brings what is written there
+    profiled.output_dir = options.output_dir  # who runs it elsewhere fetches the files from there
     return profiled
 
 

@@ -4,6 +4,7 @@
  */
 #include "analyze/analyze.h"
 #include "analyze/pass.h"
+#include "analyze/prices.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "hardware/hardware.h"
@@ -85,6 +86,8 @@ static void measure(void *data, unsigned part)
     measuring *measuring = data;
     (void)part;
     measuring->status = pyro_context_measure(measuring->context);
+    if (measuring->status == PYRO_OK)
+        measuring->status = pyro_price_room(measuring->context);
 }
 
 static int join_and_measure(pyro_analysis_context *context, pyro_trace *trace, pyro_joins *joins)

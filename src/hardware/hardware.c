@@ -45,7 +45,8 @@ static bool has_words(const char *name, const char *words)
 
 const pyro_chip *pyro_chip_find(const char *device_name, int64_t memory_bytes)
 {
-    double gib = (double)memory_bytes / (1024.0 * 1024.0 * 1024.0);
+    /* Not known is negative, and then the smallest of a name is meant. */
+    double gib = memory_bytes > 0 ? (double)memory_bytes / (1024.0 * 1024.0 * 1024.0) : 0;
     /* Chips of laptops share names with faster ones. */
     if (has_words(device_name, "Laptop") || has_words(device_name, "Max Q"))
         return NULL;

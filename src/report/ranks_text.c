@@ -167,7 +167,7 @@ static void write_steps(writer *w)
 static void add_group(pyro_table *table, const pyro_rank_group_row *row)
 {
     char text[PYRO_UNIT_TEXT];
-    cell_text(table, row->group[0] ? row->group : "(not said)");
+    cell_text(table, row->group[0] ? row->group : "-");
     cell_text(table, row->kind);
     if (row->group_size < 0)
         pyro_table_cellf(table, "%lld", (long long)row->ranks);

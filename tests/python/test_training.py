@@ -119,7 +119,8 @@ def test_rows_of_the_summary_are_those_of_the_trace(tmp_path, capfd):
     rows = [line.rsplit(None, 4) for line in lines[rules[1] + 1 : rules[2]]]
     times = []
     for name, flops, host, device, calls in rows:
-        op = ops[next(known for known in ops if known.startswith(name.strip().rstrip(".")))]
+        name = name.strip()  # a long one is cut, and ends in dots
+        op = ops.get(name) or next(ops[one] for one in ops if one.startswith(name.rstrip(".")))
         assert int(calls) == op["calls"] and device == "--"
         if flops != "--":
             amount = float(flops.rstrip("KM")) * {"K": 1e3, "M": 1e6}.get(flops[-1], 1)
@@ -179,6 +180,30 @@ def test_files_of_an_earlier_run_are_moved(tmp_path, capfd):
         "trace_rank_0_2.json.1", "trace_rank_12.json.1",
     ]  # fmt: skip
     assert "of an earlier run" in capfd.readouterr().err
+
+
+def test_the_folder_is_that_of_the_begin(tmp_path, monkeypatch, capfd):
+    run = profiler(output_dir="logs")(train)
+    assert run.output_dir == "logs"
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    run(6, step=lambda: (step_profiler(), os.chdir(tmp_path / "there")))
+    assert names(tmp_path / "here") == ["logs"] and names(tmp_path / "there") == []
+
+
+def test_forked_workers_leave_nothing(tmp_path, capfd):
+    """Those of a loader begin in the middle of the active steps."""
+    data = torch.utils.data.TensorDataset(torch.randn(8, 32))
+    with profiler(output_dir=tmp_path, skip_first=0, wait=0, active=2) as profile:
+        for _ in range(4):
+            loader = torch.utils.data.DataLoader(data, batch_size=4, num_workers=1)
+            for (batch,) in loader:
+                make_model()(batch).sum().backward()
+            profile.step()
+    assert not list(tmp_path.rglob("*.pyro"))
+    training = pyrometer.trace(tmp_path / "trace_rank_0.json").training
+    assert [row["number"] for row in training] == [1, 2] and min(training["data_ns"]) > 0
 
 
 @pytest.mark.parametrize("steps", [0, 2])
@@ -421,6 +446,22 @@ def train():
     return 3
 sys.exit(train())
 """
+
+
+def test_under_pyrometer_run(tmp_path):
+    """The program's own recording goes on after the active steps."""
+    tool = os.environ.get("PYRO_TOOL")
+    if not tool or not os.path.exists(tool):
+        pytest.skip("PYRO_TOOL is not set")
+    script = tmp_path / "script.py"
+    script.write_text(PROGRAM)
+    done = subprocess.run(
+        [tool, "run", "--python", sys.executable, "-o", tmp_path / "all.pyro", script, tmp_path],
+        capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 3, done.stderr
+    assert len(pyrometer.trace(tmp_path / "trace_rank_0.json").training) == 3
+    assert len(list(tmp_path.glob("all*.pyro"))) == 2
 
 
 def test_output_that_cannot_be_written(tmp_path):

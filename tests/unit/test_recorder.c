@@ -144,6 +144,18 @@ static void run_threads(int count, void *(*work)(void *))
         pthread_join(threads[i], NULL);
 }
 
+static void test_a_warm_up_does_not_count(void **state)
+{
+    (void)state;
+    start((pyro_recorder_options){0});
+    record_op("aten::before", 1);
+    pyro_recorder_discard();
+    record_op("aten::after", 2);
+    stop();
+    assert_int_equal(count_op(file, "aten::before", NULL), 0);
+    assert_int_equal(count_op(file, "aten::after", NULL), 1);
+}
+
 static void test_threads(void **state)
 {
     (void)state;
@@ -431,6 +443,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layers_and_shapes),
+        cmocka_unit_test(test_a_warm_up_does_not_count),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_brief_threads),
         cmocka_unit_test(test_start_and_stop_often),
