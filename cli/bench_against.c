@@ -200,15 +200,20 @@ int pyro_base_open_model(pyro_base *out, const char *name, const char *model, py
     return status;
 }
 
+void pyro_base_leave(pyro_base *base)
+{
+    if (base->worktree == NULL)
+        return;
+    free(ask_git((char *[]){"git", "worktree", "remove", "--force", base->worktree, NULL}, NULL));
+    rmdir(base->worktree);
+    free(base->worktree);
+    base->worktree = NULL;
+}
+
 void pyro_base_close(pyro_base *base)
 {
+    pyro_base_leave(base);
     pyro_bench_free(base->bench);
-    if (base->worktree != NULL) {
-        free(ask_git((char *[]){"git", "worktree", "remove", "--force", base->worktree, NULL},
-                     NULL));
-        rmdir(base->worktree);
-    }
-    free(base->worktree);
     free(base->folder);
     free(base->toplevel);
     free(base->model);

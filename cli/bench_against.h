@@ -16,7 +16,8 @@ typedef struct pyro_base {
 int pyro_base_open(pyro_base *out, const char *name, pyro_error *error);
 /* The same for a model, which may also be compared with another model. */
 int pyro_base_open_model(pyro_base *out, const char *name, const char *model, pyro_error *error);
-/* Removes the work tree. */
+/* Removes the work tree; before anything is written, since a reader that is gone ends us then. */
+void pyro_base_leave(pyro_base *base);
 void pyro_base_close(pyro_base *base);
 
 #endif

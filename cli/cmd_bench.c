@@ -346,6 +346,7 @@ static int bench_commands(const pyro_words *commands, const pyro_bench_values *v
     }
     pyro_process_begin();
     status = measure(&s, &error);
+    pyro_base_leave(&s.base);
     if (status == PYRO_OK)
         status = judge(&s, &error);
     if (status != PYRO_OK) {
@@ -432,6 +433,7 @@ static int measure_model(session *s)
     int exit_code = pyro_bench_model_measure(s->sides, count, &values->model, &runs, &rounds);
     pyro_error error;
 
+    pyro_base_leave(&s->base);
     s->bench = s->sides[count - 1].bench;
     s->base_bench = count == 2 ? s->sides[0].bench : NULL;
     if (exit_code != PYRO_EXIT_FINE)

@@ -241,6 +241,10 @@ base.json
 $ cd $TMP/repository; pyrometer bench -q --against ../against/results.json --runs 6 'sleep $(cat nap)' --delta 1000% | grep -o 'Verdict: [a-z ]*[a-z]'
 Verdict: no change
 
+# Nothing stays behind where nobody reads what comes.
+$ cd $TMP/repository; mkdir ../tmp; TMPDIR=$TMP/tmp pyrometer bench -q --against HEAD --runs 5 true | true; git worktree list | wc -l; ls ../tmp
+1
+
 $ cd $TMP/repository; pyrometer bench --against no-such-commit true
 pyrometer: --against no-such-commit: no file of results and no commit of this repository
 [2]

@@ -63,7 +63,8 @@ static void test_a_wait_inside_of_an_op_is_no_computing(void **state)
     maker maker;
     maker_begin(&maker);
     maker_step(&maker, 0, 0, 1000);
-    maker_host(&maker, "cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", 1, 100, 600);
+    maker_host(&maker, "cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", 1, 100,
+               600);
     maker_host(&maker, "user_annotation", "FSDP::post_backward", 1, 300, 300);
     maker_host(&maker, "cpu_op", "aten::copy_", 1, 500, 50);
     maker_host(&maker, "user_annotation", "gloo:reduce_scatter", 2, 350, 250);
@@ -85,8 +86,8 @@ static void make_device_steps(maker *maker)
                 "\"Input Dims\":[[2,3],[4,3],[4]],\"Input type\":[\"float\",\"float\",\"float\"]");
     maker_kernel(maker, "gemm", 100, 300, 80); /* forward: [100,400) */
     maker_host(maker, "cpu_op", "AddmmBackward0", 1, 200, 100);
-    maker_kernel(maker, "gemm_nt", 400, 200, 210);                      /* backward: [400,600) */
-    maker_work(maker, "kernel", NCCL, 0, 20, 500, 200, 230, 5, "");     /* [500,700) */
+    maker_kernel(maker, "gemm_nt", 400, 200, 210); /* backward: [400,600) */
+    maker_work(maker, "kernel", NCCL, 0, 20, 500, 200, 230, 5, ""); /* [500,700) */
     maker_host(maker, "user_annotation", "Optimizer.step#SGD.step", 1, 320, 100);
     maker_kernel(maker, "axpy", 700, 100, 330); /* optimizer: [700,800) */
 }
