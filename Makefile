@@ -127,7 +127,7 @@ verify-catalog:
 	@scripts/install-deps.sh test
 	@$(MAKE) --no-print-directory all
 	@scripts/make-venv.sh catalog
-	@.venv/bin/python tests/models/verify_catalog.py $(NAMES)
+	@.venv/bin/python tests/models/verify_catalog.py $(NAMES) --rows build/verify-catalog.jsonl
 
 fuzz:
 	@scripts/install-deps.sh fuzz

@@ -5,8 +5,10 @@ of that way's time by the bare time of the same round, with a 95 % interval by r
 prints what is asked beside what is measured, and never fails on a time.
 
 usage: python bench/capture.py [--rounds 50] [--calls 4] [--only resnet18|transformer] [--cpu]
+       python bench/capture.py --ladder [--rounds 50]
 
---cpu takes the processor time of the model's thread, which other programs disturb less.
+--cpu takes the processor time of the model's thread, which other programs disturb less; --ladder
+says what each step of observing an op costs.
 """
 
 import argparse
@@ -21,6 +23,7 @@ import random
 import statistics
 import time
 
+import ladder
 import torch
 import torch.nn as nn
 from torch.profiler import ProfilerActivity, profile
@@ -244,6 +247,7 @@ def main():
     parser.add_argument("--calls", type=int, default=4)
     parser.add_argument("--only", default="")
     parser.add_argument("--cpu", action="store_true")
+    parser.add_argument("--ladder", action="store_true")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -252,6 +256,9 @@ def main():
     # The fused path of eval mode would leave one op a layer, and little to observe.
     torch.backends.mha.set_fastpath_enabled(False)
     _observer.load()
+    if options.ladder:
+        ladder.show(PEERS / "observer_ladder.cpp", FOLDER, options.rounds)
+        return
     table = ways(build_floor())
     clock = time.thread_time_ns if options.cpu else time.perf_counter_ns
     print(

@@ -5,24 +5,13 @@ It prints ratios measured in one run on one machine, and never fails on a time.
 usage: python bench/catalog.py [--tool build/pyrometer] [--quick]
 """
 
-import argparse
 import importlib.util
 import os
 import pathlib
 import subprocess
 import sys
 
-from cost import (
-    FOLDER,
-    PEER_RUNS,
-    PEERS,
-    ROOT,
-    RUNS,
-    build_measure,
-    measure,
-    print_machine,
-    print_row,
-)
+from cost import PEER_RUNS, PEERS, ROOT, begin, measure, print_row
 
 # What is asked of the catalog; said beside the measurement, never enforced.
 ASKED_TIMES_FASTER = 200
@@ -77,22 +66,10 @@ def print_sizes(tool: str) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    tool = os.environ.get("PYRO_TOOL", str(ROOT / "build" / "pyrometer"))
-    parser.add_argument("--tool", default=tool, help="the tool, build/pyrometer if not given")
-    parser.add_argument("--quick", action="store_true", help="three runs of each")
-    options = parser.parse_args()
-    if not os.access(options.tool, os.X_OK):
-        print(f"{options.tool}: no such program; build it first", file=sys.stderr)
-        return 2
-    runs = 3 if options.quick else RUNS
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    program = build_measure()
-    print_machine(options.tool)
-    print(f"{'':<46}{'median':>12}{'least .. most':>26}{'peak memory':>14}")
-    bench_one(program, options.tool, runs)
-    bench_all(program, options.tool, runs)
-    print_sizes(options.tool)
+    program, tool, runs = begin(__doc__)
+    bench_one(program, tool, runs)
+    bench_all(program, tool, runs)
+    print_sizes(tool)
     return 0
 
 

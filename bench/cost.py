@@ -178,23 +178,31 @@ def bench_growth(program: str, tool: str, runs: int) -> None:
         previous = result
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def begin(description: str) -> tuple[str, str, int]:
+    """Reads the command line and prints the head of the table: what measures, the tool, the runs.
+
+    Exits with 2 where there is no tool.
+    """
+    parser = argparse.ArgumentParser(description=description.partition("\n")[0])
     tool = os.environ.get("PYRO_TOOL", str(ROOT / "build" / "pyrometer"))
     parser.add_argument("--tool", default=tool, help="the tool, build/pyrometer if not given")
     parser.add_argument("--quick", action="store_true", help="three runs of each")
     options = parser.parse_args()
     if not os.access(options.tool, os.X_OK):
         print(f"{options.tool}: no such program; build it first", file=sys.stderr)
-        return 2
-    runs = 3 if options.quick else RUNS
+        sys.exit(2)
     FOLDER.mkdir(parents=True, exist_ok=True)
     program = build_measure()
     print_machine(options.tool)
     print(f"{'':<46}{'median':>12}{'least .. most':>26}{'peak memory':>14}")
-    bench_peers(program, options.tool, runs)
-    bench_large_model(program, options.tool, runs)
-    bench_growth(program, options.tool, runs)
+    return program, options.tool, 3 if options.quick else RUNS
+
+
+def main() -> int:
+    program, tool, runs = begin(__doc__)
+    bench_peers(program, tool, runs)
+    bench_large_model(program, tool, runs)
+    bench_growth(program, tool, runs)
     return 0
 
 

@@ -164,7 +164,7 @@ static const pyro_option policy_options[] = {
      .offset = offsetof(pyro_bench_values, against),
      .metavar = "REF|FILE",
      .help = "Compare with a commit, which is checked out in a folder of its own and run in turn "
-             "with the current one, or with earlier results.",
+             "with the current one, with earlier results, or with another model.",
      .completion = PYRO_COMPLETE_FILE},
     {.long_name = NULL},
 };

@@ -502,6 +502,8 @@ static const pyro_example bench_examples[] = {
      "The same for a model."},
     {"pyrometer bench --against main --setup make './infer' --fail-on regression",
      "What is checked out beside the branch it comes from."},
+    {"pyrometer bench --model-path model.py:build --against main --fail-on regression",
+     "The same for a model, whose code and files are those of each side."},
     {NULL, NULL},
 };
 

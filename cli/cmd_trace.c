@@ -337,10 +337,10 @@ static int analyze_file(trace_run *run, const char *path, bool several)
         exit_code = pyro_common_fail(strcmp(path, "-") == 0 ? "standard input" : path, &error);
     }
     freed freed = {trace, analysis};
-    unsigned parts = trace != NULL ? pyro_count_parts((int)run->values->threads,
-                                                      (size_t)pyro_trace_event_count(trace),
-                                                      WORTH_A_THREAD)
-                                   : 1;
+    unsigned parts = trace != NULL
+                         ? pyro_count_parts((int)run->values->threads,
+                                            (size_t)pyro_trace_event_count(trace), WORTH_A_THREAD)
+                         : 1;
     if (parts > 1)
         pyro_run_parts(free_half, &freed, 2);
     for (unsigned half = 2; parts == 1 && half-- > 0;)

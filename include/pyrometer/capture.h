@@ -35,20 +35,18 @@ typedef struct pyro_open_span {
 
 #define PYRO_MOST_OPEN_SPANS 1024 /* deeper ones are not recorded, and counted as lost */
 
-/* What a thread writes with. Observers touch only what is marked. */
+/* What a thread writes with; all but the open spans is one line of the cache. */
 typedef struct pyro_recorder_thread {
     pyro_record *next, *end; /* room in its chunk */
     uint64_t chunk;          /* its sequence */
     uint32_t depth;          /* open spans */
-    uint32_t number;
     uint32_t generation;     /* of the session that it belongs to */
     volatile uint32_t busy;  /* is writing: the session's memory must stay */
-    uint32_t layer_stack;    /* for the observer of stacks: stack of the innermost layer ... */
-    void *layer_frame;       /* ... and its frame */
-    uint64_t lost;
-    pyro_open_span open[PYRO_MOST_OPEN_SPANS];
-    void *tables; /* the recorder's caches */
+    uint32_t number;
     void *ops; /* for the observer of ops: memory of its own, which the next thread takes over */
+    void *layer_frame;    /* for the observer of stacks: frame of the innermost layer ... */
+    uint32_t layer_stack; /* ... and its stack */
+    pyro_open_span open[PYRO_MOST_OPEN_SPANS];
 } pyro_recorder_thread;
 
 /*
@@ -61,9 +59,16 @@ typedef struct pyro_recorder_door {
     volatile uint32_t generation;
     uint32_t flags;
     uint32_t uses_clock; /* the counter is not to be trusted: ask the system's clock */
+    uint32_t needs_fence; /* there is no membarrier: pyro_recorder_enter must order by itself */
+    /* Nobody wants what happens now: observers of layers, ops and memory leave it out. */
+    volatile uint32_t is_resting;
     /* This thread's, made on first use and renewed for a new session (no open spans, `generation`
      * as above); NULL when that fails or nothing is recorded. */
     pyro_recorder_thread *(*thread)(void);
+    /* Where this thread's is kept, as long as it lives: NULL there before the first use. An observer
+     * that remembers the place may find what is there without a call; it still may be of another
+     * session. NULL when there is no such place. */
+    pyro_recorder_thread *const *(*place)(void);
     /* A new chunk for the thread; false when recording has come to its end. */
     bool (*refill)(pyro_recorder_thread *thread);
     /* Ids of what records name; 0 when there is no room. Each looks into the thread's table first. */
@@ -72,9 +77,6 @@ typedef struct pyro_recorder_door {
     uint32_t (*storages)(pyro_recorder_thread *thread, const uint64_t *words, size_t count);
     /* The stack of Python frames of this thread; set by the extension, 0 where there is none. */
     uint32_t (*stack)(pyro_recorder_thread *thread);
-    uint32_t needs_fence; /* there is no membarrier: pyro_recorder_enter must order by itself */
-    /* Nobody wants what happens now: observers of layers, ops and memory leave it out. */
-    volatile uint32_t is_resting;
 } pyro_recorder_door;
 
 /* The door of this process; always the same address. */
@@ -163,13 +165,9 @@ static inline bool pyro_is_recording(const pyro_recorder_door *door)
  * so a fence for the compiler is enough here. In between, never wait for anything that another
  * thread may hold (the GIL).
  */
-static inline pyro_recorder_thread *pyro_recorder_enter(pyro_recorder_door *door)
+static inline pyro_recorder_thread *pyro_recorder_enter_with(pyro_recorder_door *door,
+                                                             pyro_recorder_thread *thread)
 {
-    if (!pyro_is_recording(door))
-        return NULL;
-    pyro_recorder_thread *thread = door->thread();
-    if (!thread)
-        return NULL;
     __atomic_store_n(&thread->busy, thread->busy + 1, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (__builtin_expect(door->needs_fence, 0))
@@ -180,6 +178,12 @@ static inline pyro_recorder_thread *pyro_recorder_enter(pyro_recorder_door *door
         return NULL;
     }
     return thread;
+}
+
+static inline pyro_recorder_thread *pyro_recorder_enter(pyro_recorder_door *door)
+{
+    pyro_recorder_thread *thread = pyro_is_recording(door) ? door->thread() : NULL;
+    return thread ? pyro_recorder_enter_with(door, thread) : NULL;
 }
 
 static inline void pyro_recorder_leave(pyro_recorder_thread *thread)

@@ -13,6 +13,7 @@ from pyrometer._core import version as __version__
 from pyrometer._cost import Cost, Operator, Tensor, cost
 from pyrometer._error import Error
 from pyrometer._graph import Graph
+from pyrometer._many_ranks import Ranks, ranks
 from pyrometer._ray import ray
 from pyrometer._registry import MODEL_REGISTRY, Model, models, register
 from pyrometer._results import (
@@ -40,6 +41,7 @@ __all__ = [
     "ModelProfiler",
     "Operator",
     "Profiler",
+    "Ranks",
     "Regressions",
     "Results",
     "Table",
@@ -55,6 +57,7 @@ __all__ = [
     "models",
     "parse_model_trace",
     "profiler",
+    "ranks",
     "ray",
     "register",
     "step_profiler",

@@ -17,6 +17,7 @@ ELEMENTWISE = (
     "dropout", "clamp", "exp", "pow", "copy_", "hardswish", "hardtanh", "where", "mean", "rsqrt",
 )  # fmt: skip
 MEBIBYTE = 2**20
+ITSELF = 0.002  # share of the time below which an operator does nothing itself
 
 
 @dataclass
@@ -59,14 +60,16 @@ class Evidence:
     findings: list[dict[str, Any]] = field(default_factory=list)
 
     def share(self, words: tuple[str, ...], but: tuple[str, ...] = ()) -> tuple[float, int]:
-        """Of operators' own time, and calls, of those whose name has one of the words."""
+        """Of operators' own time, and calls, of those whose name has one of the words. Operators
+        that only call others are no calls of their own."""
         found = [
             row
             for row in self.ops
             if any(word in _base(row[0]) for word in words)
             and not any(word in _base(row[0]) for word in but)
         ]
-        return sum(row[1] for row in found), sum(row[2] for row in found)
+        calls = sum(row[2] for row in found if row[1] >= ITSELF)
+        return sum(row[1] for row in found), calls
 
 
 def _base(name: str) -> str:

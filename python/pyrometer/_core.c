@@ -403,6 +403,7 @@ static PyMethodDef core_methods[] = {
     {"open_decode", core_open_decode, METH_VARARGS,
      "open_decode(name) -> Model: the graph of one decoding step of a built-in model."},
     {"open_trace", core_open_trace, METH_VARARGS, core_open_trace_doc},
+    {"ranks", core_ranks, METH_VARARGS, core_ranks_doc},
     {"layers_install", core_layers_install, METH_VARARGS, core_layers_install_doc},
     {"layers_remove", core_layers_remove, METH_NOARGS, core_layers_remove_doc},
     {"recorder_door", core_recorder_door, METH_NOARGS, core_recorder_door_doc},

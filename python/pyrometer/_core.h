@@ -38,6 +38,10 @@ int core_add_trace(PyObject *module);
 PyObject *core_open_trace(PyObject *module, PyObject *args);
 extern const char core_open_trace_doc[];
 
+/* _core_ranks.c: many traces answered together. */
+PyObject *core_ranks(PyObject *module, PyObject *args);
+extern const char core_ranks_doc[];
+
 /* _core_layers.c: observes calls of modules while a session runs. */
 PyObject *core_layers_install(PyObject *module, PyObject *args);
 PyObject *core_layers_remove(PyObject *module, PyObject *unused);

@@ -47,6 +47,15 @@ def open_trace(
     threads: int,
     /,
 ) -> Trace: ...
+def ranks(
+    paths: Sequence[str | PathLike[str]],
+    model: Model | None,
+    layers_from: str | None,
+    step: int,
+    late: float,
+    threads: int,
+    /,
+) -> tuple[bytes, list[tuple[str, str, bool]]]: ...
 
 class Program:
     name: str

@@ -10,6 +10,8 @@
 typedef struct slot {
     PyObject *module; /* an address; NULL where the slot is free */
     seen_module *seen;
+    /* What it was last called, in a session and below a caller; 0 nothing. */
+    uint32_t generation, parent, id;
 } slot;
 
 /* One hook a process: there is one Module class. All of it is guarded by the interpreter's lock. */
@@ -30,16 +32,22 @@ static inline uint32_t first_slot(const PyObject *module)
     return (uint32_t)(mixed >> 32) & (hook.slot_count - 1);
 }
 
-static inline seen_module *find_seen(const PyObject *module)
+static inline slot *find_slot(const PyObject *module)
 {
     if (!hook.slot_count)
         return NULL;
     for (uint32_t i = first_slot(module);; i = (i + 1) & (hook.slot_count - 1)) {
         if (hook.slots[i].module == module)
-            return hook.slots[i].seen;
+            return &hook.slots[i];
         if (!hook.slots[i].module)
             return NULL;
     }
+}
+
+static inline seen_module *find_seen(const PyObject *module)
+{
+    const slot *found = find_slot(module);
+    return found ? found->seen : NULL;
 }
 
 seen_module *layers_find(PyObject *module)
@@ -52,7 +60,7 @@ static void put_slot(PyObject *module, seen_module *seen)
     uint32_t i = first_slot(module);
     while (hook.slots[i].module)
         i = (i + 1) & (hook.slot_count - 1);
-    hook.slots[i] = (slot){module, seen};
+    hook.slots[i] = (slot){.module = module, .seen = seen};
 }
 
 /* Room for one more; the table is at most half full. */
@@ -100,7 +108,7 @@ static void forget(const PyObject *module)
             i = j;
         }
     }
-    hook.slots[i] = (slot){NULL, NULL};
+    hook.slots[i] = (slot){0};
     hook.seen_count--;
     free_seen(seen);
 }
@@ -204,12 +212,18 @@ static uint32_t name_of_new(PyObject *module, const layer_call *caller, uint32_t
 
 static inline uint32_t name_of(PyObject *module, const layer_call *caller, uint32_t generation)
 {
-    const seen_module *seen = find_seen(module);
+    slot *known = find_slot(module);
     uint32_t parent = caller ? caller->id : 0;
+    if (known && known->generation == generation && known->parent == parent)
+        return known->id;
+    const seen_module *seen = known ? known->seen : NULL;
     if (seen && seen->generation == generation) {
         for (uint32_t i = 0; i < seen->name_count; i++) {
-            if (seen->names[i].parent == parent)
-                return seen->names[i].id;
+            if (seen->names[i].parent != parent)
+                continue;
+            known->generation = generation;
+            known->parent = parent;
+            return known->id = seen->names[i].id;
         }
     }
     return name_of_new(module, caller, generation);

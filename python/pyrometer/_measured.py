@@ -111,5 +111,19 @@ def find_knee(results: BenchmarkResults) -> dict[str, Any] | None:
     return knees or None
 
 
+def tell_knee(bench: Any, results: BenchmarkResults, knee: Mapping[str, Any] | None) -> None:
+    """A fact of the result that is the knee of its precision and device."""
+    for index, result in enumerate(results):
+        found = (knee or {}).get(f"{result['precision']['asked']} {result['device']}")
+        if found is None or result["parameters"].get("batch_size") != str(found["batch_size"]):
+            continue
+        text = (
+            f"a doubling of this batch gains less than {KNEE_GAIN:.0%}"
+            if found["reached"]
+            else "not reached: the largest batch that was run still gains"
+        )
+        bench.fact(index, "knee", text)
+
+
 def _log2(number: float) -> float:
     return math.log2(number) if number > 0 else 0.0

@@ -182,7 +182,9 @@ class ModelProfiler:
             self._configure(bench, engines, dict(configuration), base, loop)
         self._finish(bench, many=True)
         assert isinstance(self.results, BenchmarkResults)
-        self.results.knee = _measured.find_knee(self.results)
+        self.results.knee = knee = _measured.find_knee(self.results)
+        _measured.tell_knee(bench, self.results, knee)
+        self.results = BenchmarkResults(json.loads(bench.report("json")), knee)
         return self.results
 
     def profile_layers(
@@ -507,9 +509,10 @@ class ModelProfiler:
         try:
             larger = self._engine.place(_resize(placed, 2 * batch))
             with self._engine.running():
-                present, doubled = _variants.in_turn(
+                both = _variants.in_turn(
                     self._engine.bind(placed), self._engine.bind(larger), self._engine.synchronize()
                 )
+            present, doubled = map(statistics.median, both)
         except Exception as error:  # a fixed batch, or memory is out: there is no evidence then
             _switch.debug(f"a batch of {2 * batch} was not run: {error}")
         return _evidence.gather(self._engine, placed, present, doubled, costs, recorded, measured)

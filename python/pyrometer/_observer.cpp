@@ -4,6 +4,7 @@
  * it is built on first use against the user's torch (_observer.py).
  */
 #include "_observer_ops.hpp"
+#include "_observer_sync.hpp"
 
 #include <torch/version.h>
 
@@ -36,9 +37,17 @@ EXPORT void pyro_observer_stop()
     if (handle)
         at::removeCallback(handle);
     handle = 0;
+    stop_waiting();
     unwatch_memory();
     wanted.store(0, std::memory_order_relaxed);
     kept().clear();
+}
+
+// Ops of the next start wait for these devices, a bit each; by `wait`, or as torch does where NULL.
+EXPORT void pyro_observer_wait_for(uint64_t devices, void (*wait)(int32_t))
+{
+    waited_for = devices;
+    wait_for = wait;
 }
 
 // Starts to write to a door what the flags say; NULL, or why not, and then nothing is observed.
@@ -48,13 +57,17 @@ EXPORT const char *pyro_observer_start(pyro_recorder_door *to, uint32_t flags)
     pyro_observer_stop();
     if (to->size != sizeof *to)
         return "the observer was built for another version of the recorder";
+    if (!has_bits_in_front())
+        return "this torch keeps numbers in another place";
     door = to;
     try {
         if (flags & PYRO_RECORD_MEMORY && (reason = watch_memory()))
             return reason;
         wanted.store(flags, std::memory_order_relaxed);
-        if (flags & PYRO_RECORD_OPS)
+        if (flags & PYRO_RECORD_OPS) {
+            start_waiting();
             handle = at::addGlobalCallback(make_callback(flags));
+        }
     } catch (const std::exception &) {
         pyro_observer_stop();
         reason = "torch refused the callback";

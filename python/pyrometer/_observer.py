@@ -74,11 +74,20 @@ def compile_command(source: Path, target: Path) -> list[str]:
     abi = int(torch._C._GLIBCXX_USE_CXX11_ABI)
     return [
         *compiler(),
-        *("-shared", "-fPIC", "-O2", "-w", "-fvisibility=hidden", "-fno-semantic-interposition"),
+        *(
+            "-shared",
+            "-fPIC",
+            "-O2",
+            "-w",
+            "-fvisibility=hidden",
+            "-fno-semantic-interposition",
+            "-fno-plt",
+        ),
         "-std=c++20" if version >= (2, 13) else "-std=c++17",
         # Without it torch asserts at every look at an op's inputs.
         "-DNDEBUG",
         f"-D_GLIBCXX_USE_CXX11_ABI={abi}",
+        f"-I{_HERE}",
         f"-I{include_folder()}",
         f"-I{folder / 'include'}",
         f"-I{folder / 'include' / 'torch' / 'csrc' / 'api' / 'include'}",
@@ -165,6 +174,8 @@ def _load(path: Path) -> ctypes.CDLL:
         library.pyro_observer_start.restype = ctypes.c_char_p
         library.pyro_observer_start.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
         library.pyro_observer_stop.restype = None
+        library.pyro_observer_wait_for.restype = None
+        library.pyro_observer_wait_for.argtypes = [ctypes.c_uint64, ctypes.c_void_p]
         library.pyro_observer_rest.restype = None
         library.pyro_observer_rest.argtypes = [ctypes.c_int]
         library.pyro_observer_try.restype = ctypes.c_char_p
@@ -268,6 +279,18 @@ def status() -> dict[str, Any]:
         return {"ok": True, "library": str(path), "built": not was_there, "reason": ""}
     except Unavailable as error:
         return {"ok": False, "library": "", "built": False, "reason": str(error)}
+
+
+@contextlib.contextmanager
+def waiting_for(devices: int, wait: Any = None) -> Iterator[None]:
+    """Every op that a program calls waits for devices, a bit each, once it is started: its time
+    has what it left to them. `wait` is a C function of a device's number that does it instead."""
+    library = load()
+    library.pyro_observer_wait_for(devices, wait and ctypes.cast(wait, ctypes.c_void_p))
+    try:
+        yield
+    finally:
+        library.pyro_observer_wait_for(0, None)
 
 
 def start(flags: int) -> None:

@@ -90,11 +90,11 @@ Blocks blocks;
 
 // The total is left to who reads: a sum over the recording's own blocks, while what is in use here
 // may be of an earlier capture.
-void record_memory(const void *address, int64_t bytes, bool out_of_memory)
+OFTEN void record_memory(const void *address, int64_t bytes, bool out_of_memory)
 {
     if (!(wanted.load(std::memory_order_relaxed) & PYRO_RECORD_MEMORY) || door->is_resting)
         return;
-    pyro_recorder_thread *thread = pyro_recorder_enter(door);
+    pyro_recorder_thread *thread = enter();
     if (!thread)
         return;
     pyro_record *room = pyro_record_room(door, thread);
@@ -113,6 +113,7 @@ void record_memory(const void *address, int64_t bytes, bool out_of_memory)
         record->padding[0] = record->padding[1] = 0;
         record->start_raw = pyro_raw_time(door);
         pyro_record_commit(thread, room);
+        __builtin_prefetch(room + 2, 1);
     }
     pyro_recorder_leave(thread);
 }

@@ -21,7 +21,7 @@ class Labels
         pthread_t thread;
     };
 
-    void open(const void *key, pyro_recorder_thread *thread, pyro_record *record)
+    RARELY void open(const void *key, pyro_recorder_thread *thread, pyro_record *record)
     {
         lock();
         Entry *free_entry = nullptr;
@@ -76,7 +76,7 @@ bool is_intact(const pyro_record *record, uint64_t chunk)
 }
 
 // Spans that ended elsewhere are taken off the thread's list now and then, or it would fill up.
-__attribute__((noinline)) void prune_open(pyro_recorder_thread *thread)
+RARELY void prune_open(pyro_recorder_thread *thread)
 {
     Order *order = order_of(thread);
     uint32_t kept = 0;
@@ -93,16 +93,7 @@ __attribute__((noinline)) void prune_open(pyro_recorder_thread *thread)
     __atomic_store_n(&thread->depth, kept, __ATOMIC_RELAXED);
 }
 
-__attribute__((noinline)) uint32_t long_signature(pyro_recorder_thread *thread,
-                                                  const c10::IValue *first, size_t number)
-{
-    CutWriter writer;
-    writer.values(first, number);
-    return door->signature(thread, writer.words, writer.count);
-}
-
-__attribute__((noinline)) uint32_t storages_of(pyro_recorder_thread *thread,
-                                               const c10::IValue *first, size_t number)
+RARELY uint32_t storages_of(pyro_recorder_thread *thread, const c10::IValue *first, size_t number)
 {
     StorageWriter writer;
     writer.values(first, number);
@@ -131,17 +122,13 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     uint32_t flags = wanted.load(std::memory_order_relaxed);
     uint32_t input_storages = 0, stack = 0;
     at::RecordScope scope = function.scope();
-    Words inputs;
     Known passing;
     passing.next[0] = nullptr;
-    uint32_t long_inputs = 0;
-    if (flags & (PYRO_RECORD_SHAPES | PYRO_RECORD_STORAGES)) {
-        c10::ArrayRef<const c10::IValue> values = function.inputs();
-        if (flags & PYRO_RECORD_SHAPES && !inputs.put(values.data(), values.size()))
-            long_inputs = long_signature(thread, values.data(), values.size());
-        if (flags & PYRO_RECORD_STORAGES && !values.empty())
-            input_storages = storages_of(thread, values.data(), values.size());
-    }
+    c10::ArrayRef<const c10::IValue> inputs;
+    if (flags & PYRO_RECORD_SHAPES)
+        inputs = function.inputs();
+    if (__builtin_expect(flags & PYRO_RECORD_STORAGES, 0) && !function.inputs().empty())
+        input_storages = storages_of(thread, function.inputs().data(), function.inputs().size());
     const Known *known = recognize(thread, function.name(), inputs, &passing);
     if (flags & PYRO_RECORD_STACKS && door->stack)
         stack = door->stack(thread);
@@ -154,7 +141,7 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     record->end_raw = 0;
     record->sequence = function.seqNr();
     record->name = known->name_id;
-    record->inputs = long_inputs ? long_inputs : known->inputs;
+    record->inputs = known->inputs;
     record->outputs = 0;
     record->stack = stack;
     record->forward_thread = static_cast<uint32_t>(function.forwardThreadId());
@@ -164,7 +151,7 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     record->kind = PYRO_RECORD_OP;
     record->scope = static_cast<uint8_t>(scope);
     record->notes = record->reserved = 0;
-    if (scope == at::RecordScope::USER_SCOPE)
+    if (__builtin_expect(scope == at::RecordScope::USER_SCOPE, 0))
         labels.open(&function, thread, record);
     record->start_raw = pyro_raw_time(door);
     pyro_record_commit(thread, record);
@@ -172,9 +159,9 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     prefetch_next(known);
 }
 
-std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &function)
+OFTEN std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &function)
 {
-    pyro_recorder_thread *thread = pyro_recorder_enter(door);
+    pyro_recorder_thread *thread = enter();
     if (!thread)
         return nullptr;
     if (__builtin_expect(thread->depth >= 64 && !(thread->depth & (thread->depth - 1)), 0))
@@ -188,19 +175,15 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &function
     return nullptr;
 }
 
-void end_record(pyro_recorder_thread *thread, pyro_record *record,
+OFTEN void end_record(pyro_recorder_thread *thread, pyro_record *record,
                 const at::RecordFunction &function, uint64_t now)
 {
     uint32_t flags = wanted.load(std::memory_order_relaxed);
     const std::vector<c10::IValue> &values = function.outputs();
     if (!values.empty()) {
         try {
-            if (flags & PYRO_RECORD_SHAPES) {
-                Words outputs;
-                record->outputs = outputs.put(values.data(), values.size())
-                                      ? recognize_outputs(thread, thread->depth, outputs)
-                                      : long_signature(thread, values.data(), values.size());
-            }
+            if (flags & PYRO_RECORD_SHAPES)
+                record->outputs = recognize_outputs(thread, thread->depth, values);
             if (flags & PYRO_RECORD_STORAGES)
                 record->output_storages = storages_of(thread, values.data(), values.size());
         } catch (...) {
@@ -210,8 +193,7 @@ void end_record(pyro_recorder_thread *thread, pyro_record *record,
     __atomic_store_n(&record->end_raw, now, __ATOMIC_RELEASE);
 }
 
-__attribute__((noinline)) void end_label(pyro_recorder_thread *thread,
-                                         const at::RecordFunction &function, uint64_t now)
+RARELY void end_label(pyro_recorder_thread *thread, const at::RecordFunction &function, uint64_t now)
 {
     Labels::Entry entry;
     pyro_record *record = pyro_span_close(thread, &function);
@@ -227,15 +209,15 @@ __attribute__((noinline)) void end_label(pyro_recorder_thread *thread,
     __atomic_store_n(&entry.record->end_raw, now, __ATOMIC_RELEASE);
 }
 
-void on_end(const at::RecordFunction &function, at::ObserverContext *)
+OFTEN void on_end(const at::RecordFunction &function, at::ObserverContext *)
 {
     if (!pyro_is_recording(door))
         return;
     uint64_t now = pyro_raw_time(door);
-    pyro_recorder_thread *thread = pyro_recorder_enter(door);
+    pyro_recorder_thread *thread = enter();
     if (!thread)
         return;
-    if (function.scope() == at::RecordScope::USER_SCOPE) {
+    if (__builtin_expect(function.scope() == at::RecordScope::USER_SCOPE, 0)) {
         end_label(thread, function, now);
     } else {
         pyro_record *record = pyro_span_close(thread, &function);

@@ -30,6 +30,32 @@ bool has_plain_sizes(const c10::TensorImpl *tensor)
            !Peek::asks_python(tensor) && tensor->dtype().isScalarType();
 }
 
+inline uint64_t head_of(const c10::TensorImpl *tensor, size_t dimensions)
+{
+    auto type = static_cast<uint8_t>(c10::typeMetaToScalarType(tensor->dtype()));
+    return PYRO_VALUE_TENSOR | static_cast<uint64_t>(type) << 8 |
+           static_cast<uint64_t>(static_cast<uint8_t>(tensor->device_type())) << 16 |
+           static_cast<uint64_t>(dimensions) << 32;
+}
+
+// The bits of an integer or a real number, which torch's own functions would fetch by a call into
+// its library. Where they lie is found out before it is relied on.
+inline uint64_t bits_of(const c10::IValue &value)
+{
+    uint64_t bits;
+    std::memcpy(&bits, static_cast<const void *>(&value), sizeof bits);
+    return bits;
+}
+
+bool has_bits_in_front()
+{
+    double real = 0.3;
+    uint64_t bits, integer = 0x0123456789abcdef;
+    std::memcpy(&bits, &real, sizeof bits);
+    return bits_of(c10::IValue(static_cast<int64_t>(integer))) == integer &&
+           bits_of(c10::IValue(real)) == bits;
+}
+
 // Writes words of values, in the form of recording.h, behind `at`. NULL when they do not fit before
 // `end`: then the values are written again into room that is large, and cut there.
 uint64_t *put_value(uint64_t *at, uint64_t *end, const c10::IValue &value, int nesting);
@@ -39,11 +65,7 @@ inline uint64_t *put_sizes(uint64_t *at, uint64_t *end, const c10::TensorImpl *t
     c10::IntArrayRef sizes = tensor->sizes();
     if (__builtin_expect(static_cast<size_t>(end - at) <= sizes.size(), 0))
         return nullptr;
-    *at++ = PYRO_VALUE_TENSOR |
-            static_cast<uint64_t>(static_cast<uint8_t>(c10::typeMetaToScalarType(tensor->dtype())))
-                << 8 |
-            static_cast<uint64_t>(static_cast<uint8_t>(tensor->device_type())) << 16 |
-            static_cast<uint64_t>(sizes.size()) << 32;
+    *at++ = head_of(tensor, sizes.size());
     for (int64_t size : sizes)
         *at++ = static_cast<uint64_t>(size);
     return at;
@@ -100,14 +122,13 @@ inline uint64_t *put_value(uint64_t *at, uint64_t *end, const c10::IValue &value
         return nullptr;
     if (value.isInt()) {
         *at++ = PYRO_VALUE_INTEGER;
-        *at++ = static_cast<uint64_t>(value.toInt());
+        *at++ = bits_of(value);
     } else if (value.isBool()) {
         *at++ = PYRO_VALUE_BOOLEAN;
         *at++ = value.toBool();
     } else if (value.isDouble()) {
-        double number = value.toDouble();
         *at++ = PYRO_VALUE_REAL;
-        std::memcpy(at++, &number, sizeof number);
+        *at++ = bits_of(value);
     } else {
         *at++ = value.isNone() ? PYRO_VALUE_NONE : PYRO_VALUE_OTHER;
     }
@@ -163,6 +184,87 @@ struct Words {
         return at != nullptr;
     }
 };
+
+// Compares a value with the words that put_value would write for it: what is behind them, or NULL
+// where they differ. The words are whole: those of a value that begins there end there. All but lists
+// is inlined where it is used.
+#define INLINED __attribute__((always_inline)) inline
+
+INLINED const uint64_t *match_value(const uint64_t *at, const c10::IValue &value, int nesting);
+
+INLINED const uint64_t *match_sizes(const uint64_t *at, const c10::TensorImpl *tensor)
+{
+    c10::IntArrayRef sizes = tensor->sizes();
+    if (*at++ != head_of(tensor, sizes.size()))
+        return nullptr;
+    for (int64_t size : sizes) {
+        if (*at++ != static_cast<uint64_t>(size))
+            return nullptr;
+    }
+    return at;
+}
+
+RARELY const uint64_t *match_odd_tensor(const uint64_t *at, const c10::TensorImpl *tensor)
+{
+    if (has_plain_sizes(tensor))
+        return match_sizes(at, tensor);
+    return *at == PYRO_VALUE_OTHER ? at + 1 : nullptr;
+}
+
+INLINED const uint64_t *match_tensor(const uint64_t *at, const at::Tensor &value)
+{
+    const c10::TensorImpl *tensor = value.unsafeGetTensorImpl();
+    if (!value.defined())
+        return *at == PYRO_VALUE_NONE ? at + 1 : nullptr;
+    if (__builtin_expect(Peek::has_own_sizes(tensor) || !tensor->dtype().isScalarType(), 0))
+        return match_odd_tensor(at, tensor);
+    return match_sizes(at, tensor);
+}
+
+OFTEN __attribute__((noinline)) const uint64_t *match_list(const uint64_t *at,
+                                                           const c10::IValue &value, int nesting)
+{
+    if (nesting >= most_nesting)
+        return *at == PYRO_VALUE_OTHER ? at + 1 : nullptr;
+    auto items = value.toListRef();
+    if (*at++ != (PYRO_VALUE_LIST | static_cast<uint64_t>(items.size()) << 32))
+        return nullptr;
+    for (size_t i = 0; i < items.size() && at; i++)
+        at = match_value(at, items[i], nesting + 1);
+    return at;
+}
+
+INLINED const uint64_t *match_scalar(const uint64_t *at, uint64_t kind, uint64_t word)
+{
+    return at[0] == kind && at[1] == word ? at + 2 : nullptr;
+}
+
+INLINED const uint64_t *match_value(const uint64_t *at, const c10::IValue &value, int nesting)
+{
+    if (value.isTensor())
+        return match_tensor(at, value.toTensor());
+    if (value.isInt())
+        return match_scalar(at, PYRO_VALUE_INTEGER, bits_of(value));
+    if (value.isList())
+        return match_list(at, value, nesting);
+    if (value.isBool())
+        return match_scalar(at, PYRO_VALUE_BOOLEAN, value.toBool());
+    if (value.isDouble())
+        return match_scalar(at, PYRO_VALUE_REAL, bits_of(value));
+    uint64_t kind = value.isNone() ? PYRO_VALUE_NONE : PYRO_VALUE_OTHER;
+    return *at == kind ? at + 1 : nullptr;
+}
+
+// Whether the words are those of the values, no more and no fewer.
+INLINED bool match_values(const uint64_t *at, size_t count, const c10::IValue *first, size_t number)
+{
+    const uint64_t *end = at + count;
+    for (size_t i = 0; i < number; i++) {
+        if (at >= end || !(at = match_value(at, first[i], 0)))
+            return false;
+    }
+    return at == end;
+}
 
 } // namespace
 

@@ -194,10 +194,13 @@ class Profiler(nn.Module):
         if problem is not None:
             raise Error(problem)
         prepared = [self._with_tokens(args, kwargs) for args, kwargs in calls]
-        with _recording() as recording:
+        devices = _cuda_devices(self._wrapped)
+        # Blocks have no ops as nodes: theirs need not wait.
+        shows_ops = all_ops or self.granularity == "layer"
+        with _recording(devices if shows_ops else ()) as recording:
             _weights.note_inputs(self._wrapped, *prepared[0])
             begin = time.perf_counter()
-            with _synchronised(self._wrapped):
+            with _synchronised(devices):
                 for index, (args, kwargs) in enumerate(prepared):
                     if index == 1 and not all_ops:
                         recording.stop_ops()
@@ -301,7 +304,10 @@ class _Recording:
 
 
 @contextlib.contextmanager
-def _recording() -> Iterator[_Recording]:
+def _recording(devices: Iterable[torch.device]) -> Iterator[_Recording]:
+    """A recording; its ops wait for the devices."""
+    from pyrometer import _observer
+
     if session.settings is not None:
         _passes.finisher.finish()
         session.stop()  # that of decorated models; it begins again when one is called
@@ -309,22 +315,28 @@ def _recording() -> Iterator[_Recording]:
     os.close(handle)
     try:
         recording = _Recording(path)
-        session.start(Settings(path=path, flags=_FLAGS, overwrite=True, devices=False))
-        try:
-            yield recording
-        finally:
-            session.stop()
+        with _observer.waiting_for(sum(1 << (one.index or 0) for one in devices)):
+            session.start(Settings(path=path, flags=_FLAGS, overwrite=True, devices=False))
+            try:
+                yield recording
+            finally:
+                session.stop()
         recording.read()
     finally:
         with contextlib.suppress(OSError):
             os.unlink(path)
 
 
+def _cuda_devices(model: nn.Module) -> set[torch.device]:
+    """The GPUs that hold weights of a model."""
+    if not (torch.cuda.is_available() and torch.cuda.is_initialized()):
+        return set()
+    return {one.device for one in (*model.parameters(), *model.buffers()) if one.is_cuda}
+
+
 @contextlib.contextmanager
-def _synchronised(model: nn.Module) -> Iterator[None]:
+def _synchronised(devices: set[torch.device]) -> Iterator[None]:
     """On a GPU every module waits for its work, so that its time is its own."""
-    is_used = torch.cuda.is_available() and torch.cuda.is_initialized()
-    devices = {one.device for one in model.parameters() if one.is_cuda} if is_used else ()
     if not devices:
         yield
         return

@@ -131,8 +131,8 @@ class GpuUse:
         self._check("nvmlInit_v2")
         self._handle = ctypes.c_void_p()
         # By its own name: the driver's numbers are not those that CUDA_VISIBLE_DEVICES leaves.
-        name = f"GPU-{torch.cuda.get_device_properties(device).uuid}".encode()
-        self._check("nvmlDeviceGetHandleByUUID", name, ctypes.byref(self._handle))
+        name = str(torch.cuda.get_device_properties(device).uuid).removeprefix("GPU-")
+        self._check("nvmlDeviceGetHandleByUUID", f"GPU-{name}".encode(), ctypes.byref(self._handle))
 
     def _check(self, name: str, *arguments: Any) -> None:
         code = getattr(self._library, name)(*arguments)

@@ -10,20 +10,31 @@ from typing import Any
 from pyrometer import _core, _engines
 from pyrometer._inputs import Inputs
 
-ROUNDS, CALLS = 5, 4
+ROUNDS, CALLS = 6, 4
 
 
 def in_turn(
-    first: Callable[[], Any], second: Callable[[], Any], wait: Any = None, rounds: int = ROUNDS
-) -> tuple[float, float]:
-    """Median milliseconds of both; what else the machine does meets one as the other."""
-    samples: tuple[list[float], list[float]] = ([], [])
-    for _ in range(rounds):
-        for run, found in zip((first, second), samples, strict=True):
+    first: Callable[[], Any], second: Callable[[], Any], wait: Any = None
+) -> tuple[list[float], list[float]]:
+    """Median milliseconds of both in each round; what else the machine does meets one as the
+    other."""
+    medians: tuple[list[float], list[float]] = ([], [])
+    for _ in range(ROUNDS):
+        for run, found in zip((first, second), medians, strict=True):
             loop = _core.Loop(warmup_runs=1, min_runs=CALLS, max_runs=CALLS)
             loop.run(run, wait)
-            found.extend(loop.latency_ms())
-    return statistics.median(samples[0]), statistics.median(samples[1])
+            found.append(statistics.median(loop.latency_ms()))
+    return medians
+
+
+def tell(before: list[float], after: list[float], factor: float) -> str:
+    """The gain in throughput with its interval: from the smallest to the largest of six rounds,
+    which hold the median with 97%."""
+    gains = [factor * old / new - 1 for old, new in zip(before, after, strict=True)]
+    low, high, middle = min(gains), max(gains), statistics.median(gains)
+    times = f"{statistics.median(before):.3g} ms, with it {statistics.median(after):.3g} ms"
+    sure = "" if low > 0 or high < 0 else "; it cannot be told whether it gains"
+    return f"{middle:+.0%} throughput ({low:+.0%} to {high:+.0%}; run here: {times}){sure}"
 
 
 def _other_precision(engine: Any, model: Any, inputs: Inputs, value: str) -> Callable[[], Any]:
@@ -119,5 +130,4 @@ def gain(engine: Any, model: Any, inputs: Inputs, variant: str) -> str:
     except Exception as error:
         lines = str(error).strip().splitlines() or [""]
         return f"could not be run here: {type(error).__name__}: {lines[0][:120]}"
-    change = factor * before / after - 1
-    return f"{change:+.0%} throughput (run here: {before:.3g} ms, with it {after:.3g} ms)"
+    return tell(before, after, factor)

@@ -4,6 +4,7 @@
  */
 #include "analyze/analyze.h"
 #include "analyze/pass.h"
+#include "analyze/prices.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "hardware/hardware.h"
@@ -21,10 +22,10 @@ typedef struct whole_analysis {
 /* In order: an analysis may use what those before it in its lane have finished. The last one may
  * be left out. */
 static const pyro_lane_row analyses[] = {
-    {&pyro_analyze_steps, 0},  {&pyro_analyze_gaps, 0},          {&pyro_analyze_launch, 0},
-    {&pyro_analyze_copies, 0}, {&pyro_analyze_syncs, 0},         {&pyro_analyze_loading, 0},
-    {&pyro_analyze_memory, 0}, {&pyro_analyze_communication, 0}, {&pyro_analyze_prices, 1},
-    {&pyro_analyze_layers, 1}, {&pyro_analyze_ops, 1},           {&pyro_analyze_kernels, 1},
+    {&pyro_analyze_steps, 0},    {&pyro_analyze_gaps, 0},          {&pyro_analyze_launch, 0},
+    {&pyro_analyze_copies, 0},   {&pyro_analyze_syncs, 0},         {&pyro_analyze_loading, 0},
+    {&pyro_analyze_memory, 0},   {&pyro_analyze_communication, 0}, {&pyro_analyze_prices, 1},
+    {&pyro_analyze_layers, 1},   {&pyro_analyze_ops, 1},           {&pyro_analyze_kernels, 1},
     {&pyro_analyze_training, 1}, {&pyro_analyze_stacks, 2},
 };
 #define ANALYSIS_COUNT (sizeof analyses / sizeof analyses[0])
@@ -85,6 +86,8 @@ static void measure(void *data, unsigned part)
     measuring *measuring = data;
     (void)part;
     measuring->status = pyro_context_measure(measuring->context);
+    if (measuring->status == PYRO_OK)
+        measuring->status = pyro_price_room(measuring->context);
 }
 
 static int join_and_measure(pyro_analysis_context *context, pyro_trace *trace, pyro_joins *joins)

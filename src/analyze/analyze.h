@@ -51,7 +51,7 @@ typedef struct pyro_analysis_context {
     pyro_arena *arena; /* of the result: what it points to lives here */
     pyro_analysis *result;
     pyro_error *error;
-    /* Work that analyses share, made before the pass; prices are there behind pyro_analyze_prices. */
+    /* Work that analyses share, made before the pass; prices by pyro_analyze_prices. */
     /* By index of op detail: -1 no rule, and for ops inside a priced op */
     int64_t *op_flops, *op_bytes, *op_macs, *op_torch_flops;
     uint8_t *op_dtype; /* pyro_dtype of what it computes with */
@@ -128,6 +128,9 @@ static inline int64_t pyro_context_launch_ns(const pyro_analysis_context *contex
     uint32_t launch = context->joins->launch[event];
     return context->trace->start_ns[launch == PYRO_NO_EVENT ? event : launch];
 }
+
+/* True for names of ops and ranges in which processes communicate. */
+bool pyro_is_communication(const char *name);
 
 /* PYRO_TRAIT_* of an event's name. */
 uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name, uint8_t known);

@@ -273,11 +273,17 @@ static bool is_step(const char *name)
 }
 
 /* Ranges of the process groups: "gloo:all_reduce", "c10d::allreduce_". */
-static bool is_communication(const char *name)
+bool pyro_is_communication(const char *name)
 {
-    static const char *const prefixes[] = {
-        "c10d::", "_c10d_functional::", "record_param_comms", "gloo:", "nccl:", "mpi:", "ucc:",
-        "xccl:"};
+    static const char *const prefixes[] = {"c10d::",
+                                           "_c10d_functional::",
+                                           "c10d_functional::",
+                                           "record_param_comms",
+                                           "gloo:",
+                                           "nccl:",
+                                           "mpi:",
+                                           "ucc:",
+                                           "xccl:"};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
             return true;
@@ -295,7 +301,7 @@ static uint8_t traits_of_host_name(const char *name)
         traits |= PYRO_TRAIT_LOADER;
     if (is_step(name))
         traits |= PYRO_TRAIT_STEP;
-    if (is_communication(name))
+    if (pyro_is_communication(name))
         traits |= PYRO_TRAIT_COMMUNICATION;
     return traits;
 }

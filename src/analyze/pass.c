@@ -287,13 +287,6 @@ static unsigned count_lanes(const pyro_analysis_context *context)
 static int close_lane(lane *lane, pyro_analysis_context *context)
 {
     int status = lane->status;
-    if (lane->context.op_flops) {
-        context->op_flops = lane->context.op_flops;
-        context->op_torch_flops = lane->context.op_torch_flops;
-        context->op_bytes = lane->context.op_bytes;
-        context->op_macs = lane->context.op_macs;
-        context->op_dtype = lane->context.op_dtype;
-    }
     for (size_t i = 0; i < lane->context.note_count && status == PYRO_OK; i++)
         status = pyro_context_note(context, "%s", lane->context.notes[i]);
     if (lane->status != PYRO_OK && context->error && context->error->code == PYRO_OK)

@@ -161,30 +161,32 @@ static int price_all(pricer *p, pyro_analysis_context *context, uint8_t *inside)
     return PYRO_OK;
 }
 
+int pyro_price_room(pyro_analysis_context *context)
+{
+    int64_t **columns[] = {&context->op_flops, &context->op_bytes, &context->op_macs,
+                           &context->op_torch_flops};
+    size_t count = context->trace->op_count, bytes = count * sizeof **columns[0];
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        *columns[i] = pyro_arena_alloc(context->arena, bytes ? bytes : 1);
+        if (!*columns[i])
+            return pyro_fail_memory(context->error);
+        memset(*columns[i], 0xff, bytes); /* all -1 */
+    }
+    context->op_dtype = pyro_arena_alloc(context->arena, count + 1);
+    if (!context->op_dtype)
+        return pyro_fail_memory(context->error);
+    memset(context->op_dtype, PYRO_DTYPE_UNKNOWN, count);
+    return PYRO_OK;
+}
+
 int pyro_price_ops(pyro_analysis_context *context)
 {
     const pyro_trace *trace = context->trace;
     pricer p = {.trace = trace, .signature = malloc(sizeof *p.signature)};
     uint8_t *inside = calloc(trace->count ? trace->count : 1, 1);
-    size_t bytes = trace->op_count * sizeof *context->op_flops;
-    context->op_flops = pyro_arena_alloc(context->arena, bytes ? bytes : 1);
-    context->op_bytes = pyro_arena_alloc(context->arena, bytes ? bytes : 1);
-    context->op_macs = pyro_arena_alloc(context->arena, bytes ? bytes : 1);
-    context->op_torch_flops = pyro_arena_alloc(context->arena, bytes ? bytes : 1);
-    context->op_dtype = pyro_arena_alloc(context->arena, trace->op_count + 1);
-    int status = PYRO_OK;
     bool has_index = pyro_op_index_init(&p.index);
-    if (!has_index || !p.signature || !inside || !context->op_flops || !context->op_bytes ||
-        !context->op_macs || !context->op_torch_flops || !context->op_dtype) {
-        status = pyro_fail_memory(context->error);
-    } else {
-        memset(context->op_flops, 0xff, bytes); /* all -1 */
-        memset(context->op_bytes, 0xff, bytes);
-        memset(context->op_macs, 0xff, bytes);
-        memset(context->op_torch_flops, 0xff, bytes);
-        memset(context->op_dtype, PYRO_DTYPE_UNKNOWN, trace->op_count);
-        status = price_all(&p, context, inside);
-    }
+    int status = has_index && p.signature && inside ? price_all(&p, context, inside)
+                                                    : pyro_fail_memory(context->error);
     pyro_op_index_free(&p.index);
     pyro_map_free(&p.op_of_name);
     pyro_map_free(&p.by_key);

@@ -4,9 +4,13 @@
 
 #include "analyze/analyze.h"
 
+/* Makes the columns of prices in context->arena, all unknown; needs the trace alone. */
+int pyro_price_room(pyro_analysis_context *context);
+
 /*
- * Fills context->op_flops and op_bytes: what an op does where ops.def has a row for it and the trace
- * its shapes, -1 elsewhere. Of ops inside one another the outermost that does anything carries it.
+ * Fills context->op_flops and its like, for which there is room: what an op does where ops.def has a
+ * row for it and the trace its shapes, -1 elsewhere. Of ops inside one another the outermost that
+ * does anything carries it.
  */
 int pyro_price_ops(pyro_analysis_context *context);
 

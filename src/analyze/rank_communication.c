@@ -173,7 +173,7 @@ static int add_host_event(gathering *gathering, uint32_t event)
     const pyro_trace *trace = gathering->maker->context.trace;
     const char *name = pyro_event_name(trace, event);
     if (trace->category[event] == PYRO_EVENT_OP) {
-        if (pyro_rank_is_communication(name))
+        if (pyro_is_communication(name))
             return gathering->has_device_collectives ? PYRO_OK
                                                      : add_request(gathering, event, name);
         if (pyro_rank_is_compute(name) &&

@@ -145,7 +145,7 @@ typedef struct reading {
 /* How far one file is. */
 typedef struct file_progress {
     reading *reading;
-    int64_t done_bytes;
+    atomic_int_least64_t done_bytes; /* threads of one reader say it, too */
 } file_progress;
 
 static void update_progress(void *user, int64_t done_bytes, int64_t total_bytes)
@@ -153,10 +153,12 @@ static void update_progress(void *user, int64_t done_bytes, int64_t total_bytes)
     file_progress *file = user;
     reading *reading = file->reading;
     (void)total_bytes;
-    if (done_bytes <= file->done_bytes)
-        return;
-    int64_t step = done_bytes - file->done_bytes;
-    file->done_bytes = done_bytes;
+    int64_t before = atomic_load(&file->done_bytes);
+    do {
+        if (done_bytes <= before)
+            return;
+    } while (!atomic_compare_exchange_weak(&file->done_bytes, &before, done_bytes));
+    int64_t step = done_bytes - before;
     int64_t done = atomic_fetch_add(&reading->done_bytes, step) + step;
     if (reading->how->progress)
         reading->how->progress(reading->how->progress_user, done, reading->total_bytes);

@@ -16,7 +16,7 @@
 #define MOST_CELLS (1u << 22)
 
 enum { LOADING, OPTIMIZER, OUTSIDE, PSEUDO_COUNT };
-static const char *const pseudo_names[] = {"(data loading)", "(optimizer)", "(outside layers)"};
+static const char *const pseudo_names[] = {"(data loading)", "(optimizer)", PYRO_RANK_OUTSIDE};
 
 typedef struct cell {
     int64_t host_ns, device_ns;
@@ -216,7 +216,7 @@ static bool is_communication(const layer_times *times, uint32_t event)
 {
     const pyro_trace *trace = times->maker->context.trace;
     return trace->category[event] == PYRO_EVENT_OP &&
-           pyro_rank_is_communication(pyro_event_name(trace, event));
+           pyro_is_communication(pyro_event_name(trace, event));
 }
 
 static bool add_host_event(layer_times *times, uint32_t event)

@@ -82,17 +82,11 @@ static bool has_prefix(const char *name, const char *prefix)
     return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-bool pyro_rank_is_communication(const char *name)
-{
-    return has_prefix(name, "c10d::") || has_prefix(name, "_c10d_functional") ||
-           has_prefix(name, "c10d_functional") || strcmp(name, "record_param_comms") == 0;
-}
-
 bool pyro_rank_is_compute(const char *name)
 {
     return strstr(name, "::") && !has_prefix(name, "autograd::") &&
            !has_prefix(name, "torch::autograd::") && !has_prefix(name, "profiler::") &&
-           !pyro_rank_is_communication(name);
+           !pyro_is_communication(name);
 }
 
 static pyro_rank_step step_of_device(const pyro_step_row *row)
@@ -175,7 +169,9 @@ static int describe(pyro_rank_maker *maker)
 
 static int fill_part(pyro_rank_maker *maker)
 {
-    int status = pyro_context_prepare(&maker->context);
+    int status = pyro_context_measure(&maker->context);
+    if (status == PYRO_OK)
+        status = pyro_context_prepare(&maker->context);
     if (status == PYRO_OK)
         status = describe(maker);
     if (status == PYRO_OK)

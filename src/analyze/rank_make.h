@@ -29,8 +29,7 @@ static inline int64_t pyro_rank_wall_ns(const pyro_trace *trace, int64_t time_ns
     return pyro_rank_clamp(pyro_rank_clamp(time_ns) + pyro_rank_clamp(trace->base_time_ns));
 }
 
-/* An op of torch.distributed; an op that computes (wrappers of autograd are neither). */
-bool pyro_rank_is_communication(const char *name);
+/* An op that computes: wrappers of autograd do not. */
 bool pyro_rank_is_compute(const char *name);
 
 /* Fills the collectives and the covers. */

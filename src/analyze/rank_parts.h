@@ -15,6 +15,8 @@
 #define PYRO_RANK_MOST_STEPS 10000
 #define PYRO_RANK_MOST_LAYERS 200000
 #define PYRO_RANK_LAYER_OPS 3
+/* The row of what the host does in no layer and no op that is known. */
+#define PYRO_RANK_OUTSIDE "(outside layers)"
 
 typedef struct pyro_rank_step {
     int64_t number; /* -1: the whole trace */

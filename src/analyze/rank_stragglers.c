@@ -16,7 +16,8 @@
 #define STEPS_TO_STAND_ALONE 6
 #define LEAST_STEPS 3
 #define LEAST_MATCHED 3
-#define EXPLAINED_FOR_FEW 0.5
+/* Of fewer than three steps, or where lateness comes and goes. */
+#define EXPLAINED_TO_TELL 0.5
 #define EXPLAINED_TO_NAME 0.2
 #define OP_TO_NAME 0.3
 /* Ranks that a layer is compared with: enough for a median. */
@@ -164,27 +165,44 @@ static void find_layer(const comparison *comparison, const pyro_rank_part *part,
     name_op(comparison, worst, worst_on_device, row);
 }
 
-/* Late by far, and in nearly every step; `values` has room for members and steps. */
-static bool is_late(const pyro_rank_set *set, size_t index, double least_share, int64_t *values,
-                    pyro_straggler_row *row)
+/* Late by far, and in at least three steps of four; `late` are its steps' latenesses. */
+static bool is_often_late(const pyro_rank_set *set, const pyro_rank_member *member,
+                          double least_share, int64_t *late, pyro_straggler_row *row)
 {
-    const pyro_rank_member *member = &set->members[index];
     size_t steps = member->step_count;
-    int64_t *nets = values + set->count;
-    if (!steps || member->matched < LEAST_MATCHED)
-        return false;
-    for (size_t i = 0; i < steps; i++)
-        nets[i] = net_lateness(set, index, i, values);
-    row->late_ns = median(nets, steps);
     row->steps = (int64_t)steps;
+    row->late_ns = median(late, steps);
+    row->late_steps = 0;
     for (size_t i = 0; i < steps; i++)
-        row->late_steps += row->late_ns > 0 && nets[i] > row->late_ns / 4;
+        row->late_steps += row->late_ns > 0 && late[i] > row->late_ns / 4;
     row->late_share = set->step_ns > 0 ? (double)row->late_ns / (double)set->step_ns : 0;
     double doubt = member->clock.samples
                        ? 3 * (double)member->clock.residual_ns / sqrt((double)member->clock.samples)
                        : 0;
     return row->late_ns >= LEAST_LATE_NS && row->late_share >= least_share &&
-           (double)row->late_ns > doubt && pyro_quantile(nets, steps, 1, 4) > row->late_ns / 4;
+           (double)row->late_ns > doubt && pyro_quantile(late, steps, 1, 4) > row->late_ns / 4;
+}
+
+/*
+ * Steadily so: beyond what the others are. On a machine that is busy with other things those are late
+ * by turns too, and lateness as such has to do. `values` has room for members and steps.
+ */
+static bool is_late(const pyro_rank_set *set, size_t index, double least_share, int64_t *values,
+                    pyro_straggler_row *row, bool *is_steady)
+{
+    const pyro_rank_member *member = &set->members[index];
+    int64_t *late = values + set->count;
+    *is_steady = false;
+    if (!member->step_count || member->matched < LEAST_MATCHED)
+        return false;
+    for (size_t i = 0; i < member->step_count; i++)
+        late[i] = net_lateness(set, index, i, values);
+    *is_steady = is_often_late(set, member, least_share, late, row);
+    if (*is_steady)
+        return true;
+    for (size_t i = 0; i < member->step_count; i++)
+        late[i] = member->steps[i].late_ns;
+    return is_often_late(set, member, least_share, late, row);
 }
 
 static bool judge(const pyro_rank_set *set, size_t index, double least_share, int64_t *values,
@@ -196,17 +214,20 @@ static bool judge(const pyro_rank_set *set, size_t index, double least_share, in
                                 .class_name = "",
                                 .op = "",
                                 .where = ""};
-    *is_straggler = is_late(set, index, least_share, values, row);
+    bool is_steady;
+    *is_straggler = is_late(set, index, least_share, values, row, &is_steady);
     if (!*is_straggler)
         return true;
     bool ok = open_comparison(&comparison, set, index);
     if (ok)
         find_layer(&comparison, set->members[index].part, row);
     close_comparison(&comparison);
-    double needed = row->steps >= STEPS_TO_STAND_ALONE ? 0
-                    : row->steps >= LEAST_STEPS        ? EXPLAINED_TO_NAME
-                                                       : EXPLAINED_FOR_FEW;
-    *is_straggler = row->explained >= needed;
+    double needed = EXPLAINED_TO_TELL;
+    if (is_steady && row->steps >= LEAST_STEPS)
+        needed = row->steps >= STEPS_TO_STAND_ALONE ? 0 : EXPLAINED_TO_NAME;
+    /* Pauses of the machine show there, too. */
+    bool is_vague = !is_steady && strcmp(row->layer, PYRO_RANK_OUTSIDE) == 0;
+    *is_straggler = row->explained >= needed && !is_vague;
     return ok;
 }
 

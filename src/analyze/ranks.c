@@ -89,9 +89,11 @@ static bool note_missing(whole_ranks *whole, const pyro_rank_set *set, int64_t w
     bool ok = !list.failed;
     if (ok && missing)
         ok = note(whole, pyro_arena_format(&whole->arena,
-                                           "%lld of %lld ranks have no file (%s): who waited for "
-                                           "them is not known",
-                                           (long long)missing, (long long)world_size, list.data));
+                                           "%lld of %lld ranks %s no file (%s): who waited for "
+                                           "%s is not known",
+                                           (long long)missing, (long long)world_size,
+                                           missing == 1 ? "has" : "have", list.data,
+                                           missing == 1 ? "it" : "them"));
     pyro_buf_free(&list);
     return ok;
 }

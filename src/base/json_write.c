@@ -253,6 +253,15 @@ void pyro_json_member_integer(pyro_json_writer *writer, const char *key, int64_t
     pyro_json_integer(writer, value);
 }
 
+void pyro_json_member_amount(pyro_json_writer *writer, const char *key, int64_t amount)
+{
+    pyro_json_key(writer, key);
+    if (amount < 0)
+        pyro_json_null(writer);
+    else
+        pyro_json_integer(writer, amount);
+}
+
 void pyro_json_member_number(pyro_json_writer *writer, const char *key, double value)
 {
     pyro_json_key(writer, key);

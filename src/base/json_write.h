@@ -39,6 +39,8 @@ void pyro_json_quote(pyro_buf *buf, const char *text, size_t length);
 /* A key and its value. */
 void pyro_json_member_string(pyro_json_writer *writer, const char *key, const char *text);
 void pyro_json_member_integer(pyro_json_writer *writer, const char *key, int64_t value);
+/* An amount that is not known, which is below 0, is null. */
+void pyro_json_member_amount(pyro_json_writer *writer, const char *key, int64_t amount);
 void pyro_json_member_number(pyro_json_writer *writer, const char *key, double value);
 void pyro_json_member_boolean(pyro_json_writer *writer, const char *key, bool value);
 void pyro_json_member_strings(pyro_json_writer *writer, const char *key, const char *const *texts,

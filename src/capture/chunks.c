@@ -184,9 +184,8 @@ size_t pyro_chunk_take_for_data(pyro_session *session)
     return index;
 }
 
-static void count_loss(pyro_session *session, pyro_recorder_thread *thread)
+static void count_loss(pyro_session *session)
 {
-    thread->lost++;
     __atomic_fetch_add(&session->header->lost_records, 1, __ATOMIC_RELAXED);
 }
 
@@ -195,7 +194,7 @@ bool pyro_chunk_refill(pyro_recorder_thread *thread)
     pyro_session *session = &pyro_the_session;
     pyro_thread_slot *slot = (pyro_thread_slot *)thread;
     if (__atomic_load_n(&session->header->state, __ATOMIC_RELAXED) != PYRO_RECORDING_RUNNING) {
-        count_loss(session, thread);
+        count_loss(session);
         return false;
     }
     pthread_mutex_lock(&session->lock);
@@ -207,7 +206,7 @@ bool pyro_chunk_refill(pyro_recorder_thread *thread)
         thread->next = (pyro_record *)(chunk + sizeof(pyro_chunk_header));
         thread->end = (pyro_record *)(chunk + CHUNK);
     } else {
-        count_loss(session, thread);
+        count_loss(session);
     }
     pthread_mutex_unlock(&session->lock);
     return index != PYRO_NO_CHUNK;

@@ -20,6 +20,7 @@ pyro_session pyro_the_session = {
 pyro_recorder_door pyro_the_door = {
     .size = sizeof(pyro_recorder_door),
     .thread = pyro_thread_here,
+    .place = pyro_thread_place,
     .refill = pyro_chunk_refill,
     .name = pyro_table_name,
     .signature = pyro_table_signature,

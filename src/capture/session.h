@@ -50,7 +50,7 @@ typedef struct pyro_word_slot {
 
 /* A thread with what only the recorder touches. Never freed: a thread that ends leaves it. */
 typedef struct pyro_thread_slot {
-    pyro_recorder_thread open; /* first: what observers hold is this */
+    _Alignas(64) pyro_recorder_thread open; /* first: what observers hold is this */
     struct pyro_thread_slot *next;
     size_t chunk;        /* its index; PYRO_NO_CHUNK */
     uint32_t is_used;    /* by a live thread */
@@ -177,6 +177,7 @@ uint32_t pyro_table_storages(pyro_recorder_thread *thread, const uint64_t *words
 
 /* threads.c */
 pyro_recorder_thread *pyro_thread_here(void);
+pyro_recorder_thread *const *pyro_thread_place(void);
 int pyro_threads_prepare(pyro_error *error); /* once a process */
 void pyro_threads_forget_others(pyro_session *session); /* after a fork */
 void pyro_membarrier(void);

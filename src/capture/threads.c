@@ -7,8 +7,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static __thread pyro_thread_slot *here __attribute__((tls_model("initial-exec")));
+static __thread pyro_recorder_thread *here __attribute__((tls_model("initial-exec")));
 static pthread_key_t at_end;
+
+#define CACHE_LINE 64
 
 void pyro_membarrier(void)
 {
@@ -55,9 +57,10 @@ static pyro_thread_slot *find_slot(pyro_session *session)
             free_slot = slot;
     }
     if (!free_slot) {
-        free_slot = calloc(1, sizeof *free_slot);
+        free_slot = aligned_alloc(CACHE_LINE, sizeof *free_slot);
         if (!free_slot)
             return NULL;
+        memset(free_slot, 0, sizeof *free_slot);
         free_slot->chunk = PYRO_NO_CHUNK;
         free_slot->next = session->threads;
         __atomic_store_n(&session->threads, free_slot, __ATOMIC_RELEASE);
@@ -79,8 +82,6 @@ static void renew(pyro_session *session, pyro_thread_slot *slot)
     thread->depth = 0;
     thread->layer_stack = 0;
     thread->layer_frame = NULL;
-    thread->lost = 0;
-    thread->tables = slot;
     thread->number = ++session->thread_count;
     __atomic_store_n(&thread->generation, pyro_the_door.generation, __ATOMIC_RELEASE);
 }
@@ -113,15 +114,18 @@ static pyro_recorder_thread *enroll(void)
     if (!pyro_is_recording(&pyro_the_door))
         goto done;
     bool is_new = here == NULL;
-    if (is_new)
-        here = find_slot(session);
-    if (!here || (is_new && pthread_setspecific(at_end, here) != 0))
+    pyro_thread_slot *slot = is_new ? find_slot(session) : (pyro_thread_slot *)here;
+    if (slot && is_new && pthread_setspecific(at_end, slot) != 0) {
+        slot->is_used = 0;
+        slot = NULL;
+    }
+    if (!slot)
         goto done;
-    if (here->open.generation != pyro_the_door.generation)
-        renew(session, here);
+    if (slot->open.generation != pyro_the_door.generation)
+        renew(session, slot);
     else if (is_new)
-        take_over(session, here);
-    thread = &here->open;
+        take_over(session, slot);
+    thread = here = &slot->open;
 done:
     pthread_mutex_unlock(&session->control);
     return thread;
@@ -129,11 +133,16 @@ done:
 
 pyro_recorder_thread *pyro_thread_here(void)
 {
-    pyro_thread_slot *slot = here;
-    if (__builtin_expect(slot != NULL, 1) &&
-        slot->open.generation == __atomic_load_n(&pyro_the_door.generation, __ATOMIC_RELAXED))
-        return &slot->open;
+    pyro_recorder_thread *thread = here;
+    if (__builtin_expect(thread != NULL, 1) &&
+        thread->generation == __atomic_load_n(&pyro_the_door.generation, __ATOMIC_RELAXED))
+        return thread;
     return enroll();
+}
+
+pyro_recorder_thread *const *pyro_thread_place(void)
+{
+    return &here;
 }
 
 void pyro_threads_forget_others(pyro_session *session)
@@ -141,6 +150,6 @@ void pyro_threads_forget_others(pyro_session *session)
     for (pyro_thread_slot *slot = session->threads; slot; slot = slot->next) {
         slot->open.busy = slot->is_waiting = 0;
         slot->open.depth = 0;
-        slot->is_used = slot == here;
+        slot->is_used = &slot->open == here;
     }
 }

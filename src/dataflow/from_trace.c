@@ -251,7 +251,9 @@ static int prepare(reader *r, pyro_error *error)
                                         .options = &everything,
                                         .arena = &r->joins.arena,
                                         .error = error};
-    status = pyro_price_ops(&r->prices);
+    status = pyro_price_room(&r->prices);
+    if (status == PYRO_OK)
+        status = pyro_price_ops(&r->prices);
     if (status < 0)
         return status;
     r->places = calloc(r->trace->count + 1, sizeof *r->places);

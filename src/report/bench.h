@@ -9,6 +9,8 @@
 #include <pyrometer/report.h>
 
 /* An amount in its unit, for people: "12.3 ms", "1.50 MiB", "81.2 runs/s"; "-" where it is NaN. */
+/* "memory_average" as "Memory average". */
+void pyro_add_metric_name(pyro_buf *buf, const char *name);
 char *pyro_format_amount(char text[PYRO_UNIT_TEXT], double value, const char *unit);
 /* "+4.9%". */
 char *pyro_format_change(char text[PYRO_UNIT_TEXT], double change);

@@ -12,11 +12,20 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
+enum { NUMBER_LENGTH = 16 };
+
+static void add_text(pyro_buf *buf, const char *text)
+{
+    pyro_buf_adds(buf, "<td class=\"amount\">");
+    pyro_html_text(buf, text);
+    pyro_buf_adds(buf, "</td>\n");
+}
+
 static void add_amount(pyro_buf *buf, double value, const char *unit)
 {
     char text[PYRO_UNIT_TEXT];
 
-    pyro_html_element(buf, "td", pyro_format_amount(text, value, unit));
+    add_text(buf, pyro_format_amount(text, value, unit));
 }
 
 static void add_interval(pyro_buf *buf, const pyro_interval *interval, const char *unit)
@@ -25,36 +34,71 @@ static void add_interval(pyro_buf *buf, const pyro_interval *interval, const cha
 
     snprintf(text, sizeof text, "%s to %s", pyro_format_amount(low, interval->low, unit),
              pyro_format_amount(high, interval->high, unit));
-    pyro_html_element(buf, "td", interval->confidence > 0 && !isnan(interval->low) ? text : "-");
+    add_text(buf, interval->confidence > 0 && !isnan(interval->low) ? text : "-");
 }
 
+static void add_name(pyro_buf *buf, const char *name)
+{
+    pyro_buf text = PYRO_BUF_INIT;
+
+    pyro_add_metric_name(&text, name);
+    buf->failed = buf->failed || text.failed;
+    pyro_html_element(buf, "td", text.failed || text.data == NULL ? "" : text.data);
+    pyro_buf_free(&text);
+}
+
+static void write_timing(pyro_buf *buf, const pyro_metric *metric)
+{
+    const pyro_summary *summary = &metric->summary;
+    char count[32];
+
+    snprintf(count, sizeof count, "%zu", metric->count);
+    pyro_buf_adds(buf, "<tr>\n");
+    add_name(buf, metric->name);
+    add_text(buf, count);
+    add_amount(buf, summary->mean, metric->unit);
+    add_interval(buf, &summary->mean_interval, metric->unit);
+    add_amount(buf, summary->percentiles[0].value, metric->unit);
+    for (size_t j = 1; j < 3; j++) {
+        if (!summary->percentiles[j].enough)
+            add_text(buf, "n too small");
+        else
+            add_amount(buf, summary->percentiles[j].value, metric->unit);
+    }
+    add_amount(buf, summary->min, metric->unit);
+    add_amount(buf, summary->max, metric->unit);
+    pyro_buf_adds(buf, "</tr>\n");
+}
+
+/* What has samples with all that follows from them; what was measured as a whole apart. */
 static void write_metrics(pyro_buf *buf, const pyro_bench_result *result)
 {
     static const char *const titles[] = {"Metric", "n",   "Mean", "95% interval", "Median",
                                          "p95",    "p99", "Min",  "Max"};
+    static const char *const amounts[] = {"Amount", "Value", "95% interval"};
+    size_t with_samples = 0;
 
-    pyro_html_begin_table(buf, titles, COUNT(titles));
+    for (size_t i = 0; i < result->metric_count; i++)
+        with_samples += result->metrics[i].samples != NULL;
+    if (with_samples > 0) {
+        pyro_html_begin_table(buf, titles, COUNT(titles));
+        for (size_t i = 0; i < result->metric_count; i++)
+            if (result->metrics[i].samples != NULL)
+                write_timing(buf, &result->metrics[i]);
+        pyro_html_end_table(buf);
+    }
+    if (with_samples == result->metric_count)
+        return;
+    pyro_html_begin_table(buf, amounts, COUNT(amounts));
     for (size_t i = 0; i < result->metric_count; i++) {
         const pyro_metric *metric = &result->metrics[i];
-        const pyro_summary *summary = &metric->summary;
-        bool samples = metric->samples != NULL;
-        char count[32];
 
-        snprintf(count, sizeof count, "%zu", metric->count);
+        if (metric->samples != NULL)
+            continue;
         pyro_buf_adds(buf, "<tr>\n");
-        pyro_html_element(buf, "td", metric->name);
-        pyro_html_element(buf, "td", samples ? count : "-");
-        add_amount(buf, pyro_metric_middle(metric), metric->unit);
-        add_interval(buf, &summary->mean_interval, metric->unit);
-        add_amount(buf, samples ? summary->percentiles[0].value : NAN, metric->unit);
-        for (size_t j = 1; j < 3; j++) {
-            if (samples && !summary->percentiles[j].enough)
-                pyro_html_element(buf, "td", "n too small");
-            else
-                add_amount(buf, samples ? summary->percentiles[j].value : NAN, metric->unit);
-        }
-        add_amount(buf, samples ? summary->min : NAN, metric->unit);
-        add_amount(buf, samples ? summary->max : NAN, metric->unit);
+        add_name(buf, metric->name);
+        add_amount(buf, metric->value, metric->unit);
+        add_interval(buf, &metric->summary.mean_interval, metric->unit);
         pyro_buf_adds(buf, "</tr>\n");
     }
     pyro_html_end_table(buf);
@@ -66,35 +110,65 @@ static void add_row(pyro_buf *buf, const char *name, const char *value)
         return;
     pyro_buf_adds(buf, "<tr>\n");
     pyro_html_element(buf, "td", name);
-    pyro_html_element(buf, "td", value);
+    pyro_html_cell(buf, "td", value, true);
     pyro_buf_adds(buf, "</tr>\n");
 }
 
-/* What an engine told besides numbers. */
+static const char *or_empty(const char *text)
+{
+    return text != NULL ? text : "";
+}
+
+/* Whether a column is more than short texts that begin as numbers do. */
+static bool has_words(const pyro_bench_table *table, size_t column)
+{
+    for (size_t row = 0; row < table->row_count; row++) {
+        const char *text = or_empty(table->cells[row * table->column_count + column]);
+        const char *digit = text + strspn(text, "+-");
+
+        if (strlen(text) > NUMBER_LENGTH || (*digit != '\0' && (*digit < '0' || *digit > '9')))
+            return true;
+    }
+    return false;
+}
+
+static void write_table(pyro_buf *buf, const pyro_bench_table *table)
+{
+    pyro_html_element(buf, "h3", table->title);
+    if (table->row_count == 0) {
+        pyro_html_element(buf, "p", "None.");
+        return;
+    }
+    pyro_buf_adds(buf, "<table>\n<thead><tr>\n");
+    for (size_t i = 0; i < table->column_count; i++)
+        pyro_html_cell(buf, "th", or_empty(table->columns[i]), has_words(table, i));
+    pyro_buf_adds(buf, "</tr></thead>\n<tbody>\n");
+    for (size_t row = 0; row < table->row_count; row++) {
+        pyro_buf_adds(buf, "<tr>\n");
+        for (size_t i = 0; i < table->column_count; i++)
+            pyro_html_cell(buf, "td", or_empty(table->cells[row * table->column_count + i]),
+                           has_words(table, i));
+        pyro_buf_adds(buf, "</tr>\n");
+    }
+    pyro_html_end_table(buf);
+}
+
+/* What an engine told besides numbers; what to do about it, its last table, comes first. */
 static void write_details(pyro_buf *buf, const pyro_bench_result *result)
 {
     static const char *const titles[] = {"Fact", ""};
 
-    if (result->fact_count > 0) {
-        pyro_html_begin_table(buf, titles, COUNT(titles));
-        for (size_t i = 0; i < result->fact_count; i++)
-            add_row(buf, result->facts[i].name, result->facts[i].value);
-        pyro_html_end_table(buf);
-    }
-    for (size_t i = 0; i < result->table_count; i++) {
-        const pyro_bench_table *table = &result->tables[i];
-
-        pyro_html_element(buf, "h3", table->title);
-        pyro_html_begin_table(buf, table->columns, table->column_count);
-        for (size_t cell = 0; cell < table->row_count * table->column_count; cell++) {
-            if (cell % table->column_count == 0)
-                pyro_buf_adds(buf, "<tr>\n");
-            pyro_html_element(buf, "td", table->cells[cell] != NULL ? table->cells[cell] : "");
-            if (cell % table->column_count == table->column_count - 1)
-                pyro_buf_adds(buf, "</tr>\n");
-        }
-        pyro_html_end_table(buf);
-    }
+    if (result->table_count > 0)
+        write_table(buf, &result->tables[result->table_count - 1]);
+    for (size_t i = 0; i + 1 < result->table_count; i++)
+        write_table(buf, &result->tables[i]);
+    if (result->fact_count == 0)
+        return;
+    pyro_html_element(buf, "h3", "Facts");
+    pyro_html_begin_table(buf, titles, COUNT(titles));
+    for (size_t i = 0; i < result->fact_count; i++)
+        add_row(buf, result->facts[i].name, result->facts[i].value);
+    pyro_html_end_table(buf);
 }
 
 static void write_result(pyro_buf *buf, const pyro_bench_result *result,
@@ -172,20 +246,29 @@ static void write_gates(pyro_buf *buf, const pyro_bench_report *report)
         const pyro_gate_row *row = &report->gates[i];
 
         pyro_buf_adds(buf, "<tr>\n");
-        pyro_html_element(buf, "td", row->threshold->text);
-        pyro_html_element(buf, "td", row->result->name);
+        pyro_html_cell(buf, "td", row->threshold->text, true);
+        pyro_html_cell(buf, "td", row->result->name, true);
         add_amount(buf, row->value, row->unit);
         add_interval(buf, &row->interval, row->unit);
-        pyro_html_element(buf, "td", pyro_gate_name(row->gate));
+        pyro_html_cell(buf, "td", pyro_gate_name(row->gate), true);
         pyro_buf_adds(buf, "</tr>\n");
     }
     pyro_html_end_table(buf);
 }
 
+static void add_change(pyro_buf *buf, const pyro_verdict_row *row)
+{
+    char low[PYRO_UNIT_TEXT], high[PYRO_UNIT_TEXT], text[2 * PYRO_UNIT_TEXT + 8];
+
+    snprintf(text, sizeof text, "%s to %s", pyro_format_change(low, row->interval.low),
+             pyro_format_change(high, row->interval.high));
+    add_text(buf, isnan(row->interval.low) ? "-" : text);
+}
+
 static void write_comparison(pyro_buf *buf, const pyro_comparison *comparison)
 {
-    static const char *const titles[] = {"Benchmark", "Metric",  "Base",   "New",
-                                         "Change",    "Verdict", "Because"};
+    static const char *const titles[] = {"Benchmark", "Metric",       "Base",    "New",
+                                         "Change",    "95% interval", "Verdict", "Because"};
 
     if (comparison == NULL)
         return;
@@ -196,13 +279,14 @@ static void write_comparison(pyro_buf *buf, const pyro_comparison *comparison)
         char change[PYRO_UNIT_TEXT];
 
         pyro_buf_adds(buf, "<tr>\n");
-        pyro_html_element(buf, "td", row->benchmark);
-        pyro_html_element(buf, "td", row->metric);
+        pyro_html_cell(buf, "td", row->benchmark, true);
+        pyro_html_cell(buf, "td", row->metric, true);
         add_amount(buf, row->base, row->unit);
         add_amount(buf, row->current, row->unit);
-        pyro_html_element(buf, "td", pyro_format_change(change, row->change));
-        pyro_html_element(buf, "td", pyro_verdict_name(row->verdict));
-        pyro_html_element(buf, "td", row->reason != NULL ? row->reason : "");
+        add_text(buf, pyro_format_change(change, row->change));
+        add_change(buf, row);
+        pyro_html_cell(buf, "td", pyro_verdict_name(row->verdict), true);
+        pyro_html_cell(buf, "td", row->reason != NULL ? row->reason : "", true);
         pyro_buf_adds(buf, "</tr>\n");
     }
     pyro_html_end_table(buf);

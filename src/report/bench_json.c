@@ -86,12 +86,8 @@ static void write_pairs(pyro_json_writer *w, const char *key, const pyro_pair *p
 static void write_texts(pyro_json_writer *w, const char *const *texts, size_t count)
 {
     pyro_json_begin_array_inline(w);
-    for (size_t i = 0; i < count; i++) {
-        if (texts[i] != NULL)
-            pyro_json_string(w, texts[i]);
-        else
-            pyro_json_null(w);
-    }
+    for (size_t i = 0; i < count; i++)
+        pyro_json_string(w, texts[i]);
     pyro_json_end_array(w);
 }
 

@@ -71,18 +71,6 @@ static void write_latency(pyro_buf *buf, const pyro_bench_result *result,
     write_percentiles(buf, summary, latency->unit);
 }
 
-/* "memory_average" as "  Memory average:". */
-static void write_metric_name(pyro_buf *buf, const char *name)
-{
-    pyro_buf_adds(buf, "  ");
-    for (const char *at = name; *at != '\0'; at++) {
-        bool first = at == name && *at >= 'a' && *at <= 'z';
-
-        pyro_buf_addc(buf, first ? (char)(*at - 'a' + 'A') : *at == '_' ? ' ' : *at);
-    }
-    pyro_buf_addc(buf, ':');
-}
-
 /* Everything beside latency: one line a metric that has samples, in its own words where known. */
 static void write_other(pyro_buf *buf, const pyro_bench_result *result)
 {
@@ -95,8 +83,11 @@ static void write_other(pyro_buf *buf, const pyro_bench_result *result)
 
         if (strcmp(metric->name, "latency") == 0 || metric == user || metric == system)
             continue;
-        write_metric_name(buf, metric->name);
-        size_t length = strlen(metric->name) + 1;
+        size_t start = buf->length;
+        pyro_buf_adds(buf, "  ");
+        pyro_add_metric_name(buf, metric->name);
+        pyro_buf_addc(buf, ':');
+        size_t length = buf->length - start - 2;
         pyro_buf_fill(buf, ' ', length < 13 ? 13 - length : 1);
         add_with_interval(buf, pyro_metric_middle(metric), &metric->summary.mean_interval,
                           metric->unit);
@@ -123,6 +114,9 @@ static void write_facts(pyro_buf *buf, const pyro_bench_result *result)
         pyro_buf_addc(buf, '\n');
     }
 }
+
+/* A wider line is hard to follow, even where there is room for it. */
+enum { WIDTH_READABLE = 160 };
 
 /* How wide the table would be with its longest cells. */
 static size_t table_width(const pyro_bench_table *table)
@@ -167,7 +161,8 @@ static void write_rows(pyro_buf *buf, const pyro_bench_table *of,
     pyro_table_column columns[PYRO_BENCH_COLUMNS_MAX];
     pyro_table table;
 
-    if (table_width(of) > (size_t)width_of(options)) {
+    size_t widest = width_of(options) < WIDTH_READABLE ? (size_t)width_of(options) : WIDTH_READABLE;
+    if (table_width(of) > widest) {
         for (size_t row = 0; row < of->row_count; row++)
             write_long_row(buf, of, row);
         return;

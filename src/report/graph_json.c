@@ -2,16 +2,6 @@
 #include "base/json_write.h"
 #include "report/graph_writers.h"
 
-/* Amounts that are not known are null. */
-static void member(pyro_json_writer *writer, const char *key, int64_t amount)
-{
-    pyro_json_key(writer, key);
-    if (amount < 0)
-        pyro_json_null(writer);
-    else
-        pyro_json_integer(writer, amount);
-}
-
 static const char *const kind_names[] = {"input", "module", "op"};
 
 static void write_nodes(pyro_json_writer *writer, const pyro_dataflow *graph)
@@ -33,12 +23,12 @@ static void write_nodes(pyro_json_writer *writer, const pyro_dataflow *graph)
         pyro_json_member_integer(writer, "parameters", node->parameters);
         pyro_json_member_integer(writer, "parameter_bytes", node->parameter_bytes);
         pyro_json_member_integer(writer, "passes", node->passes);
-        member(writer, "median_ns", node->median_ns);
-        member(writer, "p95_ns", node->p95_ns);
-        member(writer, "total_ns", node->total_ns);
-        member(writer, "flops", node->flops);
-        member(writer, "moved_bytes", node->moved_bytes);
-        member(writer, "output_bytes", node->output_bytes);
+        pyro_json_member_amount(writer, "median_ns", node->median_ns);
+        pyro_json_member_amount(writer, "p95_ns", node->p95_ns);
+        pyro_json_member_amount(writer, "total_ns", node->total_ns);
+        pyro_json_member_amount(writer, "flops", node->flops);
+        pyro_json_member_amount(writer, "moved_bytes", node->moved_bytes);
+        pyro_json_member_amount(writer, "output_bytes", node->output_bytes);
         pyro_json_end_object(writer);
     }
     pyro_json_end_array(writer);
@@ -57,7 +47,7 @@ static void write_tensor(pyro_json_writer *writer, const pyro_graph_tensor *tens
             pyro_json_integer(writer, tensor->dims[d]);
     }
     pyro_json_end_array(writer);
-    member(writer, "bytes", tensor->bytes);
+    pyro_json_member_amount(writer, "bytes", tensor->bytes);
     pyro_json_end_object(writer);
 }
 
@@ -73,7 +63,7 @@ static void write_edges(pyro_json_writer *writer, const pyro_dataflow *graph)
         pyro_json_begin_object_inline(writer);
         pyro_json_member_integer(writer, "from", edges[i].from);
         pyro_json_member_integer(writer, "to", edges[i].to);
-        member(writer, "bytes", edges[i].bytes);
+        pyro_json_member_amount(writer, "bytes", edges[i].bytes);
         pyro_json_key(writer, "tensors");
         pyro_json_begin_array_inline(writer);
         for (uint32_t t = 0; t < edges[i].tensor_count; t++)
@@ -90,20 +80,21 @@ static void write_stats(pyro_json_writer *writer, const pyro_dataflow *graph)
 
     pyro_json_key(writer, "stats");
     pyro_json_begin_object(writer);
-    member(writer, "nodes", totals->nodes);
-    member(writer, "edges", totals->edges);
-    member(writer, "inputs", totals->inputs);
-    member(writer, "parameters", totals->parameters);
-    member(writer, "parameter_bytes", totals->parameter_bytes);
-    member(writer, "flops", totals->flops);
-    member(writer, "moved_bytes", totals->moved_bytes);
-    member(writer, "passes", totals->passes);
-    member(writer, "pass_median_ns", totals->pass_median_ns);
-    member(writer, "pass_p95_ns", totals->pass_p95_ns);
-    member(writer, "node_total_ns", totals->node_total_ns);
-    member(writer, "node_mean_ns", totals->node_mean_ns);
-    member(writer, "node_max_ns", totals->node_max_ns);
-    member(writer, "slowest", totals->slowest == UINT32_MAX ? -1 : (int64_t)totals->slowest);
+    pyro_json_member_amount(writer, "nodes", totals->nodes);
+    pyro_json_member_amount(writer, "edges", totals->edges);
+    pyro_json_member_amount(writer, "inputs", totals->inputs);
+    pyro_json_member_amount(writer, "parameters", totals->parameters);
+    pyro_json_member_amount(writer, "parameter_bytes", totals->parameter_bytes);
+    pyro_json_member_amount(writer, "flops", totals->flops);
+    pyro_json_member_amount(writer, "moved_bytes", totals->moved_bytes);
+    pyro_json_member_amount(writer, "passes", totals->passes);
+    pyro_json_member_amount(writer, "pass_median_ns", totals->pass_median_ns);
+    pyro_json_member_amount(writer, "pass_p95_ns", totals->pass_p95_ns);
+    pyro_json_member_amount(writer, "node_total_ns", totals->node_total_ns);
+    pyro_json_member_amount(writer, "node_mean_ns", totals->node_mean_ns);
+    pyro_json_member_amount(writer, "node_max_ns", totals->node_max_ns);
+    pyro_json_member_amount(writer, "slowest",
+                            totals->slowest == UINT32_MAX ? -1 : (int64_t)totals->slowest);
     pyro_json_end_object(writer);
 }
 
@@ -116,7 +107,7 @@ static void write_cuts(pyro_json_writer *writer, const pyro_cuts *cuts)
         const pyro_cut *cut = &cuts->cuts[i];
         pyro_json_begin_object_inline(writer);
         pyro_json_member_integer(writer, "after", cut->after);
-        member(writer, "bytes", cut->bytes);
+        pyro_json_member_amount(writer, "bytes", cut->bytes);
         pyro_json_member_integer(writer, "tensors", cut->tensors);
         pyro_json_member_integer(writer, "before", cut->before);
         pyro_json_member_integer(writer, "behind", cut->behind);

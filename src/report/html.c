@@ -15,7 +15,10 @@ static const char style[] =
     "margin:2rem auto;padding:0 1rem}h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}"
     "table{border-collapse:collapse;margin:.6rem 0;font-variant-numeric:tabular-nums}"
     "th,td{padding:.2rem .7rem;border-bottom:1px solid #8884;text-align:right}"
-    "th:first-child,td:first-child{text-align:left;overflow-wrap:anywhere}"
+    "th{vertical-align:bottom}td{vertical-align:top}"
+    "th:first-child,td:first-child,.words{text-align:left;overflow-wrap:break-word}"
+    "td:first-child{max-width:24rem}"
+    "td.amount{white-space:nowrap}"
     "svg{max-width:100%;height:auto}svg text{font:11px system-ui,sans-serif;fill:currentColor}"
     ".mark{fill:#2b7bba}.line{stroke:#888;stroke-width:1}.middle{stroke:#c0392b;stroke-width:2}"
     ".box{fill:#2b7bba55;stroke:#2b7bba}figure{margin:.6rem 0}"
@@ -71,6 +74,13 @@ void pyro_html_begin_table(pyro_buf *buf, const char *const *titles, size_t coun
     for (size_t i = 0; i < count; i++)
         pyro_html_element(buf, "th", titles[i]);
     pyro_buf_adds(buf, "</tr></thead>\n<tbody>\n");
+}
+
+void pyro_html_cell(pyro_buf *buf, const char *tag, const char *text, bool words)
+{
+    pyro_buf_addf(buf, words ? "<%s class=\"words\">" : "<%s>", tag);
+    pyro_html_text(buf, text);
+    pyro_buf_addf(buf, "</%s>\n", tag);
 }
 
 void pyro_html_end_table(pyro_buf *buf)

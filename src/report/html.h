@@ -4,6 +4,8 @@
 
 #include "base/buf.h"
 
+#include <stdbool.h>
+
 /* Text as HTML and XML show it: markup is escaped, what no document may hold becomes '?'. */
 void pyro_html_text(pyro_buf *buf, const char *text);
 
@@ -13,6 +15,8 @@ void pyro_html_end(pyro_buf *buf);
 /* <tag>text</tag>, for headings, paragraphs and cells. */
 void pyro_html_element(pyro_buf *buf, const char *tag, const char *text);
 void pyro_html_begin_table(pyro_buf *buf, const char *const *titles, size_t count);
+/* A "td" or "th": numbers stand to the right, words to the left. */
+void pyro_html_cell(pyro_buf *buf, const char *tag, const char *text, bool words);
 void pyro_html_end_table(pyro_buf *buf);
 
 /* Numbers as bars of how often they occur, with a line at `marked` (NaN: none). */

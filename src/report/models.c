@@ -170,16 +170,6 @@ static void write_text(pyro_buf *buf, const listing *list, const pyro_catalog *c
     write_footer(buf, list, catalog, options);
 }
 
-/* A count, or null where it is not known. */
-static void member_count(pyro_json_writer *writer, const char *key, int64_t value)
-{
-    pyro_json_key(writer, key);
-    if (value >= 0)
-        pyro_json_integer(writer, value);
-    else
-        pyro_json_null(writer);
-}
-
 static void write_inputs(pyro_json_writer *writer, const pyro_facts *facts)
 {
     pyro_json_key(writer, "input");
@@ -211,7 +201,7 @@ static void write_dims(pyro_json_writer *writer, const pyro_facts *facts)
         pyro_json_member_string(writer, "input", dim->input);
         pyro_json_member_integer(writer, "axis", (int64_t)dim->axis);
         pyro_json_member_integer(writer, "min", dim->min);
-        member_count(writer, "max", dim->max == INT64_MAX ? -1 : dim->max);
+        pyro_json_member_amount(writer, "max", dim->max == INT64_MAX ? -1 : dim->max);
         pyro_json_member_integer(writer, "multiple", dim->multiple);
         pyro_json_end_object(writer);
     }
@@ -227,10 +217,10 @@ static void write_entry(pyro_json_writer *writer, const pyro_catalog_entry *entr
     pyro_json_member_string(writer, "display_name", facts->display_name);
     pyro_json_member_string(writer, "family", facts->family);
     pyro_json_member_string(writer, "task", facts->task);
-    member_count(writer, "params", facts->params);
-    member_count(writer, "published_params", facts->published_params);
+    pyro_json_member_amount(writer, "params", facts->params);
+    pyro_json_member_amount(writer, "published_params", facts->published_params);
     pyro_json_member_string(writer, "params_source", facts->params_source);
-    member_count(writer, "macs", entry->macs);
+    pyro_json_member_amount(writer, "macs", entry->macs);
     write_inputs(writer, facts);
     write_dims(writer, facts);
     pyro_json_member_boolean(writer, "decode", entry->has_decode);

@@ -150,11 +150,7 @@ static void write_json_row(pyro_json_writer *json, const pyro_pass_row *row)
     pyro_json_member_integer(json, "calls", row->calls);
     pyro_json_member_integer(json, "total_ns", row->total_ns);
     pyro_json_member_integer(json, "median_ns", row->median_ns);
-    pyro_json_key(json, "p95_ns");
-    if (row->p95_ns < 0)
-        pyro_json_null(json);
-    else
-        pyro_json_integer(json, row->p95_ns);
+    pyro_json_member_amount(json, "p95_ns", row->p95_ns);
     pyro_json_member_integer(json, "min_ns", row->min_ns);
     pyro_json_member_integer(json, "max_ns", row->max_ns);
     pyro_json_member_string(json, "shapes", row->shapes);

@@ -111,29 +111,20 @@ static const char *rows_of(const pyro_trace_table *table, const pyro_ranks *rank
     return *(const char *const *)((const char *)ranks + table->rows_offset);
 }
 
-static void member_optional(pyro_json_writer *json, const char *key, int64_t value)
-{
-    pyro_json_key(json, key);
-    if (value < 0)
-        pyro_json_null(json);
-    else
-        pyro_json_integer(json, value);
-}
-
 void pyro_write_ranks_json(pyro_buf *buf, const pyro_ranks *ranks)
 {
     pyro_json_writer json;
     pyro_json_writer_init(&json, buf, 2);
     pyro_json_begin_object(&json);
     pyro_json_member_string(&json, "schema", "pyrometer.ranks/1");
-    member_optional(&json, "world_size", ranks->world_size);
+    pyro_json_member_amount(&json, "world_size", ranks->world_size);
     pyro_json_member_integer(&json, "missing", ranks->missing);
     pyro_json_member_integer(&json, "step_ns", ranks->step_ns);
     pyro_json_member_integer(&json, "step_skew_ns", ranks->step_skew_ns);
     pyro_json_member_string(&json, "time", ranks->on_device ? "device" : "host");
     pyro_json_member_integer(&json, "collectives", ranks->collectives);
     pyro_json_member_integer(&json, "matched_collectives", ranks->matched_collectives);
-    member_optional(&json, "clock_residual_ns", ranks->clock_residual_ns);
+    pyro_json_member_amount(&json, "clock_residual_ns", ranks->clock_residual_ns);
     pyro_json_member_strings(&json, "notes", ranks->notes, ranks->note_count);
     for (size_t t = 0; t < TABLE_COUNT; t++) {
         size_t count;

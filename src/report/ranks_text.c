@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows of a table in the overview; the worst and the first ones. */
-#define OVERVIEW_ROWS 16
+/* Rows of a table where no number was asked for. */
+#define DEFAULT_ROWS 16
 
 typedef struct writer {
     pyro_buf *buf;
@@ -53,9 +53,9 @@ static void cell_offset(pyro_table *table, int64_t offset_ns)
 
 static size_t rows_shown(const writer *w, size_t count)
 {
-    if (w->is_overview && w->options->top == 0 && !w->options->verbose)
-        return count < OVERVIEW_ROWS ? count : OVERVIEW_ROWS;
-    return w->options->verbose && w->options->top == 0 ? count : pyro_rows_shown(w->options, count);
+    if (w->options->top != 0)
+        return pyro_rows_shown(w->options, count);
+    return w->options->verbose || count < DEFAULT_ROWS ? count : DEFAULT_ROWS;
 }
 
 static void heading(writer *w, const char *title, size_t shown, size_t count)
@@ -167,7 +167,7 @@ static void write_steps(writer *w)
 static void add_group(pyro_table *table, const pyro_rank_group_row *row)
 {
     char text[PYRO_UNIT_TEXT];
-    cell_text(table, row->group[0] ? row->group : "(not said)");
+    cell_text(table, row->group[0] ? row->group : "-");
     cell_text(table, row->kind);
     if (row->group_size < 0)
         pyro_table_cellf(table, "%lld", (long long)row->ranks);

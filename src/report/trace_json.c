@@ -56,16 +56,6 @@ static void write_table(pyro_json_writer *writer, const char *name, const pyro_a
     pyro_json_end_array(writer);
 }
 
-/* A count or size whose -1 means that it is not known. */
-static void member_optional(pyro_json_writer *writer, const char *key, int64_t value)
-{
-    pyro_json_key(writer, key);
-    if (value < 0)
-        pyro_json_null(writer);
-    else
-        pyro_json_integer(writer, value);
-}
-
 static void write_curve(pyro_json_writer *writer, const pyro_memory_device *device)
 {
     pyro_json_key(writer, "curve");
@@ -73,8 +63,8 @@ static void write_curve(pyro_json_writer *writer, const pyro_memory_device *devi
     for (size_t i = 0; i < device->curve_count; i++) {
         pyro_json_begin_object_inline(writer);
         pyro_json_member_integer(writer, "time_ns", device->curve[i].time_ns);
-        member_optional(writer, "allocated_bytes", device->curve[i].allocated_bytes);
-        member_optional(writer, "reserved_bytes", device->curve[i].reserved_bytes);
+        pyro_json_member_amount(writer, "allocated_bytes", device->curve[i].allocated_bytes);
+        pyro_json_member_amount(writer, "reserved_bytes", device->curve[i].reserved_bytes);
         pyro_json_end_object(writer);
     }
     pyro_json_end_array(writer);
@@ -103,8 +93,9 @@ static void write_memory(pyro_json_writer *writer, const pyro_analysis *analysis
     pyro_json_key(writer, "memory");
     pyro_json_begin_object(writer);
     pyro_json_member_string(writer, "device", main != NULL ? main->device : NULL);
-    member_optional(writer, "peak_bytes", main != NULL ? main->peak_bytes : -1);
-    member_optional(writer, "peak_reserved_bytes", main != NULL ? main->peak_reserved_bytes : -1);
+    pyro_json_member_amount(writer, "peak_bytes", main != NULL ? main->peak_bytes : -1);
+    pyro_json_member_amount(writer, "peak_reserved_bytes",
+                            main != NULL ? main->peak_reserved_bytes : -1);
     pyro_json_key(writer, "devices");
     pyro_json_begin_array(writer);
     for (size_t i = 0; i < analysis->memory_count; i++) {
@@ -182,8 +173,8 @@ static void write_head(pyro_json_writer *writer, const pyro_trace *trace,
     pyro_json_member_string(writer, "device",
                             analysis->device_name[0] != '\0' ? analysis->device_name : NULL);
     pyro_json_member_boolean(writer, "device_known", analysis->device_known);
-    member_optional(writer, "rank", trace->rank);
-    member_optional(writer, "world_size", trace->world_size);
+    pyro_json_member_amount(writer, "rank", trace->rank);
+    pyro_json_member_amount(writer, "world_size", trace->world_size);
     pyro_json_member_boolean(writer, "has_layers", analysis->has_layers);
     pyro_json_member_boolean(writer, "has_shapes", analysis->has_shapes);
     pyro_json_member_boolean(writer, "has_stacks", analysis->has_stacks);

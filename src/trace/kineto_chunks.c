@@ -50,6 +50,7 @@ typedef struct chunk {
 
 typedef struct chunk_job {
     pyro_kineto_reader *reader; /* of the calling thread */
+    const pyro_trace_options *options; /* which say whom to tell of progress */
     int64_t begin, size;        /* of the file's part with events, as far as is known */
     int64_t chunk_count;
     worker *workers;
@@ -362,7 +363,7 @@ static int64_t read_in_turn(chunk_job *job, int64_t index, int64_t at)
 /* Waits for a piece, reading others meanwhile, and joins it; the mutex is held before and after. */
 static int64_t add_chunk(chunk_job *job, int64_t index, int64_t at)
 {
-    const pyro_trace_options *options = job->reader->options;
+    const pyro_trace_options *options = job->options;
     chunk *chunk = &job->chunks[index % job->ring];
     bool is_taken = job->taken[index % job->ring];
     if (!is_taken)
@@ -431,6 +432,9 @@ void pyro_kineto_read_chunks(pyro_kineto_reader *reader)
     pyro_kineto_learn_first_key(reader);
     int64_t at = pyro_kineto_offset(reader);
     chunk_job job = {.reader = reader, .begin = at, .size = reader->source->size};
+    /* Progress is told piece by piece: the window's end would be ahead of it. */
+    job.options = reader->options;
+    reader->options = NULL;
     job.chunk_count = (job.size - at + reader->sizes.chunk - 1) / reader->sizes.chunk;
     job.left = job.chunk_count;
     pthread_mutex_init(&job.mutex, NULL);
@@ -449,5 +453,6 @@ void pyro_kineto_read_chunks(pyro_kineto_reader *reader)
     free(job.workers);
     pthread_mutex_destroy(&job.mutex);
     pthread_cond_destroy(&job.changed);
+    reader->options = job.options;
     pyro_kineto_seek(reader, at);
 }

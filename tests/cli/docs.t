@@ -8,6 +8,7 @@ pyrometer-doctor.1
 pyrometer-graph.1
 pyrometer-models.1
 pyrometer-python.1
+pyrometer-ranks.1
 pyrometer-run.1
 pyrometer-trace.1
 pyrometer.1
@@ -37,7 +38,7 @@ $ cat > $TMP/complete <<'END'
 > }
 > END
 $ source $TMP/complete; complete_words pyrometer ''
-cost models check diff graph trace bench run python doctor help --help --version
+cost models check diff graph trace ranks bench run python doctor help --help --version
 
 $ source $TMP/complete; complete_words pyrometer cost --f
 --format

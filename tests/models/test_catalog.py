@@ -1,13 +1,16 @@
 """The catalog: its skeletons can be made again, and are right or refuse at every size tried."""
 
+import functools
 import json
 import pathlib
+import re
 
 import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("zstandard")
 
+import torch
 import verify_catalog
 
 from catalog import archive, build, models
@@ -49,6 +52,35 @@ def test_an_export_gives_the_same_bytes(name):
 def test_counts_are_right_or_refused(name, options):
     for model, entry, path in skeletons_of(name):
         assert verify_catalog.verify(model, entry, path, options).problems == []
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("gpt2", 1024), ("opt_125m", 2048), ("roberta_base", 512)]
+)
+def test_what_is_refused_raises_on_real_values(name, most, options):
+    """The longest sequence is priced; one token more is refused, and raises on the CPU too."""
+    model = models.find(name)
+    path = SKELETONS / f"{name}.pt2"
+    for length in (most, most + 1):
+        change = functools.partial(verify_catalog.with_sizes, sizes={(0, 1): length})
+        ours = verify_catalog.price(options.tool, path, change(model.entry))
+        assert isinstance(ours, dict) == (length == most), ours
+    few = model.depth.at(1).entry if model.depth else model.entry
+    tokens = few.arguments["input_ids"]
+    module = few.build().eval()
+    # A gather beyond the end is a RuntimeError.
+    with pytest.raises((IndexError, RuntimeError), match="out of"), torch.no_grad():
+        module(torch.full((1, most + 1), tokens.high - 1))
+    meta = verify_catalog.expected(
+        model, model.entry, lambda given: verify_catalog.with_sizes(given, {(0, 1): most + 1})
+    )
+    assert str(meta).startswith("IndexError")
+
+
+def test_families_are_names():
+    families = {model.entry.family for model in models.all_models().values()}
+    assert all(re.fullmatch(r"[a-z][a-z0-9_]{1,}", family) for family in families)
+    assert {"deeplabv3", "s3d", "wide_resnet"} <= families
 
 
 def test_every_model_has_its_skeletons():

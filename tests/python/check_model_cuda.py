@@ -9,6 +9,7 @@ From the source tree:
 """
 
 import contextlib
+import gc
 import importlib.util
 import io
 import json
@@ -47,6 +48,8 @@ def skip(name, why):
 @contextlib.contextmanager
 def section(name):
     print(f"\n== {name}", flush=True)
+    gc.collect()  # what the last one held counts in the peak of the next
+    torch.cuda.empty_cache()
     start = time.perf_counter()
     try:
         yield

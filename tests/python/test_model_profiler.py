@@ -413,7 +413,7 @@ def test_recommendations_stand_on_measurements():
     assert rows["batch size"]["try"] == "batch=4"
     inputs = as_inputs(torch.randn(2, 8))
     gain = _variants.gain(profiler._engine, None, inputs, "batch=4")
-    assert "throughput (run here" in gain and gain.startswith("+")
+    assert "run here" in gain and gain.startswith("+")
     gain = _variants.gain(profiler._engine, nn.ReLU(), inputs, "precision=int8")
     assert "could not be run here: ValueError" in gain
     assert profiler.recommendations() == results["recommendations"]

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import ctypes
 import io
 import os
 import pathlib
@@ -12,7 +13,7 @@ import time
 import pytest
 
 import pyrometer
-from pyrometer import _observer
+from pyrometer import _observer, _profiler
 
 torch = pytest.importorskip("torch")
 graph_models = pytest.importorskip("graph_models")
@@ -259,3 +260,44 @@ def test_without_an_observer(monkeypatch, capsys):
     prof(torch.randn(2, 8))
     assert prof.graph is None
     assert "no C++ compiler" in capsys.readouterr().err
+
+
+@pytest.fixture
+def device_waits(monkeypatch):
+    """Models of the CPU look as if they were on two GPUs; to wait for one takes 2 ms."""
+    waits = []
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_int32)
+    def wait(device):
+        waits.append(device)
+        time.sleep(0.002)
+
+    devices = {torch.device("cuda", 0), torch.device("cuda", 3)}
+    waiting_for = _observer.waiting_for
+    monkeypatch.setattr(_profiler, "_cuda_devices", lambda model: devices)
+    monkeypatch.setattr(_profiler, "_synchronised", lambda devices: contextlib.nullcontext())
+    monkeypatch.setattr(_observer, "waiting_for", lambda devices: waiting_for(devices, wait))
+    return waits
+
+
+def test_ops_wait_for_their_devices(device_waits):
+    """Once before and once after each op that the model calls; the time has the latter."""
+    model = nn.Sequential(nn.Linear(4, 4), nn.GELU(), nn.Linear(4, 2)).eval()
+    prof = Profiler(model, auto_profile=False)
+    prof.profile_detail(torch.randn(3, 4), level="aten")
+    ops = [node for node in prof.detail_graph if node.kind == "op"]
+    assert [node.type for node in ops] == ["aten.linear", "aten.gelu", "aten.linear"]
+    assert device_waits == [0, 3] * 2 * len(ops)
+    assert all(node.median_ns >= 4e6 for node in ops)
+    times = prof.detail_graph.stats()
+    assert times["node_total_ns"] <= times["pass_median_ns"] - 3 * 4e6
+    device_waits.clear()
+    model(torch.randn(3, 4))
+    assert not device_waits
+
+
+@pytest.mark.parametrize("granularity", ["module", "layer"])
+def test_graphs_with_ops_as_nodes_wait(device_waits, granularity):
+    prof = Profiler(nn.Linear(4, 4), granularity=granularity, auto_profile=False)
+    prof.profile_once(torch.randn(3, 4))
+    assert bool(device_waits) == (granularity == "layer")

@@ -92,6 +92,26 @@ static void test_memory_runs_out(void **state)
     maker_end(&maker);
 }
 
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+    while (*text)
+        hash = (hash ^ (unsigned char)*text++) * UINT64_C(0x100000001b3);
+    return hash * UINT64_C(0x100000001b3);
+}
+
+/* All that the rows of gaps say, in their order. */
+static uint64_t hash_gaps(const pyro_analysis *analysis)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < analysis->gap_count; i++) {
+        const pyro_gap_row *gap = &analysis->gaps[i];
+        hash = (hash ^ (uint64_t)gap->start_ns) * UINT64_C(0x100000001b3);
+        hash = (hash ^ (uint64_t)gap->duration_ns) * UINT64_C(0x100000001b3);
+        hash = mix_text(mix_text(mix_text(hash, gap->op), gap->line), gap->sync);
+    }
+    return hash;
+}
+
 /* One lane or several: the same answer. */
 static void test_lanes_agree(void **state)
 {
@@ -108,6 +128,7 @@ static void test_lanes_agree(void **state)
     pyro_launch_summary launch = analysis->launch;
     int64_t busy = analysis->device_busy_ns, kernel_ns = analysis->kernels[0].total_ns;
     size_t ops = analysis->op_count, stacks = analysis->stack_count, gaps = analysis->gap_count;
+    uint64_t gaps_hash = hash_gaps(analysis);
     for (options.threads = 2; options.threads <= 5; options.threads++) {
         analysis = maker_analyze(&maker, &options);
         assert_memory_equal(&analysis->steps[0].span_ns, &step.span_ns,
@@ -118,6 +139,7 @@ static void test_lanes_agree(void **state)
         assert_int_equal(analysis->op_count, ops);
         assert_int_equal(analysis->stack_count, stacks);
         assert_int_equal(analysis->gap_count, gaps);
+        assert_true(hash_gaps(analysis) == gaps_hash);
     }
     maker_end(&maker);
 }

@@ -54,6 +54,63 @@ static void test_samples_stand_beside_each_other(void **state)
     pyro_bench_free(from);
 }
 
+/* What differs by a number alone is told once, whatever the process. */
+static void test_warnings_of_one_kind_are_told_once(void **state)
+{
+    (void)state;
+    pyro_bench *into = make_bench("net", 10, 4, 100), *from = make_bench("net", 10, 4, 100);
+    size_t before = into->warning_count;
+
+    assert_int_equal(pyro_bench_warn(into, NULL, "others: load %.1f of 2", 3.5), PYRO_OK);
+    assert_int_equal(pyro_bench_warn(from, NULL, "others: load %.1f of 2", 4.5), PYRO_OK);
+    assert_int_equal(pyro_bench_warn(from, NULL, "others: swapped %d pages", 7), PYRO_OK);
+    assert_int_equal(pyro_bench_merge(into, from, NULL), PYRO_OK);
+    assert_int_equal(into->warning_count, before + 2);
+    pyro_bench_free(into);
+    pyro_bench_free(from);
+}
+
+static void add_tokens(pyro_bench *bench, double ms)
+{
+    double samples[] = {ms, ms * 1.001, ms * 0.999};
+
+    assert_int_equal(
+        pyro_bench_add_metric(bench, 0, "time_per_token", "ms", false, samples, 3, NULL), PYRO_OK);
+}
+
+/* A metric with a number of samples of its own is judged by processes too. */
+static void test_other_metrics_of_processes(void **state)
+{
+    (void)state;
+    pyro_bench *sides[2];
+    pyro_comparison *comparison;
+
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < 6; i++) {
+            pyro_bench *next = make_bench("net", 10, 20, 0);
+
+            add_tokens(next, 1 + 0.5 * side + 0.001 * i);
+            if (i == 0) {
+                sides[side] = next;
+                continue;
+            }
+            assert_int_equal(pyro_bench_merge(sides[side], next, NULL), PYRO_OK);
+            pyro_bench_free(next);
+        }
+    assert_int_equal(pyro_bench_compare(&comparison, sides[0], sides[1], NULL, NULL), PYRO_OK);
+    const pyro_verdict_row *row = NULL;
+    for (size_t i = 0; i < comparison->row_count; i++)
+        if (strcmp(comparison->rows[i].metric, "time_per_token") == 0)
+            row = &comparison->rows[i];
+    assert_non_null(row);
+    assert_true(row->processes);
+    assert_int_equal(row->base_count, 6);
+    assert_int_equal(row->verdict, PYRO_VERDICT_REGRESSED);
+    pyro_comparison_free(comparison);
+    pyro_bench_free(sides[0]);
+    pyro_bench_free(sides[1]);
+}
+
 static void test_only_the_same(void **state)
 {
     (void)state;
@@ -95,6 +152,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samples_stand_beside_each_other),
+        cmocka_unit_test(test_warnings_of_one_kind_are_told_once),
+        cmocka_unit_test(test_other_metrics_of_processes),
         cmocka_unit_test(test_only_the_same),
         cmocka_unit_test(test_processes_are_replicates),
     };

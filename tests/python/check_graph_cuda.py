@@ -1,0 +1,118 @@
+"""Checks the times of graphs on a machine with a GPU: prints PASS or FAIL for each thing, exits
+with 1 on a failure. No test of `make test`, which has no GPU. From the source tree:
+
+    cmake -S . -B build-cuda -DPYRO_PYTHON=ON -DPython3_EXECUTABLE="$(command -v python3)"
+    cmake --build build-cuda --target _core python_package
+    PYTHONPATH=build-cuda/python python3 tests/python/check_graph_cuda.py
+"""
+
+import contextlib
+import io
+import statistics
+import sys
+import time
+
+import torch
+from torch import nn
+
+import pyrometer
+
+failures = []
+
+
+def check(name, holds, detail=""):
+    print(f"{'PASS' if holds else 'FAIL'}  {name}{f': {detail}' if detail else ''}", flush=True)
+    if not holds:
+        failures.append(name)
+
+
+class Block(nn.Module):
+    """A residual block whose sum is an op between layers."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.up = nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        return x + self.down(torch.nn.functional.gelu(self.up(self.norm(x))))
+
+
+def model_and_input():
+    """Products that take the device far longer than the host takes to launch them."""
+    torch.manual_seed(0)
+    model = nn.Sequential(*[Block(4096) for _ in range(4)]).cuda().eval()
+    return model, torch.randn(2048, 4096, device="cuda")
+
+
+def plain_ms(model, x):
+    """A forward without anything around it, synchronised: the median of several."""
+    times = []
+    for _ in range(8):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        model(x)
+        torch.cuda.synchronize()
+        times.append((time.perf_counter() - begin) * 1e3)
+    return statistics.median(times[2:])
+
+
+def stats(graph):
+    with contextlib.redirect_stdout(io.StringIO()):
+        return graph.stats()
+
+
+def op_times(graph):
+    return {node.name: node.median_ns / 1e6 for node in graph if node.kind == "op"}
+
+
+def check_detail(prof, model, x, plain, level):
+    prof.profile_detail(x, level=level)
+    found = stats(prof.detail_graph)
+    ops, whole = found["node_total_ns"] / 1e6, found["pass_median_ns"] / 1e6
+    check(
+        f"{level}: ops sum to the pass within 30%",
+        0.7 * whole <= ops <= whole,
+        f"{ops:.2f} of {whole:.2f} ms",
+    )
+    check(
+        f"{level}: ops sum to a plain synchronised forward within 30%",
+        0.7 * plain <= ops <= 1.3 * plain,
+        f"{ops:.2f} and {plain:.2f} ms",
+    )
+    times = op_times(prof.detail_graph)
+    products = sum(time for name, time in times.items() if "linear" in name)
+    check(f"{level}: products take most of it", products > 0.5 * ops, f"{products:.2f} ms")
+
+
+def main():
+    if not torch.cuda.is_available():
+        print("no GPU that torch can use", file=sys.stderr)
+        return 2
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
+    model, x = model_and_input()
+    with torch.no_grad():
+        wanted = model(x)
+        plain = plain_ms(model, x)
+        prof = pyrometer.Profiler(model, granularity="layer", auto_profile=False)
+        output = prof.profile_detail(x)  # what is made on first use is not measured
+        check("the result is the model's own", torch.equal(output, wanted))
+        for level in ("aten", "high"):
+            check_detail(prof, model, x, plain, level)
+        prof.profile_once(x)
+        found = stats(prof.graph)
+        nodes, whole = found["node_total_ns"] / 1e6, found["pass_median_ns"] / 1e6
+        check(
+            "layers and the ops between them sum to the pass within 30%",
+            0.7 * whole <= nodes <= whole,
+            f"{nodes:.2f} of {whole:.2f} ms",
+        )
+        after = plain_ms(model, x)
+        check("a forward afterwards is as fast", after < 1.2 * plain, f"{after:.2f} ms")
+    print(f"{len(failures)} failed" if failures else "all passed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
