@@ -196,16 +196,16 @@ static int do_items(lane *lane)
 /* At most one analysis of a lane has items. */
 static int share_work(lane *lane, int status)
 {
-    shared_work *work = &lane->work;
+    shared_work *work = &lane->work, found = {0};
     for (size_t i = 0; i < lane->count && status == PYRO_OK; i++) {
         const pyro_analyzer *analyzer = lane->analyzers[i];
         if (!analyzer->count_items)
             continue;
-        *work = (shared_work){.analyzer = analyzer, .state = lane->states[i]};
+        found = (shared_work){.analyzer = analyzer, .state = lane->states[i]};
     }
-    size_t count = work->analyzer ? work->analyzer->count_items(work->state) : 0;
-    pthread_mutex_lock(&lane->crew->mutex);
-    work->count = count;
+    found.count = found.analyzer ? found.analyzer->count_items(found.state) : 0;
+    pthread_mutex_lock(&lane->crew->mutex); /* other lanes look for work there already */
+    *work = found;
     pthread_mutex_unlock(&lane->crew->mutex);
     tell_crew(lane->crew, &lane->has_shared);
     int item_status = do_items(lane);
