@@ -18,6 +18,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 #define FIRST_CLOCK_NS 10000000
+#define PATIENT_FROM_CHUNKS 64
 
 /* Pages are there before a writer touches them; older kernels learn it page by page. */
 static void prefault(char *chunk)
@@ -148,9 +149,18 @@ static void say_full(pyro_session *session)
         __atomic_store_n(&session->header->state, session->no_more, __ATOMIC_RELAXED);
 }
 
+/* A temporary file that is long enough: the keeper may be short of time, not of old chunks. */
+static bool rather_waits(const pyro_session *session)
+{
+    return session->options.temporary && session->has_keeper &&
+           session->slot_count >= PATIENT_FROM_CHUNKS;
+}
+
 size_t pyro_chunk_take(pyro_session *session, pyro_thread_slot *thread)
 {
     size_t index = pop_ready(session);
+    if (index == PYRO_NO_CHUNK && rather_waits(session))
+        index = wait_for_keeper(session, thread);
     if (index == PYRO_NO_CHUNK)
         index = pyro_chunk_make(session, false);
     if (index == PYRO_NO_CHUNK && can_recycle(session))
