@@ -107,6 +107,8 @@ def with_sizes(entry: Entry, sizes: dict[tuple[int, int], int]) -> Entry:
     def changed(given: Any) -> Any:
         if isinstance(given, list):
             return [changed(item) for item in given]
+        if isinstance(given, dict):
+            return {name: changed(item) for name, item in given.items()}
         if not isinstance(given, Input):
             return given
         at = next(place)
