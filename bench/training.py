@@ -22,9 +22,10 @@ import statistics
 import time
 
 import torch
+from torch import nn
 from torch.profiler import ProfilerActivity
 
-from capture import Transformer, resnet18
+from capture import Transformer
 from pyrometer import profiler, step_profiler
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "build" / "bench" / "training"
@@ -33,7 +34,12 @@ MODELS = {
         lambda: Transformer(layers=4),
         lambda: torch.randint(0, 1000, (2, 16)),
     ),
-    "resnet18, 4 x 64 x 64": (resnet18, lambda: torch.randn(4, 3, 64, 64)),
+    "perceptron, 30 x 64, 16 rows": (
+        lambda: nn.Sequential(
+            *(layer for _ in range(30) for layer in (nn.Linear(64, 64), nn.ReLU()))
+        ),
+        lambda: torch.randn(16, 64),
+    ),
 }
 INACTIVE_NS = 200
 SHARE = 0.6
