@@ -16,34 +16,17 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 
 os.environ["PYROMETER"] = "1"
 
 import torch
+from cuda_checks import check, failures, section
 from torch import nn
 
 import pyrometer
 from pyrometer import _observer, _passes, capture_model
 
 TOOL = os.path.abspath(os.environ.get("PYRO_TOOL", "build/pyrometer"))
-failures = []
-
-
-def check(name, holds, detail=""):
-    print(f"{'PASS' if holds else 'FAIL'}  {name}{f': {detail}' if detail else ''}", flush=True)
-    if not holds:
-        failures.append(name)
-
-
-@contextlib.contextmanager
-def section(name):
-    print(f"\n== {name}", flush=True)
-    try:
-        yield
-    except Exception:
-        traceback.print_exc()
-        check(f"{name} without an exception", False)
 
 
 class Block(nn.Module):

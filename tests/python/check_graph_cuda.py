@@ -13,17 +13,10 @@ import sys
 import time
 
 import torch
+from cuda_checks import check, failures
 from torch import nn
 
 import pyrometer
-
-failures = []
-
-
-def check(name, holds, detail=""):
-    print(f"{'PASS' if holds else 'FAIL'}  {name}{f': {detail}' if detail else ''}", flush=True)
-    if not holds:
-        failures.append(name)
 
 
 class Block(nn.Module):

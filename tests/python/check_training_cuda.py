@@ -15,33 +15,15 @@ import statistics
 import sys
 import tempfile
 import time
-import traceback
 
 import torch
 import torch.distributed as dist
+from cuda_checks import check, failures, section
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 import pyrometer
 from pyrometer import profiler, step_profiler
-
-failures = []
-
-
-def check(name, holds, detail=""):
-    print(f"{'PASS' if holds else 'FAIL'}  {name}{f': {detail}' if detail else ''}", flush=True)
-    if not holds:
-        failures.append(name)
-
-
-@contextlib.contextmanager
-def section(name):
-    print(f"\n== {name}", flush=True)
-    try:
-        yield
-    except Exception:
-        traceback.print_exc()
-        check(f"{name} without an exception", False)
 
 
 class Net(nn.Module):
