@@ -1,14 +1,18 @@
 """What capturing costs beside the bare model and torch.profiler, interleaved in one process.
 
-Every round runs each way of looking once, in another order; a ratio is the median over the rounds
-of that way's time by the bare time of the same round, with a 95 % interval by resampling rounds. It
-prints what is asked beside what is measured, and never fails on a time.
+Every round runs each way of looking once, in another order, with calls of the bare model before and
+after each. A ratio is the median over the rounds of that way's time by that of the bare calls
+around it, with a 95 % interval by resampling rounds. "bare again" goes the same way and looks at
+nothing: what it is away from 1 is the error of the rest. "quiet" is the ratio of the lowest tenths,
+of calls that nothing else disturbed. It prints what is asked beside what is measured, and never
+fails on a time.
 
 usage: python bench/capture.py [--rounds 50] [--calls 4] [--only resnet18|transformer] [--cpu]
        python bench/capture.py --ladder [--rounds 50]
 
 --cpu takes the processor time of the model's thread, which other programs disturb less; --ladder
-says what each step of observing an op costs.
+says what each step of observing an op costs. A thread of the recorder makes room ahead: where all
+of the process is kept on one core (taskset), its work is in the times too.
 """
 
 import argparse
@@ -21,6 +25,7 @@ import pathlib
 import platform
 import random
 import statistics
+import sys
 import time
 
 import ladder
@@ -139,7 +144,7 @@ def ways(library):
     shapes = {"record_shapes": True, "profile_memory": True}
     full = ("layers", "ops", "shapes", "memory")
     return {
-        "bare": contextlib.nullcontext,
+        "bare again": contextlib.nullcontext,
         "floor": lambda: floor(library, False),
         "floor with outputs": lambda: floor(library, True),
         "layers": lambda: captured("layers"),
@@ -151,32 +156,94 @@ def ways(library):
 
 
 def time_calls(model, example, calls, clock):
-    """The median of some calls, after a twentieth of a second of others: what is measured is a
-    program that runs, not its first steps."""
-    seconds = []
-    until = time.perf_counter() + 0.05
-    while not seconds or time.perf_counter() < until:
+    """Seconds of some calls, after a thirtieth of a second of others: what is measured is a program
+    that runs, not its first steps."""
+    until = time.perf_counter() + 0.03
+    model(example)
+    while time.perf_counter() < until:
         model(example)
-        seconds = [0.0]
-    seconds.clear()
+    seconds = []
     for _ in range(calls):
         start = clock()
         model(example)
         seconds.append((clock() - start) / 1e9)
-    return statistics.median(seconds)
-
-
-def measure(model, example, table, rounds, calls, clock):
-    names = list(table)
-    seconds = {name: [] for name in names}
-    with torch.no_grad():
-        for _ in range(rounds):
-            random.shuffle(names)
-            for name in names:
-                with table[name]():
-                    seconds[name].append(time_calls(model, example, calls, clock))
-            gc.collect()
     return seconds
+
+
+def say_progress(name, done, rounds, began):
+    if done % 10 == 0 or done == rounds:
+        left = (time.monotonic() - began) / done * (rounds - done)
+        print(f"{name}: round {done} of {rounds}, {left:.0f} s left", file=sys.stderr, flush=True)
+
+
+def measure(name, model, example, table, options):
+    """For every way and round, the seconds of its calls and of the bare calls around them."""
+    clock = time.thread_time_ns if options.cpu else time.perf_counter_ns
+    order = list(table)
+    rounds = {way: [] for way in order}
+    began = time.monotonic()
+    bare_calls = (options.calls + 1) // 2
+    gc.disable()
+    with torch.no_grad():
+        for done in range(1, options.rounds + 1):
+            random.shuffle(order)
+            before = time_calls(model, example, bare_calls, clock)
+            for way in order:
+                with table[way]():
+                    seconds = time_calls(model, example, options.calls, clock)
+                after = time_calls(model, example, bare_calls, clock)
+                rounds[way].append((seconds, before + after))
+                before = after
+            gc.collect()
+            say_progress(name, done, options.rounds, began)
+    gc.enable()
+    return rounds
+
+
+class Figures:
+    """What the rounds say: values with the middle 95 % of them over resampled rounds."""
+
+    def __init__(self, rounds):
+        self._rounds = rounds
+        self._ratios = {
+            way: [statistics.median(mine) / statistics.median(bare) for mine, bare in pairs]
+            for way, pairs in rounds.items()
+        }
+        self.bare_ms = statistics.median(self._all("bare again", 1)) * 1e3
+
+    def _all(self, way, which):
+        return [second for pair in self._rounds[way] for second in pair[which]]
+
+    def ratio(self, way):
+        return with_interval(self._ratios[way], statistics.median)
+
+    def quiet(self, way):
+        bare = [second for other in self._rounds for second in self._all(other, 1)]
+        return lowest_tenth(self._all(way, 0)) / lowest_tenth(bare)
+
+    def difference(self, way, other):
+        """How much more of the bare time one way takes than the other."""
+        pairs = zip(self._ratios[way], self._ratios[other], strict=True)
+        return with_interval([a - b for a, b in pairs], statistics.median)
+
+    def share(self, way, other):
+        """One way's cost by the other's: a ratio of differences to bare, so of medians."""
+
+        def statistic(rows):
+            mine = statistics.median(a for a, _ in rows) - 1
+            theirs = statistics.median(b for _, b in rows) - 1
+            return mine / theirs if theirs > 0 else float("inf")
+
+        pairs = list(zip(self._ratios[way], self._ratios[other], strict=True))
+        return with_interval(pairs, statistic)
+
+    def quiet_share(self, way, other):
+        theirs = self.quiet(other) - 1
+        return (self.quiet(way) - 1) / theirs if theirs > 0 else float("inf")
+
+
+def lowest_tenth(values):
+    return sorted(values)[len(values) // 10]
 
 
 def with_interval(values, statistic):
@@ -189,55 +256,51 @@ def with_interval(values, statistic):
     return statistic(values), again[25], again[974]
 
 
-def ratio(seconds, name, other="bare"):
-    pairs = [a / b for a, b in zip(seconds[name], seconds[other], strict=True)]
-    return with_interval(pairs, statistics.median)
-
-
-def difference(seconds, name, other):
-    """How much more of the bare time one way takes than the other."""
-    rows = list(zip(seconds[name], seconds[other], seconds["bare"], strict=True))
-    return with_interval([(a - b) / bare for a, b, bare in rows], statistics.median)
-
-
-def share(seconds, name, other):
-    """One way's cost by the other's: a ratio of differences to bare, so of medians."""
-    rows = list(zip(seconds[name], seconds[other], seconds["bare"], strict=True))
-
-    def statistic(rows):
-        mine = statistics.median((a - bare) / bare for a, _, bare in rows)
-        theirs = statistics.median((b - bare) / bare for _, b, bare in rows)
-        return mine / theirs if theirs > 0 else float("inf")
-
-    return with_interval(rows, statistic)
-
-
-def line(text, measured, asked=""):
+def line(text, measured, quiet, asked=""):
     value, low, high = measured
-    print(f"  {text:<52} {value:7.3f}  ({low:.3f} to {high:.3f})  {asked}", flush=True)
+    interval = f"({low:.3f} to {high:.3f})"
+    print(f"  {text:<48} {value:7.3f}  {interval:<16} {quiet:8.3f}  {asked}".rstrip(), flush=True)
 
 
-def report(name, seconds):
-    bare = statistics.median(seconds["bare"]) * 1e3
-    print(f"\n{name}: bare {bare:.2f} ms", flush=True)
+RATIOS = (
+    ("bare again", "bare again, x bare"),
+    ("layers", "layers, x bare"),
+    ("full", "layers, ops, shapes, memory, x bare"),
+    ("full and stacks", "... and stacks, x bare"),
+    ("floor", "callbacks that do nothing, with inputs, x bare"),
+    ("floor with outputs", "... and with outputs, x bare"),
+    ("profiler", "torch.profiler, shapes and memory, x bare"),
+    ("profiler and stacks", "... and stacks, x bare"),
+)
+
+
+def report(name, figures):
     is_small = "transformer" in name
-    line("layers, x bare", ratio(seconds, "layers"), "asked: 1.02 at most")
-    asked = "" if is_small else "asked: 1.02 at most"
-    line("layers, ops, shapes, memory, x bare", ratio(seconds, "full"), asked)
-    line("... and stacks, x bare", ratio(seconds, "full and stacks"))
-    line("callbacks that do nothing, with inputs, x bare", ratio(seconds, "floor"))
-    line("... and with outputs, x bare", ratio(seconds, "floor with outputs"))
-    line("torch.profiler, shapes and memory, x bare", ratio(seconds, "profiler"))
-    line("... and stacks, x bare", ratio(seconds, "profiler and stacks"))
-    asked = ("asked: 0.05 at most", "asked: 0.6 at most") if is_small else ("", "")
-    line("ours above the callbacks, of bare", difference(seconds, "full", "floor"), asked[0])
-    line("our cost by torch.profiler's", share(seconds, "full", "profiler"), asked[1])
-    with_stacks = share(seconds, "full and stacks", "profiler and stacks")
-    line("... with stacks", with_stacks, "asked: 0.4 at most" if is_small else "")
+    print(f"\n{name}: bare {figures.bare_ms:.2f} ms")
+    print(f"  {'':<48} {'median':>7}  {'':<16} {'quiet':>8}")
+    asked = {"bare again": "control: 1", "layers": "asked: 1.02 at most"}
+    if not is_small:
+        asked["full"] = "asked: 1.02 at most"
+    for way, text in RATIOS:
+        line(text, figures.ratio(way), figures.quiet(way), asked.get(way, ""))
+    for other, text in (
+        ("floor", "ours above the callbacks"),
+        ("floor with outputs", "... with outputs"),
+    ):
+        limit = "asked: 0.05 at most" if is_small and other == "floor" else ""
+        quiet = figures.quiet("full") - figures.quiet(other)
+        line(f"{text}, of bare", figures.difference("full", other), quiet, limit)
+    for way, other, text, limit in (
+        ("full", "profiler", "our cost by torch.profiler's", 0.6),
+        ("full and stacks", "profiler and stacks", "... with stacks", 0.4),
+    ):
+        limit = f"asked: {limit} at most" if is_small else ""
+        line(text, figures.share(way, other), figures.quiet_share(way, other), limit)
     return {
         "name": name,
-        "bare_ms": bare,
-        "seconds": {key: statistics.median(value) for key, value in seconds.items()},
+        "bare_ms": figures.bare_ms,
+        "ratios": {way: figures.ratio(way) for way, _ in RATIOS},
+        "quiet": {way: figures.quiet(way) for way, _ in RATIOS},
     }
 
 
@@ -260,7 +323,6 @@ def main():
         ladder.show(PEERS / "observer_ladder.cpp", FOLDER, options.rounds)
         return
     table = ways(build_floor())
-    clock = time.thread_time_ns if options.cpu else time.perf_counter_ns
     print(
         f"torch {torch.__version__}, Python {platform.python_version()}, {platform.machine()}, "
         f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; "
@@ -270,8 +332,8 @@ def main():
     for name, (make, example) in MODELS.items():
         if options.only in name:
             model = make().eval()
-            seconds = measure(model, example(), table, options.rounds, options.calls, clock)
-            results.append(report(name, seconds))
+            rounds = measure(name, model, example(), table, options)
+            results.append(report(name, Figures(rounds)))
     if options.json:
         options.json.write_text(json.dumps(results, indent=1))
 
