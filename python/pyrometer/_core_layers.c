@@ -24,7 +24,8 @@ static struct {
     bool is_buried; /* another has taken the slot after us, and will call us for ever */
 } hook;
 
-static _Thread_local layer_call current_call;
+/* Where it is found without a call. */
+static _Thread_local layer_call current_call __attribute__((tls_model("initial-exec")));
 
 static inline uint32_t first_slot(const PyObject *module)
 {

@@ -57,8 +57,10 @@ EXPORT const char *pyro_observer_start(pyro_recorder_door *to, uint32_t flags)
     pyro_observer_stop();
     if (to->size != sizeof *to)
         return "the observer was built for another version of the recorder";
-    if (!has_bits_in_front())
+    if (!learn_layout())
         return "this torch keeps numbers in another place";
+    if (!counts_exceptions())
+        return "this C++ library counts exceptions in another place";
     door = to;
     try {
         if (flags & PYRO_RECORD_MEMORY && (reason = watch_memory()))

@@ -63,7 +63,7 @@ def _torch_version() -> tuple[int, int]:
         raise Unavailable(f"torch {torch.__version__} has no version that is known here") from None
 
 
-def compile_command(source: Path, target: Path) -> list[str]:
+def compile_command(source: Path, target: Path, *definitions: str) -> list[str]:
     """The command that builds a library against the installed torch."""
     import torch
 
@@ -86,6 +86,7 @@ def compile_command(source: Path, target: Path) -> list[str]:
         "-std=c++20" if version >= (2, 13) else "-std=c++17",
         # Without it torch asserts at every look at an op's inputs.
         "-DNDEBUG",
+        *definitions,
         f"-D_GLIBCXX_USE_CXX11_ABI={abi}",
         f"-I{_HERE}",
         f"-I{include_folder()}",
@@ -135,11 +136,15 @@ def compile_library(source: Path, target: Path) -> None:
     handle, name = tempfile.mkstemp(prefix=".building-", suffix=".so", dir=target.parent)
     os.close(handle)
     try:
-        command = compile_command(source, Path(name))
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_BUILD_SECONDS
-        )
-        if done.returncode != 0:
+        # What needs a member that torch keeps to itself is left out where that is not there.
+        for definitions in (("-DPYROMETER_SPARES_OUTPUTS",), ()):
+            command = compile_command(source, Path(name), *definitions)
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", timeout=_BUILD_SECONDS
+            )
+            if done.returncode == 0:
+                break
+        else:
             errors = [line for line in done.stderr.splitlines() if "error" in line.lower()]
             said = (errors or done.stderr.splitlines() or ["it said nothing"])[0][:200]
             raise Unavailable(f"{command[0]} could not build the observer: {said}")

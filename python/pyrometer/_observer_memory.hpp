@@ -113,7 +113,7 @@ OFTEN void record_memory(const void *address, int64_t bytes, bool out_of_memory)
         record->padding[0] = record->padding[1] = 0;
         record->start_raw = pyro_raw_time(door);
         pyro_record_commit(thread, room);
-        __builtin_prefetch(room + 2, 1);
+        prefetch_for_write(room + 2);
     }
     pyro_recorder_leave(thread);
 }

@@ -121,15 +121,17 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
 {
     uint32_t flags = wanted.load(std::memory_order_relaxed);
     uint32_t input_storages = 0, stack = 0;
+    bool is_derived;
     at::RecordScope scope = function.scope();
-    Known passing;
-    passing.next[0] = nullptr;
+    Order *order = order_of(thread);
+    if (__builtin_expect(!order, 0))
+        return;
     c10::ArrayRef<const c10::IValue> inputs;
     if (flags & PYRO_RECORD_SHAPES)
         inputs = function.inputs();
     if (__builtin_expect(flags & PYRO_RECORD_STORAGES, 0) && !function.inputs().empty())
         input_storages = storages_of(thread, function.inputs().data(), function.inputs().size());
-    const Known *known = recognize(thread, function.name(), inputs, &passing);
+    const Known *known = recognize(thread, order, function.name(), inputs, &is_derived);
     if (flags & PYRO_RECORD_STACKS && door->stack)
         stack = door->stack(thread);
     if (scope == at::RecordScope::BACKWARD_FUNCTION)
@@ -143,6 +145,8 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     record->name = known->name_id;
     record->inputs = known->inputs;
     record->outputs = 0;
+    if (is_derived && !(flags & PYRO_RECORD_STORAGES) && spare_outputs(function))
+        record->outputs = known->outputs;
     record->stack = stack;
     record->forward_thread = static_cast<uint32_t>(function.forwardThreadId());
     record->torch_thread = static_cast<uint32_t>(function.threadId());
@@ -155,7 +159,7 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
         labels.open(&function, thread, record);
     record->start_raw = pyro_raw_time(door);
     pyro_record_commit(thread, record);
-    __builtin_prefetch(record + 2, 1);
+    prefetch_for_write(record + 2);
     prefetch_next(known);
 }
 
@@ -180,7 +184,10 @@ OFTEN void end_record(pyro_recorder_thread *thread, pyro_record *record,
 {
     uint32_t flags = wanted.load(std::memory_order_relaxed);
     const std::vector<c10::IValue> &values = function.outputs();
-    if (!values.empty()) {
+    if (record->outputs) {
+        if (here.exceptions->uncaught)
+            record->outputs = 0; // it was about to give them
+    } else if (!values.empty()) {
         try {
             if (flags & PYRO_RECORD_SHAPES)
                 record->outputs = recognize_outputs(thread, thread->depth, values);

@@ -2,20 +2,22 @@
 #ifndef PYROMETER_OBSERVER_ORDER_HPP
 #define PYROMETER_OBSERVER_ORDER_HPP
 
+#include "_observer_derived.hpp"
 #include "_observer_values.hpp"
 
 namespace
 {
 
-// What an op was when it was last met after the same op: its name and values, and their ids.
+// What an op was when it was last met after the same ops: its name and values, and their ids.
 struct alignas(64) Known {
     Known *next[2]; // what followed it; the latest first
     const char *name;
     uint64_t name_mask; // of the name's last word
     uint32_t name_id, inputs, outputs;
     uint16_t name_words, input_words, output_words;
-    uint16_t is_kept;
-    uint32_t before_name, before_inputs; // of the op that it followed
+    bool may_derive;   // outputs follow from the inputs ...
+    bool is_derived;   // ... and are there
+    uint32_t trail[3]; // the ops before it, the latest first
     uint64_t words[]; // the name, ended and padded by 0; then the inputs; then the outputs
 
     const uint64_t *input_place() const
@@ -31,17 +33,43 @@ struct alignas(64) Known {
 constexpr size_t most_output_words = 16; // that are kept
 constexpr size_t longest_name = 256;     // in bytes
 
+inline uint32_t op_hash(uint32_t name_id, uint32_t inputs)
+{
+    return static_cast<uint32_t>((uint64_t{name_id} << 32 | inputs) *
+                                     UINT64_C(0x9e3779b97f4a7c15) >>
+                                 32);
+}
+
+// An op that has begun.
+struct Open {
+    uintptr_t word;
+
+    static Open of(Known *known, bool may_derive)
+    {
+        return {reinterpret_cast<uintptr_t>(known) | may_derive};
+    }
+    // NULL: not kept.
+    Known *known() const
+    {
+        return reinterpret_cast<Known *>(word & ~uintptr_t{1});
+    }
+    // What it gives follows from what it was given.
+    bool may_derive() const
+    {
+        return word & 1;
+    }
+};
+
 // A model runs the same ops in the same order again and again, so the next one is most likely what
 // followed last time: then comparing it, from memory that was laid out in that order, replaces all
 // looking up. What is compared is everything, so nothing is taken from an earlier call.
 struct Order {
     static constexpr size_t room_bytes = 8u << 20; // of which only what is used becomes memory
     static constexpr int index_bits = 14;
-    uint32_t generation;
-    Known *last; // the op that began last; never NULL
+    Known *passing; // an op that is not kept
     size_t used;
-    Known *open[PYRO_MOST_OPEN_SPANS];
-    Known *index[1u << index_bits]; // by both ops, so that the chain of what follows closes to a ring
+    Open open[PYRO_MOST_OPEN_SPANS];
+    Known *index[1u << index_bits];    // by trails, so that the chain of what follows closes to rings
     alignas(64) char room[room_bytes];
 };
 
@@ -53,21 +81,24 @@ RARELY Order *renew_order(pyro_recorder_thread *thread)
         if (!order)
             return nullptr;
     }
-    order->generation = thread->generation;
-    order->last = reinterpret_cast<Known *>(order->room); // before the first op
-    std::memset(static_cast<void *>(order->last), 0, sizeof(Known));
-    order->used = sizeof(Known);
+    here.generation = thread->generation;
+    here.order = order;
+    here.last = reinterpret_cast<Known *>(order->room); // before the first op; never NULL
+    here.expected = nullptr;
+    order->passing = reinterpret_cast<Known *>(order->room + sizeof(Known));
+    order->used = 2 * sizeof(Known);
+    std::memset(order->room, 0, order->used);
     std::memset(order->open, 0, sizeof order->open);
     std::memset(order->index, 0, sizeof order->index);
     return order;
 }
 
+// NULL where there is no memory for it.
 inline Order *order_of(pyro_recorder_thread *thread)
 {
-    auto *order = static_cast<Order *>(thread->ops);
-    if (__builtin_expect(!order || order->generation != thread->generation, 0))
+    if (__builtin_expect(here.generation != thread->generation || thread->ops != here.order, 0))
         return renew_order(thread);
-    return order;
+    return here.order;
 }
 
 // The address says what it was, and the text whether it still is. By words, which reach beyond the
@@ -89,17 +120,23 @@ inline bool is_name(const Known *known, const char *name)
     return !((word ^ known->words[last]) & known->name_mask);
 }
 
-OFTEN inline bool fits(const Known *known, const char *name, c10::ArrayRef<const c10::IValue> inputs)
+// Whether it is the op: 0 no, else the keys of its tensors, with that of the CPU in any case.
+OFTEN inline uint64_t fits(const Known *known, const char *name,
+                           c10::ArrayRef<const c10::IValue> inputs)
 {
+    uint64_t keys = 1;
     return known && is_name(known, name) &&
-           match_values(known->input_place(), known->input_words, inputs.data(), inputs.size());
+                   match_values(known->input_place(), known->input_words, inputs.data(),
+                                inputs.size(), &keys)
+               ? keys
+               : 0;
 }
 
 // Makes room for an op and what it was given; NULL where that is too long to be worth it.
 Known *append(pyro_recorder_thread *thread, Order *order, const char *name, const Words &inputs)
 {
     size_t length = std::strlen(name), name_words = length / 8 + 1;
-    size_t bytes = sizeof(Known) + (name_words + inputs.count + most_output_words) * 8;
+    size_t bytes = sizeof(Known) + (name_words + inputs.count + most_output_words + 1) * 8;
     bytes = (bytes + alignof(Known) - 1) & ~(alignof(Known) - 1);
     if (length >= longest_name)
         return nullptr;
@@ -113,79 +150,94 @@ Known *append(pyro_recorder_thread *thread, Order *order, const char *name, cons
     known->name_words = static_cast<uint16_t>(name_words);
     known->input_words = static_cast<uint16_t>(inputs.count);
     known->output_words = UINT16_MAX;
-    known->is_kept = 1;
+    known->outputs = 0;
+    known->may_derive = is_derived_name(name) && are_whole(inputs.words, inputs.count);
+    known->is_derived = false;
     known->words[name_words - 1] = 0;
     std::memcpy(known->words, name, length);
     std::memcpy(known->words + name_words, inputs.words, inputs.count * 8);
     return known;
 }
 
-// Looks up what was not expected, and remembers it as what follows the last op; in `out` where it
-// cannot be kept.
+// The op with these ids after those that were last; NULL where it cannot be kept.
+Known *find_or_append(pyro_recorder_thread *thread, Order *order, const char *name,
+                      const Words &inputs, uint32_t name_id, uint32_t inputs_id)
+{
+    const Known *last = here.last;
+    uint32_t trail[] = {op_hash(last->name_id, last->inputs), last->trail[0], last->trail[1]};
+    uint64_t hash = op_hash(name_id, inputs_id);
+    for (uint32_t before : trail)
+        hash = (hash ^ before) * UINT64_C(0x9e3779b97f4a7c15);
+    size_t slot = hash >> (64 - Order::index_bits);
+    for (size_t way = 0; way < 2; way++) {
+        Known *known = order->index[slot ^ way];
+        if (known && !std::memcmp(known->trail, trail, sizeof trail) &&
+            known->name_id == name_id && known->inputs == inputs_id && known->name == name)
+            return known;
+    }
+    Known *known = append(thread, order, name, inputs);
+    if (!known)
+        return nullptr;
+    known->name_id = name_id;
+    known->inputs = inputs_id;
+    std::memcpy(known->trail, trail, sizeof trail);
+    order->index[slot ^ 1] = order->index[slot];
+    return order->index[slot] = known;
+}
+
+// Looks up what was not expected, and remembers it as what follows the last op.
 Known *learn(pyro_recorder_thread *thread, Order *order, const char *name,
-             c10::ArrayRef<const c10::IValue> values, Known *out)
+             c10::ArrayRef<const c10::IValue> values)
 {
     Words inputs;
-    out->is_kept = 0;
-    out->name_id = door->name(thread, name);
-    out->outputs = 0;
+    Known *passing = order->passing, *known;
+    passing->name_id = door->name(thread, name);
     if (!inputs.put(values.data(), values.size())) {
         CutWriter writer;
         writer.values(values.data(), values.size());
-        out->inputs = door->signature(thread, writer.words, writer.count);
-        return out;
+        passing->inputs = door->signature(thread, writer.words, writer.count);
+        return passing;
     }
-    out->inputs = inputs.count ? door->signature(thread, inputs.words, inputs.count) : 0;
-    if (!order || !out->name_id)
-        return out;
-    uint32_t before_name = order->last->name_id, before_inputs = order->last->inputs;
-    uint64_t hash = (uint64_t{before_name} << 48 ^ uint64_t{before_inputs} << 32 ^
-                     uint64_t{out->name_id} << 16 ^ out->inputs) *
-                    UINT64_C(0x9e3779b97f4a7c15);
-    Known **place = &order->index[hash >> (64 - Order::index_bits)];
-    Known *known = *place;
-    if (!known || known->before_name != before_name || known->before_inputs != before_inputs ||
-        !fits(known, name, values)) {
-        known = append(thread, order, name, inputs);
-        if (!known)
-            return out;
-        known->name_id = out->name_id;
-        known->inputs = out->inputs;
-        known->outputs = 0;
-        known->before_name = before_name;
-        known->before_inputs = before_inputs;
-        *place = known;
-    }
-    order->last->next[1] = order->last->next[0];
-    order->last->next[0] = known;
-    return known;
+    passing->inputs = inputs.count ? door->signature(thread, inputs.words, inputs.count) : 0;
+    if (!passing->name_id || !(known = find_or_append(thread, order, name, inputs,
+                                                      passing->name_id, passing->inputs)))
+        return passing;
+    here.last->next[1] = here.last->next[0];
+    return here.last->next[0] = known;
 }
 
 RARELY Known *recognize_other(pyro_recorder_thread *thread, Order *order, const char *name,
-                              c10::ArrayRef<const c10::IValue> inputs, Known *out)
+                              c10::ArrayRef<const c10::IValue> inputs, uint64_t *keys)
 {
-    Known **next = order ? order->last->next : nullptr;
-    if (next && fits(next[1], name, inputs)) {
+    Known **next = here.last->next;
+    if ((*keys = fits(next[1], name, inputs))) {
         std::swap(next[0], next[1]);
         return next[0];
     }
-    return learn(thread, order, name, inputs, out);
+    Known *known = learn(thread, order, name, inputs);
+    if (known != order->passing)
+        *keys = fits(known, name, inputs);
+    return known;
 }
 
-// The op that begins: as it is known, or in `out` where it cannot be kept.
-inline Known *recognize(pyro_recorder_thread *thread, const char *name,
-                        c10::ArrayRef<const c10::IValue> inputs, Known *out)
+// The op that begins; whether its outputs are known already is `is_derived`.
+inline Known *recognize(pyro_recorder_thread *thread, Order *order, const char *name,
+                        c10::ArrayRef<const c10::IValue> inputs, bool *is_derived)
 {
-    Order *order = order_of(thread);
-    Known *known = order ? order->last->next[0] : nullptr;
-    if (__builtin_expect(!fits(known, name, inputs), 0))
-        known = recognize_other(thread, order, name, inputs, out);
-    if (order) {
-        if (known->is_kept)
-            order->last = known;
-        if (thread->depth < PYRO_MOST_OPEN_SPANS)
-            order->open[thread->depth] = known->is_kept ? known : nullptr;
+    Known *known = here.expected, *kept = known;
+    uint64_t keys = fits(known, name, inputs);
+    if (__builtin_expect(!keys, 0)) {
+        known = recognize_other(thread, order, name, inputs, &keys);
+        kept = known != order->passing ? known : nullptr;
     }
+    if (__builtin_expect(kept != nullptr, 1)) {
+        here.last = kept;
+        here.expected = kept->next[0];
+    }
+    bool may_derive = known->may_derive && are_plain(keys);
+    *is_derived = may_derive && known->is_derived;
+    if (thread->depth < PYRO_MOST_OPEN_SPANS)
+        order->open[thread->depth] = Open::of(kept, may_derive);
     return known;
 }
 
@@ -200,10 +252,14 @@ inline void prefetch_next(const Known *known)
 }
 
 // The id of values that were not expected.
-RARELY uint32_t learn_outputs(pyro_recorder_thread *thread, Known *known,
+RARELY uint32_t learn_outputs(pyro_recorder_thread *thread, Open open,
                               const std::vector<c10::IValue> &values)
 {
     Words outputs;
+    Known *known = open.known();
+    // What is not the same every time does not follow.
+    if (known && known->output_words != UINT16_MAX)
+        known->may_derive = known->is_derived = false;
     if (!outputs.put(values.data(), values.size())) {
         CutWriter writer;
         writer.values(values.data(), values.size());
@@ -214,6 +270,7 @@ RARELY uint32_t learn_outputs(pyro_recorder_thread *thread, Known *known,
         std::memcpy(known->output_place(), outputs.words, outputs.count * 8);
         known->output_words = static_cast<uint16_t>(outputs.count);
         known->outputs = id;
+        known->is_derived = known->may_derive && open.may_derive();
     }
     return id;
 }
@@ -222,17 +279,18 @@ RARELY uint32_t learn_outputs(pyro_recorder_thread *thread, Known *known,
 inline uint32_t recognize_outputs(pyro_recorder_thread *thread, uint32_t depth,
                                   const std::vector<c10::IValue> &values)
 {
-    auto *order = static_cast<Order *>(thread->ops);
-    Known *known = order && order->generation == thread->generation &&
-                           depth < PYRO_MOST_OPEN_SPANS
-                       ? order->open[depth]
-                       : nullptr;
+    Open open = {0};
+    if (thread->ops == here.order && here.generation == thread->generation &&
+        depth < PYRO_MOST_OPEN_SPANS)
+        open = here.order->open[depth];
+    Known *known = open.known();
+    uint64_t unused = 0;
     if (__builtin_expect(known && known->output_words != UINT16_MAX &&
                              match_values(known->output_place(), known->output_words,
-                                          values.data(), values.size()),
+                                          values.data(), values.size(), &unused),
                          1))
         return known->outputs;
-    return learn_outputs(thread, known, values);
+    return learn_outputs(thread, open, values);
 }
 
 } // namespace

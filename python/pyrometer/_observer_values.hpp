@@ -4,6 +4,9 @@
 
 #include "_observer_door.hpp"
 
+#include <iterator>
+#include <string>
+
 namespace
 {
 
@@ -47,13 +50,48 @@ inline uint64_t bits_of(const c10::IValue &value)
     return bits;
 }
 
-bool has_bits_in_front()
+// What kind of value it is, as torch numbers them; behind the bits.
+inline uint8_t tag_of(const c10::IValue &value)
+{
+    uint32_t tag;
+    std::memcpy(&tag, reinterpret_cast<const char *>(&value) + 8, sizeof tag);
+    return static_cast<uint8_t>(tag);
+}
+
+// How a value that is neither tensor nor list is written: a head, and its bits where there are some.
+struct alignas(32) Scalar {
+    uint64_t kind = PYRO_VALUE_OTHER;
+    uint64_t mask = 0; // of the bits that count
+    uint64_t has_word = 0;
+};
+
+Scalar scalars[256]; // by tag
+
+// Finds out where torch keeps bits and kinds; false where that is another place.
+bool learn_layout()
 {
     double real = 0.3;
     uint64_t bits, integer = 0x0123456789abcdef;
     std::memcpy(&bits, &real, sizeof bits);
-    return bits_of(c10::IValue(static_cast<int64_t>(integer))) == integer &&
-           bits_of(c10::IValue(real)) == bits;
+    const c10::IValue values[] = {c10::IValue(), c10::IValue(static_cast<int64_t>(integer)),
+                                  c10::IValue(real), c10::IValue(true),
+                                  c10::IValue(std::string()), c10::IValue(at::Tensor())};
+    const Scalar forms[] = {{PYRO_VALUE_NONE, 0, 0},
+                            {PYRO_VALUE_INTEGER, ~uint64_t{0}, 1},
+                            {PYRO_VALUE_REAL, ~uint64_t{0}, 1},
+                            {PYRO_VALUE_BOOLEAN, 0xff, 1},
+                            {}};
+    if (sizeof(c10::IValue) != 16 || bits_of(values[1]) != integer || bits_of(values[2]) != bits ||
+        (bits_of(values[3]) & 0xff) != 1)
+        return false;
+    for (size_t i = 0; i < std::size(values); i++) {
+        for (size_t j = 0; j < i; j++)
+            if (tag_of(values[i]) == tag_of(values[j]))
+                return false;
+        if (i < std::size(forms))
+            scalars[tag_of(values[i])] = forms[i];
+    }
+    return true;
 }
 
 // Writes words of values, in the form of recording.h, behind `at`. NULL when they do not fit before
@@ -187,10 +225,11 @@ struct Words {
 
 // Compares a value with the words that put_value would write for it: what is behind them, or NULL
 // where they differ. The words are whole: those of a value that begins there end there. All but lists
-// is inlined where it is used.
+// is inlined where it is used. Keys of tensors are added to `keys`.
 #define INLINED __attribute__((always_inline)) inline
 
-INLINED const uint64_t *match_value(const uint64_t *at, const c10::IValue &value, int nesting);
+INLINED const uint64_t *match_value(const uint64_t *at, const c10::IValue &value, int nesting,
+                                    uint64_t *keys);
 
 INLINED const uint64_t *match_sizes(const uint64_t *at, const c10::TensorImpl *tensor)
 {
@@ -211,11 +250,12 @@ RARELY const uint64_t *match_odd_tensor(const uint64_t *at, const c10::TensorImp
     return *at == PYRO_VALUE_OTHER ? at + 1 : nullptr;
 }
 
-INLINED const uint64_t *match_tensor(const uint64_t *at, const at::Tensor &value)
+INLINED const uint64_t *match_tensor(const uint64_t *at, const at::Tensor &value, uint64_t *keys)
 {
     const c10::TensorImpl *tensor = value.unsafeGetTensorImpl();
     if (!value.defined())
         return *at == PYRO_VALUE_NONE ? at + 1 : nullptr;
+    *keys |= tensor->key_set().raw_repr();
     if (__builtin_expect(Peek::has_own_sizes(tensor) || !tensor->dtype().isScalarType(), 0))
         return match_odd_tensor(at, tensor);
     return match_sizes(at, tensor);
@@ -224,43 +264,43 @@ INLINED const uint64_t *match_tensor(const uint64_t *at, const at::Tensor &value
 OFTEN __attribute__((noinline)) const uint64_t *match_list(const uint64_t *at,
                                                            const c10::IValue &value, int nesting)
 {
+    uint64_t unused = 0;
     if (nesting >= most_nesting)
         return *at == PYRO_VALUE_OTHER ? at + 1 : nullptr;
     auto items = value.toListRef();
     if (*at++ != (PYRO_VALUE_LIST | static_cast<uint64_t>(items.size()) << 32))
         return nullptr;
     for (size_t i = 0; i < items.size() && at; i++)
-        at = match_value(at, items[i], nesting + 1);
+        at = match_value(at, items[i], nesting + 1, &unused);
     return at;
 }
 
-INLINED const uint64_t *match_scalar(const uint64_t *at, uint64_t kind, uint64_t word)
+// Without a branch for each kind, which would often be foretold wrong. Behind the last word of an op
+// there are others.
+INLINED const uint64_t *match_scalar(const uint64_t *at, const c10::IValue &value)
 {
-    return at[0] == kind && at[1] == word ? at + 2 : nullptr;
+    const Scalar &form = scalars[tag_of(value)];
+    uint64_t difference = (at[1] ^ (bits_of(value) & form.mask)) & (0 - form.has_word);
+    return at[0] == form.kind && !difference ? at + 1 + form.has_word : nullptr;
 }
 
-INLINED const uint64_t *match_value(const uint64_t *at, const c10::IValue &value, int nesting)
+INLINED const uint64_t *match_value(const uint64_t *at, const c10::IValue &value, int nesting,
+                                    uint64_t *keys)
 {
     if (value.isTensor())
-        return match_tensor(at, value.toTensor());
-    if (value.isInt())
-        return match_scalar(at, PYRO_VALUE_INTEGER, bits_of(value));
+        return match_tensor(at, value.toTensor(), keys);
     if (value.isList())
         return match_list(at, value, nesting);
-    if (value.isBool())
-        return match_scalar(at, PYRO_VALUE_BOOLEAN, value.toBool());
-    if (value.isDouble())
-        return match_scalar(at, PYRO_VALUE_REAL, bits_of(value));
-    uint64_t kind = value.isNone() ? PYRO_VALUE_NONE : PYRO_VALUE_OTHER;
-    return *at == kind ? at + 1 : nullptr;
+    return match_scalar(at, value);
 }
 
 // Whether the words are those of the values, no more and no fewer.
-INLINED bool match_values(const uint64_t *at, size_t count, const c10::IValue *first, size_t number)
+INLINED bool match_values(const uint64_t *at, size_t count, const c10::IValue *first, size_t number,
+                          uint64_t *keys)
 {
     const uint64_t *end = at + count;
     for (size_t i = 0; i < number; i++) {
-        if (at >= end || !(at = match_value(at, first[i], 0)))
+        if (at >= end || !(at = match_value(at, first[i], 0, keys)))
             return false;
     }
     return at == end;

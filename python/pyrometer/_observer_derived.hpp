@@ -1,0 +1,150 @@
+/*
+ * Ops whose outputs follow from their inputs: views and copies have sizes and types that are a
+ * function of what they were given. Where they were once handed over for the same inputs, torch is
+ * told that it need not do it again, which costs it an allocation an op.
+ */
+#ifndef PYROMETER_OBSERVER_DERIVED_HPP
+#define PYROMETER_OBSERVER_DERIVED_HPP
+
+#include "_observer_door.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace
+{
+
+// By their definition, what these give depends on sizes, types and numbers of their arguments alone:
+// not on elements, strides, promotion, defaults or autocast. In the order of strcmp.
+constexpr const char *derived_names[] = {
+    "aten::_reshape_alias",
+    "aten::_unsafe_view",
+    "aten::add_",
+    "aten::addcdiv_",
+    "aten::addcmul_",
+    "aten::alias",
+    "aten::as_strided",
+    "aten::chunk",
+    "aten::clone",
+    "aten::contiguous",
+    "aten::copy_",
+    "aten::detach",
+    "aten::diagonal",
+    "aten::div_",
+    "aten::dropout",
+    "aten::empty_like",
+    "aten::expand",
+    "aten::expand_as",
+    "aten::fill_",
+    "aten::flatten",
+    "aten::lerp_",
+    "aten::movedim",
+    "aten::mul_",
+    "aten::narrow",
+    "aten::permute",
+    "aten::relu",
+    "aten::relu_",
+    "aten::reshape",
+    "aten::resolve_conj",
+    "aten::resolve_neg",
+    "aten::select",
+    "aten::slice",
+    "aten::split",
+    "aten::split_with_sizes",
+    "aten::squeeze",
+    "aten::sub_",
+    "aten::t",
+    "aten::transpose",
+    "aten::unbind",
+    "aten::unflatten",
+    "aten::unfold",
+    "aten::unsqueeze",
+    "aten::view",
+    "aten::view_as",
+    "aten::zero_",
+};
+
+bool is_derived_name(const char *name)
+{
+    auto is_less = [](const char *a, const char *b) { return std::strcmp(a, b) < 0; };
+    return std::binary_search(std::begin(derived_names), std::end(derived_names), name, is_less);
+}
+
+// Whether words of inputs say all that there is to say: nothing is left out, and all tensors are
+// arguments themselves, so that their keys were looked at.
+bool are_whole(const uint64_t *words, size_t count)
+{
+    uint64_t in_lists = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t number = words[i] >> 32;
+        bool is_item = in_lists > 0;
+        in_lists -= is_item;
+        switch (words[i] & 0xff) {
+        case PYRO_VALUE_NONE:
+            break;
+        case PYRO_VALUE_TENSOR:
+            if (is_item)
+                return false;
+            i += number;
+            break;
+        case PYRO_VALUE_INTEGER:
+        case PYRO_VALUE_REAL:
+        case PYRO_VALUE_BOOLEAN:
+            i++;
+            break;
+        case PYRO_VALUE_LIST:
+            in_lists += number;
+            break;
+        default:
+            return false;
+        }
+    }
+    return true;
+}
+
+// Keys of tensors, and of what a thread adds to them, under which ops do what they are defined to
+// do: not those of tensor subclasses, modes and transforms, which may do anything.
+constexpr c10::DispatchKeySet plain_keys =
+    c10::DispatchKeySet(c10::DispatchKeySet::RAW, c10::full_backend_mask) |
+    c10::autograd_dispatch_keyset | c10::autocast_dispatch_keyset |
+    c10::DispatchKeySet({c10::DispatchKey::Dense, c10::DispatchKey::BackendSelect,
+                         c10::DispatchKey::ADInplaceOrView, c10::DispatchKey::Conjugate,
+                         c10::DispatchKey::Negative});
+
+inline bool are_plain(uint64_t tensor_keys)
+{
+    return !((tensor_keys | here.keys->included().raw_repr()) & ~plain_keys.raw_repr());
+}
+
+#ifdef PYROMETER_SPARES_OUTPUTS
+// Whether outputs are wanted is a member that torch keeps to itself, and looks at when the op has
+// begun. An explicit instantiation may name it; where it has another name, this is not compiled.
+at::StepCallbacks &callbacks_of(at::RecordFunction &function);
+
+template <at::StepCallbacks at::RecordFunction::*member> struct Reveal {
+    friend at::StepCallbacks &callbacks_of(at::RecordFunction &function)
+    {
+        return function.*member;
+    }
+};
+template struct Reveal<&at::RecordFunction::step_callbacks_>;
+
+// False where another observer may want them.
+inline bool spare_outputs(const at::RecordFunction &function)
+{
+    at::StepCallbacks &callbacks = callbacks_of(const_cast<at::RecordFunction &>(function));
+    if (callbacks.callbacks_.size() != 1)
+        return false;
+    callbacks.needs_outputs_ = false;
+    return true;
+}
+#else
+inline bool spare_outputs(const at::RecordFunction &)
+{
+    return false;
+}
+#endif
+
+} // namespace
+
+#endif
