@@ -75,7 +75,7 @@ EXPORT void ladder_set(pyro_recorder_door *to, int rung)
         at::removeCallback(handle);
     handle = 0;
     unwatch_memory();
-    learn_layout();
+    prepare();
     door = to;
     uint32_t flags = rung >= records ? PYRO_RECORD_OPS : 0;
     flags |= rung >= shapes ? PYRO_RECORD_SHAPES : 0;

@@ -57,12 +57,10 @@ EXPORT const char *pyro_observer_start(pyro_recorder_door *to, uint32_t flags)
     pyro_observer_stop();
     if (to->size != sizeof *to)
         return "the observer was built for another version of the recorder";
-    if (!learn_layout())
-        return "this torch keeps numbers in another place";
-    if (!counts_exceptions())
-        return "this C++ library counts exceptions in another place";
     door = to;
     try {
+        if ((reason = prepare()))
+            return reason;
         if (flags & PYRO_RECORD_MEMORY && (reason = watch_memory()))
             return reason;
         wanted.store(flags, std::memory_order_relaxed);

@@ -137,7 +137,7 @@ def compile_library(source: Path, target: Path) -> None:
     os.close(handle)
     try:
         # What needs a member that torch keeps to itself is left out where that is not there.
-        for definitions in (("-DPYROMETER_SPARES_OUTPUTS",), ()):
+        for definitions in (("-DPYROMETER_SEES_INSIDE",), ()):
             command = compile_command(source, Path(name), *definitions)
             done = subprocess.run(
                 command, capture_output=True, text=True, errors="replace", timeout=_BUILD_SECONDS

@@ -1,7 +1,7 @@
 /*
  * Ops whose outputs follow from their inputs: views and copies have sizes and types that are a
- * function of what they were given. Where they were once handed over for the same inputs, torch is
- * told that it need not do it again, which costs it an allocation an op.
+ * function of what they were given. Once torch has handed them over for some inputs, it need not do
+ * so again for the same ones, which costs an allocation an op.
  */
 #ifndef PYROMETER_OBSERVER_DERIVED_HPP
 #define PYROMETER_OBSERVER_DERIVED_HPP
@@ -115,35 +115,6 @@ inline bool are_plain(uint64_t tensor_keys)
 {
     return !((tensor_keys | here.keys->included().raw_repr()) & ~plain_keys.raw_repr());
 }
-
-#ifdef PYROMETER_SPARES_OUTPUTS
-// Whether outputs are wanted is a member that torch keeps to itself, and looks at when the op has
-// begun. An explicit instantiation may name it; where it has another name, this is not compiled.
-at::StepCallbacks &callbacks_of(at::RecordFunction &function);
-
-template <at::StepCallbacks at::RecordFunction::*member> struct Reveal {
-    friend at::StepCallbacks &callbacks_of(at::RecordFunction &function)
-    {
-        return function.*member;
-    }
-};
-template struct Reveal<&at::RecordFunction::step_callbacks_>;
-
-// False where another observer may want them.
-inline bool spare_outputs(const at::RecordFunction &function)
-{
-    at::StepCallbacks &callbacks = callbacks_of(const_cast<at::RecordFunction &>(function));
-    if (callbacks.callbacks_.size() != 1)
-        return false;
-    callbacks.needs_outputs_ = false;
-    return true;
-}
-#else
-inline bool spare_outputs(const at::RecordFunction &)
-{
-    return false;
-}
-#endif
 
 } // namespace
 

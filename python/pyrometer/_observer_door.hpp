@@ -26,7 +26,8 @@ namespace
 // Read at every op, so in one line of the cache.
 struct alignas(64) Settings {
     pyro_recorder_door *door;
-    std::atomic<uint32_t> wanted; // PYRO_RECORD_*
+    std::atomic<uint32_t> wanted;   // PYRO_RECORD_*
+    std::atomic<bool> has_lost_ops; // that were registered: an address may be another's
 };
 
 Settings settings;

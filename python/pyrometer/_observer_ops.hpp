@@ -131,7 +131,7 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
         inputs = function.inputs();
     if (__builtin_expect(flags & PYRO_RECORD_STORAGES, 0) && !function.inputs().empty())
         input_storages = storages_of(thread, function.inputs().data(), function.inputs().size());
-    const Known *known = recognize(thread, order, function.name(), inputs, &is_derived);
+    const Known *known = recognize(thread, order, function, inputs, &is_derived);
     if (flags & PYRO_RECORD_STACKS && door->stack)
         stack = door->stack(thread);
     if (scope == at::RecordScope::BACKWARD_FUNCTION)
@@ -161,6 +161,17 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     pyro_record_commit(thread, record);
     prefetch_for_write(record + 2);
     prefetch_next(known);
+}
+
+// Before the first op; NULL, or why ops cannot be observed.
+const char *prepare()
+{
+    if (!learn_layout())
+        return "this torch keeps numbers in another place";
+    if (!counts_exceptions())
+        return "this C++ library counts exceptions in another place";
+    watch_registrations();
+    return nullptr;
 }
 
 OFTEN std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &function)

@@ -3,6 +3,7 @@
 #define PYROMETER_OBSERVER_ORDER_HPP
 
 #include "_observer_derived.hpp"
+#include "_observer_inside.hpp"
 #include "_observer_values.hpp"
 
 namespace
@@ -11,27 +12,31 @@ namespace
 // What an op was when it was last met after the same ops: its name and values, and their ids.
 struct alignas(64) Known {
     Known *next[2]; // what followed it; the latest first
+    const void *schema; // NULL: only the text of the name tells
     const char *name;
-    uint64_t name_mask; // of the name's last word
     uint32_t name_id, inputs, outputs;
-    uint16_t name_words, input_words, output_words;
-    bool may_derive;   // outputs follow from the inputs ...
-    bool is_derived;   // ... and are there
-    uint32_t trail[3]; // the ops before it, the latest first
-    uint64_t words[]; // the name, ended and padded by 0; then the inputs; then the outputs
+    uint16_t input_words, output_words;
+    bool may_derive : 1; // outputs follow from the inputs ...
+    bool is_derived : 1; // ... and are there
+    uint32_t trail[3];   // the ops before it, the latest first
+    uint64_t words[];    // inputs; outputs; the name, ended and padded by 0
 
-    const uint64_t *input_place() const
-    {
-        return words + name_words;
-    }
     uint64_t *output_place()
     {
-        return words + name_words + input_words;
+        return words + input_words;
     }
+    const uint64_t *name_place() const
+    {
+        return words + input_words + output_room;
+    }
+    static constexpr size_t most_output_words = 16; // that are kept
+    // A number is compared with two words, also where the second belongs to none.
+    static constexpr size_t output_room = most_output_words + 1;
 };
 
-constexpr size_t most_output_words = 16; // that are kept
-constexpr size_t longest_name = 256;     // in bytes
+static_assert(sizeof(Known) == 64, "what every op looks at is one line of the cache");
+
+constexpr size_t longest_name = 256; // in bytes
 
 inline uint32_t op_hash(uint32_t name_id, uint32_t inputs)
 {
@@ -101,33 +106,28 @@ inline Order *order_of(pyro_recorder_thread *thread)
     return here.order;
 }
 
-// The address says what it was, and the text whether it still is. By words, which reach beyond the
-// end of a text that begins with a word, but never into another page.
-inline bool is_name(const Known *known, const char *name)
+// The address says what it was, and the text whether it still is.
+RARELY bool is_name(const Known *known, const char *name)
 {
-    if (known->name != name)
-        return false;
-    if (__builtin_expect(reinterpret_cast<uintptr_t>(name) & 7, 0))
-        return !std::strcmp(reinterpret_cast<const char *>(known->words), name);
-    size_t last = known->name_words - 1u;
-    uint64_t word;
-    for (size_t i = 0; i < last; i++) {
-        __builtin_memcpy(&word, name + i * 8, 8);
-        if (word != known->words[i])
-            return false;
-    }
-    __builtin_memcpy(&word, name + last * 8, 8);
-    return !((word ^ known->words[last]) & known->name_mask);
+    return known->name == name &&
+           !std::strcmp(reinterpret_cast<const char *>(known->name_place()), name);
+}
+
+inline bool is_op(const Known *known, const at::RecordFunction &function)
+{
+    const void *schema = schema_of(function);
+    return __builtin_expect(schema != nullptr, 1) ? known->schema == schema
+                                                  : is_name(known, function.name());
 }
 
 // Whether it is the op: 0 no, else the keys of its tensors, with that of the CPU in any case.
-OFTEN inline uint64_t fits(const Known *known, const char *name,
+OFTEN inline uint64_t fits(const Known *known, const at::RecordFunction &function,
                            c10::ArrayRef<const c10::IValue> inputs)
 {
     uint64_t keys = 1;
-    return known && is_name(known, name) &&
-                   match_values(known->input_place(), known->input_words, inputs.data(),
-                                inputs.size(), &keys)
+    return known && is_op(known, function) &&
+                   match_values(known->words, known->input_words, inputs.data(), inputs.size(),
+                                &keys)
                ? keys
                : 0;
 }
@@ -136,7 +136,7 @@ OFTEN inline uint64_t fits(const Known *known, const char *name,
 Known *append(pyro_recorder_thread *thread, Order *order, const char *name, const Words &inputs)
 {
     size_t length = std::strlen(name), name_words = length / 8 + 1;
-    size_t bytes = sizeof(Known) + (name_words + inputs.count + most_output_words + 1) * 8;
+    size_t bytes = sizeof(Known) + (inputs.count + Known::output_room + name_words) * 8;
     bytes = (bytes + alignof(Known) - 1) & ~(alignof(Known) - 1);
     if (length >= longest_name)
         return nullptr;
@@ -146,16 +146,13 @@ Known *append(pyro_recorder_thread *thread, Order *order, const char *name, cons
     order->used += bytes;
     known->next[0] = known->next[1] = nullptr;
     known->name = name;
-    known->name_mask = ~uint64_t{0} >> (56 - length % 8 * 8);
-    known->name_words = static_cast<uint16_t>(name_words);
     known->input_words = static_cast<uint16_t>(inputs.count);
     known->output_words = UINT16_MAX;
     known->outputs = 0;
     known->may_derive = is_derived_name(name) && are_whole(inputs.words, inputs.count);
     known->is_derived = false;
-    known->words[name_words - 1] = 0;
-    std::memcpy(known->words, name, length);
-    std::memcpy(known->words + name_words, inputs.words, inputs.count * 8);
+    std::memcpy(known->words, inputs.words, inputs.count * 8);
+    std::memcpy(known->words + inputs.count + Known::output_room, name, length + 1);
     return known;
 }
 
@@ -186,10 +183,11 @@ Known *find_or_append(pyro_recorder_thread *thread, Order *order, const char *na
 }
 
 // Looks up what was not expected, and remembers it as what follows the last op.
-Known *learn(pyro_recorder_thread *thread, Order *order, const char *name,
+Known *learn(pyro_recorder_thread *thread, Order *order, const at::RecordFunction &function,
              c10::ArrayRef<const c10::IValue> values)
 {
     Words inputs;
+    const char *name = function.name();
     Known *passing = order->passing, *known;
     passing->name_id = door->name(thread, name);
     if (!inputs.put(values.data(), values.size())) {
@@ -202,32 +200,35 @@ Known *learn(pyro_recorder_thread *thread, Order *order, const char *name,
     if (!passing->name_id || !(known = find_or_append(thread, order, name, inputs,
                                                       passing->name_id, passing->inputs)))
         return passing;
+    known->schema = schema_of(function);
     here.last->next[1] = here.last->next[0];
     return here.last->next[0] = known;
 }
 
-RARELY Known *recognize_other(pyro_recorder_thread *thread, Order *order, const char *name,
+RARELY Known *recognize_other(pyro_recorder_thread *thread, Order *order,
+                              const at::RecordFunction &function,
                               c10::ArrayRef<const c10::IValue> inputs, uint64_t *keys)
 {
     Known **next = here.last->next;
-    if ((*keys = fits(next[1], name, inputs))) {
+    if ((*keys = fits(next[1], function, inputs))) {
         std::swap(next[0], next[1]);
         return next[0];
     }
-    Known *known = learn(thread, order, name, inputs);
+    Known *known = learn(thread, order, function, inputs);
     if (known != order->passing)
-        *keys = fits(known, name, inputs);
+        *keys = fits(known, function, inputs);
     return known;
 }
 
 // The op that begins; whether its outputs are known already is `is_derived`.
-inline Known *recognize(pyro_recorder_thread *thread, Order *order, const char *name,
+inline Known *recognize(pyro_recorder_thread *thread, Order *order,
+                        const at::RecordFunction &function,
                         c10::ArrayRef<const c10::IValue> inputs, bool *is_derived)
 {
     Known *known = here.expected, *kept = known;
-    uint64_t keys = fits(known, name, inputs);
+    uint64_t keys = fits(known, function, inputs);
     if (__builtin_expect(!keys, 0)) {
-        known = recognize_other(thread, order, name, inputs, &keys);
+        known = recognize_other(thread, order, function, inputs, &keys);
         kept = known != order->passing ? known : nullptr;
     }
     if (__builtin_expect(kept != nullptr, 1)) {
@@ -248,7 +249,6 @@ inline void prefetch_next(const Known *known)
     __builtin_prefetch(line);
     __builtin_prefetch(line + 64);
     __builtin_prefetch(line + 128);
-    __builtin_prefetch(line + 192);
 }
 
 // The id of values that were not expected.
@@ -266,7 +266,7 @@ RARELY uint32_t learn_outputs(pyro_recorder_thread *thread, Open open,
         return door->signature(thread, writer.words, writer.count);
     }
     uint32_t id = outputs.count ? door->signature(thread, outputs.words, outputs.count) : 0;
-    if (known && id && outputs.count <= most_output_words) {
+    if (known && id && outputs.count <= Known::most_output_words) {
         std::memcpy(known->output_place(), outputs.words, outputs.count * 8);
         known->output_words = static_cast<uint16_t>(outputs.count);
         known->outputs = id;
