@@ -210,7 +210,7 @@ static inline void pyro_record_commit(pyro_recorder_thread *thread, pyro_record 
 static inline void pyro_span_open(pyro_recorder_thread *thread, pyro_record *record,
                                   const void *key)
 {
-    if (thread->depth < PYRO_MOST_OPEN_SPANS) {
+    if (__builtin_expect(thread->depth < PYRO_MOST_OPEN_SPANS, 1)) {
         pyro_open_span *span = &thread->open[thread->depth];
         span->record = record;
         span->key = key;

@@ -127,14 +127,14 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     if (__builtin_expect(!order, 0))
         return;
     c10::ArrayRef<const c10::IValue> inputs;
-    if (flags & PYRO_RECORD_SHAPES)
+    if (__builtin_expect(flags & PYRO_RECORD_SHAPES, 1))
         inputs = function.inputs();
     if (__builtin_expect(flags & PYRO_RECORD_STORAGES, 0) && !function.inputs().empty())
         input_storages = storages_of(thread, function.inputs().data(), function.inputs().size());
     const Known *known = recognize(thread, order, function, inputs, &is_derived);
     if (flags & PYRO_RECORD_STACKS && door->stack)
         stack = door->stack(thread);
-    if (scope == at::RecordScope::BACKWARD_FUNCTION)
+    if (__builtin_expect(scope == at::RecordScope::BACKWARD_FUNCTION, 0))
         number_evaluation(thread, function);
     pyro_record *record = pyro_record_room(door, thread);
     pyro_span_open(thread, record, &function);
@@ -145,7 +145,8 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     record->name = known->name_id;
     record->inputs = known->inputs;
     record->outputs = 0;
-    if (is_derived && !(flags & PYRO_RECORD_STORAGES) && spare_outputs(function))
+    if (__builtin_expect(is_derived, 1) && !(flags & PYRO_RECORD_STORAGES) &&
+        spare_outputs(function))
         record->outputs = known->outputs;
     record->stack = stack;
     record->forward_thread = static_cast<uint32_t>(function.forwardThreadId());
@@ -190,13 +191,13 @@ OFTEN std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &fu
     return nullptr;
 }
 
-OFTEN void end_record(pyro_recorder_thread *thread, pyro_record *record,
-                const at::RecordFunction &function, uint64_t now)
+INLINED void end_record(pyro_recorder_thread *thread, pyro_record *record,
+                        const at::RecordFunction &function, uint64_t now)
 {
     uint32_t flags = wanted.load(std::memory_order_relaxed);
     const std::vector<c10::IValue> &values = function.outputs();
-    if (record->outputs) {
-        if (here.exceptions->uncaught)
+    if (__builtin_expect(record->outputs != 0, 1)) {
+        if (__builtin_expect(here.exceptions->uncaught != 0, 0))
             record->outputs = 0; // it was about to give them
     } else if (!values.empty()) {
         try {

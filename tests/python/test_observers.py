@@ -226,6 +226,26 @@ def test_outputs(tmp_path):
     assert ops[0].outputs == [(6, (4, 6))]
 
 
+def test_names_of_ops_that_come_and_go(tmp_path):
+    """The place of an op that is taken away may become another's."""
+    names = [f"{letter}_op" for letter in "abcdefgh"] * 4
+
+    def work():
+        for name in names:
+            library = torch.library.Library("pyrometer_test", "FRAGMENT")
+            library.define(f"{name}(Tensor x) -> Tensor")
+            library.impl(name, lambda x: x.clone(), "CPU")
+            op = getattr(torch.ops.pyrometer_test, name).default
+            for _ in range(2):
+                op(x)
+            library._destroy()
+
+    x = torch.ones(3)
+    ops = record(tmp_path / "x.pyro", work, "ops", "shapes").ops
+    seen = [s.name for s in ops if s.name.startswith("pyrometer_test::")]
+    assert seen == [f"pyrometer_test::{name}" for name in names for _ in range(2)]
+
+
 def test_without_shapes_there_are_none(tmp_path):
     ops = record(tmp_path / "x.pyro", lambda: torch.ones(3) + 1, "ops").ops
     assert {s.name for s in ops} >= {"aten::ones", "aten::add"}
