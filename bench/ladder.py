@@ -17,7 +17,7 @@ STEPS = (
     ("outputs", "torch: outputs are handed over"),
     ("clocks", "two looks at the clock"),
     ("records", "names, nesting and records are written"),
-    ("shapes", "shapes and types of inputs and outputs"),
+    ("shapes", "shapes and types; most outputs are not asked for"),
     ("memory", "allocations and frees"),
 )
 WEIGHT_BYTES = 6 << 20

@@ -14,8 +14,8 @@
 namespace
 {
 
-// By their definition, what these give depends on sizes, types and numbers of their arguments alone:
-// not on elements, strides, promotion, defaults or autocast. In the order of strcmp.
+// By their definition, what these give depends on sizes, types and numbers of their arguments
+// alone: not on elements, strides, promotion, defaults or autocast. In the order of strcmp.
 constexpr const char *derived_names[] = {
     "aten::_reshape_alias",
     "aten::_unsafe_view",
@@ -100,20 +100,6 @@ bool are_whole(const uint64_t *words, size_t count)
         }
     }
     return true;
-}
-
-// Keys of tensors, and of what a thread adds to them, under which ops do what they are defined to
-// do: not those of tensor subclasses, modes and transforms, which may do anything.
-constexpr c10::DispatchKeySet plain_keys =
-    c10::DispatchKeySet(c10::DispatchKeySet::RAW, c10::full_backend_mask) |
-    c10::autograd_dispatch_keyset | c10::autocast_dispatch_keyset |
-    c10::DispatchKeySet({c10::DispatchKey::Dense, c10::DispatchKey::BackendSelect,
-                         c10::DispatchKey::ADInplaceOrView, c10::DispatchKey::Conjugate,
-                         c10::DispatchKey::Negative});
-
-inline bool are_plain(uint64_t tensor_keys)
-{
-    return !((tensor_keys | here.keys->included().raw_repr()) & ~plain_keys.raw_repr());
 }
 
 } // namespace

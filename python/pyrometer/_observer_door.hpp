@@ -5,7 +5,9 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
 #include <c10/core/Allocator.h>
+#ifdef PYROMETER_SEES_INSIDE
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#endif
 
 #include <atomic>
 #include <cstdio>
@@ -71,11 +73,13 @@ struct Known;
 struct alignas(64) Here {
     pyro_recorder_thread *thread;       // what it writes with ...
     pyro_recorder_thread *const *place; // ... and where the recorder keeps that; gone at its end
-    const c10::impl::PODLocalDispatchKeySet *keys; // that torch adds to those of tensors
     const Exceptions *exceptions;
-    Known *last, *expected;      // ops, as _observer_order.hpp has them
+    Known *last, *expected; // ops, as _observer_order.hpp has them
     Order *order;
-    uint32_t generation;         // of the session that the order belongs to
+    uint32_t generation; // of the session that the order belongs to
+#ifdef PYROMETER_SEES_INSIDE
+    const c10::impl::PODLocalDispatchKeySet *keys; // that torch adds to those of tensors
+#endif
 };
 
 __thread Here here __attribute__((tls_model("initial-exec")));
@@ -84,7 +88,9 @@ RARELY pyro_recorder_thread *enter_first()
 {
     pyro_recorder_thread *thread = pyro_is_recording(door) ? pyro_recorder_enter(door) : nullptr;
     here.thread = nullptr;
+#ifdef PYROMETER_SEES_INSIDE
     here.keys = &c10::impl::raw_local_dispatch_key_set;
+#endif
     here.exceptions = exceptions_here();
     if (thread && door->place) {
         here.place = door->place();

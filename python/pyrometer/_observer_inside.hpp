@@ -35,6 +35,21 @@ template <typename Member> Member &inside(const at::RecordFunction &function)
     return reveal(const_cast<at::RecordFunction &>(function), static_cast<Member *>(nullptr));
 }
 
+// Keys of tensors, and of what a thread adds to them, under which ops do what they are defined to
+// do: not those of tensor subclasses, modes and transforms, which may do anything.
+constexpr c10::DispatchKeySet plain_keys =
+    c10::DispatchKeySet(c10::DispatchKeySet::RAW, c10::full_backend_mask) |
+    c10::autograd_dispatch_keyset | c10::autocast_dispatch_keyset |
+    c10::DispatchKeySet({c10::DispatchKey::Dense, c10::DispatchKey::BackendSelect,
+                         c10::DispatchKey::ADInplaceOrView, c10::DispatchKey::Conjugate,
+                         c10::DispatchKey::Negative});
+
+inline bool are_plain(uint64_t tensor_keys)
+{
+    c10::DispatchKeySet plain = plain_keys, added = here.keys->included();
+    return !((tensor_keys | added.raw_repr()) & ~plain.raw_repr());
+}
+
 // Whose name it is, as long as no op is taken away; NULL where that is not to be relied on.
 inline const void *schema_of(const at::RecordFunction &function)
 {
@@ -74,6 +89,11 @@ void watch_registrations()
 }
 
 #else
+
+inline bool are_plain(uint64_t)
+{
+    return false;
+}
 
 inline const void *schema_of(const at::RecordFunction &)
 {

@@ -74,7 +74,7 @@ struct Order {
     Known *passing; // an op that is not kept
     size_t used;
     Open open[PYRO_MOST_OPEN_SPANS];
-    Known *index[1u << index_bits];    // by trails, so that the chain of what follows closes to rings
+    Known *index[1u << index_bits]; // by trails: the chain of what follows closes to rings
     alignas(64) char room[room_bytes];
 };
 

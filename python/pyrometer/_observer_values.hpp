@@ -58,7 +58,7 @@ inline uint8_t tag_of(const c10::IValue &value)
     return static_cast<uint8_t>(tag);
 }
 
-// How a value that is neither tensor nor list is written: a head, and its bits where there are some.
+// How a value that is neither tensor nor list is written: a head, and its bits if it has some.
 struct alignas(32) Scalar {
     uint64_t kind = PYRO_VALUE_OTHER;
     uint64_t mask = 0; // of the bits that count
@@ -275,8 +275,8 @@ OFTEN __attribute__((noinline)) const uint64_t *match_list(const uint64_t *at,
     return at;
 }
 
-// Without a branch for each kind, which would often be foretold wrong. Behind the last word of an op
-// there are others.
+// Without a branch for each kind, which would often be foretold wrong. Behind the last word of an
+// op there are others.
 INLINED const uint64_t *match_scalar(const uint64_t *at, const c10::IValue &value)
 {
     const Scalar &form = scalars[tag_of(value)];
