@@ -222,9 +222,14 @@ class Figures:
         return lowest_tenth(self._all(way, 0)) / lowest_tenth(bare)
 
     def difference(self, way, other):
-        """How much more of the bare time one way takes than the other."""
-        pairs = zip(self._ratios[way], self._ratios[other], strict=True)
-        return with_interval([a - b for a, b in pairs], statistics.median)
+        """How much more of the bare time one way takes than the other: of medians, since the two
+        ran at different times of a round."""
+
+        def statistic(rows):
+            return statistics.median(a for a, _ in rows) - statistics.median(b for _, b in rows)
+
+        pairs = list(zip(self._ratios[way], self._ratios[other], strict=True))
+        return with_interval(pairs, statistic)
 
     def share(self, way, other):
         """One way's cost by the other's: a ratio of differences to bare, so of medians."""
