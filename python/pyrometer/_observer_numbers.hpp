@@ -19,9 +19,9 @@ using WeakTensor = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensor
 using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
 
 // Before torch 2.10 a storage that dies while somebody points to it weakly leaves its Python object
-// behind. Python's own weak references still find that (those of torch.compile do), and whoever uses
-// it frees the storage a second time. So there storages are never pointed to, but followed from
-// tensor to tensor. Since 2.10 the object goes first, in which the storage has a part.
+// behind. Python's own weak references still find that (those of torch.compile do), and whoever
+// uses it frees the storage a second time. So there storages are never pointed to, but followed
+// from tensor to tensor. Since 2.10 the object goes first, in which the storage has a part.
 template <typename Impl, typename = void> struct LeavesNothing : std::false_type {};
 template <typename Impl>
 struct LeavesNothing<Impl, std::void_t<decltype(std::declval<const Impl &>().decref_pyobject())>>
@@ -49,6 +49,7 @@ class Numbers
         Tensor &tensor = tensors_[impl];
         bool is_new = !tensor.number;
         if (!tensor.pointer && is_released_by_torch(impl)) {
+            tensor = Tensor();
             tensor.pointer.emplace(value.getIntrusivePtr());
             is_new = true;
         }
@@ -110,9 +111,9 @@ class Numbers
         return at->second.number;
     }
 
-    // It is the one that was seen here if a tensor that was in it still is. If none is, then an op's
-    // new tensor has a new one; another tensor may be what is left of it (`x.data`, what autograd
-    // saved), unless the memory is elsewhere.
+    // It is the one that was seen here if a tensor that was in it still is. If none is, then an
+    // op's new tensor has a new one; another tensor may be what is left of it (`x.data`, what
+    // autograd saved), unless the memory is elsewhere.
     uint64_t followed(const c10::TensorImpl *impl, const Tensor &tensor, bool is_fresh)
     {
         const c10::StorageImpl *storage = impl->unsafe_storage().unsafeGetStorageImpl();
