@@ -19,14 +19,14 @@ typedef struct whole_analysis {
     pyro_joins joins;
 } whole_analysis;
 
-/* In order: an analysis may use what those before it in its lane have finished. The last one may
- * be left out. */
+/* In order: an analysis may use what those before it in its lane have finished, and prices those
+ * that come after its lane. The last one may be left out. */
 static const pyro_lane_row analyses[] = {
-    {&pyro_analyze_steps, 0},   {&pyro_analyze_loading, 0},       {&pyro_analyze_gaps, 0},
-    {&pyro_analyze_syncs, 0},   {&pyro_analyze_prices, 1},        {&pyro_analyze_layers, 1},
-    {&pyro_analyze_ops, 1},     {&pyro_analyze_training, 1},      {&pyro_analyze_kernels, 2},
-    {&pyro_analyze_launch, 2},  {&pyro_analyze_copies, 2},        {&pyro_analyze_memory, 2},
-    {&pyro_analyze_communication, 2}, {&pyro_analyze_stacks, 3},
+    {&pyro_analyze_steps, 0, 0},    {&pyro_analyze_loading, 0, 0}, {&pyro_analyze_gaps, 0, 0},
+    {&pyro_analyze_syncs, 0, 0},    {&pyro_analyze_prices, 1, 1},  {&pyro_analyze_ops, 1, 1},
+    {&pyro_analyze_layers, 2, 1},   {&pyro_analyze_training, 2, 1}, {&pyro_analyze_kernels, 3, 3},
+    {&pyro_analyze_launch, 3, 3},   {&pyro_analyze_copies, 3, 3},  {&pyro_analyze_memory, 3, 3},
+    {&pyro_analyze_communication, 3, 3}, {&pyro_analyze_stacks, 4, 4},
 };
 #define ANALYSIS_COUNT (sizeof analyses / sizeof analyses[0])
 
@@ -87,7 +87,7 @@ static void measure(void *data, unsigned part)
     (void)part;
     measuring->status = pyro_context_measure(measuring->context);
     if (measuring->status == PYRO_OK)
-        measuring->status = pyro_price_room(measuring->context);
+        measuring->status = pyro_price_kinds(measuring->context);
 }
 
 static int join_and_measure(pyro_analysis_context *context, pyro_trace *trace, pyro_joins *joins)

@@ -45,6 +45,7 @@ typedef struct audience {
 typedef struct lane {
     pyro_analysis_context context;
     lane_stage stage;
+    unsigned after; /* index of the lane that must have begun before this one */
     bool is_taken; /* by a thread, which alone looks at what is not said to be the crew's */
     const pyro_analyzer *analyzers[MOST_ANALYZERS];
     void *states[MOST_ANALYZERS];
@@ -245,6 +246,15 @@ static lane_stage advance_lane(lane *lane)
     return next;
 }
 
+/* Whether there is something to do for one thread now. */
+static bool is_ready(const crew *crew, const lane *lane)
+{
+    if (lane->is_taken || lane->stage == LANE_ITEMS || lane->stage == LANE_DONE)
+        return false;
+    const struct lane *before = &crew->lanes[lane->after];
+    return lane->stage != LANE_BEGIN || before == lane || before->stage != LANE_BEGIN;
+}
+
 /* How far a lane is, in events; what follows the pass is most urgent, for it may have items. */
 static size_t progress(const lane *lane)
 {
@@ -257,7 +267,7 @@ static lane *choose_lane(const crew *crew, lane *last)
     lane *best = NULL;
     for (unsigned i = 0; i < crew->lane_count; i++) {
         lane *lane = &crew->lanes[i];
-        if (lane->is_taken || lane->stage == LANE_ITEMS || lane->stage == LANE_DONE)
+        if (!is_ready(crew, lane))
             continue;
         if (!best || progress(lane) < progress(best))
             best = lane;
@@ -407,6 +417,7 @@ int pyro_run_analyses(pyro_analysis_context *context, const pyro_lane_row *rows,
     for (size_t i = 0; i < count; i++) {
         lane *lane = &crew.lanes[rows[i].lane % crew.lane_count];
         lane->analyzers[lane->count++] = rows[i].analyzer;
+        lane->after = rows[i].after % crew.lane_count;
     }
     run_crew(&crew, threads);
     for (unsigned i = 0; i < crew.lane_count; i++) {

@@ -7,13 +7,14 @@
 
 #include "analyze/analyze.h"
 
-#define PYRO_LANES 4
+#define PYRO_LANES 5
 /* One a lane, and one a thread: there are never more threads than lanes. */
 #define PYRO_LANE_ARENAS (2 * PYRO_LANES)
 
 typedef struct pyro_lane_row {
     const pyro_analyzer *analyzer;
     unsigned lane; /* below PYRO_LANES; on one thread all lanes are one */
+    unsigned after; /* the lane that must have begun before: its inits are then done */
 } pyro_lane_row;
 
 /*
