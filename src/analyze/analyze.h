@@ -126,6 +126,12 @@ int pyro_context_prepare(pyro_analysis_context *context);
 /* True when `start` lies in the step asked for, or none was asked for. */
 bool pyro_context_in_step(const pyro_analysis_context *context, int64_t start_ns);
 
+/* True when neither a step nor a phase was asked for. */
+static inline bool pyro_context_wants_all(const pyro_analysis_context *context)
+{
+    return context->options->step < 0 && context->options->phase == PYRO_PHASE_OTHER;
+}
+
 /* True for device work and host events of the step and phase asked for. */
 bool pyro_context_wants(const pyro_analysis_context *context, uint32_t event);
 

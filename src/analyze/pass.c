@@ -54,6 +54,7 @@ typedef struct lane {
     bool sums_device_time; /* one lane does it for all */
     device_totals totals;
     audience audiences[PYRO_EVENT_CATEGORY_COUNT];
+    uint32_t categories; /* bits of those that have an audience */
     /* The crew's: items of one of the analyses. */
     const pyro_analyzer *item_analyzer;
     void *item_state;
@@ -123,6 +124,8 @@ static void seat_audience(lane *lane)
             seat(lane, category, i);
             seats->traits |= analyzer->traits;
         }
+        if (seats->total_count)
+            lane->categories |= bit;
     }
 }
 
@@ -134,37 +137,47 @@ static int tell(lane *lane, const audience *seats, size_t member, uint32_t event
     return analyzer->event(seats->states[member], &lane->context, event);
 }
 
+/* Tells an event to those that want its category, and to those that want one of its traits. */
+static int tell_all(lane *lane, const audience *seats, uint32_t event, bool wants_all)
+{
+    pyro_analysis_context *context = &lane->context;
+    uint8_t traits = 0;
+    int status = PYRO_OK;
+    if (seats->traits)
+        traits = pyro_context_traits(context, event) & seats->traits;
+    if (!seats->count && !traits)
+        return PYRO_OK;
+    bool is_wanted = wants_all || pyro_context_wants(context, event);
+    if (lane->sums_device_time && is_wanted &&
+        pyro_event_is_device_work(context->trace->category[event]))
+        add_to_totals(&lane->totals, context, event);
+    for (size_t member = 0; member < seats->count && status == PYRO_OK; member++)
+        status = tell(lane, seats, member, event, is_wanted);
+    for (size_t member = seats->count; traits && member < seats->total_count; member++) {
+        if (status == PYRO_OK && seats->members[member]->traits & traits)
+            status = tell(lane, seats, member, event, is_wanted);
+    }
+    return status;
+}
+
 /* Whether it is over; the lane has its status. */
 static bool pass_over_stretch(lane *lane)
 {
-    pyro_analysis_context *context = &lane->context;
-    const pyro_trace *trace = context->trace;
-    size_t left = trace->count - lane->next_event;
+    const uint32_t *by_time = lane->context.joins->by_time;
+    const uint8_t *category = lane->context.trace->category;
+    size_t count = lane->context.trace->count, left = count - lane->next_event;
     size_t end = lane->next_event + (left < STRETCH ? left : STRETCH);
+    bool wants_all = pyro_context_wants_all(&lane->context);
+    uint32_t wanted = lane->categories;
     int status = PYRO_OK;
     for (size_t i = lane->next_event; i < end && status == PYRO_OK; i++) {
-        uint32_t event = context->joins->by_time[i];
-        uint8_t category = trace->category[event], traits = 0;
-        const audience *seats = &lane->audiences[category];
-        if (!seats->total_count)
-            continue;
-        if (seats->traits)
-            traits = pyro_context_traits(context, event) & seats->traits;
-        if (!seats->count && !traits)
-            continue;
-        bool is_wanted = pyro_context_wants(context, event);
-        if (lane->sums_device_time && is_wanted && pyro_event_is_device_work(category))
-            add_to_totals(&lane->totals, context, event);
-        for (size_t member = 0; member < seats->count && status == PYRO_OK; member++)
-            status = tell(lane, seats, member, event, is_wanted);
-        for (size_t member = seats->count; traits && member < seats->total_count; member++) {
-            if (status == PYRO_OK && seats->members[member]->traits & traits)
-                status = tell(lane, seats, member, event, is_wanted);
-        }
+        uint32_t event = by_time[i];
+        if (wanted >> category[event] & 1)
+            status = tell_all(lane, &lane->audiences[category[event]], event, wants_all);
     }
     lane->next_event = end;
     lane->status = status;
-    return end == trace->count;
+    return end == count;
 }
 
 static uint8_t *make_traits(const pyro_trace *trace, pyro_arena *arena)

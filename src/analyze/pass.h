@@ -7,7 +7,7 @@
 
 #include "analyze/analyze.h"
 
-#define PYRO_LANES 5
+#define PYRO_LANES 4
 /* One a lane, and one a thread: there are never more threads than lanes. */
 #define PYRO_LANE_ARENAS (2 * PYRO_LANES)
 
