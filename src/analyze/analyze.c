@@ -22,12 +22,12 @@ typedef struct whole_analysis {
 /* In order: an analysis may use what those before it in its lane have finished, and prices those
  * that come after its lane. The last one may be left out. */
 static const pyro_lane_row analyses[] = {
-    {&pyro_analyze_steps, 0, 0},    {&pyro_analyze_loading, 0, 0},
-    {&pyro_analyze_gaps, 0, 0},     {&pyro_analyze_syncs, 0, 0},
-    {&pyro_analyze_prices, 1, 1},   {&pyro_analyze_ops, 1, 1},
-    {&pyro_analyze_layers, 2, 1},   {&pyro_analyze_training, 2, 1},
-    {&pyro_analyze_kernels, 3, 3},  {&pyro_analyze_launch, 3, 3},
-    {&pyro_analyze_copies, 3, 3},   {&pyro_analyze_memory, 3, 3},
+    {&pyro_analyze_steps, 0, 0},         {&pyro_analyze_loading, 0, 0},
+    {&pyro_analyze_gaps, 0, 0},          {&pyro_analyze_syncs, 0, 0},
+    {&pyro_analyze_prices, 1, 1},        {&pyro_analyze_ops, 1, 1},
+    {&pyro_analyze_layers, 2, 1},        {&pyro_analyze_training, 2, 1},
+    {&pyro_analyze_kernels, 3, 3},       {&pyro_analyze_launch, 3, 3},
+    {&pyro_analyze_copies, 3, 3},        {&pyro_analyze_memory, 3, 3},
     {&pyro_analyze_communication, 3, 3}, {&pyro_analyze_stacks, 3, 3},
 };
 #define ANALYSIS_COUNT (sizeof analyses / sizeof analyses[0])

@@ -136,9 +136,9 @@ static void add_op(layers_state *state, const pyro_analysis_context *context, ui
     add_price(&row->bytes, price->bytes);
     add_price(&row->macs, price->macs);
     if (price->dtype < PYRO_DTYPE_COUNT)
-        add_price(&state->flops_of_dtype[(size_t)(row - state->rows) * PYRO_DTYPE_COUNT +
-                                         price->dtype],
-                  price->flops);
+        add_price(
+            &state->flops_of_dtype[(size_t)(row - state->rows) * PYRO_DTYPE_COUNT + price->dtype],
+            price->flops);
     const char *dims = pyro_trace_text(trace, trace->ops[detail].dims);
     /* Counters (num_batches_tracked) are numbers: an op on those tells nothing. */
     if (context->joins->phase[event] == PYRO_PHASE_BACKWARD || !strpbrk(dims, "0123456789"))

@@ -55,7 +55,8 @@ static void price_kind(pricer *p, pyro_op_kind *kind)
     pyro_price price;
     pyro_output output;
     pyro_call *call = &p->signature->call;
-    if (!op || !pyro_signature_read(p->signature, op, pyro_trace_text(p->trace, kind->dims),
+    if (!op ||
+        !pyro_signature_read(p->signature, op, pyro_trace_text(p->trace, kind->dims),
                              pyro_trace_text(p->trace, kind->types),
                              pyro_trace_text(p->trace, kind->concrete)) ||
         !pyro_infer_output(call, &output) || !pyro_op_price(call, &price) || call->overflow)
