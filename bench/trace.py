@@ -4,10 +4,10 @@ Generates traces from a real one, and prints speeds, their ratio to simdjson mer
 durations, how much a second core helps, memory, and the time an event at each size. What is
 compared runs in turns (A B C A B C ...), so that all meet the same machine; a ratio is the median
 over the turns of the ratio within a turn, because cores of shared machines change their speed by a
-half within seconds. One core is each of the two in each turn, and counts as their mean. Beside what
-two cores give one trace stands what they give two processes that have nothing to do with each other,
-one on each: where cores share caches, memory or a physical core, that is less than twice, and no
-program gets more. It never fails on a time.
+half within seconds. One core is each of the two in each turn, and counts as their mean. Beside
+what two cores give one trace stands what they give two processes that have nothing to do with each
+other, one on each: where cores share caches, memory or a physical core, that is less than twice,
+and no program gets more. It never fails on a time.
 
 usage: python bench/trace.py [--tool build/pyrometer] [--quick] [--cores 0,1] [--runs 9]
 """

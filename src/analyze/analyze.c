@@ -19,8 +19,8 @@ typedef struct whole_analysis {
     pyro_joins joins;
 } whole_analysis;
 
-/* In order: an analysis may use what those before it in its lane have finished, and prices those
- * that come after its lane. The last one may be left out. */
+/* An analysis may use what those before it in its lane have finished, and what the inits of the lane
+ * that it comes after have made (prices, here). The last one may be left out. */
 static const pyro_lane_row analyses[] = {
     {&pyro_analyze_steps, 0, 0},         {&pyro_analyze_loading, 0, 0},
     {&pyro_analyze_gaps, 0, 0},          {&pyro_analyze_syncs, 0, 0},
