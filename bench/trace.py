@@ -2,13 +2,14 @@
 
 Generates traces from a real one, and prints speeds, their ratio to simdjson merely adding up the
 durations, how much a second core helps, memory, and the time an event at each size. What is
-compared runs in turns (A B C A B C ...), so that all meet the same machine, and the best of each
-counts: what disturbs a run only makes it slower. Beside what two cores give one trace stands what
-they give two processes that have nothing to do with each other, one on each: where cores share
-caches, memory or a physical core, that is less than twice, and no program gets more. It never fails
-on a time.
+compared runs in turns (A B C A B C ...), so that all meet the same machine; a ratio is the median
+over the turns of the ratio within a turn, because cores of shared machines change their speed by a
+half within seconds. One core is each of the two in each turn, and counts as their mean. Beside
+what two cores give one trace stands what they give two processes that have nothing to do with each
+other, one on each: where cores share caches, memory or a physical core, that is less than twice,
+and no program gets more. It never fails on a time.
 
-usage: python bench/trace.py [--tool build/pyrometer] [--quick] [--large]
+usage: python bench/trace.py [--tool build/pyrometer] [--quick] [--cores 0,1] [--runs 9]
 """
 
 import argparse
@@ -17,6 +18,7 @@ import json
 import os
 import pathlib
 import shutil
+import statistics
 import subprocess
 import sys
 
@@ -30,12 +32,21 @@ MB = 1_000_000
 HTA = ("HolisticTraceAnalysis==0.5.0", "pandas==2.2.3")  # with newer pandas some files fail
 
 
-class Best:
-    """The best of several runs of a command."""
+class Runs:
+    """The runs of one command, a run a turn."""
 
-    def __init__(self, seconds: float, peak_bytes: int) -> None:
-        self.seconds = seconds
-        self.peak_bytes = peak_bytes
+    def __init__(self) -> None:
+        self.turns: list[float] = []
+        self.peak_bytes = 0
+
+    def add(self, seconds: float, peak_bytes: int) -> None:
+        self.turns.append(seconds)
+        self.peak_bytes = max(self.peak_bytes, peak_bytes)
+
+    @property
+    def seconds(self) -> float:
+        """What it takes in the middle."""
+        return statistics.median(self.turns)
 
 
 def compile_program(name: str, source: pathlib.Path, *flags: str) -> str | None:
@@ -51,20 +62,12 @@ def compile_program(name: str, source: pathlib.Path, *flags: str) -> str | None:
 
 
 def pin(command: list[str], cores: str) -> list[str]:
-    """The command on these cores: "0", "1" or "0-1"."""
+    """The command on these cores: "0", "1" or "0,1"."""
     return ["taskset", "-c", cores, *command]
 
 
-def read_result(output: str) -> Best | None:
-    """What measure printed; None where the command failed."""
-    fields = output.split()
-    if len(fields) != 3 or fields[2] != "0":
-        return None
-    return Best(int(fields[0]) * 1e-9, int(fields[1]) * 1024)
-
-
-def run_once(measure: str, commands: list[list[str]]) -> Best | None:
-    """Runs commands at the same time; the slowest of them."""
+def run_once(measure: str, commands: list[list[str]]) -> tuple[float, int] | None:
+    """Runs commands at the same time: seconds of the slowest, and its peak; None on a failure."""
     running = [
         subprocess.Popen([measure, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for command in commands
@@ -72,47 +75,61 @@ def run_once(measure: str, commands: list[list[str]]) -> Best | None:
     worst = None
     for process, command in zip(running, commands, strict=True):
         output, complaint = process.communicate()
-        result = read_result(output.decode())
-        if not result:
+        fields = output.decode().split()
+        if len(fields) != 3 or fields[2] != "0":
             print(f"    failed: {' '.join(command)}: {complaint.decode().strip()}")
             return None
-        if worst is None or result.seconds > worst.seconds:
-            worst = result
+        result = (int(fields[0]) * 1e-9, int(fields[1]) * 1024)
+        worst = result if worst is None else max(worst, result)
     return worst
 
 
-def best_in_turns(measure: str, peers: dict, runs: int) -> dict:
+def run_in_turns(measure: str, peers: dict, turns: int) -> dict:
     """Runs all peers in turns, once to warm the page cache and then as often as asked.
 
-    A peer is a list of commands that run at the same time. The best of each, None for failures.
+    A peer is a list of commands that run at the same time. The runs of each, None for failures.
     """
-    best: dict[str, Best | None] = dict.fromkeys(peers)
-    failed = set()
-    for run in range(runs + 1):
+    runs: dict[str, Runs | None] = {name: Runs() for name in peers}
+    for turn in range(turns + 1):
         for name, commands in peers.items():
-            result = None if name in failed else run_once(measure, commands)
+            result = run_once(measure, commands) if runs[name] else None
             if not result:
-                failed.add(name)
-                best[name] = None
-            elif run and (best[name] is None or result.seconds < best[name].seconds):
-                best[name] = result
-    return best
+                runs[name] = None
+            elif turn:
+                runs[name].add(*result)
+    return runs
 
 
-def best_of(measure: str, command: list[str], runs: int, cores: int) -> Best | None:
-    """The best of several runs of one command alone."""
-    pinned = pin(command, f"0-{cores - 1}" if cores > 1 else "0")
-    return best_in_turns(measure, {"only": [pinned]}, runs)["only"]
+def run_alone(measure: str, command: list[str], turns: int, cores: str) -> Runs | None:
+    """One command alone."""
+    return run_in_turns(measure, {"only": [pin(command, cores)]}, turns)["only"]
 
 
-def speed(size: int, best: Best | None) -> str:
+def mean_of(first: Runs | None, second: Runs | None) -> Runs | None:
+    """Turn by turn the mean of two that did the same."""
+    if not first or not second:
+        return None
+    mean = Runs()
+    for a, b in zip(first.turns, second.turns, strict=True):
+        mean.add((a + b) / 2, max(first.peak_bytes, second.peak_bytes))
+    return mean
+
+
+def speed(size: int, runs: Runs | None) -> str:
     """Megabytes of the file a second."""
-    return f"{size / MB / best.seconds:,.0f} MB/s" if best else "-"
+    return f"{size / MB / runs.seconds:,.0f} MB/s" if runs else "-"
 
 
-def ratio(value: Best | None, than: Best | None) -> str:
-    """How many times faster one is than the other."""
-    return f"{than.seconds / value.seconds:.2f}x" if value and than else "-"
+def gain(value: Runs | None, than: Runs | None) -> float | None:
+    """How many times faster one is than the other: in the middle of the turns."""
+    if not value or not than:
+        return None
+    return statistics.median(b / a for a, b in zip(value.turns, than.turns, strict=True))
+
+
+def ratio(value: Runs | None, than: Runs | None) -> str:
+    times = gain(value, than)
+    return f"{times:.2f}x" if times else "-"
 
 
 def count_events(tool: str, name: str) -> int:
@@ -121,38 +138,41 @@ def count_events(tool: str, name: str) -> int:
     return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["events"]
 
 
-def bench_plain(programs: dict, tool: str, path: pathlib.Path, runs: int) -> tuple | None:
+def bench_plain(programs: dict, tool: str, path: pathlib.Path, turns: int) -> tuple | None:
     """One plain file: the reader alone and the whole command, on one core and on two.
 
-    Gives the events and the best time on one core.
+    Gives the events and the time on one core.
     """
     size, name = path.stat().st_size, str(path)
+    first, second = programs["cores"].split(",")
     command = [tool, "trace", name, "--format", "json", "-q"]
     peers = {
-        "whole": [pin(command, "0")],
-        "whole2": [pin(command, "0-1")],
-        "apart": [pin(command, "0"), pin(command, "1")],
-        "reader": [pin([programs["read"], "1", name], "0")],
-        "reader2": [pin([programs["read"], "2", name], "0-1")],
+        "whole, first": [pin(command, first)],
+        "whole, both": [pin(command, f"{first},{second}")],
+        "whole, second": [pin(command, second)],
+        "apart": [pin(command, first), pin(command, second)],
+        "reader, first": [pin([programs["read"], "1", name], first)],
+        "reader, both": [pin([programs["read"], "2", name], f"{first},{second}")],
+        "reader, second": [pin([programs["read"], "1", name], second)],
     }
     if programs["simdjson"]:
-        peers = {"simdjson": [pin([programs["simdjson"], name], "0")], **peers}
-    best = best_in_turns(programs["measure"], peers, runs)
-    simdjson, whole, whole2 = best.get("simdjson"), best["whole"], best["whole2"]
+        peers = {"simdjson": [pin([programs["simdjson"], name], first)], **peers}
+    runs = run_in_turns(programs["measure"], peers, turns)
+    simdjson = runs.get("simdjson")
     print(f"\n{path.name}, {size / MB:,.0f} MB")
     print(f"  simdjson adds up durations, 1 core  {speed(size, simdjson):>12}")
-    rows = (("reader alone", best["reader"], best["reader2"]), ("pyrometer trace", whole, whole2))
-    for label, one, two in rows:
-        print(f"  {label + ', 1 core':<36}{speed(size, one):>12}  {ratio(one, simdjson)} simdjson")
+    for label, key in (("reader alone", "reader"), ("pyrometer trace", "whole")):
+        one, two = mean_of(runs[f"{key}, first"], runs[f"{key}, second"]), runs[f"{key}, both"]
+        beside = ratio(runs[f"{key}, first"], simdjson)
+        print(f"  {label + ', 1 core':<36}{speed(size, one):>12}  {beside} simdjson")
         print(f"  {label + ', 2 cores':<36}{speed(size, two):>12}  {ratio(two, one)} one core")
-    apart = best["apart"]
-    if apart and whole:
-        gain = 2 * whole.seconds / apart.seconds
-        print(f"  {'two of them at once, a core each':<36}{'':>12}  {gain:.2f}x one core")
-    if whole2:
-        peak = f"{whole2.peak_bytes / MB:,.0f} MB"
-        print(f"  {'peak memory':<36}{peak:>12}  {whole2.peak_bytes / size:.2f} of the file")
-    return (path.name, count_events(tool, name), whole.seconds) if whole else None
+    if one and runs["apart"]:
+        most = 2 * gain(runs["apart"], one)
+        print(f"  {'two of them at once, a core each':<36}{'':>12}  {most:.2f}x one core")
+    if two:
+        peak = f"{two.peak_bytes / MB:,.0f} MB"
+        print(f"  {'peak memory':<36}{peak:>12}  {two.peak_bytes / size:.2f} of the file")
+    return (path.name, count_events(tool, name), one.seconds) if one else None
 
 
 def print_linearity(results: list) -> None:
@@ -162,7 +182,7 @@ def print_linearity(results: list) -> None:
         print(f"  {name:<36}{seconds * 1e9 / events:>9,.0f} ns  {events:,} events")
 
 
-def bench_packed(programs: dict, tool: str, path: pathlib.Path, runs: int) -> None:
+def bench_packed(programs: dict, tool: str, path: pathlib.Path, turns: int) -> None:
     """The same file packed: what the reader keeps of the unpacker's own speed."""
     packed = path.with_name(path.name + ".gz")
     if not packed.exists():
@@ -170,14 +190,16 @@ def bench_packed(programs: dict, tool: str, path: pathlib.Path, runs: int) -> No
             shutil.copyfileobj(plain, file, 1 << 20)
     size = path.stat().st_size
     command = [tool, "trace", str(packed), "--format", "json", "-q"]
-    peers = {"whole": [pin(command, "0-1")]}
+    peers = {"whole": [pin(command, programs["cores"])]}
     if programs["inflate"]:
-        peers["zlib"] = [pin([programs["inflate"], str(packed)], "0")]
-    best = best_in_turns(programs["measure"], peers, 2 * runs)
-    zlib, whole = best.get("zlib"), best["whole"]
+        first = programs["cores"].split(",")[0]
+        peers["zlib"] = [pin([programs["inflate"], str(packed)], first)]
+    runs = run_in_turns(programs["measure"], peers, turns)
+    zlib, whole = runs.get("zlib"), runs["whole"]
     print(f"\n{packed.name}, {size / MB:,.0f} MB unpacked")
     print(f"  zlib unpacks, 1 core                {speed(size, zlib):>12}")
-    share = f"{100 * zlib.seconds / whole.seconds:.0f}% of zlib's speed" if zlib and whole else ""
+    kept = gain(whole, zlib)
+    share = f"{100 * kept:.0f}% of zlib's speed" if kept else ""
     print(f"  pyrometer trace, 2 cores            {speed(size, whole):>12}  {share}")
 
 
@@ -195,33 +217,32 @@ def hta_python() -> str | None:
     return str(python)
 
 
-def bench_hta(programs: dict, tool: str, path: pathlib.Path, runs: int) -> None:
+def bench_hta(programs: dict, tool: str, path: pathlib.Path, turns: int) -> None:
     """Loading and two analyses by HTA, once because it takes a minute, beside all of ours."""
     python = hta_python()
     if not python:
         return
     peer = [python, str(BENCH / "peers" / "hta_trace.py"), str(path)]
-    finished = subprocess.run([programs["measure"], *peer], capture_output=True, text=True)
-    fields = finished.stdout.split()
-    if len(fields) != 3 or fields[2] != "0":
-        print(f"    HTA failed: {(finished.stderr.strip().splitlines() or ['no message'])[-1]}")
+    hta = run_once(programs["measure"], [peer])
+    if not hta:
         return
-    hta = Best(int(fields[0]) * 1e-9, int(fields[1]) * 1024)
-    ours = best_of(programs["measure"], [tool, "trace", str(path), "-q"], runs, 2)
+    ours = run_alone(
+        programs["measure"], [tool, "trace", str(path), "-q"], turns, programs["cores"]
+    )
     size = path.stat().st_size
     print(f"\n{path.name}, {size / MB:,.0f} MB")
-    memory = f"{hta.peak_bytes / size:.1f} of the file in memory"
-    print(f"  HTA, load and two analyses          {hta.seconds:>10.1f} s  {memory}")
+    memory = f"{hta[1] / size:.1f} of the file in memory"
+    print(f"  HTA, load and two analyses          {hta[0]:>10.1f} s  {memory}")
     if ours:
-        print(
-            f"  pyrometer trace, all analyses       {ours.seconds:>10.3f} s  {ratio(ours, hta)} HTA"
-        )
+        times = f"{hta[0] / ours.seconds:,.0f}x HTA"
+        print(f"  pyrometer trace, all analyses       {ours.seconds:>10.3f} s  {times}")
 
 
-def bench_small(programs: dict, tool: str, runs: int) -> None:
+def bench_small(programs: dict, tool: str, turns: int) -> None:
     """What a small file costs with everything that is not reading."""
     path = make_file("1mb", MB)
-    whole = best_of(programs["measure"], [tool, "trace", str(path), "-q"], 2 * runs, 2)
+    command = [tool, "trace", str(path), "-q"]
+    whole = run_alone(programs["measure"], command, 2 * turns, programs["cores"])
     if whole:
         print(f"\n{path.stat().st_size / MB:.1f} MB: {whole.seconds * 1e3:.1f} ms")
 
@@ -245,12 +266,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tool", default=str(ROOT / "build" / "pyrometer"))
     parser.add_argument("--quick", action="store_true", help="only 100 MB, fewer runs")
-    parser.add_argument("--large", action="store_true", help="1.5 GB as well")
+    parser.add_argument("--cores", default="0,1", help="the two that are used")
+    parser.add_argument("--runs", type=int, help="of each, after one that does not count")
     arguments = parser.parse_args()
-    runs = 3 if arguments.quick else 9
+    turns = arguments.runs or (3 if arguments.quick else 9)
     FOLDER.mkdir(parents=True, exist_ok=True)
     library = [f"-I{ROOT / 'include'}", str(ROOT / "build" / "libpyrometer.a")]
     programs = {
+        "cores": arguments.cores,
         "measure": compile_program("measure", BENCH / "measure.c"),
         "read": compile_program(
             "read_trace", BENCH / "read_trace.c", *library, "-lz", "-lzstd", "-lm", "-pthread"
@@ -262,17 +285,15 @@ def main() -> None:
     }
     sizes = {"100mb": 100 * MB}
     if not arguments.quick:
-        sizes["500mb"] = 500 * MB
-    if arguments.large:
-        sizes["1500mb"] = 1500 * MB
-    bench_small(programs, arguments.tool, runs)
+        sizes |= {"500mb": 500 * MB, "1500mb": 1500 * MB}
+    bench_small(programs, arguments.tool, turns)
     results = [
-        bench_plain(programs, arguments.tool, make_file(name, size), runs)
+        bench_plain(programs, arguments.tool, make_file(name, size), turns)
         for name, size in sizes.items()
     ]
     print_linearity([result for result in results if result])
-    bench_packed(programs, arguments.tool, make_file("100mb", 100 * MB), runs)
-    bench_hta(programs, arguments.tool, make_file("100mb", 100 * MB), runs)
+    bench_packed(programs, arguments.tool, make_file("100mb", 100 * MB), turns)
+    bench_hta(programs, arguments.tool, make_file("100mb", 100 * MB), turns)
 
 
 if __name__ == "__main__":

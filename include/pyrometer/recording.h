@@ -176,7 +176,7 @@ typedef struct pyro_weight_data {
 /*
  * Words of storages, a tensor after the other, each PYRO_STORAGE_WORDS and then its sizes:
  *   tensor and storage   equal for the same tensor object, and for tensors that share memory; no
- *                        other has had that number since the session began
+ *                        other has had that number (docs/recording-format.md: but for two cases)
  *   version              how often the memory was written in place; UINT64_MAX not known
  *   begin, end           its bytes in the storage; both UINT64_MAX where they are not known
  *   head                 dtype (c10::ScalarType) | is dense << 8 | count of sizes << 32

@@ -40,7 +40,7 @@ EXPORT void pyro_observer_stop()
     stop_waiting();
     unwatch_memory();
     wanted.store(0, std::memory_order_relaxed);
-    kept().clear();
+    numbers().clear();
 }
 
 // Ops of the next start wait for these devices, a bit each; by `wait`, or as torch does where NULL.
@@ -84,6 +84,19 @@ EXPORT void pyro_observer_rest(int rests)
         at::disableCallback(handle);
     else
         at::reenableCallback(handle);
+}
+
+// The numbers that a tensor and its storage have in a recording; 0 when it has no storage.
+EXPORT int pyro_observer_numbers(c10::TensorImpl *tensor, uint64_t out[2])
+{
+    using Pointer = c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+    if (!tensor || !tensor->has_storage())
+        return 0;
+    Numbered numbered = numbers().see(at::Tensor(Pointer::unsafe_reclaim_from_nonowning(tensor)),
+                                      false);
+    out[0] = numbered.tensor;
+    out[1] = numbered.storage;
+    return 1;
 }
 
 // A trial of the above with a door of its own, before a session trusts this library. The caller

@@ -183,6 +183,8 @@ def _load(path: Path) -> ctypes.CDLL:
         library.pyro_observer_wait_for.argtypes = [ctypes.c_uint64, ctypes.c_void_p]
         library.pyro_observer_rest.restype = None
         library.pyro_observer_rest.argtypes = [ctypes.c_int]
+        library.pyro_observer_numbers.restype = ctypes.c_int
+        library.pyro_observer_numbers.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
         library.pyro_observer_try.restype = ctypes.c_char_p
         library.pyro_observer_tried.restype = ctypes.c_size_t
         library.pyro_observer_tried.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
@@ -303,6 +305,14 @@ def start(flags: int) -> None:
     reason = load().pyro_observer_start(_core.recorder_door(), flags)
     if reason:
         raise Unavailable(reason.decode())
+
+
+def numbers(tensor: Any) -> tuple[int, int]:
+    """Those that a tensor and its storage have where ops write them down; raises Unavailable."""
+    pair = (ctypes.c_uint64 * 2)()
+    if not load().pyro_observer_numbers(tensor._cdata, pair):
+        raise Unavailable("the tensor has no storage")
+    return pair[0], pair[1]
 
 
 def rest(rests: bool) -> None:

@@ -93,9 +93,10 @@ RARELY void prune_open(pyro_recorder_thread *thread)
     __atomic_store_n(&thread->depth, kept, __ATOMIC_RELAXED);
 }
 
-RARELY uint32_t storages_of(pyro_recorder_thread *thread, const c10::IValue *first, size_t number)
+RARELY uint32_t storages_of(pyro_recorder_thread *thread, const c10::IValue *first, size_t number,
+                            bool are_given_by_op)
 {
-    StorageWriter writer;
+    StorageWriter writer(are_given_by_op);
     writer.values(first, number);
     return writer.count ? door->storages(thread, writer.words, writer.count) : 0;
 }
@@ -130,7 +131,8 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     if (__builtin_expect(flags & PYRO_RECORD_SHAPES, 1))
         inputs = function.inputs();
     if (__builtin_expect(flags & PYRO_RECORD_STORAGES, 0) && !function.inputs().empty())
-        input_storages = storages_of(thread, function.inputs().data(), function.inputs().size());
+        input_storages =
+            storages_of(thread, function.inputs().data(), function.inputs().size(), false);
     const Known *known = recognize(thread, order, function, inputs, &is_derived);
     if (flags & PYRO_RECORD_STACKS && door->stack)
         stack = door->stack(thread);
@@ -204,7 +206,7 @@ INLINED void end_record(pyro_recorder_thread *thread, pyro_record *record,
             if (flags & PYRO_RECORD_SHAPES)
                 record->outputs = recognize_outputs(thread, thread->depth, values);
             if (flags & PYRO_RECORD_STORAGES)
-                record->output_storages = storages_of(thread, values.data(), values.size());
+                record->output_storages = storages_of(thread, values.data(), values.size(), true);
         } catch (...) {
             // As above.
         }

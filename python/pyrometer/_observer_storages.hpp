@@ -2,54 +2,11 @@
 #ifndef PYROMETER_OBSERVER_STORAGES_HPP
 #define PYROMETER_OBSERVER_STORAGES_HPP
 
+#include "_observer_numbers.hpp"
 #include "_observer_values.hpp"
-
-#include <mutex>
-#include <unordered_set>
-#include <vector>
 
 namespace
 {
-
-// Holds on to the objects whose addresses were written down, so that no other gets the same one. The
-// weak pointers keep a few hundred bytes each; what the tensors hold is freed as ever.
-class Kept
-{
-  public:
-    void tensor(const at::Tensor &value)
-    {
-        const void *address = value.unsafeGetTensorImpl();
-        std::lock_guard<std::mutex> guard(lock_);
-        if (addresses_.insert(address).second)
-            tensors_.emplace_back(value.getIntrusivePtr());
-    }
-    void storage(const c10::Storage &value)
-    {
-        const void *address = value.unsafeGetStorageImpl();
-        std::lock_guard<std::mutex> guard(lock_);
-        if (addresses_.insert(address).second)
-            storages_.push_back(value.getWeakStorageImpl());
-    }
-    void clear()
-    {
-        std::lock_guard<std::mutex> guard(lock_);
-        addresses_.clear();
-        tensors_.clear();
-        storages_.clear();
-    }
-
-  private:
-    std::mutex lock_;
-    std::unordered_set<const void *> addresses_;
-    std::vector<c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>> tensors_;
-    std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> storages_;
-};
-
-Kept &kept()
-{
-    static Kept *forever = new Kept; // callbacks may come after static objects are gone
-    return *forever;
-}
 
 // Words of storages, in the form of recording.h. A tensor that finds no room is left out.
 class StorageWriter
@@ -58,6 +15,10 @@ class StorageWriter
     uint64_t words[most_words];
     size_t count = 0;
 
+    // Those that an op is given, or gives.
+    explicit StorageWriter(bool are_given_by_op) : are_given_by_op_(are_given_by_op)
+    {
+    }
     void values(const c10::IValue *first, size_t number, int nesting = 0)
     {
         for (size_t i = 0; i < number; i++) {
@@ -71,6 +32,8 @@ class StorageWriter
     }
 
   private:
+    const bool are_given_by_op_;
+
     void tensor(const at::Tensor &value)
     {
         if (!value.defined() || value.unsafeGetTensorImpl()->is_wrapped_number())
@@ -80,22 +43,18 @@ class StorageWriter
         size_t rank = is_plain ? impl->sizes().size() : 0;
         if (count + PYRO_STORAGE_WORDS + rank > most_words)
             return;
-        kept().tensor(value);
+        Numbered numbered = numbers().see(value, are_given_by_op_);
         uint64_t *at = words + count;
-        at[0] = reinterpret_cast<uintptr_t>(impl);
-        at[1] = at[0] | 1; // without storage it shares none
+        at[0] = numbered.tensor;
+        at[1] = numbered.storage;
         const c10::VariableVersion &version = impl->version_counter();
         at[2] = version.enabled() ? version.current_version() : UINT64_MAX;
         at[3] = at[4] = UINT64_MAX;
         uint64_t code = is_plain ? static_cast<uint8_t>(c10::typeMetaToScalarType(impl->dtype()))
                                  : 0xff;
         at[5] = code | static_cast<uint64_t>(rank) << 32;
-        if (impl->has_storage()) {
-            kept().storage(impl->unsafe_storage());
-            at[1] = reinterpret_cast<uintptr_t>(impl->unsafe_storage().unsafeGetStorageImpl());
-            if (is_plain)
-                place(impl, at);
-        }
+        if (impl->has_storage() && is_plain)
+            place(impl, at);
         for (size_t d = 0; d < rank; d++)
             at[PYRO_STORAGE_WORDS + d] = static_cast<uint64_t>(impl->sizes()[d]);
         count += PYRO_STORAGE_WORDS + rank;

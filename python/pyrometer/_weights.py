@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pyrometer import _core
+from pyrometer import _core, _observer
 
 _PARAMETER, _BUFFER, _INPUT = range(3)
 
 
 def _note(name: str, kind: int, tensor: Any) -> None:
-    """By the addresses of the tensor and of its storage, which the observer of ops writes too."""
+    """By the numbers of the tensor and of its storage, which the observer of ops writes too."""
     try:
+        number, storage = _observer.numbers(tensor)
         item, values = tensor.element_size(), tensor.numel()
         _core.recorder_weight(
             name,
             kind,
-            tensor._cdata,
-            tensor.untyped_storage()._cdata,
+            number,
+            storage,
             tensor.storage_offset() * item,
             values,
             values * item,

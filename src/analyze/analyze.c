@@ -15,18 +15,20 @@
 /* The public part comes first, so that a pointer to it is one to the whole. */
 typedef struct whole_analysis {
     pyro_analysis result;
-    pyro_arena arena, lane_arenas[PYRO_LANES];
+    pyro_arena arena, lane_arenas[PYRO_LANE_ARENAS];
     pyro_joins joins;
 } whole_analysis;
 
-/* In order: an analysis may use what those before it in its lane have finished. The last one may
- * be left out. */
+/* An analysis may use what those before it in its lane have finished, and what the inits of the lane
+ * that it comes after have made (prices, here). The last one may be left out. */
 static const pyro_lane_row analyses[] = {
-    {&pyro_analyze_steps, 0},    {&pyro_analyze_gaps, 0},          {&pyro_analyze_launch, 0},
-    {&pyro_analyze_copies, 0},   {&pyro_analyze_syncs, 0},         {&pyro_analyze_loading, 0},
-    {&pyro_analyze_memory, 0},   {&pyro_analyze_communication, 0}, {&pyro_analyze_prices, 1},
-    {&pyro_analyze_layers, 1},   {&pyro_analyze_ops, 1},           {&pyro_analyze_kernels, 1},
-    {&pyro_analyze_training, 1}, {&pyro_analyze_stacks, 2},
+    {&pyro_analyze_steps, 0, 0},         {&pyro_analyze_loading, 0, 0},
+    {&pyro_analyze_gaps, 0, 0},          {&pyro_analyze_syncs, 0, 0},
+    {&pyro_analyze_prices, 1, 1},        {&pyro_analyze_ops, 1, 1},
+    {&pyro_analyze_layers, 2, 1},        {&pyro_analyze_training, 2, 1},
+    {&pyro_analyze_kernels, 3, 3},       {&pyro_analyze_launch, 3, 3},
+    {&pyro_analyze_copies, 3, 3},        {&pyro_analyze_memory, 3, 3},
+    {&pyro_analyze_communication, 3, 3}, {&pyro_analyze_stacks, 3, 3},
 };
 #define ANALYSIS_COUNT (sizeof analyses / sizeof analyses[0])
 
@@ -87,7 +89,7 @@ static void measure(void *data, unsigned part)
     (void)part;
     measuring->status = pyro_context_measure(measuring->context);
     if (measuring->status == PYRO_OK)
-        measuring->status = pyro_price_room(measuring->context);
+        measuring->status = pyro_price_kinds(measuring->context);
 }
 
 static int join_and_measure(pyro_analysis_context *context, pyro_trace *trace, pyro_joins *joins)
@@ -152,7 +154,7 @@ int pyro_trace_analyze(pyro_analysis **out, pyro_trace *trace, const pyro_analys
     if (!whole)
         return pyro_fail_memory(error);
     pyro_arena_init(&whole->arena);
-    for (int i = 0; i < PYRO_LANES; i++)
+    for (int i = 0; i < PYRO_LANE_ARENAS; i++)
         pyro_arena_init(&whole->lane_arenas[i]);
     int status = fill_analysis(whole, trace, options ? options : &default_options, error);
     if (status != PYRO_OK) {
@@ -170,7 +172,7 @@ void pyro_analysis_free(pyro_analysis *analysis)
         return;
     pyro_joins_free(&whole->joins);
     pyro_arena_free(&whole->arena);
-    for (int i = 0; i < PYRO_LANES; i++)
+    for (int i = 0; i < PYRO_LANE_ARENAS; i++)
         pyro_arena_free(&whole->lane_arenas[i]);
     free(whole);
 }

@@ -42,6 +42,16 @@ enum {
     PYRO_TRAIT_COMMUNICATION = 128 /* of a host range in which processes communicate */
 };
 
+/* What calls of an op with the same name, dims, types and values have in common. */
+typedef struct pyro_op_kind {
+    uint32_t name, dims, types, concrete; /* as in the trace */
+    int64_t flops, bytes, macs, torch_flops; /* of one call; -1 no rule */
+    uint8_t dtype; /* pyro_dtype of what it computes with */
+} pyro_op_kind;
+
+/* In kind_of_op: the op is inside of one that carries the price. */
+#define PYRO_KIND_INSIDE (1u << 31)
+
 /* What every analysis sees. */
 typedef struct pyro_analysis_context {
     const pyro_trace *trace;
@@ -51,10 +61,10 @@ typedef struct pyro_analysis_context {
     pyro_arena *arena; /* of the result: what it points to lives here */
     pyro_analysis *result;
     pyro_error *error;
-    /* Work that analyses share, made before the pass; prices by pyro_analyze_prices. */
-    /* By index of op detail: -1 no rule, and for ops inside a priced op */
-    int64_t *op_flops, *op_bytes, *op_macs, *op_torch_flops;
-    uint8_t *op_dtype; /* pyro_dtype of what it computes with */
+    /* Work that analyses share, made before the pass; PYRO_KIND_INSIDE by pyro_analyze_prices. */
+    const pyro_op_kind *op_kinds; /* the first says that nothing is known */
+    size_t op_kind_count;
+    uint32_t *kind_of_op; /* by index of op detail; read it with pyro_context_price */
     const regex_t *filter; /* NULL: everything; it narrows rows, never totals */
     pyro_arena *scratch; /* given back when the analysis is made */
     size_t category_count[PYRO_EVENT_CATEGORY_COUNT]; /* events of each, in the whole trace */
@@ -116,6 +126,12 @@ int pyro_context_prepare(pyro_analysis_context *context);
 /* True when `start` lies in the step asked for, or none was asked for. */
 bool pyro_context_in_step(const pyro_analysis_context *context, int64_t start_ns);
 
+/* True when neither a step nor a phase was asked for. */
+static inline bool pyro_context_wants_all(const pyro_analysis_context *context)
+{
+    return context->options->step < 0 && context->options->phase == PYRO_PHASE_OTHER;
+}
+
 /* True for device work and host events of the step and phase asked for. */
 bool pyro_context_wants(const pyro_analysis_context *context, uint32_t event);
 
@@ -127,6 +143,21 @@ static inline int64_t pyro_context_launch_ns(const pyro_analysis_context *contex
 {
     uint32_t launch = context->joins->launch[event];
     return context->trace->start_ns[launch == PYRO_NO_EVENT ? event : launch];
+}
+
+/* The kind of an op, by its detail. */
+static inline const pyro_op_kind *pyro_context_op_kind(const pyro_analysis_context *context,
+                                                       uint32_t detail)
+{
+    return &context->op_kinds[context->kind_of_op[detail] & ~PYRO_KIND_INSIDE];
+}
+
+/* The same for what it costs: of ops inside a priced op nothing is known. */
+static inline const pyro_op_kind *pyro_context_price(const pyro_analysis_context *context,
+                                                     uint32_t detail)
+{
+    uint32_t kind = context->kind_of_op[detail];
+    return &context->op_kinds[kind & PYRO_KIND_INSIDE ? 0 : kind];
 }
 
 /* True for names of ops and ranges in which processes communicate. */

@@ -210,7 +210,7 @@ bool pyro_context_in_step(const pyro_analysis_context *context, int64_t start_ns
 bool pyro_context_wants(const pyro_analysis_context *context, uint32_t event)
 {
     const pyro_analysis_options *options = context->options;
-    if (options->step < 0 && options->phase == PYRO_PHASE_OTHER)
+    if (pyro_context_wants_all(context))
         return true;
     uint8_t category = context->trace->category[event];
     bool is_work = pyro_event_is_device_work(category);

@@ -6,6 +6,7 @@
 #include "base/parallel.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,7 +137,7 @@ static pyro_severity severity_of(size_t rule, double value)
     return value >= rules[rule].severe ? PYRO_SEVERITY_SEVERE : PYRO_SEVERITY_WARNING;
 }
 
-/* What each half of the table is asked with: nothing that is written is shared. */
+/* What each thread asks rules with: nothing that is written is shared. */
 typedef struct half {
     pyro_finder finder;
     pyro_analysis_context context;
@@ -149,28 +150,39 @@ typedef struct inquiry {
     half halves[2];
     pyro_evidence evidence[RULE_COUNT];
     bool is_told[RULE_COUNT];
+    atomic_size_t next; /* rule that no thread has taken, from the first one on, counted round */
+    size_t first;
 } inquiry;
 
-/* The kernels' own detectors take about as long as the rest; the two that share a roofline must
- * stay together. */
-static size_t second_half(void)
+/* The rule of the roofline takes longest, so that it comes first; the one behind it has the same. */
+static size_t first_rule(void)
 {
     size_t rule = 0;
-    while (rule < RULE_COUNT && rules[rule].detect != pyro_detect_memory_bound)
+    while (rule < RULE_COUNT - 1 && rules[rule].detect != pyro_detect_memory_bound)
         rule++;
     return rule;
 }
 
+static void ask_rule(inquiry *inquiry, pyro_finder *finder, size_t rule)
+{
+    pyro_evidence *evidence = &inquiry->evidence[rule];
+    *evidence = (pyro_evidence){.text = "", .place = "", .gain_ns = -1};
+    inquiry->is_told[rule] = finder->span_ns > 0 && rules[rule].detect(finder, evidence) &&
+                             evidence->value >= rules[rule].warning;
+}
+
+/* The first two rules are for the first thread, because they share what they look at. */
 static void ask_half(void *data, unsigned part)
 {
     inquiry *inquiry = data;
     pyro_finder *finder = &inquiry->halves[part].finder;
-    size_t end = part == 0 ? second_half() : RULE_COUNT;
-    for (size_t i = part == 0 ? 0 : second_half(); i < end && !finder->memory_out; i++) {
-        pyro_evidence *evidence = &inquiry->evidence[i];
-        *evidence = (pyro_evidence){.text = "", .place = "", .gain_ns = -1};
-        inquiry->is_told[i] = finder->span_ns > 0 && rules[i].detect(finder, evidence) &&
-                              evidence->value >= rules[i].warning;
+    for (size_t i = 0; part == 0 && i < 2 && !finder->memory_out; i++)
+        ask_rule(inquiry, finder, (inquiry->first + i) % RULE_COUNT);
+    while (!finder->memory_out) {
+        size_t taken = atomic_fetch_add(&inquiry->next, 1);
+        if (taken >= RULE_COUNT)
+            break;
+        ask_rule(inquiry, finder, (inquiry->first + taken) % RULE_COUNT);
     }
 }
 
@@ -227,6 +239,8 @@ int pyro_find_findings(pyro_analysis_context *context, pyro_arena *second_arena)
     if (!findings || !inquiry || !collect_kernels(&shared))
         return pyro_fail_memory(context->error);
     sum_steps(&shared);
+    inquiry->first = first_rule();
+    atomic_init(&inquiry->next, 2);
     bool opened = open_half(&inquiry->halves[0], &shared, context->arena);
     opened = open_half(&inquiry->halves[1], &shared, second_arena) && opened;
     if (opened && parts > 1)

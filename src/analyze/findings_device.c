@@ -299,7 +299,10 @@ static uint32_t priced_op(const pyro_analysis_context *context, uint32_t event)
     uint32_t op = joins->op[event];
     for (int i = 0; i < 1000 && op != PYRO_NO_EVENT; i++) {
         uint32_t detail = context->trace->detail[op];
-        if (detail != PYRO_NO_ID && context->op_bytes[detail] > 0 && context->op_flops[detail] >= 0)
+        const pyro_op_kind *price = &context->op_kinds[0];
+        if (detail != PYRO_NO_ID)
+            price = pyro_context_price(context, detail);
+        if (price->bytes > 0 && price->flops >= 0)
             return op;
         uint32_t parent = joins->parent[op];
         op = parent == PYRO_NO_EVENT ? PYRO_NO_EVENT : joins->op[parent];
@@ -370,9 +373,9 @@ static bool compare_with_peaks(pyro_finder *finder, const op_time *ops, name_sum
         if (!device_ns)
             continue;
         uint32_t name = context->trace->name[ops[d].event];
-        double compute_ns = (double)context->op_flops[d] / peak_of(finder, &ops[d]) * 1e9;
-        double memory_ns = (double)context->op_bytes[d] / pyro_chip_bytes_per_s(context->chip) *
-                           1e9;
+        const pyro_op_kind *price = pyro_context_price(context, (uint32_t)d);
+        double compute_ns = (double)price->flops / peak_of(finder, &ops[d]) * 1e9;
+        double memory_ns = (double)price->bytes / pyro_chip_bytes_per_s(context->chip) * 1e9;
         double least_ns = compute_ns > memory_ns ? compute_ns : memory_ns;
         roofline->priced_ns += device_ns;
         if (memory_ns > compute_ns) {
@@ -396,7 +399,7 @@ static const pyro_roofline *make_roofline(pyro_finder *finder)
 {
     pyro_analysis_context *context = finder->context;
     pyro_roofline *roofline = &finder->roofline;
-    if (roofline->is_made || !context->chip || !context->op_flops)
+    if (roofline->is_made || !context->chip)
         return roofline;
     roofline->is_made = true;
     op_time *ops = pyro_arena_array(context->scratch, context->trace->op_count + 1, sizeof *ops);

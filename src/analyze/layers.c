@@ -131,15 +131,14 @@ static void add_op(layers_state *state, const pyro_analysis_context *context, ui
     if (detail == PYRO_NO_ID)
         return;
     pyro_layer_row *row = row_of_call(state, context->joins, call);
-    if (context->op_flops) {
-        add_price(&row->flops, context->op_flops[detail]);
-        add_price(&row->bytes, context->op_bytes[detail]);
-        add_price(&row->macs, context->op_macs[detail]);
-        if (context->op_dtype[detail] < PYRO_DTYPE_COUNT)
-            add_price(&state->flops_of_dtype[(size_t)(row - state->rows) * PYRO_DTYPE_COUNT +
-                                             context->op_dtype[detail]],
-                      context->op_flops[detail]);
-    }
+    const pyro_op_kind *price = pyro_context_price(context, detail);
+    add_price(&row->flops, price->flops);
+    add_price(&row->bytes, price->bytes);
+    add_price(&row->macs, price->macs);
+    if (price->dtype < PYRO_DTYPE_COUNT)
+        add_price(
+            &state->flops_of_dtype[(size_t)(row - state->rows) * PYRO_DTYPE_COUNT + price->dtype],
+            price->flops);
     const char *dims = pyro_trace_text(trace, trace->ops[detail].dims);
     /* Counters (num_batches_tracked) are numbers: an op on those tells nothing. */
     if (context->joins->phase[event] == PYRO_PHASE_BACKWARD || !strpbrk(dims, "0123456789"))

@@ -31,7 +31,7 @@ typedef struct op_table {
 
 typedef struct ops_state {
     op_table names, shapes;
-    uint32_t *row_of_detail; /* by op detail: its row by shapes plus 1, 0 until it is known */
+    uint32_t *row_of_kind; /* of ops: its row by shapes plus 1, 0 until it is known */
     uint8_t *has_child; /* bit by event: something was seen inside of it */
     pyro_map only_child; /* op -> the op of its name that was the first inside of it */
 } ops_state;
@@ -56,18 +56,22 @@ static uint32_t dims_of(const pyro_trace *trace, uint32_t event)
 }
 
 /* The rows of an op: by shapes first, then by name. False when memory is out. */
-static bool find_rows(ops_state *state, const pyro_trace *trace, uint32_t event, op_row *rows[2])
+static bool find_rows(ops_state *state, const pyro_analysis_context *context, uint32_t event,
+                      op_row *rows[2])
 {
+    const pyro_trace *trace = context->trace;
     size_t known = state->shapes.count;
-    uint32_t detail = trace->detail[event], shape;
-    if (detail != PYRO_NO_ID && state->row_of_detail[detail])
-        shape = state->row_of_detail[detail] - 1;
+    uint32_t detail = trace->detail[event], shape, *row_of_kind = NULL;
+    if (detail != PYRO_NO_ID)
+        row_of_kind = &state->row_of_kind[context->kind_of_op[detail] & ~PYRO_KIND_INSIDE];
+    if (row_of_kind && *row_of_kind)
+        shape = *row_of_kind - 1;
     else
         shape = find_row(&state->shapes, trace->name[event], dims_of(trace, event));
     if (shape == PYRO_MAP_NONE)
         return false;
-    if (detail != PYRO_NO_ID)
-        state->row_of_detail[detail] = shape + 1;
+    if (row_of_kind)
+        *row_of_kind = shape + 1;
     if (state->shapes.count > known) {
         uint32_t name = find_row(&state->names, trace->name[event], 0);
         if (name == PYRO_MAP_NONE)
@@ -113,7 +117,7 @@ static int add_op(ops_state *state, pyro_analysis_context *context, uint32_t eve
     const pyro_trace *trace = context->trace;
     op_row *rows[2];
     bool is_inside[2];
-    if (!find_rows(state, trace, event, rows))
+    if (!find_rows(state, context, event, rows))
         return pyro_fail_memory(context->error);
     find_same_around(context, event, &is_inside[1], &is_inside[0]);
     int64_t duration = trace->duration_ns[event];
@@ -124,10 +128,10 @@ static int add_op(ops_state *state, pyro_analysis_context *context, uint32_t eve
         rows[i]->host_by_phase[context->joins->phase[event]] += duration;
         if (!is_inside[i])
             rows[i]->host_total_ns += duration;
-        if (detail == PYRO_NO_ID || !context->op_flops)
+        if (detail == PYRO_NO_ID)
             continue;
-        add_price(&rows[i]->flops, context->op_flops[detail]);
-        add_price(&rows[i]->bytes, context->op_bytes[detail]);
+        add_price(&rows[i]->flops, pyro_context_price(context, detail)->flops);
+        add_price(&rows[i]->bytes, pyro_context_price(context, detail)->bytes);
     }
     return PYRO_OK;
 }
@@ -151,7 +155,7 @@ static int take_from_holder(ops_state *state, pyro_analysis_context *context, ui
     if (holder == PYRO_NO_EVENT || trace->category[holder] != PYRO_EVENT_OP ||
         !pyro_context_wants(context, holder))
         return PYRO_OK;
-    if (!find_rows(state, trace, holder, rows))
+    if (!find_rows(state, context, holder, rows))
         return pyro_fail_memory(context->error);
     for (int i = 0; i < 2; i++) {
         rows[i]->host_self_ns -= trace->duration_ns[event];
@@ -179,7 +183,7 @@ static int add_device_work(ops_state *state, pyro_analysis_context *context, uin
     uint32_t op = context->joins->op[event], stamp = event + 1;
     for (int depth = 0; depth < DEEPEST_NEST && op != PYRO_NO_EVENT; depth++) {
         op_row *rows[2];
-        if (!find_rows(state, trace, op, rows))
+        if (!find_rows(state, context, op, rows))
             return pyro_fail_memory(context->error);
         for (int i = 0; i < 2; i++) {
             if (depth == 0)
@@ -199,9 +203,9 @@ static int init_ops(void *data, pyro_analysis_context *context)
 {
     ops_state *state = data;
     state->has_child = pyro_arena_alloc(context->scratch, context->trace->count / 8 + 1);
-    state->row_of_detail = pyro_arena_array(context->scratch, context->trace->op_count + 1,
-                                            sizeof *state->row_of_detail);
-    return state->has_child && state->row_of_detail ? PYRO_OK : pyro_fail_memory(context->error);
+    state->row_of_kind = pyro_arena_array(context->scratch, context->op_kind_count,
+                                          sizeof *state->row_of_kind);
+    return state->has_child && state->row_of_kind ? PYRO_OK : pyro_fail_memory(context->error);
 }
 
 static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
@@ -220,7 +224,7 @@ static int merge_only_children(ops_state *state, pyro_analysis_context *context)
         op_row *rows[2];
         if (event == PYRO_MAP_NONE || event == CANCELLED)
             continue;
-        if (!find_rows(state, context->trace, event, rows))
+        if (!find_rows(state, context, event, rows))
             return pyro_fail_memory(context->error);
         rows[0]->calls--;
         rows[1]->calls--;

@@ -4,14 +4,13 @@
 
 #include "analyze/analyze.h"
 
-/* Makes the columns of prices in context->arena, all unknown; needs the trace alone. */
-int pyro_price_room(pyro_analysis_context *context);
-
 /*
- * Fills context->op_flops and its like, for which there is room: what an op does where ops.def has a
- * row for it and the trace its shapes, -1 elsewhere. Of ops inside one another the outermost that
- * does anything carries it.
+ * Finds context->op_kinds and the kind of each op, in context->arena; needs the trace alone. A kind
+ * has what an op of it does where ops.def has a row for it and the trace its shapes, -1 elsewhere.
  */
+int pyro_price_kinds(pyro_analysis_context *context);
+
+/* Of ops inside one another the outermost that does anything carries it: marks the others. */
 int pyro_price_ops(pyro_analysis_context *context);
 
 #endif

@@ -105,17 +105,18 @@ static void add_work(int64_t *sum, int64_t amount)
 static void count_work(training_state *state, pyro_analysis_context *context, uint32_t event)
 {
     uint32_t detail = context->trace->detail[event];
-    if (detail == PYRO_NO_ID || !context->op_flops || context->op_flops[detail] < 0)
+    if (detail == PYRO_NO_ID)
+        return;
+    const pyro_op_kind *price = pyro_context_price(context, detail);
+    if (price->flops < 0)
         return;
     uint32_t window = pyro_context_window_at(context, context->trace->start_ns[event]);
     if (window == PYRO_NO_EVENT)
         return;
-    uint8_t dtype = context->op_dtype[detail];
-    add_work(&state->rows[window].flops, context->op_flops[detail]);
-    add_work(&state->rows[window].torch_flops, context->op_torch_flops[detail]);
-    if (dtype < PYRO_DTYPE_COUNT)
-        add_work(&state->flops_of_dtype[window * PYRO_DTYPE_COUNT + dtype],
-                 context->op_flops[detail]);
+    add_work(&state->rows[window].flops, price->flops);
+    add_work(&state->rows[window].torch_flops, price->torch_flops);
+    if (price->dtype < PYRO_DTYPE_COUNT)
+        add_work(&state->flops_of_dtype[window * PYRO_DTYPE_COUNT + price->dtype], price->flops);
 }
 
 static void cover(training_state *state, unsigned class, const pyro_trace *trace, uint32_t event)

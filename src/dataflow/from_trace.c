@@ -157,7 +157,8 @@ static void add_price(reader *r, uint32_t event, uint32_t step)
     uint32_t detail = r->trace->detail[event];
     if (!r->is_first || step == PYRO_NONE || detail == PYRO_NO_ID)
         return;
-    int64_t amounts[] = {r->prices.op_flops[detail], r->prices.op_bytes[detail]};
+    const pyro_op_kind *price = pyro_context_price(&r->prices, detail);
+    int64_t amounts[] = {price->flops, price->bytes};
     int64_t *sums[] = {&r->program->steps[step].flops, &r->program->steps[step].moved_bytes};
     for (size_t i = 0; i < 2; i++)
         if (amounts[i] >= 0)
@@ -251,7 +252,7 @@ static int prepare(reader *r, pyro_error *error)
                                         .options = &everything,
                                         .arena = &r->joins.arena,
                                         .error = error};
-    status = pyro_price_room(&r->prices);
+    status = pyro_price_kinds(&r->prices);
     if (status == PYRO_OK)
         status = pyro_price_ops(&r->prices);
     if (status < 0)

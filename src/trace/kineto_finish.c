@@ -2,6 +2,7 @@
 #include "trace/kineto_reader.h"
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include <stdlib.h>
 
 /* Events further than this from the median are misdated, not part of a long run. */
@@ -118,30 +119,58 @@ static bool is_far(int64_t time_ns, int64_t median_ns)
            distance < -FAR_NS;
 }
 
-/* Whether all is well: the usual case, in one quick pass. */
-static bool has_only_near_times(const pyro_trace *trace, int64_t median_ns)
+/* The earliest and latest start and the longest duration of each part of the events. */
+typedef struct time_limits {
+    const pyro_trace *trace;
+    unsigned parts;
+    int64_t first_ns[PYRO_MOST_PARTS], last_ns[PYRO_MOST_PARTS], longest_ns[PYRO_MOST_PARTS];
+} time_limits;
+
+static void find_limits(void *data, unsigned part)
 {
+    time_limits *limits = data;
+    const pyro_trace *trace = limits->trace;
     int64_t first = INT64_MAX, last = INT64_MIN, longest = 0;
-    for (size_t event = 0; event < trace->count; event++) {
+    size_t end = pyro_part_begin(trace->count, part + 1, limits->parts);
+    for (size_t event = pyro_part_begin(trace->count, part, limits->parts); event < end; event++) {
         int64_t start = trace->start_ns[event], duration = trace->duration_ns[event];
         first = start < first ? start : first;
         last = start > last ? start : last;
         longest = duration > longest ? duration : longest;
     }
-    return !is_far(first, median_ns) && !is_far(last, median_ns) && longest <= FAR_NS &&
-           (last <= 0 || longest <= INT64_MAX - last);
+    limits->first_ns[part] = first;
+    limits->last_ns[part] = last;
+    limits->longest_ns[part] = longest;
+}
+
+/* Whether all is well: the usual case, in one quick pass. */
+static bool has_only_near_times(const pyro_trace *trace, int64_t median_ns, int threads)
+{
+    enum { LEAST_EVENTS = 200000 }; /* with fewer a thread costs more than it saves */
+    time_limits limits = {.trace = trace};
+    int64_t last = INT64_MIN, longest = 0;
+    bool is_near = true;
+    limits.parts = pyro_count_parts(threads, trace->count, LEAST_EVENTS);
+    pyro_run_parts(find_limits, &limits, limits.parts);
+    for (unsigned part = 0; part < limits.parts; part++) {
+        is_near = is_near && !is_far(limits.first_ns[part], median_ns) &&
+                  !is_far(limits.last_ns[part], median_ns);
+        last = limits.last_ns[part] > last ? limits.last_ns[part] : last;
+        longest = limits.longest_ns[part] > longest ? limits.longest_ns[part] : longest;
+    }
+    return is_near && longest <= FAR_NS && (last <= 0 || longest <= INT64_MAX - last);
 }
 
 /*
  * A single event dated 1970 or 2262, or one that never ends, would stretch the run over all that
  * time. After this, sums and differences of times do not overflow.
  */
-static void move_far_events(pyro_trace *trace, pyro_kineto_defects *defects)
+static void move_far_events(pyro_trace *trace, pyro_kineto_defects *defects, int threads)
 {
     if (!trace->count)
         return;
     int64_t median = median_start(trace), first = INT64_MAX, last = INT64_MIN;
-    if (has_only_near_times(trace, median))
+    if (has_only_near_times(trace, median, threads))
         return;
     for (size_t event = 0; event < trace->count; event++) {
         int64_t start = trace->start_ns[event];
@@ -185,7 +214,7 @@ int pyro_kineto_finish(pyro_kineto_reader *reader, pyro_error *error)
     if (!number_wide_ids(trace, scanner) || !join_stacks(trace))
         return pyro_fail_memory(error);
     name_tracks(trace, scanner);
-    move_far_events(trace, &scanner->defects);
+    move_far_events(trace, &scanner->defects, reader->threads);
     if (!warn_of_end(reader) || !pyro_kineto_defects_say(&scanner->defects, trace))
         return pyro_fail_memory(error);
     return PYRO_OK;

@@ -340,8 +340,11 @@ def lifetimes():
     model = net()
     alive = [weakref.ref(model), weakref.ref(model.a)]
     out = model(example())
-    alive.append(weakref.ref(out))
-    del model, out
+    alive += [weakref.ref(out), weakref.ref(out.untyped_storage())]
+    given = example()
+    torch.func.vmap(lambda row: row + 1)(given)  # wraps it for the time being
+    alive.append(weakref.ref(given))
+    del model, out, given
     return [one() is None for one in alive]
 
 

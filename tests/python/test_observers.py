@@ -285,6 +285,83 @@ def test_storages(tmp_path):
     assert second[0] != first[0]
 
 
+def storages_of(ops, name):
+    """(first input's, first output's) of every op of that name."""
+    return [
+        (span.input_storages[0][0], span.output_storages[0][0]) for span in ops if span.name == name
+    ]
+
+
+def test_a_storage_outlives_the_tensor_that_was_seen(tmp_path):
+    def work():
+        for _ in range(50):
+            left = torch.ones(3).data  # what the op gave is gone
+            left.neg()
+            del left
+        leaf = torch.ones(3, requires_grad=True)
+        leaf.sigmoid().sum().backward()  # autograd has a copy of the output
+
+    ops = record(tmp_path / "x.pyro", work, "ops", "storages").ops
+    ones = [s.output_storages[0][0] for s in ops if s.name == "aten::ones"]
+    assert [given for given, _ in storages_of(ops, "aten::neg")] == ones[:50]
+    assert len(set(ones)) == len(ones)
+    (backward,) = (s for s in ops if s.name == "aten::sigmoid_backward")
+    ((_, made),) = storages_of(ops, "aten::sigmoid")
+    assert backward.input_storages[1][0] == made
+
+
+def test_a_tensor_that_changes_its_storage(tmp_path):
+    def work():
+        weight = nn.Parameter(torch.ones(3))
+        with torch.no_grad():
+            for _ in range(50):
+                weight.data = weight.data - 1
+                weight.neg()
+
+    ops = record(tmp_path / "x.pyro", work, "ops", "storages").ops
+    made = [given for _, given in storages_of(ops, "aten::sub")]
+    assert len(set(made)) == 50
+    assert [taken for taken, _ in storages_of(ops, "aten::neg")] == made
+
+
+def test_storages_that_no_op_made(tmp_path):
+    numpy = pytest.importorskip("numpy")
+    arrays = [numpy.ones(4) for _ in range(50)]
+
+    def work():
+        for array in arrays:
+            torch.from_numpy(array).neg()
+
+    ops = record(tmp_path / "x.pyro", work, "ops", "storages").ops
+    assert len({taken for taken, _ in storages_of(ops, "aten::neg")}) == 50
+
+
+def own_bytes():
+    """Of the process, without files that it maps: the recording is one."""
+    try:
+        with open("/proc/self/status") as status:
+            lines = dict(line.split(":", 1) for line in status)
+    except FileNotFoundError:
+        pytest.skip("this system does not say what memory is a process's own")
+    return int(lines["RssAnon"].split()[0]) * 1024
+
+
+def test_storages_of_tensors_that_are_gone_are_let_go(tmp_path):
+    def work(tensors):
+        x = torch.ones(1)
+        for _ in range(tensors):
+            x = x.neg()
+
+    with observed(tmp_path / "x.pyro", "ops", "storages"):
+        work(20_000)
+        before = own_bytes()
+        work(200_000)
+        grown = own_bytes() - before
+    (tmp_path / "x.pyro").unlink()
+    # The recorder's table of what it wrote, and nothing of the tensors and storages themselves.
+    assert grown < 200_000 * 300
+
+
 def test_stacks(tmp_path):
     model = Mlp()
 
