@@ -3,12 +3,15 @@
 import collections
 import json
 import os
+import shlex
 import subprocess
 import sys
 
 import pytest
 
 pytest.importorskip("torch")
+
+from pyrometer import _observer  # noqa: E402
 
 PROGRAM = """
 import sys
@@ -104,3 +107,21 @@ def test_a_broken_compiler_is_said(tmp_path):
     said, _ = run(tmp_path, True, CXX=str(compiler), XDG_CACHE_HOME=str(tmp_path / "cache"))
     assert "no torch here" in said and "torch.profiler" in said
     assert not list((tmp_path / "cache" / "pyrometer").glob("*.so"))
+
+
+def test_a_torch_with_another_inside(tmp_path):
+    """Where torch's private members have other names, the observer is built without them."""
+    script = tmp_path / "compiler"
+    try:
+        compiler = shlex.join(_observer.compiler())
+    except _observer.Unavailable as error:
+        pytest.skip(f"no observer: {error}")
+    script.write_text(
+        f'#!/bin/sh\ncase "$*" in *SEES_INSIDE*) exit 1;; esac\nexec {compiler} "$@"\n'
+    )
+    script.chmod(0o755)
+    said, _ = run(tmp_path, True, CXX=str(script), XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert "torch.profiler" not in said
+    assert len(list((tmp_path / "cache").rglob("observer-*.so"))) == 1
+    ops, memory = events(tmp_path)
+    assert any(name == "aten::addmm" for name, _ in ops) and memory
