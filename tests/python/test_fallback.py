@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from pyrometer import _observer  # noqa: E402
+from pyrometer import _observer
 
 PROGRAM = """
 import sys
