@@ -14,18 +14,25 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define CHUNK ((size_t)PYRO_RECORDING_CHUNK_BYTES)
 #define HEADER ((size_t)PYRO_RECORDING_HEADER_BYTES)
 
-/* Where the file system cannot reserve, zeros are written. */
+/* Many pages at a call, so that file systems take large ones. */
 static int fill_with_zeros(int fd, off_t offset, off_t size)
 {
-    static const char zeros[HEADER];
+    static char zeros[HEADER]; /* never written */
+    struct iovec pieces[CHUNK / HEADER];
     while (size > 0) {
-        size_t piece = size < (off_t)sizeof zeros ? (size_t)size : sizeof zeros;
-        ssize_t done = pwrite(fd, zeros, piece, offset);
+        int count = 0;
+        for (off_t left = size; left > 0 && count < (int)(CHUNK / HEADER); count++) {
+            size_t piece = left < (off_t)HEADER ? (size_t)left : HEADER;
+            pieces[count] = (struct iovec){zeros, piece};
+            left -= (off_t)piece;
+        }
+        ssize_t done = pwritev(fd, pieces, count, offset);
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0)
@@ -44,7 +51,8 @@ static bool is_over_limit(off_t end)
            (rlim_t)end > limit.rlim_cur;
 }
 
-static int reserve(int fd, off_t offset, off_t size)
+/* Where the file system cannot reserve, zeros are written in any case. */
+static int reserve(int fd, off_t offset, off_t size, bool fills)
 {
     if (is_over_limit(offset + size))
         return EFBIG;
@@ -52,12 +60,18 @@ static int reserve(int fd, off_t offset, off_t size)
     do
         result = fallocate(fd, 0, offset, size) == 0 ? 0 : errno;
     while (result == EINTR);
-    return result == EOPNOTSUPP || result == ENOSYS ? fill_with_zeros(fd, offset, size) : result;
+    if (result == EOPNOTSUPP || result == ENOSYS) {
+        result = 0;
+        fills = true;
+    }
+    return result == 0 && fills ? fill_with_zeros(fd, offset, size) : result;
 }
 
+/* Pages that were only reserved would be made one by one when they are mapped, in three times the
+ * time. */
 int pyro_file_extend(pyro_session *session, size_t index)
 {
-    return reserve(session->fd, (off_t)(HEADER + index * CHUNK), (off_t)CHUNK);
+    return reserve(session->fd, (off_t)(HEADER + index * CHUNK), (off_t)CHUNK, true);
 }
 
 char *pyro_chunk_address(const pyro_session *session, size_t index)
@@ -128,7 +142,7 @@ static int open_unnamed(const char *path, pyro_error *error)
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         int fd = places[i] && places[i][0] ? open_unnamed_in(places[i]) : -1;
         /* One without room is no better than none. */
-        if (fd >= 0 && reserve(fd, 0, (off_t)(HEADER + 8 * CHUNK)) == 0)
+        if (fd >= 0 && reserve(fd, 0, (off_t)(HEADER + 8 * CHUNK), false) == 0)
             return fd;
         if (fd >= 0)
             close(fd);
@@ -141,7 +155,7 @@ static int open_unnamed(const char *path, pyro_error *error)
 
 static int map_header(pyro_session *session)
 {
-    int reason = reserve(session->fd, 0, (off_t)HEADER);
+    int reason = reserve(session->fd, 0, (off_t)HEADER, false);
     if (reason)
         return reason;
     session->header_bytes = (size_t)sysconf(_SC_PAGESIZE);
