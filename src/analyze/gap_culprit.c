@@ -14,9 +14,13 @@
 #define LONGEST_LOOK_BACK 65536
 
 typedef struct suspect {
+    uint64_t key;
     uint32_t event; /* the call with the largest part */
     int64_t event_ns, total_ns;
 } suspect;
+
+/* Suspects come again at once: the ops of a layer, the frames around them. */
+enum { RECENT_COUNT = 64 };
 
 typedef struct search {
     pyro_analysis_context *context;
@@ -25,6 +29,7 @@ typedef struct search {
     uint32_t running; /* innermost event at `now`; PYRO_NO_EVENT */
     int64_t now_ns;
     pyro_map by_key;
+    uint32_t recent[RECENT_COUNT]; /* suspects plus 1, by a part of the key */
     suspect *suspects;
     size_t count, capacity;
     uint32_t sync; /* synchronising call with the largest part; PYRO_NO_EVENT */
@@ -39,6 +44,25 @@ static uint64_t culprit_key(const pyro_analysis_context *context, uint32_t event
     return (uint64_t)context->joins->call[named] << 32 | context->trace->name[named];
 }
 
+/* The suspect with a key, made where there is none yet; NULL when memory is out. */
+static suspect *find_suspect(search *search, uint64_t key)
+{
+    uint32_t *recent = &search->recent[(key ^ key >> 32) % RECENT_COUNT];
+    if (*recent && search->suspects[*recent - 1].key == key)
+        return &search->suspects[*recent - 1];
+    uint32_t index = pyro_map_get(&search->by_key, key);
+    if (index == PYRO_MAP_NONE) {
+        index = (uint32_t)search->count;
+        if (!pyro_grow(&search->suspects, &search->capacity, search->count + 1,
+                       sizeof *search->suspects) ||
+            !pyro_map_put(&search->by_key, key, index))
+            return NULL;
+        search->suspects[search->count++] = (suspect){.key = key};
+    }
+    *recent = index + 1;
+    return &search->suspects[index];
+}
+
 static int blame(search *search, uint32_t event, int64_t duration_ns)
 {
     const pyro_analysis_context *context = search->context;
@@ -49,17 +73,9 @@ static int blame(search *search, uint32_t event, int64_t duration_ns)
         search->sync = event;
         search->sync_ns = duration_ns;
     }
-    uint64_t key = culprit_key(context, event);
-    uint32_t index = pyro_map_get(&search->by_key, key);
-    if (index == PYRO_MAP_NONE) {
-        index = (uint32_t)search->count;
-        if (!pyro_grow(&search->suspects, &search->capacity, search->count + 1,
-                       sizeof *search->suspects) ||
-            !pyro_map_put(&search->by_key, key, index))
-            return pyro_fail_memory(context->error);
-        search->suspects[search->count++] = (suspect){.event = event};
-    }
-    suspect *suspect = &search->suspects[index];
+    suspect *suspect = find_suspect(search, culprit_key(context, event));
+    if (!suspect)
+        return pyro_fail_memory(context->error);
     suspect->total_ns += duration_ns;
     if (duration_ns > suspect->event_ns) {
         suspect->event = event;

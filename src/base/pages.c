@@ -8,7 +8,7 @@
 /* A trace of 1.5 GB fills 300 MB of columns: 75,000 faults of small pages, on the one thread that
  * joins. Below a few large pages a block is not worth the system call. */
 #define LARGE_PAGE ((uintptr_t)2 << 20)
-#define WORTH_BYTES ((size_t)8 << 20)
+#define WORTH_BYTES ((size_t)4 << 20)
 
 static void advise(void *block, size_t size)
 {

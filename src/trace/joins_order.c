@@ -26,7 +26,7 @@ typedef struct sorter {
     uint32_t *runs; /* where each begins, and the end of the last */
     size_t run_count, found_runs[PYRO_MOST_PARTS];
     uint32_t *cuts; /* of a run: where in `from` its events of each part begin, and their end */
-    uint32_t *merged_runs; /* of a part: where each begins in its output, and the end */
+    uint32_t *pieces; /* of a part: where what it has of each run begins in `to`, and the end */
     size_t part_begin[PYRO_MOST_PARTS + 1]; /* of its output */
 } sorter;
 
@@ -176,8 +176,8 @@ static bool cut_runs(sorter *sort)
         sort->parts = 1;
     size_t width = sort->parts + 1;
     sort->cuts = malloc(sort->run_count * width * sizeof *sort->cuts);
-    sort->merged_runs = malloc((sort->run_count + 1) * sort->parts * sizeof *sort->merged_runs);
-    if (!sort->cuts || !sort->merged_runs)
+    sort->pieces = malloc((sort->run_count + 1) * sort->parts * sizeof *sort->pieces);
+    if (!sort->cuts || !sort->pieces)
         return false;
     for (size_t i = 0; sort->parts > 1 && i < sample_count; i++)
         samples[i] = sort->trace->start_ns[count * i / sample_count];
@@ -197,60 +197,75 @@ static bool cut_runs(sorter *sort)
     return true;
 }
 
-/* Merges [left, left_end) and [right, right_end); returns behind what it wrote. */
-static uint32_t *merge_two(const pyro_trace *trace, const uint32_t *left, const uint32_t *left_end,
-                           const uint32_t *right, const uint32_t *right_end, uint32_t *to)
+/* Merges [left, left_end) and [right, right_end). */
+static void merge_two(const pyro_trace *trace, const uint32_t *left, const uint32_t *left_end,
+                      const uint32_t *right, const uint32_t *right_end, uint32_t *to)
 {
     while (left < left_end && right < right_end)
         *to++ = is_in_order(trace, *left, *right) ? *left++ : *right++;
     memcpy(to, left, (size_t)(left_end - left) * sizeof *to);
     to += left_end - left;
     memcpy(to, right, (size_t)(right_end - right) * sizeof *to);
-    return to + (right_end - right);
 }
 
-/* A part's first merging, which brings its pieces of all runs together. */
+/* Brings a part's pieces of all runs together in `to`. */
 static void gather_part(void *data, unsigned part)
 {
     const sorter *sort = data;
     size_t width = sort->parts + 1;
-    uint32_t *runs = sort->merged_runs + part * (sort->run_count + 1);
-    uint32_t *to = sort->to + sort->part_begin[part];
-    for (size_t run = 0; run < sort->run_count; run += 2) {
-        const uint32_t *left = sort->cuts + run * width + part;
-        const uint32_t *right = run + 1 < sort->run_count ? left + width : NULL;
-        *runs++ = (uint32_t)(to - sort->to);
-        to = merge_two(sort->trace, sort->from + left[0], sort->from + left[1],
-                       sort->from + (right ? right[0] : 0), sort->from + (right ? right[1] : 0),
-                       to);
+    uint32_t *pieces = sort->pieces + part * (sort->run_count + 1);
+    uint32_t at = (uint32_t)sort->part_begin[part];
+    for (size_t run = 0; run < sort->run_count; run++) {
+        const uint32_t *cut = sort->cuts + run * width + part;
+        *pieces++ = at;
+        memcpy(sort->to + at, sort->from + cut[0], (cut[1] - cut[0]) * sizeof *sort->to);
+        at += cut[1] - cut[0];
     }
-    *runs = (uint32_t)(to - sort->to);
+    *pieces = at;
 }
 
-/* Merges neighbours until one run of the part is left, which ends up in `by_time`. */
+/* Of several pieces, the first of the second half by number of events: never the first of all. */
+static size_t middle_piece(const uint32_t *pieces, size_t first, size_t end)
+{
+    uint32_t middle = pieces[first] + (pieces[end] - pieces[first]) / 2;
+    size_t low = first + 1, high = end - 1;
+    while (low < high) {
+        size_t half = low + (high - low) / 2;
+        if (pieces[half] < middle)
+            low = half + 1;
+        else
+            high = half;
+    }
+    /* The one before may be nearer. */
+    return low > first + 1 && middle - pieces[low - 1] < pieces[low] - middle ? low - 1 : low;
+}
+
+/*
+ * Merges pieces, which are in `to`, into `into`, one of the two. Runs differ much in length, and
+ * halves by length let the long ones be merged with others once or twice, not once a level.
+ */
+static void merge_pieces(const sorter *sort, const uint32_t *pieces, size_t first, size_t end,
+                         uint32_t *into)
+{
+    uint32_t *other = into == sort->to ? sort->from : sort->to;
+    uint32_t begin = pieces[first];
+    if (end - first == 1 || pieces[end] == begin) {
+        if (into != sort->to)
+            memcpy(into + begin, sort->to + begin, (pieces[end] - begin) * sizeof *into);
+        return;
+    }
+    size_t middle = middle_piece(pieces, first, end);
+    merge_pieces(sort, pieces, first, middle, other);
+    merge_pieces(sort, pieces, middle, end, other);
+    merge_two(sort->trace, other + begin, other + pieces[middle], other + pieces[middle],
+              other + pieces[end], into + begin);
+}
+
 static void merge_part(void *data, unsigned part)
 {
     const sorter *sort = data;
-    uint32_t *from = sort->to, *to = sort->from;
-    uint32_t *begins = sort->merged_runs + part * (sort->run_count + 1);
-    size_t runs = (sort->run_count + 1) / 2;
-    while (runs > 1) {
-        size_t merged = 0;
-        for (size_t i = 0; i < runs; i += 2) {
-            size_t last = i + 2 <= runs ? i + 2 : runs;
-            merge_two(sort->trace, from + begins[i], from + begins[i + 1], from + begins[i + 1],
-                      from + begins[last], to + begins[i]);
-            begins[merged++] = begins[i];
-        }
-        begins[merged] = (uint32_t)sort->part_begin[part + 1];
-        runs = merged;
-        uint32_t *swapped = from;
-        from = to;
-        to = swapped;
-    }
-    if (from != sort->from)
-        memcpy(to + begins[0], from + begins[0],
-               (sort->part_begin[part + 1] - begins[0]) * sizeof *to);
+    const uint32_t *pieces = sort->pieces + part * (sort->run_count + 1);
+    merge_pieces(sort, pieces, 0, sort->run_count, sort->from);
 }
 
 int pyro_join_order(pyro_join_state *state)
@@ -271,6 +286,6 @@ done:
     free(sort.piles);
     free(sort.runs);
     free(sort.cuts);
-    free(sort.merged_runs);
+    free(sort.pieces);
     return status;
 }
