@@ -96,8 +96,7 @@ typedef struct pyro_record {
     uint64_t end_raw; /* 0 while it runs, and for ever when its process was killed */
     int64_t sequence; /* of ops: autograd's sequence number, -1 none */
     uint32_t name; /* PYRO_DATA_NAME; of layers PYRO_DATA_MODULE */
-    /* PYRO_DATA_SIGNATURE; 0 none. `outputs` is final when the span has ended. */
-    uint32_t inputs, outputs;
+    uint32_t inputs, outputs; /* PYRO_DATA_SIGNATURE; 0 none. `outputs` is written at the end. */
     uint32_t stack; /* PYRO_DATA_STACK; 0 none */
     uint32_t forward_thread; /* of backward ops: torch's number of the forward's thread */
     uint32_t torch_thread; /* torch's number of this thread (ops) */

@@ -5,15 +5,11 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
 #include <c10/core/Allocator.h>
-#ifdef PYROMETER_SEES_INSIDE
-#include <c10/core/impl/LocalDispatchKeySet.h>
-#endif
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <cxxabi.h>
 #include <pthread.h>
 
 #include <pyrometer/capture.h>
@@ -36,36 +32,6 @@ Settings settings;
 pyro_recorder_door *&door = settings.door;
 std::atomic<uint32_t> &wanted = settings.wanted;
 
-// Of a thread, as the ABI of C++ has it.
-struct Exceptions {
-    void *caught;
-    unsigned int uncaught;
-};
-
-inline const Exceptions *exceptions_here()
-{
-    return reinterpret_cast<const Exceptions *>(abi::__cxa_get_globals());
-}
-
-// Whether they really are counted there.
-bool counts_exceptions()
-{
-    struct Probe {
-        unsigned int *seen;
-        ~Probe()
-        {
-            *seen = exceptions_here()->uncaught;
-        }
-    };
-    unsigned int before = exceptions_here()->uncaught, during = 0;
-    try {
-        Probe probe = {&during};
-        throw 0;
-    } catch (int) {
-    }
-    return during == before + 1 && exceptions_here()->uncaught == before;
-}
-
 struct Order;
 struct Known;
 
@@ -73,13 +39,9 @@ struct Known;
 struct alignas(64) Here {
     pyro_recorder_thread *thread;       // what it writes with ...
     pyro_recorder_thread *const *place; // ... and where the recorder keeps that; gone at its end
-    const Exceptions *exceptions;
     Known *last, *expected; // ops, as _observer_order.hpp has them
     Order *order;
     uint32_t generation; // of the session that the order belongs to
-#ifdef PYROMETER_SEES_INSIDE
-    const c10::impl::PODLocalDispatchKeySet *keys; // that torch adds to those of tensors
-#endif
 };
 
 __thread Here here __attribute__((tls_model("initial-exec")));
@@ -88,10 +50,6 @@ RARELY pyro_recorder_thread *enter_first()
 {
     pyro_recorder_thread *thread = pyro_is_recording(door) ? pyro_recorder_enter(door) : nullptr;
     here.thread = nullptr;
-#ifdef PYROMETER_SEES_INSIDE
-    here.keys = &c10::impl::raw_local_dispatch_key_set;
-#endif
-    here.exceptions = exceptions_here();
     if (thread && door->place) {
         here.place = door->place();
         here.thread = *here.place;

@@ -122,7 +122,6 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
 {
     uint32_t flags = wanted.load(std::memory_order_relaxed);
     uint32_t input_storages = 0, stack = 0;
-    bool is_derived;
     at::RecordScope scope = function.scope();
     Order *order = order_of(thread);
     if (__builtin_expect(!order, 0))
@@ -133,7 +132,7 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     if (__builtin_expect(flags & PYRO_RECORD_STORAGES, 0) && !function.inputs().empty())
         input_storages =
             storages_of(thread, function.inputs().data(), function.inputs().size(), false);
-    const Known *known = recognize(thread, order, function, inputs, &is_derived);
+    const Known *known = recognize(thread, order, function, inputs);
     if (flags & PYRO_RECORD_STACKS && door->stack)
         stack = door->stack(thread);
     if (__builtin_expect(scope == at::RecordScope::BACKWARD_FUNCTION, 0))
@@ -147,9 +146,6 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     record->name = known->name_id;
     record->inputs = known->inputs;
     record->outputs = 0;
-    if (__builtin_expect(is_derived, 1) && !(flags & PYRO_RECORD_STORAGES) &&
-        spare_outputs(function))
-        record->outputs = known->outputs;
     record->stack = stack;
     record->forward_thread = static_cast<uint32_t>(function.forwardThreadId());
     record->torch_thread = static_cast<uint32_t>(function.threadId());
@@ -171,8 +167,6 @@ const char *prepare()
 {
     if (!learn_layout())
         return "this torch keeps numbers in another place";
-    if (!counts_exceptions())
-        return "this C++ library counts exceptions in another place";
     watch_registrations();
     return nullptr;
 }
@@ -198,10 +192,7 @@ INLINED void end_record(pyro_recorder_thread *thread, pyro_record *record,
 {
     uint32_t flags = wanted.load(std::memory_order_relaxed);
     const std::vector<c10::IValue> &values = function.outputs();
-    if (__builtin_expect(record->outputs != 0, 1)) {
-        if (__builtin_expect(here.exceptions->uncaught != 0, 0))
-            record->outputs = 0; // it was about to give them
-    } else if (!values.empty()) {
+    if (!values.empty()) {
         try {
             if (flags & PYRO_RECORD_SHAPES)
                 record->outputs = recognize_outputs(thread, thread->depth, values);

@@ -2,7 +2,6 @@
 #ifndef PYROMETER_OBSERVER_ORDER_HPP
 #define PYROMETER_OBSERVER_ORDER_HPP
 
-#include "_observer_derived.hpp"
 #include "_observer_inside.hpp"
 #include "_observer_values.hpp"
 
@@ -16,8 +15,6 @@ struct alignas(64) Known {
     const char *name;
     uint32_t name_id, inputs, outputs;
     uint16_t input_words, output_words;
-    bool may_derive : 1; // outputs follow from the inputs ...
-    bool is_derived : 1; // ... and are there
     uint32_t trail[3];   // the ops before it, the latest first
     uint64_t words[];    // inputs; outputs; the name, ended and padded by 0
 
@@ -45,26 +42,6 @@ inline uint32_t op_hash(uint32_t name_id, uint32_t inputs)
                                  32);
 }
 
-// An op that has begun.
-struct Open {
-    uintptr_t word;
-
-    static Open of(Known *known, bool may_derive)
-    {
-        return {reinterpret_cast<uintptr_t>(known) | may_derive};
-    }
-    // NULL: not kept.
-    Known *known() const
-    {
-        return reinterpret_cast<Known *>(word & ~uintptr_t{1});
-    }
-    // What it gives follows from what it was given.
-    bool may_derive() const
-    {
-        return word & 1;
-    }
-};
-
 // A model runs the same ops in the same order again and again, so the next one is most likely what
 // followed last time: then comparing it, from memory that was laid out in that order, replaces all
 // looking up. What is compared is everything, so nothing is taken from an earlier call.
@@ -73,7 +50,7 @@ struct Order {
     static constexpr int index_bits = 14;
     Known *passing; // an op that is not kept
     size_t used;
-    Open open[PYRO_MOST_OPEN_SPANS];
+    Known *open[PYRO_MOST_OPEN_SPANS]; // NULL: not kept
     Known *index[1u << index_bits]; // by trails: the chain of what follows closes to rings
     alignas(64) char room[room_bytes];
 };
@@ -120,16 +97,11 @@ inline bool is_op(const Known *known, const at::RecordFunction &function)
                                                   : is_name(known, function.name());
 }
 
-// Whether it is the op: 0 no, else the keys of its tensors, with that of the CPU in any case.
-OFTEN inline uint64_t fits(const Known *known, const at::RecordFunction &function,
-                           c10::ArrayRef<const c10::IValue> inputs)
+OFTEN inline bool fits(const Known *known, const at::RecordFunction &function,
+                       c10::ArrayRef<const c10::IValue> inputs)
 {
-    uint64_t keys = 1;
     return known && is_op(known, function) &&
-                   match_values(known->words, known->input_words, inputs.data(), inputs.size(),
-                                &keys)
-               ? keys
-               : 0;
+           match_values(known->words, known->input_words, inputs.data(), inputs.size());
 }
 
 // Makes room for an op and what it was given; NULL where that is too long to be worth it.
@@ -149,8 +121,6 @@ Known *append(pyro_recorder_thread *thread, Order *order, const char *name, cons
     known->input_words = static_cast<uint16_t>(inputs.count);
     known->output_words = UINT16_MAX;
     known->outputs = 0;
-    known->may_derive = is_derived_name(name) && are_whole(inputs.words, inputs.count);
-    known->is_derived = false;
     std::memcpy(known->words, inputs.words, inputs.count * 8);
     std::memcpy(known->words + inputs.count + Known::output_room, name, length + 1);
     return known;
@@ -207,38 +177,31 @@ Known *learn(pyro_recorder_thread *thread, Order *order, const at::RecordFunctio
 
 RARELY Known *recognize_other(pyro_recorder_thread *thread, Order *order,
                               const at::RecordFunction &function,
-                              c10::ArrayRef<const c10::IValue> inputs, uint64_t *keys)
+                              c10::ArrayRef<const c10::IValue> inputs)
 {
     Known **next = here.last->next;
-    if ((*keys = fits(next[1], function, inputs))) {
-        std::swap(next[0], next[1]);
-        return next[0];
-    }
-    Known *known = learn(thread, order, function, inputs);
-    if (known != order->passing)
-        *keys = fits(known, function, inputs);
-    return known;
+    if (!fits(next[1], function, inputs))
+        return learn(thread, order, function, inputs);
+    std::swap(next[0], next[1]);
+    return next[0];
 }
 
-// The op that begins; whether its outputs are known already is `is_derived`.
-inline Known *recognize(pyro_recorder_thread *thread, Order *order,
-                        const at::RecordFunction &function,
-                        c10::ArrayRef<const c10::IValue> inputs, bool *is_derived)
+// The op that begins.
+inline const Known *recognize(pyro_recorder_thread *thread, Order *order,
+                              const at::RecordFunction &function,
+                              c10::ArrayRef<const c10::IValue> inputs)
 {
     Known *known = here.expected, *kept = known;
-    uint64_t keys = fits(known, function, inputs);
-    if (__builtin_expect(!keys, 0)) {
-        known = recognize_other(thread, order, function, inputs, &keys);
+    if (__builtin_expect(!fits(known, function, inputs), 0)) {
+        known = recognize_other(thread, order, function, inputs);
         kept = known != order->passing ? known : nullptr;
     }
     if (__builtin_expect(kept != nullptr, 1)) {
         here.last = kept;
         here.expected = kept->next[0];
     }
-    bool may_derive = known->may_derive && are_plain(keys);
-    *is_derived = may_derive && known->is_derived;
     if (thread->depth < PYRO_MOST_OPEN_SPANS)
-        order->open[thread->depth] = Open::of(kept, may_derive);
+        order->open[thread->depth] = kept;
     return known;
 }
 
@@ -252,14 +215,10 @@ inline void prefetch_next(const Known *known)
 }
 
 // The id of values that were not expected.
-RARELY uint32_t learn_outputs(pyro_recorder_thread *thread, Open open,
+RARELY uint32_t learn_outputs(pyro_recorder_thread *thread, Known *known,
                               const std::vector<c10::IValue> &values)
 {
     Words outputs;
-    Known *known = open.known();
-    // What is not the same every time does not follow.
-    if (known && known->output_words != UINT16_MAX)
-        known->may_derive = known->is_derived = false;
     if (!outputs.put(values.data(), values.size())) {
         CutWriter writer;
         writer.values(values.data(), values.size());
@@ -270,7 +229,6 @@ RARELY uint32_t learn_outputs(pyro_recorder_thread *thread, Open open,
         std::memcpy(known->output_place(), outputs.words, outputs.count * 8);
         known->output_words = static_cast<uint16_t>(outputs.count);
         known->outputs = id;
-        known->is_derived = known->may_derive && open.may_derive();
     }
     return id;
 }
@@ -279,18 +237,16 @@ RARELY uint32_t learn_outputs(pyro_recorder_thread *thread, Open open,
 inline uint32_t recognize_outputs(pyro_recorder_thread *thread, uint32_t depth,
                                   const std::vector<c10::IValue> &values)
 {
-    Open open = {0};
+    Known *known = nullptr;
     if (thread->ops == here.order && here.generation == thread->generation &&
         depth < PYRO_MOST_OPEN_SPANS)
-        open = here.order->open[depth];
-    Known *known = open.known();
-    uint64_t unused = 0;
+        known = here.order->open[depth];
     if (__builtin_expect(known && known->output_words != UINT16_MAX &&
                              match_values(known->output_place(), known->output_words,
-                                          values.data(), values.size(), &unused),
+                                          values.data(), values.size()),
                          1))
         return known->outputs;
-    return learn_outputs(thread, open, values);
+    return learn_outputs(thread, known, values);
 }
 
 } // namespace

@@ -225,11 +225,10 @@ struct Words {
 
 // Compares a value with the words that put_value would write for it: what is behind them, or NULL
 // where they differ. The words are whole: those of a value that begins there end there. All but lists
-// is inlined where it is used. Keys of tensors are added to `keys`.
+// is inlined where it is used.
 #define INLINED __attribute__((always_inline)) inline
 
-INLINED const uint64_t *match_value(const uint64_t *at, const c10::IValue &value, int nesting,
-                                    uint64_t *keys);
+INLINED const uint64_t *match_value(const uint64_t *at, const c10::IValue &value, int nesting);
 
 INLINED const uint64_t *match_sizes(const uint64_t *at, const c10::TensorImpl *tensor)
 {
@@ -250,12 +249,11 @@ RARELY const uint64_t *match_odd_tensor(const uint64_t *at, const c10::TensorImp
     return *at == PYRO_VALUE_OTHER ? at + 1 : nullptr;
 }
 
-INLINED const uint64_t *match_tensor(const uint64_t *at, const at::Tensor &value, uint64_t *keys)
+INLINED const uint64_t *match_tensor(const uint64_t *at, const at::Tensor &value)
 {
     const c10::TensorImpl *tensor = value.unsafeGetTensorImpl();
     if (!value.defined())
         return *at == PYRO_VALUE_NONE ? at + 1 : nullptr;
-    *keys |= tensor->key_set().raw_repr();
     if (__builtin_expect(Peek::has_own_sizes(tensor) || !tensor->dtype().isScalarType(), 0))
         return match_odd_tensor(at, tensor);
     return match_sizes(at, tensor);
@@ -264,14 +262,13 @@ INLINED const uint64_t *match_tensor(const uint64_t *at, const at::Tensor &value
 OFTEN __attribute__((noinline)) const uint64_t *match_list(const uint64_t *at,
                                                            const c10::IValue &value, int nesting)
 {
-    uint64_t unused = 0;
     if (nesting >= most_nesting)
         return *at == PYRO_VALUE_OTHER ? at + 1 : nullptr;
     auto items = value.toListRef();
     if (*at++ != (PYRO_VALUE_LIST | static_cast<uint64_t>(items.size()) << 32))
         return nullptr;
     for (size_t i = 0; i < items.size() && at; i++)
-        at = match_value(at, items[i], nesting + 1, &unused);
+        at = match_value(at, items[i], nesting + 1);
     return at;
 }
 
@@ -284,23 +281,21 @@ INLINED const uint64_t *match_scalar(const uint64_t *at, const c10::IValue &valu
     return at[0] == form.kind && !difference ? at + 1 + form.has_word : nullptr;
 }
 
-INLINED const uint64_t *match_value(const uint64_t *at, const c10::IValue &value, int nesting,
-                                    uint64_t *keys)
+INLINED const uint64_t *match_value(const uint64_t *at, const c10::IValue &value, int nesting)
 {
     if (value.isTensor())
-        return match_tensor(at, value.toTensor(), keys);
+        return match_tensor(at, value.toTensor());
     if (value.isList())
         return match_list(at, value, nesting);
     return match_scalar(at, value);
 }
 
 // Whether the words are those of the values, no more and no fewer.
-INLINED bool match_values(const uint64_t *at, size_t count, const c10::IValue *first, size_t number,
-                          uint64_t *keys)
+INLINED bool match_values(const uint64_t *at, size_t count, const c10::IValue *first, size_t number)
 {
     const uint64_t *end = at + count;
     for (size_t i = 0; i < number; i++) {
-        if (at >= end || !(at = match_value(at, first[i], 0, keys)))
+        if (at >= end || !(at = match_value(at, first[i], 0)))
             return false;
     }
     return at == end;

@@ -226,6 +226,18 @@ def test_outputs(tmp_path):
     assert ops[0].outputs == [(6, (4, 6))]
 
 
+def test_no_outputs_where_an_op_raises(tmp_path):
+    def work():
+        for x in (torch.ones(4, 6), torch.ones(6, 4).t()) * 3:
+            try:
+                x.view(24)
+            except RuntimeError:
+                pass
+
+    ops = record(tmp_path / "x.pyro", work, "ops", "shapes").ops
+    assert [s.outputs for s in ops if s.name == "aten::view"] == [[(6, (24,))], None] * 3
+
+
 def test_names_of_ops_that_come_and_go(tmp_path):
     """The place of an op that is taken away may become another's."""
     names = [f"{letter}_op" for letter in "abcdefgh"] * 4
