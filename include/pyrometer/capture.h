@@ -77,6 +77,9 @@ typedef struct pyro_recorder_door {
     uint32_t (*storages)(pyro_recorder_thread *thread, const uint64_t *words, size_t count);
     /* The stack of Python frames of this thread; set by the extension, 0 where there is none. */
     uint32_t (*stack)(pyro_recorder_thread *thread);
+    /* The innermost of them: another one has another address as long as this one is there. NULL where
+     * there is none. */
+    const void *(*frame)(void);
 } pyro_recorder_door;
 
 /* The door of this process; always the same address. */

@@ -150,7 +150,7 @@ static struct {
 
 static pthread_key_t table_key;
 static bool has_table_key;
-static _Thread_local stack_table *thread_table;
+static _Thread_local stack_table *thread_table __attribute__((tls_model("initial-exec")));
 
 static inline uint64_t mix(uint64_t left, uint64_t right)
 {
@@ -550,6 +550,12 @@ static uint32_t op_stack(pyro_recorder_thread *thread)
     return state ? walk(thread, innermost_frame(state)) : 0;
 }
 
+static const void *op_frame(void)
+{
+    PyThreadState *state = PyGILState_GetThisThreadState();
+    return state ? innermost_frame(state) : NULL;
+}
+
 uint32_t core_layer_stack(pyro_recorder_thread *thread)
 {
     const _PyInterpreterFrame *frame = innermost_frame(PyThreadState_Get());
@@ -579,6 +585,7 @@ PyObject *core_stacks_install(PyObject *module, PyObject *functions)
 #endif
     Py_DECREF(list);
     pyro_recorder_entrance()->stack = op_stack;
+    pyro_recorder_entrance()->frame = op_frame;
     Py_RETURN_TRUE;
 }
 

@@ -118,6 +118,30 @@ __attribute__((noinline)) void number_evaluation(pyro_recorder_thread *thread,
     outer->forward_thread = static_cast<uint32_t>(function.forwardThreadId());
 }
 
+// An op inside of another has the same stack, unless Python runs in between: the frames around an op
+// wait for it, so that its innermost one stands for all.
+inline uint32_t stack_of(pyro_recorder_thread *thread, const Order *order, const void *frame)
+{
+    uint32_t depth = thread->depth;
+    if (frame && depth && depth <= PYRO_MOST_OPEN_SPANS) {
+        const pyro_open_span &around = thread->open[depth - 1];
+        const Seen &seen = order->seen[depth - 1];
+        if (seen.frame == frame && seen.record == around.record && seen.chunk == around.chunk)
+            return seen.stack;
+    }
+    return door->stack(thread);
+}
+
+// Only ops that the dispatcher runs: what Python opens and closes lets its frames go on.
+inline void keep_stack(const pyro_recorder_thread *thread, Order *order, const pyro_record *record,
+                       const at::RecordFunction &function, const void *frame)
+{
+    uint32_t depth = thread->depth - 1;
+    if (depth < PYRO_MOST_OPEN_SPANS)
+        order->seen[depth] = {record, thread->chunk, schema_of(function) ? frame : nullptr,
+                              record->stack};
+}
+
 void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
 {
     uint32_t flags = wanted.load(std::memory_order_relaxed);
@@ -133,8 +157,11 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
         input_storages =
             storages_of(thread, function.inputs().data(), function.inputs().size(), false);
     const Known *known = recognize(thread, order, function, inputs);
-    if (flags & PYRO_RECORD_STACKS && door->stack)
-        stack = door->stack(thread);
+    const void *frame = nullptr;
+    if (flags & PYRO_RECORD_STACKS) {
+        frame = door->frame();
+        stack = stack_of(thread, order, frame);
+    }
     if (__builtin_expect(scope == at::RecordScope::BACKWARD_FUNCTION, 0))
         number_evaluation(thread, function);
     pyro_record *record = pyro_record_room(door, thread);
@@ -147,6 +174,8 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     record->inputs = known->inputs;
     record->outputs = 0;
     record->stack = stack;
+    if (flags & PYRO_RECORD_STACKS)
+        keep_stack(thread, order, record, function, frame);
     record->forward_thread = static_cast<uint32_t>(function.forwardThreadId());
     record->torch_thread = static_cast<uint32_t>(function.threadId());
     record->input_storages = input_storages;

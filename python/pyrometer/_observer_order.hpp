@@ -42,6 +42,14 @@ inline uint32_t op_hash(uint32_t name_id, uint32_t inputs)
                                  32);
 }
 
+// The stack of an op that is open, by what tells its span from all others.
+struct Seen {
+    const pyro_record *record;
+    uint64_t chunk;
+    const void *frame; // that was innermost; NULL where it may go on while the span is open
+    uint32_t stack;
+};
+
 // A model runs the same ops in the same order again and again, so the next one is most likely what
 // followed last time: then comparing it, from memory that was laid out in that order, replaces all
 // looking up. What is compared is everything, so nothing is taken from an earlier call.
@@ -51,6 +59,7 @@ struct Order {
     Known *passing; // an op that is not kept
     size_t used;
     Known *open[PYRO_MOST_OPEN_SPANS]; // NULL: not kept
+    Seen seen[PYRO_MOST_OPEN_SPANS];
     Known *index[1u << index_bits]; // by trails: the chain of what follows closes to rings
     alignas(64) char room[room_bytes];
 };
@@ -71,6 +80,7 @@ RARELY Order *renew_order(pyro_recorder_thread *thread)
     order->used = 2 * sizeof(Known);
     std::memset(order->room, 0, order->used);
     std::memset(order->open, 0, sizeof order->open);
+    std::memset(static_cast<void *>(order->seen), 0, sizeof order->seen);
     std::memset(order->index, 0, sizeof order->index);
     return order;
 }

@@ -14,6 +14,11 @@ static uint32_t no_stack(pyro_recorder_thread *thread)
     return 0;
 }
 
+static const void *no_frame(void)
+{
+    return NULL;
+}
+
 pyro_session pyro_the_session = {
     .control = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
@@ -26,6 +31,7 @@ pyro_recorder_door pyro_the_door = {
     .signature = pyro_table_signature,
     .storages = pyro_table_storages,
     .stack = no_stack,
+    .frame = no_frame,
 };
 
 pyro_recorder_door *pyro_recorder_entrance(void)

@@ -18,7 +18,7 @@ from recording import (  # noqa: E402
     observed,
     record,
 )
-from torch.profiler import record_function  # noqa: E402
+from torch.profiler import ProfilerActivity, record_function  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from pyrometer import _observer  # noqa: E402
@@ -400,6 +400,40 @@ def test_stacks(tmp_path):
     assert op.stack[: len(layer.stack)] == layer.stack
     backward = next(s for s in recording.ops if s.scope == BACKWARD)
     assert any(f"({work.__code__.co_firstlineno + 2}): work" in f for f in backward.stack)
+
+
+def test_stacks_of_ops_in_ops(tmp_path):
+    """They are those of the ops around, but not inside of what Python opened, nor through Python."""
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(context, x):
+            return torch.nn.functional.linear(x, torch.ones(3, 2))
+
+        @staticmethod
+        def backward(context, gradient):
+            return gradient[:, :2]
+
+    def work():
+        torch.nn.functional.linear(torch.ones(3, 2), torch.ones(3, 2))
+        with torch.profiler.profile(activities=[ProfilerActivity.CPU]):
+            with torch._C._profiler._RecordFunctionFast("held"):
+                torch.ones(2)
+                torch.zeros(2)
+        Twice.apply(torch.ones(3, 2, requires_grad=True))
+
+    ops = record(tmp_path / "x.pyro", work, "ops", "stacks").ops
+    first = work.__code__.co_firstlineno
+
+    def lines(name):
+        return [int(s.stack[-1].split("(")[1].split(")")[0]) for s in ops if s.name == name]
+
+    inside = Twice.forward.__code__.co_firstlineno + 2
+    for name in ("aten::linear", "aten::t", "aten::transpose", "aten::as_strided"):
+        assert lines(name) == [first + 1, inside]
+    assert lines("held") == [first + 3]
+    assert lines("aten::zeros") == lines("aten::zero_") == [first + 5]
+    assert first + 4 in lines("aten::ones") and first + 4 in lines("aten::fill_")
 
 
 def test_lines_of_code_that_comes_and_goes(tmp_path):
