@@ -403,7 +403,7 @@ def test_stacks(tmp_path):
 
 
 def test_stacks_of_ops_in_ops(tmp_path):
-    """They are those of the ops around, but not inside of what Python opened, nor through Python."""
+    """Those of the ops around, but not inside of what Python opened, nor through Python."""
 
     class Twice(torch.autograd.Function):
         @staticmethod
