@@ -55,7 +55,7 @@ def measure(library, rounds, weight_bytes):
 def show(source, folder, rounds):
     library = build(source, folder)
     count = library.ladder_count()
-    flags = _core.RECORD_OPS | _core.RECORD_SHAPES | _core.RECORD_MEMORY
+    flags = _core.RECORD_OPS | _core.RECORD_SHAPES | _core.RECORD_OUTPUTS | _core.RECORD_MEMORY
     _core.recorder_start(str(folder / "ladder.pyro"), flags, 64 << 20, True, True, False)
     try:
         warm, cold = (measure(library, rounds, size) for size in (0, WEIGHT_BYTES))

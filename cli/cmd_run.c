@@ -15,7 +15,7 @@
 
 typedef struct run_values {
     const char *output, *max_size, *python, *output_dir;
-    bool force, keep_last, no_stacks, no_shapes, no_memory, no_ops, quiet, help;
+    bool force, keep_last, no_stacks, no_shapes, no_outputs, no_memory, no_ops, quiet, help;
 } run_values;
 
 #define PYTHON_OPTION \
@@ -80,6 +80,10 @@ static const pyro_option what_options[] = {
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(run_values, no_shapes),
      .help = "No shapes and types of inputs and outputs: no FLOPs then."},
+    {.long_name = "no-outputs",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(run_values, no_outputs),
+     .help = "No shapes and types of outputs: as torch.profiler, and cheaper."},
     {.long_name = "no-memory",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(run_values, no_memory),
@@ -211,10 +215,11 @@ static bool set_recording(const run_values *values, int argc, char **argv)
         return false;
     }
     snprintf(settings, sizeof settings,
-             "max_bytes=%" PRIu64 ",keep_last=%d,stacks=%d,shapes=%d,memory=%d,ops=%d,overwrite=%d,"
-             "quiet=%d",
+             "max_bytes=%" PRIu64 ",keep_last=%d,stacks=%d,shapes=%d,outputs=%d,memory=%d,ops=%d,"
+             "overwrite=%d,quiet=%d",
              max_bytes, values->keep_last, !values->no_stacks, !values->no_shapes,
-             !values->no_memory, !values->no_ops, values->force, values->quiet);
+             !values->no_outputs, !values->no_memory, !values->no_ops, values->force,
+             values->quiet);
     snprintf(process, sizeof process, "%ld", (long)getpid());
     done = whole != NULL && setenv("PYROMETER_RECORD", whole, 1) == 0 &&
            setenv("PYROMETER_RECORD_SETTINGS", settings, 1) == 0 &&

@@ -78,7 +78,7 @@ EXPORT void ladder_set(pyro_recorder_door *to, int rung)
     prepare();
     door = to;
     uint32_t flags = rung >= records ? PYRO_RECORD_OPS : 0;
-    flags |= rung >= shapes ? PYRO_RECORD_SHAPES : 0;
+    flags |= rung >= shapes ? PYRO_RECORD_SHAPES | PYRO_RECORD_OUTPUTS : 0;
     flags |= rung >= memory ? PYRO_RECORD_MEMORY : 0;
     wanted.store(flags, std::memory_order_relaxed);
     if (rung >= memory)

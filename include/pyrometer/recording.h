@@ -31,10 +31,11 @@ typedef enum pyro_recording_state {
 enum {
     PYRO_RECORD_LAYERS = 1 << 0,
     PYRO_RECORD_OPS = 1 << 1,
-    PYRO_RECORD_SHAPES = 1 << 2, /* of inputs and outputs */
+    PYRO_RECORD_SHAPES = 1 << 2, /* of inputs */
     PYRO_RECORD_MEMORY = 1 << 3,
     PYRO_RECORD_STACKS = 1 << 4,
     PYRO_RECORD_STORAGES = 1 << 5, /* which tensors go into ops and come out of them, and weights */
+    PYRO_RECORD_OUTPUTS = 1 << 6, /* shapes of outputs too */
 };
 
 /* A reading of the fast counter beside the monotonic clock; two of them turn one into the other. */

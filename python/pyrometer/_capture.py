@@ -205,7 +205,7 @@ def _flags(options: dict[str, Any]) -> int:
     if "CPU" in _activity_names(options):
         flags |= _core.RECORD_OPS
     if options["record_shapes"] or options.get("with_flops"):
-        flags |= _core.RECORD_SHAPES
+        flags |= _core.RECORD_SHAPES | _core.RECORD_OUTPUTS
     if options["profile_memory"]:
         flags |= _core.RECORD_MEMORY
     if options.get("with_stack", True):

@@ -63,8 +63,8 @@ class Recording:
         session.whole_program = self
         get = self.settings.get
         flags = _observe.flags(
-            ops=get("ops", 1), shapes=get("shapes", 1), memory=get("memory", 1),
-            stacks=get("stacks", 1),
+            ops=get("ops", 1), shapes=get("shapes", 1), outputs=get("outputs", 1),
+            memory=get("memory", 1), stacks=get("stacks", 1),
         )  # fmt: skip
         settings = Settings(
             path=path,

@@ -97,13 +97,20 @@ def start(settings: Settings) -> Observers:
 
 
 def flags(
-    *, ops: Any = 1, shapes: Any = 1, memory: Any = 1, stacks: Any = 1, storages: Any = 0
+    *,
+    ops: Any = 1,
+    shapes: Any = 1,
+    outputs: Any = 1,
+    memory: Any = 1,
+    stacks: Any = 1,
+    storages: Any = 0,
 ) -> int:
     """RECORD_* for what is wanted; layers always are."""
     chosen = _core.RECORD_LAYERS
     if ops:
         chosen |= _core.RECORD_OPS
         chosen |= _core.RECORD_SHAPES if shapes else 0
+        chosen |= _core.RECORD_OUTPUTS if shapes and outputs else 0
         chosen |= _core.RECORD_STACKS if stacks else 0
         chosen |= _core.RECORD_MEMORY if memory else 0
         chosen |= _core.RECORD_STORAGES if storages else 0

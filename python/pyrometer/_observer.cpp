@@ -17,10 +17,9 @@ at::CallbackHandle handle;
 
 at::RecordFunctionCallback make_callback(uint32_t flags)
 {
-    bool needs_values = flags & (PYRO_RECORD_SHAPES | PYRO_RECORD_STORAGES);
     return at::RecordFunctionCallback(&on_start, &on_end)
-        .needsInputs(needs_values)
-        .needsOutputs(needs_values)
+        .needsInputs(flags & (PYRO_RECORD_SHAPES | PYRO_RECORD_STORAGES))
+        .needsOutputs(flags & (PYRO_RECORD_OUTPUTS | PYRO_RECORD_STORAGES))
         .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
                  at::RecordScope::TORCHSCRIPT_FUNCTION, at::RecordScope::USER_SCOPE});
 }
@@ -191,7 +190,8 @@ EXPORT const char *pyro_observer_try()
     trial->thread.end = trial->records + 256;
     trial->thread.chunk = 1;
     return pyro_observer_start(&trial->door,
-                               PYRO_RECORD_OPS | PYRO_RECORD_SHAPES | PYRO_RECORD_MEMORY);
+                               PYRO_RECORD_OPS | PYRO_RECORD_SHAPES | PYRO_RECORD_OUTPUTS |
+                                   PYRO_RECORD_MEMORY);
 }
 
 EXPORT size_t pyro_observer_tried(char *out, size_t room)

@@ -223,7 +223,7 @@ INLINED void end_record(pyro_recorder_thread *thread, pyro_record *record,
     const std::vector<c10::IValue> &values = function.outputs();
     if (!values.empty()) {
         try {
-            if (flags & PYRO_RECORD_SHAPES)
+            if (flags & PYRO_RECORD_OUTPUTS)
                 record->outputs = recognize_outputs(thread, thread->depth, values);
             if (flags & PYRO_RECORD_STORAGES)
                 record->output_storages = storages_of(thread, values.data(), values.size(), true);

@@ -40,7 +40,13 @@ _OWN = frozenset(
         "training",
     }
 )
-_FLAGS = _core.RECORD_LAYERS | _core.RECORD_OPS | _core.RECORD_SHAPES | _core.RECORD_STORAGES
+_FLAGS = (
+    _core.RECORD_LAYERS
+    | _core.RECORD_OPS
+    | _core.RECORD_SHAPES
+    | _core.RECORD_OUTPUTS
+    | _core.RECORD_STORAGES
+)
 
 
 class Profiler(nn.Module):

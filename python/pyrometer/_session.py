@@ -19,6 +19,7 @@ EVERYTHING = (
     _core.RECORD_LAYERS
     | _core.RECORD_OPS
     | _core.RECORD_SHAPES
+    | _core.RECORD_OUTPUTS
     | _core.RECORD_MEMORY
     | _core.RECORD_STACKS
 )

@@ -38,7 +38,7 @@ $ cat > $TMP/python <<'END'
 > END
 $ chmod +x $TMP/python; cd $TMP; PYTHONPATH=mine pyrometer run --python $TMP/python train.py --epochs 3 -o x
 1 /nowhere/pyrometer/_startup:mine
-train.pyro max_bytes=0,keep_last=0,stacks=1,shapes=1,memory=1,ops=1,overwrite=0,quiet=0
+train.pyro max_bytes=0,keep_last=0,stacks=1,shapes=1,outputs=1,memory=1,ops=1,overwrite=0,quiet=0
 <train.py>
 <--epochs>
 <3>
@@ -47,18 +47,18 @@ train.pyro max_bytes=0,keep_last=0,stacks=1,shapes=1,memory=1,ops=1,overwrite=0,
 [7]
 
 $ cd $TMP; pyrometer run --python $TMP/python -q -f --max-size 1.5K --keep-last --no-stacks -m pkg.train a | tail -4
-train.pyro max_bytes=1536,keep_last=1,stacks=0,shapes=1,memory=1,ops=1,overwrite=1,quiet=1
+train.pyro max_bytes=1536,keep_last=1,stacks=0,shapes=1,outputs=1,memory=1,ops=1,overwrite=1,quiet=1
 <-m>
 <pkg.train>
 <a>
 
 $ cd $TMP; pyrometer run --python $TMP/python -o out.pyro -c 'print(1)' | tail -3
-out.pyro max_bytes=0,keep_last=0,stacks=1,shapes=1,memory=1,ops=1,overwrite=0,quiet=0
+out.pyro max_bytes=0,keep_last=0,stacks=1,shapes=1,outputs=1,memory=1,ops=1,overwrite=0,quiet=0
 <-c>
 <print(1)>
 
 $ cd $TMP; WORLD_SIZE=2 RANK=1 pyrometer run --python $TMP/python dir/train.py | sed -n 2p
-train_rank1.pyro max_bytes=0,keep_last=0,stacks=1,shapes=1,memory=1,ops=1,overwrite=0,quiet=0
+train_rank1.pyro max_bytes=0,keep_last=0,stacks=1,shapes=1,outputs=1,memory=1,ops=1,overwrite=0,quiet=0
 
 $ cd $TMP; pyrometer python --python $TMP/python -u train.py -h | tail -4
  

@@ -202,6 +202,7 @@ def observed(path: str | Path, *what: str):
     from pyrometer import _core, _observer
 
     flags = sum(getattr(_core, f"RECORD_{one.upper()}") for one in what)
+    flags |= _core.RECORD_OUTPUTS if "shapes" in what else 0
     _core.recorder_start(str(path), flags, 0, False, True, False)
     try:
         if "stacks" in what:

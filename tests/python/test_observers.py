@@ -21,6 +21,7 @@ from recording import (  # noqa: E402
 from torch.profiler import ProfilerActivity, record_function  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
+import pyrometer  # noqa: E402
 from pyrometer import _observer  # noqa: E402
 
 # torch's names of c10's numbers, as it writes them into traces.
@@ -224,6 +225,18 @@ def test_outputs(tmp_path):
     ops = record(tmp_path / "x.pyro", lambda: x.add_(1), "ops", "shapes").ops
     assert ops[0].inputs == [(6, (4, 6)), (4, ()), 1]
     assert ops[0].outputs == [(6, (4, 6))]
+
+
+def test_outputs_can_be_left_out(tmp_path):
+    with pyrometer.capture(tmp_path / "x.pyro", record_outputs=False) as some:
+        torch.ones(2, 3) + 1
+    with pyrometer.capture(tmp_path / "y.pyro") as all_of_it:
+        torch.ones(2, 3) + 1
+    for path, outputs in (("x.pyro", None), ("y.pyro", [(6, (2, 3))])):
+        op = next(s for s in Recording(tmp_path / path).ops if s.name == "aten::add")
+        assert op.inputs[0] == (6, (2, 3)) and op.outputs == outputs
+    flops = [dict(zip(c.ops()["name"], c.ops()["flops"], strict=True)) for c in (some, all_of_it)]
+    assert flops[0] == flops[1] and flops[0]["aten::add"] == 6
 
 
 def test_no_outputs_where_an_op_raises(tmp_path):
