@@ -146,7 +146,7 @@ static void find_limits(void *data, unsigned part)
 /* Whether all is well: the usual case, in one quick pass. */
 static bool has_only_near_times(const pyro_trace *trace, int64_t median_ns, int threads)
 {
-    enum { LEAST_EVENTS = 200000 }; /* with fewer a thread costs more than it saves */
+    enum { LEAST_EVENTS = 100000 }; /* with fewer a thread costs more than it saves */
     time_limits limits = {.trace = trace};
     int64_t last = INT64_MIN, longest = 0;
     bool is_near = true;
