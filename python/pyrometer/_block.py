@@ -42,8 +42,8 @@ def capture(
         path: the recording, which `pyrometer trace` reads too; without one it is kept as long as
             what this returns.
         record_shapes: shapes and types of what ops take and give.
-        record_outputs: False leaves out those of what they give, as torch.profiler does, which on
-            models of tiny ops takes a third from what recording costs.
+        record_outputs: False leaves out those of what they give, as torch.profiler does; a little
+            cheaper on models of tiny ops.
         profile_memory: allocations and frees.
         with_stack: Python stacks of ops.
         ops: False records layers only.
