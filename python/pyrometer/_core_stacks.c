@@ -544,16 +544,15 @@ static inline uint32_t walk(pyro_recorder_thread *thread, const _PyInterpreterFr
     return intern_frames(table, around, found, count);
 }
 
-static uint32_t op_stack(pyro_recorder_thread *thread)
-{
-    PyThreadState *state = PyGILState_GetThisThreadState();
-    return state ? walk(thread, innermost_frame(state)) : 0;
-}
-
 static const void *op_frame(void)
 {
     PyThreadState *state = PyGILState_GetThisThreadState();
     return state ? innermost_frame(state) : NULL;
+}
+
+static uint32_t op_stack(pyro_recorder_thread *thread)
+{
+    return walk(thread, op_frame());
 }
 
 uint32_t core_layer_stack(pyro_recorder_thread *thread)

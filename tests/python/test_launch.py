@@ -63,6 +63,19 @@ def test_the_example(tmp_path):
     assert summary.returncode == 0 and "linear1" in summary.stdout
 
 
+@pytest.mark.parametrize("options, outputs", [((), True), (("--no-outputs",), False)])
+def test_outputs_of_ops(tmp_path, options, outputs):
+    (tmp_path / "add.py").write_text("import torch\ntorch.ones(2, 3) + 1\n")
+    done = run_tool("run", *options, "add.py", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    chrome = tmp_path / "add.json"
+    done = run(TOOL, "trace", "add.pyro", "--chrome", chrome, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    events = json.loads(chrome.read_text())["traceEvents"]
+    args = next(event["args"] for event in events if event["name"] == "aten::add")
+    assert args["Input Dims"][0] == [2, 3] and ("Output Dims" in args) == outputs
+
+
 def test_the_example_by_itself_writes_nothing(tmp_path):
     done = run(sys.executable, EXAMPLE, folder=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -144,6 +144,31 @@ static void test_lanes_agree(void **state)
     maker_end(&maker);
 }
 
+/* Prices are there before layers and steps are told of ops, whoever tells them: ops inside of priced
+ * ones would count twice. */
+static void test_lanes_wait_for_prices(void **state)
+{
+    (void)state;
+    maker maker;
+    enum { COUNT = 50000, FLOPS = 2 * 2 * 3 * 4 };
+    const char *args = "\"Input Dims\":[[2,3],[3,4]],\"Input type\":[\"float\",\"float\"]";
+    maker_begin(&maker);
+    maker_step(&maker, 1, 0, COUNT * 100);
+    maker_host(&maker, "python_function", "nn.Module: Linear_0", 1, 1, COUNT * 100 - 2);
+    for (int i = 0; i < COUNT; i++) {
+        maker_event(&maker, "cpu_op", "aten::matmul", 100, 1, i * 100 + 10, 80, args);
+        maker_event(&maker, "cpu_op", "aten::mm", 100, 1, i * 100 + 20, 50, args);
+    }
+    for (int threads = 1; threads <= 8; threads++) {
+        pyro_analysis_options options = {.step = -1, .threads = threads};
+        const pyro_analysis *analysis = maker_analyze(&maker, &options);
+        assert_int_equal(analysis->layer_count, 1);
+        assert_int_equal(analysis->layers[0].flops, (int64_t)COUNT * FLOPS);
+        assert_int_equal(analysis->training[0].flops, (int64_t)COUNT * FLOPS);
+    }
+    maker_end(&maker);
+}
+
 /* Long steps, steps of no length, and steps inside of each other: linear all the same. */
 static void test_very_many_steps(void **state)
 {
@@ -221,9 +246,13 @@ static void test_extreme_times(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_phase),           cmocka_unit_test(test_filter_narrows_rows),
-        cmocka_unit_test(test_memory_runs_out), cmocka_unit_test(test_lanes_agree),
-        cmocka_unit_test(test_very_many_steps), cmocka_unit_test(test_gaps_of_many_devices),
+        cmocka_unit_test(test_phase),
+        cmocka_unit_test(test_filter_narrows_rows),
+        cmocka_unit_test(test_memory_runs_out),
+        cmocka_unit_test(test_lanes_agree),
+        cmocka_unit_test(test_lanes_wait_for_prices),
+        cmocka_unit_test(test_very_many_steps),
+        cmocka_unit_test(test_gaps_of_many_devices),
         cmocka_unit_test(test_extreme_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
