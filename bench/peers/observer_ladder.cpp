@@ -1,6 +1,6 @@
 /* What each step of observing ops costs: from callbacks that do nothing to the observer as it is,
  * around the same few dozen ops, which are short enough that some run of them is undisturbed. */
-#include "_observer_ops.hpp"
+#include "_observer_quick.hpp"
 
 #include <ATen/ATen.h>
 
@@ -84,7 +84,7 @@ EXPORT void ladder_set(pyro_recorder_door *to, int rung)
     if (rung >= memory)
         watch_memory();
     if (rung >= records)
-        observe(at::RecordFunctionCallback(&on_start, &on_end), rung);
+        observe(callback_for(flags), rung);
     else if (rung >= clocks)
         observe(at::RecordFunctionCallback(&begin_clock, &end_clock), rung);
     else if (rung >= callbacks)

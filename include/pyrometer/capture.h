@@ -10,6 +10,7 @@
 #include <pyrometer/recording.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <time.h>
 
 #ifdef __cplusplus
@@ -136,22 +137,27 @@ PYRO_API int pyro_pass_end(uint64_t begun, const pyro_pass_options *options, pyr
 PYRO_API void pyro_pass_abandon(uint64_t begun); /* nothing of it will be written */
 PYRO_API int pyro_recorder_wait(pyro_error *error);
 
-/* The fast clock: the processor's counter, or nanoseconds where it cannot be trusted. */
-static inline uint64_t pyro_raw_time(const pyro_recorder_door *door)
+/* The processor's counter; 0 where it has none that is known here. */
+static inline uint64_t pyro_counter(void)
 {
 #if defined(__x86_64__)
-    if (__builtin_expect(!door->uses_clock, 1)) {
-        uint32_t low, high;
-        __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
-        return (uint64_t)high << 32 | low;
-    }
+    uint32_t low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    return (uint64_t)high << 32 | low;
 #elif defined(__aarch64__)
-    if (__builtin_expect(!door->uses_clock, 1)) {
-        uint64_t value;
-        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(value));
-        return value;
-    }
+    uint64_t value;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(value));
+    return value;
+#else
+    return 0;
 #endif
+}
+
+/* The fast clock: that counter, or nanoseconds where it cannot be trusted. */
+static inline uint64_t pyro_raw_time(const pyro_recorder_door *door)
+{
+    if (__builtin_expect(!door->uses_clock, 1))
+        return pyro_counter();
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
@@ -194,12 +200,19 @@ static inline void pyro_recorder_leave(pyro_recorder_thread *thread)
     __atomic_store_n(&thread->busy, thread->busy - 1, __ATOMIC_RELEASE);
 }
 
-/* Room for the next record, or NULL. */
+/* Room for the next record, which is all 0; or NULL. */
 static inline pyro_record *pyro_record_room(pyro_recorder_door *door, pyro_recorder_thread *thread)
 {
     if (__builtin_expect(thread->next == thread->end, 0) && !door->refill(thread))
         return NULL;
     return thread->next;
+}
+
+/* Kind and scope, and no notes: in one store, for which a compiler would fetch bytes from memory. */
+static inline void pyro_record_is(pyro_record *record, uint32_t kind, uint32_t scope)
+{
+    uint32_t word = kind | scope << 8;
+    memcpy(&record->kind, &word, sizeof word);
 }
 
 /* What was written into the room becomes a record. */
@@ -210,16 +223,24 @@ static inline void pyro_record_commit(pyro_recorder_thread *thread, pyro_record 
 }
 
 /* Remembers an open span; commit it after this. `record` may be NULL (lost). */
+static inline void pyro_span_open_at(pyro_recorder_thread *thread, uint32_t depth,
+                                     pyro_record *record, const void *key)
+{
+    pyro_open_span *span = &thread->open[depth];
+    span->record = record;
+    span->key = key;
+    __atomic_store_n(&span->chunk, thread->chunk, __ATOMIC_RELAXED);
+    __atomic_store_n(&thread->depth, depth + 1, __ATOMIC_RELAXED);
+}
+
 static inline void pyro_span_open(pyro_recorder_thread *thread, pyro_record *record,
                                   const void *key)
 {
-    if (__builtin_expect(thread->depth < PYRO_MOST_OPEN_SPANS, 1)) {
-        pyro_open_span *span = &thread->open[thread->depth];
-        span->record = record;
-        span->key = key;
-        __atomic_store_n(&span->chunk, thread->chunk, __ATOMIC_RELAXED);
-    }
-    __atomic_store_n(&thread->depth, thread->depth + 1, __ATOMIC_RELAXED);
+    uint32_t depth = thread->depth;
+    if (__builtin_expect(depth < PYRO_MOST_OPEN_SPANS, 1))
+        pyro_span_open_at(thread, depth, record, key);
+    else
+        __atomic_store_n(&thread->depth, depth + 1, __ATOMIC_RELAXED);
 }
 
 /*

@@ -12,6 +12,7 @@ typedef struct slot {
     seen_module *seen;
     /* What it was last called, in a session and below a caller; 0 nothing. */
     uint32_t generation, parent, id;
+    uint32_t follower; /* the slot of the module that was called next, last time */
 } slot;
 
 /* One hook a process: there is one Module class. All of it is guarded by the interpreter's lock. */
@@ -21,11 +22,15 @@ static struct {
     pyro_recorder_door *door;
     slot *slots;
     uint32_t slot_count, seen_count, instance_count;
+    uint32_t last_slot; /* of the module that was called last */
     bool is_buried; /* another has taken the slot after us, and will call us for ever */
 } hook;
 
-/* Where it is found without a call. */
-static _Thread_local layer_call current_call __attribute__((tls_model("initial-exec")));
+/* Of this thread, where it is found without a call. */
+static _Thread_local struct {
+    layer_call call;                    /* what is being called */
+    pyro_recorder_thread *const *place; /* where the recorder keeps what it writes with */
+} here __attribute__((tls_model("initial-exec")));
 
 static inline uint32_t first_slot(const PyObject *module)
 {
@@ -129,7 +134,7 @@ void layers_forget_all(void)
     slot *slots = hook.slots;
     uint32_t count = hook.slot_count;
     hook.slots = NULL;
-    hook.slot_count = hook.seen_count = 0;
+    hook.slot_count = hook.seen_count = hook.last_slot = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (slots[i].module)
             free_seen(slots[i].seen);
@@ -211,12 +216,22 @@ static uint32_t name_of_new(PyObject *module, const layer_call *caller, uint32_t
     return id;
 }
 
-static inline uint32_t name_of(PyObject *module, const layer_call *caller, uint32_t generation)
+/* Modules are called in the same order again, so what follows this one is fetched until then. */
+static inline void expect_follower(const slot *called)
 {
-    slot *known = find_slot(module);
+    uint32_t number = (uint32_t)(called - hook.slots), mask = hook.slot_count - 1;
+    slot *before = &hook.slots[hook.last_slot & mask];
+    if (before->follower != number)
+        before->follower = number;
+    hook.last_slot = number;
+    __builtin_prefetch(&hook.slots[called->follower & mask]);
+}
+
+static __attribute__((noinline)) uint32_t name_of_other(PyObject *module, slot *known,
+                                                        const layer_call *caller,
+                                                        uint32_t generation)
+{
     uint32_t parent = caller ? caller->id : 0;
-    if (known && known->generation == generation && known->parent == parent)
-        return known->id;
     const seen_module *seen = known ? known->seen : NULL;
     if (seen && seen->generation == generation) {
         for (uint32_t i = 0; i < seen->name_count; i++) {
@@ -230,28 +245,49 @@ static inline uint32_t name_of(PyObject *module, const layer_call *caller, uint3
     return name_of_new(module, caller, generation);
 }
 
+static inline uint32_t name_of(PyObject *module, slot *known, const layer_call *caller,
+                               uint32_t generation)
+{
+    uint32_t parent = caller ? caller->id : 0;
+    if (__builtin_expect(known && known->generation == generation && known->parent == parent, 1)) {
+        expect_follower(known);
+        return known->id;
+    }
+    return name_of_other(module, known, caller, generation);
+}
+
+static __attribute__((noinline)) pyro_recorder_thread *enter_first(pyro_recorder_door *door)
+{
+    here.place = door->place ? door->place() : NULL;
+    return pyro_recorder_enter(door);
+}
+
+/* As pyro_recorder_enter. */
+static inline pyro_recorder_thread *enter(pyro_recorder_door *door)
+{
+    pyro_recorder_thread *thread = here.place ? *here.place : NULL;
+    if (__builtin_expect(!thread || thread->generation != door->generation, 0))
+        return enter_first(door);
+    return pyro_recorder_enter_with(door, thread);
+}
+
 /* Begins the span; false when it cannot be written. What stacks need is set for those inside. */
 static inline bool begin_layer(uint32_t id, const void *key)
 {
     pyro_recorder_door *door = hook.door;
-    pyro_recorder_thread *thread = pyro_recorder_enter(door);
+    pyro_recorder_thread *thread = enter(door);
     if (!thread)
         return false;
     uint32_t stack = 0;
-    if (door->flags & PYRO_RECORD_STACKS)
+    if (__builtin_expect(door->flags & PYRO_RECORD_STACKS, 0))
         stack = core_layer_stack(thread);
     pyro_record *record = pyro_record_room(door, thread);
     pyro_span_open(thread, record, key);
     if (record) {
-        record->end_raw = 0;
         record->sequence = -1;
         record->name = id;
-        record->inputs = record->outputs = 0;
         record->stack = stack;
-        record->forward_thread = record->torch_thread = 0;
-        record->input_storages = record->output_storages = 0;
-        record->kind = PYRO_RECORD_LAYER;
-        record->scope = record->notes = record->reserved = 0;
+        pyro_record_is(record, PYRO_RECORD_LAYER, 0);
         record->start_raw = pyro_raw_time(door);
         pyro_record_commit(thread, record);
     }
@@ -264,7 +300,7 @@ static inline void end_layer(const void *key, bool raised, uint32_t generation,
 {
     pyro_recorder_door *door = hook.door;
     uint64_t now = pyro_raw_time(door);
-    pyro_recorder_thread *thread = pyro_recorder_enter(door);
+    pyro_recorder_thread *thread = enter(door);
     if (!thread)
         return;
     if (thread->generation == generation) {
@@ -280,13 +316,10 @@ static inline void end_layer(const void *key, bool raised, uint32_t generation,
     pyro_recorder_leave(thread);
 }
 
-static inline void read_layer_stack(uint32_t *stack, void **frame)
+/* The stack of the layer around, to be set again when this one ends. */
+static __attribute__((noinline)) void read_layer_stack(uint32_t *stack, void **frame)
 {
-    *stack = 0;
-    *frame = NULL;
-    if (!(hook.door->flags & PYRO_RECORD_STACKS))
-        return;
-    pyro_recorder_thread *thread = pyro_recorder_enter(hook.door);
+    pyro_recorder_thread *thread = enter(hook.door);
     if (!thread)
         return;
     *stack = thread->layer_stack;
@@ -294,41 +327,52 @@ static inline void read_layer_stack(uint32_t *stack, void **frame)
     pyro_recorder_leave(thread);
 }
 
-/* The call as a span, where a session runs and the module has a name. */
-static PyObject *observe_layer(PyObject *function, PyObject *const *arguments,
-                               size_t count_and_flag, PyObject *names)
+/* The call as a span, where the module has a name. */
+static inline PyObject *observe_layer(PyObject *function, PyObject *const *arguments,
+                                      size_t count_and_flag, PyObject *names, slot *known,
+                                      uint32_t generation)
 {
-    uint32_t generation = __atomic_load_n(&hook.door->generation, __ATOMIC_RELAXED);
     PyObject *module = arguments[0];
-    if (!(generation & 1) || !(hook.door->flags & PYRO_RECORD_LAYERS) || hook.door->is_resting)
-        return hook.original(function, arguments, count_and_flag, names);
-
-    layer_call outer = current_call;
+    layer_call outer = here.call;
     bool is_inside = outer.id && outer.generation == generation;
-    uint32_t id = name_of(module, is_inside ? &outer : NULL, generation);
-    if (!id && PyErr_Occurred())
+    uint32_t id = name_of(module, known, is_inside ? &outer : NULL, generation);
+    if (__builtin_expect(!id, 0) && PyErr_Occurred())
         return NULL;
-    uint32_t outer_stack;
-    void *outer_frame;
-    read_layer_stack(&outer_stack, &outer_frame);
+    uint32_t outer_stack = 0;
+    void *outer_frame = NULL;
+    if (__builtin_expect(hook.door->flags & PYRO_RECORD_STACKS, 0))
+        read_layer_stack(&outer_stack, &outer_frame);
     layer_call inner = {module, is_inside ? outer.root : module, id, generation};
     if (!id || !begin_layer(id, &inner))
         return hook.original(function, arguments, count_and_flag, names);
-    current_call = inner;
+    here.call = inner;
     PyObject *result = hook.original(function, arguments, count_and_flag, names);
     end_layer(&inner, !result, generation, outer_stack, outer_frame);
-    current_call = outer;
+    here.call = outer;
     return result;
 }
 
 static PyObject *observe_call(PyObject *function, PyObject *const *arguments, size_t count_and_flag,
                               PyObject *names)
 {
-    if (!hook.function || PyVectorcall_NARGS(count_and_flag) < 1 ||
+    if (__builtin_expect(!hook.function || PyVectorcall_NARGS(count_and_flag) < 1, 0))
+        return hook.original(function, arguments, count_and_flag, names);
+    /* Who has a slot is a module. */
+    slot *known = find_slot(arguments[0]);
+    if (__builtin_expect(!known, 0) &&
         !PyObject_TypeCheck(arguments[0], (PyTypeObject *)hook.module_class))
         return hook.original(function, arguments, count_and_flag, names);
-    PyObject *pass = core_passes_wanted ? core_pass_enter(arguments[0]) : NULL;
-    PyObject *result = observe_layer(function, arguments, count_and_flag, names);
+    PyObject *pass = NULL;
+    if (core_passes_wanted) {
+        pass = core_pass_enter(arguments[0]);
+        known = find_slot(arguments[0]); /* that may have moved it */
+    }
+    uint32_t generation = __atomic_load_n(&hook.door->generation, __ATOMIC_RELAXED);
+    PyObject *result;
+    if (generation & 1 && hook.door->flags & PYRO_RECORD_LAYERS && !hook.door->is_resting)
+        result = observe_layer(function, arguments, count_and_flag, names, known, generation);
+    else
+        result = hook.original(function, arguments, count_and_flag, names);
     if (pass)
         core_pass_leave(pass);
     return result;

@@ -3,7 +3,7 @@
  * at::RecordFunction and a wrapper of the CPU allocator. In C++, because torch offers neither to C;
  * it is built on first use against the user's torch (_observer.py).
  */
-#include "_observer_ops.hpp"
+#include "_observer_quick.hpp"
 #include "_observer_sync.hpp"
 
 #include <torch/version.h>
@@ -17,7 +17,7 @@ at::CallbackHandle handle;
 
 at::RecordFunctionCallback make_callback(uint32_t flags)
 {
-    return at::RecordFunctionCallback(&on_start, &on_end)
+    return callback_for(flags)
         .needsInputs(flags & (PYRO_RECORD_SHAPES | PYRO_RECORD_STORAGES))
         .needsOutputs(flags & (PYRO_RECORD_OUTPUTS | PYRO_RECORD_STORAGES))
         .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,

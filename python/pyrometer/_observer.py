@@ -82,6 +82,7 @@ def compile_command(source: Path, target: Path, *definitions: str) -> list[str]:
             "-fvisibility=hidden",
             "-fno-semantic-interposition",
             "-fno-plt",
+            "-fno-tree-slp-vectorize",  # it makes what every op runs longer
         ),
         "-std=c++20" if version >= (2, 13) else "-std=c++17",
         # Without it torch asserts at every look at an op's inputs.

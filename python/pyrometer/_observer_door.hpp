@@ -14,18 +14,34 @@
 
 #include <pyrometer/capture.h>
 
-// What every op runs lies together, and what few do is out of its way.
-#define OFTEN __attribute__((hot))
+// What every op runs lies together, from the beginning of a line of the cache on; what few do is out
+// of its way.
+#define OFTEN __attribute__((hot, aligned(64)))
 #define RARELY __attribute__((noinline, cold))
+#define INLINED __attribute__((always_inline)) inline
 
 namespace
 {
 
-// Read at every op, so in one line of the cache.
+constexpr size_t most_sizes = 5; // that torch keeps within a tensor
+
+// Read at every op, so side by side.
 struct alignas(64) Settings {
     pyro_recorder_door *door;
     std::atomic<uint32_t> wanted;   // PYRO_RECORD_*
-    std::atomic<bool> has_lost_ops; // that were registered: an address may be another's
+    std::atomic<uint8_t> schema_index{1}; // of torch's variant; none once an address may be another's
+
+    // For _observer_form.hpp. Where in a word torch keeps what kind of tensor it is.
+    uint64_t kind_mask;
+    // Which bits of a value count: always its tag; of its own none, all, or those of a boolean.
+    alignas(16) uint64_t value_masks[3][2] = {{0, UINT32_MAX},
+                                              {UINT64_MAX, UINT32_MAX},
+                                              {UINT8_MAX, UINT32_MAX}};
+    // Which words count of a tensor with so many sizes: their number, and they.
+#define X UINT64_MAX
+    alignas(16) uint64_t size_masks[1 + most_sizes][1 + most_sizes] = {
+        {X}, {X, X}, {X, X, X}, {X, X, X, X}, {X, X, X, X, X}, {X, X, X, X, X, X}};
+#undef X
 };
 
 Settings settings;
@@ -34,27 +50,73 @@ std::atomic<uint32_t> &wanted = settings.wanted;
 
 struct Order;
 struct Known;
+extern Known nothing; // no op, and what none is expected to be
+
+// Never a thread's.
+pyro_recorder_thread *const no_thread = reinterpret_cast<pyro_recorder_thread *>(&settings);
 
 // What belongs to this thread, in one line of the cache; finding it is no call.
 struct alignas(64) Here {
     pyro_recorder_thread *thread;       // what it writes with ...
     pyro_recorder_thread *const *place; // ... and where the recorder keeps that; gone at its end
     Known *last, *expected; // ops, as _observer_order.hpp has them
-    Order *order;
-    uint32_t generation; // of the session that the order belongs to
+    Order *order; // NULL before the first op
+    uint32_t generation; // of the session that all of this belongs to; 0 none
 };
 
-__thread Here here __attribute__((tls_model("initial-exec")));
+#define NOWHERE {nullptr, &no_thread, &nothing, &nothing, nullptr, 0}
 
-RARELY pyro_recorder_thread *enter_first()
+__thread Here here __attribute__((tls_model("initial-exec"))) = NOWHERE;
+
+// Once a function: the compiler would find it again and again.
+inline Here *find_here()
+{
+    Here *found = &here;
+    __asm__("" : "+r"(found));
+    return found;
+}
+
+RARELY pyro_recorder_thread *enter_first(Here *mine)
 {
     pyro_recorder_thread *thread = pyro_is_recording(door) ? pyro_recorder_enter(door) : nullptr;
-    here.thread = nullptr;
-    if (thread && door->place) {
-        here.place = door->place();
-        here.thread = *here.place;
-    }
+    if (!thread || mine->thread != thread || mine->generation != thread->generation)
+        *mine = NOWHERE;
+    if (!thread)
+        return nullptr;
+    mine->thread = thread;
+    mine->generation = thread->generation;
+    if (door->place && !door->needs_fence) // else it goes this way every time
+        mine->place = door->place();
     return thread;
+}
+
+// As pyro_recorder_enter where this thread has done that before, else NULL; `busy` is for leave_quickly.
+INLINED pyro_recorder_thread *enter_quickly(const Here *mine, uint32_t *busy)
+{
+    pyro_recorder_thread *thread = mine->thread;
+    if (__builtin_expect(*mine->place != thread, 0))
+        return nullptr;
+    *busy = thread->busy;
+    __atomic_store_n(&thread->busy, *busy + 1, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (__builtin_expect(mine->generation == door->generation, 1))
+        return thread;
+    __atomic_store_n(&thread->busy, *busy, __ATOMIC_RELEASE);
+    return nullptr;
+}
+
+INLINED void leave_quickly(pyro_recorder_thread *thread, uint32_t busy)
+{
+    __atomic_store_n(&thread->busy, busy, __ATOMIC_RELEASE);
+}
+
+// As pyro_recorder_enter.
+inline pyro_recorder_thread *enter()
+{
+    uint32_t busy;
+    Here *mine = find_here();
+    pyro_recorder_thread *thread = enter_quickly(mine, &busy);
+    return __builtin_expect(thread != nullptr, 1) ? thread : enter_first(mine);
 }
 
 // A line that will be written soon: it is fetched as the writer's own.
@@ -65,16 +127,6 @@ inline void prefetch_for_write(const void *line)
 #else
     __builtin_prefetch(line, 1);
 #endif
-}
-
-// As pyro_recorder_enter.
-inline pyro_recorder_thread *enter()
-{
-    pyro_recorder_thread *thread = here.thread;
-    if (__builtin_expect(!thread || *here.place != thread ||
-                             thread->generation != door->generation, 0))
-        return enter_first();
-    return pyro_recorder_enter_with(door, thread);
 }
 
 } // namespace

@@ -32,9 +32,11 @@ template struct Reveal<at::RecordFunction, OpName, &at::RecordFunction::fn_>;
 inline const void *schema_of(const at::RecordFunction &function)
 {
     auto &revealed = reveal(const_cast<at::RecordFunction &>(function), static_cast<OpName *>(nullptr));
-    const auto *schema = std::get_if<1>(&revealed);
-    return schema && !settings.has_lost_ops.load(std::memory_order_relaxed) ? &schema->get()
-                                                                            : nullptr;
+    if (revealed.index() != settings.schema_index.load(std::memory_order_relaxed))
+        return nullptr;
+    if (revealed.index() != 1)
+        __builtin_unreachable();
+    return &std::get_if<1>(&revealed)->get();
 }
 
 // An op that is taken away may leave its place to another.
@@ -44,7 +46,7 @@ struct Registrations final : c10::OpRegistrationListener {
     }
     void onOperatorDeregistered(const c10::OperatorHandle &) override
     {
-        settings.has_lost_ops.store(true, std::memory_order_relaxed);
+        settings.schema_index.store(UINT8_MAX, std::memory_order_relaxed);
     }
 };
 

@@ -7,17 +7,22 @@
 namespace
 {
 
-// The memory of torch's CPU allocator that is in use: address -> size.
+// Memory in use: address -> size.
 //
 // A slot is one word, so that no lock is needed: a tag of the address, the way, and the size. What
 // finds no room, or is pushed out, is of unknown size when it is freed; it is never of a wrong one.
-class Blocks
+template <int slot_bits> class Blocks
 {
   public:
-    void note(const void *address, size_t bytes)
+    static bool fits(const void *address, size_t bytes)
     {
-        if (!fits(address, bytes))
-            return;
+        auto number = reinterpret_cast<uintptr_t>(address);
+        return !(number & 63) && !(number >> 48) && !(bytes >> size_bits) && number;
+    }
+
+    // Pushes out another where there is no room: its address, or NULL.
+    const void *note(const void *address, size_t bytes, size_t *other_bytes)
+    {
         uint64_t key = key_of(address);
         size_t first = index_of(address), chosen = first;
         for (size_t way = 0; way < ways; way++) {
@@ -29,31 +34,37 @@ class Blocks
             if (!word)
                 chosen = first ^ way;
         }
+        uint64_t before = words_[chosen].load(std::memory_order_relaxed);
         words_[chosen].store((key | (chosen ^ first)) << size_bits | bytes,
                              std::memory_order_relaxed);
+        if (__builtin_expect(!before || before >> size_bits == (key | (chosen ^ first)), 1))
+            return nullptr;
+        *other_bytes = size_of(before);
+        return address_of(before, chosen);
     }
 
     // The size, and the slot is free again; -1 when it is not known.
     int64_t take(const void *address)
     {
-        std::atomic<uint64_t> *slot = find(address);
-        if (!slot)
-            return -1;
-        uint64_t word = slot->load(std::memory_order_relaxed);
-        slot->store(0, std::memory_order_relaxed);
-        return static_cast<int64_t>(word & ((uint64_t{1} << size_bits) - 1));
+        uint64_t key = key_of(address);
+        size_t first = index_of(address);
+        for (size_t way = 0; way < ways; way++) {
+            std::atomic<uint64_t> &slot = words_[first ^ way];
+            uint64_t word = slot.load(std::memory_order_relaxed);
+            if (word >> size_bits != (key | way))
+                continue;
+            slot.store(0, std::memory_order_relaxed);
+            return static_cast<int64_t>(size_of(word));
+        }
+        return -1;
     }
 
   private:
-    // 48 bits of address, 64 bytes apart: 26 of them choose the tag, 16 the slot.
-    static constexpr int slot_bits = 16, way_bits = 2, size_bits = 36;
+    // 48 bits of address, 64 bytes apart: some choose the slot, the others are the tag.
+    static constexpr int way_bits = 2, tag_bits = 48 - 6 - slot_bits;
+    static constexpr int size_bits = 64 - tag_bits - way_bits;
     static constexpr size_t ways = size_t{1} << way_bits;
 
-    static bool fits(const void *address, size_t bytes)
-    {
-        auto number = reinterpret_cast<uintptr_t>(address);
-        return !(number & 63) && !(number >> 48) && !(bytes >> size_bits) && number;
-    }
     static uint64_t tag_of(const void *address)
     {
         return reinterpret_cast<uintptr_t>(address) >> (6 + slot_bits);
@@ -62,60 +73,108 @@ class Blocks
     {
         return tag_of(address) << way_bits;
     }
+    static uint64_t size_of(uint64_t word)
+    {
+        return word & ((uint64_t{1} << size_bits) - 1);
+    }
     // The tag only moves the slot, so slot and tag together still are the address.
+    static uint64_t spread(uint64_t tag)
+    {
+        return tag * UINT64_C(0x9e3779b97f4a7c15) >> (64 - slot_bits);
+    }
     static size_t index_of(const void *address)
     {
-        uint64_t spread = tag_of(address) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - slot_bits);
         uint64_t low = reinterpret_cast<uintptr_t>(address) >> 6;
-        return static_cast<size_t>((low ^ spread) & ((1u << slot_bits) - 1));
+        return static_cast<size_t>((low ^ spread(tag_of(address))) & ((1u << slot_bits) - 1));
     }
-    std::atomic<uint64_t> *find(const void *address)
+    static const void *address_of(uint64_t word, size_t slot)
     {
-        if (!fits(address, 0))
-            return nullptr;
-        uint64_t key = key_of(address);
-        size_t first = index_of(address);
-        for (size_t way = 0; way < ways; way++) {
-            std::atomic<uint64_t> &slot = words_[first ^ way];
-            if (slot.load(std::memory_order_relaxed) >> size_bits == (key | way))
-                return &slot;
-        }
-        return nullptr;
+        uint64_t key = word >> size_bits, tag = key >> way_bits;
+        uint64_t low = (slot ^ (key & (ways - 1))) ^ spread(tag);
+        return reinterpret_cast<const void *>((tag << slot_bits | low) << 6);
     }
 
-    std::atomic<uint64_t> words_[1u << slot_bits];
+    alignas(64) std::atomic<uint64_t> words_[1u << slot_bits];
 };
 
-Blocks blocks;
+// Most blocks are soon free again: they should be found where memory is still at hand.
+Blocks<8> near_blocks;
+Blocks<16> far_blocks;
+
+RARELY void note_far(const void *address, size_t bytes)
+{
+    if (far_blocks.fits(address, bytes))
+        far_blocks.note(address, bytes, &bytes);
+}
+
+INLINED void note_block(const void *address, size_t bytes)
+{
+    const void *other = address;
+    if (__builtin_expect(near_blocks.fits(address, bytes), 1))
+        other = near_blocks.note(address, bytes, &bytes);
+    if (__builtin_expect(other != nullptr, 0))
+        note_far(other, bytes);
+}
+
+RARELY int64_t take_far(const void *address)
+{
+    return far_blocks.take(address);
+}
+
+// As Blocks::take.
+INLINED int64_t take_block(const void *address)
+{
+    if (__builtin_expect(!near_blocks.fits(address, 0), 0))
+        return -1;
+    int64_t bytes = near_blocks.take(address);
+    return __builtin_expect(bytes >= 0, 1) ? bytes : take_far(address);
+}
 
 // The total is left to who reads: a sum over the recording's own blocks, while what is in use here
 // may be of an earlier capture.
-OFTEN void record_memory(const void *address, int64_t bytes, bool out_of_memory)
+INLINED void write_memory(pyro_recorder_thread *thread, pyro_record *room, const void *address,
+                          int64_t bytes, bool out_of_memory, uint64_t now)
+{
+    auto *record = reinterpret_cast<pyro_memory_record *>(room);
+    record->start_raw = now;
+    record->address = reinterpret_cast<uintptr_t>(address);
+    record->bytes = bytes;
+    record->total_allocated = record->total_reserved = -1;
+    record->device_type = static_cast<int16_t>(c10::DeviceType::CPU);
+    record->device_index = -1;
+    pyro_record_is(room, PYRO_RECORD_ALLOCATION, out_of_memory);
+    pyro_record_commit(thread, room);
+    prefetch_for_write(room + 2);
+}
+
+RARELY void record_memory(const void *address, int64_t bytes, bool out_of_memory)
 {
     if (!(wanted.load(std::memory_order_relaxed) & PYRO_RECORD_MEMORY) || door->is_resting)
         return;
     pyro_recorder_thread *thread = enter();
     if (!thread)
         return;
-    pyro_record *room = pyro_record_room(door, thread);
-    if (room) {
-        auto *record = reinterpret_cast<pyro_memory_record *>(room);
-        record->address = reinterpret_cast<uintptr_t>(address);
-        record->bytes = bytes;
-        record->total_allocated = -1;
-        record->total_reserved = -1;
-        record->device_type = static_cast<int16_t>(c10::DeviceType::CPU);
-        record->device_index = -1;
-        record->stack = 0;
-        record->reserved = 0;
-        record->kind = PYRO_RECORD_ALLOCATION;
-        record->out_of_memory = out_of_memory;
-        record->padding[0] = record->padding[1] = 0;
-        record->start_raw = pyro_raw_time(door);
-        pyro_record_commit(thread, room);
-        prefetch_for_write(room + 2);
-    }
+    if (pyro_record *room = pyro_record_room(door, thread))
+        write_memory(thread, room, address, bytes, out_of_memory, pyro_raw_time(door));
     pyro_recorder_leave(thread);
+}
+
+// Nearly always, and no more than that needs.
+OFTEN __attribute__((noinline)) void record_memory_quickly(const void *address, int64_t bytes)
+{
+    uint32_t busy;
+    pyro_recorder_thread *thread = enter_quickly(find_here(), &busy);
+    if (__builtin_expect(!thread, 0))
+        return record_memory(address, bytes, false);
+    pyro_record *room = thread->next;
+    if (__builtin_expect(room == thread->end || door->is_resting || door->uses_clock ||
+                             !(wanted.load(std::memory_order_relaxed) & PYRO_RECORD_MEMORY),
+                         0)) {
+        leave_quickly(thread, busy);
+        return record_memory(address, bytes, false);
+    }
+    write_memory(thread, room, address, bytes, false, pyro_counter());
+    leave_quickly(thread, busy);
 }
 
 // Stands in front of torch's allocator. It is never freed, and neither is this library: blocks that
@@ -128,17 +187,11 @@ class WatchedAllocator final : public c10::Allocator
 
     c10::DataPtr allocate(size_t bytes) override
     {
-        c10::DataPtr data;
-        try {
-            data = inner->allocate(bytes);
-        } catch (...) {
-            record_memory(nullptr, static_cast<int64_t>(bytes), true);
-            throw;
-        }
+        c10::DataPtr data = allocate_inner(bytes);
         if (!data.compare_exchange_deleter(inner_deleter, &release) || !bytes)
             return data;
-        blocks.note(data.get(), bytes);
-        record_memory(data.get(), static_cast<int64_t>(bytes), false);
+        note_block(data.get(), bytes);
+        record_memory_quickly(data.get(), static_cast<int64_t>(bytes));
         return data;
     }
     c10::DeleterFnPtr raw_deleter() const override
@@ -155,17 +208,26 @@ class WatchedAllocator final : public c10::Allocator
     }
 
   private:
+    INLINED c10::DataPtr allocate_inner(size_t bytes)
+    {
+        try {
+            return inner->allocate(bytes);
+        } catch (...) {
+            record_memory(nullptr, static_cast<int64_t>(bytes), true);
+            throw;
+        }
+    }
     // Torch's own deleter gets the same address: its context is the block.
     static void release(void *block);
 };
 
 WatchedAllocator *watched;
 
-void WatchedAllocator::release(void *block)
+OFTEN void WatchedAllocator::release(void *block)
 {
     if (block) {
-        int64_t bytes = blocks.take(block);
-        record_memory(block, bytes >= 0 ? -bytes : INT64_MIN, false);
+        int64_t bytes = take_block(block);
+        record_memory_quickly(block, bytes >= 0 ? -bytes : INT64_MIN);
     }
     watched->inner_deleter(block);
 }

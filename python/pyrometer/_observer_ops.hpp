@@ -78,7 +78,7 @@ bool is_intact(const pyro_record *record, uint64_t chunk)
 // Spans that ended elsewhere are taken off the thread's list now and then, or it would fill up.
 RARELY void prune_open(pyro_recorder_thread *thread)
 {
-    Order *order = order_of(thread);
+    Order *order = order_of(&here, thread);
     uint32_t kept = 0;
     if (thread->depth > PYRO_MOST_OPEN_SPANS)
         return;
@@ -142,12 +142,27 @@ inline void keep_stack(const pyro_recorder_thread *thread, Order *order, const p
                               record->stack};
 }
 
+// Writes what is known when an op begins, and commits it: the last thing before it runs. What is not
+// written is 0 in any room.
+INLINED void begin_record(pyro_recorder_thread *thread, pyro_record *record, const Known *known,
+                          const at::RecordFunction &function, at::RecordScope scope, uint64_t now)
+{
+    record->start_raw = now;
+    record->sequence = function.seqNr();
+    record->name = known->name_id;
+    record->inputs = known->inputs;
+    record->forward_thread = static_cast<uint32_t>(function.forwardThreadId());
+    record->torch_thread = static_cast<uint32_t>(function.threadId());
+    pyro_record_is(record, PYRO_RECORD_OP, static_cast<uint32_t>(scope));
+    pyro_record_commit(thread, record);
+}
+
 void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
 {
     uint32_t flags = wanted.load(std::memory_order_relaxed);
     uint32_t input_storages = 0, stack = 0;
     at::RecordScope scope = function.scope();
-    Order *order = order_of(thread);
+    Order *order = order_of(&here, thread);
     if (__builtin_expect(!order, 0))
         return;
     c10::ArrayRef<const c10::IValue> inputs;
@@ -168,27 +183,15 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     pyro_span_open(thread, record, &function);
     if (!record)
         return;
-    record->end_raw = 0;
-    record->sequence = function.seqNr();
-    record->name = known->name_id;
-    record->inputs = known->inputs;
-    record->outputs = 0;
-    record->stack = stack;
-    if (flags & PYRO_RECORD_STACKS)
-        keep_stack(thread, order, record, function, frame);
-    record->forward_thread = static_cast<uint32_t>(function.forwardThreadId());
-    record->torch_thread = static_cast<uint32_t>(function.threadId());
-    record->input_storages = input_storages;
-    record->output_storages = 0;
-    record->kind = PYRO_RECORD_OP;
-    record->scope = static_cast<uint8_t>(scope);
-    record->notes = record->reserved = 0;
     if (__builtin_expect(scope == at::RecordScope::USER_SCOPE, 0))
         labels.open(&function, thread, record);
-    record->start_raw = pyro_raw_time(door);
-    pyro_record_commit(thread, record);
+    record->stack = stack;
+    record->input_storages = input_storages;
+    if (flags & PYRO_RECORD_STACKS)
+        keep_stack(thread, order, record, function, frame);
+    begin_record(thread, record, known, function, scope, pyro_raw_time(door));
     prefetch_for_write(record + 2);
-    prefetch_next(known);
+    prefetch(known->next[0]);
 }
 
 // Before the first op; NULL, or why ops cannot be observed.
@@ -200,7 +203,7 @@ const char *prepare()
     return nullptr;
 }
 
-OFTEN std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &function)
+std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &function)
 {
     pyro_recorder_thread *thread = enter();
     if (!thread)
@@ -250,7 +253,7 @@ RARELY void end_label(pyro_recorder_thread *thread, const at::RecordFunction &fu
     __atomic_store_n(&entry.record->end_raw, now, __ATOMIC_RELEASE);
 }
 
-OFTEN void on_end(const at::RecordFunction &function, at::ObserverContext *)
+void on_end(const at::RecordFunction &function, at::ObserverContext *)
 {
     if (!pyro_is_recording(door))
         return;

@@ -2,8 +2,8 @@
 #ifndef PYROMETER_OBSERVER_ORDER_HPP
 #define PYROMETER_OBSERVER_ORDER_HPP
 
+#include "_observer_form.hpp"
 #include "_observer_inside.hpp"
-#include "_observer_values.hpp"
 
 namespace
 {
@@ -11,27 +11,24 @@ namespace
 // What an op was when it was last met after the same ops: its name and values, and their ids.
 struct alignas(64) Known {
     Known *next[2]; // what followed it; the latest first
-    const void *schema; // NULL: only the text of the name tells
-    const char *name;
+    const void *schema; // `by_name`: only the text of the name tells
+    const char *name;   // a copy
+    const Form *output_form; // NULL: none is known
+    uint64_t trail; // the 16 ops before it, four bits each
     uint32_t name_id, inputs, outputs;
-    uint16_t input_words, output_words;
-    uint32_t trail[3];   // the ops before it, the latest first
-    uint64_t words[];    // inputs; outputs; the name, ended and padded by 0
 
-    uint64_t *output_place()
+    const Form *input_form() const
     {
-        return words + input_words;
+        return reinterpret_cast<const Form *>(this + 1);
     }
-    const uint64_t *name_place() const
-    {
-        return words + input_words + output_room;
-    }
-    static constexpr size_t most_output_words = 16; // that are kept
-    // A number is compared with two words, also where the second belongs to none.
-    static constexpr size_t output_room = most_output_words + 1;
 };
 
 static_assert(sizeof(Known) == 64, "what every op looks at is one line of the cache");
+
+// In the place of a schema.
+const char by_name = 0, by_nothing = 0;
+
+Known nothing = {{&nothing, &nothing}, &by_nothing};
 
 constexpr size_t longest_name = 256; // in bytes
 
@@ -72,92 +69,100 @@ RARELY Order *renew_order(pyro_recorder_thread *thread)
         if (!order)
             return nullptr;
     }
-    here.generation = thread->generation;
-    here.order = order;
-    here.last = reinterpret_cast<Known *>(order->room); // before the first op; never NULL
-    here.expected = nullptr;
     order->passing = reinterpret_cast<Known *>(order->room + sizeof(Known));
     order->used = 2 * sizeof(Known);
     std::memset(order->room, 0, order->used);
     std::memset(order->open, 0, sizeof order->open);
     std::memset(static_cast<void *>(order->seen), 0, sizeof order->seen);
     std::memset(order->index, 0, sizeof order->index);
+    here.order = order;
+    here.last = reinterpret_cast<Known *>(order->room); // before the first op
+    here.last->next[0] = here.last->next[1] = here.expected = &nothing;
     return order;
 }
 
 // NULL where there is no memory for it.
-inline Order *order_of(pyro_recorder_thread *thread)
+inline Order *order_of(const Here *mine, pyro_recorder_thread *thread)
 {
-    if (__builtin_expect(here.generation != thread->generation || thread->ops != here.order, 0))
-        return renew_order(thread);
-    return here.order;
+    return __builtin_expect(mine->order != nullptr, 1) ? mine->order : renew_order(thread);
 }
 
-// The address says what it was, and the text whether it still is.
 RARELY bool is_name(const Known *known, const char *name)
 {
-    return known->name == name &&
-           !std::strcmp(reinterpret_cast<const char *>(known->name_place()), name);
+    return known->schema == &by_name && !std::strcmp(known->name, name);
 }
 
-inline bool is_op(const Known *known, const at::RecordFunction &function)
+INLINED bool is_op(const Known *known, const at::RecordFunction &function)
 {
     const void *schema = schema_of(function);
     return __builtin_expect(schema != nullptr, 1) ? known->schema == schema
                                                   : is_name(known, function.name());
 }
 
-OFTEN inline bool fits(const Known *known, const at::RecordFunction &function,
-                       c10::ArrayRef<const c10::IValue> inputs)
+inline bool fits(const Known *known, const at::RecordFunction &function,
+                 c10::ArrayRef<const c10::IValue> inputs)
 {
-    return known && is_op(known, function) &&
-           match_values(known->words, known->input_words, inputs.data(), inputs.size());
+    return is_op(known, function) &&
+           has_form(known->input_form(), {inputs.data(), inputs.size()});
+}
+
+// Room that is there until the next renewal; NULL where it is used up.
+void *take_room(Order *order, size_t bytes)
+{
+    size_t rounded = (bytes + alignof(Known) - 1) & ~(alignof(Known) - 1);
+    if (order->used + rounded > Order::room_bytes)
+        return nullptr;
+    void *room = order->room + order->used;
+    order->used += rounded;
+    return room;
 }
 
 // Makes room for an op and what it was given; NULL where that is too long to be worth it.
-Known *append(pyro_recorder_thread *thread, Order *order, const char *name, const Words &inputs)
+Known *append(pyro_recorder_thread *thread, Order *order, const char *name,
+              const FormWriter &inputs)
 {
-    size_t length = std::strlen(name), name_words = length / 8 + 1;
-    size_t bytes = sizeof(Known) + (inputs.count + Known::output_room + name_words) * 8;
-    bytes = (bytes + alignof(Known) - 1) & ~(alignof(Known) - 1);
+    size_t length = std::strlen(name);
+    size_t bytes = sizeof(Known) + inputs.bytes() + length + 1;
     if (length >= longest_name)
         return nullptr;
-    if (order->used + bytes > Order::room_bytes)
-        renew_order(thread);
-    auto *known = reinterpret_cast<Known *>(order->room + order->used);
-    order->used += bytes;
-    known->next[0] = known->next[1] = nullptr;
-    known->name = name;
-    known->input_words = static_cast<uint16_t>(inputs.count);
-    known->output_words = UINT16_MAX;
+    auto *known = static_cast<Known *>(take_room(order, bytes));
+    if (!known)
+        known = static_cast<Known *>(take_room(renew_order(thread), bytes));
+    auto *copied_name = reinterpret_cast<char *>(known + 1) + inputs.bytes();
+    known->next[0] = known->next[1] = &nothing;
+    known->output_form = nullptr;
     known->outputs = 0;
-    std::memcpy(known->words, inputs.words, inputs.count * 8);
-    std::memcpy(known->words + inputs.count + Known::output_room, name, length + 1);
+    known->name = std::strcpy(copied_name, name);
+    inputs.copy(known + 1);
     return known;
 }
 
 // The op with these ids after those that were last; NULL where it cannot be kept.
-Known *find_or_append(pyro_recorder_thread *thread, Order *order, const char *name,
-                      const Words &inputs, uint32_t name_id, uint32_t inputs_id)
+Known *find_or_append(pyro_recorder_thread *thread, Order *order,
+                      const at::RecordFunction &function, c10::ArrayRef<const c10::IValue> values,
+                      uint32_t name_id, uint32_t inputs_id)
 {
     const Known *last = here.last;
-    uint32_t trail[] = {op_hash(last->name_id, last->inputs), last->trail[0], last->trail[1]};
-    uint64_t hash = op_hash(name_id, inputs_id);
-    for (uint32_t before : trail)
-        hash = (hash ^ before) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t trail = last->trail << 4 | op_hash(last->name_id, last->inputs) >> 28;
+    uint64_t hash = (trail ^ op_hash(name_id, inputs_id)) * UINT64_C(0x9e3779b97f4a7c15);
     size_t slot = hash >> (64 - Order::index_bits);
     for (size_t way = 0; way < 2; way++) {
         Known *known = order->index[slot ^ way];
-        if (known && !std::memcmp(known->trail, trail, sizeof trail) &&
-            known->name_id == name_id && known->inputs == inputs_id && known->name == name)
+        if (known && known->trail == trail && fits(known, function, values))
             return known;
     }
-    Known *known = append(thread, order, name, inputs);
+    FormWriter form;
+    Known *known = form.put(values.data(), values.size())
+                       ? append(thread, order, function.name(), form)
+                       : nullptr;
     if (!known)
         return nullptr;
+    known->schema = schema_of(function);
+    if (!known->schema)
+        known->schema = &by_name;
     known->name_id = name_id;
     known->inputs = inputs_id;
-    std::memcpy(known->trail, trail, sizeof trail);
+    known->trail = trail;
     order->index[slot ^ 1] = order->index[slot];
     return order->index[slot] = known;
 }
@@ -167,9 +172,8 @@ Known *learn(pyro_recorder_thread *thread, Order *order, const at::RecordFunctio
              c10::ArrayRef<const c10::IValue> values)
 {
     Words inputs;
-    const char *name = function.name();
     Known *passing = order->passing, *known;
-    passing->name_id = door->name(thread, name);
+    passing->name_id = door->name(thread, function.name());
     if (!inputs.put(values.data(), values.size())) {
         CutWriter writer;
         writer.values(values.data(), values.size());
@@ -177,10 +181,9 @@ Known *learn(pyro_recorder_thread *thread, Order *order, const at::RecordFunctio
         return passing;
     }
     passing->inputs = inputs.count ? door->signature(thread, inputs.words, inputs.count) : 0;
-    if (!passing->name_id || !(known = find_or_append(thread, order, name, inputs,
+    if (!passing->name_id || !(known = find_or_append(thread, order, function, values,
                                                       passing->name_id, passing->inputs)))
         return passing;
-    known->schema = schema_of(function);
     here.last->next[1] = here.last->next[0];
     return here.last->next[0] = known;
 }
@@ -216,12 +219,13 @@ inline const Known *recognize(pyro_recorder_thread *thread, Order *order,
 }
 
 // What comes next is compared when this op has run; by then it should be at hand.
-inline void prefetch_next(const Known *known)
+inline void prefetch(const Known *known)
 {
-    auto *line = reinterpret_cast<const char *>(known->next[0]);
+    auto *line = reinterpret_cast<const char *>(known);
     __builtin_prefetch(line);
     __builtin_prefetch(line + 64);
     __builtin_prefetch(line + 128);
+    __builtin_prefetch(line + 192);
 }
 
 // The id of values that were not expected.
@@ -235,10 +239,17 @@ RARELY uint32_t learn_outputs(pyro_recorder_thread *thread, Known *known,
         return door->signature(thread, writer.words, writer.count);
     }
     uint32_t id = outputs.count ? door->signature(thread, outputs.words, outputs.count) : 0;
-    if (known && id && outputs.count <= Known::most_output_words) {
-        std::memcpy(known->output_place(), outputs.words, outputs.count * 8);
-        known->output_words = static_cast<uint16_t>(outputs.count);
-        known->outputs = id;
+    FormWriter form;
+    if (known && id && form.put(values.data(), values.size())) {
+        // In the place of what was known, where that is as long.
+        bool fits = known->output_form && known->output_form->bytes == form.bytes();
+        void *room = fits ? const_cast<Form *>(known->output_form)
+                          : take_room(here.order, form.bytes());
+        if (room) {
+            form.copy(room);
+            known->output_form = static_cast<Form *>(room);
+            known->outputs = id;
+        }
     }
     return id;
 }
@@ -248,12 +259,10 @@ inline uint32_t recognize_outputs(pyro_recorder_thread *thread, uint32_t depth,
                                   const std::vector<c10::IValue> &values)
 {
     Known *known = nullptr;
-    if (thread->ops == here.order && here.generation == thread->generation &&
-        depth < PYRO_MOST_OPEN_SPANS)
+    if (here.order && depth < PYRO_MOST_OPEN_SPANS)
         known = here.order->open[depth];
-    if (__builtin_expect(known && known->output_words != UINT16_MAX &&
-                             match_values(known->output_place(), known->output_words,
-                                          values.data(), values.size()),
+    if (__builtin_expect(known && known->output_form &&
+                             has_form(known->output_form, {values.data(), values.size()}),
                          1))
         return known->outputs;
     return learn_outputs(thread, known, values);

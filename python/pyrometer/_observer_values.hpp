@@ -4,6 +4,8 @@
 
 #include "_observer_door.hpp"
 
+#include <c10/core/impl/SizesAndStrides.h>
+
 #include <iterator>
 #include <string>
 
@@ -13,19 +15,82 @@ namespace
 constexpr int most_nesting = 4; // of lists in lists
 constexpr size_t most_words = PYRO_SIGNATURE_MOST_WORDS;
 
-// Lets through what torch keeps to itself: whether sizes are not simply there, and whether asking
-// for them would run Python.
+// Lets through what torch keeps for itself and its heirs.
 struct Peek : c10::TensorImpl {
     static bool has_own_sizes(const c10::TensorImpl *tensor)
     {
-        return static_cast<const Peek *>(tensor)->matches_policy(SizesStridesPolicy::CustomSizes);
+        return peek(tensor)->matches_policy(SizesStridesPolicy::CustomSizes);
     }
+    // Whether asking for them would run Python.
     static bool asks_python(const c10::TensorImpl *tensor)
     {
-        return static_cast<const Peek *>(tensor)->matches_python_custom(
-            SizesStridesPolicy::CustomSizes);
+        return peek(tensor)->matches_python_custom(SizesStridesPolicy::CustomSizes);
+    }
+    // Whether sizes and device are not simply there.
+    static bool is_odd(const c10::TensorImpl *tensor)
+    {
+        return has_own_sizes(tensor) || peek(tensor)->device_policy_;
+    }
+    // Equal for tensors of one type that are on one type of device and equally odd.
+    static uint64_t kind_of(const c10::TensorImpl *tensor)
+    {
+        return kind_word(peek(tensor)) & settings.kind_mask;
+    }
+    // The number of sizes, and the sizes where they are few.
+    static const void *sizes_of(const c10::TensorImpl *tensor)
+    {
+        return &peek(tensor)->sizes_and_strides_;
+    }
+    static bool learn_kind();
+    static bool learn_sizes();
+
+  private:
+    static const Peek *peek(const c10::TensorImpl *tensor)
+    {
+        return static_cast<const Peek *>(tensor);
+    }
+    static uint64_t kind_word(const Peek *tensor)
+    {
+        uint64_t word;
+        std::memcpy(&word, reinterpret_cast<const char *>(&tensor->data_type_), sizeof word);
+        return word;
     }
 };
+
+// Sets what counts in a tensor that is none, and looks which bits that changes.
+bool Peek::learn_kind()
+{
+    alignas(c10::TensorImpl) static char room[sizeof(c10::TensorImpl)];
+    auto *tensor = reinterpret_cast<Peek *>(room);
+    std::memset(room, 0, sizeof room);
+    std::memset(static_cast<void *>(&tensor->data_type_), 0xff, sizeof tensor->data_type_);
+    uint64_t type = kind_word(tensor);
+    std::memset(room, 0, sizeof room);
+    tensor->device_opt_ = c10::Device(c10::DeviceType::CPU);
+    uint64_t device = kind_word(tensor);
+    tensor->device_opt_ = c10::Device(c10::DeviceType::CUDA);
+    device ^= kind_word(tensor);
+    std::memset(room, 0, sizeof room);
+    tensor->sizes_strides_policy_ = 3;
+    uint64_t sizes = kind_word(tensor);
+    tensor->device_policy_ = true;
+    uint64_t policy = kind_word(tensor);
+    uint64_t kind_mask = settings.kind_mask = type | device * 0xff | policy;
+    return type && __builtin_popcountll(device) == 1 && __builtin_popcountll(sizes) == 2 &&
+           __builtin_popcountll(policy) == 3 &&
+           __builtin_popcountll(kind_mask) == 8 * sizeof tensor->data_type_ + 8 + 3;
+}
+
+bool Peek::learn_sizes()
+{
+    c10::impl::SizesAndStrides few;
+    size_t number;
+    few.resize(3);
+    std::memcpy(&number, &few, sizeof number);
+    return number == 3 && sizeof few >= 6 * sizeof(int64_t) &&
+           reinterpret_cast<const char *>(few.sizes_data()) ==
+               reinterpret_cast<const char *>(&few) + sizeof number;
+}
 
 bool has_plain_sizes(const c10::TensorImpl *tensor)
 {
@@ -58,16 +123,9 @@ inline uint8_t tag_of(const c10::IValue &value)
     return static_cast<uint8_t>(tag);
 }
 
-// How a value that is neither tensor nor list is written: a head, and its bits if it has some.
-struct alignas(32) Scalar {
-    uint64_t kind = PYRO_VALUE_OTHER;
-    uint64_t mask = 0; // of the bits that count
-    uint64_t has_word = 0;
-};
+uint8_t mask_of_tag[256]; // of _observer_form.hpp's: 0 none of the bits count, 1 all, 2 a boolean's
 
-Scalar scalars[256]; // by tag
-
-// Finds out where torch keeps bits and kinds; false where that is another place.
+// Finds out where torch keeps bits, kinds and sizes; false where that is another place.
 bool learn_layout()
 {
     double real = 0.3;
@@ -76,20 +134,15 @@ bool learn_layout()
     const c10::IValue values[] = {c10::IValue(), c10::IValue(static_cast<int64_t>(integer)),
                                   c10::IValue(real), c10::IValue(true),
                                   c10::IValue(std::string()), c10::IValue(at::Tensor())};
-    const Scalar forms[] = {{PYRO_VALUE_NONE, 0, 0},
-                            {PYRO_VALUE_INTEGER, ~uint64_t{0}, 1},
-                            {PYRO_VALUE_REAL, ~uint64_t{0}, 1},
-                            {PYRO_VALUE_BOOLEAN, 0xff, 1},
-                            {}};
+    const uint8_t masks[] = {0, 1, 1, 2, 0, 0};
     if (sizeof(c10::IValue) != 16 || bits_of(values[1]) != integer || bits_of(values[2]) != bits ||
-        (bits_of(values[3]) & 0xff) != 1)
+        (bits_of(values[3]) & 0xff) != 1 || !Peek::learn_kind() || !Peek::learn_sizes())
         return false;
     for (size_t i = 0; i < std::size(values); i++) {
         for (size_t j = 0; j < i; j++)
             if (tag_of(values[i]) == tag_of(values[j]))
                 return false;
-        if (i < std::size(forms))
-            scalars[tag_of(values[i])] = forms[i];
+        mask_of_tag[tag_of(values[i])] = masks[i];
     }
     return true;
 }
@@ -222,84 +275,6 @@ struct Words {
         return at != nullptr;
     }
 };
-
-// Compares a value with the words that put_value would write for it: what is behind them, or NULL
-// where they differ. The words are whole: those of a value that begins there end there. All but lists
-// is inlined where it is used.
-#define INLINED __attribute__((always_inline)) inline
-
-INLINED const uint64_t *match_value(const uint64_t *at, const c10::IValue &value, int nesting);
-
-INLINED const uint64_t *match_sizes(const uint64_t *at, const c10::TensorImpl *tensor)
-{
-    c10::IntArrayRef sizes = tensor->sizes();
-    if (*at++ != head_of(tensor, sizes.size()))
-        return nullptr;
-    for (int64_t size : sizes) {
-        if (*at++ != static_cast<uint64_t>(size))
-            return nullptr;
-    }
-    return at;
-}
-
-RARELY const uint64_t *match_odd_tensor(const uint64_t *at, const c10::TensorImpl *tensor)
-{
-    if (has_plain_sizes(tensor))
-        return match_sizes(at, tensor);
-    return *at == PYRO_VALUE_OTHER ? at + 1 : nullptr;
-}
-
-INLINED const uint64_t *match_tensor(const uint64_t *at, const at::Tensor &value)
-{
-    const c10::TensorImpl *tensor = value.unsafeGetTensorImpl();
-    if (!value.defined())
-        return *at == PYRO_VALUE_NONE ? at + 1 : nullptr;
-    if (__builtin_expect(Peek::has_own_sizes(tensor) || !tensor->dtype().isScalarType(), 0))
-        return match_odd_tensor(at, tensor);
-    return match_sizes(at, tensor);
-}
-
-OFTEN __attribute__((noinline)) const uint64_t *match_list(const uint64_t *at,
-                                                           const c10::IValue &value, int nesting)
-{
-    if (nesting >= most_nesting)
-        return *at == PYRO_VALUE_OTHER ? at + 1 : nullptr;
-    auto items = value.toListRef();
-    if (*at++ != (PYRO_VALUE_LIST | static_cast<uint64_t>(items.size()) << 32))
-        return nullptr;
-    for (size_t i = 0; i < items.size() && at; i++)
-        at = match_value(at, items[i], nesting + 1);
-    return at;
-}
-
-// Without a branch for each kind, which would often be foretold wrong. Behind the last word of an
-// op there are others.
-INLINED const uint64_t *match_scalar(const uint64_t *at, const c10::IValue &value)
-{
-    const Scalar &form = scalars[tag_of(value)];
-    uint64_t difference = (at[1] ^ (bits_of(value) & form.mask)) & (0 - form.has_word);
-    return at[0] == form.kind && !difference ? at + 1 + form.has_word : nullptr;
-}
-
-INLINED const uint64_t *match_value(const uint64_t *at, const c10::IValue &value, int nesting)
-{
-    if (value.isTensor())
-        return match_tensor(at, value.toTensor());
-    if (value.isList())
-        return match_list(at, value, nesting);
-    return match_scalar(at, value);
-}
-
-// Whether the words are those of the values, no more and no fewer.
-INLINED bool match_values(const uint64_t *at, size_t count, const c10::IValue *first, size_t number)
-{
-    const uint64_t *end = at + count;
-    for (size_t i = 0; i < number; i++) {
-        if (at >= end || !(at = match_value(at, first[i], 0)))
-            return false;
-    }
-    return at == end;
-}
 
 } // namespace
 
