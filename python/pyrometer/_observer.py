@@ -26,6 +26,16 @@ from pyrometer import _core
 _HERE = Path(__file__).resolve().parent
 _SOURCE = _HERE / "_observer.cpp"
 _HEADERS = ("recording.h", "capture.h", "error.h")
+_FLAGS = (
+    "-shared",
+    "-fPIC",
+    "-O2",
+    "-w",
+    "-fvisibility=hidden",
+    "-fno-semantic-interposition",
+    "-fno-plt",
+    "-fno-tree-slp-vectorize",  # it makes what every op runs longer
+)
 _BUILD_SECONDS = 300
 # Older ones lack what the allocator's wrapper needs; newer ones are tried, and tried out.
 _OLDEST_TORCH = (2, 3)
@@ -74,16 +84,7 @@ def compile_command(source: Path, target: Path, *definitions: str) -> list[str]:
     abi = int(torch._C._GLIBCXX_USE_CXX11_ABI)
     return [
         *compiler(),
-        *(
-            "-shared",
-            "-fPIC",
-            "-O2",
-            "-w",
-            "-fvisibility=hidden",
-            "-fno-semantic-interposition",
-            "-fno-plt",
-            "-fno-tree-slp-vectorize",  # it makes what every op runs longer
-        ),
+        *_FLAGS,
         "-std=c++20" if version >= (2, 13) else "-std=c++17",
         # Without it torch asserts at every look at an op's inputs.
         "-DNDEBUG",
@@ -112,6 +113,7 @@ def library_path() -> Path:
     sources = [_SOURCE, *sorted(_HERE.glob("_observer_*.hpp"))]
     for path in (*sources, *(include / "pyrometer" / name for name in _HEADERS)):
         digest.update(path.read_bytes())
+    digest.update(" ".join(_FLAGS).encode())
     # Two torches of one version may still be built differently.
     digest.update(str(getattr(torch.version, "git_version", "")).encode())
     parts = (

@@ -123,6 +123,15 @@ static size_t wait_for_keeper(pyro_session *session, pyro_thread_slot *thread)
     return pop_ready(session);
 }
 
+/* What is ready is empty: where the oldest part goes for it, few are enough. */
+static size_t wanted_ready(const pyro_session *session)
+{
+    size_t few = session->slot_count / 8;
+    if (!session->no_more || !session->options.keep_last || few >= PYRO_READY_CHUNKS)
+        return PYRO_READY_CHUNKS;
+    return few ? few : 1;
+}
+
 /* It has an owner from now on. */
 static void hand_out(pyro_session *session, size_t index, uint32_t kind,
                      const pyro_thread_slot *thread)
@@ -135,7 +144,9 @@ static void hand_out(pyro_session *session, size_t index, uint32_t kind,
     header->first_raw = now;
     header->kind = kind;
     __atomic_store_n(&header->sequence, sequence, __ATOMIC_RELEASE);
-    pthread_cond_signal(&session->keeper_wakes);
+    /* Waking it costs more than a chunk: it makes several at once. */
+    if (session->ready_count <= wanted_ready(session) / 2)
+        pthread_cond_signal(&session->keeper_wakes);
 }
 
 static bool can_recycle(const pyro_session *session)
@@ -236,15 +247,6 @@ static bool has_passed(const struct timespec *time)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec > time->tv_sec ||
            (now.tv_sec == time->tv_sec && now.tv_nsec >= time->tv_nsec);
-}
-
-/* What is ready is empty: where the oldest part goes for it, few are enough. */
-static size_t wanted_ready(const pyro_session *session)
-{
-    size_t few = session->slot_count / 8;
-    if (!session->no_more || !session->options.keep_last || few >= PYRO_READY_CHUNKS)
-        return PYRO_READY_CHUNKS;
-    return few ? few : 1;
 }
 
 /* Makes chunks until enough are ready or none can be made; whether it tried in vain. */
