@@ -606,6 +606,28 @@ def test_labels_that_end_elsewhere(tmp_path):
     assert label.end == 0
 
 
+def test_sizes_of_many_blocks_at_once(tmp_path):
+    """More than are kept near: each is freed with the size that it was allocated with."""
+    counts = [(n * 7919) % 5000 + 1 for n in range(3000)]
+
+    def work():
+        tensors = [torch.empty(count) for count in counts]
+        random.Random(0).shuffle(tensors)
+        while tensors:
+            tensors.pop()
+
+    memory = record(tmp_path / "x.pyro", work, "ops", "memory").memory
+    sizes = {}
+    for one in memory:
+        if one.bytes > 0:
+            sizes[one.address] = one.bytes
+        else:
+            assert sizes.pop(one.address, -one.bytes) == -one.bytes
+    allocated = sorted(one.bytes for one in memory if one.bytes > 0)
+    assert [size for size in allocated if size % 4 == 0][-3000:] == sorted(4 * n for n in counts)
+    assert sum(one.bytes < 0 for one in memory) >= 3000
+
+
 def test_blocks_that_outlive_a_capture(tmp_path):
     kept = []
     first = record(tmp_path / "x.pyro", lambda: kept.append(torch.ones(1000)), "memory")
