@@ -1,7 +1,7 @@
 /*
  * What most ops need and no more: those that are expected. It is small, because between two ops a
- * program runs so much else that this code is no longer at hand, and fetching it is most of what it
- * costs. All else goes the way of _observer_ops.hpp, from the beginning.
+ * program runs so much else that this code is hardly at hand any more. All else goes the way of
+ * _observer_ops.hpp, from the beginning.
  */
 #ifndef PYROMETER_OBSERVER_QUICK_HPP
 #define PYROMETER_OBSERVER_QUICK_HPP
