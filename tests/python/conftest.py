@@ -42,3 +42,15 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def observer():
+    """The library that sees ops; without a compiler there is none."""
+    from pyrometer import _observer
+
+    try:
+        _observer.compiler()
+    except _observer.Unavailable as error:
+        pytest.skip(f"no observer: {error}")
+    _observer.load()

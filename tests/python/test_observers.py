@@ -23,20 +23,13 @@ from torch.profiler import ProfilerActivity, record_function  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 import pyrometer  # noqa: E402
-from pyrometer import _observer  # noqa: E402
 
 # torch's names of c10's numbers, as it writes them into traces.
 TYPES = {0: "unsigned char", 3: "int", 4: "long int", 5: "c10::Half", 6: "float", 7: "double"}
 TYPES |= {11: "bool", 15: "c10::BFloat16"}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def observer():
-    try:
-        _observer.compiler()
-    except _observer.Unavailable as error:
-        pytest.skip(f"no observer: {error}")
-    _observer.load()
+pytestmark = pytest.mark.usefixtures("observer")
 
 
 def in_place_and_views():
@@ -290,100 +283,6 @@ def test_long_and_odd_values(tmp_path):
     product = [s for s in ops if s.name == "aten::mul"]
     assert product[0].inputs[0] == "other"
     assert product[-1].inputs[0] == (9, (2,))
-
-
-def random_calls(count):
-    """The same ops again and again, each time with one whose values are other ones. A call is the
-    op's name, its inputs, and what calls it."""
-    chooser = random.Random(0)
-    codes = {
-        code: dtype for code, dtype in ((4, torch.int64), (6, torch.float32), (7, torch.double))
-    }
-
-    def tensor(*sizes):
-        code = chooser.choice(list(codes))
-        return (code, sizes), torch.ones(sizes, dtype=codes[code])
-
-    def sizes(most):
-        return tuple(chooser.choice((1, 2, 3)) for _ in range(chooser.randrange(most + 1)))
-
-    def transpose():
-        form, x = tensor(2, *sizes(6))
-        first, second = chooser.randrange(x.dim()), chooser.randrange(x.dim())
-        return "transpose", [form, first, second], lambda: x.transpose(first, second)
-
-    def view():
-        form, x = tensor(*sizes(7))
-        shape = list(x.shape) + [1] * chooser.randrange(3)
-        return "view", [form, shape], lambda: x.view(shape)
-
-    def dropout():
-        form, x = tensor(4)
-        rate, trains = chooser.choice((0.25, 0.5)), False
-        return "dropout", [form, rate, trains], lambda: torch.dropout(x, rate, trains)
-
-    def cat():
-        pairs = [tensor(2, *sizes(1)) for _ in range(chooser.randrange(1, 4))]
-        pairs = [pair for pair in pairs if pair[0][0:2] == pairs[0][0][0:2]]
-        values = [x for _, x in pairs]
-        return "cat", [[form for form, _ in pairs], 0], lambda: torch.cat(values, 0)
-
-    def total():
-        form, x = tensor(2, 3, *sizes(2))
-        keeps, dims = chooser.random() < 0.5, chooser.choice(([0], [0, 1], [1]))
-        return "sum", [form, dims, keeps, None], lambda: x.sum(dims, keeps)
-
-    def linear():
-        x, weight, bias = torch.ones(2, 3), torch.ones(4, 3), torch.ones(4)
-        bias = chooser.choice((bias, None))
-        forms = [(6, (2, 3)), (6, (4, 3)), None if bias is None else (6, (4,))]
-        return "linear", forms, lambda: nn.functional.linear(x, weight, bias)
-
-    def index():
-        form, x = tensor(3, 2)
-        place = torch.tensor([0, 1])
-        where = chooser.choice(((place, None), (None, place)))
-        forms = [None if one is None else (4, (2,)) for one in where]
-        return "index", [form, forms], lambda: torch.ops.aten.index(x, list(where))
-
-    makers = (transpose, view, dropout, cat, total, linear, index) * 3
-    same = [make() for make in makers]
-    calls = same * 3
-    for _ in range(count):
-        place = chooser.randrange(len(same))
-        calls += [*same[:place], makers[place](), *same[place + 1 :]]
-    return calls
-
-
-def same_value(mine, wanted):
-    if isinstance(wanted, list):
-        # Torch leaves out what is missing at the end of a list.
-        return len(mine) <= len(wanted) and all(
-            same_value(mine[i] if i < len(mine) else None, one) for i, one in enumerate(wanted)
-        )
-    return mine == wanted and isinstance(mine, bool) == isinstance(wanted, bool)
-
-
-@pytest.mark.parametrize("with_stacks", (False, True))
-def test_values_that_change_from_call_to_call(tmp_path, with_stacks):
-    calls = random_calls(100)
-    results = []
-
-    def work():
-        for _, _, call in calls:
-            results.append(call())
-
-    with torch.no_grad():
-        what = ("ops", "shapes", "outputs") + (("stacks",) if with_stacks else ())
-        spans = record(tmp_path / "x.pyro", work, *what).ops
-    outermost = []
-    for span in spans:
-        if not outermost or span.start > outermost[-1].end:
-            outermost.append(span)
-    assert [span.name for span in outermost] == [f"aten::{name}" for name, _, _ in calls]
-    for span, (_, wanted, _), result in zip(outermost, calls, results, strict=True):
-        assert same_value(span.inputs, wanted), (span.name, span.inputs, wanted)
-        assert [output[1] for output in span.outputs] == [tuple(result.shape)], span.name
 
 
 def test_storages(tmp_path):
