@@ -244,7 +244,8 @@ const pyro_command cmd_doctor = {
         "Looks at the Python that programs run with, its torch and this package, the compiler and "
         "the observer of ops that is built with it on first use, the folder it is kept in, CUDA, "
         "CUPTI and NVML, the clock, and the peaks that were measured. The exit code is 1 when "
-        "capturing does not work; a note is what works, but less well than it could.",
+        "capturing does not work, or when there is a C++ compiler and the observer built with it does "
+        "not work; a note is what works, but less well than it could.",
     .examples = doctor_examples,
     .groups = doctor_groups,
     .operands = PYRO_COMPLETE_NOTHING,

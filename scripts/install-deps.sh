@@ -7,6 +7,12 @@ cd "$(dirname "$0")/.."
 cc=${CC:-cc}
 missing=()
 
+# The tests build the observer of ops for the other processor too.
+case $(uname -m) in
+aarch64) foreign_triplet=x86_64-linux-gnu foreign_compiler=g++-x86-64-linux-gnu ;;
+*) foreign_triplet=aarch64-linux-gnu foreign_compiler=g++-aarch64-linux-gnu ;;
+esac
+
 need() {
     local package=$1
     shift
@@ -49,6 +55,8 @@ check_test() {
     check_python
     need pkg-config command -v pkg-config
     need libcmocka-dev has_cmocka
+    need g++ command -v c++
+    need "$foreign_compiler" command -v "$foreign_triplet-g++"
 }
 
 has_simdjson() {

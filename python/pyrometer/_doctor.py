@@ -20,7 +20,7 @@ Check = dict[str, str]
 
 
 def check(name: str, state: str, text: str, mend: str = "") -> Check:
-    """state is ok, note (works, but less well) or problem (capturing does not work)."""
+    """state is ok, note (works, but less well) or problem (something that should work does not)."""
     return {"name": name, "state": state, "text": text, "mend": mend}
 
 

@@ -158,9 +158,9 @@ def examine() -> tuple[str, str, str]:
         how = "built now" if status["built"] else "built before"
         return "ok", f"{how} and tried out: {status['library']}", ""
     return (
-        "note",
+        "note" if status["expected"] else "problem",
         f"ops come from torch.profiler, which costs more: {status['reason']}",
-        "install a C++ compiler" if "compiler" in status["reason"] else "",
+        status["remedy"],
     )
 
 

@@ -42,7 +42,15 @@ _OLDEST_TORCH = (2, 3)
 
 
 class Unavailable(Exception):
-    """Why ops cannot be observed here; its text is for people."""
+    """Why ops cannot be observed here; its text is for people.
+
+    `remedy` is what the user can do. An expected reason (no compiler, an old torch, switched off)
+    leaves capturing as good as it can be there; any other one is a defect of this machine or ours."""
+
+    def __init__(self, reason: str, remedy: str = "", *, expected: bool = False) -> None:
+        super().__init__(reason)
+        self.remedy = remedy
+        self.expected = expected
 
 
 def include_folder() -> Path:
@@ -50,7 +58,7 @@ def include_folder() -> Path:
     for folder in (_HERE / "include", _HERE.parents[1] / "include", _HERE.parents[2] / "include"):
         if (folder / "pyrometer" / "capture.h").is_file():
             return folder
-    raise Unavailable("the observer's headers are not installed; reinstall pyrometer")
+    raise Unavailable("the observer's headers are not installed", "reinstall pyrometer")
 
 
 def compiler() -> list[str]:
@@ -60,7 +68,8 @@ def compiler() -> list[str]:
         if shutil.which(command[0]):
             return command
     what = f"$CXX ({wanted[0]}) is not there" if wanted else "there is no C++ compiler"
-    raise Unavailable(f"{what}; install one (Debian: g++) or set CXX")
+    remedy = "install one (Debian: g++) or set CXX"
+    raise Unavailable(f"{what}; {remedy}", remedy, expected=True)
 
 
 def _torch_version() -> tuple[int, int]:
@@ -79,7 +88,11 @@ def compile_command(source: Path, target: Path, *definitions: str) -> list[str]:
 
     version = _torch_version()
     if version < _OLDEST_TORCH:
-        raise Unavailable(f"torch {torch.__version__} is too old: ops are observed from 2.3 on")
+        raise Unavailable(
+            f"torch {torch.__version__} is too old: ops are observed from 2.3 on",
+            "install a newer torch",
+            expected=True,
+        )
     folder = Path(torch.__file__).resolve().parent
     abi = int(torch._C._GLIBCXX_USE_CXX11_ABI)
     return [
@@ -150,11 +163,17 @@ def compile_library(source: Path, target: Path) -> None:
         else:
             errors = [line for line in done.stderr.splitlines() if "error" in line.lower()]
             said = (errors or done.stderr.splitlines() or ["it said nothing"])[0][:200]
-            raise Unavailable(f"{command[0]} could not build the observer: {said}")
+            raise Unavailable(
+                f"{command[0]} could not build the observer: {said}",
+                "set CXX to another C++ compiler (Debian: g++) that knows C++20",
+            )
         os.chmod(name, 0o755)
         os.replace(name, target)
     except subprocess.TimeoutExpired:
-        raise Unavailable(f"{compiler()[0]} took over {_BUILD_SECONDS} s") from None
+        raise Unavailable(
+            f"{compiler()[0]} took over {_BUILD_SECONDS} s to build the observer",
+            "try again on a machine that is less busy, or set CXX to another compiler",
+        ) from None
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
@@ -171,7 +190,10 @@ def _built() -> Path:
             if not target.is_file():
                 compile_library(_SOURCE, target)
     except OSError as error:
-        raise Unavailable(f"{target.parent}: {error.strerror or error}") from None
+        raise Unavailable(
+            f"{target.parent}: {error.strerror or error}",
+            "set XDG_CACHE_HOME to a folder that can be written",
+        ) from None
     return target
 
 
@@ -192,7 +214,10 @@ def _load(path: Path) -> ctypes.CDLL:
         library.pyro_observer_tried.restype = ctypes.c_size_t
         library.pyro_observer_tried.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
     except (OSError, AttributeError) as error:
-        raise Unavailable(f"the observer does not load: {error}") from None
+        raise Unavailable(
+            f"the observer does not load: {error}",
+            f"remove {path} so that it is built again; if it still does not load, report this line",
+        ) from None
     return library
 
 
@@ -227,7 +252,8 @@ def _try_out(library: ctypes.CDLL) -> None:
         if line not in seen:
             raise Unavailable(
                 f"the observer does not see torch {torch.__version__} as it is: "
-                f"{line!r} is not among {seen[:4]!r}"
+                f"{line!r} is not among {seen[:4]!r}",
+                "install a release of torch that this version of pyrometer was tested with",
             )
 
 
@@ -254,17 +280,17 @@ def stack_functions() -> list[Any]:
 
 class _State:
     library: ctypes.CDLL | None = None
-    reason: str | None = None  # why there is none, once that is known
+    reason: Unavailable | None = None  # why there is none, once that is known
 
 
 def load() -> ctypes.CDLL:
     """The library, built, loaded and tried out once a process; raises Unavailable."""
     if _State.reason is not None:
-        raise Unavailable(_State.reason)
+        raise _State.reason
     if _State.library is None:
         try:
             if os.environ.get("PYROMETER_OBSERVER") == "off":
-                raise Unavailable("PYROMETER_OBSERVER=off")
+                raise Unavailable("PYROMETER_OBSERVER=off", "unset it", expected=True)
             path = _built()
             library = _load(path)
             try:
@@ -275,7 +301,7 @@ def load() -> ctypes.CDLL:
                 raise
             _State.library = library
         except Unavailable as error:
-            _State.reason = str(error)
+            _State.reason = error.with_traceback(None)
             raise
     return _State.library
 
@@ -286,9 +312,14 @@ def status() -> dict[str, Any]:
         path = library_path()
         was_there = path.is_file()
         load()
-        return {"ok": True, "library": str(path), "built": not was_there, "reason": ""}
+        return {"ok": True, "library": str(path), "built": not was_there}
     except Unavailable as error:
-        return {"ok": False, "library": "", "built": False, "reason": str(error)}
+        return {
+            "ok": False,
+            "reason": str(error),
+            "remedy": error.remedy,
+            "expected": error.expected,
+        }
 
 
 @contextlib.contextmanager

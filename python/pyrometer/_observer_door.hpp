@@ -55,8 +55,9 @@ extern Known nothing; // no op, and what none is expected to be
 // Never a thread's.
 pyro_recorder_thread *const no_thread = reinterpret_cast<pyro_recorder_thread *>(&settings);
 
-// What belongs to this thread, in one line of the cache; finding it is no call.
-struct alignas(64) Here {
+// What belongs to this thread; finding it is no call. Not aligned to a cache line: glibc on AArch64
+// refuses to load a library whose initial-exec variables are aligned beyond 16 bytes.
+struct alignas(16) Here {
     pyro_recorder_thread *thread;       // what it writes with ...
     pyro_recorder_thread *const *place; // ... and where the recorder keeps that; gone at its end
     Known *last, *expected; // ops, as _observer_order.hpp has them

@@ -20,7 +20,7 @@ import torch.nn as nn  # noqa: E402
 import torch.utils.checkpoint as checkpointing  # noqa: E402
 from recording import observed  # noqa: E402
 
-from pyrometer import _core, _observer  # noqa: E402
+from pyrometer import _core  # noqa: E402
 
 EVERYTHING = ("layers", "ops", "shapes", "memory", "stacks", "storages")
 
@@ -411,11 +411,7 @@ def quiet():
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda one: one.__name__)
-def test_same_before_during_and_after(tmp_path, situation):
-    try:
-        _observer.compiler()
-    except _observer.Unavailable as error:
-        pytest.skip(f"no observer: {error}")
+def test_same_before_during_and_after(tmp_path, observer, situation):
     situation()  # what torch does only once
     before = situation()
     with observed(tmp_path / "x.pyro", *EVERYTHING):

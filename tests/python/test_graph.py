@@ -8,7 +8,7 @@ import xml.etree.ElementTree
 import pytest
 
 import pyrometer
-from pyrometer import _observer
+
 from pyrometer._session import session
 
 torch = pytest.importorskip("torch")
@@ -16,10 +16,7 @@ graph_models = pytest.importorskip("graph_models")
 nn, functional = torch.nn, torch.nn.functional
 _pytree = torch.utils._pytree
 
-try:
-    _observer.load()
-except _observer.Unavailable as error:
-    pytest.skip(f"no observer of ops: {error}", allow_module_level=True)
+pytestmark = pytest.mark.usefixtures("observer")
 
 CASES = graph_models.cases()
 

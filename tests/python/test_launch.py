@@ -225,6 +225,24 @@ def test_doctor(tmp_path):
     assert "pyrometer doctor --calibrate" in text.stdout
 
 
+@pytest.mark.parametrize(
+    ("settings", "state", "exit_code"),
+    [
+        ({"CXX": "false"}, "problem", 1),  # a compiler that builds nothing
+        ({"CXX": "no-such-compiler"}, "note", 0),
+        ({"PYROMETER_OBSERVER": "off"}, "note", 0),
+    ],
+    ids=["broken", "missing", "switched-off"],
+)
+def test_doctor_reports_a_compiler_without_an_observer(tmp_path, settings, state, exit_code):
+    done = run_tool(
+        "doctor", "--format", "json", folder=tmp_path, XDG_CACHE_HOME=str(tmp_path), **settings
+    )
+    (check,) = [one for one in json.loads(done.stdout)["checks"] if one["name"] == "observer"]
+    assert (check["state"], done.returncode) == (state, exit_code)
+    assert check["mend"]
+
+
 @pytest.fixture
 def calibrated(tmp_path):
     done = run_tool("doctor", "--calibrate", folder=tmp_path, XDG_DATA_HOME=str(tmp_path))

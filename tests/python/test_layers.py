@@ -11,18 +11,12 @@ from observed_models import MODELS, Mlp, train  # noqa: E402
 from recording import RAISED, record  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
-from pyrometer import _core, _observer  # noqa: E402
+from pyrometer import _core  # noqa: E402
 
 WORK = {name: lambda name=name: train(*MODELS[name]) for name in MODELS}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def observer():
-    try:
-        _observer.compiler()
-    except _observer.Unavailable as error:
-        pytest.skip(f"no observer: {error}")
-    _observer.load()
+pytestmark = pytest.mark.usefixtures("observer")
 
 
 def test_names(tmp_path):

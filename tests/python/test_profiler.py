@@ -20,10 +20,7 @@ graph_models = pytest.importorskip("graph_models")
 nn = torch.nn
 Profiler = pyrometer.Profiler
 
-try:
-    _observer.load()
-except _observer.Unavailable as error:
-    pytest.skip(f"no observer of ops: {error}", allow_module_level=True)
+pytestmark = pytest.mark.usefixtures("observer")
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python"
 
