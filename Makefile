@@ -15,7 +15,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 # PYTHON=/path/to/python chooses the interpreter of everything; scripts/find-python.sh else does.
 export PYTHON
 
-.PHONY: all help deps python demo test test-c test-asan test-python test-torch test-x86 test-arm bench fuzz lint \
+.PHONY: all help deps python demo test test-c test-asan test-python test-torch test-x86 test-arm test-arm-torch bench fuzz lint \
         format verify-models catalog verify-catalog install clean
 
 all:
@@ -32,6 +32,7 @@ help:
 #: make python         .venv with pinned torch and the package
 #: make install        install under PREFIX (/usr/local), staged under DESTDIR
 #: make test-x86       the unit tests as x86-64, under qemu on another machine (test-arm: AArch64)
+#: make test-arm-torch capturing on AArch64 with a real torch, under qemu: 250 MB, half an hour
 #: make test-torch TORCH=2.8.0  the tests of capturing with another torch, in a .venv of its own
 #: make bench          time it beside fvcore, torch's own counter and simdjson
 #: make verify-models  check every model of the test zoo against torch
@@ -89,6 +90,17 @@ test-python:
 test-torch:
 	@scripts/install-deps.sh test
 	@scripts/test-torch.sh $(TORCH)
+
+test-x86:
+	@scripts/install-deps.sh test
+	@scripts/test-foreign.sh x86_64
+
+test-arm:
+	@scripts/install-deps.sh test
+	@scripts/test-foreign.sh aarch64
+
+test-arm-torch:
+	@scripts/test-arm-torch.sh $(TESTS)
 
 bench:
 	@scripts/make-venv.sh test --plan

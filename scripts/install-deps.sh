@@ -69,6 +69,10 @@ check_bench() {
     need util-linux command -v taskset
 }
 
+check_arm() {
+    need qemu-user command -v qemu-aarch64
+}
+
 check_fuzz() {
     check_build
     if ! has_fuzzer >/dev/null 2>&1; then

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Runs the tests of capturing on AArch64 with a real torch, under qemu, on an x86-64 machine.
+# Everything lies under build/arm-torch: an AArch64 Python from Debian's packages, torch's CPU wheel,
+# and the package built by the cross compiler. Nothing of the system is changed but by install-deps.
+# Downloads about 250 MB once. TORCH=2.10.0 is the last release whose AArch64 wheel has no CUDA.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+torch=${TORCH:-2.10.0}
+home=$PWD/build/arm-torch
+root=$home/root
+site=$home/site-$torch
+triplet=aarch64-linux-gnu
+
+if [ "$(uname -m)" = aarch64 ]; then
+    echo "== This machine is AArch64: make test runs these tests as they are"
+    exit 0
+fi
+scripts/install-deps.sh test arm
+python=$(scripts/find-python.sh)
+case $("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])') in
+3.11) ;;
+*)
+    echo "test-arm-torch: Python 3.11 is needed, as Debian 12 has it: set PYTHON" >&2
+    exit 1
+    ;;
+esac
+
+# apt with a state of its own, in which no package is installed and all are of AArch64.
+foreign_apt() {
+    apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 \
+        -o Dir::State="$home/apt" -o Dir::State::status="$home/apt/status" \
+        -o Dir::Cache="$home/apt/cache" -o Debug::NoLocking=1 -o APT::Sandbox::User= "$@"
+}
+
+if [ ! -e "$root/done" ]; then
+    echo "Unpacking an AArch64 Python into $root"
+    mkdir -p "$home"/apt/{lists,cache}/partial "$home/apt/cache/archives/partial" "$root"
+    touch "$home/apt/status"
+    foreign_apt update
+    foreign_apt install -y --download-only --no-install-recommends \
+        python3.11 python3.11-dev libstdc++6 zlib1g-dev libzstd-dev
+    for package in "$home"/apt/cache/archives/*.deb; do
+        dpkg -x "$package" "$root"
+    done
+    # Absolute links would lead out of it.
+    ln -sfn ../lib/$triplet/ld-linux-aarch64.so.1 "$root/lib/ld-linux-aarch64.so.1"
+    touch "$root/done"
+fi
+
+if [ ! -e "$site/done" ]; then
+    echo "Installing torch $torch for AArch64 into $site (about 180 MB)"
+    "$python" -m pip --disable-pip-version-check install --quiet --no-deps --target "$site" \
+        --platform manylinux_2_28_aarch64 --platform manylinux_2_17_aarch64 \
+        --platform manylinux2014_aarch64 --python-version 3.11 --only-binary=:all: \
+        "torch==$torch" numpy filelock typing-extensions sympy mpmath \
+        networkx jinja2 MarkupSafe fsspec setuptools pytest pygments iniconfig pluggy packaging
+    touch "$site/done"
+fi
+
+echo "Building the package for AArch64"
+cmake -S . -B "$home/package" -DCMAKE_BUILD_TYPE=Release -DPYRO_PYTHON=ON \
+    -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_SYSROOT="$root" \
+    -DCMAKE_C_COMPILER="$triplet-gcc" -DCMAKE_CROSSCOMPILING_EMULATOR="qemu-aarch64;-L;$root" \
+    -DCMAKE_LIBRARY_PATH="/usr/lib/$triplet" -DPython3_EXECUTABLE="$python" \
+    -DPython3_INCLUDE_DIR="$root/usr/include/python3.11" >/dev/null
+cmake --build "$home/package" -j "${JOBS:-2}" >/dev/null
+cp -R include "$home/package/python/pyrometer/" # where an installed package has them
+
+# The name by which programs under test start themselves again: no kernel support is needed.
+mkdir -p "$home/bin"
+cat >"$home/bin/python3" <<SCRIPT
+#!/bin/sh
+export PYTHONHOME="$root/usr" PYTHONPATH="$home/package/python:$site\${PYTHONPATH:+:\$PYTHONPATH}"
+exec qemu-aarch64 -L "$root" -0 "$home/bin/python3" "$root/usr/bin/python3.11" "\$@"
+SCRIPT
+chmod +x "$home/bin/python3"
+
+export CXX="$triplet-g++ --sysroot=$root" XDG_CACHE_HOME="$home/cache" PYTHONDONTWRITEBYTECODE=1
+export PYTHON_ON_TEST="$home/bin/python3" PATH="$home/bin:$PATH"
+echo "== Capturing on AArch64 with torch $torch, under qemu"
+"$home/bin/python3" -m pytest "${@:-tests/python/test_layers.py}"
