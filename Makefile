@@ -32,7 +32,7 @@ help:
 #: make python         .venv with pinned torch and the package
 #: make install        install under PREFIX (/usr/local), staged under DESTDIR
 #: make test-x86       the unit tests as x86-64, under qemu on another machine (test-arm: AArch64)
-#: make test-arm-torch capturing on AArch64 with a real torch, under qemu: 250 MB, half an hour
+#: make test-arm-torch capturing on AArch64 with a real torch, under qemu: 250 MB, 15 minutes
 #: make test-torch TORCH=2.8.0  the tests of capturing with another torch, in a .venv of its own
 #: make bench          time it beside fvcore, torch's own counter and simdjson
 #: make verify-models  check every model of the test zoo against torch
