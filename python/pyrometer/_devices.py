@@ -62,8 +62,9 @@ class DevicePass:
             one._lose(str(error))
             return one
 
-    def _lose(self, reason: str) -> None:
-        self.missing = f"kernels ({reason})"
+    def _lose(self, reason: str, later: str = "") -> None:
+        """`later`: only what came after some time is lost."""
+        self.missing = f"{later}kernels ({reason})"
 
     def stop(self) -> None:
         """Stops the profile and exports what it saw; where it cannot, `missing` says so."""
@@ -84,7 +85,7 @@ class DevicePass:
             self._lose(f"torch.profiler did not export: {error}")
         else:
             if held.reason:
-                self._lose(held.reason)
+                self._lose(held.reason, "later ")
 
     def discard(self) -> None:
         """The pass is not written."""

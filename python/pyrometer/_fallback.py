@@ -154,14 +154,13 @@ class Pass(_devices.DevicePass):
     def __init__(self, flags: int, held: _kineto.Held | None, reason: str) -> None:
         super().__init__(held)
         self._flags = flags
-        self._lose(reason)
-
-    def _lose(self, reason: str) -> None:
-        parts = missing(self._flags)
         if reason:
-            parts.insert(0, f"{_ops_of(self._flags)} ({reason})")
-        self.missing = ", ".join(parts)
-        self.lacks_ops = bool(reason)
+            self._lose(reason)
+
+    def _lose(self, reason: str, later: str = "") -> None:
+        self.lacks_ops = True
+        lost = f"{later}{_ops_of(self._flags)} ({reason})"
+        self.missing = ", ".join([lost, *missing(self._flags)])
 
 
 def _remove(path: str) -> None:

@@ -6,6 +6,7 @@ here, one at a time, each on its own thread, and give way to the program's."""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import inspect
@@ -32,7 +33,8 @@ class _State:
     held: Held | None = None  # ours that runs
     others: weakref.WeakSet[Any] = weakref.WeakSet()  # the program's that warm up or run
     is_watching = False
-    own = threading.local()  # .calls: this thread is starting or stopping one of ours
+    # Of a thread: .calls, it is starting or stopping one of ours; .end, what stops one of its own.
+    own = threading.local()
 
 
 class Held:
@@ -83,6 +85,17 @@ class Held:
         return self.profile
 
 
+class _AtThreadEnd:
+    """Stops a profiler when its thread ends: torch crashes later where it still runs."""
+
+    def __init__(self, held: Held) -> None:
+        self._held = held
+
+    def __del__(self) -> None:
+        if self._held.is_running_here:
+            self._held.stop()
+
+
 def _is_warming_up(profile: Any) -> bool:
     return getattr(getattr(profile, "current_action", None), "name", "") == "WARMUP"
 
@@ -129,7 +142,7 @@ def start(options: dict[str, Any], *, is_pass: bool, is_warmup: bool = False) ->
         raise Busy("torch.profiler was starting or stopping on another thread")
     try:
         _watch_others()
-        _finish_own()
+        _finish_own(is_pass)
         if _State.held is not None:
             raise Busy("torch.profiler was recording another pass, on another thread")
         if _has_other():
@@ -141,6 +154,8 @@ def start(options: dict[str, Any], *, is_pass: bool, is_warmup: bool = False) ->
             else:
                 profile.start()
         held = _State.held = Held(profile, is_pass, is_warmup)
+        if not is_pass:
+            _State.own.end = _AtThreadEnd(held)
         return held
     except Busy:
         raise
@@ -158,13 +173,15 @@ def begin(held: Held) -> None:
             held.profile.start_trace()
 
 
-def _finish_own() -> None:
-    """Ends one of this thread's that another thread wanted to stop, or one whose thread has gone."""
+def _finish_own(is_pass: bool) -> None:
+    """Ends one of this thread's that was left running: another thread wanted to stop it, or an
+    interrupt came between its start and its pass. One whose thread has gone is forgotten."""
     held = _State.held
-    if held is None or not held.reason:
+    if held is None:
         return
     if held.thread == threading.get_ident():
-        held._stop()
+        if held.reason or (held.is_pass and is_pass):  # passes of one thread do not nest
+            held._stop()
     elif not any(thread.ident == held.thread for thread in threading.enumerate()):
         _State.held = None
 
@@ -222,7 +239,7 @@ def _make_way(other: Any) -> None:
             held = _State.held
             if held is not None and held.thread == threading.get_ident():
                 held._stop()
-                held.reason = "the program's own torch.profiler started"
+                held.reason = "the program's own torch.profiler started meanwhile"
                 held = None
             if held is None:
                 _State.others.add(other)
@@ -256,6 +273,12 @@ def _in_child() -> None:
         _switch.debug(f"the parent's profile did not end in the child: {error}")
 
 
+def _at_exit() -> None:
+    held = _State.held
+    if held is not None and held.is_running_here:
+        held.stop()
+
+
 def _before_fork() -> None:
     _State.lock.acquire()
 
@@ -264,4 +287,5 @@ def _in_parent() -> None:
     _State.lock.release()
 
 
+atexit.register(_at_exit)
 os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)

@@ -304,7 +304,7 @@ class Finisher:
         finally:
             self.settle(one.path)
         if table:
-            print_table(table + (f"Not recorded: {one.missing}\n" if one.missing else ""))
+            print_table(table + (f"Not recorded: {one.missing}.\n" if one.missing else ""))
         handler = options.get("on_trace_ready")
         if handler is not None:
             handler(one)

@@ -204,23 +204,13 @@ static int compare_clocks(joining *j, pyro_error *error)
     return PYRO_OK;
 }
 
-static bool is_clock_mark(const pyro_trace *trace, size_t event)
-{
-    return (trace->category[event] == PYRO_EVENT_OP ||
-            trace->category[event] == PYRO_EVENT_ANNOTATION) &&
-           strncmp(pyro_event_name(trace, event), PYRO_CLOCK_MARK, strlen(PYRO_CLOCK_MARK)) == 0;
-}
-
 /* Marks have told how the clocks differ: they are no ops of the program. */
 static bool has_ops(pyro_trace *trace)
 {
     bool found = false;
-    for (size_t i = 0; i < trace->count; i++) {
-        if (is_clock_mark(trace, i))
-            trace->category[i] = PYRO_EVENT_OTHER;
-        else if (trace->category[i] == PYRO_EVENT_OP)
-            found = true;
-    }
+    pyro_marks_forget(trace);
+    for (size_t i = 0; i < trace->count && !found; i++)
+        found = trace->category[i] == PYRO_EVENT_OP;
     return found;
 }
 
@@ -230,7 +220,7 @@ static bool is_taken(const joining *j, size_t event)
     switch (from->category[event]) {
     case PYRO_EVENT_OP:
     case PYRO_EVENT_ANNOTATION:
-        return j->takes_ops && !is_clock_mark(from, event) && !pyro_event_is_mark(from, event);
+        return j->takes_ops && !pyro_event_is_mark(from, event);
     case PYRO_EVENT_RUNTIME:
     case PYRO_EVENT_DRIVER:
     case PYRO_EVENT_KERNEL:
@@ -436,8 +426,8 @@ static int report_unseen(const joining *j, pyro_error *error)
     if (!j->takes_ops || !marks->layers_without)
         return PYRO_OK;
     const char *before = pyro_trace_note_text(j->trace, PYRO_NOTE_MISSING);
-    pyro_buf_addf(&text, "%s%sops of %zu of %zu layer calls (torch.profiler sees only the thread "
-                         "that started it, and its backward)",
+    pyro_buf_addf(&text, "%s%sops of %zu of %zu layer calls, which torch.profiler did not see (it sees "
+                         "the thread that started it, and its backward)",
                   before, before[0] ? ", " : "", marks->layers_without, marks->layers);
     bool fine = !text.failed && pyro_trace_property(j->trace, PYRO_NOTE_MISSING, text.data);
     pyro_buf_free(&text);
@@ -459,7 +449,6 @@ int pyro_trace_add_devices(pyro_trace *trace, const pyro_trace *from, pyro_error
         status = pyro_fail_memory(error);
     if (status == PYRO_OK)
         status = report_unseen(&j, error);
-    pyro_marks_forget(trace);
     pyro_marks_free(&j.marks);
     free(j.name_of);
     free(j.track_of);

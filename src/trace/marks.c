@@ -31,10 +31,17 @@ static uint32_t mark_number(const pyro_trace *trace, size_t event, bool *begins)
     return number ? number : number_behind(name, PYRO_MARK_END);
 }
 
+static bool is_clock_mark(const pyro_trace *trace, size_t event)
+{
+    return (trace->category[event] == PYRO_EVENT_OP ||
+            trace->category[event] == PYRO_EVENT_ANNOTATION) &&
+           strncmp(pyro_event_name(trace, event), PYRO_CLOCK_MARK, strlen(PYRO_CLOCK_MARK)) == 0;
+}
+
 bool pyro_event_is_mark(const pyro_trace *trace, size_t event)
 {
     bool begins;
-    return mark_number(trace, event, &begins) != 0;
+    return mark_number(trace, event, &begins) != 0 || is_clock_mark(trace, event);
 }
 
 static bool is_marked_layer(const pyro_trace *trace, size_t event)
@@ -270,7 +277,10 @@ void pyro_marks_free(pyro_marks *marks)
 
 void pyro_marks_forget(pyro_trace *trace)
 {
-    for (size_t i = 0; i < trace->count; i++)
+    for (size_t i = 0; i < trace->count; i++) {
         if (is_marked_layer(trace, i))
             trace->external_id[i] = 0;
+        else if (is_clock_mark(trace, i))
+            trace->category[i] = PYRO_EVENT_OTHER;
+    }
 }

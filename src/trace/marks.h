@@ -11,6 +11,8 @@
 /* Names of marks: these with a number behind them. _core_marks.c writes them. */
 #define PYRO_MARK_BEGIN "pyrometer: begin "
 #define PYRO_MARK_END "pyrometer: end "
+/* A span that both recorders saw only to compare their clocks. _fallback.py writes them. */
+#define PYRO_CLOCK_MARK "pyrometer: clock"
 
 /* Added to a time t of the other clock: offset + drift * (t - at). */
 typedef struct pyro_clock_line {
@@ -51,7 +53,7 @@ void pyro_marks_settle(pyro_marks *marks, const pyro_clock_line *line);
 void pyro_marks_place(const pyro_marks *marks, const pyro_trace *from, size_t event,
                       int64_t *start_ns, int64_t *end_ns);
 void pyro_marks_free(pyro_marks *marks);
-/* The numbers of layers have served. */
+/* What is there only for marks leaves a recording: numbers of layers, spans of the clock. */
 void pyro_marks_forget(pyro_trace *trace);
 
 #endif
