@@ -131,6 +131,9 @@ typedef struct pyro_pass_options {
     uint32_t flags; /* PYRO_RECORD_*: what goes into the file */
     pyro_pass_done_fn done; /* may be NULL; else called once for every pass that was ended well */
     void *user;
+    const char *profile; /* a trace of torch.profiler that is added and then removed; NULL */
+    const char *missing; /* what could not be recorded, for people; NULL: as the session says */
+    bool lacks_ops; /* its ops are among that */
 } pyro_pass_options;
 PYRO_API uint64_t pyro_pass_begin(void); /* its start on the fast clock; 0 when nothing records */
 PYRO_API int pyro_pass_end(uint64_t begun, const pyro_pass_options *options, pyro_error *error);

@@ -282,6 +282,7 @@ typedef struct pyro_analysis {
     int64_t device_busy_ns; /* their union, over all devices */
     int64_t kernel_count;
     bool has_layers, has_shapes, has_stacks, has_memory;
+    bool is_captured; /* by Pyrometer, not by torch.profiler alone */
     const pyro_step_row *steps;
     size_t step_count;
     const pyro_training_step *training; /* a row a profiler step; none where there are no steps */
@@ -359,6 +360,7 @@ typedef struct pyro_pass_summary {
     const char *const *files;
     size_t file_count;
     bool on_device; /* times are the devices', else the host's */
+    size_t passes_without_ops; /* whose ops could not be recorded, so that they are not compared */
     const pyro_pass_row *rows; /* in the order in which they first ran */
     size_t row_count;
 } pyro_pass_summary;

@@ -77,6 +77,12 @@ pyro_loop *core_loop_of(PyObject *loop);
 /* _core_bench.c: adds results and their comparison. */
 int core_add_bench(PyObject *module);
 
+/* _core_marks.c: labels at both ends of layers while `core_marks_wanted`, by number. */
+extern bool core_marks_wanted;
+int64_t core_marks_next(void);
+void core_mark(int64_t number, bool begins);
+int core_add_marks(PyObject *module);
+
 /* _core_passes.c: what the hook of layers asks around a call while `core_passes_wanted`. */
 extern bool core_passes_wanted;
 /* A new reference when the call is a pass, to be given to core_pass_leave() when it has ended, with

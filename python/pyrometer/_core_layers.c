@@ -272,7 +272,7 @@ static inline pyro_recorder_thread *enter(pyro_recorder_door *door)
 }
 
 /* Begins the span; false when it cannot be written. What stacks need is set for those inside. */
-static inline bool begin_layer(uint32_t id, const void *key)
+static inline bool begin_layer(uint32_t id, const void *key, int64_t mark)
 {
     pyro_recorder_door *door = hook.door;
     pyro_recorder_thread *thread = enter(door);
@@ -284,7 +284,7 @@ static inline bool begin_layer(uint32_t id, const void *key)
     pyro_record *record = pyro_record_room(door, thread);
     pyro_span_open(thread, record, key);
     if (record) {
-        record->sequence = -1;
+        record->sequence = mark;
         record->name = id;
         record->stack = stack;
         pyro_record_is(record, PYRO_RECORD_LAYER, 0);
@@ -343,10 +343,15 @@ static inline PyObject *observe_layer(PyObject *function, PyObject *const *argum
     if (__builtin_expect(hook.door->flags & PYRO_RECORD_STACKS, 0))
         read_layer_stack(&outer_stack, &outer_frame);
     layer_call inner = {module, is_inside ? outer.root : module, id, generation};
-    if (!id || !begin_layer(id, &inner))
+    int64_t mark = __builtin_expect(core_marks_wanted, 0) ? core_marks_next() : -1;
+    if (!id || !begin_layer(id, &inner, mark))
         return hook.original(function, arguments, count_and_flag, names);
     here.call = inner;
+    if (__builtin_expect(mark >= 0, 0))
+        core_mark(mark, true);
     PyObject *result = hook.original(function, arguments, count_and_flag, names);
+    if (__builtin_expect(mark >= 0, 0))
+        core_mark(mark, false);
     end_layer(&inner, !result, generation, outer_stack, outer_frame);
     here.call = outer;
     return result;

@@ -220,8 +220,10 @@ static void count_under_way(int change)
     pthread_mutex_unlock(&done.lock);
 }
 
-PyDoc_STRVAR(end_doc, "pass_end(token, begun, path, model, number, flags, title, with_flops)\n\n"
-                      "Its table comes from next_pass() when its file is there.");
+PyDoc_STRVAR(end_doc, "pass_end(token, begun, path, model, number, flags, title, with_flops,\n"
+                      "profile or None, missing or None, lacks_ops)\n\n"
+                      "Its table comes from next_pass() when its file is there. The profile, a\n"
+                      "trace of torch.profiler, is added to the file and removed.");
 
 static PyObject *pass_end(PyObject *module, PyObject *args)
 {
@@ -230,12 +232,13 @@ static PyObject *pass_end(PyObject *module, PyObject *args)
     unsigned long long begun;
     long long number;
     const char *title;
-    int with_flops, status;
+    int with_flops, lacks_ops, status;
     ended_pass *pass;
     pyro_error error;
 
-    if (!PyArg_ParseTuple(args, "OKO&sLIsp:pass_end", &token, &begun, PyUnicode_FSConverter, &path,
-                          &options.model, &number, &options.flags, &title, &with_flops))
+    if (!PyArg_ParseTuple(args, "OKO&sLIspzzp:pass_end", &token, &begun, PyUnicode_FSConverter, &path,
+                          &options.model, &number, &options.flags, &title, &with_flops,
+                          &options.profile, &options.missing, &lacks_ops))
         return NULL;
     pass = calloc(1, sizeof *pass);
     if (!pass || !(pass->title = strdup(title))) {
@@ -247,6 +250,7 @@ static PyObject *pass_end(PyObject *module, PyObject *args)
     pass->with_flops = with_flops;
     options.path = PyBytes_AS_STRING(path);
     options.number = number;
+    options.lacks_ops = lacks_ops;
     options.user = pass;
     pyro_error_clear(&error);
     count_under_way(1);

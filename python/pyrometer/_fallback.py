@@ -1,20 +1,31 @@
 """Ops and memory from torch.profiler, where the observer cannot be built: of a whole recording in a
 file beside it that its reader joins to the layers, or of one pass, joined to the pass's file.
 
-Marks that both clocks see say how they differ. Against the observer's, these recordings have no
-shapes of outputs and no stacks, see only the thread that began and its backward, and cost more."""
+Marks at both ends of every layer, in the profiler's own events, tell which layer an op belongs to.
+Against the observer's, these recordings have no shapes of outputs, no stacks and no identities of
+tensors, see only the thread that began and its backward, and cost more."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 from typing import TYPE_CHECKING, Any
 
-from pyrometer import _core, _devices, _switch
+from pyrometer import _core, _devices, _kineto, _switch
 
 if TYPE_CHECKING:
     from pyrometer._session import Settings
 
-_MARK = "pyrometer: clock"  # src/trace/devices.h
-is_active = False  # the running session has this in the observer's place
+_CLOCK = "pyrometer: clock"  # src/trace/devices.h
+_CLOCK_MARKS = 8  # at either end: a thread may lose the processor within one
+current: Fallback | None = None  # what the running session has in the observer's place
+
+
+def _label_class() -> Any:
+    import torch
+
+    fast = getattr(torch._C._profiler, "_RecordFunctionFast", None)
+    return torch.autograd.profiler.record_function if fast is None else fast
 
 
 def _options(flags: int) -> dict[str, Any]:
@@ -28,43 +39,44 @@ def _options(flags: int) -> dict[str, Any]:
         "activities": activities,
         "record_shapes": bool(flags & _core.RECORD_SHAPES),
         "profile_memory": bool(flags & _core.RECORD_MEMORY),
-        **_devices.quiet_options(),
     }
 
 
-def _mark(number: int) -> None:
-    import torch
-
-    label = getattr(torch._C._profiler, "_RecordFunctionFast", None)
-    if label is None:
-        return
-    name = f"{_MARK} {number}"
-    one = label(name)
-
-    def run() -> None:
-        with one:
-            pass
-
-    _core.recorder_span(name, run)
+def _start(flags: int, is_pass: bool) -> _kineto.Held:
+    held = _kineto.start(_options(flags), is_pass=is_pass)
+    label = _label_class()
+    with label(f"{_CLOCK} 0"):  # the first label of a process takes milliseconds
+        pass
+    _core.set_marks(label)
+    return held
 
 
-class Profile(_devices.DevicePass):
-    """A running torch.profiler with a mark at both ends."""
+def _mark_clock(first: int) -> None:
+    """Spans that both recorders see: how their clocks differ also where no layer is called."""
+    label = _label_class()
+    for number in range(first, first + _CLOCK_MARKS):
+        name = f"{_CLOCK} {number}"
+        one = label(name)
 
-    @classmethod
-    def start(cls, flags: int) -> Profile:
-        import torch
+        def run(one: Any = one) -> None:
+            with one:
+                pass
 
-        if torch._C._autograd._profiler_enabled():
-            raise RuntimeError("another torch.profiler is running")
-        profile = torch.profiler.profile(**_options(flags))
-        profile.start()
-        _mark(1)
-        return cls(profile)
+        _core.recorder_span(name, run)
 
-    def halt(self) -> None:
-        _mark(2)
-        self.profile.stop()
+
+def missing(flags: int) -> list[str]:
+    """What is wanted and not recorded by torch.profiler."""
+    wanted = (
+        (_core.RECORD_OUTPUTS, "output shapes"),
+        (_core.RECORD_STACKS, "Python stacks"),
+        (_core.RECORD_STORAGES, "identities of tensors, which graphs need"),
+    )
+    return [name for flag, name in wanted if flags & flag]
+
+
+def _ops_of(flags: int) -> str:
+    return "ops and memory" if flags & _core.RECORD_MEMORY else "ops"
 
 
 class Fallback:
@@ -72,40 +84,102 @@ class Fallback:
     saw is known only when it has stopped."""
 
     def __init__(self, settings: Settings) -> None:
-        global is_active
-        self._path = settings.path + ".devices.json"
-        self._flags = settings.flags
-        self._profile: Profile | None = None
+        global current
+        self.path = settings.path
+        self.flags = settings.flags
+        self.has_passes_only = settings.temporary
+        self._process = os.getpid()
+        self._held: _kineto.Held | None = None
+        if not settings.temporary:
+            _remove(self.path + _devices.SUFFIX)  # of an earlier run
+            _core.recorder_property("ops", "torch.profiler")  # in that file
+        self._report_missing()
         if not settings.temporary and not settings.warmup:
             self.begin()
-        is_active = settings.temporary
+        current = self
+
+    def _report_missing(self, reason: str = "") -> None:
+        parts = missing(self.flags)
+        if reason:
+            parts.insert(0, f"{_ops_of(self.flags)} ({reason})")
+            _core.recorder_property("ops", "missing")
+        if parts:
+            _core.recorder_property("missing", ", ".join(parts))
+
+    def _lose(self, reason: str) -> None:
+        _switch.say(f"no ops were recorded: {reason}")
+        self._report_missing(reason)
+
+    @property
+    def is_forked(self) -> bool:
+        return self._process != os.getpid()
 
     def begin(self) -> None:
         """Starts the profile; at the end of a warm-up where there is one."""
-        self._profile = Profile.start(self._flags)
+        try:
+            self._held = _start(self.flags, is_pass=False)
+        except _kineto.Busy as error:
+            self._lose(str(error))
+        else:
+            _mark_clock(1)
 
     def stop(self) -> None:
-        global is_active
-        is_active = False
-        profile, self._profile = self._profile, None
-        if profile is None:
-            return
+        global current
+        current = None
+        held, self._held = self._held, None
+        if held is None or self.is_forked:
+            return  # the reader says that a child's file is not there
+        if held.is_running_here:
+            _mark_clock(1 + _CLOCK_MARKS)
+        profile = held.stop()
         try:
-            profile.halt()
-            profile.profile.export_chrome_trace(self._path)
+            if profile is None:
+                raise RuntimeError(held.reason)
+            profile.export_chrome_trace(self.path + _devices.SUFFIX)
         except Exception as error:
-            _switch.say(f"no ops were recorded: {error}")
+            self._lose(str(error))
+            return
+        if held.reason:
+            _switch.say(f"not all ops were recorded: {held.reason}")
+            self._report_rest(held.reason)
+
+    def _report_rest(self, reason: str) -> None:
+        parts = [f"later {_ops_of(self.flags)} ({reason})", *missing(self.flags)]
+        _core.recorder_property("missing", ", ".join(parts))
+
+
+class Pass(_devices.DevicePass):
+    """The ops of one pass."""
+
+    def __init__(self, flags: int, held: _kineto.Held | None, reason: str) -> None:
+        super().__init__(held)
+        self._flags = flags
+        if reason:
+            self._lose(reason)
+
+    def _lose(self, reason: str, later: str = "") -> None:
+        self.lacks_ops = True
+        lost = f"{later}{_ops_of(self._flags)} ({reason})"
+        self.missing = ", ".join([lost, *missing(self._flags)])
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)
 
 
 def start(settings: Settings) -> Fallback:
     return Fallback(settings)
 
 
-def begin_pass(flags: int) -> Profile | None:
-    try:
-        return Profile.start(flags)
-    except RuntimeError as error:
-        if not Profile.said:
-            Profile.said = True
-            _switch.say(f"some passes have no ops: {error}")
+def begin_pass(fallback: Fallback, flags: int) -> Pass | None:
+    """The profile of a pass, or what says why it has none."""
+    if not flags & (_core.RECORD_OPS | _core.RECORD_MEMORY):
         return None
+    if not fallback.has_passes_only:
+        return Pass(flags, None, f"they are in the recording, {fallback.path}")
+    try:
+        return Pass(flags, _start(flags, is_pass=True), "")
+    except _kineto.Busy as error:
+        Pass.say_once(f"some passes have no ops: {error}")
+        return Pass(flags, None, str(error))

@@ -59,8 +59,9 @@ class Observers:
     def _fall_back(self, settings: Settings, reason: str) -> None:
         from pyrometer import _fallback
 
+        lost = [*_fallback.missing(settings.flags), "ops of other threads"]
         _switch.say(
-            "ops come from torch.profiler, which costs more and has no output shapes or stacks: "
+            f"ops come from torch.profiler, which costs more and does not record {', '.join(lost)}: "
             f"{reason} (pyrometer doctor says more)"
         )
         if self._devices is not None:
@@ -139,11 +140,12 @@ def describe() -> dict[str, str]:
 
 
 def begin_device_pass(registration: Registration) -> Any:
-    """What collects the kernels of one pass, or None where there is no device."""
+    """What collects the kernels of one pass, and its ops where there is no observer; None where
+    there is nothing to collect."""
     from pyrometer import _devices, _fallback
 
-    if _fallback.is_active:
-        return _fallback.begin_pass(registration.flags)
+    if _fallback.current is not None:
+        return _fallback.begin_pass(_fallback.current, registration.flags)
     if not registration.devices:
         return None
     return _devices.DevicePass.begin(bool(registration.flags & _core.RECORD_MEMORY))

@@ -28,6 +28,7 @@ class Pass:
         self.number = number
         self.path = path
         self.raised: str | None = None
+        self.missing = ""  # what could not be recorded
         self._registration = registration
         self._begun = 0
         self._device: Any = None
@@ -87,7 +88,7 @@ def begin(registration: Registration, module: Any) -> Pass | None:
         if not one._begun:
             session.close_pass()
     if not one._begun and one._device is not None:
-        one._device.stop()
+        one._device.discard()
     return one if one._begun else None
 
 
@@ -129,14 +130,16 @@ def end(one: Pass, raised: type | None) -> None:
 def _end(one: Pass, raised: type | None) -> None:
     registration = one._registration
     one.raised = raised.__name__ if raised is not None else None
-    device, one._device = one._device, None
+    device = one._device
     if device is not None:
-        one._device = device.stop()
+        device.stop()
+        one.missing = device.missing or ""
     try:
         is_forked = registration.home != os.getpid()
         one.path = files.take(one.path, registration.model_name, one.number, is_forked)
     except OSError as error:
         _core.pass_abandon(one._begun)
+        _discard(device)
         finisher.say_once(f"passes cannot be written: {error}")
         return
     finisher.prepare()
@@ -152,10 +155,19 @@ def _end(one: Pass, raised: type | None) -> None:
             registration.flags,
             one.title,
             bool(registration.options.get("with_flops")),
+            device and device.exported,
+            one.missing or None,
+            device is not None and device.lacks_ops,
         )
     except (Error, ValueError) as error:
+        _discard(device)
         finisher.settle(one.path)
         finisher.say_once(f"a pass was not recorded: {error}")
+
+
+def _discard(device: Any) -> None:
+    if device is not None:
+        device.discard()
 
 
 class Files:
@@ -289,16 +301,10 @@ class Finisher:
             if failure is not None:
                 self.say_once(f"a pass could not be written: {failure}")
                 return
-            has_devices = one._device is not None
-            if has_devices:
-                one._device.add_to(one.path)
-                one._device = None
         finally:
             self.settle(one.path)
-        if has_devices:
-            table = _core.layer_table(one.path, one.title, bool(options.get("with_flops")))
         if table:
-            print_table(table)
+            print_table(table + (f"Not recorded: {one.missing}.\n" if one.missing else ""))
         handler = options.get("on_trace_ready")
         if handler is not None:
             handler(one)

@@ -278,16 +278,21 @@ def parse_model_trace(trace_file: str, model_name: str = "Unknown") -> dict[str,
             layer["shapes"].add(shape)
         times_ns[path or "(model)"] = times_ns.get(path or "(model)", 0) + host_ns
     if not stats:
-        warnings.warn(
-            f"{trace_file}: no layers in this trace; record it with "
-            "torch.profiler.profile(with_stack=True)",
-            stacklevel=2,
-        )
+        warnings.warn(f"{trace_file}: {_why_no_layer_ran_ops(result)}", stacklevel=2)
     layer_stats = {
         name: {"total_time_us": round(times_ns[name] / 1000), **layer}
         for name, layer in stats.items()
     }
     return {"model_name": model_name, "trace_file": trace_file, "layer_stats": layer_stats}
+
+
+def _why_no_layer_ran_ops(result: Trace) -> str:
+    missing = [note for note in result.notes if note.startswith("not recorded: ")]
+    if missing:
+        return f"its layers have no ops; {missing[0]}"
+    if len(result.layers):
+        return "no op ran inside of its layers"
+    return "no layers in this trace; record it with torch.profiler.profile(with_stack=True)"
 
 
 def first_shape(dims: str) -> tuple[int, ...] | None:

@@ -46,6 +46,7 @@ static void describe_trace(pyro_analysis_context *context)
     result->has_shapes = trace->has_shapes;
     result->has_stacks = trace->has_stacks;
     result->has_memory = trace->has_memory;
+    result->is_captured = pyro_trace_is_captured(trace);
 }
 
 /* Says where layers and names that were asked for could not be had. */
@@ -65,6 +66,13 @@ static int note_joins(pyro_analysis_context *context)
         status = pyro_context_note(context, "%lld slices end after the slice that they begin in",
                                    (long long)joins->partial_overlaps);
     return status;
+}
+
+/* Says what the recorder could not record. */
+static int note_missing(pyro_analysis_context *context)
+{
+    const char *missing = pyro_trace_note_text(context->trace, PYRO_NOTE_MISSING);
+    return missing[0] ? pyro_context_note(context, "not recorded: %.400s", missing) : PYRO_OK;
 }
 
 static int compile_filter(regex_t *filter, const char *pattern, pyro_error *error)
@@ -129,6 +137,8 @@ static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
     if (status == PYRO_OK) {
         describe_trace(&context);
         status = note_joins(&context);
+        if (status == PYRO_OK)
+            status = note_missing(&context);
     }
     if (status == PYRO_OK)
         status = pyro_context_prepare(&context);

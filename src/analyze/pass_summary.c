@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/intern.h"
+#include "trace/trace.h"
 
 #include <pyrometer/trace.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ struct pyro_passes {
     layer *layers;
     size_t layer_capacity;
     const char **files;
-    size_t file_count, file_capacity;
+    size_t file_count, file_capacity, files_without_ops;
     bool on_device;
     pyro_pass_summary summary;
     pyro_pass_row *rows;
@@ -196,7 +197,10 @@ int pyro_passes_add(pyro_passes *passes, pyro_trace *trace, const pyro_analysis 
         for (size_t i = 0; i < analysis->layer_count && ok; i++)
             ok = add_times(passes, &analysis->layers[i]);
     }
-    ok = ok && add_ops(passes, ops, file);
+    if (pyro_trace_lacks_ops(trace))
+        passes->files_without_ops++;
+    else
+        ok = ok && add_ops(passes, ops, file);
     pyro_layer_ops_free(ops);
     return ok ? PYRO_OK : pyro_fail_memory(error);
 }
@@ -248,6 +252,7 @@ int pyro_passes_summarize(pyro_passes *passes, const pyro_pass_summary **out, py
     passes->summary = (pyro_pass_summary){.files = passes->files,
                                           .file_count = passes->file_count,
                                           .on_device = passes->on_device,
+                                          .passes_without_ops = passes->files_without_ops,
                                           .rows = passes->rows,
                                           .row_count = count};
     *out = &passes->summary;

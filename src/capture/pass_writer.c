@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "trace/kineto.h"
+#include "trace/marks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -108,7 +109,31 @@ static int read_pass(pyro_session *session, const pyro_pass_job *job, const snap
     snprintf(number, sizeof number, "%llu", (unsigned long long)chunks->header.lost_records);
     if (status == PYRO_OK && chunks->header.lost_records)
         status = add_property(trace, "lost_records", number, error);
+    if (status == PYRO_OK && job->missing)
+        status = add_property(trace, PYRO_NOTE_MISSING, job->missing, error);
+    if (status == PYRO_OK && job->lacks_ops)
+        status = add_property(trace, PYRO_NOTE_OPS, PYRO_NOTE_MISSING, error);
     pyro_recording_free(&recording);
+    return status;
+}
+
+/* What torch.profiler saw. The pass is written without it where it cannot be read. */
+static int add_profile(const pyro_pass_job *job, pyro_trace *trace, pyro_error *error)
+{
+    pyro_error reason;
+    char line[512], text[600];
+    int status = PYRO_OK;
+    pyro_error_clear(&reason);
+    if (job->profile && pyro_trace_join_devices(trace, job->profile, &reason) != PYRO_OK) {
+        snprintf(text, sizeof text, "what torch.profiler saw: %s",
+                 pyro_error_line(&reason, line, sizeof line));
+        status = add_property(trace, PYRO_NOTE_MISSING, text, error);
+        if (status == PYRO_OK)
+            status = add_property(trace, PYRO_NOTE_OPS, PYRO_NOTE_MISSING, error);
+    }
+    if (job->profile)
+        unlink(job->profile);
+    pyro_marks_forget(trace);
     return status;
 }
 
@@ -152,6 +177,8 @@ static int write_pass(pyro_session *session, const pyro_pass_job *job, const sna
 {
     pyro_trace *trace = chunks ? pyro_trace_new(job->path) : NULL;
     int status = trace ? read_pass(session, job, chunks, trace, error) : pyro_fail_memory(error);
+    if (status == PYRO_OK)
+        status = add_profile(job, trace, error);
     if (status == PYRO_OK)
         status = write_file(job->path, trace, error);
     if (status != PYRO_OK)

@@ -33,6 +33,8 @@ void pyro_pass_job_free(pyro_pass_job *job)
         return;
     free(job->path);
     free(job->model);
+    free(job->profile);
+    free(job->missing);
     free(job->foreign);
     free(job);
 }
@@ -125,9 +127,13 @@ static pyro_pass_job *make_job(uint64_t begun, const pyro_pass_options *options)
     job->flags = options->flags;
     job->done = options->done;
     job->user = options->user;
+    job->lacks_ops = options->lacks_ops;
     job->path = absolute_path(options->path);
     job->model = strdup(options->model ? options->model : "");
-    if (job->path && job->model)
+    job->profile = options->profile ? absolute_path(options->profile) : NULL;
+    job->missing = options->missing ? strdup(options->missing) : NULL;
+    if (job->path && job->model && (job->profile || !options->profile) &&
+        (job->missing || !options->missing))
         return job;
     pyro_pass_job_free(job);
     return NULL;

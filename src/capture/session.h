@@ -73,6 +73,8 @@ typedef struct pyro_pass_job {
     int64_t number;
     uint32_t flags;
     char *path, *model;
+    char *profile, *missing; /* NULL: none */
+    bool lacks_ops;
     pyro_pass_done_fn done;
     void *user;
     uint32_t thread;

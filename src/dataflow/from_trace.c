@@ -237,13 +237,23 @@ static bool read_events(reader *r)
     return true;
 }
 
+static int fail_without_storages(const reader *r, pyro_error *error)
+{
+    const char *missing = pyro_trace_note_text(r->trace, PYRO_NOTE_MISSING);
+    if (strstr(missing, PYRO_MISSING_STORAGES))
+        return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
+                         "the recording does not say which tensors went where, because ops were "
+                         "recorded without the observer: pyrometer doctor says what it needs");
+    return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
+                     "the recording does not say which tensors went where: record it with "
+                     "pyrometer.Profiler or pyrometer.capture(..., storages=True)");
+}
+
 static int prepare(reader *r, pyro_error *error)
 {
     static const pyro_analysis_options everything = {.step = -1};
     if (!r->trace->storage_count)
-        return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
-                         "the recording does not say which tensors went where: record it with "
-                         "pyrometer.Profiler or pyrometer.capture(..., storages=True)");
+        return fail_without_storages(r, error);
     int status = pyro_joins_make(&r->joins, r->trace, &everything, error);
     if (status < 0)
         return status;

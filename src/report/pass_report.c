@@ -101,6 +101,11 @@ static void write_notes(pyro_buf *buf, const pyro_pass_summary *summary,
     if (changed > 10)
         pyro_buf_addf(buf, "  - and %zu more\n", changed - 10);
     pyro_buf_free(&note);
+    if (summary->passes_without_ops)
+        pyro_buf_addf(buf,
+                      "\nThe ops of %zu pass%s could not be recorded: %s not compared with others.\n",
+                      summary->passes_without_ops, summary->passes_without_ops == 1 ? "" : "es",
+                      summary->passes_without_ops == 1 ? "it is" : "they are");
     if (summary->file_count < PYRO_PASSES_FOR_P95)
         pyro_buf_addf(buf, "\np95 needs %d passes; here %s %zu.\n", PYRO_PASSES_FOR_P95,
                       summary->file_count == 1 ? "is" : "are", summary->file_count);
@@ -169,6 +174,7 @@ static void write_json(pyro_buf *buf, const pyro_pass_summary *summary)
     pyro_json_member_string(&json, "schema", "pyrometer.passes/1");
     pyro_json_member_strings(&json, "files", summary->files, summary->file_count);
     pyro_json_member_integer(&json, "passes", (int64_t)summary->file_count);
+    pyro_json_member_integer(&json, "passes_without_ops", (int64_t)summary->passes_without_ops);
     pyro_json_member_string(&json, "time", summary->on_device ? "device" : "host");
     pyro_json_member_integer(&json, "passes_for_p95", PYRO_PASSES_FOR_P95);
     pyro_json_key(&json, "layers");

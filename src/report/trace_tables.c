@@ -394,6 +394,7 @@ static void write_synchronizations(pyro_trace_writer *w)
 typedef struct view_kind {
     const char *missing;
     void (*write)(pyro_trace_writer *w);
+    const char *missing_in_capture; /* where Pyrometer recorded it; NULL: the same */
 } view_kind;
 
 static void write_ops_by_name(pyro_trace_writer *w)
@@ -409,7 +410,8 @@ static void write_ops_by_shape(pyro_trace_writer *w)
 static const view_kind views[] = {
     [PYRO_TRACE_LAYERS] = {"no layers in this trace: record it with torch.profiler.profile("
                            "with_stack=True), or take them from annotations by --layers-from",
-                           pyro_write_trace_layers},
+                           pyro_write_trace_layers,
+                           "no layers in this recording: no module was called while it ran"},
     [PYRO_TRACE_OPS] = {"no ops in this trace", write_ops_by_name},
     [PYRO_TRACE_KERNELS] = {"no kernels in this trace: nothing ran on a device", write_kernels},
     [PYRO_TRACE_STEPS] = {"no steps in this trace", write_steps},
@@ -419,12 +421,16 @@ static const view_kind views[] = {
     [PYRO_TRACE_STACKS] = {"no stacks in this trace", pyro_write_trace_stacks},
     [PYRO_TRACE_SHAPES] = {"no shapes in this trace: record it with torch.profiler.profile("
                            "record_shapes=True)",
-                           write_ops_by_shape},
+                           write_ops_by_shape,
+                           "no shapes in this recording: record_shapes was off, or no ops were "
+                           "recorded"},
     [PYRO_TRACE_SYNCHRONIZATIONS] = {"no synchronising calls in this trace",
                                      write_synchronizations},
     [PYRO_TRACE_MEMORY] = {"no memory events in this trace: record it with torch.profiler.profile("
                            "profile_memory=True)",
-                           pyro_write_trace_memory},
+                           pyro_write_trace_memory,
+                           "no memory events in this recording: profile_memory was off, or memory "
+                           "was not recorded"},
     [PYRO_TRACE_FINDINGS] = {"no findings: nothing crossed a threshold", pyro_write_trace_findings},
 };
 
@@ -438,6 +444,9 @@ void pyro_write_trace_table(pyro_trace_writer *w, pyro_trace_view view)
         views[view].write(w);
         return;
     }
+    const char *missing = views[view].missing;
+    if (w->analysis->is_captured && views[view].missing_in_capture)
+        missing = views[view].missing_in_capture;
     pyro_buf_addc(w->buf, '\n');
-    pyro_text_wrap(w->buf, views[view].missing, 2, 2, w->options->width);
+    pyro_text_wrap(w->buf, missing, 2, 2, w->options->width);
 }

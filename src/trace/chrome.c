@@ -173,7 +173,7 @@ static void write_notes(pyro_chrome *chrome)
     const pyro_trace *trace = chrome->trace;
     pyro_json_writer *json = &chrome->json;
 
-    if (!trace->is_recording)
+    if (!pyro_trace_is_captured(trace))
         return;
     pyro_json_member_integer(json, "record_shapes", trace->has_shapes);
     pyro_json_member_integer(json, "with_stack", trace->has_stacks);

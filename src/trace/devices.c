@@ -1,15 +1,19 @@
 /*
  * Joins a trace of torch.profiler to our own of the same time. Both read the system's time by way of
  * the processor's counter, each with its own errors; calls are nested within microseconds, so the
- * difference is measured on the ops themselves: a line through the differences of the first and the
- * second half.
+ * difference is measured on the ops and marks that both saw: a line through the differences of the
+ * first and the second half. Where the ops are the profiler's, that line alone would move some into
+ * the next layer, since a thread may lose the processor between the two looks at a clock: marks.c
+ * keeps them between the marks of their layer.
  */
 #include "trace/devices.h"
 
 #include "base/buf.h"
+#include "base/checked.h"
 #include "base/error.h"
 #include "trace/kineto.h"
 #include "trace/kineto_defects.h"
+#include "trace/marks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +28,8 @@ typedef struct joining {
     const pyro_trace *from;
     uint32_t *name_of;      /* by id of a text in `from`: in `trace`; PYRO_NO_ID not yet asked */
     uint32_t *track_of;     /* by track of `from`; PYRO_NO_ID as above */
-    double at_ns, offset_ns, drift; /* added to a time t of `from`: offset + drift * (t - at) */
+    pyro_clock_line line;
+    pyro_marks marks;
     bool takes_ops; /* ours has none: there was no observer */
 } joining;
 
@@ -145,20 +150,34 @@ static difference median(difference *items, size_t count)
     return middle;
 }
 
-static void fit_line(joining *j, difference *items, size_t count)
+static void fit_line(pyro_clock_line *line, difference *items, size_t count)
 {
     qsort(items, count, sizeof *items, by_time);
     if (count < 4) {
         difference all = median(items, count);
-        j->offset_ns = (double)all.ns;
+        line->offset_ns = (double)all.ns;
         return;
     }
     difference first = median(items, count / 2);
     difference second = median(items + count / 2, count - count / 2);
-    j->at_ns = (double)first.at_ns;
-    j->offset_ns = (double)first.ns;
+    line->at_ns = (double)first.at_ns;
+    line->offset_ns = (double)first.ns;
     if (second.at_ns - first.at_ns > SHORTEST_BASE_NS)
-        j->drift = (double)(second.ns - first.ns) / (double)(second.at_ns - first.at_ns);
+        line->drift = (double)(second.ns - first.ns) / (double)(second.at_ns - first.at_ns);
+}
+
+/* A layer's record and its mark are made one behind the other. */
+static size_t add_marks(const pyro_marks *marks, difference *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < marks->count; i++) {
+        const pyro_mark *mark = &marks->items[i];
+        int64_t ns;
+        if (mark->begins && pyro_sub_i64(mark->ours_ns, mark->theirs_ns, &ns) &&
+            ns < LARGEST_DIFFERENCE_NS && ns > -LARGEST_DIFFERENCE_NS)
+            out[count++] = (difference){mark->theirs_ns, ns};
+    }
+    return count;
 }
 
 static int compare_clocks(joining *j, pyro_error *error)
@@ -166,11 +185,13 @@ static int compare_clocks(joining *j, pyro_error *error)
     size_t our_count, their_count, matched = 0;
     op_key *ours = list_ops(j, j->trace, &our_count);
     op_key *theirs = ours ? list_ops(j, j->from, &their_count) : NULL;
-    difference *items = theirs ? malloc((our_count + 1) * sizeof *items) : NULL;
+    size_t most = our_count + j->marks.count + 1;
+    difference *items = theirs ? malloc(most * sizeof *items) : NULL;
     if (items) {
         matched = match(ours, our_count, theirs, their_count, items);
+        matched += add_marks(&j->marks, items + matched);
         if (matched)
-            fit_line(j, items, matched);
+            fit_line(&j->line, items, matched);
     }
     free(ours);
     free(theirs);
@@ -183,22 +204,13 @@ static int compare_clocks(joining *j, pyro_error *error)
     return PYRO_OK;
 }
 
-static bool is_clock_mark(const pyro_trace *trace, size_t event)
-{
-    return trace->category[event] == PYRO_EVENT_OP &&
-           strncmp(pyro_event_name(trace, event), PYRO_CLOCK_MARK, strlen(PYRO_CLOCK_MARK)) == 0;
-}
-
 /* Marks have told how the clocks differ: they are no ops of the program. */
 static bool has_ops(pyro_trace *trace)
 {
     bool found = false;
-    for (size_t i = 0; i < trace->count; i++) {
-        if (is_clock_mark(trace, i))
-            trace->category[i] = PYRO_EVENT_OTHER;
-        else if (trace->category[i] == PYRO_EVENT_OP)
-            found = true;
-    }
+    pyro_marks_forget(trace);
+    for (size_t i = 0; i < trace->count && !found; i++)
+        found = trace->category[i] == PYRO_EVENT_OP;
     return found;
 }
 
@@ -207,9 +219,8 @@ static bool is_taken(const joining *j, size_t event)
     const pyro_trace *from = j->from;
     switch (from->category[event]) {
     case PYRO_EVENT_OP:
-        return j->takes_ops && !is_clock_mark(from, event);
     case PYRO_EVENT_ANNOTATION:
-        return j->takes_ops;
+        return j->takes_ops && !pyro_event_is_mark(from, event);
     case PYRO_EVENT_RUNTIME:
     case PYRO_EVENT_DRIVER:
     case PYRO_EVENT_KERNEL:
@@ -338,20 +349,32 @@ static bool copy_detail(joining *j, size_t event, uint32_t *detail)
     return *detail != PYRO_NO_ID;
 }
 
+/* Start and duration on our clock. */
+static void place_event(const joining *j, size_t event, int64_t *start_ns, int64_t *duration_ns)
+{
+    const pyro_trace *from = j->from;
+    int64_t wall_ns = from->base_time_ns + from->start_ns[event], end_ns;
+    if (j->takes_ops && pyro_marks_apply(&j->marks, from, event)) {
+        pyro_marks_place(&j->marks, from, event, start_ns, &end_ns);
+        *duration_ns = end_ns - *start_ns;
+    } else {
+        *start_ns = wall_ns + pyro_clock_shift(&j->line, wall_ns);
+        *duration_ns = from->duration_ns[event];
+    }
+    *start_ns -= j->trace->base_time_ns;
+}
+
 static bool copy_event(joining *j, size_t event)
 {
     pyro_trace *trace = j->trace;
     const pyro_trace *from = j->from;
     uint32_t detail, track = track_in_trace(j, from->track[event]);
     uint32_t name = name_in_trace(j, from->name[event], true);
-    int64_t wall_ns = from->base_time_ns + from->start_ns[event];
     if (track == PYRO_NO_ID || (name == PYRO_NO_ID && from->name[event] != PYRO_NO_ID) ||
         !pyro_trace_reserve(trace, trace->count + 1) || !copy_detail(j, event, &detail))
         return false;
     size_t row = trace->count++;
-    double shift = j->offset_ns + j->drift * ((double)wall_ns - j->at_ns);
-    trace->start_ns[row] = wall_ns + (int64_t)shift - trace->base_time_ns;
-    trace->duration_ns[row] = from->duration_ns[event];
+    place_event(j, event, &trace->start_ns[row], &trace->duration_ns[row]);
     trace->name[row] = name;
     trace->correlation[row] = from->correlation[event];
     trace->external_id[row] = 0; /* an op's number in the other trace */
@@ -387,17 +410,46 @@ static bool begin(joining *j)
     return true;
 }
 
+static void settle_marks(joining *j)
+{
+    for (size_t i = 0; i < j->from->count; i++)
+        if (is_taken(j, i) && pyro_marks_apply(&j->marks, j->from, i))
+            pyro_marks_see(&j->marks, j->from, i);
+    pyro_marks_settle(&j->marks, &j->line);
+}
+
+/* Says which layers have no ops because the profiler did not see them. */
+static int report_unseen(const joining *j, pyro_error *error)
+{
+    const pyro_marks *marks = &j->marks;
+    pyro_buf text = PYRO_BUF_INIT;
+    if (!j->takes_ops || !marks->layers_without)
+        return PYRO_OK;
+    const char *before = pyro_trace_note_text(j->trace, PYRO_NOTE_MISSING);
+    pyro_buf_addf(&text, "%s%sops of %zu of %zu layer calls, which torch.profiler did not see (it sees "
+                         "the thread that started it, and its backward)",
+                  before, before[0] ? ", " : "", marks->layers_without, marks->layers);
+    bool fine = !text.failed && pyro_trace_property(j->trace, PYRO_NOTE_MISSING, text.data);
+    pyro_buf_free(&text);
+    return fine ? PYRO_OK : pyro_fail_memory(error);
+}
+
 int pyro_trace_add_devices(pyro_trace *trace, const pyro_trace *from, pyro_error *error)
 {
     joining j = {.trace = trace, .from = from};
-    bool fine = begin(&j);
+    bool fine = begin(&j) && pyro_marks_find(&j.marks, trace, from);
     int status = fine ? compare_clocks(&j, error) : pyro_fail_memory(error);
     j.takes_ops = !has_ops(trace);
+    if (status == PYRO_OK && j.takes_ops)
+        settle_marks(&j);
     for (size_t i = 0; i < from->count && status == PYRO_OK; i++)
         if (is_taken(&j, i) && !copy_event(&j, i))
             status = pyro_fail_memory(error);
     if (status == PYRO_OK && !copy_devices(&j))
         status = pyro_fail_memory(error);
+    if (status == PYRO_OK)
+        status = report_unseen(&j, error);
+    pyro_marks_free(&j.marks);
     free(j.name_of);
     free(j.track_of);
     return status;

@@ -1,6 +1,7 @@
-/* What stands beside the events: devices, the distributed run, the clock's origin. */
+/* What stands beside the events: devices, the distributed run, the clock's origin, our notes. */
 #include "trace/kineto.h"
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/json.h"
 #include <stdlib.h>
@@ -11,7 +12,9 @@ typedef struct metadata_reader {
     bool no_memory;
 } metadata_reader;
 
-static const char *const keys[] = {"deviceProperties", "distributedInfo", "baseTimeNanoseconds"};
+static const char *const keys[] = {"deviceProperties", "distributedInfo", "baseTimeNanoseconds",
+                                    "pyrometer"};
+#define MOST_NOTES 1000
 
 bool pyro_kineto_is_metadata(const char *key, size_t length)
 {
@@ -126,6 +129,31 @@ static void read_distributed(metadata_reader *reader)
     }
 }
 
+/* What a recording said of its program, before it was written as Chrome JSON. */
+static void read_notes(metadata_reader *reader)
+{
+    pyro_json *json = reader->json;
+    if (pyro_json_next(json) != PYRO_JSON_OBJECT)
+        return;
+    while (pyro_json_next(json) == PYRO_JSON_KEY) {
+        pyro_buf key = PYRO_BUF_INIT;
+        pyro_buf_adds(&key, pyro_json_text(json, NULL));
+        uint32_t value = read_text(reader);
+        if (key.failed)
+            reader->no_memory = true;
+        else if (value != PYRO_NO_ID && reader->trace->note_count < MOST_NOTES &&
+                 !pyro_trace_property(reader->trace, key.length ? key.data : "",
+                                      pyro_trace_text(reader->trace, value)))
+            reader->no_memory = true;
+        pyro_buf_free(&key);
+    }
+}
+
+static bool is_key(const char *key, size_t length, size_t wanted)
+{
+    return length == strlen(keys[wanted]) && memcmp(key, keys[wanted], length) == 0;
+}
+
 int pyro_kineto_metadata(pyro_trace *trace, pyro_kineto_defects *defects, const char *key,
                          size_t key_length, const char *value, size_t length, pyro_error *error)
 {
@@ -138,10 +166,12 @@ int pyro_kineto_metadata(pyro_trace *trace, pyro_kineto_defects *defects, const 
     if (status == PYRO_OK)
         status = pyro_json_open(&reader.json, source, &options, &damage);
     if (status == PYRO_OK) {
-        if (key_length == strlen(keys[0]) && memcmp(key, keys[0], key_length) == 0)
+        if (is_key(key, key_length, 0))
             read_devices(&reader);
-        else if (key_length == strlen(keys[1]) && memcmp(key, keys[1], key_length) == 0)
+        else if (is_key(key, key_length, 1))
             read_distributed(&reader);
+        else if (is_key(key, key_length, 3))
+            read_notes(&reader);
         else
             trace->base_time_ns = read_number(reader.json, 0);
         if (pyro_json_status(reader.json) != PYRO_OK)

@@ -222,6 +222,8 @@ static bool add_layer(pyro_recording *recording, pyro_recorded_thread *thread,
                                            recording->call_count + 1, sizeof *recording->calls))
         return false;
     recording->calls[recording->call_count++] = (pyro_recorded_call){row, record->name};
+    if (record->sequence > 0 && record->sequence <= INT32_MAX)
+        recording->trace->external_id[row] = (uint32_t)record->sequence; /* until marks.c forgets */
     return close_span(recording, thread, row, record);
 }
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/source.h"
 #include "trace/devices.h"
+#include "trace/marks.h"
 #include "trace/kineto.h"
 #include "trace/recording.h"
 #include <stdlib.h>
@@ -66,6 +67,19 @@ bool pyro_trace_property(pyro_trace *trace, const char *key, const char *value)
     return true;
 }
 
+const char *pyro_trace_note_text(const pyro_trace *trace, const char *key)
+{
+    for (size_t i = 0; i < trace->note_count; i++)
+        if (strcmp(pyro_trace_text(trace, trace->notes[i].key), key) == 0)
+            return pyro_trace_text(trace, trace->notes[i].value);
+    return "";
+}
+
+bool pyro_trace_lacks_ops(const pyro_trace *trace)
+{
+    return strcmp(pyro_trace_note_text(trace, PYRO_NOTE_OPS), PYRO_NOTE_MISSING) == 0;
+}
+
 void pyro_trace_close(pyro_trace *trace)
 {
     if (!trace)
@@ -110,6 +124,21 @@ static int read_source(pyro_trace **out, pyro_source *source, const char *file,
     return status;
 }
 
+/* A killed program, or a forked one, did not write what torch.profiler saw. */
+static int report_no_ops(pyro_trace *trace, pyro_error *error)
+{
+    pyro_buf text = PYRO_BUF_INIT;
+    const char *before = pyro_trace_note_text(trace, PYRO_NOTE_MISSING);
+    pyro_buf_addf(&text,
+                  "ops and memory (there is no *" PYRO_DEVICES_SUFFIX
+                  " beside it: the program was killed or forked, or the file was not copied)%s%s",
+                  before[0] ? ", " : "", before);
+    bool fine = !text.failed && pyro_trace_property(trace, PYRO_NOTE_MISSING, text.data) &&
+                pyro_trace_property(trace, PYRO_NOTE_OPS, PYRO_NOTE_MISSING);
+    pyro_buf_free(&text);
+    return fine ? PYRO_OK : pyro_fail_memory(error);
+}
+
 /* What a recording does not hold: work of devices, in a file beside it. */
 static int add_file_beside(pyro_trace *trace, const char *path, pyro_error *error)
 {
@@ -120,6 +149,9 @@ static int add_file_beside(pyro_trace *trace, const char *path, pyro_error *erro
         status = pyro_fail_memory(error);
     else if (access(beside.data, R_OK) == 0)
         status = pyro_trace_join_devices(trace, beside.data, error);
+    else if (strcmp(pyro_trace_note_text(trace, PYRO_NOTE_OPS), PYRO_NOTE_OPS_BESIDE) == 0)
+        status = report_no_ops(trace, error);
+    pyro_marks_forget(trace);
     pyro_buf_free(&beside);
     return status;
 }

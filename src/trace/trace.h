@@ -163,8 +163,25 @@ struct pyro_trace {
     size_t warning_count, warning_capacity;
 };
 
+/* Notes that readers look at: what could not be recorded; where ops are, or "missing". */
+#define PYRO_NOTE_MISSING "missing"
+#define PYRO_MISSING_STORAGES "identities of tensors" /* in it, as _fallback.py writes it */
+#define PYRO_NOTE_OPS "ops"
+#define PYRO_NOTE_OPS_BESIDE "torch.profiler" /* in the file beside the recording */
+
 /* Sets a note; false when memory is out. */
 bool pyro_trace_property(pyro_trace *trace, const char *key, const char *value);
+/* "" where there is no such note. */
+const char *pyro_trace_note_text(const pyro_trace *trace, const char *key);
+
+/* Whether we recorded it, now or before it was written as Chrome JSON. */
+static inline bool pyro_trace_is_captured(const pyro_trace *trace)
+{
+    return trace->is_recording || trace->note_count > 0;
+}
+
+/* Whether its ops were wanted and could not be recorded. */
+bool pyro_trace_lacks_ops(const pyro_trace *trace);
 
 static inline const char *pyro_trace_text(const pyro_trace *trace, uint32_t id)
 {

@@ -1,6 +1,7 @@
 """What every file of tests may rely on."""
 
 import importlib.util
+import os
 import pathlib
 import re
 import sys
@@ -16,6 +17,21 @@ collect_ignore = [
         r"^((import|from) torch\b|torch = )", path.read_text(encoding="utf-8"), re.MULTILINE
     )
 ]
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "needs_observer: wants what torch.profiler cannot record in the observer's place"
+    )
+
+
+def pytest_collection_modifyitems(items):
+    """The tests of capturing run a second time with PYROMETER_OBSERVER=off."""
+    if os.environ.get("PYROMETER_OBSERVER") != "off":
+        return
+    for item in items:
+        if item.get_closest_marker("needs_observer") or "observer" in item.fixturenames:
+            item.add_marker(pytest.mark.skip(reason="needs the observer, which is switched off"))
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -121,6 +121,93 @@ static void test_ops_come_too_where_there_are_none(void **state)
     unlink(path);
 }
 
+/* Reads both texts, joins them and gives the trace; `path` is a name for mkstemp. */
+static pyro_trace *join(const char *layers, const char *other, char *path)
+{
+    pyro_trace *trace = NULL;
+    pyro_error error;
+
+    assert_true(close(mkstemp(path)) == 0);
+    write_file(path, other);
+    pyro_error_clear(&error);
+    assert_int_equal(pyro_trace_open_memory(&trace, layers, strlen(layers), "o", NULL, &error), 0);
+    assert_int_equal(pyro_trace_join_devices(trace, path, &error), 0);
+    unlink(path);
+    return trace;
+}
+
+#define LAYER(number, name, start, duration) \
+    "{\"ph\":\"X\",\"cat\":\"layer\",\"name\":\"nn.Module: " name "_1\",\"pid\":9,\"tid\":9," \
+    "\"ts\":" start ",\"dur\":" duration \
+    ",\"args\":{\"External id\":" number ",\"Module path\":\"" name "\"}}"
+#define OP(order, name, start, duration) \
+    "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"pid\":9,\"tid\":9,\"ts\":" start \
+    ",\"dur\":" duration ",\"args\":{\"External id\":" order "}}"
+
+/*
+ * Layers a and b with two ops each, and one op between them. The thread lost the processor for 1 ms
+ * between the record of a and its mark, and the other clock runs in whole microseconds, so that ops
+ * begin and end at the very times of marks.
+ */
+static const char interrupted[] =
+    "{\"baseTimeNanoseconds\":1000000000,\"traceEvents\":[" LAYER("1", "a", "100.3", "1020.2") ","
+    LAYER("2", "b", "1130.1", "30.4") "]}";
+static const char marked[] =
+    "{\"baseTimeNanoseconds\":1000000000,\"traceEvents\":["
+    OP("11", "pyrometer: begin 1", "6100", "1") "," OP("12", "aten::mm", "6102", "8") ","
+    OP("13", "aten::add", "6110", "8") "," OP("14", "pyrometer: end 1", "6118", "1") ","
+    OP("15", "aten::cat", "6120", "9") "," OP("16", "pyrometer: begin 2", "6130", "0") ","
+    OP("17", "aten::relu", "6130", "5") "," OP("18", "aten::tanh", "6158", "1") ","
+    OP("19", "pyrometer: end 2", "6159", "0") "," OP("20", "aten::sum", "6159", "3") "]}";
+
+static const char *layer_of(const pyro_layer_ops *ops, const char *name)
+{
+    for (size_t i = 0; i < ops->count; i++)
+        if (strcmp(ops->rows[i].op, name) == 0)
+            return ops->rows[i].layer;
+    return NULL;
+}
+
+static void test_ops_lie_between_the_marks_of_their_layer(void **state)
+{
+    char path[] = "/tmp/pyro-devices-XXXXXX";
+    pyro_trace *trace = join(interrupted, marked, path);
+    pyro_layer_ops *ops = NULL;
+    pyro_error error;
+
+    (void)state;
+    pyro_error_clear(&error);
+    assert_int_equal(pyro_trace_layer_ops(&ops, trace, NULL, &error), 0);
+    assert_int_equal(ops->count, 4);
+    assert_string_equal(layer_of(ops, "aten::mm"), "a");
+    assert_string_equal(layer_of(ops, "aten::add"), "a");
+    assert_string_equal(layer_of(ops, "aten::relu"), "b");
+    assert_string_equal(layer_of(ops, "aten::tanh"), "b");
+    for (size_t i = 0; i < ops->count; i++) /* none was squeezed */
+        assert_true(ops->rows[i].host_ns >= 1000);
+    pyro_layer_ops_free(ops);
+    pyro_trace_close(trace);
+}
+
+static void test_layers_that_the_profiler_did_not_see_are_reported(void **state)
+{
+    static const char half[] = "{\"baseTimeNanoseconds\":1000000000,\"traceEvents\":["
+        OP("11", "pyrometer: begin 1", "6100", "1") "," OP("12", "aten::mm", "6102", "8") ","
+        OP("14", "pyrometer: end 1", "6118", "1") "]}";
+    char path[] = "/tmp/pyro-devices-XXXXXX";
+    pyro_trace *trace = join(interrupted, half, path);
+    pyro_analysis *analysis = NULL;
+    pyro_error error;
+
+    (void)state;
+    pyro_error_clear(&error);
+    assert_int_equal(pyro_trace_analyze(&analysis, trace, NULL, &error), 0);
+    assert_int_equal(analysis->note_count, 1);
+    assert_non_null(strstr(analysis->notes[0], "not recorded: ops of 1 of 2 layer calls"));
+    pyro_analysis_free(analysis);
+    pyro_trace_close(trace);
+}
+
 static void test_without_a_common_op_it_says_so(void **state)
 {
     static const char other[] =
@@ -150,6 +237,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_land_in_our_layers),
         cmocka_unit_test(test_ops_come_too_where_there_are_none),
+        cmocka_unit_test(test_ops_lie_between_the_marks_of_their_layer),
+        cmocka_unit_test(test_layers_that_the_profiler_did_not_see_are_reported),
         cmocka_unit_test(test_without_a_common_op_it_says_so),
     };
 

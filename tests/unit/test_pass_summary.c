@@ -103,11 +103,48 @@ static void test_changes(void **state)
     pyro_passes_free(passes);
 }
 
+/* A pass whose ops could not be recorded: its times count, and nothing has changed in it. */
+static void test_a_pass_without_ops_has_not_changed(void **state)
+{
+    static const char text[] =
+        "{\"pyrometer\":{\"ops\":\"missing\",\"missing\":\"ops (a test)\"},\"traceEvents\":["
+        "{\"ph\":\"X\",\"name\":\"nn.Module: Net_1\",\"cat\":\"layer\",\"pid\":1,\"tid\":1,"
+        "\"ts\":1.000,\"dur\":99.000,\"args\":{\"Module path\":\"\"}},"
+        "{\"ph\":\"X\",\"name\":\"aten::odd\",\"cat\":\"cpu_op\",\"pid\":1,\"tid\":1,"
+        "\"ts\":3.000,\"dur\":1.000,\"args\":{\"Input Dims\":[[9, 9]]}}]}";
+    pyro_passes *passes = pyro_passes_new();
+    const pyro_pass_summary *summary;
+    pyro_trace *trace;
+    pyro_analysis *analysis;
+    pyro_error error;
+    char *report;
+    size_t size;
+
+    (void)state;
+    add_pass(passes, 1, 10, "aten::linear", 3);
+    pyro_error_clear(&error);
+    assert_int_equal(pyro_trace_open_memory(&trace, text, strlen(text), "x", NULL, &error), 0);
+    assert_int_equal(pyro_trace_analyze(&analysis, trace, NULL, &error), 0);
+    assert_int_equal(pyro_passes_add(passes, trace, analysis, NULL, &error), 0);
+    assert_int_equal(row_of(passes, "")->passes, 2);
+    assert_true(row_of(passes, "")->op_sets <= 1 && row_of(passes, "")->shape_sets <= 1);
+    assert_int_equal(pyro_passes_summarize(passes, &summary, NULL), PYRO_OK);
+    assert_int_equal(summary->passes_without_ops, 1);
+    assert_int_equal(pyro_report_passes(&report, &size, summary, NULL, &error), PYRO_OK);
+    assert_non_null(strstr(report, "The ops of 1 pass could not be recorded"));
+    assert_null(strstr(report, "Changed between passes"));
+    pyro_free(report);
+    pyro_analysis_free(analysis);
+    pyro_trace_close(trace);
+    pyro_passes_free(passes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few_passes),
         cmocka_unit_test(test_p95),
+        cmocka_unit_test(test_a_pass_without_ops_has_not_changed),
         cmocka_unit_test(test_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

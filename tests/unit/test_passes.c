@@ -59,7 +59,10 @@ static int end_pass(uint64_t begun, int number, pyro_error *error)
 {
     char path[128];
     path_of(path, sizeof path, number);
-    return pyro_pass_end(begun, &(pyro_pass_options){path, "MLP", number, EVERYTHING, NULL, NULL},
+    return pyro_pass_end(begun, &(pyro_pass_options){.path = path,
+                                                       .model = "MLP",
+                                                       .number = number,
+                                                       .flags = EVERYTHING},
                          error);
 }
 
@@ -181,7 +184,8 @@ static void test_failures_are_told(void **state)
     add_modules();
     uint64_t begun = begin_pass();
     record_op("op", -1);
-    pyro_pass_options nowhere = {"/proc/no/such/file.json", "MLP", 1, EVERYTHING, NULL, NULL};
+    pyro_pass_options nowhere = {
+        .path = "/proc/no/such/file.json", .model = "MLP", .number = 1, .flags = EVERYTHING};
     assert_int_equal(pyro_pass_end(begun, &nowhere, NULL), PYRO_OK);
     assert_int_equal(pyro_pass_end(begun, &nowhere, NULL), PYRO_ERROR_ARGUMENT);
     assert_int_equal(pyro_recorder_wait(&error), PYRO_ERROR_IO);
