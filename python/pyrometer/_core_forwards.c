@@ -45,10 +45,22 @@ static PyObject *observe_forward(PyObject *function, PyObject *const *arguments,
 #if PY_VERSION_HEX < 0x030C0000
 /* Python 3.11 runs the code of a plain function without a look at its vectorcall slot, unless it is
  * called with * or **. It does not with functions of a derived type, which are functions to all else. */
+static PyObject *reduce(PyObject *function, PyObject *protocol)
+{
+    (void)protocol;
+    return Py_NewRef(((PyFunctionObject *)function)->func_qualname); /* found by its name, as others */
+}
+
+static PyMethodDef watched_methods[] = {
+    {"__reduce_ex__", reduce, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyTypeObject watched_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "function",
     .tp_basicsize = sizeof(PyFunctionObject),
     .tp_base = &PyFunction_Type,
+    .tp_methods = watched_methods,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
                 Py_TPFLAGS_METHOD_DESCRIPTOR,
 };

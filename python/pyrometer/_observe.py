@@ -3,6 +3,7 @@ use, or by torch.profiler where it cannot be."""
 
 from __future__ import annotations
 
+import os
 import platform
 import socket
 import sys
@@ -148,6 +149,7 @@ def describe() -> dict[str, str]:
         "host": socket.gethostname(),
         "machine": platform.machine(),
         "threads": str(torch.get_num_threads()),
+        "process": str(os.getpid()),
     }
     rank, world_size, backend = place()
     if world_size > 1:

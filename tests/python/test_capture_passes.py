@@ -291,3 +291,57 @@ def test_a_forward_of_distributed_data_parallel_is_one_pass(on):
         dist.destroy_process_group()
     for number in (1, 2):
         assert "fc" in parse_model_trace(f"Net_forward_{number:03d}.json")["layer_stats"]
+
+
+PARENT = """
+import subprocess, sys
+import torch
+from torch import nn
+from pyrometer import _passes, capture_model
+
+@capture_model(model_name="Net")
+class Net(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+def run(batch):
+    Net()(torch.zeros(batch, 4))
+    _passes.finisher.finish()
+
+def child():
+    subprocess.run([sys.executable, sys.argv[1], "none"], check=True)
+
+if sys.argv[1] == "none":
+    run(3)
+    run(3)
+else:
+    for what in sys.argv[2:]:
+        child() if what == "child" else run(int(what))
+"""
+
+
+@pytest.mark.parametrize("order", [("1", "child", "2"), ("child", "1", "2")])
+def test_a_script_that_starts_another_keeps_its_files(on, order):
+    script = on / "script.py"
+    script.write_text(PARENT)
+    done = subprocess.run(
+        [sys.executable, script, script, *order], cwd=on, check=True, capture_output=True, text=True
+    )
+    assert "of an earlier run" not in done.stderr
+    assert done.stderr.count("another process writes Net_forward_*.json") == 1
+    found = [name for name in files(on) if ".json" in name]
+    batches = {}
+    for name in found:
+        assert name.endswith(".json")  # none was renamed
+        shapes = parse_model_trace(str(on / name))["layer_stats"]["(model)"]["shapes"]
+        batches.setdefault(name.split("_forward_")[0], []).append(next(iter(shapes))[0])
+    assert sorted(batches.values()) == [[1, 2], [3, 3]]
+    assert "Net" in batches and len(batches) == 2
+    # The next run finds all of them written, and moves what has the name of its own.
+    done = subprocess.run(
+        [sys.executable, script, script, "5"], cwd=on, check=True, capture_output=True, text=True
+    )
+    assert "of an earlier run: Net_forward_001.json is Net_forward_001.json.1 now" in done.stderr
+    assert parse_model_trace(str(on / "Net_forward_001.json"))["layer_stats"]["(model)"][
+        "shapes"
+    ] == {(5, 4)}
