@@ -35,7 +35,7 @@ import torch
 import torch.nn as nn
 from torch.profiler import ProfilerActivity, profile
 
-from pyrometer import _core, _observer
+from pyrometer import _core, _observe, _observer
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "bench"
@@ -108,6 +108,8 @@ def captured(*what):
     if "stacks" in what:
         _core.stacks_install(_observer.stack_functions())
     _core.layers_install(nn.Module._call_impl, nn.Module)
+    if "shapes" in what:
+        _observe.watch_inputs()
     if "ops" in what:
         _observer.start(flags)
     try:

@@ -91,8 +91,8 @@ PYRO_API int pyro_report_trace(char **out, size_t *size, const pyro_trace *trace
 /* "frame;frame;frame nanoseconds", a line a stack: device time where there is any, else host. */
 PYRO_API int pyro_report_trace_folded(char **out, size_t *size, const pyro_analysis *analysis,
                                       pyro_error *error);
-/* The table of one forward pass: layers that ran ops, their calls, time and input shapes, and a row
- * TOTAL; with FLOPs where they are asked for. */
+/* The table of one forward pass: layers, their calls, own wall time, input shapes and time in ops,
+ * and a row TOTAL, the wall time of the forward; with FLOPs where they are asked for. */
 PYRO_API int pyro_report_layer_table(char **out, size_t *size, pyro_trace *trace, const char *title,
                                      bool with_flops, pyro_error *error);
 /* Layers over several passes; `options` NULL means text. */

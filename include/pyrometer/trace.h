@@ -132,7 +132,7 @@ typedef struct pyro_layer_row {
     int64_t backward_device_ns, backward_device_self_ns;
     int64_t kernels; /* launched in it or below, both directions */
     int64_t flops, bytes; /* of the ops in it or below, convention full; -1 when no op has a rule */
-    const char *shapes; /* of its first op's inputs in its first call; "" */
+    const char *shapes; /* of the tensor that it was given first; else of its first op's inputs; "" */
     int64_t macs; /* as flops */
     int64_t allocated_bytes; /* in it or below, frees not taken off; -1: the trace has none */
     const char *dtype; /* of most of its FLOPs, "float32"; "" */
@@ -328,9 +328,24 @@ typedef struct pyro_layer_op_row {
     bool nested; /* all calls are */
 } pyro_layer_op_row;
 
+/* A layer's forward, all its calls together. */
+typedef struct pyro_layer_time_row {
+    const char *layer;
+    int64_t calls;
+    int64_t wall_ns; /* on the host, less the layers that it called */
+    int64_t op_ns;   /* of that, spent inside ops */
+    /* Of the first tensor that it was given: "[[32, 100], [64, 100]]" where calls differ; "" unknown. */
+    const char *shapes;
+} pyro_layer_time_row;
+
 typedef struct pyro_layer_ops {
     const pyro_layer_op_row *rows; /* in the order in which they first ran */
     size_t count;
+    const pyro_layer_time_row *layers; /* by the end of their first call: children before parents */
+    size_t layer_count;
+    int64_t wall_ns; /* during which some layer ran: the sum of the rows, unless threads overlap */
+    /* The trace does not say what layers were given: `layers[].shapes` are those of the first op. */
+    bool shapes_from_ops;
 } pyro_layer_ops;
 
 /* What each layer is made of. The trace must outlive the result. */
@@ -351,7 +366,7 @@ typedef struct pyro_pass_row {
     int64_t calls; /* in all of them */
     int64_t total_ns, median_ns, min_ns, max_ns;
     int64_t p95_ns; /* -1: too few passes */
-    const char *shapes; /* of its first op's inputs in the first pass */
+    const char *shapes; /* what it was given in the first pass, as pyro_layer_row has it */
     int64_t shape_sets, op_sets; /* that differ, over the passes; more than 1: it changed */
     const char *changed_in; /* the first file that differs; "" none */
 } pyro_pass_row;

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import os
+import types
 import weakref
 from typing import Any
 
@@ -138,8 +140,10 @@ def _register(target: Any, model_name: str | None, options: dict[str, Any]) -> A
         return target
     registration = Registration(model_name or kind.__name__, options)
     _activate(registration)
+    watch_forward(kind)
     if is_class:
         setattr(target, MARKER, registration)
+        _follow_subclasses(target)
     else:
         _watch(target, registration)
     _switch.debug(f"every forward of {registration.model_name} is captured")
@@ -155,12 +159,36 @@ def _watch(module: Any, registration: Registration) -> None:
     weakref.finalize(module, _instances.pop, key, None).atexit = False
 
 
+def watch_forward(kind: type) -> None:
+    """A call of `forward` itself is a pass as a call of the module is."""
+    forward = inspect.getattr_static(kind, "forward", None)
+    if isinstance(forward, types.FunctionType):
+        _core.forward_watch(forward)
+
+
+def _follow_subclasses(kind: type) -> None:
+    """Classes that are derived from a decorated one have a `forward` of their own."""
+    own = vars(kind).get("__init_subclass__")
+
+    def __init_subclass__(cls: type, **kwargs: Any) -> None:
+        if own is None:
+            super(kind, cls).__init_subclass__(**kwargs)
+        else:
+            own.__get__(None, cls)(**kwargs)
+        watch_forward(cls)
+
+    kind.__init_subclass__ = classmethod(__init_subclass__)  # type: ignore[assignment]
+
+
 def _activate(registration: Registration) -> None:
+    from torch import nn
+
     from pyrometer import _observe
 
     session.want_passes(registration.flags)
     _core.set_passes(_passes.begin, _passes.end, MARKER, _instances)
     _observe.watch_modules()
+    watch_forward(nn.DataParallel)  # which runs copies of the model on other threads
 
 
 def _check(options: dict[str, Any]) -> None:

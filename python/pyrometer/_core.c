@@ -406,6 +406,8 @@ static PyMethodDef core_methods[] = {
     {"ranks", core_ranks, METH_VARARGS, core_ranks_doc},
     {"layers_install", core_layers_install, METH_VARARGS, core_layers_install_doc},
     {"layers_remove", core_layers_remove, METH_NOARGS, core_layers_remove_doc},
+    {"inputs_install", core_inputs_install, METH_VARARGS, core_inputs_install_doc},
+    {"forward_watch", core_forward_watch, METH_O, core_forward_watch_doc},
     {"recorder_door", core_recorder_door, METH_NOARGS, core_recorder_door_doc},
     {"stacks_install", core_stacks_install, METH_O, core_stacks_install_doc},
     {"stacks_remove", core_stacks_remove, METH_NOARGS, core_stacks_remove_doc},

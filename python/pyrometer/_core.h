@@ -85,11 +85,27 @@ int core_add_marks(PyObject *module);
 
 /* _core_passes.c: what the hook of layers asks around a call while `core_passes_wanted`. */
 extern bool core_passes_wanted;
-/* A new reference when the call is a pass, to be given to core_pass_leave() when it has ended, with
- * the exception that it raised still set; NULL when it is none. Never raises. */
-PyObject *core_pass_enter(PyObject *module);
-void core_pass_leave(PyObject *token);
+/* A call of a module that may be a pass. */
+typedef struct core_pass {
+    PyObject *token;  /* of a pass that was begun */
+    PyObject *before; /* what was being called around it, where no pass was begun */
+    bool is_asked;    /* core_pass_leave() must be called */
+} core_pass;
+/* Begins a pass where the call is one. core_pass_leave() ends it, with the exception that the call
+ * raised still set. Neither raises. */
+void core_pass_enter(core_pass *pass, PyObject *module);
+void core_pass_leave(core_pass *pass);
+/* True when a pass of this thread runs, so that no other one begins. */
+bool core_is_inside_pass(void);
 int core_add_passes(PyObject *module);
+
+/* _core_inputs.c: what layers are given. */
+PyObject *core_inputs_install(PyObject *module, PyObject *args);
+extern const char core_inputs_install_doc[];
+
+/* _core_forwards.c: calls of `forward` itself. */
+PyObject *core_forward_watch(PyObject *module, PyObject *function);
+extern const char core_forward_watch_doc[];
 /* _core_models.c: models by name. */
 PyObject *core_models(PyObject *module, PyObject *args);
 PyObject *core_same_name(PyObject *module, PyObject *args);

@@ -242,6 +242,14 @@ static PyObject *mark_begin(PyObject *module, PyObject *name)
     Py_RETURN_NONE;
 }
 
+/* The innermost mark of this thread, taken off its stack, if its record is still there. The chunk may
+ * be another's by now, where only the last ones are kept. */
+static pyro_record *close_mark(pyro_recorder_thread *thread)
+{
+    pyro_record *record = pyro_span_close(thread, &mark_key);
+    return record && record->tag == (uint32_t)thread->open[thread->depth].chunk ? record : NULL;
+}
+
 static PyObject *mark_end(PyObject *module, PyObject *unused)
 {
     pyro_recorder_door *door = pyro_recorder_entrance();
@@ -251,13 +259,46 @@ static PyObject *mark_end(PyObject *module, PyObject *unused)
     (void)module;
     (void)unused;
     if (thread) {
-        pyro_record *record = pyro_span_close(thread, &mark_key);
-        /* The chunk may be another's by now, where only the last ones are kept. */
-        if (record && record->tag == (uint32_t)thread->open[thread->depth].chunk)
+        pyro_record *record = close_mark(thread);
+        if (record)
             __atomic_store_n(&record->end_raw, now, __ATOMIC_RELEASE);
         pyro_recorder_leave(thread);
     }
     Py_RETURN_NONE;
+}
+
+static PyObject *mark_drop(PyObject *module, PyObject *unused)
+{
+    pyro_recorder_thread *thread = pyro_recorder_enter(pyro_recorder_entrance());
+
+    (void)module;
+    (void)unused;
+    if (thread) {
+        pyro_record *record = close_mark(thread);
+        if (record)
+            record->kind = 0; /* which readers pass over */
+        pyro_recorder_leave(thread);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *mark_is_empty(PyObject *module, PyObject *unused)
+{
+    pyro_recorder_thread *thread = pyro_recorder_enter(pyro_recorder_entrance());
+    bool is_empty = false;
+
+    (void)module;
+    (void)unused;
+    if (thread) {
+        const pyro_open_span *innermost =
+            thread->depth > 0 && thread->depth <= PYRO_MOST_OPEN_SPANS
+                ? &thread->open[thread->depth - 1]
+                : NULL;
+        is_empty = innermost && innermost->key == &mark_key && innermost->record &&
+                   thread->next == innermost->record + 1;
+        pyro_recorder_leave(thread);
+    }
+    return PyBool_FromLong(is_empty);
 }
 
 static PyMethodDef graph_methods[] = {
@@ -266,6 +307,9 @@ static PyMethodDef graph_methods[] = {
     {"recorder_weight", recorder_weight, METH_VARARGS, weight_doc},
     {"mark_begin", mark_begin, METH_O, "Begins a span that has a name, in the recording."},
     {"mark_end", mark_end, METH_NOARGS, "Ends the innermost of them."},
+    {"mark_drop", mark_drop, METH_NOARGS, "Takes the innermost of them out of the recording."},
+    {"mark_is_empty", mark_is_empty, METH_NOARGS,
+     "Whether this thread has recorded nothing since it began the innermost of them."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -271,8 +271,17 @@ static inline pyro_recorder_thread *enter(pyro_recorder_door *door)
     return pyro_recorder_enter_with(door, thread);
 }
 
+/* The words of a layer's input. */
+#define MOST_INPUT_WORDS 32
+
+typedef struct layer_input {
+    size_t count;
+    uint64_t words[MOST_INPUT_WORDS];
+} layer_input;
+
 /* Begins the span; false when it cannot be written. What stacks need is set for those inside. */
-static inline bool begin_layer(uint32_t id, const void *key, int64_t mark)
+static inline bool begin_layer(uint32_t id, const void *key, const layer_input *input,
+                               int64_t mark)
 {
     pyro_recorder_door *door = hook.door;
     pyro_recorder_thread *thread = enter(door);
@@ -281,11 +290,13 @@ static inline bool begin_layer(uint32_t id, const void *key, int64_t mark)
     uint32_t stack = 0;
     if (__builtin_expect(door->flags & PYRO_RECORD_STACKS, 0))
         stack = core_layer_stack(thread);
+    uint32_t inputs = input->count ? door->signature(thread, input->words, input->count) : 0;
     pyro_record *record = pyro_record_room(door, thread);
     pyro_span_open(thread, record, key);
     if (record) {
         record->sequence = mark;
         record->name = id;
+        record->inputs = inputs;
         record->stack = stack;
         pyro_record_is(record, PYRO_RECORD_LAYER, 0);
         record->start_raw = pyro_raw_time(door);
@@ -328,9 +339,9 @@ static __attribute__((noinline)) void read_layer_stack(uint32_t *stack, void **f
 }
 
 /* The call as a span, where the module has a name. */
-static inline PyObject *observe_layer(PyObject *function, PyObject *const *arguments,
-                                      size_t count_and_flag, PyObject *names, slot *known,
-                                      uint32_t generation)
+static inline PyObject *observe_layer(vectorcallfunc original, PyObject *function,
+                                      PyObject *const *arguments, size_t count_and_flag,
+                                      PyObject *names, slot *known, uint32_t generation)
 {
     PyObject *module = arguments[0];
     layer_call outer = here.call;
@@ -338,23 +349,41 @@ static inline PyObject *observe_layer(PyObject *function, PyObject *const *argum
     uint32_t id = name_of(module, known, is_inside ? &outer : NULL, generation);
     if (__builtin_expect(!id, 0) && PyErr_Occurred())
         return NULL;
-    uint32_t outer_stack = 0;
+    uint32_t outer_stack = 0, flags = hook.door->flags;
     void *outer_frame = NULL;
-    if (__builtin_expect(hook.door->flags & PYRO_RECORD_STACKS, 0))
+    layer_input input;
+    if (__builtin_expect(flags & PYRO_RECORD_STACKS, 0))
         read_layer_stack(&outer_stack, &outer_frame);
+    input.count = 0;
+    if (flags & PYRO_RECORD_SHAPES) {
+        size_t count = (size_t)PyVectorcall_NARGS(count_and_flag) +
+                       (names ? (size_t)PyTuple_GET_SIZE(names) : 0);
+        input.count = layers_input(input.words, MOST_INPUT_WORDS, arguments, count);
+    }
     layer_call inner = {module, is_inside ? outer.root : module, id, generation};
     int64_t mark = __builtin_expect(core_marks_wanted, 0) ? core_marks_next() : -1;
-    if (!id || !begin_layer(id, &inner, mark))
-        return hook.original(function, arguments, count_and_flag, names);
+    if (!id || !begin_layer(id, &inner, &input, mark))
+        return original(function, arguments, count_and_flag, names);
     here.call = inner;
     if (__builtin_expect(mark >= 0, 0))
         core_mark(mark, true);
-    PyObject *result = hook.original(function, arguments, count_and_flag, names);
+    PyObject *result = original(function, arguments, count_and_flag, names);
     if (__builtin_expect(mark >= 0, 0))
         core_mark(mark, false);
     end_layer(&inner, !result, generation, outer_stack, outer_frame);
     here.call = outer;
     return result;
+}
+
+static inline PyObject *call_module(vectorcallfunc original, PyObject *function,
+                                    PyObject *const *arguments, size_t count_and_flag,
+                                    PyObject *names, slot *known)
+{
+    uint32_t generation = __atomic_load_n(&hook.door->generation, __ATOMIC_RELAXED);
+    if (generation & 1 && hook.door->flags & PYRO_RECORD_LAYERS && !hook.door->is_resting)
+        return observe_layer(original, function, arguments, count_and_flag, names, known,
+                             generation);
+    return original(function, arguments, count_and_flag, names);
 }
 
 static PyObject *observe_call(PyObject *function, PyObject *const *arguments, size_t count_and_flag,
@@ -367,23 +396,31 @@ static PyObject *observe_call(PyObject *function, PyObject *const *arguments, si
     if (__builtin_expect(!known, 0) &&
         !PyObject_TypeCheck(arguments[0], (PyTypeObject *)hook.module_class))
         return hook.original(function, arguments, count_and_flag, names);
-    PyObject *pass = NULL;
+    core_pass pass = {NULL, NULL, false};
     if (core_passes_wanted) {
-        pass = core_pass_enter(arguments[0]);
+        core_pass_enter(&pass, arguments[0]);
         known = find_slot(arguments[0]); /* that may have moved it */
     }
-    uint32_t generation = __atomic_load_n(&hook.door->generation, __ATOMIC_RELAXED);
-    PyObject *result;
-    if (generation & 1 && hook.door->flags & PYRO_RECORD_LAYERS && !hook.door->is_resting)
-        result = observe_layer(function, arguments, count_and_flag, names, known, generation);
-    else
-        result = hook.original(function, arguments, count_and_flag, names);
-    if (pass)
-        core_pass_leave(pass);
+    PyObject *result = call_module(hook.original, function, arguments, count_and_flag, names,
+                                   known);
+    if (pass.is_asked)
+        core_pass_leave(&pass);
     return result;
 }
 
-static void set_vectorcall(PyFunctionObject *function, vectorcallfunc call)
+bool layers_is_module(PyObject *object)
+{
+    return hook.function && PyObject_TypeCheck(object, (PyTypeObject *)hook.module_class);
+}
+
+PyObject *layers_call(vectorcallfunc original, PyObject *function, PyObject *const *arguments,
+                      size_t count_and_flag, PyObject *names)
+{
+    return call_module(original, function, arguments, count_and_flag, names,
+                       find_slot(arguments[0]));
+}
+
+void layers_set_vectorcall(PyFunctionObject *function, vectorcallfunc call)
 {
 #if PY_VERSION_HEX >= 0x030C0000
     PyFunction_SetVectorcall(function, call);
@@ -420,7 +457,7 @@ PyObject *core_layers_install(PyObject *module, PyObject *args)
     hook.function = Py_NewRef(function);
     if (!hook.is_buried) {
         hook.original = ((PyFunctionObject *)function)->vectorcall;
-        set_vectorcall((PyFunctionObject *)function, observe_call);
+        layers_set_vectorcall((PyFunctionObject *)function, observe_call);
     }
     Py_RETURN_NONE;
 }
@@ -445,7 +482,7 @@ PyObject *core_layers_remove(PyObject *module, PyObject *unused)
     /* A call that is under way ends in observe_call, so `original` and `door` stay. */
     hook.is_buried = function->vectorcall != observe_call;
     if (!hook.is_buried)
-        set_vectorcall(function, hook.original);
+        layers_set_vectorcall(function, hook.original);
     hook.function = NULL;
     layers_forget_all();
     layers_names_end();

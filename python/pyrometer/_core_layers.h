@@ -45,4 +45,16 @@ void layers_names_end(void);
 uint32_t layers_resolve(PyObject *module, const layer_call *caller, uint32_t generation,
                         bool *keep);
 
+/* _core_inputs.c: the words of the first tensor among the arguments of a call, of which the first is
+ * the module and the last are those by keyword; how many, 0 when there is none. */
+size_t layers_input(uint64_t *words, size_t room, PyObject *const *arguments, size_t count);
+
+/* A call of a module, by whatever function, as a span where layers are recorded. */
+PyObject *layers_call(vectorcallfunc original, PyObject *function, PyObject *const *arguments,
+                      size_t count_and_flag, PyObject *names);
+/* Whether it is an nn.Module, and layers are observed. */
+bool layers_is_module(PyObject *object);
+/* Calls of the function go to `call` from now on. */
+void layers_set_vectorcall(PyFunctionObject *function, vectorcallfunc call);
+
 #endif

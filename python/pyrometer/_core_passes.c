@@ -12,27 +12,49 @@ bool core_passes_wanted; /* some class or module is to be watched */
 static PyObject *begin_function, *end_function;
 static PyObject *marker;    /* the name under which a class holds its registration */
 static PyObject *instances; /* id of a module -> its registration */
-static _Thread_local bool inside;
+static _Thread_local bool inside; /* a pass */
+static _Thread_local PyObject *asked; /* the model whose call may be a pass; only compared */
 
-/* What a wrapper calls is what counts: torch.compile's and DataParallel's. */
+/* Wrappers of a model. The call of one that runs the model elsewhere, compiled or on other threads,
+ * is the pass; the others call the model, which is. */
+static const struct wrapper {
+    const char *type, *child;
+    bool is_pass;
+} wrappers[] = {{"OptimizedModule", "_orig_mod", true},
+                {"DataParallel", "module", true},
+                {"DistributedDataParallel", "module", false},
+                {"FullyShardedDataParallel", "_fsdp_wrapped_module", false}};
+
+static const struct wrapper *wrapper_of(PyObject *module)
+{
+    const char *type = Py_TYPE(module)->tp_name;
+
+    for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++)
+        if (strcmp(type, wrappers[i].type) == 0)
+            return &wrappers[i];
+    return NULL;
+}
+
+/* A new reference to what a wrapper holds, or NULL. */
+static PyObject *child_of(PyObject *module, const char *name)
+{
+    PyObject *modules = PyObject_GetAttrString(module, "_modules"), *result = NULL;
+
+    if (modules && PyDict_Check(modules))
+        result = Py_XNewRef(PyDict_GetItemString(modules, name));
+    Py_XDECREF(modules);
+    PyErr_Clear();
+    return result;
+}
+
+/* A new reference to the model below a wrapper, or below several, whose call is the pass; or NULL. */
 static PyObject *wrapped_module(PyObject *module)
 {
-    static const struct {
-        const char *type, *child;
-    } wrappers[] = {{"OptimizedModule", "_orig_mod"}, {"DataParallel", "module"}};
-    const char *type = Py_TYPE(module)->tp_name;
-    PyObject *result = NULL;
+    const struct wrapper *wrapper = wrapper_of(module);
+    PyObject *result = wrapper && wrapper->is_pass ? child_of(module, wrapper->child) : NULL;
 
-    for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++) {
-        if (strcmp(type, wrappers[i].type) != 0)
-            continue;
-        PyObject *modules = PyObject_GetAttrString(module, "_modules");
-
-        if (modules && PyDict_Check(modules))
-            result = Py_XNewRef(PyDict_GetItemString(modules, wrappers[i].child));
-        Py_XDECREF(modules);
-        PyErr_Clear();
-    }
+    while (result && (wrapper = wrapper_of(result)) != NULL)
+        Py_SETREF(result, child_of(result, wrapper->child));
     return result;
 }
 
@@ -90,37 +112,55 @@ static PyObject *call_quietly(PyObject *function, PyObject *a, PyObject *b)
     return result;
 }
 
-PyObject *core_pass_enter(PyObject *module)
+bool core_is_inside_pass(void)
 {
-    PyObject *wrapped, *registration, *token = NULL;
+    return inside;
+}
+
+/* Begins a pass of `model`, unless its call was asked about already: the wrapper's, or __call__'s
+ * where this is `forward`. */
+static void ask(core_pass *pass, PyObject *registration, PyObject *model)
+{
+    if (model == asked)
+        return;
+    inside = true; /* what begins a pass may call modules */
+    pass->token = call_quietly(begin_function, registration, model);
+    if (pass->token == Py_None)
+        Py_CLEAR(pass->token);
+    inside = pass->token != NULL;
+    pass->is_asked = true;
+    pass->before = asked;
+    asked = model;
+}
+
+void core_pass_enter(core_pass *pass, PyObject *module)
+{
+    PyObject *wrapped, *registration;
 
     if (inside || !begin_function)
-        return NULL;
+        return;
     registration = find_registration(module);
     wrapped = registration ? NULL : wrapped_module(module);
     if (wrapped)
         registration = find_registration(wrapped);
-    if (registration) {
-        inside = true; /* what begins a pass may call modules */
-        token = call_quietly(begin_function, registration, wrapped ? wrapped : module);
-        if (token == Py_None)
-            Py_CLEAR(token);
-        inside = token != NULL;
-    }
+    if (registration)
+        ask(pass, registration, wrapped ? wrapped : module);
     Py_XDECREF(registration);
-    Py_XDECREF(wrapped);
-    return token;
+    Py_XDECREF(wrapped); /* the wrapper keeps it for as long as it is called */
 }
 
-void core_pass_leave(PyObject *token)
+void core_pass_leave(core_pass *pass)
 {
     PyObject *type, *value, *traceback;
 
+    asked = pass->before;
+    if (!pass->token)
+        return;
     PyErr_Fetch(&type, &value, &traceback);
-    Py_XDECREF(call_quietly(end_function, token, type ? type : Py_None));
+    Py_XDECREF(call_quietly(end_function, pass->token, type ? type : Py_None));
     inside = false;
     PyErr_Restore(type, value, traceback);
-    Py_DECREF(token);
+    Py_CLEAR(pass->token);
 }
 
 PyDoc_STRVAR(set_doc, "set_passes(begin, end, marker, instances)\n\n"
@@ -316,6 +356,7 @@ static PyObject *forget_passes(PyObject *module, PyObject *unused)
     done.under_way = 0;
     done.is_closing = false;
     inside = false;
+    asked = NULL;
     Py_RETURN_NONE;
 }
 

@@ -267,6 +267,24 @@ static PyObject *layer_ops_as_list(const pyro_layer_ops *ops)
     return list;
 }
 
+static PyObject *layer_times_as_list(const pyro_layer_ops *ops)
+{
+    PyObject *list = PyList_New((Py_ssize_t)ops->layer_count);
+
+    for (size_t i = 0; list && i < ops->layer_count; i++) {
+        const pyro_layer_time_row *row = &ops->layers[i];
+        PyObject *item = Py_BuildValue("(NLLLN)", decode(row->layer), (long long)row->calls,
+                                       (long long)row->wall_ns, (long long)row->op_ns,
+                                       decode(row->shapes));
+
+        if (!item)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, item);
+    }
+    return list;
+}
+
 static PyObject *trace_layer_ops(trace_object *self, PyObject *unused)
 {
     core_state *state = PyType_GetModuleState(Py_TYPE(self));
@@ -291,7 +309,9 @@ static PyObject *trace_layer_ops(trace_object *self, PyObject *unused)
     if (status < 0)
         core_fail(state, &error, status, 0);
     else
-        result = layer_ops_as_list(ops);
+        result = Py_BuildValue("(NNLO)", layer_ops_as_list(ops), layer_times_as_list(ops),
+                               (long long)ops->wall_ns,
+                               ops->shapes_from_ops ? Py_True : Py_False);
     pyro_layer_ops_free(ops);
     return result;
 }
@@ -304,7 +324,8 @@ static PyMethodDef trace_methods[] = {
     {"report", (PyCFunction)trace_report, METH_VARARGS,
      "report(as_json) -> str: what pyro_report_trace() writes."},
     {"layer_ops", (PyCFunction)trace_layer_ops, METH_NOARGS,
-     "layer_ops() -> [(layer, op, shapes, calls, host_ns, nested), ...]"},
+     "layer_ops() -> ([(layer, op, shapes, calls, host_ns, nested), ...],\n"
+     "[(layer, calls, wall_ns, op_ns, shapes), ...], wall_ns, shapes_from_ops)"},
     {NULL, NULL, 0, NULL},
 };
 

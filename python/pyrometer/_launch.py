@@ -6,7 +6,10 @@ from __future__ import annotations
 import atexit
 import importlib.abc
 import os
+import re
+import struct
 import sys
+import time
 from typing import Any
 
 from pyrometer import _switch
@@ -34,6 +37,7 @@ class Recording:
         self.settings = _parse(os.environ.get("PYROMETER_RECORD_SETTINGS", ""))
         self.is_first = os.environ.get("PYROMETER_RECORD_PROCESS") == str(os.getpid())
         self.process = os.getpid()
+        self.begun = time.time() - 1  # file systems round times
         self.path: str | None = None
         self.parts = 0
         self.failed = False
@@ -107,9 +111,78 @@ class Recording:
         if status["lost_records"]:
             _switch.say(f"{self.path}: {status['lost_records']:,} records were lost")
         if self.is_first and not self.settings.get("quiet", 0):
-            path = _shown(self.given)
-            more = f" and {self.parts} more after blocks with their own" if self.parts else ""
-            _switch.say(f"recorded {path}{more}; next: pyrometer trace {path}")
+            self._say_what_was_recorded()
+
+    def _say_what_was_recorded(self) -> None:
+        path = _shown(self.given)
+        if not self.parts and not _has_records(self.given):
+            # A launcher: what its children did is in files of their own.
+            children = _Children(self.given, self.begun)
+            said = children.summary() if children.paths else f"{path} is empty: no op was called"
+            _switch.say(said)
+            return
+        more = f" and {self.parts} more after blocks with their own" if self.parts else ""
+        _switch.say(f"recorded {path}{more}; next: pyrometer trace {path}")
+
+
+class _Children:
+    """Recordings of the processes that a program started, under names made of its own."""
+
+    def __init__(self, given: str, begun: float) -> None:
+        self.folder = os.path.dirname(given)
+        self.stem = os.path.basename(given).removesuffix(".pyro")
+        pattern = re.compile(re.escape(self.stem) + r"(?:_rank(\d+))?\.\d+(?:\.part\d+)?\.pyro")
+        self.paths: list[str] = []
+        self.ranks: dict[int, str] = {}
+        found = ((name, pattern.fullmatch(name)) for name in sorted(os.listdir(self.folder)))
+        for name, match in found:
+            path = os.path.join(self.folder, name)
+            if match is None or os.path.getmtime(path) < begun or not _has_records(path):
+                continue
+            self.paths.append(path)
+            rank = int(match[1]) if match[1] else None
+            # A rank that was started again: its last attempt.
+            if rank is not None and _is_newer(path, self.ranks.get(rank)):
+                self.ranks[rank] = path
+
+    def summary(self) -> str:
+        ranks = [self.ranks[rank] for rank in sorted(self.ranks)]
+        if len(ranks) < 2:
+            files = f"recorded {len(self.paths)} child process{'es' * (len(self.paths) > 1)}"
+            return f"{files}: {_list(self.paths)}; next: pyrometer trace {_shown(self.paths[0])}"
+        return f"recorded {len(ranks)} ranks: {_list(ranks)}; next: pyrometer ranks {self._all(ranks)}"
+
+    def _all(self, ranks: list[str]) -> str:
+        """As arguments: a pattern where it stands for these files alone, else their names."""
+        prefix = f"{self.stem}_rank"
+        alike = [name for name in os.listdir(self.folder) if name.startswith(prefix)]
+        if len(ranks) > 4 and len(alike) == len(ranks):
+            return _shown(os.path.join(self.folder, prefix)) + "*.pyro"
+        return " ".join(_shown(path) for path in ranks)
+
+
+def _list(paths: list[str]) -> str:
+    more = f" and {len(paths) - 4} more" if len(paths) > 4 else ""
+    return ", ".join(_shown(path) for path in paths[:4]) + more
+
+
+def _is_newer(path: str, other: str | None) -> bool:
+    return other is None or os.path.getmtime(path) > os.path.getmtime(other)
+
+
+def _has_records(path: str) -> bool:
+    """Whether a recording holds anything: a chunk of records (docs/recording-format.md)."""
+    try:
+        with open(path, "rb") as file:
+            _, _, at, chunk_bytes = struct.unpack("<8sIII", file.read(20))
+            while len(head := (file.seek(at), file.read(12))[1]) == 12:
+                sequence, kind = struct.unpack("<QI", head)
+                if sequence and kind == 1:
+                    return True
+                at += max(chunk_bytes, 64)
+    except (OSError, struct.error):
+        pass
+    return False
 
 
 def _shown(path: str) -> str:

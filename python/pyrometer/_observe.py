@@ -3,6 +3,7 @@ use, or by torch.profiler where it cannot be."""
 
 from __future__ import annotations
 
+import os
 import platform
 import socket
 import sys
@@ -29,6 +30,23 @@ def watch_modules() -> None:
     _is_watching = True
 
 
+def watch_inputs() -> None:
+    """Layers say what they are given, by the observer where there is one. Must come before ops are
+    observed: it makes tensors."""
+    import torch
+
+    from pyrometer import _observer
+
+    _core.inputs_install(
+        _observer.describe_function(),
+        (torch.empty(2, 3, device="cpu"), torch.empty(5, device="cpu")),
+        torch._C.TensorBase,
+        torch._C.DisableTorchFunction,
+        torch._C._get_tracing_state,
+        torch._C._len_torch_function_stack,
+    )
+
+
 class Observers:
     """Those of one session."""
 
@@ -47,6 +65,8 @@ class Observers:
         if self._has_stacks:
             if not _core.stacks_install(_observer.stack_functions()):
                 _switch.say(f"stacks are not recorded in Python {platform.python_version()}")
+        if settings.flags & _core.RECORD_SHAPES:
+            watch_inputs()
         if not settings.flags & (_core.RECORD_OPS | _core.RECORD_MEMORY):
             return
         try:
@@ -130,6 +150,7 @@ def describe() -> dict[str, str]:
         "host": socket.gethostname(),
         "machine": platform.machine(),
         "threads": str(torch.get_num_threads()),
+        "process": str(os.getpid()),
     }
     rank, world_size, backend = place()
     if world_size > 1:

@@ -98,6 +98,17 @@ EXPORT int pyro_observer_numbers(c10::TensorImpl *tensor, uint64_t out[2])
     return 1;
 }
 
+// The words of a tensor as a value of an op has them; their number, 0 where its sizes are not plain.
+EXPORT size_t pyro_observer_tensor(const c10::TensorImpl *tensor, uint64_t *words, size_t room)
+{
+    if (tensor == c10::UndefinedTensorImpl::singleton() ||
+        (__builtin_expect(Peek::has_own_sizes(tensor) || !tensor->dtype().isScalarType(), 0) &&
+         !has_plain_sizes(tensor)))
+        return 0;
+    const uint64_t *end = put_sizes(words, words + room, tensor);
+    return end ? static_cast<size_t>(end - words) : 0;
+}
+
 // A trial of the above with a door of its own, before a session trusts this library. The caller
 // runs ops on this thread in between; the answer is text: "name|sequence|inputs|outputs" a line and
 // "memory|bytes".

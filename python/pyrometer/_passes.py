@@ -10,6 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from pyrometer import _core, _switch
+from pyrometer._claims import claims, of_other_process
 from pyrometer._error import Error
 from pyrometer._session import session
 
@@ -171,30 +172,48 @@ def _discard(device: Any) -> None:
 
 
 class Files:
-    """Which names this process has given out, so that files of earlier runs are moved aside."""
+    """Which names this process has given out. Files of earlier runs are moved aside; those of
+    processes that run beside this one are left alone."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.process = os.getpid()
         self.taken: dict[tuple[str, str], set[int]] = {}  # by folder and stem
+        self.stems: dict[tuple[str, str], str] = {}  # by folder and the stem that was wished for
 
     def take(self, folder: str, model_name: str, number: int, is_forked: bool = False) -> str:
         """The path of a pass; the first of a model moves what an earlier run left."""
-        stem = re.sub(r"[/\0]", "_", model_name) + self._suffix(is_forked) + "_forward"
+        wish = re.sub(r"[/\0]", "_", model_name) + self._suffix(is_forked)
         with self.lock:
-            if (folder, stem) not in self.taken:
+            if (folder, wish) not in self.stems:
                 os.makedirs(folder, exist_ok=True)
-                move_aside(folder, re.compile(re.escape(stem) + r"_\d{3,}\.json"))
+                self.stems[folder, wish] = self._claim(folder, wish)
+            stem = self.stems[folder, wish]
             taken = self.taken.setdefault((folder, stem), set())
             if number in taken:  # two classes of one name
                 number = max(taken) + 1
             taken.add(number)
-        return os.path.join(folder, f"{stem}_{number:03d}.json")
+        return os.path.join(folder, f"{stem}_forward_{number:03d}.json")
+
+    def _claim(self, folder: str, stem: str) -> str:
+        """The stem, or one with the number of this process where another one uses it."""
+        pattern = re.compile(re.escape(stem) + r"_forward_\d{3,}\.json")
+        names = sorted(name for name in os.listdir(folder) if pattern.fullmatch(name))
+        is_ours = claims.take(folder, stem + "_forward")
+        if is_ours and not any(of_other_process(os.path.join(folder, name)) for name in names):
+            move_aside(folder, pattern)
+            return stem
+        own = f"{stem}_pid{os.getpid()}"
+        _switch.say(
+            f"another process writes {stem}_forward_*.json in this folder; "
+            f"this one writes {own}_forward_*.json"
+        )
+        return own
 
     def _suffix(self, is_forked: bool) -> str:
         """Ranks, forks and children of multiprocessing write beside their parent, not over it."""
         if self.process != os.getpid():
-            self.process, self.taken = os.getpid(), {}
+            self.process, self.taken, self.stems = os.getpid(), {}, {}
         multiprocessing = sys.modules.get("multiprocessing.process")
         is_child = multiprocessing is not None and multiprocessing.parent_process() is not None
         return _switch.rank_suffix() + (f"_pid{self.process}" if is_forked or is_child else "")

@@ -15,6 +15,17 @@ class Place(NamedTuple):
     backend: str  # of the process group; "" when there is none
 
 
+    @property
+    def is_certain(self) -> bool:
+        """False where a process group may still come and say another rank."""
+        return bool(self.backend) or "RANK" in os.environ
+
+    def renewed(self) -> Place:
+        """What is known now; a group that was destroyed meanwhile still counts."""
+        now = place()
+        return now if now.backend or not self.backend else self
+
+
 def place() -> Place:
     """From torch.distributed where it is initialised, else from RANK and WORLD_SIZE."""
     distributed = sys.modules.get("torch.distributed")

@@ -252,56 +252,66 @@ class Trace:
 def parse_model_trace(trace_file: str, model_name: str = "Unknown") -> dict[str, Any] | None:
     """Time, calls, shapes and operations of every layer's forward, in one trace.
 
-    Returns a dict of `model_name`, `trace_file` and `layer_stats`, which has for each layer that
-    ran operators itself: `total_time_us` (host time of those operators; one that another operator
-    of the layer calls is not counted again), `call_count` (how often the layer was called),
-    `shapes` (of the first tensor that its operators took, as tuples) and `operations` (names).
-    None, with a warning, when the trace cannot be read.
+    Returns a dict of `model_name`, `trace_file`, `layer_stats`, `total_time_us` (wall time of the
+    forward: the sum of the layers, unless threads overlap) and `shapes_from` ("layers" or
+    "operators", see below). `layer_stats` has for each layer that was called, children before
+    parents, the model itself as "(model)":
+
+    - `total_time_us`: wall time of its calls on the host, without the layers that it called;
+    - `op_time_us`: how much of that was spent inside operators;
+    - `call_count`: how often it was called;
+    - `shapes`: of the first tensor that it was given, as tuples;
+    - `operations`: names of the operators that it ran itself, which may be none.
+
+    Traces of torch.profiler do not say what layers were given. There `shapes_from` is "operators":
+    a shape is that of the first operator's input, which need not be the layer's. Their wall times
+    include what the profiler itself costs.
+
+    Returns None, with a warning, when the trace cannot be read.
     """
     try:
         result = trace(trace_file)
-        rows = result._core.layer_ops()
+        rows, layers, wall_ns, from_ops = result._core.layer_ops()
     except (Error, OSError, ValueError) as error:
         warnings.warn(f"no trace could be read: {error}", stacklevel=2)
         return None
-    calls = dict(zip(result.layers["path"], result.layers["calls"], strict=True))
-    times_ns: dict[str, int] = {}
-    stats: dict[str, dict[str, Any]] = {}
-    for path, operation, dims, _, host_ns, nested in rows:
-        layer = stats.setdefault(
-            path or "(model)",
-            {"call_count": calls.get(path, 0), "shapes": set(), "operations": set()},
-        )
-        layer["operations"].add(operation)
-        shape = None if nested else first_shape(dims)
-        if shape:
-            layer["shapes"].add(shape)
-        times_ns[path or "(model)"] = times_ns.get(path or "(model)", 0) + host_ns
-    if not stats:
-        warnings.warn(f"{trace_file}: {_why_no_layer_ran_ops(result)}", stacklevel=2)
+    operations: dict[str, set[str]] = {}
+    for path, operation, *_ in rows:
+        operations.setdefault(path, set()).add(operation)
     layer_stats = {
-        name: {"total_time_us": round(times_ns[name] / 1000), **layer}
-        for name, layer in stats.items()
+        path or "(model)": {
+            "total_time_us": round(layer_ns / 1000),
+            "op_time_us": round(op_ns / 1000),
+            "call_count": calls,
+            "shapes": _shapes(shapes),
+            "operations": operations.get(path, set()),
+        }
+        for path, calls, layer_ns, op_ns, shapes in layers
     }
-    return {"model_name": model_name, "trace_file": trace_file, "layer_stats": layer_stats}
+    if not operations:
+        warnings.warn(f"{trace_file}: {_why_no_ops(result)}", stacklevel=2)
+    return {
+        "model_name": model_name,
+        "trace_file": trace_file,
+        "layer_stats": layer_stats,
+        "total_time_us": round(wall_ns / 1000),
+        "shapes_from": "operators" if from_ops else "layers",
+    }
 
 
-def _why_no_layer_ran_ops(result: Trace) -> str:
+def _why_no_ops(result: Trace) -> str:
     missing = [note for note in result.notes if note.startswith("not recorded: ")]
     if missing:
         return f"its layers have no ops; {missing[0]}"
     if len(result.layers):
-        return "no op ran inside of its layers"
+        return "no op ran inside its layers"
     return "no layers in this trace; record it with torch.profiler.profile(with_stack=True)"
 
 
-def first_shape(dims: str) -> tuple[int, ...] | None:
-    """The first tensor's shape in "[[32, 100], [], [50, 100]]"; None where there is none."""
+def _shapes(text: str) -> set[tuple[int, ...]]:
+    """ "[[32, 100], []]" as a set of tuples; what a damaged file has in their place is left out."""
     try:
-        shapes = json.loads(dims)
+        shapes = json.loads(text or "[]")
     except ValueError:
-        return None
-    for shape in shapes if isinstance(shapes, list) else ():
-        if isinstance(shape, list) and shape and all(isinstance(size, int) for size in shape):
-            return tuple(shape)
-    return None
+        return set()
+    return {tuple(shape) for shape in shapes if all(isinstance(size, int) for size in shape)}

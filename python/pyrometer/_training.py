@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pyrometer import _core, _nsight, _passes, _switch
-from pyrometer._ranks import Place, place
+from pyrometer._ranks import Place
 from pyrometer._schedule import NEVER, Action, Schedule
 from pyrometer._session import Settings, session
-from pyrometer._training_files import Files, Window
+from pyrometer._training_files import Files, Window, worker_name
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -168,7 +168,6 @@ def _wrap(function: Callable[..., Any], options: Options) -> Callable[..., Any]:
             with TrainingProfiler(options):
                 return function(*args, **kwargs)
 
-    profiled.output_dir = options.output_dir  # pyrometer.ray brings what is written there
     profiled.output_dir = options.output_dir  # who runs it elsewhere fetches the files from there
     return profiled
 
@@ -241,6 +240,7 @@ class Run:
 
     def _change(self, before: Action, action: Action) -> None:
         self._action = action
+        self._renew_place()
         if before in _RECORDING:
             self._end_step()
         if before is Action.RECORD_AND_SAVE:
@@ -253,12 +253,12 @@ class Run:
             self._begin_step()
 
     def _start(self, is_warmup: bool) -> None:
-        self._place = place()
-        if self._files is None:
-            self._files = Files(self.options, self._place)
+        self._place = self._place.renewed()
+        if self._place.is_certain:
+            self._open_files()
         self._open_nsight()
         self._cycles += 1
-        window = self._files.window(self._cycles)
+        window = self._make_window()
         settings = Settings(
             path=window.recording,
             flags=self.options.flags,
@@ -274,8 +274,31 @@ class Run:
             self._resume_program()
             raise
         self._window = window
-        for key, value in zip(("rank", "world_size"), self._place, strict=False):
-            _core.recorder_property(key, str(value))
+        self._write_place()
+
+    def _open_files(self) -> Files:
+        if self._files is None:
+            self._files = Files(self.options, self._place)
+        return self._files
+
+    def _make_window(self) -> Window:
+        """Its recording lies beside the folders of ranks while the rank is not yet known."""
+        folder, worker = self.options.output_dir, worker_name()
+        if self._files is not None:
+            folder, worker = self._files.folder, self._files.worker
+        os.makedirs(folder, exist_ok=True)
+        return Window(self._cycles, os.path.join(folder, f"{worker}.cycle{self._cycles}.pyro"))
+
+    def _renew_place(self) -> None:
+        """The process group may be made inside of the function, and be gone before it ends."""
+        known, self._place = self._place, self._place.renewed()
+        if self._place != known and self._window is not None:
+            self._write_place()
+
+    def _write_place(self) -> None:
+        for key, value in self._place._asdict().items():
+            if value != "":
+                _core.recorder_property(key, str(value))
 
     def _open_nsight(self) -> None:
         if not self.options.nsight_enabled or self._has_asked_nsight:
@@ -318,22 +341,34 @@ class Run:
         window, action, self._action = self._window, self._action, Action.NONE
         if window is None:
             return
-        if action not in _RECORDING:
+        self._renew_place()
+        if action in _RECORDING:
+            self._end_last_step(window, raised)
+        if window.steps:
+            self._save(raised)
+        else:
             self._stop_recording()
             window.remove()
+
+    def _end_last_step(self, window: Window, raised: type[BaseException] | None) -> None:
+        """What comes after the last step_profiler() is a step only if an exception ended it, or if
+        one step is all that is asked for and the block is that; and only if something ran."""
+        is_all = self.step_number == 0 and self.options.schedule.needed_steps == 1
+        is_step = raised is not None or is_all
+        if not is_step or _core.mark_is_empty():
+            _core.mark_drop()
             return
         _core.mark_end()
         if not window.steps:
             window.add_step(self.step_number)
-        self._save(raised)
 
     def _save(self, raised: type[BaseException] | None) -> None:
         window = self._window
         self._stop_recording()
-        if window is not None and self._files is not None:
+        if window is not None:
             window.raised = raised.__name__ if raised is not None else None
             window.state = session.last_status
-            self._files.write(window)
+            self._open_files().write(window)
 
     def _stop_recording(self) -> None:
         self._window = None
@@ -364,7 +399,7 @@ class Run:
 
     def _say_what_is_missing(self) -> None:
         schedule, files = self.options.schedule, self._files
-        if place().rank != 0 or (files is not None and files.failure is not None):
+        if self._place.renewed().rank != 0 or (files is not None and files.failure is not None):
             return
         written = files.step_count if files is not None else 0
         need = f"the schedule needs {schedule.needed_steps} steps ({schedule})"

@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from pyrometer import _core, _devices, _passes, _switch
+from pyrometer._claims import claims, of_other_process
 
 if TYPE_CHECKING:
     from pyrometer._ranks import Place
@@ -33,6 +34,12 @@ def memory() -> tuple[int, int, int]:
 
         device, peak = torch.cuda.memory_allocated(), torch.cuda.max_memory_allocated()
     return host, device, peak
+
+
+def worker_name() -> str:
+    """This process, among all that write to one storage."""
+    host = re.sub(r"[^\w.-]", "_", socket.gethostname())
+    return f"{host}_{os.getpid()}"
 
 
 class Window:
@@ -65,17 +72,14 @@ class Files:
         self.place = place
         self.failure: str | None = None
         self.step_count = 0  # most steps of a window that was written
-        host = re.sub(r"[^\w.-]", "_", socket.gethostname())
-        self.worker = f"{host}_{os.getpid()}_rank{place.rank}"
+        self.worker = f"{worker_name()}_rank{place.rank}"
+        self.suffix = ""  # of the trace's name
         self.folder = os.path.join(options.output_dir, f"rank_{place.rank}")
         os.makedirs(self.folder, exist_ok=True)
         self._scalars: Any = None
         self._thread: threading.Thread | None = None
         self._written: collections.deque[tuple[str, str]] = collections.deque()
         self._move_older_aside()
-
-    def window(self, cycle: int) -> Window:
-        return Window(cycle, os.path.join(self.folder, f"{self.worker}.cycle{cycle}.pyro"))
 
     def write(self, window: Window) -> None:
         """On a thread of its own; waits only for the window before."""
@@ -94,8 +98,18 @@ class Files:
             thread.join()
 
     def _move_older_aside(self) -> None:
-        """Traces of an earlier run under the names of this one, or of ranks that this has not."""
+        """Traces of an earlier run under the names of this one, or of ranks that this has not. What a
+        process writes that runs now stays where it is."""
         rank = self.place.rank
+        path = os.path.join(self.options.output_dir, f"trace_rank_{rank}.json")
+        is_ours = claims.take(self.options.output_dir, os.path.basename(path))
+        if not is_ours or of_other_process(path):
+            self.suffix = f"_pid{os.getpid()}"
+            _switch.say(
+                f"another process writes {_shown(path)}; this one writes "
+                f"trace_rank_{rank}{self.suffix}.json"
+            )
+            return
         names = f"{rank}" if rank else rf"(0|{_at_least(self.place.world_size)})"
         with contextlib.suppress(FileNotFoundError):
             pattern = re.compile(rf"trace_rank_{names}(_\d+)?\.json")
@@ -110,8 +124,7 @@ class Files:
             self._fail(window, error)
 
     def _write_window(self, window: Window) -> None:
-        number = f"_{window.cycle}" if window.cycle > 1 else ""
-        path = os.path.join(self.options.output_dir, f"trace_rank_{self.place.rank}{number}.json")
+        path = os.path.join(self.options.output_dir, self._name(window))
         shown = os.path.join(self.folder, f"{self.worker}.{time.time_ns()}.pt.trace.json")
         unfinished = f"{path}.{self.worker}.tmp"
         if self._scalars is None:
@@ -140,6 +153,10 @@ class Files:
         self._say_state(window)
         if self.place.rank == 0:
             _passes.print_table(summary + (layers or "") + self._places(path))
+
+    def _name(self, window: Window) -> str:
+        number = f"_{window.cycle}" if window.cycle > 1 else ""
+        return f"trace_rank_{self.place.rank}{self.suffix}{number}.json"
 
     def _title(self, window: Window) -> str:
         first, last = window.first_step, window.steps[-1][0]

@@ -1,5 +1,6 @@
-/* What each layer is made of: its forward ops by name and shapes, nested ones not timed twice. */
-#include "trace/joins.h"
+/* What each layer is made of: its forward ops by name and shapes, nested ones not timed twice, and
+ * the time of its calls (layer_times.c). */
+#include "analyze/layer_times.h"
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -29,16 +30,6 @@ typedef struct collector {
 static uint64_t pair(uint32_t high, uint32_t low)
 {
     return (uint64_t)high << 32 | low;
-}
-
-/* The op around an op, if both belong to the same call of a layer. */
-static bool is_nested(const pyro_trace *trace, const pyro_joins *joins, uint32_t event)
-{
-    uint32_t around = joins->parent[event];
-
-    while (around != PYRO_NO_EVENT && trace->category[around] != PYRO_EVENT_OP)
-        around = joins->parent[around];
-    return around != PYRO_NO_EVENT && joins->call[around] == joins->call[event];
 }
 
 static const char *path_of(collector *c, uint32_t layer)
@@ -84,9 +75,7 @@ static int collect(collector *c, pyro_error *error)
     for (size_t i = 0; i < trace->count; i++) {
         uint32_t event = joins->by_time[i], detail = trace->detail[event];
 
-        if (trace->category[event] != PYRO_EVENT_OP || joins->call[event] == PYRO_NO_LAYER ||
-            joins->phase[event] == PYRO_PHASE_BACKWARD ||
-            joins->phase[event] == PYRO_PHASE_OPTIMIZER)
+        if (!pyro_is_forward_op(trace, joins, event))
             continue;
         pyro_layer_op_row *row = find_row(
             c, joins->calls[joins->call[event]].layer, trace->name[event],
@@ -94,7 +83,7 @@ static int collect(collector *c, pyro_error *error)
         if (row == NULL)
             return pyro_fail_memory(error);
         row->calls++;
-        if (is_nested(trace, joins, event))
+        if (pyro_is_nested_op(trace, joins, event))
             continue;
         row->nested = false;
         row->host_ns += trace->duration_ns[event];
@@ -130,7 +119,11 @@ int pyro_trace_layer_ops(pyro_layer_ops **out, pyro_trace *trace,
         status = c.whole != NULL && c.paths != NULL ? collect(&c, error) : pyro_fail_memory(error);
     }
     if (status == PYRO_OK) {
-        c.whole->result = (pyro_layer_ops){c.whole->rows, c.whole->count};
+        c.whole->result.rows = c.whole->rows;
+        c.whole->result.count = c.whole->count;
+        status = pyro_collect_layer_times(&c.whole->result, trace, &joins, &c.whole->arena, error);
+    }
+    if (status == PYRO_OK) {
         *out = &c.whole->result;
     } else {
         pyro_layer_ops_free((pyro_layer_ops *)c.whole);

@@ -5,6 +5,7 @@
  */
 #include "analyze/analyze.h"
 #include "analyze/intervals.h"
+#include "analyze/layer_times.h"
 #include "base/error.h"
 #include "graph/dtype.h"
 
@@ -14,6 +15,7 @@ typedef struct layers_state {
     pyro_layer_row *rows;  /* by layer; *_self_ns are filled in the pass, totals at the end */
     uint8_t *has_backward; /* by call */
     int64_t *flops_of_dtype; /* by layer and pyro_dtype */
+    bool has_inputs;         /* calls say what they were given */
 } layers_state;
 
 static int init_layers(void *data, pyro_analysis_context *context)
@@ -26,6 +28,7 @@ static int init_layers(void *data, pyro_analysis_context *context)
         context->scratch, (joins->layer_count + 1) * PYRO_DTYPE_COUNT, sizeof(int64_t));
     if (!state->rows || !state->has_backward || !state->flops_of_dtype)
         return pyro_fail_memory(context->error);
+    state->has_inputs = pyro_has_layer_inputs(context->trace, joins);
     for (size_t i = 0; i < joins->layer_count; i++) {
         const pyro_layer *layer = &joins->layers[i];
         state->rows[i] = (pyro_layer_row){.path = layer->path,
@@ -83,6 +86,13 @@ static bool is_inside_itself(const pyro_joins *joins, uint32_t call)
     return false;
 }
 
+static void add_input(pyro_layer_row *row, const pyro_trace *trace, uint32_t event)
+{
+    uint32_t detail = trace->detail[event];
+    if (!row->shapes[0] && detail != PYRO_NO_ID)
+        row->shapes = pyro_trace_text(trace, trace->ops[detail].dims);
+}
+
 /* The frame of a call: the layer's forward on the host, and not its parent's own. */
 static void add_call(layers_state *state, const pyro_analysis_context *context, uint32_t call)
 {
@@ -90,6 +100,8 @@ static void add_call(layers_state *state, const pyro_analysis_context *context, 
     int64_t duration = context->trace->duration_ns[joins->calls[call].event];
     pyro_layer_row *row = row_of_call(state, joins, call);
     pyro_layer_row *outer = row_of_call(state, joins, joins->calls[call].parent);
+    if (state->has_inputs)
+        add_input(row, context->trace, joins->calls[call].event);
     row->calls++;
     row->forward_host_self_ns += duration;
     if (!is_inside_itself(joins, call))
@@ -122,7 +134,8 @@ static void add_price(int64_t *sum, int64_t price)
         *sum = grown;
 }
 
-/* The first op with shapes tells those of its layer and of all around it that have none yet. */
+/* Where calls do not say what they were given, the first op with shapes tells it, for its layer and
+ * all around it that have none yet. */
 static void add_op(layers_state *state, const pyro_analysis_context *context, uint32_t event,
                    uint32_t call)
 {
@@ -141,7 +154,8 @@ static void add_op(layers_state *state, const pyro_analysis_context *context, ui
             price->flops);
     const char *dims = pyro_trace_text(trace, trace->ops[detail].dims);
     /* Counters (num_batches_tracked) are numbers: an op on those tells nothing. */
-    if (context->joins->phase[event] == PYRO_PHASE_BACKWARD || !strpbrk(dims, "0123456789"))
+    if (state->has_inputs || context->joins->phase[event] == PYRO_PHASE_BACKWARD ||
+        !strpbrk(dims, "0123456789"))
         return;
     for (; row && !row->shapes[0];
          row = row->parent == PYRO_NO_LAYER ? NULL : &state->rows[row->parent])

@@ -226,7 +226,7 @@ static bool store_op(pyro_trace *trace, const pyro_kineto_event *event, uint32_t
         return true;
     if (!pyro_grow(&trace->ops, &trace->op_capacity, trace->op_count + 1, sizeof *trace->ops))
         return false;
-    trace->has_shapes |= op.dims != PYRO_NO_ID;
+    trace->has_shapes |= op.dims != PYRO_NO_ID && op.path == PYRO_NO_ID; /* of ops */
     trace->has_paths |= op.path != PYRO_NO_ID;
     trace->has_stacks |= op.stack != PYRO_NO_ID;
     trace->has_frame_lists |= op.stack != PYRO_NO_ID; /* may be; the end decides */

@@ -53,6 +53,7 @@ typedef struct pyro_recorded_thread {
 /* A call of a layer: its path is known when all roots are. */
 typedef struct pyro_recorded_call {
     uint32_t row, module;
+    uint32_t dims; /* text of what it was given; PYRO_NO_ID */
 } pyro_recorded_call;
 
 /* A span without an end takes that of the one around it. */

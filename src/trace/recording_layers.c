@@ -18,8 +18,8 @@ typedef struct module {
 typedef struct namer {
     pyro_recording *recording;
     const char **prefixes; /* of roots, by id; NULL where it is none */
-    uint32_t *details;     /* of modules, by id: row of trace->ops; PYRO_NO_ID */
-    uint32_t *names;
+    pyro_map details;      /* module and text of its input -> row of trace->ops */
+    uint32_t *paths, *names; /* of modules, by id: texts; PYRO_NO_ID */
     size_t root_count;
     module own; /* of a pass: the model; path NULL where there is none */
 } namer;
@@ -143,21 +143,35 @@ static bool describe(namer *namer, uint32_t id, size_t count)
     uint32_t path_id = keep(trace, path);
     uint32_t name_id = keep(trace, pyro_arena_format(&trace->arena, "nn.Module: %s_%u",
                                                      called.class_name, called.instance));
-    if (path_id == PYRO_INTERN_NONE || name_id == PYRO_INTERN_NONE ||
-        !pyro_grow(&trace->ops, &trace->op_capacity, trace->op_count + 1, sizeof *trace->ops))
+    if (path_id == PYRO_INTERN_NONE || name_id == PYRO_INTERN_NONE)
         return false;
     namer->names[id] = name_id;
-    namer->details[id] = (uint32_t)trace->op_count;
+    namer->paths[id] = path_id;
+    return true;
+}
+
+/* The detail that calls of one module with inputs of one shape share; PYRO_NO_ID: memory is out. */
+static uint32_t detail_of(namer *namer, uint32_t id, uint32_t dims)
+{
+    pyro_trace *trace = namer->recording->trace;
+    uint64_t key = (uint64_t)id << 32 | dims;
+    uint32_t known = pyro_map_get(&namer->details, key);
+    if (known != PYRO_MAP_NONE)
+        return known;
+    known = (uint32_t)trace->op_count;
+    if (!pyro_grow(&trace->ops, &trace->op_capacity, trace->op_count + 1, sizeof *trace->ops) ||
+        !pyro_map_put(&namer->details, key, known))
+        return PYRO_NO_ID;
     trace->has_paths = true;
     trace->ops[trace->op_count++] = (pyro_op_detail){.sequence = PYRO_NO_SEQUENCE,
-                                                     .dims = PYRO_NO_ID,
+                                                     .dims = dims,
                                                      .types = PYRO_NO_ID,
                                                      .concrete = PYRO_NO_ID,
                                                      .stack = PYRO_NO_ID,
                                                      .collective = PYRO_NO_ID,
                                                      .outputs = PYRO_NO_ID,
-                                                     .path = path_id};
-    return true;
+                                                     .path = namer->paths[id]};
+    return known;
 }
 
 int pyro_recording_name_layers(pyro_recording *recording)
@@ -168,23 +182,26 @@ int pyro_recording_name_layers(pyro_recording *recording)
     if (recording->call_count == 0)
         return PYRO_OK;
     namer.prefixes = calloc(count, sizeof *namer.prefixes);
-    namer.details = malloc(count * sizeof *namer.details);
+    namer.paths = malloc(count * sizeof *namer.paths);
     namer.names = malloc(count * sizeof *namer.names);
     find_own(&namer);
-    ok = namer.prefixes && namer.details && namer.names && find_roots(&namer, count);
+    ok = namer.prefixes && namer.paths && namer.names && find_roots(&namer, count);
     for (size_t i = 0; ok && i < count; i++)
-        namer.details[i] = namer.names[i] = PYRO_NO_ID;
+        namer.paths[i] = namer.names[i] = PYRO_NO_ID;
     for (size_t i = 0; ok && i < recording->call_count; i++) {
         const pyro_recorded_call *call = &recording->calls[i];
         uint32_t id = call->module < count ? call->module : 0;
-        ok = describe(&namer, id, count);
+        uint32_t detail = describe(&namer, id, count) ? detail_of(&namer, id, call->dims)
+                                                      : PYRO_NO_ID;
+        ok = detail != PYRO_NO_ID;
         if (ok) {
             recording->trace->name[call->row] = namer.names[id];
-            recording->trace->detail[call->row] = namer.details[id];
+            recording->trace->detail[call->row] = detail;
         }
     }
     free(namer.prefixes);
-    free(namer.details);
+    pyro_map_free(&namer.details);
+    free(namer.paths);
     free(namer.names);
     return ok ? PYRO_OK : pyro_fail_memory(recording->error);
 }

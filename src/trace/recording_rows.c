@@ -217,11 +217,14 @@ static bool add_op(pyro_recording *recording, pyro_recorded_thread *thread,
 static bool add_layer(pyro_recording *recording, pyro_recorded_thread *thread,
                       const pyro_record *record)
 {
+    bool failed = false, with_shapes = recording->flags & PYRO_RECORD_SHAPES;
+    uint32_t dims =
+        pyro_recording_signature(recording, with_shapes ? record->inputs : 0, &failed)->dims;
     uint32_t row = add_row(recording, thread, PYRO_EVENT_PYTHON, PYRO_NO_ID, record->start_raw);
-    if (row == PYRO_NO_EVENT || !pyro_grow(&recording->calls, &recording->call_capacity,
+    if (failed || row == PYRO_NO_EVENT || !pyro_grow(&recording->calls, &recording->call_capacity,
                                            recording->call_count + 1, sizeof *recording->calls))
         return false;
-    recording->calls[recording->call_count++] = (pyro_recorded_call){row, record->name};
+    recording->calls[recording->call_count++] = (pyro_recorded_call){row, record->name, dims};
     if (record->sequence > 0 && record->sequence <= INT32_MAX)
         recording->trace->external_id[row] = (uint32_t)record->sequence; /* until marks.c forgets */
     return close_span(recording, thread, row, record);

@@ -199,7 +199,7 @@ def observed(path: str | Path, *what: str):
     """Records what is named ("layers", "ops", ...) to a file, by the parts that sessions use."""
     import torch
 
-    from pyrometer import _core, _observer
+    from pyrometer import _core, _observe, _observer
 
     flags = sum(getattr(_core, f"RECORD_{one.upper()}") for one in what)
     flags |= _core.RECORD_OUTPUTS if "shapes" in what else 0
@@ -209,6 +209,8 @@ def observed(path: str | Path, *what: str):
             _core.stacks_install(_observer.stack_functions())
         if "layers" in what:
             _core.layers_install(torch.nn.Module._call_impl, torch.nn.Module)
+        if "shapes" in what:
+            _observe.watch_inputs()
         if "ops" in what or "memory" in what:
             _observer.start(flags)
         yield

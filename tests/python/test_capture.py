@@ -111,7 +111,7 @@ def test_the_table(on, capsys):
     lines = capsys.readouterr().out.splitlines()
     header = next(line for line in lines if line.startswith("Layer  "))
     assert re.split(r"\s{2,}", header) == [
-        "Layer", "Calls", "Total Time (ms)", "Avg Time (ms)", "Shapes"]  # fmt: skip
+        "Layer", "Calls", "Total Time (ms)", "Avg Time (ms)", "Shapes", "In Ops (ms)"]  # fmt: skip
     rows = [re.split(r"\s{2,}", line.strip()) for line in lines[lines.index(header) + 2 :]]
     table = {row[0]: row[1:] for row in rows if len(row) >= 4}
     assert list(table) == ["linear1", "relu", "linear2", "(model)", "TOTAL"]

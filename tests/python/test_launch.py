@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 
@@ -50,7 +51,7 @@ def test_the_example(tmp_path):
             str(tmp_path / f"MyModel_forward_{number:03d}.json"), "MyModel"
         )
         stats = analysis["layer_stats"]
-        assert list(stats) == ["linear1", "relu", "linear2"]
+        assert list(stats) == ["linear1", "relu", "linear2", "(model)"]
         assert stats["linear1"]["shapes"] == {(batch, 100)}
     resnet = pyrometer.trace(tmp_path / "ResNet_forward_001.json")
     rows = {row["path"]: row for row in resnet.layers}
@@ -157,6 +158,57 @@ sys.exit(subprocess.run([sys.executable, "-c", code]).returncode)
     classes = {path.name: pyrometer.trace(path).layers["class"] for path in recordings}
     assert classes.pop("parent.pyro") == ["Linear"]
     assert sorted(classes.values()) == [["Linear"], ["ReLU"]]
+
+
+RANK = """
+import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+torch.nn.Linear(2, 2)(torch.ones(1, 2))
+dist.destroy_process_group()
+"""
+
+
+def test_a_launcher_names_the_files_of_its_ranks(tmp_path):
+    (tmp_path / "train.py").write_text(RANK)
+    done = run_tool(
+        "run", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 2, "train.py",
+        folder=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    ranks = [next(tmp_path.glob(f"run_rank{rank}.*.pyro")).name for rank in range(2)]
+    said = [line for line in done.stderr.splitlines() if line.startswith("pyrometer: ")]
+    assert said == [
+        f"pyrometer: recorded 2 ranks: {', '.join(ranks)}; next: pyrometer ranks {' '.join(ranks)}"
+    ]
+    done = run(TOOL, *said[0].rpartition("next: pyrometer ")[2].split(), folder=tmp_path)
+    assert done.returncode == 0 and "2 RANKS of 2" in done.stdout
+
+
+def test_an_empty_recording_is_not_offered(tmp_path):
+    done = run_tool("run", "-c", "import torch", folder=tmp_path)
+    assert done.stderr == "pyrometer: code.pyro is empty: no op was called\n"
+
+
+@pytest.mark.parametrize("stale", [False, True])
+def test_hints_for_many_ranks(tmp_path, monkeypatch, stale):
+    from pyrometer import _launch
+
+    monkeypatch.chdir(tmp_path)
+    recording = struct.pack("<8sIIIII", b"PYROREC1", 1, 64, 64, 64, 0).ljust(64, b"\0")
+    recording += struct.pack("<QI", 1, 1).ljust(64, b"\0")
+    names = [f"my run_rank{rank}.{rank + 100}.pyro" for rank in range(6)]
+    for name in (*names, "my run.7.pyro"):
+        (tmp_path / name).write_bytes(recording)
+    if stale:
+        (tmp_path / "my run_rank0.9.pyro").write_bytes(recording)
+        os.utime(tmp_path / "my run_rank0.9.pyro", (1, 1))
+    begun = (tmp_path / names[0]).stat().st_mtime - 1
+    said = _launch._Children(str(tmp_path / "my run.pyro"), begun).summary()
+    first = ", ".join(f"'{name}'" for name in names[:4])
+    offered = " ".join(f"'{name}'" for name in names) if stale else "'my run_rank'*.pyro"
+    assert said == f"recorded 6 ranks: {first} and 2 more; next: pyrometer ranks {offered}"
+    (tmp_path / "empty.pyro").write_bytes(recording[:64])
+    assert not _launch._has_records(str(tmp_path / "empty.pyro"))
 
 
 def test_the_users_sitecustomize_still_runs(tmp_path):

@@ -224,28 +224,23 @@ def test_many_threads_at_once():
 
 def test_parse_model_trace():
     path = str(FILES / "good-3-cpu-only.json")
-    assert pyrometer.parse_model_trace(path, "Net") == {
-        "model_name": "Net",
-        "trace_file": path,
-        "layer_stats": {
-            "Net_0.Linear_0": {
-                "total_time_us": 80,  # aten::linear; the addmm inside is not added
-                "call_count": 1,
-                "shapes": {(32, 100)},
-                "operations": {"aten::linear", "aten::addmm"},
-            },
-            "Net_0.ReLU_0": {
-                "total_time_us": 30,
-                "call_count": 1,
-                "shapes": {(32, 50)},
-                "operations": {"aten::relu"},
-            },
-        },
-    }
+    stats = pyrometer.parse_model_trace(path, "Net")
+    assert (stats["model_name"], stats["trace_file"]) == ("Net", path)
+    assert stats["shapes_from"] == "operators"  # torch.profiler does not say what layers are given
+    layers = stats["layer_stats"]
+    assert list(layers) == ["Net_0.Linear_0", "Net_0.ReLU_0", "Net_0"]
+    linear = layers["Net_0.Linear_0"]
+    assert linear["op_time_us"] == 80  # aten::linear; the addmm inside is not added
+    assert linear["total_time_us"] >= 80 and linear["call_count"] == 1
+    assert linear["shapes"] == layers["Net_0"]["shapes"] == {(32, 100)}
+    assert linear["operations"] == {"aten::linear", "aten::addmm"}
+    assert layers["Net_0.ReLU_0"]["shapes"] == {(32, 50)}
+    assert layers["Net_0.ReLU_0"]["op_time_us"] == 30
+    assert sum(layer["total_time_us"] for layer in layers.values()) == stats["total_time_us"]
     stats = pyrometer.parse_model_trace(str(TRAINING))
     assert stats["model_name"] == "Unknown"
     linear = stats["layer_stats"]["Net_0.Linear_0"]
-    assert (linear["total_time_us"], linear["call_count"]) == (140, 2)
+    assert (linear["op_time_us"], linear["call_count"]) == (140, 2)
 
 
 @pytest.mark.parametrize("name", ["none.json", "bad-3-empty.json", "make_traces.py"])
@@ -291,7 +286,7 @@ def test_a_trace_of_this_torch(tmp_path):
 
     stats = pyrometer.parse_model_trace(str(path))["layer_stats"]
     shapes = sorted(tuple(sorted(layer["shapes"])) for layer in stats.values())
-    assert shapes == [((32, 50),), ((32, 50),), ((32, 100),)]
+    assert shapes == [((32, 50),), ((32, 50),), ((32, 100),), ((32, 100),)]
     assert all("aten::" in op for layer in stats.values() for op in layer["operations"])
 
 

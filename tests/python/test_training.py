@@ -165,8 +165,8 @@ def test_no_end_keeps_a_bounded_number_of_files(tmp_path, capfd, monkeypatch):
     with profiler(output_dir=tmp_path, skip_first=0, wait=0, warmup=0, active=1, repeat=0) as p:
         train(7, step=p.step)
     kept = [name for name in names(tmp_path) if name.startswith("trace")]
-    # The first, and the last two; the eighth began when the run ended.
-    assert kept == ["trace_rank_0.json", "trace_rank_0_7.json", "trace_rank_0_8.json"]
+    # The first, and the last two; an eighth never ran.
+    assert kept == ["trace_rank_0.json", "trace_rank_0_6.json", "trace_rank_0_7.json"]
     assert len(list((tmp_path / "rank_0").glob("*.pt.trace.json"))) == 3
 
 
@@ -223,6 +223,39 @@ def test_some_of_the_active_steps(tmp_path, capfd):
     output, messages = capfd.readouterr()
     assert output.startswith("\nSteps 3 to 4, rank 0\n")
     assert "only 2 of 3 active steps were profiled" in messages
+
+
+@pytest.mark.parametrize(
+    ("options", "steps", "kept"),
+    [
+        ({}, 3, []),
+        ({"skip_first": 0, "wait": 0, "warmup": 0}, 0, []),
+        ({"skip_first": 0, "wait": 0, "warmup": 0, "repeat": 0}, 3, [[0, 1, 2]]),
+        ({"skip_first": 0, "wait": 0, "warmup": 0, "repeat": 0}, 4, [[0, 1, 2], [3]]),
+        ({"skip_first": 0, "wait": 0, "warmup": 1, "repeat": 0}, 4, [[1, 2, 3]]),
+        ({}, 5, [[3, 4]]),
+    ],
+)
+@pytest.mark.parametrize("is_busy_afterwards", [False, True])
+def test_a_step_that_never_ran_is_not_there(
+    tmp_path, capfd, options, steps, kept, is_busy_afterwards
+):
+    def run():
+        train(steps)
+        if is_busy_afterwards and steps:
+            make_model()(torch.randn(2, 32))  # an evaluation after the last step
+
+    profiler(output_dir=tmp_path, **options)(run)()
+    paths = [tmp_path / f"trace_rank_0{'' if n == 0 else f'_{n + 1}'}.json" for n in range(3)]
+    assert [path.exists() for path in paths] == [n < len(kept) for n in range(3)]
+    for path, numbers in zip(paths, kept, strict=False):
+        assert steps_in(path) == [f"ProfilerStep#{number}" for number in numbers]
+        assert [row["number"] for row in pyrometer.trace(path).training] == numbers
+    output, messages = capfd.readouterr()
+    assert output.count("# of Calls") == len(kept)
+    assert ("nothing was profiled" in messages) == (not kept)
+    assert not list(tmp_path.rglob("*.pyro"))
+    assert len(list(tmp_path.rglob("events.*"))) == bool(kept)
 
 
 def test_one_step_without_a_call(tmp_path, capfd):

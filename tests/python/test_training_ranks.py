@@ -197,3 +197,44 @@ sys.exit(train())
         assert not list(small.rglob("*.tmp"))
     finally:
         subprocess.run(["umount", small], check=True)
+
+
+SPAWNED = """
+import sys
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from pyrometer import profiler, step_profiler
+
+@profiler(output_dir=sys.argv[1], skip_first=0, wait=0, warmup=0, active=2)
+def work(rank, folder):
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
+    for _ in range(2):
+        torch.ones(4, 4).mm(torch.ones(4, 4))
+        step_profiler()
+    dist.destroy_process_group()
+
+if __name__ == "__main__":
+    import os
+    os.makedirs(sys.argv[1], exist_ok=True)
+    mp.spawn(work, args=(sys.argv[1],), nprocs=2)
+"""
+
+
+def test_a_group_that_is_made_inside_of_the_function(tmp_path):
+    """The rank is known only after the first step has begun, and no longer when the last ended."""
+    script = tmp_path / "spawned.py"
+    script.write_text(SPAWNED)
+    environment = {name: text for name, text in ENVIRONMENT.items() if name != "RANK"}
+    done = subprocess.run(
+        [sys.executable, script, tmp_path / "logs"],
+        capture_output=True, text=True, env=environment, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = sorted(path.name for path in (tmp_path / "logs").iterdir() if path.name != "store")
+    assert found == ["rank_0", "rank_1", "trace_rank_0.json", "trace_rank_1.json"]
+    for rank in range(2):
+        trace = json.loads((tmp_path / "logs" / f"trace_rank_{rank}.json").read_text())
+        assert trace["distributedInfo"] == {"backend": "gloo", "rank": rank, "world_size": 2}
+    assert done.stdout.count("# of Calls") == 1 and "rank 0 of 2" in done.stdout
+    assert "of an earlier run" not in done.stderr
