@@ -91,7 +91,8 @@ static const pyro_option output_options[] = {
      .help = "Write to FILE (.txt, .dot, .json, .graphml or .svg says the format). It appears "
              "whole or not at all.",
      .default_text = "standard output",
-     .completion = PYRO_COMPLETE_FILE},
+     .completion = PYRO_COMPLETE_FILE,
+     .writes = PYRO_WRITES_FILE},
     {.long_name = "quiet",
      .short_name = 'q',
      .kind = PYRO_OPTION_FLAG,

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "help.h"
+#include "inputs.h"
 #include "output.h"
 #include "report/text.h"
 
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const format_names[] = {"text", "json", "csv", NULL};
 static const char *const color_names[] = {"auto", "always", "never", NULL};
@@ -34,7 +36,8 @@ const pyro_option pyro_common_options[] = {
      .metavar = "FILE",
      .help = "Write to FILE (.json, .csv or .txt says the format). It appears whole or not at all.",
      .default_text = "standard output",
-     .completion = PYRO_COMPLETE_FILE},
+     .completion = PYRO_COMPLETE_FILE,
+     .writes = PYRO_WRITES_FILE},
     {.long_name = "quiet",
      .short_name = 'q',
      .kind = PYRO_OPTION_FLAG,
@@ -149,6 +152,14 @@ bool pyro_common_parse(const pyro_command *command, int argc, char **argv, void 
                                           command->name);
         return false;
     }
+    pyro_inputs_collect(command->groups, values, operands);
+    status = pyro_inputs_check_options(command->groups, values, &error);
+    if (status == PYRO_OK && pyro_common_to_stdout(common))
+        status = pyro_inputs_check("-", &error);
+    if (status != PYRO_OK) {
+        *exit_code = pyro_common_fail(NULL, &error);
+        return false;
+    }
     return true;
 }
 
@@ -200,6 +211,30 @@ static void add_shell_word(pyro_buf *buf, const char *word)
         pyro_buf_addc(buf, (unsigned char)*word < 0x20 || *word == 0x7f ? '?' : *word);
     }
     pyro_buf_addc(buf, '\'');
+}
+
+bool pyro_common_free_name(char name[PYRO_FREE_NAME], const char *stem)
+{
+    for (int number = 1; number < 100; number++) {
+        if (number == 1)
+            snprintf(name, PYRO_FREE_NAME, "%s.json", stem);
+        else
+            snprintf(name, PYRO_FREE_NAME, "%s-%d.json", stem, number);
+        if (access(name, F_OK) != 0)
+            return true;
+    }
+    return false;
+}
+
+void pyro_common_hint_output(pyro_buf *buf, const char *command, const char *operand,
+                             const char *stem)
+{
+    char name[PYRO_FREE_NAME], option[PYRO_FREE_NAME + 3];
+
+    if (!pyro_common_free_name(name, stem))
+        return;
+    snprintf(option, sizeof option, "-o %s", name);
+    pyro_common_hint(buf, command, operand, option, "all numbers, for programs");
 }
 
 void pyro_common_hint(pyro_buf *buf, const char *command, const char *operand, const char *option,

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyrometer import _core, _passes
+from pyrometer._files import refuse_inputs
 from pyrometer._graph import Graph
 from pyrometer._session import Settings, session
 from pyrometer._trace import Table, Trace, trace
@@ -54,6 +55,7 @@ def capture(
 
     Raises, at the begin of the block:
         Error: a recording is running already, or the file cannot be made.
+        ValueError: the file is code of this program, or exists and `overwrite` is False.
     """
     from pyrometer import _observe
 
@@ -149,10 +151,16 @@ class Capture:
         """The model as the graph that ran; needs storages=True. "module", "layer" or "op"."""
         if not self._is_done:
             raise RuntimeError("the block is still running: ask after it has ended")
-        return Graph(_core.program_of_recording(self.path), granularity, level)
+        program = _core.program_of_recording(self.path)
+        return Graph(program, granularity, level, inputs=(self.path,))
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Chrome JSON, for Perfetto and chrome://tracing."""
+        """Chrome JSON, for Perfetto and chrome://tracing.
+
+        Raises:
+            ValueError: `path` is the recording itself.
+        """
+        refuse_inputs(path, self.path)
         _core.write_chrome(self.path, None, path)
 
     def __repr__(self) -> str:
