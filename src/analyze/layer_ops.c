@@ -1,5 +1,5 @@
 /* What each layer is made of: its forward ops by name and shapes, nested ones not timed twice. */
-#include "trace/joins.h"
+#include "analyze/enclosing.h"
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -23,6 +23,7 @@ typedef struct collector {
     const pyro_joins *joins;
     const char **paths; /* by layer, copied when first needed */
     pyro_map signatures; /* name and shapes -> number */
+    pyro_enclosing enclosing;
     pyro_map rows;       /* layer and that number -> row */
 } collector;
 
@@ -31,13 +32,18 @@ static uint64_t pair(uint32_t high, uint32_t low)
     return (uint64_t)high << 32 | low;
 }
 
-/* The op around an op, if both belong to the same call of a layer. */
-static bool is_nested(const pyro_trace *trace, const pyro_joins *joins, uint32_t event)
+static bool is_op(const void *trace, uint32_t event)
 {
-    uint32_t around = joins->parent[event];
+    return ((const pyro_trace *)trace)->category[event] == PYRO_EVENT_OP;
+}
 
-    while (around != PYRO_NO_EVENT && trace->category[around] != PYRO_EVENT_OP)
-        around = joins->parent[around];
+/* The op around an op, if both belong to the same call of a layer. */
+static bool is_nested(collector *c, uint32_t event)
+{
+    const pyro_joins *joins = c->joins;
+    uint32_t around = pyro_enclosing_find(&c->enclosing, joins, c->trace->count, event, is_op,
+                                          c->trace);
+
     return around != PYRO_NO_EVENT && joins->call[around] == joins->call[event];
 }
 
@@ -94,7 +100,7 @@ static int collect(collector *c, pyro_error *error)
         if (row == NULL)
             return pyro_fail_memory(error);
         row->calls++;
-        if (is_nested(trace, joins, event))
+        if (is_nested(c, event))
             continue;
         row->nested = false;
         row->host_ns += trace->duration_ns[event];
@@ -136,6 +142,7 @@ int pyro_trace_layer_ops(pyro_layer_ops **out, pyro_trace *trace,
         pyro_layer_ops_free((pyro_layer_ops *)c.whole);
     }
     free(c.paths);
+    pyro_enclosing_free(&c.enclosing);
     pyro_map_free(&c.signatures);
     pyro_map_free(&c.rows);
     pyro_joins_free(&joins);
