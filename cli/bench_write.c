@@ -3,6 +3,7 @@
 
 #include "inputs.h"
 #include "output.h"
+#include "base/printable.h"
 #include "report/bench.h"
 
 #include <errno.h>
@@ -135,14 +136,18 @@ int pyro_bench_write_result(const pyro_common *common, const pyro_bench_report *
 /* GitHub ends a command at a line end, and % begins an escape. */
 static void annotate(const char *text)
 {
+    pyro_buf line = PYRO_BUF_INIT;
+
+    pyro_buf_add_printable(&line, text);
     fputs("::error::", stderr);
-    for (; *text != '\0'; text++) {
-        if (*text == '%')
+    for (const char *at = line.failed ? "out of memory" : line.data; at && *at != '\0'; at++) {
+        if (*at == '%')
             fputs("%25", stderr);
         else
-            fputc((unsigned char)*text < 0x20 ? ' ' : *text, stderr);
+            fputc(*at, stderr);
     }
     fputc('\n', stderr);
+    pyro_buf_free(&line);
 }
 
 void pyro_bench_write_annotations(const pyro_bench_report *report)

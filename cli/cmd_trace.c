@@ -200,7 +200,7 @@ static int write_chrome(const trace_run *run, pyro_trace *trace)
     if (pyro_output_end(&stream, status == PYRO_OK, &error) != PYRO_OK || status != PYRO_OK)
         return pyro_common_fail(path, &error);
     if (!run->values->common.quiet && strcmp(path, "-") != 0)
-        fprintf(stderr, "wrote %s (Chrome trace)\n", path);
+        pyro_common_say_written(path, "Chrome trace");
     return PYRO_EXIT_FINE;
 }
 

@@ -2,6 +2,7 @@
 #include "common.h"
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "help.h"
 #include "inputs.h"
 #include "output.h"
@@ -178,6 +179,15 @@ pyro_report_options pyro_common_report(const pyro_common *common)
     return options;
 }
 
+void pyro_common_say_written(const char *path, const char *what)
+{
+    pyro_buf name = PYRO_BUF_INIT;
+
+    pyro_text_clean(&name, path);
+    fprintf(stderr, "wrote %s (%s)\n", name.failed || name.data == NULL ? "" : name.data, what);
+    pyro_buf_free(&name);
+}
+
 int pyro_common_write(const pyro_common *common, const char *text, size_t size)
 {
     pyro_error error;
@@ -190,7 +200,7 @@ int pyro_common_write(const pyro_common *common, const char *text, size_t size)
     if (pyro_output_file(common->output, text, size, &error) != PYRO_OK)
         return pyro_common_fail(common->output, &error);
     if (!common->quiet)
-        fprintf(stderr, "wrote %s (%s)\n", common->output, format_names[common->format]);
+        pyro_common_say_written(common->output, format_names[common->format]);
     return PYRO_EXIT_FINE;
 }
 
@@ -205,10 +215,17 @@ static void add_shell_word(pyro_buf *buf, const char *word)
         return;
     }
     pyro_buf_addc(buf, '\'');
-    for (; *word != '\0'; word++) {
+    for (const char *end = word + strlen(word); word < end;) {
+        bool printable;
+        size_t size = pyro_next_character(word, end, &printable);
+
         if (*word == '\'')
             pyro_buf_adds(buf, "'\\'");
-        pyro_buf_addc(buf, (unsigned char)*word < 0x20 || *word == 0x7f ? '?' : *word);
+        if (printable)
+            pyro_buf_add(buf, word, size);
+        else
+            pyro_buf_addc(buf, '?');
+        word += size;
     }
     pyro_buf_addc(buf, '\'');
 }

@@ -34,6 +34,9 @@ pyro_report_options pyro_common_report(const pyro_common *common);
 /* True when the result goes to standard output rather than to a file. */
 bool pyro_common_to_stdout(const pyro_common *common);
 
+/* "wrote FILE (what)" on standard error. */
+void pyro_common_say_written(const char *path, const char *what);
+
 /* Writes the result where it was asked to go, says so unless quiet, and returns the exit code. */
 int pyro_common_write(const pyro_common *common, const char *text, size_t size);
 
