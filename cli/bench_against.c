@@ -122,7 +122,7 @@ static bool is_model(const char *name)
         return strchr(name, ':') != NULL;
     if (S_ISDIR(about.st_mode) || (ending != NULL && strcmp(ending, ".onnx") == 0))
         return true;
-    FILE *file = fopen(name, "rb");
+    FILE *file = S_ISREG(about.st_mode) ? fopen(name, "rb") : NULL;
     bool archive = file != NULL && fread(start, 1, 2, file) == 2 && memcmp(start, "PK", 2) == 0;
     if (file != NULL)
         fclose(file);

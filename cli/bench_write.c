@@ -1,7 +1,9 @@
 /* Files of results. */
 #include "bench_write.h"
 
+#include "inputs.h"
 #include "output.h"
+#include "base/printable.h"
 #include "report/bench.h"
 
 #include <errno.h>
@@ -47,29 +49,48 @@ static int make_folder(const char *path)
     return PYRO_EXIT_FINE;
 }
 
+/* What a folder of results holds; base.json only where a base ran too. */
+static const struct {
+    const char *name;
+    pyro_bench_format format;
+} folder_files[] = {
+    {"results.json", PYRO_BENCH_JSON},   {"results.csv", PYRO_BENCH_CSV},
+    {"report.html", PYRO_BENCH_HTML},    {"junit.xml", PYRO_BENCH_JUNIT},
+    {"summary.md", PYRO_BENCH_MARKDOWN}, {"github-benchmark.json", PYRO_BENCH_GITHUB},
+    {"base.json", PYRO_BENCH_JSON},
+};
+enum { FOLDER_FILES = sizeof folder_files / sizeof *folder_files };
+
+int pyro_bench_check_folder(const char *folder)
+{
+    pyro_error error;
+    char *path;
+    int status = PYRO_OK;
+
+    pyro_error_clear(&error);
+    for (size_t i = 0; folder != NULL && i < FOLDER_FILES && status == PYRO_OK; i++) {
+        if (asprintf(&path, "%s/%s", folder, folder_files[i].name) < 0)
+            return pyro_common_complain("out of memory");
+        status = pyro_inputs_check(path, &error);
+        free(path);
+    }
+    return status == PYRO_OK ? PYRO_EXIT_FINE : pyro_common_fail(folder, &error);
+}
+
 static int write_folder(const char *folder, const pyro_bench_report *report, const pyro_bench *base)
 {
-    static const struct {
-        const char *name;
-        pyro_bench_format format;
-    } files[] = {
-        {"results.json", PYRO_BENCH_JSON},   {"results.csv", PYRO_BENCH_CSV},
-        {"report.html", PYRO_BENCH_HTML},    {"junit.xml", PYRO_BENCH_JUNIT},
-        {"summary.md", PYRO_BENCH_MARKDOWN}, {"github-benchmark.json", PYRO_BENCH_GITHUB},
-    };
     pyro_bench_report of_base = {.bench = base};
     char *path;
     int exit_code = make_folder(folder);
 
-    for (size_t i = 0; i <= sizeof files / sizeof *files && exit_code == PYRO_EXIT_FINE; i++) {
-        bool last = i == sizeof files / sizeof *files;
+    for (size_t i = 0; i < FOLDER_FILES && exit_code == PYRO_EXIT_FINE; i++) {
+        bool last = i + 1 == FOLDER_FILES;
 
         if (last && base == NULL)
             break;
-        if (asprintf(&path, "%s/%s", folder, last ? "base.json" : files[i].name) < 0)
+        if (asprintf(&path, "%s/%s", folder, folder_files[i].name) < 0)
             return pyro_common_complain("out of memory");
-        exit_code = write_file(path, last ? &of_base : report,
-                               last ? PYRO_BENCH_JSON : files[i].format);
+        exit_code = write_file(path, last ? &of_base : report, folder_files[i].format);
         free(path);
     }
     return exit_code;
@@ -115,14 +136,18 @@ int pyro_bench_write_result(const pyro_common *common, const pyro_bench_report *
 /* GitHub ends a command at a line end, and % begins an escape. */
 static void annotate(const char *text)
 {
+    pyro_buf line = PYRO_BUF_INIT;
+
+    pyro_buf_add_printable(&line, text);
     fputs("::error::", stderr);
-    for (; *text != '\0'; text++) {
-        if (*text == '%')
+    for (const char *at = line.failed ? "out of memory" : line.data; at && *at != '\0'; at++) {
+        if (*at == '%')
             fputs("%25", stderr);
         else
-            fputc((unsigned char)*text < 0x20 ? ' ' : *text, stderr);
+            fputc(*at, stderr);
     }
     fputc('\n', stderr);
+    pyro_buf_free(&line);
 }
 
 void pyro_bench_write_annotations(const pyro_bench_report *report)

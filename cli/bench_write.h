@@ -11,6 +11,9 @@ typedef struct pyro_bench_exports {
     const char *json, *csv, *markdown, *html, *folder;
 } pyro_bench_exports;
 
+/* Before anything runs: whether a file that would be written there is an input. An exit code. */
+int pyro_bench_check_folder(const char *folder);
+
 /* Each returns an exit code; what is wrong was told. */
 int pyro_bench_write_exports(const pyro_bench_exports *exports, const pyro_bench_report *report,
                              const pyro_bench *base);

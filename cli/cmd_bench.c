@@ -464,6 +464,18 @@ static int bench_model(const pyro_bench_values *values)
     return exit_code;
 }
 
+static int bench_operands(const pyro_words *operands, const pyro_bench_values *values)
+{
+    if (values->model.path != NULL && operands->count > 0)
+        return pyro_common_complain("commands or --model-path, not both");
+    if (values->model.path != NULL)
+        return bench_model(values);
+    return operands->count > 0
+               ? bench_commands(operands, values)
+               : pyro_common_complain("no command given: pyrometer bench 'sleep 0.1' "
+                                      "(see pyrometer bench --help)");
+}
+
 static int run_bench(const pyro_command *command, int argc, char **argv)
 {
     pyro_bench_values values = {.warmup = -1,
@@ -478,15 +490,9 @@ static int run_bench(const pyro_command *command, int argc, char **argv)
     int exit_code;
 
     if (pyro_common_parse(command, argc, argv, &values, &values.common, &operands, &exit_code)) {
-        if (values.model.path != NULL && operands.count > 0)
-            exit_code = pyro_common_complain("commands or --model-path, not both");
-        else if (values.model.path != NULL)
-            exit_code = bench_model(&values);
-        else
-            exit_code = operands.count > 0
-                            ? bench_commands(&operands, &values)
-                            : pyro_common_complain("no command given: pyrometer bench 'sleep 0.1' "
-                                                   "(see pyrometer bench --help)");
+        exit_code = pyro_bench_check_folder(values.exports.folder);
+        if (exit_code == PYRO_EXIT_FINE)
+            exit_code = bench_operands(&operands, &values);
     }
     pyro_words_free(&operands);
     pyro_options_free(command->groups, &values);

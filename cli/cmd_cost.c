@@ -127,7 +127,7 @@ static void add_hints(pyro_buf *buf, const char *spec, pyro_model *model, bool v
     if (has_open_batch(model))
         pyro_common_hint(buf, "cost", spec, "--batch 32", "another batch size");
     pyro_common_hint(buf, "cost", spec, "--dtype float16", "the same in half precision");
-    pyro_common_hint(buf, "cost", spec, "-o cost.json", "all numbers, for programs");
+    pyro_common_hint_output(buf, "cost", spec, "cost");
 }
 
 static int write_report(const model_list *list, const cost_values *values)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #define DEFAULT_MODEL "resnet18"
 
@@ -91,7 +92,8 @@ static const pyro_option output_options[] = {
      .help = "Write to FILE (.txt, .dot, .json, .graphml or .svg says the format). It appears "
              "whole or not at all.",
      .default_text = "standard output",
-     .completion = PYRO_COMPLETE_FILE},
+     .completion = PYRO_COMPLETE_FILE,
+     .writes = PYRO_WRITES_FILE},
     {.long_name = "quiet",
      .short_name = 'q',
      .kind = PYRO_OPTION_FLAG,
@@ -159,7 +161,9 @@ static int open_recording(pyro_program **program, const char *path, pyro_error *
 static bool is_recording(const char *spec)
 {
     char magic[8] = "";
-    FILE *file = fopen(spec, "rb");
+    struct stat info;
+    bool regular = stat(spec, &info) == 0 && S_ISREG(info.st_mode);
+    FILE *file = regular ? fopen(spec, "rb") : NULL;
     bool is_one = file != NULL && fread(magic, 1, sizeof magic, file) == sizeof magic &&
                   memcmp(magic, "PYROREC1", sizeof magic) == 0;
 
@@ -181,7 +185,7 @@ static int write_out(const graph_values *values, int format, const char *text, s
     if (pyro_output_file(values->common.output, text, size, &error) != PYRO_OK)
         return pyro_common_fail(values->common.output, &error);
     if (!values->common.quiet)
-        fprintf(stderr, "wrote %s (%s)\n", values->common.output, format_names[format]);
+        pyro_common_say_written(values->common.output, format_names[format]);
     return PYRO_EXIT_FINE;
 }
 

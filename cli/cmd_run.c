@@ -3,6 +3,7 @@
 #include "command.h"
 #include "common.h"
 #include "help.h"
+#include "inputs.h"
 #include "output.h"
 #include "python.h"
 
@@ -34,7 +35,8 @@ typedef struct run_values {
      .metavar = "DIR", \
      .help = "Where decorated models write a file for each forward pass.", \
      .default_text = "the current folder", \
-     .completion = PYRO_COMPLETE_FILE}
+     .completion = PYRO_COMPLETE_FILE, \
+     .writes = PYRO_WRITES_FOLDER}
 
 #define HELP_OPTION \
     {.long_name = "help", \
@@ -51,7 +53,8 @@ static const pyro_option file_options[] = {
      .metavar = "FILE",
      .help = "The recording.",
      .default_text = "the script's name with .pyro",
-     .completion = PYRO_COMPLETE_FILE},
+     .completion = PYRO_COMPLETE_FILE,
+     .writes = PYRO_WRITES_FILE},
     {.long_name = "force",
      .short_name = 'f',
      .kind = PYRO_OPTION_FLAG,
@@ -189,6 +192,44 @@ static char *absolute(const char *path)
     return whole;
 }
 
+/* The files that python -m may run, where the package lies in this folder. */
+static void add_module(const char *name)
+{
+    static const char *const ends[] = {".py", "/__main__.py", "/__init__.py"};
+    char *path = NULL;
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        if (asprintf(&path, "%s%s", name, ends[i]) < 0)
+            return;
+        for (size_t at = 0; name[at] != '\0'; at++)
+            if (path[at] == '.')
+                path[at] = '/';
+        pyro_inputs_add(path, false);
+        free(path);
+    }
+}
+
+/* A recording must not replace the program or a file that is given to it. */
+static bool check_inputs(const char *recording, int argc, char **argv)
+{
+    pyro_error error;
+    char *kernels = NULL;
+    int status;
+
+    for (int i = 0; i < argc; i++)
+        pyro_inputs_add(argv[i], false);
+    if (strncmp(argv[0], "-m", 2) == 0)
+        add_module(argv[0][2] != '\0' ? argv[0] + 2 : (argc > 1 ? argv[1] : ""));
+    pyro_error_clear(&error);
+    status = pyro_inputs_check(recording, &error);
+    if (status == PYRO_OK && asprintf(&kernels, "%s.devices.json", recording) >= 0)
+        status = pyro_inputs_check(kernels, &error);
+    free(kernels);
+    if (status != PYRO_OK)
+        pyro_common_fail(NULL, &error);
+    return status == PYRO_OK;
+}
+
 /* Where what is written for each process begins. */
 static bool set_recording(const run_values *values, int argc, char **argv)
 {
@@ -208,6 +249,11 @@ static bool set_recording(const run_values *values, int argc, char **argv)
     }
     path = values->output != NULL ? strdup(values->output) : default_output(argc, argv);
     whole = path != NULL ? absolute(path) : NULL;
+    if (whole != NULL && !check_inputs(whole, argc, argv)) {
+        free(path);
+        free(whole);
+        return false;
+    }
     if (whole != NULL && !values->force && access(whole, F_OK) == 0) {
         pyro_common_complain("%s is there already; -f replaces it, -o names another", path);
         free(path);

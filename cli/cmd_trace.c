@@ -116,7 +116,8 @@ static const pyro_option output_options[] = {
      .metavar = "FILE",
      .help = "Also write a trace that Perfetto and chrome://tracing open: what --step, --phase and "
              "--filter leave, with counters of queue length, copy bandwidth and memory.",
-     .completion = PYRO_COMPLETE_FILE},
+     .completion = PYRO_COMPLETE_FILE,
+     .writes = PYRO_WRITES_FILE},
     {.long_name = "strict",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(trace_values, strict),
@@ -199,7 +200,7 @@ static int write_chrome(const trace_run *run, pyro_trace *trace)
     if (pyro_output_end(&stream, status == PYRO_OK, &error) != PYRO_OK || status != PYRO_OK)
         return pyro_common_fail(path, &error);
     if (!run->values->common.quiet && strcmp(path, "-") != 0)
-        fprintf(stderr, "wrote %s (Chrome trace)\n", path);
+        pyro_common_say_written(path, "Chrome trace");
     return PYRO_EXIT_FINE;
 }
 
@@ -363,7 +364,7 @@ static void add_hints(trace_run *run, const char *path)
     if (run->has_memory)
         pyro_common_hint(buf, "trace", path, "--by memory", "who holds memory at the peak");
     pyro_common_hint(buf, "trace", path, "--by finding", "all that could be better");
-    pyro_common_hint(buf, "trace", path, "-o trace.json", "all numbers, for programs");
+    pyro_common_hint_output(buf, "trace", path, "results");
 }
 
 static int write_results(trace_run *run, const pyro_words *files)
@@ -503,7 +504,7 @@ static const pyro_example trace_examples[] = {
     {"pyrometer trace MyModel_forward_*.json",
      "Layers over several passes: median, p95, and what changed."},
     {"pyrometer trace run.json.gz --folded > run.folded", "Input for flamegraph.pl or speedscope."},
-    {"pyrometer trace run.json.gz --strict -q -o trace.json",
+    {"pyrometer trace run.json.gz --strict -q -o results.json",
      "In a script: exit code 1 if the file was damaged."},
     {NULL, NULL},
 };

@@ -2,7 +2,9 @@
 #include "common.h"
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "help.h"
+#include "inputs.h"
 #include "output.h"
 #include "report/text.h"
 
@@ -10,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const format_names[] = {"text", "json", "csv", NULL};
 static const char *const color_names[] = {"auto", "always", "never", NULL};
@@ -34,7 +37,8 @@ const pyro_option pyro_common_options[] = {
      .metavar = "FILE",
      .help = "Write to FILE (.json, .csv or .txt says the format). It appears whole or not at all.",
      .default_text = "standard output",
-     .completion = PYRO_COMPLETE_FILE},
+     .completion = PYRO_COMPLETE_FILE,
+     .writes = PYRO_WRITES_FILE},
     {.long_name = "quiet",
      .short_name = 'q',
      .kind = PYRO_OPTION_FLAG,
@@ -149,6 +153,14 @@ bool pyro_common_parse(const pyro_command *command, int argc, char **argv, void 
                                           command->name);
         return false;
     }
+    pyro_inputs_collect(command->groups, values, operands);
+    status = pyro_inputs_check_options(command->groups, values, &error);
+    if (status == PYRO_OK && pyro_common_to_stdout(common))
+        status = pyro_inputs_check("-", &error);
+    if (status != PYRO_OK) {
+        *exit_code = pyro_common_fail(NULL, &error);
+        return false;
+    }
     return true;
 }
 
@@ -167,6 +179,15 @@ pyro_report_options pyro_common_report(const pyro_common *common)
     return options;
 }
 
+void pyro_common_say_written(const char *path, const char *what)
+{
+    pyro_buf name = PYRO_BUF_INIT;
+
+    pyro_text_clean(&name, path);
+    fprintf(stderr, "wrote %s (%s)\n", name.failed || name.data == NULL ? "" : name.data, what);
+    pyro_buf_free(&name);
+}
+
 int pyro_common_write(const pyro_common *common, const char *text, size_t size)
 {
     pyro_error error;
@@ -179,7 +200,7 @@ int pyro_common_write(const pyro_common *common, const char *text, size_t size)
     if (pyro_output_file(common->output, text, size, &error) != PYRO_OK)
         return pyro_common_fail(common->output, &error);
     if (!common->quiet)
-        fprintf(stderr, "wrote %s (%s)\n", common->output, format_names[common->format]);
+        pyro_common_say_written(common->output, format_names[common->format]);
     return PYRO_EXIT_FINE;
 }
 
@@ -194,12 +215,43 @@ static void add_shell_word(pyro_buf *buf, const char *word)
         return;
     }
     pyro_buf_addc(buf, '\'');
-    for (; *word != '\0'; word++) {
+    for (const char *end = word + strlen(word); word < end;) {
+        bool printable;
+        size_t size = pyro_next_character(word, end, &printable);
+
         if (*word == '\'')
             pyro_buf_adds(buf, "'\\'");
-        pyro_buf_addc(buf, (unsigned char)*word < 0x20 || *word == 0x7f ? '?' : *word);
+        if (printable)
+            pyro_buf_add(buf, word, size);
+        else
+            pyro_buf_addc(buf, '?');
+        word += size;
     }
     pyro_buf_addc(buf, '\'');
+}
+
+bool pyro_common_free_name(char name[PYRO_FREE_NAME], const char *stem)
+{
+    for (int number = 1; number < 100; number++) {
+        if (number == 1)
+            snprintf(name, PYRO_FREE_NAME, "%s.json", stem);
+        else
+            snprintf(name, PYRO_FREE_NAME, "%s-%d.json", stem, number);
+        if (access(name, F_OK) != 0)
+            return true;
+    }
+    return false;
+}
+
+void pyro_common_hint_output(pyro_buf *buf, const char *command, const char *operand,
+                             const char *stem)
+{
+    char name[PYRO_FREE_NAME], option[PYRO_FREE_NAME + 3];
+
+    if (!pyro_common_free_name(name, stem))
+        return;
+    snprintf(option, sizeof option, "-o %s", name);
+    pyro_common_hint(buf, command, operand, option, "all numbers, for programs");
 }
 
 void pyro_common_hint(pyro_buf *buf, const char *command, const char *operand, const char *option,

@@ -50,7 +50,7 @@ static int analyze(analyzed *out, const char *path)
         return pyro_common_fail(path, &error);
     const char *const *warnings = pyro_trace_warnings(out->trace, &count);
     for (size_t i = 0; i < count; i++)
-        fprintf(stderr, "pyrometer: %s: warning: %s\n", path, warnings[i]);
+        pyro_common_complain("%s: warning: %s", path, warnings[i]);
     return PYRO_EXIT_FINE;
 }
 

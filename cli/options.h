@@ -28,6 +28,9 @@ typedef enum pyro_completion {
     PYRO_COMPLETE_MODEL /* files and built-in models */
 } pyro_completion;
 
+/* What an option's value says to write. */
+typedef enum pyro_writes { PYRO_WRITES_NOTHING, PYRO_WRITES_FILE, PYRO_WRITES_FOLDER } pyro_writes;
+
 typedef struct pyro_option {
     const char *long_name; /* without dashes; NULL ends a table */
     char short_name;       /* 0: none */
@@ -38,6 +41,7 @@ typedef struct pyro_option {
     const char *default_text;   /* NULL: nothing worth saying */
     const char *const *choices; /* NULL-terminated; for a string they are only suggestions */
     pyro_completion completion;
+    pyro_writes writes;
     double minimum, maximum; /* of integers and numbers, both allowed; both 0: any */
     int words;               /* that a list takes each time; 0 means 1 */
 } pyro_option;

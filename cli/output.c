@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "inputs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -84,6 +85,8 @@ int pyro_output_begin(pyro_output_stream *stream, const char *path, pyro_error *
         stream->fd = STDOUT_FILENO;
         return PYRO_OK;
     }
+    if (pyro_inputs_check(path, error) != PYRO_OK)
+        return PYRO_ERROR_ARGUMENT;
     stream->fd = open_target(stream, path);
     if (stream->fd >= 0)
         return PYRO_OK;

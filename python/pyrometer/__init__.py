@@ -7,6 +7,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from pyrometer import _switch
 from pyrometer._block import Capture, capture
 from pyrometer._capture import capture_model
 from pyrometer._core import version as __version__
@@ -67,6 +68,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """These need torch, and so only asking for them does."""
+    if name in ("ModelProfiler", "Profiler"):
+        _switch.require_torch(f"pyrometer.{name}")
     if name == "ModelProfiler":
         from pyrometer._model_profiler import ModelProfiler
 
@@ -76,3 +79,8 @@ def __getattr__(name: str) -> Any:
 
         return Profiler
     raise AttributeError(f"module 'pyrometer' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return sorted(__all__)

@@ -10,7 +10,8 @@ import weakref
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pyrometer import _core, _passes
+from pyrometer import _core, _passes, _show, _switch
+from pyrometer._files import refuse_inputs
 from pyrometer._graph import Graph
 from pyrometer._session import Settings, session
 from pyrometer._trace import Table, Trace, trace
@@ -52,9 +53,14 @@ def capture(
         keep_last: at max_size drop the oldest part instead.
         overwrite: False raises ValueError where the file is there already.
 
+    Raises:
+        ModuleNotFoundError: torch is not installed.
+
     Raises, at the begin of the block:
         Error: a recording is running already, or the file cannot be made.
+        ValueError: the file is code of this program, or exists and `overwrite` is False.
     """
+    _switch.require_torch("pyrometer.capture()")
     from pyrometer import _observe
 
     if keep_last and not max_size:
@@ -149,10 +155,16 @@ class Capture:
         """The model as the graph that ran; needs storages=True. "module", "layer" or "op"."""
         if not self._is_done:
             raise RuntimeError("the block is still running: ask after it has ended")
-        return Graph(_core.program_of_recording(self.path), granularity, level)
+        program = _core.program_of_recording(self.path)
+        return Graph(program, granularity, level, inputs=(self.path,))
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Chrome JSON, for Perfetto and chrome://tracing."""
+        """Chrome JSON, for Perfetto and chrome://tracing.
+
+        Raises:
+            ValueError: `path` is the recording itself.
+        """
+        refuse_inputs(path, self.path)
         _core.write_chrome(self.path, None, path)
 
     def __repr__(self) -> str:
@@ -162,32 +174,19 @@ class Capture:
     def _repr_html_(self) -> str:
         if not self._is_done:
             return f"<code>{html.escape(repr(self))}</code>"
-        rows = sorted(self.layers(), key=lambda row: -row["forward_host_ns"])
-        cells = "".join(
-            f"<tr><td style='text-align:left'>{html.escape(row['path'] or '(model)')}</td>"
-            f"<td style='text-align:left'>{html.escape(row['class'])}</td><td>{row['calls']:,}</td>"
-            f"<td>{row['forward_host_ns'] / 1e6:.3f}</td>"
-            f"<td>{row['backward_host_ns'] / 1e6:.3f}</td>"
-            f"<td>{row['forward_device_ns'] / 1e6:.3f}</td>"
-            f"<td style='text-align:left'>{html.escape(row['shapes'])}</td></tr>"
-            for row in rows
-        )
-        titles = "".join(
-            f"<th>{title}</th>"
-            for title in (
-                "Layer",
-                "Class",
-                "Calls",
-                "Forward (ms)",
-                "Backward (ms)",
-                "Device, forward (ms)",
-                "Shapes",
-            )
-        )
-        return (
-            f"<p>{html.escape(os.path.basename(self.path))}: {self._trace.events:,} events, "
-            f"{self._trace.span_ns / 1e6:.3f} ms</p>"
-            f"<table><thead><tr>{titles}</tr></thead><tbody>{cells}</tbody></table>"
+        return _show.table(
+            f"{os.path.basename(self.path)}: {self._trace.events:,} events, "
+            f"{self._trace.span_ns / 1e6:,.3f} ms",
+            {
+                "Layer": lambda row: row["path"] or "(model)",
+                "Class": lambda row: row["class"],
+                "Calls": lambda row: row["calls"],
+                "Forward (ms)": _show.ms("forward_host_ns"),
+                "Backward (ms)": _show.ms("backward_host_ns"),
+                "Device, forward (ms)": _show.ms("forward_device_ns"),
+                "Shapes": lambda row: row["shapes"],
+            },
+            sorted(self.layers(), key=lambda row: -row["forward_host_ns"]),
         )
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyrometer import _core, _live
+from pyrometer import _core, _live, _show
 
 if TYPE_CHECKING:
     import pandas
@@ -269,21 +269,35 @@ class Cost:
         }
         if what not in keys:
             raise ValueError(f"{what!r}: there are {', '.join(keys)}")
-        try:
-            import pandas
-        except ImportError:
-            raise ImportError("to_pandas() needs pandas: pip install pandas") from None
-        return pandas.DataFrame(self._data[keys[what]])
+        return _show.frame(self._data[keys[what]])
 
     def __str__(self) -> str:
         return self.table()
 
-    def __repr__(self) -> str:
+    def _summary(self) -> str:
         return (
-            f"<pyrometer.Cost {self.model}: {scaled(self.params).strip()} params, "
+            f"{_show.clean(self.model)}: {scaled(self.params).strip()} params, "
             f"{scaled(self.total_macs)}MACs, {scaled(self.total_flops)}FLOPs "
-            f"({self.convention}), {scaled(self.total_memory)}B>"
+            f"({self.convention}), {scaled(self.total_memory)}B"
         )
+
+    def _repr_html_(self) -> str:
+        return _show.table(
+            self._summary(),
+            {
+                "Layer": lambda row: row["name"],
+                "Class": lambda row: row["class"],
+                "Params": lambda row: row["params"],
+                "MACs": lambda row: row["macs"],
+                "FLOPs": lambda row: row["flops"],
+                "Bytes": lambda row: row["memory"],
+                "FLOPs per byte": lambda row: row["arithmetic_intensity"],
+            },
+            sorted(self._data["layers"], key=lambda row: -row["flops"]),
+        )
+
+    def __repr__(self) -> str:
+        return f"<pyrometer.Cost {self._summary()}>"
 
 
 def known(metric: str) -> str:

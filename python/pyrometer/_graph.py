@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from pyrometer._error import Error
+from pyrometer._files import refuse_inputs
 
 _GRANULARITIES = ("module", "layer", "op")
 _LEVELS = ("high", "aten")
@@ -87,8 +88,11 @@ class Graph:
 
     __module__ = "pyrometer"
 
-    def __init__(self, program: Any, granularity: str, level: str = "high") -> None:
+    def __init__(
+        self, program: Any, granularity: str, level: str = "high", inputs: tuple[str, ...] = ()
+    ) -> None:
         self._program = program
+        self._inputs = inputs  # files that it was made from, which save() leaves alone
         self._choice = (
             choose("granularity", granularity, _GRANULARITIES),
             choose("level", level, _LEVELS),
@@ -157,7 +161,12 @@ class Graph:
         edges: bool = True,
         stats: bool = True,
     ) -> None:
-        """Writes the file whole or not at all."""
+        """Writes the file whole or not at all.
+
+        Raises:
+            ValueError: `path` is the recording that the graph was made from, or code.
+        """
+        refuse_inputs(path, *self._inputs)
         replace(os.fspath(path), self.text(format, edges=edges, stats=stats))
 
     def __str__(self) -> str:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from pyrometer import _core
+from pyrometer import _core, _show
 from pyrometer._error import Error
 
 if TYPE_CHECKING:
@@ -91,11 +91,23 @@ class Ranks:
 
     def to_pandas(self, table: str = "ranks") -> pandas.DataFrame:
         """One of the tables ranks, steps, groups and stragglers."""
-        import pandas
-
         if table not in ("ranks", "steps", "groups", "stragglers"):
             raise ValueError(f"table {table!r}: there are ranks, steps, groups and stragglers")
-        return pandas.DataFrame(self._answer[table])
+        return _show.frame(self._answer[table])
+
+    def _repr_html_(self) -> str:
+        named = ", ".join(str(row["rank"]) for row in self.stragglers) or "nobody"
+        columns: dict[str, Any] = {
+            "Rank": lambda row: row["rank"],
+            "Step (ms)": _show.ms("step_ns"),
+            "Compute (ms)": _show.ms("compute_ns"),
+            "Communication (ms)": _show.ms("communication_ns"),
+            "Idle (ms)": _show.ms("idle_ns"),
+            "Waits (ms)": _show.ms("wait_ns"),
+            "Late (ms)": _show.ms("late_ns"),
+            "File": lambda row: os.path.basename(row["file"] or ""),
+        }
+        return _show.table(f"{len(self.ranks)} ranks, waited for: {named}", columns, self.ranks)
 
     def __repr__(self) -> str:
         named = [row["rank"] for row in self.stragglers]

@@ -25,6 +25,7 @@ from pyrometer import (
     _variants,
 )
 from pyrometer._error import Error
+from pyrometer._files import refuse_inputs
 from pyrometer._inputs import Inputs, as_inputs
 from pyrometer._results import BenchmarkResults, Results
 
@@ -253,6 +254,7 @@ class ModelProfiler:
     ) -> str:
         """Writes the last results as one page that needs no other file; returns its path."""
         self._last()
+        refuse_inputs(output_path, self._model)
         text = self._bench.report("html", include_graphs, include_details)
         with open(output_path, "w", encoding="utf-8") as file:
             file.write(text)
@@ -262,6 +264,7 @@ class ModelProfiler:
         """Writes the last results with every sample, for load_baseline() and `pyrometer diff`;
         returns what was written."""
         whole = self._last().to_json()
+        refuse_inputs(path, self._model)
         with open(path, "w", encoding="utf-8") as file:
             json.dump(whole, file, indent=1, allow_nan=False)
             file.write("\n")
@@ -270,6 +273,7 @@ class ModelProfiler:
     def export_csv(self, path: str | os.PathLike[str]) -> str:
         """Writes the last results, a row for each metric; returns the path."""
         self._last()
+        refuse_inputs(path, self._model)
         with open(path, "w", encoding="utf-8", newline="") as file:
             file.write(self._bench.report("csv"))
         return os.fspath(path)

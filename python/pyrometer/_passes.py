@@ -44,9 +44,16 @@ class Pass:
         return self.number - 1
 
     def export_chrome_trace(self, path: str, **unused: Any) -> None:
-        """A copy of the file; what torch's own handlers pass on beside the path means nothing."""
+        """A copy of the file; what torch's own handlers pass on beside the path means nothing.
+
+        Raises:
+            ValueError: `path` is the file of the pass itself.
+        """
         import shutil
 
+        from pyrometer._files import refuse_inputs
+
+        refuse_inputs(path, self.path)
         if str(path).endswith(".gz"):
             import gzip
 

@@ -14,6 +14,7 @@ from torch import nn
 
 from pyrometer import _core, _functions, _graph, _passes, _switch, _weights
 from pyrometer._error import Error
+from pyrometer._files import refuse_inputs
 from pyrometer._graph import EXTENSIONS, Graph
 from pyrometer._session import Settings, session
 
@@ -254,20 +255,23 @@ class Profiler(nn.Module):
 
         Raises:
             Error: nothing was profiled yet.
+            ValueError: a file to write is code of this program.
         """
         _graph.choose("format", format, tuple(EXTENSIONS))
         if self.graph is None and self.detail_graph is None:
             raise Error("nothing to export: call profile_once() first")
-        written = []
+        chosen = []
         for graph, what, edges, overwrite in (
             (self.graph, "module", module_include_edges, overwrite_module),
             (self.detail_graph, "detail", detail_include_edges, True),
         ):
             path = f"{os.fspath(base_path)}_{what}.{EXTENSIONS[format]}"
             if graph is not None and (overwrite or not os.path.exists(path)):
-                graph.save(path, format, edges=edges, stats=include_stats)
-                written.append(path)
-        return written
+                refuse_inputs(path)
+                chosen.append((graph, path, edges))
+        for graph, path, edges in chosen:
+            graph.save(path, format, edges=edges, stats=include_stats)
+        return [path for _, path, _ in chosen]
 
 
 def _as_call(one: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -9,6 +9,8 @@ import os
 import tempfile
 from typing import Any
 
+from pyrometer._files import refuse_code
+
 # Of these so many are on their way at once: enough to hide a round trip, little memory.
 PIECE_BYTES = 4 << 20
 PIECES_AHEAD = 4
@@ -40,6 +42,10 @@ def free_name(name: str, rank: int, taken: dict[str, int]) -> str:
 def _copy(keeper: Any, rank: int, name: str, size_bytes: int, target: str) -> None:
     import ray
 
+    try:
+        refuse_code(target)
+    except ValueError as error:
+        raise OSError(str(error)) from None
     folder, base = os.path.split(target)
     os.makedirs(folder, exist_ok=True)
     descriptor, part = tempfile.mkstemp(prefix=f".{base}.", suffix=".part", dir=folder)

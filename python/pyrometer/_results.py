@@ -7,10 +7,33 @@ import os
 import warnings
 from typing import Any
 
-from pyrometer import _core
+from pyrometer import _core, _show
 from pyrometer._error import Error
 
 SCHEMA = "pyrometer.bench/"
+
+
+def _mean(metric: dict[str, Any]) -> Any:
+    return metric.get("value", metric.get("mean"))
+
+
+METRIC_COLUMNS: dict[str, Any] = {
+    "Metric": lambda metric: metric["name"],
+    "Value": _mean,
+    "Unit": lambda metric: metric.get("unit") or "",
+    "Samples": lambda metric: metric.get("n"),
+    "Minimum": lambda metric: metric.get("min"),
+    "Maximum": lambda metric: metric.get("max"),
+}
+RESULT_COLUMNS: dict[str, Any] = {
+    "Name": lambda result: result["name"],
+    "Status": lambda result: result["status"],
+    "Mean (ms)": lambda result: result["latency"]["mean"],
+    "p50 (ms)": lambda result: result["latency"].get("p50"),
+    "p95 (ms)": lambda result: result["latency"].get("p95"),
+    "Samples per second": lambda result: result["throughput"]["samples_per_second"],
+    "Peak memory (bytes)": lambda result: result["memory"]["peak"],
+}
 
 
 class Results(dict[str, Any]):
@@ -22,11 +45,15 @@ class Results(dict[str, Any]):
 
     def __init__(self, document: dict[str, Any], index: int = 0) -> None:
         self.document = document
+        self._metrics: list[dict[str, Any]] = document["benchmarks"][index]["metrics"]
         super().__init__(_by_subject(document, document["benchmarks"][index]))
 
     def to_json(self) -> dict[str, Any]:
         """Both shapes in one: what load_baseline() and `pyrometer diff` take."""
         return {**self.document, **self}
+
+    def _repr_html_(self) -> str:
+        return _show.table(f"{self['name']}: {self['status']}", METRIC_COLUMNS, self._metrics)
 
 
 def _by_subject(document: dict[str, Any], of: dict[str, Any]) -> dict[str, Any]:
@@ -155,6 +182,9 @@ class BenchmarkResults(list[Results]):
 
     def to_json(self) -> dict[str, Any]:
         return {**self.document, "knee": self.knee}
+
+    def _repr_html_(self) -> str:
+        return _show.table(f"{len(self)} configurations", RESULT_COLUMNS, self)
 
 
 class Regressions(list[dict[str, Any]]):

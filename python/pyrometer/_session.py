@@ -14,6 +14,7 @@ from typing import Any
 
 from pyrometer import _core, _switch
 from pyrometer._error import Error
+from pyrometer._files import refuse_inputs
 
 EVERYTHING = (
     _core.RECORD_LAYERS
@@ -74,6 +75,8 @@ class Session:
             from pyrometer import _observe
 
             self._register()
+            if settings.overwrite and not settings.temporary:
+                refuse_inputs(settings.path)
             _core.recorder_start(
                 settings.path,
                 settings.flags,

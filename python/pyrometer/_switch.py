@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 
@@ -21,10 +22,24 @@ def is_debugging() -> bool:
     return _is_set("PYROMETER_DEBUG", "CHISEL_DEBUG")
 
 
+def require_torch(what: str) -> None:
+    """Raises one clear line where torch is not installed."""
+    try:
+        found = importlib.util.find_spec("torch") is not None
+    except (ImportError, ValueError):
+        found = False
+    if not found:
+        raise ModuleNotFoundError(
+            f"{what} needs torch, which is not installed: pip install torch", name="torch"
+        )
+
+
 def say(message: str) -> None:
     """A line for people, on standard error; a program without one goes on."""
+    from pyrometer._show import clean
+
     try:
-        sys.stderr.write(f"pyrometer: {message}\n")
+        sys.stderr.write(f"pyrometer: {clean(message)}\n")
         sys.stderr.flush()
     except (AttributeError, OSError, ValueError):
         pass

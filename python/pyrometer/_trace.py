@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
-from pyrometer import _core
+from pyrometer import _core, _show
 from pyrometer._error import Error
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Table(Sequence):
 
     A column of numbers is a memoryview over the library's own memory, which np.asarray() takes
     without a copy; a column of text is a list. `table[0]` is a row as a dict, in which None stands
-    for what is not known (-1 in the columns).
+    for what is not known (-1 in the columns; NA in to_pandas()).
     """
 
     __module__ = "pyrometer"
@@ -105,8 +105,8 @@ class Table(Sequence):
 
     def _value(self, name: str, index: int) -> Any:
         value = self[name][index]
-        unknown = NO_PARENT if name == "parent" else -1
-        return None if self._optional[name] and value == unknown else value
+        unknown = self._unknown(name)
+        return None if unknown is not None and value == unknown else value
 
     def __getattr__(self, name: str) -> memoryview | list[str]:
         if name.startswith("_") or name not in self._optional:
@@ -120,18 +120,22 @@ class Table(Sequence):
         return (self[index] for index in range(len(self)))
 
     def to_pandas(self) -> pandas.DataFrame:
-        try:
-            import numpy
-            import pandas
-        except ImportError:
-            raise ImportError("to_pandas() needs pandas: pip install pandas") from None
-        columns = {name: self[name] for name in self._optional}
+        """A DataFrame; NA stands for what is not known."""
+        pandas = _show.import_pandas()
         return pandas.DataFrame(
             {
-                name: column if isinstance(column, list) else numpy.asarray(column)
-                for name, column in columns.items()
+                name: self[name]
+                if isinstance(self[name], list)
+                else _show.column(self[name], self._unknown(name))
+                for name in self._optional
             }
         )
+
+    def _unknown(self, name: str) -> int | None:
+        """What stands for "not known" in a column; None: it is always known."""
+        if not self._optional[name]:
+            return None
+        return NO_PARENT if name == "parent" else -1
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Columns as lists; None stands for what is not known."""
@@ -145,6 +149,14 @@ class Table(Sequence):
 
     def __repr__(self) -> str:
         return f"<pyrometer.Table {self._name}: {len(self)} rows, {', '.join(self.columns)}>"
+
+
+OP_COLUMNS = {
+    "Op": lambda row: row["name"],
+    "Calls": lambda row: row["calls"],
+    "Host, own (ms)": _show.ms("host_self_ns"),
+    "Device, own (ms)": _show.ms("device_self_ns"),
+}
 
 
 class Trace:
@@ -242,9 +254,34 @@ class Trace:
     def __str__(self) -> str:
         return self._core.report(False)
 
+    def _repr_html_(self) -> str:
+        on_host = self.device_total_ns == 0
+        where = "" if on_host else f", {self.device_total_ns / 1e6:,.3f} ms on devices"
+        title = (
+            f"{os.path.basename(self.file)}: {self.events:,} events, {self.span_ns / 1e6:,.3f} ms"
+        )
+        place = "host" if on_host else "device"
+        own = [f"{phase}_{place}_self_ns" for phase in ("forward", "backward")]
+        rows = sorted(self.layers, key=lambda row: -sum(row[name] for name in own))
+        if not rows:
+            return _show.table(title + where, OP_COLUMNS, list(self.ops))
+        return _show.table(
+            title + where,
+            {
+                "Layer": lambda row: row["path"] or "(model)",
+                "Class": lambda row: row["class"],
+                "Calls": lambda row: row["calls"],
+                f"Forward, {place} (ms)": _show.ms(f"forward_{place}_ns"),
+                f"Backward, {place} (ms)": _show.ms(f"backward_{place}_ns"),
+                f"Own, {place} (ms)": lambda row: sum(row[name] for name in own) / 1e6,
+                "Shapes": lambda row: row["shapes"],
+            },
+            rows,
+        )
+
     def __repr__(self) -> str:
         return (
-            f"<pyrometer.Trace {self.file}: {self.events} events, {len(self.layers)} layers, "
+            f"<pyrometer.Trace {_show.clean(self.file)}: {self.events} events, {len(self.layers)} layers, "
             f"{len(self.kernels)} kernels by name, {self.device_total_ns / 1e6:.3g} ms on devices>"
         )
 

@@ -3,7 +3,7 @@
  * them: times and memory of an op with and without what it calls, summed over its calls. An op that
  * does nothing but call one of its own name is one call with it.
  */
-#include "trace/joins.h"
+#include "analyze/enclosing.h"
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -30,28 +30,27 @@ typedef struct collector {
     const pyro_joins *joins;
     bool by_shapes;
     size_t frames;
+    pyro_enclosing enclosing;
     uint32_t *children; /* by event: direct ones */
     uint32_t *row;      /* by event: its row; PYRO_NO_ID until it is known */
     pyro_buf key;
 } collector;
 
-static bool is_counted(const pyro_trace *trace, uint32_t event)
+static bool is_counted(const void *trace, uint32_t event)
 {
-    uint8_t category = trace->category[event];
+    uint8_t category = ((const pyro_trace *)trace)->category[event];
     return category == PYRO_EVENT_OP || category == PYRO_EVENT_ANNOTATION ||
            category == PYRO_EVENT_RUNTIME || category == PYRO_EVENT_DRIVER;
 }
 
 /* The counted event around an event. */
-static uint32_t around(const collector *c, uint32_t event)
+static uint32_t around(collector *c, uint32_t event)
 {
-    uint32_t outer = c->joins->parent[event];
-    while (outer != PYRO_NO_EVENT && !is_counted(c->trace, outer))
-        outer = c->joins->parent[outer];
-    return outer;
+    return pyro_enclosing_find(&c->enclosing, c->joins, c->trace->count, event, is_counted,
+                               c->trace);
 }
 
-static bool is_one_with_outer(const collector *c, uint32_t event)
+static bool is_one_with_outer(collector *c, uint32_t event)
 {
     uint32_t outer = around(c, event);
     return outer != PYRO_NO_EVENT && c->trace->name[outer] == c->trace->name[event] &&
@@ -59,7 +58,7 @@ static bool is_one_with_outer(const collector *c, uint32_t event)
 }
 
 /* As above, passing over those that are one call with what is around them. */
-static uint32_t holder_of(const collector *c, uint32_t event)
+static uint32_t holder_of(collector *c, uint32_t event)
 {
     uint32_t outer = around(c, event);
     for (int i = 0; i < DEEPEST_NEST && outer != PYRO_NO_EVENT && is_one_with_outer(c, outer); i++)
@@ -245,6 +244,7 @@ int pyro_trace_averages(pyro_averages **out, pyro_trace *trace, bool by_shapes, 
     }
     pyro_buf_free(&c.key);
     free(c.children);
+    pyro_enclosing_free(&c.enclosing);
     free(c.row);
     pyro_joins_free(&joins);
     return status;

@@ -26,10 +26,22 @@ bool pyro_collective_finder_init(pyro_collective_finder *finder, const pyro_trac
 void pyro_collective_finder_free(pyro_collective_finder *finder)
 {
     pyro_map_free(&finder->by_external_id);
+    pyro_enclosing_free(&finder->enclosing);
+}
+
+static bool is_annotation(const pyro_trace *trace, uint32_t event)
+{
+    const char *name = pyro_event_name(trace, event);
+    return strncmp(name, "nccl:", 5) == 0 || strncmp(name, "c10d::", 6) == 0;
+}
+
+static bool says_more(const void *trace, uint32_t event)
+{
+    return pyro_collective_of_op(trace, event) || is_annotation(trace, event);
 }
 
 /* By the kernel, by an op around its launch, or by one of its id. */
-static const pyro_collective_detail *find_detail(const pyro_collective_finder *finder,
+static const pyro_collective_detail *find_detail(pyro_collective_finder *finder,
                                                  const pyro_analysis_context *context,
                                                  uint32_t event, const char **annotation)
 {
@@ -40,11 +52,11 @@ static const pyro_collective_detail *find_detail(const pyro_collective_finder *f
         found = &trace->collectives[trace->kernels[detail].collective];
     uint32_t host = context->joins->launch[event];
     while (host != PYRO_NO_EVENT && !found) {
-        const char *name = pyro_event_name(trace, host);
         found = pyro_collective_of_op(trace, host);
-        if (!**annotation && (strncmp(name, "nccl:", 5) == 0 || strncmp(name, "c10d::", 6) == 0))
-            *annotation = name;
-        host = context->joins->parent[host];
+        if (!**annotation && is_annotation(trace, host))
+            *annotation = pyro_event_name(trace, host);
+        host = pyro_enclosing_find(&finder->enclosing, context->joins, trace->count, host, says_more,
+                                   trace);
     }
     if (!found && trace->external_id[event]) {
         uint32_t op = pyro_map_get(&finder->by_external_id, trace->external_id[event]);
@@ -65,7 +77,7 @@ int64_t pyro_collective_bytes(const pyro_trace *trace, const pyro_collective_det
     return bytes;
 }
 
-pyro_collective_row pyro_collective_describe(const pyro_collective_finder *finder,
+pyro_collective_row pyro_collective_describe(pyro_collective_finder *finder,
                                              const pyro_analysis_context *context, uint32_t event)
 {
     const pyro_trace *trace = context->trace;

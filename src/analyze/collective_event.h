@@ -3,9 +3,11 @@
 #define PYRO_ANALYZE_COLLECTIVE_EVENT_H
 
 #include "analyze/analyze.h"
+#include "analyze/enclosing.h"
 
 typedef struct pyro_collective_finder {
     pyro_map by_external_id; /* ops that describe a collective */
+    pyro_enclosing enclosing;
 } pyro_collective_finder;
 
 /* False when memory is out. */
@@ -14,7 +16,7 @@ void pyro_collective_finder_free(pyro_collective_finder *finder);
 
 /* A row without numbers that stands for its kind, group, type and size. Equal texts have equal
  * addresses. `event` is a kernel. */
-pyro_collective_row pyro_collective_describe(const pyro_collective_finder *finder,
+pyro_collective_row pyro_collective_describe(pyro_collective_finder *finder,
                                              const pyro_analysis_context *context, uint32_t event);
 /* What an op says of a collective; NULL: nothing. */
 const pyro_collective_detail *pyro_collective_of_op(const pyro_trace *trace, uint32_t event);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Deeper chains of frames than any interpreter allows are not followed to their end. */
-#define DEEPEST_CHAIN 100000
+#define DEEPEST_CHAIN 1000
 
 /* The span runs from the first to the last host event or device work; marks do not stretch it. */
 static void measure_span(pyro_analysis_context *context)

@@ -20,7 +20,7 @@ typedef struct suspect {
 } suspect;
 
 /* Suspects come again at once: the ops of a layer, the frames around them. */
-enum { RECENT_COUNT = 64 };
+enum { RECENT_COUNT = 64, DEEPEST_CHAIN = 1000 };
 
 typedef struct search {
     pyro_analysis_context *context;
@@ -166,9 +166,12 @@ static int search_gap(search *search, size_t most_events)
 static const char *annotation_around(const pyro_analysis_context *context, uint32_t event)
 {
     const pyro_trace *trace = context->trace;
-    while (event != PYRO_NO_EVENT && trace->category[event] != PYRO_EVENT_ANNOTATION)
+    for (int i = 0; i < DEEPEST_CHAIN && event != PYRO_NO_EVENT &&
+                    trace->category[event] != PYRO_EVENT_ANNOTATION;
+         i++)
         event = context->joins->parent[event];
-    const char *name = event == PYRO_NO_EVENT ? "" : pyro_event_name(trace, event);
+    bool found = event != PYRO_NO_EVENT && trace->category[event] == PYRO_EVENT_ANNOTATION;
+    const char *name = !found ? "" : pyro_event_name(trace, event);
     return strncmp(name, "ProfilerStep", strlen("ProfilerStep")) == 0 ? "" : name;
 }
 

@@ -24,6 +24,7 @@ typedef struct collector {
     const pyro_joins *joins;
     const char **paths; /* by layer, copied when first needed */
     pyro_map signatures; /* name and shapes -> number */
+    pyro_enclosing enclosing;
     pyro_map rows;       /* layer and that number -> row */
 } collector;
 
@@ -83,7 +84,7 @@ static int collect(collector *c, pyro_error *error)
         if (row == NULL)
             return pyro_fail_memory(error);
         row->calls++;
-        if (pyro_is_nested_op(trace, joins, event))
+        if (pyro_is_nested_op(&c->enclosing, trace, joins, event))
             continue;
         row->nested = false;
         row->host_ns += trace->duration_ns[event];
@@ -129,6 +130,7 @@ int pyro_trace_layer_ops(pyro_layer_ops **out, pyro_trace *trace,
         pyro_layer_ops_free((pyro_layer_ops *)c.whole);
     }
     free(c.paths);
+    pyro_enclosing_free(&c.enclosing);
     pyro_map_free(&c.signatures);
     pyro_map_free(&c.rows);
     pyro_joins_free(&joins);

@@ -25,6 +25,7 @@ typedef struct times_state {
     layer_state *layers;
     bool *is_known; /* by call: its shape was found */
     pyro_map seen;  /* layer and text of a shape */
+    pyro_enclosing ops;
     pyro_intern texts;
     pyro_arena scratch;
     bool from_ops;
@@ -46,23 +47,24 @@ bool pyro_is_forward_op(const pyro_trace *trace, const pyro_joins *joins, uint32
            joins->phase[event] != PYRO_PHASE_OPTIMIZER;
 }
 
-/* The op of the call `call` around an event, at or below the call's own event; else PYRO_NO_EVENT. */
-static uint32_t op_around(const pyro_trace *trace, const pyro_joins *joins, uint32_t event,
-                          uint32_t call)
+static bool is_op(const void *trace, uint32_t event)
 {
-    uint32_t around = joins->parent[event];
-
-    while (around != PYRO_NO_EVENT && around != joins->calls[call].event) {
-        if (trace->category[around] == PYRO_EVENT_OP && joins->call[around] == call)
-            return around;
-        around = joins->parent[around];
-    }
-    return PYRO_NO_EVENT;
+    return ((const pyro_trace *)trace)->category[event] == PYRO_EVENT_OP;
 }
 
-bool pyro_is_nested_op(const pyro_trace *trace, const pyro_joins *joins, uint32_t event)
+/* True when the nearest op around an event belongs to a call of a layer. */
+static bool is_in_op_of(pyro_enclosing *ops, const pyro_trace *trace, const pyro_joins *joins,
+                        uint32_t event, uint32_t call)
 {
-    return op_around(trace, joins, event, joins->call[event]) != PYRO_NO_EVENT;
+    uint32_t around = pyro_enclosing_find(ops, joins, trace->count, event, is_op, trace);
+
+    return around != PYRO_NO_EVENT && joins->call[around] == call;
+}
+
+bool pyro_is_nested_op(pyro_enclosing *ops, const pyro_trace *trace, const pyro_joins *joins,
+                       uint32_t event)
+{
+    return is_in_op_of(ops, trace, joins, event, joins->call[event]);
 }
 
 bool pyro_has_layer_inputs(const pyro_trace *trace, const pyro_joins *joins)
@@ -106,7 +108,7 @@ static void add_call(times_state *t, uint32_t call)
     layer_state *outer = &t->layers[joins->calls[parent].layer];
     outer->wall_ns -= duration_ns;
     /* An op may call layers (checkpointing, operators written in Python): their time is theirs. */
-    if (op_around(t->trace, joins, event, parent) != PYRO_NO_EVENT)
+    if (is_in_op_of(&t->ops, t->trace, joins, event, parent))
         outer->op_ns -= duration_ns;
 }
 
@@ -193,7 +195,7 @@ static bool add_event(times_state *t, uint32_t event)
     }
     if (!pyro_is_forward_op(t->trace, joins, event))
         return true;
-    if (!pyro_is_nested_op(t->trace, joins, event))
+    if (!pyro_is_nested_op(&t->ops, t->trace, joins, event))
         t->layers[joins->calls[call].layer].op_ns += t->trace->duration_ns[event];
     return !t->from_ops || add_shape_of_op(t, event);
 }
@@ -263,6 +265,7 @@ int pyro_collect_layer_times(pyro_layer_ops *out, const pyro_trace *trace, const
     for (size_t i = 0; t.layers && i < joins->layer_count; i++)
         pyro_buf_free(&t.layers[i].shapes);
     pyro_map_free(&t.seen);
+    pyro_enclosing_free(&t.ops);
     pyro_intern_free(&t.texts);
     pyro_arena_free(&t.scratch);
     return ok ? PYRO_OK : pyro_fail_memory(error);

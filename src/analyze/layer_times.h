@@ -2,10 +2,11 @@
 #ifndef PYRO_ANALYZE_LAYER_TIMES_H
 #define PYRO_ANALYZE_LAYER_TIMES_H
 
-#include "trace/joins.h"
+#include "analyze/enclosing.h"
 
-/* True for an op that another op of the same call of a layer called. */
-bool pyro_is_nested_op(const pyro_trace *trace, const pyro_joins *joins, uint32_t event);
+/* True for an op that another op of the same call of a layer called; `ops` is of this test alone. */
+bool pyro_is_nested_op(pyro_enclosing *ops, const pyro_trace *trace, const pyro_joins *joins,
+                       uint32_t event);
 
 /* True for an op that ran in the forward of a layer. */
 bool pyro_is_forward_op(const pyro_trace *trace, const pyro_joins *joins, uint32_t event);

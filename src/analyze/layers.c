@@ -14,9 +14,42 @@
 typedef struct layers_state {
     pyro_layer_row *rows;  /* by layer; *_self_ns are filled in the pass, totals at the end */
     uint8_t *has_backward; /* by call */
+    uint8_t *is_inside_itself; /* by call */
     int64_t *flops_of_dtype; /* by layer and pyro_dtype */
     bool has_inputs;         /* calls say what they were given */
 } layers_state;
+
+/*
+ * Which calls are inside of a call of their own layer: one walk over the tree of calls, which knows
+ * how many calls of each layer are open. `room` holds two numbers a call and one a layer.
+ */
+static void find_inside_itself(layers_state *state, const pyro_joins *joins, uint32_t *room)
+{
+    size_t count = joins->call_count;
+    uint32_t *next = room, *first = room + count, *open = first + count;
+    uint32_t roots = PYRO_NO_LAYER, at;
+    memset(first, 0xff, count * sizeof *first);
+    memset(open, 0, joins->layer_count * sizeof *open);
+    for (size_t call = count; call-- > 0;) {
+        uint32_t parent = joins->calls[call].parent;
+        uint32_t *list = parent == PYRO_NO_LAYER ? &roots : &first[parent];
+        next[call] = *list;
+        *list = (uint32_t)call;
+    }
+    for (at = roots; at != PYRO_NO_LAYER;) {
+        state->is_inside_itself[at] = open[joins->calls[at].layer]++ > 0;
+        if (first[at] != PYRO_NO_LAYER) {
+            at = first[at];
+            continue;
+        }
+        for (; at != PYRO_NO_LAYER; at = joins->calls[at].parent) {
+            open[joins->calls[at].layer]--;
+            if (next[at] != PYRO_NO_LAYER)
+                break;
+        }
+        at = at == PYRO_NO_LAYER ? PYRO_NO_LAYER : next[at];
+    }
+}
 
 static int init_layers(void *data, pyro_analysis_context *context)
 {
@@ -24,11 +57,16 @@ static int init_layers(void *data, pyro_analysis_context *context)
     const pyro_joins *joins = context->joins;
     state->rows = pyro_arena_array(context->scratch, joins->layer_count + 1, sizeof *state->rows);
     state->has_backward = pyro_arena_alloc(context->scratch, joins->call_count + 1);
+    state->is_inside_itself = pyro_arena_alloc(context->scratch, joins->call_count + 1);
     state->flops_of_dtype = pyro_arena_array(
         context->scratch, (joins->layer_count + 1) * PYRO_DTYPE_COUNT, sizeof(int64_t));
-    if (!state->rows || !state->has_backward || !state->flops_of_dtype)
+    uint32_t *room = pyro_arena_array(
+        context->scratch, 2 * joins->call_count + joins->layer_count + 1, sizeof *room);
+    if (!state->rows || !state->has_backward || !state->flops_of_dtype ||
+        !state->is_inside_itself || !room)
         return pyro_fail_memory(context->error);
     state->has_inputs = pyro_has_layer_inputs(context->trace, joins);
+    find_inside_itself(state, joins, room);
     for (size_t i = 0; i < joins->layer_count; i++) {
         const pyro_layer *layer = &joins->layers[i];
         state->rows[i] = (pyro_layer_row){.path = layer->path,
@@ -76,16 +114,6 @@ static int add_device_work(layers_state *state, pyro_analysis_context *context, 
     return PYRO_OK;
 }
 
-/* True when the layer of a call is also that of a call around it. */
-static bool is_inside_itself(const pyro_joins *joins, uint32_t call)
-{
-    uint32_t layer = joins->calls[call].layer, outer = joins->calls[call].parent;
-    for (; outer != PYRO_NO_LAYER; outer = joins->calls[outer].parent)
-        if (joins->calls[outer].layer == layer)
-            return true;
-    return false;
-}
-
 static void add_input(pyro_layer_row *row, const pyro_trace *trace, uint32_t event)
 {
     uint32_t detail = trace->detail[event];
@@ -104,7 +132,7 @@ static void add_call(layers_state *state, const pyro_analysis_context *context, 
         add_input(row, context->trace, joins->calls[call].event);
     row->calls++;
     row->forward_host_self_ns += duration;
-    if (!is_inside_itself(joins, call))
+    if (!state->is_inside_itself[call])
         row->forward_host_ns += duration;
     if (outer)
         outer->forward_host_self_ns -= duration;

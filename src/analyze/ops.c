@@ -5,6 +5,7 @@
  * op inside of one of its own name does not add to the total again.
  */
 #include "analyze/analyze.h"
+#include "analyze/enclosing.h"
 #include "base/buf.h"
 #include "base/error.h"
 
@@ -33,6 +34,7 @@ typedef struct ops_state {
     op_table names, shapes;
     uint32_t *row_of_kind; /* of ops: its row by shapes plus 1, 0 until it is known */
     uint8_t *has_child; /* bit by event: something was seen inside of it */
+    pyro_enclosing holders;
     pyro_map only_child; /* op -> the op of its name that was the first inside of it */
 } ops_state;
 
@@ -136,21 +138,19 @@ static int add_op(ops_state *state, pyro_analysis_context *context, uint32_t eve
     return PYRO_OK;
 }
 
-/* The op or annotation that a host event is directly inside of, whatever Python runs between. */
-static uint32_t holder_of(const pyro_analysis_context *context, uint32_t event)
+/* An op or annotation may hold others, whatever Python runs between. */
+static bool is_holder(const void *trace, uint32_t event)
 {
-    uint32_t outer = context->joins->parent[event];
-    while (outer != PYRO_NO_EVENT && context->trace->category[outer] != PYRO_EVENT_OP &&
-           context->trace->category[outer] != PYRO_EVENT_ANNOTATION)
-        outer = context->joins->parent[outer];
-    return outer;
+    uint8_t category = ((const pyro_trace *)trace)->category[event];
+    return category == PYRO_EVENT_OP || category == PYRO_EVENT_ANNOTATION;
 }
 
 /* Takes the time of what is inside of an op from the op's own. */
 static int take_from_holder(ops_state *state, pyro_analysis_context *context, uint32_t event)
 {
     const pyro_trace *trace = context->trace;
-    uint32_t holder = holder_of(context, event);
+    uint32_t holder = pyro_enclosing_find(&state->holders, context->joins, trace->count, event,
+                                          is_holder, trace);
     op_row *rows[2];
     if (holder == PYRO_NO_EVENT || trace->category[holder] != PYRO_EVENT_OP ||
         !pyro_context_wants(context, holder))
@@ -305,6 +305,7 @@ static void clear_ops(void *data)
     pyro_map_free(&state->names.by_key);
     pyro_map_free(&state->shapes.by_key);
     pyro_map_free(&state->only_child);
+    pyro_enclosing_free(&state->holders);
 }
 
 const pyro_analyzer pyro_analyze_ops = {

@@ -4,6 +4,7 @@
  */
 #include "analyze/collective.h"
 #include "analyze/collective_event.h"
+#include "analyze/enclosing.h"
 #include "analyze/rank_make.h"
 #include "base/buf.h"
 #include "base/error.h"
@@ -30,6 +31,7 @@ typedef struct gathering {
     size_t count, capacity, first_open;
     bool has_device_collectives;
     pyro_cover device_compute, host_compute;
+    pyro_enclosing enclosing;
 } gathering;
 
 /* "gloo:all_reduce": what a backend calls its work on threads of the host. */
@@ -87,15 +89,20 @@ static int add_kernel(gathering *gathering, uint32_t event)
     return status == PYRO_OK ? keep(gathering, &collective) : status;
 }
 
+/* Enclosing events come first in order of time: whether they are requests is settled. */
+static bool is_request(const void *user, uint32_t event)
+{
+    return pyro_map_get(&((const gathering *)user)->by_event, event) != PYRO_MAP_NONE;
+}
+
 static request *request_around(gathering *gathering, uint32_t event)
 {
-    const pyro_joins *joins = gathering->maker->context.joins;
-    for (event = joins->parent[event]; event != PYRO_NO_EVENT; event = joins->parent[event]) {
-        uint32_t index = pyro_map_get(&gathering->by_event, event);
-        if (index != PYRO_MAP_NONE)
-            return &gathering->requests[index];
-    }
-    return NULL;
+    const pyro_analysis_context *context = &gathering->maker->context;
+    uint32_t around = pyro_enclosing_find(&gathering->enclosing, context->joins,
+                                          context->trace->count, event, is_request, gathering);
+    return around == PYRO_NO_EVENT
+               ? NULL
+               : &gathering->requests[pyro_map_get(&gathering->by_event, around)];
 }
 
 /* record_param_comms inside c10d::allreduce_ says more of the same. */
@@ -295,6 +302,7 @@ int pyro_rank_make_collectives(pyro_rank_maker *maker)
         pyro_cover_free(&gathering.device_compute);
     pyro_collective_finder_free(&gathering.finder);
     pyro_map_free(&gathering.by_event);
+    pyro_enclosing_free(&gathering.enclosing);
     free(gathering.requests);
     return status;
 }

@@ -86,6 +86,13 @@ static bool is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+/* Opening a pipe or a device may wait for ever: a folder stands for its files only. */
+static bool is_file(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
 static int add_folder(pyro_rank_files *files, const char *path, int depth, pyro_error *error)
 {
     char **names = NULL;
@@ -101,7 +108,7 @@ static int add_folder(pyro_rank_files *files, const char *path, int depth, pyro_
                 status = pyro_fail_memory(error);
             else if (deeper && depth < DEEPEST_FOLDER && is_folder(inside.data))
                 status = add_folder(files, inside.data, depth + 1, error);
-            else if (!deeper && is_trace_name(names[i]) && !is_folder(inside.data))
+            else if (!deeper && is_trace_name(names[i]) && is_file(inside.data))
                 status = add_file(files, inside.data, true, error);
         }
     }

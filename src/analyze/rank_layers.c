@@ -3,6 +3,7 @@
  * without what is inside and without waiting (for collectives, for the device). Medians over steps,
  * so that a pause of the machine in one step accuses no layer.
  */
+#include "analyze/enclosing.h"
 #include "analyze/intervals.h"
 #include "analyze/order.h"
 #include "analyze/rank_make.h"
@@ -37,6 +38,7 @@ typedef struct layer_times {
     size_t op_count, op_capacity;
     pyro_cover known; /* times of the host that some row has, and waiting */
     int64_t *loader_until_ns; /* by track */
+    pyro_enclosing enclosing;
 } layer_times;
 
 static cell *cell_at(layer_times *times, size_t row, int64_t time_ns)
@@ -153,21 +155,40 @@ static bool add_backward(layer_times *times, uint32_t event, uint32_t call)
     return know(times, event);
 }
 
-/* The op or built-in function that an event lies in directly, in the same call of its layer. */
-static uint32_t holder_of(const layer_times *times, uint32_t event, uint32_t call)
+static bool is_op_or_builtin(const pyro_trace *trace, uint32_t event)
 {
-    const pyro_trace *trace = times->maker->context.trace;
-    const pyro_joins *joins = times->maker->context.joins;
-    uint8_t phase = joins->phase[event];
-    uint32_t at = joins->parent[event];
-    for (; is_of(joins, at, call, phase) && joins->calls[call].event != at;
-         at = joins->parent[at]) {
-        uint8_t category = trace->category[at];
-        if (category == PYRO_EVENT_OP ||
-            (category == PYRO_EVENT_PYTHON && pyro_event_name(trace, at)[0] == '<'))
-            return at;
-    }
-    return PYRO_NO_EVENT;
+    uint8_t category = trace->category[event];
+    return category == PYRO_EVENT_OP ||
+           (category == PYRO_EVENT_PYTHON && pyro_event_name(trace, event)[0] == '<');
+}
+
+/* An event and the call of a layer that it is looked at in. */
+typedef struct looking {
+    const pyro_analysis_context *context;
+    uint32_t call;
+    uint8_t phase;
+} looking;
+
+/* Where the search for an enclosing op ends: at one, or at the end of the layer's call. */
+static bool ends_search(const void *user, uint32_t event)
+{
+    const looking *looking = user;
+    const pyro_joins *joins = looking->context->joins;
+    return !is_of(joins, event, looking->call, looking->phase) ||
+           joins->calls[looking->call].event == event ||
+           is_op_or_builtin(looking->context->trace, event);
+}
+
+/* The op or built-in function that an event lies in directly, in the same call of its layer. */
+static uint32_t holder_of(layer_times *times, uint32_t event, uint32_t call)
+{
+    const pyro_analysis_context *context = &times->maker->context;
+    const pyro_joins *joins = context->joins;
+    looking looking = {context, call, joins->phase[event]};
+    uint32_t at = pyro_enclosing_find(&times->enclosing, joins, context->trace->count, event,
+                                      ends_search, &looking);
+    bool found = is_of(joins, at, call, looking.phase) && joins->calls[call].event != at;
+    return found ? at : PYRO_NO_EVENT;
 }
 
 /* Own time of ops and built-in functions: time.sleep is no op, and yet what a layer may do. */
@@ -408,6 +429,7 @@ int pyro_rank_make_layers(pyro_rank_maker *maker)
     bool ok = prepare(&times) && gather(&times) && publish(&times);
     pyro_cover_free(&times.known);
     pyro_map_free(&times.by_op);
+    pyro_enclosing_free(&times.enclosing);
     free(times.ops);
     return ok ? PYRO_OK : pyro_fail_memory(maker->context.error);
 }

@@ -26,8 +26,16 @@ typedef struct stack_node {
     int64_t device_ns, host_self_ns;
 } stack_node;
 
+/* How far the time of a thread was given to stacks. */
+typedef struct thread_time {
+    uint32_t innermost; /* event that runs; PYRO_NO_EVENT */
+    int64_t until_ns;
+} thread_time;
+
 typedef struct stacks_state {
     uint32_t *node_of; /* by host event */
+    uint32_t *around; /* by host event: what encloses it */
+    thread_time *threads; /* by track */
     stack_node *nodes; /* 0 is the root */
     size_t count, capacity;
     pyro_map children; /* (node, label) -> node */
@@ -70,9 +78,15 @@ static int init_stacks(void *data, pyro_analysis_context *context)
     stacks_state *state = data;
     size_t count = context->trace->count;
     state->node_of = pyro_arena_array(context->scratch, count ? count : 1, sizeof *state->node_of);
-    if (!state->node_of || !pyro_grow(&state->nodes, &state->capacity, 1, sizeof *state->nodes))
+    state->around = pyro_arena_array(context->scratch, count ? count : 1, sizeof *state->around);
+    state->threads = pyro_arena_array(context->scratch, context->trace->track_count + 1,
+                                      sizeof *state->threads);
+    if (!state->node_of || !state->around || !state->threads ||
+        !pyro_grow(&state->nodes, &state->capacity, 1, sizeof *state->nodes))
         return pyro_fail_memory(context->error);
     memset(state->node_of, 0, count * sizeof *state->node_of);
+    for (size_t i = 0; i < context->trace->track_count; i++)
+        state->threads[i] = (thread_time){PYRO_NO_EVENT, INT64_MIN};
     state->nodes[state->count++] = (stack_node){.parent = NO_NODE};
     return pyro_op_frames_begin(&state->frames, context);
 }
@@ -90,12 +104,29 @@ static uint32_t place_frames(stacks_state *state, pyro_analysis_context *context
     return above;
 }
 
-/* Where a host event stands: below its parent, under the layer that it is a call of. */
+/*
+ * What encloses a host event. An annotation may outlive what it began in: a step of the profiler
+ * begins shortly before the one before it ends, and inside of the function that starts it.
+ */
+static uint32_t find_around(stacks_state *state, const pyro_analysis_context *context,
+                            uint32_t event)
+{
+    const pyro_trace *trace = context->trace;
+    uint32_t outer = context->joins->parent[event];
+    if (trace->category[event] == PYRO_EVENT_ANNOTATION)
+        while (outer != PYRO_NO_EVENT &&
+               pyro_event_end_ns(trace, outer) < pyro_event_end_ns(trace, event))
+            outer = state->around[outer];
+    return state->around[event] = outer;
+}
+
+/* Where a host event stands: below what encloses it, under the layer that it is a call of. */
 static uint32_t place(stacks_state *state, pyro_analysis_context *context, uint32_t event)
 {
     const pyro_joins *joins = context->joins;
     uint32_t parent = joins->parent[event], call = joins->call[event];
-    uint32_t above = parent == PYRO_NO_EVENT ? 0 : state->node_of[parent];
+    uint32_t around = find_around(state, context, event);
+    uint32_t above = around == PYRO_NO_EVENT ? 0 : state->node_of[around];
     above = place_frames(state, context, above, event);
     if (above == NO_NODE)
         return NO_NODE;
@@ -113,18 +144,51 @@ static uint32_t place(stacks_state *state, pyro_analysis_context *context, uint3
     return above == NO_NODE ? NO_NODE : find_child(state, above, label_of(context->trace, event));
 }
 
+/* Gives the time of a thread up to `until_ns` to what ran innermost, so that none counts twice. */
+static void advance(stacks_state *state, const pyro_analysis_context *context, thread_time *thread,
+                    int64_t until_ns)
+{
+    while (thread->innermost != PYRO_NO_EVENT) {
+        uint32_t event = thread->innermost;
+        int64_t end_ns = pyro_event_end_ns(context->trace, event);
+        int64_t next_ns = end_ns < until_ns ? end_ns : until_ns;
+        if (next_ns > thread->until_ns) {
+            if (pyro_context_wants(context, event))
+                state->nodes[state->node_of[event]].host_self_ns += next_ns - thread->until_ns;
+            thread->until_ns = next_ns;
+        }
+        if (end_ns > until_ns)
+            return;
+        thread->innermost = context->joins->parent[event];
+    }
+}
+
+/* Kineto marks the whole recording on a row of its own, whose process is called "Spans". */
+static bool is_bookkeeping(const pyro_analysis_context *context, uint32_t event)
+{
+    const pyro_trace *trace = context->trace;
+    const size_t *count = context->category_count;
+    bool has_others = count[PYRO_EVENT_OP] || count[PYRO_EVENT_ANNOTATION] ||
+                      count[PYRO_EVENT_PYTHON];
+    return trace->category[event] == PYRO_EVENT_OTHER &&
+           trace->tracks[trace->track[event]].pid >> 63 &&
+           (has_others || strncmp(pyro_event_name(trace, event), "PyTorch Profiler", 16) == 0);
+}
+
 static int add_host(stacks_state *state, pyro_analysis_context *context, uint32_t event)
 {
     const pyro_trace *trace = context->trace;
-    uint32_t node = place(state, context, event), parent = context->joins->parent[event];
+    thread_time *thread = &state->threads[trace->track[event]];
+    if (is_bookkeeping(context, event))
+        return PYRO_OK;
+    uint32_t node = place(state, context, event);
     if (node == NO_NODE)
         return pyro_fail_memory(context->error);
     state->node_of[event] = node;
-    if (!pyro_context_wants(context, event))
-        return PYRO_OK;
-    state->nodes[node].host_self_ns += trace->duration_ns[event];
-    if (parent != PYRO_NO_EVENT && pyro_context_wants(context, parent))
-        state->nodes[state->node_of[parent]].host_self_ns -= trace->duration_ns[event];
+    advance(state, context, thread, trace->start_ns[event]);
+    thread->innermost = event;
+    if (thread->until_ns < trace->start_ns[event])
+        thread->until_ns = trace->start_ns[event];
     return PYRO_OK;
 }
 
@@ -269,6 +333,8 @@ static int finish_stacks(void *data, pyro_analysis_context *context)
     enum { DEEPEST_STACK = 4096 };
     stacks_state *state = data;
     size_t count, kept = 0, text = 0;
+    for (size_t i = 0; i < context->trace->track_count; i++)
+        advance(state, context, &state->threads[i], INT64_MAX);
     pyro_stack_row *rows = collect(state, context, &count), rest = {.frames = "(other)"};
     uint32_t *path = pyro_arena_array(context->scratch, DEEPEST_STACK, sizeof *path);
     pyro_buf buf = PYRO_BUF_INIT;

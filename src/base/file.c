@@ -85,6 +85,20 @@ int pyro_file_write_whole(const char *path, const void *bytes, size_t size, bool
     return PYRO_OK;
 }
 
+bool pyro_file_identify(const char *path, pyro_file_identity *out)
+{
+    struct stat info;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode))
+        return false;
+    *out = (pyro_file_identity){(uint64_t)info.st_dev, (uint64_t)info.st_ino};
+    return true;
+}
+
+bool pyro_file_equal(pyro_file_identity left, pyro_file_identity right)
+{
+    return left.device == right.device && left.inode == right.inode;
+}
+
 int pyro_file_make_folder(const char *path, pyro_error *error)
 {
     char *copy = strdup(path);

@@ -1,6 +1,7 @@
 /* The JSON writer. */
 #include "base/json_write.h"
 
+#include "base/printable.h"
 #include "base/utf8.h"
 #include <math.h>
 #include <stdio.h>
@@ -105,6 +106,16 @@ static void write_escape(pyro_buf *buf, unsigned char c)
     }
 }
 
+/* What is hidden when it is shown raw: "\u202e". */
+static void write_code_point(pyro_buf *buf, uint32_t code)
+{
+    if (code < 0x10000)
+        pyro_buf_addf(buf, "\\u%04x", (unsigned)code);
+    else
+        pyro_buf_addf(buf, "\\u%04x\\u%04x", (unsigned)(0xd800 + ((code - 0x10000) >> 10)),
+                      (unsigned)(0xdc00 + ((code - 0x10000) & 0x3ff)));
+}
+
 static bool is_plain(unsigned char c)
 {
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
@@ -142,16 +153,22 @@ static void write_text(pyro_buf *buf, const char *text, size_t length)
             break;
         unsigned char c = (unsigned char)*at;
         size_t size = pyro_utf8_sequence(at, end);
-        if (size > 0 && c >= 0x80) {
+        bool printable = false;
+        if (size > 0 && c >= 0x80)
+            pyro_next_character(at, end, &printable);
+        if (printable) {
             at += size;
             continue;
         }
         pyro_buf_add(buf, plain, (size_t)(at - plain));
         if (size == 0)
             pyro_buf_adds(buf, "\xef\xbf\xbd");
-        else
+        else if (size == 1)
             write_escape(buf, c);
-        plain = ++at;
+        else
+            write_code_point(buf, pyro_code_point(at, size));
+        at += size > 0 ? size : 1;
+        plain = at;
     }
     pyro_buf_add(buf, plain, (size_t)(at - plain));
     pyro_buf_addc(buf, '"');

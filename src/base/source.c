@@ -16,6 +16,7 @@ typedef struct file_source {
     pyro_source head;
     int descriptor;
     bool owned;       /* standard input is not */
+    bool regular;     /* nothing else will do */
     int64_t position; /* of the next read() */
     char *path;
 } file_source;
@@ -97,8 +98,9 @@ static const pyro_source_kind pipe_kind = {pipe_read, NULL, file_close};
 static int open_descriptor(file_source *file, const char *path, pyro_error *error)
 {
     if (file->owned) {
+        int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | (file->regular ? O_NONBLOCK : 0);
         do
-            file->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+            file->descriptor = open(path, flags);
         while (file->descriptor < 0 && errno == EINTR);
         if (file->descriptor < 0)
             return fail_system(error, "cannot open", file->path);
@@ -113,6 +115,11 @@ static int open_descriptor(file_source *file, const char *path, pyro_error *erro
         pyro_error_where(error, file->path, NULL);
         return PYRO_ERROR_UNSUPPORTED;
     }
+    if (file->regular && !S_ISREG(status.st_mode)) {
+        pyro_fail(error, PYRO_ERROR_UNSUPPORTED, "a pipe or device, where a file is expected");
+        pyro_error_where(error, file->path, NULL);
+        return PYRO_ERROR_UNSUPPORTED;
+    }
     /* Standard input may be a file that somebody has read a part of: the rest is a stream then. */
     bool whole = S_ISREG(status.st_mode) &&
                  (file->owned || lseek(file->descriptor, 0, SEEK_CUR) == 0);
@@ -121,16 +128,17 @@ static int open_descriptor(file_source *file, const char *path, pyro_error *erro
     return PYRO_OK;
 }
 
-int pyro_source_open_file(pyro_source **out, const char *path, pyro_error *error)
+static int open_path(pyro_source **out, const char *path, bool regular, pyro_error *error)
 {
     *out = NULL;
-    bool standard_input = strcmp(path, "-") == 0;
+    bool standard_input = !regular && strcmp(path, "-") == 0;
     file_source *file = calloc(1, sizeof *file);
     if (!file)
         return pyro_fail_memory(error);
     file->head.kind = &file_kind;
     file->descriptor = -1;
     file->owned = !standard_input;
+    file->regular = regular;
     const char *name = standard_input ? "standard input" : path;
     size_t name_size = strlen(name) + 1;
     file->path = malloc(name_size);
@@ -144,6 +152,16 @@ int pyro_source_open_file(pyro_source **out, const char *path, pyro_error *error
     else
         file_close(&file->head);
     return status;
+}
+
+int pyro_source_open_file(pyro_source **out, const char *path, pyro_error *error)
+{
+    return open_path(out, path, false, error);
+}
+
+int pyro_source_open_regular(pyro_source **out, const char *path, pyro_error *error)
+{
+    return open_path(out, path, true, error);
 }
 
 static int64_t memory_read_at(pyro_source *source, int64_t offset, void *bytes, size_t size,

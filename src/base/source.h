@@ -29,6 +29,8 @@ struct pyro_source {
 
 /* A regular file or a pipe ("-" is standard input). A directory is PYRO_ERROR_UNSUPPORTED. */
 int pyro_source_open_file(pyro_source **out, const char *path, pyro_error *error);
+/* The same for a regular file only: a pipe is PYRO_ERROR_UNSUPPORTED, and never waited for. */
+int pyro_source_open_regular(pyro_source **out, const char *path, pyro_error *error);
 /* Borrows the bytes. */
 int pyro_source_open_memory(pyro_source **out, const void *bytes, size_t size, pyro_error *error);
 /* Decompresses `inner` (several members too), which it owns from now on, also when it fails. */

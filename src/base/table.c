@@ -1,7 +1,7 @@
 /* Text tables. Widths are counted in code points; text from files is made printable. */
 #include "base/table.h"
 
-#include "base/utf8.h"
+#include "base/printable.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,33 +42,11 @@ static void add(pyro_table *table, const char *cell)
     table->cells[table->cell_count++] = cell;
 }
 
-/* Replaces what would move the cursor or is no character; the text never gets longer. */
-static void make_printable(char *text)
-{
-    const char *end = text + strlen(text);
-    char *out = text;
-    for (const char *at = text; at < end;) {
-        unsigned char first = (unsigned char)at[0];
-        size_t size = pyro_utf8_sequence(at, end);
-        bool control = first < 0x20 || first == 0x7f ||
-                       (size == 2 && first == 0xc2 && (unsigned char)at[1] < 0xa0);
-        if (size == 0 || control) {
-            *out++ = '?';
-            at += size ? size : 1;
-            continue;
-        }
-        memmove(out, at, size);
-        out += size;
-        at += size;
-    }
-    *out = '\0';
-}
-
 void pyro_table_cell(pyro_table *table, const char *text)
 {
     char *copy = pyro_arena_text(&table->arena, text ? text : "", text ? strlen(text) : 0);
     if (copy)
-        make_printable(copy);
+        pyro_make_printable(copy);
     add(table, copy);
 }
 
@@ -81,7 +59,7 @@ void pyro_table_cellf(pyro_table *table, const char *format, ...)
     char *text = length < 0 ? NULL : pyro_arena_alloc(&table->arena, (size_t)length + 1);
     if (text) {
         vsnprintf(text, (size_t)length + 1, format, again);
-        make_printable(text);
+        pyro_make_printable(text);
     }
     add(table, text);
     va_end(again);

@@ -4,10 +4,14 @@
 #include "base/error.h"
 #include <stdlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #define INPUT_BYTES ((size_t)128 << 10)
-/* 128 MiB, the window that `zstd --long` is given by default; more could exhaust the memory. */
-#define LARGEST_WINDOW_LOG 27
+/*
+ * 2 GiB, the most that `zstd --long=31` and --ultra use. That much is reserved where a file asks for
+ * it, but only what is really unpacked is touched, so that a small file costs little whatever it says.
+ */
+#define LARGEST_WINDOW_LOG 31
 
 typedef struct zstd_source {
     pyro_source head;
@@ -30,6 +34,23 @@ static int64_t refill_input(zstd_source *zstd, pyro_error *error)
     return got;
 }
 
+static int fail_stream(const zstd_source *zstd, size_t result, pyro_error *error)
+{
+    switch (ZSTD_getErrorCode(result)) {
+    case ZSTD_error_frameParameter_windowTooLarge:
+        return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
+                         "zstd with a window of more than 2 GiB, which is not read; compress it "
+                         "again with --long=31 or less");
+    case ZSTD_error_memory_allocation:
+        return pyro_fail(error, PYRO_ERROR_LIMIT,
+                         "no memory for the window of this zstd stream; unpack the file first "
+                         "(zstd -d --long=31)");
+    default:
+        return pyro_fail_at(error, PYRO_ERROR_FORMAT, zstd->consumed,
+                            "the zstd stream is damaged: %s", ZSTD_getErrorName(result));
+    }
+}
+
 static int64_t read_some(zstd_source *zstd, void *bytes, size_t size, pyro_error *error)
 {
     ZSTD_outBuffer output = {bytes, size, 0};
@@ -47,8 +68,7 @@ static int64_t read_some(zstd_source *zstd, void *bytes, size_t size, pyro_error
         }
         size_t left = ZSTD_decompressStream(zstd->stream, &output, &zstd->input);
         if (ZSTD_isError(left))
-            return pyro_fail_at(error, PYRO_ERROR_FORMAT, zstd->consumed,
-                                "the zstd stream is damaged: %s", ZSTD_getErrorName(left));
+            return fail_stream(zstd, left, error);
         zstd->in_frame = left != 0;
     }
     return (int64_t)output.pos;
@@ -86,8 +106,11 @@ int pyro_source_open_zstd(pyro_source **out, pyro_source *inner, pyro_error *err
     zstd->head = (pyro_source){&zstd_kind, -1, true};
     zstd->inner = inner;
     zstd->stream = ZSTD_createDStream();
-    if (!zstd->stream || ZSTD_isError(ZSTD_DCtx_setParameter(zstd->stream, ZSTD_d_windowLogMax,
-                                                             LARGEST_WINDOW_LOG))) {
+    int largest = ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound;
+    if (largest > LARGEST_WINDOW_LOG)
+        largest = LARGEST_WINDOW_LOG;
+    if (!zstd->stream ||
+        ZSTD_isError(ZSTD_DCtx_setParameter(zstd->stream, ZSTD_d_windowLogMax, largest))) {
         zstd_close(&zstd->head);
         return pyro_fail_memory(error);
     }

@@ -65,7 +65,7 @@ bool pyro_peaks_load(pyro_peaks *peaks)
 
     *peaks = (pyro_peaks){0};
     pyro_error_clear(&error);
-    if (path != NULL && pyro_source_open_file(&source, path, &error) == PYRO_OK &&
+    if (path != NULL && pyro_source_open_regular(&source, path, &error) == PYRO_OK &&
         pyro_json_open(&json, source, NULL, &error) == PYRO_OK &&
         pyro_json_next(json) == PYRO_JSON_OBJECT) {
         sound = true;

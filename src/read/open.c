@@ -194,9 +194,7 @@ static int open_file(pyro_model **out, const char *path, const char *name, pyro_
         return pyro_fail_memory(error);
     int status = name_by_file(model, path, error);
     if (status == PYRO_OK)
-        status = pyro_source_open_file(&source, path, error);
-    if (status == PYRO_OK && !pyro_source_is_seekable(source))
-        status = pyro_fail(error, PYRO_ERROR_UNSUPPORTED, "a pipe; a model must be a file");
+        status = pyro_source_open_regular(&source, path, error);
     if (status == PYRO_OK) {
         model->file_bytes = source->size;
         status = open_source(&(opening){model, stripped}, source, name, error);

@@ -1,6 +1,7 @@
 /* Results as CSV and Markdown, and verdicts as CSV. */
 #include "report/bench.h"
 
+#include "base/printable.h"
 #include "report/csv.h"
 
 #include <math.h>
@@ -91,10 +92,17 @@ void pyro_write_verdict_csv(pyro_buf *buf, const pyro_comparison *comparison)
 /* A name inside of a Markdown cell: what would end the cell or begin markup is escaped. */
 static void add_cell(pyro_buf *buf, const char *text)
 {
-    for (; *text != '\0'; text++) {
+    for (const char *end = text + strlen(text); text < end;) {
+        bool printable;
+        size_t size = pyro_next_character(text, end, &printable);
+
         if (strchr("\\`*_[]<>|", *text) != NULL)
             pyro_buf_addc(buf, '\\');
-        pyro_buf_addc(buf, (unsigned char)*text < 0x20 ? ' ' : *text);
+        if (printable)
+            pyro_buf_add(buf, text, size);
+        else
+            pyro_buf_addc(buf, strchr("\t\r\n", *text) != NULL ? ' ' : '?');
+        text += size;
     }
 }
 

@@ -1,6 +1,8 @@
 /* CSV fields. */
 #include "report/csv.h"
 
+#include "base/printable.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -18,10 +20,17 @@ void pyro_csv_text(pyro_buf *buf, const char *text, bool last)
         pyro_buf_addc(buf, '"');
     if (formula)
         pyro_buf_addc(buf, '\'');
-    for (; *text != '\0'; text++) {
+    for (const char *end = text + strlen(text); text < end;) {
+        bool printable;
+        size_t size = pyro_next_character(text, end, &printable);
+
         if (*text == '"')
             pyro_buf_addc(buf, '"');
-        pyro_buf_addc(buf, *text);
+        if (printable || *text == '\n' || *text == '\t')
+            pyro_buf_add(buf, text, size);
+        else
+            pyro_buf_addc(buf, '?');
+        text += size;
     }
     if (quoted)
         pyro_buf_addc(buf, '"');

@@ -1,7 +1,7 @@
 /* HTML and SVG: what a static page of tables and drawings needs. */
 #include "report/html.h"
 
-#include "base/utf8.h"
+#include "base/printable.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,10 +29,11 @@ void pyro_html_text(pyro_buf *buf, const char *text)
     const char *end = text + strlen(text);
 
     while (text < end) {
-        size_t size = pyro_utf8_sequence(text, end);
-        unsigned char c = (unsigned char)*text;
+        bool printable;
+        size_t size = pyro_next_character(text, end, &printable);
+        char c = *text;
 
-        if (size == 0 || (c < 0x20 && c != '\t' && c != '\n') || c == 0x7f)
+        if (!printable && c != '\t' && c != '\n')
             pyro_buf_addc(buf, '?');
         else if (c == '&')
             pyro_buf_adds(buf, "&amp;");
@@ -44,7 +45,7 @@ void pyro_html_text(pyro_buf *buf, const char *text)
             pyro_buf_adds(buf, "&quot;");
         else
             pyro_buf_add(buf, text, size);
-        text += size > 0 ? size : 1;
+        text += size;
     }
 }
 

@@ -1,7 +1,7 @@
 /* Laying out text for people. */
 #include "report/text.h"
 
-#include "base/utf8.h"
+#include "base/printable.h"
 
 #include <string.h>
 
@@ -141,17 +141,5 @@ void pyro_text_path(pyro_buf *buf, const char *path, size_t room)
 
 void pyro_text_clean(pyro_buf *buf, const char *text)
 {
-    const char *end = text + strlen(text);
-
-    while (text < end) {
-        unsigned char first = (unsigned char)text[0];
-        size_t size = pyro_utf8_sequence(text, end);
-        bool c1 = size == 2 && first == 0xC2 && (unsigned char)text[1] < 0xA0;
-
-        if (size == 0 || first < 0x20 || first == 0x7F || c1)
-            pyro_buf_addc(buf, '?');
-        else
-            pyro_buf_add(buf, text, size);
-        text += size > 0 ? size : 1;
-    }
+    pyro_buf_add_printable(buf, text);
 }

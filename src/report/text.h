@@ -35,7 +35,7 @@ void pyro_text_list(pyro_buf *buf, const char *title, const char *const *texts, 
  */
 void pyro_text_path(pyro_buf *buf, const char *path, size_t room);
 
-/* Text that came from a file: what a terminal would obey, or is no character, becomes '?'. */
+/* Text that came from a file, as pyro_buf_add_printable() shows it. */
 void pyro_text_clean(pyro_buf *buf, const char *text);
 
 #endif

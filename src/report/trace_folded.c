@@ -2,11 +2,23 @@
 #include "report/trace_rows.h"
 #include "report/writers.h"
 
+#include "base/printable.h"
+
+#include <string.h>
+
 /* A line end inside a frame would begin a stack of its own. */
 static void add_frames(pyro_buf *buf, const char *frames)
 {
-    for (; *frames != '\0'; frames++)
-        pyro_buf_addc(buf, *frames == '\n' || *frames == '\r' ? ' ' : *frames);
+    for (const char *end = frames + strlen(frames); frames < end;) {
+        bool printable;
+        size_t size = pyro_next_character(frames, end, &printable);
+
+        if (printable)
+            pyro_buf_add(buf, frames, size);
+        else
+            pyro_buf_addc(buf, *frames == '\n' || *frames == '\r' ? ' ' : '?');
+        frames += size;
+    }
 }
 
 void pyro_write_trace_folded(pyro_buf *buf, const pyro_analysis *analysis)

@@ -166,13 +166,14 @@ static int64_t stack_ns(const pyro_trace_writer *w, const pyro_stack_row *row)
 }
 
 /* The frames of a folded stack, one a line, innermost first; the first line has the numbers. */
-static void add_stack(pyro_trace_writer *w, pyro_table *table, const pyro_stack_row *row)
+static void add_stack(pyro_trace_writer *w, pyro_table *table, const pyro_stack_row *row,
+                      int64_t whole_ns)
 {
     int64_t time_ns = stack_ns(w, row);
     size_t end = strlen(row->frames);
 
     pyro_cell_duration(table, time_ns);
-    pyro_cell_share(table, time_ns, w->whole_ns);
+    pyro_cell_share(table, time_ns, whole_ns);
     for (;;) {
         size_t start = end;
 
@@ -192,10 +193,13 @@ void pyro_write_trace_stacks(pyro_trace_writer *w)
     static const pyro_table_column columns[] = {
         {"Time", true, false}, {"Share", true, false}, {"Frames", false, true}};
     size_t count = 0, shown, written = 0;
+    int64_t whole_ns = 0; /* time outside of ops is in stacks too */
     pyro_table table;
 
-    for (size_t i = 0; i < w->analysis->stack_count; i++)
+    for (size_t i = 0; i < w->analysis->stack_count; i++) {
         count += stack_ns(w, &w->analysis->stacks[i]) > 0;
+        whole_ns += stack_ns(w, &w->analysis->stacks[i]);
+    }
     shown = pyro_rows_shown(w->options, count);
     pyro_trace_heading(w, "Stacks, innermost frame first", w->on_host ? "host time" : "device time",
                        shown, count);
@@ -203,7 +207,7 @@ void pyro_write_trace_stacks(pyro_trace_writer *w)
     for (size_t i = 0; written < shown; i++) {
         if (stack_ns(w, &w->analysis->stacks[i]) <= 0)
             continue;
-        add_stack(w, &table, &w->analysis->stacks[i]);
+        add_stack(w, &table, &w->analysis->stacks[i], whole_ns);
         written++;
     }
     pyro_trace_draw(w, &table);

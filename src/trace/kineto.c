@@ -136,6 +136,8 @@ static bool read_member(pyro_kineto_reader *reader)
         begin_events(reader);
         return reader->events_ended;
     }
+    if (strcmp(key, TRACE_EVENTS) == 0 && !reader->other_events)
+        reader->other_events = *window->at;
     return read_metadata(reader, key);
 }
 
@@ -208,6 +210,16 @@ static const char *name_content(const unsigned char *bytes, size_t size)
     return "text";
 }
 
+/* A JSON value by its first character. */
+static const char *name_value(char first)
+{
+    return first == '{'                    ? "an object"
+           : first == '"'                  ? "a text"
+           : first == 'n'                  ? "null"
+           : first == 't' || first == 'f' ? "a boolean"
+                                           : "a number";
+}
+
 static int fail_no_event(pyro_kineto_reader *reader, pyro_error *error)
 {
     if (reader->window.status != PYRO_OK && reader->window.status != PYRO_ERROR_MEMORY) {
@@ -222,6 +234,11 @@ static int fail_no_event(pyro_kineto_reader *reader, pyro_error *error)
         return pyro_fail(error, PYRO_ERROR_FORMAT, "the trace holds no events");
     if (reader->events_seen)
         return pyro_fail(error, PYRO_ERROR_FORMAT, "the file ends before its first event");
+    if (reader->other_events && reader->complete)
+        return pyro_fail(error, PYRO_ERROR_FORMAT,
+                         "JSON, but no trace: its traceEvents is %s, where a list of events is "
+                         "expected",
+                         name_value(reader->other_events));
     if (reader->seen_keys[0] && reader->complete)
         return pyro_fail(error, PYRO_ERROR_FORMAT,
                          "JSON, but no trace: it has no traceEvents (it has %s)",

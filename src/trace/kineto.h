@@ -202,7 +202,9 @@ pyro_trace *pyro_trace_new(const char *file);
 void pyro_trace_free_rows(pyro_trace *trace);
 /* Room for this many rows in all columns; false when memory is out. */
 bool pyro_trace_reserve(pyro_trace *trace, size_t rows);
-/* The track's index; 65535 when there are too many, PYRO_NO_ID when memory is out. */
+/* The track of all events whose threads and streams are too many; it is of no device. */
+#define PYRO_LAST_TRACK UINT16_MAX
+/* The track's index; PYRO_LAST_TRACK when there are too many, PYRO_NO_ID when memory is out. */
 uint32_t pyro_trace_track(pyro_trace *trace, pyro_map *map, uint64_t process, uint64_t thread);
 /* The same, but PYRO_NO_ID when there is none. */
 uint32_t pyro_trace_find_track(const pyro_trace *trace, const pyro_map *map, uint64_t process,

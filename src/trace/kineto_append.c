@@ -33,7 +33,7 @@ static bool append_tracks(pyro_kineto_scanner *scanner, const pyro_trace *batch,
             return false;
         tracks[i] = (uint16_t)index;
         pyro_track *to = &trace->tracks[index];
-        if (from->is_device && !to->is_device) {
+        if (from->is_device && !to->is_device && index != PYRO_LAST_TRACK) {
             to->is_device = true;
             to->device = from->device;
             to->stream = from->stream;

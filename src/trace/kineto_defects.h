@@ -22,6 +22,8 @@
       "events with backslashes that escape nothing (kept as they stand)") \
     D(RAW_CONTROL, "event with an unescaped control character in a text", \
       "events with unescaped control characters in texts") \
+    D(NUL, "event with a NUL character in a text (replaced)", \
+      "events with NUL characters in texts (replaced)") \
     D(BAD_UTF8, "event with a text that is not UTF-8 (bad bytes replaced)", \
       "events with texts that are not UTF-8 (bad bytes replaced)") \
     D(LONG_TEXT, "event with a text over 1 MiB (cut)", "events with texts over 1 MiB (cut)") \
@@ -33,8 +35,8 @@
     D(NOT_EVENT, "entry of the event list that is no event", \
       "entries of the event list that are no events") \
     D(BEGIN_END, "begin or end event (not read)", "begin or end events (not read)") \
-    D(TRACKS, "event beyond 65535 threads and streams (given to the last one)", \
-      "events beyond 65535 threads and streams (given to the last one)") \
+    D(TRACKS, "event beyond 65535 threads and streams (put into one track)", \
+      "events beyond 65535 threads and streams (put into one track)") \
     D(METADATA, "damaged metadata value", "damaged metadata values")
 
 typedef enum pyro_kineto_defect {

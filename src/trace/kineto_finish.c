@@ -207,6 +207,18 @@ static bool warn_of_end(pyro_kineto_reader *reader)
                            100.0 * (double)cut / (double)trace->file_bytes);
 }
 
+/* Counted here, since threads read pieces of the file without knowing each other's tracks. */
+static void count_beyond_tracks(const pyro_trace *trace, pyro_kineto_defects *defects)
+{
+    int64_t *count = &defects->count[PYRO_DEFECT_TRACKS];
+    if (trace->track_count <= PYRO_LAST_TRACK)
+        return;
+    for (size_t i = 0; i < trace->count; i++)
+        *count += trace->track[i] == PYRO_LAST_TRACK;
+    for (size_t i = 0; i < trace->flow_count; i++)
+        *count += trace->flows[i].track == PYRO_LAST_TRACK;
+}
+
 int pyro_kineto_finish(pyro_kineto_reader *reader, pyro_error *error)
 {
     pyro_trace *trace = reader->trace;
@@ -214,6 +226,7 @@ int pyro_kineto_finish(pyro_kineto_reader *reader, pyro_error *error)
     if (!number_wide_ids(trace, scanner) || !join_stacks(trace))
         return pyro_fail_memory(error);
     name_tracks(trace, scanner);
+    count_beyond_tracks(trace, &scanner->defects);
     move_far_events(trace, &scanner->defects, reader->threads);
     if (!warn_of_end(reader) || !pyro_kineto_defects_say(&scanner->defects, trace))
         return pyro_fail_memory(error);

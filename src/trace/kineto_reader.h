@@ -28,6 +28,7 @@ typedef struct pyro_kineto_reader {
     char first_key[PYRO_KINETO_KEY_BYTES]; /* of events, with its quotes: "ph" */
     bool first_key_known;
     bool events_seen;  /* an array of events began */
+    char other_events; /* how the value of traceEvents begins where it is no list; 0 */
     bool events_ended; /* and its closing bracket was met */
     bool lost;         /* damage, and no further event behind it */
     bool complete;     /* the outermost bracket was closed */

@@ -1,7 +1,6 @@
 /* Which events are kept, and how they become rows: categories, tracks, details by category. */
 #include "trace/kineto.h"
 
-#define LAST_TRACK UINT16_MAX
 
 uint8_t pyro_kineto_category(const char *text, size_t length)
 {
@@ -124,11 +123,13 @@ uint32_t pyro_trace_track(pyro_trace *trace, pyro_map *map, uint64_t process, ui
     uint32_t index = look_up_track(trace, map, process, thread, &key);
     if (index != PYRO_NO_ID)
         return index;
-    if (trace->track_count > LAST_TRACK)
-        return LAST_TRACK;
+    if (trace->track_count > PYRO_LAST_TRACK)
+        return PYRO_LAST_TRACK;
+    /* The last one stands for all that follow, and so is not to be found under its first thread. */
     if (!pyro_grow(&trace->tracks, &trace->track_capacity, trace->track_count + 1,
                    sizeof *trace->tracks) ||
-        !pyro_map_put(map, key, (uint32_t)trace->track_count))
+        (trace->track_count < PYRO_LAST_TRACK &&
+         !pyro_map_put(map, key, (uint32_t)trace->track_count)))
         return PYRO_NO_ID;
     trace->tracks[trace->track_count] = (pyro_track){
         .pid = process, .tid = thread, .name = PYRO_NO_ID, .device = -1, .stream = -1};
@@ -148,8 +149,6 @@ static bool find_track(pyro_kineto_scanner *scanner, uint16_t *track)
         scanner->last_process = event->process;
         scanner->last_thread = event->thread;
     }
-    if (scanner->last_track == LAST_TRACK)
-        scanner->defects.count[PYRO_DEFECT_TRACKS]++;
     *track = (uint16_t)scanner->last_track;
     return true;
 }
@@ -367,7 +366,7 @@ static bool store_row(pyro_kineto_scanner *scanner, uint8_t category)
         return false;
     if ((pyro_event_is_device_work(category) || category == PYRO_EVENT_SYNC ||
          category == PYRO_EVENT_DEVICE_ANNOTATION) &&
-        !trace->tracks[track].is_device)
+        !trace->tracks[track].is_device && track != PYRO_LAST_TRACK)
         mark_device(&trace->tracks[track], event);
     size_t row = trace->count++;
     trace->start_ns[row] = event->start_ns;

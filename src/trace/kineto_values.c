@@ -155,8 +155,11 @@ static int32_t read_hex(const char *at, const char *end)
     return value;
 }
 
-/* A \u escape from the `u` on; a pair of surrogates is one character, a lone one is replaced. */
-static const char *add_code_point(pyro_buf *text, const char *at, const char *end)
+/*
+ * A \u escape from the `u` on; a pair of surrogates is one character. A lone one is replaced, and so
+ * is NUL, which would end the text for all that reads it later.
+ */
+static const char *add_code_point(pyro_kineto_scanner *scanner, const char *at, const char *end)
 {
     int32_t code = read_hex(at + 1, end);
     if (code < 0)
@@ -169,10 +172,12 @@ static const char *add_code_point(pyro_buf *text, const char *at, const char *en
             at += 6;
         }
     }
-    if (code >= 0xd800 && code < 0xe000)
+    if (code == 0)
+        scanner->event.defects |= PYRO_DEFECT_BIT(NUL);
+    if (code == 0 || (code >= 0xd800 && code < 0xe000))
         code = 0xfffd;
     char bytes[4];
-    pyro_buf_add(text, bytes, pyro_utf8_encode(bytes, (uint32_t)code));
+    pyro_buf_add(&scanner->scratch, bytes, pyro_utf8_encode(bytes, (uint32_t)code));
     return at;
 }
 
@@ -185,7 +190,7 @@ static const char *add_escape(pyro_kineto_scanner *scanner, const char *at, cons
         pyro_buf_addc(&scanner->scratch, meant[found - plain]);
         return at + 1;
     }
-    const char *behind = at < end && *at == 'u' ? add_code_point(&scanner->scratch, at, end) : NULL;
+    const char *behind = at < end && *at == 'u' ? add_code_point(scanner, at, end) : NULL;
     if (behind)
         return behind;
     scanner->event.defects |= PYRO_DEFECT_BIT(BAD_ESCAPE);
@@ -214,6 +219,12 @@ static void unescape(pyro_kineto_scanner *scanner, const char *at, const char *e
         } else {
             if (c < 0x20)
                 scanner->event.defects |= PYRO_DEFECT_BIT(RAW_CONTROL);
+            if (c == 0) {
+                scanner->event.defects |= PYRO_DEFECT_BIT(NUL);
+                pyro_buf_adds(text, REPLACEMENT);
+                at++;
+                continue;
+            }
             const char *begin = at;
             while (at < end && *at != '\\' && (unsigned char)*at < 0x80 &&
                    (at == begin || (unsigned char)*at >= 0x20))

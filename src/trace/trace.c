@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/source.h"
 #include "trace/devices.h"
 #include "trace/marks.h"
@@ -143,11 +144,12 @@ static int report_no_ops(pyro_trace *trace, pyro_error *error)
 static int add_file_beside(pyro_trace *trace, const char *path, pyro_error *error)
 {
     pyro_buf beside = PYRO_BUF_INIT;
+    pyro_file_identity file;
     int status = PYRO_OK;
     pyro_buf_addf(&beside, "%s" PYRO_DEVICES_SUFFIX, path);
     if (beside.failed)
         status = pyro_fail_memory(error);
-    else if (access(beside.data, R_OK) == 0)
+    else if (pyro_file_identify(beside.data, &file))
         status = pyro_trace_join_devices(trace, beside.data, error);
     else if (strcmp(pyro_trace_note_text(trace, PYRO_NOTE_OPS), PYRO_NOTE_OPS_BESIDE) == 0)
         status = report_no_ops(trace, error);

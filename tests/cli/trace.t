@@ -62,7 +62,7 @@ Next:
   pyrometer trace h200_resnet18_train.json.gz --by layer
   pyrometer trace h200_resnet18_train.json.gz --by gap
   pyrometer trace h200_resnet18_train.json.gz --by finding
-  pyrometer trace h200_resnet18_train.json.gz -o trace.json
+  pyrometer trace h200_resnet18_train.json.gz -o results.json
 
 $ cd trace; pyrometer trace h200_vit_b16_forward.json.gz
 ================================================================================
@@ -131,7 +131,7 @@ Next:
   pyrometer trace h200_vit_b16_forward.json.gz --by gap
   pyrometer trace h200_vit_b16_forward.json.gz --by memory
   pyrometer trace h200_vit_b16_forward.json.gz --by finding
-  pyrometer trace h200_vit_b16_forward.json.gz -o trace.json
+  pyrometer trace h200_vit_b16_forward.json.gz -o results.json
 
 $ cd trace; pyrometer trace good-1-training.json
 ================================================================================
@@ -197,7 +197,7 @@ Next:
   pyrometer trace good-1-training.json --by gap
   pyrometer trace good-1-training.json --by memory
   pyrometer trace good-1-training.json --by finding
-  pyrometer trace good-1-training.json -o trace.json
+  pyrometer trace good-1-training.json -o results.json
 
 $ cd trace; pyrometer trace good-2-annotations.json --layers-from 'fwd\|(.*)'
 ================================================================================
@@ -255,7 +255,7 @@ Next:
   pyrometer trace good-2-annotations.json --by layer
   pyrometer trace good-2-annotations.json --by gap
   pyrometer trace good-2-annotations.json --by finding
-  pyrometer trace good-2-annotations.json -o trace.json
+  pyrometer trace good-2-annotations.json -o results.json
 
 $ cd trace; pyrometer trace good-3-cpu-only.json
 ================================================================================
@@ -283,7 +283,7 @@ Ops:
 Next:
   pyrometer trace good-3-cpu-only.json --by layer
   pyrometer trace good-3-cpu-only.json --by finding
-  pyrometer trace good-3-cpu-only.json -o trace.json
+  pyrometer trace good-3-cpu-only.json -o results.json
 
 $ cd trace; pyrometer trace good-4-bare-array.json
 ================================================================================
@@ -307,7 +307,7 @@ Ops:
 Next:
   pyrometer trace good-4-bare-array.json --by op
   pyrometer trace good-4-bare-array.json --by finding
-  pyrometer trace good-4-bare-array.json -o trace.json
+  pyrometer trace good-4-bare-array.json -o results.json
 
 $ cd trace; pyrometer trace good-5-names-of-2021.json -q
 ================================================================================

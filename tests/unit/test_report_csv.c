@@ -25,7 +25,9 @@ static void test_quoting(void **state)
     check_text("a,b", "\"a,b\"\n");
     check_text("say \"x\"", "\"say \"\"x\"\"\"\n");
     check_text("two\nlines", "\"two\nlines\"\n");
-    check_text("cr\r", "\"cr\r\"\n");
+    check_text("cr\r", "\"cr?\"\n");
+    check_text("a\nb\tc", "\"a\nb\tc\"\n");
+    check_text("e\033[2Jf\xe2\x80\xaeg\xe2\x80\x8bh\xc2\x9bi", "e?[2Jf?g?h?i\n");
 }
 
 static void test_formulas_are_disarmed(void **state)

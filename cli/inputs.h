@@ -1,0 +1,32 @@
+/*
+ * The files that a command reads. They are collected from the command line before any work is done,
+ * so that no output can replace one of them, whatever links lead to it.
+ */
+#ifndef PYRO_CLI_INPUTS_H
+#define PYRO_CLI_INPUTS_H
+
+#include "command.h"
+
+#include <pyrometer/error.h>
+
+/*
+ * Adds what a word of the command line may name: a file, FILE:NAME, a list with commas, files in a
+ * shell command; with `folders` a folder too, with all that is in it.
+ */
+void pyro_inputs_add(const char *word, bool folders);
+
+/* Adds operands, the values of options that name files, the user's models and standard input. */
+void pyro_inputs_collect(const pyro_option_group *groups, const void *values,
+                         const pyro_words *operands);
+
+/* PYRO_ERROR_ARGUMENT when writing to `path` would overwrite one of the inputs. */
+int pyro_inputs_check(const char *path, pyro_error *error);
+
+/* The same for every file that an option of the command says to write. */
+int pyro_inputs_check_options(const pyro_option_group *groups, const void *values,
+                              pyro_error *error);
+
+/* Forgets all inputs. */
+void pyro_inputs_clear(void);
+
+#endif
