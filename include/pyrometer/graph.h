@@ -68,6 +68,7 @@ typedef struct pyro_graph_tensor {
     size_t rank;
     const int64_t *dims; /* -1 where a size depends on data */
     int64_t bytes;
+    bool assumed; /* of an edge: it may share no byte with what is read, which is not decided */
 } pyro_graph_tensor;
 
 /* From one node to another; node numbers are indices. */
@@ -75,6 +76,7 @@ typedef struct pyro_graph_edge {
     uint32_t from, to;
     uint32_t first_tensor, tensor_count;
     int64_t bytes;
+    bool assumed; /* all of its tensors are */
 } pyro_graph_edge;
 
 typedef struct pyro_graph_totals {

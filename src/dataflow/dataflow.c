@@ -189,7 +189,7 @@ static bool add_weights(pyro_dataflow *graph)
     for (size_t s = 0; s < program->step_count; s++) {
         const pyro_flow_step *step = &program->steps[s];
         for (uint32_t u = 0; u < step->use_count; u++) {
-            uint32_t weight = program->values[program->uses[step->first_use + u]].weight;
+            uint32_t weight = program->values[program->uses[step->first_use + u].value].weight;
             if (weight == PYRO_NONE || seen[weight] ||
                 program->weights[weight].role != PYRO_WEIGHT_PARAMETER)
                 continue;
@@ -216,7 +216,7 @@ static bool *find_leaving(const pyro_dataflow *graph)
         leaves[v] = false;
     for (size_t s = 0; leaves && used && s < program->step_count; s++)
         for (uint32_t u = 0; u < program->steps[s].use_count; u++) {
-            uint32_t value = program->uses[program->steps[s].first_use + u];
+            uint32_t value = program->uses[program->steps[s].first_use + u].value;
             uint32_t maker = program->values[value].maker;
             used[value] = true;
             leaves[value] |= maker != PYRO_NONE &&

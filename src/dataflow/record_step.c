@@ -77,6 +77,7 @@ void pyro_step_recorder_free(pyro_step_recorder *r)
     pyro_map_free(&r->weight_of_place);
     pyro_map_free(&r->input_of_tensor);
     free(r->inputs);
+    free(r->how);
 }
 
 bool pyro_step_recorder_makes(const pyro_step_recorder *r, const pyro_op_detail *detail)
@@ -121,9 +122,9 @@ static uint32_t add_outside(pyro_step_recorder *r, const pyro_seen_tensor *seen)
 
 static bool remember(pyro_step_recorder *r, const pyro_seen_tensor *seen)
 {
-    if (!pyro_grow(&r->inputs, &r->input_capacity, r->input_count + 1, sizeof *r->inputs))
+    if (!pyro_grow(&r->inputs, &r->input_capacity, r->seen_count + 1, sizeof *r->inputs))
         return false;
-    r->inputs[r->input_count++] = *seen;
+    r->inputs[r->seen_count++] = *seen;
     return true;
 }
 
@@ -133,21 +134,23 @@ static bool comes_to_life(const char *op)
     return !strcmp(op, "aten::lift_fresh");
 }
 
-static bool add_input(pyro_step_recorder *r, const pyro_seen_tensor *seen, const char *op)
+/* Reads both lists of the operator; inputs that nobody made are entered as values from outside. */
+static bool remember_all(pyro_step_recorder *r, const char *op, const pyro_op_detail *detail)
 {
-    bool is_known = pyro_tracker_knows(&r->tracker, &seen->where);
-    if (!is_known && comes_to_life(op))
-        return true;
-    if (!remember(r, seen))
-        return false;
-    if (!is_known) {
-        uint32_t value = add_outside(r, seen);
-        return value != PYRO_NONE && pyro_program_add_use(r->program, value);
+    pyro_seen_tensor seen;
+    r->seen_count = 0;
+    for (size_t at = 0;
+         pyro_sightings_next(storages(r->trace, detail->input_storages), &at, &seen);) {
+        bool is_known = pyro_tracker_knows(&r->tracker, &seen.where);
+        if (!is_known && comes_to_life(op))
+            continue;
+        if (!remember(r, &seen) || (!is_known && add_outside(r, &seen) == PYRO_NONE))
+            return false;
     }
-    if (!pyro_tracker_read(&r->tracker, &seen->where))
-        return false;
-    for (size_t i = 0; i < r->tracker.found_count; i++)
-        if (!pyro_program_add_use(r->program, r->tracker.found[i]))
+    r->input_count = r->seen_count;
+    for (size_t at = 0;
+         pyro_sightings_next(storages(r->trace, detail->output_storages), &at, &seen);)
+        if (!remember(r, &seen))
             return false;
     return true;
 }
@@ -162,50 +165,127 @@ static bool is_in_place(const char *op)
     return length > 1 && name[length - 1] == '_' && name[length - 2] != '_';
 }
 
-static pyro_making how_made(const pyro_step_recorder *r, const pyro_seen_tensor *seen,
-                            const char *op)
+/*
+ * Whether an input was written, by its version, or else by the schema or the names: an operator
+ * that returns a later argument has it for its result (`out=`).
+ */
+static bool is_written(const pyro_step_recorder *r, size_t input, const pyro_seen_tensor *output,
+                       const char *op)
 {
-    pyro_making how = PYRO_MAKES_FRESH;
-    for (size_t i = 0; i < r->input_count; i++) {
+    const pyro_seen_tensor *seen = &r->inputs[input];
+    if (seen->version != UINT64_MAX && output->version != UINT64_MAX)
+        return output->version != seen->version;
+    return seen->where.tensor == output->where.tensor &&
+           (seen->is_written || is_in_place(op) || input > 0);
+}
+
+typedef enum made_how { MADE_FRESH, MADE_VIEW, MADE_WRITE, MADE_PASSED } made_how;
+
+static made_how how_made(const pyro_step_recorder *r, size_t output, const char *op)
+{
+    const pyro_seen_tensor *seen = &r->inputs[output];
+    made_how how = MADE_FRESH;
+    /* Further outputs in the same new memory are views of it, as if it had been given. */
+    for (size_t i = 0; i < output; i++) {
         const pyro_seen_tensor *input = &r->inputs[i];
         if (input->where.storage != seen->where.storage)
             continue;
-        bool versions_known = input->version != UINT64_MAX && seen->version != UINT64_MAX;
-        if (versions_known ? seen->version != input->version
-                           : input->where.tensor == seen->where.tensor && is_in_place(op))
-            return PYRO_MAKES_WRITE;
-        how = PYRO_MAKES_VIEW;
+        if (i < r->input_count && is_written(r, i, seen, op))
+            return MADE_WRITE;
+        if (input->where.tensor == seen->where.tensor)
+            how = MADE_PASSED;
+        else if (how == MADE_FRESH)
+            how = MADE_VIEW;
     }
     return how;
 }
 
-static bool add_output(pyro_step_recorder *r, uint32_t step, const char *op,
-                       const pyro_seen_tensor *seen)
+static bool judge_outputs(pyro_step_recorder *r, const char *op)
 {
+    size_t count = r->seen_count - r->input_count;
+    if (!pyro_grow(&r->how, &r->how_capacity, count + 1, sizeof *r->how))
+        return false;
+    r->only_views = true;
+    for (size_t o = 0; o < count; o++) {
+        r->how[o] = (unsigned char)how_made(r, r->input_count + o, op);
+        r->only_views &= r->how[o] == MADE_VIEW || r->how[o] == MADE_PASSED;
+    }
+    return true;
+}
+
+/* Takes what the last read of the tracker found. */
+static bool use_found(pyro_step_recorder *r, bool is_shown)
+{
+    for (size_t i = 0; i < r->tracker.found_count; i++) {
+        pyro_found_value found = r->tracker.found[i];
+        if (!pyro_program_add_use(r->program, found.value, found.assumed) ||
+            (is_shown && !pyro_program_add_shown(r->program, found.value, found.assumed)))
+            return false;
+    }
+    return true;
+}
+
+static bool is_viewed(const pyro_step_recorder *r, const pyro_seen_tensor *input)
+{
+    for (size_t o = r->input_count; o < r->seen_count; o++)
+        if (r->how[o - r->input_count] == MADE_VIEW &&
+            r->inputs[o].where.storage == input->where.storage)
+            return true;
+    return false;
+}
+
+/* An operator that only makes views takes from what it views no more than they show. */
+static bool use_inputs(pyro_step_recorder *r)
+{
+    for (size_t i = 0; i < r->input_count; i++)
+        if (!(r->only_views && is_viewed(r, &r->inputs[i])) &&
+            (!pyro_tracker_read(&r->tracker, &r->inputs[i].where) || !use_found(r, false)))
+            return false;
+    return true;
+}
+
+/* What a view shows of the input that has its memory; the step takes that. */
+static bool show(pyro_step_recorder *r, const pyro_seen_tensor *view, pyro_flow_value *value)
+{
+    size_t base = 0;
+    while (base < r->input_count && r->inputs[base].where.storage != view->where.storage)
+        base++;
+    if (!r->only_views || base == r->input_count)
+        return true;
+    pyro_sighting part = r->inputs[base].where;
+    part.bytes = view->where.bytes;
+    value->first_shown = (uint32_t)r->program->shown_count;
+    if (!pyro_tracker_read(&r->tracker, &part) || !use_found(r, true))
+        return false;
+    value->shown_count = (uint32_t)r->program->shown_count - value->first_shown;
+    return true;
+}
+
+static bool add_output(pyro_step_recorder *r, uint32_t step, size_t output)
+{
+    static const pyro_making making[] = {PYRO_MAKES_FRESH, PYRO_MAKES_VIEW, PYRO_MAKES_WRITE};
+    const pyro_seen_tensor *seen = &r->inputs[output];
     pyro_flow_value value = {.name = "", .maker = step, .weight = PYRO_NONE};
-    pyro_making how = how_made(r, seen, op);
+    made_how how = r->how[output - r->input_count];
+    if (how == MADE_PASSED)
+        return true; /* it stays the value of who made it */
     uint32_t number = (uint32_t)r->program->value_count;
     if (!describe(r, seen, &value.tensor) ||
-        !pyro_tracker_make(&r->tracker, &seen->where, how, number))
+        (how == MADE_VIEW && !show(r, seen, &value)) ||
+        !pyro_tracker_make(&r->tracker, &seen->where, making[how], number))
         return false;
     value.memory = pyro_tracker_memory(&r->tracker, seen->where.storage);
-    /* Further outputs in the same new memory are views of it, as if it had been given. */
-    return remember(r, seen) && pyro_program_add_value(r->program, &value) != PYRO_NONE &&
+    return pyro_program_add_value(r->program, &value) != PYRO_NONE &&
            pyro_program_add_made(r->program, number);
 }
 
 bool pyro_step_recorder_add(pyro_step_recorder *r, uint32_t step, const char *op,
                             const pyro_op_detail *detail)
 {
-    pyro_seen_tensor seen;
-    r->input_count = 0;
-    for (size_t at = 0;
-         pyro_sightings_next(storages(r->trace, detail->input_storages), &at, &seen);)
-        if (!add_input(r, &seen, op))
-            return false;
-    for (size_t at = 0;
-         pyro_sightings_next(storages(r->trace, detail->output_storages), &at, &seen);)
-        if (!add_output(r, step, op, &seen))
+    if (!remember_all(r, op, detail) || !judge_outputs(r, op) || !use_inputs(r))
+        return false;
+    for (size_t o = r->input_count; o < r->seen_count; o++)
+        if (!add_output(r, step, o))
             return false;
     return true;
 }

@@ -6,6 +6,7 @@
 #define PYRO_DATAFLOW_TRACKER_H
 
 #include "base/map.h"
+#include "dataflow/region.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,8 +15,7 @@
 typedef struct pyro_sighting {
     uint64_t tensor;    /* the same for the same tensor object */
     uint64_t storage;   /* the same for tensors that share memory */
-    int64_t begin, end; /* its bytes in the storage; `end` negative: not known */
-    bool dense;         /* every byte between is its own */
+    pyro_region bytes;  /* of the storage */
 } pyro_sighting;
 
 typedef enum pyro_making {
@@ -34,15 +34,20 @@ typedef struct pyro_tracked_write {
     uint32_t value;
     uint32_t earlier; /* write into the same storage; PYRO_MAP_NONE: none */
     uint64_t clock;
-    int64_t begin, end;
-    bool dense;
+    pyro_region bytes;
 } pyro_tracked_write;
 
 typedef struct pyro_tracked_storage {
     uint32_t generation; /* how often its address was used anew */
     uint32_t memory;     /* unique number of the memory */
-    uint32_t last_value, last_write;
+    uint32_t first_value, last_write;
 } pyro_tracked_storage;
+
+/* A value that a read finds. */
+typedef struct pyro_found_value {
+    uint32_t value;
+    bool assumed; /* it may be hidden by later writes, or lie beside what is read */
+} pyro_found_value;
 
 typedef struct pyro_tracker {
     pyro_map number_of_tensor, number_of_storage;
@@ -54,16 +59,20 @@ typedef struct pyro_tracker {
     size_t write_count, write_capacity;
     uint64_t clock;
     uint32_t memories;
-    uint32_t *found; /* by the last read */
+    pyro_found_value *found; /* by the last read */
     size_t found_count, found_capacity;
+    uint32_t *met; /* scratch: writes that the read overlaps, the latest first */
+    size_t met_count, met_capacity;
+    int64_t budget; /* atoms that may still be compared one by one */
 } pyro_tracker;
 
-#define PYRO_TRACKER_INIT {.clock = 1}
+#define PYRO_TRACKER_INIT {.clock = 1, .budget = INT64_C(1) << 28}
 
 void pyro_tracker_free(pyro_tracker *tracker);
 /*
- * Finds the values that a tensor holds: `found`; none when it comes from outside. Several where
- * only a part of it was written since it was made. False when memory is out.
+ * Finds the values that the tensor's bytes hold: `found`; none when it comes from outside. Several
+ * where only a part of it was written since it was made. `bytes` may be a part of the tensor's: what
+ * a view of it shows. False when memory is out.
  */
 bool pyro_tracker_read(pyro_tracker *tracker, const pyro_sighting *seen);
 /* A tensor holds `value` from now on; for one from outside PYRO_MAKES_FRESH. */
