@@ -36,11 +36,13 @@ def check_granularity(value: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class GraphTensor:
-    """A tensor on an edge; sizes that depend on data are None."""
+    """A tensor on an edge; sizes that depend on data are None. `assumed`: it could not be decided
+    whether the reader reads any byte of it (docs/graph-format.md)."""
 
     dtype: str
     shape: tuple[int | None, ...]
     bytes: int | None
+    assumed: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,20 +68,21 @@ class Node:
 
 @dataclasses.dataclass(frozen=True)
 class Edge:
-    """Tensors that go from one node to another."""
+    """Tensors that go from one node to another; `assumed` where all of them are."""
 
     source: Node
     target: Node
     tensors: tuple[GraphTensor, ...]
     bytes: int | None
+    assumed: bool = False
 
 
 def _edge(nodes: list[Node], row: dict[str, Any]) -> Edge:
     tensors = tuple(
-        GraphTensor(tensor["dtype"], tuple(tensor["shape"]), tensor["bytes"])
+        GraphTensor(tensor["dtype"], tuple(tensor["shape"]), tensor["bytes"], tensor["assumed"])
         for tensor in row["tensors"]
     )
-    return Edge(nodes[row["from"]], nodes[row["to"]], tensors, row["bytes"])
+    return Edge(nodes[row["from"]], nodes[row["to"]], tensors, row["bytes"], row["assumed"])
 
 
 class Graph:

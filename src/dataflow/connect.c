@@ -36,6 +36,7 @@ typedef struct connector {
     source_list *list_of_value; /* of values that steps between nodes make */
     size_t *place;              /* by node: in the list at hand, where it is behind its begin */
     size_t list_begin;
+    bool *is_read; /* by value, of views: its bytes are read, or go to another node */
 } connector;
 
 static bool add_link(connector *c, source from, uint32_t to, uint32_t value)
@@ -95,7 +96,55 @@ static bool make_list(connector *c, const pyro_flow_use *uses, uint32_t count, s
     return true;
 }
 
-/* A view comes from what it shows; everything else that a step makes, from all that it takes. */
+static uint32_t node_of_maker(const connector *c, uint32_t value)
+{
+    uint32_t maker = c->graph->program->values[value].maker;
+    return maker == PYRO_NONE ? PYRO_NONE : c->graph->node_of_step[maker];
+}
+
+/*
+ * What the bytes of a view are seen through: the first tensor that is no view, or one that another
+ * node made. Views inside of the same node, and between nodes, are looked through.
+ */
+static const pyro_flow_level *level_of(const connector *c, uint32_t view)
+{
+    const pyro_program *program = c->graph->program;
+    const pyro_flow_value *value = &program->values[view];
+    const pyro_flow_level *level = NULL;
+    for (uint32_t i = 0; i < value->level_count; i++) {
+        level = &program->levels[value->first_level + i];
+        uint32_t node = node_of_maker(c, level->value);
+        if (!program->values[level->value].level_count ||
+            (node != PYRO_NONE && node != node_of_maker(c, view)))
+            break;
+    }
+    return level;
+}
+
+/* Views whose bytes nobody reads take nothing from anywhere; the last in a chain of them counts. */
+static bool find_read_views(connector *c)
+{
+    const pyro_program *program = c->graph->program;
+    bool *is_used = calloc(program->value_count + 1, sizeof *is_used);
+    for (uint32_t s = 0; is_used && s < program->step_count; s++)
+        for (uint32_t u = 0; u < program->steps[s].use_count; u++) {
+            const pyro_flow_use *use = &program->uses[program->steps[s].first_use + u];
+            is_used[use->value] = true;
+            c->is_read[use->value] |= !use->is_viewed ||
+                                      c->graph->node_of_step[s] != node_of_maker(c, use->value);
+        }
+    for (uint32_t v = (uint32_t)program->value_count; is_used && v-- > 0;) {
+        c->is_read[v] |= !is_used[v];
+        const pyro_flow_level *level = c->is_read[v] ? level_of(c, v) : NULL;
+        if (level) /* more views in a row than are looked through end in another view */
+            c->is_read[level->value] = true;
+    }
+    bool good = is_used != NULL;
+    free(is_used);
+    return good;
+}
+
+/* Lists for the results of a step between nodes. */
 static bool look_through(connector *c, const pyro_flow_step *step)
 {
     const pyro_program *program = c->graph->program;
@@ -104,12 +153,30 @@ static bool look_through(connector *c, const pyro_flow_step *step)
         return false;
     for (uint32_t m = 0; m < step->made_count; m++) {
         uint32_t made = program->made[step->first_made + m];
-        const pyro_flow_value *value = &program->values[made];
+        const pyro_flow_level *level = level_of(c, made);
         c->list_of_value[made] = all;
-        if (value->shown_count && step->made_count > 1 &&
-            !make_list(c, program->shown + value->first_shown, value->shown_count,
-                       &c->list_of_value[made]))
+        if (level && !make_list(c, program->shown + level->first_shown, level->shown_count,
+                                &c->list_of_value[made]))
             return false;
+    }
+    return true;
+}
+
+/* What a node reads in one of its steps, and what the views show that are made there. */
+static bool connect_step(connector *c, const pyro_flow_step *step, uint32_t node)
+{
+    const pyro_program *program = c->graph->program;
+    for (uint32_t u = 0; u < step->use_count; u++) {
+        const pyro_flow_use *use = &program->uses[step->first_use + u];
+        if (!use->is_viewed && !follow(c, use, node))
+            return false;
+    }
+    for (uint32_t m = 0; m < step->made_count; m++) {
+        uint32_t made = program->made[step->first_made + m];
+        const pyro_flow_level *level = c->is_read[made] ? level_of(c, made) : NULL;
+        for (uint32_t i = 0; level && i < level->shown_count; i++)
+            if (!follow(c, &program->shown[level->first_shown + i], node))
+                return false;
     }
     return true;
 }
@@ -118,13 +185,10 @@ static bool find_links(connector *c)
 {
     const pyro_program *program = c->graph->program;
     for (uint32_t s = 0; s < program->step_count; s++) {
-        const pyro_flow_step *step = &program->steps[s];
         uint32_t node = c->graph->node_of_step[s];
-        if (node == PYRO_NONE && !look_through(c, step))
+        if (node == PYRO_NONE ? !look_through(c, &program->steps[s])
+                              : !connect_step(c, &program->steps[s], node))
             return false;
-        for (uint32_t u = 0; node != PYRO_NONE && u < step->use_count; u++)
-            if (!follow(c, &program->uses[step->first_use + u], node))
-                return false;
     }
     return true;
 }
@@ -178,7 +242,8 @@ int pyro_dataflow_connect(pyro_dataflow *graph, pyro_error *error)
     connector c = {.graph = graph};
     c.list_of_value = calloc(graph->program->value_count + 1, sizeof *c.list_of_value);
     c.place = calloc(graph->node_count + 1, sizeof *c.place);
-    bool good = c.list_of_value && c.place && find_links(&c);
+    c.is_read = calloc(graph->program->value_count + 1, sizeof *c.is_read);
+    bool good = c.list_of_value && c.place && c.is_read && find_read_views(&c) && find_links(&c);
     bool too_many = c.source_count >= MOST_SOURCES;
     if (good && c.link_count)
         qsort(c.links, c.link_count, sizeof *c.links, by_place);
@@ -189,6 +254,7 @@ int pyro_dataflow_connect(pyro_dataflow *graph, pyro_error *error)
     free(c.sources);
     free(c.list_of_value);
     free(c.place);
+    free(c.is_read);
     if (!good && too_many)
         return pyro_fail(error, PYRO_ERROR_LIMIT,
                          "what runs between modules joins too many of them; "

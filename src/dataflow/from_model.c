@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "dataflow/program.h"
 #include "dataflow/relation.h"
-#include "dataflow/tracker.h"
+#include "dataflow/views.h"
 #include "graph/cost.h"
 #include <stdlib.h>
 #include <string.h>
@@ -181,23 +181,12 @@ static uint32_t resolve(const translator *t, uint32_t index)
     return index != PYRO_NO_VALUE && t->same[index] != PYRO_NONE ? t->same[index] : index;
 }
 
-/* Uses what the bytes of a value hold, or those that `view`, a view of it, shows. */
-static bool read_value(translator *t, uint32_t index, const pyro_region *view)
+static bool see(translator *t, uint32_t index, pyro_sighting *seen)
 {
     pyro_graph_tensor tensor;
     if (!describe(t, index, &tensor))
         return false;
-    pyro_sighting seen = sighting(t, index, &tensor);
-    if (view)
-        seen.bytes = *view;
-    if (!pyro_tracker_read(&t->tracker, &seen))
-        return false;
-    for (size_t i = 0; i < t->tracker.found_count; i++) {
-        pyro_found_value found = t->tracker.found[i];
-        if (!pyro_program_add_use(t->program, found.value, found.assumed) ||
-            (view && !pyro_program_add_shown(t->program, found.value, found.assumed)))
-            return false;
-    }
+    *seen = sighting(t, index, &tensor);
     return true;
 }
 
@@ -208,7 +197,8 @@ static bool use_value(translator *t, uint32_t index)
         return true;
     if (t->storage[index] == PYRO_NONE && !use_outside(t, index))
         return false;
-    return read_value(t, index, NULL);
+    pyro_sighting seen;
+    return see(t, index, &seen) && pyro_views_read(t->program, &t->tracker, &seen);
 }
 
 /* The first tensor that a node takes, whose memory its views and writes share. */
@@ -268,23 +258,19 @@ static bool make_value(translator *t, uint32_t index, uint32_t step, made_from f
     pyro_flow_value value = {
         .name = pyro_program_text(t->program, t->model->graph->values[index].name),
         .maker = step,
-        .weight = PYRO_NONE,
-        .first_shown = (uint32_t)t->program->shown_count};
+        .weight = PYRO_NONE};
     if (!value.name || !describe(t, index, &value.tensor))
         return false;
     t->storage[index] = from.how == PYRO_MAKES_FRESH ? index : t->storage[from.base];
-    pyro_sighting seen = sighting(t, index, &value.tensor);
-    uint32_t number = (uint32_t)t->program->value_count;
-    if (from.how == PYRO_MAKES_WRITE) { /* it is what it writes into */
-        pyro_graph_tensor base;
-        if (!describe(t, from.base, &base))
-            return false;
-        seen.bytes = sighting(t, from.base, &base).bytes;
-    }
-    if (from.how == PYRO_MAKES_VIEW && !read_value(t, from.base, &seen.bytes))
+    pyro_sighting seen = sighting(t, index, &value.tensor), base;
+    if (from.how != PYRO_MAKES_FRESH && !see(t, from.base, &base))
         return false;
-    value.shown_count = (uint32_t)t->program->shown_count - value.first_shown;
-    if (!pyro_tracker_make(&t->tracker, &seen, from.how, number))
+    if (from.how == PYRO_MAKES_WRITE)
+        seen.bytes = base.bytes; /* it is what it writes into */
+    uint32_t number = (uint32_t)t->program->value_count;
+    if ((from.how == PYRO_MAKES_VIEW &&
+         !pyro_views_show(t->program, &t->tracker, &base, &seen.bytes, &value)) ||
+        !pyro_tracker_make(&t->tracker, &seen, from.how, number))
         return false;
     value.memory = pyro_tracker_memory(&t->tracker, seen.storage);
     return pyro_program_add_value(t->program, &value) != PYRO_NONE &&

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/map.h"
+#include "dataflow/views.h"
 #include "graph/dtype.h"
 #include <pyrometer/recording.h>
 #include <stdlib.h>
@@ -213,18 +214,6 @@ static bool judge_outputs(pyro_step_recorder *r, const char *op)
     return true;
 }
 
-/* Takes what the last read of the tracker found. */
-static bool use_found(pyro_step_recorder *r, bool is_shown)
-{
-    for (size_t i = 0; i < r->tracker.found_count; i++) {
-        pyro_found_value found = r->tracker.found[i];
-        if (!pyro_program_add_use(r->program, found.value, found.assumed) ||
-            (is_shown && !pyro_program_add_shown(r->program, found.value, found.assumed)))
-            return false;
-    }
-    return true;
-}
-
 static bool is_viewed(const pyro_step_recorder *r, const pyro_seen_tensor *input)
 {
     for (size_t o = r->input_count; o < r->seen_count; o++)
@@ -239,7 +228,7 @@ static bool use_inputs(pyro_step_recorder *r)
 {
     for (size_t i = 0; i < r->input_count; i++)
         if (!(r->only_views && is_viewed(r, &r->inputs[i])) &&
-            (!pyro_tracker_read(&r->tracker, &r->inputs[i].where) || !use_found(r, false)))
+            !pyro_views_read(r->program, &r->tracker, &r->inputs[i].where))
             return false;
     return true;
 }
@@ -252,13 +241,8 @@ static bool show(pyro_step_recorder *r, const pyro_seen_tensor *view, pyro_flow_
         base++;
     if (!r->only_views || base == r->input_count)
         return true;
-    pyro_sighting part = r->inputs[base].where;
-    part.bytes = view->where.bytes;
-    value->first_shown = (uint32_t)r->program->shown_count;
-    if (!pyro_tracker_read(&r->tracker, &part) || !use_found(r, true))
-        return false;
-    value->shown_count = (uint32_t)r->program->shown_count - value->first_shown;
-    return true;
+    return pyro_views_show(r->program, &r->tracker, &r->inputs[base].where, &view->where.bytes,
+                           value);
 }
 
 static bool add_output(pyro_step_recorder *r, uint32_t step, size_t output)

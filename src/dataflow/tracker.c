@@ -112,30 +112,47 @@ static bool leave_a_part(const pyro_tracker *tracker, const pyro_region *bytes)
     return bytes->end >= 0 && hidden < pyro_region_least_bytes(bytes);
 }
 
-bool pyro_tracker_read(pyro_tracker *tracker, const pyro_sighting *seen)
+bool pyro_tracker_held(const pyro_tracker *tracker, const pyro_sighting *seen,
+                       pyro_held_value *out)
+{
+    const pyro_tracked_storage *storage = find_storage(tracker, seen->storage);
+    const pyro_tracked_tensor *tensor = storage ? find_tensor(tracker, seen) : NULL;
+    if (!storage)
+        return false;
+    /* A tensor that nobody was seen to make, over memory that somebody made: `x.data`. */
+    *out = tensor ? (pyro_held_value){tensor->value, tensor->clock}
+                  : (pyro_held_value){storage->first_value, 0};
+    return true;
+}
+
+bool pyro_tracker_look(pyro_tracker *tracker, uint64_t storage, const pyro_region *bytes,
+                       pyro_held_value held)
 {
     bool visible[MOST_STACKED + 1], covered;
     tracker->found_count = 0;
-    const pyro_tracked_storage *storage = find_storage(tracker, seen->storage);
-    if (!storage)
-        return true;
-    const pyro_tracked_tensor *tensor = find_tensor(tracker, seen);
-    /* A tensor that nobody was seen to make, over memory that somebody made: `x.data`. */
-    uint32_t before = tensor ? tensor->value : storage->first_value;
-    if (!meet_writes(tracker, storage, &seen->bytes, tensor ? tensor->clock : 0, &covered))
+    if (!meet_writes(tracker, find_storage(tracker, storage), bytes, held.clock, &covered))
         return false;
     size_t count = tracker->met_count;
     if (count == 0 || (count == 1 && covered))
-        return add_found(tracker, count ? tracker->writes[tracker->met[0]].value : before, false);
-    bool decided = stack_writes(tracker, &seen->bytes, visible);
+        return add_found(tracker, count ? tracker->writes[tracker->met[0]].value : held.value,
+                         false);
+    bool decided = stack_writes(tracker, bytes, visible);
     for (size_t i = 0; i < count; i++) {
-        bool certain = decided || is_seen_alone(tracker, &seen->bytes, i);
+        bool certain = decided || is_seen_alone(tracker, bytes, i);
         if ((!decided || visible[i]) &&
             !add_found(tracker, tracker->writes[tracker->met[i]].value, !certain))
             return false;
     }
     return covered || (decided && !visible[count]) ||
-           add_found(tracker, before, !decided && !leave_a_part(tracker, &seen->bytes));
+           add_found(tracker, held.value, !decided && !leave_a_part(tracker, bytes));
+}
+
+bool pyro_tracker_read(pyro_tracker *tracker, const pyro_sighting *seen)
+{
+    pyro_held_value held;
+    tracker->found_count = 0;
+    return !pyro_tracker_held(tracker, seen, &held) ||
+           pyro_tracker_look(tracker, seen->storage, &seen->bytes, held);
 }
 
 bool pyro_tracker_knows(const pyro_tracker *tracker, const pyro_sighting *seen)

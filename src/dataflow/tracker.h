@@ -69,10 +69,24 @@ typedef struct pyro_tracker {
 #define PYRO_TRACKER_INIT {.clock = 1, .budget = INT64_C(1) << 28}
 
 void pyro_tracker_free(pyro_tracker *tracker);
+/* The value of a tensor, and since when it has it: what was written later lies over it. */
+typedef struct pyro_held_value {
+    uint32_t value;
+    uint64_t clock;
+} pyro_held_value;
+
+/* False when it comes from outside. */
+bool pyro_tracker_held(const pyro_tracker *tracker, const pyro_sighting *seen,
+                       pyro_held_value *out);
 /*
- * Finds the values that the tensor's bytes hold: `found`; none when it comes from outside. Several
- * where only a part of it was written since it was made. `bytes` may be a part of the tensor's: what
- * a view of it shows. False when memory is out.
+ * Finds the values that some bytes of a storage hold, where `held` is below everything that was
+ * written since then: `found`. False when memory is out.
+ */
+bool pyro_tracker_look(pyro_tracker *tracker, uint64_t storage, const pyro_region *bytes,
+                       pyro_held_value held);
+/*
+ * Finds the values that a tensor holds: `found`; none when it comes from outside. Several where
+ * only a part of it was written since it was made. False when memory is out.
  */
 bool pyro_tracker_read(pyro_tracker *tracker, const pyro_sighting *seen);
 /* A tensor holds `value` from now on; for one from outside PYRO_MAKES_FRESH. */

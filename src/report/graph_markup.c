@@ -113,6 +113,7 @@ static const char graphml_head[] =
     "  <key id=\"output_bytes\" for=\"node\" attr.name=\"output_bytes\" attr.type=\"long\"/>\n"
     "  <key id=\"bytes\" for=\"edge\" attr.name=\"bytes\" attr.type=\"long\"/>\n"
     "  <key id=\"tensors\" for=\"edge\" attr.name=\"tensors\" attr.type=\"string\"/>\n"
+    "  <key id=\"assumed\" for=\"edge\" attr.name=\"assumed\" attr.type=\"boolean\"/>\n"
     "  <graph edgedefault=\"directed\">\n";
 
 static void add_graphml_edge(pyro_buf *buf, const pyro_dataflow *graph, const pyro_graph_edge *edge)
@@ -128,7 +129,10 @@ static void add_graphml_edge(pyro_buf *buf, const pyro_dataflow *graph, const py
         pyro_buf_addf(buf, "%s%s:", t ? ", " : "", tensor->dtype);
         pyro_graph_add_shape(buf, tensor);
     }
-    pyro_buf_adds(buf, "</data></edge>\n");
+    pyro_buf_adds(buf, "</data>");
+    if (edge->assumed)
+        add_data(buf, "assumed", "true");
+    pyro_buf_adds(buf, "</edge>\n");
 }
 
 void pyro_write_graph_graphml(pyro_buf *buf, const pyro_dataflow *graph,
