@@ -128,6 +128,9 @@ typedef struct pyro_part {
     int64_t received_bytes; /* that come from earlier parts */
 } pyro_part;
 
+/* Times of fewer passes than this are too cold to split by. */
+#define PYRO_PASSES_FOR_CUTS 5
+
 /* Every cut between two neighbouring blocks, and the best split into parts. */
 typedef struct pyro_cuts {
     bool timed; /* amounts are ns; else FLOPs */
@@ -136,11 +139,13 @@ typedef struct pyro_cuts {
     pyro_part *parts;
     size_t part_count;
     int64_t memory_limit; /* 0: none */
+    char warning[320];    /* why the times are not to be relied on; "" where they are */
 } pyro_cuts;
 
 /*
  * Splits a graph's blocks, in their order, into `parts` so that the slowest is as fast as can be,
- * none needs more than `memory_limit` bytes (0: any), and of such splits the fewest bytes cross.
+ * none needs more than `memory_limit` bytes (0: any), of such splits the most even one (the smallest
+ * sum of squares), and of those one over whose cuts the fewest bytes go.
  * PYRO_ERROR_ARGUMENT where that cannot be done, with the reason.
  */
 PYRO_API int pyro_cuts_find(pyro_cuts *out, const pyro_dataflow *graph, int64_t parts,

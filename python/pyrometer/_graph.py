@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -136,6 +137,10 @@ class Graph:
     def cuts(self, parts: int, memory_limit: int = 0) -> dict[str, Any]:
         """Every cut between two nodes, and the best split into parts that follow each other.
 
+        The slowest part is as fast as can be, and of splits that reach that the most even one is
+        taken. Times of fewer than five passes are too cold to split by: there is a warning then
+        (profile_passes measures more).
+
         Args:
             parts: how many.
             memory_limit: bytes that no part may need more than; 0 is no limit.
@@ -144,7 +149,9 @@ class Graph:
             ValueError: no split does.
         """
         data = json.loads(self._write(_FORMATS.index("json"), False, False, parts, memory_limit))
-        return {key: data[key] for key in ("amount", "cuts", "parts")}
+        for warning in data["warnings"]:
+            warnings.warn(warning, stacklevel=2)
+        return {key: data[key] for key in ("amount", "cuts", "parts", "warnings")}
 
     def text(self, format: str = "text", *, edges: bool = True, stats: bool = True) -> str:
         """The graph in a format: text, dot, json, graphml, or svg (drawn by Graphviz)."""

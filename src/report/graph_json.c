@@ -102,6 +102,7 @@ static void write_stats(pyro_json_writer *writer, const pyro_dataflow *graph)
 
 static void write_cuts(pyro_json_writer *writer, const pyro_cuts *cuts)
 {
+    const char *const warnings[] = {cuts->warning};
     pyro_json_member_string(writer, "amount", cuts->timed ? "ns" : "flops");
     pyro_json_key(writer, "cuts");
     pyro_json_begin_array(writer);
@@ -131,6 +132,7 @@ static void write_cuts(pyro_json_writer *writer, const pyro_cuts *cuts)
         pyro_json_end_object(writer);
     }
     pyro_json_end_array(writer);
+    pyro_json_member_strings(writer, "warnings", warnings, cuts->warning[0] ? 1 : 0);
 }
 
 void pyro_write_graph_json(pyro_buf *buf, const pyro_dataflow *graph,

@@ -242,6 +242,8 @@ void pyro_write_graph_cuts(pyro_buf *buf, const pyro_dataflow *graph, const pyro
     }
     write_table(buf, &table);
     write_parts(buf, graph, cuts);
+    if (cuts->warning[0])
+        pyro_buf_addf(buf, "  Warning: %s\n", cuts->warning);
 }
 
 void pyro_write_graph_text(pyro_buf *buf, const pyro_dataflow *graph,
