@@ -159,10 +159,19 @@ typedef enum pyro_graph_format {
     PYRO_GRAPH_GRAPHML
 } pyro_graph_format;
 
+/* Graphviz draws so many nodes and edges within seconds, and people can still read them. */
+#define PYRO_PICTURE_NODES 300
+#define PYRO_PICTURE_EDGES 1200
+
 typedef struct pyro_graph_report {
     pyro_graph_format format;
     bool no_edges, no_stats;
     const pyro_cuts *cuts; /* NULL: none */
+    /* Of dot alone. Blocks that are alike are drawn once, unless the path of their module has no more
+     * than `depth` names; a graph of more nodes or edges than a picture may have is
+     * PYRO_ERROR_LIMIT, where it is for one. */
+    int64_t depth;
+    bool for_picture;
 } pyro_graph_report;
 
 /* A NUL-terminated buffer that the caller frees with pyro_free(). */

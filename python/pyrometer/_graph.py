@@ -19,6 +19,7 @@ _GRANULARITIES = ("module", "layer", "op")
 _LEVELS = ("high", "aten")
 _FORMATS = ("text", "dot", "json", "graphml")
 _STATS_ONLY = -1
+_MOST_SECONDS = 120  # that dot may take
 EXTENSIONS = {"text": "txt", "dot": "dot", "json": "json", "graphml": "graphml", "svg": "svg"}
 
 
@@ -102,9 +103,18 @@ class Graph:
         self.name: str = program.name
 
     def _write(
-        self, format: int, edges: bool = True, stats: bool = True, parts: int = 0, limit: int = 0
+        self,
+        format: int,
+        edges: bool = True,
+        stats: bool = True,
+        parts: int = 0,
+        limit: int = 0,
+        depth: int = 0,
+        for_picture: bool = False,
     ) -> str:
-        return self._program.write(*self._choice, format, edges, stats, parts, limit)
+        return self._program.write(
+            *self._choice, format, edges, stats, parts, limit, depth, for_picture
+        )
 
     @cached_property
     def _data(self) -> dict[str, Any]:
@@ -153,11 +163,21 @@ class Graph:
             warnings.warn(warning, stacklevel=2)
         return {key: data[key] for key in ("amount", "cuts", "parts", "warnings")}
 
-    def text(self, format: str = "text", *, edges: bool = True, stats: bool = True) -> str:
-        """The graph in a format: text, dot, json, graphml, or svg (drawn by Graphviz)."""
+    def text(
+        self, format: str = "text", *, edges: bool = True, stats: bool = True, depth: int = 0
+    ) -> str:
+        """The graph in a format: text, dot, json, graphml, or svg (drawn by Graphviz).
+
+        Pictures (dot, svg) have blocks that are alike once, with their number; `depth` draws them
+        one by one where the path of their module has at most so many names.
+
+        Raises:
+            Error: Graphviz is not there, or the picture would be too large to be drawn.
+        """
         if format == "svg":
-            return _draw(self._write(_FORMATS.index("dot"), edges, stats))
-        return self._write(choose("format", format, (*_FORMATS, "svg")), edges, stats)
+            dot = _FORMATS.index("dot")
+            return _draw(self._write(dot, edges, stats, depth=depth, for_picture=True))
+        return self._write(choose("format", format, (*_FORMATS, "svg")), edges, stats, depth=depth)
 
     def save(
         self,
@@ -166,9 +186,10 @@ class Graph:
         *,
         edges: bool = True,
         stats: bool = True,
+        depth: int = 0,
     ) -> None:
-        """Writes the file whole or not at all."""
-        replace(os.fspath(path), self.text(format, edges=edges, stats=stats))
+        """Writes text() to a file, whole or not at all."""
+        replace(os.fspath(path), self.text(format, edges=edges, stats=stats, depth=depth))
 
     def __str__(self) -> str:
         return self.text()
@@ -186,8 +207,18 @@ class Graph:
 def _draw(text: str) -> str:
     try:
         done = subprocess.run(
-            ["dot", "-Tsvg"], input=text, capture_output=True, text=True, check=True
+            ["dot", "-Tsvg"],
+            input=text,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=_MOST_SECONDS,
         )
+    except subprocess.TimeoutExpired:
+        raise Error(
+            f"dot did not draw the graph within {_MOST_SECONDS} s: the format dot can be laid out "
+            "by another program"
+        ) from None
     except FileNotFoundError:
         raise Error(
             "SVG is drawn by Graphviz, which is not installed (Debian: graphviz); "
