@@ -320,7 +320,9 @@ const pyro_command cmd_graph = {
         "pyrometer.capture(..., storages=True).\n\n"
         "--cuts K shows for every cut between two nodes the bytes that cross it and the time on "
         "both sides (FLOPs where nothing was timed), and splits the model into K parts that follow "
-        "each other.",
+        "each other.\n\n"
+        "Pictures (svg, dot) group nodes by module, colour them by cost and have blocks that are "
+        "alike once, with their number; --depth opens them.",
     .examples = graph_examples,
     .groups = graph_groups,
     .operands = PYRO_COMPLETE_MODEL,

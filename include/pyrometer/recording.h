@@ -161,10 +161,11 @@ typedef struct pyro_module_data {
 typedef enum pyro_weight_kind {
     PYRO_WEIGHT_IS_PARAMETER = 0,
     PYRO_WEIGHT_IS_BUFFER = 1,
-    PYRO_WEIGHT_IS_INPUT = 2 /* what the model was called with */
+    PYRO_WEIGHT_IS_INPUT = 2, /* what the model was called with */
+    PYRO_WEIGHT_IS_LEAVING = 3 /* no weight: it was given to numpy or the like; its name is by what */
 } pyro_weight_kind;
 
-/* A tensor that was there before the ops, with PYRO_RECORD_STORAGES. */
+/* A tensor that was there before the ops, with PYRO_RECORD_STORAGES, or one that leaves torch. */
 typedef struct pyro_weight_data {
     uint64_t tensor, storage; /* as the words of storages have them */
     uint64_t begin; /* its first byte in the storage */

@@ -93,7 +93,9 @@ class StorageWriter
                 last += static_cast<uint64_t>(sizes[d] - 1) * static_cast<uint64_t>(strides[d]);
         at[3] = static_cast<uint64_t>(impl->storage_offset()) * item;
         at[4] = at[3] + (impl->numel() ? (last + 1) * item : 0);
-        at[5] |= impl->unsafe_storage().allocator() ? 0 : PYRO_STORAGE_FOREIGN;
+        // Memory that torch was given cannot be made larger.
+        bool is_own = impl->unsafe_storage().unsafeGetStorageImpl()->resizable();
+        at[5] |= is_own ? 0 : PYRO_STORAGE_FOREIGN;
     }
 
     // Every element from the first to the last is the tensor's: each stride, from the smallest on,

@@ -6,6 +6,8 @@
 #include "dataflow/views.h"
 #include "graph/dtype.h"
 #include <pyrometer/recording.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +62,7 @@ bool pyro_step_recorder_init(pyro_step_recorder *r, pyro_program *program, const
     for (size_t id = 1; id < trace->weight_count; id++) {
         pyro_weight_data data;
         const char *name = read_weight(trace, id, &data);
-        if (!name)
+        if (!name || data.kind == PYRO_WEIGHT_IS_LEAVING)
             continue;
         if (data.kind == PYRO_WEIGHT_IS_INPUT
                 ? !pyro_map_put(&r->input_of_tensor, data.tensor, (uint32_t)id)
@@ -77,6 +79,7 @@ void pyro_step_recorder_free(pyro_step_recorder *r)
     pyro_map_free(&r->weight_of_storage);
     pyro_map_free(&r->weight_of_place);
     pyro_map_free(&r->input_of_tensor);
+    pyro_map_free(&r->made_elsewhere);
     free(r->inputs);
     free(r->how);
 }
@@ -99,6 +102,25 @@ static bool describe(pyro_step_recorder *r, const pyro_seen_tensor *seen, pyro_g
                               dtype == PYRO_DTYPE_UNKNOWN ? -1 : pyro_dtype_bytes(dtype));
 }
 
+/* "aten::linear in fc1": what a step is called in notes. */
+static void name_step(const pyro_step_recorder *r, uint32_t step, char *text, size_t size)
+{
+    const pyro_flow_step *known = &r->program->steps[step];
+    const char *path = r->program->calls[known->call].path;
+    snprintf(text, size, "%.60s in %.80s", known->op, path[0] ? path : "the model");
+}
+
+/* A tensor that nobody made and that is no weight or input: notes where it comes from, if known. */
+static void note_stranger(pyro_step_recorder *r, const pyro_seen_tensor *seen)
+{
+    uint32_t step = (uint32_t)r->program->step_count - 1;
+    bool is_elsewhere = pyro_map_get(&r->made_elsewhere, seen->where.storage) != PYRO_MAP_NONE;
+    if (is_elsewhere && !r->from_elsewhere++)
+        name_step(r, step, r->first_from, sizeof r->first_from);
+    if (!is_elsewhere && seen->is_foreign && !r->foreign++)
+        name_step(r, step, r->first_foreign, sizeof r->first_foreign);
+}
+
 /* A tensor that nobody made: a weight, what the model was called with, or what was kept. */
 static uint32_t add_outside(pyro_step_recorder *r, const pyro_seen_tensor *seen)
 {
@@ -113,6 +135,8 @@ static uint32_t add_outside(pyro_step_recorder *r, const pyro_seen_tensor *seen)
         value.name = pyro_program_text(r->program, read_weight(r->trace, input, &data));
     if (value.weight != PYRO_MAP_NONE)
         value.name = r->program->weights[value.weight].name;
+    else if (input == PYRO_MAP_NONE)
+        note_stranger(r, seen);
     uint32_t number = (uint32_t)r->program->value_count;
     if (!value.name || !describe(r, seen, &value.tensor) ||
         !pyro_tracker_make(&r->tracker, &seen->where, PYRO_MAKES_FRESH, number))
@@ -143,8 +167,10 @@ static bool remember_all(pyro_step_recorder *r, const char *op, const pyro_op_de
     for (size_t at = 0;
          pyro_sightings_next(storages(r->trace, detail->input_storages), &at, &seen);) {
         bool is_known = pyro_tracker_knows(&r->tracker, &seen.where);
-        if (!is_known && comes_to_life(op))
+        if (!is_known && comes_to_life(op)) {
+            note_stranger(r, &seen);
             continue;
+        }
         if (!remember(r, &seen) || (!is_known && add_outside(r, &seen) == PYRO_NONE))
             return false;
     }
@@ -176,8 +202,9 @@ static bool is_written(const pyro_step_recorder *r, size_t input, const pyro_see
     const pyro_seen_tensor *seen = &r->inputs[input];
     if (seen->version != UINT64_MAX && output->version != UINT64_MAX)
         return output->version != seen->version;
+    bool is_first = r->inputs[0].where.tensor == output->where.tensor;
     return seen->where.tensor == output->where.tensor &&
-           (seen->is_written || is_in_place(op) || input > 0);
+           (seen->is_written || is_in_place(op) || !is_first);
 }
 
 typedef enum made_how { MADE_FRESH, MADE_VIEW, MADE_WRITE, MADE_PASSED } made_how;
@@ -272,4 +299,86 @@ bool pyro_step_recorder_add(pyro_step_recorder *r, uint32_t step, const char *op
         if (!add_output(r, step, o))
             return false;
     return true;
+}
+
+/* The step that made what a tensor holds, through views; PYRO_NONE: none of this pass. */
+static uint32_t producer(const pyro_step_recorder *r, const pyro_sighting *tensor)
+{
+    pyro_held_value held;
+    if (!pyro_tracker_held(&r->tracker, tensor, &held))
+        return PYRO_NONE;
+    const pyro_flow_value *value = &r->program->values[held.value];
+    for (; value->level_count; value = &r->program->values[held.value])
+        held.value = r->program->levels[value->first_level + value->level_count - 1].value;
+    return value->maker;
+}
+
+bool pyro_step_recorder_elsewhere(pyro_step_recorder *r, const char *op,
+                                  const pyro_op_detail *detail)
+{
+    pyro_seen_tensor seen;
+    uint32_t taken_from = PYRO_NONE;
+    for (size_t at = 0;
+         pyro_sightings_next(storages(r->trace, detail->input_storages), &at, &seen);)
+        if (taken_from == PYRO_NONE)
+            taken_from = producer(r, &seen.where);
+    if (taken_from != PYRO_NONE && !r->to_elsewhere++) {
+        char made[160];
+        name_step(r, taken_from, made, sizeof made);
+        snprintf(r->first_to, sizeof r->first_to, "%.50s, of the result of %.150s", op, made);
+    }
+    for (size_t at = 0;
+         pyro_sightings_next(storages(r->trace, detail->output_storages), &at, &seen);)
+        if (!pyro_tracker_knows(&r->tracker, &seen.where) &&
+            !pyro_map_put(&r->made_elsewhere, seen.where.storage, 1))
+            return false;
+    return true;
+}
+
+/* Tensors that were given to numpy or the like, as Python has said. */
+static bool note_leaving(const pyro_step_recorder *r)
+{
+    char first[160] = "";
+    const char *how = "";
+    int64_t count = 0;
+    for (size_t id = 1; id < r->trace->weight_count; id++) {
+        pyro_weight_data data;
+        const char *name = read_weight(r->trace, id, &data);
+        if (!name || data.kind != PYRO_WEIGHT_IS_LEAVING)
+            continue;
+        pyro_sighting tensor = {.tensor = data.tensor, .storage = data.storage};
+        uint32_t step = producer(r, &tensor);
+        if (step == PYRO_NONE)
+            continue;
+        if (!count++) {
+            name_step(r, step, first, sizeof first);
+            how = name;
+        }
+    }
+    return !count || pyro_program_note(r->program,
+                                       "data leave torch by %.40s (%" PRId64 " times, first the "
+                                       "result of %s): what is computed from them there has no "
+                                       "edge",
+                                       how, count, first);
+}
+
+bool pyro_step_recorder_note(pyro_step_recorder *r)
+{
+    bool good = note_leaving(r);
+    if (good && r->foreign)
+        good = pyro_program_note(r->program,
+                                 "%" PRId64 " tensors come from numpy or another library (first "
+                                 "into %s): what they were computed from has no edge",
+                                 r->foreign, r->first_foreign);
+    if (good && r->to_elsewhere)
+        good = pyro_program_note(r->program,
+                                 "%" PRId64 " operators ran on other threads with tensors of this "
+                                 "pass (first %s): they are not in the graph",
+                                 r->to_elsewhere, r->first_to);
+    if (good && r->from_elsewhere)
+        good = pyro_program_note(r->program,
+                                 "%" PRId64 " tensors were made on other threads (first taken by "
+                                 "%s): their edges begin at an input",
+                                 r->from_elsewhere, r->first_from);
+    return good;
 }

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import warnings
 import xml.etree.ElementTree
 
 import pytest
@@ -379,8 +380,13 @@ def test_stats(capsys):
 
 def test_cuts():
     model, args, _ = CASES["transformer"]
-    graph = layers(model.eval(), *args, granularity="module")
-    split = graph.cuts(3)
+    prof = pyrometer.Profiler(model.eval(), auto_profile=False, capture_ops=True)
+    prof.profile_passes([args] * 5)
+    graph = prof.graph
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        split = graph.cuts(3)
+    assert split["warnings"] == []
     assert split["amount"] == "ns" and len(split["parts"]) == 3
     ends = [(part["first"], part["last"]) for part in split["parts"]]
     assert ends[0][0] == 1 and ends[-1][1] == len(graph) - 1

@@ -3,7 +3,9 @@
 import json
 import os
 import random
+import shutil
 import subprocess
+import threading
 
 import pytest
 
@@ -329,3 +331,66 @@ def test_a_result_that_is_written_into_in_inference_mode():
     with torch.inference_mode():
         found = live(Out(), torch.randn(3), granularity="op")
     assert ("add", "sin") in found and ("empty", "sin") not in found
+
+
+class ThroughNumpy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        array = self.first(x).detach().numpy() * 2
+        return self.second(torch.from_numpy(array))
+
+
+class ThroughAThread(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        x, results = self.first(x), []
+        thread = threading.Thread(target=lambda: results.append(x.detach() * 2))
+        thread.start()
+        thread.join()
+        return self.second(results[0])
+
+
+def notes_of(model):
+    prof = pyrometer.Profiler(model.eval(), granularity="layer", auto_profile=False)
+    prof.profile_once(torch.randn(2, 4))
+    assert "Note: " in str(prof.graph) or not prof.graph.notes
+    return " | ".join(prof.graph.notes)
+
+
+def test_data_that_leave_through_numpy_are_noted():
+    before = dict(vars(torch.Tensor))
+    notes = notes_of(ThroughNumpy())
+    assert "data leave torch by Tensor.numpy (1 times, first the result of aten::linear in" in notes
+    assert "1 tensors come from numpy or another library (first into aten::lift_fresh in" in notes
+    assert dict(vars(torch.Tensor)) == before
+
+
+def test_data_that_leave_through_another_thread_are_noted():
+    notes = notes_of(ThroughAThread())
+    assert "operators ran on other threads with tensors of this pass" in notes
+    assert "of the result of aten::linear in first" in notes
+    assert "1 tensors were made on other threads (first taken by aten::linear in second)" in notes
+
+
+def test_data_that_stay_are_not_noted():
+    assert notes_of(Branches()) == ""
+
+
+def test_pictures(tmp_path):
+    model = nn.Sequential(*(nn.Sequential(nn.Linear(4, 4), nn.ReLU()) for _ in range(400)))
+    prof = pyrometer.Profiler(model.eval(), granularity="layer", auto_profile=False)
+    prof.profile_once(torch.randn(2, 4))
+    text = prof.graph.text("dot")
+    assert "0 ... 399 (x400)" in text and "subgraph cluster_0" in text
+    assert prof.graph.text("dot", depth=1).count("subgraph") == 400
+    with pytest.raises(pyrometer.Error, match="coarser granularity"):
+        prof.graph.text("svg", depth=1)
+    if shutil.which("dot"):
+        prof.graph.save(tmp_path / "x.svg", "svg")
+        assert (tmp_path / "x.svg").read_text().count('class="node"') == 3
