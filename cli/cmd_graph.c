@@ -17,7 +17,7 @@
 
 typedef struct graph_values {
     int granularity, level, format; /* format -1: by the extension of the output */
-    int64_t cuts;
+    int64_t cuts, depth;
     const char *memory_limit;
     bool no_edges, no_stats;
     pyro_pricing pricing;
@@ -55,7 +55,7 @@ static const pyro_option graph_options[] = {
      .offset = offsetof(graph_values, cuts),
      .metavar = "K",
      .help = "Show every cut between two nodes, with the bytes that cross it, and the best split "
-             "into K parts: the slowest as fast as can be.",
+             "into K parts: the slowest as fast as can be, the others as even as can be.",
      .minimum = 1,
      .maximum = 1000000},
     {.long_name = "memory-limit",
@@ -64,6 +64,16 @@ static const pyro_option graph_options[] = {
      .metavar = "SIZE",
      .help = "No part of --cuts may need more: 500M, 8G. Its parameters, and the most that lives "
              "beside them at one time."},
+    {.long_name = "depth",
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(graph_values, depth),
+     .metavar = "N",
+     .help = "In a picture (svg, dot), draw blocks that are alike one by one where their path has "
+             "at most N names: 2 opens layers.0, layers.1 and so on. Others are drawn once, with "
+             "their number.",
+     .default_text = "0",
+     .minimum = 0,
+     .maximum = 1000000},
     {.long_name = "no-edges",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(graph_values, no_edges),
@@ -196,7 +206,9 @@ static int write_graph(const pyro_dataflow *graph, const pyro_cuts *cuts,
                                                                : (pyro_graph_format)format,
                                 .no_edges = values->no_edges,
                                 .no_stats = values->no_stats,
-                                .cuts = cuts};
+                                .cuts = cuts,
+                                .depth = values->depth,
+                                .for_picture = format == FORMAT_SVG};
     pyro_buf svg = PYRO_BUF_INIT;
     pyro_error error;
     char *text = NULL;
@@ -253,6 +265,8 @@ static int graph_of(const char *spec, const graph_values *values)
     if (values->memory_limit != NULL && !pyro_parse_size(values->memory_limit, &memory_limit))
         return pyro_common_complain("--memory-limit: \"%.60s\" is no size; write 500M or 8G",
                                     values->memory_limit);
+    if (values->depth > 0 && format != FORMAT_SVG && format != PYRO_GRAPH_DOT)
+        return pyro_common_complain("--depth opens blocks in pictures: use it with svg or dot");
     if (values->memory_limit != NULL && values->cuts == 0)
         return pyro_common_complain("--memory-limit needs --cuts: into how many parts");
     pyro_error_clear(&error);
@@ -310,7 +324,9 @@ const pyro_command cmd_graph = {
         "pyrometer.capture(..., storages=True).\n\n"
         "--cuts K shows for every cut between two nodes the bytes that cross it and the time on "
         "both sides (FLOPs where nothing was timed), and splits the model into K parts that follow "
-        "each other.",
+        "each other.\n\n"
+        "Pictures (svg, dot) group nodes by module, colour them by cost and have blocks that are "
+        "alike once, with their number; --depth opens them.",
     .examples = graph_examples,
     .groups = graph_groups,
     .operands = PYRO_COMPLETE_MODEL,

@@ -5,10 +5,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { MOST_SECONDS = 120 };
 
 static void become_dot(int input, int output)
 {
@@ -21,16 +26,32 @@ static void become_dot(int input, int output)
     _exit(errno == ENOENT ? 127 : 126);
 }
 
-static void read_all(int fd, pyro_buf *buf)
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Reads what dot writes; false when it takes too long. */
+static bool read_all(int fd, pyro_buf *buf)
 {
     char piece[65536];
-    ssize_t got;
+    double end = seconds_now() + MOST_SECONDS;
 
-    while ((got = read(fd, piece, sizeof piece)) != 0) {
+    for (;;) {
+        struct pollfd wait = {.fd = fd, .events = POLLIN};
+        double left = end - seconds_now();
+        ssize_t got;
+        if (left <= 0)
+            return false;
+        if (poll(&wait, 1, (int)(left * 1000) + 1) <= 0)
+            continue;
+        got = read(fd, piece, sizeof piece);
         if (got > 0)
             pyro_buf_add(buf, piece, (size_t)got);
-        else if (errno != EINTR)
-            break;
+        else if (got == 0 || errno != EINTR)
+            return true;
     }
 }
 
@@ -38,6 +59,7 @@ int pyro_graphviz_svg(pyro_buf *svg, const char *text, size_t size, pyro_error *
 {
     FILE *input = tmpfile();
     int ends[2], code = 0;
+    bool is_done = true;
     pid_t child;
 
     if (input == NULL || fwrite(text, 1, size, input) != size || fflush(input) != 0 ||
@@ -54,7 +76,9 @@ int pyro_graphviz_svg(pyro_buf *svg, const char *text, size_t size, pyro_error *
     }
     close(ends[1]);
     if (child > 0) {
-        read_all(ends[0], svg);
+        is_done = read_all(ends[0], svg);
+        if (!is_done)
+            kill(child, SIGKILL);
         while (waitpid(child, &code, 0) < 0 && errno == EINTR)
             continue;
     }
@@ -62,6 +86,11 @@ int pyro_graphviz_svg(pyro_buf *svg, const char *text, size_t size, pyro_error *
     fclose(input);
     if (child < 0)
         return pyro_fail(error, PYRO_ERROR_IO, "cannot run dot: %s", strerror(errno));
+    if (!is_done)
+        return pyro_fail(error, PYRO_ERROR_LIMIT,
+                         "dot did not draw the graph within %d s: choose a coarser --granularity, "
+                         "or write --format dot and lay it out with another program",
+                         MOST_SECONDS);
     if (WIFEXITED(code) && WEXITSTATUS(code) == 127)
         return pyro_fail(error, PYRO_ERROR_NOT_FOUND,
                          "SVG is drawn by Graphviz, which is not installed (Debian: graphviz); "

@@ -57,9 +57,9 @@ class Transformer(nn.Module):
 
 def main(folder: str = ".") -> None:
     model = Transformer().eval()
-    prof = Profiler(model, granularity="layer", auto_profile=False)
+    prof = Profiler(model, granularity="layer", auto_profile=False, capture_ops=True)
     with torch.no_grad():
-        prof.profile_once(torch.randint(0, 1000, (1, 64)))
+        prof.profile_passes(torch.randint(0, 1000, (1, 64)) for _ in range(10))
     prof.export(os.path.join(folder, "transformer"), overwrite_module=True)
     prof.graph.stats()
 

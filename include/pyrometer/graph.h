@@ -68,6 +68,7 @@ typedef struct pyro_graph_tensor {
     size_t rank;
     const int64_t *dims; /* -1 where a size depends on data */
     int64_t bytes;
+    bool assumed; /* of an edge: it may share no byte with what is read, which is not decided */
 } pyro_graph_tensor;
 
 /* From one node to another; node numbers are indices. */
@@ -75,6 +76,7 @@ typedef struct pyro_graph_edge {
     uint32_t from, to;
     uint32_t first_tensor, tensor_count;
     int64_t bytes;
+    bool assumed; /* all of its tensors are */
 } pyro_graph_edge;
 
 typedef struct pyro_graph_totals {
@@ -126,6 +128,9 @@ typedef struct pyro_part {
     int64_t received_bytes; /* that come from earlier parts */
 } pyro_part;
 
+/* Times of fewer passes than this are too cold to split by. */
+#define PYRO_PASSES_FOR_CUTS 5
+
 /* Every cut between two neighbouring blocks, and the best split into parts. */
 typedef struct pyro_cuts {
     bool timed; /* amounts are ns; else FLOPs */
@@ -134,11 +139,13 @@ typedef struct pyro_cuts {
     pyro_part *parts;
     size_t part_count;
     int64_t memory_limit; /* 0: none */
+    char warning[320];    /* why the times are not to be relied on; "" where they are */
 } pyro_cuts;
 
 /*
  * Splits a graph's blocks, in their order, into `parts` so that the slowest is as fast as can be,
- * none needs more than `memory_limit` bytes (0: any), and of such splits the fewest bytes cross.
+ * none needs more than `memory_limit` bytes (0: any), of such splits the most even one (the smallest
+ * sum of squares), and of those one over whose cuts the fewest bytes go.
  * PYRO_ERROR_ARGUMENT where that cannot be done, with the reason.
  */
 PYRO_API int pyro_cuts_find(pyro_cuts *out, const pyro_dataflow *graph, int64_t parts,
@@ -152,10 +159,19 @@ typedef enum pyro_graph_format {
     PYRO_GRAPH_GRAPHML
 } pyro_graph_format;
 
+/* Graphviz draws so many nodes and edges within seconds, and people can still read them. */
+#define PYRO_PICTURE_NODES 300
+#define PYRO_PICTURE_EDGES 1200
+
 typedef struct pyro_graph_report {
     pyro_graph_format format;
     bool no_edges, no_stats;
     const pyro_cuts *cuts; /* NULL: none */
+    /* Of dot alone. Blocks that are alike are drawn once, unless the path of their module has no more
+     * than `depth` names; a graph of more nodes or edges than a picture may have is
+     * PYRO_ERROR_LIMIT, where it is for one. */
+    int64_t depth;
+    bool for_picture;
 } pyro_graph_report;
 
 /* A NUL-terminated buffer that the caller frees with pyro_free(). */

@@ -161,10 +161,11 @@ typedef struct pyro_module_data {
 typedef enum pyro_weight_kind {
     PYRO_WEIGHT_IS_PARAMETER = 0,
     PYRO_WEIGHT_IS_BUFFER = 1,
-    PYRO_WEIGHT_IS_INPUT = 2 /* what the model was called with */
+    PYRO_WEIGHT_IS_INPUT = 2, /* what the model was called with */
+    PYRO_WEIGHT_IS_LEAVING = 3 /* no weight: it was given to numpy or the like; its name is by what */
 } pyro_weight_kind;
 
-/* A tensor that was there before the ops, with PYRO_RECORD_STORAGES. */
+/* A tensor that was there before the ops, with PYRO_RECORD_STORAGES, or one that leaves torch. */
 typedef struct pyro_weight_data {
     uint64_t tensor, storage; /* as the words of storages have them */
     uint64_t begin; /* its first byte in the storage */
@@ -179,9 +180,17 @@ typedef struct pyro_weight_data {
  *                        other has had that number (docs/recording-format.md: but for two cases)
  *   version              how often the memory was written in place; UINT64_MAX not known
  *   begin, end           its bytes in the storage; both UINT64_MAX where they are not known
- *   head                 dtype (c10::ScalarType) | is dense << 8 | count of sizes << 32
+ *   head                 dtype (c10::ScalarType) | flags, as below | count of sizes << 32
  */
 #define PYRO_STORAGE_WORDS 6
+
+/* Flags in the head of a tensor's words. */
+enum {
+    PYRO_STORAGE_DENSE = 1 << 8,    /* every byte from begin to end is the tensor's */
+    PYRO_STORAGE_STRIDED = 1 << 9,  /* as many strides as sizes follow the sizes, in elements */
+    PYRO_STORAGE_WRITTEN = 1 << 10, /* the schema of the op says that it writes into it */
+    PYRO_STORAGE_FOREIGN = 1 << 11, /* torch did not allocate the memory: from_numpy, DLPack */
+};
 
 /*
  * Words of a signature: one head a value, then what it says.

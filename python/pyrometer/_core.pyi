@@ -76,6 +76,8 @@ class Program:
         stats: bool,
         parts: int,
         memory_limit: int,
+        depth: int,
+        for_picture: bool,
         /,
     ) -> str: ...
 

@@ -52,25 +52,29 @@ static int write_graph(char **text, size_t *size, const pyro_program *program,
     return status;
 }
 
-PyDoc_STRVAR(write_doc, "write(granularity, level, format, edges, stats, parts, memory_limit)\n\n"
+PyDoc_STRVAR(write_doc, "write(granularity, level, format, edges, stats, parts, memory_limit, "
+                        "depth, for_picture)\n\n"
                         "The graph as text; parts 0 means no cuts, and format -1 the stats alone.");
 
 static PyObject *program_write(program_object *self, PyObject *args)
 {
-    int granularity, level, format, edges, stats, status;
+    int granularity, level, format, edges, stats, for_picture, status;
+    long long depth;
     writing writing = {0};
     pyro_error error;
     char *text = NULL;
     size_t size = 0;
 
-    if (!PyArg_ParseTuple(args, "iiippnL:write", &granularity, &level, &format, &edges, &stats,
-                          &writing.parts, &writing.memory_limit))
+    if (!PyArg_ParseTuple(args, "iiippnLLp:write", &granularity, &level, &format, &edges, &stats,
+                          &writing.parts, &writing.memory_limit, &depth, &for_picture))
         return NULL;
     pyro_dataflow_options options = {(pyro_granularity)granularity, (pyro_op_level)level};
     writing.only_stats = format < 0;
     writing.report.format = format < 0 ? PYRO_GRAPH_TEXT : (pyro_graph_format)format;
     writing.report.no_edges = !edges;
     writing.report.no_stats = !stats;
+    writing.report.depth = depth;
+    writing.report.for_picture = for_picture;
     pyro_error_clear(&error);
     Py_BEGIN_ALLOW_THREADS
     status = write_graph(&text, &size, self->program, &options, &writing, &error);

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -19,6 +20,7 @@ _GRANULARITIES = ("module", "layer", "op")
 _LEVELS = ("high", "aten")
 _FORMATS = ("text", "dot", "json", "graphml")
 _STATS_ONLY = -1
+_MOST_SECONDS = 120  # that dot may take
 EXTENSIONS = {"text": "txt", "dot": "dot", "json": "json", "graphml": "graphml", "svg": "svg"}
 
 
@@ -37,11 +39,13 @@ def check_granularity(value: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class GraphTensor:
-    """A tensor on an edge; sizes that depend on data are None."""
+    """A tensor on an edge; sizes that depend on data are None. `assumed`: it could not be decided
+    whether the reader reads any byte of it (docs/graph-format.md)."""
 
     dtype: str
     shape: tuple[int | None, ...]
     bytes: int | None
+    assumed: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,20 +71,21 @@ class Node:
 
 @dataclasses.dataclass(frozen=True)
 class Edge:
-    """Tensors that go from one node to another."""
+    """Tensors that go from one node to another; `assumed` where all of them are."""
 
     source: Node
     target: Node
     tensors: tuple[GraphTensor, ...]
     bytes: int | None
+    assumed: bool = False
 
 
 def _edge(nodes: list[Node], row: dict[str, Any]) -> Edge:
     tensors = tuple(
-        GraphTensor(tensor["dtype"], tuple(tensor["shape"]), tensor["bytes"])
+        GraphTensor(tensor["dtype"], tuple(tensor["shape"]), tensor["bytes"], tensor["assumed"])
         for tensor in row["tensors"]
     )
-    return Edge(nodes[row["from"]], nodes[row["to"]], tensors, row["bytes"])
+    return Edge(nodes[row["from"]], nodes[row["to"]], tensors, row["bytes"], row["assumed"])
 
 
 class Graph:
@@ -102,9 +107,18 @@ class Graph:
         self.name: str = program.name
 
     def _write(
-        self, format: int, edges: bool = True, stats: bool = True, parts: int = 0, limit: int = 0
+        self,
+        format: int,
+        edges: bool = True,
+        stats: bool = True,
+        parts: int = 0,
+        limit: int = 0,
+        depth: int = 0,
+        for_picture: bool = False,
     ) -> str:
-        return self._program.write(*self._choice, format, edges, stats, parts, limit)
+        return self._program.write(
+            *self._choice, format, edges, stats, parts, limit, depth, for_picture
+        )
 
     @cached_property
     def _data(self) -> dict[str, Any]:
@@ -137,6 +151,10 @@ class Graph:
     def cuts(self, parts: int, memory_limit: int = 0) -> dict[str, Any]:
         """Every cut between two nodes, and the best split into parts that follow each other.
 
+        The slowest part is as fast as can be, and of splits that reach that the most even one is
+        taken. Times of fewer than five passes are too cold to split by: there is a warning then
+        (profile_passes measures more).
+
         Args:
             parts: how many.
             memory_limit: bytes that no part may need more than; 0 is no limit.
@@ -145,13 +163,25 @@ class Graph:
             ValueError: no split does.
         """
         data = json.loads(self._write(_FORMATS.index("json"), False, False, parts, memory_limit))
-        return {key: data[key] for key in ("amount", "cuts", "parts")}
+        for warning in data["warnings"]:
+            warnings.warn(warning, stacklevel=2)
+        return {key: data[key] for key in ("amount", "cuts", "parts", "warnings")}
 
-    def text(self, format: str = "text", *, edges: bool = True, stats: bool = True) -> str:
-        """The graph in a format: text, dot, json, graphml, or svg (drawn by Graphviz)."""
+    def text(
+        self, format: str = "text", *, edges: bool = True, stats: bool = True, depth: int = 0
+    ) -> str:
+        """The graph in a format: text, dot, json, graphml, or svg (drawn by Graphviz).
+
+        Pictures (dot, svg) have blocks that are alike once, with their number; `depth` draws them
+        one by one where the path of their module has at most so many names.
+
+        Raises:
+            Error: Graphviz is not there, or the picture would be too large to be drawn.
+        """
         if format == "svg":
-            return _draw(self._write(_FORMATS.index("dot"), edges, stats))
-        return self._write(choose("format", format, (*_FORMATS, "svg")), edges, stats)
+            dot = _FORMATS.index("dot")
+            return _draw(self._write(dot, edges, stats, depth=depth, for_picture=True))
+        return self._write(choose("format", format, (*_FORMATS, "svg")), edges, stats, depth=depth)
 
     def save(
         self,
@@ -160,14 +190,15 @@ class Graph:
         *,
         edges: bool = True,
         stats: bool = True,
+        depth: int = 0,
     ) -> None:
-        """Writes the file whole or not at all.
+        """Writes text() to a file, whole or not at all.
 
         Raises:
             ValueError: `path` is the recording that the graph was made from, or code.
         """
         refuse_inputs(path, *self._inputs)
-        replace(os.fspath(path), self.text(format, edges=edges, stats=stats))
+        replace(os.fspath(path), self.text(format, edges=edges, stats=stats, depth=depth))
 
     def __str__(self) -> str:
         return self.text()
@@ -185,8 +216,18 @@ class Graph:
 def _draw(text: str) -> str:
     try:
         done = subprocess.run(
-            ["dot", "-Tsvg"], input=text, capture_output=True, text=True, check=True
+            ["dot", "-Tsvg"],
+            input=text,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=_MOST_SECONDS,
         )
+    except subprocess.TimeoutExpired:
+        raise Error(
+            f"dot did not draw the graph within {_MOST_SECONDS} s: the format dot can be laid out "
+            "by another program"
+        ) from None
     except FileNotFoundError:
         raise Error(
             "SVG is drawn by Graphviz, which is not installed (Debian: graphviz); "

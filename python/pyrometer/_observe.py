@@ -51,12 +51,13 @@ class Observers:
     """Those of one session."""
 
     def __init__(self, settings: Settings) -> None:
-        from pyrometer import _devices, _observer
+        from pyrometer import _devices, _leaves, _observer
 
         watch_modules()
         self._ops: Any = None
         self._has_stacks = bool(settings.flags & _core.RECORD_STACKS)
         self._devices: Any = None
+        self._leaves: Any = None
         self.description = "layers"
         if settings.devices and not settings.temporary:
             self._devices = _devices.DeviceRecording(
@@ -73,6 +74,8 @@ class Observers:
             _observer.start(settings.flags)
             self._ops = _observer
             self.description = "layers, ops by the observer"
+            if settings.flags & _core.RECORD_STORAGES:
+                self._leaves = _leaves.Watch()
         except _observer.Unavailable as error:
             self._fall_back(settings, str(error))
 
@@ -105,6 +108,8 @@ class Observers:
                 one.begin()
 
     def stop(self) -> None:
+        if self._leaves is not None:
+            self._leaves.stop()
         try:
             if self._devices is not None:
                 self._devices.stop()

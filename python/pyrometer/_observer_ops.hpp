@@ -94,9 +94,9 @@ RARELY void prune_open(pyro_recorder_thread *thread)
 }
 
 RARELY uint32_t storages_of(pyro_recorder_thread *thread, const c10::IValue *first, size_t number,
-                            bool are_given_by_op)
+                            bool are_given_by_op, const c10::FunctionSchema *schema = nullptr)
 {
-    StorageWriter writer(are_given_by_op);
+    StorageWriter writer(are_given_by_op, schema);
     writer.values(first, number);
     return writer.count ? door->storages(thread, writer.words, writer.count) : 0;
 }
@@ -170,7 +170,8 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
         inputs = function.inputs();
     if (__builtin_expect(flags & PYRO_RECORD_STORAGES, 0) && !function.inputs().empty())
         input_storages =
-            storages_of(thread, function.inputs().data(), function.inputs().size(), false);
+            storages_of(thread, function.inputs().data(), function.inputs().size(), false,
+                        static_cast<const c10::FunctionSchema *>(schema_of(function)));
     const Known *known = recognize(thread, order, function, inputs);
     const void *frame = nullptr;
     if (flags & PYRO_RECORD_STACKS) {

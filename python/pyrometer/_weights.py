@@ -1,4 +1,5 @@
-"""Tells a recording which tensors are weights and inputs of a model, for its graph."""
+"""Tells a recording which tensors are weights and inputs of a model, and which leave torch, for its
+graph."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any
 
 from pyrometer import _core, _observer
 
-_PARAMETER, _BUFFER, _INPUT = range(3)
+_PARAMETER, _BUFFER, _INPUT, _LEAVING = range(4)
 
 
 def _note(name: str, kind: int, tensor: Any) -> None:
@@ -66,3 +67,11 @@ def note_inputs(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
         for name, value in bound.items():
             for path, tensor in _tensors(name, value):
                 _note(path, _INPUT, tensor)
+
+
+def note_leaving(tensor: Any, how: str) -> None:
+    """Its data go where no operator is seen."""
+    import torch
+
+    with torch._C.DisableTorchFunction():
+        _note(how, _LEAVING, tensor)

@@ -91,7 +91,7 @@ static void learn_memories(pyro_blocks *b)
             b->memories[program->values[v].memory].born = PYRO_NONE;
     for (uint32_t s = 0; s < program->step_count; s++)
         for (uint32_t u = 0; u < program->steps[s].use_count; u++) {
-            uint32_t value = program->uses[program->steps[s].first_use + u];
+            uint32_t value = program->uses[program->steps[s].first_use + u].value;
             b->memories[program->values[value].memory].last_use = s;
         }
 }
@@ -137,7 +137,7 @@ static bool find_crossing(pyro_blocks *b)
     size_t count = 0;
     for (size_t s = 0; last_block && s < program->step_count; s++)
         for (uint32_t u = 0; u < program->steps[s].use_count; u++)
-            last_block[program->uses[program->steps[s].first_use + u]] = b->block_of_step[s];
+            last_block[program->uses[program->steps[s].first_use + u].value] = b->block_of_step[s];
     for (size_t v = 0; last_block && changes && v < program->value_count; v++) {
         const pyro_flow_value *value = &program->values[v];
         if (value->maker == PYRO_NONE || last_block[v] <= b->block_of_step[value->maker])
@@ -220,7 +220,7 @@ static int64_t receive(pyro_blocks *b, uint32_t begin, uint32_t end, pyro_part *
     for (uint32_t s = begin; s < end; s++) {
         const pyro_flow_step *step = &program->steps[s];
         for (uint32_t u = 0; u < step->use_count; u++) {
-            const pyro_flow_value *value = &program->values[program->uses[step->first_use + u]];
+            const pyro_flow_value *value = &program->values[program->uses[step->first_use + u].value];
             if (value->weight != PYRO_NONE) {
                 add_weight(b, value->weight, part);
                 continue;
@@ -264,7 +264,7 @@ static int64_t most_alive(pyro_blocks *b, uint32_t begin, uint32_t end, int64_t 
         most = alive > most ? alive : most;
         for (uint32_t i = 0; i < step->use_count + step->made_count; i++) {
             uint32_t value = i < step->use_count
-                                 ? program->uses[step->first_use + i]
+                                 ? program->uses[step->first_use + i].value
                                  : program->made[step->first_made + i - step->use_count];
             pyro_memory_use *memory = &b->memories[program->values[value].memory];
             bool came_from_before = memory->born == PYRO_NONE || memory->born < begin;

@@ -1,13 +1,23 @@
 /*
  * The best split of blocks into parts. The slowest part is made as fast as can be, which is found
  * exactly: time and memory of a run of blocks never fall when it grows. Among the splits that reach
- * it, a second pass takes one over whose cuts the fewest bytes go.
+ * it, a second pass takes the most even one, and of those one over whose cuts the fewest bytes go.
  */
 #include "base/error.h"
 #include "base/units.h"
 #include "dataflow/blocks.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* How uneven the parts of a split are, and what crosses its cuts. Parts have a fixed sum, so that
+ * equal ones have the smallest sum of squares; that is no larger than the square of the whole. */
+__extension__ typedef unsigned __int128 squares;
+
+typedef struct unevenness {
+    squares squares;
+    int64_t bytes;
+} unevenness;
 
 typedef struct splitter {
     pyro_blocks blocks;
@@ -17,10 +27,9 @@ typedef struct splitter {
     size_t *window;   /* the same with the time that the best split needs */
     int64_t *best;    /* by number of blocks: slowest part, for the number of parts at hand */
     int64_t *next;
-    int64_t *bytes;   /* as best, but the bytes that cross */
-    int64_t *bytes_next;
+    unevenness *even; /* as best, of splits that reach the slowest part */
+    unevenness *even_next;
     uint32_t *choice; /* by parts and blocks: where the last part begins */
-    size_t *queue;
 } splitter;
 
 static int64_t amount(const splitter *s, size_t from, size_t to)
@@ -106,38 +115,69 @@ static int64_t find_slowest(splitter *s)
     return s->best[s->blocks.count];
 }
 
-/* The fewest bytes over cuts, with no part slower than `slowest`: a least of a sliding window. */
-static void find_fewest(splitter *s, int64_t slowest)
+static bool is_less(const unevenness *a, const unevenness *b)
 {
-    size_t n = s->blocks.count, low = 0;
+    return a->squares != b->squares ? a->squares < b->squares : a->bytes < b->bytes;
+}
+
+/* A split whose last part is the blocks [from, to), added to the best one of those before. */
+static unevenness add_part(const splitter *s, size_t from, size_t to)
+{
+    unevenness sum = s->even[from];
+    squares part = (squares)amount(s, from, to);
+    int64_t crossing = to < s->blocks.count ? s->blocks.cut_bytes[to - 1] : 0;
+    sum.squares += part * part;
+    if (__builtin_add_overflow(sum.bytes, crossing, &sum.bytes))
+        sum.bytes = INT64_MAX;
+    return sum;
+}
+
+/*
+ * The most even splits of the first j blocks into k parts, for j from `low` to `high`. Where the last
+ * part begins never goes back when j grows, because squares grow faster than their sides: so the
+ * middle one bounds the others.
+ */
+static void find_even(splitter *s, size_t k, size_t low, size_t high, size_t first, size_t last)
+{
+    while (low <= high) {
+        size_t middle = low + (high - low) / 2;
+        size_t from = s->window[middle] > first ? s->window[middle] : first;
+        size_t to = middle - 1 < last ? middle - 1 : last;
+        size_t best = from;
+        s->even_next[middle] = add_part(s, from, middle);
+        for (size_t i = from + 1; i <= to; i++) {
+            unevenness sum = add_part(s, i, middle);
+            if (is_less(&sum, &s->even_next[middle])) {
+                s->even_next[middle] = sum;
+                best = i;
+            }
+        }
+        s->choice[k * (s->blocks.count + 1) + middle] = (uint32_t)best;
+        if (middle > low)
+            find_even(s, k, low, middle - 1, first, best);
+        low = middle + 1;
+        first = best;
+    }
+}
+
+/* Of splits with no part slower than `slowest` the most even one. */
+static void find_evenest(splitter *s, int64_t slowest)
+{
+    size_t n = s->blocks.count, low = 0, reach = 0;
     for (size_t j = 1; j <= n; j++) {
         while (low < s->lowest[j] || amount(s, low, j) > slowest)
             low++;
         s->window[j] = low;
     }
-    for (size_t j = 0; j <= n; j++)
-        s->bytes[j] = j ? INT64_MAX : 0;
+    s->even[0] = (unevenness){0, 0};
     for (size_t k = 1; k <= s->parts; k++) {
-        size_t head = 0, tail = 0;
-        s->bytes_next[0] = INT64_MAX;
-        for (size_t j = 1; j <= n; j++) {
-            while (tail > head && s->bytes[s->queue[tail - 1]] >= s->bytes[j - 1])
-                tail--;
-            s->queue[tail++] = j - 1;
-            while (s->queue[head] < s->window[j])
-                head++;
-            size_t from = s->queue[head];
-            int64_t crossing = j < n ? s->blocks.cut_bytes[j - 1] : 0;
-            s->choice[k * (n + 1) + j] = (uint32_t)from;
-            s->bytes_next[j] = s->bytes[from] == INT64_MAX ||
-                                       __builtin_add_overflow(s->bytes[from], crossing,
-                                                              &s->bytes_next[j])
-                                   ? INT64_MAX
-                                   : s->bytes[from] + crossing;
-        }
-        int64_t *swap = s->bytes;
-        s->bytes = s->bytes_next;
-        s->bytes_next = swap;
+        size_t before = reach; /* no more blocks than these fit into k - 1 parts */
+        while (reach < n && s->window[reach + 1] <= before)
+            reach++;
+        find_even(s, k, k, reach, k - 1, before);
+        unevenness *swap = s->even;
+        s->even = s->even_next;
+        s->even_next = swap;
     }
 }
 
@@ -147,7 +187,7 @@ static int split(splitter *s, pyro_cuts *out, pyro_error *error)
     int status = find_lowest(s, error);
     if (status < 0)
         return status;
-    find_fewest(s, find_slowest(s));
+    find_evenest(s, find_slowest(s));
     out->parts = calloc(s->parts, sizeof *out->parts);
     if (!out->parts)
         return pyro_fail_memory(error);
@@ -167,13 +207,11 @@ static bool allocate(splitter *s)
     s->window = calloc(n, sizeof *s->window);
     s->best = calloc(n, sizeof *s->best);
     s->next = calloc(n, sizeof *s->next);
-    s->bytes = calloc(n, sizeof *s->bytes);
-    s->bytes_next = calloc(n, sizeof *s->bytes_next);
-    s->queue = calloc(n, sizeof *s->queue);
+    s->even = calloc(n, sizeof *s->even);
+    s->even_next = calloc(n, sizeof *s->even_next);
     s->choice = __builtin_mul_overflow(n, s->parts + 1, &cells) ? NULL
                                                                 : calloc(cells, sizeof *s->choice);
-    return s->lowest && s->window && s->best && s->next && s->bytes && s->bytes_next && s->queue &&
-           s->choice;
+    return s->lowest && s->window && s->best && s->next && s->even && s->even_next && s->choice;
 }
 
 static int list_cuts(const pyro_blocks *blocks, pyro_cuts *out, pyro_error *error)
@@ -194,6 +232,33 @@ static int list_cuts(const pyro_blocks *blocks, pyro_cuts *out, pyro_error *erro
     return PYRO_OK;
 }
 
+/* Times that are not to be relied on: the first pass of a model is slower than those that follow. */
+static void warn(const pyro_blocks *blocks, pyro_cuts *out)
+{
+    const pyro_dataflow *graph = blocks->graph;
+    int64_t passes = graph->program->passes, rarely = 0, count = 0;
+    for (size_t s = 0; s < graph->program->step_count; s++) {
+        uint32_t node = graph->node_of_step[s];
+        const pyro_samples *time = &graph->program->steps[s].time;
+        bool counts = node == PYRO_NONE || graph->nodes[node].kind == PYRO_GRAPH_NODE_OP;
+        if (counts && time->count && time->count < PYRO_PASSES_FOR_CUTS) {
+            rarely += time->median_ns;
+            count++;
+        }
+    }
+    if (passes < PYRO_PASSES_FOR_CUTS)
+        snprintf(out->warning, sizeof out->warning,
+                 "the times are of %lld pass%s, and the first passes of a model are slower than "
+                 "later ones: profile at least %d passes (Profiler.profile_passes, or more calls "
+                 "in the recording)",
+                 (long long)passes, passes == 1 ? "" : "es", PYRO_PASSES_FOR_CUTS);
+    else if (rarely > blocks->amount_before[blocks->count] / 20)
+        snprintf(out->warning, sizeof out->warning,
+                 "%lld operators between modules were timed in fewer than %d passes, the first "
+                 "ones, which are slower than later ones: use Profiler(..., capture_ops=True)",
+                 (long long)count, PYRO_PASSES_FOR_CUTS);
+}
+
 int pyro_cuts_find(pyro_cuts *out, const pyro_dataflow *graph, int64_t parts, int64_t memory_limit,
                    pyro_error *error)
 {
@@ -210,15 +275,16 @@ int pyro_cuts_find(pyro_cuts *out, const pyro_dataflow *graph, int64_t parts, in
                            "the graph has %zu blocks, too few for %lld parts", s.blocks.count,
                            (long long)parts);
     s.parts = (size_t)parts;
+    if (status == PYRO_OK && s.blocks.timed)
+        warn(&s.blocks, out);
     if (status == PYRO_OK)
         status = allocate(&s) ? split(&s, out, error) : pyro_fail_memory(error);
     free(s.lowest);
     free(s.window);
     free(s.best);
     free(s.next);
-    free(s.bytes);
-    free(s.bytes_next);
-    free(s.queue);
+    free(s.even);
+    free(s.even_next);
     free(s.choice);
     pyro_blocks_free(&s.blocks);
     if (status < 0)

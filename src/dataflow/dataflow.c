@@ -189,7 +189,7 @@ static bool add_weights(pyro_dataflow *graph)
     for (size_t s = 0; s < program->step_count; s++) {
         const pyro_flow_step *step = &program->steps[s];
         for (uint32_t u = 0; u < step->use_count; u++) {
-            uint32_t weight = program->values[program->uses[step->first_use + u]].weight;
+            uint32_t weight = program->values[program->uses[step->first_use + u].value].weight;
             if (weight == PYRO_NONE || seen[weight] ||
                 program->weights[weight].role != PYRO_WEIGHT_PARAMETER)
                 continue;
@@ -216,7 +216,7 @@ static bool *find_leaving(const pyro_dataflow *graph)
         leaves[v] = false;
     for (size_t s = 0; leaves && used && s < program->step_count; s++)
         for (uint32_t u = 0; u < program->steps[s].use_count; u++) {
-            uint32_t value = program->uses[program->steps[s].first_use + u];
+            uint32_t value = program->uses[program->steps[s].first_use + u].value;
             uint32_t maker = program->values[value].maker;
             used[value] = true;
             leaves[value] |= maker != PYRO_NONE &&
@@ -300,6 +300,30 @@ static void add_totals(pyro_dataflow *graph)
         totals->node_mean_ns = totals->node_total_ns / timed;
 }
 
+static bool add_note(pyro_dataflow *graph, const char *note)
+{
+    if (!note || !pyro_grow(&graph->notes, &graph->note_capacity, graph->note_count + 1,
+                            sizeof *graph->notes))
+        return false;
+    graph->notes[graph->note_count++] = note;
+    return true;
+}
+
+static bool add_notes(pyro_dataflow *graph)
+{
+    size_t assumed = 0;
+    for (size_t i = 0; i < graph->program->note_count; i++)
+        if (!add_note(graph, graph->program->notes[i]))
+            return false;
+    for (size_t i = 0; i < graph->edge_count; i++)
+        assumed += graph->edges[i].assumed;
+    return !assumed ||
+           add_note(graph, pyro_arena_format(&graph->arena,
+                                             "%zu of %zu edges are assumed: whether their tensors "
+                                             "overlap in memory could not be decided",
+                                             assumed, graph->edge_count));
+}
+
 static int build(pyro_dataflow *graph, pyro_error *error)
 {
     const pyro_program *program = graph->program;
@@ -320,6 +344,8 @@ static int build(pyro_dataflow *graph, pyro_error *error)
     int status = pyro_dataflow_connect(graph, error);
     if (status == PYRO_OK)
         add_totals(graph);
+    if (status == PYRO_OK && !add_notes(graph))
+        status = pyro_fail_memory(error);
     return status;
 }
 
@@ -356,6 +382,7 @@ void pyro_dataflow_free(pyro_dataflow *graph)
     free(graph->nodes);
     free(graph->edges);
     free(graph->tensors);
+    free(graph->notes);
     pyro_intern_free(&graph->names);
     pyro_arena_free(&graph->arena);
     free(graph);
@@ -396,6 +423,6 @@ const pyro_graph_totals *pyro_dataflow_totals(const pyro_dataflow *graph)
 
 const char *const *pyro_dataflow_notes(const pyro_dataflow *graph, size_t *count)
 {
-    *count = graph->program->note_count;
-    return graph->program->notes;
+    *count = graph->note_count;
+    return graph->notes;
 }

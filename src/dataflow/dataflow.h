@@ -23,6 +23,8 @@ struct pyro_dataflow {
     pyro_graph_tensor *tensors;
     size_t tensor_count, tensor_capacity;
     pyro_graph_totals totals;
+    const char **notes; /* the program's, and what is to be said of this graph */
+    size_t note_count, note_capacity;
 };
 
 /* Edges and their tensors, once every step has its node. */

@@ -3,7 +3,8 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "dataflow/program.h"
-#include "dataflow/tracker.h"
+#include "dataflow/relation.h"
+#include "dataflow/views.h"
 #include "graph/cost.h"
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@ typedef struct translator {
     uint32_t *weight_of_value; /* by value of the main graph; PYRO_NONE: no weight */
     uint32_t *outside;         /* by value: its number in the program, where it is from outside */
     uint32_t *storage;         /* by value: the first value that has its memory */
+    uint32_t *same;            /* by value: the value that it is, handed on; PYRO_NONE itself */
     int64_t *bytes;            /* by value, once it is there */
     uint32_t *call_of_site;    /* by call of the model */
     uint32_t *call_of_module;  /* where a file does not tell calls apart */
@@ -36,10 +38,11 @@ static bool prepare(translator *t)
     t->weight_of_value = none_array(values);
     t->outside = none_array(values);
     t->storage = none_array(values);
+    t->same = none_array(values);
     t->bytes = calloc(values + 1, sizeof *t->bytes);
     t->call_of_site = none_array(t->model->call_count);
     t->call_of_module = none_array(t->model->module_count);
-    return t->weight_of_value && t->outside && t->storage && t->bytes && t->call_of_site &&
+    return t->weight_of_value && t->outside && t->storage && t->same && t->bytes && t->call_of_site &&
            t->call_of_module;
 }
 
@@ -134,17 +137,20 @@ static uint32_t call_of_node(translator *t, const pyro_node *node)
     return *call;
 }
 
-/* The bytes that a value has in its memory: all of them, or some that are not known. */
+/* The bytes that a value has in its memory: without strides all of them, or some. */
 static pyro_sighting sighting(translator *t, uint32_t index, const pyro_graph_tensor *tensor)
 {
+    const pyro_value *value = &t->model->graph->values[index];
     uint32_t root = t->storage[index];
+    pyro_sighting seen = {.tensor = index, .storage = root};
     t->bytes[index] = tensor->bytes;
-    bool whole = tensor->bytes >= 0 && tensor->bytes == t->bytes[root];
-    return (pyro_sighting){.tensor = index,
-                           .storage = root,
-                           .begin = 0,
-                           .end = whole ? tensor->bytes : -1,
-                           .dense = whole};
+    if (value->strides)
+        seen.bytes = pyro_value_region(t->model, value);
+    else if (tensor->bytes >= 0 && tensor->bytes == t->bytes[root])
+        seen.bytes = pyro_region_run(0, tensor->bytes);
+    else
+        seen.bytes = pyro_region_somewhere(0, -1);
+    return seen;
 }
 
 static bool use_outside(translator *t, uint32_t index)
@@ -169,22 +175,30 @@ static bool use_outside(translator *t, uint32_t index)
     return true;
 }
 
+/* The value itself: others only hand it on. */
+static uint32_t resolve(const translator *t, uint32_t index)
+{
+    return index != PYRO_NO_VALUE && t->same[index] != PYRO_NONE ? t->same[index] : index;
+}
+
+static bool see(translator *t, uint32_t index, pyro_sighting *seen)
+{
+    pyro_graph_tensor tensor;
+    if (!describe(t, index, &tensor))
+        return false;
+    *seen = sighting(t, index, &tensor);
+    return true;
+}
+
 static bool use_value(translator *t, uint32_t index)
 {
+    index = resolve(t, index);
     if (index == PYRO_NO_VALUE || t->model->graph->values[index].kind != PYRO_VALUE_TENSOR)
         return true;
     if (t->storage[index] == PYRO_NONE && !use_outside(t, index))
         return false;
-    pyro_graph_tensor tensor;
-    if (!describe(t, index, &tensor))
-        return false;
-    pyro_sighting seen = sighting(t, index, &tensor);
-    if (!pyro_tracker_read(&t->tracker, &seen))
-        return false;
-    for (size_t i = 0; i < t->tracker.found_count; i++)
-        if (!pyro_program_add_use(t->program, t->tracker.found[i]))
-            return false;
-    return true;
+    pyro_sighting seen;
+    return see(t, index, &seen) && pyro_views_read(t->program, &t->tracker, &seen);
 }
 
 /* The first tensor that a node takes, whose memory its views and writes share. */
@@ -192,9 +206,8 @@ static uint32_t first_tensor(const translator *t, const pyro_node *node)
 {
     for (uint32_t a = 0; a < node->arg_count; a++)
         if (node->args[a].kind == PYRO_ARG_TENSOR &&
-            node->args[a].items.values[0] != PYRO_NO_VALUE &&
-            t->storage[node->args[a].items.values[0]] != PYRO_NONE)
-            return node->args[a].items.values[0];
+            node->args[a].items.values[0] != PYRO_NO_VALUE)
+            return resolve(t, node->args[a].items.values[0]);
     return PYRO_NO_VALUE;
 }
 
@@ -209,33 +222,89 @@ static bool is_in_place(const char *target)
     return end - first > 2 && end[-1] == '_' && end[-2] != '_';
 }
 
-static bool make_values(translator *t, const pyro_node *node, uint32_t step, bool is_view)
+static bool is_tensor(const translator *t, uint32_t index)
 {
-    uint32_t base = first_tensor(t, node);
-    pyro_making how = is_in_place(node->target) ? PYRO_MAKES_WRITE
-                      : is_view                 ? PYRO_MAKES_VIEW
-                                                : PYRO_MAKES_FRESH;
-    if (base == PYRO_NO_VALUE)
-        how = PYRO_MAKES_FRESH;
+    return index != PYRO_NO_VALUE && t->model->graph->values[index].kind == PYRO_VALUE_TENSOR;
+}
+
+/* What a node is to its first tensor: the same for all of its outputs. */
+typedef struct made_from {
+    uint32_t base; /* PYRO_NO_VALUE: nothing of what it takes */
+    pyro_making how;
+    bool is_same; /* it hands the base on */
+} made_from;
+
+static made_from how_made(const translator *t, const pyro_node *node, bool is_view, bool moves)
+{
+    made_from from = {first_tensor(t, node), PYRO_MAKES_FRESH, false};
+    uint32_t output = PYRO_NO_VALUE;
+    for (uint32_t o = node->output_count; o-- > 0;)
+        if (is_tensor(t, node->outputs[o]))
+            output = node->outputs[o];
+    if (from.base == PYRO_NO_VALUE || !is_tensor(t, from.base))
+        return (made_from){PYRO_NO_VALUE, PYRO_MAKES_FRESH, false};
+    pyro_relation relation =
+        pyro_node_relation(t->model, node, from.base, output, is_view, moves);
+    from.is_same = relation == PYRO_RELATION_SAME;
+    if (is_in_place(node->target))
+        from.how = PYRO_MAKES_WRITE;
+    else if (relation == PYRO_RELATION_VIEW)
+        from.how = PYRO_MAKES_VIEW;
+    return from;
+}
+
+static bool make_value(translator *t, uint32_t index, uint32_t step, made_from from)
+{
+    pyro_flow_value value = {
+        .name = pyro_program_text(t->program, t->model->graph->values[index].name),
+        .maker = step,
+        .weight = PYRO_NONE};
+    if (!value.name || !describe(t, index, &value.tensor))
+        return false;
+    t->storage[index] = from.how == PYRO_MAKES_FRESH ? index : t->storage[from.base];
+    pyro_sighting seen = sighting(t, index, &value.tensor), base;
+    if (from.how != PYRO_MAKES_FRESH && !see(t, from.base, &base))
+        return false;
+    if (from.how == PYRO_MAKES_WRITE)
+        seen.bytes = base.bytes; /* it is what it writes into */
+    uint32_t number = (uint32_t)t->program->value_count;
+    if ((from.how == PYRO_MAKES_VIEW &&
+         !pyro_views_show(t->program, &t->tracker, &base, &seen.bytes, &value)) ||
+        !pyro_tracker_make(&t->tracker, &seen, from.how, number))
+        return false;
+    value.memory = pyro_tracker_memory(&t->tracker, seen.storage);
+    return pyro_program_add_value(t->program, &value) != PYRO_NONE &&
+           pyro_program_add_made(t->program, number);
+}
+
+static bool make_values(translator *t, const pyro_node *node, uint32_t step, made_from from)
+{
     for (uint32_t o = 0; o < node->output_count; o++) {
         uint32_t index = node->outputs[o];
-        if (index == PYRO_NO_VALUE || t->model->graph->values[index].kind != PYRO_VALUE_TENSOR)
+        if (!is_tensor(t, index))
             continue;
-        pyro_flow_value value = {
-            .name = pyro_program_text(t->program, t->model->graph->values[index].name),
-            .maker = step,
-            .weight = PYRO_NONE};
-        if (!value.name || !describe(t, index, &value.tensor))
+        if (from.is_same)
+            t->same[index] = from.base;
+        else if (!make_value(t, index, step, from))
             return false;
-        t->storage[index] = how == PYRO_MAKES_FRESH ? index : t->storage[base];
-        pyro_sighting seen = sighting(t, index, &value.tensor);
-        uint32_t number = (uint32_t)t->program->value_count;
-        if (!pyro_tracker_make(&t->tracker, &seen, how, number))
-            return false;
-        value.memory = pyro_tracker_memory(&t->tracker, seen.storage);
-        if (pyro_program_add_value(t->program, &value) == PYRO_NONE ||
-            !pyro_program_add_made(t->program, number))
-            return false;
+    }
+    return true;
+}
+
+/* A node that only makes views takes from what it views no more than they show. */
+static bool use_values(translator *t, const pyro_node *node, made_from from)
+{
+    for (uint32_t a = 0; a < node->arg_count; a++) {
+        const pyro_arg *arg = &node->args[a];
+        if (arg->kind != PYRO_ARG_TENSOR && arg->kind != PYRO_ARG_TENSORS)
+            continue;
+        for (uint32_t i = 0; i < arg->count; i++) {
+            uint32_t index = resolve(t, arg->items.values[i]);
+            if (index == from.base && from.how == PYRO_MAKES_VIEW && !from.is_same
+                    ? t->storage[index] == PYRO_NONE && !use_outside(t, index)
+                    : !use_value(t, index))
+                return false;
+        }
     }
     return true;
 }
@@ -259,11 +328,10 @@ static bool take_price(translator *t, size_t node, pyro_flow_step *step)
     return is_view;
 }
 
-static bool makes_tensor(const pyro_graph *graph, const pyro_node *node)
+static bool makes_tensor(const translator *t, const pyro_node *node)
 {
     for (uint32_t o = 0; o < node->output_count; o++)
-        if (node->outputs[o] != PYRO_NO_VALUE &&
-            graph->values[node->outputs[o]].kind == PYRO_VALUE_TENSOR)
+        if (is_tensor(t, node->outputs[o]))
             return true;
     return false;
 }
@@ -273,20 +341,14 @@ static bool add_node(translator *t, size_t index)
     const pyro_node *node = &t->model->graph->nodes[index];
     pyro_flow_step step = {.flops = -1, .moved_bytes = -1};
     bool is_view = take_price(t, index, &step);
-    if (!makes_tensor(t->model->graph, node))
+    if (!makes_tensor(t, node))
         return true;
     step.call = call_of_node(t, node);
     step.op = pyro_program_text(t->program, node->target);
     uint32_t number = step.call == PYRO_NONE || !step.op ? PYRO_NONE
                                                          : pyro_program_add_step(t->program, &step);
-    if (number == PYRO_NONE)
-        return false;
-    for (uint32_t a = 0; a < node->arg_count; a++)
-        if (node->args[a].kind == PYRO_ARG_TENSOR || node->args[a].kind == PYRO_ARG_TENSORS)
-            for (uint32_t i = 0; i < node->args[a].count; i++)
-                if (!use_value(t, node->args[a].items.values[i]))
-                    return false;
-    return make_values(t, node, number, is_view);
+    made_from from = how_made(t, node, is_view, step.moved_bytes > 0);
+    return number != PYRO_NONE && use_values(t, node, from) && make_values(t, node, number, from);
 }
 
 static bool translate(translator *t)
@@ -316,6 +378,7 @@ int pyro_program_of_model(pyro_program **out, const pyro_cost *cost, pyro_error 
     free(t.weight_of_value);
     free(t.outside);
     free(t.storage);
+    free(t.same);
     free(t.bytes);
     free(t.call_of_site);
     free(t.call_of_module);

@@ -35,6 +35,7 @@ typedef struct reader {
     pyro_map turns; /* of this pass: how often a place was met */
     int64_t strange; /* things of later passes that the first had not */
     bool is_first;
+    uint32_t pass; /* event of the first pass; PYRO_NONE before it */
 } reader;
 
 /* A model that is called from nowhere; of several the one that ran longest. */
@@ -205,6 +206,8 @@ static bool begin_pass(reader *r, uint32_t event)
 {
     pyro_map_free(&r->turns);
     r->is_first = r->program->passes++ == 0;
+    if (r->is_first)
+        r->pass = event;
     return enter_call(r, event, PYRO_NONE, "", r->joins.layers[r->root].class_name, false);
 }
 
@@ -213,6 +216,20 @@ static bool is_pass(const reader *r, uint32_t event)
     uint32_t call = r->call_of_event[event];
     return call != PYRO_NONE && r->joins.calls[call].parent == PYRO_NO_LAYER &&
            r->joins.calls[call].layer == r->root;
+}
+
+/* An operator outside of the pass, on another thread, while the first pass runs. */
+static bool take_other_event(reader *r, uint32_t event)
+{
+    const pyro_trace *trace = r->trace;
+    uint32_t parent = r->joins.parent[event];
+    if (r->pass == PYRO_NONE || trace->category[event] != PYRO_EVENT_OP ||
+        trace->detail[event] == PYRO_NO_ID || trace->track[event] == trace->track[r->pass] ||
+        trace->start_ns[event] > trace->start_ns[r->pass] + trace->duration_ns[r->pass] ||
+        (parent != PYRO_NO_EVENT && trace->category[parent] == PYRO_EVENT_OP))
+        return true;
+    return pyro_step_recorder_elsewhere(&r->recorder, pyro_event_name(trace, event),
+                                        &trace->ops[trace->detail[event]]);
 }
 
 static bool read_events(reader *r)
@@ -225,10 +242,13 @@ static bool read_events(reader *r)
         uint32_t parent = r->joins.parent[event];
         place around = parent == PYRO_NO_EVENT ? outside : r->places[parent];
         r->places[event] = around;
-        if (around.is_inside ? !take_pass_event(r, event, &around)
-                             : is_pass(r, event) && !begin_pass(r, event))
+        if (around.is_inside   ? !take_pass_event(r, event, &around)
+            : is_pass(r, event) ? !begin_pass(r, event)
+                                : !take_other_event(r, event))
             return false;
     }
+    if (!pyro_step_recorder_note(&r->recorder))
+        return false;
     if (r->strange)
         return pyro_program_note(r->program,
                                  "%" PRId64 " calls of later passes were not in the first one: "
@@ -284,7 +304,7 @@ static int prepare(reader *r, pyro_error *error)
 
 int pyro_program_of_trace(pyro_program **out, pyro_trace *trace, pyro_error *error)
 {
-    reader r = {.program = pyro_program_new(), .trace = trace};
+    reader r = {.program = pyro_program_new(), .trace = trace, .pass = PYRO_NONE};
     if (!r.program)
         return pyro_fail_memory(error);
     pyro_intern_init(&r.keys, &r.program->arena);

@@ -33,6 +33,8 @@ void pyro_program_free(pyro_program *program)
     free(program->steps);
     free(program->calls);
     free(program->uses);
+    free(program->levels);
+    free(program->shown);
     free(program->made);
     free(program->notes);
     pyro_intern_free(&program->strings);
@@ -100,13 +102,37 @@ uint32_t pyro_program_add_step(pyro_program *program, const pyro_flow_step *step
     return (uint32_t)program->step_count++;
 }
 
-bool pyro_program_add_use(pyro_program *program, uint32_t value)
+bool pyro_program_add_level(pyro_program *program, const pyro_flow_level *level)
+{
+    if (program->level_count >= PYRO_NONE ||
+        !pyro_grow(&program->levels, &program->level_capacity, program->level_count + 1,
+                   sizeof *program->levels))
+        return false;
+    pyro_flow_level *added = &program->levels[program->level_count++];
+    *added = *level;
+    added->first_shown = (uint32_t)program->shown_count;
+    added->shown_count = 0;
+    return true;
+}
+
+bool pyro_program_add_shown(pyro_program *program, pyro_flow_use use)
+{
+    if (program->shown_count >= PYRO_NONE ||
+        !pyro_grow(&program->shown, &program->shown_capacity, program->shown_count + 1,
+                   sizeof *program->shown))
+        return false;
+    program->shown[program->shown_count++] = use;
+    program->levels[program->level_count - 1].shown_count++;
+    return true;
+}
+
+bool pyro_program_add_use(pyro_program *program, pyro_flow_use use)
 {
     if (program->use_count >= PYRO_NONE ||
         !pyro_grow(&program->uses, &program->use_capacity, program->use_count + 1,
                    sizeof *program->uses))
         return false;
-    program->uses[program->use_count++] = value;
+    program->uses[program->use_count++] = use;
     program->steps[program->step_count - 1].use_count++;
     return true;
 }

@@ -26,7 +26,26 @@ typedef struct pyro_flow_value {
     uint32_t maker;   /* step; PYRO_NONE: from outside */
     uint32_t weight;  /* of values from outside; PYRO_NONE: an input */
     uint32_t memory;  /* equal for values that share memory */
+    uint32_t first_level, level_count; /* in `levels`, of views: what it is a view of, and so on */
 } pyro_flow_value;
+
+/* A value that a step takes, or that a view shows. */
+typedef struct pyro_flow_use {
+    uint32_t value;
+    bool assumed;   /* it may share no byte with what is read (region.h) */
+    bool is_viewed; /* the step only makes views of it, and reads nothing */
+} pyro_flow_use;
+
+/*
+ * What a view's bytes held when it was made, seen through a tensor that it is a view of: that
+ * tensor's value, or what was written over it. The first level is the tensor that was viewed, the
+ * next one what that is a view of.
+ */
+typedef struct pyro_flow_level {
+    uint32_t value;
+    uint64_t clock; /* of the tracker */
+    uint32_t first_shown, shown_count; /* in `shown` */
+} pyro_flow_level;
 
 typedef enum pyro_weight_role { PYRO_WEIGHT_PARAMETER, PYRO_WEIGHT_OTHER } pyro_weight_role;
 
@@ -41,7 +60,7 @@ typedef struct pyro_flow_step {
     const char *op;
     uint32_t call;  /* that it ran in */
     uint32_t order; /* among steps and calls */
-    uint32_t first_use, use_count;   /* in `uses`: values */
+    uint32_t first_use, use_count;   /* in `uses` */
     uint32_t first_made, made_count; /* in `made`: values */
     int64_t flops, moved_bytes;      /* -1 not known */
     pyro_samples time;
@@ -72,8 +91,12 @@ struct pyro_program {
     size_t step_count, step_capacity;
     pyro_flow_call *calls;
     size_t call_count, call_capacity;
-    uint32_t *uses;
+    pyro_flow_use *uses;
     size_t use_count, use_capacity;
+    pyro_flow_level *levels;
+    size_t level_count, level_capacity;
+    pyro_flow_use *shown;
+    size_t shown_count, shown_capacity;
     uint32_t *made;
     size_t made_count, made_capacity;
     const char **notes;
@@ -89,7 +112,10 @@ uint32_t pyro_program_add_weight(pyro_program *program, const pyro_flow_weight *
 uint32_t pyro_program_add_call(pyro_program *program, const pyro_flow_call *call);
 /* Uses and made values are added behind it, before the next step. */
 uint32_t pyro_program_add_step(pyro_program *program, const pyro_flow_step *step);
-bool pyro_program_add_use(pyro_program *program, uint32_t value);
+bool pyro_program_add_use(pyro_program *program, pyro_flow_use use);
+/* Belongs to the last level, which belongs to the value that is added next. */
+bool pyro_program_add_shown(pyro_program *program, pyro_flow_use use);
+bool pyro_program_add_level(pyro_program *program, const pyro_flow_level *level);
 bool pyro_program_add_made(pyro_program *program, uint32_t value);
 bool pyro_program_note(pyro_program *program, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

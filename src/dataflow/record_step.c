@@ -3,8 +3,11 @@
 
 #include "base/buf.h"
 #include "base/map.h"
+#include "dataflow/views.h"
 #include "graph/dtype.h"
 #include <pyrometer/recording.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,7 +62,7 @@ bool pyro_step_recorder_init(pyro_step_recorder *r, pyro_program *program, const
     for (size_t id = 1; id < trace->weight_count; id++) {
         pyro_weight_data data;
         const char *name = read_weight(trace, id, &data);
-        if (!name)
+        if (!name || data.kind == PYRO_WEIGHT_IS_LEAVING)
             continue;
         if (data.kind == PYRO_WEIGHT_IS_INPUT
                 ? !pyro_map_put(&r->input_of_tensor, data.tensor, (uint32_t)id)
@@ -76,7 +79,9 @@ void pyro_step_recorder_free(pyro_step_recorder *r)
     pyro_map_free(&r->weight_of_storage);
     pyro_map_free(&r->weight_of_place);
     pyro_map_free(&r->input_of_tensor);
+    pyro_map_free(&r->made_elsewhere);
     free(r->inputs);
+    free(r->how);
 }
 
 bool pyro_step_recorder_makes(const pyro_step_recorder *r, const pyro_op_detail *detail)
@@ -97,6 +102,25 @@ static bool describe(pyro_step_recorder *r, const pyro_seen_tensor *seen, pyro_g
                               dtype == PYRO_DTYPE_UNKNOWN ? -1 : pyro_dtype_bytes(dtype));
 }
 
+/* "aten::linear in fc1": what a step is called in notes. */
+static void name_step(const pyro_step_recorder *r, uint32_t step, char *text, size_t size)
+{
+    const pyro_flow_step *known = &r->program->steps[step];
+    const char *path = r->program->calls[known->call].path;
+    snprintf(text, size, "%.60s in %.80s", known->op, path[0] ? path : "the model");
+}
+
+/* A tensor that nobody made and that is no weight or input: notes where it comes from, if known. */
+static void note_stranger(pyro_step_recorder *r, const pyro_seen_tensor *seen)
+{
+    uint32_t step = (uint32_t)r->program->step_count - 1;
+    bool is_elsewhere = pyro_map_get(&r->made_elsewhere, seen->where.storage) != PYRO_MAP_NONE;
+    if (is_elsewhere && !r->from_elsewhere++)
+        name_step(r, step, r->first_from, sizeof r->first_from);
+    if (!is_elsewhere && seen->is_foreign && !r->foreign++)
+        name_step(r, step, r->first_foreign, sizeof r->first_foreign);
+}
+
 /* A tensor that nobody made: a weight, what the model was called with, or what was kept. */
 static uint32_t add_outside(pyro_step_recorder *r, const pyro_seen_tensor *seen)
 {
@@ -111,6 +135,8 @@ static uint32_t add_outside(pyro_step_recorder *r, const pyro_seen_tensor *seen)
         value.name = pyro_program_text(r->program, read_weight(r->trace, input, &data));
     if (value.weight != PYRO_MAP_NONE)
         value.name = r->program->weights[value.weight].name;
+    else if (input == PYRO_MAP_NONE)
+        note_stranger(r, seen);
     uint32_t number = (uint32_t)r->program->value_count;
     if (!value.name || !describe(r, seen, &value.tensor) ||
         !pyro_tracker_make(&r->tracker, &seen->where, PYRO_MAKES_FRESH, number))
@@ -121,9 +147,9 @@ static uint32_t add_outside(pyro_step_recorder *r, const pyro_seen_tensor *seen)
 
 static bool remember(pyro_step_recorder *r, const pyro_seen_tensor *seen)
 {
-    if (!pyro_grow(&r->inputs, &r->input_capacity, r->input_count + 1, sizeof *r->inputs))
+    if (!pyro_grow(&r->inputs, &r->input_capacity, r->seen_count + 1, sizeof *r->inputs))
         return false;
-    r->inputs[r->input_count++] = *seen;
+    r->inputs[r->seen_count++] = *seen;
     return true;
 }
 
@@ -133,21 +159,25 @@ static bool comes_to_life(const char *op)
     return !strcmp(op, "aten::lift_fresh");
 }
 
-static bool add_input(pyro_step_recorder *r, const pyro_seen_tensor *seen, const char *op)
+/* Reads both lists of the operator; inputs that nobody made are entered as values from outside. */
+static bool remember_all(pyro_step_recorder *r, const char *op, const pyro_op_detail *detail)
 {
-    bool is_known = pyro_tracker_knows(&r->tracker, &seen->where);
-    if (!is_known && comes_to_life(op))
-        return true;
-    if (!remember(r, seen))
-        return false;
-    if (!is_known) {
-        uint32_t value = add_outside(r, seen);
-        return value != PYRO_NONE && pyro_program_add_use(r->program, value);
+    pyro_seen_tensor seen;
+    r->seen_count = 0;
+    for (size_t at = 0;
+         pyro_sightings_next(storages(r->trace, detail->input_storages), &at, &seen);) {
+        bool is_known = pyro_tracker_knows(&r->tracker, &seen.where);
+        if (!is_known && comes_to_life(op)) {
+            note_stranger(r, &seen);
+            continue;
+        }
+        if (!remember(r, &seen) || (!is_known && add_outside(r, &seen) == PYRO_NONE))
+            return false;
     }
-    if (!pyro_tracker_read(&r->tracker, &seen->where))
-        return false;
-    for (size_t i = 0; i < r->tracker.found_count; i++)
-        if (!pyro_program_add_use(r->program, r->tracker.found[i]))
+    r->input_count = r->seen_count;
+    for (size_t at = 0;
+         pyro_sightings_next(storages(r->trace, detail->output_storages), &at, &seen);)
+        if (!remember(r, &seen))
             return false;
     return true;
 }
@@ -162,50 +192,193 @@ static bool is_in_place(const char *op)
     return length > 1 && name[length - 1] == '_' && name[length - 2] != '_';
 }
 
-static pyro_making how_made(const pyro_step_recorder *r, const pyro_seen_tensor *seen,
-                            const char *op)
+/*
+ * Whether an input was written, by its version, or else by the schema or the names: an operator
+ * that returns a later argument has it for its result (`out=`).
+ */
+static bool is_written(const pyro_step_recorder *r, size_t input, const pyro_seen_tensor *output,
+                       const char *op)
 {
-    pyro_making how = PYRO_MAKES_FRESH;
-    for (size_t i = 0; i < r->input_count; i++) {
+    const pyro_seen_tensor *seen = &r->inputs[input];
+    if (seen->version != UINT64_MAX && output->version != UINT64_MAX)
+        return output->version != seen->version;
+    bool is_first = r->inputs[0].where.tensor == output->where.tensor;
+    return seen->where.tensor == output->where.tensor &&
+           (seen->is_written || is_in_place(op) || !is_first);
+}
+
+typedef enum made_how { MADE_FRESH, MADE_VIEW, MADE_WRITE, MADE_PASSED } made_how;
+
+static made_how how_made(const pyro_step_recorder *r, size_t output, const char *op)
+{
+    const pyro_seen_tensor *seen = &r->inputs[output];
+    made_how how = MADE_FRESH;
+    /* Further outputs in the same new memory are views of it, as if it had been given. */
+    for (size_t i = 0; i < output; i++) {
         const pyro_seen_tensor *input = &r->inputs[i];
         if (input->where.storage != seen->where.storage)
             continue;
-        bool versions_known = input->version != UINT64_MAX && seen->version != UINT64_MAX;
-        if (versions_known ? seen->version != input->version
-                           : input->where.tensor == seen->where.tensor && is_in_place(op))
-            return PYRO_MAKES_WRITE;
-        how = PYRO_MAKES_VIEW;
+        if (i < r->input_count && is_written(r, i, seen, op))
+            return MADE_WRITE;
+        if (input->where.tensor == seen->where.tensor)
+            how = MADE_PASSED;
+        else if (how == MADE_FRESH)
+            how = MADE_VIEW;
     }
     return how;
 }
 
-static bool add_output(pyro_step_recorder *r, uint32_t step, const char *op,
-                       const pyro_seen_tensor *seen)
+static bool judge_outputs(pyro_step_recorder *r, const char *op)
 {
+    size_t count = r->seen_count - r->input_count;
+    if (!pyro_grow(&r->how, &r->how_capacity, count + 1, sizeof *r->how))
+        return false;
+    r->only_views = true;
+    for (size_t o = 0; o < count; o++) {
+        r->how[o] = (unsigned char)how_made(r, r->input_count + o, op);
+        r->only_views &= r->how[o] == MADE_VIEW || r->how[o] == MADE_PASSED;
+    }
+    return true;
+}
+
+static bool is_viewed(const pyro_step_recorder *r, const pyro_seen_tensor *input)
+{
+    for (size_t o = r->input_count; o < r->seen_count; o++)
+        if (r->how[o - r->input_count] == MADE_VIEW &&
+            r->inputs[o].where.storage == input->where.storage)
+            return true;
+    return false;
+}
+
+/* An operator that only makes views takes from what it views no more than they show. */
+static bool use_inputs(pyro_step_recorder *r)
+{
+    for (size_t i = 0; i < r->input_count; i++)
+        if (!(r->only_views && is_viewed(r, &r->inputs[i])) &&
+            !pyro_views_read(r->program, &r->tracker, &r->inputs[i].where))
+            return false;
+    return true;
+}
+
+/* What a view shows of the input that has its memory; the step takes that. */
+static bool show(pyro_step_recorder *r, const pyro_seen_tensor *view, pyro_flow_value *value)
+{
+    size_t base = 0;
+    while (base < r->input_count && r->inputs[base].where.storage != view->where.storage)
+        base++;
+    if (!r->only_views || base == r->input_count)
+        return true;
+    return pyro_views_show(r->program, &r->tracker, &r->inputs[base].where, &view->where.bytes,
+                           value);
+}
+
+static bool add_output(pyro_step_recorder *r, uint32_t step, size_t output)
+{
+    static const pyro_making making[] = {PYRO_MAKES_FRESH, PYRO_MAKES_VIEW, PYRO_MAKES_WRITE};
+    const pyro_seen_tensor *seen = &r->inputs[output];
     pyro_flow_value value = {.name = "", .maker = step, .weight = PYRO_NONE};
-    pyro_making how = how_made(r, seen, op);
+    made_how how = r->how[output - r->input_count];
+    if (how == MADE_PASSED)
+        return true; /* it stays the value of who made it */
     uint32_t number = (uint32_t)r->program->value_count;
     if (!describe(r, seen, &value.tensor) ||
-        !pyro_tracker_make(&r->tracker, &seen->where, how, number))
+        (how == MADE_VIEW && !show(r, seen, &value)) ||
+        !pyro_tracker_make(&r->tracker, &seen->where, making[how], number))
         return false;
     value.memory = pyro_tracker_memory(&r->tracker, seen->where.storage);
-    /* Further outputs in the same new memory are views of it, as if it had been given. */
-    return remember(r, seen) && pyro_program_add_value(r->program, &value) != PYRO_NONE &&
+    return pyro_program_add_value(r->program, &value) != PYRO_NONE &&
            pyro_program_add_made(r->program, number);
 }
 
 bool pyro_step_recorder_add(pyro_step_recorder *r, uint32_t step, const char *op,
                             const pyro_op_detail *detail)
 {
-    pyro_seen_tensor seen;
-    r->input_count = 0;
-    for (size_t at = 0;
-         pyro_sightings_next(storages(r->trace, detail->input_storages), &at, &seen);)
-        if (!add_input(r, &seen, op))
-            return false;
-    for (size_t at = 0;
-         pyro_sightings_next(storages(r->trace, detail->output_storages), &at, &seen);)
-        if (!add_output(r, step, op, &seen))
+    if (!remember_all(r, op, detail) || !judge_outputs(r, op) || !use_inputs(r))
+        return false;
+    for (size_t o = r->input_count; o < r->seen_count; o++)
+        if (!add_output(r, step, o))
             return false;
     return true;
+}
+
+/* The step that made what a tensor holds, through views; PYRO_NONE: none of this pass. */
+static uint32_t producer(const pyro_step_recorder *r, const pyro_sighting *tensor)
+{
+    pyro_held_value held;
+    if (!pyro_tracker_held(&r->tracker, tensor, &held))
+        return PYRO_NONE;
+    const pyro_flow_value *value = &r->program->values[held.value];
+    for (; value->level_count; value = &r->program->values[held.value])
+        held.value = r->program->levels[value->first_level + value->level_count - 1].value;
+    return value->maker;
+}
+
+bool pyro_step_recorder_elsewhere(pyro_step_recorder *r, const char *op,
+                                  const pyro_op_detail *detail)
+{
+    pyro_seen_tensor seen;
+    uint32_t taken_from = PYRO_NONE;
+    for (size_t at = 0;
+         pyro_sightings_next(storages(r->trace, detail->input_storages), &at, &seen);)
+        if (taken_from == PYRO_NONE)
+            taken_from = producer(r, &seen.where);
+    if (taken_from != PYRO_NONE && !r->to_elsewhere++) {
+        char made[160];
+        name_step(r, taken_from, made, sizeof made);
+        snprintf(r->first_to, sizeof r->first_to, "%.50s, of the result of %.150s", op, made);
+    }
+    for (size_t at = 0;
+         pyro_sightings_next(storages(r->trace, detail->output_storages), &at, &seen);)
+        if (!pyro_tracker_knows(&r->tracker, &seen.where) &&
+            !pyro_map_put(&r->made_elsewhere, seen.where.storage, 1))
+            return false;
+    return true;
+}
+
+/* Tensors that were given to numpy or the like, as Python has said. */
+static bool note_leaving(const pyro_step_recorder *r)
+{
+    char first[160] = "";
+    const char *how = "";
+    int64_t count = 0;
+    for (size_t id = 1; id < r->trace->weight_count; id++) {
+        pyro_weight_data data;
+        const char *name = read_weight(r->trace, id, &data);
+        if (!name || data.kind != PYRO_WEIGHT_IS_LEAVING)
+            continue;
+        pyro_sighting tensor = {.tensor = data.tensor, .storage = data.storage};
+        uint32_t step = producer(r, &tensor);
+        if (step == PYRO_NONE)
+            continue;
+        if (!count++) {
+            name_step(r, step, first, sizeof first);
+            how = name;
+        }
+    }
+    return !count || pyro_program_note(r->program,
+                                       "data leave torch by %.40s (%" PRId64 " times, first the "
+                                       "result of %s): what is computed from them there has no "
+                                       "edge",
+                                       how, count, first);
+}
+
+bool pyro_step_recorder_note(pyro_step_recorder *r)
+{
+    bool good = note_leaving(r);
+    if (good && r->foreign)
+        good = pyro_program_note(r->program,
+                                 "%" PRId64 " tensors come from numpy or another library (first "
+                                 "into %s): what they were computed from has no edge",
+                                 r->foreign, r->first_foreign);
+    if (good && r->to_elsewhere)
+        good = pyro_program_note(r->program,
+                                 "%" PRId64 " operators ran on other threads with tensors of this "
+                                 "pass (first %s): they are not in the graph",
+                                 r->to_elsewhere, r->first_to);
+    if (good && r->from_elsewhere)
+        good = pyro_program_note(r->program,
+                                 "%" PRId64 " tensors were made on other threads (first taken by "
+                                 "%s): their edges begin at an input",
+                                 r->from_elsewhere, r->first_from);
+    return good;
 }

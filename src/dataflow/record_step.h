@@ -12,8 +12,14 @@ typedef struct pyro_step_recorder {
     pyro_map weight_of_tensor, weight_of_storage; /* numbers of weights */
     pyro_map weight_of_place;    /* the same by storage and first byte: tied ones have one */
     pyro_map input_of_tensor;    /* entry of trace->weights */
-    pyro_seen_tensor *inputs;    /* of the step at hand */
-    size_t input_count, input_capacity;
+    pyro_seen_tensor *inputs; /* of the step at hand; outputs of it follow */
+    size_t input_count, seen_count, input_capacity;
+    unsigned char *how; /* by output of the step: how it was made */
+    size_t how_capacity;
+    bool only_views; /* no output of the step is new, or has new contents */
+    pyro_map made_elsewhere; /* storages that operators on other threads made */
+    int64_t foreign, from_elsewhere, to_elsewhere; /* tensors, and operators, that are noted */
+    char first_foreign[160], first_from[160], first_to[240]; /* where the first of them were */
 } pyro_step_recorder;
 
 /* False when memory is out. */
@@ -25,5 +31,11 @@ bool pyro_step_recorder_makes(const pyro_step_recorder *recorder, const pyro_op_
 /* Adds uses and made values to the last step of the program. */
 bool pyro_step_recorder_add(pyro_step_recorder *recorder, uint32_t step, const char *op,
                             const pyro_op_detail *detail);
+
+/* An operator on another thread, while the model runs: it is no step. */
+bool pyro_step_recorder_elsewhere(pyro_step_recorder *recorder, const char *op,
+                                  const pyro_op_detail *detail);
+/* Notes where data left the operators that are seen, and came back. */
+bool pyro_step_recorder_note(pyro_step_recorder *recorder);
 
 #endif

@@ -11,6 +11,8 @@ typedef struct pyro_seen_tensor {
     const uint64_t *sizes;
     size_t rank;
     uint64_t scalar_type; /* c10's number */
+    bool is_written;      /* the operator's schema says that it writes into it */
+    bool is_foreign;      /* torch did not allocate its memory */
 } pyro_seen_tensor;
 
 /* Reads the tensor at `*at`, a count of words, and goes on behind it; false at the end. */

@@ -4,6 +4,9 @@
 #include "base/buf.h"
 #include <stdlib.h>
 
+/* More writes into parts of what is read than this are not taken apart. */
+#define MOST_STACKED 1024
+
 void pyro_tracker_free(pyro_tracker *tracker)
 {
     pyro_map_free(&tracker->number_of_tensor);
@@ -12,6 +15,7 @@ void pyro_tracker_free(pyro_tracker *tracker)
     free(tracker->storages);
     free(tracker->writes);
     free(tracker->found);
+    free(tracker->met);
     *tracker = (pyro_tracker)PYRO_TRACKER_INIT;
 }
 
@@ -35,50 +39,120 @@ static const pyro_tracked_tensor *find_tensor(const pyro_tracker *tracker,
     return tensor;
 }
 
-static bool add_found(pyro_tracker *tracker, uint32_t value)
+static bool add_found(pyro_tracker *tracker, uint32_t value, bool assumed)
 {
     for (size_t i = 0; i < tracker->found_count; i++)
-        if (tracker->found[i] == value)
+        if (tracker->found[i].value == value) {
+            tracker->found[i].assumed &= assumed;
             return true;
+        }
     if (!pyro_grow(&tracker->found, &tracker->found_capacity, tracker->found_count + 1,
                    sizeof *tracker->found))
         return false;
-    tracker->found[tracker->found_count++] = value;
+    tracker->found[tracker->found_count++] = (pyro_found_value){value, assumed};
     return true;
 }
 
-static bool overlaps(const pyro_tracked_write *write, const pyro_sighting *seen)
+/* Collects the writes since `since` that overlap; true in `covered` when the last hides the rest. */
+static bool meet_writes(pyro_tracker *tracker, const pyro_tracked_storage *storage,
+                        const pyro_region *bytes, uint64_t since, bool *covered)
 {
-    return write->end < 0 || seen->end < 0 ||
-           (write->begin < seen->end && seen->begin < write->end);
+    tracker->met_count = 0;
+    *covered = false;
+    for (uint32_t at = storage->last_write; at != PYRO_MAP_NONE && !*covered;) {
+        const pyro_tracked_write *write = &tracker->writes[at];
+        if (write->clock <= since)
+            break;
+        if (pyro_regions_meet(&write->bytes, bytes) != PYRO_APART) {
+            if (!pyro_grow(&tracker->met, &tracker->met_capacity, tracker->met_count + 1,
+                           sizeof *tracker->met))
+                return false;
+            tracker->met[tracker->met_count++] = at;
+            *covered = pyro_region_covers(&write->bytes, bytes);
+        }
+        at = write->earlier;
+    }
+    return true;
 }
 
-static bool covers(const pyro_tracked_write *write, const pyro_sighting *seen)
+/* Lays the writes over what is read, the latest on top. False where that is not decided. */
+static bool stack_writes(pyro_tracker *tracker, const pyro_region *bytes, bool *visible)
 {
-    return write->dense && write->end >= 0 && seen->end >= 0 && write->begin <= seen->begin &&
-           write->end >= seen->end;
+    const pyro_region *above[MOST_STACKED];
+    if (tracker->met_count > MOST_STACKED)
+        return false;
+    for (size_t i = 0; i < tracker->met_count; i++)
+        above[i] = &tracker->writes[tracker->met[i]].bytes;
+    return pyro_regions_stack(bytes, above, tracker->met_count, &tracker->budget, visible);
+}
+
+/* Without the exact answer: a write is certainly seen where it overlaps and no later one does. */
+static bool is_seen_alone(const pyro_tracker *tracker, const pyro_region *bytes, size_t index)
+{
+    enum { MOST_COMPARED = 16 };
+    const pyro_region *own = &tracker->writes[tracker->met[index]].bytes;
+    if (pyro_regions_meet(own, bytes) != PYRO_MEET || index > MOST_COMPARED)
+        return false;
+    for (size_t i = 0; i < index; i++)
+        if (pyro_regions_meet(own, &tracker->writes[tracker->met[i]].bytes) != PYRO_APART)
+            return false;
+    return true;
+}
+
+/* Writes that are too few to hide everything. */
+static bool leave_a_part(const pyro_tracker *tracker, const pyro_region *bytes)
+{
+    double hidden = 0;
+    for (size_t i = 0; i < tracker->met_count; i++) {
+        const pyro_region *write = &tracker->writes[tracker->met[i]].bytes;
+        if (write->end < 0)
+            return false;
+        hidden += pyro_region_most_bytes(write);
+    }
+    return bytes->end >= 0 && hidden < pyro_region_least_bytes(bytes);
+}
+
+bool pyro_tracker_held(const pyro_tracker *tracker, const pyro_sighting *seen,
+                       pyro_held_value *out)
+{
+    const pyro_tracked_storage *storage = find_storage(tracker, seen->storage);
+    const pyro_tracked_tensor *tensor = storage ? find_tensor(tracker, seen) : NULL;
+    if (!storage)
+        return false;
+    /* A tensor that nobody was seen to make, over memory that somebody made: `x.data`. */
+    *out = tensor ? (pyro_held_value){tensor->value, tensor->clock}
+                  : (pyro_held_value){storage->first_value, 0};
+    return true;
+}
+
+bool pyro_tracker_look(pyro_tracker *tracker, uint64_t storage, const pyro_region *bytes,
+                       pyro_held_value held)
+{
+    bool visible[MOST_STACKED + 1], covered;
+    tracker->found_count = 0;
+    if (!meet_writes(tracker, find_storage(tracker, storage), bytes, held.clock, &covered))
+        return false;
+    size_t count = tracker->met_count;
+    if (count == 0 || (count == 1 && covered))
+        return add_found(tracker, count ? tracker->writes[tracker->met[0]].value : held.value,
+                         false);
+    bool decided = stack_writes(tracker, bytes, visible);
+    for (size_t i = 0; i < count; i++) {
+        bool certain = decided || is_seen_alone(tracker, bytes, i);
+        if ((!decided || visible[i]) &&
+            !add_found(tracker, tracker->writes[tracker->met[i]].value, !certain))
+            return false;
+    }
+    return covered || (decided && !visible[count]) ||
+           add_found(tracker, held.value, !decided && !leave_a_part(tracker, bytes));
 }
 
 bool pyro_tracker_read(pyro_tracker *tracker, const pyro_sighting *seen)
 {
+    pyro_held_value held;
     tracker->found_count = 0;
-    const pyro_tracked_storage *storage = find_storage(tracker, seen->storage);
-    if (!storage)
-        return true;
-    const pyro_tracked_tensor *tensor = find_tensor(tracker, seen);
-    uint64_t since = tensor ? tensor->clock : 0;
-    for (uint32_t at = storage->last_write; at != PYRO_MAP_NONE;) {
-        const pyro_tracked_write *write = &tracker->writes[at];
-        if (write->clock <= since)
-            break;
-        if (overlaps(write, seen) && !add_found(tracker, write->value))
-            return false;
-        if (covers(write, seen))
-            return true;
-        at = write->earlier;
-    }
-    /* A tensor that nobody was seen to make, over memory that somebody made: `x.data`. */
-    return add_found(tracker, tensor ? tensor->value : storage->last_value);
+    return !pyro_tracker_held(tracker, seen, &held) ||
+           pyro_tracker_look(tracker, seen->storage, &seen->bytes, held);
 }
 
 bool pyro_tracker_knows(const pyro_tracker *tracker, const pyro_sighting *seen)
@@ -92,8 +166,12 @@ uint32_t pyro_tracker_memory(const pyro_tracker *tracker, uint64_t storage)
     return known ? known->memory : 0;
 }
 
-/* The storage as it is now; with `anew` its address got other memory. NULL when memory is out. */
-static pyro_tracked_storage *enter_storage(pyro_tracker *tracker, uint64_t address, bool anew)
+/*
+ * The storage as it is now; with `anew` its address got other memory, which holds `value`. NULL when
+ * memory is out.
+ */
+static pyro_tracked_storage *enter_storage(pyro_tracker *tracker, uint64_t address, bool anew,
+                                           uint32_t value)
 {
     pyro_tracked_storage *storage = find_storage(tracker, address);
     if (storage && !anew)
@@ -108,6 +186,7 @@ static pyro_tracked_storage *enter_storage(pyro_tracker *tracker, uint64_t addre
     }
     storage->generation++;
     storage->memory = ++tracker->memories;
+    storage->first_value = value;
     storage->last_write = PYRO_MAP_NONE;
     return storage;
 }
@@ -136,11 +215,11 @@ static bool enter_tensor(pyro_tracker *tracker, const pyro_sighting *seen,
 bool pyro_tracker_make(pyro_tracker *tracker, const pyro_sighting *seen, pyro_making how,
                        uint32_t value)
 {
-    pyro_tracked_storage *storage = enter_storage(tracker, seen->storage, how == PYRO_MAKES_FRESH);
+    pyro_tracked_storage *storage = enter_storage(tracker, seen->storage, how == PYRO_MAKES_FRESH,
+                                                  value);
     if (!storage)
         return false;
     tracker->clock++;
-    storage->last_value = value;
     if (how == PYRO_MAKES_WRITE) {
         if (!pyro_grow(&tracker->writes, &tracker->write_capacity, tracker->write_count + 1,
                        sizeof *tracker->writes))
@@ -149,9 +228,7 @@ bool pyro_tracker_make(pyro_tracker *tracker, const pyro_sighting *seen, pyro_ma
             .value = value,
             .earlier = storage->last_write,
             .clock = tracker->clock,
-            .begin = seen->begin,
-            .end = seen->end,
-            .dense = seen->dense,
+            .bytes = seen->bytes,
         };
         storage->last_write = (uint32_t)tracker->write_count++;
     }

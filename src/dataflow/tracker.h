@@ -6,6 +6,7 @@
 #define PYRO_DATAFLOW_TRACKER_H
 
 #include "base/map.h"
+#include "dataflow/region.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,8 +15,7 @@
 typedef struct pyro_sighting {
     uint64_t tensor;    /* the same for the same tensor object */
     uint64_t storage;   /* the same for tensors that share memory */
-    int64_t begin, end; /* its bytes in the storage; `end` negative: not known */
-    bool dense;         /* every byte between is its own */
+    pyro_region bytes;  /* of the storage */
 } pyro_sighting;
 
 typedef enum pyro_making {
@@ -34,15 +34,20 @@ typedef struct pyro_tracked_write {
     uint32_t value;
     uint32_t earlier; /* write into the same storage; PYRO_MAP_NONE: none */
     uint64_t clock;
-    int64_t begin, end;
-    bool dense;
+    pyro_region bytes;
 } pyro_tracked_write;
 
 typedef struct pyro_tracked_storage {
     uint32_t generation; /* how often its address was used anew */
     uint32_t memory;     /* unique number of the memory */
-    uint32_t last_value, last_write;
+    uint32_t first_value, last_write;
 } pyro_tracked_storage;
+
+/* A value that a read finds. */
+typedef struct pyro_found_value {
+    uint32_t value;
+    bool assumed; /* it may be hidden by later writes, or lie beside what is read */
+} pyro_found_value;
 
 typedef struct pyro_tracker {
     pyro_map number_of_tensor, number_of_storage;
@@ -54,13 +59,31 @@ typedef struct pyro_tracker {
     size_t write_count, write_capacity;
     uint64_t clock;
     uint32_t memories;
-    uint32_t *found; /* by the last read */
+    pyro_found_value *found; /* by the last read */
     size_t found_count, found_capacity;
+    uint32_t *met; /* scratch: writes that the read overlaps, the latest first */
+    size_t met_count, met_capacity;
+    int64_t budget; /* atoms that may still be compared one by one */
 } pyro_tracker;
 
-#define PYRO_TRACKER_INIT {.clock = 1}
+#define PYRO_TRACKER_INIT {.clock = 1, .budget = INT64_C(1) << 28}
 
 void pyro_tracker_free(pyro_tracker *tracker);
+/* The value of a tensor, and since when it has it: what was written later lies over it. */
+typedef struct pyro_held_value {
+    uint32_t value;
+    uint64_t clock;
+} pyro_held_value;
+
+/* False when it comes from outside. */
+bool pyro_tracker_held(const pyro_tracker *tracker, const pyro_sighting *seen,
+                       pyro_held_value *out);
+/*
+ * Finds the values that some bytes of a storage hold, where `held` is below everything that was
+ * written since then: `found`. False when memory is out.
+ */
+bool pyro_tracker_look(pyro_tracker *tracker, uint64_t storage, const pyro_region *bytes,
+                       pyro_held_value held);
 /*
  * Finds the values that a tensor holds: `found`; none when it comes from outside. Several where
  * only a part of it was written since it was made. False when memory is out.

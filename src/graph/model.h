@@ -36,6 +36,9 @@ typedef enum pyro_value_kind {
 typedef struct pyro_value {
     const char *name;
     const pyro_size *sizes;
+    const pyro_size *strides; /* in elements; NULL where the file does not say */
+    pyro_size offset;         /* of its first element in the storage; with strides */
+    uint32_t device;          /* equal for equal devices; 0 where the file does not say */
     uint8_t kind, role, dtype, rank;
     bool made;          /* an input, or the output of a node that came earlier */
     bool used;          /* by some node */

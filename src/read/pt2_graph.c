@@ -6,30 +6,45 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool read_sizes(pt2_reader *reader, pyro_value *value)
+/* A list of sizes or strides; NULL when it failed. Strides may be anything. */
+static const pyro_size *read_dims(pt2_reader *reader, bool are_sizes, size_t *rank)
 {
-    pyro_size sizes[PYRO_MAX_RANK];
-    size_t rank = 0;
+    pyro_size dims[PYRO_MAX_RANK];
+    *rank = 0;
     if (!pt2_expect(reader, PYRO_JSON_ARRAY, "the sizes of a tensor"))
-        return false;
+        return NULL;
     while (pt2_next_item(reader)) {
-        if (rank == PYRO_MAX_RANK) {
+        if (*rank == PYRO_MAX_RANK) {
             pyro_json_fail(reader->json, "expected no more than %d dims", PYRO_MAX_RANK);
-            return false;
+            return NULL;
         }
-        if (!pt2_size_at(reader, false, &sizes[rank]))
-            return false;
-        rank++;
+        if (!pt2_size_at(reader, !are_sizes, &dims[*rank]))
+            return NULL;
+        ++*rank;
     }
     if (pt2_failed(reader))
-        return false;
-    pyro_size *copy = pyro_arena_array(&reader->model->arena, rank + 1, sizeof *copy);
-    if (!copy)
-        return pt2_out_of_memory(reader);
-    memcpy(copy, sizes, rank * sizeof *copy);
-    value->sizes = copy;
+        return NULL;
+    pyro_size *copy = pyro_arena_array(&reader->model->arena, *rank + 1, sizeof *copy);
+    if (!copy) {
+        pt2_out_of_memory(reader);
+        return NULL;
+    }
+    memcpy(copy, dims, *rank * sizeof *copy);
+    return copy;
+}
+
+static bool read_sizes(pt2_reader *reader, pyro_value *value)
+{
+    size_t rank;
+    value->sizes = read_dims(reader, true, &rank);
     value->rank = (uint8_t)rank;
-    return true;
+    return value->sizes != NULL;
+}
+
+static bool read_offset(pt2_reader *reader, pyro_value *value)
+{
+    pyro_json_next(reader->json);
+    return pt2_size_at(reader, true, &value->offset);
 }
 
 static bool read_dtype(pt2_reader *reader, pyro_value *value)
@@ -43,11 +58,24 @@ static bool read_dtype(pt2_reader *reader, pyro_value *value)
     return value->dtype != PYRO_DTYPE_UNKNOWN;
 }
 
+/* {"type": "cuda", "index": 0} */
 static bool read_device(pt2_reader *reader, pyro_value *value)
 {
+    int64_t index = -1;
+    uint32_t type = 0;
     if (!pt2_expect(reader, PYRO_JSON_OBJECT, "a device"))
         return false;
     while (pt2_next_key(reader)) {
+        if (PYRO_JSON_IS(reader->json, "index")) {
+            pyro_json_kind kind = pyro_json_next(reader->json);
+            if (kind != PYRO_JSON_NULL && kind != PYRO_JSON_NUMBER) {
+                pyro_json_fail(reader->json, "expected the index of a device");
+                return false;
+            }
+            if (kind == PYRO_JSON_NUMBER && !pyro_json_int(reader->json, &index))
+                return false;
+            continue;
+        }
         if (!PYRO_JSON_IS(reader->json, "type")) {
             if (!pt2_skip(reader))
                 return false;
@@ -56,13 +84,21 @@ static bool read_device(pt2_reader *reader, pyro_value *value)
         if (!pt2_expect(reader, PYRO_JSON_STRING, "the type of a device"))
             return false;
         value->on_meta = PYRO_JSON_IS(reader->json, "meta");
+        size_t length;
+        const char *text = pyro_json_text(reader->json, &length);
+        type = text ? pyro_intern_add(&reader->model->strings, text, length) : PYRO_INTERN_NONE;
+        if (type == PYRO_INTERN_NONE)
+            return pt2_out_of_memory(reader);
     }
+    value->device = (type + 1) << 8 | (uint32_t)((index + 1) & 0xff);
     return !pt2_failed(reader);
 }
 
 /* TensorMeta: {"dtype": 7, "sizes": [...], "device": {...}, ...} */
 static bool read_tensor(pt2_reader *reader, pyro_value *value)
 {
+    const pyro_size *strides = NULL;
+    size_t stride_count = 0;
     value->dtype = PYRO_DTYPE_UNKNOWN;
     if (!pt2_expect(reader, PYRO_JSON_OBJECT, "the description of a tensor"))
         return false;
@@ -72,6 +108,10 @@ static bool read_tensor(pt2_reader *reader, pyro_value *value)
             good = read_dtype(reader, value);
         else if (PYRO_JSON_IS(reader->json, "sizes"))
             good = read_sizes(reader, value);
+        else if (PYRO_JSON_IS(reader->json, "strides"))
+            good = (strides = read_dims(reader, false, &stride_count)) != NULL;
+        else if (PYRO_JSON_IS(reader->json, "storage_offset"))
+            good = read_offset(reader, value);
         else if (PYRO_JSON_IS(reader->json, "device"))
             good = read_device(reader, value);
         else
@@ -86,6 +126,7 @@ static bool read_tensor(pt2_reader *reader, pyro_value *value)
         return false;
     }
     value->kind = PYRO_VALUE_TENSOR;
+    value->strides = stride_count == value->rank ? strides : NULL;
     return true;
 }
 

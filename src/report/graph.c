@@ -19,13 +19,14 @@ int pyro_report_graph(char **out, size_t *size, const pyro_dataflow *graph,
     static const pyro_graph_report defaults = {.format = PYRO_GRAPH_TEXT};
     const pyro_graph_report *report = given ? given : &defaults;
     pyro_buf buf = PYRO_BUF_INIT;
+    int status = PYRO_OK;
 
     switch (report->format) {
     case PYRO_GRAPH_TEXT:
         pyro_write_graph_text(&buf, graph, report);
         break;
     case PYRO_GRAPH_DOT:
-        pyro_write_graph_dot(&buf, graph, report);
+        status = pyro_write_graph_dot(&buf, graph, report, error);
         break;
     case PYRO_GRAPH_JSON:
         pyro_write_graph_json(&buf, graph, report);
@@ -33,6 +34,10 @@ int pyro_report_graph(char **out, size_t *size, const pyro_dataflow *graph,
     case PYRO_GRAPH_GRAPHML:
         pyro_write_graph_graphml(&buf, graph, report);
         break;
+    }
+    if (status < 0) {
+        pyro_buf_free(&buf);
+        return status;
     }
     return hand_over(&buf, out, size, error);
 }

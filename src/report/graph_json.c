@@ -48,6 +48,7 @@ static void write_tensor(pyro_json_writer *writer, const pyro_graph_tensor *tens
     }
     pyro_json_end_array(writer);
     pyro_json_member_amount(writer, "bytes", tensor->bytes);
+    pyro_json_member_boolean(writer, "assumed", tensor->assumed);
     pyro_json_end_object(writer);
 }
 
@@ -64,6 +65,7 @@ static void write_edges(pyro_json_writer *writer, const pyro_dataflow *graph)
         pyro_json_member_integer(writer, "from", edges[i].from);
         pyro_json_member_integer(writer, "to", edges[i].to);
         pyro_json_member_amount(writer, "bytes", edges[i].bytes);
+        pyro_json_member_boolean(writer, "assumed", edges[i].assumed);
         pyro_json_key(writer, "tensors");
         pyro_json_begin_array_inline(writer);
         for (uint32_t t = 0; t < edges[i].tensor_count; t++)
@@ -100,6 +102,7 @@ static void write_stats(pyro_json_writer *writer, const pyro_dataflow *graph)
 
 static void write_cuts(pyro_json_writer *writer, const pyro_cuts *cuts)
 {
+    const char *const warnings[] = {cuts->warning};
     pyro_json_member_string(writer, "amount", cuts->timed ? "ns" : "flops");
     pyro_json_key(writer, "cuts");
     pyro_json_begin_array(writer);
@@ -129,6 +132,7 @@ static void write_cuts(pyro_json_writer *writer, const pyro_cuts *cuts)
         pyro_json_end_object(writer);
     }
     pyro_json_end_array(writer);
+    pyro_json_member_strings(writer, "warnings", warnings, cuts->warning[0] ? 1 : 0);
 }
 
 void pyro_write_graph_json(pyro_buf *buf, const pyro_dataflow *graph,

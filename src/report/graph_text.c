@@ -109,6 +109,7 @@ static void write_edges(pyro_buf *buf, const pyro_dataflow *graph)
             const pyro_graph_tensor *tensor = &tensors[edge->first_tensor + t];
             pyro_buf_addf(&text, "%s%s:", t ? ", " : "", tensor->dtype);
             pyro_graph_add_shape(&text, tensor);
+            pyro_buf_adds(&text, tensor->assumed ? " (assumed)" : "");
         }
         cell_text(&table, text.failed ? "" : text.data);
         pyro_buf_reset(&text);
@@ -241,6 +242,8 @@ void pyro_write_graph_cuts(pyro_buf *buf, const pyro_dataflow *graph, const pyro
     }
     write_table(buf, &table);
     write_parts(buf, graph, cuts);
+    if (cuts->warning[0])
+        pyro_buf_addf(buf, "  Warning: %s\n", cuts->warning);
 }
 
 void pyro_write_graph_text(pyro_buf *buf, const pyro_dataflow *graph,

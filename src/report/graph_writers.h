@@ -9,8 +9,9 @@ void pyro_write_graph_text(pyro_buf *buf, const pyro_dataflow *graph,
                            const pyro_graph_report *report);
 void pyro_write_graph_stats(pyro_buf *buf, const pyro_dataflow *graph);
 void pyro_write_graph_cuts(pyro_buf *buf, const pyro_dataflow *graph, const pyro_cuts *cuts);
-void pyro_write_graph_dot(pyro_buf *buf, const pyro_dataflow *graph,
-                          const pyro_graph_report *report);
+/* PYRO_ERROR_LIMIT when it is too large for a picture that is wanted. */
+int pyro_write_graph_dot(pyro_buf *buf, const pyro_dataflow *graph, const pyro_graph_report *report,
+                         pyro_error *error);
 void pyro_write_graph_graphml(pyro_buf *buf, const pyro_dataflow *graph,
                               const pyro_graph_report *report);
 void pyro_write_graph_json(pyro_buf *buf, const pyro_dataflow *graph,

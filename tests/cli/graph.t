@@ -78,7 +78,7 @@ $ pyrometer graph resnet18 -g layer --no-stats | grep 'layer1.0'
 # The batch follows where the file leaves it open.
 $ pyrometer graph resnet18 --batch 4 --format json | grep -m3 '"conv1"\|"from": 0'
     {"id": 1, "name": "conv1", "kind": "module", "path": "conv1", "type": "Conv2d", "operators": 1, "parameters": 9408, "parameter_bytes": 37632, "passes": 0, "median_ns": null, "p95_ns": null, "total_ns": null, "flops": 944111616, "moved_bytes": 15291136, "output_bytes": 12845056},
-    {"from": 0, "to": 1, "bytes": 2408448, "tensors": [{"dtype": "float32", "shape": [4, 3, 224, 224], "bytes": 2408448}]},
+    {"from": 0, "to": 1, "bytes": 2408448, "assumed": false, "tensors": [{"dtype": "float32", "shape": [4, 3, 224, 224], "bytes": 2408448, "assumed": false}]},
 
 # Where to cut.
 $ pyrometer graph resnet18 --cuts 3 --no-edges --no-stats
@@ -159,10 +159,12 @@ pyrometer: --memory-limit: "lots" is no size; write 500M or 8G
 # Other forms; a file appears whole, and its extension says the form.
 $ pyrometer graph good-1-flat-layout.pt2 -g op --format dot
 digraph "good-1-flat-layout" {
-  node [fontname="sans-serif" fontsize=10]
-  edge [fontname="sans-serif" fontsize=8]
+  graph [fontname="sans-serif" fontsize=10 style=rounded color="#999999" labeljust=l
+    label="Colour: share of FLOPs, from 1%, 3%, 8%, 20% and 50% on"]
+  node [fontname="sans-serif" fontsize=10 style="rounded,filled" fillcolor=white color="#555555"]
+  edge [fontname="sans-serif" fontsize=8 color="#333333"]
   n0 [shape=ellipse label="x"]
-  n1 [shape=plain label="conv/conv2d\naten.conv2d\n216 params\n110.6 k FLOPs"]
+  n1 [shape=box label="conv/conv2d\naten.conv2d\n216 params\n110.6 k FLOPs, 100.0%" fillcolor="#b9400f" fontcolor="#ffffff" style=filled]
   n0 -> n1 [label="2x3x32x16"]
 }
 
@@ -182,6 +184,7 @@ wrote $TMP/g.graphml (graphml)
   <key id="output_bytes" for="node" attr.name="output_bytes" attr.type="long"/>
   <key id="bytes" for="edge" attr.name="bytes" attr.type="long"/>
   <key id="tensors" for="edge" attr.name="tensors" attr.type="string"/>
+  <key id="assumed" for="edge" attr.name="assumed" attr.type="boolean"/>
   <graph edgedefault="directed">
     <node id="n0"><data key="name">x</data><data key="path"></data><data key="type">input</data><data key="parameters">0</data><data key="parameter_bytes">0</data><data key="output_bytes">12288</data></node>
     <node id="n1"><data key="name">conv/conv2d</data><data key="path">conv</data><data key="type">aten.conv2d</data><data key="parameters">216</data><data key="parameter_bytes">864</data><data key="flops">110592</data><data key="moved_bytes">21344</data><data key="output_bytes">8192</data></node>
@@ -194,6 +197,22 @@ $ pyrometer graph good-1-flat-layout.pt2 -o "$TMP/g.json" -q && head -4 "$TMP/g.
   "schema": "pyrometer.graph/1",
   "name": "good-1-flat-layout",
   "granularity": "module",
+
+# Pictures have blocks that are alike once; --depth opens them.
+$ pyrometer graph llama3_8b --format dot | grep 'layers\|subgraph'
+  subgraph cluster_0 {
+    n3 [shape=box label="model.layers.0 ... model.layers.31 (x32)\nLlamaDecoderLayer\n218.1 M params\n56.13 G FLOPs, 93.0%" fillcolor="#b9400f" fontcolor="#ffffff"]
+
+$ pyrometer graph llama3_8b --format dot --depth 3 | grep -c 'label="model.layers'
+32
+
+$ pyrometer graph llama3_8b -g layer --depth 3 --format svg
+pyrometer: the picture would have * nodes and * edges, more than can be drawn or read (300 and 1200): choose a coarser granularity (module), leave out depth or make it smaller, or write dot, graphml or json for programs that lay out large graphs (glob)
+[2]
+
+$ pyrometer graph resnet18 --depth 2
+pyrometer: --depth opens blocks in pictures: use it with svg or dot
+[2]
 
 $ pyrometer graph good-1-flat-layout.pt2 -o "$TMP/g.png"
 pyrometer: --output $TMP/g.png: use .txt, .dot, .json, .graphml or .svg, or give --format

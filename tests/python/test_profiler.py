@@ -232,7 +232,7 @@ def test_the_program_for_llama(tmp_path, monkeypatch):
     ("name", "files"),
     [
         ("graph_resnet18", {"resnet18_profile_module.txt", "resnet18_profile_detail.txt"}),
-        ("graph_transformer", {"transformer_module.txt"}),
+        ("graph_transformer", {"transformer_module.txt", "transformer_detail.txt"}),
         ("graph_epochs", set()),
         ("graph_llama", {"llama_profile_module.txt", "llama_profile_detail.txt"}),
     ],

@@ -75,7 +75,7 @@ static inline uint32_t make_step(pyro_program *program, uint32_t call, const cha
     va_list uses;
     va_start(uses, flops);
     while ((value = va_arg(uses, uint32_t)) != NO_MORE)
-        assert_true(pyro_program_add_use(program, value));
+        assert_true(pyro_program_add_use(program, (pyro_flow_use){.value = value}));
     va_end(uses);
     value = make_value(program, number, (uint32_t)program->value_count + 1000, bytes);
     assert_true(pyro_program_add_made(program, value));

@@ -66,12 +66,29 @@ static void test_what_a_part_needs(void **state)
     pyro_program_free(program);
 }
 
-/* The slowest part and the bytes over cuts, of a split given as the bits of its cuts. */
-static bool try_split(pyro_blocks *blocks, unsigned cuts, int64_t limit, int64_t *slowest,
-                      int64_t *crossing)
+/* What splits are chosen by: the slowest part, how uneven parts are, and the bytes over cuts. */
+typedef struct quality {
+    int64_t slowest, squares, crossing;
+} quality;
+
+static void add_part(quality *sum, int64_t amount)
+{
+    sum->slowest = amount > sum->slowest ? amount : sum->slowest;
+    sum->squares += amount * amount;
+}
+
+static bool is_better(const quality *a, const quality *b)
+{
+    if (a->slowest != b->slowest)
+        return a->slowest < b->slowest;
+    return a->squares != b->squares ? a->squares < b->squares : a->crossing < b->crossing;
+}
+
+/* Of a split given as the bits of its cuts; false where a part does not fit. */
+static bool try_split(pyro_blocks *blocks, unsigned cuts, int64_t limit, quality *found)
 {
     size_t begin = 0;
-    *slowest = *crossing = 0;
+    *found = (quality){0};
     for (size_t i = 0; i < blocks->count; i++) {
         bool ends = i + 1 == blocks->count || cuts >> i & 1;
         pyro_part part;
@@ -80,29 +97,25 @@ static bool try_split(pyro_blocks *blocks, unsigned cuts, int64_t limit, int64_t
         pyro_blocks_measure(blocks, begin, i, &part);
         if (limit && part.memory_bytes > limit)
             return false;
-        *slowest = part.amount > *slowest ? part.amount : *slowest;
-        *crossing += i + 1 < blocks->count ? blocks->cut_bytes[i] : 0;
+        add_part(found, part.amount);
+        found->crossing += i + 1 < blocks->count ? blocks->cut_bytes[i] : 0;
         begin = i + 1;
     }
     return true;
 }
 
 /* Every split of a small chain; false when none fits. */
-static bool try_all(const pyro_dataflow *graph, int parts, int64_t limit, int64_t *slowest,
-                    int64_t *crossing)
+static bool try_all(const pyro_dataflow *graph, int parts, int64_t limit, quality *best)
 {
     pyro_blocks blocks;
     bool found = false;
     assert_int_equal(pyro_blocks_find(&blocks, graph, NULL), PYRO_OK);
     for (unsigned cuts = 0; cuts < 1u << (blocks.count - 1); cuts++) {
-        int64_t time, bytes;
-        if (__builtin_popcount(cuts) + 1 != parts ||
-            !try_split(&blocks, cuts, limit, &time, &bytes))
+        quality one;
+        if (__builtin_popcount(cuts) + 1 != parts || !try_split(&blocks, cuts, limit, &one))
             continue;
-        if (!found || time < *slowest || (time == *slowest && bytes < *crossing)) {
-            *slowest = time;
-            *crossing = bytes;
-        }
+        if (!found || is_better(&one, best))
+            *best = one;
         found = true;
     }
     pyro_blocks_free(&blocks);
@@ -117,11 +130,11 @@ static unsigned next_random(unsigned *seed)
 
 static void check_split(const pyro_dataflow *graph, int parts, int64_t limit)
 {
-    int64_t slowest = 0, crossing = 0, ours = 0, bytes = 0;
+    quality best, ours = {0};
     pyro_cuts cuts;
     pyro_error error;
     pyro_error_clear(&error);
-    bool can = try_all(graph, parts, limit, &slowest, &crossing);
+    bool can = try_all(graph, parts, limit, &best);
     int status = pyro_cuts_find(&cuts, graph, parts, limit, &error);
     assert_int_equal(status, can ? PYRO_OK : PYRO_ERROR_ARGUMENT);
     if (!can) {
@@ -129,13 +142,14 @@ static void check_split(const pyro_dataflow *graph, int parts, int64_t limit)
         return;
     }
     for (size_t i = 0; i < cuts.part_count; i++) {
-        ours = cuts.parts[i].amount > ours ? cuts.parts[i].amount : ours;
+        add_part(&ours, cuts.parts[i].amount);
         assert_true(!limit || cuts.parts[i].memory_bytes <= limit);
         for (size_t c = 0; c < cuts.cut_count && i + 1 < cuts.part_count; c++)
-            bytes += cuts.cuts[c].after == cuts.parts[i].last ? cuts.cuts[c].bytes : 0;
+            ours.crossing += cuts.cuts[c].after == cuts.parts[i].last ? cuts.cuts[c].bytes : 0;
     }
-    assert_int_equal(ours, slowest);
-    assert_int_equal(bytes, crossing);
+    assert_int_equal(ours.slowest, best.slowest);
+    assert_int_equal(ours.squares, best.squares);
+    assert_int_equal(ours.crossing, best.crossing);
     pyro_cuts_free(&cuts);
 }
 
@@ -155,6 +169,47 @@ static void test_the_best_split(void **state)
         int parts = 1 + (int)(next_random(&seed) % count);
         check_split(graph, parts, 0);
         check_split(graph, parts, 50 + next_random(&seed) % 300);
+        pyro_dataflow_free(graph);
+        pyro_program_free(program);
+    }
+}
+
+/* One slow layer is the maximum of every split; the others are still shared out. */
+static void test_parts_beside_the_slowest_are_even(void **state)
+{
+    (void)state;
+    const int64_t flops[] = {1, 1, 1, 1, 1, 1, 10}, bytes[] = {1, 2, 9, 9, 9, 9, 9};
+    pyro_program *program = chain(7, flops, bytes);
+    pyro_dataflow *graph = make_graph(program, PYRO_GRANULARITY_LAYER);
+    pyro_cuts cuts;
+    assert_int_equal(pyro_cuts_find(&cuts, graph, 4, 0, NULL), PYRO_OK);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(cuts.parts[i].amount, 2);
+    assert_int_equal(cuts.parts[3].amount, 10);
+    assert_int_equal(cuts.warning[0], 0); /* nothing was timed */
+    pyro_cuts_free(&cuts);
+    pyro_dataflow_free(graph);
+    pyro_program_free(program);
+}
+
+static void test_cold_times_are_warned_of(void **state)
+{
+    (void)state;
+    const int64_t flops[] = {1, 1, 1}, bytes[] = {1, 1, 1};
+    for (int passes = 1; passes <= PYRO_PASSES_FOR_CUTS; passes++) {
+        pyro_program *program = chain(3, flops, bytes);
+        pyro_cuts cuts;
+        program->passes = passes;
+        for (size_t i = 0; i < program->call_count; i++)
+            for (int pass = 0; pass < passes; pass++)
+                assert_true(pyro_samples_add(&program->calls[i].time, 100));
+        pyro_dataflow *graph = make_graph(program, PYRO_GRANULARITY_LAYER);
+        assert_int_equal(pyro_cuts_find(&cuts, graph, 2, 0, NULL), PYRO_OK);
+        assert_true(cuts.timed);
+        assert_int_equal(cuts.warning[0] != 0, passes < PYRO_PASSES_FOR_CUTS);
+        if (passes == 1)
+            assert_non_null(strstr(cuts.warning, "of 1 pass,"));
+        pyro_cuts_free(&cuts);
         pyro_dataflow_free(graph);
         pyro_program_free(program);
     }
@@ -189,6 +244,8 @@ int main(void)
         cmocka_unit_test(test_what_crosses),
         cmocka_unit_test(test_what_a_part_needs),
         cmocka_unit_test(test_the_best_split),
+        cmocka_unit_test(test_parts_beside_the_slowest_are_even),
+        cmocka_unit_test(test_cold_times_are_warned_of),
         cmocka_unit_test(test_what_cannot_be_split),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

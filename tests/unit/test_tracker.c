@@ -10,12 +10,19 @@
 
 static pyro_sighting whole(uint64_t tensor, uint64_t storage)
 {
-    return (pyro_sighting){tensor, storage, 0, 64, true};
+    return (pyro_sighting){tensor, storage, pyro_region_run(0, 64)};
 }
 
 static pyro_sighting part(uint64_t tensor, uint64_t storage, int64_t begin, int64_t end)
 {
-    return (pyro_sighting){tensor, storage, begin, end, true};
+    return (pyro_sighting){tensor, storage, pyro_region_run(begin, end)};
+}
+
+/* Every `step`-th float of 16 from `first` on. */
+static pyro_sighting column(uint64_t tensor, uint64_t storage, int64_t first, int64_t step)
+{
+    const int64_t size = (16 - first + step - 1) / step;
+    return (pyro_sighting){tensor, storage, pyro_region_strided(first * 4, 4, 1, &size, &step)};
 }
 
 static void make(pyro_tracker *tracker, pyro_sighting seen, pyro_making how, uint32_t value)
@@ -28,9 +35,9 @@ static void reads(pyro_tracker *tracker, pyro_sighting seen, uint32_t first, uin
 {
     assert_true(pyro_tracker_read(tracker, &seen));
     assert_int_equal(tracker->found_count, 1 + (second != UINT32_MAX));
-    assert_int_equal(tracker->found[0], first);
+    assert_int_equal(tracker->found[0].value, first);
     if (second != UINT32_MAX)
-        assert_int_equal(tracker->found[1], second);
+        assert_int_equal(tracker->found[1].value, second);
 }
 
 static void test_views_are_values_of_their_own(void **state)
@@ -70,7 +77,7 @@ static void test_a_write_into_a_part(void **state)
     reads(&tracker, whole(1, 100), 13, 10);
     reads(&tracker, part(3, 100, 16, 32), 12, UINT32_MAX);
     /* What is not known to lie apart is taken to overlap. */
-    reads(&tracker, part(3, 100, 16, -1), 13, 12);
+    reads(&tracker, (pyro_sighting){3, 100, pyro_region_somewhere(16, -1)}, 13, 12);
     pyro_tracker_free(&tracker);
 }
 
@@ -78,10 +85,46 @@ static void test_a_strided_write_hides_nothing(void **state)
 {
     (void)state;
     pyro_tracker tracker = PYRO_TRACKER_INIT;
-    pyro_sighting column = {2, 100, 0, 64, false};
     make(&tracker, whole(1, 100), PYRO_MAKES_FRESH, 10);
-    make(&tracker, column, PYRO_MAKES_WRITE, 11);
+    make(&tracker, column(2, 100, 0, 2), PYRO_MAKES_WRITE, 11);
     reads(&tracker, whole(1, 100), 11, 10);
+    assert_false(tracker.found[0].assumed || tracker.found[1].assumed);
+    pyro_tracker_free(&tracker);
+}
+
+static void test_halves_that_were_written_hide_what_was_there(void **state)
+{
+    (void)state;
+    for (int strided = 0; strided < 2; strided++) {
+        pyro_tracker tracker = PYRO_TRACKER_INIT;
+        pyro_sighting left = strided ? column(2, 100, 0, 2) : part(2, 100, 0, 32);
+        pyro_sighting right = strided ? column(3, 100, 1, 2) : part(3, 100, 32, 64);
+        make(&tracker, whole(1, 100), PYRO_MAKES_FRESH, 10);
+        make(&tracker, left, PYRO_MAKES_WRITE, 11);
+        make(&tracker, right, PYRO_MAKES_WRITE, 12);
+        reads(&tracker, whole(1, 100), 12, 11);
+        reads(&tracker, left, 11, UINT32_MAX);
+        reads(&tracker, right, 12, UINT32_MAX);
+        /* Through the whole tensor, but no more of it than a half. */
+        left.tensor = right.tensor = 1;
+        reads(&tracker, left, 11, UINT32_MAX);
+        reads(&tracker, right, 12, UINT32_MAX);
+        pyro_tracker_free(&tracker);
+    }
+}
+
+static void test_what_is_not_decided_is_assumed(void **state)
+{
+    (void)state;
+    pyro_tracker tracker = PYRO_TRACKER_INIT;
+    pyro_sighting unknown = {2, 100, pyro_region_somewhere(0, 64)}, high = part(3, 100, 32, 64);
+    make(&tracker, whole(1, 100), PYRO_MAKES_FRESH, 10);
+    make(&tracker, high, PYRO_MAKES_VIEW, 12);
+    make(&tracker, unknown, PYRO_MAKES_WRITE, 11);
+    reads(&tracker, high, 11, 12);
+    assert_true(tracker.found[0].assumed && tracker.found[1].assumed);
+    reads(&tracker, whole(1, 100), 11, 10); /* it is certainly somewhere in there */
+    assert_true(!tracker.found[0].assumed && tracker.found[1].assumed);
     pyro_tracker_free(&tracker);
 }
 
@@ -139,6 +182,8 @@ int main(void)
         cmocka_unit_test(test_a_write_is_seen_through_every_view),
         cmocka_unit_test(test_a_write_into_a_part),
         cmocka_unit_test(test_a_strided_write_hides_nothing),
+        cmocka_unit_test(test_halves_that_were_written_hide_what_was_there),
+        cmocka_unit_test(test_what_is_not_decided_is_assumed),
         cmocka_unit_test(test_addresses_are_used_again),
         cmocka_unit_test(test_what_comes_from_outside),
         cmocka_unit_test(test_memory_runs_out),

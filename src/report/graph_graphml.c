@@ -1,67 +1,9 @@
-/* A graph for programs that draw it: Graphviz's dot, and GraphML for yEd, Gephi and networkx. */
+/* A graph as GraphML, for yEd, Gephi and networkx. */
 #include "base/units.h"
 #include "report/graph_writers.h"
 #include "report/text.h"
 #include <inttypes.h>
 #include <string.h>
-
-/* Text inside quotes of dot: only quotes and backslashes mean anything there. */
-static void add_dot_text(pyro_buf *buf, const char *text)
-{
-    pyro_buf clean = PYRO_BUF_INIT;
-    pyro_text_clean(&clean, text);
-    for (const char *at = clean.data; at && *at; at++) {
-        if (*at == '"' || *at == '\\')
-            pyro_buf_addc(buf, '\\');
-        pyro_buf_addc(buf, *at);
-    }
-    buf->failed |= clean.failed;
-    pyro_buf_free(&clean);
-}
-
-static void add_dot_node(pyro_buf *buf, size_t id, const pyro_graph_node *node)
-{
-    static const char *const shapes[] = {"ellipse", "box", "plain"};
-    char text[PYRO_UNIT_TEXT];
-
-    pyro_buf_addf(buf, "  n%zu [shape=%s label=\"", id, shapes[node->kind]);
-    add_dot_text(buf, node->name);
-    if (strcmp(node->type, "input") && node->type[0]) {
-        pyro_buf_adds(buf, "\\n");
-        add_dot_text(buf, node->type);
-    }
-    if (node->parameters > 0)
-        pyro_buf_addf(buf, "\\n%s params", pyro_format_count(text, node->parameters));
-    if (node->median_ns >= 0)
-        pyro_buf_addf(buf, "\\n%s", pyro_format_duration(text, node->median_ns));
-    else if (node->flops > 0)
-        pyro_buf_addf(buf, "\\n%s FLOPs", pyro_format_count(text, node->flops));
-    pyro_buf_adds(buf, "\"]\n");
-}
-
-void pyro_write_graph_dot(pyro_buf *buf, const pyro_dataflow *graph,
-                          const pyro_graph_report *report)
-{
-    size_t node_count, edge_count, ignored;
-    const pyro_graph_node *nodes = pyro_dataflow_nodes(graph, &node_count);
-    const pyro_graph_edge *edges = pyro_dataflow_edges(graph, &edge_count);
-    const pyro_graph_tensor *tensors = pyro_dataflow_tensors(graph, &ignored);
-
-    pyro_buf_adds(buf, "digraph \"");
-    add_dot_text(buf, pyro_dataflow_name(graph));
-    pyro_buf_adds(buf, "\" {\n  node [fontname=\"sans-serif\" fontsize=10]\n"
-                       "  edge [fontname=\"sans-serif\" fontsize=8]\n");
-    for (size_t i = 0; i < node_count; i++)
-        add_dot_node(buf, i, &nodes[i]);
-    for (size_t i = 0; !report->no_edges && i < edge_count; i++) {
-        pyro_buf_addf(buf, "  n%" PRIu32 " -> n%" PRIu32 " [label=\"", edges[i].from, edges[i].to);
-        pyro_graph_add_shape(buf, &tensors[edges[i].first_tensor]);
-        if (edges[i].tensor_count > 1)
-            pyro_buf_addf(buf, " +%" PRIu32, edges[i].tensor_count - 1);
-        pyro_buf_adds(buf, "\"]\n");
-    }
-    pyro_buf_adds(buf, "}\n");
-}
 
 static void add_xml_text(pyro_buf *buf, const char *text)
 {
@@ -113,6 +55,7 @@ static const char graphml_head[] =
     "  <key id=\"output_bytes\" for=\"node\" attr.name=\"output_bytes\" attr.type=\"long\"/>\n"
     "  <key id=\"bytes\" for=\"edge\" attr.name=\"bytes\" attr.type=\"long\"/>\n"
     "  <key id=\"tensors\" for=\"edge\" attr.name=\"tensors\" attr.type=\"string\"/>\n"
+    "  <key id=\"assumed\" for=\"edge\" attr.name=\"assumed\" attr.type=\"boolean\"/>\n"
     "  <graph edgedefault=\"directed\">\n";
 
 static void add_graphml_edge(pyro_buf *buf, const pyro_dataflow *graph, const pyro_graph_edge *edge)
@@ -128,7 +71,10 @@ static void add_graphml_edge(pyro_buf *buf, const pyro_dataflow *graph, const py
         pyro_buf_addf(buf, "%s%s:", t ? ", " : "", tensor->dtype);
         pyro_graph_add_shape(buf, tensor);
     }
-    pyro_buf_adds(buf, "</data></edge>\n");
+    pyro_buf_adds(buf, "</data>");
+    if (edge->assumed)
+        add_data(buf, "assumed", "true");
+    pyro_buf_adds(buf, "</edge>\n");
 }
 
 void pyro_write_graph_graphml(pyro_buf *buf, const pyro_dataflow *graph,
