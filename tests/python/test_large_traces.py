@@ -1,4 +1,4 @@
-"""Traces that are extreme in one way: deep nesting, and more threads than tracks can be told apart."""
+"""Traces that are extreme in one way: deep nesting, or more threads than tracks."""
 
 from __future__ import annotations
 
@@ -61,6 +61,4 @@ def test_warnings_beyond_65535_tracks_do_not_depend_on_threads(tmp_path):
     assert len(outputs) == 1
     warnings = json.loads(outputs.pop())["warnings"]
     # 65,535 tracks, and two events on each of the 4,465 threads that are left.
-    assert warnings == [
-        "8930 events beyond 65535 threads and streams (put into one track)"
-    ]
+    assert warnings == ["8930 events beyond 65535 threads and streams (put into one track)"]

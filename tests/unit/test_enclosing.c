@@ -39,8 +39,8 @@ static void test_deep_nests_are_walked_once(void **state)
         for (uint32_t i = 0; i < DEPTH; i++) {
             uint32_t expected = never || i == 0 ? PYRO_NO_EVENT : (i - 1) / EVERY * EVERY;
 
-            assert_int_equal(
-                pyro_enclosing_find(&enclosing, &joins, DEPTH, i, is_wanted, &counted), expected);
+            assert_int_equal(pyro_enclosing_find(&enclosing, &joins, DEPTH, i, is_wanted, &counted),
+                             expected);
         }
         assert_true(counted.asked < (size_t)DEPTH * 40);
         pyro_enclosing_free(&enclosing);

@@ -467,9 +467,12 @@ static void test_nul_in_names(void **state)
         "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\\u0000c\",\"ts\":4,\"dur\":2},\n"
         "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"d\0e\",\"ts\":7,\"dur\":2}]";
     char *text = read_usual(bytes, sizeof bytes - 1);
-    expect(text, "op a\xef\xbf\xbd" "b 1000+2000");
-    expect(text, "op a\xef\xbf\xbd" "c 4000+2000");
-    expect(text, "op d\xef\xbf\xbd" "e 7000+2000");
+    expect(text, "op a\xef\xbf\xbd"
+                 "b 1000+2000");
+    expect(text, "op a\xef\xbf\xbd"
+                 "c 4000+2000");
+    expect(text, "op d\xef\xbf\xbd"
+                 "e 7000+2000");
     expect(text, "warning 3 events with NUL characters in texts (replaced)");
     free(text);
 }
@@ -479,8 +482,11 @@ static void test_trace_events_that_are_no_list(void **state)
 {
     static const struct {
         const char *value, *said;
-    } cases[] = {{"null", "null"},      {"{}", "an object"},     {"\"x\"", "a text"},
-                 {"-1.5", "a number"}, {"true", "a boolean"}};
+    } cases[] = {{"null", "null"},
+                 {"{}", "an object"},
+                 {"\"x\"", "a text"},
+                 {"-1.5", "a number"},
+                 {"true", "a boolean"}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char bytes[100], message[100];

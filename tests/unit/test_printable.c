@@ -27,14 +27,23 @@ static void expect(const char *text, const char *shown)
 static void test_what_is_replaced(void **state)
 {
     (void)state;
-    expect("plain text, \xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80", "plain text, \xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80");
+    expect("plain text, \xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80",
+           "plain text, \xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80");
     expect("e\xcc\x81", "e\xcc\x81"); /* a combining accent belongs to its letter */
-    expect("a\x1b[31mb\x7f" "c\td\n", "a?[31mb?c?d?");
+    expect("a\x1b[31mb\x7f"
+           "c\td\n",
+           "a?[31mb?c?d?");
     expect("\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0", "???\xc2\xa0");
-    expect("\xe2\x80\xae" "a\xe2\x81\xa6" "b\xe2\x80\x8f" "c\xd8\x9c", "?a?b?c?");
+    expect("\xe2\x80\xae"
+           "a\xe2\x81\xa6"
+           "b\xe2\x80\x8f"
+           "c\xd8\x9c",
+           "?a?b?c?");
     expect("\xe2\x80\x8b\xe2\x80\x8d\xe2\x81\xa0\xef\xbb\xbf\xc2\xad", "?????");
     expect("\xf3\xa0\x81\x81\xef\xb8\x8f", "??");
-    expect("\xff\xe2\x80" "x\xc0\x80", "???x??");
+    expect("\xff\xe2\x80"
+           "x\xc0\x80",
+           "???x??");
 }
 
 /* Every code point: as the ranges of hidden ones say, and never a raw control. */

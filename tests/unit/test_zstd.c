@@ -196,10 +196,9 @@ static void test_range(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_zstd),    cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_long_windows),
-        cmocka_unit_test(test_content), cmocka_unit_test(test_readahead),
-        cmocka_unit_test(test_range),
+        cmocka_unit_test(test_zstd),         cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_long_windows), cmocka_unit_test(test_content),
+        cmocka_unit_test(test_readahead),    cmocka_unit_test(test_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
