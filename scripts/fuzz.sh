@@ -25,6 +25,7 @@ for target in "$build"/fuzz_*; do
     fi
     echo "== $name for $seconds s"
     if ! "$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+        -malloc_limit_mb=4096 \
         -artifact_prefix="$build/crashes/$name-" -print_final_stats=1 \
         "${dictionary[@]}" "$corpus" "${seeds[@]}"; then
         failed+=("$name")

@@ -112,6 +112,9 @@ static bool join_path(char *path, PyObject *key)
     if (length)
         path[length++] = '.';
     memcpy(path + length, text, (size_t)size + 1);
+    for (Py_ssize_t i = 0; i < size; i++) /* a NUL in it would end the path */
+        if (!text[i])
+            path[length + (size_t)i] = '?';
     return true;
 }
 

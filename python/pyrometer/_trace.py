@@ -281,7 +281,8 @@ class Trace:
 
     def __repr__(self) -> str:
         return (
-            f"<pyrometer.Trace {_show.clean(self.file)}: {self.events} events, {len(self.layers)} layers, "
+            f"<pyrometer.Trace {_show.clean(self.file)}: {self.events} events, "
+            f"{len(self.layers)} layers, "
             f"{len(self.kernels)} kernels by name, {self.device_total_ns / 1e6:.3g} ms on devices>"
         )
 

@@ -55,8 +55,8 @@ static const pyro_collective_detail *find_detail(pyro_collective_finder *finder,
         found = pyro_collective_of_op(trace, host);
         if (!**annotation && is_annotation(trace, host))
             *annotation = pyro_event_name(trace, host);
-        host = pyro_enclosing_find(&finder->enclosing, context->joins, trace->count, host, says_more,
-                                   trace);
+        host = pyro_enclosing_find(&finder->enclosing, context->joins, trace->count, host,
+                                   says_more, trace);
     }
     if (!found && trace->external_id[event]) {
         uint32_t op = pyro_map_get(&finder->by_external_id, trace->external_id[event]);

@@ -31,9 +31,9 @@ static inline uint32_t pyro_enclosing_find(pyro_enclosing *enclosing, const pyro
             return outer;
         outer = joins->parent[outer];
     }
-    return outer == PYRO_NO_EVENT ? outer
-                                  : pyro_enclosing_find_far(enclosing, joins, event_count, event,
-                                                            outer, test, user);
+    return outer == PYRO_NO_EVENT
+               ? outer
+               : pyro_enclosing_find_far(enclosing, joins, event_count, event, outer, test, user);
 }
 
 #endif

@@ -60,8 +60,8 @@ static int init_layers(void *data, pyro_analysis_context *context)
     state->is_inside_itself = pyro_arena_alloc(context->scratch, joins->call_count + 1);
     state->flops_of_dtype = pyro_arena_array(
         context->scratch, (joins->layer_count + 1) * PYRO_DTYPE_COUNT, sizeof(int64_t));
-    uint32_t *room = pyro_arena_array(
-        context->scratch, 2 * joins->call_count + joins->layer_count + 1, sizeof *room);
+    uint32_t *room = pyro_arena_array(context->scratch,
+                                      2 * joins->call_count + joins->layer_count + 1, sizeof *room);
     if (!state->rows || !state->has_backward || !state->flops_of_dtype ||
         !state->is_inside_itself || !room)
         return pyro_fail_memory(context->error);

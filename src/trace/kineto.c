@@ -213,11 +213,11 @@ static const char *name_content(const unsigned char *bytes, size_t size)
 /* A JSON value by its first character. */
 static const char *name_value(char first)
 {
-    return first == '{'                    ? "an object"
-           : first == '"'                  ? "a text"
-           : first == 'n'                  ? "null"
+    return first == '{'                   ? "an object"
+           : first == '"'                 ? "a text"
+           : first == 'n'                 ? "null"
            : first == 't' || first == 'f' ? "a boolean"
-                                           : "a number";
+                                          : "a number";
 }
 
 static int fail_no_event(pyro_kineto_reader *reader, pyro_error *error)

@@ -1,7 +1,6 @@
 /* Which events are kept, and how they become rows: categories, tracks, details by category. */
 #include "trace/kineto.h"
 
-
 uint8_t pyro_kineto_category(const char *text, size_t length)
 {
     static const struct {

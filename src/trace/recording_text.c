@@ -252,14 +252,31 @@ const pyro_signature_texts *pyro_recording_signature(pyro_recording *recording, 
     return texts;
 }
 
+/* NUL would end the name for all that reads it later: it is replaced by U+FFFD. */
+static uint32_t intern_with_nul(pyro_intern *names, const char *bytes, size_t length)
+{
+    pyro_buf text = PYRO_BUF_INIT;
+    for (size_t i = 0; i < length; i++) {
+        if (bytes[i])
+            pyro_buf_addc(&text, bytes[i]);
+        else
+            pyro_buf_adds(&text, "\xef\xbf\xbd");
+    }
+    uint32_t id = text.failed ? PYRO_INTERN_NONE : pyro_intern_add(names, text.data, text.length);
+    pyro_buf_free(&text);
+    return id;
+}
+
 uint32_t pyro_recording_name(pyro_recording *recording, uint32_t id, bool *failed)
 {
     const pyro_recorded_data *data = pyro_recorded_get(recording->tables, PYRO_DATA_NAME, id);
     if (!data->bytes)
         return PYRO_NO_ID;
     if (recording->names[id] == PYRO_NO_ID) {
-        recording->names[id] = pyro_intern_add(&recording->trace->names, data->bytes,
-                                               strnlen(data->bytes, data->length));
+        pyro_intern *names = &recording->trace->names;
+        bool plain = !data->length || !memchr(data->bytes, 0, data->length);
+        recording->names[id] = plain ? pyro_intern_add(names, data->bytes, data->length)
+                                     : intern_with_nul(names, data->bytes, data->length);
         *failed |= recording->names[id] == PYRO_INTERN_NONE;
     }
     return recording->names[id];

@@ -28,7 +28,7 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    static const char *const names[] = {"a", "soft", "hard", "out", "a.devices.json",
+    static const char *const names[] = {"a",         "soft",    "hard",    "out", "a.devices.json",
                                         "in/deep/b", "in/deep", "in/fifo", "in"};
     (void)state;
     pyro_inputs_clear();

@@ -410,7 +410,7 @@ static void test_extremes(void **state)
     pyro_buf_adds(&many, "\",\"ts\":5,\"dur\":1}]");
     text = read_usual(many.data, many.length);
     expect(text, "events 66001 ");
-    expect(text, "events beyond 65535 threads and streams");
+    expect(text, "warning 466 events beyond 65535 threads and streams (put into one track)");
     expect(text, "warning 1 event with a text over 1 MiB (cut)");
     free(text);
     pyro_buf_free(&many);
@@ -458,6 +458,49 @@ static void test_values_without_meaning(void **state)
     free(text);
 }
 
+/* A name is not cut at NUL, however it is written, and that is said. */
+static void test_nul_in_names(void **state)
+{
+    (void)state;
+    static const char bytes[] =
+        "[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\\u0000b\",\"ts\":1,\"dur\":2},\n"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\\u0000c\",\"ts\":4,\"dur\":2},\n"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"d\0e\",\"ts\":7,\"dur\":2}]";
+    char *text = read_usual(bytes, sizeof bytes - 1);
+    expect(text, "op a\xef\xbf\xbd"
+                 "b 1000+2000");
+    expect(text, "op a\xef\xbf\xbd"
+                 "c 4000+2000");
+    expect(text, "op d\xef\xbf\xbd"
+                 "e 7000+2000");
+    expect(text, "warning 3 events with NUL characters in texts (replaced)");
+    free(text);
+}
+
+/* The message says what is there in the place of events. */
+static void test_trace_events_that_are_no_list(void **state)
+{
+    static const struct {
+        const char *value, *said;
+    } cases[] = {{"null", "null"},
+                 {"{}", "an object"},
+                 {"\"x\"", "a text"},
+                 {"-1.5", "a number"},
+                 {"true", "a boolean"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char bytes[100], message[100];
+        int size = snprintf(bytes, sizeof bytes, "{\"schemaVersion\":1,\"traceEvents\":%s}",
+                            cases[i].value);
+        snprintf(message, sizeof message, "its traceEvents is %s, where a list of events",
+                 cases[i].said);
+        char *text = read_usual(bytes, (size_t)size);
+        expect(text, message);
+        expect_not(text, "has no traceEvents");
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -474,6 +517,8 @@ int main(void)
         cmocka_unit_test(test_extremes),
         cmocka_unit_test(test_changing_events),
         cmocka_unit_test(test_values_without_meaning),
+        cmocka_unit_test(test_nul_in_names),
+        cmocka_unit_test(test_trace_events_that_are_no_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

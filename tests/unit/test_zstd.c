@@ -81,6 +81,46 @@ static void test_damaged(void **state)
     }
 }
 
+/* A frame of one raw block; the window is 2^log bytes, whatever is in it. */
+static size_t frame_with_window(unsigned char *frame, int log)
+{
+    static const unsigned char magic[] = {0x28, 0xb5, 0x2f, 0xfd};
+    memcpy(frame, magic, 4);
+    frame[4] = 0; /* neither its size nor a checksum */
+    frame[5] = (unsigned char)((log - 10) << 3);
+    frame[6] = 1 | 5 << 3; /* the last block, raw, of 5 bytes */
+    frame[7] = frame[8] = 0;
+    memcpy(frame + 9, "hello", 5);
+    return 14;
+}
+
+/* zstd --long=31 writes such frames; more is no damage, but not read. */
+static void test_long_windows(void **state)
+{
+    (void)state;
+    for (int log = 20; log <= 33; log++) {
+        unsigned char frame[16];
+        size_t size = frame_with_window(frame, log);
+        piece_source inner = pieces_of((const char *)frame, size, 3);
+        pyro_source *source;
+        pyro_buf out = PYRO_BUF_INIT;
+        pyro_error error;
+        pyro_error_clear(&error);
+        assert_int_equal(pyro_source_open_zstd(&source, &inner.head, &error), PYRO_OK);
+        int status = read_all(source, &out, &error);
+        if (log <= 31) {
+            assert_int_equal(status, PYRO_OK);
+            assert_int_equal(out.length, 5);
+            assert_memory_equal(out.data, "hello", 5);
+        } else {
+            assert_int_equal(status, PYRO_ERROR_UNSUPPORTED);
+            assert_non_null(strstr(error.message, "window of more than 2 GiB"));
+        }
+        pyro_buf_free(&out);
+        pyro_source_close(source);
+    }
+}
+
 /* What is inside is told by the first bytes, of streams and of seekable sources. */
 static void test_content(void **state)
 {
@@ -156,9 +196,9 @@ static void test_range(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_zstd),    cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_content), cmocka_unit_test(test_readahead),
-        cmocka_unit_test(test_range),
+        cmocka_unit_test(test_zstd),         cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_long_windows), cmocka_unit_test(test_content),
+        cmocka_unit_test(test_readahead),    cmocka_unit_test(test_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
