@@ -139,7 +139,7 @@ typedef struct pyro_cuts {
     pyro_part *parts;
     size_t part_count;
     int64_t memory_limit; /* 0: none */
-    char warning[320];    /* why the times are not to be relied on; "" where they are */
+    char warning[320]; /* why the times are not to be relied on; "" where they are */
 } pyro_cuts;
 
 /*

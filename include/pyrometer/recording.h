@@ -162,7 +162,8 @@ typedef enum pyro_weight_kind {
     PYRO_WEIGHT_IS_PARAMETER = 0,
     PYRO_WEIGHT_IS_BUFFER = 1,
     PYRO_WEIGHT_IS_INPUT = 2, /* what the model was called with */
-    PYRO_WEIGHT_IS_LEAVING = 3 /* no weight: it was given to numpy or the like; its name is by what */
+    PYRO_WEIGHT_IS_LEAVING =
+        3 /* no weight: it was given to numpy or the like; its name is by what */
 } pyro_weight_kind;
 
 /* A tensor that was there before the ops, with PYRO_RECORD_STORAGES, or one that leaves torch. */
@@ -186,8 +187,8 @@ typedef struct pyro_weight_data {
 
 /* Flags in the head of a tensor's words. */
 enum {
-    PYRO_STORAGE_DENSE = 1 << 8,    /* every byte from begin to end is the tensor's */
-    PYRO_STORAGE_STRIDED = 1 << 9,  /* as many strides as sizes follow the sizes, in elements */
+    PYRO_STORAGE_DENSE = 1 << 8, /* every byte from begin to end is the tensor's */
+    PYRO_STORAGE_STRIDED = 1 << 9, /* as many strides as sizes follow the sizes, in elements */
     PYRO_STORAGE_WRITTEN = 1 << 10, /* the schema of the op says that it writes into it */
     PYRO_STORAGE_FOREIGN = 1 << 11, /* torch did not allocate the memory: from_numpy, DLPack */
 };

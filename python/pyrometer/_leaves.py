@@ -1,5 +1,5 @@
-"""Notes in a recording with storages which tensors go to numpy or another library: what is done with
-them there is no operator, and their graph has no edge for it."""
+"""Notes in a recording with storages which tensors go to numpy or another library: what is done
+with them there is no operator, and their graph has no edge for it."""
 
 from __future__ import annotations
 

@@ -220,7 +220,8 @@ static int64_t receive(pyro_blocks *b, uint32_t begin, uint32_t end, pyro_part *
     for (uint32_t s = begin; s < end; s++) {
         const pyro_flow_step *step = &program->steps[s];
         for (uint32_t u = 0; u < step->use_count; u++) {
-            const pyro_flow_value *value = &program->values[program->uses[step->first_use + u].value];
+            const pyro_flow_value *value =
+                &program->values[program->uses[step->first_use + u].value];
             if (value->weight != PYRO_NONE) {
                 add_weight(b, value->weight, part);
                 continue;

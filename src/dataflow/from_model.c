@@ -42,8 +42,8 @@ static bool prepare(translator *t)
     t->bytes = calloc(values + 1, sizeof *t->bytes);
     t->call_of_site = none_array(t->model->call_count);
     t->call_of_module = none_array(t->model->module_count);
-    return t->weight_of_value && t->outside && t->storage && t->same && t->bytes && t->call_of_site &&
-           t->call_of_module;
+    return t->weight_of_value && t->outside && t->storage && t->same && t->bytes &&
+           t->call_of_site && t->call_of_module;
 }
 
 static bool describe(translator *t, uint32_t index, pyro_graph_tensor *tensor)
@@ -205,8 +205,7 @@ static bool use_value(translator *t, uint32_t index)
 static uint32_t first_tensor(const translator *t, const pyro_node *node)
 {
     for (uint32_t a = 0; a < node->arg_count; a++)
-        if (node->args[a].kind == PYRO_ARG_TENSOR &&
-            node->args[a].items.values[0] != PYRO_NO_VALUE)
+        if (node->args[a].kind == PYRO_ARG_TENSOR && node->args[a].items.values[0] != PYRO_NO_VALUE)
             return resolve(t, node->args[a].items.values[0]);
     return PYRO_NO_VALUE;
 }
@@ -243,8 +242,7 @@ static made_from how_made(const translator *t, const pyro_node *node, bool is_vi
             output = node->outputs[o];
     if (from.base == PYRO_NO_VALUE || !is_tensor(t, from.base))
         return (made_from){PYRO_NO_VALUE, PYRO_MAKES_FRESH, false};
-    pyro_relation relation =
-        pyro_node_relation(t->model, node, from.base, output, is_view, moves);
+    pyro_relation relation = pyro_node_relation(t->model, node, from.base, output, is_view, moves);
     from.is_same = relation == PYRO_RELATION_SAME;
     if (is_in_place(node->target))
         from.how = PYRO_MAKES_WRITE;

@@ -242,7 +242,7 @@ static bool read_events(reader *r)
         uint32_t parent = r->joins.parent[event];
         place around = parent == PYRO_NO_EVENT ? outside : r->places[parent];
         r->places[event] = around;
-        if (around.is_inside   ? !take_pass_event(r, event, &around)
+        if (around.is_inside    ? !take_pass_event(r, event, &around)
             : is_pass(r, event) ? !begin_pass(r, event)
                                 : !take_other_event(r, event))
             return false;

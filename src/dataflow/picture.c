@@ -116,7 +116,8 @@ static bool place_nodes(folder *f)
             f->call_of_node[graph->node_of_call[c]] = program->calls[c].parent;
     }
     for (size_t s = program->step_count; s-- > 0;)
-        if (graph->node_of_step[s] != PYRO_NONE && graph->owner[program->steps[s].call] == PYRO_NONE)
+        if (graph->node_of_step[s] != PYRO_NONE &&
+            graph->owner[program->steps[s].call] == PYRO_NONE)
             f->call_of_node[graph->node_of_step[s]] = program->steps[s].call;
     for (size_t n = 0; n < graph->node_count; n++) {
         const pyro_graph_node *node = &graph->nodes[n];
@@ -230,9 +231,8 @@ static bool are_numbered(const item *a, const item *b)
 {
     size_t length = before_number(a->path);
     bool is_member = length == 0 || a->path[length - 1] == '.';
-    return a->path[length] && b->path[before_number(b->path)] &&
-           before_number(b->path) == length && !strncmp(a->path, b->path, length) &&
-           (is_member || a->node == PYRO_NONE);
+    return a->path[length] && b->path[before_number(b->path)] && before_number(b->path) == length &&
+           !strncmp(a->path, b->path, length) && (is_member || a->node == PYRO_NONE);
 }
 
 static bool are_alike(const folder *f, uint32_t left, uint32_t right)
@@ -387,12 +387,12 @@ static void make_groups(folder *f, pyro_picture *p, uint32_t *group_in, uint32_t
         if (one->node != PYRO_NONE || one->parent == PYRO_NONE ||
             !(is_several || (one->times > 1 && one->run == PYRO_NONE)))
             continue;
-        group_in[i] = add_group(
-            p, (pyro_drawn_group){.path = one->path,
-                                  .last_path = f->items[one->last].path,
-                                  .class_name = one->class_name,
-                                  .times = one->run == PYRO_NONE ? one->times : 1,
-                                  .parent = group_of[i]});
+        group_in[i] = add_group(p,
+                                (pyro_drawn_group){.path = one->path,
+                                                   .last_path = f->items[one->last].path,
+                                                   .class_name = one->class_name,
+                                                   .times = one->run == PYRO_NONE ? one->times : 1,
+                                                   .parent = group_of[i]});
     }
 }
 
@@ -404,8 +404,8 @@ static void draw_nodes(folder *f, pyro_picture *p, const uint32_t *group_of, uin
         int64_t cost = cost_of(p, &graph->nodes[n]);
         if (shown == n) {
             drawn[n] = (uint32_t)p->node_count;
-            p->nodes[p->node_count++] = (pyro_drawn_node){
-                .node = n, .group = group_of[f->item_of_node[n]]};
+            p->nodes[p->node_count++] = (pyro_drawn_node){.node = n,
+                                                          .group = group_of[f->item_of_node[n]]};
         }
         drawn[n] = drawn[shown];
         pyro_drawn_node *node = &p->nodes[drawn[n]];
@@ -439,11 +439,8 @@ static bool draw_edges(const folder *f, pyro_picture *p, const uint32_t *drawn)
             continue;
         }
         good = pyro_map_put(&known, key, (uint32_t)p->edge_count);
-        p->edges[p->edge_count++] = (pyro_drawn_edge){.from = from,
-                                                      .to = to,
-                                                      .edge = e,
-                                                      .is_again = to < from,
-                                                      .assumed = edge->assumed};
+        p->edges[p->edge_count++] = (pyro_drawn_edge){
+            .from = from, .to = to, .edge = e, .is_again = to < from, .assumed = edge->assumed};
     }
     pyro_map_free(&known);
     return good;

@@ -32,7 +32,7 @@ typedef struct pyro_flow_value {
 /* A value that a step takes, or that a view shows. */
 typedef struct pyro_flow_use {
     uint32_t value;
-    bool assumed;   /* it may share no byte with what is read (region.h) */
+    bool assumed; /* it may share no byte with what is read (region.h) */
     bool is_viewed; /* the step only makes views of it, and reads nothing */
 } pyro_flow_use;
 
@@ -58,19 +58,19 @@ typedef struct pyro_flow_weight {
 
 typedef struct pyro_flow_step {
     const char *op;
-    uint32_t call;  /* that it ran in */
+    uint32_t call; /* that it ran in */
     uint32_t order; /* among steps and calls */
-    uint32_t first_use, use_count;   /* in `uses` */
+    uint32_t first_use, use_count; /* in `uses` */
     uint32_t first_made, made_count; /* in `made`: values */
-    int64_t flops, moved_bytes;      /* -1 not known */
+    int64_t flops, moved_bytes; /* -1 not known */
     pyro_samples time;
 } pyro_flow_step;
 
 /* A call of a module, or of a function of torch. */
 typedef struct pyro_flow_call {
-    const char *path;       /* of functions: of the module around */
+    const char *path; /* of functions: of the module around */
     const char *class_name; /* of functions: their name */
-    uint32_t parent;        /* PYRO_NONE for the first, which is the model's */
+    uint32_t parent; /* PYRO_NONE for the first, which is the model's */
     uint32_t order;
     bool is_function;
     pyro_samples time;

@@ -281,8 +281,7 @@ static bool add_output(pyro_step_recorder *r, uint32_t step, size_t output)
     if (how == MADE_PASSED)
         return true; /* it stays the value of who made it */
     uint32_t number = (uint32_t)r->program->value_count;
-    if (!describe(r, seen, &value.tensor) ||
-        (how == MADE_VIEW && !show(r, seen, &value)) ||
+    if (!describe(r, seen, &value.tensor) || (how == MADE_VIEW && !show(r, seen, &value)) ||
         !pyro_tracker_make(&r->tracker, &seen->where, making[how], number))
         return false;
     value.memory = pyro_tracker_memory(&r->tracker, seen->where.storage);

@@ -69,7 +69,8 @@ pyro_region pyro_region_strided(int64_t begin, int64_t element_bytes, size_t ran
         if (sizes[d] == 1 || strides[d] == 0)
             continue;
         pyro_axis axis = {sizes[d], 0};
-        if (sizes[d] < 0 || strides[d] < 0 || !pyro_mul_i64(strides[d], element_bytes, &axis.stride) ||
+        if (sizes[d] < 0 || strides[d] < 0 ||
+            !pyro_mul_i64(strides[d], element_bytes, &axis.stride) ||
             !pyro_mul_i64(axis.stride, sizes[d] - 1, &reach) || !pyro_add_i64(last, reach, &last))
             return pyro_region_somewhere(0, -1);
         axes[count++] = axis;
@@ -92,8 +93,8 @@ pyro_region pyro_region_strided(int64_t begin, int64_t element_bytes, size_t ran
 
 static bool is_run(const pyro_region *region)
 {
-    return region->exact && (region->axis_count == 0 ||
-                             (region->axis_count == 1 && region->axes[0].stride == 1));
+    return region->exact &&
+           (region->axis_count == 0 || (region->axis_count == 1 && region->axes[0].stride == 1));
 }
 
 /* Sum of terms `factor` * x with 0 <= x <= `most`, by falling factor. */
@@ -125,8 +126,8 @@ static void finish_equation(equation *e)
         int64_t below = e->largest[i + 1], divisor = e->divisor[i + 1];
         e->largest[i] = below + e->factor[i] * e->most[i];
         e->divisor[i] = divisor_of(e->factor[i], divisor);
-        e->full[i] = e->full[i + 1] && (!divisor || (e->divisor[i] == divisor &&
-                                                     e->factor[i] <= below + divisor));
+        e->full[i] = e->full[i + 1] &&
+                     (!divisor || (e->divisor[i] == divisor && e->factor[i] <= below + divisor));
     }
 }
 
@@ -216,9 +217,8 @@ static int64_t atom_of(int64_t atom, const pyro_region *region, int64_t begin)
 {
     bool has_run = region->axis_count && region->axes[region->axis_count - 1].stride == 1;
     for (uint32_t i = 0; i < region->axis_count; i++)
-        atom = divisor_of(region->axes[i].stride == 1 ? region->axes[i].count
-                                                      : region->axes[i].stride,
-                          atom);
+        atom = divisor_of(
+            region->axes[i].stride == 1 ? region->axes[i].count : region->axes[i].stride, atom);
     int64_t apart = region->begin > begin ? region->begin - begin : begin - region->begin;
     return has_run ? divisor_of(atom, apart) : 1;
 }
@@ -328,8 +328,8 @@ bool pyro_regions_stack(const pyro_region *below, const pyro_region *const *abov
     if (decided) {
         lay(&s, &regions[0], 0, 0, true);
         for (size_t i = 1; i <= count; i++)
-            visible[i - 1] = s.bare && lay(&s, &regions[i], 0,
-                                           (regions[i].begin - s.begin) / s.atom, false);
+            visible[i - 1] = s.bare &&
+                             lay(&s, &regions[i], 0, (regions[i].begin - s.begin) / s.atom, false);
         visible[count] = s.bare > 0;
     }
     free(s.is_bare);

@@ -192,14 +192,15 @@ static void write_picture(artist *a)
 {
     pyro_buf_adds(a->buf, "digraph \"");
     add_text(a->buf, pyro_dataflow_name(a->graph));
-    pyro_buf_addf(a->buf,
-                  "\" {\n  graph [fontname=\"sans-serif\" fontsize=10 style=rounded "
-                  "color=\"#999999\" labeljust=l\n    label=\"Colour: share of %s, from 1%%, 3%%, 8%%, 20%% "
-                  "and 50%% on\"]\n"
-                  "  node [fontname=\"sans-serif\" fontsize=10 style=\"rounded,filled\" "
-                  "fillcolor=white color=\"#555555\"]\n"
-                  "  edge [fontname=\"sans-serif\" fontsize=8 color=\"#333333\"]\n",
-                  a->picture.timed ? "the time" : "FLOPs");
+    pyro_buf_addf(
+        a->buf,
+        "\" {\n  graph [fontname=\"sans-serif\" fontsize=10 style=rounded "
+        "color=\"#999999\" labeljust=l\n    label=\"Colour: share of %s, from 1%%, 3%%, 8%%, 20%% "
+        "and 50%% on\"]\n"
+        "  node [fontname=\"sans-serif\" fontsize=10 style=\"rounded,filled\" "
+        "fillcolor=white color=\"#555555\"]\n"
+        "  edge [fontname=\"sans-serif\" fontsize=8 color=\"#333333\"]\n",
+        a->picture.timed ? "the time" : "FLOPs");
     add_nodes(a);
     if (!a->report->no_edges)
         add_edges(a);
@@ -225,17 +226,16 @@ int pyro_write_graph_dot(pyro_buf *buf, const pyro_dataflow *graph, const pyro_g
 
     if (!pyro_picture_make(&a.picture, graph, report->depth))
         return pyro_fail_memory(error);
-    if (report->for_picture && (a.picture.node_count > PYRO_PICTURE_NODES ||
-                                a.picture.edge_count > PYRO_PICTURE_EDGES)) {
+    if (report->for_picture &&
+        (a.picture.node_count > PYRO_PICTURE_NODES || a.picture.edge_count > PYRO_PICTURE_EDGES)) {
         status = too_large(&a.picture, error);
     } else if ((a.times = malloc((a.picture.group_count + 1) * sizeof *a.times)) == NULL) {
         status = pyro_fail_memory(error);
     } else {
         for (size_t g = 0; g < a.picture.group_count; g++)
-            a.times[g] = a.picture.groups[g].times *
-                         (parent_of(&a, (uint32_t)g) == PYRO_NONE
-                              ? 1
-                              : a.times[parent_of(&a, (uint32_t)g)]);
+            a.times[g] = a.picture.groups[g].times * (parent_of(&a, (uint32_t)g) == PYRO_NONE
+                                                          ? 1
+                                                          : a.times[parent_of(&a, (uint32_t)g)]);
         write_picture(&a);
     }
     free(a.times);

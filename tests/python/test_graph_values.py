@@ -1,4 +1,4 @@
-"""Which node a tensor comes from: through what hands it on, views of parts, and writes into them."""
+"""Which node a tensor comes from: through operators that return it, views, and writes into parts."""
 
 import json
 import os

@@ -22,7 +22,8 @@ static pyro_program *blocks(const char *format, int count, int odd)
     for (int i = 0; i < count; i++) {
         uint32_t block = make_call(program, 0, text_of(program, format, i, ""), "Block"), y;
         int64_t flops = i == odd ? 7 : 100;
-        y = make_step(program, make_call(program, block, text_of(program, format, i, ".up"), "Linear"),
+        y = make_step(program,
+                      make_call(program, block, text_of(program, format, i, ".up"), "Linear"),
                       "aten::linear", 32, flops, x, weight, NO_MORE);
         y = make_step(program,
                       make_call(program, block, text_of(program, format, i, ".down"), "Linear"),
