@@ -145,6 +145,7 @@ typedef struct pyro_decode {
     int64_t cache_inputs;
     int64_t cache_read_bytes; /* by one step for all sequences */
     int64_t cache_read_bytes_per_token;
+    int64_t cache_bytes; /* the cache's footprint after the step: all sequences, new tokens too */
     int64_t cache_bytes_per_past_token; /* that each token adds to the cache of its sequence */
 } pyro_decode;
 

@@ -34,6 +34,14 @@ const pyro_tensor *pyro_call_tensor_of(const pyro_call *call, const char *const 
     return found;
 }
 
+const pyro_tensor *pyro_call_first_tensor(const pyro_call *call)
+{
+    for (size_t a = 0; a < call->arg_count; a++)
+        if (call->args[a].kind == PYRO_ARG_TENSOR && call->args[a].tensors[0].dims)
+            return &call->args[a].tensors[0];
+    return NULL;
+}
+
 int64_t pyro_call_integer(const pyro_call *call, const char *name, size_t position,
                           int64_t otherwise)
 {
@@ -89,6 +97,14 @@ int64_t pyro_tensor_bytes(pyro_call *call, const pyro_tensor *tensor)
     return tensor->dims ? pyro_times(call, tensor->elements, pyro_dtype_bytes(tensor->dtype)) : 0;
 }
 
+/* What reading a tensor once moves. */
+static int64_t read_bytes(pyro_call *call, const pyro_tensor *tensor)
+{
+    if (tensor->is_skipped)
+        return 0;
+    return pyro_tensor_bytes(call, tensor) / (tensor->repeats ? tensor->repeats : 1);
+}
+
 /* True when the same value stands earlier among the arguments. */
 static bool read_before(const pyro_call *call, size_t arg, size_t item)
 {
@@ -113,7 +129,7 @@ static void fill_bytes(pyro_call *call, pyro_price *price)
             /* Many (a cat of thousands) are distinct tensors: looking back would be square. */
             if (!arg->tensors[i].dims || (tensors < LOOKED_BACK && read_before(call, a, i)))
                 continue;
-            int64_t bytes = pyro_tensor_bytes(call, &arg->tensors[i]);
+            int64_t bytes = read_bytes(call, &arg->tensors[i]);
             int64_t *total = arg->tensors[i].is_weight ? &price->weight_read_bytes
                                                        : &price->activation_read_bytes;
             *total = pyro_plus(call, *total, bytes);
@@ -124,9 +140,22 @@ static void fill_bytes(pyro_call *call, pyro_price *price)
                                          pyro_tensor_bytes(call, &call->outputs[o]));
 }
 
+/* Every tensor that the call makes is one that only an export makes. */
+static bool is_skipped(const pyro_call *call)
+{
+    size_t skipped = 0;
+    for (size_t o = 0; o < call->output_count; o++)
+        skipped += call->outputs[o].is_skipped;
+    return skipped > 0 && skipped == call->output_count;
+}
+
 bool pyro_op_price(pyro_call *call, pyro_price *price)
 {
     memset(price, 0, sizeof *price);
+    if (is_skipped(call)) {
+        price->is_free = price->is_skipped = true;
+        return true;
+    }
     price->torch_macs = price->fvcore_flops = PYRO_SAME;
     fill_bytes(call, price);
     if (!call->op || !call->op->rule(call, price))

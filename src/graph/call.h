@@ -11,6 +11,8 @@ const pyro_tensor *pyro_call_tensor(const pyro_call *call, const char *name, siz
 /* The same by the first of several names, up to a NULL, that is given. */
 const pyro_tensor *pyro_call_tensor_of(const pyro_call *call, const char *const *names,
                                        size_t position);
+/* The first tensor among the arguments that is no list; NULL when there is none. */
+const pyro_tensor *pyro_call_first_tensor(const pyro_call *call);
 int64_t pyro_call_integer(const pyro_call *call, const char *name, size_t position,
                           int64_t otherwise);
 /* The product of a list of integers; `otherwise` when it is not given or empty. */
@@ -24,6 +26,8 @@ int64_t pyro_plus(pyro_call *call, int64_t a, int64_t b);
 int64_t pyro_dims_product(pyro_call *call, const pyro_tensor *tensor, size_t from, size_t to);
 /* Elements of the first output; 0 when it has none. */
 int64_t pyro_output_elements(const pyro_call *call);
+/* Says in which order, outermost first, the axes of the output lie in memory (rules_views.c). */
+void pyro_price_order(pyro_price *price, const pyro_tensor *output, const uint8_t *axes);
 int64_t pyro_tensor_bytes(pyro_call *call, const pyro_tensor *tensor);
 
 #endif

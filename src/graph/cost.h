@@ -53,6 +53,9 @@ int pyro_cost_walk(pyro_cost *cost, pyro_error *error);
 /* Remembers a note. */
 bool pyro_cost_note(pyro_cost *cost, const char *text);
 
+/* The axis along which an input holds past keys or values; -1: it is no cache (decode.c). */
+int pyro_cache_axis(const pyro_model *model, const pyro_value *value);
+
 /* The element type that a tensor is priced at. */
 pyro_dtype pyro_cost_price_dtype(const pyro_cost *cost, pyro_dtype dtype);
 

@@ -5,8 +5,7 @@
 #include "graph/dims.h"
 #include <string.h>
 
-/* The axis along which an input holds past keys or values; -1: it is no cache. */
-static int cache_axis(const pyro_model *model, const pyro_value *value)
+int pyro_cache_axis(const pyro_model *model, const pyro_value *value)
 {
     if (!pyro_dtype_is_floating(value->dtype) || strstr(value->name, "mask"))
         return -1;
@@ -34,7 +33,7 @@ bool pyro_cost_decode(const pyro_cost *cost, pyro_decode *out)
     *out = (pyro_decode){.sequences = 1};
     for (size_t i = 0; i < model->input_count; i++) {
         const pyro_value *value = &model->graph->values[model->inputs[i]];
-        int axis = cache_axis(model, value);
+        int axis = pyro_cache_axis(model, value);
         int64_t past;
         if (axis < 0 || !pyro_size_value(model, value->sizes[axis], &past))
             continue;
@@ -51,5 +50,8 @@ bool pyro_cost_decode(const pyro_cost *cost, pyro_decode *out)
     out->cache_read_bytes_per_token = out->cache_read_bytes / out->sequences;
     if (out->past_tokens > 0)
         out->cache_bytes_per_past_token = out->cache_read_bytes_per_token / out->past_tokens;
-    return out->cache_inputs > 0;
+    int64_t added;
+    return out->cache_inputs > 0 &&
+           pyro_mul_i64(out->cache_bytes_per_past_token, out->sequences, &added) &&
+           pyro_add_i64(out->cache_read_bytes, added, &out->cache_bytes);
 }

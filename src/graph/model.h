@@ -109,6 +109,7 @@ typedef struct pyro_module {
     uint32_t parent;
     uint32_t depth;
     bool is_called; /* some stack names it; a ModuleList is never called */
+    bool drops_masks; /* of transformers, which makes some masks only for an export (exported.h) */
 } pyro_module;
 
 /* One call of a module, where a file tells its calls apart. */

@@ -2,6 +2,7 @@
 #include "graph/model.h"
 
 #include "base/buf.h"
+#include "graph/exported.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -146,8 +147,10 @@ static uint32_t module_of_entry(pyro_model *model, const char *entry, size_t len
     if (key_end > entry && !enter_call(model, entry, (size_t)(key_end - entry), module, call))
         return PYRO_NO_VALUE;
     if (!model->modules[module].class_name[0]) {
-        size_t short_length;
-        class_begin = short_class(class_begin + 1, (size_t)(end - class_begin - 1), &short_length);
+        size_t short_length, class_length = (size_t)(end - class_begin - 1);
+        model->modules[module].drops_masks = pyro_exported_drops_masks(class_begin + 1,
+                                                                       class_length);
+        class_begin = short_class(class_begin + 1, class_length, &short_length);
         uint32_t id = pyro_intern_add(&model->strings, class_begin, short_length);
         if (id == PYRO_INTERN_NONE)
             return PYRO_NO_VALUE;

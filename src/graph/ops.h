@@ -42,7 +42,11 @@ typedef struct pyro_tensor {
     uint64_t id; /* equal for the same value, so that it is read once */
     uint8_t rank, dtype;
     bool is_weight;
-    bool is_strided; /* a transposed, expanded or cut view: not one dense block */
+    bool is_strided; /* a transposed, expanded or cut view: not one dense block in order */
+    bool is_skipped; /* only an export makes it (exported.h) */
+    uint8_t grows_along; /* 1 + the axis along which it is a cache of past tokens; 0: it is none */
+    uint32_t order; /* of its axes in memory where it is dense but for that (rules_views.c) */
+    uint32_t repeats; /* each of its values is read once though it is there so often; 0: once */
 } pyro_tensor;
 
 /* An argument as a rule sees it; `name` is "" where only its position is known. */
@@ -70,11 +74,13 @@ typedef struct pyro_call {
 typedef struct pyro_price {
     int64_t macs;
     int64_t other_flops;
-    int64_t torch_macs;   /* MACs that torch's counter sees; PYRO_SAME: all */
+    int64_t torch_macs; /* MACs that torch's counter sees; PYRO_SAME: all */
     int64_t fvcore_flops; /* what fvcore calls flops; PYRO_SAME: the MACs */
     int64_t activation_read_bytes, weight_read_bytes, written_bytes;
-    bool is_free;      /* nothing is moved: a view */
-    bool is_strided;   /* its outputs are strided views */
+    bool is_free; /* nothing is moved: a view */
+    bool is_strided; /* its outputs are strided views */
+    uint32_t order; /* of the axes of those in memory; 0: not known */
+    bool is_skipped; /* a run does not call it: only an export does (exported.h) */
 } pyro_price;
 
 #define PYRO_SAME INT64_MIN
@@ -83,7 +89,7 @@ typedef struct pyro_price {
 typedef bool (*pyro_rule)(pyro_call *call, pyro_price *price);
 
 struct pyro_op {
-    const char *name;  /* "aten.conv2d" */
+    const char *name; /* "aten.conv2d" */
     const char *label; /* "Conv2D" */
     pyro_category category;
     pyro_rule rule;

@@ -63,12 +63,18 @@ RULE(pool_backward);
 RULE(gradient);
 RULE(embedding_backward);
 
-/* rules_memory.c */
+/* rules_views.c */
 RULE(view);
 RULE(strided_view);
+RULE(reordered_view);
+RULE(cut_view);
+RULE(expanded_view);
+
+/* rules_memory.c */
 RULE(maybe_copy);
 RULE(convert);
 RULE(copy);
+RULE(concatenate);
 RULE(overwrite);
 RULE(create);
 RULE(gather);

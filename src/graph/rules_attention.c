@@ -15,7 +15,10 @@ static void attend(pyro_call *call, pyro_price *price, int64_t rows, int64_t key
                                    pyro_times(call, scores, SOFTMAX_FLOPS + SCALE_FLOPS));
 }
 
-/* Tensors [..., heads, sequence, dim]; the scores are not written: kernels keep them on chip. */
+/*
+ * Tensors [..., heads, sequence, dim]; the scores are not written: kernels keep them on chip. They
+ * write [batch, sequence, heads, dim] and give a view, so that turning it back copies nothing.
+ */
 bool pyro_rule_attention(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *query = pyro_call_tensor(call, "query", 0);
@@ -24,15 +27,19 @@ bool pyro_rule_attention(pyro_call *call, pyro_price *price)
     if (!query || !key || !value || query->rank < 2 || key->rank < 2 || value->rank < 2 ||
         !call->output_count || call->outputs[0].rank < 2)
         return false;
+    static const uint8_t sequence_first[] = {0, 2, 1, 3};
     const pyro_tensor *output = &call->outputs[0];
     int64_t rows = pyro_dims_product(call, output, 0, output->rank - 1u);
     attend(call, price, rows, key->dims[key->rank - 2], query->dims[query->rank - 1],
            value->dims[value->rank - 1]);
     static const char *const masks[] = {"attn_mask", "attn_bias", NULL};
-    if (pyro_call_tensor_of(call, masks, 3))
+    const pyro_tensor *mask = pyro_call_tensor_of(call, masks, 3);
+    if (mask && !mask->is_skipped)
         price->other_flops = pyro_plus(call, price->other_flops,
                                        pyro_times(call, rows, key->dims[key->rank - 2]));
     price->fvcore_flops = 0; /* fvcore leaves fused attention out */
+    if (output->rank == sizeof sequence_first)
+        pyro_price_order(price, output, sequence_first);
     return true;
 }
 

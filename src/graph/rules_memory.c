@@ -1,59 +1,42 @@
-/* Operators that compute nothing: views, copies, look-ups, and what only the host does. */
+/* Operators that compute nothing: copies, look-ups, and what only the host does. */
 #include "graph/call.h"
 #include "graph/rules.h"
 
-static const pyro_tensor *first_tensor(const pyro_call *call)
+/* A run lets the kernel read the heads that this repeats (exported.h). */
+static bool is_repetition(const pyro_call *call)
 {
-    for (size_t a = 0; a < call->arg_count; a++)
-        if (call->args[a].kind == PYRO_ARG_TENSOR && call->args[a].tensors[0].dims)
-            return &call->args[a].tensors[0];
-    return NULL;
+    return call->output_count && call->outputs[0].repeats > 1;
 }
 
-/* Another shape over the same bytes. */
-bool pyro_rule_view(pyro_call *call, pyro_price *price)
+/* Whether two shapes differ in nothing but axes of size 1. */
+static bool has_same_axes(const pyro_tensor *a, const pyro_tensor *b)
 {
-    const pyro_tensor *input = first_tensor(call);
-    price->is_free = true;
-    price->is_strided = input && input->is_strided;
-    return true;
+    size_t i = 0, j = 0;
+    for (;; i++, j++) {
+        while (i < a->rank && a->dims[i] == 1)
+            i++;
+        while (j < b->rank && b->dims[j] == 1)
+            j++;
+        if (i == a->rank || j == b->rank)
+            return i == a->rank && j == b->rank;
+        if (a->dims[i] != b->dims[j])
+            return false;
+    }
 }
 
-/* A view whose values no longer lie densely in order. */
-bool pyro_rule_strided_view(pyro_call *call, pyro_price *price)
-{
-    (void)call;
-    price->is_free = true;
-    price->is_strided = true;
-    return true;
-}
-
-/* reshape, flatten, contiguous: free over a dense tensor, a copy of a strided one. */
+/*
+ * reshape, flatten, contiguous: free over a dense tensor, a copy of a strided one. A reshape (factor
+ * 1) that merges and splits no axes is a view of that too.
+ */
 bool pyro_rule_maybe_copy(pyro_call *call, pyro_price *price)
 {
-    const pyro_tensor *input = first_tensor(call);
-    price->is_free = !input || !input->is_strided;
-    return true;
-}
-
-/* to, type_as: free where the element type stays. */
-bool pyro_rule_convert(pyro_call *call, pyro_price *price)
-{
-    const pyro_tensor *input = first_tensor(call);
-    if (!input || !call->output_count)
-        return false;
-    if (input->dtype == call->outputs[0].dtype) {
-        price->is_free = true;
-        price->is_strided = input->is_strided;
-    }
-    return true;
-}
-
-/* Everything read, everything written. */
-bool pyro_rule_copy(pyro_call *call, pyro_price *price)
-{
-    (void)call;
-    (void)price;
+    const pyro_tensor *input = pyro_call_first_tensor(call);
+    price->is_free = !input || !input->is_strided || is_repetition(call);
+    if (price->is_free || !call->op->factor || !call->output_count || !call->outputs[0].dims ||
+        !has_same_axes(input, &call->outputs[0]))
+        return true;
+    price->is_free = price->is_strided = true;
+    price->order = call->outputs[0].rank == input->rank ? input->order : 0;
     return true;
 }
 
@@ -62,6 +45,45 @@ static void read_only(pyro_call *call, pyro_price *price, const pyro_tensor *ten
 {
     int64_t *total = tensor->is_weight ? &price->weight_read_bytes : &price->activation_read_bytes;
     *total = pyro_plus(call, *total - pyro_tensor_bytes(call, tensor), bytes);
+}
+
+/* to, type_as: free where the element type stays. */
+bool pyro_rule_convert(pyro_call *call, pyro_price *price)
+{
+    const pyro_tensor *input = pyro_call_first_tensor(call);
+    if (!input || !call->output_count)
+        return false;
+    const pyro_tensor *like = pyro_call_tensor(call, "other", 1); /* lends its type only */
+    if (like && like->id != input->id)
+        read_only(call, price, like, 0);
+    if (input->dtype == call->outputs[0].dtype) {
+        price->is_free = true;
+        price->is_strided = input->is_strided;
+        price->order = input->order;
+    }
+    return true;
+}
+
+/* Everything read, everything written. */
+bool pyro_rule_copy(pyro_call *call, pyro_price *price)
+{
+    price->is_free = is_repetition(call);
+    return true;
+}
+
+/* cat: a cache of past tokens has room for new ones, which are all that is written; else a copy. */
+bool pyro_rule_concatenate(pyro_call *call, pyro_price *price)
+{
+    const pyro_call_arg *tensors = pyro_call_find(call, "tensors", 0);
+    if (!tensors || !tensors->tensors || !tensors->count || !tensors->tensors[0].grows_along)
+        return true;
+    const pyro_tensor *cache = &tensors->tensors[0];
+    int64_t axis = pyro_call_integer(call, "dim", 1, 0);
+    if ((axis < 0 ? axis + cache->rank : axis) != cache->grows_along - 1)
+        return true;
+    read_only(call, price, cache, 0);
+    price->written_bytes -= pyro_tensor_bytes(call, cache);
+    return true;
 }
 
 /* copy_(self, src): self is written, not read. */

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "graph/cost.h"
+#include "graph/exported.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ typedef struct walker {
     size_t integer_count, integer_capacity;
     const char *open_size; /* text of a size that depends on data */
     uint32_t origin;       /* node of the main graph that is being walked */
-    bool noted_cond, noted_vmap;
+    bool noted_cond, noted_vmap, noted_exported;
     bool measuring;        /* only adding up, to compare branches */
     int64_t measured_flops;
     pyro_map measured_of_graph; /* graphs that were measured -> index into `measured` */
@@ -38,6 +39,8 @@ enum { MAX_VMAP_DEPTH = 16 };
 typedef struct frame {
     const pyro_graph *graph;
     bool *strided;
+    uint32_t *orders; /* of axes in memory, of strided values (rules_views.c) */
+    pyro_exported exported;
     int64_t times;
     int64_t vmap_batches[MAX_VMAP_DEPTH];
     size_t vmap_depth;
@@ -94,6 +97,13 @@ static int push_tensor(walker *w, const frame *frame, const pyro_node *node, uin
     tensor->id = index;
     tensor->is_weight = value->role >= PYRO_ROLE_PARAMETER;
     tensor->is_strided = frame->strided[index];
+    tensor->order = frame->orders[index];
+    if (frame->exported.skipped) {
+        tensor->is_skipped = frame->exported.skipped[index];
+        tensor->repeats = frame->exported.repeats[index];
+    }
+    int axis = value->role == PYRO_ROLE_INPUT ? pyro_cache_axis(w->model, value) : -1;
+    tensor->grows_along = (uint8_t)(axis + 1);
     return PYRO_OK;
 }
 
@@ -315,6 +325,17 @@ static int record_uncounted(walker *w, const frame *frame, const pyro_node *node
                  : pyro_fail_memory(w->error);
 }
 
+static int note_exported(walker *w)
+{
+    if (w->noted_exported || w->measuring)
+        return PYRO_OK;
+    w->noted_exported = true;
+    return pyro_cost_note(w->cost, "transformers: causal masks, and heads repeated for them, that "
+                                   "only an export makes are not counted")
+               ? PYRO_OK
+               : pyro_fail_memory(w->error);
+}
+
 static int price_node(walker *w, const frame *frame, const pyro_node *node)
 {
     pyro_call call;
@@ -325,7 +346,7 @@ static int price_node(walker *w, const frame *frame, const pyro_node *node)
     if (status < 0)
         return status;
     bool priced = pyro_op_price(&call, &price);
-    if (w->cost->options.rule && !w->open_size) {
+    if (w->cost->options.rule && !w->open_size && !price.is_skipped) {
         status = ask_custom_rule(w, node, &call, &price);
         if (status < 0)
             return status;
@@ -334,8 +355,10 @@ static int price_node(walker *w, const frame *frame, const pyro_node *node)
     if (call.overflow)
         return too_large(w, node);
     for (uint32_t o = 0; priced && o < node->output_count; o++)
-        if (node->outputs[o] != PYRO_NO_VALUE)
+        if (node->outputs[o] != PYRO_NO_VALUE) {
             frame->strided[node->outputs[o]] = price.is_strided;
+            frame->orders[node->outputs[o]] = price.order;
+        }
     if (w->open_size && !(priced && price.is_free)) {
         snprintf(reason, sizeof reason,
                  "size depends on data: %.100s (give it with --size %.20s=N)", w->open_size,
@@ -357,6 +380,13 @@ static int price_node(walker *w, const frame *frame, const pyro_node *node)
     if (price.is_free && category == PYRO_CATEGORY_MEMORY)
         category = PYRO_CATEGORY_VIEW;
     const char *label = call.op ? call.op->label : base_name(w, node->target);
+    if (price.is_skipped) {
+        category = PYRO_CATEGORY_VIEW;
+        label = "Export only";
+        status = note_exported(w);
+    }
+    if (status < 0)
+        return status;
     return label ? record(w, frame, node, &call, label, category, work)
                  : pyro_fail_memory(w->error);
 }
@@ -505,9 +535,10 @@ static int walk_graph(walker *w, const pyro_graph *graph, int64_t times)
     int status = PYRO_OK;
     frame frame = {.graph = graph,
                    .strided = calloc(graph->value_count + 1, sizeof *frame.strided),
+                   .orders = calloc(graph->value_count + 1, sizeof *frame.orders),
                    .times = times};
-    if (!frame.strided)
-        return pyro_fail_memory(w->error);
+    if (!frame.strided || !frame.orders || !pyro_exported_find(&frame.exported, w->model, graph))
+        status = pyro_fail_memory(w->error);
     for (size_t n = 0; status == PYRO_OK && n < graph->node_count; n++) {
         const pyro_node *node = &graph->nodes[n];
         bool control = has_subgraph(node) && !find_op(w, node->target);
@@ -523,6 +554,8 @@ static int walk_graph(walker *w, const pyro_graph *graph, int64_t times)
         }
     }
     free(frame.strided);
+    free(frame.orders);
+    pyro_exported_free(&frame.exported);
     return status;
 }
 

@@ -234,3 +234,8 @@ pyrometer: gpt2: input 'past_keys_0': past cannot be 1024: it must be 1 to 1023;
 $ pyrometer cost roberta_base --input-shape 1,513
 pyrometer: roberta_base: input 'input_ids': sequence cannot be 513: it must be 1 to 512; the model takes [batch, sequence] (batch 1 or more; sequence 1 to 512)
 [2]
+
+# The cache of 131,072 tokens is read once, grouped heads as they are: 14 GiB of weights, 16 of cache.
+$ pyrometer cost llama3_1_8b --decode --past 131072 --format json | grep -e total_memory -e '"transformers:' | cut -c 1-40
+  "total_memory": 32215223112,
+    "transformers: causal masks, and hea

@@ -157,10 +157,10 @@ static inline void program_named_argument(pyro_buf *out, const char *text, size_
 
 /*
  * A node of an operator as files name it without "torch.ops."; in the layer of a path ("" is the
- * model, NULL leaves it out); its outputs are written as arguments without names.
+ * model, NULL leaves it out) and of a class; its outputs are written as arguments without names.
  */
-static inline void program_node(program *p, const char *target, const char *layer, const char *args,
-                                const char *outputs)
+static inline void program_node_in(program *p, const char *target, const char *layer,
+                                   const char *layer_class, const char *args, const char *outputs)
 {
     program_comma(&p->nodes);
     pyro_buf_addf(&p->nodes, "{\"target\":\"torch.ops.%s\",\"inputs\":[", target);
@@ -169,10 +169,17 @@ static inline void program_node(program *p, const char *target, const char *laye
     program_words(&p->nodes, outputs, program_argument);
     pyro_buf_adds(&p->nodes, "],\"metadata\":{");
     if (layer)
-        pyro_buf_addf(&p->nodes, "\"nn_module_stack\":\"L__self__,,test.Model%s%s%s%s%s\"",
+        pyro_buf_addf(&p->nodes, "\"nn_module_stack\":\"L__self__,,test.Model%s%s%s%s%s%s\"",
                       *layer ? ";L__self__" : "", layer, *layer ? "," : "", layer,
-                      *layer ? ",test.Layer" : "");
+                      *layer ? "," : "", *layer ? layer_class : "");
     pyro_buf_adds(&p->nodes, "}}");
+}
+
+/* The same in a layer of some class. */
+static inline void program_node(program *p, const char *target, const char *layer, const char *args,
+                                const char *outputs)
+{
+    program_node_in(p, target, layer, "test.Layer", args, outputs);
 }
 
 /* The graph alone: the body of a higher-order operator. */

@@ -136,6 +136,7 @@ static void test_decode(void **unused)
     assert_int_equal(decode.cache_read_bytes, 2 * 3 * 4 * 50 * 16 * 4);
     assert_int_equal(decode.cache_read_bytes_per_token, 2 * 4 * 50 * 16 * 4);
     assert_int_equal(decode.cache_bytes_per_past_token, 2 * 4 * 16 * 4);
+    assert_int_equal(decode.cache_bytes, 2 * 3 * 4 * 51 * 16 * 4);
     pyro_cost_free(cost);
     pyro_cost_options options = {.dtype = "float16", .depth = -1};
     assert_int_equal(pyro_cost_compute(&cost, model, &options, &error), PYRO_OK);
@@ -152,6 +153,42 @@ static void test_decode(void **unused)
     assert_false(pyro_cost_decode(cost, &decode));
     pyro_cost_free(cost);
     pyro_model_close(model);
+}
+
+/* A cache has room: a new token is written behind it. Along another axis, or of a tensor that is no
+   cache, a concatenation copies all. */
+static void test_appending_to_a_cache(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *args, *sizes;
+        int64_t read, written;
+    } cases[] = {
+        {"tensors=[%keys,%new] dim=2", "1 4 9 16", 4 * 16 * 4, 4 * 16 * 4},
+        {"tensors=[%keys,%new] dim=-2", "1 4 9 16", 4 * 16 * 4, 4 * 16 * 4},
+        {"tensors=[%new,%keys] dim=2", "1 4 9 16", 4 * 9 * 16 * 4, 4 * 9 * 16 * 4},
+        {"tensors=[%keys,%keys] dim=1", "1 8 8 16", 4 * 8 * 16 * 4, 8 * 8 * 16 * 4},
+        {"tensors=[%other,%new] dim=2", "1 4 9 16", 4 * 9 * 16 * 4, 4 * 9 * 16 * 4},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pyro_error error;
+        pyro_cost *cost;
+        program p = {0};
+        program_input(&p, "keys", "1 4 s1@8 16");
+        program_input(&p, "other", "1 4 8 16");
+        program_input(&p, "new", "1 4 1 16");
+        program_tensor(&p, "y", cases[i].sizes);
+        program_node(&p, "aten.cat.default", "", cases[i].args, "%y");
+        pyro_model *model = open_archive(
+            &p, "{\"dims\":[{\"input\":\"keys\",\"axis\":2,\"what\":\"past\"}],"
+                "\"default_shapes\":{\"keys\":[1,4,8,16]}}");
+        pyro_error_clear(&error);
+        assert_int_equal(pyro_cost_compute(&cost, model, NULL, &error), PYRO_OK);
+        assert_int_equal(pyro_cost_total(cost)->work.activation_read_bytes, cases[i].read);
+        assert_int_equal(pyro_cost_total(cost)->work.written_bytes, cases[i].written);
+        pyro_cost_free(cost);
+        pyro_model_close(model);
+    }
 }
 
 /* A file that says nothing of its sizes has a sequence where it takes rows of integers. */
@@ -222,8 +259,11 @@ static void test_odd_extras(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_facts),      cmocka_unit_test(test_wishes),
-        cmocka_unit_test(test_decode),     cmocka_unit_test(test_plain_sequence),
+        cmocka_unit_test(test_facts),
+        cmocka_unit_test(test_wishes),
+        cmocka_unit_test(test_appending_to_a_cache),
+        cmocka_unit_test(test_decode),
+        cmocka_unit_test(test_plain_sequence),
         cmocka_unit_test(test_odd_extras),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

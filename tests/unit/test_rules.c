@@ -416,7 +416,10 @@ static void test_bytes(void **unused)
     expect_bytes("aten.to", "self=t4x5 > t4x5", 0, 0, 0);
     expect_bytes("aten.reshape", "self=t4x5 > t20", 0, 0, 0);
     expect_bytes("aten.reshape", "self=v4x5 > t20", 80, 0, 80);
+    expect_bytes("aten.reshape", "self=v4x5 > t4x1x5", 0, 0, 0);
+    expect_bytes("aten.reshape", "self=v4x5 > t5x4", 80, 0, 80);
     expect_bytes("aten.contiguous", "self=v4x5 > t4x5", 80, 0, 80);
+    expect_bytes("aten.type_as", "self=t4x5 other=t9x9/float16 > t4x5/float16", 80, 0, 40);
     expect_bytes("aten.dropout", "input=t4x5 train=false > t4x5", 0, 0, 0);
     expect_bytes("aten.permute", "self=t4x5 > t5x4", 0, 0, 0);
     expect_bytes("aten.expand", "self=w5 > t4x5", 0, 0, 0);
@@ -433,8 +436,23 @@ static void test_strided_views(void **unused)
 {
     (void)unused;
     assert_true(makes_strided("aten.permute", "self=t4x5 > t5x4"));
-    assert_true(makes_strided("aten.slice", "self=t4x5 > t2x5"));
+    assert_true(makes_strided("aten.permute", "self=t4x5 dims=[1,0] > t5x4"));
+    assert_false(makes_strided("aten.permute", "self=t4x5 dims=[0,1] > t4x5"));
+    assert_true(makes_strided("aten.permute", "self=v4x5 dims=[0,1] > t4x5"));
+    assert_true(makes_strided("aten.permute", "self=t4x5 dims=[0,0] > t4x5"));
+    assert_true(makes_strided("aten.transpose", "self=t2x4x5 dim0=-1 dim1=1 > t2x5x4"));
+    assert_false(makes_strided("aten.transpose", "self=t2x1x4x5 dim0=1 dim1=2 > t2x4x1x5"));
+    assert_true(makes_strided("aten.transpose", "self=t2x1x4x5 dim0=0 dim1=2 > t4x1x2x5"));
+    assert_true(makes_strided("aten.transpose", "self=t2x3 dim0=0 dim1=7 > t3x2"));
+    assert_false(makes_strided("aten.t", "self=t1x5 > t5x1"));
+    assert_true(makes_strided("aten.t", "self=t4x5 > t5x4"));
+    assert_true(makes_strided("aten.slice", "self=t4x5 dim=1 > t4x2"));
+    assert_false(makes_strided("aten.slice", "self=t4x5 dim=0 > t2x5"));
+    assert_true(makes_strided("aten.slice", "self=t4x5 dim=0 step=2 > t2x5"));
+    assert_false(makes_strided("aten.slice", "self=t4x5 > t4x5"));
+    assert_false(makes_strided("aten.chunk", "self=t1x1x12 dim=2 > t1x1x4 t1x1x4 t1x1x4"));
     assert_true(makes_strided("aten.expand", "self=t5 > t4x5"));
+    assert_false(makes_strided("aten.expand", "self=t4x5 > t1x4x5"));
     assert_false(makes_strided("aten.view", "self=t4x5 > t20"));
     assert_true(makes_strided("aten.unsqueeze", "self=v4x5 > t4x1x5"));
     assert_false(makes_strided("aten.reshape", "self=v4x5 > t20"));
