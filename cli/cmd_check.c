@@ -2,6 +2,7 @@
 #include "check_counters.h"
 #include "command.h"
 #include "common.h"
+#include "share.h"
 
 #include "base/error.h"
 
@@ -67,25 +68,6 @@ static const pyro_option_group check_groups[] = {
     {"Output:", pyro_common_options, offsetof(check_values, common)},
     {NULL, NULL, 0},
 };
-
-/* "10%" or "0.1" as 0.1. */
-static bool parse_tolerance(const char *text, double *out)
-{
-    size_t length = strlen(text);
-    char number[32];
-
-    if (length == 0 || length >= sizeof number)
-        return false;
-    memcpy(number, text, length + 1);
-    bool percent = number[length - 1] == '%';
-    if (percent)
-        number[length - 1] = '\0';
-    if (!pyro_parse_number(number, out) || *out < 0)
-        return false;
-    if (percent)
-        *out /= 100;
-    return true;
-}
 
 static int price_models(pyro_priced *priced, const pyro_words *specs, const pyro_pricing *pricing)
 {
@@ -154,14 +136,16 @@ static int check_models(const pyro_words *specs, const check_values *values)
                                   .priced = priced,
                                   .specs = specs->items,
                                   .model_count = specs->count};
+    pyro_error error;
     int exit_code;
 
     if (priced == NULL)
         return pyro_common_complain("out of memory");
     pyro_arena_init(&session.arena);
-    if (values->tolerance != NULL && !parse_tolerance(values->tolerance, &session.check.tolerance))
-        exit_code = pyro_common_complain("--tolerance %s: not a share such as 10%% or 0.1",
-                                         values->tolerance);
+    pyro_error_clear(&error);
+    if (pyro_share_option(&session.check.tolerance, "tolerance", values->tolerance, false,
+                          &error) != PYRO_OK)
+        exit_code = pyro_common_complain("%s (see pyrometer check --help)", error.message);
     else if (values->pricing.decode)
         exit_code = pyro_common_complain("--decode: other counters are asked about the whole model "
                                          "only");

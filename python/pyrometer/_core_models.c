@@ -55,6 +55,27 @@ PyObject *core_same_name(PyObject *module, PyObject *args)
     return PyBool_FromLong(pyro_catalog_same_name(a, b));
 }
 
+PyObject *core_share(PyObject *module, PyObject *given)
+{
+    const char *text = NULL;
+    double share = 0;
+    pyro_error error;
+    int status;
+
+    if (PyUnicode_Check(given)) {
+        text = PyUnicode_AsUTF8(given);
+        if (!text)
+            return NULL;
+    } else {
+        share = PyFloat_AsDouble(given);
+        if (share == -1 && PyErr_Occurred())
+            return NULL;
+    }
+    pyro_error_clear(&error);
+    status = text ? pyro_share_parse(&share, text, &error) : pyro_share_check(share, &error);
+    return status < 0 ? fail(module, &error, status) : PyFloat_FromDouble(share);
+}
+
 PyObject *core_registry_check_name(PyObject *module, PyObject *args)
 {
     const char *name;

@@ -219,12 +219,12 @@ Pricing:
           bytes/s. Default: 50.
 
 Verdict, of two results:
-      --delta PERCENT
-          Changes up to this do not matter. Default: 2%.
+      --delta SHARE
+          Changes up to this do not matter: 2%, or 0.02. Default: 2%.
       --floor TIME
           Nor do changes of times by less than this (0.1ms), however many
           percent they are. Default: none.
-      --noise PERCENT
+      --noise SHARE
           Nor what this machine shows between two runs of the same. Default:
           what the results say.
       --fail-on regression|cannot-tell
