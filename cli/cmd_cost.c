@@ -4,6 +4,7 @@
 #include "pricing.h"
 
 #include "base/buf.h"
+#include "report/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,7 @@ static const pyro_option_group cost_groups[] = {
     {"Models and tables:", cost_options, 0},
     {"Sizes:", pyro_size_options, offsetof(cost_values, pricing)},
     {"Pricing:", pyro_pricing_options, offsetof(cost_values, pricing)},
+    {"Models in Python:", pyro_python_options, offsetof(cost_values, pricing)},
     {"Output:", pyro_common_options, offsetof(cost_values, common)},
     {NULL, NULL, 0},
 };
@@ -118,16 +120,64 @@ static bool has_open_batch(pyro_model *model)
            input.rank > 0 && input.symbols != NULL && input.symbols[0] != NULL;
 }
 
-/* What a reader of the text may want to type next. */
-static void add_hints(pyro_buf *buf, const char *spec, pyro_model *model, bool verbose)
+/* "llama3_8b --decode --past 4096": the model, and the options that its numbers are for. */
+static void add_subject(pyro_buf *buf, const char *spec, const pyro_pricing *pricing,
+                        const char *replaced)
 {
-    pyro_buf_adds(buf, "\nNext:\n");
+    static const pyro_pricing defaults = PYRO_PRICING_INIT;
+
+    pyro_shell_word(buf, spec);
+    pyro_options_given(buf, pyro_size_options, pricing, &defaults, replaced);
+    pyro_options_given(buf, pyro_pricing_options, pricing, &defaults, replaced);
+    pyro_options_given(buf, pyro_python_options, pricing, &defaults, replaced);
+}
+
+typedef struct hint {
+    const char *option, *purpose;
+    const char *replaces; /* the name of an option that this one takes the place of */
+} hint;
+
+static void add_hint_lines(pyro_buf *buf, const char *spec, const pyro_pricing *pricing,
+                           const hint *hints, size_t count)
+{
+    enum { PURPOSE_WIDTH = 30 };
+    pyro_buf lines[4] = {PYRO_BUF_INIT, PYRO_BUF_INIT, PYRO_BUF_INIT, PYRO_BUF_INIT};
+    size_t widest = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        pyro_buf_adds(&lines[i], "  pyrometer cost ");
+        add_subject(&lines[i], spec, pricing, hints[i].replaces);
+        pyro_buf_addf(&lines[i], " %s", hints[i].option);
+        widest = lines[i].length > widest ? lines[i].length : widest;
+    }
+    for (size_t i = 0; i < count; i++) {
+        pyro_buf_adds(buf, pyro_text_part(buf, &lines[i]));
+        /* The purposes are shown for all or for none, so that the lines look alike. */
+        if (widest + 4 + PURPOSE_WIDTH <= PYRO_TEXT_WIDTH)
+            pyro_buf_addf(buf, "%*s  # %s", (int)(widest - lines[i].length), "", hints[i].purpose);
+        pyro_buf_addc(buf, '\n');
+        pyro_buf_free(&lines[i]);
+    }
+}
+
+/* What a reader of the text may want to type next. */
+static void add_hints(pyro_buf *buf, const char *spec, const pyro_pricing *pricing,
+                      pyro_model *model, bool verbose)
+{
+    hint hints[4];
+    size_t count = 0;
+
     if (!verbose)
-        pyro_common_hint(buf, "cost", spec, "--verbose", "every module and layer");
-    if (has_open_batch(model))
-        pyro_common_hint(buf, "cost", spec, "--batch 32", "another batch size");
-    pyro_common_hint(buf, "cost", spec, "--dtype float16", "the same in half precision");
-    pyro_common_hint(buf, "cost", spec, "-o cost.json", "all numbers, for programs");
+        hints[count++] = (hint){"--verbose", "every module and layer", NULL};
+    if (has_open_batch(model) && pricing->input_shape == NULL && pricing->inputs.count == 0)
+        hints[count++] = (hint){pricing->batch == 32 ? "--batch 64" : "--batch 32",
+                                "another batch size", "batch"};
+    if (pricing->dtype == NULL)
+        hints[count++] = (hint){"--dtype float16", "the same in half precision", NULL};
+    hints[count++] = (hint){strcmp(spec, "cost.json") == 0 ? "-o priced.json" : "-o cost.json",
+                            "all numbers, for programs", NULL};
+    pyro_buf_adds(buf, "\nNext:\n");
+    add_hint_lines(buf, spec, pricing, hints, count);
 }
 
 static int write_report(const model_list *list, const cost_values *values)
@@ -154,7 +204,8 @@ static int write_report(const model_list *list, const cost_values *values)
     if (exit_code == PYRO_EXIT_FINE && count == 1 && options.format == PYRO_FORMAT_TEXT &&
         !options.quiet && pyro_common_to_stdout(&values->common)) {
         pyro_buf hints = PYRO_BUF_INIT;
-        add_hints(&hints, list->words.specs.items[0], list->priced[0].model, options.verbose);
+        add_hints(&hints, list->words.specs.items[0], &values->pricing, list->priced[0].model,
+                  options.verbose);
         exit_code = pyro_common_write(&values->common, hints.data, hints.length);
         pyro_buf_free(&hints);
     }

@@ -145,6 +145,9 @@ static int list_models(const models_values *values, const char *pattern)
     pyro_error_clear(&error);
     if (pyro_catalog_open(&catalog, &error) != PYRO_OK)
         return pyro_common_fail(NULL, &error);
+    /* An id of elsewhere is no part of a name. */
+    if (pattern != NULL && strchr(pattern, '/') != NULL && pyro_builtin_of_id(pattern) != NULL)
+        query.pattern = pyro_builtin_of_id(pattern);
     if (any_matches(catalog, &query)) {
         if (pyro_report_models(&text, &size, catalog, &query, &options, &error) == PYRO_OK)
             exit_code = pyro_common_write(&values->common, text, size);

@@ -55,6 +55,17 @@ PyObject *core_same_name(PyObject *module, PyObject *args)
     return PyBool_FromLong(pyro_catalog_same_name(a, b));
 }
 
+PyObject *core_builtin_of_id(PyObject *module, PyObject *given)
+{
+    const char *id = PyUnicode_AsUTF8(given);
+    const char *name = id ? pyro_builtin_of_id(id) : NULL;
+
+    (void)module;
+    if (!id)
+        return NULL;
+    return name ? PyUnicode_FromString(name) : Py_NewRef(Py_None);
+}
+
 PyObject *core_share(PyObject *module, PyObject *given)
 {
     const char *text = NULL;

@@ -146,9 +146,10 @@ class ModelRegistry(MutableMapping[str, Any]):
 
     def __getitem__(self, name: str) -> Model:
         if isinstance(name, str):
-            for model in models(name):
-                if _core.same_name(model.name, name):
-                    return model
+            for known in (name, _core.builtin_of_id(name)):
+                for model in models(known) if known is not None else ():
+                    if _core.same_name(model.name, known):
+                        return model
         raise KeyError(name)
 
     def __setitem__(self, name: str, builder: Builder) -> None:

@@ -57,12 +57,12 @@ static void write_rows(pyro_buf *buf, const layer_table *layers, const pyro_repo
 {
     static const pyro_table_column full[] = {
         {"Layer", false, true},  {"Class", false, true},  {"FLOPs", true, false},
-        {"MACs", true, false},   {"Memory", true, false}, {"AI", true, false},
+        {"MACs", true, false},   {"Traffic", true, false}, {"AI", true, false},
         {"Bound", false, false},
     };
     static const pyro_table_column narrow[] = {
         {"Layer", false, true},  {"FLOPs", true, false}, {"MACs", true, false},
-        {"Memory", true, false}, {"AI", true, false},    {"Bound", false, false},
+        {"Traffic", true, false}, {"AI", true, false},    {"Bound", false, false},
     };
     pyro_table table;
 
