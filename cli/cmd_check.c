@@ -15,7 +15,7 @@
 typedef struct check_values {
     pyro_words models;
     int against;
-    const char *tolerance, *python;
+    const char *tolerance;
     pyro_pricing pricing;
     pyro_common common;
 } check_values;
@@ -52,19 +52,13 @@ static const pyro_option check_options[] = {
      .metavar = "SHARE",
      .help = "Exit with 1 when a difference is larger than this: 10%, or 0.1.",
      .default_text = "10%"},
-    {.long_name = "python",
-     .kind = PYRO_OPTION_STRING,
-     .offset = offsetof(check_values, python),
-     .metavar = "PROGRAM",
-     .help = "The Python that has torch, the counters and the models' packages.",
-     .default_text = "python3",
-     .completion = PYRO_COMPLETE_FILE},
     {.long_name = NULL},
 };
 
 static const pyro_option_group check_groups[] = {
     {"Models and counters:", check_options, 0},
     {"Sizes:", pyro_size_options, offsetof(check_values, pricing)},
+    {"Python:", pyro_python_options, offsetof(check_values, pricing)},
     {"Output:", pyro_common_options, offsetof(check_values, common)},
     {NULL, NULL, 0},
 };
@@ -89,10 +83,10 @@ static int verdict(const pyro_check *check)
     for (size_t i = 0; i < check->count; i++) {
         const pyro_check_row *row = &check->rows[i];
 
-        if (row->error == NULL && !pyro_check_within(check, row))
-            return PYRO_EXIT_POLICY;
-        if (row->error != NULL)
+        if (row->error != NULL || row->unpriced > 0)
             exit_code = PYRO_EXIT_ERROR;
+        else if (!pyro_check_within(check, row))
+            return PYRO_EXIT_POLICY;
     }
     return exit_code;
 }
@@ -120,7 +114,8 @@ static int compare(pyro_check_session *session, const check_values *values)
         counters[count++] = "fvcore";
     if (values->against == AGAINST_TORCH || values->against == AGAINST_ALL)
         counters[count++] = "torch";
-    if (count > 0 && !pyro_check_run_counters(session, counters, count, values->python, &exit_code))
+    if (count > 0 && !pyro_check_run_counters(session, counters, count, values->pricing.python,
+                                                 &exit_code))
         return exit_code;
     if ((values->against == AGAINST_TORCHVISION || values->against == AGAINST_ALL) &&
         !pyro_check_add_published(session, values->against == AGAINST_TORCHVISION))

@@ -59,7 +59,7 @@ static const pyro_option_group cost_groups[] = {
     {"Models and tables:", cost_options, 0},
     {"Sizes:", pyro_size_options, offsetof(cost_values, pricing)},
     {"Pricing:", pyro_pricing_options, offsetof(cost_values, pricing)},
-    {"Models in Python:", pyro_python_options, offsetof(cost_values, pricing)},
+    {"Python:", pyro_python_options, offsetof(cost_values, pricing)},
     {"Output:", pyro_common_options, offsetof(cost_values, common)},
     {NULL, NULL, 0},
 };

@@ -10,7 +10,6 @@
 #include <pyrometer/catalog.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef struct models_values {
     const char *family, *task;
@@ -159,17 +158,10 @@ static int list_models(const models_values *values, const char *pattern)
     return exit_code;
 }
 
-/* "file.py:function" or "package.module:function", as opposed to a file of a model. */
-static bool is_python(const char *spec)
+/* Whether Python has to build and export it. */
+static bool is_built(const char *spec)
 {
-    const char *colon = strrchr(spec, ':');
-    size_t length = strlen(spec);
-
-    if (access(spec, F_OK) == 0)
-        return length > 3 && strcmp(spec + length - 3, ".py") == 0;
-    if (colon == NULL)
-        return length > 3 && strcmp(spec + length - 3, ".py") == 0;
-    return strstr(spec, ".pt2:") == NULL;
+    return pyro_spec_of(spec) != PYRO_SPEC_MODEL;
 }
 
 static pyro_helper_request request_for(const models_values *values, const char *spec)
@@ -191,10 +183,12 @@ static int add_model(const models_values *values, const char *name, const char *
     /* Before the export, which takes seconds. */
     if (pyro_registry_check_name(name, values->force, &error) != PYRO_OK)
         return pyro_common_fail(NULL, &error);
-    if (is_python(spec)) {
+    if (is_built(spec)) {
         pyro_helper_request request = request_for(values, spec);
 
-        if (!pyro_helper_export_model(&exported, &request, true, &exit_code)) {
+        if (pyro_helper_export_model(&exported, &request, &error) != PYRO_OK) {
+            exit_code = pyro_common_fail(spec, &error);
+            exit_code = exported.untraceable ? PYRO_EXIT_POLICY : exit_code;
             pyro_helper_export_free(&exported);
             return exit_code;
         }
@@ -235,14 +229,16 @@ static int check_model(const models_values *values, const char *spec)
 {
     pyro_helper_export exported = {0};
     int exit_code = PYRO_EXIT_FINE;
+    pyro_error error;
 
-    if (is_python(spec)) {
+    pyro_error_clear(&error);
+    if (is_built(spec)) {
         pyro_helper_request request = request_for(values, spec);
 
-        if (!pyro_helper_export_model(&exported, &request, false, &exit_code) &&
+        if (pyro_helper_export_model(&exported, &request, &error) != PYRO_OK &&
             !exported.untraceable) {
             pyro_helper_export_free(&exported);
-            return exit_code;
+            return pyro_common_fail(spec, &error);
         }
     }
     exit_code = pyro_trace_check_write(spec, &exported, values->input_shape, &values->common);

@@ -1,6 +1,7 @@
 /* pyrometer ranks: many ranks of one run answered together. */
 #include "command.h"
 #include "common.h"
+#include "model_open.h"
 #include "progress.h"
 #include "share.h"
 
@@ -231,7 +232,7 @@ static int answer_paths(const ranks_values *values, const pyro_words *paths)
     if (!check_layers_from(values->layers_from))
         return PYRO_EXIT_ERROR;
     pyro_error_clear(&error);
-    if (values->model != NULL && pyro_model_open(&analysis.model, values->model, &error) != PYRO_OK)
+    if (values->model != NULL && pyro_open_model(&analysis.model, values->model, NULL, &error) != PYRO_OK)
         return pyro_common_fail(values->model, &error);
     exit_code = find_files(&files, paths);
     if (exit_code == PYRO_EXIT_FINE)

@@ -1,6 +1,8 @@
 /* From the options to a priced model: shapes, symbols, convention. */
 #include "pricing.h"
 
+#include "model_open.h"
+
 #include "base/error.h"
 
 #include <pyrometer/catalog.h>
@@ -114,8 +116,8 @@ const pyro_option pyro_python_options[] = {
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(pyro_pricing, python),
      .metavar = "PROGRAM",
-     .help = "The Python that has torch and the model's packages, for a model that is a function or "
-             "a folder.",
+     .help = "The Python that has torch and the models' packages; counters too, where some are "
+             "asked.",
      .default_text = "python3",
      .completion = PYRO_COMPLETE_FILE},
     {.long_name = NULL},
@@ -316,13 +318,14 @@ int pyro_price(pyro_priced *out, const char *spec, const pyro_pricing *pricing, 
         .ridge = pricing->ridge,
         .depth = (int)pricing->depth,
     };
+    pyro_open_options opening = {pricing->python, pricing->input_shape};
     int status;
 
     memset(out, 0, sizeof *out);
     status = check_phase(pricing, error);
     if (status == PYRO_OK)
         status = pricing->decode ? pyro_model_open_decode(&out->model, spec, error)
-                                 : pyro_model_open(&out->model, spec, error);
+                                 : pyro_open_model(&out->model, spec, &opening, error);
     if (status == PYRO_OK)
         status = check_prefill(out->model, pricing, error);
     if (status == PYRO_OK)

@@ -39,6 +39,9 @@ int pyro_catalog_open_id(pyro_model **out, const char *id, pyro_error *error);
 /* "; did you mean a, b or c?", or "" where nothing is near. */
 void pyro_catalog_suggest(pyro_buf *buf, const char *wanted);
 
+/* The one .pt2 file of a folder, for the caller to free; NULL: it has none or several (spec.c). */
+char *pyro_spec_only_file(const char *folder);
+
 /* Opens a file, whatever its name (open.c). */
 int pyro_model_open_file(pyro_model **out, const char *path, pyro_error *error);
 /* The stripped program of what a model can be opened from (open.c). */
