@@ -114,7 +114,7 @@ SAME: dict[str, tuple[str, ...]] = {
     "wav2vec2_large": ("wav2vec2-large-robust",),
 }
 
-# Near: another head, vocabulary or set of classes, or a part of a pipeline. Suggested, never opened.
+# Near: another head, vocabulary or set of classes, or a part of a pipeline. Only suggested.
 NEAR: dict[str, tuple[str, ...]] = {
     "flux1_dev": ("black-forest-labs/FLUX.1-dev", "FLUX.1-schnell"),
     "inception_v3": ("timm/inception_v3",),

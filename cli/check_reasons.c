@@ -139,11 +139,11 @@ bool pyro_check_explain_unpriced(pyro_check_session *session, pyro_check_row *ro
     bool good = true;
 
     for (size_t i = 0; i < count; i++)
-        good = good && pyro_check_add_reason(session, row, uncounted[i].op, 0,
-                                             "our count leaves out %s x%lld (%s), so the two cannot "
-                                             "be compared",
-                                             uncounted[i].op, (long long)uncounted[i].count,
-                                             uncounted[i].reason);
+        good = good && pyro_check_add_reason(
+                           session, row, uncounted[i].op, 0,
+                           "our count leaves out %s x%lld (%s), so the two cannot "
+                           "be compared",
+                           uncounted[i].op, (long long)uncounted[i].count, uncounted[i].reason);
     return good;
 }
 
@@ -152,7 +152,8 @@ bool pyro_check_explain(pyro_check_session *session, pyro_check_row *row, const 
 {
     int64_t ours[KIND_COUNT] = {0}, other[KIND_COUNT] = {0};
     int64_t factor = strcmp(row->counter, "fvcore") == 0 ? 2 : 1;
-    bool good = pyro_check_explain_unpriced(session, row, cost), uncounted = lacks_attention(theirs);
+    bool good = pyro_check_explain_unpriced(session, row, cost),
+         uncounted = lacks_attention(theirs);
 
     add_ours(ours, cost);
     for (size_t i = 0; i < theirs->uncounted_from; i++) {

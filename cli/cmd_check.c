@@ -114,8 +114,8 @@ static int compare(pyro_check_session *session, const check_values *values)
         counters[count++] = "fvcore";
     if (values->against == AGAINST_TORCH || values->against == AGAINST_ALL)
         counters[count++] = "torch";
-    if (count > 0 && !pyro_check_run_counters(session, counters, count, values->pricing.python,
-                                                 &exit_code))
+    if (count > 0 &&
+        !pyro_check_run_counters(session, counters, count, values->pricing.python, &exit_code))
         return exit_code;
     if ((values->against == AGAINST_TORCHVISION || values->against == AGAINST_ALL) &&
         !pyro_check_add_published(session, values->against == AGAINST_TORCHVISION))
@@ -196,9 +196,11 @@ const pyro_command cmd_check = {
         "torchvision's published table say of it, and says by operator where the difference is. "
         "FLOPs are 2 x MACs on both sides; fvcore's and torchvision's numbers, which they call "
         "FLOPs, are MACs and are doubled.\n\n"
-        "fvcore and torch run in a Python of yours, on the real model, built by the package that "
-        "the catalog names; no weights are downloaded. A model that cannot be compared is listed "
-        "with the reason, and the exit code is 2; a difference beyond --tolerance is 1.",
+        "fvcore and torch run in a Python of yours, on the real model: built by the package that "
+        "the catalog names (no weights are downloaded), by FILE.py:FUNCTION, from a folder with a "
+        "config.json, or loaded from the .pt2 file. A model that cannot be compared, or that has "
+        "operators without a price here, is listed with the reason, and the exit code is 2; a "
+        "difference beyond --tolerance is 1.",
     .examples = check_examples,
     .groups = check_groups,
     .operands = PYRO_COMPLETE_MODEL,

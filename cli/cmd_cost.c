@@ -259,6 +259,10 @@ static const pyro_example cost_examples[] = {
     {"pyrometer cost model.pt2 --verbose", "Every module and every layer of a model of yours."},
     {"pyrometer cost model.pt2 --batch 32 --dtype bfloat16",
      "The same at another batch size (where the export left it open) and precision."},
+    {"pyrometer cost net.py:build --input-shape 1,3,64,64",
+     "What a function returns: an nn.Module, or one with its inputs."},
+    {"pyrometer cost meta-llama/Llama-3.1-8B --decode --past 8192",
+     "The built-in model of a Hugging Face id, one new token."},
     {"pyrometer cost model.pt2 -o cost.csv", "Every layer, for a spreadsheet."},
     {"pyrometer cost small.pt2 large.pt2", "Models side by side."},
     {"pyrometer cost model.pt2 --strict -q -o cost.json",
@@ -273,11 +277,15 @@ const pyro_command cmd_cost = {
     .description =
         "Reads a model's graph, never its weights, and says what one forward pass should cost on "
         "any hardware: parameters, multiply-accumulates (MACs), FLOPs, bytes read and written, and "
-        "arithmetic intensity, for the model and for each of its layers. Nothing is run and no "
-        "PyTorch is needed.\n\n"
+        "arithmetic intensity, for the model and for each of its layers. A file or a built-in "
+        "model needs no PyTorch and is not run.\n\n"
         "MODEL is a .pt2 file (torch.export.save(torch.export.export(model, args), \"model.pt2\")), "
-        "FILE.pt2:NAME for one of several models in a file, or the name of a built-in model. "
-        "Several models give one table side by side.\n\n"
+        "FILE.pt2:NAME for one of several models in a file, or the name of a built-in model or of "
+        "one of yours (pyrometer models). Ids of Hugging Face and timm (meta-llama/Llama-3.1-8B, "
+        "timm/resnet50.a1_in1k) find the built-in model; nothing is downloaded. "
+        "FILE.py:FUNCTION, package.module:FUNCTION and a folder with a config.json are built and "
+        "exported in the Python of --python first. Every command that takes a model takes all of "
+        "these. Several models give one table side by side.\n\n"
         "Arithmetic intensity is FLOPs divided by bytes moved. A layer below the ridge waits for "
         "memory (memory-bound), one above it for arithmetic (compute-bound). Operators that could "
         "not be priced are always listed; --strict makes them an error.",

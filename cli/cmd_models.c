@@ -51,7 +51,7 @@ static const pyro_option own_options[] = {
      .metavar = "N,N,...",
      .help = "Shape of the input that the model is traced with and that it is priced at by "
              "default.",
-     .default_text = "1,3,224,224, or as in the file"},
+     .default_text = "as in the file, or for the first layer"},
     {.long_name = "force",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(models_values, force),
@@ -313,10 +313,10 @@ const pyro_command cmd_models = {
         "Lists the models that can be priced by name: those built into the tool, with the sizes "
         "that may change and where architecture and parameter count are from, and your own. "
         "PATTERN is a part of a name or family, or a glob such as 'vit_*'.\n\n"
-        "MODEL, for check and add, is a .pt2 file, or FILE.py:FUNCTION (or "
-        "package.module:FUNCTION), where FUNCTION takes nothing and returns an nn.Module, or the "
-        "module and a tuple of example inputs. It is run and traced by torch.export in a Python "
-        "of yours. check says whether that works, else which line breaks, and exits with 1. add "
+        "MODEL, for check and add, is what pyrometer cost takes: a .pt2 file, a name, a folder "
+        "with a config.json, or FILE.py:FUNCTION (or package.module:FUNCTION), where FUNCTION "
+        "takes nothing and returns an nn.Module, or the module and a tuple of example inputs. It "
+        "is run and traced by torch.export in a Python of yours. check says whether that works, else which line breaks, and exits with 1. add "
         "stores the graph, without weights, in $XDG_DATA_HOME/pyrometer/models "
         "(~/.local/share/pyrometer/models); pricing it by name then needs no Python.",
     .examples = models_examples,

@@ -232,7 +232,8 @@ static int answer_paths(const ranks_values *values, const pyro_words *paths)
     if (!check_layers_from(values->layers_from))
         return PYRO_EXIT_ERROR;
     pyro_error_clear(&error);
-    if (values->model != NULL && pyro_open_model(&analysis.model, values->model, NULL, &error) != PYRO_OK)
+    if (values->model != NULL &&
+        pyro_open_model(&analysis.model, values->model, NULL, &error) != PYRO_OK)
         return pyro_common_fail(values->model, &error);
     exit_code = find_files(&files, paths);
     if (exit_code == PYRO_EXIT_FINE)
@@ -252,9 +253,10 @@ static bool settle_late(ranks_values *values)
     if (pyro_share_option(&values->late_share, "late", values->late, true, &error) != PYRO_OK)
         pyro_common_complain("%s (see pyrometer ranks --help)", error.message);
     else if (values->late_share < LATE_MIN || values->late_share > 1)
-        pyro_common_complain("--late: %s is not from 0.01%% to 100%% of a step (see pyrometer ranks "
-                             "--help)",
-                             values->late);
+        pyro_common_complain(
+            "--late: %s is not from 0.01%% to 100%% of a step (see pyrometer ranks "
+            "--help)",
+            values->late);
     else
         return true;
     return false;

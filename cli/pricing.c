@@ -70,7 +70,7 @@ const pyro_option pyro_size_options[] = {
      .kind = PYRO_OPTION_LIST,
      .offset = offsetof(pyro_pricing, sizes),
      .metavar = "SYMBOL=N",
-     .help = "Value of one symbolic size of the file: s0=4."},
+     .help = "Value of one symbolic size of the file: s0=4. JSON output lists the symbols."},
     {.long_name = NULL},
 };
 
@@ -139,8 +139,8 @@ static void strip_brackets(const char **start, const char **end)
         (*start)++;
     while (*end > *start && (*end)[-1] == ' ')
         (*end)--;
-    if (*end - *start < 2 || !((**start == '(' && (*end)[-1] == ')') ||
-                               (**start == '[' && (*end)[-1] == ']')))
+    if (*end - *start < 2 ||
+        !((**start == '(' && (*end)[-1] == ')') || (**start == '[' && (*end)[-1] == ']')))
         return;
     (*start)++;
     (*end)--;

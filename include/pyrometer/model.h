@@ -52,9 +52,9 @@ typedef struct pyro_facts {
 
 /* What a text that names a model stands for. */
 typedef enum pyro_spec_kind {
-    PYRO_SPEC_MODEL,  /* pyro_model_open() opens it, or says why not */
+    PYRO_SPEC_MODEL, /* pyro_model_open() opens it, or says why not */
     PYRO_SPEC_PYTHON, /* "file.py:function" or "package.module:function": Python has to run it */
-    PYRO_SPEC_FOLDER  /* a folder with a config.json, which Python has to build the model from */
+    PYRO_SPEC_FOLDER /* a folder with a config.json, which Python has to build the model from */
 } pyro_spec_kind;
 PYRO_API pyro_spec_kind pyro_spec_of(const char *spec);
 

@@ -73,7 +73,7 @@ def first_line(error: BaseException) -> str:
     """What an exception says, without the graph or the traceback that torch puts behind it."""
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    line = re.sub(r" in graph: .*| \(unhinted: .*", "", lines[0]) if lines else ""
+    line = re.sub(r" in graph: .*| \(unhinted: .*", "", lines[0]).rstrip(".") if lines else ""
     return line if len(line) <= MESSAGE_LENGTH else f"{line[:MESSAGE_LENGTH]}..."
 
 
@@ -186,7 +186,9 @@ _HINTS = (
 def hint_for(error: BaseException, module: torch.nn.Module | None = None) -> str:
     """What can be done about a model that could not be exported."""
     text = f"{type(error).__name__} {error}"
-    if re.search(r"required argument|positional argument|unexpected keyword|keyword argument", text):
+    if re.search(
+        r"required argument|positional argument|keyword argument", text
+    ):
         takes = signature_of(module)
         return f"inputs are what forward{takes} takes" if takes else "give what forward() takes"
     for pattern, hint in _HINTS:

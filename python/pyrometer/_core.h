@@ -88,6 +88,7 @@ int core_add_passes(PyObject *module);
 PyObject *core_models(PyObject *module, PyObject *args);
 PyObject *core_same_name(PyObject *module, PyObject *args);
 PyObject *core_share(PyObject *module, PyObject *given);
+PyObject *core_spec_kind(PyObject *module, PyObject *args);
 PyObject *core_builtin_of_id(PyObject *module, PyObject *given);
 PyObject *core_registry_check_name(PyObject *module, PyObject *args);
 PyObject *core_registry_add(PyObject *module, PyObject *args);

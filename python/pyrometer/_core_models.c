@@ -66,6 +66,19 @@ PyObject *core_builtin_of_id(PyObject *module, PyObject *given)
     return name ? PyUnicode_FromString(name) : Py_NewRef(Py_None);
 }
 
+PyObject *core_spec_kind(PyObject *module, PyObject *args)
+{
+    static const char *const kinds[] = {"model", "python", "folder"};
+    PyObject *spec;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O&:spec_kind", PyUnicode_FSConverter, &spec))
+        return NULL;
+    pyro_spec_kind kind = pyro_spec_of(PyBytes_AS_STRING(spec));
+    Py_DECREF(spec);
+    return PyUnicode_FromString(kinds[kind]);
+}
+
 PyObject *core_share(PyObject *module, PyObject *given)
 {
     const char *text = NULL;

@@ -41,7 +41,7 @@ def _timm(config: dict[str, Any], device: str) -> tuple[torch.nn.Module, Any]:
         with torch.device(device):
             module = timm.create_model(config["architecture"], num_classes=classes).eval()
     except Exception as error:
-        raise Broken("build", error, "this timm may not know the architecture") from error
+        raise Broken("build", error, "check that the timm here knows the architecture") from error
     size = settings.get("input_size") or (3, 224, 224)
     return module, torch.zeros((1, *size), device=device)
 
@@ -62,7 +62,8 @@ def _transformers(folder: str, device: str) -> tuple[torch.nn.Module, Any]:
                 kind(config) if kind is not None else transformers.AutoModel.from_config(config)
             )
     except Exception as error:
-        raise Broken("build", error, "this transformers may be too old for the model") from error
+        hint = "check that the transformers here knows the model and can be imported with torch"
+        raise Broken("build", error, hint) from error
     try:
         inputs = from_config(module, 1)
     except Error as error:

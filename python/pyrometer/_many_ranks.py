@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from pyrometer import _core
+from pyrometer import _core, _open
 from pyrometer._error import Error
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def ranks(
     share = _core.share(late)
     if not 0 < share <= 1:
         raise ValueError(f"late {late}: a share of the step, above 0 and at most 100%")
-    opened = None if model is None else _core.open(model)
+    opened = None if model is None else _open.open_model(model)
     text, failures = _core.ranks(
         list(paths), opened, layers_from, -1 if step is None else step, share, threads
     )

@@ -32,10 +32,10 @@ static const char *memory_text(pyro_cost *cost)
     double cache = pyro_cost_decode(cost, &decode) && moved > 0
                        ? 100 * (double)decode.cache_read_bytes / moved
                        : 0;
-    const char *remedy =
-        weights > MOST_PERCENT ? "; a larger batch shares them among more samples"
-        : cache > weights      ? "; a larger batch does not share the cache among its sequences"
-                               : "";
+    const char *remedy = weights > MOST_PERCENT ? "; a larger batch shares them among more samples"
+                         : cache > weights
+                             ? "; a larger batch does not share the cache among its sequences"
+                             : "";
     return pyro_arena_format(&cost->arena,
                              "memory-bound as a whole (%.1f FLOPs per byte, ridge %.0f): bandwidth "
                              "matters more than FLOP/s%s; weights are %.0f%% of the traffic%s",

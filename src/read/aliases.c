@@ -28,8 +28,8 @@ static bool starts_with(const char *text, const char *start)
 /* "https://huggingface.co/owner/name/tree/main" and "hf-hub:owner/name" as "owner/name". */
 static const char *without_address(const char *id, bool *address)
 {
-    static const char *const starts[] = {"https://", "http://", "www.", "huggingface.co/", "hf.co/",
-                                         "hf-hub:", "hf_hub:"};
+    static const char *const starts[] = {"https://", "http://", "www.",   "huggingface.co/",
+                                         "hf.co/",   "hf-hub:", "hf_hub:"};
     *address = false;
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
         if (starts_with(id, starts[i])) {

@@ -325,9 +325,9 @@ static int open_spec(pyro_model **out, const char *spec, pyro_buf *stripped, pyr
                                                     : "a function that builds a model");
     else if (is_file(spec))
         return open_file(out, spec, NULL, stripped, error);
-    else if ((result = stripped ? strip_builtin(spec, stripped, error)
-                                : pyro_catalog_open_model(out, spec, error)) !=
-             PYRO_ERROR_NOT_FOUND)
+    else if ((result = stripped
+                           ? strip_builtin(spec, stripped, error)
+                           : pyro_catalog_open_model(out, spec, error)) != PYRO_ERROR_NOT_FOUND)
         return result;
     else if (is_there(spec))
         result = open_folder(out, spec, stripped, error);

@@ -26,8 +26,9 @@ static bool is_dotted(const char *text, size_t length)
     bool starts = true;
     for (size_t i = 0; i < length; i++) {
         unsigned char letter = (unsigned char)text[i];
-        if (letter == '.' ? starts : !(isalpha(letter) || letter == '_' || letter >= 0x80 ||
-                                       (isdigit(letter) && !starts)))
+        if (letter == '.' ? starts
+                          : !(isalpha(letter) || letter == '_' || letter >= 0x80 ||
+                              (isdigit(letter) && !starts)))
             return false;
         starts = letter == '.';
     }

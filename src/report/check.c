@@ -80,7 +80,7 @@ static void add_row(pyro_table *table, const pyro_check *check, const pyro_check
     pyro_table_cell(table, pyro_format_count(text, row->their_flops));
     pyro_table_cell(table, pyro_format_count_signed(text, row->our_flops - row->their_flops));
     add_accuracy(table, row);
-    pyro_table_cell(table, row->unpriced > 0                 ? "incomplete"
+    pyro_table_cell(table, row->unpriced > 0               ? "incomplete"
                            : pyro_check_within(check, row) ? ""
                                                            : "beyond tolerance");
 }

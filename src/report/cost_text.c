@@ -193,8 +193,8 @@ static void write_breakdown(const text_writer *w)
 {
     enum { MANY_TYPES = 12 };
     static const pyro_table_column columns[] = {
-        {"Type", false, true},         {"FLOPs %", true, false}, {"Ops", true, false},
-        {"FLOPs", true, false},        {"MACs", true, false},        {"Traffic", true, false},
+        {"Type", false, true},      {"FLOPs %", true, false}, {"Ops", true, false},
+        {"FLOPs", true, false},     {"MACs", true, false},    {"Traffic", true, false},
         {"Traffic %", true, false},
     };
     size_t count, others = 0;
@@ -241,8 +241,8 @@ static void write_side(const text_writer *w, const char *label, pyro_bound bound
 static void write_bands(const text_writer *w)
 {
     static const pyro_table_column columns[] = {
-        {"AI (FLOPs/byte)", false, false}, {"Band", false, false},        {"Layers", true, false},
-        {"FLOPs %", true, false},      {"Traffic %", true, false},
+        {"AI (FLOPs/byte)", false, false}, {"Band", false, false},     {"Layers", true, false},
+        {"FLOPs %", true, false},          {"Traffic %", true, false},
     };
     const pyro_cost_row *total = pyro_cost_total(w->cost);
     size_t count;

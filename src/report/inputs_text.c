@@ -71,7 +71,11 @@ static bool add_open_dims(pyro_buf *buf, const pyro_input *input)
     for (size_t axis = 0; input->symbols != NULL && axis < input->rank; axis++) {
         if (input->symbols[axis] == NULL)
             continue;
-        pyro_buf_addf(buf, "%s%zu", !open && buf->length == 0 ? "dim " : !open ? "; dim " : ", ", axis);
+        pyro_buf_addf(buf, "%s%zu",
+                      !open && buf->length == 0 ? "dim "
+                      : !open                   ? "; dim "
+                                                : ", ",
+                      axis);
         open = true;
     }
     if (open) {

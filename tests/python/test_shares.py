@@ -2,8 +2,9 @@
 
 import pathlib
 
-import pyrometer
 import pytest
+
+import pyrometer
 from pyrometer import _core
 
 RESULTS = pathlib.Path(__file__).parents[2] / "fuzz" / "corpus" / "bench" / "good-1-command.json"

@@ -48,7 +48,7 @@ static void test_numbers_from_one_on_need_a_percent_sign(void **state)
 
 static void test_other_texts_are_refused(void **state)
 {
-    static const char *const texts[] = {"",     "ten", "%",     "10%%", "1001%", "-1%", "-0.1",
+    static const char *const texts[] = {"",     "ten", "%",     "10%%", "1001%", "-1%",   "-0.1",
                                         "inf%", "nan", "0x10%", " 10%", "10 5%", "1e400%"};
 
     (void)state;
