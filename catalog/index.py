@@ -1,4 +1,5 @@
-"""Writes the index of the catalog: what each skeleton says of itself, and its cost by the tool.
+"""Writes the index of the catalog: what each skeleton says of itself, its cost by the tool, and the
+names that models have elsewhere.
 
 usage: python -m catalog.index [--tool build/pyrometer] [--dir catalog/skeletons]
 """
@@ -10,7 +11,7 @@ import pathlib
 import subprocess
 import sys
 
-from catalog import archive
+from catalog import aliases, archive
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
@@ -35,6 +36,42 @@ def row(tool: str, path: pathlib.Path) -> dict:
     }
 
 
+def cache_values(tool: str, name: str) -> int:
+    """Keys and values that a token adds to the cache of a language model, by its decoding step."""
+    command = [tool, "cost", name, "--decode", "--format", "json"]
+    finished = subprocess.run(command, capture_output=True, text=True, check=True)
+    cost = json.loads(finished.stdout)
+    size = {"float32": 4, "float16": 2, "bfloat16": 2}[cost["dtype"]]
+    return cost["decode"]["kv_cache_bytes_per_past_token"] // size
+
+
+def section(entries: dict) -> str:
+    """A JSON object with an entry per line."""
+    lines = (f"{json.dumps(key)}:{json.dumps(entries[key])}" for key in sorted(entries))
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def by_alias(names: dict[str, tuple[str, ...]], known: set[str]) -> dict[str, str]:
+    """Aliases and their models, which there must be."""
+    unknown = sorted(set(names) - known)
+    if unknown:
+        raise ValueError(f"aliases of models that are not in the catalog: {', '.join(unknown)}")
+    return {alias: name for name, given in names.items() for alias in given}
+
+
+def text(tool: str, rows: list[dict], decoding: list[str]) -> str:
+    """The index: aliases, sizes of caches, and a line per model."""
+    known = {found["name"] for found in rows}
+    lines = ",\n".join(json.dumps(found, separators=(",", ":")) for found in rows)
+    caches = {name: cache_values(tool, name) for name in decoding}
+    return (
+        f'{{"aliases":{section(by_alias(aliases.SAME, known))},\n'
+        f'"near":{section(by_alias(aliases.NEAR, known))},\n'
+        f'"cache_values_per_token":{section(caches)},\n'
+        f'"models":[\n{lines}\n]}}\n'
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     tool = os.environ.get("PYRO_TOOL", str(ROOT / "build" / "pyrometer"))
@@ -43,8 +80,8 @@ def main() -> int:
     options = parser.parse_args()
     paths = [path for path in sorted(options.dir.glob("*.pt2")) if ".decode" not in path.name]
     rows = sorted((row(options.tool, path) for path in paths), key=lambda found: found["name"])
-    lines = ",\n".join(json.dumps(found, separators=(",", ":")) for found in rows)
-    (options.dir.parent / "index.json").write_text(f'{{"models":[\n{lines}\n]}}\n')
+    decoding = [path.name.removesuffix(".decode.pt2") for path in options.dir.glob("*.decode.pt2")]
+    (options.dir.parent / "index.json").write_text(text(options.tool, rows, decoding))
     print(f"{len(rows)} models")
     return 0
 

@@ -13,6 +13,8 @@
 #include "base/json_write.h"
 #include "bench/random.h"
 
+#include <pyrometer/model.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +26,8 @@ const pyro_option pyro_bench_model_options[] = {
      .offset = offsetof(pyro_bench_model_values, path),
      .metavar = "PATH",
      .help = "Measure a model in place of commands: a Hugging Face folder, a .pt2, .onnx or "
-             "TorchScript file, or FILE.py:FUNCTION that builds one.",
+             "TorchScript file, FILE.py:FUNCTION that builds one, or the name of a built-in model "
+             "(with random weights).",
      .completion = PYRO_COMPLETE_FILE},
     {.long_name = "device",
      .kind = PYRO_OPTION_STRING,
@@ -246,9 +249,20 @@ static int measure_rounds(pyro_model_side *sides, size_t side_count, const char 
     return PYRO_OK;
 }
 
-static bool is_missing(const char *path)
+/* Whether a text names no model at all, which is said; a file may be of any kind that Python runs. */
+static bool is_missing(const char *spec)
 {
-    return strchr(path, ':') == NULL && access(path, F_OK) != 0;
+    pyro_model *model = NULL;
+    pyro_error error;
+
+    if (access(spec, F_OK) == 0 || pyro_spec_of(spec) != PYRO_SPEC_MODEL)
+        return false;
+    pyro_error_clear(&error);
+    int status = pyro_model_open(&model, spec, &error);
+    pyro_model_close(model);
+    if (status != PYRO_OK)
+        pyro_common_fail(spec, &error);
+    return status != PYRO_OK;
 }
 
 /* The exit code of what was measured, or of why nothing was. */
@@ -280,7 +294,7 @@ int pyro_bench_model_measure(pyro_model_side *sides, size_t side_count,
     pyro_error_clear(&error);
     for (size_t i = 0; i < side_count; i++)
         if (is_missing(sides[i].path))
-            return pyro_common_complain("%s: no such file or folder", sides[i].path);
+            return PYRO_EXIT_ERROR;
     python = pyro_python_choose(values->python);
     package = python != NULL ? pyro_python_package(python) : NULL;
     if (package != NULL) {

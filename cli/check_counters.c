@@ -106,7 +106,8 @@ static bool add_published_row(pyro_check_session *session, size_t model,
         return row->error != NULL;
     }
     row->our_flops = 2 * pyro_cost_total(priced.cost)->work.macs;
-    good = explain_published(session, row, published, priced.cost);
+    good = pyro_check_explain_unpriced(session, row, priced.cost) &&
+           explain_published(session, row, published, priced.cost);
     pyro_priced_free(&priced);
     return good;
 }
@@ -137,21 +138,33 @@ bool pyro_check_add_published(pyro_check_session *session, bool expected)
     return true;
 }
 
-/* A model for the helper: how it is built, and the sizes it is given. */
-static int write_model(pyro_json_writer *writer, size_t index, const pyro_priced *priced,
-                       pyro_error *error)
+/* How the helper gets the model: by its package, by a function or folder, or from its file. */
+static void write_source(pyro_json_writer *writer, const char *spec, const pyro_priced *priced)
 {
     const pyro_facts *facts = pyro_model_facts(priced->model);
     pyro_origin origin = pyro_model_origin(priced->model);
+    bool built = pyro_spec_of(spec) != PYRO_SPEC_MODEL;
+
+    /* What a file says of its builder is never run. */
+    pyro_json_member_string(writer, "package", origin == PYRO_ORIGIN_BUILTIN ? facts->package : "");
+    pyro_json_member_string(writer, "builder",
+                            built                        ? spec
+                            : origin == PYRO_ORIGIN_FILE ? ""
+                                                         : facts->builder);
+    pyro_json_member_string(writer, "path", origin == PYRO_ORIGIN_FILE && !built ? spec : "");
+}
+
+/* A model for the helper: how it is built, and the sizes it is given. */
+static int write_model(pyro_json_writer *writer, size_t index, const char *spec,
+                       const pyro_priced *priced, pyro_error *error)
+{
     char name[24];
     int status = PYRO_OK;
 
     snprintf(name, sizeof name, "%zu", index);
     pyro_json_begin_object(writer);
     pyro_json_member_string(writer, "name", name);
-    /* What a file says of its builder is never run. */
-    pyro_json_member_string(writer, "package", origin == PYRO_ORIGIN_BUILTIN ? facts->package : "");
-    pyro_json_member_string(writer, "builder", origin == PYRO_ORIGIN_FILE ? "" : facts->builder);
+    write_source(writer, spec, priced);
     pyro_json_member_integer(writer, "params", pyro_cost_total(priced->cost)->work.params);
     pyro_json_key(writer, "inputs");
     pyro_json_begin_array(writer);
@@ -189,7 +202,7 @@ static int write_request(const pyro_check_session *session, const char *const *c
     pyro_json_key(&writer, "models");
     pyro_json_begin_array(&writer);
     for (size_t i = 0; status == PYRO_OK && i < session->model_count; i++)
-        status = write_model(&writer, i, &session->priced[i], error);
+        status = write_model(&writer, i, session->specs[i], &session->priced[i], error);
     pyro_json_end_array(&writer);
     pyro_json_end_object(&writer);
     if (status == PYRO_OK)

@@ -37,6 +37,9 @@ pyro_check_row *pyro_check_add_row(pyro_check_session *session, size_t model, co
 bool pyro_check_add_reason(pyro_check_session *session, pyro_check_row *row, const char *op,
                            int64_t flops, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
+/* Adds what our own count leaves out to the reasons of a row. */
+bool pyro_check_explain_unpriced(pyro_check_session *session, pyro_check_row *row,
+                                 const pyro_cost *cost);
 /* Fills the reasons of a row: what parts the two counts, by operator; they add up. */
 bool pyro_check_explain(pyro_check_session *session, pyro_check_row *row, const pyro_cost *cost,
                         const pyro_their_count *theirs);

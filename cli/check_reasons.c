@@ -12,6 +12,17 @@ typedef enum kind { KIND_CONVOLUTION, KIND_PRODUCT, KIND_ATTENTION, KIND_COUNT, 
 
 static const char *const kind_names[KIND_COUNT] = {"convolution", "matrix products", "attention"};
 
+static int64_t count_unpriced(const pyro_cost *cost)
+{
+    size_t count = 0;
+    const pyro_uncounted *uncounted = cost != NULL ? pyro_cost_uncounted(cost, &count) : NULL;
+    int64_t operators = 0;
+
+    for (size_t i = 0; i < count; i++)
+        operators += uncounted[i].count;
+    return operators;
+}
+
 pyro_check_row *pyro_check_add_row(pyro_check_session *session, size_t model, const char *counter)
 {
     pyro_check *check = &session->check;
@@ -23,7 +34,8 @@ pyro_check_row *pyro_check_add_row(pyro_check_session *session, size_t model, co
                      ? pyro_model_name(session->priced[model].model)
                      : session->specs[model],
         .counter = counter,
-        .detail = ""};
+        .detail = "",
+        .unpriced = count_unpriced(session->priced[model].cost)};
     return &check->rows[check->count++];
 }
 
@@ -119,12 +131,29 @@ static bool explain_kind(pyro_check_session *session, pyro_check_row *row, kind 
                                  pyro_format_count(their_text, theirs));
 }
 
+bool pyro_check_explain_unpriced(pyro_check_session *session, pyro_check_row *row,
+                                 const pyro_cost *cost)
+{
+    size_t count;
+    const pyro_uncounted *uncounted = pyro_cost_uncounted(cost, &count);
+    bool good = true;
+
+    for (size_t i = 0; i < count; i++)
+        good = good && pyro_check_add_reason(
+                           session, row, uncounted[i].op, 0,
+                           "our count leaves out %s x%lld (%s), so the two cannot "
+                           "be compared",
+                           uncounted[i].op, (long long)uncounted[i].count, uncounted[i].reason);
+    return good;
+}
+
 bool pyro_check_explain(pyro_check_session *session, pyro_check_row *row, const pyro_cost *cost,
                         const pyro_their_count *theirs)
 {
     int64_t ours[KIND_COUNT] = {0}, other[KIND_COUNT] = {0};
     int64_t factor = strcmp(row->counter, "fvcore") == 0 ? 2 : 1;
-    bool good = true, uncounted = lacks_attention(theirs);
+    bool good = pyro_check_explain_unpriced(session, row, cost),
+         uncounted = lacks_attention(theirs);
 
     add_ours(ours, cost);
     for (size_t i = 0; i < theirs->uncounted_from; i++) {

@@ -2,6 +2,7 @@
 #include "check_counters.h"
 #include "command.h"
 #include "common.h"
+#include "share.h"
 
 #include "base/error.h"
 
@@ -14,7 +15,7 @@
 typedef struct check_values {
     pyro_words models;
     int against;
-    const char *tolerance, *python;
+    const char *tolerance;
     pyro_pricing pricing;
     pyro_common common;
 } check_values;
@@ -51,41 +52,16 @@ static const pyro_option check_options[] = {
      .metavar = "SHARE",
      .help = "Exit with 1 when a difference is larger than this: 10%, or 0.1.",
      .default_text = "10%"},
-    {.long_name = "python",
-     .kind = PYRO_OPTION_STRING,
-     .offset = offsetof(check_values, python),
-     .metavar = "PROGRAM",
-     .help = "The Python that has torch, the counters and the models' packages.",
-     .default_text = "python3",
-     .completion = PYRO_COMPLETE_FILE},
     {.long_name = NULL},
 };
 
 static const pyro_option_group check_groups[] = {
     {"Models and counters:", check_options, 0},
     {"Sizes:", pyro_size_options, offsetof(check_values, pricing)},
+    {"Python:", pyro_python_options, offsetof(check_values, pricing)},
     {"Output:", pyro_common_options, offsetof(check_values, common)},
     {NULL, NULL, 0},
 };
-
-/* "10%" or "0.1" as 0.1. */
-static bool parse_tolerance(const char *text, double *out)
-{
-    size_t length = strlen(text);
-    char number[32];
-
-    if (length == 0 || length >= sizeof number)
-        return false;
-    memcpy(number, text, length + 1);
-    bool percent = number[length - 1] == '%';
-    if (percent)
-        number[length - 1] = '\0';
-    if (!pyro_parse_number(number, out) || *out < 0)
-        return false;
-    if (percent)
-        *out /= 100;
-    return true;
-}
 
 static int price_models(pyro_priced *priced, const pyro_words *specs, const pyro_pricing *pricing)
 {
@@ -107,10 +83,10 @@ static int verdict(const pyro_check *check)
     for (size_t i = 0; i < check->count; i++) {
         const pyro_check_row *row = &check->rows[i];
 
-        if (row->error == NULL && !pyro_check_within(check, row))
-            return PYRO_EXIT_POLICY;
-        if (row->error != NULL)
+        if (row->error != NULL || row->unpriced > 0)
             exit_code = PYRO_EXIT_ERROR;
+        else if (!pyro_check_within(check, row))
+            return PYRO_EXIT_POLICY;
     }
     return exit_code;
 }
@@ -138,7 +114,8 @@ static int compare(pyro_check_session *session, const check_values *values)
         counters[count++] = "fvcore";
     if (values->against == AGAINST_TORCH || values->against == AGAINST_ALL)
         counters[count++] = "torch";
-    if (count > 0 && !pyro_check_run_counters(session, counters, count, values->python, &exit_code))
+    if (count > 0 &&
+        !pyro_check_run_counters(session, counters, count, values->pricing.python, &exit_code))
         return exit_code;
     if ((values->against == AGAINST_TORCHVISION || values->against == AGAINST_ALL) &&
         !pyro_check_add_published(session, values->against == AGAINST_TORCHVISION))
@@ -154,14 +131,16 @@ static int check_models(const pyro_words *specs, const check_values *values)
                                   .priced = priced,
                                   .specs = specs->items,
                                   .model_count = specs->count};
+    pyro_error error;
     int exit_code;
 
     if (priced == NULL)
         return pyro_common_complain("out of memory");
     pyro_arena_init(&session.arena);
-    if (values->tolerance != NULL && !parse_tolerance(values->tolerance, &session.check.tolerance))
-        exit_code = pyro_common_complain("--tolerance %s: not a share such as 10%% or 0.1",
-                                         values->tolerance);
+    pyro_error_clear(&error);
+    if (pyro_share_option(&session.check.tolerance, "tolerance", values->tolerance, false,
+                          &error) != PYRO_OK)
+        exit_code = pyro_common_complain("%s (see pyrometer check --help)", error.message);
     else if (values->pricing.decode)
         exit_code = pyro_common_complain("--decode: other counters are asked about the whole model "
                                          "only");
@@ -217,9 +196,11 @@ const pyro_command cmd_check = {
         "torchvision's published table say of it, and says by operator where the difference is. "
         "FLOPs are 2 x MACs on both sides; fvcore's and torchvision's numbers, which they call "
         "FLOPs, are MACs and are doubled.\n\n"
-        "fvcore and torch run in a Python of yours, on the real model, built by the package that "
-        "the catalog names; no weights are downloaded. A model that cannot be compared is listed "
-        "with the reason, and the exit code is 2; a difference beyond --tolerance is 1.",
+        "fvcore and torch run in a Python of yours, on the real model: built by the package that "
+        "the catalog names (no weights are downloaded), by FILE.py:FUNCTION, from a folder with a "
+        "config.json, or loaded from the .pt2 file. A model that cannot be compared, or that has "
+        "operators without a price here, is listed with the reason, and the exit code is 2; a "
+        "difference beyond --tolerance is 1.",
     .examples = check_examples,
     .groups = check_groups,
     .operands = PYRO_COMPLETE_MODEL,

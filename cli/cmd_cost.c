@@ -4,6 +4,7 @@
 #include "pricing.h"
 
 #include "base/buf.h"
+#include "report/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,7 @@ static const pyro_option_group cost_groups[] = {
     {"Models and tables:", cost_options, 0},
     {"Sizes:", pyro_size_options, offsetof(cost_values, pricing)},
     {"Pricing:", pyro_pricing_options, offsetof(cost_values, pricing)},
+    {"Python:", pyro_python_options, offsetof(cost_values, pricing)},
     {"Output:", pyro_common_options, offsetof(cost_values, common)},
     {NULL, NULL, 0},
 };
@@ -118,16 +120,67 @@ static bool has_open_batch(pyro_model *model)
            input.rank > 0 && input.symbols != NULL && input.symbols[0] != NULL;
 }
 
-/* What a reader of the text may want to type next. */
-static void add_hints(pyro_buf *buf, const char *spec, pyro_model *model, bool verbose)
+/* "llama3_8b --decode --past 4096": the model, and the options that its numbers are for. */
+static void add_subject(pyro_buf *buf, const char *spec, const pyro_pricing *pricing,
+                        const char *replaced)
 {
-    pyro_buf_adds(buf, "\nNext:\n");
+    static const pyro_pricing defaults = PYRO_PRICING_INIT;
+
+    pyro_shell_word(buf, spec);
+    pyro_options_given(buf, pyro_size_options, pricing, &defaults, replaced);
+    pyro_options_given(buf, pyro_pricing_options, pricing, &defaults, replaced);
+    pyro_options_given(buf, pyro_python_options, pricing, &defaults, replaced);
+}
+
+typedef struct hint {
+    const char *option, *purpose;
+    const char *replaces; /* the name of an option that this one takes the place of */
+} hint;
+
+static void add_hint_lines(pyro_buf *buf, const char *spec, const pyro_pricing *pricing,
+                           const hint *hints, size_t count)
+{
+    enum { PURPOSE_WIDTH = 30 };
+    pyro_buf lines[4] = {PYRO_BUF_INIT, PYRO_BUF_INIT, PYRO_BUF_INIT, PYRO_BUF_INIT};
+    size_t widest = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        pyro_buf_adds(&lines[i], "  pyrometer cost ");
+        add_subject(&lines[i], spec, pricing, hints[i].replaces);
+        pyro_buf_addf(&lines[i], " %s", hints[i].option);
+        widest = lines[i].length > widest ? lines[i].length : widest;
+    }
+    for (size_t i = 0; i < count; i++) {
+        pyro_buf_adds(buf, pyro_text_part(buf, &lines[i]));
+        /* The purposes are shown for all or for none, so that the lines look alike. */
+        if (widest + 4 + PURPOSE_WIDTH <= PYRO_TEXT_WIDTH)
+            pyro_buf_addf(buf, "%*s  # %s", (int)(widest - lines[i].length), "", hints[i].purpose);
+        pyro_buf_addc(buf, '\n');
+        pyro_buf_free(&lines[i]);
+    }
+}
+
+/* What a reader of the text may want to type next. */
+static void add_hints(pyro_buf *buf, const char *spec, const pyro_pricing *pricing,
+                      pyro_model *model, bool verbose)
+{
+    char name[PYRO_FREE_NAME], output[PYRO_FREE_NAME + 3];
+    hint hints[4];
+    size_t count = 0;
+
     if (!verbose)
-        pyro_common_hint(buf, "cost", spec, "--verbose", "every module and layer");
-    if (has_open_batch(model))
-        pyro_common_hint(buf, "cost", spec, "--batch 32", "another batch size");
-    pyro_common_hint(buf, "cost", spec, "--dtype float16", "the same in half precision");
-    pyro_common_hint_output(buf, "cost", spec, "cost");
+        hints[count++] = (hint){"--verbose", "every module and layer", NULL};
+    if (has_open_batch(model) && pricing->input_shape == NULL && pricing->inputs.count == 0)
+        hints[count++] = (hint){pricing->batch == 32 ? "--batch 64" : "--batch 32",
+                                "another batch size", "batch"};
+    if (pricing->dtype == NULL)
+        hints[count++] = (hint){"--dtype float16", "the same in half precision", NULL};
+    if (pyro_common_free_name(name, "cost")) {
+        snprintf(output, sizeof output, "-o %s", name);
+        hints[count++] = (hint){output, "all numbers, for programs", NULL};
+    }
+    pyro_buf_adds(buf, "\nNext:\n");
+    add_hint_lines(buf, spec, pricing, hints, count);
 }
 
 static int write_report(const model_list *list, const cost_values *values)
@@ -154,7 +207,8 @@ static int write_report(const model_list *list, const cost_values *values)
     if (exit_code == PYRO_EXIT_FINE && count == 1 && options.format == PYRO_FORMAT_TEXT &&
         !options.quiet && pyro_common_to_stdout(&values->common)) {
         pyro_buf hints = PYRO_BUF_INIT;
-        add_hints(&hints, list->words.specs.items[0], list->priced[0].model, options.verbose);
+        add_hints(&hints, list->words.specs.items[0], &values->pricing, list->priced[0].model,
+                  options.verbose);
         exit_code = pyro_common_write(&values->common, hints.data, hints.length);
         pyro_buf_free(&hints);
     }
@@ -208,6 +262,10 @@ static const pyro_example cost_examples[] = {
     {"pyrometer cost model.pt2 --verbose", "Every module and every layer of a model of yours."},
     {"pyrometer cost model.pt2 --batch 32 --dtype bfloat16",
      "The same at another batch size (where the export left it open) and precision."},
+    {"pyrometer cost net.py:build --input-shape 1,3,64,64",
+     "What a function returns: an nn.Module, or one with its inputs."},
+    {"pyrometer cost meta-llama/Llama-3.1-8B --decode --past 8192",
+     "The built-in model of a Hugging Face id, one new token."},
     {"pyrometer cost model.pt2 -o cost.csv", "Every layer, for a spreadsheet."},
     {"pyrometer cost small.pt2 large.pt2", "Models side by side."},
     {"pyrometer cost model.pt2 --strict -q -o cost.json",
@@ -222,11 +280,15 @@ const pyro_command cmd_cost = {
     .description =
         "Reads a model's graph, never its weights, and says what one forward pass should cost on "
         "any hardware: parameters, multiply-accumulates (MACs), FLOPs, bytes read and written, and "
-        "arithmetic intensity, for the model and for each of its layers. Nothing is run and no "
-        "PyTorch is needed.\n\n"
+        "arithmetic intensity, for the model and for each of its layers. A file or a built-in "
+        "model needs no PyTorch and is not run.\n\n"
         "MODEL is a .pt2 file (torch.export.save(torch.export.export(model, args), \"model.pt2\")), "
-        "FILE.pt2:NAME for one of several models in a file, or the name of a built-in model. "
-        "Several models give one table side by side.\n\n"
+        "FILE.pt2:NAME for one of several models in a file, or the name of a built-in model or of "
+        "one of yours (pyrometer models). Ids of Hugging Face and timm (meta-llama/Llama-3.1-8B, "
+        "timm/resnet50.a1_in1k) find the built-in model; nothing is downloaded. "
+        "FILE.py:FUNCTION, package.module:FUNCTION and a folder with a config.json are built and "
+        "exported in the Python of --python first. Every command that takes a model takes all of "
+        "these. Several models give one table side by side.\n\n"
         "Arithmetic intensity is FLOPs divided by bytes moved. A layer below the ridge waits for "
         "memory (memory-bound), one above it for arithmetic (compute-bound). Operators that could "
         "not be priced are always listed; --strict makes them an error.",

@@ -120,6 +120,7 @@ static const pyro_option output_options[] = {
 static const pyro_option_group graph_groups[] = {
     {"Graph:", graph_options, 0},
     {"Sizes, of a model that did not run:", pyro_size_options, offsetof(graph_values, pricing)},
+    {"Python:", pyro_python_options, offsetof(graph_values, pricing)},
     {"Output:", output_options, 0},
     {NULL, NULL, 0},
 };
@@ -319,7 +320,7 @@ const pyro_command cmd_graph = {
         "bytes and, from a recording, their time (median and 95th percentile over the passes). "
         "Edges are the tensors that go from one to the next: through views, in-place operators and "
         "what runs between modules.\n\n"
-        "MODEL is a .pt2 file or the name of a built-in model, as for pyrometer cost. FILE.pyro is "
+        "MODEL is a file, name, id, folder or function, as for pyrometer cost. FILE.pyro is "
         "a recording that holds storages: pyrometer.Profiler makes one, and so does "
         "pyrometer.capture(..., storages=True).\n\n"
         "--cuts K shows for every cut between two nodes the bytes that cross it and the time on "

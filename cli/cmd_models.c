@@ -10,7 +10,6 @@
 #include <pyrometer/catalog.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef struct models_values {
     const char *family, *task;
@@ -52,7 +51,7 @@ static const pyro_option own_options[] = {
      .metavar = "N,N,...",
      .help = "Shape of the input that the model is traced with and that it is priced at by "
              "default.",
-     .default_text = "1,3,224,224, or as in the file"},
+     .default_text = "as in the file, or for the first layer"},
     {.long_name = "force",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(models_values, force),
@@ -145,6 +144,9 @@ static int list_models(const models_values *values, const char *pattern)
     pyro_error_clear(&error);
     if (pyro_catalog_open(&catalog, &error) != PYRO_OK)
         return pyro_common_fail(NULL, &error);
+    /* An id of elsewhere is no part of a name. */
+    if (pattern != NULL && strchr(pattern, '/') != NULL && pyro_builtin_of_id(pattern) != NULL)
+        query.pattern = pyro_builtin_of_id(pattern);
     if (any_matches(catalog, &query)) {
         if (pyro_report_models(&text, &size, catalog, &query, &options, &error) == PYRO_OK)
             exit_code = pyro_common_write(&values->common, text, size);
@@ -156,17 +158,10 @@ static int list_models(const models_values *values, const char *pattern)
     return exit_code;
 }
 
-/* "file.py:function" or "package.module:function", as opposed to a file of a model. */
-static bool is_python(const char *spec)
+/* Whether Python has to build and export it. */
+static bool is_built(const char *spec)
 {
-    const char *colon = strrchr(spec, ':');
-    size_t length = strlen(spec);
-
-    if (access(spec, F_OK) == 0)
-        return length > 3 && strcmp(spec + length - 3, ".py") == 0;
-    if (colon == NULL)
-        return length > 3 && strcmp(spec + length - 3, ".py") == 0;
-    return strstr(spec, ".pt2:") == NULL;
+    return pyro_spec_of(spec) != PYRO_SPEC_MODEL;
 }
 
 static pyro_helper_request request_for(const models_values *values, const char *spec)
@@ -188,10 +183,12 @@ static int add_model(const models_values *values, const char *name, const char *
     /* Before the export, which takes seconds. */
     if (pyro_registry_check_name(name, values->force, &error) != PYRO_OK)
         return pyro_common_fail(NULL, &error);
-    if (is_python(spec)) {
+    if (is_built(spec)) {
         pyro_helper_request request = request_for(values, spec);
 
-        if (!pyro_helper_export_model(&exported, &request, true, &exit_code)) {
+        if (pyro_helper_export_model(&exported, &request, &error) != PYRO_OK) {
+            exit_code = pyro_common_fail(spec, &error);
+            exit_code = exported.untraceable ? PYRO_EXIT_POLICY : exit_code;
             pyro_helper_export_free(&exported);
             return exit_code;
         }
@@ -232,14 +229,16 @@ static int check_model(const models_values *values, const char *spec)
 {
     pyro_helper_export exported = {0};
     int exit_code = PYRO_EXIT_FINE;
+    pyro_error error;
 
-    if (is_python(spec)) {
+    pyro_error_clear(&error);
+    if (is_built(spec)) {
         pyro_helper_request request = request_for(values, spec);
 
-        if (!pyro_helper_export_model(&exported, &request, false, &exit_code) &&
+        if (pyro_helper_export_model(&exported, &request, &error) != PYRO_OK &&
             !exported.untraceable) {
             pyro_helper_export_free(&exported);
-            return exit_code;
+            return pyro_common_fail(spec, &error);
         }
     }
     exit_code = pyro_trace_check_write(spec, &exported, values->input_shape, &values->common);
@@ -314,10 +313,10 @@ const pyro_command cmd_models = {
         "Lists the models that can be priced by name: those built into the tool, with the sizes "
         "that may change and where architecture and parameter count are from, and your own. "
         "PATTERN is a part of a name or family, or a glob such as 'vit_*'.\n\n"
-        "MODEL, for check and add, is a .pt2 file, or FILE.py:FUNCTION (or "
-        "package.module:FUNCTION), where FUNCTION takes nothing and returns an nn.Module, or the "
-        "module and a tuple of example inputs. It is run and traced by torch.export in a Python "
-        "of yours. check says whether that works, else which line breaks, and exits with 1. add "
+        "MODEL, for check and add, is what pyrometer cost takes: a .pt2 file, a name, a folder "
+        "with a config.json, or FILE.py:FUNCTION (or package.module:FUNCTION), where FUNCTION "
+        "takes nothing and returns an nn.Module, or the module and a tuple of example inputs. It "
+        "is run and traced by torch.export in a Python of yours. check says whether that works, else which line breaks, and exits with 1. add "
         "stores the graph, without weights, in $XDG_DATA_HOME/pyrometer/models "
         "(~/.local/share/pyrometer/models); pricing it by name then needs no Python.",
     .examples = models_examples,

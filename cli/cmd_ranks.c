@@ -1,17 +1,22 @@
 /* pyrometer ranks: many ranks of one run answered together. */
 #include "command.h"
 #include "common.h"
+#include "model_open.h"
 #include "progress.h"
+#include "share.h"
 
 #include <pyrometer/ranks.h>
 #include <regex.h>
 #include <string.h>
 
+#define LATE_MIN 0.0001
+
 typedef struct ranks_values {
     int view;     /* index of a view, or -1: the overview */
     int64_t top;  /* -1: not given */
     int64_t step; /* -1: not given */
-    double late_percent;
+    const char *late;
+    double late_share;
     const char *model, *layers_from;
     int64_t threads;
     bool strict;
@@ -46,13 +51,11 @@ static const pyro_option table_options[] = {
      .minimum = 0,
      .maximum = 2147483647},
     {.long_name = "late",
-     .kind = PYRO_OPTION_NUMBER,
-     .offset = offsetof(ranks_values, late_percent),
-     .metavar = "PERCENT",
-     .help = "Name ranks that are late by at least this share of a step.",
-     .default_text = "5",
-     .minimum = 0.01,
-     .maximum = 100},
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(ranks_values, late),
+     .metavar = "SHARE",
+     .help = "Name ranks that are late by at least this share of a step: 2%, or 0.02.",
+     .default_text = "5%"},
     {.long_name = NULL},
 };
 
@@ -164,7 +167,7 @@ static int write_answer(const ranks_values *values, const pyro_rank_summary *sum
     pyro_error_clear(&error);
     if (values->top >= 0)
         report.top = values->top == 0 ? -1 : (int)values->top;
-    if (pyro_ranks_analyze(&ranks, summary, values->late_percent / 100, &error) != PYRO_OK ||
+    if (pyro_ranks_analyze(&ranks, summary, values->late_share, &error) != PYRO_OK ||
         pyro_report_ranks(&text, &size, ranks, (pyro_ranks_view)(values->view + 1), &report,
                           &error) != PYRO_OK) {
         pyro_ranks_free(ranks);
@@ -229,7 +232,8 @@ static int answer_paths(const ranks_values *values, const pyro_words *paths)
     if (!check_layers_from(values->layers_from))
         return PYRO_EXIT_ERROR;
     pyro_error_clear(&error);
-    if (values->model != NULL && pyro_model_open(&analysis.model, values->model, &error) != PYRO_OK)
+    if (values->model != NULL &&
+        pyro_open_model(&analysis.model, values->model, NULL, &error) != PYRO_OK)
         return pyro_common_fail(values->model, &error);
     exit_code = find_files(&files, paths);
     if (exit_code == PYRO_EXIT_FINE)
@@ -240,15 +244,33 @@ static int answer_paths(const ranks_values *values, const pyro_words *paths)
     return exit_code;
 }
 
+/* False, after saying why, where --late is no share of a step. */
+static bool settle_late(ranks_values *values)
+{
+    pyro_error error;
+
+    pyro_error_clear(&error);
+    if (pyro_share_option(&values->late_share, "late", values->late, true, &error) != PYRO_OK)
+        pyro_common_complain("%s (see pyrometer ranks --help)", error.message);
+    else if (values->late_share < LATE_MIN || values->late_share > 1)
+        pyro_common_complain(
+            "--late: %s is not from 0.01%% to 100%% of a step (see pyrometer ranks "
+            "--help)",
+            values->late);
+    else
+        return true;
+    return false;
+}
+
 static int run_ranks(const pyro_command *command, int argc, char **argv)
 {
     ranks_values values = {
-        .view = -1, .top = -1, .step = -1, .late_percent = 5, .common = PYRO_COMMON_INIT};
+        .view = -1, .top = -1, .step = -1, .late_share = 0.05, .common = PYRO_COMMON_INIT};
     pyro_words paths = {0};
     int exit_code;
 
     if (pyro_common_parse(command, argc, argv, &values, &values.common, &paths, &exit_code))
-        exit_code = answer_paths(&values, &paths);
+        exit_code = settle_late(&values) ? answer_paths(&values, &paths) : PYRO_EXIT_ERROR;
     pyro_words_free(&paths);
     pyro_options_free(command->groups, &values);
     return exit_code;

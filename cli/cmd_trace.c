@@ -1,6 +1,7 @@
 /* pyrometer trace: what a run did cost, from a trace of torch.profiler. */
 #include "command.h"
 #include "common.h"
+#include "model_open.h"
 #include "output.h"
 #include "progress.h"
 
@@ -420,7 +421,7 @@ static int open_model(trace_run *run)
 
     pyro_error_clear(&error);
     if (run->values->model == NULL ||
-        pyro_model_open(&run->analysis.model, run->values->model, &error) == PYRO_OK)
+        pyro_open_model(&run->analysis.model, run->values->model, NULL, &error) == PYRO_OK)
         return PYRO_EXIT_FINE;
     return pyro_common_fail(run->values->model, &error);
 }

@@ -2,7 +2,6 @@
 #include "common.h"
 
 #include "base/error.h"
-#include "base/printable.h"
 #include "help.h"
 #include "inputs.h"
 #include "output.h"
@@ -204,32 +203,6 @@ int pyro_common_write(const pyro_common *common, const char *text, size_t size)
     return PYRO_EXIT_FINE;
 }
 
-/* The word as a shell would have to be given it. */
-static void add_shell_word(pyro_buf *buf, const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_-./:,+@%";
-
-    if (word[0] != '\0' && word[strspn(word, plain)] == '\0') {
-        pyro_buf_adds(buf, word);
-        return;
-    }
-    pyro_buf_addc(buf, '\'');
-    for (const char *end = word + strlen(word); word < end;) {
-        bool printable;
-        size_t size = pyro_next_character(word, end, &printable);
-
-        if (*word == '\'')
-            pyro_buf_adds(buf, "'\\'");
-        if (printable)
-            pyro_buf_add(buf, word, size);
-        else
-            pyro_buf_addc(buf, '?');
-        word += size;
-    }
-    pyro_buf_addc(buf, '\'');
-}
-
 bool pyro_common_free_name(char name[PYRO_FREE_NAME], const char *stem)
 {
     for (int number = 1; number < 100; number++) {
@@ -261,7 +234,7 @@ void pyro_common_hint(pyro_buf *buf, const char *command, const char *operand, c
     size_t start = buf->length;
 
     pyro_buf_addf(buf, "  pyrometer %s ", command);
-    add_shell_word(buf, operand);
+    pyro_shell_word(buf, operand);
     /* The purposes go for all hints about an operand or for none, so that the lines look alike. */
     if (buf->length - start + 1 + OPTION_WIDTH + 4 + PURPOSE_WIDTH <= PYRO_TEXT_WIDTH)
         pyro_buf_addf(buf, " %-*s  # %s\n", OPTION_WIDTH, option, purpose);

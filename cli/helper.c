@@ -3,6 +3,7 @@
 
 #include "common.h"
 #include "process.h"
+#include "python.h"
 
 #include "base/error.h"
 #include "base/file.h"
@@ -36,11 +37,14 @@ int pyro_helper_begin(pyro_helper *helper, const char *python, pyro_error *error
     char *program = NULL;
     int status;
 
-    helper->python = python != NULL ? python : "python3";
+    *helper = (pyro_helper){.python = pyro_python_choose(python)};
+    if (helper->python == NULL)
+        return pyro_fail_memory(error);
     if (temporary == NULL || temporary[0] != '/')
         temporary = "/tmp";
     if (asprintf(&helper->folder, "%s/pyrometer-XXXXXX", temporary) < 0) {
         helper->folder = NULL;
+        pyro_helper_end(helper);
         return pyro_fail_memory(error);
     }
     if (mkdtemp(helper->folder) == NULL) {
@@ -48,6 +52,7 @@ int pyro_helper_begin(pyro_helper *helper, const char *python, pyro_error *error
                            strerror(errno));
         free(helper->folder);
         helper->folder = NULL;
+        pyro_helper_end(helper);
         return status;
     }
     program = pyro_helper_path(helper, file_names[0]);
@@ -62,6 +67,8 @@ int pyro_helper_begin(pyro_helper *helper, const char *python, pyro_error *error
 
 void pyro_helper_end(pyro_helper *helper)
 {
+    free(helper->python);
+    helper->python = NULL;
     if (helper->folder == NULL)
         return;
     for (size_t i = 0; i < sizeof file_names / sizeof file_names[0]; i++) {

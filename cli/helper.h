@@ -14,10 +14,10 @@ extern const size_t pyro_helper_archive_size;
 
 /* A folder of its own for one run of the helper, which holds the helper and what it writes. */
 typedef struct pyro_helper {
-    const char *python; /* NULL: python3 */
-    char *folder;
+    char *python, *folder;
 } pyro_helper;
 
+/* `python` is the value of --python, or NULL for the one to take without it. */
 int pyro_helper_begin(pyro_helper *helper, const char *python, pyro_error *error);
 /*
  * Runs "python helper.zip ARGUMENTS --result FILE", ARGUMENTS ending with NULL, and reads the
@@ -56,9 +56,12 @@ typedef struct pyro_helper_export {
     pyro_helper_break broken;
 } pyro_helper_export;
 
-/* False, with the reason said and the exit code set, where there is no archive. */
-bool pyro_helper_export_model(pyro_helper_export *out, const pyro_helper_request *request,
-                              bool say_break, int *exit_code);
+/*
+ * Runs and exports what `request` names. Where that fails, `error` says what stood in the way in one
+ * line; `untraceable` is set where it was the user's code or torch.
+ */
+int pyro_helper_export_model(pyro_helper_export *out, const pyro_helper_request *request,
+                             pyro_error *error);
 void pyro_helper_export_free(pyro_helper_export *exported);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/json.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,44 +144,61 @@ static int run_export(answer *given, const pyro_helper_request *request, pyro_er
     return status;
 }
 
-static int complain_break(const char *spec, const pyro_helper_break *broken)
+/* "cannot be exported at net.py:12 (if x.sum() > 0:): ...; use torch.cond": what, where, remedy. */
+static int fail_broken(pyro_error *error, const pyro_helper_break *broken)
 {
-    const char *hint = broken->hint != NULL ? broken->hint : "";
-    const char *what = broken->stage != NULL && strcmp(broken->stage, "trace") == 0
-                           ? "cannot be traced"
-                           : "fails";
+    bool traced = broken->stage != NULL && strcmp(broken->stage, "trace") == 0;
+    char place[320] = "";
 
-    pyro_common_complain(
-        "%s %s: %s: %s%s%s", spec, what, broken->type != NULL ? broken->type : "error",
-        broken->message != NULL ? broken->message : "", hint[0] != '\0' ? "; " : "", hint);
-    if (broken->file != NULL)
-        pyro_common_complain("  at %s:%lld: %s", broken->file, (long long)broken->line,
-                             broken->code != NULL ? broken->code : "");
-    return PYRO_EXIT_POLICY;
+    if (broken->file != NULL) {
+        size_t length = strlen(broken->file);
+
+        snprintf(place, sizeof place, " at %s:%lld (%.80s)",
+                 broken->file + (length > 120 ? length - 120 : 0), (long long)broken->line,
+                 broken->code != NULL ? broken->code : "");
+    }
+    return pyro_fail(error, PYRO_ERROR_UNSUPPORTED, "%s%s: %.60s: %.140s%s%.180s",
+                     traced ? "cannot be exported" : "fails", place,
+                     broken->type != NULL ? broken->type : "error",
+                     broken->message != NULL ? broken->message : "",
+                     broken->hint != NULL && broken->hint[0] != '\0' ? "; " : "",
+                     broken->hint != NULL ? broken->hint : "");
 }
 
-bool pyro_helper_export_model(pyro_helper_export *out, const pyro_helper_request *request,
-                              bool say_break, int *exit_code)
+/* What the helper says of a spec begins with its file or the spec itself, which is said before it. */
+static int fail_unusable(pyro_error *error, const char *spec, const char *text)
+{
+    const char *colon = strrchr(spec, ':');
+    size_t place = colon != NULL ? (size_t)(colon - spec) : strlen(spec);
+
+    if (strncmp(text, spec, strlen(spec)) == 0 && strncmp(text + strlen(spec), ": ", 2) == 0)
+        text += strlen(spec) + 2;
+    else if (strncmp(text, spec, place) == 0 && strncmp(text + place, ": ", 2) == 0)
+        text += place + 2;
+    return pyro_fail(error, PYRO_ERROR_ARGUMENT, "%s", text);
+}
+
+int pyro_helper_export_model(pyro_helper_export *out, const pyro_helper_request *request,
+                             pyro_error *error)
 {
     answer given = {.out = out};
-    pyro_error error;
     int status;
 
     *out = (pyro_helper_export){.archive = PYRO_BUF_INIT};
-    pyro_error_clear(&error);
-    status = run_export(&given, request, &error);
-    *exit_code = PYRO_EXIT_FINE;
-    if (status != PYRO_OK)
-        *exit_code = pyro_common_fail(NULL, &error);
-    else if (given.missing != NULL)
-        *exit_code = pyro_helper_complain_missing(request->python, given.missing);
-    else if (given.unusable != NULL)
-        *exit_code = pyro_common_complain("%s", given.unusable);
-    else if (out->untraceable)
-        *exit_code = say_break ? complain_break(request->spec, &out->broken) : PYRO_EXIT_POLICY;
+    status = run_export(&given, request, error);
+    if (status == PYRO_OK && given.missing != NULL)
+        status = pyro_fail(error, PYRO_ERROR_NOT_FOUND,
+                           "%.100s has no %.100s; pip install %.100s (or name another Python with "
+                           "--python)",
+                           request->python != NULL ? request->python : "python3", given.missing,
+                           given.missing);
+    else if (status == PYRO_OK && given.unusable != NULL)
+        status = fail_unusable(error, request->spec, given.unusable);
+    else if (status == PYRO_OK && out->untraceable)
+        status = fail_broken(error, &out->broken);
     free(given.missing);
     free(given.unusable);
-    return *exit_code == PYRO_EXIT_FINE;
+    return status;
 }
 
 void pyro_helper_export_free(pyro_helper_export *exported)

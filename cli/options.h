@@ -5,6 +5,8 @@
 #ifndef PYRO_CLI_OPTIONS_H
 #define PYRO_CLI_OPTIONS_H
 
+#include "base/buf.h"
+
 #include <pyrometer/error.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,6 +80,16 @@ int pyro_options_parse(const pyro_option_group *groups, void *values, int argc, 
 int pyro_options_parse_leading(const pyro_option_group *groups, void *values, int argc, char **argv,
                                bool (*is_foreign)(const char *argument), int *used,
                                pyro_error *error);
+
+/* The word as a shell would have to be given it. */
+void pyro_shell_word(pyro_buf *buf, const char *word);
+
+/*
+ * Appends the options of one table whose values differ from `defaults`, each behind a space and as a
+ * shell would have to be given it: " --batch 4 --decode". `skip` names one to leave out, or is NULL.
+ */
+void pyro_options_given(pyro_buf *buf, const pyro_option *options, const void *values,
+                        const void *defaults, const char *skip);
 
 /* Frees what list options hold. */
 void pyro_options_free(const pyro_option_group *groups, void *values);

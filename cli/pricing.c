@@ -1,6 +1,8 @@
 /* From the options to a priced model: shapes, symbols, convention. */
 #include "pricing.h"
 
+#include "model_open.h"
+
 #include "base/error.h"
 
 #include <pyrometer/catalog.h>
@@ -68,7 +70,7 @@ const pyro_option pyro_size_options[] = {
      .kind = PYRO_OPTION_LIST,
      .offset = offsetof(pyro_pricing, sizes),
      .metavar = "SYMBOL=N",
-     .help = "Value of one symbolic size of the file: s0=4."},
+     .help = "Value of one symbolic size of the file: s0=4. JSON output lists the symbols."},
     {.long_name = NULL},
 };
 
@@ -109,6 +111,18 @@ const pyro_option pyro_pricing_options[] = {
     {.long_name = NULL},
 };
 
+const pyro_option pyro_python_options[] = {
+    {.long_name = "python",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(pyro_pricing, python),
+     .metavar = "PROGRAM",
+     .help = "The Python that has torch and the models' packages; counters too, where some are "
+             "asked.",
+     .default_text = "python3",
+     .completion = PYRO_COMPLETE_FILE},
+    {.long_name = NULL},
+};
+
 /* The option is what is wrong here, not the model that is being priced. */
 static int fail_option(pyro_error *error, const char *option, const char *text, const char *wanted)
 {
@@ -118,23 +132,47 @@ static int fail_option(pyro_error *error, const char *option, const char *text, 
     return status;
 }
 
+/* Takes spaces and the brackets of a shape as Python prints it off: "(1, 3, 224, 224)", "[8,]". */
+static void strip_brackets(const char **start, const char **end)
+{
+    while (*start < *end && **start == ' ')
+        (*start)++;
+    while (*end > *start && (*end)[-1] == ' ')
+        (*end)--;
+    if (*end - *start < 2 ||
+        !((**start == '(' && (*end)[-1] == ')') || (**start == '[' && (*end)[-1] == ']')))
+        return;
+    (*start)++;
+    (*end)--;
+    while (*end > *start && (*end)[-1] == ' ')
+        (*end)--;
+    if (*end - *start > 1 && (*end)[-1] == ',')
+        (*end)--;
+}
+
 int pyro_parse_dims(const char *text, const char *option, int64_t dims[PYRO_DIMS_MAX], size_t *rank,
                     pyro_error *error)
 {
-    const char *at = text;
+    const char *at = text, *end = text + strlen(text);
 
-    for (*rank = 0; *rank < PYRO_DIMS_MAX; (*rank)++, at++) {
-        char *end;
+    strip_brackets(&at, &end);
+    for (*rank = 0; *rank < PYRO_DIMS_MAX; (*rank)++) {
+        char *behind;
 
+        at += strspn(at, " ");
         errno = 0;
-        dims[*rank] = strtoll(at, &end, 10);
-        if (*at < '0' || *at > '9' || errno != 0 || (*end != '\0' && *end != ',' && *end != 'x'))
+        dims[*rank] = strtoll(at, &behind, 10);
+        if (at >= end || *at < '0' || *at > '9' || errno != 0)
             break;
-        if (*end == '\0') {
+        at = behind + strspn(behind, " ");
+        if (at >= end) {
             (*rank)++;
             return PYRO_OK;
         }
-        at = end;
+        if (*at == ',' || *at == 'x')
+            at++;
+        else if (at == behind)
+            break;
     }
     if (*rank == PYRO_DIMS_MAX)
         return fail_option(error, option, text, "a list of at most 64 sizes");
@@ -280,13 +318,14 @@ int pyro_price(pyro_priced *out, const char *spec, const pyro_pricing *pricing, 
         .ridge = pricing->ridge,
         .depth = (int)pricing->depth,
     };
+    pyro_open_options opening = {pricing->python, pricing->input_shape};
     int status;
 
     memset(out, 0, sizeof *out);
     status = check_phase(pricing, error);
     if (status == PYRO_OK)
         status = pricing->decode ? pyro_model_open_decode(&out->model, spec, error)
-                                 : pyro_model_open(&out->model, spec, error);
+                                 : pyro_open_model(&out->model, spec, &opening, error);
     if (status == PYRO_OK)
         status = check_prefill(out->model, pricing, error);
     if (status == PYRO_OK)

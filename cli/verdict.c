@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "command.h"
+#include "share.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,8 +17,8 @@ const pyro_option pyro_verdict_option_table[] = {
     {.long_name = "delta",
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(pyro_verdict_values, delta),
-     .metavar = "PERCENT",
-     .help = "Changes up to this do not matter.",
+     .metavar = "SHARE",
+     .help = "Changes up to this do not matter: 2%, or 0.02.",
      .default_text = "2%"},
     {.long_name = "floor",
      .kind = PYRO_OPTION_STRING,
@@ -28,7 +29,7 @@ const pyro_option pyro_verdict_option_table[] = {
     {.long_name = "noise",
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(pyro_verdict_values, noise),
-     .metavar = "PERCENT",
+     .metavar = "SHARE",
      .help = "Nor what this machine shows between two runs of the same.",
      .default_text = "what the results say"},
     {.long_name = "fail-on",
@@ -45,20 +46,6 @@ const pyro_option pyro_verdict_option_table[] = {
     {.long_name = NULL},
 };
 
-/* "2%" or "2", as a share. */
-static int read_percent(double *out, const char *option, const char *text, pyro_error *error)
-{
-    char *end;
-
-    if (text == NULL)
-        return PYRO_OK;
-    *out = strtod(text, &end) / 100;
-    if (end == text || (strcmp(end, "%") != 0 && *end != '\0') || !(*out >= 0 && *out <= 10))
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--%s %.40s: not a percentage such as 2%%",
-                         option, text);
-    return PYRO_OK;
-}
-
 int pyro_verdict_settle(pyro_verdict_options *out, const pyro_verdict_values *values,
                         pyro_error *error)
 {
@@ -66,9 +53,9 @@ int pyro_verdict_settle(pyro_verdict_options *out, const pyro_verdict_values *va
     char text[64];
 
     *out = (pyro_verdict_options){.any_machine = values->any_machine};
-    int status = read_percent(&out->delta, "delta", values->delta, error);
+    int status = pyro_share_option(&out->delta, "delta", values->delta, true, error);
     if (status == PYRO_OK)
-        status = read_percent(&out->noise, "noise", values->noise, error);
+        status = pyro_share_option(&out->noise, "noise", values->noise, true, error);
     if (status != PYRO_OK || values->floor == NULL)
         return status;
     /* The same times as thresholds have. */

@@ -9,8 +9,12 @@ list(REMOVE_ITEM cli_sources ${cli_main} ${cli_docgen})
 set(helper_folder ${CMAKE_CURRENT_BINARY_DIR}/helper)
 set(helper_package ${helper_folder}/_pyrometer_helper)
 set(helper_sources
+  ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer/_breaks.py
+  ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer/_counters.py
   ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer/_error.py
+  ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer/_folders.py
   ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer/_helper.py
+  ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer/_inputs.py
   ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer/_live.py
   ${CMAKE_CURRENT_SOURCE_DIR}/catalog/torchvision_ops.py)
 set(helper_archive ${CMAKE_CURRENT_BINARY_DIR}/generated/helper.zip)

@@ -41,6 +41,13 @@ PYRO_API bool pyro_catalog_matches(const pyro_catalog_entry *entry, const char *
  * matters that there is one, not which. */
 PYRO_API bool pyro_catalog_same_name(const char *a, const char *b);
 
+/*
+ * The built-in model that an id of Hugging Face or timm ("google/vit-base-patch16-224",
+ * "timm/resnet50.a1_in1k") stands for; NULL where there is none of the same architecture. Nothing
+ * is downloaded.
+ */
+PYRO_API const char *pyro_builtin_of_id(const char *id);
+
 /* Built-in models, by index, until NULL. */
 PYRO_API const char *pyro_builtin_name(size_t index);
 

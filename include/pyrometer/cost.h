@@ -152,6 +152,19 @@ typedef struct pyro_decode {
 /* False where the model is no decoding step: it takes no cache. */
 PYRO_API bool pyro_cost_decode(const pyro_cost *cost, pyro_decode *out);
 
+/*
+ * What is held at once: the weights and, of a language model, the keys and values of all sequences.
+ * Activations are no part of it.
+ */
+typedef struct pyro_footprint {
+    int64_t total_bytes;
+    int64_t weight_bytes;
+    int64_t cache_bytes; /* -1: the model has no cache, or nothing is known of it */
+    int64_t cache_tokens, sequences; /* that the cache is for: tokens of each sequence */
+} pyro_footprint;
+
+PYRO_API void pyro_cost_footprint(const pyro_cost *cost, pyro_footprint *out);
+
 /* What the shares of the work suggest about hardware, each a sentence with its share. */
 PYRO_API const char *const *pyro_cost_advice(const pyro_cost *cost, size_t *count);
 /* What the numbers leave out or assume ("cond: the costlier branch is counted"). */

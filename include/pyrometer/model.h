@@ -50,10 +50,19 @@ typedef struct pyro_facts {
     const char *variants; /* models of the same kind for other sizes: "vit_b_16_384 (384)" */
 } pyro_facts;
 
+/* What a text that names a model stands for. */
+typedef enum pyro_spec_kind {
+    PYRO_SPEC_MODEL, /* pyro_model_open() opens it, or says why not */
+    PYRO_SPEC_PYTHON, /* "file.py:function" or "package.module:function": Python has to run it */
+    PYRO_SPEC_FOLDER /* a folder with a config.json, which Python has to build the model from */
+} pyro_spec_kind;
+PYRO_API pyro_spec_kind pyro_spec_of(const char *spec);
+
 /*
- * Opens a model. `spec` is a path, "path:name" for one of several models in a file, or the name of
- * a model of the user's registry or of the catalog. Weights are never read and nothing is ever
- * unpickled.
+ * Opens a model. `spec` is a path, "path:name" for one of several models in a file, a folder with
+ * one .pt2 file, the name of a model of the user's registry or of the catalog, or an id of Hugging
+ * Face or timm of a model of the catalog. Weights are never read and nothing is ever unpickled.
+ * PYRO_ERROR_UNSUPPORTED for what Python has to make (pyro_spec_of).
  */
 PYRO_API int pyro_model_open(pyro_model **out, const char *spec, pyro_error *error);
 

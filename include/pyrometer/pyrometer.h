@@ -11,6 +11,7 @@
 #include <pyrometer/ranks.h>
 #include <pyrometer/report.h>
 #include <pyrometer/scalars.h>
+#include <pyrometer/share.h>
 #include <pyrometer/tables.h>
 #include <pyrometer/trace.h>
 #include <pyrometer/training.h>

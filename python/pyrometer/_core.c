@@ -413,6 +413,12 @@ static PyMethodDef core_methods[] = {
     {"stacks_remove", core_stacks_remove, METH_NOARGS, core_stacks_remove_doc},
     {"models", core_models, METH_VARARGS, core_models_doc},
     {"same_name", core_same_name, METH_VARARGS, "same_name(a, b): whether both name one model."},
+    {"builtin_of_id", core_builtin_of_id, METH_O,
+     "builtin_of_id(id) -> str or None: the built-in model of a Hugging Face or timm id."},
+    {"spec_kind", core_spec_kind, METH_VARARGS,
+     "spec_kind(spec) -> str: \"model\", which open() opens; \"python\" or \"folder\", which Python "
+     "has to build."},
+    {"share", core_share, METH_O, "share(given) -> float: 0.1 or \"10%\"; raises ValueError."},
     {"registry_check_name", core_registry_check_name, METH_VARARGS,
      "registry_check_name(name, replace): raises ValueError where no model may be stored so."},
     {"registry_add", core_registry_add, METH_VARARGS,

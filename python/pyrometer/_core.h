@@ -109,6 +109,9 @@ extern const char core_forward_watch_doc[];
 /* _core_models.c: models by name. */
 PyObject *core_models(PyObject *module, PyObject *args);
 PyObject *core_same_name(PyObject *module, PyObject *args);
+PyObject *core_share(PyObject *module, PyObject *given);
+PyObject *core_spec_kind(PyObject *module, PyObject *args);
+PyObject *core_builtin_of_id(PyObject *module, PyObject *given);
 PyObject *core_registry_check_name(PyObject *module, PyObject *args);
 PyObject *core_registry_add(PyObject *module, PyObject *args);
 PyObject *core_registry_remove(PyObject *module, PyObject *args);

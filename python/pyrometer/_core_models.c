@@ -55,6 +55,51 @@ PyObject *core_same_name(PyObject *module, PyObject *args)
     return PyBool_FromLong(pyro_catalog_same_name(a, b));
 }
 
+PyObject *core_builtin_of_id(PyObject *module, PyObject *given)
+{
+    const char *id = PyUnicode_AsUTF8(given);
+    const char *name = id ? pyro_builtin_of_id(id) : NULL;
+
+    (void)module;
+    if (!id)
+        return NULL;
+    return name ? PyUnicode_FromString(name) : Py_NewRef(Py_None);
+}
+
+PyObject *core_spec_kind(PyObject *module, PyObject *args)
+{
+    static const char *const kinds[] = {"model", "python", "folder"};
+    PyObject *spec;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O&:spec_kind", PyUnicode_FSConverter, &spec))
+        return NULL;
+    pyro_spec_kind kind = pyro_spec_of(PyBytes_AS_STRING(spec));
+    Py_DECREF(spec);
+    return PyUnicode_FromString(kinds[kind]);
+}
+
+PyObject *core_share(PyObject *module, PyObject *given)
+{
+    const char *text = NULL;
+    double share = 0;
+    pyro_error error;
+    int status;
+
+    if (PyUnicode_Check(given)) {
+        text = PyUnicode_AsUTF8(given);
+        if (!text)
+            return NULL;
+    } else {
+        share = PyFloat_AsDouble(given);
+        if (share == -1 && PyErr_Occurred())
+            return NULL;
+    }
+    pyro_error_clear(&error);
+    status = text ? pyro_share_parse(&share, text, &error) : pyro_share_check(share, &error);
+    return status < 0 ? fail(module, &error, status) : PyFloat_FromDouble(share);
+}
+
 PyObject *core_registry_check_name(PyObject *module, PyObject *args)
 {
     const char *name;

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyrometer import _core, _live, _show
+from pyrometer import _core, _live, _open, _show
 
 if TYPE_CHECKING:
     import pandas
@@ -71,8 +71,11 @@ def cost(
     Args:
         model_or_path: an nn.Module (exported in memory: nothing is written, no weight is copied
             and the module is left as it is), a torch.export.ExportedProgram, the path of a .pt2
-            file, "path:name" for one of several models in it, or the name of a model that
-            pyrometer.models() lists.
+            file, "path:name" for one of several models in it, the name of a model that
+            pyrometer.models() lists, an id of Hugging Face or timm of one of these
+            ("meta-llama/Llama-3.1-8B"; nothing is downloaded), a folder with a config.json of
+            transformers or timm, or "file.py:function" ("package.module:function"), which is run
+            and returns an nn.Module or the module and its inputs.
         inputs: for a module: what to call it with, a tensor, a tuple or list of positional
             arguments, or a dict of keyword arguments. Fake and meta tensors do.
         kwargs: for a module: keyword arguments beside `inputs`.
@@ -107,7 +110,11 @@ def cost(
                 "inputs, kwargs and dynamic_shapes are for exporting a module; for a file give "
                 "batch, input_shape or input_shapes"
             )
-        model = _core.open_decode(str(model_or_path)) if decode else _core.open(model_or_path)
+        model = (
+            _core.open_decode(str(model_or_path))
+            if decode
+            else _open.open_model(model_or_path, input_shape)
+        )
     elif decode:
         raise ValueError("decode is for built-in models; export a module of yours with its cache")
     elif _live.is_live(model_or_path):
@@ -197,8 +204,14 @@ class Cost:
 
     @property
     def total_memory(self) -> int:
-        """Bytes read and written."""
+        """Traffic: bytes read and written. What is held at once is `footprint`."""
         return self._data["total_memory"]
+
+    @property
+    def footprint(self) -> dict[str, int | None]:
+        """Bytes that are held at once: weights, and the KV cache of all sequences where it is
+        known; activations are not part of it."""
+        return dict(self._data["footprint"])
 
     @property
     def params(self) -> int:
@@ -278,7 +291,7 @@ class Cost:
         return (
             f"{_show.clean(self.model)}: {scaled(self.params).strip()} params, "
             f"{scaled(self.total_macs)}MACs, {scaled(self.total_flops)}FLOPs "
-            f"({self.convention}), {scaled(self.total_memory)}B"
+            f"({self.convention}), {scaled(self.total_memory)}B moved"
         )
 
     def _repr_html_(self) -> str:

@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pyrometer import _inputs
+from pyrometer import _core, _counters, _inputs
 from pyrometer._error import Error
 from pyrometer._inputs import Inputs
 
@@ -286,7 +286,7 @@ class ProgramEngine(Engine):
         import torch
 
         self.path = path
-        self.program = torch.export.load(path)
+        self.program = _counters.open_program(path)
         if device != "cpu":
             from torch.export.passes import move_to_device_pass
 
@@ -469,8 +469,10 @@ def load(model: Any, device: str, precision: str, autocast: bool = False) -> Eng
     path = os.fspath(model)
     if os.path.isdir(path):
         return _load_folder(path, device, precision, autocast)
-    if not os.path.exists(path):
+    if _core.spec_kind(path) == "python":
         return _load_builder(path, device, precision, autocast)
+    if not os.path.exists(path) and not os.path.exists(path.rpartition(":")[0]):
+        return _load_named(path, device, precision, autocast)
     if path.endswith(".onnx"):
         return OnnxEngine(path, device, precision, autocast)
     return _archive_kind(path)(path, device, precision, autocast)
@@ -491,8 +493,6 @@ def _load_builder(path: str, device: str, precision: str, autocast: bool) -> Eng
     """FILE.py:function or package.module:function, which gives a module or is the callable."""
     from pyrometer import _helper
 
-    if ":" not in path:
-        raise FileNotFoundError(f"{path}: no such file or folder")
     try:
         module, inputs = _helper.build(_helper.load(path))
     except _helper.Unusable as error:
@@ -501,7 +501,8 @@ def _load_builder(path: str, device: str, precision: str, autocast: bool) -> Eng
         packages = " ".join(error.packages)
         raise Error(f"{path} needs {packages}; pip install {packages}") from None
     except _helper.Broken as error:
-        raise Error(f"{path} fails: {error.error}", "argument") from error.error
+        failed = error.as_error(path)
+        raise failed from failed.__cause__
     engine = load(module, device, precision, autocast)
     if inputs is not None:
         args, kwargs = _helper.as_arguments(inputs)
@@ -510,8 +511,37 @@ def _load_builder(path: str, device: str, precision: str, autocast: bool) -> Eng
     return engine
 
 
+def _load_named(name: str, device: str, precision: str, autocast: bool) -> Engine:
+    """A model that is known by name: built by its package, with random weights."""
+    from pyrometer import _helper
+    from pyrometer._cost import cost
+    from pyrometer._registry import MODEL_REGISTRY
+
+    priced = cost(name).to_dict()  # says what is near where there is no such model
+    model = MODEL_REGISTRY[priced["model"]]
+    builder = model.source["builder"]
+    if model.own:
+        return load(builder, device, precision, autocast)
+    if 4 * priced["params"] > 0.7 * _counters.available_bytes():
+        raise Error(f"{name}: its weights need {4 * priced['params'] / 2**30:.0f} GiB of memory")
+    try:
+        module = _counters.make_named(model.source["package"], builder, "cpu")
+    except ModuleNotFoundError as error:
+        raise Error(f"{name} needs {error.name}; pip install {error.name}") from None
+    except _helper.Unusable as error:
+        raise Error(f"{name}: {error}") from None
+    args, kwargs = _counters.named_inputs(module, priced["inputs"], "cpu")
+    given = Inputs(args, kwargs, "of the built-in model's sizes; its weights are random")
+    engine = load(module, device, precision, autocast)
+    engine.name = model.name
+    engine.make_inputs = lambda size: given if size is None else given.resized(size)
+    return engine
+
+
 def _archive_kind(path: str) -> type[Engine]:
     """By what is in the file, whatever it is called."""
+    if not os.path.exists(path):  # file.pt2:name
+        return ProgramEngine
     if not zipfile.is_zipfile(path):
         raise Error(f"{path}: neither .pt2, TorchScript nor .onnx", "format")
     with zipfile.ZipFile(path) as archive:

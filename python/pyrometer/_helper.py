@@ -1,7 +1,7 @@
-"""What needs torch: exporting a user's model, and asking other counters about a named one.
+"""What needs torch: building and exporting a model that the user names.
 
 The command-line tool carries this file and runs it in the user's Python, which need not have
-Pyrometer installed; the package uses it to register models. Nothing here counts.
+Pyrometer installed; the package uses it too. Nothing here counts.
 """
 
 from __future__ import annotations
@@ -11,27 +11,18 @@ import contextlib
 import importlib
 import importlib.util
 import inspect
-import io
 import json
-import linecache
-import logging
 import os
 import pathlib
+import re
 import sys
-import sysconfig
-import traceback
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from unittest import mock
 
+from ._breaks import Broken, hint_for, quiet
 from ._error import Error
-from ._live import (
-    export,
-    slow_attention_path,
-    tied_parameters,
-    write_archive,
-)
+from ._inputs import from_first_layer
+from ._live import export, slow_attention_path, tied_parameters, write_archive
 
 if TYPE_CHECKING:
     import torch
@@ -51,67 +42,11 @@ class Unusable(Exception):
     """What was asked for is not there or is no model: a file, a function, a result of it."""
 
 
-class Broken(Exception):
-    """The user's code raised: where, and what to do about it."""
-
-    def __init__(self, stage: str, error: BaseException, hint: str = "") -> None:
-        super().__init__(str(error))
-        self.stage = stage
-        self.error = error
-        self.hint = hint
-
-    def report(self) -> dict[str, Any]:
-        """The failure for the caller: message, file, line and the line's text."""
-        lines = str(self.error).strip().splitlines() or [""]
-        return {
-            "stage": self.stage,
-            "type": type(self.error).__name__,
-            "message": lines[0],
-            "hint": self.hint,
-            **locate(self.error),
-        }
-
-
 def require(packages: Sequence[str]) -> None:
     """Raises Missing for those that cannot be imported."""
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
         raise Missing(missing)
-
-
-def locate(error: BaseException) -> dict[str, Any]:
-    """The innermost line of the user's own code, else of a package's, that an error passed."""
-    own: traceback.FrameSummary | None = None
-    package: traceback.FrameSummary | None = None
-    library = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
-    packages = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
-    chain: list[BaseException] = []
-    link: BaseException | None = error
-    while link is not None and link not in chain:
-        chain.append(link)
-        link = link.__cause__ or link.__context__
-    # The first cause is the last of the chain; its frames are the deepest.
-    for part in reversed(chain):
-        for frame in traceback.extract_tb(part.__traceback__):
-            path = frame.filename
-            if path.startswith("<") or "/torch/" in path or __file__ == path or ".zip/" in path:
-                continue
-            if path.startswith(packages) or "site-packages" in path:
-                package = frame
-            elif not path.startswith(library) and "/python3" not in path:
-                own = frame
-        if own is not None:
-            break
-    frame = own or package
-    if frame is None:
-        return {"file": None, "line": None, "function": None, "code": None}
-    code = frame.line or linecache.getline(frame.filename, frame.lineno or 0).strip()
-    return {
-        "file": frame.filename,
-        "line": frame.lineno,
-        "function": frame.name,
-        "code": code,
-    }
 
 
 def load(spec: str) -> Callable[[], Any]:
@@ -134,7 +69,7 @@ def load(spec: str) -> Callable[[], Any]:
     try:
         imported = runner()
     except ModuleNotFoundError as error:
-        if error.name == place:
+        if error.name and f"{place}.".startswith(f"{error.name}."):
             raise Unusable(f"{place}: no such file or module") from error
         if error.name and importlib.util.find_spec(error.name.partition(".")[0]) is None:
             raise Missing([error.name.partition(".")[0]]) from error
@@ -196,12 +131,17 @@ def as_arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (inputs,), {}
 
 
-def example(module: torch.nn.Module, shape: Sequence[int]) -> torch.Tensor:
-    """A tensor of that shape, of the type that the module's first layer takes."""
+def example(module: torch.nn.Module, shape: Sequence[int] | None) -> torch.Tensor:
+    """A tensor of that shape, of the type that the module's first layer takes; without a shape,
+    what that layer says it takes."""
     import torch
 
     parameter = next(iter(module.parameters()), None)
     device = parameter.device if parameter is not None else "cpu"
+    if shape is None:
+        with contextlib.suppress(Error):
+            return from_first_layer(module, 1).args[0].to(device)
+        shape = DEFAULT_SHAPE
     first = next((layer for layer in module.modules() if not list(layer.children())), None)
     if isinstance(first, (torch.nn.Embedding, torch.nn.EmbeddingBag)):
         return torch.zeros(tuple(shape), dtype=torch.int64, device=device)
@@ -229,19 +169,6 @@ def open_sizes(value: Any) -> Any:
     return {axis: torch.export.Dim.AUTO for axis in range(value.ndim)}
 
 
-def hint_for(error: BaseException) -> str:
-    """What can be done about a trace that failed."""
-    text = f"{type(error).__name__} {error}"
-    if "data-dependent" in text or "DataDependent" in text or "item()" in text:
-        return (
-            "what happens here depends on the values of a tensor, which a trace does not have: "
-            "use torch.cond or torch.where, or fix the choice before tracing"
-        )
-    if "shape" in text or "size" in text or "dimension" in text or "channels" in text:
-        return "if the input has the wrong shape, give --input-shape"
-    return ""
-
-
 def run_plainly(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raises Broken where the model does not even run with these inputs."""
     import torch
@@ -250,23 +177,7 @@ def run_plainly(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str
         with torch.no_grad():
             module(*args, **kwargs)
     except Exception as error:
-        raise Broken("forward", error, hint_for(error)) from error
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Keeps what torch says of a trace that fails to itself; the exception says it better."""
-    logging.disable(logging.CRITICAL)
-    try:
-        with (
-            warnings.catch_warnings(),
-            contextlib.redirect_stdout(io.StringIO()),
-            contextlib.redirect_stderr(io.StringIO()),
-        ):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(logging.NOTSET)
+        raise Broken("forward", error, hint_for(error, module)) from error
 
 
 def export_module(module: torch.nn.Module, inputs: Any, shape: Sequence[int] | None) -> bytes:
@@ -275,11 +186,11 @@ def export_module(module: torch.nn.Module, inputs: Any, shape: Sequence[int] | N
     from torch.utils import _pytree as pytree
 
     if inputs is None:
-        inputs = example(module, shape or DEFAULT_SHAPE)
+        inputs = example(module, shape)
     args, kwargs = as_arguments(inputs)
     label = type(module).__name__
     program = None
-    with quiet(), torch.no_grad(), slow_attention_path():
+    with quiet(hide_warnings=True), torch.no_grad(), slow_attention_path():
         if hasattr(torch.export, "Dim") and hasattr(torch.export.Dim, "AUTO"):
             wider = pytree.tree_map(with_batch_of_two, (args, kwargs))
             sizes = pytree.tree_map(open_sizes, wider)
@@ -291,12 +202,11 @@ def export_module(module: torch.nn.Module, inputs: Any, shape: Sequence[int] | N
         if program is None:
             try:
                 program = export(module, args, kwargs, None, False)
-            except Error as error:
+            except Broken:
                 run_plainly(module, args, kwargs)
-                cause = error.__cause__ or error
-                raise Broken("trace", cause, hint_for(cause)) from error
-    shapes = default_shapes(program, pytree.tree_leaves((args, kwargs)))
-    return write_archive(program, label, tied_parameters(module), shapes)
+                raise
+        shapes = default_shapes(program, pytree.tree_leaves((args, kwargs)))
+        return write_archive(program, label, tied_parameters(module), shapes)
 
 
 def default_shapes(program: Any, given: Sequence[Any]) -> dict[str, list[int]]:
@@ -310,221 +220,51 @@ def default_shapes(program: Any, given: Sequence[Any]) -> dict[str, list[int]]:
     return dict(zip(tensors, shapes, strict=True)) if len(tensors) == len(shapes) else {}
 
 
-@contextlib.contextmanager
-def plain_paths() -> Iterator[None]:
-    """Turns off the fused paths inside which torch's own counter sees nothing."""
+def declare_operators() -> None:
+    """Lets other packages import torchvision where it is installed without its library. The tool
+    carries what that needs; the package does not."""
+    if importlib.util.find_spec("torchvision") is None:
+        return
+    with contextlib.suppress(Exception):
+        importlib.import_module(".torchvision_ops", __package__).declare()
+
+
+def build_spec(spec: str, device: str | None = None) -> tuple[torch.nn.Module, Any]:
+    """The module that a function or a folder of transformers or timm stands for, and its example
+    inputs or None."""
+    if os.path.isdir(spec):
+        from ._folders import build_folder
+
+        return build_folder(spec, device or "meta")
+    module, inputs = build(load(spec))
+    return module if device is None else module.to(device), inputs
+
+
+def with_shape(module: torch.nn.Module, inputs: Any, shape: Sequence[int] | None) -> Any:
+    """Example inputs with the shape that was asked for, where one tensor is all there is. Of
+    several, the first is given its size when the program is priced."""
     import torch
-    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.utils import _pytree as pytree
 
-    with (
-        slow_attention_path(),
-        torch.no_grad(),
-        sdpa_kernel(SDPBackend.MATH),
-        torch.backends.mkldnn.flags(enabled=False),
-    ):
-        yield
-
-
-@contextlib.contextmanager
-def without_downloads() -> Iterator[None]:
-    """Lets torchvision's builders be asked for weights, which sets a model's options, but loads
-    none."""
-    import torch
-    from torchvision.models._api import WeightsEnum
-    from torchvision.models.regnet import BlockParams
-
-    from_widths = BlockParams.from_init_params.__func__
-
-    def on_cpu(cls: type, *arguments: Any, **options: Any) -> Any:
-        # Its block widths are computed with tensors, which must hold values.
-        with torch.device("cpu"):
-            return from_widths(cls, *arguments, **options)
-
-    with (
-        mock.patch.object(WeightsEnum, "get_state_dict", lambda *_, **__: {}),
-        mock.patch.object(torch.nn.Module, "load_state_dict", lambda *_, **__: None),
-        mock.patch.object(BlockParams, "from_init_params", classmethod(on_cpu)),
-    ):
-        yield
-
-
-def make_named(package: str, builder: str, device: str) -> torch.nn.Module:
-    """A model as its package builds it: by the tool's own expression, or the user's function."""
-    import torch
-
-    if not package:
-        return build(load(builder))[0].to(device)
-    if "..." in builder:
-        raise Unusable("how it is built is not stored in full")
-    downloads = contextlib.nullcontext()
-    # Other packages import torchvision where it is installed, which may be without its library.
-    if importlib.util.find_spec("torchvision") is not None:
-        from .torchvision_ops import declare
-
-        declare()
-        if package == "torchvision":
-            downloads = without_downloads()
-    names = {"torch": torch, package: importlib.import_module(package)}
-    with downloads, torch.device(device):
-        module = eval(builder, names).eval()
-    if type(getattr(module, "transform", None)).__name__ == "GeneralizedRCNNTransform":
-        raise Unusable(
-            "a detector chooses boxes by their values; its graph is priced with their number as an "
-            "input, which another counter cannot be given"
-        )
-    # A cache is what nobody asked for, and no tensor.
-    config = getattr(module, "config", None)
-    if package == "transformers" and config is not None:
-        config.use_cache = False
-    return module
-
-
-def named_inputs(
-    module: torch.nn.Module, inputs: Sequence[Mapping[str, Any]], device: str
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Zeros of the sizes in question: by name where forward knows the names, else in order."""
-    import torch
-
-    tensors = {
-        given["name"]: torch.zeros(
-            tuple(given["shape"]), dtype=getattr(torch, given["dtype"]), device=device
-        )
-        for given in inputs
-    }
-    known = inspect.signature(module.forward).parameters
-    if len(tensors) > 1 and all(name in known for name in tensors):
-        return (), tensors
-    return tuple(tensors.values()), {}
-
-
-def available_bytes() -> int:
-    """Memory that a new process could have."""
-    with contextlib.suppress(OSError, ValueError):
-        with open("/proc/meminfo") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    return sys.maxsize
-
-
-def of_tensors(module: torch.nn.Module, names: Sequence[str]) -> torch.nn.Module:
-    """The module for counters that trace: it takes tensors in order, by name where `names` has
-    some, and gives the tensors of its result, which may be an object of the module's own."""
-    import torch
-
-    def tensors_in(result: Any) -> list[torch.Tensor]:
-        if isinstance(result, torch.Tensor):
-            return [result]
-        parts = list(result.values()) if isinstance(result, Mapping) else result
-        if not isinstance(parts, (list, tuple)):
-            return []
-        return [tensor for part in parts for tensor in tensors_in(part)]
-
-    class OfTensors(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.module = module
-
-        def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            given = dict(zip(names, tensors, strict=True)) if names else {}
-            result = self.module(**given) if names else self.module(*tensors)
-            return tuple(tensors_in(result))
-
-    return OfTensors().eval()
-
-
-def count_fvcore(model: Mapping[str, Any]) -> dict[str, Any]:
-    """fvcore's total and operators. It runs the model with real weights, on the CPU."""
-    import fvcore.nn
-
-    needed = 4 * model["params"]
-    if needed > available_bytes() * 0.7:
-        raise RuntimeError(f"fvcore makes every weight, which is {needed / 2**30:.0f} GiB here")
-    module = make_named(model["package"], model["builder"], "cpu")
-    args, kwargs = named_inputs(module, model["inputs"], "cpu")
-    traced = of_tensors(module, list(kwargs))
-    analysis = fvcore.nn.FlopCountAnalysis(traced, args or tuple(kwargs.values()))
-    analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False)
-    with slow_attention_path():
-        return {
-            "total": int(analysis.total()),
-            "by_operator": {name: int(count) for name, count in analysis.by_operator().items()},
-            "uncounted": {
-                name.removeprefix("aten::"): int(count)
-                for name, count in analysis.unsupported_ops().items()
-            },
-        }
-
-
-def count_torch(model: Mapping[str, Any]) -> dict[str, Any]:
-    """FlopCounterMode's total and operators, on the meta device where the model allows that."""
-    from torch.utils.flop_counter import FlopCounterMode
-
-    last: Exception | None = None
-    for device in ("meta", "cpu"):
-        if device == "cpu" and 4 * model["params"] > available_bytes() * 0.7:
-            break
-        try:
-            module = make_named(model["package"], model["builder"], device)
-            args, kwargs = named_inputs(module, model["inputs"], device)
-            with plain_paths(), FlopCounterMode(display=False) as counter:
-                module(*args, **kwargs)
-        except Unusable:
-            raise
-        except Exception as error:
-            last = error
-            continue
-        counts = counter.get_flop_counts().get("Global", {})
-        return {
-            "total": int(counter.get_total_flops()),
-            "by_operator": {str(op).removeprefix("aten."): int(n) for op, n in counts.items()},
-            "uncounted": {},
-        }
-    raise RuntimeError(str(last)) from last
-
-
-_COUNTERS = {"fvcore": count_fvcore, "torch": count_torch}
-
-
-def count(request: Mapping[str, Any]) -> dict[str, Any]:
-    """What each counter says of each model; a failure is told beside the others."""
-    packages = ["torch", *(name for name in request["against"] if name != "torch")]
-    packages += [model["package"] for model in request["models"] if model["package"]]
-    require(list(dict.fromkeys(packages)))
-    warnings.simplefilter("ignore")
-    logging.disable(logging.CRITICAL)
-    results = []
-    for model in request["models"]:
-        for counter in request["against"]:
-            result = {"model": model["name"], "counter": counter}
-            try:
-                result |= _COUNTERS[counter](model)
-            except Exception as error:
-                lines = str(error).strip().splitlines() or [""]
-                kind = "" if isinstance(error, Unusable) else f"{type(error).__name__}: "
-                result["error"] = f"{kind}{lines[0]}"[:300]
-            results.append(result)
-    return {"results": results, "versions": versions(packages)}
-
-
-def versions(packages: Sequence[str]) -> dict[str, str]:
-    """The versions that are installed."""
-    import importlib.metadata
-
-    found = {}
-    for name in dict.fromkeys(packages):
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
+    if shape is None:
+        return inputs
+    if inputs is None:
+        return example(module, shape)
+    leaves, structure = pytree.tree_flatten(inputs)
+    if len(leaves) != 1 or not isinstance(leaves[0], torch.Tensor):
+        return inputs
+    resized = torch.zeros(tuple(shape), dtype=leaves[0].dtype, device=leaves[0].device)
+    return pytree.tree_unflatten([resized], structure)
 
 
 def export_spec(spec: str, shape: Sequence[int] | None, archive: str) -> dict[str, Any]:
-    """Exports "file.py:function" into a file."""
+    """Exports "file.py:function", "package.module:function" or a folder into a file."""
     require(["torch"])
-    module, inputs = build(load(spec))
-    pathlib.Path(archive).write_bytes(
-        export_module(module, None if shape is not None else inputs, shape)
-    )
+    module, inputs = build_spec(spec)
+    inputs = with_shape(module, inputs, shape)
+    pathlib.Path(archive).write_bytes(export_module(module, inputs, shape))
+    if os.path.isdir(spec):
+        return {"label": type(module).__name__, "builder": str(pathlib.Path(spec).resolve())}
     place, _, name = spec.rpartition(":")
     known = str(pathlib.Path(place).resolve()) if place.endswith(".py") else place
     return {"label": type(module).__name__, "builder": f"{known}:{name}"}
@@ -535,18 +275,15 @@ def bench(request: str) -> dict[str, Any]:
     import pyrometer._model_bench
 
     pyrometer._model_bench.stop_once()
-    if importlib.util.find_spec("torchvision") is not None:
-        from .torchvision_ops import declare
-
-        with contextlib.suppress(Exception):
-            declare()
+    declare_operators()
     with open(request) as file:
         return pyrometer._model_bench.measure(json.load(file))
 
 
 def sizes(text: str) -> tuple[int, ...]:
-    """ "1,3,224,224" or "1x3x224x224" as numbers."""
-    return tuple(int(part) for part in text.replace("x", ",").split(","))
+    """ "1,3,224,224", "1x3x224x224" or "(1, 3, 224, 224)" as numbers."""
+    inner = text.strip().strip("()[]").strip().removesuffix(",")
+    return tuple(int(part) for part in re.split(r"\s*[x,]\s*|\s+", inner))
 
 
 def answer(options: argparse.Namespace) -> dict[str, Any]:
@@ -556,6 +293,8 @@ def answer(options: argparse.Namespace) -> dict[str, Any]:
             return bench(options.spec)
         if options.verb == "export":
             return export_spec(options.spec, options.input_shape, options.archive)
+        from ._counters import count
+
         with open(options.spec) as file:
             return count(json.load(file))
     except Missing as error:

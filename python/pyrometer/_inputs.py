@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyrometer._error import Error
+from ._error import Error
 
 SEQUENCE_LENGTH = 128  # of inputs that are made, where the model does not say
 AUDIO_SAMPLES = 16000  # a second, at the rate most models of speech are trained with

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ._breaks import Broken, hint_for, locate, locate_node, quiet
 from ._error import Error
 
 if TYPE_CHECKING:
@@ -47,17 +49,25 @@ def read_live(
     if type(model).__name__ == EXPORTED:
         if inputs is not None or kwargs is not None or dynamic_shapes is not None:
             raise ValueError("an exported program has its inputs; give none beside it")
-        return LiveModel(
-            write_archive(model, "ExportedProgram", {}), "ExportedProgram", frozenset()
-        )
+        try:
+            archive = write_archive(model, "ExportedProgram", {})
+        except Broken as broken:
+            failed = broken.as_error("the exported program")
+            raise failed from failed.__cause__
+        return LiveModel(archive, "ExportedProgram", frozenset())
     # What torch.compile() returns wraps the module; its layers are those of the module inside.
     model = getattr(model, "_orig_mod", model)
     label = type(model).__name__
     args, keywords = as_call(model, inputs, kwargs)
     # Strict export compiles the model and does not take hooks.
     watching = contextlib.nullcontext() if strict else watch_calls(model)
-    with watching as called, slow_attention_path():
-        program = export(model, args, keywords, dynamic_shapes, strict)
+    try:
+        with watching as called, slow_attention_path(), quiet():
+            program = export(model, args, keywords, dynamic_shapes, strict)
+            archive = write_archive(program, label, tied_parameters(model))
+    except Broken as broken:
+        failed = broken.as_error(label)
+        raise failed from failed.__cause__
     if called is None:
         called = modules_of_nodes(model, program)
     uncalled = {
@@ -65,9 +75,7 @@ def read_live(
         for name, module in model.named_modules()
         if name and id(module) not in called and has_forward(module)
     }
-    return LiveModel(
-        write_archive(program, label, tied_parameters(model)), label, frozenset(uncalled)
-    )
+    return LiveModel(archive, label, frozenset(uncalled))
 
 
 def as_call(
@@ -106,8 +114,7 @@ def export(
             model, args, kwargs or None, dynamic_shapes=dynamic_shapes, strict=strict
         )
     except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise Error(f"{name}: torch.export failed: {reason}", "export", name) from error
+        raise Broken("trace", error, hint_for(error, model), locate(error, model)) from error
 
 
 @contextlib.contextmanager
@@ -199,9 +206,16 @@ def program_json(program: ExportedProgram) -> bytes:
     """The graph as torch.export.save() writes it, if possible without the copy of all weights
     that saving makes."""
     try:
-        return graph_json(program)
-    except (ImportError, AttributeError, TypeError):
-        return saved_json(program)
+        try:
+            return graph_json(program)
+        except (ImportError, AttributeError, TypeError):
+            return saved_json(program)
+    except Error:
+        raise
+    except Exception as error:
+        node = re.search(r"serializing node (\w+)", str(error))
+        place = locate_node(program, node.group(1)) if node else None
+        raise Broken("trace", error, hint_for(error), place) from error
 
 
 def graph_json(program: ExportedProgram) -> bytes:

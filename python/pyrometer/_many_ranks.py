@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from pyrometer import _core, _show
+from pyrometer import _core, _open, _show
 from pyrometer._error import Error
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def ranks(
     model: str | os.PathLike[str] | None = None,
     layers_from: str | None = None,
     step: int | None = None,
-    late: float = 0.05,
+    late: float | str = 0.05,
     threads: int = 0,
 ) -> Ranks:
     """Who is waited for in a distributed run, from the traces of its ranks.
@@ -31,7 +31,7 @@ def ranks(
         model: the model that ran, as for cost(): gives layers their dotted names.
         layers_from: take layers from user annotations, as for trace().
         step: only the profiler step with this number.
-        late: name ranks that are late by at least this share of a step.
+        late: name ranks that are late by at least this share of a step: 0.05 or "5%".
         threads: how many read, each with one trace in memory; 0 means one a core.
 
     A file that cannot be read gives a RuntimeWarning, and the others are answered.
@@ -44,11 +44,12 @@ def ranks(
         paths = [paths]
     if step is not None and step < 0:
         raise ValueError(f"step {step}: steps are numbered from 0")
-    if not 0 < late <= 1:
-        raise ValueError(f"late {late}: a share of the step, above 0 and at most 1")
-    opened = None if model is None else _core.open(model)
+    share = _core.share(late)
+    if not 0 < share <= 1:
+        raise ValueError(f"late {late}: a share of the step, above 0 and at most 100%")
+    opened = None if model is None else _open.open_model(model)
     text, failures = _core.ranks(
-        list(paths), opened, layers_from, -1 if step is None else step, late, threads
+        list(paths), opened, layers_from, -1 if step is None else step, share, threads
     )
     answer = json.loads(text)
     if not answer["ranks"]:

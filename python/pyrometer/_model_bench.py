@@ -11,6 +11,7 @@ import traceback
 from typing import Any
 
 from pyrometer import _switch
+from pyrometer._helper import sizes as sizes_of
 from pyrometer._inputs import from_shapes
 
 MIN_RUNS = 30
@@ -73,10 +74,7 @@ def _measure(request: dict[str, Any]) -> dict[str, Any]:
     )
     inputs = None
     if request["input_shape"]:
-        shapes = [
-            tuple(int(size) for size in shape.replace("x", ",").split(","))
-            for shape in request["input_shape"].split(";")
-        ]
+        shapes = [sizes_of(shape) for shape in request["input_shape"].split(";")]
         inputs = from_shapes(shapes, profiler._engine)
     try:
         _run(profiler, request, inputs, sizes, precisions)

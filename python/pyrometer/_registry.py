@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyrometer import _core, _helper
+from pyrometer._breaks import Broken
 from pyrometer._cost import Cost, cost
-from pyrometer._error import Error
 
 if TYPE_CHECKING:
     import torch
@@ -114,18 +114,10 @@ def register(
         ) from error
     except _helper.Unusable as error:
         raise TypeError(f"{name}: {error}") from error
-    except _helper.Broken as error:
-        raise Error(message_of(name, error), "export", name) from error
+    except Broken as error:
+        failed = error.as_error(name)
+        raise failed from failed.__cause__
     _core.registry_add(name, archive, source_of(builder), force)
-
-
-def message_of(name: str, broken: _helper.Broken) -> str:
-    """One line: what failed, where, and what to do."""
-    report = broken.report()
-    what = "cannot be traced" if broken.stage == "trace" else f"failed in its {broken.stage}"
-    where = f" at {report['file']}:{report['line']} ({report['code']})" if report["file"] else ""
-    hint = f"; {report['hint']}" if report["hint"] else ""
-    return f"{name}: {what}{where}: {report['type']}: {report['message']}{hint}"
 
 
 def source_of(builder: Builder) -> str:
@@ -146,9 +138,10 @@ class ModelRegistry(MutableMapping[str, Any]):
 
     def __getitem__(self, name: str) -> Model:
         if isinstance(name, str):
-            for model in models(name):
-                if _core.same_name(model.name, name):
-                    return model
+            for known in (name, _core.builtin_of_id(name)):
+                for model in models(known) if known is not None else ():
+                    if _core.same_name(model.name, known):
+                        return model
         raise KeyError(name)
 
     def __setitem__(self, name: str, builder: Builder) -> None:

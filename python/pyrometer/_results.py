@@ -249,9 +249,9 @@ def detect_regressions(
     baseline: Any,
     current: Any,
     *,
-    delta: float = 0.02,
+    delta: float | str = 0.02,
     floor_ms: float = 0,
-    noise: float = 0,
+    noise: float | str = 0,
     any_machine: bool = False,
 ) -> Regressions:
     """What got worse from one result to another, by the procedure of docs/statistics.md.
@@ -259,9 +259,9 @@ def detect_regressions(
     Args:
         baseline: what load_baseline() or profile() gave, or a path.
         current: the same, of the new run.
-        delta: a change that matters, a share.
+        delta: a change that matters, a share: 0.02 or "2%".
         floor_ms: a difference of times that never matters.
-        noise: what this machine shows between equal runs, a share.
+        noise: what this machine shows between equal runs, a share: 0.01 or "1%".
         any_machine: compare although the machines differ.
 
     Returns a list that is empty, and so false, when nothing got worse. Where a metric may or may
@@ -280,7 +280,8 @@ def detect_regressions(
         if not isinstance(document, dict) or "benchmarks" not in document:
             raise TypeError("results of profile(), benchmark() or load_baseline() are wanted")
         benches.append(_core.parse_bench(json.dumps(document).encode()))
-    verdict = json.loads(_core.compare_bench(*benches, delta, floor_ms, noise, any_machine))
+    shares = (_core.share(delta), floor_ms, _core.share(noise))
+    verdict = json.loads(_core.compare_bench(*benches, *shares, any_machine))
     rows = verdict["metrics"]
     if not any(_is_comparable(row) for row in rows):
         reasons = {row["reason"] for row in rows if row["reason"]} or set(verdict["notes"])

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
-from pyrometer import _core, _show
+from pyrometer import _core, _open, _show
 from pyrometer._error import Error
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def trace(
         ValueError: a regular expression, phase or step that makes no sense.
     """
     _wait_for(path)
-    opened = None if model is None else _core.open(model)
+    opened = None if model is None else _open.open_model(model)
     if step is not None and step < 0:
         raise ValueError(f"step {step}: steps are numbered from 0")
     core = _core.open_trace(

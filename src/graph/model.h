@@ -162,6 +162,7 @@ struct pyro_model {
     size_t note_count, note_capacity;
     pyro_facts facts;
     pyro_origin origin;
+    int64_t cache_values_per_token; /* of a language model's keys and values; 0: not known */
 };
 
 pyro_model *pyro_model_new(void);

@@ -4,6 +4,7 @@
 #include "read/catalog.h"
 #include "read/pt2.h"
 #include "read/strip.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -230,12 +231,34 @@ int pyro_model_open_file(pyro_model **out, const char *path, pyro_error *error)
     return open_file(out, path, NULL, NULL, error);
 }
 
+/* An id of elsewhere whose model is not here, but one that is near it. */
+static int only_near(const pyro_alias *alias, pyro_error *error)
+{
+    char option[64] = "";
+    if (alias->side)
+        snprintf(option, sizeof option, " --input-shape 1,3,%lld,%lld", (long long)alias->side,
+                 (long long)alias->side);
+    return pyro_fail(error, PYRO_ERROR_NOT_FOUND,
+                     "no such file or built-in model; %s is %s: pyrometer cost %s%s (nothing is "
+                     "downloaded)",
+                     alias->model->name,
+                     alias->side ? "the same at another image size"
+                                 : "near it, but may differ in head, vocabulary or element type",
+                     alias->model->name, option);
+}
+
 static int no_such_model(const char *spec, pyro_error *error)
 {
+    pyro_alias alias;
+    if (pyro_alias_find(&alias, spec))
+        return only_near(&alias, error);
     pyro_buf near = PYRO_BUF_INIT;
     pyro_catalog_suggest(&near, spec);
     int status = pyro_fail(error, PYRO_ERROR_NOT_FOUND,
-                           "no such file or model%s (pyrometer models lists the %zu built-in ones)",
+                           "%s%s (pyrometer models lists the %zu built-in ones)",
+                           pyro_alias_is_id(spec) ? "no such file, and no built-in model for this "
+                                                    "id, which is not downloaded"
+                                                  : "no such file or model",
                            near.data && !near.failed ? near.data : "", pyro_builtin_count());
     pyro_buf_free(&near);
     return status;
@@ -254,22 +277,62 @@ static bool is_there(const char *path)
     return stat(path, &status) == 0;
 }
 
-static int open_spec(pyro_model **out, const char *spec, pyro_buf *stripped, pyro_error *error)
+/* A folder stands for the one file of a model in it. */
+static int open_folder(pyro_model **out, const char *folder, pyro_buf *stripped, pyro_error *error)
 {
-    if (is_file(spec))
-        return open_file(out, spec, NULL, stripped, error);
-    int result = stripped ? PYRO_ERROR_NOT_FOUND : pyro_catalog_open_model(out, spec, error);
-    if (result != PYRO_ERROR_NOT_FOUND)
-        return result;
-    if (is_there(spec))
-        return open_file(out, spec, NULL, stripped, error);
+    char *path = pyro_spec_only_file(folder);
+    int result = path ? open_file(out, path, NULL, stripped, error)
+                      : pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
+                                  "a folder without config.json and with none or several .pt2 "
+                                  "files; name a file");
+    free(path);
+    return result;
+}
+
+/* A built-in model of that name, which has no file. */
+static int strip_builtin(const char *name, pyro_buf *stripped, pyro_error *error)
+{
+    pyro_model *none = NULL;
+    const char *known = pyro_builtin_of_id(name);
+    const pyro_embedded_model *builtin = known ? pyro_builtin_find(known, false) : NULL;
+    return builtin ? open_memory(&none, builtin->data, builtin->size, name, stripped, error)
+                   : PYRO_ERROR_NOT_FOUND;
+}
+
+static int open_other(pyro_model **out, const char *spec, pyro_buf *stripped, pyro_error *error)
+{
     const char *colon = strrchr(spec, ':');
     char *path = colon ? strndup(spec, (size_t)(colon - spec)) : NULL;
-    result = path && is_there(path) ? open_file(out, path, colon + 1, stripped, error)
-                                    : no_such_model(spec, error);
+    int result;
+    if (path && is_there(path))
+        result = open_file(out, path, colon + 1, stripped, error);
+    else if (stripped || (result = pyro_catalog_open_id(out, spec, error)) == PYRO_ERROR_NOT_FOUND)
+        result = no_such_model(spec, error);
+    free(path);
+    return result;
+}
+
+static int open_spec(pyro_model **out, const char *spec, pyro_buf *stripped, pyro_error *error)
+{
+    pyro_spec_kind kind = pyro_spec_of(spec);
+    int result;
+    if (kind != PYRO_SPEC_MODEL)
+        result = pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
+                           "%s, which Python has to build; export it first",
+                           kind == PYRO_SPEC_FOLDER ? "a folder with a config.json"
+                                                    : "a function that builds a model");
+    else if (is_file(spec))
+        return open_file(out, spec, NULL, stripped, error);
+    else if ((result = stripped
+                           ? strip_builtin(spec, stripped, error)
+                           : pyro_catalog_open_model(out, spec, error)) != PYRO_ERROR_NOT_FOUND)
+        return result;
+    else if (is_there(spec))
+        result = open_folder(out, spec, stripped, error);
+    else
+        result = open_other(out, spec, stripped, error);
     if (result < 0)
         pyro_error_where(error, spec, NULL);
-    free(path);
     return result;
 }
 

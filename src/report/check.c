@@ -22,6 +22,8 @@ double pyro_check_difference(const pyro_check_row *row)
 
 bool pyro_check_within(const pyro_check *check, const pyro_check_row *row)
 {
+    if (row->unpriced > 0)
+        return false;
     for (size_t i = 0; i < row->reason_count; i++)
         if (strcmp(row->reasons[i].op, PYRO_CHECK_ROUNDING) == 0)
             return true;
@@ -40,7 +42,9 @@ static void add_accuracy(pyro_table *table, const pyro_check_row *row)
 {
     double percent = 100 * accuracy(row);
 
-    if (percent < 100 && percent >= 99.95)
+    if (row->unpriced > 0)
+        pyro_table_cell(table, "-");
+    else if (percent < 100 && percent >= 99.95)
         pyro_table_cell(table, ">99.9%");
     else
         pyro_table_cellf(table, "%.1f%%", percent);
@@ -76,7 +80,9 @@ static void add_row(pyro_table *table, const pyro_check *check, const pyro_check
     pyro_table_cell(table, pyro_format_count(text, row->their_flops));
     pyro_table_cell(table, pyro_format_count_signed(text, row->our_flops - row->their_flops));
     add_accuracy(table, row);
-    pyro_table_cell(table, pyro_check_within(check, row) ? "" : "beyond tolerance");
+    pyro_table_cell(table, row->unpriced > 0               ? "incomplete"
+                           : pyro_check_within(check, row) ? ""
+                                                           : "beyond tolerance");
 }
 
 static void write_reason(pyro_buf *buf, const pyro_check_row *row, const char *text, int width)
@@ -177,9 +183,14 @@ static void write_row_json(pyro_json_writer *writer, const pyro_check *check,
     if (row->error == NULL) {
         pyro_json_member_integer(writer, "their_flops", row->their_flops);
         pyro_json_member_integer(writer, "difference", row->our_flops - row->their_flops);
-        pyro_json_member_number(writer, "accuracy", accuracy(row));
+        pyro_json_key(writer, "accuracy");
+        if (row->unpriced > 0)
+            pyro_json_null(writer);
+        else
+            pyro_json_number(writer, accuracy(row));
         pyro_json_member_boolean(writer, "within_tolerance", pyro_check_within(check, row));
     }
+    pyro_json_member_integer(writer, "unpriced", row->unpriced);
     pyro_json_key(writer, "reasons");
     pyro_json_begin_array(writer);
     for (size_t i = 0; i < row->reason_count; i++) {
@@ -224,7 +235,10 @@ static void write_csv(pyro_buf *buf, const pyro_check *check)
         if (row->error == NULL) {
             pyro_csv_integer(buf, row->their_flops, false);
             pyro_csv_integer(buf, row->our_flops - row->their_flops, false);
-            pyro_csv_number(buf, accuracy(row), false);
+            if (row->unpriced > 0)
+                pyro_buf_addc(buf, ',');
+            else
+                pyro_csv_number(buf, accuracy(row), false);
             pyro_csv_text(buf, pyro_check_within(check, row) ? "yes" : "no", false);
         } else {
             pyro_buf_adds(buf, ",,,no,");

@@ -23,6 +23,7 @@ typedef struct pyro_check_row {
     const char *detail;  /* of torchvision: the weights; else "" */
     const char *error;   /* why there is nothing to compare; NULL: there is */
     int64_t our_flops, their_flops; /* 2 x MACs */
+    int64_t unpriced; /* operators of the model that no rule of ours priced */
     pyro_check_reason *reasons;
     size_t reason_count, reason_capacity;
 } pyro_check_row;
@@ -35,7 +36,10 @@ typedef struct pyro_check {
 
 /* |ours - theirs| / theirs; 0 where both are 0. */
 double pyro_check_difference(const pyro_check_row *row);
-/* Not of a row with an error; always where only rounding parts the two. */
+/*
+ * Not of a row with an error or with unpriced operators, of which nothing can be said; always where
+ * only rounding parts the two.
+ */
 bool pyro_check_within(const pyro_check *check, const pyro_check_row *row);
 
 /* The table, JSON (schema pyrometer.check/1) or CSV. */

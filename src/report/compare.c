@@ -104,7 +104,7 @@ int pyro_write_compare_text(pyro_buf *buf, const pyro_cost *const *costs, size_t
 {
     static const pyro_table_column columns[] = {
         {"Model", false, true}, {"Params", true, false}, {"MACs", true, false},
-        {"FLOPs", true, false}, {"vs 1st", true, false}, {"Memory", true, false},
+        {"FLOPs", true, false}, {"vs 1st", true, false}, {"Traffic", true, false},
         {"AI", true, false},    {"Bound", false, false},
     };
     pyro_convention convention;
@@ -126,7 +126,7 @@ int pyro_write_compare_text(pyro_buf *buf, const pyro_cost *const *costs, size_t
         pyro_buf note = PYRO_BUF_INIT;
         convention = pyro_cost_convention(costs[0]);
         pyro_buf_addf(&note,
-                      "Convention %s: %s. Memory is bytes read and written; AI is FLOPs a "
+                      "Convention %s: %s. Traffic is bytes read and written; AI is FLOPs per "
                       "byte of it, compute-bound above %g.",
                       pyro_convention_name(convention), pyro_convention_summary(convention),
                       pyro_cost_ridge(costs[0]));

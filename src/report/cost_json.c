@@ -149,6 +149,23 @@ static void write_totals(pyro_json_writer *writer, const pyro_cost *cost)
     write_intensity(writer, total);
 }
 
+static void write_footprint(pyro_json_writer *writer, const pyro_cost *cost)
+{
+    pyro_footprint held;
+
+    pyro_cost_footprint(cost, &held);
+    pyro_json_key(writer, "footprint");
+    pyro_json_begin_object_inline(writer);
+    pyro_json_member_integer(writer, "total_bytes", held.total_bytes);
+    pyro_json_member_integer(writer, "weight_bytes", held.weight_bytes);
+    pyro_json_key(writer, "kv_cache_bytes");
+    if (held.cache_bytes >= 0)
+        pyro_json_integer(writer, held.cache_bytes);
+    else
+        pyro_json_null(writer);
+    pyro_json_end_object(writer);
+}
+
 /* null where the model is no decoding step. */
 static void write_decode(pyro_json_writer *writer, const pyro_cost *cost)
 {
@@ -196,6 +213,7 @@ int pyro_json_summary(pyro_json_writer *writer, const pyro_cost *cost, pyro_erro
     if (status != PYRO_OK)
         return status;
     write_totals(writer, cost);
+    write_footprint(writer, cost);
     write_decode(writer, cost);
     write_coverage(writer, cost);
     pyro_json_member_strings(writer, "advice", advice, advice_count);

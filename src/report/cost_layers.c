@@ -56,13 +56,13 @@ static void add_layer(pyro_table *table, const layer_table *layers, const pyro_c
 static void write_rows(pyro_buf *buf, const layer_table *layers, const pyro_report_options *options)
 {
     static const pyro_table_column full[] = {
-        {"Layer", false, true},  {"Class", false, true},  {"FLOPs", true, false},
-        {"MACs", true, false},   {"Memory", true, false}, {"AI", true, false},
+        {"Layer", false, true},  {"Class", false, true},   {"FLOPs", true, false},
+        {"MACs", true, false},   {"Traffic", true, false}, {"AI", true, false},
         {"Bound", false, false},
     };
     static const pyro_table_column narrow[] = {
-        {"Layer", false, true},  {"FLOPs", true, false}, {"MACs", true, false},
-        {"Memory", true, false}, {"AI", true, false},    {"Bound", false, false},
+        {"Layer", false, true},   {"FLOPs", true, false}, {"MACs", true, false},
+        {"Traffic", true, false}, {"AI", true, false},    {"Bound", false, false},
     };
     pyro_table table;
 

@@ -61,8 +61,8 @@ void pyro_write_module_tree(pyro_buf *buf, const pyro_cost *cost,
     /* The class comes last, and only where eight letters of it have room. */
     enum { OTHER_COLUMNS = 48, CLASS_COLUMN = 10 };
     static const pyro_table_column columns[] = {
-        {"Module", false, true}, {"Params", true, false}, {"MACs", true, false},
-        {"FLOPs", true, false},  {"Memory", true, false}, {"AI", true, false},
+        {"Module", false, true}, {"Params", true, false},  {"MACs", true, false},
+        {"FLOPs", true, false},  {"Traffic", true, false}, {"AI", true, false},
         {"Class", false, true},
     };
     size_t count, longest = 0, column_count = sizeof columns / sizeof columns[0];

@@ -8,8 +8,6 @@
 
 #include <stdio.h>
 
-enum { INPUTS_SHOWN = 6 };
-
 /* Where the parts of the text are written to, and how. */
 typedef struct text_writer {
     pyro_buf *buf;
@@ -22,47 +20,6 @@ static void write_field(const text_writer *w, const char *label, pyro_buf *value
 {
     pyro_text_field(w->buf, label, value, w->options->width);
     pyro_buf_reset(value);
-}
-
-static void add_shape(pyro_buf *buf, const pyro_input *input)
-{
-    pyro_buf_addc(buf, '[');
-    for (size_t i = 0; i < input->rank; i++) {
-        const char *symbol = input->symbols != NULL ? input->symbols[i] : NULL;
-
-        pyro_buf_adds(buf, i == 0 ? "" : ", ");
-        if (symbol != NULL)
-            pyro_text_clean(buf, symbol);
-        if (symbol != NULL && input->dims[i] >= 0)
-            pyro_buf_addc(buf, '=');
-        if (input->dims[i] >= 0)
-            pyro_buf_addf(buf, "%lld", (long long)input->dims[i]);
-        else if (symbol == NULL)
-            pyro_buf_addc(buf, '?');
-    }
-    pyro_buf_addc(buf, ']');
-}
-
-int pyro_text_inputs(pyro_buf *buf, pyro_model *model, pyro_error *error)
-{
-    size_t count = pyro_model_input_count(model);
-
-    for (size_t i = 0; i < count && i < INPUTS_SHOWN; i++) {
-        pyro_input input;
-        int status = pyro_model_input(model, i, &input, error);
-
-        if (status != PYRO_OK)
-            return status;
-        pyro_buf_adds(buf, i == 0 ? "" : ", ");
-        pyro_text_clean(buf, input.name);
-        pyro_buf_addf(buf, " %s ", input.dtype);
-        add_shape(buf, &input);
-    }
-    if (count > INPUTS_SHOWN)
-        pyro_buf_addf(buf, " and %zu more", count - INPUTS_SHOWN);
-    if (count == 0)
-        pyro_buf_adds(buf, "none");
-    return PYRO_OK;
 }
 
 /* "3.64 G (3,638,757,864)", or the number alone where the short form hides nothing. */
@@ -93,6 +50,10 @@ static int write_origin(const text_writer *w, pyro_buf *value, pyro_error *error
     }
     status = pyro_text_inputs(value, model, error);
     write_field(w, "Inputs:", value);
+    if (status == PYRO_OK)
+        status = pyro_text_open_sizes(value, model, error);
+    if (value->length > 0)
+        write_field(w, "Open Sizes:", value);
     pyro_buf_adds(value, pyro_cost_dtype(w->cost));
     write_field(w, "Data Type:", value);
     return status;
@@ -122,22 +83,42 @@ static void write_work(const text_writer *w, pyro_buf *value)
     write_field(w, "Parameters:", value);
 }
 
-static void write_memory(const text_writer *w, pyro_buf *value)
+static void write_traffic(const text_writer *w, pyro_buf *value)
 {
     const pyro_cost_row *total = pyro_cost_total(w->cost);
     char text[PYRO_UNIT_TEXT];
 
-    pyro_buf_addf(value, "%s read and written", pyro_format_bytes(text, total->memory_bytes));
-    write_field(w, "Total Memory:", value);
+    pyro_buf_addf(value, "%s moved (read and written)",
+                  pyro_format_bytes(text, total->memory_bytes));
+    write_field(w, "Traffic:", value);
     pyro_buf_adds(value, pyro_format_bytes(text, total->work.activation_read_bytes));
     write_field(w, "  Activations read:", value);
     pyro_buf_adds(value, pyro_format_bytes(text, total->work.weight_read_bytes));
     write_field(w, "  Weights read:", value);
     pyro_buf_adds(value, pyro_format_bytes(text, total->work.written_bytes));
     write_field(w, "  Written:", value);
-    pyro_buf_addf(value, "%.1f FLOPs/byte (total FLOPs / total memory)",
-                  total->arithmetic_intensity);
+    pyro_buf_addf(value, "%.1f FLOPs/byte (total FLOPs / traffic)", total->arithmetic_intensity);
     write_field(w, "Arithmetic Intensity:", value);
+}
+
+static void write_footprint(const text_writer *w, pyro_buf *value)
+{
+    char text[PYRO_UNIT_TEXT], tokens[PYRO_UNIT_TEXT];
+    pyro_footprint held;
+
+    pyro_cost_footprint(w->cost, &held);
+    pyro_buf_addf(value, "%s held (weights%s, no activations)",
+                  pyro_format_bytes(text, held.total_bytes),
+                  held.cache_bytes >= 0 ? " and KV cache" : "");
+    write_field(w, "Footprint:", value);
+    if (held.cache_bytes < 0)
+        return;
+    pyro_buf_adds(value, pyro_format_bytes(text, held.weight_bytes));
+    write_field(w, "  Weights:", value);
+    pyro_buf_addf(value, "%s (%lld sequence%s of %s tokens)",
+                  pyro_format_bytes(text, held.cache_bytes), (long long)held.sequences,
+                  held.sequences == 1 ? "" : "s", pyro_format_exact(tokens, held.cache_tokens));
+    write_field(w, "  KV cache:", value);
 }
 
 /* Nothing where the model is no decoding step. */
@@ -167,7 +148,8 @@ static int write_summary(const text_writer *w, pyro_error *error)
     status = write_origin(w, &value, error);
     if (status == PYRO_OK) {
         write_work(w, &value);
-        write_memory(w, &value);
+        write_traffic(w, &value);
+        write_footprint(w, &value);
         write_decode(w, &value);
     }
     pyro_buf_free(&value);
@@ -211,9 +193,9 @@ static void write_breakdown(const text_writer *w)
 {
     enum { MANY_TYPES = 12 };
     static const pyro_table_column columns[] = {
-        {"Type", false, true},         {"FLOPs share", true, false}, {"Ops", true, false},
-        {"FLOPs", true, false},        {"MACs", true, false},        {"Memory", true, false},
-        {"Memory share", true, false},
+        {"Type", false, true},      {"FLOPs %", true, false}, {"Ops", true, false},
+        {"FLOPs", true, false},     {"MACs", true, false},    {"Traffic", true, false},
+        {"Traffic %", true, false},
     };
     size_t count, others = 0;
     const pyro_cost_row *rows = pyro_cost_operators(w->cost, &count);
@@ -250,7 +232,7 @@ static void write_side(const text_writer *w, const char *label, pyro_bound bound
     pyro_row_sum sum = pyro_sum_bound(layers, count, bound);
     char flops[PYRO_UNIT_TEXT], memory[PYRO_UNIT_TEXT];
 
-    pyro_buf_addf(w->buf, "  %-15s %6s of FLOPs, %6s of memory, %zu layer%s (AI %s %g)\n", label,
+    pyro_buf_addf(w->buf, "  %-15s %6s of FLOPs, %6s of traffic, %zu layer%s (AI %s %g)\n", label,
                   pyro_format_share(flops, sum.flops, (double)total->work.flops),
                   pyro_format_share(memory, sum.memory_bytes, (double)total->memory_bytes),
                   sum.rows, sum.rows == 1 ? "" : "s", sign, pyro_cost_ridge(w->cost));
@@ -259,8 +241,8 @@ static void write_side(const text_writer *w, const char *label, pyro_bound bound
 static void write_bands(const text_writer *w)
 {
     static const pyro_table_column columns[] = {
-        {"AI (FLOPs/byte)", false, false}, {"Band", false, false},        {"Layers", true, false},
-        {"FLOPs share", true, false},      {"Memory share", true, false},
+        {"AI (FLOPs/byte)", false, false}, {"Band", false, false},     {"Layers", true, false},
+        {"FLOPs %", true, false},          {"Traffic %", true, false},
     };
     const pyro_cost_row *total = pyro_cost_total(w->cost);
     size_t count;

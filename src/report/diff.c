@@ -46,7 +46,7 @@ static int64_t get_operators(const pyro_cost_row *row)
 static const diff_field diff_fields[] = {
     {"MACs", "macs", get_macs, false},
     {"FLOPs", "flops", get_flops, false},
-    {"Memory", "memory", get_memory, true},
+    {"Traffic", "memory", get_memory, true},
     {"Parameters", "params", get_params, false},
     {"Operators", "operators", get_operators, false},
 };
@@ -167,14 +167,14 @@ static void write_change_rows(pyro_buf *buf, const change_table *shown,
 {
     static const pyro_table_column columns[] = {
         {"Layer", false, true},  {"", false, false},      {"Before", true, false},
-        {"After", true, false},  {"Change", true, false}, {"Memory", true, false},
+        {"After", true, false},  {"Change", true, false}, {"Traffic", true, false},
         {"Params", true, false},
     };
     size_t column_count = sizeof columns / sizeof columns[0];
     pyro_table table;
 
     pyro_buf_addf(buf, "  FLOPs before and after; change of FLOPs%s\n\n",
-                  shown->with_params ? ", memory and parameters" : " and memory");
+                  shown->with_params ? ", traffic and parameters" : " and traffic");
     pyro_table_init(&table, columns, shown->with_params ? column_count : column_count - 1);
     for (size_t i = 0; i < shown->count; i++)
         add_change(&table, &shown->items[i], shown);

@@ -51,6 +51,8 @@ int pyro_write_layer_table(pyro_buf *buf, const pyro_cost *cost, const pyro_repo
 
 /* "x float32 [batch=1, 3, 224, 224], ...": what a model takes, on one line. */
 int pyro_text_inputs(pyro_buf *buf, pyro_model *model, pyro_error *error);
+/* "batch, height and width of x; ...": the sizes that may change; nothing where all are fixed. */
+int pyro_text_open_sizes(pyro_buf *buf, pyro_model *model, pyro_error *error);
 /* What was not priced, or that everything was. */
 void pyro_write_coverage(pyro_buf *buf, const pyro_cost *cost, int width, bool color);
 /* The keys that describe a model as a whole, without its rows. */

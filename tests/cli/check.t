@@ -65,7 +65,7 @@ good-1…-layout    110.6 k                  -           -         -  not compar
 [2]
 
 $ pyrometer check resnet18 --tolerance ten
-pyrometer: --tolerance ten: not a share such as 10% or 0.1
+pyrometer: --tolerance: "ten" is not a share such as 10% or 0.1 (see pyrometer check --help)
 [2]
 
 $ pyrometer check resnet18 --against thop

@@ -6,7 +6,8 @@ GRAPH PROFILE: ResNet-18
 
 Model Summary:
   Model:                resnet18 (pt2 8.20, torch 2.13.0)
-  Inputs:               x float32 [s77=1, 3, s53=224, s0=224]
+  Inputs:               x float32 [1, 3, 224, 224]
+  Open Sizes:           batch, height, width
   Data Type:            float32
   Total Operators:      69
   Total MACs:           1.81 G (1,814,073,344)
@@ -14,38 +15,39 @@ Model Summary:
                         convention full: FLOPs = 2 x MACs + elementwise, norm,
                         pooling and activation work
   Parameters:           11.69 M (11,689,512), 44.6 MiB; buffers 9.62 k
-  Total Memory:         111.5 MiB read and written
+  Traffic:              111.5 MiB moved (read and written)
     Activations read:   35.5 MiB
     Weights read:       44.6 MiB
     Written:            31.4 MiB
-  Arithmetic Intensity: 31.1 FLOPs/byte (total FLOPs / total memory)
+  Arithmetic Intensity: 31.1 FLOPs/byte (total FLOPs / traffic)
+  Footprint:            44.6 MiB held (weights, no activations)
 
 Operation Breakdown:
-  Type               FLOPs share  Ops    FLOPs     MACs     Memory  Memory share
-  ------------------------------------------------------------------------------
-  Conv2D                   99.7%   20   3.63 G   1.81 G   60.4 MiB         54.2%
-  BatchNorm                 0.1%   20   4.97 M        0   19.0 MiB         17.1%
-  ReLU                     <0.1%   17   2.31 M        0   17.6 MiB         15.8%
-  MaxPool2D                <0.1%    1   1.81 M        0   3.83 MiB          3.4%
-  Linear                   <0.1%    1   1.03 M  512.0 k   1.96 MiB          1.8%
-  Add                      <0.1%    8  752.6 k        0   8.61 MiB          7.7%
-  AdaptiveAvgPool2D        <0.1%    1  25.09 k        0  100.0 KiB         <0.1%
-  Reshape                   0.0%    1        0        0        0 B          0.0%
+  Type               FLOPs %  Ops    FLOPs     MACs    Traffic  Traffic %
+  -----------------------------------------------------------------------
+  Conv2D               99.7%   20   3.63 G   1.81 G   60.4 MiB      54.2%
+  BatchNorm             0.1%   20   4.97 M        0   19.0 MiB      17.1%
+  ReLU                 <0.1%   17   2.31 M        0   17.6 MiB      15.8%
+  MaxPool2D            <0.1%    1   1.81 M        0   3.83 MiB       3.4%
+  Linear               <0.1%    1   1.03 M  512.0 k   1.96 MiB       1.8%
+  Add                  <0.1%    8  752.6 k        0   8.61 MiB       7.7%
+  AdaptiveAvgPool2D    <0.1%    1  25.09 k        0  100.0 KiB      <0.1%
+  Reshape               0.0%    1        0        0        0 B       0.0%
 
 Bottleneck Analysis:
-  Compute-bound:   76.4% of FLOPs,  22.7% of memory, 13 layers (AI > 50)
-  Memory-bound:    23.6% of FLOPs,  77.3% of memory, 47 layers (AI <= 50)
+  Compute-bound:   76.4% of FLOPs,  22.7% of traffic, 13 layers (AI > 50)
+  Memory-bound:    23.6% of FLOPs,  77.3% of traffic, 47 layers (AI <= 50)
   Neither:        1 layer that moves nothing
 
-  AI (FLOPs/byte)  Band                    Layers  FLOPs share  Memory share
-  --------------------------------------------------------------------------
-  < 10             memory-bound                40         0.3%         45.8%
-  10-50            balanced                     7        23.3%         31.4%
-  50-100           compute-bound                6        31.9%         13.2%
-  > 100            strongly compute-bound       7        44.5%          9.6%
+  AI (FLOPs/byte)  Band                    Layers  FLOPs %  Traffic %
+  -------------------------------------------------------------------
+  < 10             memory-bound                40     0.3%      45.8%
+  10-50            balanced                     7    23.3%      31.4%
+  50-100           compute-bound                6    31.9%      13.2%
+  > 100            strongly compute-bound       7    44.5%       9.6%
 
 Layer Details (Top 10 of 61 by FLOPs):
-  Layer           Class     FLOPs     MACs    Memory     AI  Bound
+  Layer           Class     FLOPs     MACs   Traffic     AI  Bound
   ------------------------------------------------------------------
   conv1           Conv2d  236.0 M  118.0 M  3.67 MiB   61.3  compute
   layer1.0.conv1  Conv2d  231.2 M  115.6 M  1.67 MiB  131.9  compute
@@ -62,12 +64,12 @@ Coverage:
   all 69 operators priced
 
 Advice:
-  - convolution-heavy (99.7% of the FLOPs, more than 70%): hardware with many
-    FLOP/s pays, int8 works well, and the elementwise work around convolutions
-    can be fused into them
-  - memory-bound as a whole (31.1 FLOPs a byte, ridge 50): bandwidth matters
-    most, and a smaller element type moves fewer bytes; weights are 40% of the
-    traffic
+  - convolution-heavy (99.7% of the FLOPs, more than 70%): the elementwise work
+    around convolutions can be fused into them, and they lose little accuracy in
+    int8
+  - memory-bound as a whole (31.1 FLOPs per byte, ridge 50): bandwidth matters
+    more than FLOP/s, and a smaller element type moves fewer bytes; weights are
+    40% of the traffic
 
 Next:
   pyrometer cost resnet18 --verbose        # every module and layer
@@ -86,7 +88,8 @@ GRAPH PROFILE: good-3-short-expressions
 Model Summary:
   Model:                good-3-short-expressions (pt2 8.20, torch 2.13.0)
   File Size:            1.25 KiB
-  Inputs:               x float32 [s0=2, 3, s1=32, 16]
+  Inputs:               x float32 [2, 3, 32, 16]
+  Open Sizes:           dim 0, 2 of x
   Data Type:            float32
   Total Operators:      1
   Total MACs:           55.30 k (55,296)
@@ -94,30 +97,31 @@ Model Summary:
                         convention full: FLOPs = 2 x MACs + elementwise, norm,
                         pooling and activation work
   Parameters:           216, 864 B
-  Total Memory:         20.8 KiB read and written
+  Traffic:              20.8 KiB moved (read and written)
     Activations read:   12.0 KiB
     Weights read:       864 B
     Written:            8.00 KiB
-  Arithmetic Intensity: 5.2 FLOPs/byte (total FLOPs / total memory)
+  Arithmetic Intensity: 5.2 FLOPs/byte (total FLOPs / traffic)
+  Footprint:            864 B held (weights, no activations)
 
 Operation Breakdown:
-  Type    FLOPs share  Ops    FLOPs     MACs    Memory  Memory share
-  ------------------------------------------------------------------
-  Conv2D       100.0%    1  110.6 k  55.30 k  20.8 KiB        100.0%
+  Type    FLOPs %  Ops    FLOPs     MACs   Traffic  Traffic %
+  -----------------------------------------------------------
+  Conv2D   100.0%    1  110.6 k  55.30 k  20.8 KiB     100.0%
 
 Bottleneck Analysis:
-  Compute-bound:    0.0% of FLOPs,   0.0% of memory, 0 layers (AI > 50)
-  Memory-bound:   100.0% of FLOPs, 100.0% of memory, 1 layer (AI <= 50)
+  Compute-bound:    0.0% of FLOPs,   0.0% of traffic, 0 layers (AI > 50)
+  Memory-bound:   100.0% of FLOPs, 100.0% of traffic, 1 layer (AI <= 50)
 
-  AI (FLOPs/byte)  Band                    Layers  FLOPs share  Memory share
-  --------------------------------------------------------------------------
-  < 10             memory-bound                 1       100.0%        100.0%
-  10-50            balanced                     0         0.0%          0.0%
-  50-100           compute-bound                0         0.0%          0.0%
-  > 100            strongly compute-bound       0         0.0%          0.0%
+  AI (FLOPs/byte)  Band                    Layers  FLOPs %  Traffic %
+  -------------------------------------------------------------------
+  < 10             memory-bound                 1   100.0%     100.0%
+  10-50            balanced                     0     0.0%       0.0%
+  50-100           compute-bound                0     0.0%       0.0%
+  > 100            strongly compute-bound       0     0.0%       0.0%
 
 Layer Details:
-  Layer  Class     FLOPs     MACs    Memory   AI  Bound
+  Layer  Class     FLOPs     MACs   Traffic   AI  Bound
   ------------------------------------------------------
   conv   Conv2d  110.6 k  55.30 k  20.8 KiB  5.2  memory
 
@@ -125,12 +129,12 @@ Coverage:
   all 1 operator priced
 
 Advice:
-  - convolution-heavy (100.0% of the FLOPs, more than 70%): hardware with many
-    FLOP/s pays, int8 works well, and the elementwise work around convolutions
-    can be fused into them
-  - memory-bound as a whole (5.2 FLOPs a byte, ridge 50): bandwidth matters
-    most, and a smaller element type moves fewer bytes; weights are 4% of the
-    traffic
+  - convolution-heavy (100.0% of the FLOPs, more than 70%): the elementwise work
+    around convolutions can be fused into them, and they lose little accuracy in
+    int8
+  - memory-bound as a whole (5.2 FLOPs per byte, ridge 50): bandwidth matters
+    more than FLOP/s, and a smaller element type moves fewer bytes; weights are
+    4% of the traffic
 
 Next:
   pyrometer cost good-3-short-expressions.pt2 --verbose
@@ -162,7 +166,8 @@ GRAPH PROFILE: good-5-root-folder
 Model Summary:
   Model:                good-5-root-folder (pt2 8.20, torch 2.13.0)
   File Size:            3.57 KiB
-  Inputs:               x float32 [s0=2, 8]
+  Inputs:               x float32 [2, 8]
+  Open Sizes:           dim 0 of x
   Data Type:            float32
   Total Operators:      3
   Total MACs:           384
@@ -170,53 +175,53 @@ Model Summary:
                         convention full: FLOPs = 2 x MACs + elementwise, norm,
                         pooling and activation work
   Parameters:           212, 848 B
-  Total Memory:         1.42 KiB read and written
+  Traffic:              1.42 KiB moved (read and written)
     Activations read:   320 B
     Weights read:       848 B
     Written:            288 B
-  Arithmetic Intensity: 0.6 FLOPs/byte (total FLOPs / total memory)
+  Arithmetic Intensity: 0.6 FLOPs/byte (total FLOPs / traffic)
+  Footprint:            848 B held (weights, no activations)
 
 Operation Breakdown:
-  Type    FLOPs share  Ops  FLOPs  MACs    Memory  Memory share
-  -------------------------------------------------------------
-  Linear        96.2%    2    808   384  1.17 KiB         82.4%
-  ReLU           3.8%    1     32     0     256 B         17.6%
+  Type    FLOPs %  Ops  FLOPs  MACs   Traffic  Traffic %
+  ------------------------------------------------------
+  Linear    96.2%    2    808   384  1.17 KiB      82.4%
+  ReLU       3.8%    1     32     0     256 B      17.6%
 
 Bottleneck Analysis:
-  Compute-bound:    0.0% of FLOPs,   0.0% of memory, 0 layers (AI > 50)
-  Memory-bound:   100.0% of FLOPs, 100.0% of memory, 3 layers (AI <= 50)
+  Compute-bound:    0.0% of FLOPs,   0.0% of traffic, 0 layers (AI > 50)
+  Memory-bound:   100.0% of FLOPs, 100.0% of traffic, 3 layers (AI <= 50)
 
-  AI (FLOPs/byte)  Band                    Layers  FLOPs share  Memory share
-  --------------------------------------------------------------------------
-  < 10             memory-bound                 3       100.0%        100.0%
-  10-50            balanced                     0         0.0%          0.0%
-  50-100           compute-bound                0         0.0%          0.0%
-  > 100            strongly compute-bound       0         0.0%          0.0%
+  AI (FLOPs/byte)  Band                    Layers  FLOPs %  Traffic %
+  -------------------------------------------------------------------
+  < 10             memory-bound                 3   100.0%     100.0%
+  10-50            balanced                     0     0.0%       0.0%
+  50-100           compute-bound                0     0.0%       0.0%
+  > 100            strongly compute-bound       0     0.0%       0.0%
 
 Module Tree (each with all that is below it):
-  Module    Params  MACs  FLOPs    Memory   AI  Class
+  Module    Params  MACs  FLOPs   Traffic   AI  Class
   -------------------------------------------------------
   (model)      212   384    840  1.42 KiB  0.6  TwoLayers
     first      144   256    544     768 B  0.7  Linear
     second      68   128    264     432 B  0.6  Linear
 
 Layer Details (all 3, in the order of the graph):
-  Layer    Class      FLOPs  MACs  Memory   AI  Bound
-  ----------------------------------------------------
-  first    Linear       544   256   768 B  0.7  memory
-  (model)  TwoLayers     32     0   256 B  0.1  memory
-  second   Linear       264   128   432 B  0.6  memory
+  Layer    Class      FLOPs  MACs  Traffic   AI  Bound
+  -----------------------------------------------------
+  first    Linear       544   256    768 B  0.7  memory
+  (model)  TwoLayers     32     0    256 B  0.1  memory
+  second   Linear       264   128    432 B  0.6  memory
 
 Coverage:
   all 3 operators priced
 
 Advice:
   - transformer-like (matrix products are 96.2% of the FLOPs, more than 50%;
-    fused attention 0.0%): high bandwidth pays at small batches, batching is
-    critical
-  - memory-bound as a whole (0.6 FLOPs a byte, ridge 50): bandwidth matters
-    most, and a smaller element type moves fewer bytes; weights are 58% of the
-    traffic, so a larger batch shares them among more samples
+    fused attention 0.0%)
+  - memory-bound as a whole (0.6 FLOPs per byte, ridge 50): bandwidth matters
+    more than FLOP/s, and a smaller element type moves fewer bytes; weights are
+    58% of the traffic; a larger batch shares them among more samples
 
 Next:
   pyrometer cost good-5-root-folder.pt2 --batch 32
@@ -225,7 +230,7 @@ Next:
 
 $ pyrometer cost -v --depth 1 | sed -n '/^Module/,/^Coverage/p'
 Module Tree (each with all that is below it):
-  Module      Params     MACs    FLOPs     Memory    AI  Class
+  Module      Params     MACs    FLOPs    Traffic    AI  Class
   ------------------------------------------------------------------------
   (model)    11.69 M   1.81 G   3.64 G  111.5 MiB  31.1  ResNet
     conv1     9.41 k  118.0 M  236.0 M   3.67 MiB  61.3  Conv2d
@@ -240,7 +245,7 @@ Module Tree (each with all that is below it):
     fc       513.0 k  512.0 k   1.03 M   1.96 MiB   0.5  Linear
 
 Layer Details (all 11, in the order of the graph):
-  Layer    Class                FLOPs     MACs     Memory    AI  Bound
+  Layer    Class                FLOPs     MACs    Traffic    AI  Bound
   ----------------------------------------------------------------------
   conv1    Conv2d             236.0 M  118.0 M   3.67 MiB  61.3  compute
   bn1      BatchNorm2d         1.61 M        0   6.13 MiB   0.2  memory
@@ -261,7 +266,7 @@ Layer Details (all 61 by parameters):
 
 $ pyrometer cost -v --top 2 | sed -n '/^Layer Details/,/^$/p'
 Layer Details (Top 2 of 61 by FLOPs):
-  Layer           Class     FLOPs     MACs    Memory     AI  Bound
+  Layer           Class     FLOPs     MACs   Traffic     AI  Bound
   ------------------------------------------------------------------
   conv1           Conv2d  236.0 M  118.0 M  3.67 MiB   61.3  compute
   layer1.0.conv1  Conv2d  231.2 M  115.6 M  1.67 MiB  131.9  compute
@@ -269,7 +274,7 @@ Layer Details (Top 2 of 61 by FLOPs):
 # The layer table.
 $ pyrometer cost --top 3 --sort bytes | sed -n '/^Layer Details/,/^$/p'
 Layer Details (Top 3 of 61 by memory):
-  Layer           Class     FLOPs     MACs    Memory    AI  Bound
+  Layer           Class     FLOPs     MACs   Traffic    AI  Bound
   ----------------------------------------------------------------
   layer4.0.conv2  Conv2d  231.2 M  115.6 M  9.19 MiB  24.0  memory
   layer4.1.conv1  Conv2d  231.2 M  115.6 M  9.19 MiB  24.0  memory
@@ -277,7 +282,7 @@ Layer Details (Top 3 of 61 by memory):
 
 $ pyrometer cost --top 3 --sort params | sed -n '/^Layer Details/,/^$/p'
 Layer Details (Top 3 of 61 by parameters):
-  Layer           Class     FLOPs     MACs    Memory    AI  Bound
+  Layer           Class     FLOPs     MACs   Traffic    AI  Bound
   ----------------------------------------------------------------
   layer4.0.conv2  Conv2d  231.2 M  115.6 M  9.19 MiB  24.0  memory
   layer4.1.conv1  Conv2d  231.2 M  115.6 M  9.19 MiB  24.0  memory
@@ -285,7 +290,7 @@ Layer Details (Top 3 of 61 by parameters):
 
 $ pyrometer cost --top 3 --sort ai | sed -n '/^Layer Details/,/^$/p'
 Layer Details (Top 3 of 61 by arithmetic intensity):
-  Layer           Class     FLOPs     MACs    Memory     AI  Bound
+  Layer           Class     FLOPs     MACs   Traffic     AI  Bound
   ------------------------------------------------------------------
   layer2.0.conv2  Conv2d  231.2 M  115.6 M  1.33 MiB  166.0  compute
   layer2.1.conv1  Conv2d  231.2 M  115.6 M  1.33 MiB  166.0  compute
@@ -293,7 +298,7 @@ Layer Details (Top 3 of 61 by arithmetic intensity):
 
 $ pyrometer cost --top 3 --sort macs | sed -n '/^Layer Details/,/^$/p'
 Layer Details (Top 3 of 61 by MACs):
-  Layer           Class     FLOPs     MACs    Memory     AI  Bound
+  Layer           Class     FLOPs     MACs   Traffic     AI  Bound
   ------------------------------------------------------------------
   conv1           Conv2d  236.0 M  118.0 M  3.67 MiB   61.3  compute
   layer1.0.conv1  Conv2d  231.2 M  115.6 M  1.67 MiB  131.9  compute
@@ -304,19 +309,19 @@ Layer Details (all 61 by FLOPs):
 
 $ pyrometer cost --depth 1 --top 3 | sed -n '/^Layer Details/,/^$/p'
 Layer Details (Top 3 of 11 by FLOPs):
-  Layer   Class         FLOPs     MACs    Memory    AI  Bound
+  Layer   Class         FLOPs     MACs   Traffic    AI  Bound
   -------------------------------------------------------------
   layer1  Sequential  927.7 M  462.4 M  23.5 MiB  37.6  memory
   layer2  Sequential  823.7 M  411.0 M  15.8 MiB  49.7  memory
   layer3  Sequential  822.9 M  411.0 M  14.9 MiB  52.6  compute
 
 $ pyrometer cost --ridge 100 | grep -- '-bound:'
-  Compute-bound:   44.5% of FLOPs,   9.6% of memory, 7 layers (AI > 100)
-  Memory-bound:    55.5% of FLOPs,  90.4% of memory, 53 layers (AI <= 100)
+  Compute-bound:   44.5% of FLOPs,   9.6% of traffic, 7 layers (AI > 100)
+  Memory-bound:    55.5% of FLOPs,  90.4% of traffic, 53 layers (AI <= 100)
 
 $ COLUMNS=60 pyrometer cost --depth 1 --top 2 | sed -n '/^Layer Details/,/^$/p'
 Layer Details (Top 2 of 11 by FLOPs):
-  Layer     FLOPs     MACs    Memory    AI  Bound
+  Layer     FLOPs     MACs   Traffic    AI  Bound
   ------------------------------------------------
   layer1  927.7 M  462.4 M  23.5 MiB  37.6  memory
   layer2  823.7 M  411.0 M  15.8 MiB  49.7  memory
@@ -336,10 +341,11 @@ $ for name in full torch fvcore torchvision; do pyrometer cost --convention $nam
   Total FLOPs:          1.81 G (1,814,073,344)
                         convention torchvision: FLOPs as torchvision publishes:
 
-$ pyrometer cost --dtype float16 | grep 'Data Type\|Parameters\|Total Memory'
+$ pyrometer cost --dtype float16 | grep 'Data Type\|Parameters\|Traffic:\|Footprint'
   Data Type:            float16
   Parameters:           11.69 M (11,689,512), 22.3 MiB; buffers 9.62 k
-  Total Memory:         55.8 MiB read and written
+  Traffic:              55.8 MiB moved (read and written)
+  Footprint:            22.3 MiB held (weights, no activations)
 
 $ pyrometer cost --dtype float17
 pyrometer: resnet18: no element type is called 'float17'; try float32, float16, bfloat16, float8_e4m3fn or int8
@@ -347,22 +353,22 @@ pyrometer: resnet18: no element type is called 'float17'; try float32, float16, 
 
 # Sizes: what the file leaves open follows, what it fixes is an error.
 $ pyrometer cost --input-shape 2,3,384,384 | grep 'Inputs\|Total MACs'
-  Inputs:               x float32 [s77=2, 3, s53=384, s0=384]
+  Inputs:               x float32 [2, 3, 384, 384]
   Total MACs:           10.66 G (10,660,323,328)
 
 $ pyrometer cost --input-shape 2x3x384x384 | grep 'Total MACs'
   Total MACs:           10.66 G (10,660,323,328)
 
 $ pyrometer cost --batch 8 good-1-flat-layout.pt2 | grep 'Inputs\|Total MACs'
-  Inputs:               x float32 [s0=8, 3, s1=32, 16]
+  Inputs:               x float32 [8, 3, 32, 16]
   Total MACs:           221.2 k (221,184)
 
 $ pyrometer cost --input x=1,3,64,16 good-1-flat-layout.pt2 | grep 'Inputs\|Total MACs'
-  Inputs:               x float32 [s0=1, 3, s1=64, 16]
+  Inputs:               x float32 [1, 3, 64, 16]
   Total MACs:           55.30 k (55,296)
 
 $ pyrometer cost --size s1=64 --size=s0=1 good-1-flat-layout.pt2 | grep 'Inputs\|Total MACs'
-  Inputs:               x float32 [s0=1, 3, s1=64, 16]
+  Inputs:               x float32 [1, 3, 64, 16]
   Total MACs:           55.30 k (55,296)
 
 $ pyrometer cost --batch 4 good-10-static.pt2
@@ -391,37 +397,37 @@ $ pyrometer cost resnet18 good-1-flat-layout.pt2
 MODEL COMPARISON
 ================================================================================
 
-  Model                Params     MACs    FLOPs  vs 1st     Memory    AI  Bound
+  Model                Params     MACs    FLOPs  vs 1st    Traffic    AI  Bound
   ------------------------------------------------------------------------------
   resnet18            11.69 M   1.81 G   3.64 G   1.00x  111.5 MiB  31.1  memory
   good-1-flat-layout      216  55.30 k  110.6 k  <0.01x   20.8 KiB   5.2  memory
 
 Inputs:
-  resnet18:             x float32 [s77=1, 3, s53=224, s0=224]
-  good-1-flat-layout:   x float32 [s0=2, 3, s1=32, 16]
+  resnet18:             x float32 [1, 3, 224, 224]
+  good-1-flat-layout:   x float32 [2, 3, 32, 16]
 
 Coverage:
   all operators of all models priced
 
 Convention full: FLOPs = 2 x MACs + elementwise, norm, pooling and activation
-work. Memory is bytes read and written; AI is FLOPs a byte of it, compute-bound
-above 50.
+work. Traffic is bytes read and written; AI is FLOPs per byte of it,
+compute-bound above 50.
 
 $ pyrometer cost -q --model resnet18,good-10-static.pt2 resnet18 --batch 2
 ================================================================================
 MODEL COMPARISON
 ================================================================================
 
-  Model            Params    MACs   FLOPs  vs 1st     Memory    AI  Bound
+  Model            Params    MACs   FLOPs  vs 1st    Traffic    AI  Bound
   ------------------------------------------------------------------------
   resnet18 (1)    11.69 M  3.63 G  7.28 G   1.00x  178.4 MiB  38.9  memory
   good-10-static      212     384     840  <0.01x   1.42 KiB   0.6  memory
   resnet18 (3)    11.69 M  3.63 G  7.28 G   1.00x  178.4 MiB  38.9  memory
 
 Inputs:
-  resnet18 (1):         x float32 [s77=2, 3, s53=224, s0=224]
+  resnet18 (1):         x float32 [2, 3, 224, 224]
   good-10-static:       x float32 [2, 8]
-  resnet18 (3):         x float32 [s77=2, 3, s53=224, s0=224]
+  resnet18 (3):         x float32 [2, 3, 224, 224]
 
 Coverage:
   all operators of all models priced
@@ -467,14 +473,15 @@ $ pyrometer cost --format json good-10-static.pt2
   "arithmetic_intensity": 0.5769230769230769,
   "bottleneck": "memory-bound",
   "band": "memory-bound",
+  "footprint": {"total_bytes": 848, "weight_bytes": 848, "kv_cache_bytes": null},
   "decode": null,
   "coverage": {
     "share": 1,
     "uncounted": []
   },
   "advice": [
-    "transformer-like (matrix products are 96.2% of the FLOPs, more than 50%; fused attention 0.0%): high bandwidth pays at small batches, batching is critical",
-    "memory-bound as a whole (0.6 FLOPs a byte, ridge 50): bandwidth matters most, and a smaller element type moves fewer bytes; weights are 58% of the traffic, so a larger batch shares them among more samples"
+    "transformer-like (matrix products are 96.2% of the FLOPs, more than 50%; fused attention 0.0%)",
+    "memory-bound as a whole (0.6 FLOPs per byte, ridge 50): bandwidth matters more than FLOP/s, and a smaller element type moves fewer bytes; weights are 58% of the traffic; a larger batch shares them among more samples"
   ],
   "notes": [],
   "layers": [
@@ -576,11 +583,11 @@ pyrometer: unknown: 1 of 3 operators not counted: my.op x1 (no rule)
 
 $ pyrometer diff -q good-10-static.pt2 $TMP/unknown.pt2 | sed -n '/^Layers/,$p'
 Layers: 1 changed, 0 added, 0 removed, 2 identical:
-  FLOPs before and after; change of FLOPs, memory and parameters
+  FLOPs before and after; change of FLOPs, traffic and parameters
 
-  Layer             Before  After  Change  Memory  Params
-  -------------------------------------------------------
-  (model)  changed      32      0     -32     0 B       0
+  Layer             Before  After  Change  Traffic  Params
+  --------------------------------------------------------
+  (model)  changed      32      0     -32      0 B       0
 
 Coverage after:
   2 of 3 operators priced (66.7%); NOT COUNTED, so totals are too low:
@@ -595,7 +602,7 @@ $ pyrometer cost -v $TMP/hostile.pt2 | grep -c "$(printf '\033')"
 [1]
 
 $ pyrometer cost $TMP/hostile.pt2 | grep '1+1'
-  =1+1?[31m  Linear       264   128   432 B  0.6  memory
+  =1+1?[31m  Linear       264   128    432 B  0.6  memory
 
 $ pyrometer cost --format csv $TMP/hostile.pt2 | grep '1+1' | tr '\033' '^'
 '=1+1^[31m,linear,Linear,1,128,264,432,128,272,32,68,0.611111,memory-bound,memory-bound

@@ -8,15 +8,15 @@ GRAPH DIFF: good-10-static -> good-8-cond
   ------------------------------------------------
   MACs             384    1.02 k     +640  +166.7%
   FLOPs            840    2.18 k  +1.34 k  +159.2%
-  Memory      1.42 KiB  1.82 KiB   +409 B   +28.1%
+  Traffic     1.42 KiB  1.82 KiB   +409 B   +28.1%
   Parameters       212       272      +60   +28.3%
   Operators          3         4       +1   +33.3%
   FLOPs/byte       0.6       1.2     +0.6  +102.3%
 
 Layers: 1 changed, 1 added, 2 removed, 0 identical:
-  FLOPs before and after; change of FLOPs, memory and parameters
+  FLOPs before and after; change of FLOPs, traffic and parameters
 
-  Layer             Before   After   Change     Memory  Params
+  Layer             Before   After   Change    Traffic  Params
   ------------------------------------------------------------
   inner    added         -  2.11 k  +2.11 k  +1.56 KiB    +272
   first    removed     544       -     -544     -768 B    -144
@@ -35,7 +35,7 @@ GRAPH DIFF: good-10-static -> good-10-static
   ------------------------------------------
   MACs             384       384       0  0%
   FLOPs            840       840       0  0%
-  Memory      1.42 KiB  1.42 KiB     0 B  0%
+  Traffic     1.42 KiB  1.42 KiB     0 B  0%
   Parameters       212       212       0  0%
   Operators          3         3       0  0%
   FLOPs/byte       0.6       0.6    +0.0  0%
@@ -54,15 +54,15 @@ GRAPH DIFF: ResNet-18 -> good-10-static
   ----------------------------------------------------
   MACs           1.81 G       384     -1.81 G  -100.0%
   FLOPs          3.64 G       840     -3.64 G  -100.0%
-  Memory      111.5 MiB  1.42 KiB  -111.5 MiB  -100.0%
+  Traffic     111.5 MiB  1.42 KiB  -111.5 MiB  -100.0%
   Parameters    11.69 M       212     -11.7 M  -100.0%
   Operators          69         3         -66   -95.7%
   FLOPs/byte       31.1       0.6       -30.5   -98.1%
 
 Layers: 1 changed, 2 added, 60 removed, 0 identical (top 3 of 63):
-  FLOPs before and after; change of FLOPs, memory and parameters
+  FLOPs before and after; change of FLOPs, traffic and parameters
 
-  Layer                     Before  After    Change     Memory   Params
+  Layer                     Before  After    Change    Traffic   Params
   ---------------------------------------------------------------------
   conv1           removed  236.0 M      -  -236.0 M  -3.67 MiB  -9.41 k
   layer4.0.conv2  removed  231.2 M      -  -231.2 M  -9.19 MiB  -2.36 M
@@ -70,7 +70,7 @@ Layers: 1 changed, 2 added, 60 removed, 0 identical (top 3 of 63):
 
 $ pyrometer diff -q resnet18 good-10-static.pt2 --depth 1 --top 0 | tail -16
 
-  Layer              Before  After    Change      Memory    Params
+  Layer              Before  After    Change     Traffic    Params
   ----------------------------------------------------------------
   layer1   removed  927.7 M      -  -927.7 M   -23.5 MiB  -148.0 k
   layer2   removed  823.7 M      -  -823.7 M   -15.8 MiB  -525.6 k

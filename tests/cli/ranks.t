@@ -135,7 +135,7 @@ pyrometer: no trace of any rank could be read
 [2]
 
 $ pyrometer ranks ranks --late 0
-pyrometer: --late: 0 is too small (at least 0.01) (see pyrometer ranks --help)
+pyrometer: --late: 0 is not from 0.01% to 100% of a step (see pyrometer ranks --help)
 [2]
 
 $ pyrometer ranks ranks --layers-from abc

@@ -124,6 +124,11 @@ Pricing:
           compute-bound. For your hardware: its peak FLOP/s divided by its
           bytes/s. Default: 50.
 
+Models in Python:
+      --python PROGRAM
+          The Python that has torch and the model's packages, for a model that
+          is a function or a folder. Default: python3.
+
 Output:
       --format text|json|csv
           Write text for people, json for programs or csv for spreadsheets.
@@ -219,12 +224,12 @@ Pricing:
           bytes/s. Default: 50.
 
 Verdict, of two results:
-      --delta PERCENT
-          Changes up to this do not matter. Default: 2%.
+      --delta SHARE
+          Changes up to this do not matter: 2%, or 0.02. Default: 2%.
       --floor TIME
           Nor do changes of times by less than this (0.1ms), however many
           percent they are. Default: none.
-      --noise PERCENT
+      --noise SHARE
           Nor what this machine shows between two runs of the same. Default:
           what the results say.
       --fail-on regression|cannot-tell
@@ -264,7 +269,7 @@ $ test "$(pyrometer help cost)" = "$(pyrometer cost --help)" && echo same
 same
 
 $ pyrometer cost --help --color always | grep -c "$(printf '\033')"
-5
+6
 
 $ pyrometer cost --help | grep -c "$(printf '\033')"
 0

@@ -1,0 +1,33 @@
+/* One way to open a model for every command. */
+#include "model_open.h"
+
+#include "helper.h"
+
+#include "base/error.h"
+
+static int open_built(pyro_model **out, const char *spec, const pyro_open_options *options,
+                      pyro_error *error)
+{
+    pyro_helper_request request = {
+        .python = options->python, .spec = spec, .input_shape = options->input_shape};
+    pyro_helper_export exported;
+    int status = pyro_helper_export_model(&exported, &request, error);
+
+    if (status == PYRO_OK)
+        status = pyro_model_open_memory(out, exported.archive.data, exported.archive.length, spec,
+                                        error);
+    pyro_helper_export_free(&exported);
+    if (status != PYRO_OK)
+        pyro_error_where(error, spec, NULL);
+    return status;
+}
+
+int pyro_open_model(pyro_model **out, const char *spec, const pyro_open_options *options,
+                    pyro_error *error)
+{
+    static const pyro_open_options usual = {0};
+
+    if (pyro_spec_of(spec) == PYRO_SPEC_MODEL)
+        return pyro_model_open(out, spec, error);
+    return open_built(out, spec, options != NULL ? options : &usual, error);
+}
