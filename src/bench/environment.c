@@ -151,8 +151,11 @@ static double others_since(const pyro_processor_use *before)
 
     if (before->time_ns == 0 || elapsed_s < USE_MIN_S)
         return NAN;
-    double others_s = now.all_s - before->all_s - (now.own_s - before->own_s);
-    return isnan(others_s) ? NAN : fmax(0, others_s / elapsed_s);
+    double all_s = now.all_s - before->all_s, own_s = now.own_s - before->own_s;
+    /* Some containers show no processor time but zeros. */
+    if (isnan(all_s) || (own_s > 0.1 && all_s < own_s / 2))
+        return NAN;
+    return fmax(0, (all_s - own_s) / elapsed_s);
 }
 
 /* OMP_NUM_THREADS and its like: what decides how many threads a model uses. */
