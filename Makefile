@@ -116,6 +116,7 @@ bench:
 	@.venv/bin/python bench/training.py
 	@.venv/bin/python bench/bench.py
 	@.venv/bin/python bench/model.py
+	@.venv/bin/python bench/verdicts.py
 
 verify-models:
 	@scripts/make-venv.sh test --plan

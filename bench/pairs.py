@@ -4,7 +4,7 @@ one, and makes this exit with 1; "cannot tell" is what a busy machine deserves.
 
     make && python3 bench/pairs.py [--pairs 10] [--models 0 --python .venv/bin/python]
 
-Ten pairs of commands take about a minute. A pair of models starts at least 20 processes.
+Ten pairs of commands take about a minute A pair of models starts at least 20 processes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def make_repository(folder: pathlib.Path) -> None:
 
 def run_pair(tool: pathlib.Path, folder: pathlib.Path, *words: str) -> dict:
     """The row of the verdict on latency."""
-    command = [str(tool), "bench", "-q", "--against", "HEAD", "--format", "json", *words]
+    command = [str(tool), "bench", "-q", "--against", "HEAD", "--max-time", "10"]
+    command += ["--format", "json", *words]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=folder, capture_output=True, check=False, env=environment)
     if not done.stdout:

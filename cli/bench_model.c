@@ -71,7 +71,7 @@ const pyro_option pyro_bench_model_options[] = {
      .metavar = "N",
      .help = "Measure in so many processes, one after the other: from 5 on a verdict knows how "
              "processes differ.",
-     .default_text = "1; with --against from 10 to 30 of each side",
+     .default_text = "1; with --against from 10 to 30 of each side, within --total-time",
      .minimum = 1,
      .maximum = 1000},
     {.long_name = "python",

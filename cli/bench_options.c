@@ -53,8 +53,16 @@ static const pyro_option run_options[] = {
      .offset = offsetof(pyro_bench_values, max_time_s),
      .metavar = "SECONDS",
      .help = "After so long in a command its result is called noisy and left.",
-     .default_text = "10",
+     .default_text = "10; of commands with --against 60 in each side, or 30 runs",
      .minimum = 0.001,
+     .maximum = 1000000},
+    {.long_name = "total-time",
+     .kind = PYRO_OPTION_NUMBER,
+     .offset = offsetof(pyro_bench_values, total_time_s),
+     .metavar = "SECONDS",
+     .help = "With --against: start no round of both sides after this time, once there are 5.",
+     .default_text = "600",
+     .minimum = 0,
      .maximum = 1000000},
     {.long_name = "sequential",
      .kind = PYRO_OPTION_FLAG,
@@ -156,9 +164,12 @@ static const pyro_option policy_options[] = {
      .kind = PYRO_OPTION_LIMITS,
      .offset = offsetof(pyro_bench_values, thresholds),
      .metavar = "METRIC:LIMIT...",
-     .help = "Exit with 1 when a limit is broken, with 3 when that cannot be told: latency:100ms "
-             "(the mean), p50, p95, p99, p99.9, max, min, throughput:1000samples/s, memory:2GiB, "
-             "user, system."},
+     .help =
+         "Exit with 1 when a limit is broken, with 3 when that cannot be told: latency:100ms "
+         "(the mean), p50, p95, p99, p99.9, max, min, throughput:1000samples/s, memory:2GiB, "
+         "user, system. A throughput is in samples/s, of commands also in runs/s, of models in "
+         "requests/s and, where the inputs have them, tokens/s and images/s; another unit exits "
+         "with 2."},
     {.long_name = "against",
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(pyro_bench_values, against),

@@ -9,7 +9,7 @@
 
 typedef struct pyro_bench_values {
     int64_t warmup, runs, min_runs, max_runs, seed;
-    double min_time_s, max_time_s, items;
+    double min_time_s, max_time_s, total_time_s, items;
     pyro_words prepare, names, parameter_lists, parameter_scans, thresholds;
     const char *setup, *cleanup, *step, *shell, *against;
     bool no_shell, ignore_failure, show_output, sequential;

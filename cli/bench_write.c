@@ -1,6 +1,7 @@
 /* Files of results. */
 #include "bench_write.h"
 
+#include "github.h"
 #include "inputs.h"
 #include "output.h"
 #include "base/printable.h"
@@ -133,23 +134,6 @@ int pyro_bench_write_result(const pyro_common *common, const pyro_bench_report *
     return exit_code;
 }
 
-/* GitHub ends a command at a line end, and % begins an escape. */
-static void annotate(const char *text)
-{
-    pyro_buf line = PYRO_BUF_INIT;
-
-    pyro_buf_add_printable(&line, text);
-    fputs("::error::", stderr);
-    for (const char *at = line.failed ? "out of memory" : line.data; at && *at != '\0'; at++) {
-        if (*at == '%')
-            fputs("%25", stderr);
-        else
-            fputc(*at, stderr);
-    }
-    fputc('\n', stderr);
-    pyro_buf_free(&line);
-}
-
 void pyro_bench_write_annotations(const pyro_bench_report *report)
 {
     pyro_buf line = PYRO_BUF_INIT;
@@ -167,17 +151,23 @@ void pyro_bench_write_annotations(const pyro_bench_report *report)
                       pyro_gate_name(row->gate), pyro_format_amount(amount, row->value, row->unit));
         if (row->reason != NULL)
             pyro_buf_addf(&line, ", %s", row->reason);
-        annotate(line.failed ? "a threshold is broken" : line.data);
-    }
-    for (size_t i = 0; report->comparison != NULL && i < report->comparison->row_count; i++) {
-        const pyro_verdict_row *row = &report->comparison->rows[i];
-
-        if (row->verdict != PYRO_VERDICT_REGRESSED && row->verdict != PYRO_VERDICT_CANNOT_TELL)
-            continue;
-        pyro_buf_reset(&line);
-        pyro_buf_addf(&line, "%s: %s %s: %s", row->benchmark, row->metric,
-                      pyro_verdict_name(row->verdict), pyro_format_change(amount, row->change));
-        annotate(line.failed ? "a metric regressed" : line.data);
+        pyro_github_annotate("error", line.failed ? "a threshold is broken" : line.data);
     }
     pyro_buf_free(&line);
+}
+
+void pyro_bench_write_summary(const pyro_bench_report *report)
+{
+    char *text = NULL;
+    size_t size = 0;
+    pyro_error error;
+
+    if (getenv("GITHUB_STEP_SUMMARY") == NULL)
+        return;
+    pyro_error_clear(&error);
+    if (pyro_report_bench(&text, &size, report, PYRO_BENCH_MARKDOWN, NULL, &error) == PYRO_OK)
+        pyro_github_summarize(text, size);
+    else
+        pyro_common_fail("GITHUB_STEP_SUMMARY", &error);
+    pyro_free(text);
 }

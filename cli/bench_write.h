@@ -19,7 +19,9 @@ int pyro_bench_write_exports(const pyro_bench_exports *exports, const pyro_bench
                              const pyro_bench *base);
 int pyro_bench_write_result(const pyro_common *common, const pyro_bench_report *report);
 
-/* "::error::..." for what failed, where GitHub runs us. */
+/* "::error::..." for thresholds that did not pass, where GitHub runs us. */
 void pyro_bench_write_annotations(const pyro_bench_report *report);
+/* The Markdown report behind what GITHUB_STEP_SUMMARY holds, where that is set. */
+void pyro_bench_write_summary(const pyro_bench_report *report);
 
 #endif

@@ -1,7 +1,5 @@
 /* pyrometer bench: how long commands take, how sure that is, and whether it got worse. */
-#include "bench_against.h"
-#include "bench_options.h"
-#include "bench_run.h"
+#include "bench_session.h"
 #include "command.h"
 #include "process.h"
 
@@ -13,28 +11,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-/* Replicates of a comparison: enough for an interval, and where it ends at the latest. */
-enum { AGAINST_MIN = 10, AGAINST_MAX = 30 };
+/* Seconds in one command, and in one side of a comparison, which noise makes take longer. */
+#define MAX_TIME_S 10.0
+#define AGAINST_TIME_S 60.0
 
-/* Everything that one call of the command holds. */
-typedef struct session {
-    const pyro_bench_values *values;
-    pyro_plan plan;
-    pyro_runner runner;
-    pyro_subject *subjects; /* with a base to run: base and new of each command in turn */
-    size_t subject_count;
-    pyro_base base;
-    pyro_model_side sides[2];       /* of models; with a base to run: base and new */
-    pyro_bench *bench, *base_bench; /* base_bench: what was run here, not the file's */
-    pyro_verdict_options verdict;
-    pyro_threshold *thresholds;
-    pyro_gate_row *gates;
-    size_t gate_count;
-    pyro_comparison *comparison;
-} session;
+/* `exact`: that many were asked for. */
+static void settle_rounds(pyro_session *s, int64_t least, int64_t most, bool exact, double side_s)
+{
+    s->rounds = (pyro_rounds){.least = exact || least > most ? most : least,
+                              .most = most,
+                              .side_s = side_s,
+                              .total_s = s->values->total_time_s,
+                              .quiet = s->values->common.quiet};
+}
 
-static void settle_runs(session *s)
+static void settle_runs(pyro_session *s)
 {
     const pyro_bench_values *values = s->values;
     pyro_loop_options *loop = &s->runner.loop;
@@ -44,35 +37,24 @@ static void settle_runs(session *s)
         .min_runs = values->min_runs > 0 ? values->min_runs : 10,
         .max_runs = values->max_runs > 0 ? values->max_runs : 0,
         .min_time_ns = (int64_t)(values->min_time_s * 1e9),
-        .max_time_ns = (int64_t)(values->max_time_s * 1e9),
+        .max_time_ns = (int64_t)((values->max_time_s > 0 ? values->max_time_s : MAX_TIME_S) * 1e9),
         .seed = (uint64_t)values->seed,
     };
     if (loop->max_runs > 0 && loop->min_runs > loop->max_runs)
         loop->min_runs = loop->max_runs;
-    /* Against a base, the width of the comparison's interval ends it before the last run. */
+    /* Against a base, the width of the comparison's interval or its time ends it before that. */
     if (values->against != NULL)
-        loop->min_runs = loop->max_runs = loop->max_runs > 0 ? loop->max_runs : AGAINST_MAX;
+        loop->min_runs = loop->max_runs = loop->max_runs > 0 ? loop->max_runs : PYRO_ROUNDS_MAX;
     if (values->runs > 0)
         loop->min_runs = loop->max_runs = values->runs;
+    double side_s = values->max_time_s > 0 ? values->max_time_s : AGAINST_TIME_S;
+    if (values->max_runs > 0)
+        side_s = 0;
+    settle_rounds(s, values->min_runs > 0 ? values->min_runs : PYRO_ROUNDS_MIN, loop->max_runs,
+                  values->runs > 0, side_s);
 }
 
-static int parse_thresholds(session *s, pyro_error *error)
-{
-    const pyro_bench_values *values = s->values;
-
-    s->thresholds = calloc(values->thresholds.count + 1, sizeof *s->thresholds);
-    if (s->thresholds == NULL)
-        return pyro_fail_memory(error);
-    for (size_t i = 0; i < values->thresholds.count; i++) {
-        int status = pyro_threshold_parse(&s->thresholds[i], values->thresholds.items[i], error);
-
-        if (status != PYRO_OK)
-            return status;
-    }
-    return PYRO_OK;
-}
-
-static int settle(session *s, const pyro_words *commands, pyro_error *error)
+static int settle(pyro_session *s, const pyro_words *commands, pyro_error *error)
 {
     const pyro_bench_values *values = s->values;
     pyro_plan_request request = {
@@ -92,7 +74,10 @@ static int settle(session *s, const pyro_words *commands, pyro_error *error)
     if (values->step != NULL && !pyro_parse_number(values->step, &request.step))
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--parameter-step-size %.40s: not a number",
                          values->step);
-    int status = parse_thresholds(s, error);
+    int status = pyro_session_parse_thresholds(s, error);
+    if (status == PYRO_OK)
+        status = pyro_session_verify_thresholds(
+            s, &(pyro_bench_result){.name = "a command", .engine = "command", .items = 1}, error);
     if (status != PYRO_OK)
         return status;
     s->runner = (pyro_runner){
@@ -110,7 +95,7 @@ static int settle(session *s, const pyro_words *commands, pyro_error *error)
 }
 
 /* Base samples of a subject's command: of the other subject, or of the earlier file. */
-static const double *find_base(const session *s, size_t subject, size_t *count)
+static const double *find_base(const pyro_session *s, size_t subject, size_t *count)
 {
     if (s->base.bench == NULL) {
         pyro_loop_samples samples = pyro_loop_read(s->subjects[subject - 1].loop);
@@ -131,20 +116,31 @@ static const double *find_base(const session *s, size_t subject, size_t *count)
     return NULL;
 }
 
+/* What one side has run for, of all its samples. */
+static double time_of(const pyro_subject *subject)
+{
+    pyro_loop_samples samples = pyro_loop_read(subject->loop);
+    double sum = 0;
+
+    for (size_t i = 0; i < samples.count; i++)
+        sum += samples.latency_ns[i];
+    return sum / 1e9;
+}
+
 /*
  * Whether the interval of the change is as narrow as half of what matters on each side. Where it
  * lies is not looked at: stopping by the verdict would make verdicts.
  */
-static int is_narrow(const session *s, size_t subject, bool *narrow, pyro_error *error)
+static int is_narrow(const pyro_session *s, size_t subject, bool *narrow, pyro_error *error)
 {
     pyro_loop_samples samples = pyro_loop_read(s->subjects[subject].loop);
     double delta = s->verdict.delta > 0 ? s->verdict.delta : 0.02;
-    pyro_verdict_row row = {.processes = true};
     size_t base_count;
     const double *base = find_base(s, subject, &base_count);
+    pyro_verdict_row row = {.processes = true, .interleaved = s->base.bench == NULL};
 
     *narrow = false;
-    if (samples.count < AGAINST_MIN || base_count < PYRO_REPLICATES_MIN)
+    if (base_count < PYRO_REPLICATES_MIN)
         return PYRO_OK;
     /* A constant factor between the two sides (ns, ms) shifts the interval but keeps its width. */
     int status = pyro_verdict_of(&row, base, base_count, samples.latency_ns, samples.count, false,
@@ -153,18 +149,24 @@ static int is_narrow(const session *s, size_t subject, bool *narrow, pyro_error 
     return status;
 }
 
-static int stop_narrow_pairs(void *user, pyro_subject *subjects, size_t count, pyro_error *error)
+/* Ends a command's comparison where it is narrow or out of time; --runs asks for exactly so many. */
+static int stop_finished_pairs(void *user, pyro_subject *subjects, size_t count, pyro_error *error)
 {
-    session *s = user;
+    pyro_session *s = user;
     size_t step = s->base.bench == NULL ? 2 : 1;
     int status = PYRO_OK;
 
+    pyro_rounds_tick(&s->rounds);
     for (size_t i = step - 1; i < count && status == PYRO_OK; i += step) {
-        bool narrow = false, base_failed = step == 2 && subjects[i - 1].failed;
+        bool narrow = false, failed = subjects[i].failed || (step == 2 && subjects[i - 1].failed);
+        pyro_loop_samples samples = pyro_loop_read(subjects[i].loop);
+        int64_t done = (int64_t)samples.count;
 
-        if (!base_failed && !subjects[i].failed)
+        if (!failed && (samples.end != PYRO_LOOP_RUNNING || done == 0))
+            continue;
+        if (!failed && s->values->runs <= 0 && pyro_rounds_check(&s->rounds, done))
             status = is_narrow(s, i, &narrow, error);
-        if (narrow || base_failed || subjects[i].failed) {
+        if (failed || pyro_rounds_end(&s->rounds, done, time_of(&subjects[i])) || narrow) {
             pyro_loop_stop(subjects[i].loop);
             if (step == 2)
                 pyro_loop_stop(subjects[i - 1].loop);
@@ -173,7 +175,7 @@ static int stop_narrow_pairs(void *user, pyro_subject *subjects, size_t count, p
     return status;
 }
 
-static int make_subjects(session *s, pyro_error *error)
+static int make_subjects(pyro_session *s, pyro_error *error)
 {
     size_t sides = s->values->against != NULL && s->base.bench == NULL ? 2 : 1;
 
@@ -186,19 +188,27 @@ static int make_subjects(session *s, pyro_error *error)
         if (sides == 2 && i % 2 == 0)
             s->subjects[i].folder = s->base.folder;
     }
-    if (s->values->against != NULL && s->values->runs <= 0) {
-        s->runner.after_round = stop_narrow_pairs;
+    if (s->values->against != NULL) {
+        s->runner.after_round = stop_finished_pairs;
         s->runner.user = s;
+    }
+    /* More runs do not take away the drift since the file was recorded. */
+    if (s->base.bench != NULL && s->rounds.side_s > 0 && s->rounds.least < s->rounds.most) {
+        s->rounds.side_s = 0;
+        s->rounds.most = s->rounds.least > PYRO_ROUNDS_USUAL ? s->rounds.least : PYRO_ROUNDS_USUAL;
     }
     return PYRO_OK;
 }
 
-static int store(session *s, pyro_bench *bench, size_t first, size_t step, pyro_error *error)
+static int store(pyro_session *s, pyro_bench *bench, size_t first, size_t step, pyro_error *error)
 {
     int status = PYRO_OK;
 
     bench->seed = (uint64_t)s->values->seed;
     bench->order = s->runner.sequential ? "sequential" : "interleaved";
+    if (s->rounds.out_of_time)
+        status = pyro_bench_warn(bench, error, "the comparison ended after %.0f s (--total-time)",
+                                 s->rounds.total_s);
     bench->interrupted = pyro_process_interrupted();
     for (size_t i = first; i < s->subject_count && status == PYRO_OK; i += step) {
         status = pyro_runner_store(&s->runner, bench, &s->subjects[i], error);
@@ -209,18 +219,24 @@ static int store(session *s, pyro_bench *bench, size_t first, size_t step, pyro_
 }
 
 /* The base ran beside the new side: what was the machine for one was it for the other. */
-static int store_base(session *s, pyro_error *error)
+static int store_base(pyro_session *s, pyro_error *error)
 {
     int status = pyro_bench_new(&s->base_bench, error);
 
     if (status == PYRO_OK)
         status = pyro_environment_before(s->base_bench, error);
+    if (status == PYRO_OK) {
+        s->base_bench->environment.load_1m_before = s->bench->environment.load_1m_before;
+        s->base_bench->environment.load_1m_after = s->bench->environment.load_1m_after;
+        s->base_bench->environment.other_cpus = s->bench->environment.other_cpus;
+        status = pyro_session_mark_rounds(s->base_bench, s->bench, error);
+    }
     if (status == PYRO_OK)
         status = store(s, s->base_bench, 0, 2, error);
     return status;
 }
 
-static int measure(session *s, pyro_error *error)
+static int measure(pyro_session *s, pyro_error *error)
 {
     int status = pyro_bench_new(&s->bench, error);
 
@@ -232,6 +248,8 @@ static int measure(session *s, pyro_error *error)
         status = make_subjects(s, error);
     if (status == PYRO_OK)
         status = pyro_runner_calibrate(&s->runner, error);
+    if (status == PYRO_OK && s->values->against != NULL)
+        pyro_rounds_begin(&s->rounds, "runs");
     if (status == PYRO_OK)
         status = pyro_runner_run(&s->runner, s->subjects, s->subject_count, error);
     if (status == PYRO_OK)
@@ -244,96 +262,9 @@ static int measure(session *s, pyro_error *error)
     return status;
 }
 
-static int judge(session *s, pyro_error *error)
-{
-    const pyro_bench *base = s->base_bench != NULL ? s->base_bench : s->base.bench;
-    size_t count = s->values->thresholds.count;
-
-    s->gates = calloc(count * s->bench->result_count + 1, sizeof *s->gates);
-    if (s->gates == NULL)
-        return pyro_fail_memory(error);
-    for (size_t i = 0; i < s->bench->result_count; i++)
-        for (size_t j = 0; j < count; j++)
-            s->gates[s->gate_count++] = pyro_threshold_check(&s->thresholds[j],
-                                                             &s->bench->results[i]);
-    return base != NULL ? pyro_bench_compare(&s->comparison, base, s->bench, &s->verdict, error)
-                        : PYRO_OK;
-}
-
-/* The worst of what thresholds, verdict and failures say. */
-static int conclude(const session *s)
-{
-    int exit_code = PYRO_EXIT_FINE;
-    bool failed = false, cannot_tell = false;
-
-    for (size_t i = 0; i < s->subject_count; i++) {
-        if (!s->subjects[i].failed)
-            continue;
-        exit_code = pyro_common_complain("%s: %s", s->subjects[i].planned->name,
-                                         s->subjects[i].message);
-    }
-    bool all_failed = s->bench->result_count > 0;
-    for (size_t i = 0; i < s->bench->result_count; i++)
-        all_failed = all_failed && strcmp(s->bench->results[i].status, "failed") == 0;
-    if (all_failed && exit_code == PYRO_EXIT_FINE)
-        exit_code = pyro_common_complain(
-            "%s: %s", s->bench->results[0].name,
-            s->bench->results[0].message != NULL ? s->bench->results[0].message : "failed");
-    for (size_t i = 0; i < s->gate_count; i++) {
-        failed |= s->gates[i].gate == PYRO_GATE_FAILED;
-        cannot_tell |= s->gates[i].gate == PYRO_GATE_CANNOT_TELL;
-    }
-    if (s->bench->interrupted)
-        return PYRO_EXIT_INTERRUPTED;
-    if (exit_code != PYRO_EXIT_FINE)
-        return exit_code;
-    int verdict = s->comparison != NULL ? pyro_verdict_exit_code(s->comparison, &s->values->verdict)
-                                        : PYRO_EXIT_FINE;
-    if (failed || verdict == PYRO_EXIT_POLICY)
-        return PYRO_EXIT_POLICY;
-    return cannot_tell ? PYRO_EXIT_CANNOT_TELL : verdict;
-}
-
-static int write_all(const session *s)
-{
-    pyro_bench_report report = {.bench = s->bench,
-                                .gates = s->gates,
-                                .gate_count = s->gate_count,
-                                .comparison = s->comparison};
-    int exit_code = pyro_bench_write_result(&s->values->common, &report);
-
-    if (exit_code == PYRO_EXIT_FINE)
-        exit_code = pyro_bench_write_exports(&s->values->exports, &report, s->base_bench);
-    pyro_bench_write_annotations(&report);
-    return exit_code;
-}
-
-static void free_session(session *s)
-{
-    pyro_comparison_free(s->comparison);
-    pyro_subjects_free(s->subjects, s->subject_count);
-    free(s->subjects);
-    free(s->gates);
-    free(s->thresholds);
-    pyro_bench_free(s->bench);
-    pyro_bench_free(s->base_bench);
-    pyro_base_close(&s->base);
-    pyro_plan_free(&s->plan);
-}
-
-/* A base of another schema is no failure of the tool: it cannot be told. */
-static int fail_session(const session *s, const pyro_error *error)
-{
-    int exit_code = pyro_common_fail(NULL, error);
-
-    return error->code == PYRO_ERROR_UNSUPPORTED && s->values->against != NULL
-               ? PYRO_EXIT_CANNOT_TELL
-               : exit_code;
-}
-
 static int bench_commands(const pyro_words *commands, const pyro_bench_values *values)
 {
-    session s = {.values = values};
+    pyro_session s = {.values = values};
     pyro_error error;
     int exit_code;
 
@@ -341,47 +272,60 @@ static int bench_commands(const pyro_words *commands, const pyro_bench_values *v
     int status = settle(&s, commands, &error);
     if (status != PYRO_OK) {
         exit_code = pyro_common_complain("%s (see pyrometer bench --help)", error.message);
-        free_session(&s);
+        pyro_session_free(&s);
         return exit_code;
     }
     pyro_process_begin();
     status = measure(&s, &error);
     pyro_base_leave(&s.base);
     if (status == PYRO_OK)
-        status = judge(&s, &error);
+        status = pyro_session_judge(&s, &error);
     if (status != PYRO_OK) {
-        exit_code = fail_session(&s, &error);
+        exit_code = pyro_session_fail(&s, &error);
     } else {
-        exit_code = write_all(&s);
+        exit_code = pyro_session_write(&s);
         if (exit_code == PYRO_EXIT_FINE)
-            exit_code = conclude(&s);
+            exit_code = pyro_session_conclude(&s);
     }
-    free_session(&s);
+    pyro_session_free(&s);
     pyro_process_end();
     return exit_code;
 }
 
 /* Whether every interval of a change is as narrow as half of what matters; see is_narrow. */
-static int are_narrow(void *user, int64_t done, bool *enough, pyro_error *error)
+static int are_narrow(const pyro_session *s, bool *narrow, pyro_error *error)
 {
-    const session *s = user;
     const pyro_bench *base = s->base.bench != NULL ? s->base.bench : s->sides[0].bench;
     const pyro_bench *current = s->sides[s->base.bench != NULL ? 0 : 1].bench;
     pyro_comparison *comparison = NULL;
-
-    *enough = false;
-    if (done < AGAINST_MIN)
-        return PYRO_OK;
     int status = pyro_bench_compare(&comparison, base, current, &s->verdict, error);
-    *enough = status == PYRO_OK;
-    for (size_t i = 0; *enough && i < comparison->row_count; i++) {
+
+    *narrow = status == PYRO_OK;
+    for (size_t i = 0; *narrow && i < comparison->row_count; i++) {
         const pyro_verdict_row *row = &comparison->rows[i];
         double width = log((1 + row->interval.high) / (1 + row->interval.low)) / 2;
 
         /* Where there is no interval by now, more processes would not give one. */
-        *enough = isnan(width) || width <= log1p(row->delta) / 2;
+        *narrow = isnan(width) || width <= log1p(row->delta) / 2;
     }
     pyro_comparison_free(comparison);
+    return status;
+}
+
+/* After every round of processes; --processes asks for exactly so many. */
+static int is_model_done(void *user, int64_t done, bool *enough, pyro_error *error)
+{
+    pyro_session *s = user;
+    int status = PYRO_OK;
+
+    *enough = false;
+    pyro_rounds_tick(&s->rounds);
+    if (done == 1 && s->base.bench == NULL)
+        status = pyro_session_mark_rounds(s->sides[0].bench, s->sides[1].bench, error);
+    if (status == PYRO_OK && s->values->model.processes <= 0 && pyro_rounds_check(&s->rounds, done))
+        status = are_narrow(s, enough, error);
+    if (pyro_rounds_end(&s->rounds, done, 0))
+        *enough = true;
     return status;
 }
 
@@ -396,7 +340,7 @@ static int64_t fewest_processes(const pyro_bench *bench)
 }
 
 /* The model alone, or the base's before it; how many processes, and what ends them. */
-static size_t settle_sides(session *s, pyro_model_rounds *rounds)
+static size_t settle_sides(pyro_session *s, pyro_model_rounds *rounds)
 {
     const pyro_bench_values *values = s->values;
     size_t count = 0;
@@ -416,18 +360,25 @@ static size_t settle_sides(session *s, pyro_model_rounds *rounds)
     /* Earlier results of one process say nothing of processes, however many run now. */
     bool judged = s->base.model != NULL ||
                   (s->base.bench != NULL && fewest_processes(s->base.bench) >= PYRO_REPLICATES_MIN);
-    if (judged && values->model.processes <= 0) {
-        rounds->count = AGAINST_MAX;
-        rounds->is_enough = are_narrow;
+    if (judged && values->model.processes <= 0)
+        rounds->count = PYRO_ROUNDS_USUAL;
+    if (judged) {
+        rounds->is_enough = is_model_done;
+        settle_rounds(s, PYRO_ROUNDS_MIN, rounds->count, values->model.processes > 0, 0);
+        pyro_rounds_begin(&s->rounds, "processes");
     }
     return count;
 }
 
-static int measure_model(session *s)
+static int measure_model(pyro_session *s)
 {
     const pyro_bench_values *values = s->values;
-    pyro_bench_model_runs runs = {values->warmup,   values->runs,       values->min_runs,
-                                  values->max_runs, values->max_time_s, &values->thresholds};
+    pyro_bench_model_runs runs = {values->warmup,
+                                  values->runs,
+                                  values->min_runs,
+                                  values->max_runs,
+                                  values->max_time_s > 0 ? values->max_time_s : MAX_TIME_S,
+                                  &values->thresholds};
     pyro_model_rounds rounds;
     size_t count = settle_sides(s, &rounds);
     int exit_code = pyro_bench_model_measure(s->sides, count, &values->model, &runs, &rounds);
@@ -439,27 +390,28 @@ static int measure_model(session *s)
     if (exit_code != PYRO_EXIT_FINE)
         return exit_code;
     pyro_error_clear(&error);
-    return judge(s, &error) == PYRO_OK ? write_all(s) : pyro_common_fail(NULL, &error);
+    return pyro_session_judge(s, &error) == PYRO_OK ? pyro_session_write(s)
+                                                    : pyro_common_fail(NULL, &error);
 }
 
 static int bench_model(const pyro_bench_values *values)
 {
-    session s = {.values = values};
+    pyro_session s = {.values = values};
     pyro_error error;
     int exit_code;
 
     pyro_error_clear(&error);
     pyro_process_begin();
-    int status = parse_thresholds(&s, &error);
+    int status = pyro_session_parse_thresholds(&s, &error);
     if (status == PYRO_OK)
         status = pyro_verdict_settle(&s.verdict, &values->verdict, &error);
     s.verdict.seed = (uint64_t)values->seed;
     if (status == PYRO_OK && values->against != NULL)
         status = pyro_base_open_model(&s.base, values->against, values->model.path, &error);
-    exit_code = status == PYRO_OK ? measure_model(&s) : fail_session(&s, &error);
+    exit_code = status == PYRO_OK ? measure_model(&s) : pyro_session_fail(&s, &error);
     if (exit_code == PYRO_EXIT_FINE)
-        exit_code = conclude(&s);
-    free_session(&s);
+        exit_code = pyro_session_conclude(&s);
+    pyro_session_free(&s);
     pyro_process_end();
     return exit_code;
 }
@@ -481,7 +433,7 @@ static int run_bench(const pyro_command *command, int argc, char **argv)
     pyro_bench_values values = {.warmup = -1,
                                 .seed = 1,
                                 .min_time_s = 1,
-                                .max_time_s = 10,
+                                .total_time_s = 600,
                                 .items = 1,
                                 .model = PYRO_BENCH_MODEL_INIT,
                                 .verdict = PYRO_VERDICT_INIT,
@@ -532,8 +484,9 @@ const pyro_command cmd_bench = {
         "throughput, memory, FLOPs and what it uses of the machine; the inputs are made from what "
         "the model says it takes.\n\n"
         "--against judges: regressed, improved, no change or cannot tell. Both sides run in turn "
-        "until the interval of the change is narrow enough, at most 30 times each; the verdict is "
-        "computed once, afterwards. docs/statistics.md says how.\n\n"
+        "until the interval of the change is narrow enough: at least 10 times each, at most 30 times "
+        "or as often as fits in --max-time, and no longer than --total-time. How long that takes is "
+        "printed before. The verdict is computed once, afterwards. docs/statistics.md says how.\n\n"
         "pyrometer profile is the same command.",
     .examples = bench_examples,
     .groups = pyro_bench_groups,

@@ -2,7 +2,9 @@
 #include "command.h"
 #include "common.h"
 #include "diff_traces.h"
+#include "github.h"
 #include "pricing.h"
+#include "report/bench.h"
 #include "verdict.h"
 
 typedef struct diff_values {
@@ -88,8 +90,15 @@ static int write_verdict(const pyro_comparison *comparison, const diff_values *v
         return pyro_common_fail(NULL, &error);
     int exit_code = pyro_common_write(&values->common, text, size);
     pyro_free(text);
-    return exit_code == PYRO_EXIT_FINE ? pyro_verdict_exit_code(comparison, &values->verdict)
-                                       : exit_code;
+    if (exit_code != PYRO_EXIT_FINE)
+        return exit_code;
+    pyro_verdict_annotate(comparison, &values->verdict);
+    pyro_buf summary = PYRO_BUF_INIT;
+    pyro_write_verdict_markdown(&summary, comparison);
+    if (!summary.failed)
+        pyro_github_summarize(summary.data, summary.length);
+    pyro_buf_free(&summary);
+    return pyro_verdict_exit_code(comparison, &values->verdict);
 }
 
 /* Results of another schema may be sound, but nothing can be said about them. */
@@ -127,6 +136,8 @@ static int judge_both(const pyro_words *operands, const diff_values *values)
                             PYRO_OK
                         ? write_verdict(comparison, values)
                         : pyro_common_fail(NULL, &error);
+    else if (exit_code == PYRO_EXIT_CANNOT_TELL)
+        exit_code = pyro_verdict_unknown_code(&values->verdict);
     pyro_comparison_free(comparison);
     pyro_bench_free(results[0]);
     pyro_bench_free(results[1]);
@@ -197,8 +208,10 @@ const pyro_command cmd_diff = {
         "They may also be two traces or recordings, as for pyrometer trace: then the layers, ops "
         "and kernels are shown whose own time changed most, a step or pass each.\n\n"
         "Or they are results that pyrometer bench wrote as JSON. Then every metric is judged: "
-        "regressed, improved, no change, or cannot tell (too few samples, another machine), which "
-        "exits with 3. docs/statistics.md says how.",
+        "regressed, improved, no change, or cannot tell (too few samples, another machine, or one "
+        "that was busy), which exits with 3, with --fail-on regression with 0 and a warning. "
+        "docs/statistics.md says how. Where GITHUB_STEP_SUMMARY is set, the verdict is added to that "
+        "file as Markdown.",
     .examples = diff_examples,
     .groups = diff_groups,
     .operands = PYRO_COMPLETE_MODEL,

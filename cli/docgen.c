@@ -82,7 +82,7 @@ static void add_roff_option(pyro_buf *buf, const pyro_option *option)
     pyro_buf_adds(buf, "\\fB\\-\\-");
     add_roff(buf, option->long_name);
     pyro_buf_adds(buf, "\\fR");
-    if (option->kind == PYRO_OPTION_CHOICE) {
+    if (option->kind == PYRO_OPTION_CHOICE || option->kind == PYRO_OPTION_CHOICES) {
         for (size_t i = 0; option->choices[i] != NULL; i++)
             pyro_buf_addf(buf, "%s\\fB%s\\fR", i == 0 ? " " : "|", option->choices[i]);
     } else if (option->kind != PYRO_OPTION_FLAG) {
@@ -104,8 +104,11 @@ static void add_roff_ending(pyro_buf *buf)
                   ".TP\n1\nA check that was asked for failed (\\fB\\-\\-strict\\fR, "
                   "\\fB\\-\\-threshold\\fR, \\fB\\-\\-fail\\-on\\fR).\n"
                   ".TP\n2\nWrong usage, or an input or output that cannot be read or written.\n"
-                  ".TP\n3\nIt cannot be told: too few samples, another machine.\n"
+                  ".TP\n3\nIt cannot be told: too few samples, another machine. With "
+                  "\\fB\\-\\-fail\\-on regression\\fR that is 0 and a warning.\n"
                   ".SH ENVIRONMENT\n"
+                  ".TP\nGITHUB_STEP_SUMMARY\nThe file that \\fBpyrometer bench\\fR and "
+                  "\\fBpyrometer diff\\fR of results add their tables to, as Markdown.\n"
                   ".TP\nNO_COLOR\nNo colour, even on a terminal.\n"
                   ".TP\nCOLUMNS\nThe width that tables may take.\n"
                   ".SH SEE ALSO\n\\fBpyrometer\\fR(1)");
@@ -286,7 +289,7 @@ static void add_zsh_option(pyro_buf *buf, const pyro_option *option)
     bool takes_value = option->kind != PYRO_OPTION_FLAG;
 
     pyro_buf_adds(buf, "      ");
-    if (option->kind == PYRO_OPTION_LIST)
+    if (option->kind == PYRO_OPTION_LIST || option->kind == PYRO_OPTION_CHOICES)
         pyro_buf_adds(buf, "'*'");
     if (option->short_name != 0) {
         pyro_buf_addf(buf, "'(-%c --%s)'{-%c%s,--%s%s}'[", option->short_name, option->long_name,

@@ -13,7 +13,7 @@ enum { WIDTH = 80, OPTION_COLUMN = 6 };
 static void add_option_usage(pyro_buf *buf, const pyro_option *option)
 {
     pyro_buf_addf(buf, "--%s", option->long_name);
-    if (option->kind == PYRO_OPTION_CHOICE)
+    if (option->kind == PYRO_OPTION_CHOICE || option->kind == PYRO_OPTION_CHOICES)
         for (size_t i = 0; option->choices[i] != NULL; i++)
             pyro_buf_addf(buf, "%s%s", i == 0 ? " " : "|", option->choices[i]);
     else if (option->kind != PYRO_OPTION_FLAG)
@@ -24,7 +24,8 @@ void pyro_help_option_text(pyro_buf *buf, const pyro_option *option,
                            void (*add)(pyro_buf *buf, const char *text))
 {
     add(buf, option->help);
-    if (option->kind == PYRO_OPTION_LIST || option->kind == PYRO_OPTION_LIMITS)
+    if (option->kind == PYRO_OPTION_LIST || option->kind == PYRO_OPTION_LIMITS ||
+        option->kind == PYRO_OPTION_CHOICES)
         add(buf, " May be repeated.");
     if (option->default_text != NULL) {
         add(buf, " Default: ");

@@ -149,6 +149,15 @@ static int set_choice(parser *p, const pyro_option *option, int *target, const c
     return fail_choice(p, option, value);
 }
 
+static int add_choice(parser *p, const pyro_option *option, unsigned *target, const char *value)
+{
+    int index = 0, status = set_choice(p, option, &index, value);
+
+    if (status == PYRO_OK)
+        *target |= 1U << index;
+    return status;
+}
+
 /* Stores a value in the option's target; `value` is NULL for a flag. */
 static int set_value(parser *p, found_option found, const char *value)
 {
@@ -176,6 +185,8 @@ static int set_value(parser *p, found_option found, const char *value)
         return check_range(p, option, *(double *)target, value);
     case PYRO_OPTION_CHOICE:
         return set_choice(p, option, target, value);
+    case PYRO_OPTION_CHOICES:
+        return add_choice(p, option, target, value);
     case PYRO_OPTION_LIST:
     case PYRO_OPTION_LIMITS:
         return pyro_words_add(target, value) ? PYRO_OK : pyro_fail_memory(p->error);

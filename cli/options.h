@@ -19,6 +19,7 @@ typedef enum pyro_option_kind {
     PYRO_OPTION_INTEGER, /* int64_t */
     PYRO_OPTION_NUMBER,  /* double */
     PYRO_OPTION_CHOICE,  /* int: the index of one of `choices` */
+    PYRO_OPTION_CHOICES, /* unsigned: a bit for each of `choices` that was given */
     PYRO_OPTION_LIST,    /* pyro_words: every value, in the order given */
     PYRO_OPTION_LIMITS   /* the same, and takes all words "name:number..." that follow at once */
 } pyro_option_kind;

@@ -3,13 +3,16 @@
 
 #include "base/error.h"
 #include "command.h"
+#include "github.h"
+#include "report/bench.h"
 #include "share.h"
 
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAIL_ON_REGRESSION, FAIL_ON_CANNOT_TELL };
+/* Bits of fail_choices, in their order. */
+enum { FAIL_ON_REGRESSION = 1, FAIL_ON_CANNOT_TELL = 2 };
 
 static const char *const fail_choices[] = {"regression", "cannot-tell", NULL};
 
@@ -33,10 +36,11 @@ const pyro_option pyro_verdict_option_table[] = {
      .help = "Nor what this machine shows between two runs of the same.",
      .default_text = "what the results say"},
     {.long_name = "fail-on",
-     .kind = PYRO_OPTION_CHOICE,
+     .kind = PYRO_OPTION_CHOICES,
      .offset = offsetof(pyro_verdict_values, fail_on),
      .metavar = "WHAT",
-     .help = "Exit with 1 on a regression, or also (cannot-tell) where none can be excluded.",
+     .help = "Exit with 1 on a regression; cannot tell is then a warning and exits with 0, unless "
+             "cannot-tell is given too, which exits with 1 on both.",
      .default_text = "never 1; 3 where it cannot be told",
      .choices = fail_choices},
     {.long_name = "any-machine",
@@ -70,11 +74,46 @@ int pyro_verdict_settle(pyro_verdict_options *out, const pyro_verdict_values *va
     return PYRO_OK;
 }
 
+int pyro_verdict_unknown_code(const pyro_verdict_values *values)
+{
+    if (values->fail_on & FAIL_ON_CANNOT_TELL)
+        return PYRO_EXIT_POLICY;
+    return values->fail_on & FAIL_ON_REGRESSION ? PYRO_EXIT_FINE : PYRO_EXIT_CANNOT_TELL;
+}
+
 int pyro_verdict_exit_code(const pyro_comparison *comparison, const pyro_verdict_values *values)
 {
-    if (comparison->regressed && values->fail_on >= 0)
+    if (comparison->regressed && values->fail_on != 0)
         return PYRO_EXIT_POLICY;
-    if (comparison->cannot_tell)
-        return values->fail_on == FAIL_ON_CANNOT_TELL ? PYRO_EXIT_POLICY : PYRO_EXIT_CANNOT_TELL;
-    return PYRO_EXIT_FINE;
+    return comparison->cannot_tell ? pyro_verdict_unknown_code(values) : PYRO_EXIT_FINE;
+}
+
+static void annotate_row(const pyro_verdict_row *row, const pyro_verdict_values *values)
+{
+    bool regressed = row->verdict == PYRO_VERDICT_REGRESSED;
+    bool passes = !regressed && pyro_verdict_unknown_code(values) == PYRO_EXIT_FINE;
+    char change[PYRO_UNIT_TEXT];
+    pyro_buf line = PYRO_BUF_INIT;
+
+    pyro_buf_addf(&line, "%s: %s %s: %s", row->benchmark, row->metric,
+                  pyro_verdict_name(row->verdict), pyro_format_change(change, row->change));
+    if (row->reason != NULL)
+        pyro_buf_addf(&line, ", %s", row->reason);
+    pyro_github_annotate(passes ? "warning" : "error",
+                         line.failed ? pyro_verdict_name(row->verdict) : line.data);
+    pyro_buf_free(&line);
+}
+
+void pyro_verdict_annotate(const pyro_comparison *comparison, const pyro_verdict_values *values)
+{
+    if (comparison->cannot_tell && pyro_verdict_exit_code(comparison, values) == PYRO_EXIT_FINE)
+        fputs("pyrometer: warning: it cannot be told whether this got worse; --fail-on regression "
+              "lets that pass, --fail-on cannot-tell does not\n",
+              stderr);
+    if (getenv("GITHUB_ACTIONS") == NULL)
+        return;
+    for (size_t i = 0; i < comparison->row_count; i++)
+        if (comparison->rows[i].verdict == PYRO_VERDICT_REGRESSED ||
+            comparison->rows[i].verdict == PYRO_VERDICT_CANNOT_TELL)
+            annotate_row(&comparison->rows[i], values);
 }

@@ -170,6 +170,7 @@ typedef struct pyro_environment {
     /* What is only told. */
     const char *kernel, *system, *commit, *gpu_clocks;
     double load_1m_before, load_1m_after; /* NaN: not known */
+    double other_cpus; /* processors that other programs used meanwhile; NaN: not known */
     int64_t swap_used_bytes, swapped_pages; /* in use before; moved meanwhile */
     int64_t throttled; /* thermal throttling meanwhile; -1: not known */
     double noise; /* A/A noise of the machine, a share; 0: never measured */
@@ -183,6 +184,8 @@ typedef struct pyro_bench {
     const char *tool;
     uint64_t seed;
     const char *order; /* "interleaved" or "sequential" */
+    const char
+        *rounds; /* the same text in two results: they ran in turn, round by round; or NULL */
     bool interrupted;
     pyro_environment environment;
     pyro_bench_result *results;
@@ -261,6 +264,7 @@ typedef enum pyro_gate { PYRO_GATE_PASSED, PYRO_GATE_FAILED, PYRO_GATE_CANNOT_TE
 typedef struct pyro_threshold {
     char text[64]; /* as it was given */
     int kind; /* internal: a row of the table of metrics */
+    int unit; /* internal: a row of the table of units */
     double limit; /* in the unit of the metric's samples */
 } pyro_threshold;
 
@@ -276,6 +280,12 @@ typedef struct pyro_gate_row {
 
 /* "latency:100ms"; PYRO_ERROR_ARGUMENT names what is unknown. */
 PYRO_API int pyro_threshold_parse(pyro_threshold *out, const char *text, pyro_error *error);
+/*
+ * Whether the result has a number in the threshold's unit: tokens/s only where tokens were counted.
+ * PYRO_ERROR_ARGUMENT names the units that it has. A command needs no metrics to be asked.
+ */
+PYRO_API int pyro_threshold_verify(const pyro_threshold *threshold, const pyro_bench_result *result,
+                                   pyro_error *error);
 PYRO_API pyro_gate_row pyro_threshold_check(const pyro_threshold *threshold,
                                             const pyro_bench_result *result);
 
@@ -301,13 +311,14 @@ typedef struct pyro_verdict_options {
 
 typedef struct pyro_verdict_row {
     const char *benchmark, *metric, *unit;
-    double base, current; /* medians */
+    double base, current; /* estimates of both: near the medians, and `change` apart */
     double change; /* current / base - 1 */
     pyro_interval interval; /* of the change */
     double delta; /* that was applied, a share */
     double p; /* of the alarm, after Holm's correction over all rows; NaN: none */
     size_t base_count, current_count; /* replicates */
     bool processes; /* replicates are processes; else blocks of iterations of one */
+    bool interleaved; /* replicate i of both sides is of the same round; compared round by round */
     pyro_verdict verdict;
     const char *reason; /* of "cannot tell", or what to know of the others; NULL: nothing */
 } pyro_verdict_row;
@@ -326,7 +337,10 @@ PYRO_API int pyro_bench_compare(pyro_comparison **out, const pyro_bench *base,
                                 const pyro_bench *current, const pyro_verdict_options *options,
                                 pyro_error *error);
 PYRO_API void pyro_comparison_free(pyro_comparison *comparison);
-/* One metric by itself: samples that are replicates each, without fingerprints or correction. */
+/*
+ * One metric by itself, without fingerprints or correction: replicates in the order they were taken,
+ * as row->processes and row->interleaved say.
+ */
 PYRO_API int pyro_verdict_of(pyro_verdict_row *row, const double *base, size_t base_count,
                              const double *current, size_t current_count, bool higher_is_better,
                              const pyro_verdict_options *options, pyro_error *error);

@@ -118,6 +118,7 @@ typedef struct pyro_bench_report {
     const pyro_gate_row *gates;
     size_t gate_count;
     const pyro_comparison *comparison; /* with an earlier result; NULL: none */
+    bool cannot_tell_passes; /* JUnit: a verdict of cannot tell is skipped, no error */
     bool without_drawings, without_details; /* HTML: numbers only; no facts, tables, environment */
 } pyro_bench_report;
 

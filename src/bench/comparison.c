@@ -15,6 +15,7 @@ struct pyro_comparison_store {
     pyro_arena arena;
     size_t row_capacity, note_capacity;
     const char *difference; /* of the fingerprints */
+    pyro_circumstances circumstances;
     pyro_verdict_options options;
 };
 
@@ -164,14 +165,15 @@ static int compare_metric(struct pyro_comparison_store *store, const pyro_bench_
         status = pyro_replicates_of(&after, &store->arena, current, metric, error);
     if (status != PYRO_OK)
         return status;
-    row->processes = before.processes && after.processes;
-    if (row->processes) {
-        status = pyro_verdict_of(row, before.values, before.count, after.values, after.count,
-                                 metric->higher_is_better, &store->options, error);
-    } else {
-        status = pyro_verdict_of(row, base_metric->samples, base_metric->count, metric->samples,
-                                 metric->count, metric->higher_is_better, &store->options, error);
+    pyro_circumstances circumstances = store->circumstances;
+    circumstances.processes = before.processes && after.processes;
+    if (!circumstances.processes) {
+        before = (pyro_replicates){(double *)base_metric->samples, base_metric->count, false};
+        after = (pyro_replicates){(double *)metric->samples, metric->count, false};
+        circumstances.interleaved = false;
     }
+    status = pyro_verdict_between(row, before.values, before.count, after.values, after.count,
+                                  metric->higher_is_better, &circumstances, &store->options, error);
     if (store->difference != NULL) {
         row->verdict = PYRO_VERDICT_CANNOT_TELL;
         row->reason = store->difference;
@@ -317,6 +319,25 @@ static int sum_up(struct pyro_comparison_store *store, pyro_error *error)
     return PYRO_OK;
 }
 
+static int add_warnings(struct pyro_comparison_store *store, const pyro_bench *bench,
+                        const char *side, pyro_error *error)
+{
+    int status = PYRO_OK;
+
+    for (size_t i = 0; i < bench->warning_count && status == PYRO_OK; i++)
+        status = add_note(
+            store, pyro_arena_format(&store->arena, "%s: %s", side, bench->warnings[i]), error);
+    for (size_t i = 0; i < bench->result_count && status == PYRO_OK; i++)
+        if (strcmp(bench->results[i].status, "noisy") == 0)
+            status = add_note(store,
+                              pyro_arena_format(&store->arena,
+                                                "%s: %s: noisy: the interval of the median is "
+                                                "wider than asked",
+                                                side, bench->results[i].name),
+                              error);
+    return status;
+}
+
 static int compare_all(struct pyro_comparison_store *store, const pyro_bench *base,
                        const pyro_bench *current, pyro_error *error)
 {
@@ -333,7 +354,50 @@ static int compare_all(struct pyro_comparison_store *store, const pyro_bench *ba
                               error);
     if (status == PYRO_OK && store->difference != NULL)
         status = add_note(store, store->difference, error);
-    return status;
+    if (status == PYRO_OK)
+        status = add_warnings(store, base, "base", error);
+    return status == PYRO_OK ? add_warnings(store, current, "new", error) : status;
+}
+
+/* The share of the processors that others used; by the load where that was not recorded. */
+static double busy_share(const pyro_environment *environment)
+{
+    double processors = (double)(environment->cpu_count > 0 ? environment->cpu_count : 1);
+
+    return (isnan(environment->other_cpus) ? environment->load_1m_before
+                                           : environment->other_cpus) /
+           processors;
+}
+
+/*
+ * How many times longer other programs make one that computes, at the worst: what has to wait for
+ * a processor, or shares its core. The load counts our own programs too, so that it says nothing
+ * where others used little.
+ */
+static double slowdown_by_load(const pyro_environment *environment)
+{
+    double processors = (double)(environment->cpu_count > 0 ? environment->cpu_count : 1);
+    double busy = busy_share(environment), load = environment->load_1m_before;
+
+    if (environment->load_1m_after > load)
+        load = environment->load_1m_after;
+    if (!(busy > 0.1))
+        return 1;
+    return fmax(1 + fmin(1, busy), isnan(load) ? 1 : (load + 1) / processors);
+}
+
+/* How the two were recorded: in turn, or one after the other on a machine with other work. */
+static pyro_circumstances find_circumstances(const pyro_bench *base, const pyro_bench *current)
+{
+    bool interleaved = base->rounds != NULL && current->rounds != NULL &&
+                       strcmp(base->rounds, current->rounds) == 0;
+
+    return (pyro_circumstances){
+        .interleaved = interleaved,
+        .busy = fmax(busy_share(&base->environment), busy_share(&current->environment)),
+        .load_bias = fabs(
+            log(slowdown_by_load(&current->environment) / slowdown_by_load(&base->environment))),
+    };
 }
 
 int pyro_bench_compare(pyro_comparison **out, const pyro_bench *base, const pyro_bench *current,
@@ -353,6 +417,7 @@ int pyro_bench_compare(pyro_comparison **out, const pyro_bench *base, const pyro
     if (!store->options.any_machine)
         store->difference = pyro_environment_difference(&store->arena, &base->environment,
                                                         &current->environment);
+    store->circumstances = find_circumstances(base, current);
     int status = compare_all(store, base, current, error);
     if (status == PYRO_OK)
         status = correct_alarms(store, error);

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/processors.h"
+#include "bench/clock.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -12,10 +13,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 enum { SMALL_FILE_BYTES = 65536, CPUS_MAX = 4096 };
+
+/* The kernel counts in hundredths of a second: shorter than this shows nothing. */
+#define USE_MIN_S 0.2
 
 /* The beginning of a file, NUL-terminated; false when it cannot be read. */
 static bool read_text(const char *path, char *text, size_t size)
@@ -113,6 +118,44 @@ static double load_now(void)
     double load;
 
     return getloadavg(&load, 1) == 1 ? load : NAN;
+}
+
+/* Processor time of all programs, stolen time too, and of this one with its children, in seconds. */
+static pyro_processor_use use_now(void)
+{
+    pyro_processor_use use = {NAN, NAN, pyro_now_ns()};
+    long long user, nice, system, idle, waiting, interrupts, soft, stolen;
+    struct rusage own, children;
+    char text[512];
+
+    if (!read_text("/proc/stat", text, sizeof text) ||
+        sscanf(text, "cpu %lld %lld %lld %lld %lld %lld %lld %lld", &user, &nice, &system, &idle,
+               &waiting, &interrupts, &soft, &stolen) != 8 ||
+        getrusage(RUSAGE_SELF, &own) != 0 || getrusage(RUSAGE_CHILDREN, &children) != 0)
+        return use;
+    use.all_s = (double)(user + nice + system + interrupts + soft + stolen) /
+                (double)sysconf(_SC_CLK_TCK);
+    const struct timeval *parts[] = {&own.ru_utime, &own.ru_stime, &children.ru_utime,
+                                     &children.ru_stime};
+    use.own_s = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        use.own_s += (double)parts[i]->tv_sec + (double)parts[i]->tv_usec / 1e6;
+    return use;
+}
+
+/* How many processors other programs kept busy since then; NaN: not known. */
+static double others_since(const pyro_processor_use *before)
+{
+    pyro_processor_use now = use_now();
+    double elapsed_s = (double)(now.time_ns - before->time_ns) / 1e9;
+
+    if (before->time_ns == 0 || elapsed_s < USE_MIN_S)
+        return NAN;
+    double all_s = now.all_s - before->all_s, own_s = now.own_s - before->own_s;
+    /* Some containers show no processor time but zeros. */
+    if (isnan(all_s) || (own_s > 0.1 && all_s < own_s / 2))
+        return NAN;
+    return fmax(0, (all_s - own_s) / elapsed_s);
 }
 
 /* OMP_NUM_THREADS and its like: what decides how many threads a model uses. */
@@ -297,6 +340,7 @@ int pyro_environment_before(pyro_bench *bench, pyro_error *error)
     if (status == PYRO_OK)
         status = read_gpus(bench, error);
     environment->load_1m_before = load_now();
+    bench->store->use_before = use_now();
     bench->store->throttled_before = count_throttling();
     bench->store->swapped_pages_before = count_swapped_pages();
     return status;
@@ -305,11 +349,17 @@ int pyro_environment_before(pyro_bench *bench, pyro_error *error)
 static int warn_of_load(pyro_bench *bench, pyro_error *error)
 {
     const pyro_environment *environment = &bench->environment;
+    double processors = (double)environment->cpu_count;
 
-    if (environment->load_1m_before > 0.5 * (double)environment->cpu_count)
+    if (environment->other_cpus > 0.25 * processors)
         return pyro_bench_warn(bench, error,
-                               "other programs were running: load %.1f on %lld processors",
-                               environment->load_1m_before, (long long)environment->cpu_count);
+                               "other programs were running: load %.1f on %.0f processors, of "
+                               "which they used %.1f",
+                               environment->load_1m_before, processors, environment->other_cpus);
+    if (environment->load_1m_before > 0.5 * processors)
+        return pyro_bench_warn(bench, error,
+                               "other programs were running: load %.1f on %.0f processors",
+                               environment->load_1m_before, processors);
     return PYRO_OK;
 }
 
@@ -317,9 +367,10 @@ int pyro_environment_after(pyro_bench *bench, pyro_error *error)
 {
     pyro_environment *environment = &bench->environment;
     int64_t throttled = count_throttling(), swapped = count_swapped_pages();
-    int status = warn_of_load(bench, error);
 
     environment->load_1m_after = load_now();
+    environment->other_cpus = others_since(&bench->store->use_before);
+    int status = warn_of_load(bench, error);
     if (throttled >= 0 && bench->store->throttled_before >= 0)
         environment->throttled = throttled - bench->store->throttled_before;
     if (swapped >= 0 && bench->store->swapped_pages_before >= 0)

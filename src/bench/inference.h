@@ -55,6 +55,27 @@ int pyro_mann_whitney_test(pyro_mann_whitney *out, const double *a, size_t a_cou
 int pyro_hodges_lehmann(double *shift, pyro_interval *out, const double *a, size_t a_count,
                         const double *b, size_t b_count, double confidence, pyro_error *error);
 
+/*
+ * Wilcoxon's signed-rank test of differences against 0: `w` is the sum of the ranks of those above
+ * 0, ties share theirs, and differences of 0 are left out.
+ */
+typedef struct pyro_signed_rank {
+    double w;
+    double p;
+    bool exact; /* at most 50 differences, free of ties; else the normal limit */
+} pyro_signed_rank;
+
+/* PYRO_LESS: the differences tend to be below 0. */
+int pyro_signed_rank_test(pyro_signed_rank *out, const double *differences, size_t count,
+                          pyro_alternative alternative, pyro_error *error);
+
+/*
+ * The centre of differences: the median of all their pairwise means, and the interval of them that
+ * the signed-rank test does not reject. Below six differences 95% cannot be had: NaN ends.
+ */
+int pyro_hodges_lehmann_paired(double *centre, pyro_interval *out, const double *differences,
+                               size_t count, double confidence, pyro_error *error);
+
 /* Beyond this the pairs of two samples would fill the memory. */
 #define PYRO_HODGES_LEHMANN_MAX 3000
 

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Numbers that follow from the samples follow again; warnings about them are given again. */
@@ -73,6 +74,14 @@ static bool is_known(const pyro_bench *bench, const char *warning)
     return false;
 }
 
+/* The busiest of all processes. */
+static void keep_busiest(pyro_environment *into, const pyro_environment *from)
+{
+    into->load_1m_before = fmax(into->load_1m_before, from->load_1m_before);
+    into->load_1m_after = fmax(into->load_1m_after, from->load_1m_after);
+    into->other_cpus = fmax(into->other_cpus, from->other_cpus);
+}
+
 int pyro_bench_merge(pyro_bench *into, const pyro_bench *from, pyro_error *error)
 {
     int status = PYRO_OK;
@@ -85,6 +94,7 @@ int pyro_bench_merge(pyro_bench *into, const pyro_bench *from, pyro_error *error
         forget_derived(into, &into->results[i]);
         status = merge_result(into, i, &from->results[i], error);
     }
+    keep_busiest(&into->environment, &from->environment);
     for (size_t i = 0; i < from->warning_count && status == PYRO_OK; i++) {
         bool of_samples = false;
 

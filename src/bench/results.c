@@ -57,7 +57,7 @@ int pyro_bench_new(pyro_bench **out, pyro_error *error)
     store->bench.tool = "pyrometer " PYRO_VERSION;
     store->bench.order = "sequential";
     store->bench.environment = (pyro_environment){
-        .load_1m_before = NAN, .load_1m_after = NAN, .throttled = -1};
+        .load_1m_before = NAN, .load_1m_after = NAN, .other_cpus = NAN, .throttled = -1};
     if (gmtime_r(&seconds, &utc) != NULL)
         strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", &utc);
     int status = pyro_bench_set_text(&store->bench, &store->bench.created, now, error);

@@ -17,11 +17,18 @@ enum {
     PYRO_BENCH_SAMPLES_MAX = 100000000
 };
 
+/* What programs have used of the processors until some time. */
+typedef struct pyro_processor_use {
+    double all_s, own_s;
+    int64_t time_ns;
+} pyro_processor_use;
+
 struct pyro_bench_store {
     pyro_bench bench;
     pyro_arena arena;
     /* Counters of the machine when it was looked at first. */
     int64_t swapped_pages_before, throttled_before;
+    pyro_processor_use use_before;
 };
 
 /*

@@ -30,20 +30,42 @@ static const struct {
 
 enum { GATED_COUNT = sizeof gated / sizeof *gated };
 
-/* Units by quantity, and what they are in the unit of the samples (ms, a second, bytes). */
+/*
+ * Units by quantity, and what they are in the unit of the samples (ms, one per second, bytes). A rate
+ * counts something; `counts` names what, since each of these is a number of its own.
+ */
+typedef enum counted { ANYTHING, SAMPLES, RUNS, REQUESTS, TOKENS, IMAGES } counted;
+
 static const struct {
     const char *name;
     quantity quantity;
     double factor;
+    counted counts;
 } units[] = {
-    {"ns", TIME, 1e-6},      {"us", TIME, 1e-3},         {"ms", TIME, 1},
-    {"s", TIME, 1e3},        {"min", TIME, 6e4},         {"/s", RATE, 1},
-    {"samples/s", RATE, 1},  {"runs/s", RATE, 1},        {"items/s", RATE, 1},
-    {"requests/s", RATE, 1}, {"images/s", RATE, 1},      {"tokens/s", RATE, 1},
-    {"B", BYTES, 1},         {"KB", BYTES, 1e3},         {"MB", BYTES, 1e6},
-    {"GB", BYTES, 1e9},      {"TB", BYTES, 1e12},        {"KiB", BYTES, 1024},
-    {"MiB", BYTES, 1048576}, {"GiB", BYTES, 1073741824}, {"TiB", BYTES, 1099511627776.0},
+    {"ns", TIME, 1e-6, ANYTHING},
+    {"us", TIME, 1e-3, ANYTHING},
+    {"ms", TIME, 1, ANYTHING},
+    {"s", TIME, 1e3, ANYTHING},
+    {"min", TIME, 6e4, ANYTHING},
+    {"/s", RATE, 1, ANYTHING},
+    {"samples/s", RATE, 1, SAMPLES},
+    {"items/s", RATE, 1, SAMPLES},
+    {"runs/s", RATE, 1, RUNS},
+    {"requests/s", RATE, 1, REQUESTS},
+    {"tokens/s", RATE, 1, TOKENS},
+    {"images/s", RATE, 1, IMAGES},
+    {"B", BYTES, 1, ANYTHING},
+    {"KB", BYTES, 1e3, ANYTHING},
+    {"MB", BYTES, 1e6, ANYTHING},
+    {"GB", BYTES, 1e9, ANYTHING},
+    {"TB", BYTES, 1e12, ANYTHING},
+    {"KiB", BYTES, 1024, ANYTHING},
+    {"MiB", BYTES, 1048576, ANYTHING},
+    {"GiB", BYTES, 1073741824, ANYTHING},
+    {"TiB", BYTES, 1099511627776.0, ANYTHING},
 };
+
+enum { UNIT_COUNT = sizeof units / sizeof *units };
 
 static int fail_metric(const char *name, const char *text, pyro_error *error)
 {
@@ -70,8 +92,9 @@ static int read_limit(pyro_threshold *out, const char *number, quantity wanted, 
     if (unit == number || !isfinite(value) || value < 0 || number[0] == '+')
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "threshold %.60s: no number behind the colon",
                          out->text);
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+    for (int i = 0; i < UNIT_COUNT; i++) {
         if (units[i].quantity == wanted && strcmp(units[i].name, unit) == 0) {
+            out->unit = i;
             out->limit = value * units[i].factor;
             return PYRO_OK;
         }
@@ -140,9 +163,92 @@ static void measure(pyro_gate_row *row, const pyro_metric *metric, int kind)
     }
 }
 
+/*
+ * The number of a result that counts this, *scale times which it is; NULL where the result has none.
+ * A run of a command is a run; a call of a model is a request. Both handle `items` samples.
+ */
+static const pyro_metric *find_rate(const pyro_bench_result *result, counted counts, double *scale)
+{
+    bool command = strcmp(result->engine, "command") == 0;
+
+    *scale = 1;
+    if (counts == TOKENS)
+        return pyro_bench_metric(result, "tokens_per_second");
+    if (counts == IMAGES)
+        return pyro_bench_metric(result, "images_per_second");
+    if (counts == (command ? REQUESTS : RUNS))
+        return NULL;
+    if ((counts == RUNS || counts == REQUESTS) && result->items > 0)
+        *scale = 1 / result->items;
+    return pyro_bench_metric(result, "throughput");
+}
+
+static bool has_unit(const pyro_bench_result *result, int unit)
+{
+    bool command = strcmp(result->engine, "command") == 0;
+    counted counts = units[unit].counts;
+    double scale;
+
+    /* What is derived from latency is known before anything was measured. */
+    if (counts == ANYTHING || counts == SAMPLES || counts == (command ? RUNS : REQUESTS))
+        return true;
+    return find_rate(result, counts, &scale) != NULL;
+}
+
+int pyro_threshold_verify(const pyro_threshold *threshold, const pyro_bench_result *result,
+                          pyro_error *error)
+{
+    char known[128] = "";
+
+    if (units[threshold->unit].quantity != RATE || has_unit(result, threshold->unit))
+        return PYRO_OK;
+    for (int i = 0; i < UNIT_COUNT; i++) {
+        if (units[i].quantity != RATE || units[i].counts == ANYTHING || !has_unit(result, i) ||
+            strcmp(units[i].name, "items/s") == 0)
+            continue;
+        size_t length = strlen(known);
+        snprintf(known + length, sizeof known - length, "%s%s", length > 0 ? ", " : "",
+                 units[i].name);
+    }
+    return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                     "threshold %.60s: %.100s has no number in %s; it has %s", threshold->text,
+                     result->name, units[threshold->unit].name, known);
+}
+
+/* Tokens and images per second have no samples; they vary as much as the throughput does. */
+static void measure_rate(pyro_gate_row *row, const pyro_metric *metric,
+                         const pyro_bench_result *result, int kind, double scale)
+{
+    const pyro_metric *throughput = pyro_bench_metric(result, "throughput");
+
+    measure(row, metric, kind);
+    if (metric->samples == NULL && metric != throughput && throughput != NULL &&
+        throughput->samples == NULL && throughput->value > 0 &&
+        throughput->summary.mean_interval.confidence > 0) {
+        row->interval = throughput->summary.mean_interval;
+        scale = metric->value / throughput->value;
+        row->interval.low *= scale;
+        row->interval.high *= scale;
+        return;
+    }
+    row->value *= scale;
+    row->interval.low *= scale;
+    row->interval.high *= scale;
+}
+
+static const pyro_metric *find_metric(const pyro_threshold *threshold,
+                                      const pyro_bench_result *result, double *scale)
+{
+    *scale = 1;
+    return gated[threshold->kind].quantity == RATE
+               ? find_rate(result, units[threshold->unit].counts, scale)
+               : pyro_bench_metric(result, gated[threshold->kind].metric);
+}
+
 pyro_gate_row pyro_threshold_check(const pyro_threshold *threshold, const pyro_bench_result *result)
 {
-    const pyro_metric *metric = pyro_bench_metric(result, gated[threshold->kind].metric);
+    double scale;
+    const pyro_metric *metric = find_metric(threshold, result, &scale);
     pyro_gate_row row = {.threshold = threshold,
                          .result = result,
                          .unit = "",
@@ -151,11 +257,18 @@ pyro_gate_row pyro_threshold_check(const pyro_threshold *threshold, const pyro_b
                          .gate = PYRO_GATE_CANNOT_TELL};
 
     if (metric == NULL || (metric->samples == NULL && isnan(metric->value))) {
-        row.reason = "it was not measured";
+        row.reason = pyro_threshold_verify(threshold, result, NULL) == PYRO_OK
+                         ? "it was not measured"
+                         : "there is no number in this unit";
         return row;
     }
-    row.unit = metric->unit;
-    measure(&row, metric, threshold->kind);
+    bool rate = gated[threshold->kind].quantity == RATE;
+    bool named = rate && units[threshold->unit].counts != ANYTHING;
+    row.unit = named ? units[threshold->unit].name : metric->unit;
+    if (rate)
+        measure_rate(&row, metric, result, threshold->kind, scale);
+    else
+        measure(&row, metric, threshold->kind);
     /* Signs are turned so that less is better. */
     double sign = metric->higher_is_better ? -1 : 1, limit = sign * threshold->limit;
     double worst = sign > 0 ? row.interval.high : -row.interval.low;

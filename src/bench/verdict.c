@@ -9,30 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VERDICT_RESAMPLES = 2000 };
-
 #define DEFAULT_DELTA 0.02
 #define DEFAULT_CONFIDENCE 0.95
 #define DEFAULT_FLOOR_BYTES 1048576.0
+/* What processes of the same program differ by; counts for alarms where only one was measured. */
+#define PROCESS_NOISE 0.03
+/* From so many times wider on, drift is why an interval is too wide. */
+#define DRIFTING 1.5
 
 const char *pyro_verdict_name(pyro_verdict verdict)
 {
     static const char *const names[] = {"no change", "improved", "regressed", "cannot tell"};
 
     return names[verdict];
-}
-
-/* Logarithms of both sides, base first, for the caller to free. NULL when memory is out. */
-static double *take_logarithms(const double *base, size_t base_count, const double *current,
-                               size_t current_count)
-{
-    double *logs = malloc((base_count + current_count) * sizeof *logs);
-
-    for (size_t i = 0; logs != NULL && i < base_count; i++)
-        logs[i] = log(base[i]);
-    for (size_t i = 0; logs != NULL && i < current_count; i++)
-        logs[base_count + i] = log(current[i]);
-    return logs;
 }
 
 static bool all_above_zero(const double *samples, size_t count)
@@ -51,90 +40,44 @@ static bool all_zero(const double *samples, size_t count)
     return true;
 }
 
-static double median_of(const double *samples, size_t count)
+int pyro_median_of(double *out, const double *samples, size_t count, pyro_error *error)
 {
-    double *copy = malloc((count > 0 ? count : 1) * sizeof *copy), median = NAN;
+    double *copy = malloc((count > 0 ? count : 1) * sizeof *copy);
 
-    if (copy != NULL && count > 0) {
+    *out = NAN;
+    if (copy == NULL)
+        return pyro_fail_memory(error);
+    if (count > 0) {
         memcpy(copy, samples, count * sizeof *copy);
-        median = pyro_statistic_median(copy, count);
+        *out = pyro_statistic_median(copy, count);
     }
     free(copy);
-    return median;
+    return PYRO_OK;
 }
 
-/* Both one-sided tests against the border of what matters, twice the smaller p. */
-static int test_replicates(pyro_verdict_row *row, double *logs, double bound, pyro_error *error)
-{
-    double *base = logs, *current = logs + row->base_count;
-    pyro_mann_whitney above, below;
-
-    for (size_t i = 0; i < row->current_count; i++)
-        current[i] -= bound;
-    int status = pyro_mann_whitney_test(&above, current, row->current_count, base, row->base_count,
-                                        PYRO_GREATER, error);
-    for (size_t i = 0; i < row->current_count; i++)
-        current[i] += 2 * bound;
-    if (status == PYRO_OK)
-        status = pyro_mann_whitney_test(&below, current, row->current_count, base, row->base_count,
-                                        PYRO_LESS, error);
-    if (status == PYRO_OK)
-        row->p = fmin(1, 2 * fmin(above.p, below.p));
-    return status;
-}
-
-static int estimate_replicates(pyro_verdict_row *row, const double *base, const double *current,
-                               double confidence, double bound, double *shift,
-                               pyro_interval *log_ci, pyro_error *error)
-{
-    double *logs = take_logarithms(base, row->base_count, current, row->current_count);
-
-    if (logs == NULL)
-        return pyro_fail_memory(error);
-    int status = pyro_hodges_lehmann(shift, log_ci, logs, row->base_count, logs + row->base_count,
-                                     row->current_count, confidence, error);
-    if (status == PYRO_OK)
-        status = test_replicates(row, logs, bound, error);
-    free(logs);
-    return status;
-}
-
-/* Iterations of one process: the medians, and both series drawn again in blocks. */
-static int estimate_iterations(pyro_verdict_row *row, const double *base, const double *current,
-                               const pyro_verdict_options *options, double confidence, double bound,
-                               double *shift, pyro_interval *log_ci, pyro_error *error)
-{
-    size_t length = pyro_block_length(base, row->base_count);
-    size_t other = pyro_block_length(current, row->current_count);
-    pyro_bootstrap_options bootstrap = {.confidence = confidence,
-                                        .resamples = VERDICT_RESAMPLES,
-                                        .block_length = length > other ? length : other,
-                                        .seed = options->seed};
-    int status = pyro_bootstrap_log_ratio(log_ci, base, row->base_count, current,
-                                          row->current_count, pyro_statistic_median, &bootstrap,
-                                          error);
-
-    *shift = log(row->current / row->base);
-    double deviation = (log_ci->high - log_ci->low) /
-                       (2 * pyro_normal_quantile(0.5 + confidence / 2));
-    if (deviation > 0)
-        row->p = fmin(1, 2 * pyro_normal_cdf((bound - fabs(*shift)) / deviation));
-    else
-        row->p = fabs(*shift) > bound ? 0 : 1;
-    return status;
-}
-
-static void judge(pyro_verdict_row *row, const pyro_interval *log_ci, double bound,
+/*
+ * `alarm` is the border that a change has to be beyond, `bound` the one that it has to be within.
+ * Reasons that more samples would remove end in "measure more".
+ */
+static void judge(pyro_verdict_row *row, const pyro_change *change, double bound, double alarm,
                   bool higher_is_better)
 {
-    if (isnan(log_ci->low) || isnan(log_ci->high)) {
+    const pyro_interval *interval = &change->interval;
+
+    if (isnan(interval->low) || isnan(interval->high)) {
         row->reason = "too few samples for an interval";
-    } else if (log_ci->low > bound) {
+    } else if (interval->low > alarm) {
         row->verdict = higher_is_better ? PYRO_VERDICT_IMPROVED : PYRO_VERDICT_REGRESSED;
-    } else if (log_ci->high < -bound) {
+    } else if (interval->high < -alarm) {
         row->verdict = higher_is_better ? PYRO_VERDICT_REGRESSED : PYRO_VERDICT_IMPROVED;
-    } else if (log_ci->low >= -bound && log_ci->high <= bound) {
+    } else if (interval->low >= -bound && interval->high <= bound) {
         row->verdict = PYRO_VERDICT_NO_CHANGE;
+    } else if (interval->low > bound || interval->high < -bound) {
+        row->reason = "one process per side, and processes differ by about 3%: use --processes 5, "
+                      "or measure more";
+    } else if (change->widened >= DRIFTING && !row->interleaved) {
+        row->reason = "the machine drifts between recordings, which made the interval wider: run "
+                      "both sides in turn (bench --against), or measure more";
     } else {
         row->reason = "the interval crosses the border of what matters: measure more";
     }
@@ -167,23 +110,73 @@ static double choose_delta(const pyro_verdict_row *row, const pyro_verdict_optio
     return fmax(delta, options->noise);
 }
 
-int pyro_verdict_of(pyro_verdict_row *row, const double *base, size_t base_count,
-                    const double *current, size_t current_count, bool higher_is_better,
-                    const pyro_verdict_options *options, pyro_error *error)
+/* Times and rates; a busy machine changes them, but not how much memory is used. */
+static bool depends_on_load(const pyro_verdict_row *row)
+{
+    return row->unit == NULL || strcmp(row->unit, "bytes") != 0;
+}
+
+/*
+ * The two centres that the change is the ratio of: both medians, moved together or apart until they
+ * are.
+ */
+static void set_estimates(pyro_verdict_row *row, double base, double current,
+                          const pyro_change *change)
+{
+    double middle = (log(base) + log(current)) / 2;
+
+    row->base = exp(middle - change->shift / 2);
+    row->current = exp(middle + change->shift / 2);
+    row->change = expm1(change->shift);
+}
+
+static int judge_samples(pyro_verdict_row *row, const double *base, const double *current,
+                         bool higher_is_better, const pyro_circumstances *circumstances,
+                         double confidence, uint64_t seed, pyro_error *error)
+{
+    pyro_circumstances known = *circumstances;
+    double bound = log1p(row->delta), alarm = bound;
+    pyro_change change;
+
+    if (!depends_on_load(row)) {
+        known.busy = 0;
+        known.load_bias = 0;
+    }
+    if (!known.processes)
+        alarm += log1p(PROCESS_NOISE);
+    int status = pyro_change_estimate(&change, base, row->base_count, current, row->current_count,
+                                      &known, confidence, alarm, seed, error);
+    if (status != PYRO_OK)
+        return status;
+    set_estimates(row, row->base, row->current, &change);
+    row->interval = (pyro_interval){expm1(change.interval.low), expm1(change.interval.high),
+                                    confidence};
+    row->p = change.p;
+    judge(row, &change, bound, alarm, higher_is_better);
+    return PYRO_OK;
+}
+
+int pyro_verdict_between(pyro_verdict_row *row, const double *base, size_t base_count,
+                         const double *current, size_t current_count, bool higher_is_better,
+                         const pyro_circumstances *circumstances,
+                         const pyro_verdict_options *options, pyro_error *error)
 {
     double confidence = options->confidence > 0 ? options->confidence : DEFAULT_CONFIDENCE;
-    double shift = NAN;
-    pyro_interval log_ci = {NAN, NAN, confidence};
     int status;
 
+    row->processes = circumstances->processes;
+    row->interleaved = circumstances->interleaved;
     row->base_count = base_count;
     row->current_count = current_count;
-    row->base = median_of(base, base_count);
-    row->current = median_of(current, current_count);
-    row->change = row->base > 0 ? row->current / row->base - 1 : NAN;
-    row->interval = log_ci;
+    row->interval = (pyro_interval){NAN, NAN, confidence};
     row->p = NAN;
     row->verdict = PYRO_VERDICT_CANNOT_TELL;
+    status = pyro_median_of(&row->base, base, base_count, error);
+    if (status == PYRO_OK)
+        status = pyro_median_of(&row->current, current, current_count, error);
+    if (status != PYRO_OK)
+        return status;
+    row->change = row->base > 0 ? row->current / row->base - 1 : NAN;
     row->delta = choose_delta(row, options);
     if (base_count > 0 && current_count > 0 && all_zero(base, base_count) &&
         all_zero(current, current_count)) {
@@ -191,22 +184,20 @@ int pyro_verdict_of(pyro_verdict_row *row, const double *base, size_t base_count
         return PYRO_OK;
     }
     row->reason = find_obstacle(row, base, current);
-    if (row->reason != NULL)
-        return PYRO_OK;
-    double bound = log1p(row->delta);
-    bool few = base_count <= PYRO_HODGES_LEHMANN_MAX && current_count <= PYRO_HODGES_LEHMANN_MAX;
-    if (row->processes && few) {
-        status = estimate_replicates(row, base, current, confidence, bound, &shift, &log_ci, error);
-    } else {
-        status = estimate_iterations(row, base, current, options, confidence, bound, &shift,
-                                     &log_ci, error);
-    }
-    if (status != PYRO_OK)
-        return status;
-    row->change = expm1(shift);
-    row->interval = (pyro_interval){expm1(log_ci.low), expm1(log_ci.high), confidence};
-    judge(row, &log_ci, bound, higher_is_better);
-    return PYRO_OK;
+    return row->reason != NULL ? PYRO_OK
+                               : judge_samples(row, base, current, higher_is_better, circumstances,
+                                               confidence, options->seed, error);
+}
+
+int pyro_verdict_of(pyro_verdict_row *row, const double *base, size_t base_count,
+                    const double *current, size_t current_count, bool higher_is_better,
+                    const pyro_verdict_options *options, pyro_error *error)
+{
+    pyro_circumstances unknown = {
+        .processes = row->processes, .interleaved = row->interleaved, .busy = NAN};
+
+    return pyro_verdict_between(row, base, base_count, current, current_count, higher_is_better,
+                                &unknown, options, error);
 }
 
 /* `each`: samples of every process; 0: as many as the result says. */
@@ -223,7 +214,10 @@ static int medians_of_processes(pyro_replicates *out, pyro_arena *arena,
     for (size_t i = 0; i < out->count; i++) {
         size_t count = each > 0 ? each : (size_t)result->processes[i];
 
-        out->values[i] = median_of(at, count);
+        int status = pyro_median_of(&out->values[i], at, count, error);
+
+        if (status != PYRO_OK)
+            return status;
         at += count;
     }
     return PYRO_OK;

@@ -3,11 +3,20 @@
 #define PYRO_BENCH_VERDICT_H
 
 #include "base/arena.h"
+#include "bench/change.h"
 
 #include <pyrometer/bench.h>
 
 /* Fewer replicates a side than this show nothing. */
 enum { PYRO_REPLICATES_MIN = 5, PYRO_ITERATIONS_MIN = 20 };
+
+int pyro_median_of(double *out, const double *samples, size_t count, pyro_error *error);
+
+/* As pyro_verdict_of, for sides of which it is known how they were recorded. */
+int pyro_verdict_between(pyro_verdict_row *row, const double *base, size_t base_count,
+                         const double *current, size_t current_count, bool higher_is_better,
+                         const pyro_circumstances *circumstances,
+                         const pyro_verdict_options *options, pyro_error *error);
 
 /* What the medians of this metric's processes are, or its samples where each is a process. */
 typedef struct pyro_replicates {

@@ -41,6 +41,7 @@ void pyro_write_bench_github(pyro_buf *buf, const pyro_bench_report *report);
 void pyro_write_verdict_text(pyro_buf *buf, const pyro_comparison *comparison,
                              const pyro_report_options *options);
 void pyro_write_verdict_rows(pyro_json_writer *writer, const pyro_comparison *comparison);
+void pyro_write_verdict_markdown(pyro_buf *buf, const pyro_comparison *comparison);
 void pyro_write_verdict_csv(pyro_buf *buf, const pyro_comparison *comparison);
 
 #endif

@@ -51,7 +51,7 @@ static void write_gate(pyro_buf *buf, const pyro_gate_row *row)
     pyro_buf_adds(buf, "</testcase>\n");
 }
 
-static void write_verdict(pyro_buf *buf, const pyro_verdict_row *row)
+static void write_verdict(pyro_buf *buf, const pyro_verdict_row *row, bool cannot_tell_passes)
 {
     char change[PYRO_UNIT_TEXT];
 
@@ -60,13 +60,14 @@ static void write_verdict(pyro_buf *buf, const pyro_verdict_row *row)
     if (row->verdict == PYRO_VERDICT_REGRESSED)
         add_failure(buf, "failure", "regressed", pyro_format_change(change, row->change));
     else if (row->verdict == PYRO_VERDICT_CANNOT_TELL)
-        add_failure(buf, "error", "cannot tell", row->reason);
+        add_failure(buf, cannot_tell_passes ? "skipped" : "error", "cannot tell", row->reason);
     pyro_buf_adds(buf, "</testcase>\n");
 }
 
 static void write_counts(pyro_buf *buf, const pyro_bench_report *report)
 {
     size_t tests = report->bench->result_count + report->gate_count, failures = 0, errors = 0;
+    size_t skipped = 0;
 
     for (size_t i = 0; i < report->bench->result_count; i++)
         errors += strcmp(report->bench->results[i].status, "failed") == 0;
@@ -77,12 +78,13 @@ static void write_counts(pyro_buf *buf, const pyro_bench_report *report)
     for (size_t i = 0; report->comparison != NULL && i < report->comparison->row_count; i++) {
         tests++;
         failures += report->comparison->rows[i].verdict == PYRO_VERDICT_REGRESSED;
-        errors += report->comparison->rows[i].verdict == PYRO_VERDICT_CANNOT_TELL;
+        if (report->comparison->rows[i].verdict == PYRO_VERDICT_CANNOT_TELL)
+            *(report->cannot_tell_passes ? &skipped : &errors) += 1;
     }
     pyro_buf_addf(buf,
                   "  <testsuite name=\"pyrometer bench\" tests=\"%zu\" failures=\"%zu\" "
-                  "errors=\"%zu\" timestamp=\"%.19s\">\n",
-                  tests, failures, errors, report->bench->created);
+                  "errors=\"%zu\" skipped=\"%zu\" timestamp=\"%.19s\">\n",
+                  tests, failures, errors, skipped, report->bench->created);
 }
 
 void pyro_write_bench_junit(pyro_buf *buf, const pyro_bench_report *report)
@@ -104,7 +106,7 @@ void pyro_write_bench_junit(pyro_buf *buf, const pyro_bench_report *report)
     for (size_t i = 0; i < report->gate_count; i++)
         write_gate(buf, &report->gates[i]);
     for (size_t i = 0; report->comparison != NULL && i < report->comparison->row_count; i++)
-        write_verdict(buf, &report->comparison->rows[i]);
+        write_verdict(buf, &report->comparison->rows[i], report->cannot_tell_passes);
     pyro_buf_adds(buf, "  </testsuite>\n</testsuites>\n");
 }
 

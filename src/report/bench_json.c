@@ -167,6 +167,7 @@ static void write_environment(pyro_json_writer *w, const pyro_environment *envir
     pyro_json_member_string(w, "commit", environment->commit);
     pyro_json_member_number(w, "load_1m_before", environment->load_1m_before);
     pyro_json_member_number(w, "load_1m_after", environment->load_1m_after);
+    pyro_json_member_number(w, "other_cpus", environment->other_cpus);
     pyro_json_member_integer(w, "swap_used_bytes", environment->swap_used_bytes);
     pyro_json_member_integer(w, "swapped_pages", environment->swapped_pages);
     pyro_json_member_integer(w, "throttled", environment->throttled);
@@ -238,6 +239,8 @@ void pyro_write_bench_json(pyro_buf *buf, const pyro_bench_report *report)
     pyro_json_member_string(w, "created", bench->created);
     pyro_json_member_integer(w, "seed", (int64_t)bench->seed);
     pyro_json_member_string(w, "order", bench->order);
+    if (bench->rounds != NULL)
+        pyro_json_member_string(w, "rounds", bench->rounds);
     pyro_json_member_boolean(w, "interrupted", bench->interrupted);
     write_environment(w, &bench->environment);
     pyro_json_member_strings(w, "warnings", bench->warnings, bench->warning_count);

@@ -106,6 +106,44 @@ static void add_cell(pyro_buf *buf, const char *text)
     }
 }
 
+static void add_verdict_row(pyro_buf *buf, const pyro_verdict_row *row)
+{
+    char base[PYRO_UNIT_TEXT], current[PYRO_UNIT_TEXT], change[PYRO_UNIT_TEXT];
+    char low[PYRO_UNIT_TEXT], high[PYRO_UNIT_TEXT];
+
+    pyro_buf_adds(buf, "| ");
+    add_cell(buf, row->benchmark);
+    pyro_buf_addf(buf, " | %s | %s | %s | %s | ", row->metric,
+                  pyro_format_amount(base, row->base, row->unit),
+                  pyro_format_amount(current, row->current, row->unit),
+                  pyro_format_change(change, row->change));
+    if (isnan(row->interval.low) || isnan(row->interval.high))
+        pyro_buf_addc(buf, '-');
+    else
+        pyro_buf_addf(buf, "%s to %s", pyro_format_change(low, row->interval.low),
+                      pyro_format_change(high, row->interval.high));
+    pyro_buf_addf(buf, " | %s%s", pyro_verdict_name(row->verdict), row->reason != NULL ? ": " : "");
+    add_cell(buf, row->reason != NULL ? row->reason : "");
+    pyro_buf_adds(buf, " |\n");
+}
+
+void pyro_write_verdict_markdown(pyro_buf *buf, const pyro_comparison *comparison)
+{
+    pyro_buf_addf(buf, "**Verdict: %s**\n\n", pyro_verdict_name(comparison->overall));
+    if (comparison->row_count > 0)
+        pyro_buf_adds(buf, "| Benchmark | Metric | Base | New | Change | 95% interval | Verdict |\n"
+                           "|:---|:---|---:|---:|---:|---:|:---|\n");
+    for (size_t i = 0; i < comparison->row_count; i++)
+        add_verdict_row(buf, &comparison->rows[i]);
+    if (comparison->note_count > 0)
+        pyro_buf_addc(buf, '\n');
+    for (size_t i = 0; i < comparison->note_count; i++) {
+        pyro_buf_adds(buf, "- ");
+        add_cell(buf, comparison->notes[i]);
+        pyro_buf_addc(buf, '\n');
+    }
+}
+
 static void add_markdown_row(pyro_buf *buf, const pyro_ranking *rank)
 {
     const pyro_metric *latency = pyro_bench_metric(rank->result, "latency");
@@ -160,21 +198,8 @@ int pyro_write_bench_markdown(pyro_buf *buf, const pyro_bench_report *report, py
                       row->reason != NULL ? row->reason : "");
     }
     if (report->comparison != NULL) {
-        const pyro_comparison *comparison = report->comparison;
-
-        pyro_buf_adds(buf, "\n| Benchmark | Metric | Base | New | Change | Verdict |\n"
-                           "|:---|:---|---:|---:|---:|:---|\n");
-        for (size_t i = 0; i < comparison->row_count; i++) {
-            const pyro_verdict_row *row = &comparison->rows[i];
-            char base[PYRO_UNIT_TEXT], current[PYRO_UNIT_TEXT], change[PYRO_UNIT_TEXT];
-
-            pyro_buf_adds(buf, "| ");
-            add_cell(buf, row->benchmark);
-            pyro_buf_addf(buf, " | %s | %s | %s | %s | %s |\n", row->metric,
-                          pyro_format_amount(base, row->base, row->unit),
-                          pyro_format_amount(current, row->current, row->unit),
-                          pyro_format_change(change, row->change), pyro_verdict_name(row->verdict));
-        }
+        pyro_buf_addc(buf, '\n');
+        pyro_write_verdict_markdown(buf, report->comparison);
     }
     return status;
 }

@@ -305,7 +305,8 @@ int pyro_write_bench_text(pyro_buf *buf, const pyro_bench_report *report,
         pyro_write_verdict_text(buf, report->comparison, options);
         pyro_buf_addc(buf, '\n');
     }
-    if (!options->quiet)
+    /* The notes of a comparison hold the warnings of both sides. */
+    if (!options->quiet && report->comparison == NULL)
         pyro_text_list(buf, "Warnings:", bench->warnings, bench->warning_count,
                        width_of(options) < PYRO_TEXT_WIDTH ? width_of(options) : PYRO_TEXT_WIDTH,
                        options->color);

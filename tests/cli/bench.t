@@ -158,10 +158,24 @@ $ pyrometer bench true --threshold latency:100
 pyrometer: threshold latency:100: the unit is missing; for example 100ms (see pyrometer bench --help)
 [2]
 
+# A rate counts what its unit says; one that there is no number for is refused before anything runs.
+$ cd $TMP; pyrometer bench 'touch ran' --threshold latency:1s throughput:1000requests/s; echo [$?]; pyrometer bench true --threshold throughput:1tokens/s; ls ran
+pyrometer: threshold throughput:1000requests/s: a command has no number in requests/s; it has samples/s, runs/s (see pyrometer bench --help)
+[2]
+pyrometer: threshold throughput:1tokens/s: a command has no number in tokens/s; it has samples/s, runs/s (see pyrometer bench --help)
+ls: cannot access 'ran': No such file or directory
+[2]
+
+$ cd $TMP; pyrometer bench -q --runs 6 --items 1000000 'sleep 0.02' --threshold throughput:1000samples/s > /dev/null; echo [$?]; pyrometer bench -q --runs 6 --items 1000000 'sleep 0.02' --threshold throughput:1000runs/s | grep -o 'runs/s *failed'
+[0]
+runs/s  failed
+
 # Verdicts between files. A slowdown by half is found; what cannot be judged is never a pass.
 $ cd $TMP; python3 -c '
 > import json
 > data = json.load(open("two.json"))
+> data["environment"].update(load_1m_before=0.1, load_1m_after=0.1, other_cpus=0.01, governor=None)
+> data["warnings"] = []
 > def samples(name, factor, count=12):
 >     for result in data["benchmarks"]:
 >         for metric in result["metrics"]:
@@ -204,16 +218,85 @@ Verdict: cannot tell (up to 2% of latency, 26.1% of memory does not matter)
 
 $ cd $TMP; for other in few elsewhere later; do pyrometer diff base.json $other.json > /dev/null; echo [$?]; pyrometer diff $other.json base.json --fail-on regression > /dev/null; echo [$?]; done
 [3]
+pyrometer: warning: it cannot be told whether this got worse; --fail-on regression lets that pass, --fail-on cannot-tell does not
+[0]
 [3]
-[3]
-[3]
+pyrometer: warning: it cannot be told whether this got worse; --fail-on regression lets that pass, --fail-on cannot-tell does not
+[0]
 pyrometer: later.json: schema is pyrometer.bench/9, this reads pyrometer.bench/1
 [3]
 pyrometer: later.json: schema is pyrometer.bench/9, this reads pyrometer.bench/1
-[3]
+[0]
 
 $ cd $TMP; pyrometer diff base.json few.json --fail-on cannot-tell > /dev/null
 [1]
+
+$ cd $TMP; pyrometer diff base.json few.json --fail-on cannot-tell --fail-on regression > /dev/null; echo [$?]; pyrometer diff base.json slow.json --fail-on regression --fail-on cannot-tell > /dev/null; echo [$?]; GITHUB_ACTIONS=true pyrometer diff base.json few.json --fail-on regression 2>&1 > /dev/null | cut -d: -f1-3 | sort | uniq -c
+[1]
+[1]
+      4 ::warning
+      1 pyrometer: warning: it cannot be told whether this got worse; --fail-on regression lets that pass, --fail-on cannot-tell does not
+
+# New by base is the change, whatever the medians are.
+$ cd $TMP; python3 -c '
+> import json
+> data = json.load(open("base.json"))
+> fast, slow = [6.9] * 11 + [11.1] * 9, [6.95] * 9 + [11.1] * 11
+> for name, samples in (("fast-phases.json", fast), ("slow-phases.json", slow)):
+>     for result in data["benchmarks"]:
+>         result["metrics"][0]["samples"] = [value * (1 + 0.001 * (i * 7 % 11)) for i, value in enumerate(samples)]
+>     json.dump(data, open(name, "w"))'
+$ cd $TMP; pyrometer diff fast-phases.json slow-phases.json --format json | python3 -c '
+> import json, sys
+> for row in json.load(sys.stdin)["metrics"]:
+>     assert abs(row["current"] / row["base"] - 1 - row["change"]) < 1e-9, row
+>     print(row["metric"], row["verdict"])'
+latency cannot tell
+memory no change
+latency cannot tell
+memory no change
+
+# Results of a busy machine show their warnings, and no alarm that load alone may have made.
+$ cd $TMP; python3 -c '
+> import json
+> data = json.load(open("base.json"))
+> for name, load, factor in (("quiet.json", 0.1, 1), ("busy.json", 6.1, 1.6)):
+>     data["environment"].update(cpu_count=2, load_1m_before=load, load_1m_after=load, other_cpus=load / 4)
+>     data["warnings"] = [f"other programs were running: load {load}"]
+>     for result in data["benchmarks"]:
+>         result["metrics"][0]["samples"] = [100 * factor * (1 + 0.05 * (i * 7 % 11)) for i in range(12)]
+>     json.dump(data, open(name, "w"))'
+$ cd $TMP; pyrometer diff quiet.json busy.json | tail -9; pyrometer diff -q quiet.json busy.json | grep -c running
+Verdict: cannot tell (up to 2% of latency, 26.1% of memory does not matter)
+  quick, latency: the machine drifts between recordings, which made the interval wider: run both sides in turn (bench --against), or measure more
+  slow, latency: the machine drifts between recordings, which made the interval wider: run both sides in turn (bench --against), or measure more
+  base: other programs were running: load 0.1
+  base: quick: latency varies by 14.1% (more than 2.5%)
+  base: slow: latency varies by 14.1% (more than 2.5%)
+  new: other programs were running: load 6.1
+  new: quick: latency varies by 14.1% (more than 2.5%)
+  new: slow: latency varies by 14.1% (more than 2.5%)
+0
+[1]
+
+# The summary of a step: behind what is there, and no reason to fail.
+$ cd $TMP; echo before > step.md; GITHUB_STEP_SUMMARY=step.md pyrometer diff base.json slow.json > /dev/null; GITHUB_STEP_SUMMARY=step.md pyrometer bench -q --runs 5 -n nap 'sleep 0.01' > /dev/null; cut -c1-36 step.md
+before
+**Verdict: regressed**
+
+| Benchmark | Metric | Base | New | 
+|:---|:---|---:|---:|---:|---:|:---|
+| quick | latency | 100.5 ms | 150.7
+| quick | memory | 3.83 MiB | 3.83 M
+| slow | latency | 100.5 ms | 150.7 
+| slow | memory | 3.83 MiB | 3.83 Mi
+| Benchmark | Mean | 95% interval | 
+|:---|---:|---:|---:|---:|---:|---:|
+\| nap \| .* (re)
+
+$ cd $TMP; GITHUB_STEP_SUMMARY=no/such/folder.md pyrometer diff base.json same.json | grep ^Verdict
+pyrometer: warning: GITHUB_STEP_SUMMARY no/such/folder.md: cannot be written: No such file or directory
+Verdict: no change (up to 2% of latency, 26.1% of memory does not matter)
 
 $ cd $TMP; head -c 3000 base.json > cut.json; pyrometer diff cut.json base.json; echo [$?]; sed 's/"samples": \[/&NaN, /' base.json > nan.json; pyrometer diff base.json nan.json
 pyrometer: cut.json: .* (re)
@@ -240,6 +323,14 @@ base.json
 
 $ cd $TMP/repository; pyrometer bench -q --against ../against/results.json --runs 6 'sleep $(cat nap)' --delta 1000% | grep -o 'Verdict: [a-z ]*[a-z]'
 Verdict: no change
+
+# How long a comparison takes is printed before, and --total-time ends it.
+$ cd $TMP/repository; pyrometer bench --against HEAD --total-time 0 'sleep 0.02' 2>&1 | grep -e ^Comparing -e total-time -e 'latency .*/' | sed 's/about .*/about T/; s/  *[0-9.]* .*s  *[-+].*  \([0-9]*.[0-9]*\)  .*/ \1/'
+Comparing: 10 to 30 runs of each side, or as many as take 60.0 s; none starts after 0 ns (--total-time)
+Comparing: this takes about T
+ 5/5
+  base: the comparison ended after 0 s (--total-time)
+  new: the comparison ended after 0 s (--total-time)
 
 # Nothing stays behind where nobody reads what comes.
 $ cd $TMP/repository; mkdir ../tmp; TMPDIR=$TMP/tmp pyrometer bench -q --against HEAD --runs 5 true | true; git worktree list | wc -l; ls ../tmp

@@ -178,7 +178,9 @@ each.
 
 Or they are results that pyrometer bench wrote as JSON. Then every metric is
 judged: regressed, improved, no change, or cannot tell (too few samples, another
-machine), which exits with 3. docs/statistics.md says how.
+machine, or one that was busy), which exits with 3, with --fail-on regression
+with 0 and a warning. docs/statistics.md says how. Where GITHUB_STEP_SUMMARY is
+set, the verdict is added to that file as Markdown.
 
 Tables:
       --top N
@@ -233,8 +235,9 @@ Verdict, of two results:
           Nor what this machine shows between two runs of the same. Default:
           what the results say.
       --fail-on regression|cannot-tell
-          Exit with 1 on a regression, or also (cannot-tell) where none can be
-          excluded. Default: never 1; 3 where it cannot be told.
+          Exit with 1 on a regression; cannot tell is then a warning and exits
+          with 0, unless cannot-tell is given too, which exits with 1 on both.
+          May be repeated. Default: never 1; 3 where it cannot be told.
       --any-machine
           Judge although the results come from machines that differ.
 

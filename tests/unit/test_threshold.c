@@ -102,11 +102,91 @@ static void test_gates(void **state)
     pyro_bench_free(bench);
 }
 
+static pyro_bench *make_model(void)
+{
+    double latency[20];
+    pyro_bench *bench;
+    size_t index;
+
+    for (size_t i = 0; i < 20; i++)
+        latency[i] = 10 + 0.001 * (double)i;
+    assert_int_equal(pyro_bench_new(&bench, NULL), PYRO_OK);
+    assert_int_equal(pyro_bench_add(bench, "net", "module", &index, NULL), PYRO_OK);
+    bench->results[0].items = 8;
+    assert_int_equal(pyro_bench_add_metric(bench, 0, "latency", "ms", false, latency, 20, NULL),
+                     PYRO_OK);
+    assert_int_equal(
+        pyro_bench_add_value(bench, 0, "tokens_per_second", "tokens/s", true, 12800, NULL),
+        PYRO_OK);
+    assert_int_equal(pyro_bench_finish(bench, NULL), PYRO_OK);
+    return bench;
+}
+
+/* A batch of 8 takes 10 ms: 800 samples, 100 requests and 12,800 tokens per second. */
+static void test_rate_gates_the_number_of_its_unit(void **state)
+{
+    (void)state;
+    pyro_bench *bench = make_model();
+    pyro_threshold threshold;
+
+    assert_int_equal(check(bench, "throughput:790samples/s"), PYRO_GATE_PASSED);
+    assert_int_equal(check(bench, "throughput:810samples/s"), PYRO_GATE_FAILED);
+    assert_int_equal(check(bench, "throughput:790/s"), PYRO_GATE_PASSED);
+    assert_int_equal(check(bench, "throughput:99requests/s"), PYRO_GATE_PASSED);
+    assert_int_equal(check(bench, "throughput:325requests/s"), PYRO_GATE_FAILED);
+    assert_int_equal(check(bench, "throughput:12700tokens/s"), PYRO_GATE_PASSED);
+    assert_int_equal(check(bench, "throughput:13000tokens/s"), PYRO_GATE_FAILED);
+    assert_int_equal(pyro_threshold_parse(&threshold, "throughput:99requests/s", NULL), PYRO_OK);
+    pyro_gate_row row = pyro_threshold_check(&threshold, &bench->results[0]);
+    assert_string_equal(row.unit, "requests/s");
+    assert_true(fabs(row.value - 99.9) < 0.1 && row.interval.low < row.interval.high);
+    pyro_bench_free(bench);
+}
+
+static void test_unit_without_a_number(void **state)
+{
+    (void)state;
+    pyro_bench *bench = make_model();
+    pyro_bench_result command = {.name = "a command", .engine = "command", .items = 1};
+    static const struct {
+        const char *text;
+        bool of_model, of_command;
+    } rows[] = {
+        {"throughput:1samples/s", true, true},
+        {"throughput:1/s", true, true},
+        {"throughput:1requests/s", true, false},
+        {"throughput:1runs/s", false, true},
+        {"throughput:1tokens/s", true, false},
+        {"throughput:1images/s", false, false},
+        {"latency:1ms", true, true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        pyro_threshold threshold;
+
+        assert_int_equal(pyro_threshold_parse(&threshold, rows[i].text, NULL), PYRO_OK);
+        assert_int_equal(pyro_threshold_verify(&threshold, &bench->results[0], NULL),
+                         rows[i].of_model ? PYRO_OK : PYRO_ERROR_ARGUMENT);
+        assert_int_equal(pyro_threshold_verify(&threshold, &command, NULL),
+                         rows[i].of_command ? PYRO_OK : PYRO_ERROR_ARGUMENT);
+    }
+    pyro_threshold images;
+    pyro_error error;
+    pyro_error_clear(&error);
+    assert_int_equal(pyro_threshold_parse(&images, "throughput:9images/s", NULL), PYRO_OK);
+    pyro_threshold_verify(&images, &bench->results[0], &error);
+    assert_string_equal(error.message, "threshold throughput:9images/s: net has no number in "
+                                       "images/s; it has samples/s, requests/s, tokens/s");
+    assert_int_equal(pyro_threshold_check(&images, &bench->results[0]).gate, PYRO_GATE_CANNOT_TELL);
+    pyro_bench_free(bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parse),
         cmocka_unit_test(test_gates),
+        cmocka_unit_test(test_rate_gates_the_number_of_its_unit),
+        cmocka_unit_test(test_unit_without_a_number),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
