@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/processors.h"
+#include "bench/gpu.h"
 
 #include <ctype.h>
 #include <fcntl.h>
