@@ -44,7 +44,7 @@ static void settle_runs(session *s)
         .min_runs = values->min_runs > 0 ? values->min_runs : 10,
         .max_runs = values->max_runs > 0 ? values->max_runs : 0,
         .min_time_ns = (int64_t)(values->min_time_s * 1e9),
-        .max_time_ns = (int64_t)(values->max_time_s * 1e9),
+        .max_time_ns = (int64_t)(values->max_time_s * 1e9), /* 0: not given, the loop's own */
         .seed = (uint64_t)values->seed,
     };
     if (loop->max_runs > 0 && loop->min_runs > loop->max_runs)
@@ -52,8 +52,10 @@ static void settle_runs(session *s)
     /* Against a base, the width of the comparison's interval ends it before the last run. */
     if (values->against != NULL)
         loop->min_runs = loop->max_runs = loop->max_runs > 0 ? loop->max_runs : AGAINST_MAX;
-    if (values->runs > 0)
+    if (values->runs > 0) {
         loop->min_runs = loop->max_runs = values->runs;
+        loop->max_time_wins = values->max_time_s > 0;
+    }
 }
 
 static int parse_thresholds(session *s, pyro_error *error)
@@ -469,7 +471,6 @@ static int run_bench(const pyro_command *command, int argc, char **argv)
     pyro_bench_values values = {.warmup = -1,
                                 .seed = 1,
                                 .min_time_s = 1,
-                                .max_time_s = 10,
                                 .items = 1,
                                 .model = PYRO_BENCH_MODEL_INIT,
                                 .verdict = PYRO_VERDICT_INIT,
@@ -478,7 +479,9 @@ static int run_bench(const pyro_command *command, int argc, char **argv)
     int exit_code;
 
     if (pyro_common_parse(command, argc, argv, &values, &values.common, &operands, &exit_code)) {
-        if (values.model.path != NULL && operands.count > 0)
+        if (values.model.path == NULL && values.model.cold_cache)
+            exit_code = pyro_common_complain("--cold-cache is for --model-path");
+        else if (values.model.path != NULL && operands.count > 0)
             exit_code = pyro_common_complain("commands or --model-path, not both");
         else if (values.model.path != NULL)
             exit_code = bench_model(&values);

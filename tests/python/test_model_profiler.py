@@ -110,7 +110,7 @@ def test_results_say_what_the_samples_bear(net):
     latency = results["latency"]
     assert latency["min"] <= latency["p50"] <= latency["p95"] <= latency["max"]
     assert latency["interval"][0] <= latency["mean"] <= latency["interval"][1]
-    assert "n too small for p99 (20 of 299)" in latency["notes"]
+    assert "p99 is uncertain: 20 of 299 runs" in latency["notes"]
     assert results["throughput"]["requests_per_second"] == pytest.approx(1e3 / latency["mean"])
     assert results["use"]["cpu_percent"] > 0 and results["use"]["gpu_percent"] is None
     assert results["compute"]["flops"] == pyrometer.cost(Net(), torch.randn(8, 64)).total_flops
@@ -410,12 +410,17 @@ def test_recommendations_stand_on_measurements():
     results = quick(profiler, torch.randn(2, 8), detailed_analysis=True)
     rows = {row["subject"]: row for row in results["recommendations"]}
     assert rows.keys() >= {"batch size", "dynamic batching"}
-    assert rows["batch size"]["try"] == "batch=4"
+    # Batches of 4, 8 and 16 are run at least, and larger ones as long as they gain.
+    assert int(rows["batch size"]["try"].removeprefix("batch=")) >= 16
+    assert "batch 2: " in rows["batch size"]["evidence"]
+    assert "batch 16: " in rows["batch size"]["evidence"]
     inputs = as_inputs(torch.randn(2, 8))
-    gain = _variants.gain(profiler._engine, None, inputs, "batch=4")
-    assert "run here" in gain and gain.startswith("+")
-    gain = _variants.gain(profiler._engine, nn.ReLU(), inputs, "precision=int8")
-    assert "could not be run here: ValueError" in gain
+    tried = _variants.attempt(profiler._engine, None, inputs, "batch=16")
+    assert "run here" in tried.gain and tried.gain.startswith("+")
+    assert tried.outcome == "confirmed"
+    tried = _variants.attempt(profiler._engine, nn.ReLU(), inputs, "precision=int8")
+    assert "could not be run here: ValueError" in tried.gain
+    assert tried.outcome == "could not be run"
     assert profiler.recommendations() == results["recommendations"]
 
 
