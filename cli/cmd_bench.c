@@ -520,7 +520,7 @@ const pyro_command cmd_bench = {
     .description =
         "Runs commands again and again, in turn and in random order, until the interval of the "
         "median is narrower than 2% of it or --max-time is over; then it says noisy. Shown are "
-        "mean and median with 95% intervals, percentiles where there are enough runs for them, "
+        "mean and median with 95% intervals, percentiles, uncertain ones marked, "
         "time in user and system mode, and the peak memory of the largest process.\n\n"
         "A command is run by a shell. How long that takes to start is measured before and taken "
         "off; --shell none does without. A single run is a process of its own, so the differences "

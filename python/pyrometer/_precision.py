@@ -49,7 +49,7 @@ def quantise(module: Any, device: str) -> tuple[Any, str]:
 
 
 def _is_quantised(layer: Any) -> bool:
-    return type(layer).__module__.startswith("torch.ao.nn.quantized")
+    return type(layer).__module__.startswith("torch.ao.nn.quantized.dynamic")
 
 
 def _candidates() -> list[str]:
@@ -59,7 +59,10 @@ def _candidates() -> list[str]:
     quantized = torch.backends.quantized
     x86 = platform.machine().lower() in ("x86_64", "amd64", "i686")
     order = ["x86", "fbgemm", "onednn", "qnnpack"]
-    names = [quantized.engine, *(order if x86 else reversed(order)), *quantized.supported_engines]
+    # Elsewhere the one that torch has set may be made for x86, or end the process (onednn on an
+    # AArch64 processor that it does not know).
+    names = [quantized.engine, *order] if x86 else ["qnnpack", quantized.engine, *reversed(order)]
+    names += quantized.supported_engines
     return [
         name
         for name in dict.fromkeys(names)

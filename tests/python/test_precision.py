@@ -21,6 +21,7 @@ def test_int8_of_a_bare_linear_layer_runs_in_int8():
     layer, data = nn.Linear(64, 64), torch.randn(4, 64)
     kind, results, profiler = ran(layer, data, precision="int8")
     assert kind == "int8" and results["precision"]["asked"] == "int8"
+    assert "of 1 linear and recurrent layer to int8" in results["precision"]["how"]
     assert "quantized" in type(profiler._engine.module).__module__
     assert type(layer) is nn.Linear and layer.weight.dtype == torch.float32
     with torch.no_grad():

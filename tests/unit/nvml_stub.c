@@ -82,7 +82,7 @@ EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device)
 EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
 {
     *device = &looks;
-    return strcmp(uuid, "GPU-stub") == 0 ? 0 : NOT_FOUND;
+    return strcmp(uuid, "GPU-other") != 0 ? 0 : NOT_FOUND;
 }
 
 EXPORT int nvmlDeviceGetName(void *device, char *text, unsigned length)
