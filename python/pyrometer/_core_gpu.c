@@ -48,8 +48,7 @@ static PyObject *gpu_read(gpu_object *self, PyObject *unused)
 {
     pyro_gpu_state state = pyro_gpu_read(self->gpu);
     char reasons[160];
-    PyObject *text = PyUnicode_FromString(
-        pyro_gpu_reasons(reasons, sizeof reasons, state.reasons));
+    PyObject *text = PyUnicode_FromString(pyro_gpu_reasons(reasons, sizeof reasons, state.reasons));
     PyObject *dict = PyDict_New();
 
     (void)unused;
@@ -59,8 +58,7 @@ static PyObject *gpu_read(gpu_object *self, PyObject *unused)
         !set_number(dict, "temperature_c", state.temperature_c) ||
         !set_number(dict, "busy_percent", 100 * state.busy) ||
         PyDict_SetItemString(dict, "reasons", text) ||
-        PyDict_SetItemString(dict, "throttled",
-                             pyro_gpu_is_throttled(&state) ? Py_True : Py_False))
+        PyDict_SetItemString(dict, "throttled", pyro_gpu_is_throttled(&state) ? Py_True : Py_False))
         Py_CLEAR(dict);
     Py_XDECREF(text);
     return dict;

@@ -18,8 +18,8 @@ pyro_loop *core_loop_of(PyObject *loop)
 
 static PyObject *loop_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"warmup_runs", "min_runs",     "max_runs", "min_time_s",
-                            "max_time_s",  "target_width", "deepest",  "rate_per_s",
+    static char *names[] = {"warmup_runs", "min_runs",     "max_runs",      "min_time_s",
+                            "max_time_s",  "target_width", "deepest",       "rate_per_s",
                             "poisson",     "seed",         "max_time_wins", NULL};
     long long warmup = -1, min_runs = 0, max_runs = 0, seed = 0;
     double min_time_s = 0, max_time_s = 0;

@@ -194,9 +194,7 @@ def like(made: Inputs, described: str, only_batch: bool = False) -> Inputs | Non
         return None
     shapes = {}
     for (_, dtype, shape), tensor in zip(wanted, tensors, strict=True):
-        same = dtype == tensor.dtype or (
-            dtype.is_floating_point and tensor.dtype.is_floating_point
-        )
+        same = dtype == tensor.dtype or (dtype.is_floating_point and tensor.dtype.is_floating_point)
         if not same or len(shape) != tensor.dim() or 0 in (*shape, *tensor.shape):
             return None
         if only_batch and shape[1:] != tuple(tensor.shape[1:]):

@@ -17,9 +17,7 @@ from pyrometer._inputs import Inputs
 from pyrometer._results import BenchmarkResults
 
 
-def add_memory(
-    bench: Any, index: int, engine: Any, sampler: Any, reset: bool
-) -> dict[str, Any]:
+def add_memory(bench: Any, index: int, engine: Any, sampler: Any, reset: bool) -> dict[str, Any]:
     if engine.on_gpu:
         stats = torch.cuda.memory_stats(engine.device)
         peak = stats["allocated_bytes.all.peak"]

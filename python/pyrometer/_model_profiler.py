@@ -21,7 +21,6 @@ from pyrometer import (
     _measured,
     _recorded,
     _resources,
-    _switch,
     _timing,
     _variants,
 )
@@ -191,9 +190,7 @@ class ModelProfiler:
             warmup = configuration.get("warmup_runs", warmup_runs)
             limits = {"min_runs": min_runs, "max_runs": max_runs, "deepest": deepest_percentile}
             loop = _timing.make_loop(runs, warmup, 0, max_time_s, **limits)
-            self._configure(
-                bench, engines, dict(configuration), base, loop, max_time_s, cold_cache
-            )
+            self._configure(bench, engines, dict(configuration), base, loop, max_time_s, cold_cache)
         self._finish(bench, many=True)
         assert isinstance(self.results, BenchmarkResults)
         self.results.knee = knee = _measured.find_knee(self.results)
@@ -432,7 +429,8 @@ class ModelProfiler:
 
     def _measure_stages(
         self, bench: Any, index: int, placed: Inputs, num_runs: int | None,
-        max_time_s: float | None, preprocess: Callable[[], Any] | None, postprocess: Callable[[Any], Any] | None,
+        max_time_s: float | None, preprocess: Callable[[], Any] | None,
+        postprocess: Callable[[Any], Any] | None,
     ) -> dict[str, float]:  # fmt: skip
         """The steps around the model by themselves, and all of it in one: means in ms."""
         engine, means = self._engine, {}

@@ -270,7 +270,9 @@ def add_tables(bench: Any, index: int, recorded: Recorded) -> None:
         ["operator", "calls", "share"],
         [[name, str(calls), f"{share:.1%}"] for name, share, calls in shares[:TABLE_ROWS]],
     )
-    bench.fact(index, "outside of operators", f"{outside:.1%} of a call: Python, dispatch and waiting")
+    bench.fact(
+        index, "outside of operators", f"{outside:.1%} of a call: Python, dispatch and waiting"
+    )
     waits = [
         [row.get("name") or row.get("call") or "", str(row.get("calls", 1)),
          f"{row.get('total_ns', row.get('host_ns', 0)) / 1e6:.3f}"]

@@ -208,9 +208,7 @@ def _make(
     return None if made is None else made(engine, inputs), 1.0, ""
 
 
-def attempt(
-    engine: Any, model: Any, inputs: Inputs, variant: str, frees: bool = False
-) -> Attempt:
+def attempt(engine: Any, model: Any, inputs: Inputs, variant: str, frees: bool = False) -> Attempt:
     """What a variant ("precision=bf16", "batch=64", "threads=2", "compile", "channels_last",
     "fold", "attention=sdpa") gains here, or why it could not be run; `frees`: it is to need fewer
     processors rather than to be faster."""
@@ -231,9 +229,7 @@ def attempt(
     return Attempt(outcome, f"refuted: {text}" if outcome == REFUTED else text)
 
 
-def try_all(
-    engine: Any, model: Any, inputs: Inputs, rows: list[list[str]]
-) -> list[list[str]]:
+def try_all(engine: Any, model: Any, inputs: Inputs, rows: list[list[str]]) -> list[list[str]]:
     """Recommendations with what came of trying them; what was refuted, and what could not be run,
     is at the end. A variant that several rows name is run once."""
     known: dict[tuple[str, bool], Attempt] = {}

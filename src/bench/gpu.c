@@ -13,8 +13,8 @@
 
 enum { NAME_BYTES = 96, CLOCK_SM = 1, CLOCK_MEMORY = 2, SENSOR_GPU = 0, DEVICES_MAX = 64 };
 
-#define THROTTLED_MASK                                                                             \
-    (PYRO_GPU_HARDWARE_SLOWDOWN | PYRO_GPU_THERMAL_SOFTWARE | PYRO_GPU_THERMAL_HARDWARE |          \
+#define THROTTLED_MASK \
+    (PYRO_GPU_HARDWARE_SLOWDOWN | PYRO_GPU_THERMAL_SOFTWARE | PYRO_GPU_THERMAL_HARDWARE | \
      PYRO_GPU_POWER_BRAKE)
 
 typedef struct utilization {

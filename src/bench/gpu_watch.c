@@ -53,10 +53,10 @@ int pyro_gpu_watch_look(pyro_gpu_watch *watch, int64_t now_ns, bool *throttled, 
     pyro_gpu_state state = whole ? pyro_gpu_read(watch->gpu) : pyro_gpu_glance(watch->gpu);
     int64_t after_ns = pyro_now_ns(), pause_ns;
 
-    /* The quickest look: others may have been interrupted. */
+    /* The quickest look of several: others may have been interrupted. */
     if (watch->look_ns == 0 || after_ns - now_ns < watch->look_ns)
         watch->look_ns = after_ns - now_ns;
-    pause_ns = (int64_t)((double)watch->look_ns / LOOK_SHARE);
+    pause_ns = watch->record.looks < 3 ? 0 : (int64_t)((double)watch->look_ns / LOOK_SHARE);
     if (whole)
         watch->next_read_ns = after_ns + READ_INTERVAL_NS;
     watch->next_look_ns = after_ns + (pause_ns > LOOK_INTERVAL_NS ? pause_ns : LOOK_INTERVAL_NS);

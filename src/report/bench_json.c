@@ -134,8 +134,8 @@ static void write_gpu(pyro_json_writer *w, const pyro_gpu_record *gpu)
     pyro_json_member_integer(w, "looks", gpu->looks);
     pyro_json_member_integer(w, "throttled_looks", gpu->throttled_looks);
     pyro_json_member_integer(w, "reasons_mask", gpu->reasons);
-    pyro_json_member_string(
-        w, "reasons", pyro_gpu_reasons(reasons, sizeof reasons, (uint64_t)gpu->reasons));
+    pyro_json_member_string(w, "reasons",
+                            pyro_gpu_reasons(reasons, sizeof reasons, (uint64_t)gpu->reasons));
     pyro_json_end_object(w);
 }
 

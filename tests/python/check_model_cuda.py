@@ -315,8 +315,11 @@ def check_clocks(folder):
     check("power", 0 < gpu["power_w"] <= 1.2 * gpu["power_cap_w"] < 3000)
     if (smi := ask_smi("clocks.max.sm", "power.limit")) is not None:
         check("as nvidia-smi says", smi == [gpu["clock_limit_mhz"], gpu["power_cap_w"]], str(smi))
-    check("as many samples as were asked for", results["latency"]["n"] == 200,
-          f"{results['latency']['discarded']} discarded, {gpu['reasons'] or 'no reasons'}")
+    check(
+        "as many samples as were asked for",
+        results["latency"]["n"] == 200,
+        f"{results['latency']['discarded']} discarded, {gpu['reasons'] or 'no reasons'}",
+    )
     text = profiler._bench.report("text")
     check("in the text", "power cap" in text and "Discarded:" in text and "Throttled:" in text)
     check("precision that ran", results["precision"]["ran"] == "bfloat16",

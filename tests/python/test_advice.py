@@ -26,7 +26,8 @@ def ops(**shares):
 CASES = {
     "batch size": ({"batch_ms": {1: 10, 2: 18}}, {"batch_ms": {1: 10, 2: 18.3}}),
     "dynamic batching": (
-        {"batch_ms": {4: 10, 8: 12}, "batch_size": 4}, {"batch_ms": {5: 10, 10: 12}, "batch_size": 5},
+        {"batch_ms": {4: 10, 8: 12}, "batch_size": 4},
+        {"batch_ms": {5: 10, 10: 12}, "batch_size": 5},
     ),
     "GPU use": ({"on_gpu": True, "gpu_percent": 69.0}, {"gpu_percent": 71.0}),
     "precision": (

@@ -601,6 +601,8 @@ def test_a_model_that_sleeps_waits():
             time.sleep(0.004)
             return x + 1
 
-    results = quick(ModelProfiler(Waiting(), device="cpu"), torch.randn(2, 8), detailed_analysis=True)
+    results = quick(
+        ModelProfiler(Waiting(), device="cpu"), torch.randn(2, 8), detailed_analysis=True
+    )
     subjects = {row["subject"] for row in results["recommendations"]}
     assert "waiting" in subjects and "dispatch" not in subjects

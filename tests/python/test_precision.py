@@ -75,7 +75,7 @@ class Stubborn(nn.Module):
 
 @pytest.mark.parametrize("settings", [{}, {"autocast": True}], ids=["cast", "autocast"])
 def test_a_precision_that_does_not_run_is_refused(settings):
-    with pytest.raises(Error, match="bf16.*but what runs is float32"):
+    with pytest.raises(Error, match=r"bf16.*but what runs is float32"):
         ran(Stubborn(), torch.randn(2, 16), precision="bf16", **settings)
     assert ran(Stubborn(), torch.randn(2, 16))[0] == "float32"
 

@@ -64,10 +64,9 @@ static void test_a_steady_gpu(void **state)
 /* Two throttled looks: what ended at them, and what began at the last. */
 static void test_throttled_samples_are_taken_again(void **state)
 {
-    static const char *const scripts[] = {"3*1980:0,2*1980:0x40,1980:0",
-                                          "3*1980:0,2*1980:0x20,1980:0",
-                                          "3*1980:0,2*1980:0x88,1980:0",
-                                          "3*1980:0,2*1400:0,1980:0"};
+    static const char *const scripts[] = {
+        "3*1980:0,2*1980:0x40,1980:0", "3*1980:0,2*1980:0x20,1980:0", "3*1980:0,2*1980:0x88,1980:0",
+        "3*1980:0,2*1400:0,1980:0"};
 
     (void)state;
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
