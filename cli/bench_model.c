@@ -65,6 +65,10 @@ const pyro_option pyro_bench_model_options[] = {
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(pyro_bench_model_values, try_variants),
      .help = "With --detailed: run what is recommended here, and say what it gains."},
+    {.long_name = "cold-cache",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(pyro_bench_model_values, cold_cache),
+     .help = "Empty the caches before every call: the L2 of a GPU, else those of the processor."},
     {.long_name = "processes",
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(pyro_bench_model_values, processes),
@@ -103,6 +107,7 @@ static void write_request(pyro_buf *buf, const pyro_model_side *side,
     pyro_json_member_string(w, "batch_size", values->batch_size);
     pyro_json_member_string(w, "input_shape", values->input_shape);
     pyro_json_member_boolean(w, "autocast", values->autocast);
+    pyro_json_member_boolean(w, "cold_cache", values->cold_cache);
     pyro_json_member_boolean(w, "only_times", !first);
     pyro_json_member_boolean(w, "detailed", values->detailed && first);
     pyro_json_member_boolean(w, "try", values->try_variants && first);

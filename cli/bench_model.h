@@ -10,7 +10,7 @@
 typedef struct pyro_bench_model_values {
     const char *path, *device, *precision, *batch_size, *input_shape, *python;
     int64_t processes;
-    bool autocast, detailed, try_variants;
+    bool autocast, detailed, try_variants, cold_cache;
 } pyro_bench_model_values;
 
 #define PYRO_BENCH_MODEL_INIT {.processes = 0}
@@ -20,7 +20,7 @@ extern const pyro_option pyro_bench_model_options[];
 /* How often, of the command's own options; negative or 0: not given. */
 typedef struct pyro_bench_model_runs {
     int64_t warmup, runs, min_runs, max_runs;
-    double max_time_s;
+    double max_time_s; /* 0: not given */
     const pyro_words *thresholds;
 } pyro_bench_model_runs;
 

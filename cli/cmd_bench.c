@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 /* Seconds in one command, and in one side of a comparison, which noise makes take longer. */
-#define MAX_TIME_S 10.0
 #define AGAINST_TIME_S 60.0
 
 /* `exact`: that many were asked for. */
@@ -37,7 +36,7 @@ static void settle_runs(pyro_session *s)
         .min_runs = values->min_runs > 0 ? values->min_runs : 10,
         .max_runs = values->max_runs > 0 ? values->max_runs : 0,
         .min_time_ns = (int64_t)(values->min_time_s * 1e9),
-        .max_time_ns = (int64_t)((values->max_time_s > 0 ? values->max_time_s : MAX_TIME_S) * 1e9),
+        .max_time_ns = (int64_t)(values->max_time_s * 1e9), /* 0: not given, the loop's own */
         .seed = (uint64_t)values->seed,
     };
     if (loop->max_runs > 0 && loop->min_runs > loop->max_runs)
@@ -45,8 +44,10 @@ static void settle_runs(pyro_session *s)
     /* Against a base, the width of the comparison's interval or its time ends it before that. */
     if (values->against != NULL)
         loop->min_runs = loop->max_runs = loop->max_runs > 0 ? loop->max_runs : PYRO_ROUNDS_MAX;
-    if (values->runs > 0)
+    if (values->runs > 0) {
         loop->min_runs = loop->max_runs = values->runs;
+        loop->max_time_wins = values->max_time_s > 0;
+    }
     double side_s = values->max_time_s > 0 ? values->max_time_s : AGAINST_TIME_S;
     if (values->max_runs > 0)
         side_s = 0;
@@ -377,7 +378,7 @@ static int measure_model(pyro_session *s)
                                   values->runs,
                                   values->min_runs,
                                   values->max_runs,
-                                  values->max_time_s > 0 ? values->max_time_s : MAX_TIME_S,
+                                  values->max_time_s, /* 0: not given */
                                   &values->thresholds};
     pyro_model_rounds rounds;
     size_t count = settle_sides(s, &rounds);
@@ -418,6 +419,8 @@ static int bench_model(const pyro_bench_values *values)
 
 static int bench_operands(const pyro_words *operands, const pyro_bench_values *values)
 {
+    if (values->model.path == NULL && values->model.cold_cache)
+        return pyro_common_complain("--cold-cache is for --model-path");
     if (values->model.path != NULL && operands->count > 0)
         return pyro_common_complain("commands or --model-path, not both");
     if (values->model.path != NULL)
@@ -475,7 +478,7 @@ const pyro_command cmd_bench = {
     .description =
         "Runs commands again and again, in turn and in random order, until the interval of the "
         "median is narrower than 2% of it or --max-time is over; then it says noisy. Shown are "
-        "mean and median with 95% intervals, percentiles where there are enough runs for them, "
+        "mean and median with 95% intervals, percentiles, uncertain ones marked, "
         "time in user and system mode, and the peak memory of the largest process.\n\n"
         "A command is run by a shell. How long that takes to start is measured before and taken "
         "off; --shell none does without. A single run is a process of its own, so the differences "

@@ -2,10 +2,10 @@
 # Python files into <build>/python, which PYTHONPATH can point at.
 find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
 python3_add_library(_core MODULE WITH_SOABI
-  python/pyrometer/_core.c python/pyrometer/_core_bench.c python/pyrometer/_core_capture.c python/pyrometer/_core_graph.c
-  python/pyrometer/_core_forwards.c python/pyrometer/_core_inputs.c
-  python/pyrometer/_core_layers.c python/pyrometer/_core_loop.c python/pyrometer/_core_marks.c
-  python/pyrometer/_core_models.c
+  python/pyrometer/_core.c python/pyrometer/_core_bench.c python/pyrometer/_core_capture.c
+  python/pyrometer/_core_forwards.c python/pyrometer/_core_gpu.c python/pyrometer/_core_graph.c
+  python/pyrometer/_core_inputs.c python/pyrometer/_core_layers.c python/pyrometer/_core_loop.c
+  python/pyrometer/_core_marks.c python/pyrometer/_core_models.c
   python/pyrometer/_core_names.c python/pyrometer/_core_passes.c python/pyrometer/_core_ranks.c
   python/pyrometer/_core_stacks.c python/pyrometer/_core_trace.c python/pyrometer/_core_training.c)
 target_link_libraries(_core PRIVATE pyrometer_flags pyrometer_static)

@@ -14,6 +14,10 @@ add_library(fail_alloc OBJECT tests/unit/fail_alloc.c)
 target_link_libraries(fail_alloc PRIVATE pyrometer_flags)
 target_include_directories(fail_alloc PRIVATE include src)
 
+# Plays back clocks and throttling where there is no GPU.
+add_library(nvml_stub MODULE tests/unit/nvml_stub.c)
+target_link_libraries(nvml_stub PRIVATE pyrometer_flags)
+
 file(GLOB unit_sources CONFIGURE_DEPENDS tests/unit/test_*.c)
 foreach(source IN LISTS unit_sources)
   get_filename_component(name ${source} NAME_WE)
@@ -27,6 +31,9 @@ foreach(source IN LISTS unit_sources)
   set_tests_properties(${name} PROPERTIES
     LABELS unit TIMEOUT 300 ENVIRONMENT "${test_environment}")
 endforeach()
+add_dependencies(test_gpu nvml_stub)
+set_tests_properties(test_gpu PROPERTIES
+  ENVIRONMENT "${test_environment};PYRO_NVML=$<TARGET_FILE:nvml_stub>")
 
 # Layers of real traces against what Python alone makes of them; skipped where there are none.
 add_executable(dump_joins tests/trace/dump_joins.c)

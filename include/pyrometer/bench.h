@@ -29,6 +29,8 @@ typedef struct pyro_loop_options {
     int64_t max_runs;        /* 0: no limit but the time */
     int64_t min_time_ns;     /* 0: none */
     int64_t max_time_ns;     /* 0: 10 s; reaching it before the interval is narrow: noisy */
+    bool max_time_wins;      /* over min_runs and warmup_runs: one sample is taken at least */
+    bool wall_time;          /* times count what lies between iterations too */
     double target_width;     /* of the median's 95% interval, a share of it; 0: 0.02 */
     double deepest_percentile; /* 0.99 asks for at least 299 runs; 0: none */
     double rate_per_s;       /* > 0: start by schedule, and time from the intended start */
@@ -52,6 +54,54 @@ typedef enum pyro_loop_end {
 
 typedef struct pyro_loop pyro_loop;
 
+/* Why a GPU's clocks are held down, as NVML numbers the reasons. */
+enum {
+    PYRO_GPU_IDLE = 0x1,
+    PYRO_GPU_CLOCK_SETTING = 0x2,
+    PYRO_GPU_POWER_CAP = 0x4,
+    PYRO_GPU_HARDWARE_SLOWDOWN = 0x8,
+    PYRO_GPU_SYNC_BOOST = 0x10,
+    PYRO_GPU_THERMAL_SOFTWARE = 0x20,
+    PYRO_GPU_THERMAL_HARDWARE = 0x40,
+    PYRO_GPU_POWER_BRAKE = 0x80,
+    PYRO_GPU_DISPLAY_SETTING = 0x100
+};
+
+typedef struct pyro_gpu pyro_gpu;
+
+/* A GPU at one moment; a number that the driver does not give is NaN. */
+typedef struct pyro_gpu_state {
+    double clock_mhz; /* of the multiprocessors */
+    double memory_clock_mhz, power_w, temperature_c;
+    double busy; /* share of the driver's last period in which a kernel ran */
+    uint64_t reasons; /* PYRO_GPU_*; 0: not known, or none */
+} pyro_gpu_state;
+
+/* What a GPU did while a loop ran on it. */
+typedef struct pyro_gpu_record {
+    double clock_mhz; /* median of the looks */
+    double clock_min_mhz, clock_max_mhz; /* seen */
+    double clock_limit_mhz; /* the highest that this GPU has */
+    double memory_clock_mhz; /* last seen */
+    double power_cap_w, power_default_cap_w;
+    double power_w, temperature_c; /* highest seen */
+    int64_t looks, throttled_looks; /* looks 0: no GPU was watched */
+    int64_t reasons; /* all that were seen */
+} pyro_gpu_record;
+
+/*
+ * Opens a GPU by its UUID ("GPU-..."), NULL: the first, through the driver's own library.
+ * PYRO_ERROR_UNSUPPORTED where there is no such library, and PYRO_ERROR_ARGUMENT no such GPU.
+ * The environment variable PYRO_NVML names another library than libnvidia-ml.so.1.
+ */
+PYRO_API int pyro_gpu_open(pyro_gpu **out, const char *uuid, pyro_error *error);
+PYRO_API void pyro_gpu_close(pyro_gpu *gpu);
+PYRO_API pyro_gpu_state pyro_gpu_read(const pyro_gpu *gpu);
+/* Heat or a brake holds the clocks down: what is measured then is not the program. */
+PYRO_API bool pyro_gpu_is_throttled(const pyro_gpu_state *state);
+/* "power cap, thermal": the reasons but idle, into `text`; "" where there are none. */
+PYRO_API const char *pyro_gpu_reasons(char *text, size_t size, uint64_t reasons);
+
 /* What a loop has measured; the arrays belong to it. */
 typedef struct pyro_loop_samples {
     const double *latency_ns; /* rate mode: from the intended start; else the same as service_ns */
@@ -60,6 +110,10 @@ typedef struct pyro_loop_samples {
     const double *warmup_ns;
     size_t warmup_count;
     bool warmup_settled; /* false: a detected warm-up gave up at its limit */
+    size_t wanted_count; /* as many as were asked for, where that was a fixed number; else 0 */
+    size_t discarded_count; /* samples that are not here: the GPU was throttled */
+    size_t throttled_count; /* samples that are here although it was: there were no others */
+    pyro_gpu_record gpu; /* looks 0: none was watched */
     double rate_per_s; /* 0: a closed loop */
     pyro_loop_end end;
 } pyro_loop_samples;
@@ -76,6 +130,13 @@ PYRO_API void pyro_loop_free(pyro_loop *loop);
 PYRO_API pyro_loop_phase pyro_loop_next(pyro_loop *loop);
 PYRO_API int pyro_loop_tick(pyro_loop *loop, pyro_error *error);
 PYRO_API int pyro_loop_record(pyro_loop *loop, int64_t duration_ns, pyro_error *error);
+/*
+ * Looks at a GPU between iterations, at most once a millisecond. Samples beside which it is
+ * throttled (pyro_gpu_is_throttled, or a clock under 75% of the highest that was seen) are counted
+ * and left out, and others taken in their place. Where hardly any would be left, they are kept and
+ * counted apart. The GPU belongs to the caller and outlives the loop.
+ */
+PYRO_API int pyro_loop_watch(pyro_loop *loop, const pyro_gpu *gpu, pyro_error *error);
 /* Ends the loop; what was measured stays. */
 PYRO_API void pyro_loop_stop(pyro_loop *loop);
 PYRO_API pyro_loop_samples pyro_loop_read(const pyro_loop *loop);
@@ -159,6 +220,9 @@ typedef struct pyro_bench_result {
     pyro_metric *metrics; /* throughput follows latency by itself */
     size_t metric_count;
     size_t failures; /* runs that exited with another code than 0 and were kept */
+    int64_t discarded; /* samples that were left out: the GPU was throttled */
+    int64_t throttled; /* and those that were kept all the same */
+    pyro_gpu_record gpu; /* looks 0: none was watched */
 } pyro_bench_result;
 
 typedef struct pyro_environment {

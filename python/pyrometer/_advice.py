@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-COLUMNS = ["subject", "recommendation", "evidence", "gain", "try"]
+COLUMNS = ["subject", "recommendation", "evidence", "gain", "try", "outcome"]
 
 CONTRACTIONS = ("mm", "linear", "conv", "attention", "matmul", "mkldnn")
 LINEAR = ("addmm", "linear", "bmm", "mm")
@@ -17,6 +17,8 @@ ELEMENTWISE = (
     "dropout", "clamp", "exp", "pow", "copy_", "hardswish", "hardtanh", "where", "mean", "rsqrt",
 )  # fmt: skip
 MEBIBYTE = 2**20
+KNEE_GAIN = 0.10  # a doubling of the batch that gains less is past the knee
+WAITS = 0.30  # share of a call from which on a model waits
 ITSELF = 0.002  # share of the time below which an operator does nothing itself
 
 
@@ -29,7 +31,7 @@ class Evidence:
     on_gpu: bool = False
     batch_size: int = 1
     call_ms: float = 0.0
-    doubled_ms: float | None = None  # with a batch twice as large
+    batch_ms: dict[int, float] = field(default_factory=dict)  # of a call, by batch; run in turn
     half_type: tuple[str, str] | None = None  # a 16-bit type that is fast here, and why
     ops: list[tuple[str, float, int]] = field(default_factory=list)  # name, share, calls
     outside: float = 0.0  # share of a call that is in no operator
@@ -48,6 +50,7 @@ class Evidence:
     threads: int = 1
     usable: int = 1  # processors
     cpu_percent: float | None = None
+    waiting: float | None = None  # share of a call in which no thread of it could compute
     gpu_percent: float | None = None
     disk_read_bytes: int = 0
     calls_timed: int = 0
@@ -100,29 +103,51 @@ def _mebibytes(size: float) -> str:
     return f"{size / MEBIBYTE:.1f} MiB"
 
 
-def _doubling(e: Evidence) -> tuple[float, str] | None:
-    if e.doubled_ms is None or e.doubled_ms <= 0 or e.call_ms <= 0:
+def _best_batch(e: Evidence) -> tuple[int, float, str] | None:
+    """Of the batches that were run: the smallest that comes within 10% of the best throughput, what
+    it gains, and what was seen."""
+    rates = {size: size / ms for size, ms in sorted(e.batch_ms.items()) if ms > 0}
+    if len(rates) < 2 or e.batch_size not in rates:
         return None
-    size = e.batch_size
-    seen = f"batch {size}: {e.call_ms:.3g} ms, batch {2 * size}: {e.doubled_ms:.3g} ms"
-    return 2 * e.call_ms / e.doubled_ms - 1, seen
+    best = max(rates.values())
+    knee = min(size for size, rate in rates.items() if rate * (1 + KNEE_GAIN) >= best)
+    seen = ", ".join(f"batch {size}: {e.batch_ms[size]:.3g} ms" for size in rates)
+    if knee == max(rates):
+        seen += "; larger ones were not run"
+    return knee, rates[knee] / rates[e.batch_size] - 1, seen
 
 
 def _batch(e: Evidence) -> Found | None:
-    doubled = _doubling(e)
-    if doubled is None:
+    found = _best_batch(e)
+    if found is None:
         return None
-    gain, seen = doubled
-    return Found(gain, seen, f"{gain:.0%} throughput (measured)", f"batch={2 * e.batch_size}",
-                 f"raise the batch above {e.batch_size}; benchmark() finds the knee")  # fmt: skip
+    knee, gain, seen = found
+    return Found(gain, seen, f"{gain:.0%} throughput (measured)", f"batch={knee}",
+                 f"raise the batch from {e.batch_size} to {knee}; benchmark() finds the knee",
+                 )  # fmt: skip
 
 
 def _dynamic_batching(e: Evidence) -> Found | None:
-    doubled = _doubling(e) if e.batch_size <= 4 else None
-    if doubled is None:
+    found = _best_batch(e) if e.batch_size <= 4 else None
+    if found is None:
         return None
-    gain, seen = doubled
-    return Found(gain, seen, f"{gain:.0%} throughput at twice the load (measured)")
+    knee, gain, seen = found
+    return Found(gain, seen, f"{gain:.0%} throughput with {knee} requests at once (measured)")
+
+
+def _waiting_share(e: Evidence) -> float:
+    """Of a call; by the use of the processor where the scheduler does not say it better."""
+    if e.on_gpu:
+        return 0.0
+    if e.waiting is not None:
+        return e.waiting
+    return 0.0 if e.cpu_percent is None else max(0.0, 1 - e.cpu_percent / 100)
+
+
+def _waiting(e: Evidence) -> Found | None:
+    share = _waiting_share(e)
+    return Found(share, f"{share:.0%} of a call no thread of this process computes",
+                 f"up to {share:.0%} of the time (estimate)")  # fmt: skip
 
 
 def _use(e: Evidence) -> Found | None:
@@ -194,8 +219,9 @@ def _fusion(e: Evidence) -> Found | None:
 def _dispatch(e: Evidence) -> Found | None:
     if e.on_gpu or e.kind not in ("module", "huggingface"):
         return None  # on a GPU the findings about launches say it better
-    return Found(e.outside, f"{e.outside:.0%} of a call is outside of operators",
-                 f"up to {e.outside:.0%} of the time (estimate)", "compile")  # fmt: skip
+    share = max(0.0, e.outside - _waiting_share(e))  # a model that waits is not small
+    return Found(share, f"{share:.0%} of a call is spent outside of operators, in Python and "
+                 "dispatch", f"up to {share:.0%} of the time (estimate)", "compile")  # fmt: skip
 
 
 def _folding(e: Evidence) -> Found | None:
@@ -261,6 +287,8 @@ def _fewer_threads(e: Evidence) -> Found | None:
 def _idle_threads(e: Evidence) -> Found | None:
     if e.on_gpu or e.cpu_percent is None or not 1 < e.threads <= e.usable:
         return None
+    if _waiting_share(e) >= WAITS:
+        return None  # threads are idle because the call waits, whatever their number
     idle = 1 - e.cpu_percent / (100 * e.threads)
     fewer = max(1, round(e.cpu_percent / 100))
     return Found(idle, f"{e.threads} threads use {e.cpu_percent / 100:.1f} processors",
@@ -368,6 +396,9 @@ RULES = (
          _fusion, ("fusible-chains",)),  # own
     Rule("dispatch", 0.30, "torch.compile, or a larger batch: the model is small for its calls",
          _dispatch),  # own
+    Rule("waiting", WAITS, "the model waits, for a sleep, a lock, a disk, a network or another "
+         "process: capture(with_stack=True) shows where; serve other requests meanwhile, from more "
+         "threads or processes", _waiting),  # own
     Rule("norm folding", 0.03, "fold batch norms into the convolutions before them "
          "(torch.nn.utils.fusion.fuse_conv_bn_eval)", _folding),  # own
     Rule("memory layout", 0.30, "model.to(memory_format=torch.channels_last), inputs too", _layout,
@@ -404,7 +435,7 @@ def _apply(rule: Rule, evidence: Evidence) -> list[str] | None:
     if found is None or found.amount < rule.least:
         return None
     return [
-        rule.subject, found.advice or rule.advice, found.evidence, found.gain, found.variant,
+        rule.subject, found.advice or rule.advice, found.evidence, found.gain, found.variant, "",
     ]  # fmt: skip
 
 
@@ -415,22 +446,18 @@ def _from_findings(evidence: Evidence, said: set[str]) -> Iterator[list[str]]:
         gain = finding["gain_ns"]
         yield [
             finding["title"], finding["advice"], finding["evidence"],
-            "not estimated" if gain is None else f"{gain / 1e6:.3g} ms (estimate)", "",
+            "not estimated" if gain is None else f"{gain / 1e6:.3g} ms (estimate)", "", "",
         ]  # fmt: skip
 
 
 def recommend(evidence: Evidence) -> list[list[str]]:
-    """Rows of what is worth doing, in the order of the rules; one variant is tried once."""
+    """Rows of what is worth doing, in the order of the rules; none was tried yet."""
     rows = []
     said: set[str] = set()
-    variants: set[str] = set()
     for rule in RULES:
         row = _apply(rule, evidence)
         if row is None:
             continue
         said.update(rule.covers)
-        if row[-1] in variants:
-            row[-1] = ""
-        variants.add(row[-1])
         rows.append(row)
     return [*rows, *_from_findings(evidence, said)]

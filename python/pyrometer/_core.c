@@ -362,7 +362,8 @@ static int core_exec(PyObject *module)
     if (!state->error_type || !state->model_type ||
         PyModule_AddObjectRef(module, "Model", state->model_type) || core_add_trace(module) ||
         core_add_capture(module) || core_add_marks(module) || core_add_passes(module) ||
-        core_add_graph(module) || core_add_loop(module) || core_add_bench(module) || core_add_training(module))
+        core_add_graph(module) || core_add_loop(module) || core_add_gpu(module) ||
+        core_add_bench(module) || core_add_training(module))
         return -1;
     return PyModule_AddStringConstant(module, "version", pyro_version());
 }
@@ -378,6 +379,7 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->program_type);
     Py_VISIT(state->scalars_type);
     Py_VISIT(state->loop_type);
+    Py_VISIT(state->gpu_type);
     Py_VISIT(state->bench_type);
     return 0;
 }
@@ -393,6 +395,7 @@ static int core_clear(PyObject *module)
     Py_CLEAR(state->program_type);
     Py_CLEAR(state->scalars_type);
     Py_CLEAR(state->loop_type);
+    Py_CLEAR(state->gpu_type);
     Py_CLEAR(state->bench_type);
     return 0;
 }

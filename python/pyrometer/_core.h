@@ -17,6 +17,7 @@ typedef struct core_state {
     PyObject *column_type;
     PyObject *program_type;
     PyObject *loop_type;
+    PyObject *gpu_type;
     PyObject *bench_type;
     PyObject *scalars_type;
 } core_state;
@@ -73,6 +74,11 @@ int core_add_graph(PyObject *module);
 int core_add_loop(PyObject *module);
 /* The library's loop of an object of state->loop_type. */
 pyro_loop *core_loop_of(PyObject *loop);
+
+/* _core_gpu.c: adds the GPU as its driver sees it. */
+int core_add_gpu(PyObject *module);
+/* The library's GPU of an object of state->gpu_type. */
+const pyro_gpu *core_gpu_of(PyObject *gpu);
 
 /* _core_bench.c: adds results and their comparison. */
 int core_add_bench(PyObject *module);

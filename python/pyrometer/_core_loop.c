@@ -8,6 +8,7 @@ typedef struct loop_object {
     pyro_loop *loop;
     bool by_schedule;
     bool running;
+    PyObject *gpu; /* that is watched; NULL: none */
 } loop_object;
 
 pyro_loop *core_loop_of(PyObject *loop)
@@ -17,19 +18,19 @@ pyro_loop *core_loop_of(PyObject *loop)
 
 static PyObject *loop_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"warmup_runs", "min_runs",     "max_runs", "min_time_s",
-                            "max_time_s",  "target_width", "deepest",  "rate_per_s",
-                            "poisson",     "seed",         NULL};
+    static char *names[] = {"warmup_runs", "min_runs",     "max_runs",      "min_time_s",
+                            "max_time_s",  "target_width", "deepest",       "rate_per_s",
+                            "poisson",     "seed",         "max_time_wins", NULL};
     long long warmup = -1, min_runs = 0, max_runs = 0, seed = 0;
     double min_time_s = 0, max_time_s = 0;
     pyro_loop_options options = {0};
-    int poisson = 0;
+    int poisson = 0, wins = 0;
     pyro_error error;
 
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|LLLdddddpL:Loop", names, &warmup, &min_runs,
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|LLLdddddpLp:Loop", names, &warmup, &min_runs,
                                      &max_runs, &min_time_s, &max_time_s, &options.target_width,
                                      &options.deepest_percentile, &options.rate_per_s, &poisson,
-                                     &seed))
+                                     &seed, &wins))
         return NULL;
     if (!(min_time_s >= 0 && min_time_s < 1e9 && max_time_s >= 0 && max_time_s < 1e9)) {
         PyErr_SetString(PyExc_ValueError, "times are seconds from 0 to 1e9");
@@ -41,6 +42,8 @@ static PyObject *loop_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     options.min_time_ns = (int64_t)(min_time_s * 1e9);
     options.max_time_ns = (int64_t)(max_time_s * 1e9);
     options.poisson = poisson;
+    options.max_time_wins = wins;
+    options.wall_time = true;
     options.seed = (uint64_t)seed;
     loop_object *self = (loop_object *)type->tp_alloc(type, 0);
     if (!self)
@@ -80,12 +83,12 @@ static bool call(PyObject *callable)
 /* The device is waited for at both ends, so that only what an iteration started is in its time. */
 static PyObject *loop_run(loop_object *self, PyObject *args)
 {
-    PyObject *run, *synchronize = Py_None;
+    PyObject *run, *synchronize = Py_None, *prepare = Py_None;
     pyro_error error;
     bool good = true;
     int status = PYRO_OK;
 
-    if (!PyArg_ParseTuple(args, "O|O:run", &run, &synchronize))
+    if (!PyArg_ParseTuple(args, "O|OO:run", &run, &synchronize, &prepare))
         return NULL;
     if (self->running) {
         PyErr_SetString(PyExc_RuntimeError, "the loop is running already");
@@ -94,7 +97,9 @@ static PyObject *loop_run(loop_object *self, PyObject *args)
     self->running = true;
     pyro_error_clear(&error);
     while (good && status == PYRO_OK) {
-        good = synchronize == Py_None || call(synchronize);
+        good = (prepare == Py_None || pyro_loop_read(self->loop).end != PYRO_LOOP_RUNNING ||
+                call(prepare)) &&
+               (synchronize == Py_None || call(synchronize));
         if (!good || wait_for_next(self) == PYRO_LOOP_DONE)
             break;
         good = call(run) && (synchronize == Py_None || call(synchronize));
@@ -135,6 +140,28 @@ static PyObject *loop_latency_ms(loop_object *self, PyObject *unused)
     return as_milliseconds(samples.latency_ns, samples.count);
 }
 
+static PyObject *loop_watch(loop_object *self, PyObject *args)
+{
+    core_state *state = PyType_GetModuleState(Py_TYPE(self));
+    PyObject *gpu;
+    pyro_error error;
+
+    if (!PyArg_ParseTuple(args, "O!:watch", state->gpu_type, &gpu))
+        return NULL;
+    pyro_error_clear(&error);
+    int status = pyro_loop_watch(self->loop, core_gpu_of(gpu), &error);
+    if (status < 0)
+        return core_fail(state, &error, status, 0);
+    self->gpu = Py_NewRef(gpu);
+    Py_RETURN_NONE;
+}
+
+static PyObject *loop_discarded(loop_object *self, PyObject *unused)
+{
+    (void)unused;
+    return PyLong_FromSize_t(pyro_loop_read(self->loop).discarded_count);
+}
+
 static PyObject *loop_end(loop_object *self, PyObject *unused)
 {
     static const char *const names[] = {"running", "narrow", "noisy", "fixed", "stopped"};
@@ -148,13 +175,18 @@ static void loop_dealloc(loop_object *self)
     PyTypeObject *type = Py_TYPE(self);
 
     pyro_loop_free(self->loop);
+    Py_XDECREF(self->gpu);
     type->tp_free(self);
     Py_DECREF(type);
 }
 
 static PyMethodDef loop_methods[] = {
     {"run", (PyCFunction)loop_run, METH_VARARGS,
-     "run(callable, synchronize=None): calls it until there are samples enough."},
+     "run(callable, synchronize=None, prepare=None): calls it until there are samples enough; "
+     "prepare is called before each, untimed."},
+    {"watch", (PyCFunction)loop_watch, METH_VARARGS,
+     "watch(gpu): samples beside which it is throttled are discarded."},
+    {"discarded", (PyCFunction)loop_discarded, METH_NOARGS, "How many were."},
     {"latency_ms", (PyCFunction)loop_latency_ms, METH_NOARGS, "Every sample, in their order."},
     {"end", (PyCFunction)loop_end, METH_NOARGS, "narrow, noisy, fixed, stopped or running."},
     {NULL, NULL, 0, NULL},

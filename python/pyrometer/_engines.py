@@ -14,12 +14,12 @@ import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pyrometer import _core, _counters, _inputs
+from pyrometer import _core, _counters, _inputs, _precision
 from pyrometer._error import Error
 from pyrometer._inputs import Inputs
 
 PRECISIONS = ("fp32", "fp16", "bf16", "int8")
-_TYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+_TYPES = {name: kind for name, kind in _precision.TYPES.items() if name != "int8"}
 
 
 def need(package: str, what: str) -> Any:
@@ -64,6 +64,10 @@ class Engine:
         self.why_not_priced = ""
         self.path: str | None = None
         self.autocast: Any = None  # the dtype, where it is by autocast
+        self.ran: str | None = None  # what operators really ran in, once that was looked at
+        self.doubt: str | None = None  # what to warn of about it
+        self.gpu_reason: str | None = None if self.on_gpu else "runs on the processor"
+        self._gpu: Any = None
 
     @property
     def on_gpu(self) -> bool:
@@ -77,6 +81,52 @@ class Engine:
         import torch
 
         return functools.partial(torch.cuda.synchronize, self.device)
+
+    def gpu(self) -> Any:
+        """The GPU by its driver's own library; None, with `gpu_reason`, where that is missing."""
+        if self._gpu is None and self.gpu_reason is None:
+            import torch
+
+            try:
+                # By its own name: the driver's numbers are not those that CUDA_VISIBLE_DEVICES
+                # leaves.
+                uuid = str(torch.cuda.get_device_properties(self.device).uuid)
+                self._gpu = _core.Gpu(f"GPU-{uuid.removeprefix('GPU-')}")
+            except (Error, AttributeError, ValueError) as error:
+                self.gpu_reason = f"the driver's library does not say: {error}"
+        return self._gpu
+
+    def verify(self, placed: Inputs) -> None:
+        """Calls once and fills `ran`: the precision that the operators have, whatever was asked
+        for. An Error where it is another one altogether."""
+        if self.ran is not None:
+            return
+        try:
+            seen = self._observe(placed)
+        except Exception as error:  # what is wrong with the call is said by the measuring
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            self.ran = f"not verified: {lines[0][:120]}"
+            self._explain_call(error)
+            return
+        self.ran = seen.describe()
+        self.doubt = _precision.check(self.precision, seen, self.how)
+        if self.on_gpu and "float32" in seen.counted and _allows_tf32():
+            self.ran += " (TF32 is allowed for products)"
+
+    def _observe(self, placed: Inputs) -> _precision.Types:
+        # What torch.compile made is looked at as it was written.
+        whole = getattr(self.module, "_orig_mod", self.module)
+        run = self.bind(placed) if whole is self.module else self._bound(whole, placed)
+        with self.running():
+            seen = _precision.observe(run)
+            if (wait := self.synchronize()) is not None:
+                wait()
+        if not seen.counted and self.autocast is None and hasattr(self.module, "parameters"):
+            return _precision.of_weights(self.module)
+        return seen
+
+    def _explain_call(self, error: Exception) -> None:
+        """Raises in better words what torch says of a call that fails."""
 
     def make_inputs(self, batch_size: int | None) -> Inputs:
         raise Error("this does not say what it takes; give input_data", "argument")
@@ -187,8 +237,7 @@ class Engine:
         self.priced = module
         dtype = getattr(torch, _TYPES.get(self.precision, ""), None)
         if self.precision == "int8":
-            self.module = _quantise(module, self.device)
-            self.how = "dynamic quantisation of linear and recurrent layers to int8"
+            self.module, self.how = _precision.quantise(module, self.device)
             return
         floating = {p.dtype for p in module.parameters() if p.dtype.is_floating_point}
         casts = bool(floating - {dtype})
@@ -214,19 +263,10 @@ class Engine:
         self.module = module.to(wanted) if moves else module
 
 
-def _quantise(module: Any, device: str) -> Any:
+def _allows_tf32() -> bool:
     import torch
 
-    if device != "cpu":
-        raise ValueError('precision "int8" is dynamic quantisation, which runs on device="cpu"')
-    from torch.ao.quantization import quantize_dynamic
-
-    kinds = {torch.nn.Linear, torch.nn.LSTM, torch.nn.GRU}
-    if not any(type(layer) in kinds for layer in module.modules()):
-        raise ValueError('precision "int8" quantises linear and recurrent layers; there are none')
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return quantize_dynamic(copy.deepcopy(module).eval().float(), kinds, dtype=torch.qint8)
+    return bool(torch.backends.cuda.matmul.allow_tf32)
 
 
 class ModuleEngine(Engine):
@@ -304,7 +344,18 @@ class ProgramEngine(Engine):
     def place(self, inputs: Inputs) -> Inputs:
         import torch
 
+        _inputs.check_sizes(self.path or self.name, inputs, _inputs.sizes_of(self.program, inputs))
         return inputs.map(lambda t: t.to(self.device) if isinstance(t, torch.Tensor) else t)
+
+    def _explain_call(self, error: Exception) -> None:
+        text = str(error)
+        if text.startswith("Guard failed"):
+            raise Error(
+                f"{self.path}: the file was exported for other inputs "
+                f"({text.removeprefix('Guard failed:').strip()}); export it with dynamic_shapes, "
+                "or call it with the sizes it has",
+                "argument",
+            ) from None
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
@@ -350,78 +401,6 @@ class ScriptEngine(Engine):
         )
 
 
-class OnnxEngine(Engine):
-    """An .onnx file in onnxruntime."""
-
-    kind = "onnx"
-
-    def __init__(self, path: str, device: str, precision: str, autocast: bool) -> None:
-        super().__init__(pathlib.Path(path).stem, device, precision)
-        runtime = need("onnxruntime", "an .onnx file")
-        providers = ["CPUExecutionProvider"]
-        if device != "cpu":
-            if "CUDAExecutionProvider" not in runtime.get_available_providers():
-                raise Error(
-                    'this onnxruntime has no CUDA; pip install onnxruntime-gpu, or device="cpu"'
-                )
-            providers.insert(0, "CUDAExecutionProvider")
-        self.path = path
-        self.how = "as in the file"
-        self.why_not_priced = "there is no reader of .onnx graphs yet"
-        self.files = contextlib.ExitStack()
-        if precision == "int8":
-            path = self._quantised(path)
-        elif precision != "fp32":
-            raise ValueError(f'an .onnx file runs in its own types: convert it for "{precision}"')
-        self.session = runtime.InferenceSession(path, providers=providers)
-
-    def _quantised(self, path: str) -> str:
-        import tempfile
-
-        need("onnx", 'precision "int8" of an .onnx file')
-        quantization = importlib.import_module("onnxruntime.quantization")
-        folder = self.files.enter_context(tempfile.TemporaryDirectory())
-        out = os.path.join(folder, "int8.onnx")
-        quantization.quantize_dynamic(path, out)
-        self.how = "dynamic quantisation by onnxruntime"
-        return out
-
-    def make_inputs(self, batch_size: int | None) -> Inputs:
-        return _inputs.from_onnx(self.session, batch_size)
-
-    def place(self, inputs: Inputs) -> Inputs:
-        """Arrays by the names of the file's inputs."""
-
-        def as_array(value: Any) -> Any:
-            return value.detach().cpu().numpy() if hasattr(value, "detach") else value
-
-        arrays = inputs.map(as_array)
-        names = [entry.name for entry in self.session.get_inputs()]
-        feed = dict(zip(names, arrays.args, strict=False)) | arrays.kwargs
-        return Inputs((), feed, inputs.origin)
-
-    def bind(self, inputs: Inputs) -> Callable[[], Any]:
-        session, feed = self.session, inputs.kwargs
-        return lambda: session.run(None, feed)
-
-    def synchronize(self) -> None:
-        return None  # run() returns when its outputs are on the host
-
-    @contextlib.contextmanager
-    def running(self) -> Iterator[None]:
-        yield
-
-    def parameters(self) -> int | None:
-        if importlib.util.find_spec("onnx") is None:
-            return None
-        import math
-
-        import onnx
-
-        graph = onnx.load(self.path, load_external_data=False).graph
-        return sum(math.prod(tensor.dims) for tensor in graph.initializer)
-
-
 class CallableEngine(Engine):
     """Any function; what it computes in is its own matter, but autocast reaches torch in it."""
 
@@ -447,6 +426,10 @@ class CallableEngine(Engine):
             inspect.signature(self.call).bind()
             return Inputs((), {}, "called with nothing")
         return super().make_inputs(batch_size)
+
+    def verify(self, placed: Inputs) -> None:
+        if self.autocast is not None:  # else nothing was converted, and a call may cost anything
+            super().verify(placed)
 
     def bind(self, inputs: Inputs) -> Callable[[], Any]:
         if self.autocast is None and not inputs.args and not inputs.kwargs:
@@ -474,6 +457,8 @@ def load(model: Any, device: str, precision: str, autocast: bool = False) -> Eng
     if not os.path.exists(path) and not os.path.exists(path.rpartition(":")[0]):
         return _load_named(path, device, precision, autocast)
     if path.endswith(".onnx"):
+        from pyrometer._onnx_engine import OnnxEngine
+
         return OnnxEngine(path, device, precision, autocast)
     return _archive_kind(path)(path, device, precision, autocast)
 

@@ -26,13 +26,13 @@ def gather(
     engine: Any,
     placed: Inputs,
     call_ms: float,
-    doubled_ms: float | None,
+    batch_ms: Mapping[int, float],
     cost: Any,
     recorded: _recorded.Recorded | None,
     measured: Mapping[str, Any],
 ) -> Evidence:
-    """`measured`: amounts of the calls that were timed, by the names that Evidence has; "peak" is
-    that of memory."""
+    """`batch_ms`: milliseconds of a call by batch, the present one among them. `measured`: amounts
+    of the calls that were timed, by the names that Evidence has; "peak" is that of memory."""
     import torch
 
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
@@ -42,7 +42,7 @@ def gather(
         on_gpu=engine.on_gpu,
         batch_size=placed.batch_size(),
         call_ms=call_ms,
-        doubled_ms=doubled_ms,
+        batch_ms=dict(batch_ms),
         half_type=_half_type(engine),
         channels_last=_is_channels_last(engine, placed),
         weight_bytes=engine.weight_bytes(),
@@ -124,8 +124,8 @@ def _add_recording(found: Evidence, recorded: _recorded.Recorded, engine: Any) -
 
 
 def _add_measured(found: Evidence, measured: Mapping[str, Any]) -> None:
-    for name in ("cpu_percent", "gpu_percent", "disk_read_bytes", "calls_timed", "fragmentation",
-                 "stages_ms", "first_token_ms", "token_ms"):  # fmt: skip
+    for name in ("cpu_percent", "waiting", "gpu_percent", "disk_read_bytes", "calls_timed",
+                 "fragmentation", "stages_ms", "first_token_ms", "token_ms"):  # fmt: skip
         if measured.get(name) is not None:
             setattr(found, name, measured[name])
     share, peak = found.fragmentation, measured.get("peak")

@@ -111,6 +111,130 @@ def as_inputs(given: Any) -> Inputs:
     return Inputs((given,))
 
 
+@dataclass(frozen=True)
+class Size:
+    """A size that a file fixes, or bounds, for one dim of one input."""
+
+    name: str
+    axis: int
+    low: int
+    high: int | None
+
+
+def check_sizes(where: str, inputs: Inputs, sizes: list[Size]) -> None:
+    """A sentence for inputs that a file cannot be run with."""
+    given = dict(inputs.tensors())
+    for size in sizes:
+        tensor = given.get(size.name)
+        if tensor is None:
+            continue
+        if size.axis >= len(tensor.shape):
+            raise Error(
+                f"{where}: input {size.name} has {len(tensor.shape)} dims, and the file wants more",
+                "argument",
+            )
+        actual = int(tensor.shape[size.axis])
+        if actual >= size.low and (size.high is None or actual <= size.high):
+            continue
+        what = "batch" if size.axis == 0 else f"dim {size.axis} of input {size.name}"
+        allowed = f"fixed at {size.low}" if size.low == size.high else f"from {size.low}"
+        if size.low != size.high and size.high is not None:
+            allowed += f" to {size.high}"
+        raise Error(
+            f"{where}: the {what} is {allowed} in this file, and {actual} was asked for; use "
+            f"{size.low}, or export it with a dynamic size there",
+            "argument",
+        )
+
+
+def sizes_of(program: Any, inputs: Inputs) -> list[Size]:
+    """The sizes that an exported program takes, by the names that `inputs` gives its tensors;
+    empty where they cannot be matched."""
+    nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
+    wanted = [nodes.get(name) for name in program.graph_signature.user_inputs]
+    given = [name for name, _ in inputs.tensors()]
+    if len(wanted) != len(given) or None in wanted:
+        return []
+    if inputs.kwargs:  # by name, in whichever order they were given
+        by_name = {node.name: node for node in wanted}
+        wanted = [by_name.get(name, node) for name, node in zip(given, wanted, strict=True)]
+    sizes = []
+    for name, node in zip(given, wanted, strict=True):
+        for axis, size in enumerate(getattr(node.meta.get("val"), "shape", ())):
+            low, high = _bounds(program, size)
+            if low is not None:
+                sizes.append(Size(name, axis, low, high))
+    return sizes
+
+
+def _bounds(program: Any, size: Any) -> tuple[int | None, int | None]:
+    if isinstance(size, int):
+        return size, size
+    expression = getattr(getattr(size, "node", None), "expr", None)
+    limits = program.range_constraints.get(expression)
+    if limits is None:
+        return None, None
+    low = int(limits.lower)
+    try:
+        high = int(limits.upper)
+    except (TypeError, ValueError, OverflowError):
+        high = None
+    return low, high
+
+
+def like(made: Inputs, described: str, only_batch: bool = False) -> Inputs | None:
+    """Inputs of the shapes that a description has ("0: int64[32, 128]"), with the values of those
+    that were made; None where the two are of other kinds, or with `only_batch` where they differ in
+    another dim than the first."""
+    import torch
+
+    wanted = parse_description(described)
+    tensors = [tensor for _, tensor in made.tensors()]
+    if len(wanted) != len(tensors) or not all(isinstance(t, torch.Tensor) for t in tensors):
+        return None
+    shapes = {}
+    for (_, dtype, shape), tensor in zip(wanted, tensors, strict=True):
+        same = dtype == tensor.dtype or (dtype.is_floating_point and tensor.dtype.is_floating_point)
+        if not same or len(shape) != tensor.dim() or 0 in (*shape, *tensor.shape):
+            return None
+        if only_batch and shape[1:] != tuple(tensor.shape[1:]):
+            return None
+        shapes[id(tensor)] = shape
+
+    def change(tensor: Any) -> Any:
+        shape = shapes[id(tensor)]
+        times = [-(-new // old) for new, old in zip(shape, tensor.shape, strict=True)]
+        repeated = tensor.repeat(times) if times else tensor
+        return repeated[tuple(slice(0, size) for size in shape)].contiguous()
+
+    return made.map(change)
+
+
+def described(text: str) -> Inputs | None:
+    """Random tensors of a description, for a model that does not say what it takes."""
+    wanted = parse_description(text)
+    if not wanted:
+        return None
+    args = tuple(_random(shape, dtype, 2) for name, dtype, shape in wanted if name.isdigit())
+    kwargs = {n: _random(shape, dtype, 2) for n, dtype, shape in wanted if not n.isdigit()}
+    return Inputs(args, kwargs)
+
+
+def parse_description(text: str) -> list[tuple[str, Any, tuple[int, ...]]]:
+    """Names, types and shapes of what Inputs.describe() wrote; empty where it is not that."""
+    import re
+
+    import torch
+
+    found = []
+    for name, kind, shape in re.findall(r"([^:,\s]+): (\w+)\[([\d, ]*)\]", text):
+        dtype = getattr(torch, kind, None)
+        if not isinstance(dtype, torch.dtype):
+            return []
+        found.append((name, dtype, tuple(int(size) for size in shape.split(",") if size.strip())))
+    return found
+
+
 def from_shapes(shapes: list[tuple[int, ...]], engine: Any) -> Inputs:
     """Random tensors of the shapes that --input-shape gave, in the types the model takes."""
     import torch

@@ -10,16 +10,14 @@ from typing import Any
 
 import torch
 
-from pyrometer import _language, _resources
+from pyrometer import _language, _recorded, _resources
+from pyrometer._advice import KNEE_GAIN
+from pyrometer._error import Error
 from pyrometer._inputs import Inputs
 from pyrometer._results import BenchmarkResults
 
-KNEE_GAIN = 0.10  # a doubling of the batch that gains less is past the knee
 
-
-def add_memory(
-    bench: Any, index: int, engine: Any, samples: int, sampler: Any, reset: bool
-) -> dict[str, Any]:
+def add_memory(bench: Any, index: int, engine: Any, sampler: Any, reset: bool) -> dict[str, Any]:
     if engine.on_gpu:
         stats = torch.cuda.memory_stats(engine.device)
         peak = stats["allocated_bytes.all.peak"]
@@ -37,13 +35,75 @@ def add_memory(
     for name, unit, value in (
         ("memory", "bytes", peak),
         ("memory_average", "bytes", average),
-        ("memory_per_sample", "bytes", None if peak is None else peak / max(samples, 1)),
         ("memory_fragmentation", "share", fragmentation),
     ):
         if value is not None:
             bench.metric(index, name, unit, False, value)
     bench.fact(index, "memory is", what)
     return {"peak": peak, "fragmentation": fragmentation}
+
+
+def add_memory_per_sample(bench: Any, index: int, engine: Any, placed: Inputs) -> None:
+    """What one more sample takes: the slope of a call's memory, its inputs included, over two
+    batches. What is there once, say the weights, is in no sample."""
+    batch = placed.batch_size()
+    sizes = (batch // 2, batch) if batch > 1 else (1, 2)
+    try:
+        small, large = (_call_bytes(engine, placed, size) for size in sizes)
+        slope = (large - small) / (sizes[1] - sizes[0])
+        if slope < 0:
+            raise Error(f"a batch of {sizes[1]} took no more memory than one of {sizes[0]}")
+    except Exception as error:  # a fixed batch, memory is out, or nobody sees the allocations
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        bench.fact(index, "no memory per sample", lines[0])
+        return
+    bench.metric(index, "memory_per_sample", "bytes", False, slope)
+    text = f"the slope from a batch of {sizes[0]} to one of {sizes[1]}, inputs included"
+    bench.fact(index, "memory per sample is", text)
+
+
+def _call_bytes(engine: Any, placed: Inputs, batch: int) -> int:
+    """The most that one call of this batch holds at once, its inputs included."""
+    inputs = placed.resized(batch)
+    if inputs.batch_size() != batch:
+        raise Error("the inputs have no batch")
+    inputs = engine.place(inputs)
+    held = sum(_tensor_bytes(tensor) for _, tensor in inputs.tensors())
+    if engine.kind == "onnx":
+        return _resident_bytes(engine, inputs)
+    if engine.on_gpu:
+        run = engine.bind(inputs)
+        with engine.running():
+            run()  # libraries take their workspaces in the first call
+            torch.cuda.synchronize(engine.device)
+            before = torch.cuda.memory_allocated(engine.device)
+            torch.cuda.reset_peak_memory_stats(engine.device)
+            run()
+            torch.cuda.synchronize(engine.device)
+        return held + torch.cuda.max_memory_allocated(engine.device) - before
+    made = _recorded.activation_bytes(_recorded.record(engine, inputs, 1), engine)
+    if made is None:
+        raise Error("no allocations of torch were seen")
+    return held + made
+
+
+def _tensor_bytes(tensor: Any) -> int:
+    if isinstance(tensor, torch.Tensor):
+        return tensor.numel() * tensor.element_size()
+    return int(tensor.nbytes)
+
+
+def _resident_bytes(engine: Any, inputs: Inputs) -> int:
+    """Peak of the process; of what torch does not allocate nothing finer is known."""
+    run = engine.bind(inputs)
+    run()
+    if not _resources.reset_peak():
+        raise Error("the kernel does not reset the peak of memory")
+    run()
+    peak = _resources.peak_bytes()
+    if peak is None:
+        raise Error("the kernel does not tell the peak of memory")
+    return peak
 
 
 def add_use(bench: Any, index: int, used: Mapping[str, Any], sampler: Any) -> dict[str, Any]:
@@ -63,7 +123,7 @@ def add_use(bench: Any, index: int, used: Mapping[str, Any], sampler: Any) -> di
         bench.metric(index, "gpu", "%", True, mean)
     elif sampler.gpu_reason:
         bench.fact(index, "no gpu use", sampler.gpu_reason)
-    names = ("cpu_percent", "disk_read_bytes")
+    names = ("cpu_percent", "waiting", "disk_read_bytes")
     return {"gpu_percent": mean, **{name: used[name] for name in names}}
 
 

@@ -14,7 +14,7 @@ from pyrometer import _switch
 from pyrometer._helper import sizes as sizes_of
 from pyrometer._inputs import from_shapes
 
-MIN_RUNS = 30
+MIN_RUNS, MAX_SECONDS = 30, 10.0
 PERCENTILES = {"p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 
 
@@ -110,12 +110,18 @@ def _loop_settings(request: dict[str, Any]) -> dict[str, Any]:
     """As many runs as were asked for; else until the interval is narrow, and enough for the deepest
     percentile that has a threshold."""
     asked = [text.partition(":")[0] for text in request["thresholds"]]
+    runs = request["runs"] if request["runs"] > 0 else None
+    limit_s = request["max_time_s"] if request["max_time_s"] > 0 else None
+    least = MIN_RUNS if limit_s is None else 0  # a limit that was given wins over our own least
+    if limit_s is None and runs is None:
+        limit_s = MAX_SECONDS
     return {
-        "num_runs": request["runs"] if request["runs"] > 0 else None,
+        "num_runs": runs,
         "warmup_runs": request["warmup"] if request["warmup"] >= 0 else None,
-        "min_runs": request["min_runs"] if request["min_runs"] > 0 else MIN_RUNS,
+        "min_runs": request["min_runs"] if request["min_runs"] > 0 else least,
         "max_runs": max(request["max_runs"], 0),
-        "max_time_s": request["max_time_s"],
+        "max_time_s": limit_s,
+        "cold_cache": request["cold_cache"],
         "deepest_percentile": max((PERCENTILES.get(name, 0.0) for name in asked), default=0.0),
     }
 

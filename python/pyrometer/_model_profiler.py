@@ -21,15 +21,16 @@ from pyrometer import (
     _measured,
     _recorded,
     _resources,
-    _switch,
+    _timing,
     _variants,
 )
 from pyrometer._error import Error
 from pyrometer._files import refuse_inputs
 from pyrometer._inputs import Inputs, as_inputs
-from pyrometer._results import BenchmarkResults, Results
+from pyrometer._results import BenchmarkResults, Results, as_in_baseline
 
 RESOURCE_RUNS = 20  # of the pass that samples memory, which is not timed
+RECORDINGS = 5  # of which the quickest is analysed: others may have been interrupted
 GPU_RESOURCE_SECONDS = (
     0.5  # and its length on a GPU, whose driver tells its use a few times a second
 )
@@ -73,6 +74,7 @@ class ModelProfiler:
         self._given: Inputs | None = None
         self._bench: _core.Bench | None = None
         self._under_way: tuple[_core.Bench, int | None, _core.Loop | None] | None = None
+        self._cold: _timing.ColdCache | None = None
         self.results: Results | BenchmarkResults | None = None
 
     def profile(
@@ -88,8 +90,9 @@ class ModelProfiler:
         rate_per_s: float = 0,
         min_runs: int = 0,
         max_runs: int = 0,
-        max_time_s: float = 60,
+        max_time_s: float | None = None,
         deepest_percentile: float = 0,
+        cold_cache: bool = False,
         try_variants: bool = False,
         only_times: bool = False,
     ) -> Results:
@@ -98,7 +101,8 @@ class ModelProfiler:
         Args:
             input_data: a tensor, a tuple of arguments or a dict of them by name; or the path of a
                 model, which is loaded in place of the present one. Without it: what was given
-                last, else inputs made from the model's own signature.
+                last, else inputs made from the model's own signature, with the shapes of the
+                baseline that was loaded last where those fit.
             num_runs: iterations that are timed; None: until the median's interval is narrow.
             warmup_runs: iterations before them; None: until two windows look alike, or 10 where
                 num_runs is given.
@@ -108,27 +112,32 @@ class ModelProfiler:
             postprocess: called with what the model gave; timed apart.
             rate_per_s: start iterations by a schedule of this rate, and time from the intended
                 start.
-            min_runs, max_runs, max_time_s: with num_runs=None: its limits.
+            min_runs, max_runs: with num_runs=None: its limits.
+            max_time_s: end after so many seconds of calls, also with num_runs; the result says how
+                many runs there were then. None: 60 with num_runs=None, else no limit.
             deepest_percentile: with num_runs=None: 0.99 asks for the 299 runs that p99 needs.
+            cold_cache: empty the caches before every call: on a GPU its L2, else the processor's.
             try_variants: with detailed_analysis: run what is recommended, and say what it gains.
             only_times: neither FLOPs nor activations, which take an export and a recording.
         """
         if isinstance(input_data, str | os.PathLike):
             self._load(input_data)
             input_data = None
-        inputs = self._settle(input_data, batch_size)
+        inputs = self._settle(input_data, batch_size, like_baseline=True)
         limits = {"min_runs": min_runs, "max_runs": max_runs, "deepest": deepest_percentile}
-        loop = _loop(num_runs, warmup_runs, rate_per_s, max_time_s, **limits)
+        loop = _timing.make_loop(num_runs, warmup_runs, rate_per_s, max_time_s, **limits)
         bench = self._new_bench()
         settings = {"device": self.device, "precision": self.precision}
-        index, placed = self._begin(bench, self._engine, self._engine.name, inputs, settings)
-        measured = self._measure(bench, index, self._engine, placed, loop)
+        engine = self._engine
+        index, placed = self._begin(bench, engine, engine.name, inputs, settings)
+        self._add_cold(bench, index, engine, cold_cache)
+        measured = self._measure(bench, index, engine, placed, loop, max_time_s)
         if preprocess is not None or postprocess is not None:
             measured["stages_ms"] = self._measure_stages(
-                bench, index, placed, num_runs, preprocess, postprocess
+                bench, index, placed, num_runs, max_time_s, preprocess, postprocess
             )
-        if _language.is_language_model(self._engine):
-            measured |= _language.add_phases(bench, index, self._engine, placed)
+        if _language.is_language_model(engine):
+            measured |= _language.add_phases(bench, index, engine, placed, max_time_s)
         if not only_times:
             wanted = (detailed_analysis, try_variants)
             self._analyse(bench, index, placed, loop, measured, *wanted)
@@ -141,11 +150,12 @@ class ModelProfiler:
         """What one export and one recording say, beside the times."""
         costs = self._add_cost(bench, index, placed, loop)
         recorded = self._record(bench, index, placed, detailed)
+        _measured.add_memory_per_sample(bench, index, self._engine, placed)
         if not detailed:
             return
         rows = _advice.recommend(self._evidence(placed, loop, costs, recorded, measured))
         if tries:
-            rows = [self._tried(placed, row) for row in rows]
+            rows = _variants.try_all(self._engine, self._model, placed, rows)
         bench.table(index, "Recommendations", _advice.COLUMNS, rows)
 
     def benchmark(
@@ -157,8 +167,9 @@ class ModelProfiler:
         *,
         min_runs: int = 0,
         max_runs: int = 0,
-        max_time_s: float = 60,
+        max_time_s: float | None = None,
         deepest_percentile: float = 0,
+        cold_cache: bool = False,
     ) -> BenchmarkResults:
         """One result for each configuration: {"batch_size": 8, "precision": "fp16"}; "device" and
         "num_runs" may be there too. One that runs out of memory, or that this model or machine
@@ -179,8 +190,8 @@ class ModelProfiler:
             runs = configuration.get("num_runs", num_runs)
             warmup = configuration.get("warmup_runs", warmup_runs)
             limits = {"min_runs": min_runs, "max_runs": max_runs, "deepest": deepest_percentile}
-            loop = _loop(runs, warmup, 0, max_time_s, **limits)
-            self._configure(bench, engines, dict(configuration), base, loop)
+            loop = _timing.make_loop(runs, warmup, 0, max_time_s, **limits)
+            self._configure(bench, engines, dict(configuration), base, loop, max_time_s, cold_cache)
         self._finish(bench, many=True)
         assert isinstance(self.results, BenchmarkResults)
         self.results.knee = knee = _measured.find_knee(self.results)
@@ -292,10 +303,14 @@ class ModelProfiler:
         self._engine = _engines.load(model, self.device, self.precision, self._autocast)
         self._model, self._given = model, None
 
-    def _settle(self, input_data: Any, batch_size: int | None) -> Inputs:
+    def _settle(
+        self, input_data: Any, batch_size: int | None, like_baseline: bool = False
+    ) -> Inputs:
         if input_data is not None:
             self._given = as_inputs(input_data)
         inputs = self._given
+        if inputs is None and like_baseline and batch_size is None:
+            inputs = as_in_baseline(self._engine)
         if inputs is None:
             inputs = self._engine.make_inputs(batch_size)
         return inputs if batch_size is None else _resize(inputs, batch_size)
@@ -316,19 +331,30 @@ class ModelProfiler:
             bench.parameter(index, key, str(value))
         placed = engine.place(inputs)
         bench.parameter(index, "inputs", placed.describe())
+        engine.verify(placed)
+        if engine.doubt is not None:
+            bench.warn(f"{name}: {engine.doubt}")
         for key, value in (
             ("device", engine.device),
             ("precision", engine.precision),
             ("precision is", engine.how),
+            ("precision ran", engine.ran or "not verified: nothing was converted"),
             ("inputs", placed.describe()),
             ("inputs are", inputs.origin),
         ):
             bench.fact(index, key, value)
         return index, placed
 
+    def _add_cold(self, bench: Any, index: int, engine: Any, cold: bool) -> None:
+        """Caches as they are to be for the measuring that follows."""
+        self._cold = _timing.ColdCache(engine) if cold else None
+        bench.parameter(index, "cache", "cold" if cold else "warm")
+        if self._cold is not None:
+            bench.fact(index, "caches are", self._cold.text)
+
     def _configure(
         self, bench: Any, engines: dict[tuple[str, str], Any], configuration: dict[str, Any],
-        base: Inputs, loop: Any,
+        base: Inputs, loop: Any, max_time_s: float | None, cold: bool,
     ) -> None:  # fmt: skip
         """Measures one configuration; what fails stays in its result."""
         device = configuration.get("device", self.device)
@@ -351,7 +377,9 @@ class ModelProfiler:
             size = configuration.get("batch_size")
             inputs = base if size is None else _resize(base, int(size))
             index, placed = self._begin(bench, engine, name, inputs, settings)
-            self._measure(bench, index, engine, placed, loop)
+            self._add_cold(bench, index, engine, cold)
+            self._measure(bench, index, engine, placed, loop, max_time_s)
+            _measured.add_memory_per_sample(bench, index, engine, placed)
         except Exception as error:
             guidance = self._explain(error, configuration)
             if bench.count() == before:
@@ -379,42 +407,38 @@ class ModelProfiler:
         return f"out of memory ({_first_line(error)}); try {', '.join(ways)}"
 
     def _measure(
-        self, bench: Any, index: int, engine: Any, placed: Inputs, loop: Any
-    ) -> dict[str, Any]:
+        self, bench: Any, index: int, engine: Any, placed: Inputs, loop: Any,
+        max_time_s: float | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
         """Times the calls, then samples memory in calls that are not timed; what was used."""
-        run, wait = engine.bind(placed), engine.synchronize()
-        if engine.on_gpu:
-            torch.cuda.reset_peak_memory_stats(engine.device)
-        reset = _resources.reset_peak()
+        run = engine.bind(placed)
+        reset = _resources.reset_peaks(engine)
         with engine.running():
             usage = _resources.Usage()
             self._under_way = (bench, index, loop)
-            loop.run(run, wait)
+            _timing.run_loop(loop, engine, run, self._cold)
             used = usage.stop()
             bench.loop(index, loop)
             self._under_way = (bench, index, None)
-            sampler = _resources.Sampler(engine.device)
+            if self._cold is not None:
+                self._cold = None  # its buffer is no memory of the model
+                reset = _resources.reset_peaks(engine)
+            sampler = _resources.Sampler(engine)
             with sampler.sampling():
-                until = time.perf_counter() + (GPU_RESOURCE_SECONDS if engine.on_gpu else 0)
-                runs = 0
-                while runs < RESOURCE_RUNS or time.perf_counter() < until:
-                    run()
-                    runs += 1
-                    if wait is not None:
-                        wait()
-        held = _measured.add_memory(bench, index, engine, placed.batch_size(), sampler, reset)
+                _run_untimed(engine, run, max_time_s)
+        held = _measured.add_memory(bench, index, engine, sampler, reset)
         use = _measured.add_use(bench, index, used, sampler)
         _measured.add_rates(bench, index, placed, loop)
         return {"calls_timed": len(loop.latency_ms()), **held, **use}
 
     def _measure_stages(
         self, bench: Any, index: int, placed: Inputs, num_runs: int | None,
-        preprocess: Callable[[], Any] | None, postprocess: Callable[[Any], Any] | None,
+        max_time_s: float | None, preprocess: Callable[[], Any] | None,
+        postprocess: Callable[[Any], Any] | None,
     ) -> dict[str, float]:  # fmt: skip
         """The steps around the model by themselves, and all of it in one: means in ms."""
         engine, means = self._engine, {}
         with engine.running():
-            wait = engine.synchronize()
             output = engine.bind(placed)()
 
             def everything() -> Any:
@@ -430,8 +454,8 @@ class ModelProfiler:
             if postprocess is not None:
                 stages["postprocess"] = lambda: postprocess(output)
             for name, run in stages.items():
-                loop = _loop(num_runs, 2, 0, 10)
-                loop.run(run, wait)
+                loop = _timing.make_loop(num_runs, 2, 0, max_time_s)
+                _timing.run_loop(loop, engine, run)
                 bench.metric(index, name, "ms", False, loop.latency_ms())
                 means[name] = statistics.fmean(loop.latency_ms())
         return means
@@ -492,7 +516,7 @@ class ModelProfiler:
             bench.fact(index, "no recording", "the recorder sees torch, not onnxruntime")
             return None
         try:
-            recorded = _recorded.record(engine, placed, 1)
+            recorded = _recorded.record_undisturbed(engine, placed, RECORDINGS if detailed else 1)
         except Error as error:
             bench.fact(index, "no recording", _first_line(error))
             return None
@@ -506,27 +530,10 @@ class ModelProfiler:
     def _evidence(
         self, placed: Inputs, loop: Any, costs: Any, recorded: Any, measured: Mapping[str, Any]
     ) -> _advice.Evidence:
-        """What recommendations stand on; a batch twice as large is tried for it, in turn with the
-        present one, so that what else the machine does meets both."""
-        batch = placed.batch_size()
-        present, doubled = statistics.median(loop.latency_ms()), None
-        try:
-            larger = self._engine.place(_resize(placed, 2 * batch))
-            with self._engine.running():
-                both = _variants.in_turn(
-                    self._engine.bind(placed), self._engine.bind(larger), self._engine.synchronize()
-                )
-            present, doubled = map(statistics.median, both)
-        except Exception as error:  # a fixed batch, or memory is out: there is no evidence then
-            _switch.debug(f"a batch of {2 * batch} was not run: {error}")
-        return _evidence.gather(self._engine, placed, present, doubled, costs, recorded, measured)
-
-    def _tried(self, placed: Inputs, row: list[str]) -> list[str]:
-        """A recommendation with the gain that it has here."""
-        *told, gain, variant = row
-        if variant:
-            gain = _variants.gain(self._engine, self._model, placed, variant)
-        return [*told, gain, variant]
+        """What recommendations stand on; larger batches are run for it."""
+        times = _variants.larger_batches(self._engine, placed)
+        present = times.get(placed.batch_size(), statistics.median(loop.latency_ms()))
+        return _evidence.gather(self._engine, placed, present, times, costs, recorded, measured)
 
     def _recordable(self, input_data: Any) -> tuple[Any, Inputs]:
         if self._engine.kind == "onnx":
@@ -559,29 +566,19 @@ class ModelProfiler:
         return self.results
 
 
-def _loop(
-    runs: int | None,
-    warmup: int | None,
-    rate_per_s: float,
-    max_time_s: float,
-    min_runs: int = 0,
-    max_runs: int = 0,
-    deepest: float = 0,
-) -> Any:
-    if runs is not None and runs < 1:
-        raise ValueError("num_runs is at least 1")
-    if warmup is not None and warmup < 0:
-        raise ValueError("warmup_runs is not below 0")
-    if warmup is None and runs is not None:
-        warmup = 10  # the windows of a detected warm-up count as samples, and would be more
-    return _core.Loop(
-        warmup_runs=-1 if warmup is None else warmup,
-        min_runs=runs or min_runs,
-        max_runs=runs or max_runs,
-        max_time_s=max_time_s,
-        deepest=deepest,
-        rate_per_s=rate_per_s,
-    )
+def _run_untimed(engine: Any, run: Callable[[], Any], max_time_s: float | None) -> None:
+    """Calls beside which memory and use are sampled."""
+    wait = engine.synchronize()
+    start = time.perf_counter()
+    least_s = GPU_RESOURCE_SECONDS if engine.on_gpu else 0
+    most_s = float("inf") if max_time_s is None else max_time_s / 2
+    runs, seconds = 0, 0.0
+    while runs == 0 or ((runs < RESOURCE_RUNS or seconds < least_s) and seconds < most_s):
+        run()
+        runs += 1
+        if wait is not None:
+            wait()
+        seconds = time.perf_counter() - start
 
 
 def _first_line(error: BaseException) -> str:

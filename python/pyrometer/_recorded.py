@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from pyrometer._block import capture
 from pyrometer._inputs import Inputs
 
 TABLE_ROWS = 15
+RECORDING_SECONDS = 2.0  # for recordings of the same call
 
 # What people call parts of a transformer, and what models call them.
 ALIASES = {
@@ -35,6 +37,12 @@ class Recorded:
     def ops(self) -> list[dict[str, Any]]:
         return self.data["ops"]
 
+    @property
+    def host_ns(self) -> int:
+        """How long the calls took, on the host."""
+        layers = sum(row["forward_host_ns"] for row in self.layers if row["parent"] is None)
+        return layers or sum(row["host_self_ns"] for row in self.ops)
+
     def device_memory(self, on_gpu: bool) -> dict[str, Any] | None:
         """Of the device that the model ran on."""
         for device in self.data["memory"].get("devices", ()):
@@ -54,6 +62,21 @@ def record(engine: Any, placed: Inputs, calls: int) -> Recorded:
                 run()
             wait()
     return Recorded(recording.trace().to_dict(), calls)
+
+
+def record_undisturbed(engine: Any, placed: Inputs, tries: int) -> Recorded:
+    """Of so many recordings of one call the quickest: in one call alone, an interruption of a few
+    milliseconds makes an operator that does nothing look like the largest. Long calls, where that
+    does not show, are recorded less often."""
+    start = time.perf_counter()
+    best = record(engine, placed, 1)
+    for _ in range(tries - 1):
+        if time.perf_counter() - start > RECORDING_SECONDS:
+            break
+        other = record(engine, placed, 1)
+        if other.host_ns < best.host_ns:
+            best = other
+    return best
 
 
 def mark(engine: Any, placed: Inputs) -> None:
@@ -247,7 +270,9 @@ def add_tables(bench: Any, index: int, recorded: Recorded) -> None:
         ["operator", "calls", "share"],
         [[name, str(calls), f"{share:.1%}"] for name, share, calls in shares[:TABLE_ROWS]],
     )
-    bench.fact(index, "outside of operators", f"{outside:.1%} of a call: Python and dispatch")
+    bench.fact(
+        index, "outside of operators", f"{outside:.1%} of a call: Python, dispatch and waiting"
+    )
     waits = [
         [row.get("name") or row.get("call") or "", str(row.get("calls", 1)),
          f"{row.get('total_ns', row.get('host_ns', 0)) / 1e6:.3f}"]

@@ -32,6 +32,15 @@ def reset_peak() -> bool:
         return False
 
 
+def reset_peaks(engine: Any) -> bool:
+    """The same of the device that a model runs on, too."""
+    if engine.on_gpu:
+        import torch
+
+        torch.cuda.reset_peak_memory_stats(engine.device)
+    return reset_peak()
+
+
 def peak_bytes() -> int | None:
     """Most that was resident since reset_peak()."""
     try:
@@ -90,11 +99,21 @@ def network_bytes() -> tuple[int, int] | None:
     return received, sent
 
 
+def run_delay_s() -> float | None:
+    """How long the calling thread has been ready to run while others had the processor."""
+    try:
+        with open("/proc/thread-self/schedstat", encoding="ascii") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return None
+
+
 class Usage:
     """From its begin to stop(): processor, disk and network; costs nothing in between."""
 
     def __init__(self) -> None:
         self._disk, self._network = disk_bytes(), network_bytes()
+        self._delay = run_delay_s()
         self._busy, self._start = time.process_time(), time.perf_counter()
 
     def stop(self) -> dict[str, Any]:
@@ -104,7 +123,12 @@ class Usage:
         found: dict[str, Any] = {
             "cpu_percent": 100 * busy / wall if wall > 0 else None,
             "cpu_share_of_machine": busy / wall / usable if wall > 0 else None,
+            "waiting": None,
         }
+        delay = run_delay_s()
+        if wall > 0 and delay is not None and self._delay is not None:
+            # Time that other programs took from this thread is no waiting of its own.
+            found["waiting"] = max(0.0, 1 - (busy + delay - self._delay) / wall)
         for name, before, after in (
             ("disk", self._disk, disk_bytes()),
             ("network", self._network, network_bytes()),
@@ -117,58 +141,25 @@ class Usage:
         return found
 
 
-class _Utilization(ctypes.Structure):
-    _fields_ = [("gpu", ctypes.c_uint), ("memory", ctypes.c_uint)]
-
-
-class GpuUse:
-    """How busy a GPU is, by the driver's own library. Raises OSError where that cannot say."""
-
-    def __init__(self, device: str) -> None:
-        import torch
-
-        self._library = ctypes.CDLL("libnvidia-ml.so.1")
-        self._check("nvmlInit_v2")
-        self._handle = ctypes.c_void_p()
-        # By its own name: the driver's numbers are not those that CUDA_VISIBLE_DEVICES leaves.
-        name = str(torch.cuda.get_device_properties(device).uuid).removeprefix("GPU-")
-        self._check("nvmlDeviceGetHandleByUUID", f"GPU-{name}".encode(), ctypes.byref(self._handle))
-
-    def _check(self, name: str, *arguments: Any) -> None:
-        code = getattr(self._library, name)(*arguments)
-        if code != 0:
-            raise OSError(f"{name} fails with {code}")
-
-    def percent(self) -> float:
-        use = _Utilization()
-        self._check("nvmlDeviceGetUtilizationRates", self._handle, ctypes.byref(use))
-        return float(use.gpu)
-
-
 class Sampler:
     """Resident memory, and the GPU where one is used, a few hundred times a second."""
 
-    def __init__(self, device: str) -> None:
-        self.device = device
+    def __init__(self, engine: Any) -> None:
+        self.device: str = engine.device
         self.resident: list[int] = []
         self.gpu_percent: list[float] = []
         self.gpu_allocated: list[int] = []
-        self.gpu_reason: str | None = None if device.startswith("cuda") else "runs on the processor"
-        self._use: GpuUse | None = None
+        self._gpu = engine.gpu()
+        self.gpu_reason: str | None = engine.gpu_reason
         self._stop = threading.Event()
 
     def _sample_gpu(self) -> None:
         import torch
 
         self.gpu_allocated.append(torch.cuda.memory_allocated(self.device))
-        if self.gpu_reason is not None:
-            return
-        try:
-            if self._use is None:
-                self._use = GpuUse(self.device)
-            self.gpu_percent.append(self._use.percent())
-        except (OSError, AttributeError) as error:
-            self.gpu_reason = f"the driver's library does not say: {error}"
+        busy = self._gpu.read()["busy_percent"] if self._gpu is not None else None
+        if busy is not None:
+            self.gpu_percent.append(busy)
 
     def _sample(self) -> None:
         while not self._stop.is_set():

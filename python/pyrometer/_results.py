@@ -7,7 +7,7 @@ import os
 import warnings
 from typing import Any
 
-from pyrometer import _core, _show
+from pyrometer import _core, _inputs, _show
 from pyrometer._error import Error
 
 SCHEMA = "pyrometer.bench/"
@@ -74,15 +74,20 @@ def _by_subject(document: dict[str, Any], of: dict[str, Any]) -> dict[str, Any]:
         "status": of["status"],
         "message": of["message"],
         "device": facts.get("device"),
-        "precision": {"asked": facts.get("precision"), "how": facts.get("precision is")},
+        "precision": {
+            "asked": facts.get("precision"),
+            "how": facts.get("precision is"),
+            "ran": facts.get("precision ran"),
+        },
         "inputs": {"tensors": facts.get("inputs"), "origin": facts.get("inputs are")},
         "parameters": dict(of["parameters"]),
-        "latency": _timing(metrics.get("latency"), facts),
+        "latency": {**_timing(metrics.get("latency")), "discarded": of.get("discarded", 0)},
         "throughput": _throughput(of, metrics, value),
         "memory": {
             "peak": whole("memory"),
             "average": whole("memory_average"),
             "per_sample": value("memory_per_sample"),
+            "per_sample_is": facts.get("memory per sample is", facts.get("no memory per sample")),
             "fragmentation": value("memory_fragmentation"),
             "activations": whole("activation_memory"),
             "weights": whole("weights"),
@@ -108,17 +113,18 @@ def _by_subject(document: dict[str, Any], of: dict[str, Any]) -> dict[str, Any]:
             "network_sent_bytes": whole("network_sent"),
             "network_is": facts.get("network is"),
         },
+        "gpu": of.get("gpu"),
         "environment": document["environment"],
         "warnings": list(document["warnings"]),
     }
-    stages = {name: _timing(metrics.get(name), facts) for name in STAGES if name in metrics}
+    stages = {name: _timing(metrics.get(name)) for name in STAGES if name in metrics}
     if stages:
         results["end_to_end"] = stages
     if "time_to_first_token" in metrics:
         results["language"] = {
-            "prefill": _timing(metrics["time_to_first_token"], facts),
+            "prefill": _timing(metrics["time_to_first_token"]),
             "time_to_first_token": value("time_to_first_token"),
-            "decode": _timing(metrics["time_per_token"], facts),
+            "decode": _timing(metrics["time_per_token"]),
             "time_per_token": value("time_per_token"),
             "tokens_per_second": value("decode_tokens_per_second"),
             "prefill_tokens_per_second": value("prefill_tokens_per_second"),
@@ -133,8 +139,8 @@ def _by_subject(document: dict[str, Any], of: dict[str, Any]) -> dict[str, Any]:
 STAGES = ("preprocess", "postprocess", "end_to_end")
 
 
-def _timing(metric: dict[str, Any] | None, facts: dict[str, str]) -> dict[str, Any]:
-    """In milliseconds; a percentile for which there are too few samples has a note."""
+def _timing(metric: dict[str, Any] | None) -> dict[str, Any]:
+    """In milliseconds; a percentile that more samples may move is listed as uncertain."""
     if metric is None or not metric.get("n"):
         return {"n": 0, "mean": None, "p50": None, "p95": None, "p99": None, "max": None}
     found: dict[str, Any] = {
@@ -147,13 +153,14 @@ def _timing(metric: dict[str, Any] | None, facts: dict[str, str]) -> dict[str, A
         "min": metric["min"],
         "max": metric["max"],
     }
-    notes = []
+    notes, uncertain = [], []
     for name, percentile in metric["percentiles"].items():
         found[name] = percentile["value"]
         found[f"{name}_interval"] = percentile["interval"]
         if not percentile["enough"]:
-            notes.append(f"n too small for {name} ({metric['n']} of {percentile['needs']})")
-    found["notes"] = notes
+            uncertain.append(name)
+            notes.append(f"{name} is uncertain: {metric['n']} of {percentile['needs']} runs")
+    found["uncertain"], found["notes"] = uncertain, notes
     return found
 
 
@@ -224,8 +231,30 @@ def _entry(row: dict[str, Any]) -> dict[str, Any]:
     return entry
 
 
+_loaded: list[tuple[str, str]] = []  # name and inputs of the baseline that was loaded last
+
+
+def as_in_baseline(engine: Any) -> Any:
+    """Inputs for this engine of the shapes in the baseline that was loaded last, so that what is
+    measured next can be compared with it; None where there is no such, or they do not fit. Of a
+    model of another name only the batch is taken over."""
+    if not _loaded:
+        return None
+    name, tensors = _loaded[0]
+    same = name == engine.name
+    try:
+        made = _inputs.like(engine.make_inputs(None), tensors, only_batch=not same)
+    except Error:  # the model does not say what it takes, and its baseline does
+        made = _inputs.described(tensors) if same else None
+    if made is None:
+        return None
+    made.origin = f"shapes as in the baseline that was loaded last; {made.origin}"
+    return made
+
+
 def load_baseline(path: str | os.PathLike[str]) -> Results:
-    """Earlier results: what export_json() or `pyrometer bench --output-dir` wrote.
+    """Earlier results: what export_json() or `pyrometer bench --output-dir` wrote. A model that is
+    profiled next without inputs of its own gets inputs of the same shapes.
 
     Raises:
         Error: the file is damaged (code "format"), or of another schema ("unsupported").
@@ -240,8 +269,12 @@ def load_baseline(path: str | os.PathLike[str]) -> Results:
     document = json.loads(bench.report("json"))
     if not document["benchmarks"]:
         raise Error(f"{os.fspath(path)}: no results in it", "format", os.fspath(path))
+    _loaded.clear()
     if len(document["benchmarks"]) > 1:
         return BenchmarkResults(document, json.loads(data).get("knee"))  # type: ignore[return-value]
+    (only,) = document["benchmarks"]
+    if "inputs" in only.get("facts", {}):
+        _loaded.append((only["name"], only["facts"]["inputs"]))
     return Results(document)
 
 
@@ -274,12 +307,11 @@ def detect_regressions(
         load_baseline(side) if isinstance(side, str | os.PathLike) else side
         for side in (baseline, current)
     ]
-    benches = []
-    for side in sides:
-        document = getattr(side, "document", side)
-        if not isinstance(document, dict) or "benchmarks" not in document:
-            raise TypeError("results of profile(), benchmark() or load_baseline() are wanted")
-        benches.append(_core.parse_bench(json.dumps(document).encode()))
+    documents = [getattr(side, "document", side) for side in sides]
+    if not all(isinstance(each, dict) and "benchmarks" in each for each in documents):
+        raise TypeError("results of profile(), benchmark() or load_baseline() are wanted")
+    documents[1] = _named_alike(*documents)
+    benches = [_core.parse_bench(json.dumps(document).encode()) for document in documents]
     shares = (_core.share(delta), floor_ms, _core.share(noise))
     verdict = json.loads(_core.compare_bench(*benches, *shares, any_machine))
     rows = verdict["metrics"]
@@ -291,6 +323,14 @@ def detect_regressions(
         texts = "; ".join(entry["text"] for entry in found.cannot_tell)
         warnings.warn(f"it cannot be told whether this got worse: {texts}", stacklevel=2)
     return found
+
+
+def _named_alike(base: dict[str, Any], current: dict[str, Any]) -> dict[str, Any]:
+    """One model on each side is meant to be compared, whatever its folder is called now."""
+    if len(base["benchmarks"]) != 1 or len(current["benchmarks"]) != 1:
+        return current
+    (named,), (other,) = base["benchmarks"], current["benchmarks"]
+    return {**current, "benchmarks": [{**other, "name": named["name"]}]}
 
 
 def _is_comparable(row: dict[str, Any]) -> bool:

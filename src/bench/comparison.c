@@ -1,5 +1,6 @@
 /* Two sets of results: what belongs together, the fingerprints, and a verdict on every metric. */
 #include "bench/inference.h"
+#include "bench/results.h"
 #include "bench/verdict.h"
 
 #include "base/arena.h"
@@ -210,7 +211,7 @@ static const char *describe_parameters(pyro_arena *arena, const pyro_bench_resul
         const pyro_pair *pair = &base->parameters[i];
         const char *now = find_parameter(current, pair->name);
 
-        if (!same_text(pair->value, now))
+        if (!pyro_same_setting(pair->name, pair->value, now))
             return pyro_arena_format(
                 arena, "other settings: %.40s is \"%.80s\" in the base, \"%.80s\" now", pair->name,
                 pair->value, now != NULL ? now : "not there");

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/processors.h"
 #include "bench/clock.h"
+#include "bench/gpu.h"
 
 #include <ctype.h>
 #include <fcntl.h>

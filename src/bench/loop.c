@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "bench/clock.h"
+#include "bench/gpu.h"
 #include "bench/random.h"
 #include "bench/statistics.h"
 
@@ -16,6 +17,9 @@
 #include <string.h>
 
 enum { WARMUP_WINDOW = 20, WARMUP_RUNS_MAX = 300, MIN_RUNS = 10 };
+
+/* Throttled samples are discarded up to twice as many as are wanted, and so many more. */
+enum { DISCARDED_MORE = 20 };
 
 #define MAX_TIME_NS (10 * PYRO_SECOND_NS)
 #define TARGET_WIDTH 0.02
@@ -37,10 +41,14 @@ struct pyro_loop {
     size_t scratch_capacity, next_check, needed_runs;
     size_t window_start; /* of a detected warm-up: where the two windows begin */
     bool settled;
-    double elapsed_ns;
-    int64_t start_ns, intended_ns, schedule_start_ns;
+    double elapsed_ns, warmup_elapsed_ns;
+    int64_t start_ns, intended_ns, schedule_start_ns, phase_start_ns;
     double schedule_offset_ns;
     pyro_random random;
+    pyro_gpu_watch watch; /* gpu NULL: none */
+    size_t trusted;       /* samples that the last look has passed */
+    size_t discarded, throttled;
+    bool was_throttled;
 };
 
 static void fill_defaults(pyro_loop_options *options)
@@ -97,7 +105,16 @@ void pyro_loop_free(pyro_loop *loop)
     free(loop->service.values);
     free(loop->warmup.values);
     free(loop->scratch);
+    pyro_gpu_watch_free(&loop->watch);
     free(loop);
+}
+
+int pyro_loop_watch(pyro_loop *loop, const pyro_gpu *gpu, pyro_error *error)
+{
+    if (loop->watch.gpu != NULL || loop->latency.count > 0 || loop->warmup.count > 0)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "a loop watches one GPU, from its begin on");
+    pyro_gpu_watch_begin(&loop->watch, gpu);
+    return PYRO_OK;
 }
 
 static bool add_sample(series *to, double value)
@@ -135,6 +152,8 @@ pyro_loop_phase pyro_loop_next(pyro_loop *loop)
     if (loop->phase == PYRO_LOOP_MEASURE && loop->options.rate_per_s > 0)
         wait_for_schedule(loop);
     loop->start_ns = pyro_now_ns();
+    if (loop->phase_start_ns == 0)
+        loop->phase_start_ns = loop->start_ns;
     return loop->phase;
 }
 
@@ -163,6 +182,17 @@ static void finish(pyro_loop *loop, pyro_loop_end end)
     loop->end = end;
 }
 
+/* At the latest; what a warm-up took is part of a limit that wins over the numbers of runs. */
+static bool is_out_of_time(const pyro_loop *loop)
+{
+    const pyro_loop_options *options = &loop->options;
+    double limit_ns = (double)options->max_time_ns;
+
+    if (options->max_time_wins)
+        return loop->elapsed_ns >= limit_ns - loop->warmup_elapsed_ns;
+    return loop->latency.count >= (size_t)options->min_runs && loop->elapsed_ns >= limit_ns;
+}
+
 /*
  * Checks come after a quarter more samples each, so that their cost a sample stays bounded however
  * long the loop runs.
@@ -173,8 +203,7 @@ static int decide(pyro_loop *loop, pyro_error *error)
     size_t count = loop->latency.count;
     bool enough = count >= loop->needed_runs && loop->elapsed_ns >= (double)options->min_time_ns;
     bool out_of_runs = options->max_runs > 0 && count >= (size_t)options->max_runs;
-    bool out_of_time = count >= (size_t)options->min_runs &&
-                       loop->elapsed_ns >= (double)options->max_time_ns;
+    bool out_of_time = is_out_of_time(loop);
     bool narrow;
 
     if (out_of_runs && options->min_runs == options->max_runs) {
@@ -194,10 +223,79 @@ static int decide(pyro_loop *loop, pyro_error *error)
     return PYRO_OK;
 }
 
+/* Samples since the last look count where the GPU was not throttled at either end of them. */
+static int look_at_gpu(pyro_loop *loop, int64_t now_ns, pyro_error *error)
+{
+    size_t fresh = loop->latency.count - loop->trusted;
+    bool throttled;
+    int status = pyro_gpu_watch_look(&loop->watch, now_ns, &throttled, error);
+
+    if (status != PYRO_OK)
+        return status;
+    if (throttled || loop->was_throttled) {
+        bool enough = loop->discarded >= 2 * loop->needed_runs + DISCARDED_MORE;
+        bool last = is_out_of_time(loop) && loop->trusted == 0;
+
+        if (enough || last) {
+            loop->throttled += fresh;
+        } else {
+            loop->discarded += fresh;
+            loop->latency.count = loop->service.count = loop->trusted;
+        }
+    }
+    loop->was_throttled = throttled;
+    loop->trusted = loop->latency.count;
+    return PYRO_OK;
+}
+
+/* Decides with samples that the GPU's state allows; others are taken in place of those it denies. */
+static int decide_watched(pyro_loop *loop, pyro_error *error)
+{
+    int64_t now_ns = pyro_now_ns();
+    int status = decide(loop, error);
+    bool done = loop->phase == PYRO_LOOP_DONE;
+    size_t discarded = loop->discarded;
+
+    if (status != PYRO_OK || (!done && !pyro_gpu_watch_is_due(&loop->watch, now_ns)))
+        return status;
+    status = look_at_gpu(loop, now_ns, error);
+    if (status == PYRO_OK && done && loop->discarded > discarded && !is_out_of_time(loop)) {
+        loop->phase = PYRO_LOOP_MEASURE;
+        loop->end = PYRO_LOOP_RUNNING;
+        loop->next_check = 0;
+    }
+    return status;
+}
+
+static int decide_now(pyro_loop *loop, pyro_error *error)
+{
+    return loop->watch.gpu != NULL ? decide_watched(loop, error) : decide(loop, error);
+}
+
+/* The clock rises while a loop warms up, and what it reaches is what later ones are held to. */
+static int look_while_warming(pyro_loop *loop, pyro_error *error)
+{
+    int64_t now_ns = pyro_now_ns();
+
+    if (loop->watch.gpu == NULL || !pyro_gpu_watch_is_due(&loop->watch, now_ns))
+        return PYRO_OK;
+    return pyro_gpu_watch_look(&loop->watch, now_ns, &loop->was_throttled, error);
+}
+
+static void spend(pyro_loop *loop, double service_ns)
+{
+    if (loop->options.wall_time)
+        loop->elapsed_ns = (double)(pyro_now_ns() - loop->phase_start_ns);
+    else
+        loop->elapsed_ns += service_ns;
+}
+
 static void begin_measuring(pyro_loop *loop)
 {
     loop->phase = PYRO_LOOP_MEASURE;
+    loop->warmup_elapsed_ns = loop->elapsed_ns;
     loop->elapsed_ns = 0;
+    loop->phase_start_ns = pyro_now_ns();
 }
 
 /* The two windows that look alike are steady, so they count as samples. */
@@ -215,8 +313,10 @@ static int keep_windows(pyro_loop *loop, pyro_error *error)
         if (!add_sample(&loop->latency, value) || !add_sample(&loop->service, value))
             return pyro_fail_memory(error);
         loop->elapsed_ns += value;
+        loop->warmup_elapsed_ns -= value;
+        loop->phase_start_ns -= (int64_t)value;
     }
-    return decide(loop, error);
+    return decide_now(loop, error);
 }
 
 static int detect_warmup(pyro_loop *loop, pyro_error *error)
@@ -242,25 +342,35 @@ static int detect_warmup(pyro_loop *loop, pyro_error *error)
     return PYRO_OK;
 }
 
+static int record_warmup(pyro_loop *loop, double service_ns, pyro_error *error)
+{
+    const pyro_loop_options *options = &loop->options;
+    int status = look_while_warming(loop, error);
+
+    if (status != PYRO_OK)
+        return status;
+    if (!add_sample(&loop->warmup, service_ns))
+        return pyro_fail_memory(error);
+    if (options->warmup_runs < 0)
+        return detect_warmup(loop, error);
+    if (loop->warmup.count >= (size_t)options->warmup_runs ||
+        (options->max_time_wins && loop->elapsed_ns >= (double)options->max_time_ns / 2))
+        begin_measuring(loop);
+    return PYRO_OK;
+}
+
 static int record(pyro_loop *loop, double latency_ns, double service_ns, pyro_error *error)
 {
     if (loop->phase == PYRO_LOOP_DONE)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "the loop is over");
-    loop->elapsed_ns += service_ns;
-    if (loop->phase == PYRO_LOOP_WARMUP) {
-        if (!add_sample(&loop->warmup, service_ns))
-            return pyro_fail_memory(error);
-        if (loop->options.warmup_runs < 0)
-            return detect_warmup(loop, error);
-        if (loop->warmup.count >= (size_t)loop->options.warmup_runs)
-            begin_measuring(loop);
-        return PYRO_OK;
-    }
+    spend(loop, service_ns);
+    if (loop->phase == PYRO_LOOP_WARMUP)
+        return record_warmup(loop, service_ns, error);
     if (loop->options.rate_per_s > 0)
         loop->elapsed_ns = (double)(pyro_now_ns() - loop->schedule_start_ns);
     if (!add_sample(&loop->latency, latency_ns) || !add_sample(&loop->service, service_ns))
         return pyro_fail_memory(error);
-    return decide(loop, error);
+    return decide_now(loop, error);
 }
 
 static int64_t late_by(const pyro_loop *loop)
@@ -299,6 +409,12 @@ pyro_loop_samples pyro_loop_read(const pyro_loop *loop)
         .warmup_ns = loop->warmup.values,
         .warmup_count = loop->warmup.count,
         .warmup_settled = loop->settled,
+        .wanted_count = loop->options.min_runs == loop->options.max_runs
+                            ? (size_t)loop->options.max_runs
+                            : 0,
+        .discarded_count = loop->discarded,
+        .throttled_count = loop->throttled,
+        .gpu = pyro_gpu_watch_read(&loop->watch),
         .rate_per_s = loop->options.rate_per_s,
         .end = loop->end,
     };

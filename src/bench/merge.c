@@ -2,6 +2,7 @@
 #include "bench/results.h"
 
 #include "base/error.h"
+#include "bench/gpu.h"
 
 #include <math.h>
 #include <string.h>
@@ -52,6 +53,9 @@ static int merge_result(pyro_bench *into, size_t index, const pyro_bench_result 
                                         error);
     pyro_bench_result *result = &into->results[index];
     result->warmup_settled = result->warmup_settled && from->warmup_settled;
+    result->discarded += from->discarded;
+    result->throttled += from->throttled;
+    pyro_gpu_record_merge(&result->gpu, &from->gpu);
     /* The worse of two: what failed once has failed. */
     if (status == PYRO_OK && strcmp(from->status, "ok") != 0 &&
         strcmp(result->status, "failed") != 0) {

@@ -2,6 +2,7 @@
 #include "bench/results.h"
 
 #include "base/error.h"
+#include "bench/gpu.h"
 #include "bench/inference.h"
 
 #include <pyrometer/version.h>
@@ -228,6 +229,28 @@ int pyro_bench_add_process(pyro_bench *bench, pyro_bench_result *result, size_t 
     return PYRO_OK;
 }
 
+/* What a loop was held back by. */
+static void add_limits(pyro_bench_result *result, const pyro_loop_samples *samples)
+{
+    if (samples->end == PYRO_LOOP_NOISY)
+        result->status = "noisy";
+    result->discarded += (int64_t)samples->discarded_count;
+    result->throttled += (int64_t)samples->throttled_count;
+    pyro_gpu_record_merge(&result->gpu, &samples->gpu);
+}
+
+/* Fewer runs than were asked for, by the limit of time. */
+static int tell_of_time(pyro_bench *bench, const pyro_bench_result *result,
+                        const pyro_loop_samples *samples, pyro_error *error)
+{
+    if (samples->end != PYRO_LOOP_NOISY || samples->count >= samples->wanted_count)
+        return PYRO_OK;
+    return pyro_bench_warn(bench, error,
+                           "%s: the limit of time ended it after %zu of %zu runs: a higher limit, "
+                           "or fewer runs",
+                           result->name, samples->count, samples->wanted_count);
+}
+
 int pyro_bench_add_loop(pyro_bench *bench, size_t index, const pyro_loop *loop, pyro_error *error)
 {
     pyro_loop_samples samples = pyro_loop_read(loop);
@@ -245,11 +268,12 @@ int pyro_bench_add_loop(pyro_bench *bench, size_t index, const pyro_loop *loop, 
     result->warmup_ms = warmup;
     result->warmup_count = samples.warmup_count;
     result->warmup_settled = result->warmup_settled && samples.warmup_settled;
-    if (samples.end == PYRO_LOOP_NOISY)
-        result->status = "noisy";
+    add_limits(result, &samples);
     if (samples.count == 0)
         return PYRO_OK;
-    int status = pyro_bench_add_metric(bench, index, "latency", "ms", false, latency, samples.count,
+    int status = tell_of_time(bench, result, &samples, error);
+    if (status == PYRO_OK)
+        status = pyro_bench_add_metric(bench, index, "latency", "ms", false, latency, samples.count,
                                        error);
     if (status == PYRO_OK && samples.rate_per_s > 0)
         status = pyro_bench_add_metric(bench, index, "service", "ms", false, service, samples.count,
@@ -327,6 +351,32 @@ static int warn_of_samples(pyro_bench *bench, const pyro_bench_result *result, p
     return status;
 }
 
+static int warn_of_gpu(pyro_bench *bench, const pyro_bench_result *result, pyro_error *error)
+{
+    const pyro_gpu_record *gpu = &result->gpu;
+    char reasons[160];
+    int status = PYRO_OK;
+
+    pyro_gpu_reasons(reasons, sizeof reasons, (uint64_t)gpu->reasons);
+    const char *why = reasons[0] != '\0' ? reasons : "a low clock";
+    if (result->throttled > 0)
+        status = pyro_bench_warn(bench, error,
+                                 "%s: the GPU was throttled (%s) so often that %lld throttled "
+                                 "samples had to be kept",
+                                 result->name, why, (long long)result->throttled);
+    else if (result->discarded > 0)
+        status = pyro_bench_warn(bench, error,
+                                 "%s: %lld samples were discarded: the GPU was throttled (%s)",
+                                 result->name, (long long)result->discarded, why);
+    /* 75%: as for samples; a lock of the clocks looks so. */
+    if (status == PYRO_OK && gpu->clock_mhz < 0.75 * gpu->clock_limit_mhz)
+        status = pyro_bench_warn(bench, error,
+                                 "%s: the GPU ran at %.0f of %.0f MHz: are its clocks locked, or "
+                                 "is it idle between calls?",
+                                 result->name, gpu->clock_mhz, gpu->clock_limit_mhz);
+    return status;
+}
+
 int pyro_bench_finish(pyro_bench *bench, pyro_error *error)
 {
     int status = PYRO_OK;
@@ -345,6 +395,8 @@ int pyro_bench_finish(pyro_bench *bench, pyro_error *error)
             status = derive_throughput(bench, i, error);
         if (status == PYRO_OK)
             status = warn_of_samples(bench, &bench->results[i], error);
+        if (status == PYRO_OK && result->gpu.looks > 0)
+            status = warn_of_gpu(bench, &bench->results[i], error);
     }
     return status;
 }

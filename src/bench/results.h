@@ -47,14 +47,10 @@ int pyro_bench_add_pair(pyro_bench *bench, pyro_pair **pairs, size_t *count, con
 int pyro_bench_add_process(pyro_bench *bench, pyro_bench_result *result, size_t iterations,
                            pyro_error *error);
 
+/* Whether a parameter is the same in two results; inputs are by their types and shapes. */
+bool pyro_same_setting(const char *name, const char *base, const char *current);
+
 int pyro_summarize(pyro_summary *out, const double *samples, size_t count, uint64_t seed,
                    pyro_error *error);
-
-/* The GPUs of this machine, by the driver's own library where there is one; NULL texts: none. */
-typedef struct pyro_gpus {
-    const char *names, *driver, *clocks; /* in the arena */
-    bool slowed; /* power, heat or a brake holds a clock down now */
-} pyro_gpus;
-int pyro_gpus_read(pyro_gpus *out, pyro_arena *arena, pyro_error *error);
 
 #endif

@@ -213,6 +213,39 @@ static int read_tables(pyro_results_reader *r, void *target)
     return status;
 }
 
+static const pyro_results_member gpu_members[] = {
+    {"clock_mhz", pyro_results_number, offsetof(pyro_gpu_record, clock_mhz)},
+    {"clock_min_mhz", pyro_results_number, offsetof(pyro_gpu_record, clock_min_mhz)},
+    {"clock_max_mhz", pyro_results_number, offsetof(pyro_gpu_record, clock_max_mhz)},
+    {"clock_limit_mhz", pyro_results_number, offsetof(pyro_gpu_record, clock_limit_mhz)},
+    {"memory_clock_mhz", pyro_results_number, offsetof(pyro_gpu_record, memory_clock_mhz)},
+    {"power_cap_w", pyro_results_number, offsetof(pyro_gpu_record, power_cap_w)},
+    {"power_default_cap_w", pyro_results_number, offsetof(pyro_gpu_record, power_default_cap_w)},
+    {"power_w", pyro_results_number, offsetof(pyro_gpu_record, power_w)},
+    {"temperature_c", pyro_results_number, offsetof(pyro_gpu_record, temperature_c)},
+    {"looks", pyro_results_integer, offsetof(pyro_gpu_record, looks)},
+    {"throttled_looks", pyro_results_integer, offsetof(pyro_gpu_record, throttled_looks)},
+    {"reasons_mask", pyro_results_integer, offsetof(pyro_gpu_record, reasons)},
+    {NULL, NULL, 0},
+};
+
+/* null where no GPU was watched. */
+static int read_gpu(pyro_results_reader *r, void *target)
+{
+    pyro_gpu_record *gpu = target;
+    pyro_json_kind kind = pyro_json_next(r->json);
+
+    if (kind == PYRO_JSON_NULL)
+        return PYRO_OK;
+    if (kind != PYRO_JSON_OBJECT)
+        return pyro_json_fail(r->json, "expected an object");
+    *gpu = (pyro_gpu_record){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0, 0, 0};
+    int status = pyro_results_members(r, gpu_members, gpu);
+    if (status == PYRO_OK && (gpu->looks < 0 || gpu->throttled_looks < 0))
+        status = pyro_json_fail(r->json, "expected counts that are not below 0");
+    return status;
+}
+
 static const pyro_results_member result_members[] = {
     {"name", pyro_results_required_string, offsetof(pyro_bench_result, name)},
     {"engine", pyro_results_required_string, offsetof(pyro_bench_result, engine)},
@@ -227,6 +260,9 @@ static const pyro_results_member result_members[] = {
     {"warmup_settled", pyro_results_boolean, offsetof(pyro_bench_result, warmup_settled)},
     {"warmup_samples", read_warmup_samples, 0},
     {"shell_ms", pyro_results_number, offsetof(pyro_bench_result, shell_ms)},
+    {"discarded", pyro_results_integer, offsetof(pyro_bench_result, discarded)},
+    {"throttled", pyro_results_integer, offsetof(pyro_bench_result, throttled)},
+    {"gpu", read_gpu, offsetof(pyro_bench_result, gpu)},
     {"parameters", read_parameters, 0},
     {"facts", read_facts, 0},
     {"tables", read_tables, 0},

@@ -44,4 +44,9 @@ void pyro_write_verdict_rows(pyro_json_writer *writer, const pyro_comparison *co
 void pyro_write_verdict_markdown(pyro_buf *buf, const pyro_comparison *comparison);
 void pyro_write_verdict_csv(pyro_buf *buf, const pyro_comparison *comparison);
 
+/* Clocks and power, throttling, and samples that were left out for it: a line of words each. */
+void pyro_add_gpu_clocks(pyro_buf *buf, const pyro_bench_result *result);
+void pyro_add_gpu_throttling(pyro_buf *buf, const pyro_bench_result *result);
+void pyro_add_gpu_discarded(pyro_buf *buf, const pyro_bench_result *result);
+
 #endif

@@ -60,10 +60,15 @@ static void write_timing(pyro_buf *buf, const pyro_metric *metric)
     add_interval(buf, &summary->mean_interval, metric->unit);
     add_amount(buf, summary->percentiles[0].value, metric->unit);
     for (size_t j = 1; j < 3; j++) {
-        if (!summary->percentiles[j].enough)
-            add_text(buf, "n too small");
-        else
+        if (!summary->percentiles[j].enough) {
+            char amount[PYRO_UNIT_TEXT], uncertain[PYRO_UNIT_TEXT + 16];
+
+            snprintf(uncertain, sizeof uncertain, "%s (uncertain)",
+                     pyro_format_amount(amount, summary->percentiles[j].value, metric->unit));
+            add_text(buf, uncertain);
+        } else {
             add_amount(buf, summary->percentiles[j].value, metric->unit);
+        }
     }
     add_amount(buf, summary->min, metric->unit);
     add_amount(buf, summary->max, metric->unit);
@@ -112,6 +117,34 @@ static void add_row(pyro_buf *buf, const char *name, const char *value)
     pyro_html_element(buf, "td", name);
     pyro_html_cell(buf, "td", value, true);
     pyro_buf_adds(buf, "</tr>\n");
+}
+
+typedef void (*add_words)(pyro_buf *buf, const pyro_bench_result *result);
+
+static void write_gpu(pyro_buf *buf, const pyro_bench_result *result)
+{
+    static const struct {
+        const char *name;
+        add_words add;
+    } rows[] = {
+        {"GPU", pyro_add_gpu_clocks},
+        {"Throttled", pyro_add_gpu_throttling},
+        {"Discarded", pyro_add_gpu_discarded},
+    };
+    static const char *const titles[] = {"While it ran", ""};
+
+    if (result->gpu.looks == 0)
+        return;
+    pyro_html_begin_table(buf, titles, COUNT(titles));
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        pyro_buf text = PYRO_BUF_INIT;
+
+        rows[i].add(&text, result);
+        buf->failed = buf->failed || text.failed;
+        add_row(buf, rows[i].name, text.failed ? NULL : text.data);
+        pyro_buf_free(&text);
+    }
+    pyro_html_end_table(buf);
 }
 
 static const char *or_empty(const char *text)
@@ -185,6 +218,7 @@ static void write_result(pyro_buf *buf, const pyro_bench_result *result,
             pyro_html_element(buf, "p", result->message);
     }
     write_metrics(buf, result);
+    write_gpu(buf, result);
     if (latency != NULL && latency->count > 0 && !report->without_drawings) {
         pyro_html_histogram(buf, latency->samples, latency->count,
                             latency->summary.percentiles[0].value, latency->unit);

@@ -112,6 +112,33 @@ static void write_tables(pyro_json_writer *w, const pyro_bench_result *result)
     pyro_json_end_array(w);
 }
 
+static void write_gpu(pyro_json_writer *w, const pyro_gpu_record *gpu)
+{
+    char reasons[160];
+
+    pyro_json_key(w, "gpu");
+    if (gpu->looks == 0) {
+        pyro_json_null(w);
+        return;
+    }
+    pyro_json_begin_object(w);
+    pyro_json_member_number(w, "clock_mhz", gpu->clock_mhz);
+    pyro_json_member_number(w, "clock_min_mhz", gpu->clock_min_mhz);
+    pyro_json_member_number(w, "clock_max_mhz", gpu->clock_max_mhz);
+    pyro_json_member_number(w, "clock_limit_mhz", gpu->clock_limit_mhz);
+    pyro_json_member_number(w, "memory_clock_mhz", gpu->memory_clock_mhz);
+    pyro_json_member_number(w, "power_cap_w", gpu->power_cap_w);
+    pyro_json_member_number(w, "power_default_cap_w", gpu->power_default_cap_w);
+    pyro_json_member_number(w, "power_w", gpu->power_w);
+    pyro_json_member_number(w, "temperature_c", gpu->temperature_c);
+    pyro_json_member_integer(w, "looks", gpu->looks);
+    pyro_json_member_integer(w, "throttled_looks", gpu->throttled_looks);
+    pyro_json_member_integer(w, "reasons_mask", gpu->reasons);
+    pyro_json_member_string(w, "reasons",
+                            pyro_gpu_reasons(reasons, sizeof reasons, (uint64_t)gpu->reasons));
+    pyro_json_end_object(w);
+}
+
 static void write_result(pyro_json_writer *w, const pyro_bench_result *result)
 {
     pyro_json_begin_object(w);
@@ -136,6 +163,9 @@ static void write_result(pyro_json_writer *w, const pyro_bench_result *result)
     write_numbers(w, "warmup_samples", result->warmup_ms, result->warmup_count);
     pyro_json_member_number(w, "shell_ms", result->shell_ms);
     pyro_json_member_integer(w, "failures", (int64_t)result->failures);
+    pyro_json_member_integer(w, "discarded", result->discarded);
+    pyro_json_member_integer(w, "throttled", result->throttled);
+    write_gpu(w, &result->gpu);
     pyro_json_key(w, "metrics");
     pyro_json_begin_array(w);
     for (size_t i = 0; i < result->metric_count; i++)

@@ -5,6 +5,7 @@
 #include "report/csv.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,19 @@ static void add_pairs(pyro_buf *buf, const pyro_pair *pairs, size_t count)
         buf->failed = true;
     pyro_csv_text(buf, text.data != NULL ? text.data : "", false);
     pyro_buf_free(&text);
+}
+
+/* Percentiles that more samples may move: "p99 p99.9". */
+static void add_uncertain(pyro_buf *buf, const pyro_metric *metric)
+{
+    char text[64] = "";
+    size_t length = 0;
+
+    for (size_t i = 1; i < PYRO_PERCENTILE_COUNT && metric->samples != NULL; i++)
+        if (!metric->summary.percentiles[i].enough)
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s",
+                                       length > 0 ? " " : "", metric->summary.percentiles[i].name);
+    pyro_csv_text(buf, text, true);
 }
 
 static void add_metric(pyro_buf *buf, const pyro_bench_result *result, const pyro_metric *metric)
@@ -46,19 +60,19 @@ static void add_metric(pyro_buf *buf, const pyro_bench_result *result, const pyr
     pyro_csv_number(buf, samples ? summary->min : NAN, false);
     for (size_t i = 0; i < PYRO_PERCENTILE_COUNT; i++) {
         const pyro_percentile *percentile = &summary->percentiles[i];
-        bool honest = samples && (percentile->enough || i == 0);
 
-        pyro_csv_number(buf, honest ? percentile->value : NAN, false);
+        pyro_csv_number(buf, samples ? percentile->value : NAN, false);
         if (i == 0)
             add_interval(buf, samples ? &percentile->interval : &(pyro_interval){NAN, NAN, 0});
     }
-    pyro_csv_number(buf, samples ? summary->max : NAN, true);
+    pyro_csv_number(buf, samples ? summary->max : NAN, false);
+    add_uncertain(buf, metric);
 }
 
 void pyro_write_bench_csv(pyro_buf *buf, const pyro_bench_report *report)
 {
     pyro_csv_header(buf, "name,parameters,status,metric,unit,n,mean,mean_low,mean_high,stddev,min,"
-                         "p50,p50_low,p50_high,p95,p99,p99_9,max");
+                         "p50,p50_low,p50_high,p95,p99,p99_9,max,uncertain");
     for (size_t i = 0; i < report->bench->result_count; i++) {
         const pyro_bench_result *result = &report->bench->results[i];
 
@@ -156,12 +170,12 @@ static void add_markdown_row(pyro_buf *buf, const pyro_ranking *rank)
     pyro_buf_adds(buf, "| ");
     add_cell(buf, rank->result->name);
     pyro_buf_addf(
-        buf, " | %s | %s to %s | %s | %s | %zu | %s |",
+        buf, " | %s | %s to %s | %s | %s%s | %zu | %s |",
         pyro_format_amount(mean, summary->mean, latency->unit),
         pyro_format_amount(low, summary->mean_interval.low, latency->unit),
         pyro_format_amount(high, summary->mean_interval.high, latency->unit),
         pyro_format_amount(p50, summary->percentiles[0].value, latency->unit),
-        deep->enough ? pyro_format_amount(p99, deep->value, latency->unit) : "n too small",
+        pyro_format_amount(p99, deep->value, latency->unit), deep->enough ? "" : " (uncertain)",
         summary->count,
         memory != NULL
             ? pyro_format_amount(

@@ -31,20 +31,24 @@ static void write_label(pyro_buf *buf, const char *label)
     pyro_buf_addf(buf, "  %-12s ", label);
 }
 
-/* Percentiles that the samples can bear, and which they cannot. */
+/* Percentiles, and which of them more samples may move; the deepest only where they can bear it. */
 static void write_percentiles(pyro_buf *buf, const pyro_summary *summary, const char *unit)
 {
+    char text[PYRO_UNIT_TEXT];
+
     write_label(buf, "Percentiles:");
     for (size_t i = 1; i < PYRO_PERCENTILE_COUNT; i++) {
         const pyro_percentile *percentile = &summary->percentiles[i];
 
-        if (!percentile->enough) {
-            pyro_buf_addf(buf, "%sn too small for %s (%zu of %zu)", i > 1 ? ", " : "",
-                          percentile->name, summary->count, percentile->needs);
+        if (!percentile->enough && i + 1 == PYRO_PERCENTILE_COUNT)
             break;
-        }
         pyro_buf_addf(buf, "%s%s ", i > 1 ? ", " : "", percentile->name);
-        add_with_interval(buf, percentile->value, &percentile->interval, unit);
+        if (percentile->enough)
+            add_with_interval(buf, percentile->value, &percentile->interval, unit);
+        else
+            pyro_buf_addf(buf, "%s (uncertain: %zu of %zu runs)",
+                          pyro_format_amount(text, percentile->value, unit), summary->count,
+                          percentile->needs);
     }
     pyro_buf_addc(buf, '\n');
 }
@@ -102,6 +106,21 @@ static void write_other(pyro_buf *buf, const pyro_bench_result *result)
                       pyro_format_amount(text, pyro_metric_middle(user), user->unit),
                       pyro_format_amount(other, pyro_metric_middle(system), system->unit));
     }
+}
+
+static void write_gpu(pyro_buf *buf, const pyro_bench_result *result)
+{
+    if (result->gpu.looks == 0)
+        return;
+    write_label(buf, "GPU:");
+    pyro_add_gpu_clocks(buf, result);
+    pyro_buf_addc(buf, '\n');
+    write_label(buf, "Throttled:");
+    pyro_add_gpu_throttling(buf, result);
+    pyro_buf_addc(buf, '\n');
+    write_label(buf, "Discarded:");
+    pyro_add_gpu_discarded(buf, result);
+    pyro_buf_addc(buf, '\n');
 }
 
 static void write_facts(pyro_buf *buf, const pyro_bench_result *result)
@@ -202,6 +221,7 @@ static void write_result(pyro_buf *buf, const pyro_bench_result *result, size_t 
     if (latency != NULL && latency->count > 0)
         write_latency(buf, result, latency);
     write_other(buf, result);
+    write_gpu(buf, result);
     if (strcmp(result->status, "ok") != 0 || result->message != NULL) {
         write_label(buf, "Status:");
         pyro_text_clean(buf, result->status);

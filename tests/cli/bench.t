@@ -3,7 +3,7 @@ $ cd $TMP; pyrometer bench --runs 6 -n quick 'sleep 0.01' -n slow 'sleep 0.2' -q
 Benchmark 1: quick
   Latency:     mean T (T to T), sd T, n 6
                median T (T to T), min T, max T
-  Percentiles: n too small for p95 (6 of 59)
+  Percentiles: p95 T (uncertain: 6 of T), p99 T (uncertain: 6 of T)
   Memory:      T (T to T), max T
   Throughput:  T (T to T)
   Processor:   user T, system T
@@ -11,7 +11,7 @@ Benchmark 1: quick
 Benchmark 2: slow
   Latency:     mean T (T to T), sd T, n 6
                median T (T to T), min T, max T
-  Percentiles: n too small for p95 (6 of 59)
+  Percentiles: p95 T (uncertain: 6 of T), p99 T (uncertain: 6 of T)
   Memory:      T (T to T), max T
   Throughput:  T (T to T)
   Processor:   user T, system T
@@ -33,6 +33,13 @@ $ cd $TMP; python3 -c '
 pyrometer.bench/1 interleaved False ['architecture', 'commit', 'cpu_count']
 quick ok process latency 6 ms 6 True 1 ['latency', 'user', 'system', 'memory', 'throughput']
 slow ok process latency 6 ms 6 True 1 ['latency', 'user', 'system', 'memory', 'throughput']
+
+# A limit of time that is given ends a fixed number of runs too.
+$ pyrometer bench --runs 1000 --warmup 0 --max-time 0.2 'sleep 0.05' | sed -n 's/after [0-9]* of/after N of/; s/ runs:.*//; /limit of time/p'
+  - sleep 0.05: the limit of time ended it after N of 1000
+$ pyrometer bench --cold-cache true
+pyrometer: --cold-cache is for --model-path
+[2]
 
 # The order of runs is random but follows from the seed; --sequential is the other one.
 $ cd $TMP; for seed in 1 1 2; do pyrometer bench -q --runs 4 --warmup 0 --seed $seed --setup 'echo' 'echo a >> log' 'echo b >> log' 'echo c >> log' > /dev/null; tr -d '\n' < log; echo; rm log; done > orders; sed -n '1p;3p' orders | sort -u | wc -l; sed -n '1,2p' orders | sort -u | wc -l; cut -c1-3 orders | fold -w1 | sort | uniq -c | wc -l

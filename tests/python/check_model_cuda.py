@@ -5,7 +5,10 @@ From the source tree:
     cmake -S . -B build-cuda -DPYRO_PYTHON=ON -DPython3_EXECUTABLE="$(command -v python3)"
     cmake --build build-cuda --target _core python_package pyrometer
     PYTHONPATH=build-cuda/python PYRO_TOOL=build-cuda/pyrometer \
-        python3 tests/python/check_model_cuda.py
+        python3 tests/python/check_model_cuda.py [SECTION...]
+
+Without sections all are run; clocks, "cold caches" and throttling are those about the state of the
+GPU, and take about a minute.
 """
 
 import contextlib
@@ -290,6 +293,110 @@ def check_session(folder):
     check("its page", (folder / "bert_profiling_report.html").stat().st_size > 10000)
 
 
+def ask_smi(*names):
+    """Numbers as nvidia-smi has them; None where it is missing."""
+    query = ["nvidia-smi", f"--query-gpu={','.join(names)}", "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run([*query, "--id=0"], capture_output=True, text=True, check=True)
+        return [float(word) for word in done.stdout.split(",")]
+    except (OSError, ValueError, subprocess.CalledProcessError):
+        return None
+
+
+def check_clocks(folder):
+    """What the driver says of the GPU is in the results; watching it costs nothing."""
+    net, x = Net(), torch.randn(2048, 4096)
+    profiler = ModelProfiler(net, device="cuda", precision="bf16")
+    results = profiler.profile(x, num_runs=200, only_times=True)
+    gpu = results["gpu"]
+    print(f"      {gpu}")
+    check("the GPU was watched", gpu is not None and gpu["looks"] > 0)
+    check("clocks", 0 < gpu["clock_min_mhz"] <= gpu["clock_mhz"] <= gpu["clock_limit_mhz"])
+    check("power", 0 < gpu["power_w"] <= 1.2 * gpu["power_cap_w"] < 3000)
+    if (smi := ask_smi("clocks.max.sm", "power.limit")) is not None:
+        check("as nvidia-smi says", smi == [gpu["clock_limit_mhz"], gpu["power_cap_w"]], str(smi))
+    check(
+        "as many samples as were asked for",
+        results["latency"]["n"] == 200,
+        f"{results['latency']['discarded']} discarded, {gpu['reasons'] or 'no reasons'}",
+    )
+    text = profiler._bench.report("text")
+    check("in the text", "power cap" in text and "Discarded:" in text and "Throttled:" in text)
+    check("precision that ran", results["precision"]["ran"] == "bfloat16",
+          results["precision"]["ran"])  # fmt: skip
+    check("no int8 on the GPU", raises_value(lambda: ModelProfiler(net, precision="int8")))
+    watched, bare = [], []
+    engine = profiler._engine
+    for _ in range(5):
+        watched.append(profiler.profile(x, num_runs=100, only_times=True)["latency"]["p50"])
+        engine._gpu, gpu_object, engine.gpu_reason = None, engine._gpu, "switched off"
+        bare.append(profiler.profile(x, num_runs=100, only_times=True)["latency"]["p50"])
+        engine._gpu, engine.gpu_reason = gpu_object, None
+    ratio = statistics.median(watched) / statistics.median(bare)
+    check("watching does not slow what is watched", abs(ratio - 1) < 0.03, f"ratio {ratio:.4f}")
+
+
+def raises_value(call):
+    try:
+        call()
+    except ValueError:
+        return True
+    return False
+
+
+def check_cold_cache(folder):
+    """32 MiB of weights, which the L2 of a large GPU holds from one call to the next."""
+    net, x = Net(2048), torch.randn(1, 2048)
+    profiler = ModelProfiler(net, device="cuda")
+    warm = profiler.profile(x, num_runs=300, only_times=True)
+    cold = profiler.profile(x, num_runs=300, only_times=True, cold_cache=True)
+    facts = cold.document["benchmarks"][0]["facts"]
+    check("the L2 is emptied", "(L2)" in facts.get("caches are", ""), facts.get("caches are"))
+    ratio = cold["latency"]["p50"] / warm["latency"]["p50"]
+    check("a cold call is not faster", ratio > 0.97, f"{ratio:.3f} times the time")
+    check("the buffer is no memory of the model",
+          abs(cold["memory"]["peak"] - warm["memory"]["peak"]) < 2**20,
+          f"{cold['memory']['peak']} and {warm['memory']['peak']}")  # fmt: skip
+    check("other settings", cold["parameters"]["cache"] == "cold")
+    results = ModelProfiler(Net(), device="cuda").profile(torch.randn(512, 4096), num_runs=20)
+    each, one = results["memory"]["per_sample"], 4096 * 4
+    check("memory per sample: the input and two to three values", 2.9 * one <= each <= 4.1 * one,
+          f"{each} bytes, {each / one:.2f} times a row")  # fmt: skip
+
+
+def check_throttling(folder):
+    """The driver's library is replaced by one that plays back a hot GPU, in other processes."""
+    import shutil
+
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        skip("throttling", "no C compiler")
+        return
+    stub = folder / "libnvml_stub.so"
+    source = ROOT / "tests" / "unit" / "nvml_stub.c"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", stub, source], check=True)
+    (folder / "model.py").write_text(MODEL.replace("2048", "8192"))
+    # 10 looks while it warms up, 5 steady ones, and two in which it is hot.
+    played = {"PYRO_NVML": str(stub), "PYRO_STUB_GPU": "15*1980:0,2*1980:0x40,1980:0"}
+    os.environ.update(played)
+    try:
+        words = ("--device", "cuda", "--batch-size", "4096", "--runs", "20", "--warmup", "10")
+        done = bench(folder, *words, "--format", "json")
+        result = json.loads(done.stdout)["benchmarks"][0] if done.stdout else {}
+        check("three samples beside two hot looks are discarded", result.get("discarded") == 3,
+              f"{result.get('discarded')}, {result.get('gpu')} {done.stderr[-300:]}")  # fmt: skip
+        latency = next((m for m in result.get("metrics", ()) if m["name"] == "latency"), {})
+        check("and taken again", latency.get("n") == 20)
+        os.environ["PYRO_STUB_GPU"] = "1980:0x40"
+        done = bench(folder, *words)
+        check("a GPU that stays hot is measured and told",
+              "throttled samples had to be kept" in " ".join(done.stdout.split()),
+              done.stderr[-300:])  # fmt: skip
+    finally:
+        for name in played:
+            os.environ.pop(name, None)
+
+
 MODEL = """
 import torch
 from torch import nn
@@ -348,10 +455,15 @@ def main():
             ("out of memory", check_out_of_memory),
             ("torch.utils.benchmark", check_benchmark),
             ("recommendations", check_recommendations),
+            ("clocks", check_clocks),
+            ("cold caches", check_cold_cache),
+            ("throttling", check_throttling),
             ("files", check_files),
             ("the example session", check_session),
             ("pyrometer bench", check_tool),
         ):
+            if sys.argv[1:] and title not in sys.argv[1:]:
+                continue
             with section(title):
                 run(folder)
         left = sorted(path.name for path in folder.glob("pyrometer-*"))

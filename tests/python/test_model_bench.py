@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from pyrometer import _timing
 from pyrometer.__main__ import find_tool
 
 torch = pytest.importorskip("torch")
@@ -83,8 +84,11 @@ def test_thresholds_that_are_broken(model, tmp_path):
 
 
 def test_what_cannot_be_told_and_what_is_wrong(model, tmp_path):
-    few = run("bench", "--model-path", model, "--runs", 5, "--threshold", "p99:10s")
+    cold = ["--cold-cache"] if _timing.cache_sizes() else []
+    few = run("bench", "--model-path", model, "--runs", 5, "--threshold", "p99:10s", *cold)
     assert few[0] == 3 and "n is too small" in few[1]
+    assert not cold or "caches are: cold: " in few[1]
+    assert run("bench", "--cold-cache", "true")[0] == 2
     assert run("bench", "--model-path", model, "--threshold", "latncy:1s")[0] == 2
     assert run("bench", "--model-path", model, "--threshold", "latency:1parsec")[0] == 2
     # The inputs have neither tokens nor images; what was measured is written all the same.

@@ -110,7 +110,7 @@ def test_results_say_what_the_samples_bear(net):
     latency = results["latency"]
     assert latency["min"] <= latency["p50"] <= latency["p95"] <= latency["max"]
     assert latency["interval"][0] <= latency["mean"] <= latency["interval"][1]
-    assert "n too small for p99 (20 of 299)" in latency["notes"]
+    assert "p99 is uncertain: 20 of 299 runs" in latency["notes"]
     assert results["throughput"]["requests_per_second"] == pytest.approx(1e3 / latency["mean"])
     assert results["use"]["cpu_percent"] > 0 and results["use"]["gpu_percent"] is None
     assert results["compute"]["flops"] == pyrometer.cost(Net(), torch.randn(8, 64)).total_flops
@@ -410,12 +410,17 @@ def test_recommendations_stand_on_measurements():
     results = quick(profiler, torch.randn(2, 8), detailed_analysis=True)
     rows = {row["subject"]: row for row in results["recommendations"]}
     assert rows.keys() >= {"batch size", "dynamic batching"}
-    assert rows["batch size"]["try"] == "batch=4"
+    # Batches of 4, 8 and 16 are run at least, and larger ones as long as they gain.
+    assert int(rows["batch size"]["try"].removeprefix("batch=")) >= 16
+    assert "batch 2: " in rows["batch size"]["evidence"]
+    assert "batch 16: " in rows["batch size"]["evidence"]
     inputs = as_inputs(torch.randn(2, 8))
-    gain = _variants.gain(profiler._engine, None, inputs, "batch=4")
-    assert "run here" in gain and gain.startswith("+")
-    gain = _variants.gain(profiler._engine, nn.ReLU(), inputs, "precision=int8")
-    assert "could not be run here: ValueError" in gain
+    tried = _variants.attempt(profiler._engine, None, inputs, "batch=16")
+    assert "run here" in tried.gain and tried.gain.startswith("+")
+    assert tried.outcome == "confirmed"
+    tried = _variants.attempt(profiler._engine, nn.ReLU(), inputs, "precision=int8")
+    assert "could not be run here: ValueError" in tried.gain
+    assert tried.outcome == "could not be run"
     assert profiler.recommendations() == results["recommendations"]
 
 
@@ -490,3 +495,114 @@ def test_baselines_that_cannot_be_compared(net, tmp_path):
         detect_regressions(few, few)
     with pytest.raises(FileNotFoundError):
         load_baseline(tmp_path / "none.json")
+
+
+def test_a_limit_of_time_ends_fixed_runs():
+    profiler = ModelProfiler(lambda: time.sleep(0.01), device="cpu")
+    start = time.perf_counter()
+    results = profiler.profile(num_runs=100000, warmup_runs=100000, max_time_s=0.3)
+    assert time.perf_counter() - start < 30
+    assert 1 <= results["latency"]["n"] <= 30 and results["status"] == "noisy"
+    assert any(f"after {results['latency']['n']} of 100000 runs" in w for w in results["warnings"])
+    # Without a limit there are as many as were asked for.
+    assert quick(profiler)["latency"]["n"] == 20
+    with pytest.raises(ValueError, match="max_time_s"):
+        profiler.profile(max_time_s=0)
+
+
+def test_p99_of_100_runs_is_told_as_uncertain(net):
+    profiler = ModelProfiler(net, device="cpu")
+    latency = quick(profiler, torch.randn(8, 64), num_runs=100, only_times=True)["latency"]
+    assert latency["p95"] <= latency["p99"] <= latency["max"]
+    assert latency["uncertain"] == ["p99", "p99.9"]
+    assert "p99 is uncertain: 100 of 299 runs" in latency["notes"]
+    text = profiler._bench.report("text")
+    assert "(uncertain: 100 of 299 runs)" in text and "p99 " in text
+    assert "(uncertain)" in profiler._bench.report("markdown")
+    assert "(uncertain)" in profiler._bench.report("html")
+    assert ",p99 p99.9" in profiler._bench.report("csv")
+
+
+def test_a_fresh_profiler_is_compared_with_a_baseline(bert, tmp_path):
+    """As in a job of continuous integration: the baseline was given tokens, the new run is not."""
+    tokens = torch.randint(0, 1000, (4, 64))
+    profiler = ModelProfiler(bert, device="cpu")
+    quick(profiler, tokens, only_times=True)
+    profiler.export_json(tmp_path / "baseline_profiling.json")
+
+    profiler = ModelProfiler(bert, device="cpu")
+    baseline_results = load_baseline(tmp_path / "baseline_profiling.json")
+    current_results = profiler.profile(bert, num_runs=20, only_times=True)
+    assert current_results["inputs"]["tensors"] == "input_ids: int64[4, 64]"
+    assert current_results["inputs"]["origin"].startswith("shapes as in the baseline")
+    regressions = detect_regressions(baseline_results, current_results, delta=100)
+    assert not regressions
+    # The same model under another name, and inputs by name or by place.
+    moved = json.loads(json.dumps(current_results.document))
+    moved["benchmarks"][0]["name"] = "bert-of-today"
+    assert not detect_regressions(baseline_results, pyrometer.Results(moved), delta=100)
+    named = quick(ModelProfiler(bert, device="cpu"), {"input_ids": tokens}, only_times=True)
+    assert not detect_regressions(baseline_results, named, delta=100)
+    shorter = quick(ModelProfiler(bert, device="cpu"), tokens[:, :32], only_times=True)
+    with pytest.raises(Error, match="other settings: inputs"):
+        detect_regressions(baseline_results, shorter)
+
+
+def test_another_model_does_not_get_the_shapes_of_a_baseline(net, bert, tmp_path):
+    profiler = ModelProfiler(net, device="cpu")
+    quick(profiler, torch.randn(6, 64), only_times=True)
+    profiler.export_json(tmp_path / "base.json")
+    load_baseline(tmp_path / "base.json")
+
+    def tensors(model):
+        return quick(ModelProfiler(model, device="cpu"), only_times=True)["inputs"]["tensors"]
+
+    assert tensors(Net()) == "0: float32[6, 64]"
+    assert tensors(nn.Sequential(nn.Linear(64, 4))) == "0: float32[6, 64]"
+    assert tensors(nn.Sequential(nn.Linear(63, 4))) == "0: float32[1, 63]"
+    assert tensors(bert) == "input_ids: int64[1, 128]"
+
+
+@pytest.mark.parametrize("batch", [1, 8])
+def test_a_fixed_batch_is_a_sentence(net, tmp_path, batch):
+    path = tmp_path / "net.pt2"
+    torch.export.save(torch.export.export(net.eval(), (torch.randn(4, 64),)), path)
+    profiler = ModelProfiler(path, device="cpu")
+    with pytest.raises(Error, match=rf"batch is fixed at 4 in this file, and {batch} was asked"):
+        profiler.profile(batch_size=batch)
+    with pytest.raises(Error, match="dim 1 of input 0 is fixed at 64 in this file, and 65"):
+        profiler.profile(torch.randn(4, 65))
+    results = profiler.benchmark([{"batch_size": 4}, {"batch_size": batch}], torch.randn(4, 64))
+    assert [result["status"] for result in results] == ["ok", "failed"]
+    assert "Guard failed" not in results[1]["message"]
+
+
+def test_a_bounded_batch_is_a_sentence(net, tmp_path):
+    path = tmp_path / "net.pt2"
+    sizes = ({0: torch.export.Dim("batch", min=2, max=16)},)
+    program = torch.export.export(net.eval(), (torch.randn(4, 64),), dynamic_shapes=sizes)
+    torch.export.save(program, path)
+    with pytest.raises(Error, match="batch is from 2 to 16 in this file, and 32 was asked"):
+        ModelProfiler(path, device="cpu").profile(batch_size=32)
+    assert quick(ModelProfiler(path, device="cpu"), batch_size=16, only_times=True)["status"]
+
+
+@pytest.mark.parametrize("batch", [1, 2, 32])
+def test_memory_per_sample_is_what_one_more_takes(net, batch):
+    """64 values in, 256 before and after the ReLU: whatever the batch, and without the weights."""
+    results = quick(ModelProfiler(net, device="cpu"), torch.randn(batch, 64))
+    assert results["memory"]["per_sample"] == (64 + 2 * 256) * 4
+    assert results["memory"]["per_sample_is"].startswith("the slope from a batch of")
+
+
+def test_a_model_that_sleeps_waits():
+    class Waiting(nn.Module):
+        def forward(self, x):
+            time.sleep(0.004)
+            return x + 1
+
+    results = quick(
+        ModelProfiler(Waiting(), device="cpu"), torch.randn(2, 8), detailed_analysis=True
+    )
+    subjects = {row["subject"] for row in results["recommendations"]}
+    assert "waiting" in subjects and "dispatch" not in subjects

@@ -63,6 +63,35 @@ static void test_fixed(void **state)
     pyro_loop_free(loop);
 }
 
+/* 1 ms a run: 20 ms are over before the 100 runs that were asked for. */
+static void test_a_limit_of_time_ends_fixed_runs(void **state)
+{
+    (void)state;
+    pyro_loop_options options = {.warmup_runs = 4,
+                                 .min_runs = 100,
+                                 .max_runs = 100,
+                                 .max_time_ns = 20000000,
+                                 .max_time_wins = true};
+    pyro_loop *loop = new_loop(&options);
+    pyro_loop_samples samples = feed(loop, steady);
+    assert_int_equal(samples.end, PYRO_LOOP_NOISY);
+    assert_int_equal(samples.warmup_count, 4);
+    assert_in_range(samples.count, 15, 17);
+    assert_int_equal(samples.wanted_count, 100);
+    pyro_loop_free(loop);
+    /* One run is longer than the limit: one is warmed up with, and one is measured. */
+    options.max_time_ns = 500000;
+    loop = new_loop(&options);
+    samples = feed(loop, steady);
+    assert_int_equal(samples.warmup_count, 1);
+    assert_int_equal(samples.count, 1);
+    pyro_loop_free(loop);
+    options.max_time_wins = false;
+    loop = new_loop(&options);
+    assert_int_equal(feed(loop, steady).count, 100);
+    pyro_loop_free(loop);
+}
+
 static void test_stops_when_narrow(void **state)
 {
     (void)state;
@@ -249,6 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fixed),
+        cmocka_unit_test(test_a_limit_of_time_ends_fixed_runs),
         cmocka_unit_test(test_stops_when_narrow),
         cmocka_unit_test(test_runs_for_a_percentile),
         cmocka_unit_test(test_says_noisy),

@@ -1,5 +1,6 @@
 /* Tests of bench/results.c, results_read.c, summary.c, comparison.c and environment.c. */
 #include "bench/random.h"
+#include "bench/results.h"
 #include "bench/verdict.h"
 #include "fail_alloc.h"
 
@@ -339,13 +340,35 @@ static void test_no_memory(void **state)
     pyro_bench_free(bench);
 }
 
+/* The same tensors, by place or by name, in whichever order. */
+static void test_inputs_are_compared_by_type_and_shape(void **state)
+{
+    (void)state;
+    assert_true(pyro_same_setting("inputs", "0: int64[32, 128]", "input_ids: int64[32, 128]"));
+    assert_true(
+        pyro_same_setting("inputs", "a: int64[2], b: bool[3, 4]", "0: bool[3, 4], 1: int64[2]"));
+    assert_true(pyro_same_setting("inputs", "no tensors", "no tensors"));
+    assert_true(pyro_same_setting("inputs", "int64[]", "x: int64[]"));
+    assert_false(pyro_same_setting("inputs", "0: int64[32, 128]", "0: int64[1, 128]"));
+    assert_false(pyro_same_setting("inputs", "0: int64[32, 128]", "0: int32[32, 128]"));
+    assert_false(pyro_same_setting("inputs", "0: int64[2]", "0: int64[2], 1: int64[2]"));
+    assert_false(pyro_same_setting("inputs", "no tensors", "0: int64[2]"));
+    assert_false(pyro_same_setting("name", "0: int64[2]", "1: int64[2]"));
+    assert_false(pyro_same_setting("inputs", "0: int64[2]", NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_nonsense),   cmocka_unit_test(test_comparison),
-        cmocka_unit_test(test_processes),  cmocka_unit_test(test_refuses_samples),
-        cmocka_unit_test(test_reports),    cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_inputs_are_compared_by_type_and_shape),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_nonsense),
+        cmocka_unit_test(test_comparison),
+        cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_refuses_samples),
+        cmocka_unit_test(test_reports),
+        cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
