@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Seconds in one command, and in one side of a comparison, which noise makes take longer. */
+/* Seconds in one side of a comparison, which noise makes take longer than one command alone. */
 #define AGAINST_TIME_S 60.0
 
 /* `exact`: that many were asked for. */

@@ -7,6 +7,7 @@
 #include "report/text.h"
 
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #define DEFAULT_MODEL "resnet18"

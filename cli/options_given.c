@@ -80,6 +80,11 @@ static void add_given(pyro_buf *buf, const pyro_option *option, const void *valu
         if (*(const int *)value != *(const int *)usual)
             add_word(buf, option, option->choices[*(const int *)value]);
         break;
+    case PYRO_OPTION_CHOICES:
+        for (unsigned i = 0; option->choices[i] != NULL; i++)
+            if (*(const unsigned *)value >> i & 1)
+                add_word(buf, option, option->choices[i]);
+        break;
     case PYRO_OPTION_LIST:
     case PYRO_OPTION_LIMITS:
         add_list(buf, option, value);
