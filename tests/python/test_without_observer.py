@@ -173,7 +173,9 @@ def test_forwards_on_four_threads_do_not_crash(tmp_path):
         with_ops += bool(ops)
         is_missing = data["pyrometer"].get("ops") == "missing"
         assert is_missing != bool(ops), path
-        assert not is_missing or "ops and memory (torch.profiler was" in data["pyrometer"]["missing"]
+        assert (
+            not is_missing or "ops and memory (torch.profiler was" in data["pyrometer"]["missing"]
+        )
         assert {layer for _, layer in ops} <= {"", "linear"}
     assert with_ops >= 1
 
