@@ -12,9 +12,7 @@ import threading
 import time
 
 import pytest
-
-torch = pytest.importorskip("torch")
-
+import torch
 from torch import nn
 
 import pyrometer
