@@ -85,6 +85,9 @@ test-python:
 	@echo "== Python package and models"
 	@scripts/make-venv.sh test
 	@PYRO_TOOL=build/pyrometer .venv/bin/python -m pytest
+	@echo "== Capturing without the observer"
+	@PYRO_TOOL=build/pyrometer PYROMETER_OBSERVER=off .venv/bin/python -m pytest \
+	    tests/python/test_capture.py
 	@scripts/test-python-3.12.sh
 
 test-torch:

@@ -25,8 +25,7 @@ static void record_label(PyObject *name)
     PyObject *entered = label ? PyObject_CallMethod(label, "__enter__", NULL) : NULL;
 
     if (entered)
-        Py_XDECREF(
-            PyObject_CallMethod(label, "__exit__", "OOO", Py_None, Py_None, Py_None));
+        Py_XDECREF(PyObject_CallMethod(label, "__exit__", "OOO", Py_None, Py_None, Py_None));
     Py_XDECREF(entered);
     Py_XDECREF(label);
     Py_XDECREF(class);

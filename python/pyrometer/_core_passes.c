@@ -276,8 +276,8 @@ static PyObject *pass_end(PyObject *module, PyObject *args)
     ended_pass *pass;
     pyro_error error;
 
-    if (!PyArg_ParseTuple(args, "OKO&sLIspzzp:pass_end", &token, &begun, PyUnicode_FSConverter, &path,
-                          &options.model, &number, &options.flags, &title, &with_flops,
+    if (!PyArg_ParseTuple(args, "OKO&sLIspzzp:pass_end", &token, &begun, PyUnicode_FSConverter,
+                          &path, &options.model, &number, &options.flags, &title, &with_flops,
                           &options.profile, &options.missing, &lacks_ops))
         return NULL;
     pass = calloc(1, sizeof *pass);

@@ -9,7 +9,7 @@ import contextlib
 import os
 import sys
 import tempfile
-from typing import Any
+from typing import Any, ClassVar
 
 from pyrometer import _kineto, _switch
 
@@ -36,7 +36,7 @@ class DevicePass:
     another. Kineto turns the device's times into wall clock only while it exports, with what the
     latest profiler of the process knows about the clock: it cannot wait for the next pass."""
 
-    _said: set[str] = set()
+    _said: ClassVar[set[str]] = set()
 
     def __init__(self, held: _kineto.Held | None) -> None:
         self._held = held

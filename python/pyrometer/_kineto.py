@@ -16,7 +16,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from pyrometer import _core, _switch
 
@@ -31,7 +31,7 @@ class Busy(Exception):
 class _State:
     lock = threading.RLock()  # held while a profiler starts or stops, never longer
     held: Held | None = None  # ours that runs
-    others: weakref.WeakSet[Any] = weakref.WeakSet()  # the program's that warm up or run
+    others: ClassVar[weakref.WeakSet[Any]] = weakref.WeakSet()  # the program's, warming up too
     is_watching = False
     # Of a thread: .calls, it is starting or stopping one of ours; .end, what stops one of its own.
     own = threading.local()
@@ -197,7 +197,7 @@ def _has_other() -> bool:
 
 
 def _watch_others() -> None:
-    """From now on the program's profilers are seen, and ours are out of their way when they start."""
+    """From now on the program's profilers are seen, and ours make way when they start."""
     if _State.is_watching:
         return
     _State.is_watching = True

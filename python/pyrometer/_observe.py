@@ -82,9 +82,9 @@ class Observers:
     def _fall_back(self, settings: Settings, reason: str) -> None:
         from pyrometer import _fallback
 
-        lost = [*_fallback.missing(settings.flags), "ops of other threads"]
+        lost = ", ".join([*_fallback.missing(settings.flags), "ops of other threads"])
         _switch.say(
-            f"ops come from torch.profiler, which costs more and does not record {', '.join(lost)}: "
+            f"ops come from torch.profiler, which costs more and does not record {lost}: "
             f"{reason} (pyrometer doctor says more)"
         )
         if self._devices is not None:

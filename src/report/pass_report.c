@@ -102,10 +102,10 @@ static void write_notes(pyro_buf *buf, const pyro_pass_summary *summary,
         pyro_buf_addf(buf, "  - and %zu more\n", changed - 10);
     pyro_buf_free(&note);
     if (summary->passes_without_ops)
-        pyro_buf_addf(buf,
-                      "\nThe ops of %zu pass%s could not be recorded: %s not compared with others.\n",
-                      summary->passes_without_ops, summary->passes_without_ops == 1 ? "" : "es",
-                      summary->passes_without_ops == 1 ? "it is" : "they are");
+        pyro_buf_addf(
+            buf, "\nThe ops of %zu pass%s could not be recorded: %s not compared with others.\n",
+            summary->passes_without_ops, summary->passes_without_ops == 1 ? "" : "es",
+            summary->passes_without_ops == 1 ? "it is" : "they are");
     if (summary->file_count < PYRO_PASSES_FOR_P95)
         pyro_buf_addf(buf, "\np95 needs %d passes; here %s %zu.\n", PYRO_PASSES_FOR_P95,
                       summary->file_count == 1 ? "is" : "are", summary->file_count);

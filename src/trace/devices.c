@@ -426,8 +426,9 @@ static int report_unseen(const joining *j, pyro_error *error)
     if (!j->takes_ops || !marks->layers_without)
         return PYRO_OK;
     const char *before = pyro_trace_note_text(j->trace, PYRO_NOTE_MISSING);
-    pyro_buf_addf(&text, "%s%sops of %zu of %zu layer calls, which torch.profiler did not see (it sees "
-                         "the thread that started it, and its backward)",
+    pyro_buf_addf(&text,
+                  "%s%sops of %zu of %zu layer calls, which torch.profiler did not see (it sees "
+                  "the thread that started it, and its backward)",
                   before, before[0] ? ", " : "", marks->layers_without, marks->layers);
     bool fine = !text.failed && pyro_trace_property(j->trace, PYRO_NOTE_MISSING, text.data);
     pyro_buf_free(&text);

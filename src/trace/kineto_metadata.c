@@ -13,7 +13,7 @@ typedef struct metadata_reader {
 } metadata_reader;
 
 static const char *const keys[] = {"deviceProperties", "distributedInfo", "baseTimeNanoseconds",
-                                    "pyrometer"};
+                                   "pyrometer"};
 #define MOST_NOTES 1000
 
 bool pyro_kineto_is_metadata(const char *key, size_t length)

@@ -110,8 +110,8 @@ static bool add_starts(pyro_marks *marks)
         uint64_t thread = marks->items[i].thread;
         if (i > 0 && marks->items[i - 1].thread == thread)
             continue;
-        if (!add_mark(marks, (pyro_mark){
-                                 .thread = thread, .theirs_ns = INT64_MIN, .ours_ns = INT64_MIN}))
+        if (!add_mark(marks,
+                      (pyro_mark){.thread = thread, .theirs_ns = INT64_MIN, .ours_ns = INT64_MIN}))
             return false;
     }
     if (marks->count)
@@ -231,8 +231,9 @@ void pyro_marks_see(pyro_marks *marks, const pyro_trace *from, size_t event)
 static int64_t limit_of(const pyro_marks *marks, const pyro_mark *mark)
 {
     const pyro_mark *next = mark + 1;
-    return next < marks->items + marks->count && next->thread == mark->thread ? minus(next->ours_ns, 1)
-                                                                              : INT64_MAX;
+    return next < marks->items + marks->count && next->thread == mark->thread
+               ? minus(next->ours_ns, 1)
+               : INT64_MAX;
 }
 
 void pyro_marks_settle(pyro_marks *marks, const pyro_clock_line *line)

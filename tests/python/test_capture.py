@@ -126,6 +126,7 @@ def test_the_table(on, capsys):
             assert stats[name]["total_time_us"] == pytest.approx(float(row[1]) * 1000, abs=1)
 
 
+@pytest.mark.needs_observer
 def test_events_have_shapes_stacks_and_memory(on):
     make_net()()(torch.randn(4, 100))
     finish()
@@ -281,6 +282,7 @@ def test_every_and_max_passes(on):
     assert names(on) == ["Net_forward_001.json", "Net_forward_004.json"]
 
 
+@pytest.mark.needs_observer
 def test_nothing_is_recorded_between_passes(on):
     net, x, kept = make_net(every=3)(), torch.randn(2, 100), None
 
@@ -428,6 +430,8 @@ def test_threads_have_passes_of_their_own(on):
     assert not failures
     assert names(on) == [f"Net_forward_{number:03d}.json" for number in range(1, 41)]
     for path in on.iterdir():
+        if json.loads(path.read_text())["pyrometer"].get("ops") == "missing":
+            continue  # without the observer one thread at a time has ops
         stats = parse_model_trace(str(path))["layer_stats"]
         assert {name: stats[name]["call_count"] for name in stats} == {
             "linear1": 1, "relu": 1, "linear2": 1, "(model)": 1}  # fmt: skip
@@ -537,8 +541,9 @@ def test_capture_answers(tmp_path):
         assert counts(ours) == counts(theirs)
         header = theirs.table(row_limit=3).splitlines()[1].split()
         assert ours.table(sort_by="cpu_time_total", row_limit=3).splitlines()[1].split() == header
-    stacks = block.key_averages(group_by_stack_n=2)
-    assert any("linear.py" in row.stack[0] for row in stacks if row.stack)
+    if os.environ.get("PYROMETER_OBSERVER") != "off":
+        stacks = block.key_averages(group_by_stack_n=2)
+        assert any("linear.py" in row.stack[0] for row in stacks if row.stack)
 
 
 def test_capture_without_a_file_and_its_misuse(tmp_path):

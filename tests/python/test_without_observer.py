@@ -12,9 +12,7 @@ import threading
 import time
 
 import pytest
-
-torch = pytest.importorskip("torch")
-
+import torch
 from torch import nn
 
 import pyrometer
@@ -173,7 +171,9 @@ def test_forwards_on_four_threads_do_not_crash(tmp_path):
         with_ops += bool(ops)
         is_missing = data["pyrometer"].get("ops") == "missing"
         assert is_missing != bool(ops), path
-        assert not is_missing or "ops and memory (torch.profiler was" in data["pyrometer"]["missing"]
+        assert (
+            not is_missing or "ops and memory (torch.profiler was" in data["pyrometer"]["missing"]
+        )
         assert {layer for _, layer in ops} <= {"", "linear"}
     assert with_ops >= 1
 

@@ -138,8 +138,8 @@ static pyro_trace *join(const char *layers, const char *other, char *path)
 
 #define LAYER(number, name, start, duration) \
     "{\"ph\":\"X\",\"cat\":\"layer\",\"name\":\"nn.Module: " name "_1\",\"pid\":9,\"tid\":9," \
-    "\"ts\":" start ",\"dur\":" duration \
-    ",\"args\":{\"External id\":" number ",\"Module path\":\"" name "\"}}"
+    "\"ts\":" start ",\"dur\":" duration ",\"args\":{\"External id\":" number \
+    ",\"Module path\":\"" name "\"}}"
 #define OP(order, name, start, duration) \
     "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"pid\":9,\"tid\":9,\"ts\":" start \
     ",\"dur\":" duration ",\"args\":{\"External id\":" order "}}"
@@ -149,16 +149,25 @@ static pyro_trace *join(const char *layers, const char *other, char *path)
  * between the record of a and its mark, and the other clock runs in whole microseconds, so that ops
  * begin and end at the very times of marks.
  */
-static const char interrupted[] =
-    "{\"baseTimeNanoseconds\":1000000000,\"traceEvents\":[" LAYER("1", "a", "100.3", "1020.2") ","
-    LAYER("2", "b", "1130.1", "30.4") "]}";
+static const char interrupted[] = "{\"baseTimeNanoseconds\":1000000000,\"traceEvents\":[" LAYER(
+    "1", "a", "100.3", "1020.2") "," LAYER("2", "b", "1130.1", "30.4") "]}";
 static const char marked[] =
-    "{\"baseTimeNanoseconds\":1000000000,\"traceEvents\":["
-    OP("11", "pyrometer: begin 1", "6100", "1") "," OP("12", "aten::mm", "6102", "8") ","
-    OP("13", "aten::add", "6110", "8") "," OP("14", "pyrometer: end 1", "6118", "1") ","
-    OP("15", "aten::cat", "6120", "9") "," OP("16", "pyrometer: begin 2", "6130", "0") ","
-    OP("17", "aten::relu", "6130", "5") "," OP("18", "aten::tanh", "6158", "1") ","
-    OP("19", "pyrometer: end 2", "6159", "0") "," OP("20", "aten::sum", "6159", "3") "]}";
+    "{\"baseTimeNanoseconds\":1000000000,\"traceEvents\":[" OP("11", "pyrometer: begin 1", "6100", "1") "," OP(
+        "12", "aten::mm", "6102",
+        "8") "," OP("13", "aten::add", "6110",
+                    "8") "," OP("14", "pyrometer: end 1", "6118",
+                                "1") "," OP("15", "aten::cat", "6120",
+                                            "9") "," OP("16", "pyrometer: begin 2", "6130",
+                                                        "0") "," OP("17", "aten::relu", "6130",
+                                                                    "5") "," OP("18", "aten::tanh",
+                                                                                "6158",
+                                                                                "1") "," OP("19",
+                                                                                            "pyrometer: end 2",
+                                                                                            "6159",
+                                                                                            "0") "," OP("20",
+                                                                                                        "aten::sum",
+                                                                                                        "6159",
+                                                                                                        "3") "]}";
 
 static const char *layer_of(const pyro_layer_ops *ops, const char *name)
 {
@@ -191,9 +200,10 @@ static void test_ops_lie_between_the_marks_of_their_layer(void **state)
 
 static void test_layers_that_the_profiler_did_not_see_are_reported(void **state)
 {
-    static const char half[] = "{\"baseTimeNanoseconds\":1000000000,\"traceEvents\":["
-        OP("11", "pyrometer: begin 1", "6100", "1") "," OP("12", "aten::mm", "6102", "8") ","
-        OP("14", "pyrometer: end 1", "6118", "1") "]}";
+    static const char half[] = "{\"baseTimeNanoseconds\":1000000000,\"traceEvents\":[" OP(
+        "11", "pyrometer: begin 1", "6100",
+        "1") "," OP("12", "aten::mm", "6102", "8") "," OP("14", "pyrometer: end 1", "6118",
+                                                          "1") "]}";
     char path[] = "/tmp/pyro-devices-XXXXXX";
     pyro_trace *trace = join(interrupted, half, path);
     pyro_analysis *analysis = NULL;

@@ -59,11 +59,10 @@ static int end_pass(uint64_t begun, int number, pyro_error *error)
 {
     char path[128];
     path_of(path, sizeof path, number);
-    return pyro_pass_end(begun, &(pyro_pass_options){.path = path,
-                                                       .model = "MLP",
-                                                       .number = number,
-                                                       .flags = EVERYTHING},
-                         error);
+    return pyro_pass_end(
+        begun,
+        &(pyro_pass_options){.path = path, .model = "MLP", .number = number, .flags = EVERYTHING},
+        error);
 }
 
 /* Calls of the layer "linear" in a file, and the shapes of its op. */
