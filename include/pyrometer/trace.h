@@ -132,7 +132,8 @@ typedef struct pyro_layer_row {
     int64_t backward_device_ns, backward_device_self_ns;
     int64_t kernels; /* launched in it or below, both directions */
     int64_t flops, bytes; /* of the ops in it or below, convention full; -1 when no op has a rule */
-    const char *shapes; /* of the tensor that it was given first; else of its first op's inputs; "" */
+    const char
+        *shapes; /* of the tensor that it was given first; else of its first op's inputs; "" */
     int64_t macs; /* as flops */
     int64_t allocated_bytes; /* in it or below, frees not taken off; -1: the trace has none */
     const char *dtype; /* of most of its FLOPs, "float32"; "" */
@@ -333,7 +334,7 @@ typedef struct pyro_layer_time_row {
     const char *layer;
     int64_t calls;
     int64_t wall_ns; /* on the host, less the layers that it called */
-    int64_t op_ns;   /* of that, spent inside ops */
+    int64_t op_ns; /* of that, spent inside ops */
     /* Of the first tensor that it was given: "[[32, 100], [64, 100]]" where calls differ; "" unknown. */
     const char *shapes;
 } pyro_layer_time_row;

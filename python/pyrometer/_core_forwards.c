@@ -48,7 +48,8 @@ static PyObject *observe_forward(PyObject *function, PyObject *const *arguments,
 static PyObject *reduce(PyObject *function, PyObject *protocol)
 {
     (void)protocol;
-    return Py_NewRef(((PyFunctionObject *)function)->func_qualname); /* found by its name, as others */
+    return Py_NewRef(
+        ((PyFunctionObject *)function)->func_qualname); /* found by its name, as others */
 }
 
 static PyMethodDef watched_methods[] = {

@@ -294,10 +294,9 @@ static PyObject *mark_is_empty(PyObject *module, PyObject *unused)
     (void)module;
     (void)unused;
     if (thread) {
-        const pyro_open_span *innermost =
-            thread->depth > 0 && thread->depth <= PYRO_MOST_OPEN_SPANS
-                ? &thread->open[thread->depth - 1]
-                : NULL;
+        const pyro_open_span *innermost = thread->depth > 0 && thread->depth <= PYRO_MOST_OPEN_SPANS
+                                              ? &thread->open[thread->depth - 1]
+                                              : NULL;
         is_empty = innermost && innermost->key == &mark_key && innermost->record &&
                    thread->next == innermost->record + 1;
         pyro_recorder_leave(thread);

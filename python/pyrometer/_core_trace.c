@@ -310,8 +310,7 @@ static PyObject *trace_layer_ops(trace_object *self, PyObject *unused)
         core_fail(state, &error, status, 0);
     else
         result = Py_BuildValue("(NNLO)", layer_ops_as_list(ops), layer_times_as_list(ops),
-                               (long long)ops->wall_ns,
-                               ops->shapes_from_ops ? Py_True : Py_False);
+                               (long long)ops->wall_ns, ops->shapes_from_ops ? Py_True : Py_False);
     pyro_layer_ops_free(ops);
     return result;
 }

@@ -150,7 +150,9 @@ class _Children:
         if len(ranks) < 2:
             files = f"recorded {len(self.paths)} child process{'es' * (len(self.paths) > 1)}"
             return f"{files}: {_list(self.paths)}; next: pyrometer trace {_shown(self.paths[0])}"
-        return f"recorded {len(ranks)} ranks: {_list(ranks)}; next: pyrometer ranks {self._all(ranks)}"
+        return (
+            f"recorded {len(ranks)} ranks: {_list(ranks)}; next: pyrometer ranks {self._all(ranks)}"
+        )
 
     def _all(self, ranks: list[str]) -> str:
         """As arguments: a pattern where it stands for these files alone, else their names."""

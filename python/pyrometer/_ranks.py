@@ -14,7 +14,6 @@ class Place(NamedTuple):
     world_size: int
     backend: str  # of the process group; "" when there is none
 
-
     @property
     def is_certain(self) -> bool:
         """False where a process group may still come and say another rank."""

@@ -98,8 +98,8 @@ class Files:
             thread.join()
 
     def _move_older_aside(self) -> None:
-        """Traces of an earlier run under the names of this one, or of ranks that this has not. What a
-        process writes that runs now stays where it is."""
+        """Traces of an earlier run under the names of this one, or of ranks that this has not.
+        Files of a process that runs now stay where they are."""
         rank = self.place.rank
         path = os.path.join(self.options.output_dir, f"trace_rank_{rank}.json")
         is_ours = claims.take(self.options.output_dir, os.path.basename(path))

@@ -221,8 +221,9 @@ static bool add_layer(pyro_recording *recording, pyro_recorded_thread *thread,
     uint32_t dims =
         pyro_recording_signature(recording, with_shapes ? record->inputs : 0, &failed)->dims;
     uint32_t row = add_row(recording, thread, PYRO_EVENT_PYTHON, PYRO_NO_ID, record->start_raw);
-    if (failed || row == PYRO_NO_EVENT || !pyro_grow(&recording->calls, &recording->call_capacity,
-                                           recording->call_count + 1, sizeof *recording->calls))
+    if (failed || row == PYRO_NO_EVENT ||
+        !pyro_grow(&recording->calls, &recording->call_capacity, recording->call_count + 1,
+                   sizeof *recording->calls))
         return false;
     recording->calls[recording->call_count++] = (pyro_recorded_call){row, record->name, dims};
     if (record->sequence > 0 && record->sequence <= INT32_MAX)

@@ -1,4 +1,4 @@
-"""What a pass is and what its table says: time outside ops, inputs of layers, one file a forward."""
+"""What a pass is and what its table shows: time outside ops, inputs of layers, files."""
 
 import os
 import subprocess
@@ -7,9 +7,7 @@ import textwrap
 import time
 
 import pytest
-
-torch = pytest.importorskip("torch")
-
+import torch
 from torch import nn
 
 from pyrometer import _passes, capture_model, parse_model_trace

@@ -11,8 +11,7 @@
 #define LAYER_ON(thread, path, start, length, args) \
     "{\"ph\":\"X\",\"cat\":\"layer\",\"name\":\"nn.Module: L_1\",\"pid\":9,\"tid\":" thread \
     ",\"ts\":" start ",\"dur\":" length ",\"args\":{\"Module path\":\"" path "\"" args "}}"
-#define GIVEN(path, start, length, dims) \
-    LAYER_ON("9", path, start, length, ",\"Input Dims\":" dims)
+#define GIVEN(path, start, length, dims) LAYER_ON("9", path, start, length, ",\"Input Dims\":" dims)
 #define LAYER(path, start, length) LAYER_ON("9", path, start, length, "")
 #define OP(name, start, length, dims) \
     "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"pid\":9,\"tid\":9,\"ts\":" start \
@@ -21,29 +20,33 @@
 
 /* addmm is inside linear and not timed again. */
 static const char pass[] = FILE_OF(
-    LAYER("", "0", "10000") "," LAYER("fc", "100", "3000") ","
-    OP("aten::linear", "200", "2500", "[[32,100],[50,100]]") ","
-    OP("aten::addmm", "300", "2000", "[[50],[32,100],[100,50]]") ","
-    LAYER("act", "4000", "1000") "," OP("aten::relu", "4100", "500", "[[32]]") ","
-    LAYER("act", "6000", "1000") "," OP("aten::relu", "6100", "700", "[[64]]"));
+    LAYER("", "0", "10000") "," LAYER("fc", "100", "3000") "," OP("aten::linear", "200", "2500", "[[32,100],[50,100]]") "," OP(
+        "aten::addmm", "300", "2000",
+        "[[50],[32,100],[100,50]]") "," LAYER("act", "4000",
+                                              "1000") "," OP("aten::relu", "4100", "500",
+                                                             "[[32]]") "," LAYER("act", "6000",
+                                                                                 "1000") "," OP("aten::relu",
+                                                                                                "6100",
+                                                                                                "700",
+                                                                                                "[[64]]"));
 
 /* A layer that sleeps, one with a table before its indices, and one that an op calls. */
 static const char outside[] = FILE_OF(
-    GIVEN("", "0", "90000", "[[2,7]]") "," GIVEN("sleep", "100", "50000", "[[2,7]]") ","
-    GIVEN("embed", "51000", "1000", "[[2,7]]") ","
-    OP("aten::embedding", "51100", "800", "[[1000,16],[2,7]]") ","
-    OP("higher::order", "60000", "20000", "[[2,7,16]]") ","
-    GIVEN("inner", "61000", "15000", "[[]]"));
+    GIVEN("", "0", "90000", "[[2,7]]") "," GIVEN("sleep", "100", "50000", "[[2,7]]") "," GIVEN(
+        "embed", "51000", "1000",
+        "[[2,7]]") "," OP("aten::embedding", "51100", "800",
+                          "[[1000,16],[2,7]]") "," OP("higher::order", "60000", "20000",
+                                                      "[[2,7,16]]") "," GIVEN("inner", "61000",
+                                                                              "15000", "[[]]"));
 
 /* Without what layers were given: indices of the embedding, and the model's first op. */
 static const char by_ops[] = FILE_OF(
-    LAYER("", "0", "9000") "," LAYER("embed", "1000", "1000") ","
-    OP("aten::embedding", "1100", "800", "[[1000,16],[2,7]]") ","
-    OP("aten::flatten", "3000", "100", "[[2,7,16]]"));
+    LAYER("", "0", "9000") "," LAYER("embed", "1000", "1000") "," OP(
+        "aten::embedding", "1100", "800", "[[1000,16],[2,7]]") "," OP("aten::flatten", "3000",
+                                                                      "100", "[[2,7,16]]"));
 
-static const char threads[] = FILE_OF(
-    LAYER("", "0", "9000") "," LAYER_ON("8", "a", "1000", "6000", "") ","
-    LAYER_ON("7", "b", "1000", "6000", ""));
+static const char threads[] = FILE_OF(LAYER("", "0", "9000") "," LAYER_ON(
+    "8", "a", "1000", "6000", "") "," LAYER_ON("7", "b", "1000", "6000", ""));
 
 static char *write(const char *file, bool with_flops)
 {
