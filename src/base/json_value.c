@@ -112,8 +112,7 @@ const char *pyro_json_unescape(char *text, size_t *length)
         if (size == 0)
             return at;
         at += size;
-        /* NUL would end the text for all that reads it later. */
-        out += pyro_utf8_encode(out, code_point ? code_point : REPLACEMENT_CHARACTER);
+        out += pyro_utf8_encode(out, code_point);
     }
     if (at)
         *length = (size_t)(out - text);

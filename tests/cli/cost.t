@@ -605,7 +605,7 @@ $ pyrometer cost $TMP/hostile.pt2 | grep '1+1'
   =1+1?[31m  Linear       264   128    432 B  0.6  memory
 
 $ pyrometer cost --format csv $TMP/hostile.pt2 | grep '1+1' | tr '\033' '^'
-'=1+1^[31m,linear,Linear,1,128,264,432,128,272,32,68,0.611111,memory-bound,memory-bound
+'=1+1?[31m,linear,Linear,1,128,264,432,128,272,32,68,0.611111,memory-bound,memory-bound
 
 $ pyrometer cost --format json $TMP/hostile.pt2 | python3 -c 'import json, sys; print([row["name"] for row in json.load(sys.stdin)["layers"]])'
 ['first', '(model)', '=1+1\x1b[31m']

@@ -303,7 +303,7 @@ Net_0,Net,,0,2,2,400000,400000,80000,80000,320000,320000,60000,60000,8,33280,166
 $ cd trace; pyrometer trace good-10-odd-names.json.gz --format csv --by op
 name,shapes,calls,host_total_ns,host_self_ns,device_total_ns,device_self_ns,flops,bytes,phase
 '=cmd|' /C calc'!A0,,1,10000,5000,5000,5000,,,other
-"say ""hi"" \ é中🔥 [31m",,1,10000,10000,0,0,,,other
+"say ""hi"" \ é中🔥 ?[31m",,1,10000,10000,0,0,,,other
 
 $ cd trace; pyrometer trace good-3-cpu-only.json good-1-training.json --format csv --by kernel
 file,name,short_name,op,calls,total_ns,min_ns,max_ns,median_ns,tensor_core,occupancy_percent,waves,outliers
