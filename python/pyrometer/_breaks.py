@@ -186,9 +186,7 @@ _HINTS = (
 def hint_for(error: BaseException, module: torch.nn.Module | None = None) -> str:
     """What can be done about a model that could not be exported."""
     text = f"{type(error).__name__} {error}"
-    if re.search(
-        r"required argument|positional argument|keyword argument", text
-    ):
+    if re.search(r"required argument|positional argument|keyword argument", text):
         takes = signature_of(module)
         return f"inputs are what forward{takes} takes" if takes else "give what forward() takes"
     for pattern, hint in _HINTS:

@@ -47,6 +47,7 @@ $ pyrometer check resnet18 --against torchvision --format json
       "difference": 146688,
       "accuracy": 0.9999595678059537,
       "within_tolerance": true,
+      "unpriced": 0,
       "reasons": [
         {"op": "rounding", "flops": 146688, "text": "equal to the three decimals of GMACs that are published"}
       ]

@@ -212,15 +212,15 @@ pyrometer: bad-2-truncated.pt2: no end-of-archive record: the file is truncated 
 [2]
 
 $ pyrometer models check model.py:build --python $TMP/no-such-python
-pyrometer: $TMP/no-such-python: no such program; install Python 3.11 or newer, or name one with --python
+pyrometer: model.py:build: $TMP/no-such-python: no such program; install Python 3.11 or newer, or name one with --python
 [2]
 
 $ printf '#!/bin/sh\nexec python3 -S -E "$@"\n' > $TMP/bare; chmod +x $TMP/bare; pyrometer models check model.py:build --python $TMP/bare
-pyrometer: $TMP/bare has no torch; pip install torch (or name another Python with --python)
+pyrometer: model.py:build: $TMP/bare has no torch; pip install torch (or name another Python with --python)
 [2]
 
 $ pyrometer models add code model.py:build --python $TMP/bare
-pyrometer: $TMP/bare has no torch; pip install torch (or name another Python with --python)
+pyrometer: model.py:build: $TMP/bare has no torch; pip install torch (or name another Python with --python)
 [2]
 
 $ pyrometer cost gpt2 --prefill 4096

@@ -61,11 +61,16 @@ Usage: pyrometer cost [MODEL...] [OPTION...]
 Reads a model's graph, never its weights, and says what one forward pass should
 cost on any hardware: parameters, multiply-accumulates (MACs), FLOPs, bytes read
 and written, and arithmetic intensity, for the model and for each of its layers.
-Nothing is run and no PyTorch is needed.
+A file or a built-in model needs no PyTorch and is not run.
 
 MODEL is a .pt2 file (torch.export.save(torch.export.export(model, args),
 "model.pt2")), FILE.pt2:NAME for one of several models in a file, or the name of
-a built-in model. Several models give one table side by side.
+a built-in model or of one of yours (pyrometer models). Ids of Hugging Face and
+timm (meta-llama/Llama-3.1-8B, timm/resnet50.a1_in1k) find the built-in model;
+nothing is downloaded. FILE.py:FUNCTION, package.module:FUNCTION and a folder
+with a config.json are built and exported in the Python of --python first. Every
+command that takes a model takes all of these. Several models give one table
+side by side.
 
 Arithmetic intensity is FLOPs divided by bytes moved. A layer below the ridge
 waits for memory (memory-bound), one above it for arithmetic (compute-bound).
@@ -106,7 +111,8 @@ Sizes:
       --past N
           With --decode: tokens in the cache. Default: as stored.
       --size SYMBOL=N
-          Value of one symbolic size of the file: s0=4. May be repeated.
+          Value of one symbolic size of the file: s0=4. JSON output lists the
+          symbols. May be repeated.
 
 Pricing:
       --convention full|torch|fvcore|torchvision
@@ -124,10 +130,10 @@ Pricing:
           compute-bound. For your hardware: its peak FLOP/s divided by its
           bytes/s. Default: 50.
 
-Models in Python:
+Python:
       --python PROGRAM
-          The Python that has torch and the model's packages, for a model that
-          is a function or a folder. Default: python3.
+          The Python that has torch and the models' packages; counters too,
+          where some are asked. Default: python3.
 
 Output:
       --format text|json|csv
@@ -154,6 +160,10 @@ Examples:
   pyrometer cost model.pt2 --batch 32 --dtype bfloat16
           The same at another batch size (where the export left it open) and
           precision.
+  pyrometer cost net.py:build --input-shape 1,3,64,64
+          What a function returns: an nn.Module, or one with its inputs.
+  pyrometer cost meta-llama/Llama-3.1-8B --decode --past 8192
+          The built-in model of a Hugging Face id, one new token.
   pyrometer cost model.pt2 -o cost.csv
           Every layer, for a spreadsheet.
   pyrometer cost small.pt2 large.pt2
@@ -207,7 +217,8 @@ Sizes, of both models:
       --past N
           With --decode: tokens in the cache. Default: as stored.
       --size SYMBOL=N
-          Value of one symbolic size of the file: s0=4. May be repeated.
+          Value of one symbolic size of the file: s0=4. JSON output lists the
+          symbols. May be repeated.
 
 Pricing:
       --convention full|torch|fvcore|torchvision
@@ -224,6 +235,11 @@ Pricing:
           Arithmetic intensity, in FLOPs a byte, above which a layer counts as
           compute-bound. For your hardware: its peak FLOP/s divided by its
           bytes/s. Default: 50.
+
+Python:
+      --python PROGRAM
+          The Python that has torch and the models' packages; counters too,
+          where some are asked. Default: python3.
 
 Verdict, of two results:
       --delta SHARE

@@ -52,11 +52,6 @@ class Masked(Net):
         return self.fc(x) * mask
 
 
-class Listing(Net):
-    def forward(self, x):
-        return torch.tensor(x.tolist())  # lists
-
-
 @torch.library.custom_op("names::twice", mutates_args=())
 def twice(x: torch.Tensor) -> torch.Tensor:
     return x * 2
@@ -119,24 +114,20 @@ def run(folder, *arguments):
     )
 
 
-@pytest.mark.parametrize("spec", ["names_net.py:build", "names_net:build", "names_net.py:plain"])
-def test_cost_of_a_function(folder, spec, monkeypatch):
-    finished = run(folder, "cost", spec, "--batch", 16, "--format", "json")
+def test_cost_of_a_function(folder, monkeypatch):
+    arguments = ("cost", "names_net.py:build", "--batch", 16, "--format", "json")
+    finished = run(folder, *arguments)
     assert finished.returncode == 0, finished.stderr
     assert json.loads(finished.stdout)["total_macs"] == 16 * 8 * 4
     monkeypatch.chdir(folder)
-    assert pyrometer.cost(spec, batch=16).total_macs == 16 * 8 * 4
+    for spec in ("names_net.py:build", "names_net:build", "names_net.py:plain"):
+        assert pyrometer.cost(spec, batch=16).total_macs == 16 * 8 * 4
 
 
-def test_graph_diff_and_models_take_a_function(folder):
+def test_graph_takes_a_function(folder):
     finished = run(folder, "graph", "names_net.py:build", "--format", "json")
     assert finished.returncode == 0, finished.stderr
     assert any("fc" in node["name"] for node in json.loads(finished.stdout)["nodes"])
-    finished = run(folder, "diff", "names_net.py:build", "names_net.py:custom", "--format", "json")
-    assert finished.returncode == 0, finished.stderr
-    finished = run(folder, "models", "add", "mine", "names_net.py:build")
-    assert finished.returncode == 0, finished.stderr
-    assert "Total MACs" in run(folder, "cost", "mine").stdout
 
 
 def test_check_of_a_file_runs_it(folder, code):
@@ -149,13 +140,10 @@ def test_check_of_a_file_runs_it(folder, code):
 
 
 def test_check_of_unpriced_operators_claims_no_accuracy(folder):
-    arguments = ("check", "names_net.py:custom", "--against", "torch")
-    finished = run(folder, *arguments)
+    finished = run(folder, "check", "names_net.py:custom", "--against", "torch")
     assert finished.returncode == 2
     assert "100" not in finished.stdout.split("Where")[0]
-    assert "names.twice x1" in finished.stdout
-    row = json.loads(run(folder, *arguments, "--format", "json").stdout)["rows"][0]
-    assert (row["accuracy"], row["within_tolerance"], row["unpriced"]) == (None, False, 1)
+    assert "incomplete" in finished.stdout and "names.twice x1" in finished.stdout
 
 
 def test_cost_of_a_folder_with_a_configuration(folder):
@@ -176,12 +164,11 @@ def test_cost_of_a_folder_with_a_configuration(folder):
 
 
 def test_function_that_breaks_is_one_line_of_the_tool(folder):
-    for command in (("cost",), ("check",), ("graph",), ("diff", "resnet18")):
-        finished = run(folder, *command, "names_net.py:branching")
-        assert finished.returncode == 2
-        assert f"names_net.py:{line_of('branches')}" in finished.stderr
-        assert "torch.cond" in finished.stderr
-        assert len(finished.stderr.strip().splitlines()) == 1
+    finished = run(folder, "diff", "resnet18", "names_net.py:branching")
+    assert finished.returncode == 2
+    assert f"names_net.py:{line_of('branches')}" in finished.stderr
+    assert "torch.cond" in finished.stderr
+    assert len(finished.stderr.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -191,7 +178,6 @@ def test_function_that_breaks_is_one_line_of_the_tool(folder):
         ("Raising", torch.zeros(2, 8), "raises", "runs with these inputs"),
         ("Flexible", torch.zeros(1, 2, 16, 8), "flexes", "scaled_dot_product_attention"),
         ("Masked", torch.zeros(2, 8), "takes a mask", r"forward\(x, mask\)"),
-        ("Listing", torch.zeros(2, 8), "lists", "values of a tensor"),
     ],
 )
 def test_what_cannot_be_exported_names_file_line_and_remedy(
