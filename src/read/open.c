@@ -282,7 +282,7 @@ static int open_folder(pyro_model **out, const char *folder, pyro_buf *stripped,
 {
     char *path = pyro_spec_only_file(folder);
     int result = path ? open_file(out, path, NULL, stripped, error)
-                      : pyro_fail(error, PYRO_ERROR_IO,
+                      : pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
                                   "is a directory without a config.json or a single .pt2 "
                                   "file; name a file");
     free(path);
