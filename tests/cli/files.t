@@ -26,7 +26,7 @@ pyrometer: other-6-text.pt2: not a model file that is known here; export the mod
 pyrometer: other-7-plain.zip: a zip archive without an exported program; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
 
 $ pyrometer cost .
-pyrometer: .: is a directory
+pyrometer: .: is a directory without a config.json or a single .pt2 file; name a file
 [2]
 
 $ pyrometer cost none.pt2
