@@ -201,7 +201,7 @@ $ pyrometer graph good-1-flat-layout.pt2 -o "$TMP/g.json" -q && head -4 "$TMP/g.
 # Pictures have blocks that are alike once; --depth opens them.
 $ pyrometer graph llama3_8b --format dot | grep 'layers\|subgraph'
   subgraph cluster_0 {
-    n3 [shape=box label="model.layers.0 ... model.layers.31 (x32)\nLlamaDecoderLayer\n218.1 M params\n56.13 G FLOPs, 93.0%" fillcolor="#b9400f" fontcolor="#ffffff"]
+    n3 [shape=box label="model.layers.0 ... model.layers.31 (x32)\nLlamaDecoderLayer\n218.1 M params\n56.12 G FLOPs, 93.0%" fillcolor="#b9400f" fontcolor="#ffffff"]
 
 $ pyrometer graph llama3_8b --format dot --depth 3 | grep -c 'label="model.layers'
 32
