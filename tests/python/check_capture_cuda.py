@@ -223,7 +223,7 @@ def main():
         sys.exit(1)
     print(torch.cuda.get_device_name())
     status = _observer.status()
-    check("the observer of ops", status["ok"], status["reason"] or status["library"])
+    check("the observer of ops", status["ok"], status.get("reason") or status["library"])
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         os.chdir(folder)
