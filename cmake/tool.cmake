@@ -76,4 +76,5 @@ if(NOT CMAKE_CROSSCOMPILING AND NOT PYRO_FUZZ)
   install(FILES ${docs}/pyrometer.bash RENAME pyrometer
     DESTINATION ${datadir}/bash-completion/completions ${component})
   install(FILES ${docs}/_pyrometer DESTINATION ${datadir}/zsh/site-functions ${component})
+  install(DIRECTORY schemas/ DESTINATION ${datadir}/pyrometer/schemas ${component})
 endif()

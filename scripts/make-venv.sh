@@ -18,7 +18,7 @@ digest() { sha256sum "$@" | sha256sum | cut -d' ' -f1; }
 # All that the built package depends on.
 package_files() {
     find CMakeLists.txt cmake pyproject.toml README.md LICENSE include src cli python \
-        catalog/skeletons -type f ! -name '*.pyc' -print0 | LC_ALL=C sort -z
+        catalog/skeletons schemas -type f ! -name '*.pyc' -print0 | LC_ALL=C sort -z
 }
 
 pip_install() { "$venv/bin/python" -m pip --disable-pip-version-check install "$@"; }

@@ -23,7 +23,7 @@ expect_file() {
 
 for pattern in bin/pyrometer 'lib*/libpyrometer.so' 'lib*/libpyrometer.a' \
     'lib*/pkgconfig/pyrometer.pc' include/pyrometer/pyrometer.h include/pyrometer/cost.h \
-    share/man/man1/pyrometer.1 share/man/man1/pyrometer-cost.1 \
+    share/pyrometer/schemas/cost-1.json share/man/man1/pyrometer.1 share/man/man1/pyrometer-cost.1 \
     share/bash-completion/completions/pyrometer share/zsh/site-functions/_pyrometer; do
     expect_file "$pattern"
 done

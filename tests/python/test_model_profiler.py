@@ -535,14 +535,14 @@ def test_a_fresh_profiler_is_compared_with_a_baseline(bert, tmp_path):
     current_results = profiler.profile(bert, num_runs=20, only_times=True)
     assert current_results["inputs"]["tensors"] == "input_ids: int64[4, 64]"
     assert current_results["inputs"]["origin"].startswith("shapes as in the baseline")
-    regressions = detect_regressions(baseline_results, current_results, delta=100)
+    regressions = detect_regressions(baseline_results, current_results, delta="100%")
     assert not regressions
     # The same model under another name, and inputs by name or by place.
     moved = json.loads(json.dumps(current_results.document))
     moved["benchmarks"][0]["name"] = "bert-of-today"
-    assert not detect_regressions(baseline_results, pyrometer.Results(moved), delta=100)
+    assert not detect_regressions(baseline_results, pyrometer.Results(moved), delta="100%")
     named = quick(ModelProfiler(bert, device="cpu"), {"input_ids": tokens}, only_times=True)
-    assert not detect_regressions(baseline_results, named, delta=100)
+    assert not detect_regressions(baseline_results, named, delta="100%")
     shorter = quick(ModelProfiler(bert, device="cpu"), tokens[:, :32], only_times=True)
     with pytest.raises(Error, match="other settings: inputs"):
         detect_regressions(baseline_results, shorter)

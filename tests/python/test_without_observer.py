@@ -26,7 +26,8 @@ TOOL = os.path.abspath(os.environ["PYRO_TOOL"]) if "PYRO_TOOL" in os.environ els
 def without_observer(monkeypatch, tmp_path):
     """Capturing is on, in a folder of its own, and no observer can be had."""
     session.stop()
-    monkeypatch.setattr(_observer._State, "reason", "switched off by a test")
+    reason = _observer.Unavailable("switched off by a test", expected=True)
+    monkeypatch.setattr(_observer._State, "reason", reason)
     monkeypatch.setenv("PYROMETER", "1")
     monkeypatch.chdir(tmp_path)
     yield

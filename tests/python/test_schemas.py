@@ -1,0 +1,172 @@
+"""Every JSON output is as its schema in schemas/ says, and has no key that the schema lacks."""
+
+import ctypes
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+jsonschema = pytest.importorskip("jsonschema")
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FILES = ROOT / "tests" / "files"
+SCHEMAS = {path.stem: json.loads(path.read_text()) for path in (ROOT / "schemas").glob("*.json")}
+TOOL = os.path.abspath(os.environ.get("PYRO_TOOL", ROOT / "build" / "pyrometer"))
+
+
+def strict(schema):
+    """Refuses keys that the schema does not name; what is published allows them, for later ones."""
+    if isinstance(schema, dict):
+        copy = {key: strict(value) for key, value in schema.items()}
+        if "properties" in copy:
+            copy.setdefault("additionalProperties", False)
+        return copy
+    return [strict(item) for item in schema] if isinstance(schema, list) else schema
+
+
+def check(document):
+    kind, version = document["schema"].removeprefix("pyrometer.").split("/")
+    schema = SCHEMAS[f"{kind}-{version}"]
+    jsonschema.Draft202012Validator(strict(schema)).validate(document)
+
+
+def run(*words, folder=FILES):
+    environment = {**os.environ, "PYROMETER_OBSERVER": "off"}
+    done = subprocess.run(
+        [TOOL, *map(str, words)], cwd=folder, capture_output=True, text=True, env=environment
+    )
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_schemas_are_schemas():
+    for name, schema in SCHEMAS.items():
+        jsonschema.Draft202012Validator.check_schema(schema)
+        kind, version = name.rsplit("-", 1)
+        assert schema["properties"]["schema"] == {"const": f"pyrometer.{kind}/{version}"}
+
+
+def test_every_output_has_a_schema():
+    sources = [*(ROOT / "src").rglob("*.c"), *(ROOT / "cli").rglob("*.c")]
+    sources += (ROOT / "python").rglob("*.py")
+    text = "".join(path.read_text() for path in sources)
+    named = set(re.findall(r'"pyrometer\.([a-z.-]+/\d+)"', text))
+    written = {name.replace("/", "-") for name in named}
+    assert len(written) > 10 and written <= set(SCHEMAS)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("cost", "resnet18"),
+        ("cost", "gpt2", "--decode", "--past", "10"),
+        ("cost", "good-8-cond.pt2"),
+        ("cost", "resnet18", "gpt2"),
+        ("diff", "resnet18", "gpt2"),
+        ("check", "resnet18", "--against", "torchvision"),
+        ("models",),
+        ("trace", "trace/good-1-training.json"),
+        ("trace", "trace/good-7-collectives.json"),
+        ("trace", "trace/h200_resnet18_train.json.gz"),
+        ("trace", "trace/bad-2-defects.json"),
+        ("diff", "trace/good-1-training.json", "trace/good-3-cpu-only.json"),
+        ("ranks", "ranks"),
+        ("graph", "resnet18"),
+        ("graph", "gpt2", "--cuts", "2", "--memory-limit", "1G"),
+    ],
+    ids=" ".join,
+)
+def test_outputs_of_the_tool(words):
+    check(run(*words, "--format", "json"))
+
+
+def test_planted_findings():
+    for path in (ROOT / "tests" / "trace" / "planted").glob("*.hit.json"):
+        check(run("trace", path, "--format", "json"))
+
+
+def test_benchmarks_and_verdicts(tmp_path):
+    for name in ("a.json", "b.json"):
+        command = ("bench", "--runs", "5", "-q", "--threshold", "latency:60s", "-o", name)
+        subprocess.run([TOOL, *command, "true", "sleep 0.001"], cwd=tmp_path, check=True)
+        check(json.loads((tmp_path / name).read_text()))
+    check(run("diff", "a.json", "b.json", "--format", "json", folder=tmp_path))
+
+
+def test_summary_of_ranks():
+    """Written by the C library alone."""
+    library = pathlib.Path(TOOL).parent / "libpyrometer.so"
+    if not library.exists():
+        pytest.skip("no shared library beside the tool")
+    functions = ctypes.CDLL(str(library))
+    pointer, text = ctypes.c_void_p, ctypes.c_char_p()
+    trace, summary, size = pointer(), pointer(), ctypes.c_size_t()
+    path = str(FILES / "ranks" / "trace_rank_0.json").encode()
+    assert functions.pyro_trace_open(ctypes.byref(trace), path, None, None) == 0
+    assert functions.pyro_rank_summary_make(ctypes.byref(summary), trace, None, None) == 0
+    assert (
+        functions.pyro_rank_summary_write(
+            ctypes.byref(text), ctypes.byref(size), summary, None
+        )
+        == 0
+    )
+    check(json.loads(ctypes.string_at(text, size.value)))
+
+
+def test_outputs_of_the_package(tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch")
+    import pyrometer
+
+    net = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU())
+    profiler = pyrometer.ModelProfiler(net, device="cpu", precision="fp32")
+    profiler.profile(torch.ones(2, 8), num_runs=20, warmup_runs=2)
+    profiler.export_json(tmp_path / "one.json")
+    profiler.benchmark([{"batch_size": 1}, {"batch_size": 4}])
+    profiler.export_json(tmp_path / "two.json")
+    for name in ("one.json", "two.json"):
+        check(json.loads((tmp_path / name).read_text()))
+    monkeypatch.setenv("PYROMETER", "1")
+
+    @pyrometer.capture_model(model_name="Net", output_dir=str(tmp_path))
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(4, 4)
+
+        def forward(self, x):
+            return self.layer(x).relu()
+
+    model = Net()
+    for rows in (1, 2, 1):
+        model(torch.ones(rows, 4))
+    paths = [tmp_path / f"Net_forward_{number:03d}.json" for number in (1, 2, 3)]
+    for path in paths:
+        pyrometer.parse_model_trace(str(path), "Net")  # waits where it is being written
+    check(run("trace", *paths, "--format", "json"))
+
+
+def test_what_python_is_asked_for(tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "net.py").write_text(
+        "import torch\n"
+        "def good(): return torch.nn.Linear(2, 2), (torch.ones(1, 2),)\n"
+        "class Branch(torch.nn.Module):\n"
+        "    def forward(self, x): return x if x.sum() > 0 else -x\n"
+        "def bad(): return Branch(), (torch.ones(1),)\n"
+    )
+    python = ("--python", sys.executable, "--format", "json")
+    for name in ("good", "bad"):
+        check(run("models", "check", f"net.py:{name}", *python, folder=tmp_path))
+    os.environ["XDG_DATA_HOME"], before = str(tmp_path), os.environ.get("XDG_DATA_HOME")
+    try:
+        answer = run("doctor", "--calibrate", *python, folder=tmp_path)
+    finally:
+        del os.environ["XDG_DATA_HOME"]
+        if before is not None:
+            os.environ["XDG_DATA_HOME"] = before
+    check(answer)
+    check(answer["peaks"])
