@@ -53,7 +53,8 @@ static const pyro_option run_options[] = {
      .offset = offsetof(pyro_bench_values, max_time_s),
      .metavar = "SECONDS",
      .help = "After so long in a command its result is called noisy and left.",
-     .default_text = "10, with --runs no limit; of commands with --against 60 in each side, or 30 runs",
+     .default_text =
+         "10, with --runs no limit; of commands with --against 60 in each side, or 30 runs",
      .minimum = 0.001,
      .maximum = 1000000},
     {.long_name = "total-time",

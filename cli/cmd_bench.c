@@ -374,11 +374,8 @@ static size_t settle_sides(pyro_session *s, pyro_model_rounds *rounds)
 static int measure_model(pyro_session *s)
 {
     const pyro_bench_values *values = s->values;
-    pyro_bench_model_runs runs = {values->warmup,
-                                  values->runs,
-                                  values->min_runs,
-                                  values->max_runs,
-                                  values->max_time_s, /* 0: not given */
+    pyro_bench_model_runs runs = {values->warmup,     values->runs,       values->min_runs,
+                                  values->max_runs,   values->max_time_s, /* 0: not given */
                                   &values->thresholds};
     pyro_model_rounds rounds;
     size_t count = settle_sides(s, &rounds);

@@ -280,8 +280,7 @@ typedef struct layer_input {
 } layer_input;
 
 /* Begins the span; false when it cannot be written. What stacks need is set for those inside. */
-static inline bool begin_layer(uint32_t id, const void *key, const layer_input *input,
-                               int64_t mark)
+static inline bool begin_layer(uint32_t id, const void *key, const layer_input *input, int64_t mark)
 {
     pyro_recorder_door *door = hook.door;
     pyro_recorder_thread *thread = enter(door);

@@ -9,7 +9,6 @@ import xml.etree.ElementTree
 import pytest
 
 import pyrometer
-
 from pyrometer._session import session
 
 torch = pytest.importorskip("torch")

@@ -1,4 +1,4 @@
-"""Which node a tensor comes from: through operators that return it, views, and writes into parts."""
+"""Which node a tensor comes from: through operators that return it, views and partial writes."""
 
 import json
 import os

@@ -191,8 +191,8 @@ def test_against_a_commit(repository, tmp_path):
 
 
 def test_against_another_model_until_the_interval_is_narrow(model, tmp_path):
-    """Twice as fast is far from any border, but 10 processes a side are run all the same, or as many
-    as the time allows on a busy machine."""
+    """Twice as fast is far from any border, but 10 processes a side are run all the same, or
+    as many as the time allows on a busy machine."""
     (tmp_path / "other.py").write_text(MODEL.replace("0.002", "0.006"))
     code, out, err = run(
         "bench", "--model-path", model, "--against", f"{tmp_path / 'other.py'}:Model",

@@ -109,9 +109,7 @@ def test_summary_of_ranks():
     assert functions.pyro_trace_open(ctypes.byref(trace), path, None, None) == 0
     assert functions.pyro_rank_summary_make(ctypes.byref(summary), trace, None, None) == 0
     assert (
-        functions.pyro_rank_summary_write(
-            ctypes.byref(text), ctypes.byref(size), summary, None
-        )
+        functions.pyro_rank_summary_write(ctypes.byref(text), ctypes.byref(size), summary, None)
         == 0
     )
     check(json.loads(ctypes.string_at(text, size.value)))
