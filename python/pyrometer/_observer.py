@@ -45,7 +45,7 @@ class Unavailable(Exception):
     """Why ops cannot be observed here; its text is for people.
 
     `remedy` is what the user can do. An expected reason (no compiler, an old torch, switched off)
-    leaves capturing as good as it can be there; any other one is a defect of this machine or ours."""
+    leaves capturing as good as it can be there; any other one is a defect, here or in Pyrometer."""
 
     def __init__(self, reason: str, remedy: str = "", *, expected: bool = False) -> None:
         super().__init__(reason)
