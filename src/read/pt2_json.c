@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 
+#include <string.h>
+
 bool pt2_out_of_memory(pt2_reader *reader)
 {
     pyro_fail_memory(reader->error);
@@ -14,11 +16,22 @@ bool pt2_failed(const pt2_reader *reader)
     return pyro_json_current(reader->json) == PYRO_JSON_ERROR;
 }
 
+/* Texts are C strings from here on: one that a NUL would cut is refused, not cut. */
+static bool is_whole(pt2_reader *reader, const char *what)
+{
+    size_t length;
+    const char *text = pyro_json_text(reader->json, &length);
+    if (!text || !memchr(text, '\0', length))
+        return true;
+    pyro_json_fail(reader->json, "%s holds a NUL character", what);
+    return false;
+}
+
 bool pt2_expect(pt2_reader *reader, pyro_json_kind kind, const char *what)
 {
     pyro_json_kind got = pyro_json_next(reader->json);
     if (got == kind)
-        return true;
+        return kind != PYRO_JSON_STRING || is_whole(reader, what);
     if (got != PYRO_JSON_ERROR)
         pyro_json_fail(reader->json, "expected %s", what);
     return false;
@@ -26,7 +39,7 @@ bool pt2_expect(pt2_reader *reader, pyro_json_kind kind, const char *what)
 
 bool pt2_next_key(pt2_reader *reader)
 {
-    return pyro_json_next(reader->json) == PYRO_JSON_KEY;
+    return pyro_json_next(reader->json) == PYRO_JSON_KEY && is_whole(reader, "a key");
 }
 
 bool pt2_next_item(pt2_reader *reader)

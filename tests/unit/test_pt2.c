@@ -135,6 +135,8 @@ static void test_wrong_structure(void **unused)
         {NODE("3"), "expected a node"},
         {NODE("{}"), "a node without a target"},
         {NODE("{\"target\":3}"), "expected the target of a node"},
+        {NODE("{\"target\":\"a\\u0000b\"}"), "the target of a node holds a NUL character"},
+        {GRAPH("{\"tensor_values\":{\"a\\u0000b\":{}}}"), "a key holds a NUL character"},
         {RELU("\"inputs\":3"), "expected the arguments of a node"},
         {RELU("\"inputs\":[3]"), "expected a named argument"},
         {RELU("\"inputs\":[{\"arg\":3}]"), "expected an argument"},
