@@ -6,6 +6,8 @@ DESTDIR ?=
 WERROR ?= ON
 FUZZ_SECONDS ?= 300
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+# Files of Python tests at once; each starts processes and threads of its own.
+TEST_JOBS ?= 2
 
 # Only the first configuration of a folder looks at this; make serves where there is no ninja.
 ifneq ($(shell command -v ninja 2>/dev/null),)
@@ -44,7 +46,8 @@ help:
 #: make deps           install what building needs (Debian, Ubuntu)
 #: make clean          remove what was built; .venv stays
 #: make help           this list
-#: PYTHON=... chooses the Python interpreter, JOBS=... how many compile at once.
+#: PYTHON=... chooses the Python interpreter, JOBS=... how many compile at once, TEST_JOBS=... how many
+#: files of Python tests run at once (2).
 
 deps:
 	@scripts/install-deps.sh build
@@ -84,7 +87,7 @@ test-asan:
 test-python:
 	@echo "== Python package and models"
 	@scripts/make-venv.sh test
-	@PYRO_TOOL=build/pyrometer .venv/bin/python -m pytest
+	@PYRO_TOOL=build/pyrometer .venv/bin/python -m pytest -n $(TEST_JOBS) --dist loadfile
 	@echo "== Capturing without the observer"
 	@PYRO_TOOL=build/pyrometer PYROMETER_OBSERVER=off .venv/bin/python -m pytest \
 	    tests/python/test_capture.py

@@ -98,7 +98,7 @@ static void find_same_around(const pyro_analysis_context *context, uint32_t even
     const pyro_trace *trace = context->trace;
     uint32_t outer = op_around(context->joins, event);
     *name = *shapes = false;
-    for (int i = 0; i < DEEPEST_NEST && outer != PYRO_NO_EVENT && !*shapes; i++) {
+    for (uint32_t i = 0; i < DEEPEST_NEST && outer != PYRO_NO_EVENT && !*shapes; i++) {
         if (trace->name[outer] == trace->name[event] && pyro_context_wants(context, outer)) {
             *name = true;
             *shapes = dims_of(trace, outer) == dims_of(trace, event);
@@ -181,7 +181,7 @@ static int add_device_work(ops_state *state, pyro_analysis_context *context, uin
     const pyro_trace *trace = context->trace;
     int64_t duration = trace->duration_ns[event];
     uint32_t op = context->joins->op[event], stamp = event + 1;
-    for (int depth = 0; depth < DEEPEST_NEST && op != PYRO_NO_EVENT; depth++) {
+    for (uint32_t depth = 0; depth < DEEPEST_NEST && op != PYRO_NO_EVENT; depth++) {
         op_row *rows[2];
         if (!find_rows(state, context, op, rows))
             return pyro_fail_memory(context->error);

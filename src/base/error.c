@@ -76,8 +76,12 @@ void pyro_error_where(pyro_error *error, const char *file, const char *member)
     size_t room = sizeof error->where - 1;
     size_t excess = file_length + member_length > room ? file_length + member_length - room : 0;
     if (excess == 0) {
-        snprintf(error->where, sizeof error->where, "%s%s%s", file, member ? ":" : "",
-                 member ? member : "");
+        memcpy(error->where, file, file_length);
+        if (member) {
+            error->where[file_length] = ':';
+            memcpy(error->where + file_length + 1, member, member_length - 1);
+        }
+        error->where[file_length + member_length] = '\0';
     } else {
         excess += strlen("...");
         if (excess > file_length)
