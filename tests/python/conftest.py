@@ -8,6 +8,10 @@ import sys
 
 import pytest
 
+# Tests change their folder.
+if "PYRO_TOOL" in os.environ:
+    os.environ["PYRO_TOOL"] = os.path.abspath(os.environ["PYRO_TOOL"])
+
 # Files that want torch at once are left out where there is none.
 collect_ignore = [
     path.name
