@@ -52,6 +52,10 @@ class Unavailable(Exception):
         self.remedy = remedy
         self.expected = expected
 
+    def copy(self) -> Unavailable:
+        """One without a traceback, whose frames would keep what they hold alive."""
+        return Unavailable(str(self), self.remedy, expected=self.expected)
+
 
 def include_folder() -> Path:
     """The folder that holds pyrometer/capture.h: beside this file, or in the source tree."""
@@ -286,7 +290,7 @@ class _State:
 def load() -> ctypes.CDLL:
     """The library, built, loaded and tried out once a process; raises Unavailable."""
     if _State.reason is not None:
-        raise _State.reason
+        raise _State.reason.copy()
     if _State.library is None:
         try:
             if os.environ.get("PYROMETER_OBSERVER") == "off":
@@ -301,7 +305,7 @@ def load() -> ctypes.CDLL:
                 raise
             _State.library = library
         except Unavailable as error:
-            _State.reason = error.with_traceback(None)
+            _State.reason = error.copy()
             raise
     return _State.library
 
