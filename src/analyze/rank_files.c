@@ -86,7 +86,7 @@ static bool is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* Opening a pipe or a device may wait for ever: a folder stands for its files only. */
+/* Only regular files of a folder are read: opening a pipe or a device may block. */
 static bool is_file(const char *path)
 {
     struct stat info;
