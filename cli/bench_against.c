@@ -4,6 +4,8 @@
 #include "base/buf.h"
 #include "base/error.h"
 
+#include <pyrometer/model.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -183,6 +185,16 @@ static int find_model(pyro_base *base, const char *name, const char *model, pyro
     return status;
 }
 
+/* The name of a built-in model or one of the registry, or an id that stands for one. */
+static bool is_named_model(const char *name)
+{
+    pyro_model *model = NULL;
+    bool known = pyro_model_open(&model, name, NULL) == PYRO_OK;
+
+    pyro_model_close(model);
+    return known;
+}
+
 int pyro_base_open_model(pyro_base *out, const char *name, const char *model, pyro_error *error)
 {
     *out = (pyro_base){0};
@@ -193,6 +205,11 @@ int pyro_base_open_model(pyro_base *out, const char *name, const char *model, py
     if (access(name, F_OK) == 0)
         return pyro_bench_open(&out->bench, name, error);
     int status = open_commit(out, name, error);
+    if (status == PYRO_ERROR_NOT_FOUND && is_named_model(name)) {
+        pyro_error_clear(error);
+        out->model = strdup(name);
+        return out->model != NULL ? PYRO_OK : pyro_fail_memory(error);
+    }
     if (status == PYRO_OK)
         status = find_model(out, name, model, error);
     if (status != PYRO_OK)

@@ -41,6 +41,13 @@ $ pyrometer bench --cold-cache true
 pyrometer: --cold-cache is for --model-path
 [2]
 
+# The other model of a comparison is named as everywhere: here no Python is there to run either.
+$ pyrometer bench -q --model-path model.py:build --against mobilenet_v2 --python $TMP/none 2>&1 | tail -1
+pyrometer: $TMP/none: no such Python; name one with --python
+$ pyrometer bench -q --model-path model.py:build --against no-such --python $TMP/none
+pyrometer: --against no-such: no file of results and no commit of this repository
+[2]
+
 # The order of runs is random but follows from the seed; --sequential is the other one.
 $ cd $TMP; for seed in 1 1 2; do pyrometer bench -q --runs 4 --warmup 0 --seed $seed --setup 'echo' 'echo a >> log' 'echo b >> log' 'echo c >> log' > /dev/null; tr -d '\n' < log; echo; rm log; done > orders; sed -n '1p;3p' orders | sort -u | wc -l; sed -n '1,2p' orders | sort -u | wc -l; cut -c1-3 orders | fold -w1 | sort | uniq -c | wc -l
 2

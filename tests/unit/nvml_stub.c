@@ -1,7 +1,7 @@
 /*
  * Stands in for libnvidia-ml.so.1: one GPU whose clocks and throttle reasons are played back from
  * the environment variable PYRO_STUB_GPU, "3*1980:0,2*1980:0x40,1980:0". An entry is a count, a
- * clock in MHz and a mask of reasons; each query of the reasons uses one up. The last entry repeats.
+ * clock in MHz and a mask of reasons; each query of the reasons uses one up. The last one repeats.
  */
 #include <stdlib.h>
 #include <string.h>
