@@ -6,10 +6,10 @@ from unittest import mock
 
 import torch
 
-from catalog import torchvision_ops
 from catalog.entry import Entry, Input
 from catalog.model import Model, Published
 from catalog.torchvision_forward import plain_forward, same_batches
+from pyrometer._helper import torchvision_ops
 
 _IMAGE_AXES = ("batch", "channel", "height", "width")
 _VIDEO_AXES = ("batch", "channel", "frames", "height", "width")

@@ -1,6 +1,6 @@
 /* What each step of observing ops costs: from callbacks that do nothing to the observer as it is,
  * around the same few dozen ops, which are short enough that some run of them is undisturbed. */
-#include "_observer_quick.hpp"
+#include "fast_path.hpp"
 
 #include <ATen/ATen.h>
 

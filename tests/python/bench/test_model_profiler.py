@@ -1,0 +1,601 @@
+"""ModelProfiler measures what runs, says what it ran with, and judges against earlier results."""
+
+import importlib.util
+import json
+import pathlib
+import runpy
+import sys
+import time
+
+import pytest
+
+import pyrometer
+from pyrometer import Error, ModelProfiler, _core, detect_regressions, load_baseline
+from pyrometer._bench import metrics, variants
+from pyrometer._helper.example_inputs import as_inputs
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples" / "python"
+
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def saved(folder, name, **settings):
+    from pyrometer._helper import torchvision_ops
+
+    torchvision_ops.declare()
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = getattr(transformers, f"{name}Config")(**settings)
+    model = {"Bert": "BertModel", "GPT2": "GPT2LMHeadModel"}[name]
+    getattr(transformers, model)(config).save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return saved(
+        tmp_path_factory.mktemp("models") / "bert-tiny",
+        "Bert",
+        vocab_size=1000,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+    )
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding_in = nn.Linear(64, 256)
+        self.act = nn.ReLU()
+        self.mlp_out = nn.Linear(256, 64)
+
+    def forward(self, x):
+        return self.mlp_out(self.act(self.embedding_in(x)))
+
+
+@pytest.fixture
+def net():
+    torch.manual_seed(0)
+    return Net()
+
+
+def quick(profiler, *args, **settings):
+    return profiler.profile(*args, **{"num_runs": 20, "warmup_runs": 2, **settings})
+
+
+def test_the_example_session_runs_as_written(bert, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["model_profiling.py", bert, str(tmp_path / "base.json")])
+    found = runpy.run_path(str(EXAMPLES / "model_profiling.py"))
+    results, out = found["results"], capsys.readouterr().out
+    assert f"Average Latency: {results['latency']['mean']:.2f}ms" in out
+    assert results["latency"]["n"] == 100
+    assert results["inputs"]["tensors"] == "0: int64[32, 128]"
+    assert results["throughput"]["samples_per_second"] == pytest.approx(
+        32e3 / results["latency"]["mean"]
+    )
+    assert results["throughput"]["tokens_per_second"] == pytest.approx(
+        128 * results["throughput"]["samples_per_second"]
+    )
+    assert results["memory"]["peak"] > results["memory"]["weights"] > 0
+    assert results["compute"]["params"] == sum(
+        p.numel() for p in found["profiler"]._engine.module.parameters()
+    )
+    assert results["layers"] and results["operators"] and "recommendations" in results
+    # Two products of the attention (32 x 2 heads x 128 x 128 x 16) and the linear layers.
+    linear = 32 * 128 * (4 * 32 * 32 + 2 * 32 * 64) * 2 + 32 * 32 * 32
+    assert results["compute"]["macs"] == linear + 2 * 2 * (32 * 2 * 128 * 128 * 16)
+    # profile(model_path) ran the same model on the inputs that were given last.
+    assert found["current_results"]["inputs"] == results["inputs"]
+    page = (tmp_path / "bert_profiling_report.html").read_text()
+    assert "<svg" in page and "encoder.layer.0" in page and "Recommendations" in page
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "") and "src=" not in page
+
+
+def test_results_say_what_the_samples_bear(net):
+    results = quick(ModelProfiler(net, device="cpu"), torch.randn(8, 64))
+    latency = results["latency"]
+    assert latency["min"] <= latency["p50"] <= latency["p95"] <= latency["max"]
+    assert latency["interval"][0] <= latency["mean"] <= latency["interval"][1]
+    assert "p99 is uncertain: 20 of 299 runs" in latency["notes"]
+    assert results["throughput"]["requests_per_second"] == pytest.approx(1e3 / latency["mean"])
+    assert results["use"]["cpu_percent"] > 0 and results["use"]["gpu_percent"] is None
+    assert results["compute"]["flops"] == pyrometer.cost(Net(), torch.randn(8, 64)).total_flops
+    assert results["compute"]["size_on_disk"] is None
+    # The input's two successors are alive at once: 8 x 256 before and after the ReLU.
+    assert results["memory"]["activations"] == 2 * 8 * 256 * 4
+
+
+def test_latency_is_what_the_callable_took():
+    own = []
+    pauses = [0.001, 0.002, 0.004]
+
+    def call():
+        start = time.perf_counter_ns()
+        time.sleep(pauses[len(own) % 3])
+        own.append((time.perf_counter_ns() - start) / 1e6)
+
+    results = ModelProfiler(call, device="cpu").profile(num_runs=90, warmup_runs=6)
+    latency, true = results["latency"], sum(own[6:96]) / 90
+    assert latency["interval"][0] <= true <= latency["interval"][1]
+    assert latency["mean"] == pytest.approx(true, rel=0.01)
+    assert results["compute"]["flops_reason"] == "a callable has no graph"
+    assert results["inputs"]["origin"] == "called with nothing"
+
+
+def test_the_loop_costs_less_than_a_microsecond():
+    loop = _core.Loop(warmup_runs=100, min_runs=20000, max_runs=20000)
+    loop.run(int)
+    assert sorted(loop.latency_ms())[10000] < 1e-3
+
+
+def test_rate_mode_counts_the_wait():
+    profiler = ModelProfiler(lambda: time.sleep(0.004), device="cpu")
+    results = profiler.profile(num_runs=25, warmup_runs=1, rate_per_s=500)
+    # Each call takes at least 4 ms and should have begun 2 ms after the one before.
+    assert results["latency"]["max"] > 24 * 2
+    assert results["throughput"]["samples_per_second"] is None
+
+
+def test_exceptions_of_the_model_come_out(net):
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        ModelProfiler(net, device="cpu").profile(torch.randn(8, 63))
+
+
+def test_a_module_is_left_as_it_was(net):
+    net.train()
+    net.act.eval()
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    for precision in ("bf16", "int8"):
+        results = quick(ModelProfiler(net, device="cpu", precision=precision), torch.randn(2, 64))
+        assert results["precision"]["asked"] == precision
+    quick(ModelProfiler(net, device="cpu"), torch.randn(2, 64))
+    assert net.training and net.mlp_out.training and not net.act.training
+    assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
+    assert net.mlp_out.weight.dtype == torch.float32
+
+
+def test_how_a_precision_is_had(net):
+    def how(**settings):
+        profiler = ModelProfiler(net, device="cpu", **settings)
+        return quick(profiler, torch.randn(2, 64))["precision"]["how"]
+
+    assert how(precision="bf16") == "weights and inputs cast to bfloat16"
+    assert how(precision="bf16", autocast=True) == "autocast to bfloat16"
+    assert how(precision="int8").startswith("dynamic quantisation")
+    assert how() == "weights are float32"
+    with pytest.raises(ValueError, match="fp32, fp16, bf16, int8"):
+        ModelProfiler(net, device="cpu", precision="fp8")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_without_a_gpu(net):
+    with pytest.raises(Error, match='device="cpu"'):
+        ModelProfiler(net, device="cuda")
+    profiler = ModelProfiler(net)
+    assert profiler.device == "cpu"
+    with pytest.raises(Error, match="needs a GPU"):
+        profiler.gpu_profile(track_kernels=True, track_memory_transfers=True, profile_nvtx=True)
+
+
+def test_an_exported_program(net, tmp_path):
+    path = tmp_path / "net.pt2"
+    batch = torch.export.Dim("batch", min=1, max=64)
+    program = torch.export.export(net.eval(), (torch.randn(4, 64),), dynamic_shapes=({0: batch},))
+    torch.export.save(program, path)
+    results = quick(ModelProfiler(path, device="cpu"), batch_size=8)
+    assert results["engine"] == "pt2" and results["inputs"]["tensors"] == "0: float32[8, 64]"
+    assert results["compute"]["macs"] == 8 * 2 * 64 * 256
+    assert results["compute"]["size_on_disk"] == path.stat().st_size
+    assert (
+        "autocast" in quick(ModelProfiler(path, device="cpu", precision="bf16"))["precision"]["how"]
+    )
+
+
+def test_torchscript(net, tmp_path):
+    path = tmp_path / "net.pt"
+    torch.jit.save(torch.jit.trace(net.eval(), torch.randn(4, 64)), path)
+    profiler = ModelProfiler(path, device="cpu")
+    with pytest.raises(Error, match="give input_data"):
+        profiler.profile()
+    results = quick(profiler, torch.randn(4, 64))
+    assert results["engine"] == "torchscript"
+    assert results["compute"]["flops"] is None
+    assert "TorchScript" in results["compute"]["flops_reason"]
+    assert results["compute"]["params"] == sum(p.numel() for p in net.parameters())
+
+
+def test_weights_alone_are_no_model(net, tmp_path):
+    torch.save(net.state_dict(), tmp_path / "weights.pt")
+    with pytest.raises(Error, match=r"torch\.export\.save"):
+        ModelProfiler(tmp_path / "weights.pt", device="cpu")
+    (tmp_path / "text.pt").write_text("no archive")
+    with pytest.raises(Error, match="neither"):
+        ModelProfiler(tmp_path / "text.pt", device="cpu")
+    with pytest.raises(FileNotFoundError, match="nothing"):
+        ModelProfiler(tmp_path / "nothing", device="cpu")
+
+
+def test_onnx(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    from onnx import TensorProto, helper
+
+    weight = helper.make_tensor("w", TensorProto.FLOAT, [64, 32], [0.5] * 64 * 32)
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 64])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 32])],
+        [weight],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, tmp_path / "m.onnx")
+    results = quick(ModelProfiler(tmp_path / "m.onnx", device="cpu"), batch_size=4)
+    assert results["engine"] == "onnx" and results["inputs"]["tensors"] == "x: float32[4, 64]"
+    assert results["compute"]["flops"] is None and results["compute"]["params"] == 64 * 32
+    assert results["throughput"]["batch_size"] == 4
+    given = quick(ModelProfiler(tmp_path / "m.onnx", device="cpu"), torch.randn(2, 64))
+    assert given["inputs"]["tensors"] == "x: float32[2, 64]"
+    assert given["compute"]["flops_reason"] == "there is no reader of .onnx graphs yet"
+    small = quick(ModelProfiler(tmp_path / "m.onnx", device="cpu", precision="int8"))
+    assert small["precision"]["how"] == "dynamic quantisation by onnxruntime"
+    with pytest.raises(ValueError, match="its own types"):
+        ModelProfiler(tmp_path / "m.onnx", device="cpu", precision="bf16")
+    with pytest.raises(Error, match="onnxruntime"):
+        ModelProfiler(tmp_path / "m.onnx", device="cpu").memory_profile()
+    advised = quick(ModelProfiler(tmp_path / "m.onnx", device="cpu"), detailed_analysis=True)
+    assert "recommendations" in advised and "layers" not in advised
+
+
+@pytest.mark.parametrize("package", ["onnxruntime", "transformers"])
+def test_a_missing_package_is_named(tmp_path, monkeypatch, package):
+    path = tmp_path / "m.onnx"
+    path.write_bytes(b"")
+    if package == "transformers":
+        path = tmp_path / "folder"
+        path.mkdir()
+        (path / "config.json").write_text("{}")
+    find = importlib.util.find_spec
+    hide = lambda name, *rest: None if name == package else find(name, *rest)  # noqa: E731
+    monkeypatch.setattr(importlib.util, "find_spec", hide)
+    with pytest.raises(Error, match=f"pip install {package}"):
+        ModelProfiler(path, device="cpu")
+
+
+def test_inputs_from_the_model_itself(bert):
+    results = quick(ModelProfiler(bert, device="cpu"), batch_size=2)
+    assert results["inputs"] == {
+        "tensors": "input_ids: int64[2, 128]",
+        "origin": "made from config.json",
+    }
+    results = quick(ModelProfiler(nn.Sequential(nn.Conv2d(3, 4, 3)), device="cpu"), batch_size=2)
+    assert results["inputs"]["tensors"] == "0: float32[2, 3, 224, 224]"
+    assert results["throughput"]["images_per_second"] == pytest.approx(
+        results["throughput"]["samples_per_second"]
+    )
+
+
+def test_a_language_model_in_two_phases(tmp_path):
+    path = saved(
+        tmp_path / "gpt", "GPT2", vocab_size=90, n_embd=32, n_layer=2, n_head=2, n_positions=64
+    )
+    language = quick(ModelProfiler(path, device="cpu"), batch_size=2)["language"]
+    assert language["prefill"]["n"] == 5 and language["decode"]["n"] == 5 * 16
+    assert language["sequences"] == "2 sequences of 48 tokens, 16 new"  # of 64 positions
+    assert language["time_to_first_token"] > 0
+    assert language["tokens_per_second"] == pytest.approx(2e3 / language["time_per_token"])
+
+
+def test_stages_are_apart(net):
+    results = quick(
+        ModelProfiler(net, device="cpu"),
+        torch.randn(4, 64),
+        preprocess=lambda: (time.sleep(0.004), torch.randn(4, 64))[1],
+        postprocess=lambda output: time.sleep(0.002),
+    )
+    stages = results["end_to_end"]
+    assert stages["preprocess"]["min"] >= 4 and stages["postprocess"]["min"] >= 2
+    assert stages["end_to_end"]["min"] >= 6 > results["latency"]["p50"]
+
+
+class Hungry(nn.Module):
+    """Asks for more than any machine has, from a batch of 4 on."""
+
+    def forward(self, x):
+        return torch.empty(2**46 if x.shape[0] >= 4 else 16)
+
+
+def test_running_out_of_memory_ends_one_configuration():
+    profiler = ModelProfiler(Hungry(), device="cpu")
+    sizes = ({"batch_size": size} for size in (1, 4, 2))
+    results = profiler.benchmark(list(sizes), torch.randn(1, 8), num_runs=20)
+    assert [result["status"] for result in results] == ["ok", "failed", "ok"]
+    assert "out of memory" in results[1]["message"] and "a batch below 4" in results[1]["message"]
+    assert results[1]["latency"]["mean"] is None
+    assert results.knee["fp32 cpu"]["throughput"].keys() == {1, 2}
+
+
+def test_configurations(net, tmp_path):
+    profiler = ModelProfiler(net, device="cpu")
+    results = profiler.benchmark(
+        [
+            {"batch_size": 1, "precision": "fp32"},
+            {"batch_size": 4, "precision": "bf16"},
+            {"batch_size": 4, "precision": "fp32", "device": "cuda"},
+        ],
+        torch.randn(2, 64),
+        num_runs=20,
+    )
+    assert results[0]["inputs"]["tensors"] == "0: float32[1, 64]"
+    assert results[1]["inputs"]["tensors"] == "0: bfloat16[4, 64]"
+    assert results[1]["precision"]["asked"] == "bf16"
+    if not torch.cuda.is_available():
+        assert results[2]["status"] == "failed" and 'device="cpu"' in results[2]["message"]
+    whole = profiler.export_json(tmp_path / "sweep.json")
+    assert len(whole["benchmarks"]) == 3 and len(load_baseline(tmp_path / "sweep.json")) == 3
+    with pytest.raises(ValueError, match="batchsize"):
+        profiler.benchmark([{"batchsize": 1}])
+
+
+def test_the_knee():
+    """Twice the batch costs nothing up to 4, and nearly twice the time from there on."""
+    rates = {1: 100, 2: 200, 4: 400, 16: 440, 8: 420}
+    results = [
+        {
+            "throughput": {"samples_per_second": rate},
+            "parameters": {"batch_size": str(size)},
+            "precision": {"asked": "fp32"},
+            "device": "cpu",
+        }
+        for size, rate in rates.items()
+    ]
+    knee = metrics.find_knee(results)["fp32 cpu"]
+    assert knee["reached"] and knee["batch_size"] == 4
+    assert not metrics.find_knee(results[:3])["fp32 cpu"]["reached"]
+    assert metrics.find_knee(results[:1]) is None
+
+
+def test_layers_by_name(net):
+    profiler = ModelProfiler(net, device="cpu")
+    found = profiler.profile_layers(torch.randn(8, 64), ["embedding", "MLP", "nn", "attention"])
+    assert [layer["path"] for layer in found["embedding"]["layers"]] == ["embedding_in"]
+    assert [layer["path"] for layer in found["MLP"]["layers"]] == ["mlp_out"]
+    assert found["MLP"]["calls"] == 10 and 0 < found["MLP"]["share"] < 1
+    assert (
+        found["MLP"]["layers"][0]["flops"]
+        == pyrometer.cost(net, torch.randn(8, 64)).by_module()["mlp_out"]
+    )
+    assert found["attention"]["layers"] == [] and "ReLU" in found["attention"]["note"]
+
+
+def test_memory_profile(net):
+    profiler = ModelProfiler(net, device="cpu")
+    found = profiler.memory_profile(input_data=torch.randn(8, 64))
+    cpu = found["devices"]["cpu"]
+    assert found["peak"] == 2 * 8 * 256 * 4
+    assert cpu["allocations"] == cpu["deallocations"] == 3
+    assert cpu["allocated_bytes"] == 2 * 8 * 256 * 4 + 8 * 64 * 4
+    assert max(point["allocated_bytes"] for point in cpu["snapshots"]) == found["peak"]
+    less = profiler.memory_profile(False, False, False)["devices"]["cpu"]
+    assert not {"allocations", "deallocations", "snapshots"} & less.keys()
+
+
+def test_recommendations_stand_on_measurements():
+    class Waiting(nn.Module):
+        """A larger batch costs nothing."""
+
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.zeros(1))
+
+        def forward(self, x):
+            time.sleep(0.003)
+            return x * self.weight
+
+    profiler = ModelProfiler(Waiting(), device="cpu")
+    results = quick(profiler, torch.randn(2, 8), detailed_analysis=True)
+    rows = {row["subject"]: row for row in results["recommendations"]}
+    assert rows.keys() >= {"batch size", "dynamic batching"}
+    # Batches of 4, 8 and 16 are run at least, and larger ones as long as they gain.
+    assert int(rows["batch size"]["try"].removeprefix("batch=")) >= 16
+    assert "batch 2: " in rows["batch size"]["evidence"]
+    assert "batch 16: " in rows["batch size"]["evidence"]
+    inputs = as_inputs(torch.randn(2, 8))
+    tried = variants.attempt(profiler._engine, None, inputs, "batch=16")
+    assert "run here" in tried.gain and tried.gain.startswith("+")
+    assert tried.outcome == "confirmed"
+    tried = variants.attempt(profiler._engine, nn.ReLU(), inputs, "precision=int8")
+    assert "could not be run here: ValueError" in tried.gain
+    assert tried.outcome == "could not be run"
+    assert profiler.recommendations() == results["recommendations"]
+
+
+def test_reports(net, tmp_path):
+    profiler = ModelProfiler(net, device="cpu")
+    with pytest.raises(RuntimeError, match="profile"):
+        profiler.generate_html_report(tmp_path / "no.html")
+    quick(profiler, torch.randn(8, 64))
+    profiler.generate_html_report(tmp_path / "a.html", include_graphs=False)
+    page = (tmp_path / "a.html").read_text()
+    assert "<svg" not in page and "float32[8, 64]" in page
+    profiler.generate_html_report(tmp_path / "b.html", include_details=False)
+    page = (tmp_path / "b.html").read_text()
+    assert "<svg" in page and "float32[8, 64]" not in page
+    whole = profiler.export_json(tmp_path / "r.json")
+    assert whole == json.loads((tmp_path / "r.json").read_text())
+    assert whole["latency"]["mean"] == profiler.results["latency"]["mean"]
+    profiler.export_csv(tmp_path / "r.csv")
+    assert "latency" in (tmp_path / "r.csv").read_text()
+
+
+def scaled(results, factor):
+    """The same samples, each so many times as long: a busy machine cannot change the verdict."""
+    document = json.loads(json.dumps(results.document))
+    for metric in document["benchmarks"][0]["metrics"]:
+        if metric["name"] == "latency":
+            metric["samples"] = [5 + 0.001 * number for number in range(60)]
+            metric["samples"] = [sample * factor for sample in metric["samples"]]
+    return pyrometer.Results(document)
+
+
+def test_regressions(net):
+    results = quick(ModelProfiler(net, device="cpu"), torch.randn(8, 64), num_runs=60)
+    base, slower = scaled(results, 1), scaled(results, 1.5)
+    found = detect_regressions(base, slower)
+    assert found and found.verdict == "regressed"
+    assert found[0]["metric"] == "latency" and found[0]["effect"] == pytest.approx(0.5, abs=0.01)
+    assert 0.48 < found[0]["interval"][0] <= found[0]["interval"][1] < 0.52
+    assert "latency +50.0%" in found[0]["text"]
+    assert not detect_regressions(slower, base) and detect_regressions(slower, base).improved
+    same = detect_regressions(base, scaled(results, 1.001))
+    assert not same and same.verdict == "no change"
+
+
+def test_baselines_that_cannot_be_compared(net, tmp_path):
+    profiler = ModelProfiler(net, device="cpu")
+    current = quick(profiler, torch.randn(8, 64))
+    whole = profiler.export_json(tmp_path / "base.json")
+    text = (tmp_path / "base.json").read_text()
+    assert load_baseline(tmp_path / "base.json")["latency"] == current["latency"]
+
+    def refused(data, match):
+        (tmp_path / "bad.json").write_text(data)
+        with pytest.raises(Error, match=match) as raised:
+            detect_regressions(load_baseline(tmp_path / "bad.json"), current)
+        return raised.value.code
+
+    assert refused(text[: len(text) // 2], "bad.json") == "format"
+    sample = json.dumps(whole["benchmarks"][0]["metrics"][0]["samples"][0])
+    assert refused(text.replace(sample, "NaN"), "bad.json") == "format"
+    assert (
+        refused(text.replace("pyrometer.bench/1", "pyrometer.bench/9"), "schema") == "unsupported"
+    )
+    other = text.replace(json.dumps(whole["environment"]["cpu_model"]), '"Another"')
+    refused(other, "cannot tell: other machine")
+    (tmp_path / "bad.json").write_text(other)
+    assert detect_regressions(tmp_path / "bad.json", current, any_machine=True).verdict
+    with pytest.raises(Error, match="other settings"):
+        detect_regressions(current, quick(profiler, torch.randn(4, 64)))
+    few = quick(profiler, torch.randn(8, 64), num_runs=5)
+    with pytest.raises(Error, match="too few"):
+        detect_regressions(few, few)
+    with pytest.raises(FileNotFoundError):
+        load_baseline(tmp_path / "none.json")
+
+
+def test_a_limit_of_time_ends_fixed_runs():
+    profiler = ModelProfiler(lambda: time.sleep(0.01), device="cpu")
+    start = time.perf_counter()
+    results = profiler.profile(num_runs=100000, warmup_runs=100000, max_time_s=0.3)
+    assert time.perf_counter() - start < 30
+    assert 1 <= results["latency"]["n"] <= 30 and results["status"] == "noisy"
+    assert any(f"after {results['latency']['n']} of 100000 runs" in w for w in results["warnings"])
+    # Without a limit there are as many as were asked for.
+    assert quick(profiler)["latency"]["n"] == 20
+    with pytest.raises(ValueError, match="max_time_s"):
+        profiler.profile(max_time_s=0)
+
+
+def test_p99_of_100_runs_is_told_as_uncertain(net):
+    profiler = ModelProfiler(net, device="cpu")
+    latency = quick(profiler, torch.randn(8, 64), num_runs=100, only_times=True)["latency"]
+    assert latency["p95"] <= latency["p99"] <= latency["max"]
+    assert latency["uncertain"] == ["p99", "p99.9"]
+    assert "p99 is uncertain: 100 of 299 runs" in latency["notes"]
+    text = profiler._bench.report("text")
+    assert "(uncertain: 100 of 299 runs)" in text and "p99 " in text
+    assert "(uncertain)" in profiler._bench.report("markdown")
+    assert "(uncertain)" in profiler._bench.report("html")
+    assert ",p99 p99.9" in profiler._bench.report("csv")
+
+
+def test_a_fresh_profiler_is_compared_with_a_baseline(bert, tmp_path):
+    """As in a job of continuous integration: the baseline was given tokens, the new run is not."""
+    tokens = torch.randint(0, 1000, (4, 64))
+    profiler = ModelProfiler(bert, device="cpu")
+    quick(profiler, tokens, only_times=True)
+    profiler.export_json(tmp_path / "baseline_profiling.json")
+
+    profiler = ModelProfiler(bert, device="cpu")
+    baseline_results = load_baseline(tmp_path / "baseline_profiling.json")
+    current_results = profiler.profile(bert, num_runs=20, only_times=True)
+    assert current_results["inputs"]["tensors"] == "input_ids: int64[4, 64]"
+    assert current_results["inputs"]["origin"].startswith("shapes as in the baseline")
+    regressions = detect_regressions(baseline_results, current_results, delta="100%")
+    assert not regressions
+    # The same model under another name, and inputs by name or by place.
+    moved = json.loads(json.dumps(current_results.document))
+    moved["benchmarks"][0]["name"] = "bert-of-today"
+    assert not detect_regressions(baseline_results, pyrometer.Results(moved), delta="100%")
+    named = quick(ModelProfiler(bert, device="cpu"), {"input_ids": tokens}, only_times=True)
+    assert not detect_regressions(baseline_results, named, delta="100%")
+    shorter = quick(ModelProfiler(bert, device="cpu"), tokens[:, :32], only_times=True)
+    with pytest.raises(Error, match="other settings: inputs"):
+        detect_regressions(baseline_results, shorter)
+
+
+def test_another_model_does_not_get_the_shapes_of_a_baseline(net, bert, tmp_path):
+    profiler = ModelProfiler(net, device="cpu")
+    quick(profiler, torch.randn(6, 64), only_times=True)
+    profiler.export_json(tmp_path / "base.json")
+    load_baseline(tmp_path / "base.json")
+
+    def tensors(model):
+        return quick(ModelProfiler(model, device="cpu"), only_times=True)["inputs"]["tensors"]
+
+    assert tensors(Net()) == "0: float32[6, 64]"
+    assert tensors(nn.Sequential(nn.Linear(64, 4))) == "0: float32[6, 64]"
+    assert tensors(nn.Sequential(nn.Linear(63, 4))) == "0: float32[1, 63]"
+    assert tensors(bert) == "input_ids: int64[1, 128]"
+
+
+@pytest.mark.parametrize("batch", [1, 8])
+def test_a_fixed_batch_is_a_sentence(net, tmp_path, batch):
+    path = tmp_path / "net.pt2"
+    torch.export.save(torch.export.export(net.eval(), (torch.randn(4, 64),)), path)
+    profiler = ModelProfiler(path, device="cpu")
+    with pytest.raises(Error, match=rf"batch is fixed at 4 in this file, and {batch} was asked"):
+        profiler.profile(batch_size=batch)
+    with pytest.raises(Error, match="dim 1 of input 0 is fixed at 64 in this file, and 65"):
+        profiler.profile(torch.randn(4, 65))
+    results = profiler.benchmark([{"batch_size": 4}, {"batch_size": batch}], torch.randn(4, 64))
+    assert [result["status"] for result in results] == ["ok", "failed"]
+    assert "Guard failed" not in results[1]["message"]
+
+
+def test_a_bounded_batch_is_a_sentence(net, tmp_path):
+    path = tmp_path / "net.pt2"
+    sizes = ({0: torch.export.Dim("batch", min=2, max=16)},)
+    program = torch.export.export(net.eval(), (torch.randn(4, 64),), dynamic_shapes=sizes)
+    torch.export.save(program, path)
+    with pytest.raises(Error, match="batch is from 2 to 16 in this file, and 32 was asked"):
+        ModelProfiler(path, device="cpu").profile(batch_size=32)
+    assert quick(ModelProfiler(path, device="cpu"), batch_size=16, only_times=True)["status"]
+
+
+@pytest.mark.parametrize("batch", [1, 2, 32])
+def test_memory_per_sample_is_what_one_more_takes(net, batch):
+    """64 values in, 256 before and after the ReLU: whatever the batch, and without the weights."""
+    results = quick(ModelProfiler(net, device="cpu"), torch.randn(batch, 64))
+    assert results["memory"]["per_sample"] == (64 + 2 * 256) * 4
+    assert results["memory"]["per_sample_is"].startswith("the slope from a batch of")
+
+
+def test_a_model_that_sleeps_waits():
+    class Waiting(nn.Module):
+        def forward(self, x):
+            time.sleep(0.004)
+            return x + 1
+
+    results = quick(
+        ModelProfiler(Waiting(), device="cpu"), torch.randn(2, 8), detailed_analysis=True
+    )
+    subjects = {row["subject"] for row in results["recommendations"]}
+    assert "waiting" in subjects and "dispatch" not in subjects
