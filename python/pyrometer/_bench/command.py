@@ -11,8 +11,7 @@ import traceback
 from typing import Any
 
 from pyrometer import _env
-from pyrometer._helper.example_inputs import from_shapes
-from pyrometer._helper.main import sizes as sizes_of
+from pyrometer._helper.example_inputs import from_shapes, parse_shape
 
 MIN_RUNS, MAX_SECONDS = 30, 10.0
 PERCENTILES = {"p95": 0.95, "p99": 0.99, "p99.9": 0.999}
@@ -74,7 +73,7 @@ def _measure(request: dict[str, Any]) -> dict[str, Any]:
     )
     inputs = None
     if request["input_shape"]:
-        shapes = [sizes_of(shape) for shape in request["input_shape"].split(";")]
+        shapes = [parse_shape(shape) for shape in request["input_shape"].split(";")]
         inputs = from_shapes(shapes, profiler._engine)
     try:
         _run(profiler, request, inputs, sizes, precisions)

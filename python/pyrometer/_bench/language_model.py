@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyrometer._bench.engines import Engine
+from pyrometer._bench.engine import Engine
 from pyrometer._helper.example_inputs import Inputs
 
 RUNS = 5

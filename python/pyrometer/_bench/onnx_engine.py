@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pyrometer._bench import precisions
-from pyrometer._bench.engines import Engine, need
+from pyrometer._bench.engine import Engine, need
 from pyrometer._error import Error
 from pyrometer._helper import example_inputs
 from pyrometer._helper.example_inputs import Inputs

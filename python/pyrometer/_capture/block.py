@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyrometer import _core, _display, _env
 from pyrometer._capture import passes
-from pyrometer._capture.session import Settings, session
+from pyrometer._capture.session import session
+from pyrometer._capture.settings import Settings
 from pyrometer._graph.graph import Graph
 from pyrometer._output_files import refuse_inputs
 from pyrometer._trace.trace import Table, Trace, trace

@@ -14,7 +14,8 @@ from torch import nn
 
 from pyrometer import _core, _env
 from pyrometer._capture import functional_marks, passes, tensor_roles
-from pyrometer._capture.session import Settings, session
+from pyrometer._capture.session import session
+from pyrometer._capture.settings import Settings
 from pyrometer._error import Error
 from pyrometer._graph.graph import EXTENSIONS, Graph, check_granularity, choose
 from pyrometer._output_files import refuse_inputs

@@ -59,7 +59,8 @@ class Recording:
     def start(self) -> None:
         """Never lets a failure of ours into the program."""
         from pyrometer._capture import observers
-        from pyrometer._capture.session import Settings, session
+        from pyrometer._capture.session import session
+        from pyrometer._capture.settings import Settings
 
         path = self.given if self.is_first else _child_path(self.given)
         if self.parts:

@@ -1,74 +1,32 @@
-"""capture_model(): every forward of a model as a file and a table; capture(): a block of code."""
+"""capture_model(): every forward pass of a model as a file and a table."""
 
 from __future__ import annotations
 
+import copyreg
 import inspect
-import itertools
-import os
 import types
 import weakref
 from typing import Any
 
 from pyrometer import _core, _env
 from pyrometer._capture import passes
+from pyrometer._capture.registration import Registration, check_options
 from pyrometer._capture.session import session
 
 # Under this name a decorated class holds its registration, and its subclasses find it.
 MARKER = "__pyrometer_capture__"
 
-# Arguments of torch.profiler.profile that mean nothing here unless they are left at this.
-_REFUSED: dict[str, tuple[Any, str]] = {
-    "experimental_config": (None, "Kineto, which it configures, is not what records"),
-    "execution_trace_observer": (None, "execution traces are not recorded"),
-    "acc_events": (False, "every pass has a file of its own"),
-    "custom_trace_id_callback": (None, "traces have no id"),
-    "post_processing_timeout_s": (None, "nothing is processed at the end"),
-}
-_KNOWN = (
-    "with_stack",
-    "with_flops",
-    "with_modules",
-    "activities",
-    "schedule",
-    "on_trace_ready",
-    "use_cuda",
-    "use_gpu",
-    "output_dir",
-    "every",
-    "max_passes",
-)
 
-
-class Registration:
-    """A decorated class or a chosen module: what to record, and how many passes there were."""
-
-    def __init__(self, model_name: str, options: dict[str, Any]) -> None:
-        self.model_name = model_name
-        self.options = options
-        self.flags = _flags(options)
-        self.devices = _wants_devices(options)
-        self.passes = itertools.count(1)
-        self.written = itertools.count(1)
-        self.process = self.home = os.getpid()
-        self.is_over = False  # max_passes were recorded
-        session.watchers.add(self)
-
-    def __reduce__(self):
-        # A class that is pickled by value (cloudpickle) brings its registration with it.
-        return _restore, (self.model_name, self.options)
-
-    def renew_in_child(self) -> None:
-        """A forked process counts for itself."""
-        if self.process != os.getpid():
-            self.process = os.getpid()
-            self.passes, self.written = itertools.count(1), itertools.count(1)
-
-
-def _restore(model_name: str, options: dict[str, Any]) -> Registration:
+def _make_registration(model_name: str, options: dict[str, Any]) -> Registration:
     registration = Registration(model_name, options)
+    session.watchers.add(registration)
     if _env.is_on():
         _activate(registration)
     return registration
+
+
+# A class that is pickled by value (cloudpickle) brings its registration with it.
+copyreg.pickle(Registration, lambda one: (_make_registration, (one.model_name, one.options)))
 
 
 def capture_model(
@@ -113,7 +71,7 @@ def capture_model(
         "profile_memory": bool(profile_memory),
         **profiler_kwargs,
     }
-    _check(options)
+    check_options(options)
     if model_name is None or isinstance(model_name, str):
 
         def decorate(target: Any) -> Any:
@@ -139,8 +97,7 @@ def _register(target: Any, model_name: str | None, options: dict[str, Any]) -> A
     kind = target if is_class else type(target)
     if not _env.is_on():
         return target
-    registration = Registration(model_name or kind.__name__, options)
-    _activate(registration)
+    registration = _make_registration(model_name or kind.__name__, options)
     watch_forward(kind)
     if is_class:
         setattr(target, MARKER, registration)
@@ -190,57 +147,3 @@ def _activate(registration: Registration) -> None:
     _core.set_passes(passes.begin, passes.end, MARKER, _instances)
     observers.watch_modules()
     watch_forward(nn.DataParallel)  # which runs copies of the model on other threads
-
-
-def _check(options: dict[str, Any]) -> None:
-    for name, value in options.items():
-        if name in _REFUSED:
-            accepted, reason = _REFUSED[name]
-            if value is not accepted:
-                raise ValueError(f"capture_model: {name} is not supported: {reason}")
-        elif name not in _KNOWN and name not in ("record_shapes", "profile_memory"):
-            raise TypeError(f"capture_model() got an unexpected keyword argument {name!r}")
-    for name in ("every", "max_passes"):
-        value = options.get(name)
-        if value is not None and (
-            not isinstance(value, int) or isinstance(value, bool) or value < 1
-        ):
-            raise ValueError(
-                f"capture_model: {name} is a whole number of at least 1, not {value!r}"
-            )
-    for name in ("schedule", "on_trace_ready"):
-        if options.get(name) is not None and not callable(options[name]):
-            raise TypeError(f"capture_model: {name} must be callable")
-    _activity_names(options)
-
-
-def _activity_names(options: dict[str, Any]) -> set[str]:
-    activities = options.get("activities")
-    if activities is None:
-        uses_cuda = options.get("use_cuda", options.get("use_gpu"))
-        return {"CPU"} if uses_cuda is not None and not uses_cuda else {"CPU", "CUDA"}
-    names = {getattr(activity, "name", str(activity)) for activity in activities}
-    unknown = names - {"CPU", "CUDA"}
-    if unknown or not names:
-        raise ValueError(
-            "capture_model: activities: CPU and CUDA are supported, not "
-            + (", ".join(sorted(unknown)) or "nothing")
-        )
-    return names
-
-
-def _flags(options: dict[str, Any]) -> int:
-    flags = _core.RECORD_LAYERS
-    if "CPU" in _activity_names(options):
-        flags |= _core.RECORD_OPS
-    if options["record_shapes"] or options.get("with_flops"):
-        flags |= _core.RECORD_SHAPES | _core.RECORD_OUTPUTS
-    if options["profile_memory"]:
-        flags |= _core.RECORD_MEMORY
-    if options.get("with_stack", True):
-        flags |= _core.RECORD_STACKS
-    return flags
-
-
-def _wants_devices(options: dict[str, Any]) -> bool:
-    return "CUDA" in _activity_names(options)

@@ -13,8 +13,8 @@ from pyrometer import _core, _env
 from pyrometer._rank import place
 
 if TYPE_CHECKING:
-    from pyrometer._capture.model import Registration
-    from pyrometer._capture.session import Settings
+    from pyrometer._capture.registration import Registration
+    from pyrometer._capture.settings import Settings
 
 _is_watching = False
 

@@ -13,9 +13,11 @@ from pyrometer import _core, _env
 from pyrometer._capture.file_locks import claims, of_other_process
 from pyrometer._capture.session import session
 from pyrometer._error import Error
+from pyrometer._output_files import refuse_inputs
+from pyrometer._trace.trace import before_opening, trace
 
 if TYPE_CHECKING:
-    from pyrometer._capture.model import Registration
+    from pyrometer._capture.registration import Registration
 
 
 class Pass:
@@ -51,8 +53,6 @@ class Pass:
         """
         import shutil
 
-        from pyrometer._output_files import refuse_inputs
-
         refuse_inputs(path, self.path)
         if str(path).endswith(".gz"):
             import gzip
@@ -63,8 +63,6 @@ class Pass:
             shutil.copyfile(self.path, path)
 
     def trace(self) -> Any:
-        from pyrometer._trace.trace import trace
-
         return trace(self.path)
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> Any:
@@ -367,6 +365,7 @@ def _finish_in_worker(finish: Any) -> None:
 
 files = Files()
 finisher = Finisher()
+before_opening.append(finisher.wait_for)
 
 
 def _in_child() -> None:

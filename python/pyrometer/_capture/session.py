@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import dataclasses
 import os
 import sys
 import tempfile
@@ -13,33 +12,9 @@ import weakref
 from typing import Any
 
 from pyrometer import _core, _env
+from pyrometer._capture.settings import PASS_ROOM_BYTES, Settings
 from pyrometer._error import Error
 from pyrometer._output_files import refuse_inputs
-
-EVERYTHING = (
-    _core.RECORD_LAYERS
-    | _core.RECORD_OPS
-    | _core.RECORD_SHAPES
-    | _core.RECORD_OUTPUTS
-    | _core.RECORD_MEMORY
-    | _core.RECORD_STACKS
-)
-# Of a recording without a name, which lives only until its passes are files.
-PASS_ROOM_BYTES = 1 << 30
-
-
-@dataclasses.dataclass
-class Settings:
-    """What a session records, and where to."""
-
-    path: str
-    flags: int = EVERYTHING
-    max_bytes: int = 0
-    keep_last: bool = False
-    overwrite: bool = False
-    temporary: bool = False
-    devices: bool = True
-    warmup: bool = False  # what comes before Session.begin() is not part of it
 
 
 class Session:

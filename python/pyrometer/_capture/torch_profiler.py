@@ -15,7 +15,7 @@ from pyrometer import _core, _env
 from pyrometer._capture import devices, kineto
 
 if TYPE_CHECKING:
-    from pyrometer._capture.session import Settings
+    from pyrometer._capture.settings import Settings
 
 _CLOCK = "pyrometer: clock"  # src/trace/devices.h
 _CLOCK_MARKS = 8  # at either end: a thread may lose the processor within one

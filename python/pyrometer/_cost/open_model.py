@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 from pyrometer import _core
 from pyrometer._error import Error
-from pyrometer._helper import main
+from pyrometer._helper.build import build_spec
+from pyrometer._helper.export import export_module, with_shape
 from pyrometer._helper.export_errors import Broken
+from pyrometer._helper.requirements import Missing, Unusable, require
 
 
 def open_model(
@@ -24,15 +26,15 @@ def open_model(
 def export(spec: str, input_shape: Sequence[int] | None = None) -> bytes:
     """What Python has to build, as an archive; every size that can be open is."""
     try:
-        main.require(["torch"])
-        module, inputs = main.build_spec(spec)
-        inputs = main.with_shape(module, inputs, input_shape)
-        return main.export_module(module, inputs, input_shape)
+        require(["torch"])
+        module, inputs = build_spec(spec)
+        inputs = with_shape(module, inputs, input_shape)
+        return export_module(module, inputs, input_shape)
     except Broken as broken:
         failed = broken.as_error(spec)
-    except main.Unusable as error:
+    except Unusable as error:
         failed = Error(str(error), "argument", spec)
-    except main.Missing as error:
+    except Missing as error:
         packages = " ".join(error.packages)
         failed = Error(f"{spec} needs {packages}; pip install {packages}", "export", spec)
     raise failed from failed.__cause__

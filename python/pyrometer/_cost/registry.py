@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyrometer import _core
 from pyrometer._cost.cost import Cost, cost
-from pyrometer._helper import main
+from pyrometer._helper.build import build
+from pyrometer._helper.export import export_module
 from pyrometer._helper.export_errors import Broken
+from pyrometer._helper.requirements import Missing, Unusable, require
 
 if TYPE_CHECKING:
     import torch
@@ -104,16 +106,16 @@ def register(
     if not callable(builder):
         raise TypeError(f"a function that returns an nn.Module is wanted, not {type(builder)!r}")
     try:
-        main.require(["torch"])
-        module, own_inputs = main.build(builder)
+        require(["torch"])
+        module, own_inputs = build(builder)
         if inputs is None and input_shape is None:
             inputs = own_inputs
-        archive = main.export_module(module, inputs, input_shape)
-    except main.Missing as error:
+        archive = export_module(module, inputs, input_shape)
+    except Missing as error:
         raise ModuleNotFoundError(
             f"registering a model exports it, which needs torch: pip install {error}"
         ) from error
-    except main.Unusable as error:
+    except Unusable as error:
         raise TypeError(f"{name}: {error}") from error
     except Broken as error:
         failed = error.as_error(name)

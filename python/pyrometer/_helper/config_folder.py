@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .._error import Error
 from .example_inputs import from_config
 from .export_errors import Broken, hint_for
-from .main import Unusable, declare_operators, require
+from .requirements import Unusable, declare_operators, require
 
 if TYPE_CHECKING:
     import torch

@@ -6,19 +6,18 @@ The command-line tool carries this file and runs it in the user's Python.
 from __future__ import annotations
 
 import contextlib
-import importlib
-import inspect
 import logging
 import pathlib
-import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from unittest import mock
 
 from .archive import slow_attention_path
+from .build import build_spec
+from .example_inputs import as_arguments
 from .export_errors import Broken, first_line, locate
-from .main import Missing, Unusable, as_arguments, build_spec, declare_operators, require
+from .named_models import available_bytes, make_named, named_inputs, open_program
+from .requirements import Missing, Unusable, require
 
 if TYPE_CHECKING:
     import torch
@@ -39,67 +38,7 @@ def plain_paths() -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def without_downloads() -> Iterator[None]:
-    """Lets torchvision's builders be asked for weights, which sets a model's options, but loads
-    none."""
-    import torch
-    from torchvision.models._api import WeightsEnum
-    from torchvision.models.regnet import BlockParams
-
-    from_widths = BlockParams.from_init_params.__func__
-
-    def on_cpu(cls: type, *arguments: Any, **options: Any) -> Any:
-        # Its block widths are computed with tensors, which must hold values.
-        with torch.device("cpu"):
-            return from_widths(cls, *arguments, **options)
-
-    with (
-        mock.patch.object(WeightsEnum, "get_state_dict", lambda *_, **__: {}),
-        mock.patch.object(torch.nn.Module, "load_state_dict", lambda *_, **__: None),
-        mock.patch.object(BlockParams, "from_init_params", classmethod(on_cpu)),
-    ):
-        yield
-
-
-def make_named(package: str, builder: str, device: str) -> torch.nn.Module:
-    """A built-in model as its package builds it, by the tool's own expression."""
-    import torch
-
-    if "..." in builder:
-        raise Unusable("how it is built is not stored in full")
-    declare_operators()
-    downloads = without_downloads() if package == "torchvision" else contextlib.nullcontext()
-    names = {"torch": torch, package: importlib.import_module(package)}
-    with downloads, torch.device(device):
-        module = eval(builder, names).eval()
-    if type(getattr(module, "transform", None)).__name__ == "GeneralizedRCNNTransform":
-        raise Unusable(
-            "a detector chooses boxes by their values; its graph is priced with their number as an "
-            "input, which another counter cannot be given"
-        )
-    # A cache is what nobody asked for, and no tensor.
-    config = getattr(module, "config", None)
-    if package == "transformers" and config is not None:
-        config.use_cache = False
-    return module
-
-
 Call = tuple[Any, tuple[Any, ...], dict[str, Any]]  # what to call, and with what
-
-
-def open_program(path: str) -> Any:
-    """The exported program of "file.pt2", or of "file.pt2:name" where there are several."""
-    import torch
-
-    if pathlib.Path(path).is_dir():
-        path = str(next(pathlib.Path(path).glob("*.pt2")))
-    if pathlib.Path(path).exists():
-        return torch.export.load(path)
-    file, _, name = path.rpartition(":")
-    from torch.export.pt2_archive._package import load_pt2
-
-    return load_pt2(file).exported_programs[name]
 
 
 def call_of_program(path: str, inputs: Sequence[Mapping[str, Any]]) -> Call:
@@ -177,34 +116,6 @@ def call_of(model: Mapping[str, Any], device: str) -> Call:
         return call_of_builder(model["builder"], model["inputs"], device)
     module = make_named(model["package"], model["builder"], device)
     return module, *named_inputs(module, model["inputs"], device)
-
-
-def named_inputs(
-    module: torch.nn.Module, inputs: Sequence[Mapping[str, Any]], device: str
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Zeros of the sizes in question: by name where forward knows the names, else in order."""
-    import torch
-
-    tensors = {
-        given["name"]: torch.zeros(
-            tuple(given["shape"]), dtype=getattr(torch, given["dtype"]), device=device
-        )
-        for given in inputs
-    }
-    known = inspect.signature(module.forward).parameters
-    if len(tensors) > 1 and all(name in known for name in tensors):
-        return (), tensors
-    return tuple(tensors.values()), {}
-
-
-def available_bytes() -> int:
-    """Memory that a new process could have."""
-    with contextlib.suppress(OSError, ValueError):
-        with open("/proc/meminfo") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    return sys.maxsize
 
 
 def of_tensors(module: Any, leaves: Sequence[Any], structure: Any) -> torch.nn.Module:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -109,6 +110,15 @@ def as_inputs(given: Any) -> Inputs:
             return Inputs(given[0], dict(given[1]))
         return Inputs(given)
     return Inputs((given,))
+
+
+def as_arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Example inputs as positional and keyword arguments."""
+    if isinstance(inputs, Mapping):
+        return (), dict(inputs)
+    if isinstance(inputs, (tuple, list)):
+        return tuple(inputs), {}
+    return (inputs,), {}
 
 
 @dataclass(frozen=True)
@@ -233,6 +243,12 @@ def parse_description(text: str) -> list[tuple[str, Any, tuple[int, ...]]]:
             return []
         found.append((name, dtype, tuple(int(size) for size in shape.split(",") if size.strip())))
     return found
+
+
+def parse_shape(text: str) -> tuple[int, ...]:
+    """ "1,3,224,224", "1x3x224x224" or "(1, 3, 224, 224)" as numbers."""
+    inner = text.strip().strip("()[]").strip().removesuffix(",")
+    return tuple(int(part) for part in re.split(r"\s*[x,]\s*|\s+", inner))
 
 
 def from_shapes(shapes: list[tuple[int, ...]], engine: Any) -> Inputs:

@@ -4,7 +4,6 @@ imported when such a function is called and not before."""
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import math
 import os
@@ -16,41 +15,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pyrometer._error import Error
+from pyrometer._ray.settings import DEFAULT_OUTPUT_DIR, Settings, describe, plural
 from pyrometer._ray.worker import INSIDE
 
-DEFAULT_OUTPUT_DIR = "./profiler_logs"
 CONNECT_S = 5.0
 # What ranks print comes by way of files that Ray reads now and then; a cluster that ends takes the
 # last lines with it.
 LOGS_S = 0.5
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """What was asked for, checked."""
-
-    num_nodes: int
-    gpus_per_node: int
-    workers_per_node: int
-    cpus_per_worker: float
-    output_dir: str | None
-    return_all: bool
-    address: str | None
-    runtime_env: dict[str, Any] | None
-    wait_s: float
-    grace_s: float
-
-    @property
-    def world_size(self) -> int:
-        return self.num_nodes * self.workers_per_node
-
-    @property
-    def bundle(self) -> dict[str, float]:
-        """What one node has to give."""
-        bundle: dict[str, float] = {"CPU": self.cpus_per_worker * self.workers_per_node}
-        if self.gpus_per_node:
-            bundle["GPU"] = self.gpus_per_node
-        return bundle
 
 
 def ray(
@@ -255,11 +226,3 @@ def _check_size(settings: Settings, is_ours: bool) -> None:
         f"{plural(len(nodes), 'node')} ({there}); {advice}",
         "cluster",
     )
-
-
-def plural(count: float, what: str) -> str:
-    return f"{count:g} {what}{'' if count == 1 else 's'}"
-
-
-def describe(resources: dict[str, float]) -> str:
-    return f"{plural(resources.get('CPU', 0), 'CPU')} and {plural(resources.get('GPU', 0), 'GPU')}"

@@ -20,7 +20,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from pyrometer import _env
 from pyrometer._error import Error
 from pyrometer._ray import files
-from pyrometer._ray.decorator import Settings, describe, plural
+from pyrometer._ray.settings import Settings, describe, plural
 from pyrometer._ray.worker import INSIDE, Keeper, Rank
 
 # After a failure the others may be about to say why: a connection that closes is noticed sooner

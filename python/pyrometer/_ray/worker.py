@@ -16,6 +16,7 @@ import traceback
 from typing import Any
 
 from pyrometer import _env
+from pyrometer._capture.session import session
 
 # In the environment of every rank and of what it starts: the function is not spread again there.
 INSIDE = "PYROMETER_RAY_WORKER"
@@ -109,11 +110,8 @@ def _describe_error(error: BaseException) -> dict[str, Any]:
 
 def _finish_recordings() -> None:
     """Files that are still being written are whole before they are asked for."""
-    module = sys.modules.get("pyrometer._capture.session")
-    if module is None:
-        return
     try:
-        module.session.stop()
+        session.stop()
     except Exception as error:
         _env.say(f"the recording did not end well: {error}")
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     import pandas
 
 NO_PARENT = 2**32 - 1  # of the column `parent`, which is unsigned
+# Called with the path of a file that is about to be read: passes may still be writing it.
+before_opening: list[Callable[[str], None]] = []
 
 
 def trace(
@@ -62,9 +63,8 @@ def trace(
 
 def _wait_for(path: str | os.PathLike[str]) -> None:
     """A pass of this process is written in the background: its file may not be there yet."""
-    passes = sys.modules.get("pyrometer._capture.passes")
-    if passes is not None and passes.finisher.pending:
-        passes.finisher.wait_for(os.path.abspath(os.fspath(path)))
+    for wait in before_opening:
+        wait(os.path.abspath(os.fspath(path)))
 
 
 class Table(Sequence):

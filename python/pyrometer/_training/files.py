@@ -18,7 +18,7 @@ from pyrometer._capture.file_locks import claims, of_other_process
 
 if TYPE_CHECKING:
     from pyrometer._rank import Place
-    from pyrometer._training.profiler import Options
+    from pyrometer._training.options import Options
 
 # Of a profiler that goes on until the end (repeat=0): the first cycle's files and the last ones'.
 KEPT_CYCLES = 16

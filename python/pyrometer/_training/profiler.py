@@ -13,41 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 from pyrometer import _core, _env
 from pyrometer._capture import passes
-from pyrometer._capture.session import Settings, session
+from pyrometer._capture.session import session
+from pyrometer._capture.settings import Settings
 from pyrometer._rank import Place
 from pyrometer._training import nsight
 from pyrometer._training.files import Files, Window, worker_name
+from pyrometer._training.options import WINDOW_BYTES, Options
 from pyrometer._training.schedule import NEVER, Action, Schedule
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-# Of the recording of one window; as JSON it is some ten times as large.
-WINDOW_BYTES = 256 << 20
 _RECORDING = (Action.RECORD, Action.RECORD_AND_SAVE)
 
 _lock = threading.Lock()
 _current: Run | None = None  # of this process
-
-
-@dataclasses.dataclass(frozen=True)
-class Options:
-    """What profiler() was called with."""
-
-    enabled: bool
-    output_dir: str
-    schedule: Schedule
-    with_stack: bool
-    with_flops: bool
-    with_modules: bool
-    nsight_enabled: bool
-    nsight_output: str
-
-    @property
-    def flags(self) -> int:
-        flags = _core.RECORD_LAYERS | _core.RECORD_OPS
-        flags |= _core.RECORD_SHAPES if self.with_flops else 0
-        return flags | (_core.RECORD_STACKS if self.with_stack else 0)
 
 
 def profiler(

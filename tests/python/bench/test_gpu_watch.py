@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 nn = torch.nn
 
 from pyrometer import Error, ModelProfiler, _core  # noqa: E402
-from pyrometer._bench import engines, timing  # noqa: E402
+from pyrometer._bench import engine, timing  # noqa: E402
 
 STUB = pathlib.Path(__file__).resolve().parents[2] / "unit" / "nvml_stub.c"
 
@@ -36,7 +36,7 @@ def play(stub, monkeypatch):
         monkeypatch.setenv("PYRO_NVML", stub)
         monkeypatch.setenv("PYRO_STUB_GPU", script)
         gpu = _core.Gpu("GPU-stub")
-        monkeypatch.setattr(engines.Engine, "gpu", lambda self: gpu)
+        monkeypatch.setattr(engine.Engine, "gpu", lambda self: gpu)
         return gpu
 
     return begin
