@@ -46,10 +46,10 @@ def measure(library, rounds, weight_bytes):
     for _ in range(rounds):
         random.shuffle(order)
         for step in order:
-            library.ladder_set(_core.recorder_door(), step)
+            library.ladder_set(_core.recorder_api(), step)
             library.ladder_run(4, weight_bytes)
             least[step].append(library.ladder_run(RUNS, weight_bytes))
-    library.ladder_set(_core.recorder_door(), 0)
+    library.ladder_set(_core.recorder_api(), 0)
     return [sorted(values)[len(values) // 4] for values in least]
 
 

@@ -225,20 +225,20 @@ static const char mark_key;
 
 static PyObject *mark_begin(PyObject *module, PyObject *name)
 {
-    pyro_recorder_door *door = pyro_recorder_entrance();
+    pyro_recorder_api *api = pyro_recorder_entrance();
     const char *text = PyUnicode_AsUTF8(name);
-    pyro_recorder_thread *thread = text ? pyro_recorder_enter(door) : NULL;
+    pyro_recorder_thread *thread = text ? pyro_recorder_enter(api) : NULL;
 
     (void)module;
     if (!text)
         return NULL;
     if (thread) {
-        uint32_t id = door->name(thread, text);
-        pyro_record *record = pyro_record_room(door, thread);
+        uint32_t id = api->name(thread, text);
+        pyro_record *record = pyro_record_room(api, thread);
         pyro_span_open(thread, record, &mark_key);
         if (record) {
             *record = (pyro_record){.sequence = -1, .name = id, .kind = PYRO_RECORD_MARK};
-            record->start_raw = pyro_raw_time(door);
+            record->start_raw = pyro_raw_time(api);
             pyro_record_commit(thread, record);
         }
         pyro_recorder_leave(thread);
@@ -256,9 +256,9 @@ static pyro_record *close_mark(pyro_recorder_thread *thread)
 
 static PyObject *mark_end(PyObject *module, PyObject *unused)
 {
-    pyro_recorder_door *door = pyro_recorder_entrance();
-    uint64_t now = pyro_raw_time(door);
-    pyro_recorder_thread *thread = pyro_recorder_enter(door);
+    pyro_recorder_api *api = pyro_recorder_entrance();
+    uint64_t now = pyro_raw_time(api);
+    pyro_recorder_thread *thread = pyro_recorder_enter(api);
 
     (void)module;
     (void)unused;

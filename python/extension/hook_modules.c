@@ -1,28 +1,15 @@
 /*
  * Layers: takes the vectorcall slot of torch.nn.Module._call_impl, so that every call of a module
  * becomes a span while function, code and identity stay what they were. What a module is called is
- * looked up here by address; hook_paths.c finds it out at the first call.
+ * looked up by address in module_table.c; hook_paths.c finds it out at the first call.
  */
 #include "hook_modules.h"
-
-#define FEWEST_SLOTS 256u
-
-typedef struct slot {
-    PyObject *module; /* an address; NULL where the slot is free */
-    seen_module *seen;
-    /* What it was last called, in a session and below a caller; 0 nothing. */
-    uint32_t generation, parent, id;
-    uint32_t follower; /* the slot of the module that was called next, last time */
-} slot;
 
 /* One hook a process: there is one Module class. All of it is guarded by the interpreter's lock. */
 static struct {
     PyObject *function, *module_class;
     vectorcallfunc original;
-    pyro_recorder_door *door;
-    slot *slots;
-    uint32_t slot_count, seen_count, instance_count;
-    uint32_t last_slot; /* of the module that was called last */
+    pyro_recorder_api *api;
     bool is_buried; /* another has taken the slot after us, and will call us for ever */
 } hook;
 
@@ -30,173 +17,7 @@ static struct {
 static _Thread_local struct {
     layer_call call;                    /* what is being called */
     pyro_recorder_thread *const *place; /* where the recorder keeps what it writes with */
-} here __attribute__((tls_model("initial-exec")));
-
-static inline uint32_t first_slot(const PyObject *module)
-{
-    uint64_t mixed = ((uint64_t)(uintptr_t)module >> 4) * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(mixed >> 32) & (hook.slot_count - 1);
-}
-
-static inline slot *find_slot(const PyObject *module)
-{
-    if (!hook.slot_count)
-        return NULL;
-    for (uint32_t i = first_slot(module);; i = (i + 1) & (hook.slot_count - 1)) {
-        if (hook.slots[i].module == module)
-            return &hook.slots[i];
-        if (!hook.slots[i].module)
-            return NULL;
-    }
-}
-
-static inline seen_module *find_seen(const PyObject *module)
-{
-    const slot *found = find_slot(module);
-    return found ? found->seen : NULL;
-}
-
-seen_module *layers_find(PyObject *module)
-{
-    return find_seen(module);
-}
-
-static void put_slot(PyObject *module, seen_module *seen)
-{
-    uint32_t i = first_slot(module);
-    while (hook.slots[i].module)
-        i = (i + 1) & (hook.slot_count - 1);
-    hook.slots[i] = (slot){.module = module, .seen = seen};
-}
-
-/* Room for one more; the table is at most half full. */
-static bool grow_slots(void)
-{
-    if (hook.seen_count * 2 < hook.slot_count)
-        return true;
-    uint32_t old_count = hook.slot_count;
-    slot *old = hook.slots;
-    slot *slots = PyMem_Calloc(old_count ? old_count * 2 : FEWEST_SLOTS, sizeof *slots);
-    if (!slots)
-        return false;
-    hook.slots = slots;
-    hook.slot_count = old_count ? old_count * 2 : FEWEST_SLOTS;
-    for (uint32_t i = 0; i < old_count; i++) {
-        if (old[i].module)
-            put_slot(old[i].module, old[i].seen);
-    }
-    PyMem_Free(old);
-    return true;
-}
-
-static void free_seen(seen_module *seen)
-{
-    PyObject *weak = seen->weak;
-    PyMem_Free(seen->names);
-    PyMem_Free(seen->home_path);
-    PyMem_Free(seen);
-    Py_XDECREF(weak);
-}
-
-/* Those behind a freed slot move up, so that a search still finds them. */
-static void forget(const PyObject *module)
-{
-    uint32_t mask = hook.slot_count - 1, i;
-    if (!find_seen(module))
-        return;
-    for (i = first_slot(module); hook.slots[i].module != module; i = (i + 1) & mask)
-        ;
-    seen_module *seen = hook.slots[i].seen;
-    for (uint32_t j = (i + 1) & mask; hook.slots[j].module; j = (j + 1) & mask) {
-        uint32_t home = first_slot(hook.slots[j].module);
-        if (((j - home) & mask) >= ((j - i) & mask)) {
-            hook.slots[i] = hook.slots[j];
-            i = j;
-        }
-    }
-    hook.slots[i] = (slot){0};
-    hook.seen_count--;
-    free_seen(seen);
-}
-
-/* A module has died: called by its weak reference, with its address. */
-static PyObject *module_died(PyObject *address, PyObject *weak)
-{
-    (void)weak;
-    forget(PyLong_AsVoidPtr(address));
-    Py_RETURN_NONE;
-}
-
-static PyMethodDef module_died_method = {"module_died", module_died, METH_O, NULL};
-
-void layers_forget_all(void)
-{
-    slot *slots = hook.slots;
-    uint32_t count = hook.slot_count;
-    hook.slots = NULL;
-    hook.slot_count = hook.seen_count = hook.last_slot = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (slots[i].module)
-            free_seen(slots[i].seen);
-    }
-    PyMem_Free(slots);
-}
-
-static PyObject *watch_death(PyObject *module)
-{
-    PyObject *address = PyLong_FromVoidPtr(module);
-    PyObject *call = address ? PyCFunction_New(&module_died_method, address) : NULL;
-    PyObject *weak = call ? PyWeakref_NewRef(module, call) : NULL;
-    Py_XDECREF(address);
-    Py_XDECREF(call);
-    return weak;
-}
-
-seen_module *layers_see(PyObject *module, uint32_t generation)
-{
-    seen_module *seen = find_seen(module);
-    if (!seen) {
-        /* Making the weak reference may run the collector, which may forget others. */
-        PyObject *weak = watch_death(module);
-        seen = weak && grow_slots() ? PyMem_Calloc(1, sizeof *seen) : NULL;
-        if (!seen) {
-            Py_XDECREF(weak);
-            if (!PyErr_Occurred())
-                PyErr_NoMemory();
-            return NULL;
-        }
-        seen->weak = weak;
-        seen->instance = ++hook.instance_count;
-        put_slot(module, seen);
-        hook.seen_count++;
-    }
-    if (seen->generation != generation) {
-        seen->generation = generation;
-        seen->home_root = seen->name_count = 0;
-        PyMem_Free(seen->home_path);
-        seen->home_path = NULL;
-    }
-    return seen;
-}
-
-static bool keep_name(PyObject *module, uint32_t parent, uint32_t id, uint32_t generation)
-{
-    seen_module *seen = layers_see(module, generation);
-    if (!seen)
-        return false;
-    if (seen->name_count == seen->name_capacity) {
-        uint32_t capacity = seen->name_capacity ? seen->name_capacity * 2 : 2;
-        layer_name *names = PyMem_Realloc(seen->names, capacity * sizeof *names);
-        if (!names) {
-            PyErr_NoMemory();
-            return false;
-        }
-        seen->names = names;
-        seen->name_capacity = capacity;
-    }
-    seen->names[seen->name_count++] = (layer_name){parent, id};
-    return true;
-}
+} thread_state __attribute__((tls_model("initial-exec")));
 
 /*
  * Finds out the name. No Python code of ours runs, and tracers do not see what torch runs. Returns
@@ -208,7 +29,7 @@ static uint32_t name_of_new(PyObject *module, const layer_call *caller, uint32_t
     PyThreadState *state = PyThreadState_Get();
     PyThreadState_EnterTracing(state);
     uint32_t id = layers_resolve(module, caller, generation, &keep);
-    if (id && keep && !keep_name(module, caller ? caller->id : 0, id, generation))
+    if (id && keep && !layers_keep_name(module, caller ? caller->id : 0, id, generation))
         id = 0;
     PyThreadState_LeaveTracing(state);
     if (!id && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
@@ -217,17 +38,17 @@ static uint32_t name_of_new(PyObject *module, const layer_call *caller, uint32_t
 }
 
 /* Modules are called in the same order again, so what follows this one is fetched until then. */
-static inline void expect_follower(const slot *called)
+static inline void expect_follower(const module_slot *called)
 {
-    uint32_t number = (uint32_t)(called - hook.slots), mask = hook.slot_count - 1;
-    slot *before = &hook.slots[hook.last_slot & mask];
+    uint32_t number = (uint32_t)(called - core_modules.slots), mask = core_modules.slot_count - 1;
+    module_slot *before = &core_modules.slots[core_modules.last_slot & mask];
     if (before->follower != number)
         before->follower = number;
-    hook.last_slot = number;
-    __builtin_prefetch(&hook.slots[called->follower & mask]);
+    core_modules.last_slot = number;
+    __builtin_prefetch(&core_modules.slots[called->follower & mask]);
 }
 
-static __attribute__((noinline)) uint32_t name_of_other(PyObject *module, slot *known,
+static __attribute__((noinline)) uint32_t name_of_other(PyObject *module, module_slot *known,
                                                         const layer_call *caller,
                                                         uint32_t generation)
 {
@@ -245,7 +66,7 @@ static __attribute__((noinline)) uint32_t name_of_other(PyObject *module, slot *
     return name_of_new(module, caller, generation);
 }
 
-static inline uint32_t name_of(PyObject *module, slot *known, const layer_call *caller,
+static inline uint32_t name_of(PyObject *module, module_slot *known, const layer_call *caller,
                                uint32_t generation)
 {
     uint32_t parent = caller ? caller->id : 0;
@@ -256,19 +77,19 @@ static inline uint32_t name_of(PyObject *module, slot *known, const layer_call *
     return name_of_other(module, known, caller, generation);
 }
 
-static __attribute__((noinline)) pyro_recorder_thread *enter_first(pyro_recorder_door *door)
+static __attribute__((noinline)) pyro_recorder_thread *enter_first(pyro_recorder_api *api)
 {
-    here.place = door->place ? door->place() : NULL;
-    return pyro_recorder_enter(door);
+    thread_state.place = api->place ? api->place() : NULL;
+    return pyro_recorder_enter(api);
 }
 
 /* As pyro_recorder_enter. */
-static inline pyro_recorder_thread *enter(pyro_recorder_door *door)
+static inline pyro_recorder_thread *enter(pyro_recorder_api *api)
 {
-    pyro_recorder_thread *thread = here.place ? *here.place : NULL;
-    if (__builtin_expect(!thread || thread->generation != door->generation, 0))
-        return enter_first(door);
-    return pyro_recorder_enter_with(door, thread);
+    pyro_recorder_thread *thread = thread_state.place ? *thread_state.place : NULL;
+    if (__builtin_expect(!thread || thread->generation != api->generation, 0))
+        return enter_first(api);
+    return pyro_recorder_enter_with(api, thread);
 }
 
 /* The words of a layer's input. */
@@ -282,15 +103,15 @@ typedef struct layer_input {
 /* Begins the span; false when it cannot be written. What stacks need is set for those inside. */
 static inline bool begin_layer(uint32_t id, const void *key, const layer_input *input, int64_t mark)
 {
-    pyro_recorder_door *door = hook.door;
-    pyro_recorder_thread *thread = enter(door);
+    pyro_recorder_api *api = hook.api;
+    pyro_recorder_thread *thread = enter(api);
     if (!thread)
         return false;
     uint32_t stack = 0;
-    if (__builtin_expect(door->flags & PYRO_RECORD_STACKS, 0))
+    if (__builtin_expect(api->flags & PYRO_RECORD_STACKS, 0))
         stack = core_layer_stack(thread);
-    uint32_t inputs = input->count ? door->signature(thread, input->words, input->count) : 0;
-    pyro_record *record = pyro_record_room(door, thread);
+    uint32_t inputs = input->count ? api->signature(thread, input->words, input->count) : 0;
+    pyro_record *record = pyro_record_room(api, thread);
     pyro_span_open(thread, record, key);
     if (record) {
         record->sequence = mark;
@@ -298,7 +119,7 @@ static inline bool begin_layer(uint32_t id, const void *key, const layer_input *
         record->inputs = inputs;
         record->stack = stack;
         pyro_record_is(record, PYRO_RECORD_LAYER, 0);
-        record->start_raw = pyro_raw_time(door);
+        record->start_raw = pyro_raw_time(api);
         pyro_record_commit(thread, record);
     }
     pyro_recorder_leave(thread);
@@ -308,9 +129,9 @@ static inline bool begin_layer(uint32_t id, const void *key, const layer_input *
 static inline void end_layer(const void *key, bool raised, uint32_t generation,
                              uint32_t layer_stack, void *layer_frame)
 {
-    pyro_recorder_door *door = hook.door;
-    uint64_t now = pyro_raw_time(door);
-    pyro_recorder_thread *thread = enter(door);
+    pyro_recorder_api *api = hook.api;
+    uint64_t now = pyro_raw_time(api);
+    pyro_recorder_thread *thread = enter(api);
     if (!thread)
         return;
     if (thread->generation == generation) {
@@ -329,7 +150,7 @@ static inline void end_layer(const void *key, bool raised, uint32_t generation,
 /* The stack of the layer around, to be set again when this one ends. */
 static __attribute__((noinline)) void read_layer_stack(uint32_t *stack, void **frame)
 {
-    pyro_recorder_thread *thread = enter(hook.door);
+    pyro_recorder_thread *thread = enter(hook.api);
     if (!thread)
         return;
     *stack = thread->layer_stack;
@@ -340,15 +161,15 @@ static __attribute__((noinline)) void read_layer_stack(uint32_t *stack, void **f
 /* The call as a span, where the module has a name. */
 static inline PyObject *observe_layer(vectorcallfunc original, PyObject *function,
                                       PyObject *const *arguments, size_t count_and_flag,
-                                      PyObject *names, slot *known, uint32_t generation)
+                                      PyObject *names, module_slot *known, uint32_t generation)
 {
     PyObject *module = arguments[0];
-    layer_call outer = here.call;
+    layer_call outer = thread_state.call;
     bool is_inside = outer.id && outer.generation == generation;
     uint32_t id = name_of(module, known, is_inside ? &outer : NULL, generation);
     if (__builtin_expect(!id, 0) && PyErr_Occurred())
         return NULL;
-    uint32_t outer_stack = 0, flags = hook.door->flags;
+    uint32_t outer_stack = 0, flags = hook.api->flags;
     void *outer_frame = NULL;
     layer_input input;
     if (__builtin_expect(flags & PYRO_RECORD_STACKS, 0))
@@ -363,23 +184,23 @@ static inline PyObject *observe_layer(vectorcallfunc original, PyObject *functio
     int64_t mark = __builtin_expect(core_marks_wanted, 0) ? core_marks_next() : -1;
     if (!id || !begin_layer(id, &inner, &input, mark))
         return original(function, arguments, count_and_flag, names);
-    here.call = inner;
+    thread_state.call = inner;
     if (__builtin_expect(mark >= 0, 0))
         core_mark(mark, true);
     PyObject *result = original(function, arguments, count_and_flag, names);
     if (__builtin_expect(mark >= 0, 0))
         core_mark(mark, false);
     end_layer(&inner, !result, generation, outer_stack, outer_frame);
-    here.call = outer;
+    thread_state.call = outer;
     return result;
 }
 
 static inline PyObject *call_module(vectorcallfunc original, PyObject *function,
                                     PyObject *const *arguments, size_t count_and_flag,
-                                    PyObject *names, slot *known)
+                                    PyObject *names, module_slot *known)
 {
-    uint32_t generation = __atomic_load_n(&hook.door->generation, __ATOMIC_RELAXED);
-    if (generation & 1 && hook.door->flags & PYRO_RECORD_LAYERS && !hook.door->is_resting)
+    uint32_t generation = __atomic_load_n(&hook.api->generation, __ATOMIC_RELAXED);
+    if (generation & 1 && hook.api->flags & PYRO_RECORD_LAYERS && !hook.api->is_resting)
         return observe_layer(original, function, arguments, count_and_flag, names, known,
                              generation);
     return original(function, arguments, count_and_flag, names);
@@ -391,14 +212,14 @@ static PyObject *observe_call(PyObject *function, PyObject *const *arguments, si
     if (__builtin_expect(!hook.function || PyVectorcall_NARGS(count_and_flag) < 1, 0))
         return hook.original(function, arguments, count_and_flag, names);
     /* Who has a slot is a module. */
-    slot *known = find_slot(arguments[0]);
+    module_slot *known = module_find_slot(arguments[0]);
     if (__builtin_expect(!known, 0) &&
         !PyObject_TypeCheck(arguments[0], (PyTypeObject *)hook.module_class))
         return hook.original(function, arguments, count_and_flag, names);
     core_pass pass = {NULL, NULL, false};
     if (core_passes_wanted) {
         core_pass_enter(&pass, arguments[0]);
-        known = find_slot(arguments[0]); /* that may have moved it */
+        known = module_find_slot(arguments[0]); /* that may have moved it */
     }
     PyObject *result = call_module(hook.original, function, arguments, count_and_flag, names,
                                    known);
@@ -416,7 +237,7 @@ PyObject *layers_call(vectorcallfunc original, PyObject *function, PyObject *con
                       size_t count_and_flag, PyObject *names)
 {
     return call_module(original, function, arguments, count_and_flag, names,
-                       find_slot(arguments[0]));
+                       module_find_slot(arguments[0]));
 }
 
 void layers_set_vectorcall(PyFunctionObject *function, vectorcallfunc call)
@@ -451,7 +272,7 @@ PyObject *core_layers_install(PyObject *module, PyObject *args)
     }
     if (layers_names_begin(module_class))
         return NULL;
-    hook.door = pyro_recorder_entrance();
+    hook.api = pyro_recorder_entrance();
     Py_XSETREF(hook.module_class, Py_NewRef(module_class));
     hook.function = Py_NewRef(function);
     if (!hook.is_buried) {
@@ -461,10 +282,10 @@ PyObject *core_layers_install(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-const char core_recorder_door_doc[] =
-    "recorder_door() -> int: the address of the door, for an observer that is built apart.";
+const char core_recorder_api_doc[] =
+    "recorder_api() -> int: the address of the recorder's interface, for the observer.";
 
-PyObject *core_recorder_door(PyObject *module, PyObject *unused)
+PyObject *core_recorder_api(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
     return PyLong_FromVoidPtr(pyro_recorder_entrance());
@@ -478,7 +299,7 @@ PyObject *core_layers_remove(PyObject *module, PyObject *unused)
     if (!hook.function)
         Py_RETURN_NONE;
     PyFunctionObject *function = (PyFunctionObject *)hook.function;
-    /* A call that is under way ends in observe_call, so `original` and `door` stay. */
+    /* A call that is under way ends in observe_call, so `original` and `api` stay. */
     hook.is_buried = function->vectorcall != observe_call;
     if (!hook.is_buried)
         layers_set_vectorcall(function, hook.original);

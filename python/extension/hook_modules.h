@@ -1,39 +1,17 @@
-/* What the two files about layers share: modules that were seen, and what they are called. */
+/* What the files about calls of modules share: the call that runs, its name and its inputs. */
 #ifndef PYROMETER_EXTENSION_HOOK_MODULES_H
 #define PYROMETER_EXTENSION_HOOK_MODULES_H
 
 #include "module.h"
+#include "module_table.h"
 
 #include <pyrometer/capture.h>
-
-/* What a module is called below one caller; a shared module has several. */
-typedef struct layer_name {
-    uint32_t parent; /* id of the caller's layer, 0 where there is none */
-    uint32_t id;
-} layer_name;
-
-/* A module object that lives; forgotten when it dies, so that its address may be another's. */
-typedef struct seen_module {
-    PyObject *weak;
-    uint32_t instance;
-    uint32_t generation; /* of the session that the rest belongs to */
-    uint32_t home_root;  /* id of the first root that holds it; 0 none */
-    char *home_path;     /* its path there */
-    uint32_t name_count, name_capacity;
-    layer_name *names;
-} seen_module;
 
 /* The layer that is being called: its module, who lives as long, and its id. */
 typedef struct layer_call {
     PyObject *module, *root;
     uint32_t id, generation;
 } layer_call;
-
-/* The module's entry, or NULL when it was never seen. */
-seen_module *layers_find(PyObject *module);
-/* As above, made where there is none; NULL with an exception. */
-seen_module *layers_see(PyObject *module, uint32_t generation);
-void layers_forget_all(void);
 
 /* Remembers torch's types and functions that naming needs; -1 with an exception. */
 int layers_names_begin(PyObject *module_class);

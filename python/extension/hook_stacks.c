@@ -1,9 +1,10 @@
 /*
  * Python stacks: walks the interpreter's frames of the calling thread in C, without the lock and
  * without making frame objects, and interns what it finds by code object and instruction. The one
- * file that knows the layout of frames, which differs from version to version.
+ * file that knows the layout of frames, which differs from version to version. stack_codes.c keeps
+ * what it names alive.
  */
-#include "module.h"
+#include "stack_codes.h"
 
 #include <pyrometer/capture.h>
 #include <pthread.h>
@@ -20,11 +21,6 @@ uint32_t core_layer_stack(pyro_recorder_thread *thread)
 {
     (void)thread;
     return 0;
-}
-
-void core_stacks_hold(PyTypeObject *type)
-{
-    (void)type;
 }
 
 PyObject *core_stacks_install(PyObject *module, PyObject *functions)
@@ -49,7 +45,6 @@ PyObject *core_stacks_remove(PyObject *module, PyObject *unused)
 #define LAST_FRAMES 8
 #define FEWEST_GROUPS 1024u
 #define MOST_GROUPS 65536u
-#define FEWEST_CODES 256u
 
 #if PY_VERSION_HEX >= 0x030D0000
 static inline _PyInterpreterFrame *innermost_frame(PyThreadState *state)
@@ -128,26 +123,6 @@ typedef struct stack_table {
     last_stack last;
 } stack_table;
 
-/*
- * A group may only be kept while what it names cannot become another's: an address that is used
- * again would give wrong lines. From 3.12 on every code object has a number of its own. In 3.11
- * code objects are held until the session ends, which only a thread with the interpreter's lock can
- * do, and ops run without it: so all code that a module's class reaches is held when the module is
- * named (core_stacks_hold). What is met besides is written each time, but not kept.
- */
-#if PY_VERSION_HEX >= 0x030C0000
-#define CODE_HAS_NUMBER 1
-#else
-#define CODE_HAS_NUMBER 0
-#endif
-#define MOST_CODES 100000u
-
-static struct {
-    pthread_mutex_t lock;
-    PyCodeObject **codes; /* open addressing by address */
-    uint32_t used, capacity;
-} held = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
 static pthread_key_t table_key;
 static bool has_table_key;
 static _Thread_local stack_table *thread_table __attribute__((tls_model("initial-exec")));
@@ -155,67 +130,6 @@ static _Thread_local stack_table *thread_table __attribute__((tls_model("initial
 static inline uint64_t mix(uint64_t left, uint64_t right)
 {
     return (left ^ right) * UINT64_C(0x9e3779b97f4a7c15) ^ (left >> 29);
-}
-
-static uint32_t code_slot(const PyCodeObject *code)
-{
-    uint32_t mask = held.capacity - 1;
-    uint32_t i = (uint32_t)(mix((uintptr_t)code >> 4, 0) >> 32) & mask;
-    while (held.codes[i] && held.codes[i] != code)
-        i = (i + 1) & mask;
-    return i;
-}
-
-static bool grow_held(void)
-{
-    if (held.used * 2 < held.capacity)
-        return true;
-    uint32_t old_capacity = held.capacity;
-    PyCodeObject **old = held.codes;
-    uint32_t capacity = old_capacity ? old_capacity * 2 : FEWEST_CODES;
-    PyCodeObject **codes = calloc(capacity, sizeof(*codes));
-    if (!codes)
-        return false;
-    held.codes = codes;
-    held.capacity = capacity;
-    for (uint32_t i = 0; i < old_capacity; i++) {
-        if (old[i])
-            held.codes[code_slot(old[i])] = old[i];
-    }
-    free(old);
-    return true;
-}
-
-/* Makes sure that the code object outlives the session; false where that cannot be. `is_new` says
- * whether it was not held before. */
-static bool hold(PyCodeObject *code, bool *is_new)
-{
-    bool is_held = false;
-    *is_new = false;
-    pthread_mutex_lock(&held.lock);
-    if (held.capacity && held.codes[code_slot(code)] == code) {
-        is_held = true;
-    } else if (PyGILState_Check() && held.used < MOST_CODES && grow_held()) {
-        held.codes[code_slot(code)] = (PyCodeObject *)Py_NewRef((PyObject *)code);
-        held.used++;
-        is_held = *is_new = true;
-    }
-    pthread_mutex_unlock(&held.lock);
-    return is_held;
-}
-
-/* Drops all of them; with the interpreter's lock, after the session. */
-static void release_held(void)
-{
-    pthread_mutex_lock(&held.lock);
-    PyCodeObject **codes = held.codes;
-    uint32_t capacity = held.capacity;
-    held.codes = NULL;
-    held.used = held.capacity = 0;
-    pthread_mutex_unlock(&held.lock);
-    for (uint32_t i = 0; i < capacity; i++)
-        Py_XDECREF((PyObject *)codes[i]);
-    free(codes);
 }
 
 static void free_table(void *pointer)
@@ -351,84 +265,12 @@ static uint32_t frame_id(PyCodeObject *code, uint32_t offset)
     return pyro_recorder_frame(text);
 }
 
-#if CODE_HAS_NUMBER
-void core_stacks_hold(PyTypeObject *type)
-{
-    (void)type;
-}
-#else
-/* The code and that of functions inside of it; whether it was not held before. */
-static bool hold_code(PyObject *object, int depth)
-{
-    bool is_new;
-    PyCodeObject *code = (PyCodeObject *)object;
-    if (depth > 8 || !hold(code, &is_new) || !is_new)
-        return false;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code->co_consts); i++) {
-        PyObject *inner = PyTuple_GET_ITEM(code->co_consts, i);
-        if (PyCode_Check(inner))
-            hold_code(inner, depth + 1);
-    }
-    return true;
-}
-
-static void hold_function(PyObject *object)
-{
-    PyObject *inner = NULL;
-    if (Py_IS_TYPE(object, &PyStaticMethod_Type) || Py_IS_TYPE(object, &PyClassMethod_Type))
-        object = inner = PyObject_GetAttrString(object, "__func__");
-    if (object && PyFunction_Check(object))
-        hold_code(PyFunction_GET_CODE(object), 0);
-    PyErr_Clear();
-    Py_XDECREF(inner);
-}
-
-static void hold_class(PyTypeObject *type)
-{
-    PyObject *name, *value;
-    Py_ssize_t position = 0;
-    while (type->tp_dict && PyDict_Next(type->tp_dict, &position, &name, &value))
-        hold_function(value);
-}
-
-/* Code, and the functions and classes of the file that it is from; false where it is not held. */
-static bool hold_file(PyObject *code, PyObject *globals)
-{
-    PyObject *name, *value;
-    Py_ssize_t position = 0;
-    bool is_new;
-    if (!hold_code(code, 0))
-        return hold((PyCodeObject *)code, &is_new); /* if so, the file was looked at, too */
-    while (globals && PyDict_Check(globals) && PyDict_Next(globals, &position, &name, &value)) {
-        hold_function(value);
-        if (PyType_Check(value) && PyType_HasFeature((PyTypeObject *)value, Py_TPFLAGS_HEAPTYPE))
-            hold_class((PyTypeObject *)value);
-    }
-    return true;
-}
-
-/* Only reads dictionaries: no code runs in between. */
-void core_stacks_hold(PyTypeObject *type)
-{
-    PyObject *mro = type->tp_mro, *name, *value;
-    for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro); i++) {
-        PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
-        Py_ssize_t position = 0;
-        while (base->tp_dict && PyDict_Next(base->tp_dict, &position, &name, &value)) {
-            if (PyFunction_Check(value))
-                hold_file(PyFunction_GET_CODE(value), PyFunction_GET_GLOBALS(value));
-        }
-        hold_class(base);
-    }
-}
-#endif
-
 static bool may_keep(const _PyInterpreterFrame *frame)
 {
 #if CODE_HAS_NUMBER
     return code_of(frame)->co_version != 0;
 #else
-    return hold_file((PyObject *)code_of(frame), frame->f_globals);
+    return stacks_hold_file((PyObject *)code_of(frame), frame->f_globals);
 #endif
 }
 
@@ -579,7 +421,7 @@ PyObject *core_stacks_install(PyObject *module, PyObject *functions)
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); i++) {
         PyObject *function = PySequence_Fast_GET_ITEM(list, i);
         if (PyFunction_Check(function))
-            hold_file(PyFunction_GET_CODE(function), PyFunction_GET_GLOBALS(function));
+            stacks_hold_file(PyFunction_GET_CODE(function), PyFunction_GET_GLOBALS(function));
     }
 #endif
     Py_DECREF(list);
@@ -595,7 +437,7 @@ PyObject *core_stacks_remove(PyObject *module, PyObject *unused)
         PyErr_SetString(PyExc_RuntimeError, "a session is running: its stacks need the code");
         return NULL;
     }
-    release_held();
+    stacks_release();
     Py_RETURN_NONE;
 }
 #endif

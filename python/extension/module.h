@@ -28,9 +28,15 @@ typedef struct model_object {
     int busy; /* set while the library works on it, perhaps without the interpreter's lock */
 } model_object;
 
-/* Raises what a Python user would look for and returns NULL; what is missing while `opening` is a
- * missing file. */
+/* state.c: raises what a Python user would look for and returns NULL; what is missing while `opening`
+ * is a missing file. */
 PyObject *core_fail(core_state *state, const pyro_error *error, int code, int opening);
+
+/* model.c: adds the type of models to the module; 0, or -1 with an exception. */
+int core_add_model(PyObject *module);
+PyObject *core_open(PyObject *module, PyObject *args);
+PyObject *core_open_decode(PyObject *module, PyObject *args);
+PyObject *core_open_memory(PyObject *module, PyObject *args);
 /* Marks a model as busy; -1 with an exception when it is already. The caller clears `busy`. */
 int core_enter_model(model_object *self);
 
@@ -46,8 +52,8 @@ extern const char core_ranks_doc[];
 /* hook_modules.c: observes calls of modules while a session runs. */
 PyObject *core_layers_install(PyObject *module, PyObject *args);
 PyObject *core_layers_remove(PyObject *module, PyObject *unused);
-PyObject *core_recorder_door(PyObject *module, PyObject *unused);
-extern const char core_layers_install_doc[], core_layers_remove_doc[], core_recorder_door_doc[];
+PyObject *core_recorder_api(PyObject *module, PyObject *unused);
+extern const char core_layers_install_doc[], core_layers_remove_doc[], core_recorder_api_doc[];
 
 /* hook_stacks.c: gives the recorder the Python frames of the thread that asks. */
 PyObject *core_stacks_install(PyObject *module, PyObject *functions);
@@ -55,7 +61,8 @@ PyObject *core_stacks_remove(PyObject *module, PyObject *unused);
 extern const char core_stacks_install_doc[], core_stacks_remove_doc[];
 /* The stack of a layer that begins; those of what it calls will be told from it on. */
 uint32_t core_layer_stack(pyro_recorder_thread *thread);
-/* A class of modules was met: its code may be on stacks that are walked without the lock. */
+/* stack_codes.c: a class of modules was met; its code may be on stacks that are walked without the
+ * lock. */
 void core_stacks_hold(PyTypeObject *type);
 
 /* recorder.c: adds the recorder's functions to the module; 0, or -1 with an exception. */

@@ -253,7 +253,7 @@ PyDoc_STRVAR(span_doc, "recorder_span(name, function): calls the function inside
 
 static PyObject *recorder_span(PyObject *module, PyObject *args)
 {
-    pyro_recorder_door *door = pyro_recorder_entrance();
+    pyro_recorder_api *api = pyro_recorder_entrance();
     pyro_recorder_thread *thread;
     PyObject *function, *result;
     const char *name;
@@ -261,14 +261,14 @@ static PyObject *recorder_span(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "sO:recorder_span", &name, &function))
         return NULL;
-    thread = pyro_recorder_enter(door);
+    thread = pyro_recorder_enter(api);
     if (thread) {
-        uint32_t id = door->name(thread, name);
-        pyro_record *record = pyro_record_room(door, thread);
+        uint32_t id = api->name(thread, name);
+        pyro_record *record = pyro_record_room(api, thread);
 
         pyro_span_open(thread, record, &result);
         if (record) {
-            *record = (pyro_record){.start_raw = pyro_raw_time(door),
+            *record = (pyro_record){.start_raw = pyro_raw_time(api),
                                     .sequence = -1,
                                     .name = id,
                                     .kind = PYRO_RECORD_OP};
@@ -277,12 +277,12 @@ static PyObject *recorder_span(PyObject *module, PyObject *args)
         pyro_recorder_leave(thread);
     }
     result = PyObject_CallNoArgs(function);
-    thread = pyro_recorder_enter(door);
+    thread = pyro_recorder_enter(api);
     if (thread) {
         pyro_record *record = pyro_span_close(thread, &result);
 
         if (record)
-            record->end_raw = pyro_raw_time(door);
+            record->end_raw = pyro_raw_time(api);
         pyro_recorder_leave(thread);
     }
     return result;

@@ -159,7 +159,7 @@ def compile_library(source: Path, target: Path) -> None:
     os.close(handle)
     try:
         # What needs a member that torch keeps to itself is left out where that is not there.
-        for definitions in (("-DPYROMETER_SEES_INSIDE",), ()):
+        for definitions in (("-DPYROMETER_READS_PRIVATE_FIELDS",), ()):
             command = compile_command(source, Path(name), *definitions)
             done = subprocess.run(
                 command, capture_output=True, text=True, errors="replace", timeout=_BUILD_SECONDS
@@ -342,7 +342,7 @@ def waiting_for(devices: int, wait: Any = None) -> Iterator[None]:
 
 def start(flags: int) -> None:
     """Ops and memory go to the recorder from now on; raises Unavailable."""
-    reason = load().pyro_observer_start(_core.recorder_door(), flags)
+    reason = load().pyro_observer_start(_core.recorder_api(), flags)
     if reason:
         raise Unavailable(reason.decode())
 

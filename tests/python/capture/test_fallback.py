@@ -117,7 +117,7 @@ def test_a_torch_with_another_inside(tmp_path):
     except observer_build.Unavailable as error:
         pytest.skip(f"no observer: {error}")
     script.write_text(
-        f'#!/bin/sh\ncase "$*" in *SEES_INSIDE*) exit 1;; esac\nexec {compiler} "$@"\n'
+        f'#!/bin/sh\ncase "$*" in *READS_PRIVATE*) exit 1;; esac\nexec {compiler} "$@"\n'
     )
     script.chmod(0o755)
     said, _ = run(tmp_path, True, CXX=str(script), XDG_CACHE_HOME=str(tmp_path / "cache"))

@@ -110,17 +110,17 @@ def test_values_that_change_from_call_to_call(tmp_path, with_stacks):
         assert [output[1] for output in span.outputs] == [tuple(result.shape)], span.name
 
 
-# Numbers of the door behind its size, generation and flags (capture.h).
-DOOR = {"the system's clock": 12, "a fence": 16}
+# Numbers of the recorder's interface behind its size, generation and flags (capture.h).
+OFFSETS = {"the system's clock": 12, "a fence": 16}
 
 
-@pytest.mark.parametrize("name", DOOR)
+@pytest.mark.parametrize("name", OFFSETS)
 def test_machines_that_need_more(tmp_path, name):
     """Those whose counter is not steady, and kernels without membarrier."""
     x = torch.ones(3, 4)
     flags = _core.RECORD_OPS | _core.RECORD_SHAPES | _core.RECORD_OUTPUTS | _core.RECORD_MEMORY
     with observed(tmp_path / "x.pyro"):
-        needs = ctypes.c_uint32.from_address(_core.recorder_door() + DOOR[name])
+        needs = ctypes.c_uint32.from_address(_core.recorder_api() + OFFSETS[name])
         before, needs.value = needs.value, 1
         try:
             observer_build.start(flags)

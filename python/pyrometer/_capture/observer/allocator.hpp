@@ -1,6 +1,6 @@
 /* The memory of torch's CPU allocator: what is allocated and freed. */
-#ifndef PYROMETER_OBSERVER_MEMORY_HPP
-#define PYROMETER_OBSERVER_MEMORY_HPP
+#ifndef PYROMETER_OBSERVER_ALLOCATOR_HPP
+#define PYROMETER_OBSERVER_ALLOCATOR_HPP
 
 #include "recorder.hpp"
 
@@ -101,7 +101,7 @@ template <int slot_bits> class Blocks
 Blocks<8> near_blocks;
 Blocks<16> far_blocks;
 
-RARELY void note_far(const void *address, size_t bytes)
+COLD void note_far(const void *address, size_t bytes)
 {
     if (far_blocks.fits(address, bytes))
         far_blocks.note(address, bytes, &bytes);
@@ -116,7 +116,7 @@ INLINED void note_block(const void *address, size_t bytes)
         note_far(other, bytes);
 }
 
-RARELY int64_t take_far(const void *address)
+COLD int64_t take_far(const void *address)
 {
     return far_blocks.take(address);
 }
@@ -147,34 +147,34 @@ INLINED void write_memory(pyro_recorder_thread *thread, pyro_record *room, const
     prefetch_for_write(room + 2);
 }
 
-RARELY void record_memory(const void *address, int64_t bytes, bool out_of_memory)
+COLD void record_memory(const void *address, int64_t bytes, bool out_of_memory)
 {
-    if (!(wanted.load(std::memory_order_relaxed) & PYRO_RECORD_MEMORY) || door->is_resting)
+    if (!(wanted.load(std::memory_order_relaxed) & PYRO_RECORD_MEMORY) || api->is_resting)
         return;
     pyro_recorder_thread *thread = enter();
     if (!thread)
         return;
-    if (pyro_record *room = pyro_record_room(door, thread))
-        write_memory(thread, room, address, bytes, out_of_memory, pyro_raw_time(door));
+    if (pyro_record *room = pyro_record_room(api, thread))
+        write_memory(thread, room, address, bytes, out_of_memory, pyro_raw_time(api));
     pyro_recorder_leave(thread);
 }
 
 // Nearly always, and no more than that needs.
-OFTEN __attribute__((noinline)) void record_memory_quickly(const void *address, int64_t bytes)
+HOT __attribute__((noinline)) void record_memory_quickly(const void *address, int64_t bytes)
 {
     uint32_t busy;
-    pyro_recorder_thread *thread = enter_quickly(find_here(), &busy);
+    pyro_recorder_thread *thread = enter_fast(find_thread_state(), &busy);
     if (__builtin_expect(!thread, 0))
         return record_memory(address, bytes, false);
     pyro_record *room = thread->next;
-    if (__builtin_expect(room == thread->end || door->is_resting || door->uses_clock ||
+    if (__builtin_expect(room == thread->end || api->is_resting || api->uses_clock ||
                              !(wanted.load(std::memory_order_relaxed) & PYRO_RECORD_MEMORY),
                          0)) {
-        leave_quickly(thread, busy);
+        leave_fast(thread, busy);
         return record_memory(address, bytes, false);
     }
     write_memory(thread, room, address, bytes, false, pyro_counter());
-    leave_quickly(thread, busy);
+    leave_fast(thread, busy);
 }
 
 // Stands in front of torch's allocator. It is never freed, and neither is this library: blocks that
@@ -223,7 +223,7 @@ class WatchedAllocator final : public c10::Allocator
 
 WatchedAllocator *watched;
 
-OFTEN void WatchedAllocator::release(void *block)
+HOT void WatchedAllocator::release(void *block)
 {
     if (block) {
         int64_t bytes = take_block(block);

@@ -1,6 +1,6 @@
 /* Ops as spans: the callbacks of at::RecordFunction. */
-#ifndef PYROMETER_OBSERVER_OPS_HPP
-#define PYROMETER_OBSERVER_OPS_HPP
+#ifndef PYROMETER_OBSERVER_CALLBACKS_HPP
+#define PYROMETER_OBSERVER_CALLBACKS_HPP
 
 #include "allocator.hpp"
 #include "prediction.hpp"
@@ -21,7 +21,7 @@ class Labels
         pthread_t thread;
     };
 
-    RARELY void open(const void *key, pyro_recorder_thread *thread, pyro_record *record)
+    COLD void open(const void *key, pyro_recorder_thread *thread, pyro_record *record)
     {
         lock();
         Entry *free_entry = nullptr;
@@ -76,9 +76,9 @@ bool is_intact(const pyro_record *record, uint64_t chunk)
 }
 
 // Spans that ended elsewhere are taken off the thread's list now and then, or it would fill up.
-RARELY void prune_open(pyro_recorder_thread *thread)
+COLD void prune_open(pyro_recorder_thread *thread)
 {
-    Order *order = order_of(&here, thread);
+    OpPredictor *predictor = predictor_of(&thread_state, thread);
     uint32_t kept = 0;
     if (thread->depth > PYRO_MOST_OPEN_SPANS)
         return;
@@ -86,19 +86,19 @@ RARELY void prune_open(pyro_recorder_thread *thread)
         const pyro_open_span &span = thread->open[i];
         if (span.record && is_intact(span.record, span.chunk) && span.record->end_raw)
             continue;
-        if (order)
-            order->open[kept] = order->open[i];
+        if (predictor)
+            predictor->open[kept] = predictor->open[i];
         thread->open[kept++] = span;
     }
     __atomic_store_n(&thread->depth, kept, __ATOMIC_RELAXED);
 }
 
-RARELY uint32_t storages_of(pyro_recorder_thread *thread, const c10::IValue *first, size_t number,
-                            bool are_given_by_op, const c10::FunctionSchema *schema = nullptr)
+COLD uint32_t storages_of(pyro_recorder_thread *thread, const c10::IValue *first, size_t number,
+                          bool are_given_by_op, const c10::FunctionSchema *schema = nullptr)
 {
     StorageWriter writer(are_given_by_op, schema);
     writer.values(first, number);
-    return writer.count ? door->storages(thread, writer.words, writer.count) : 0;
+    return writer.count ? api->storages(thread, writer.words, writer.count) : 0;
 }
 
 // The engine runs a backward function inside of a span without inputs or number; as in
@@ -120,37 +120,39 @@ __attribute__((noinline)) void number_evaluation(pyro_recorder_thread *thread,
 
 // An op inside of another has the same stack, unless Python runs in between: the frames around an op
 // wait for it, so that its innermost one stands for all.
-inline uint32_t stack_of(pyro_recorder_thread *thread, const Order *order, const void *frame)
+inline uint32_t stack_of(pyro_recorder_thread *thread, const OpPredictor *predictor,
+                         const void *frame)
 {
     uint32_t depth = thread->depth;
     if (frame && depth && depth <= PYRO_MOST_OPEN_SPANS) {
         const pyro_open_span &around = thread->open[depth - 1];
-        const Seen &seen = order->seen[depth - 1];
-        if (seen.frame == frame && seen.record == around.record && seen.chunk == around.chunk)
-            return seen.stack;
+        const OpenStack &known = predictor->open_stacks[depth - 1];
+        if (known.frame == frame && known.record == around.record && known.chunk == around.chunk)
+            return known.stack;
     }
-    return door->stack(thread);
+    return api->stack(thread);
 }
 
 // Only ops that the dispatcher runs: what Python opens and closes lets its frames go on.
-inline void keep_stack(const pyro_recorder_thread *thread, Order *order, const pyro_record *record,
-                       const at::RecordFunction &function, const void *frame)
+inline void keep_stack(const pyro_recorder_thread *thread, OpPredictor *predictor,
+                       const pyro_record *record, const at::RecordFunction &function,
+                       const void *frame)
 {
     uint32_t depth = thread->depth - 1;
     if (depth < PYRO_MOST_OPEN_SPANS)
-        order->seen[depth] = {record, thread->chunk, schema_of(function) ? frame : nullptr,
-                              record->stack};
+        predictor->open_stacks[depth] = {record, thread->chunk,
+                                         schema_of(function) ? frame : nullptr, record->stack};
 }
 
 // Writes what is known when an op begins, and commits it: the last thing before it runs. What is not
 // written is 0 in any room.
-INLINED void begin_record(pyro_recorder_thread *thread, pyro_record *record, const Known *known,
+INLINED void begin_record(pyro_recorder_thread *thread, pyro_record *record, const PredictedOp *op,
                           const at::RecordFunction &function, at::RecordScope scope, uint64_t now)
 {
     record->start_raw = now;
     record->sequence = function.seqNr();
-    record->name = known->name_id;
-    record->inputs = known->inputs;
+    record->name = op->name_id;
+    record->inputs = op->inputs;
     record->forward_thread = static_cast<uint32_t>(function.forwardThreadId());
     record->torch_thread = static_cast<uint32_t>(function.threadId());
     pyro_record_is(record, PYRO_RECORD_OP, static_cast<uint32_t>(scope));
@@ -162,25 +164,25 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     uint32_t flags = wanted.load(std::memory_order_relaxed);
     uint32_t input_storages = 0, stack = 0;
     at::RecordScope scope = function.scope();
-    Order *order = order_of(&here, thread);
-    if (__builtin_expect(!order, 0))
+    OpPredictor *predictor = predictor_of(&thread_state, thread);
+    if (__builtin_expect(!predictor, 0))
         return;
     c10::ArrayRef<const c10::IValue> inputs;
     if (__builtin_expect(flags & PYRO_RECORD_SHAPES, 1))
         inputs = function.inputs();
     if (__builtin_expect(flags & PYRO_RECORD_STORAGES, 0) && !function.inputs().empty())
-        input_storages =
-            storages_of(thread, function.inputs().data(), function.inputs().size(), false,
-                        static_cast<const c10::FunctionSchema *>(schema_of(function)));
-    const Known *known = recognize(thread, order, function, inputs);
+        input_storages = storages_of(thread, function.inputs().data(), function.inputs().size(),
+                                     false,
+                                     static_cast<const c10::FunctionSchema *>(schema_of(function)));
+    const PredictedOp *op = recognize(thread, predictor, function, inputs);
     const void *frame = nullptr;
     if (flags & PYRO_RECORD_STACKS) {
-        frame = door->frame();
-        stack = stack_of(thread, order, frame);
+        frame = api->frame();
+        stack = stack_of(thread, predictor, frame);
     }
     if (__builtin_expect(scope == at::RecordScope::BACKWARD_FUNCTION, 0))
         number_evaluation(thread, function);
-    pyro_record *record = pyro_record_room(door, thread);
+    pyro_record *record = pyro_record_room(api, thread);
     pyro_span_open(thread, record, &function);
     if (!record)
         return;
@@ -189,10 +191,10 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     record->stack = stack;
     record->input_storages = input_storages;
     if (flags & PYRO_RECORD_STACKS)
-        keep_stack(thread, order, record, function, frame);
-    begin_record(thread, record, known, function, scope, pyro_raw_time(door));
+        keep_stack(thread, predictor, record, function, frame);
+    begin_record(thread, record, op, function, scope, pyro_raw_time(api));
     prefetch_for_write(record + 2);
-    prefetch(known->next[0]);
+    prefetch(op->next[0]);
 }
 
 // Before the first op; NULL, or why ops cannot be observed.
@@ -238,7 +240,7 @@ INLINED void end_record(pyro_recorder_thread *thread, pyro_record *record,
     __atomic_store_n(&record->end_raw, now, __ATOMIC_RELEASE);
 }
 
-RARELY void end_label(pyro_recorder_thread *thread, const at::RecordFunction &function, uint64_t now)
+COLD void end_label(pyro_recorder_thread *thread, const at::RecordFunction &function, uint64_t now)
 {
     Labels::Entry entry;
     pyro_record *record = pyro_span_close(thread, &function);
@@ -256,9 +258,9 @@ RARELY void end_label(pyro_recorder_thread *thread, const at::RecordFunction &fu
 
 void on_end(const at::RecordFunction &function, at::ObserverContext *)
 {
-    if (!pyro_is_recording(door))
+    if (!pyro_is_recording(api))
         return;
-    uint64_t now = pyro_raw_time(door);
+    uint64_t now = pyro_raw_time(api);
     pyro_recorder_thread *thread = enter();
     if (!thread)
         return;

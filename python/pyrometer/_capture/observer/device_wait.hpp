@@ -3,8 +3,8 @@
  * left to the device. A callback of its own, which comes before the one that takes the times: who
  * does not wait pays nothing.
  */
-#ifndef PYROMETER_OBSERVER_SYNC_HPP
-#define PYROMETER_OBSERVER_SYNC_HPP
+#ifndef PYROMETER_OBSERVER_DEVICE_WAIT_HPP
+#define PYROMETER_OBSERVER_DEVICE_WAIT_HPP
 
 #include "recorder.hpp"
 

@@ -1,10 +1,11 @@
 /*
- * The form of an op's values: all that is written of them, laid out as torch has it in memory. To
- * compare values with one takes few instructions and fewer branches, which is what counts: between
- * two ops a program runs so much else that neither code nor predictions are at hand any more.
+ * Layout of an op's values: all that is recorded of them, in the order in which torch has it in
+ * memory. Comparing values with a layout takes few instructions and fewer branches. That counts,
+ * because what a program runs between two ops leaves neither code nor branch predictions in the
+ * caches.
  */
-#ifndef PYROMETER_OBSERVER_FORM_HPP
-#define PYROMETER_OBSERVER_FORM_HPP
+#ifndef PYROMETER_OBSERVER_LAYOUT_HPP
+#define PYROMETER_OBSERVER_LAYOUT_HPP
 
 #include "values.hpp"
 
@@ -35,31 +36,32 @@ INLINED bool is_any(Pair pair)
     return (pair[0] | pair[1]) != 0;
 }
 
-// A form is groups: the values, then the items of each list among them. A group is a head, its
+// A layout is groups: the values, then the items of each list among them. A group is a head, its
 // values, and the tensors among these.
 struct Group {
     uint32_t count, tensors;
-    uint32_t next_list; // whose items the next group is: place of the list among the values; or none
+    uint32_t
+        next_list; // whose items the next group is: place of the list among the values; or none
     uint32_t bytes;     // of all groups; in the first
 };
-using Form = Group;
+using ValueLayout = Group;
 constexpr uint32_t no_list = UINT32_MAX;
 
-struct ValueForm {
+struct ExpectedValue {
     uint64_t bits;
     uint32_t tag;
     uint32_t mask; // its offset; where torch has nothing
 };
 
-struct TensorForm {
+struct ExpectedTensor {
     uint32_t place; // of the value: an offset from the first
     uint32_t mask;  // its offset
     uint64_t kind;  // Peek::kind_of
     uint64_t sizes[1 + most_sizes];
 };
 
-static_assert(sizeof(Group) == 16 && sizeof(ValueForm) == 16 && sizeof(TensorForm) == 64,
-              "all parts of a form are aligned");
+static_assert(sizeof(Group) == 16 && sizeof(ExpectedValue) == 16 && sizeof(ExpectedTensor) == 64,
+              "all parts of a layout are aligned");
 
 // Values of torch from here on, one after the other.
 struct Values {
@@ -82,45 +84,45 @@ struct Values {
     }
 };
 
-// How values differ from forms at `at`, which moves behind them.
+// How values differ from those expected at `at`, which moves behind them.
 INLINED Pair differing_values(const Settings *all, const char *&at, Values values)
 {
     Pair difference = {};
-    const char *end = at + values.count * sizeof(ValueForm);
+    const char *end = at + values.count * sizeof(ExpectedValue);
     for (auto *value = static_cast<const char *>(values.first); at != end;
-         at += sizeof(ValueForm), value += sizeof(ValueForm))
+         at += sizeof(ExpectedValue), value += sizeof(ExpectedValue))
         difference |= (their_pair(value, 0) ^ own_pair(at, 0)) &
-                      own_pair(all->value_masks, reinterpret_cast<const ValueForm *>(at)->mask);
+                      own_pair(all->value_masks, reinterpret_cast<const ExpectedValue *>(at)->mask);
     return difference;
 }
 
-// Those that the forms name must be tensors.
+// The values that are expected to be tensors must be.
 INLINED Pair differing_tensors(const Settings *all, const char *&at, Values values, size_t count)
 {
     Pair difference = {};
-    const char *end = at + count * sizeof(TensorForm);
-    for (; at != end; at += sizeof(TensorForm)) {
-        auto *form = reinterpret_cast<const TensorForm *>(at);
-        auto *tensor = values.pointer<c10::TensorImpl>(form->place);
+    const char *end = at + count * sizeof(ExpectedTensor);
+    for (; at != end; at += sizeof(ExpectedTensor)) {
+        auto *expected = reinterpret_cast<const ExpectedTensor *>(at);
+        auto *tensor = values.pointer<c10::TensorImpl>(expected->place);
         const void *sizes = Peek::sizes_of(tensor);
         // One address for all: else each would take a register.
-        auto *masks = reinterpret_cast<const char *>(all) + form->mask;
+        auto *masks = reinterpret_cast<const char *>(all) + expected->mask;
         __asm__("" : "+r"(masks));
-        difference |= Pair{Peek::kind_of(tensor) ^ form->kind, 0};
+        difference |= Pair{Peek::kind_of(tensor) ^ expected->kind, 0};
 #pragma GCC unroll 3
-        for (size_t i = 0; i < sizeof form->sizes; i += sizeof(Pair))
-            difference |= (their_pair(sizes, i) ^ own_pair(form->sizes, i)) &
+        for (size_t i = 0; i < sizeof expected->sizes; i += sizeof(Pair))
+            difference |= (their_pair(sizes, i) ^ own_pair(expected->sizes, i)) &
                           own_pair(masks, offsetof(Settings, size_masks) + i);
     }
     return difference;
 }
 
-// Whether the values are those of the form, no more and no fewer.
-OFTEN __attribute__((noinline)) bool has_form(const Form *form, Values arguments)
+// Whether the values are those of the layout, no more and no fewer.
+HOT __attribute__((noinline)) bool has_layout(const ValueLayout *layout, Values arguments)
 {
     const Settings *all = &settings;
     __asm__("" : "+r"(all));
-    auto *group = form;
+    auto *group = layout;
     Values values = arguments;
     for (;;) {
         auto *at = reinterpret_cast<const char *>(group + 1);
@@ -135,8 +137,8 @@ OFTEN __attribute__((noinline)) bool has_form(const Form *form, Values arguments
     }
 }
 
-// Writes the form of values.
-class FormWriter
+// Writes the layout of values.
+class LayoutWriter
 {
   public:
     // False where there is none: the values are too many, or some are odd: tensors that do not keep
@@ -197,7 +199,7 @@ class FormWriter
         for (size_t i = 0; i < count && fits; i++) {
             uint8_t tag = tag_of(values[i]);
             uint32_t mask = mask_of_tag[tag] * sizeof *settings.value_masks;
-            fits = add(ValueForm{bits_of(values[i]), tag, mask});
+            fits = add(ExpectedValue{bits_of(values[i]), tag, mask});
         }
         for (size_t i = 0; i < count && fits; i++) {
             if (!values[i].isTensor())
@@ -211,15 +213,15 @@ class FormWriter
     }
     bool put_tensor(const c10::TensorImpl *tensor, size_t place)
     {
-        TensorForm form = {};
+        ExpectedTensor expected = {};
         if (Peek::is_odd(tensor) || static_cast<size_t>(tensor->dim()) > most_sizes)
             return false;
         size_t sizes = tensor->dim();
-        form.place = static_cast<uint32_t>(place);
-        form.mask = static_cast<uint32_t>(sizes * sizeof *settings.size_masks);
-        form.kind = Peek::kind_of(tensor);
-        std::memcpy(form.sizes, Peek::sizes_of(tensor), (1 + sizes) * sizeof *form.sizes);
-        return add(form);
+        expected.place = static_cast<uint32_t>(place);
+        expected.mask = static_cast<uint32_t>(sizes * sizeof *settings.size_masks);
+        expected.kind = Peek::kind_of(tensor);
+        std::memcpy(expected.sizes, Peek::sizes_of(tensor), (1 + sizes) * sizeof *expected.sizes);
+        return add(expected);
     }
 };
 

@@ -39,7 +39,7 @@ EXPORT void pyro_observer_stop()
     stop_waiting();
     unwatch_memory();
     wanted.store(0, std::memory_order_relaxed);
-    numbers().clear();
+    tensor_ids().clear();
 }
 
 // Ops of the next start wait for these devices, a bit each; by `wait`, or as torch does where NULL.
@@ -49,14 +49,14 @@ EXPORT void pyro_observer_wait_for(uint64_t devices, void (*wait)(int32_t))
     wait_for = wait;
 }
 
-// Starts to write to a door what the flags say; NULL, or why not, and then nothing is observed.
-EXPORT const char *pyro_observer_start(pyro_recorder_door *to, uint32_t flags)
+// Starts to write to a recorder what the flags say; NULL, or why not, and then nothing is observed.
+EXPORT const char *pyro_observer_start(pyro_recorder_api *to, uint32_t flags)
 {
     const char *reason = nullptr;
     pyro_observer_stop();
     if (to->size != sizeof *to)
         return "the observer was built for another version of the recorder";
-    door = to;
+    api = to;
     try {
         if ((reason = prepare()))
             return reason;
@@ -91,10 +91,10 @@ EXPORT int pyro_observer_numbers(c10::TensorImpl *tensor, uint64_t out[2])
     using Pointer = c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
     if (!tensor || !tensor->has_storage())
         return 0;
-    Numbered numbered = numbers().see(at::Tensor(Pointer::unsafe_reclaim_from_nonowning(tensor)),
-                                      false);
-    out[0] = numbered.tensor;
-    out[1] = numbered.storage;
+    TensorId ids = tensor_ids().see(at::Tensor(Pointer::unsafe_reclaim_from_nonowning(tensor)),
+                                    false);
+    out[0] = ids.tensor;
+    out[1] = ids.storage;
     return 1;
 }
 
@@ -109,14 +109,14 @@ EXPORT size_t pyro_observer_tensor(const c10::TensorImpl *tensor, uint64_t *word
     return end ? static_cast<size_t>(end - words) : 0;
 }
 
-// A trial of the above with a door of its own, before a session trusts this library. The caller
+// A trial of the above with a recorder of its own, before a session trusts this library. The caller
 // runs ops on this thread in between; the answer is text: "name|sequence|inputs|outputs" a line and
 // "memory|bytes".
 namespace
 {
 
 struct Trial {
-    pyro_recorder_door door;
+    pyro_recorder_api api;
     pyro_recorder_thread thread;
     pyro_record records[256];
     pthread_t owner;
@@ -190,19 +190,18 @@ EXPORT const char *pyro_observer_try()
         trial = new Trial;
     std::memset(static_cast<void *>(trial), 0, sizeof *trial);
     trial->owner = pthread_self();
-    trial->door.size = sizeof trial->door;
-    trial->door.generation = trial->thread.generation = 1;
-    trial->door.uses_clock = 1;
-    trial->door.thread = trial_thread;
-    trial->door.refill = trial_refill;
-    trial->door.name = trial_name;
-    trial->door.signature = trial->door.storages = trial_words;
+    trial->api.size = sizeof trial->api;
+    trial->api.generation = trial->thread.generation = 1;
+    trial->api.uses_clock = 1;
+    trial->api.thread = trial_thread;
+    trial->api.refill = trial_refill;
+    trial->api.name = trial_name;
+    trial->api.signature = trial->api.storages = trial_words;
     trial->thread.next = trial->records;
     trial->thread.end = trial->records + 256;
     trial->thread.chunk = 1;
-    return pyro_observer_start(&trial->door,
-                               PYRO_RECORD_OPS | PYRO_RECORD_SHAPES | PYRO_RECORD_OUTPUTS |
-                                   PYRO_RECORD_MEMORY);
+    return pyro_observer_start(&trial->api, PYRO_RECORD_OPS | PYRO_RECORD_SHAPES |
+                                                PYRO_RECORD_OUTPUTS | PYRO_RECORD_MEMORY);
 }
 
 EXPORT size_t pyro_observer_tried(char *out, size_t room)

@@ -1,6 +1,6 @@
-/* What all of the observer writes to, and what it is asked for. */
-#ifndef PYROMETER_OBSERVER_DOOR_HPP
-#define PYROMETER_OBSERVER_DOOR_HPP
+/* The recorder that the observer writes to, what is to be recorded, and the state of each thread. */
+#ifndef PYROMETER_OBSERVER_RECORDER_HPP
+#define PYROMETER_OBSERVER_RECORDER_HPP
 
 #include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
@@ -16,8 +16,8 @@
 
 // What every op runs lies together, from the beginning of a line of the cache on; what few do is out
 // of its way.
-#define OFTEN __attribute__((hot, aligned(64)))
-#define RARELY __attribute__((noinline, cold))
+#define HOT __attribute__((hot, aligned(64)))
+#define COLD __attribute__((noinline, cold))
 #define INLINED __attribute__((always_inline)) inline
 
 namespace
@@ -27,16 +27,16 @@ constexpr size_t most_sizes = 5; // that torch keeps within a tensor
 
 // Read at every op, so side by side.
 struct alignas(64) Settings {
-    pyro_recorder_door *door;
-    std::atomic<uint32_t> wanted;   // PYRO_RECORD_*
-    std::atomic<uint8_t> schema_index{1}; // of torch's variant; none once an address may be another's
+    pyro_recorder_api *api;
+    std::atomic<uint32_t> wanted; // PYRO_RECORD_*
+    std::atomic<uint8_t> schema_index{
+        1}; // of torch's variant; none once an address may be another's
 
     // For layout.hpp. Where in a word torch keeps what kind of tensor it is.
     uint64_t kind_mask;
     // Which bits of a value count: always its tag; of its own none, all, or those of a boolean.
-    alignas(16) uint64_t value_masks[3][2] = {{0, UINT32_MAX},
-                                              {UINT64_MAX, UINT32_MAX},
-                                              {UINT8_MAX, UINT32_MAX}};
+    alignas(16) uint64_t value_masks[3][2] = {
+        {0, UINT32_MAX}, {UINT64_MAX, UINT32_MAX}, {UINT8_MAX, UINT32_MAX}};
     // Which words count of a tensor with so many sizes: their number, and they.
 #define X UINT64_MAX
     alignas(16) uint64_t size_masks[1 + most_sizes][1 + most_sizes] = {
@@ -45,68 +45,68 @@ struct alignas(64) Settings {
 };
 
 Settings settings;
-pyro_recorder_door *&door = settings.door;
+pyro_recorder_api *&api = settings.api;
 std::atomic<uint32_t> &wanted = settings.wanted;
 
-struct Order;
-struct Known;
-extern Known nothing; // no op, and what none is expected to be
+struct OpPredictor;
+struct PredictedOp;
+extern PredictedOp no_op; // no op, and what none is expected to be
 
 // Never a thread's.
 pyro_recorder_thread *const no_thread = reinterpret_cast<pyro_recorder_thread *>(&settings);
 
 // What belongs to this thread; finding it is no call. Not aligned to a cache line: glibc on AArch64
 // refuses to load a library whose initial-exec variables are aligned beyond 16 bytes.
-struct alignas(16) Here {
-    pyro_recorder_thread *thread;       // what it writes with ...
+struct alignas(16) ThreadState {
+    pyro_recorder_thread *thread; // what it writes with ...
     pyro_recorder_thread *const *place; // ... and where the recorder keeps that; gone at its end
-    Known *last, *expected; // ops, as prediction.hpp has them
-    Order *order; // NULL before the first op
+    PredictedOp *last, *expected; // ops, as prediction.hpp has them
+    OpPredictor *predictor; // NULL before the first op
     uint32_t generation; // of the session that all of this belongs to; 0 none
 };
 
-#define NOWHERE {nullptr, &no_thread, &nothing, &nothing, nullptr, 0}
+#define NO_THREAD_STATE {nullptr, &no_thread, &no_op, &no_op, nullptr, 0}
 
-__thread Here here __attribute__((tls_model("initial-exec"))) = NOWHERE;
+__thread ThreadState thread_state __attribute__((tls_model("initial-exec"))) = NO_THREAD_STATE;
 
 // Once a function: the compiler would find it again and again.
-inline Here *find_here()
+inline ThreadState *find_thread_state()
 {
-    Here *found = &here;
+    ThreadState *found = &thread_state;
     __asm__("" : "+r"(found));
     return found;
 }
 
-RARELY pyro_recorder_thread *enter_first(Here *mine)
+COLD pyro_recorder_thread *enter_first(ThreadState *state)
 {
-    pyro_recorder_thread *thread = pyro_is_recording(door) ? pyro_recorder_enter(door) : nullptr;
-    if (!thread || mine->thread != thread || mine->generation != thread->generation)
-        *mine = NOWHERE;
+    pyro_recorder_thread *thread = pyro_is_recording(api) ? pyro_recorder_enter(api) : nullptr;
+    if (!thread || state->thread != thread || state->generation != thread->generation)
+        *state = NO_THREAD_STATE;
     if (!thread)
         return nullptr;
-    mine->thread = thread;
-    mine->generation = thread->generation;
-    if (door->place && !door->needs_fence) // else it goes this way every time
-        mine->place = door->place();
+    state->thread = thread;
+    state->generation = thread->generation;
+    if (api->place && !api->needs_fence) // else it goes this way every time
+        state->place = api->place();
     return thread;
 }
 
-// As pyro_recorder_enter where this thread has done that before, else NULL; `busy` is for leave_quickly.
-INLINED pyro_recorder_thread *enter_quickly(const Here *mine, uint32_t *busy)
+// As pyro_recorder_enter where this thread has done that before, else NULL; `busy` is for leave_fast.
+INLINED pyro_recorder_thread *enter_fast(const ThreadState *state, uint32_t *busy)
 {
-    pyro_recorder_thread *thread = mine->thread;
-    if (__builtin_expect(*mine->place != thread, 0))
+    pyro_recorder_thread *thread = state->thread;
+    if (__builtin_expect(*state->place != thread, 0))
         return nullptr;
     *busy = thread->busy;
     __atomic_store_n(&thread->busy, *busy + 1, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (__builtin_expect(mine->generation == door->generation, 1))
+    if (__builtin_expect(state->generation == api->generation, 1))
         return thread;
     __atomic_store_n(&thread->busy, *busy, __ATOMIC_RELEASE);
     return nullptr;
 }
 
-INLINED void leave_quickly(pyro_recorder_thread *thread, uint32_t busy)
+INLINED void leave_fast(pyro_recorder_thread *thread, uint32_t busy)
 {
     __atomic_store_n(&thread->busy, busy, __ATOMIC_RELEASE);
 }
@@ -115,9 +115,9 @@ INLINED void leave_quickly(pyro_recorder_thread *thread, uint32_t busy)
 inline pyro_recorder_thread *enter()
 {
     uint32_t busy;
-    Here *mine = find_here();
-    pyro_recorder_thread *thread = enter_quickly(mine, &busy);
-    return __builtin_expect(thread != nullptr, 1) ? thread : enter_first(mine);
+    ThreadState *state = find_thread_state();
+    pyro_recorder_thread *thread = enter_fast(state, &busy);
+    return __builtin_expect(thread != nullptr, 1) ? thread : enter_first(state);
 }
 
 // A line that will be written soon: it is fetched as the writer's own.

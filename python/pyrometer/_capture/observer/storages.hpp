@@ -61,10 +61,10 @@ class StorageWriter
         size_t needed = PYRO_STORAGE_WORDS + rank * (is_strided ? 2 : 1);
         if (count + needed > most_words)
             return;
-        Numbered numbered = numbers().see(value, are_given_by_op_);
+        TensorId ids = tensor_ids().see(value, are_given_by_op_);
         uint64_t *at = words + count;
-        at[0] = numbered.tensor;
-        at[1] = numbered.storage;
+        at[0] = ids.tensor;
+        at[1] = ids.storage;
         const c10::VariableVersion &version = impl->version_counter();
         at[2] = version.enabled() ? version.current_version() : UINT64_MAX;
         at[3] = at[4] = UINT64_MAX;

@@ -1,6 +1,6 @@
-/* Numbers of tensors and storages: one's own as long as it lives, and then nobody's again. */
-#ifndef PYROMETER_OBSERVER_NUMBERS_HPP
-#define PYROMETER_OBSERVER_NUMBERS_HPP
+/* Ids of tensors and storages: an id belongs to one object while it lives and is never used again. */
+#ifndef PYROMETER_OBSERVER_TENSOR_IDS_HPP
+#define PYROMETER_OBSERVER_TENSOR_IDS_HPP
 
 #include "recorder.hpp"
 
@@ -28,18 +28,18 @@ struct LeavesNothing<Impl, std::void_t<decltype(std::declval<const Impl &>().dec
     : std::true_type {};
 constexpr bool points_to_storages = LeavesNothing<c10::StorageImpl>::value;
 
-struct Numbered {
+struct TensorId {
     uint64_t tensor, storage;
 };
 
 // Addresses are used again, so each is looked up here. A weak pointer keeps the address from others
 // and says whether who had it is gone; from time to time those are let go, so that no more than a
 // few thousand dead objects, or as many as live, are held: some hundred bytes each.
-class Numbers
+class TensorIds
 {
   public:
     // `is_given`: by an op, which may have made it.
-    Numbered see(const at::Tensor &value, bool is_given)
+    TensorId see(const at::Tensor &value, bool is_given)
     {
         Gone gone; // freed without the lock, because that may call into Python
         std::lock_guard<std::mutex> guard(lock_);
@@ -171,7 +171,7 @@ class Numbers
         }
     }
 
-    RARELY void sweep(Gone &gone)
+    COLD void sweep(Gone &gone)
     {
         let_go(tensors_, gone.tensors);
         if (points_to_storages)
@@ -192,9 +192,9 @@ class Numbers
     size_t next_sweep_ = least_sweep;
 };
 
-Numbers &numbers()
+TensorIds &tensor_ids()
 {
-    static Numbers *forever = new Numbers; // callbacks may come after static objects are gone
+    static TensorIds *forever = new TensorIds; // callbacks may come after static objects are gone
     return *forever;
 }
 

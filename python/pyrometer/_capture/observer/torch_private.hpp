@@ -1,17 +1,17 @@
-/* What torch knows of an op and does not show, and when that ends to be true. */
-#ifndef PYROMETER_OBSERVER_INSIDE_HPP
-#define PYROMETER_OBSERVER_INSIDE_HPP
+/* Private fields of torch that are read, and when they become invalid. */
+#ifndef PYROMETER_OBSERVER_TORCH_PRIVATE_HPP
+#define PYROMETER_OBSERVER_TORCH_PRIVATE_HPP
 
 #include "recorder.hpp"
 
-#ifdef PYROMETER_SEES_INSIDE
+#ifdef PYROMETER_READS_PRIVATE_FIELDS
 #include <ATen/core/dispatch/Dispatcher.h>
 #endif
 
 namespace
 {
 
-#ifdef PYROMETER_SEES_INSIDE
+#ifdef PYROMETER_READS_PRIVATE_FIELDS
 
 // An explicit instantiation may name private members: what is read here is never written. Where it
 // has another name this does not compile, and the library is built without it.
@@ -31,7 +31,8 @@ template struct Reveal<at::RecordFunction, OpName, &at::RecordFunction::fn_>;
 // Whose name it is, as long as no op is taken away; NULL where that is not to be relied on.
 inline const void *schema_of(const at::RecordFunction &function)
 {
-    auto &revealed = reveal(const_cast<at::RecordFunction &>(function), static_cast<OpName *>(nullptr));
+    auto &revealed = reveal(const_cast<at::RecordFunction &>(function),
+                            static_cast<OpName *>(nullptr));
     if (revealed.index() != settings.schema_index.load(std::memory_order_relaxed))
         return nullptr;
     if (revealed.index() != 1)

@@ -131,9 +131,12 @@ bool learn_layout()
     double real = 0.3;
     uint64_t bits, integer = 0x0123456789abcdef;
     std::memcpy(&bits, &real, sizeof bits);
-    const c10::IValue values[] = {c10::IValue(), c10::IValue(static_cast<int64_t>(integer)),
-                                  c10::IValue(real), c10::IValue(true),
-                                  c10::IValue(std::string()), c10::IValue(at::Tensor())};
+    const c10::IValue values[] = {c10::IValue(),
+                                  c10::IValue(static_cast<int64_t>(integer)),
+                                  c10::IValue(real),
+                                  c10::IValue(true),
+                                  c10::IValue(std::string()),
+                                  c10::IValue(at::Tensor())};
     const uint8_t masks[] = {0, 1, 1, 2, 0, 0};
     if (sizeof(c10::IValue) != 16 || bits_of(values[1]) != integer || bits_of(values[2]) != bits ||
         (bits_of(values[3]) & 0xff) != 1 || !Peek::learn_kind() || !Peek::learn_sizes())
