@@ -7,7 +7,7 @@ import sys
 from typing import NamedTuple
 
 
-class Place(NamedTuple):
+class RankInfo(NamedTuple):
     """A process of a training run. The rank is the global one."""
 
     rank: int
@@ -19,21 +19,21 @@ class Place(NamedTuple):
         """False where a process group may still come and say another rank."""
         return bool(self.backend) or "RANK" in os.environ
 
-    def renewed(self) -> Place:
+    def renewed(self) -> RankInfo:
         """What is known now; a group that was destroyed meanwhile still counts."""
-        now = place()
+        now = rank_info()
         return now if now.backend or not self.backend else self
 
 
-def place() -> Place:
+def rank_info() -> RankInfo:
     """From torch.distributed where it is initialised, else from RANK and WORLD_SIZE."""
     distributed = sys.modules.get("torch.distributed")
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        return Place(
+        return RankInfo(
             distributed.get_rank(), distributed.get_world_size(), str(distributed.get_backend())
         )
     rank, world_size = _number("RANK", 0), _number("WORLD_SIZE", 1)
-    return Place(rank, max(world_size, rank + 1), "")
+    return RankInfo(rank, max(world_size, rank + 1), "")
 
 
 def _number(name: str, otherwise: int) -> int:

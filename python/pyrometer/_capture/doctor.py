@@ -19,9 +19,9 @@ from pyrometer import _core, _env
 Check = dict[str, str]
 
 
-def check(name: str, state: str, text: str, mend: str = "") -> Check:
+def check(name: str, state: str, text: str, remedy: str = "") -> Check:
     """state is ok, note (works, but less well) or problem (something that should work does not)."""
-    return {"name": name, "state": state, "text": text, "mend": mend}
+    return {"name": name, "state": state, "text": text, "mend": remedy}
 
 
 def look_around() -> list[Check]:
@@ -63,8 +63,8 @@ def _compiler() -> Check:
 def _observer() -> Check:
     from pyrometer._capture import observers
 
-    state, text, mend = observers.examine()
-    return check("observer", state, text, mend)
+    state, text, remedy = observers.examine()
+    return check("observer", state, text, remedy)
 
 
 def _has_library(*names: str) -> str | None:

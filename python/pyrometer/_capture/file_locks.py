@@ -17,9 +17,9 @@ _PROCESS = re.compile(rb'"process": ?"(\d+)"')
 _EVENT_PROCESS = re.compile(rb'"pid": ?(\d+)')
 
 
-class Claims:
-    """Names that this process writes under. A claim is a lock on a file in the temporary folder,
-    which the system gives back with the process, however that ends."""
+class FileLocks:
+    """Names that this process writes under, each locked by a file in the temporary folder. Locks
+    end with the process, however that ends."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -104,14 +104,14 @@ def _started() -> float:
         return float("inf")
 
 
-claims = Claims()
+file_locks = FileLocks()
 
 
 def _begin() -> None:
     import atexit
 
-    atexit.register(claims.release)
-    os.register_at_fork(after_in_child=claims.forget)
+    atexit.register(file_locks.release)
+    os.register_at_fork(after_in_child=file_locks.forget)
 
 
 _begin()

@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from pyrometer import _core, _env
-from pyrometer._rank import place
+from pyrometer._rank import rank_info
 
 if TYPE_CHECKING:
     from pyrometer._capture.registration import Registration
@@ -57,7 +57,7 @@ class Observers:
         self._ops: Any = None
         self._has_stacks = bool(settings.flags & _core.RECORD_STACKS)
         self._devices: Any = None
-        self._leaves: Any = None
+        self._exits: Any = None
         self.description = "layers"
         if settings.devices and not settings.temporary:
             self._devices = devices.DeviceRecording(
@@ -75,7 +75,7 @@ class Observers:
             self._ops = observer_build
             self.description = "layers, ops by the observer"
             if settings.flags & _core.RECORD_STORAGES:
-                self._leaves = tensor_exits.Watch()
+                self._exits = tensor_exits.Watch()
         except observer_build.Unavailable as error:
             self._fall_back(settings, str(error))
 
@@ -108,8 +108,8 @@ class Observers:
                 one.begin()
 
     def stop(self) -> None:
-        if self._leaves is not None:
-            self._leaves.stop()
+        if self._exits is not None:
+            self._exits.stop()
         try:
             if self._devices is not None:
                 self._devices.stop()
@@ -157,7 +157,7 @@ def describe() -> dict[str, str]:
         "threads": str(torch.get_num_threads()),
         "process": str(os.getpid()),
     }
-    rank, world_size, backend = place()
+    rank, world_size, backend = rank_info()
     if world_size > 1:
         properties |= {"rank": str(rank), "world_size": str(world_size)}
     if backend:
@@ -178,7 +178,7 @@ def begin_device_pass(registration: Registration) -> Any:
 
 
 def examine() -> tuple[str, str, str]:
-    """For doctor: state, text, and how to mend it."""
+    """For doctor: state, text, and how to fix it."""
     from pyrometer._capture import observer_build
 
     status = observer_build.status()

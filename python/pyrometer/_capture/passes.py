@@ -10,7 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from pyrometer import _core, _env
-from pyrometer._capture.file_locks import claims, of_other_process
+from pyrometer._capture.file_locks import file_locks, of_other_process
 from pyrometer._capture.session import session
 from pyrometer._error import Error
 from pyrometer._output_files import refuse_inputs
@@ -192,7 +192,7 @@ class Files:
         with self.lock:
             if (folder, wish) not in self.stems:
                 os.makedirs(folder, exist_ok=True)
-                self.stems[folder, wish] = self._claim(folder, wish)
+                self.stems[folder, wish] = self._lock_stem(folder, wish)
             stem = self.stems[folder, wish]
             taken = self.taken.setdefault((folder, stem), set())
             if number in taken:  # two classes of one name
@@ -200,11 +200,11 @@ class Files:
             taken.add(number)
         return os.path.join(folder, f"{stem}_forward_{number:03d}.json")
 
-    def _claim(self, folder: str, stem: str) -> str:
+    def _lock_stem(self, folder: str, stem: str) -> str:
         """The stem, or one with the number of this process where another one uses it."""
         pattern = re.compile(re.escape(stem) + r"_forward_\d{3,}\.json")
         names = sorted(name for name in os.listdir(folder) if pattern.fullmatch(name))
-        is_ours = claims.take(folder, stem + "_forward")
+        is_ours = file_locks.take(folder, stem + "_forward")
         if is_ours and not any(of_other_process(os.path.join(folder, name)) for name in names):
             move_aside(folder, pattern)
             return stem

@@ -16,14 +16,14 @@ PIECE_BYTES = 4 << 20
 PIECES_AHEAD = 4
 
 
-def bring(keeper: Any, target: str, taken: dict[str, int]) -> None:
+def bring(agent: Any, target: str, taken: dict[str, int]) -> None:
     """Copies all files of a node below `target`. `taken` has the names of those that came before,
     with their ranks; a second file of a name gets its rank into it. Raises OSError."""
     import ray
 
-    for rank, name, size_bytes in ray.get(keeper.files.remote()):
+    for rank, name, size_bytes in ray.get(agent.files.remote()):
         free = free_name(name, rank, taken)
-        _copy(keeper, rank, name, size_bytes, os.path.join(target, free))
+        _copy(agent, rank, name, size_bytes, os.path.join(target, free))
         taken[free] = rank
 
 
@@ -39,7 +39,7 @@ def free_name(name: str, rank: int, taken: dict[str, int]) -> str:
     return next(one for one in candidates if one not in taken)
 
 
-def _copy(keeper: Any, rank: int, name: str, size_bytes: int, target: str) -> None:
+def _copy(agent: Any, rank: int, name: str, size_bytes: int, target: str) -> None:
     import ray
 
     try:
@@ -55,7 +55,7 @@ def _copy(keeper: Any, rank: int, name: str, size_bytes: int, target: str) -> No
             coming: collections.deque[Any] = collections.deque()
             while True:
                 for offset in itertools.islice(offsets, PIECES_AHEAD - len(coming)):
-                    coming.append(keeper.read.remote(rank, name, offset, PIECE_BYTES))
+                    coming.append(agent.read.remote(rank, name, offset, PIECE_BYTES))
                 if not coming:
                     break
                 file.write(ray.get(coming.popleft()))

@@ -21,7 +21,7 @@ from pyrometer import _env
 from pyrometer._error import Error
 from pyrometer._ray import files
 from pyrometer._ray.settings import Settings, describe, plural
-from pyrometer._ray.worker import INSIDE, Keeper, Rank
+from pyrometer._ray.worker import INSIDE, NodeAgent, Rank
 
 # After a failure the others may be about to say why: a connection that closes is noticed sooner
 # than the death of the process that closed it.
@@ -63,14 +63,14 @@ def pack(function: Callable[..., Any], arguments: tuple, keywords: dict[str, Any
 
 
 class Group:
-    """A placement group, a keeper of files a node and an actor a rank; all end with the block."""
+    """A placement group, an agent per node and an actor per rank; all end with the block."""
 
     def __init__(self, settings: Settings, output_dir: str) -> None:
         self.settings = settings
         self.output_dir = output_dir
         self.target = os.path.abspath(output_dir)
         self.members: list[Member] = []
-        self.keepers: list[Any] = []
+        self.agents: list[Any] = []
         self.roots: list[str] = []
         self.failures: list[Member] = []
         self._placement: Any = None
@@ -101,14 +101,14 @@ class Group:
         settings = self.settings
         for node in range(settings.num_nodes):
             place = PlacementGroupSchedulingStrategy(self._placement, node)
-            keeper = ray.remote(Keeper).options(num_cpus=0, scheduling_strategy=place)
+            agent = ray.remote(NodeAgent).options(num_cpus=0, scheduling_strategy=place)
             rank = ray.remote(Rank).options(
                 num_cpus=settings.cpus_per_worker,
                 num_gpus=1 if settings.gpus_per_node else 0,
                 runtime_env=settings.runtime_env,
                 scheduling_strategy=place,
             )
-            self.keepers.append(keeper.remote())
+            self.agents.append(agent.remote())
             for _ in range(settings.workers_per_node):
                 self.members.append(Member(len(self.members), node, rank.remote()))
         try:
@@ -156,13 +156,13 @@ class Group:
                 token = None
         ranks = [
             [member.rank for member in self.members if member.node == node]
-            for node in range(len(self.keepers))
+            for node in range(len(self.agents))
         ]
         try:
             found = ray.get(
                 [
-                    keeper.prepare.remote(of_node, self.output_dir, token)
-                    for keeper, of_node in zip(self.keepers, ranks, strict=True)
+                    agent.prepare.remote(of_node, self.output_dir, token)
+                    for agent, of_node in zip(self.agents, ranks, strict=True)
                 ]
             )
         finally:
@@ -191,7 +191,7 @@ class Group:
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpu for one in local for gpu in one.gpus)
         return {
             "environment": environment,
-            "is_spread": len(self.keepers) > 1,
+            "is_spread": len(self.agents) > 1,
             "address": member.address,
             "folder": folder,
             "output_dir": self.output_dir,
@@ -223,8 +223,8 @@ class Group:
 
     def _interrupt(self, running: dict[Any, Member]) -> None:
         """KeyboardInterrupt in the ranks that still run, so that their `finally` blocks do."""
-        for node, keeper in enumerate(self.keepers):
-            keeper.interrupt.remote([one.process for one in running.values() if one.node == node])
+        for node, agent in enumerate(self.agents):
+            agent.interrupt.remote([one.process for one in running.values() if one.node == node])
 
     def _end(self) -> None:
         """Ends the processes; those that returned run their exit handlers."""
@@ -240,12 +240,12 @@ class Group:
     def _bring_files(self) -> None:
         """A failure of this is said, and is not one of the function."""
         taken: dict[str, int] = {}
-        for node, keeper in enumerate(self.keepers):
+        for node, agent in enumerate(self.agents):
             address = next(one.address for one in self.members if one.node == node)
             where = f"{self.roots[node]} on {address}"
             try:
-                files.bring(keeper, self.target, taken)
-                left = ray.get(keeper.remove.remote())
+                files.bring(agent, self.target, taken)
+                left = ray.get(agent.remove.remote())
             except OSError as error:
                 _env.say(f"files of ranks stay in {where}: {error}")
             except RayError as error:
@@ -286,7 +286,7 @@ class Group:
             ) from error
 
     def _release(self) -> None:
-        for actor in [member.actor for member in self.members] + self.keepers:
+        for actor in [member.actor for member in self.members] + self.agents:
             with contextlib.suppress(RayError):
                 ray.kill(actor)
         remove_placement_group(self._placement)

@@ -151,7 +151,7 @@ def _interface_of(address: str) -> str | None:
     return None
 
 
-class Keeper:
+class NodeAgent:
     """Owns the folders of a node's ranks."""
 
     def __init__(self) -> None:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyrometer import _core, _env
 from pyrometer._capture import devices, passes
-from pyrometer._capture.file_locks import claims, of_other_process
+from pyrometer._capture.file_locks import file_locks, of_other_process
 
 if TYPE_CHECKING:
-    from pyrometer._rank import Place
+    from pyrometer._rank import RankInfo
     from pyrometer._training.options import Options
 
 # Of a profiler that goes on until the end (repeat=0): the first cycle's files and the last ones'.
@@ -68,7 +68,7 @@ class Files:
     """Those of one rank. Names hold the global rank, and in its folder the host and the process, so
     that several machines can share the storage."""
 
-    def __init__(self, options: Options, place: Place) -> None:
+    def __init__(self, options: Options, place: RankInfo) -> None:
         self.options = options
         self.place = place
         self.failure: str | None = None
@@ -103,7 +103,7 @@ class Files:
         Files of a process that runs now stay where they are."""
         rank = self.place.rank
         path = os.path.join(self.options.output_dir, f"trace_rank_{rank}.json")
-        is_ours = claims.take(self.options.output_dir, os.path.basename(path))
+        is_ours = file_locks.take(self.options.output_dir, os.path.basename(path))
         if not is_ours or of_other_process(path):
             self.suffix = f"_pid{os.getpid()}"
             _env.say(

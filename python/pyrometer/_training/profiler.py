@@ -15,7 +15,7 @@ from pyrometer import _core, _env
 from pyrometer._capture import passes
 from pyrometer._capture.session import session
 from pyrometer._capture.settings import Settings
-from pyrometer._rank import Place
+from pyrometer._rank import RankInfo
 from pyrometer._training import nsight
 from pyrometer._training.files import Files, Window, worker_name
 from pyrometer._training.options import WINDOW_BYTES, Options
@@ -180,7 +180,7 @@ class Run:
         self._cycles = 0
         self._files: Files | None = None
         self._window: Window | None = None  # that is being recorded
-        self._place = Place(0, 1, "")
+        self._place = RankInfo(0, 1, "")
         self._is_inside_program = False  # `pyrometer run` records all of it
         self._ranges: nsight.Ranges | None = None
         self._has_failed = self._has_asked_nsight = False

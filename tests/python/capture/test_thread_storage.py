@@ -62,7 +62,9 @@ def build_observer(processor, folder, monkeypatch):
         return observer_build.library_path()
     monkeypatch.setenv("CXX", compiler_for(processor, "g++"))
     command = observer_build.compile_command(
-        pathlib.Path(observer_build._SOURCE), folder / "observer.o", "-DPYROMETER_READS_PRIVATE_FIELDS"
+        pathlib.Path(observer_build._SOURCE),
+        folder / "observer.o",
+        "-DPYROMETER_READS_PRIVATE_FIELDS",
     )
     # Torch's libraries are of this processor, so the observer is linked without them; variables are
     # laid out the same without optimisation, in a third of the time.

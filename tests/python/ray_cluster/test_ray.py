@@ -384,18 +384,18 @@ def test_a_rank_reads_what_was_in_the_current_folder(tmp_path, monkeypatch):
     assert list(pathlib.Path("runs/profiles").iterdir()) == []
 
 
-def test_a_keeper_of_a_folder_that_is_not_the_drivers(tmp_path):
+def test_an_agent_of_a_folder_that_is_not_the_drivers(tmp_path):
     (tmp_path / "old").write_text("old")
     (tmp_path / "changed").write_text("before")
-    keeper = worker.Keeper()
-    folders = keeper.prepare([2, 3], str(tmp_path), "a-token-of-another-machine")
+    agent = worker.NodeAgent()
+    folders = agent.prepare([2, 3], str(tmp_path), "a-token-of-another-machine")
     (tmp_path / "changed").write_text("afterwards")
     (tmp_path / "new").mkdir()
     (tmp_path / "new/file").write_text("0123456789")
-    assert keeper.files() == [(2, "changed", 10), (2, "new/file", 10)]
-    assert keeper.read(2, "new/file", 4, 3) == b"456"
+    assert agent.files() == [(2, "changed", 10), (2, "new/file", 10)]
+    assert agent.read(2, "new/file", 4, 3) == b"456"
     (pathlib.Path(folders[3]) / "checkpoint").write_text("not to be lost")
-    assert keeper.remove() == ["rank_3/checkpoint"]
+    assert agent.remove() == ["rank_3/checkpoint"]
     assert (pathlib.Path(folders[3]) / "checkpoint").exists()
     worker.shutil.rmtree(pathlib.Path(folders[3]).parent)
     assert names(tmp_path) == ["changed", "new/file", "old"]
