@@ -1,6 +1,5 @@
-"""ModelProfiler measures what runs, says what it ran with, and judges against earlier results."""
+"""ModelProfiler measures what runs, and says what it measured."""
 
-import importlib.util
 import json
 import pathlib
 import runpy
@@ -9,64 +8,19 @@ import time
 
 import pytest
 
-import pyrometer
-from pyrometer import Error, ModelProfiler, _core, detect_regressions, load_baseline
-from pyrometer._bench import metrics, variants
-from pyrometer._helper.example_inputs import as_inputs
-
 torch = pytest.importorskip("torch")
 nn = torch.nn
 
+from bench_models import Net, quick, saved  # noqa: E402
+
+import pyrometer  # noqa: E402
+from pyrometer import ModelProfiler, _core, load_baseline  # noqa: E402
+from pyrometer._bench import metrics, variants  # noqa: E402
+from pyrometer._helper.example_inputs import as_inputs  # noqa: E402
+
 EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples" / "python"
 
-
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-def saved(folder, name, **settings):
-    from pyrometer._helper import torchvision_ops
-
-    torchvision_ops.declare()
-    transformers = pytest.importorskip("transformers")
-    torch.manual_seed(0)
-    config = getattr(transformers, f"{name}Config")(**settings)
-    model = {"Bert": "BertModel", "GPT2": "GPT2LMHeadModel"}[name]
-    getattr(transformers, model)(config).save_pretrained(folder)
-    return str(folder)
-
-
-@pytest.fixture(scope="module")
-def bert(tmp_path_factory):
-    return saved(
-        tmp_path_factory.mktemp("models") / "bert-tiny",
-        "Bert",
-        vocab_size=1000,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-    )
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embedding_in = nn.Linear(64, 256)
-        self.act = nn.ReLU()
-        self.mlp_out = nn.Linear(256, 64)
-
-    def forward(self, x):
-        return self.mlp_out(self.act(self.embedding_in(x)))
-
-
-@pytest.fixture
-def net():
-    torch.manual_seed(0)
-    return Net()
-
-
-def quick(profiler, *args, **settings):
-    return profiler.profile(*args, **{"num_runs": 20, "warmup_runs": 2, **settings})
 
 
 def test_the_example_session_runs_as_written(bert, tmp_path, monkeypatch, capsys):
@@ -146,140 +100,6 @@ def test_rate_mode_counts_the_wait():
 def test_exceptions_of_the_model_come_out(net):
     with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
         ModelProfiler(net, device="cpu").profile(torch.randn(8, 63))
-
-
-def test_a_module_is_left_as_it_was(net):
-    net.train()
-    net.act.eval()
-    before = {name: value.clone() for name, value in net.state_dict().items()}
-    for precision in ("bf16", "int8"):
-        results = quick(ModelProfiler(net, device="cpu", precision=precision), torch.randn(2, 64))
-        assert results["precision"]["asked"] == precision
-    quick(ModelProfiler(net, device="cpu"), torch.randn(2, 64))
-    assert net.training and net.mlp_out.training and not net.act.training
-    assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
-    assert net.mlp_out.weight.dtype == torch.float32
-
-
-def test_how_a_precision_is_had(net):
-    def how(**settings):
-        profiler = ModelProfiler(net, device="cpu", **settings)
-        return quick(profiler, torch.randn(2, 64))["precision"]["how"]
-
-    assert how(precision="bf16") == "weights and inputs cast to bfloat16"
-    assert how(precision="bf16", autocast=True) == "autocast to bfloat16"
-    assert how(precision="int8").startswith("dynamic quantisation")
-    assert how() == "weights are float32"
-    with pytest.raises(ValueError, match="fp32, fp16, bf16, int8"):
-        ModelProfiler(net, device="cpu", precision="fp8")
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_without_a_gpu(net):
-    with pytest.raises(Error, match='device="cpu"'):
-        ModelProfiler(net, device="cuda")
-    profiler = ModelProfiler(net)
-    assert profiler.device == "cpu"
-    with pytest.raises(Error, match="needs a GPU"):
-        profiler.gpu_profile(track_kernels=True, track_memory_transfers=True, profile_nvtx=True)
-
-
-def test_an_exported_program(net, tmp_path):
-    path = tmp_path / "net.pt2"
-    batch = torch.export.Dim("batch", min=1, max=64)
-    program = torch.export.export(net.eval(), (torch.randn(4, 64),), dynamic_shapes=({0: batch},))
-    torch.export.save(program, path)
-    results = quick(ModelProfiler(path, device="cpu"), batch_size=8)
-    assert results["engine"] == "pt2" and results["inputs"]["tensors"] == "0: float32[8, 64]"
-    assert results["compute"]["macs"] == 8 * 2 * 64 * 256
-    assert results["compute"]["size_on_disk"] == path.stat().st_size
-    assert (
-        "autocast" in quick(ModelProfiler(path, device="cpu", precision="bf16"))["precision"]["how"]
-    )
-
-
-def test_torchscript(net, tmp_path):
-    path = tmp_path / "net.pt"
-    torch.jit.save(torch.jit.trace(net.eval(), torch.randn(4, 64)), path)
-    profiler = ModelProfiler(path, device="cpu")
-    with pytest.raises(Error, match="give input_data"):
-        profiler.profile()
-    results = quick(profiler, torch.randn(4, 64))
-    assert results["engine"] == "torchscript"
-    assert results["compute"]["flops"] is None
-    assert "TorchScript" in results["compute"]["flops_reason"]
-    assert results["compute"]["params"] == sum(p.numel() for p in net.parameters())
-
-
-def test_weights_alone_are_no_model(net, tmp_path):
-    torch.save(net.state_dict(), tmp_path / "weights.pt")
-    with pytest.raises(Error, match=r"torch\.export\.save"):
-        ModelProfiler(tmp_path / "weights.pt", device="cpu")
-    (tmp_path / "text.pt").write_text("no archive")
-    with pytest.raises(Error, match="neither"):
-        ModelProfiler(tmp_path / "text.pt", device="cpu")
-    with pytest.raises(FileNotFoundError, match="nothing"):
-        ModelProfiler(tmp_path / "nothing", device="cpu")
-
-
-def test_onnx(tmp_path):
-    onnx = pytest.importorskip("onnx")
-    pytest.importorskip("onnxruntime")
-    from onnx import TensorProto, helper
-
-    weight = helper.make_tensor("w", TensorProto.FLOAT, [64, 32], [0.5] * 64 * 32)
-    graph = helper.make_graph(
-        [helper.make_node("MatMul", ["x", "w"], ["y"])],
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 64])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 32])],
-        [weight],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    onnx.save(model, tmp_path / "m.onnx")
-    results = quick(ModelProfiler(tmp_path / "m.onnx", device="cpu"), batch_size=4)
-    assert results["engine"] == "onnx" and results["inputs"]["tensors"] == "x: float32[4, 64]"
-    assert results["compute"]["flops"] is None and results["compute"]["params"] == 64 * 32
-    assert results["throughput"]["batch_size"] == 4
-    given = quick(ModelProfiler(tmp_path / "m.onnx", device="cpu"), torch.randn(2, 64))
-    assert given["inputs"]["tensors"] == "x: float32[2, 64]"
-    assert given["compute"]["flops_reason"] == "there is no reader of .onnx graphs yet"
-    small = quick(ModelProfiler(tmp_path / "m.onnx", device="cpu", precision="int8"))
-    assert small["precision"]["how"] == "dynamic quantisation by onnxruntime"
-    with pytest.raises(ValueError, match="its own types"):
-        ModelProfiler(tmp_path / "m.onnx", device="cpu", precision="bf16")
-    with pytest.raises(Error, match="onnxruntime"):
-        ModelProfiler(tmp_path / "m.onnx", device="cpu").memory_profile()
-    advised = quick(ModelProfiler(tmp_path / "m.onnx", device="cpu"), detailed_analysis=True)
-    assert "recommendations" in advised and "layers" not in advised
-
-
-@pytest.mark.parametrize("package", ["onnxruntime", "transformers"])
-def test_a_missing_package_is_named(tmp_path, monkeypatch, package):
-    path = tmp_path / "m.onnx"
-    path.write_bytes(b"")
-    if package == "transformers":
-        path = tmp_path / "folder"
-        path.mkdir()
-        (path / "config.json").write_text("{}")
-    find = importlib.util.find_spec
-    hide = lambda name, *rest: None if name == package else find(name, *rest)  # noqa: E731
-    monkeypatch.setattr(importlib.util, "find_spec", hide)
-    with pytest.raises(Error, match=f"pip install {package}"):
-        ModelProfiler(path, device="cpu")
-
-
-def test_inputs_from_the_model_itself(bert):
-    results = quick(ModelProfiler(bert, device="cpu"), batch_size=2)
-    assert results["inputs"] == {
-        "tensors": "input_ids: int64[2, 128]",
-        "origin": "made from config.json",
-    }
-    results = quick(ModelProfiler(nn.Sequential(nn.Conv2d(3, 4, 3)), device="cpu"), batch_size=2)
-    assert results["inputs"]["tensors"] == "0: float32[2, 3, 224, 224]"
-    assert results["throughput"]["images_per_second"] == pytest.approx(
-        results["throughput"]["samples_per_second"]
-    )
 
 
 def test_a_language_model_in_two_phases(tmp_path):
@@ -435,61 +255,6 @@ def test_reports(net, tmp_path):
     assert "latency" in (tmp_path / "r.csv").read_text()
 
 
-def scaled(results, factor):
-    """The same samples, each so many times as long: a busy machine cannot change the verdict."""
-    document = json.loads(json.dumps(results.document))
-    for metric in document["benchmarks"][0]["metrics"]:
-        if metric["name"] == "latency":
-            metric["samples"] = [5 + 0.001 * number for number in range(60)]
-            metric["samples"] = [sample * factor for sample in metric["samples"]]
-    return pyrometer.Results(document)
-
-
-def test_regressions(net):
-    results = quick(ModelProfiler(net, device="cpu"), torch.randn(8, 64), num_runs=60)
-    base, slower = scaled(results, 1), scaled(results, 1.5)
-    found = detect_regressions(base, slower)
-    assert found and found.verdict == "regressed"
-    assert found[0]["metric"] == "latency" and found[0]["effect"] == pytest.approx(0.5, abs=0.01)
-    assert 0.48 < found[0]["interval"][0] <= found[0]["interval"][1] < 0.52
-    assert "latency +50.0%" in found[0]["text"]
-    assert not detect_regressions(slower, base) and detect_regressions(slower, base).improved
-    same = detect_regressions(base, scaled(results, 1.001))
-    assert not same and same.verdict == "no change"
-
-
-def test_baselines_that_cannot_be_compared(net, tmp_path):
-    profiler = ModelProfiler(net, device="cpu")
-    current = quick(profiler, torch.randn(8, 64))
-    whole = profiler.export_json(tmp_path / "base.json")
-    text = (tmp_path / "base.json").read_text()
-    assert load_baseline(tmp_path / "base.json")["latency"] == current["latency"]
-
-    def refused(data, match):
-        (tmp_path / "bad.json").write_text(data)
-        with pytest.raises(Error, match=match) as raised:
-            detect_regressions(load_baseline(tmp_path / "bad.json"), current)
-        return raised.value.code
-
-    assert refused(text[: len(text) // 2], "bad.json") == "format"
-    sample = json.dumps(whole["benchmarks"][0]["metrics"][0]["samples"][0])
-    assert refused(text.replace(sample, "NaN"), "bad.json") == "format"
-    assert (
-        refused(text.replace("pyrometer.bench/1", "pyrometer.bench/9"), "schema") == "unsupported"
-    )
-    other = text.replace(json.dumps(whole["environment"]["cpu_model"]), '"Another"')
-    refused(other, "cannot tell: other machine")
-    (tmp_path / "bad.json").write_text(other)
-    assert detect_regressions(tmp_path / "bad.json", current, any_machine=True).verdict
-    with pytest.raises(Error, match="other settings"):
-        detect_regressions(current, quick(profiler, torch.randn(4, 64)))
-    few = quick(profiler, torch.randn(8, 64), num_runs=5)
-    with pytest.raises(Error, match="too few"):
-        detect_regressions(few, few)
-    with pytest.raises(FileNotFoundError):
-        load_baseline(tmp_path / "none.json")
-
-
 def test_a_limit_of_time_ends_fixed_runs():
     profiler = ModelProfiler(lambda: time.sleep(0.01), device="cpu")
     start = time.perf_counter()
@@ -514,70 +279,6 @@ def test_p99_of_100_runs_is_told_as_uncertain(net):
     assert "(uncertain)" in profiler._bench.report("markdown")
     assert "(uncertain)" in profiler._bench.report("html")
     assert ",p99 p99.9" in profiler._bench.report("csv")
-
-
-def test_a_fresh_profiler_is_compared_with_a_baseline(bert, tmp_path):
-    """As in a job of continuous integration: the baseline was given tokens, the new run is not."""
-    tokens = torch.randint(0, 1000, (4, 64))
-    profiler = ModelProfiler(bert, device="cpu")
-    quick(profiler, tokens, only_times=True)
-    profiler.export_json(tmp_path / "baseline_profiling.json")
-
-    profiler = ModelProfiler(bert, device="cpu")
-    baseline_results = load_baseline(tmp_path / "baseline_profiling.json")
-    current_results = profiler.profile(bert, num_runs=20, only_times=True)
-    assert current_results["inputs"]["tensors"] == "input_ids: int64[4, 64]"
-    assert current_results["inputs"]["origin"].startswith("shapes as in the baseline")
-    regressions = detect_regressions(baseline_results, current_results, delta="100%")
-    assert not regressions
-    # The same model under another name, and inputs by name or by place.
-    moved = json.loads(json.dumps(current_results.document))
-    moved["benchmarks"][0]["name"] = "bert-of-today"
-    assert not detect_regressions(baseline_results, pyrometer.Results(moved), delta="100%")
-    named = quick(ModelProfiler(bert, device="cpu"), {"input_ids": tokens}, only_times=True)
-    assert not detect_regressions(baseline_results, named, delta="100%")
-    shorter = quick(ModelProfiler(bert, device="cpu"), tokens[:, :32], only_times=True)
-    with pytest.raises(Error, match="other settings: inputs"):
-        detect_regressions(baseline_results, shorter)
-
-
-def test_another_model_does_not_get_the_shapes_of_a_baseline(net, bert, tmp_path):
-    profiler = ModelProfiler(net, device="cpu")
-    quick(profiler, torch.randn(6, 64), only_times=True)
-    profiler.export_json(tmp_path / "base.json")
-    load_baseline(tmp_path / "base.json")
-
-    def tensors(model):
-        return quick(ModelProfiler(model, device="cpu"), only_times=True)["inputs"]["tensors"]
-
-    assert tensors(Net()) == "0: float32[6, 64]"
-    assert tensors(nn.Sequential(nn.Linear(64, 4))) == "0: float32[6, 64]"
-    assert tensors(nn.Sequential(nn.Linear(63, 4))) == "0: float32[1, 63]"
-    assert tensors(bert) == "input_ids: int64[1, 128]"
-
-
-@pytest.mark.parametrize("batch", [1, 8])
-def test_a_fixed_batch_is_a_sentence(net, tmp_path, batch):
-    path = tmp_path / "net.pt2"
-    torch.export.save(torch.export.export(net.eval(), (torch.randn(4, 64),)), path)
-    profiler = ModelProfiler(path, device="cpu")
-    with pytest.raises(Error, match=rf"batch is fixed at 4 in this file, and {batch} was asked"):
-        profiler.profile(batch_size=batch)
-    with pytest.raises(Error, match="dim 1 of input 0 is fixed at 64 in this file, and 65"):
-        profiler.profile(torch.randn(4, 65))
-    results = profiler.benchmark([{"batch_size": 4}, {"batch_size": batch}], torch.randn(4, 64))
-    assert [result["status"] for result in results] == ["ok", "failed"]
-    assert "Guard failed" not in results[1]["message"]
-
-
-def test_a_bounded_batch_is_a_sentence(net, tmp_path):
-    path = tmp_path / "net.pt2"
-    sizes = ({0: torch.export.Dim("batch", min=2, max=16)},)
-    program = torch.export.export(net.eval(), (torch.randn(4, 64),), dynamic_shapes=sizes)
-    torch.export.save(program, path)
-    with pytest.raises(Error, match="batch is from 2 to 16 in this file, and 32 was asked"):
-        ModelProfiler(path, device="cpu").profile(batch_size=32)
-    assert quick(ModelProfiler(path, device="cpu"), batch_size=16, only_times=True)["status"]
 
 
 @pytest.mark.parametrize("batch", [1, 2, 32])
