@@ -131,6 +131,8 @@ def end(one: Pass, raised: type | None) -> None:
         raise
     finally:
         session.close_pass()
+    if finisher.is_ending:
+        finisher.finish()
 
 
 def _end(one: Pass, raised: type | None) -> None:
@@ -263,6 +265,7 @@ class Finisher:
         self.process = 0
         self.thread: threading.Thread | None = None
         self.is_over = False  # no thread can be started any more
+        self.is_ending = False  # the process ends: nobody calls finish() after a later pass
         self.said: set[str] = set()
         self.lock = threading.Lock()
         self.written = threading.Condition()
@@ -287,8 +290,8 @@ class Finisher:
             if self.thread is not None and self.process == os.getpid():
                 return
             if self.process != os.getpid():
-                self.process, self.is_over = os.getpid(), False
-                atexit.register(self.finish)
+                self.process, self.is_over, self.is_ending = os.getpid(), False, False
+                atexit.register(self._finish_at_exit)
                 _finish_in_worker(self.finish)
             _core.close_passes(False)
             thread = threading.Thread(target=self._run, name="pyrometer", daemon=True)
@@ -310,6 +313,10 @@ class Finisher:
             thread.join()
         elif self.is_over:
             self._run()
+
+    def _finish_at_exit(self) -> None:
+        self.is_ending = True
+        self.finish()
 
     def _run(self) -> None:
         while (item := _core.next_pass()) is not None:
