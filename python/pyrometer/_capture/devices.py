@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from pyrometer import _env
 from pyrometer._capture import kineto
 
-SUFFIX = ".devices.json"  # src/trace/devices.h
+SUFFIX = ".devices.json"  # src/trace/recording/devices.h
 
 
 def is_in_use() -> bool:

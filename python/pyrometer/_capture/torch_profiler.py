@@ -17,7 +17,7 @@ from pyrometer._capture import devices, kineto
 if TYPE_CHECKING:
     from pyrometer._capture.settings import Settings
 
-_CLOCK = "pyrometer: clock"  # src/trace/devices.h
+_CLOCK = "pyrometer: clock"  # src/trace/recording/devices.h
 _CLOCK_MARKS = 8  # at either end: a thread may lose the processor within one
 current: Fallback | None = None  # what the running session has in the observer's place
 
