@@ -4,7 +4,7 @@
 #include "process.h"
 
 #include "base/error.h"
-#include "bench/inference.h"
+#include "bench/statistics/inference.h"
 #include "bench/verdict.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Two sets of results: what belongs together, the fingerprints, and a verdict on every metric. */
-#include "bench/inference.h"
-#include "bench/results.h"
+#include "bench/statistics/inference.h"
+#include "bench/results/results.h"
 #include "bench/verdict.h"
 
 #include "base/arena.h"

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "bench/clock.h"
 #include "bench/gpu.h"
-#include "bench/random.h"
-#include "bench/statistics.h"
+#include "bench/statistics/random.h"
+#include "bench/statistics/statistics.h"
 
 #include <pyrometer/bench.h>
 

@@ -2,8 +2,8 @@
 #include "bench/verdict.h"
 
 #include "base/error.h"
-#include "bench/inference.h"
-#include "bench/statistics.h"
+#include "bench/statistics/inference.h"
+#include "bench/statistics/statistics.h"
 
 #include <math.h>
 #include <stdlib.h>

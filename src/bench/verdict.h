@@ -3,7 +3,7 @@
 #define PYRO_BENCH_VERDICT_H
 
 #include "base/arena.h"
-#include "bench/change.h"
+#include "bench/statistics/change.h"
 
 #include <pyrometer/bench.h>
 

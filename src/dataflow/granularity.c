@@ -2,7 +2,7 @@
  * Choosing nodes. A leaf is a call in which no other module is called. A block is what models
  * repeat: docs/graph-format.md has the rule that is written here.
  */
-#include "dataflow/choose.h"
+#include "dataflow/granularity.h"
 
 #include "base/map.h"
 #include <stdlib.h>

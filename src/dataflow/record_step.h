@@ -3,7 +3,7 @@
 #define PYRO_DATAFLOW_RECORD_STEP_H
 
 #include "dataflow/program.h"
-#include "dataflow/sightings.h"
+#include "dataflow/storage_records.h"
 
 typedef struct pyro_step_recorder {
     pyro_program *program;

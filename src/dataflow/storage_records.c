@@ -1,5 +1,5 @@
 /* Words of storages, as recording.h lays them out. */
-#include "dataflow/sightings.h"
+#include "dataflow/storage_records.h"
 
 #include "graph/dtype.h"
 #include <pyrometer/recording.h>

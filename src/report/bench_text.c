@@ -2,7 +2,7 @@
 #include "report/bench.h"
 
 #include "base/table.h"
-#include "bench/results.h"
+#include "bench/results/results.h"
 #include "report/text.h"
 
 #include <math.h>

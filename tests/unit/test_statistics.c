@@ -2,9 +2,9 @@
  * Tests of bench/statistics.c, bootstrap.c, compare.c and the verdict on one metric, against what
  * SciPy, NumPy and statsmodels say (make_statistics_reference.py).
  */
-#include "bench/inference.h"
-#include "bench/random.h"
-#include "bench/statistics.h"
+#include "bench/statistics/inference.h"
+#include "bench/statistics/random.h"
+#include "bench/statistics/statistics.h"
 #include "fail_alloc.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Facts and tables of a result: what an engine found besides numbers. */
-#include "bench/results.h"
+#include "bench/results/results.h"
 
 #include "base/error.h"
 

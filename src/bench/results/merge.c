@@ -1,5 +1,5 @@
 /* Results of several processes in one: samples side by side, with how many each process has. */
-#include "bench/results.h"
+#include "bench/results/results.h"
 
 #include "base/error.h"
 #include "bench/gpu.h"

@@ -2,7 +2,7 @@
  * Reads results that were written as JSON. Only what was measured is taken: samples, settings and
  * the environment; everything that can be computed from them is computed again.
  */
-#include "bench/results_values.h"
+#include "bench/results/values.h"
 
 #include "base/error.h"
 

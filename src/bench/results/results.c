@@ -1,9 +1,9 @@
 /* Building a set of results: benchmarks, metrics and samples, summed up at the end. */
-#include "bench/results.h"
+#include "bench/results/results.h"
 
 #include "base/error.h"
 #include "bench/gpu.h"
-#include "bench/inference.h"
+#include "bench/statistics/inference.h"
 
 #include <pyrometer/version.h>
 

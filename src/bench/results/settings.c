@@ -1,5 +1,5 @@
 /* Whether two results were measured with the same settings. */
-#include "bench/results.h"
+#include "bench/results/results.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* The summary of one metric's samples. */
-#include "bench/results.h"
+#include "bench/results/results.h"
 
 #include "base/error.h"
-#include "bench/inference.h"
-#include "bench/statistics.h"
+#include "bench/statistics/inference.h"
+#include "bench/statistics/statistics.h"
 
 #include <math.h>
 #include <stdlib.h>

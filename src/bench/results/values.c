@@ -1,5 +1,5 @@
 /* Values of results in JSON: texts, numbers, samples, and objects by tables of their members. */
-#include "bench/results_values.h"
+#include "bench/results/values.h"
 
 #include "base/buf.h"
 #include "base/error.h"

@@ -3,7 +3,7 @@
 #define PYRO_BENCH_RESULTS_VALUES_H
 
 #include "base/json.h"
-#include "bench/results.h"
+#include "bench/results/results.h"
 
 typedef struct pyro_results_reader {
     pyro_json *json;

@@ -1,10 +1,10 @@
 /* The bootstrap: what a statistic would have been if other samples had been drawn. */
-#include "bench/inference.h"
+#include "bench/statistics/inference.h"
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "bench/random.h"
-#include "bench/statistics.h"
+#include "bench/statistics/random.h"
+#include "bench/statistics/statistics.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,12 +3,12 @@
  * cancels what slowed down both. Sides that were recorded one after the other are compared as a
  * whole, and the interval is widened by the drift of the machine between them.
  */
-#include "bench/change.h"
+#include "bench/statistics/change.h"
 
 #include "base/error.h"
-#include "bench/drift.h"
-#include "bench/inference.h"
-#include "bench/statistics.h"
+#include "bench/statistics/drift.h"
+#include "bench/statistics/inference.h"
+#include "bench/statistics/statistics.h"
 #include "bench/verdict.h"
 
 #include <math.h>

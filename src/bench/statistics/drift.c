@@ -2,10 +2,10 @@
  * Fits the noise of series as independent noise plus a floor that does not average away. Slow
  * phases of a busy machine are close to 1/f noise, whose Allan variance is the same at every scale.
  */
-#include "bench/drift.h"
+#include "bench/statistics/drift.h"
 
 #include "base/error.h"
-#include "bench/statistics.h"
+#include "bench/statistics/statistics.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* Differences of pairs: the signed-rank test and the Hodges-Lehmann estimate that belongs to it. */
-#include "bench/inference.h"
+#include "bench/statistics/inference.h"
 
 #include "base/error.h"
-#include "bench/statistics.h"
+#include "bench/statistics/statistics.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Random numbers. */
-#include "bench/random.h"
+#include "bench/statistics/random.h"
 
 #include <math.h>
 

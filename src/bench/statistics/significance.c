@@ -1,8 +1,8 @@
 /* Two samples: the Mann-Whitney test, the Hodges-Lehmann shift, and Holm's correction. */
-#include "bench/inference.h"
+#include "bench/statistics/inference.h"
 
 #include "base/error.h"
-#include "bench/statistics.h"
+#include "bench/statistics/statistics.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Descriptive statistics. */
-#include "bench/statistics.h"
+#include "bench/statistics/statistics.h"
 
 #include <math.h>
 #include <stdlib.h>
