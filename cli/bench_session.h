@@ -13,6 +13,7 @@ typedef struct pyro_session {
     pyro_plan plan;
     pyro_runner runner;
     pyro_rounds rounds; /* of a comparison */
+    bool is_announced;  /* how long it will take */
     pyro_subject *subjects; /* with a base to run: base and new of each command in turn */
     size_t subject_count;
     pyro_base base;

@@ -4,27 +4,12 @@
 #include "process.h"
 
 #include "base/error.h"
-#include "bench/statistics/inference.h"
-#include "bench/verdict.h"
+#include "bench/clock.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Seconds in one side of a comparison, which noise makes take longer than one command alone. */
-#define AGAINST_TIME_S 60.0
-
-/* `exact`: that many were asked for. */
-static void settle_rounds(pyro_session *s, int64_t least, int64_t most, bool exact, double side_s)
-{
-    s->rounds = (pyro_rounds){.least = exact || least > most ? most : least,
-                              .most = most,
-                              .side_s = side_s,
-                              .total_s = s->values->total_time_s,
-                              .quiet = s->values->common.quiet};
-}
 
 static void settle_runs(pyro_session *s)
 {
@@ -41,18 +26,19 @@ static void settle_runs(pyro_session *s)
     };
     if (loop->max_runs > 0 && loop->min_runs > loop->max_runs)
         loop->min_runs = loop->max_runs;
-    /* Against a base, the width of the comparison's interval or its time ends it before that. */
-    if (values->against != NULL)
-        loop->min_runs = loop->max_runs = loop->max_runs > 0 ? loop->max_runs : PYRO_ROUNDS_MAX;
     if (values->runs > 0) {
         loop->min_runs = loop->max_runs = values->runs;
         loop->max_time_wins = values->max_time_s > 0;
     }
-    double side_s = values->max_time_s > 0 ? values->max_time_s : AGAINST_TIME_S;
-    if (values->max_runs > 0)
-        side_s = 0;
-    settle_rounds(s, values->min_runs > 0 ? values->min_runs : PYRO_ROUNDS_MIN, loop->max_runs,
-                  values->runs > 0, side_s);
+    if (values->against == NULL)
+        return;
+    s->rounds = pyro_rounds_plan(&(pyro_rounds_request){.exact = values->runs,
+                                                        .least = values->min_runs,
+                                                        .most = values->max_runs,
+                                                        .side_s = values->max_time_s,
+                                                        .total_s = values->total_time_s});
+    /* The stopping rule of the comparison ends the loops before that. */
+    loop->min_runs = loop->max_runs = s->rounds.most;
 }
 
 static int settle(pyro_session *s, const pyro_words *commands, pyro_error *error)
@@ -95,6 +81,22 @@ static int settle(pyro_session *s, const pyro_words *commands, pyro_error *error
     return status == PYRO_OK ? pyro_plan_make(&s->plan, &request, error) : status;
 }
 
+/* `what`: "runs", "processes". */
+static void start_rounds(pyro_session *s, const char *what)
+{
+    pyro_rounds_start(&s->rounds, pyro_now_ns());
+    if (!s->values->common.quiet)
+        pyro_rounds_print_plan(&s->rounds, what);
+}
+
+/* Once, after the first round that measured something. */
+static void announce(pyro_session *s, double side_s)
+{
+    if (!s->values->common.quiet && !s->is_announced)
+        pyro_rounds_print_estimate(&s->rounds, side_s);
+    s->is_announced = true;
+}
+
 /* Base samples of a subject's command: of the other subject, or of the earlier file. */
 static const double *find_base(const pyro_session *s, size_t subject, size_t *count)
 {
@@ -117,59 +119,45 @@ static const double *find_base(const pyro_session *s, size_t subject, size_t *co
     return NULL;
 }
 
-/* What one side has run for, of all its samples. */
-static double time_of(const pyro_subject *subject)
+static bool has_failed(const pyro_subject *subjects, size_t subject, size_t sides)
 {
-    pyro_loop_samples samples = pyro_loop_read(subject->loop);
-    double sum = 0;
-
-    for (size_t i = 0; i < samples.count; i++)
-        sum += samples.latency_ns[i];
-    return sum / 1e9;
+    return subjects[subject].failed || (sides == 2 && subjects[subject - 1].failed);
 }
 
-/*
- * Whether the interval of the change is as narrow as half of what matters on each side. Where it
- * lies is not looked at: stopping by the verdict would make verdicts.
- */
-static int is_narrow(const pyro_session *s, size_t subject, bool *narrow, pyro_error *error)
+/* Whether a command's comparison needs no further round, after one that measured something. */
+static int is_pair_done(pyro_session *s, size_t subject, bool *done, pyro_error *error)
 {
-    pyro_loop_samples samples = pyro_loop_read(s->subjects[subject].loop);
-    double delta = s->verdict.delta > 0 ? s->verdict.delta : 0.02;
-    size_t base_count;
-    const double *base = find_base(s, subject, &base_count);
-    pyro_verdict_row row = {.processes = true, .interleaved = s->base.bench == NULL};
+    pyro_loop_samples loop = pyro_loop_read(s->subjects[subject].loop);
+    pyro_round_samples samples = {.current_ns = loop.latency_ns,
+                                  .current_count = loop.count,
+                                  .is_interleaved = s->base.bench == NULL};
 
-    *narrow = false;
-    if (base_count < PYRO_REPLICATES_MIN)
-        return PYRO_OK;
-    /* A constant factor between the two sides (ns, ms) shifts the interval but keeps its width. */
-    int status = pyro_verdict_of(&row, base, base_count, samples.latency_ns, samples.count, false,
-                                 &s->verdict, error);
-    *narrow = log((1 + row.interval.high) / (1 + row.interval.low)) / 2 <= log1p(delta) / 2;
+    samples.base = find_base(s, subject, &samples.base_count);
+    int status = pyro_rounds_is_enough(&s->rounds, &samples, &s->verdict, pyro_now_ns(), done,
+                                       error);
+    announce(s, pyro_round_samples_side_s(&samples));
     return status;
 }
 
-/* Ends a command's comparison where it is narrow or out of time; --runs asks for exactly so many. */
+/* Ends the comparison of every command that needs no further round, or failed on one side. */
 static int stop_finished_pairs(void *user, pyro_subject *subjects, size_t count, pyro_error *error)
 {
     pyro_session *s = user;
-    size_t step = s->base.bench == NULL ? 2 : 1;
+    size_t sides = s->base.bench == NULL ? 2 : 1;
     int status = PYRO_OK;
 
-    pyro_rounds_tick(&s->rounds);
-    for (size_t i = step - 1; i < count && status == PYRO_OK; i += step) {
-        bool narrow = false, failed = subjects[i].failed || (step == 2 && subjects[i - 1].failed);
+    pyro_rounds_end_round(&s->rounds, pyro_now_ns());
+    for (size_t i = sides - 1; i < count && status == PYRO_OK; i += sides) {
         pyro_loop_samples samples = pyro_loop_read(subjects[i].loop);
-        int64_t done = (int64_t)samples.count;
+        bool done = has_failed(subjects, i, sides);
 
-        if (!failed && (samples.end != PYRO_LOOP_RUNNING || done == 0))
+        if (!done && (samples.end != PYRO_LOOP_RUNNING || samples.count == 0))
             continue;
-        if (!failed && s->values->runs <= 0 && pyro_rounds_check(&s->rounds, done))
-            status = is_narrow(s, i, &narrow, error);
-        if (failed || pyro_rounds_end(&s->rounds, done, time_of(&subjects[i])) || narrow) {
+        if (!done)
+            status = is_pair_done(s, i, &done, error);
+        if (done) {
             pyro_loop_stop(subjects[i].loop);
-            if (step == 2)
+            if (sides == 2)
                 pyro_loop_stop(subjects[i - 1].loop);
         }
     }
@@ -193,11 +181,8 @@ static int make_subjects(pyro_session *s, pyro_error *error)
         s->runner.after_round = stop_finished_pairs;
         s->runner.user = s;
     }
-    /* More runs do not take away the drift since the file was recorded. */
-    if (s->base.bench != NULL && s->rounds.side_s > 0 && s->rounds.least < s->rounds.most) {
-        s->rounds.side_s = 0;
-        s->rounds.most = s->rounds.least > PYRO_ROUNDS_USUAL ? s->rounds.least : PYRO_ROUNDS_USUAL;
-    }
+    if (s->base.bench != NULL)
+        pyro_rounds_limit_by_earlier_base(&s->rounds);
     return PYRO_OK;
 }
 
@@ -250,7 +235,7 @@ static int measure(pyro_session *s, pyro_error *error)
     if (status == PYRO_OK)
         status = pyro_runner_calibrate(&s->runner, error);
     if (status == PYRO_OK && s->values->against != NULL)
-        pyro_rounds_begin(&s->rounds, "runs");
+        start_rounds(s, "runs");
     if (status == PYRO_OK)
         status = pyro_runner_run(&s->runner, s->subjects, s->subject_count, error);
     if (status == PYRO_OK)
@@ -293,51 +278,23 @@ static int bench_commands(const pyro_words *commands, const pyro_bench_values *v
     return exit_code;
 }
 
-/* Whether every interval of a change is as narrow as half of what matters; see is_narrow. */
-static int are_narrow(const pyro_session *s, bool *narrow, pyro_error *error)
-{
-    const pyro_bench *base = s->base.bench != NULL ? s->base.bench : s->sides[0].bench;
-    const pyro_bench *current = s->sides[s->base.bench != NULL ? 0 : 1].bench;
-    pyro_comparison *comparison = NULL;
-    int status = pyro_bench_compare(&comparison, base, current, &s->verdict, error);
-
-    *narrow = status == PYRO_OK;
-    for (size_t i = 0; *narrow && i < comparison->row_count; i++) {
-        const pyro_verdict_row *row = &comparison->rows[i];
-        double width = log((1 + row->interval.high) / (1 + row->interval.low)) / 2;
-
-        /* Where there is no interval by now, more processes would not give one. */
-        *narrow = isnan(width) || width <= log1p(row->delta) / 2;
-    }
-    pyro_comparison_free(comparison);
-    return status;
-}
-
 /* After every round of processes; --processes asks for exactly so many. */
 static int is_model_done(void *user, int64_t done, bool *enough, pyro_error *error)
 {
     pyro_session *s = user;
+    const pyro_bench *base = s->base.bench != NULL ? s->base.bench : s->sides[0].bench;
+    const pyro_bench *current = s->sides[s->base.bench != NULL ? 0 : 1].bench;
     int status = PYRO_OK;
 
     *enough = false;
-    pyro_rounds_tick(&s->rounds);
+    pyro_rounds_end_round(&s->rounds, pyro_now_ns());
     if (done == 1 && s->base.bench == NULL)
         status = pyro_session_mark_rounds(s->sides[0].bench, s->sides[1].bench, error);
-    if (status == PYRO_OK && s->values->model.processes <= 0 && pyro_rounds_check(&s->rounds, done))
-        status = are_narrow(s, enough, error);
-    if (pyro_rounds_end(&s->rounds, done, 0))
-        *enough = true;
+    if (status == PYRO_OK)
+        status = pyro_rounds_are_results_enough(&s->rounds, done, base, current, &s->verdict,
+                                                pyro_now_ns(), enough, error);
+    announce(s, 0);
     return status;
-}
-
-static int64_t fewest_processes(const pyro_bench *bench)
-{
-    size_t fewest = SIZE_MAX;
-
-    for (size_t i = 0; i < bench->result_count; i++)
-        if (bench->results[i].process_count < fewest)
-            fewest = bench->results[i].process_count;
-    return fewest == SIZE_MAX ? 0 : (int64_t)fewest;
 }
 
 /* The model alone, or the base's before it; how many processes, and what ends them. */
@@ -359,14 +316,14 @@ static size_t settle_sides(pyro_session *s, pyro_model_rounds *rounds)
                                   .quiet = values->common.quiet,
                                   .user = s};
     /* Earlier results of one process say nothing of processes, however many run now. */
-    bool judged = s->base.model != NULL ||
-                  (s->base.bench != NULL && fewest_processes(s->base.bench) >= PYRO_REPLICATES_MIN);
-    if (judged && values->model.processes <= 0)
-        rounds->count = PYRO_ROUNDS_USUAL;
-    if (judged) {
+    if (s->base.model != NULL ||
+        (s->base.bench != NULL && pyro_rounds_base_has_replicates(s->base.bench))) {
+        s->rounds = pyro_rounds_plan(&(pyro_rounds_request){.exact = values->model.processes,
+                                                            .most = PYRO_ROUNDS_USUAL,
+                                                            .total_s = values->total_time_s});
+        rounds->count = s->rounds.most;
         rounds->is_enough = is_model_done;
-        settle_rounds(s, PYRO_ROUNDS_MIN, rounds->count, values->model.processes > 0, 0);
-        pyro_rounds_begin(&s->rounds, "processes");
+        start_rounds(s, "processes");
     }
     return count;
 }

@@ -30,6 +30,21 @@ double pyro_statistic_median(double *samples, size_t count)
     return lower + (upper - lower) / 2;
 }
 
+int pyro_median_of(double *out, const double *samples, size_t count, pyro_error *error)
+{
+    double *copy = malloc((count > 0 ? count : 1) * sizeof *copy);
+
+    *out = NAN;
+    if (copy == NULL)
+        return pyro_fail_memory(error);
+    if (count > 0) {
+        memcpy(copy, samples, count * sizeof *copy);
+        *out = pyro_statistic_median(copy, count);
+    }
+    free(copy);
+    return PYRO_OK;
+}
+
 static pyro_bootstrap_options with_defaults(const pyro_bootstrap_options *options)
 {
     pyro_bootstrap_options filled = *options;

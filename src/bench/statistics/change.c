@@ -9,7 +9,6 @@
 #include "bench/statistics/drift.h"
 #include "bench/statistics/inference.h"
 #include "bench/statistics/statistics.h"
-#include "bench/verdict.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -11,6 +11,8 @@
 typedef double (*pyro_statistic)(double *samples, size_t count);
 double pyro_statistic_mean(double *samples, size_t count);
 double pyro_statistic_median(double *samples, size_t count);
+/* The median of samples that stay in their order; NaN where there are none. */
+int pyro_median_of(double *out, const double *samples, size_t count, pyro_error *error);
 
 typedef struct pyro_bootstrap_options {
     double confidence;   /* 0: 0.95 */
