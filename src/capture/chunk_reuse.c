@@ -9,21 +9,6 @@
 #include <string.h>
 #include <time.h>
 
-#define WAIT_NS 20000
-
-void pyro_threads_quiesce(pyro_session *session, bool waiting_is_quiet)
-{
-    pyro_membarrier();
-    pyro_thread_slot *slot = __atomic_load_n(&session->threads, __ATOMIC_ACQUIRE);
-    for (; slot; slot = slot->next) {
-        while (__atomic_load_n(&slot->open.busy, __ATOMIC_SEQ_CST) != 0 &&
-               !(waiting_is_quiet && __atomic_load_n(&slot->is_waiting, __ATOMIC_ACQUIRE))) {
-            struct timespec pause = {0, WAIT_NS};
-            nanosleep(&pause, NULL);
-        }
-    }
-}
-
 /*
  * Threads go on meanwhile: they add spans only to chunks that are not closed, and those are not
  * asked about. So an old answer is at worst too careful.

@@ -189,6 +189,18 @@ static int write_pass(pyro_session *session, const pyro_pass_job *job, const sna
     return status;
 }
 
+void pyro_pass_job_free(pyro_pass_job *job)
+{
+    if (!job)
+        return;
+    free(job->path);
+    free(job->model);
+    free(job->profile);
+    free(job->missing);
+    free(job->foreign);
+    free(job);
+}
+
 static void finish_job(pyro_session *session, pyro_pass_job *job, const pyro_error *error)
 {
     if (error->code != PYRO_OK && session->pass_error.code == PYRO_OK)

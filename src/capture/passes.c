@@ -27,18 +27,6 @@ uint64_t pyro_passes_need_from(const pyro_session *session)
     return from;
 }
 
-void pyro_pass_job_free(pyro_pass_job *job)
-{
-    if (!job)
-        return;
-    free(job->path);
-    free(job->model);
-    free(job->profile);
-    free(job->missing);
-    free(job->foreign);
-    free(job);
-}
-
 void pyro_passes_forget(pyro_session *session)
 {
     while (session->first_job) {

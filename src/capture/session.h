@@ -134,6 +134,7 @@ typedef struct pyro_session {
     uint64_t passes_written;
 } pyro_session;
 
+/* session.c */
 extern pyro_session pyro_the_session;
 extern pyro_recorder_door pyro_the_door;
 
@@ -161,15 +162,10 @@ size_t pyro_chunk_make(pyro_session *session, bool may_recycle);
 int pyro_keeper_start(pyro_session *session, pyro_error *error);
 void pyro_keeper_stop(pyro_session *session); /* without `lock` */
 
-/* recycle.c: the oldest chunk that nobody needs, emptied; lets go of `lock`. */
+/* chunk_reuse.c: the oldest chunk that nobody needs, emptied; lets go of `lock`. */
 size_t pyro_chunk_recycle(pyro_session *session);
-/*
- * Waits until every thread was seen outside of writing. Without `lock`. One that waits for the
- * recorder holds no record, but still uses the session.
- */
-void pyro_threads_quiesce(pyro_session *session, bool waiting_is_quiet);
 
-/* tables.c */
+/* string_tables.c */
 uint32_t pyro_data_add(pyro_session *session, uint32_t type, const void *bytes, size_t size);
 void pyro_data_thread_name(pyro_session *session, uint32_t thread, const char *name);
 bool pyro_data_rewrite(pyro_session *session); /* all of it again, into a new file */
@@ -180,27 +176,36 @@ uint32_t pyro_table_storages(pyro_recorder_thread *thread, const uint64_t *words
 /* threads.c */
 pyro_recorder_thread *pyro_thread_here(void);
 pyro_recorder_thread *const *pyro_thread_place(void);
-int pyro_threads_prepare(pyro_error *error); /* once a process */
+/* In a child that has something to record, with `control`; false: it cannot. */
+typedef bool (*pyro_fork_continue_fn)(pyro_session *session);
+int pyro_threads_prepare(pyro_fork_continue_fn after_fork, pyro_error *error); /* once a process */
 void pyro_threads_forget_others(pyro_session *session); /* after a fork */
+/*
+ * Waits until every thread was seen outside of writing. Without `lock`. One that waits for the
+ * recorder holds no record, but still uses the session.
+ */
+void pyro_threads_quiesce(pyro_session *session, bool waiting_is_quiet);
 void pyro_membarrier(void);
 bool pyro_membarrier_register(void);
 
 /* fork.c */
 int pyro_fork_prepare(pyro_error *error); /* once a process */
-bool pyro_fork_continue(
-    pyro_session *session); /* in the child, with `control`: a file of its own */
+bool pyro_fork_continue(pyro_session *session); /* a pyro_fork_continue_fn: opens a file */
 
-/* recorder.c */
+/* session_open.c */
 int pyro_session_open(pyro_session *session, const char *path, bool overwrite, pyro_error *error);
 void pyro_session_close(pyro_session *session); /* nobody writes any more */
+void pyro_session_begin_tables(pyro_session *session);
+void pyro_session_end_tables(pyro_session *session);
 
 /* passes.c */
 /* The earliest time that a pass may still need; UINT64_MAX none. Needs `lock`. */
 uint64_t pyro_passes_need_from(const pyro_session *session);
 void pyro_passes_stop(pyro_session *session); /* waits for those that were ended; without `lock` */
 void pyro_passes_forget(pyro_session *session);
-void pyro_pass_job_free(pyro_pass_job *job);
+
 /* pass_writer.c */
 void *pyro_pass_writer(void *session);
+void pyro_pass_job_free(pyro_pass_job *job);
 
 #endif

@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static __thread pyro_recorder_thread *here __attribute__((tls_model("initial-exec")));
 static pthread_key_t at_end;
+static pyro_fork_continue_fn continue_after_fork; /* set once a process, before any session */
 
 #define CACHE_LINE 64
+#define WAIT_NS 20000
 
 void pyro_membarrier(void)
 {
@@ -39,8 +42,9 @@ static void leave(void *memory)
     __atomic_store_n(&slot->is_used, 0, __ATOMIC_RELEASE);
 }
 
-int pyro_threads_prepare(pyro_error *error)
+int pyro_threads_prepare(pyro_fork_continue_fn after_fork, pyro_error *error)
 {
+    continue_after_fork = after_fork;
     int reason = pthread_key_create(&at_end, leave);
     return reason ? pyro_fail(error, PYRO_ERROR_IO, "no key for threads: %s", strerror(reason))
                   : PYRO_OK;
@@ -109,7 +113,7 @@ static pyro_recorder_thread *enroll(void)
     pyro_session *session = &pyro_the_session;
     pyro_recorder_thread *thread = NULL;
     pthread_mutex_lock(&session->control);
-    if (session->is_forked && !pyro_fork_continue(session))
+    if (session->is_forked && !continue_after_fork(session))
         goto done;
     if (!pyro_is_recording(&pyro_the_door))
         goto done;
@@ -151,5 +155,18 @@ void pyro_threads_forget_others(pyro_session *session)
         slot->open.busy = slot->is_waiting = 0;
         slot->open.depth = 0;
         slot->is_used = &slot->open == here;
+    }
+}
+
+void pyro_threads_quiesce(pyro_session *session, bool waiting_is_quiet)
+{
+    pyro_membarrier();
+    pyro_thread_slot *slot = __atomic_load_n(&session->threads, __ATOMIC_ACQUIRE);
+    for (; slot; slot = slot->next) {
+        while (__atomic_load_n(&slot->open.busy, __ATOMIC_SEQ_CST) != 0 &&
+               !(waiting_is_quiet && __atomic_load_n(&slot->is_waiting, __ATOMIC_ACQUIRE))) {
+            struct timespec pause = {0, WAIT_NS};
+            nanosleep(&pause, NULL);
+        }
     }
 }
