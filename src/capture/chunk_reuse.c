@@ -1,7 +1,7 @@
 /*
- * Chunks that are used again: the oldest that no pass needs and that holds no span which a live
- * thread may still end. A thread may have taken a span off its stack and be about to write its end,
- * so a chunk is emptied only after every thread was seen outside of writing. The keeper does this.
+ * Uses chunks again: the oldest that no pass needs and that holds no span which a live thread may
+ * still end. A thread may have taken a span off its stack and be about to write its end, so the
+ * allocator empties a chunk only after it has seen every thread outside of writing.
  */
 #include "capture/session.h"
 
@@ -46,7 +46,7 @@ static size_t find_oldest(const pyro_session *session)
     return oldest;
 }
 
-size_t pyro_chunk_recycle(pyro_session *session)
+size_t pyro_chunk_reuse(pyro_session *session)
 {
     size_t index = find_oldest(session);
     if (index == PYRO_NO_CHUNK)

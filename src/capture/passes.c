@@ -188,7 +188,7 @@ int pyro_pass_end(uint64_t begun, const pyro_pass_options *options, pyro_error *
         pass.foreign = NULL;
         add_job(session, job);
         job = NULL;
-        /* Between passes this thread holds no record, so chunks may be recycled meanwhile. */
+        /* Between passes this thread holds no record, so chunks may be used again meanwhile. */
         __atomic_store_n(&((pyro_thread_slot *)thread)->is_waiting, 1, __ATOMIC_RELEASE);
         while (is_behind(session))
             pthread_cond_wait(&session->pass_done, &session->lock);

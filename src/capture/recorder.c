@@ -10,7 +10,7 @@
 
 static void connect_functions(void)
 {
-    pyro_the_door.thread = pyro_thread_here;
+    pyro_the_door.thread = pyro_thread_current;
     pyro_the_door.place = pyro_thread_place;
     pyro_the_door.refill = pyro_chunk_refill;
     pyro_the_door.name = pyro_table_name;

@@ -11,7 +11,7 @@ static void init_conditions(pyro_session *session)
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&session->keeper_wakes, &monotonic);
+    pthread_cond_init(&session->allocator_wakes, &monotonic);
     pthread_cond_init(&session->chunk_ready, &monotonic);
     pthread_cond_init(&session->writer_wakes, &monotonic);
     pthread_cond_init(&session->pass_done, &monotonic);
@@ -47,7 +47,7 @@ int pyro_session_open(pyro_session *session, const char *path, bool overwrite, p
         return status;
     strcpy(session->path, session->options.temporary ? "" : path);
     init_conditions(session);
-    session->no_more = 0;
+    session->cannot_grow = 0;
     session->last_sequence = 0;
     session->data_chunk = session->data_spare = PYRO_NO_CHUNK;
     session->data_used = 0;
@@ -64,7 +64,7 @@ int pyro_session_open(pyro_session *session, const char *path, bool overwrite, p
         session->ready[session->ready_count++] = 0;
         ok = pyro_data_rewrite(session);
     }
-    status = ok ? pyro_keeper_start(session, error) : pyro_fail_memory(error);
+    status = ok ? pyro_chunk_allocator_start(session, error) : pyro_fail_memory(error);
     if (status != PYRO_OK)
         pyro_file_close(session, false);
     return status;
@@ -88,7 +88,7 @@ void pyro_session_end_tables(pyro_session *session)
 
 void pyro_session_close(pyro_session *session)
 {
-    pyro_keeper_stop(session);
+    pyro_chunk_allocator_stop(session);
     pyro_clock_renew(session);
     if (session->header->state == PYRO_RECORDING_RUNNING)
         session->header->state = PYRO_RECORDING_CLOSED;

@@ -40,7 +40,7 @@ static bool write_entry(pyro_session *session, uint32_t type, uint32_t id, const
     session->data_used += needed;
     if (session->data_used > PYRO_RECORDING_CHUNK_BYTES / 2 &&
         session->data_used - needed <= PYRO_RECORDING_CHUNK_BYTES / 2)
-        pthread_cond_signal(&session->keeper_wakes);
+        pthread_cond_signal(&session->allocator_wakes);
     __atomic_store_n(&entry->tag, (uint32_t)session->slots[session->data_chunk].sequence,
                      __ATOMIC_RELEASE);
     return true;

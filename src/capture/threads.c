@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static __thread pyro_recorder_thread *here __attribute__((tls_model("initial-exec")));
+static __thread pyro_recorder_thread *this_thread __attribute__((tls_model("initial-exec")));
 static pthread_key_t at_end;
 static pyro_fork_continue_fn continue_after_fork; /* set once a process, before any session */
 
@@ -34,10 +34,10 @@ bool pyro_membarrier_register(void)
 }
 
 /* The thread's memory waits for the next thread, with what is left of its chunk. */
-static void leave(void *memory)
+static void release_slot(void *memory)
 {
     pyro_thread_slot *slot = memory;
-    here = NULL;
+    this_thread = NULL;
     __atomic_store_n(&slot->open.depth, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->is_used, 0, __ATOMIC_RELEASE);
 }
@@ -45,7 +45,7 @@ static void leave(void *memory)
 int pyro_threads_prepare(pyro_fork_continue_fn after_fork, pyro_error *error)
 {
     continue_after_fork = after_fork;
-    int reason = pthread_key_create(&at_end, leave);
+    int reason = pthread_key_create(&at_end, release_slot);
     return reason ? pyro_fail(error, PYRO_ERROR_IO, "no key for threads: %s", strerror(reason))
                   : PYRO_OK;
 }
@@ -74,7 +74,7 @@ static pyro_thread_slot *find_slot(pyro_session *session)
 }
 
 /* What it knew is of another session. */
-static void renew(pyro_session *session, pyro_thread_slot *slot)
+static void reset_slot(pyro_session *session, pyro_thread_slot *slot)
 {
     pyro_recorder_thread *thread = &slot->open;
     memset(slot->names, 0, sizeof slot->names);
@@ -108,7 +108,7 @@ static void take_over(pyro_session *session, pyro_thread_slot *slot)
     pyro_record_commit(thread, record);
 }
 
-static pyro_recorder_thread *enroll(void)
+static pyro_recorder_thread *register_thread(void)
 {
     pyro_session *session = &pyro_the_session;
     pyro_recorder_thread *thread = NULL;
@@ -117,8 +117,8 @@ static pyro_recorder_thread *enroll(void)
         goto done;
     if (!pyro_is_recording(&pyro_the_door))
         goto done;
-    bool is_new = here == NULL;
-    pyro_thread_slot *slot = is_new ? find_slot(session) : (pyro_thread_slot *)here;
+    bool is_new = this_thread == NULL;
+    pyro_thread_slot *slot = is_new ? find_slot(session) : (pyro_thread_slot *)this_thread;
     if (slot && is_new && pthread_setspecific(at_end, slot) != 0) {
         slot->is_used = 0;
         slot = NULL;
@@ -126,27 +126,27 @@ static pyro_recorder_thread *enroll(void)
     if (!slot)
         goto done;
     if (slot->open.generation != pyro_the_door.generation)
-        renew(session, slot);
+        reset_slot(session, slot);
     else if (is_new)
         take_over(session, slot);
-    thread = here = &slot->open;
+    thread = this_thread = &slot->open;
 done:
     pthread_mutex_unlock(&session->control);
     return thread;
 }
 
-pyro_recorder_thread *pyro_thread_here(void)
+pyro_recorder_thread *pyro_thread_current(void)
 {
-    pyro_recorder_thread *thread = here;
+    pyro_recorder_thread *thread = this_thread;
     if (__builtin_expect(thread != NULL, 1) &&
         thread->generation == __atomic_load_n(&pyro_the_door.generation, __ATOMIC_RELAXED))
         return thread;
-    return enroll();
+    return register_thread();
 }
 
 pyro_recorder_thread *const *pyro_thread_place(void)
 {
-    return &here;
+    return &this_thread;
 }
 
 void pyro_threads_forget_others(pyro_session *session)
@@ -154,7 +154,7 @@ void pyro_threads_forget_others(pyro_session *session)
     for (pyro_thread_slot *slot = session->threads; slot; slot = slot->next) {
         slot->open.busy = slot->is_waiting = 0;
         slot->open.depth = 0;
-        slot->is_used = &slot->open == here;
+        slot->is_used = &slot->open == this_thread;
     }
 }
 
