@@ -6,9 +6,9 @@
 #include "capture/session.h"
 
 #include "base/buf.h"
+#include "base/thread.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -289,18 +289,12 @@ static void *allocate_chunks(void *argument)
     return NULL;
 }
 
-/* Signals are the program's business, so they never arrive here. */
 int pyro_chunk_allocator_start(pyro_session *session, pyro_error *error)
 {
-    sigset_t all, before;
     session->is_stopping = false;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int reason = pthread_create(&session->allocator, NULL, allocate_chunks, session);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int reason = pyro_thread_start(&session->allocator, "pyrometer", allocate_chunks, session);
     if (reason)
         return pyro_fail(error, PYRO_ERROR_IO, "no thread for the recorder: %s", strerror(reason));
-    pthread_setname_np(session->allocator, "pyrometer");
     session->has_allocator = true;
     return PYRO_OK;
 }

@@ -6,8 +6,8 @@
 #include "capture/session.h"
 
 #include "base/buf.h"
+#include "base/thread.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -129,17 +129,12 @@ static pyro_pass_job *make_job(uint64_t begun, const pyro_pass_options *options)
 
 static int start_writer(pyro_session *session, pyro_error *error)
 {
-    sigset_t all, before;
     if (session->has_writer)
         return PYRO_OK;
     session->writer_stops = session->writer_sleeps = false;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int reason = pthread_create(&session->writer, NULL, pyro_pass_writer, session);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int reason = pyro_thread_start(&session->writer, "pyrometer-pass", pyro_pass_writer, session);
     if (reason)
         return pyro_fail(error, PYRO_ERROR_IO, "no thread to write passes: %s", strerror(reason));
-    pthread_setname_np(session->writer, "pyrometer-pass");
     session->has_writer = true;
     return PYRO_OK;
 }

@@ -197,7 +197,7 @@ int pyro_joins_make_sized(pyro_joins *joins, pyro_trace *trace,
 }
 
 int pyro_joins_make_beside(pyro_joins *joins, pyro_trace *trace,
-                           const pyro_analysis_options *options, pyro_task *beside, void *data,
+                           const pyro_analysis_options *options, pyro_part_fn *beside, void *data,
                            pyro_error *error)
 {
     pyro_join_state state = {.joins = joins,
