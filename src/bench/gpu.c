@@ -1,7 +1,7 @@
 /* GPUs as their driver describes them (device/nvml.h): for the environment, and one to be watched. */
 #include "bench/gpu.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include "device/nvml.h"
 

@@ -5,7 +5,7 @@
  */
 #include "capture/session.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/thread.h"
 
 #include <errno.h>

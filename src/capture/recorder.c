@@ -1,7 +1,7 @@
 /* The functions of the recorder: starting, stopping, and adding what is written once. */
 #include "capture/session.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 
 #include <stdio.h>
 #include <stdlib.h>

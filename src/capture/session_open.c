@@ -1,7 +1,7 @@
 /* Opens and closes what a session records into: its file, its tables, its allocator of chunks. */
 #include "capture/session.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 
 #include <string.h>
 #include <unistd.h>
