@@ -15,7 +15,7 @@ typedef struct class_facts {
     uint32_t held;         /* in_container of what is repeated below some call of it */
 } class_facts;
 
-typedef struct chooser {
+typedef struct selection {
     const pyro_program *program;
     pyro_arena arena;
     pyro_intern paths, classes, families; /* a family: children of one class in one parent */
@@ -27,7 +27,7 @@ typedef struct chooser {
     uint32_t *family_of_path;
     uint32_t *members; /* by family: inner paths */
     class_facts *classes_known;
-} chooser;
+} selection;
 
 static bool is_container(const char *class_name)
 {
@@ -42,7 +42,7 @@ static size_t parent_length(const char *path)
     return dot ? (size_t)(dot - path) : 0;
 }
 
-static bool intern_calls(chooser *c)
+static bool intern_calls(selection *c)
 {
     const pyro_program *program = c->program;
     size_t count = program->call_count;
@@ -66,7 +66,7 @@ static bool intern_calls(chooser *c)
 }
 
 /* Calls come after those around them, so that going backwards passes everything up. */
-static void mark_inner(chooser *c)
+static void mark_inner(selection *c)
 {
     const pyro_program *program = c->program;
     for (size_t i = 0; i < program->step_count; i++)
@@ -81,7 +81,7 @@ static void mark_inner(chooser *c)
     }
 }
 
-static bool count_families(chooser *c)
+static bool count_families(selection *c)
 {
     size_t count = c->program->call_count;
     c->class_of_path = malloc((c->paths.count + 1) * sizeof *c->class_of_path);
@@ -114,7 +114,7 @@ static bool count_families(chooser *c)
 }
 
 /* A parent that is never called only holds its children. */
-static bool parent_is_container(const chooser *c, const char *path)
+static bool parent_is_container(const selection *c, const char *path)
 {
     uint32_t parent = pyro_intern_find(&c->paths, path, parent_length(path));
     return parent == PYRO_INTERN_NONE ||
@@ -127,7 +127,7 @@ static uint32_t larger(uint32_t a, uint32_t b)
 }
 
 /* Calls come after those around them: going backwards, each is complete when it is passed up. */
-static bool learn_held(chooser *c)
+static bool learn_held(selection *c)
 {
     uint32_t *held = calloc(c->program->call_count + 1, sizeof *held);
     for (size_t i = held ? c->program->call_count : 0; i-- > 1;) {
@@ -145,7 +145,7 @@ static bool learn_held(chooser *c)
     return good;
 }
 
-static bool learn_classes(chooser *c)
+static bool learn_classes(selection *c)
 {
     c->classes_known = calloc(c->classes.count + 1, sizeof *c->classes_known);
     if (!c->classes_known)
@@ -162,13 +162,13 @@ static bool learn_classes(chooser *c)
     return learn_held(c);
 }
 
-static bool is_block(const chooser *c, size_t call)
+static bool is_block(const selection *c, size_t call)
 {
     const class_facts *facts = &c->classes_known[c->class_of[call]];
     return facts->in_container || facts->elsewhere > facts->held;
 }
 
-static bool is_node(const chooser *c, const pyro_dataflow_options *options, size_t i)
+static bool is_node(const selection *c, const pyro_dataflow_options *options, size_t i)
 {
     const pyro_flow_call *call = &c->program->calls[i];
     if (call->is_function)
@@ -183,7 +183,7 @@ static bool is_node(const chooser *c, const pyro_dataflow_options *options, size
 
 uint32_t *pyro_choose_calls(const pyro_program *program, const pyro_dataflow_options *options)
 {
-    chooser c = {.program = program};
+    selection c = {.program = program};
     size_t count = program->call_count;
     uint32_t *owner = malloc((count + 1) * sizeof *owner);
     pyro_arena_init(&c.arena);

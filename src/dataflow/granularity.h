@@ -1,6 +1,6 @@
 /* Which calls become nodes at a granularity. */
-#ifndef PYRO_DATAFLOW_CHOOSE_H
-#define PYRO_DATAFLOW_CHOOSE_H
+#ifndef PYRO_DATAFLOW_GRANULARITY_H
+#define PYRO_DATAFLOW_GRANULARITY_H
 
 #include "dataflow/program.h"
 

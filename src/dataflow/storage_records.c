@@ -29,7 +29,7 @@ static pyro_region region_of(const uint64_t *words, size_t rank)
     return region.end == end ? region : pyro_region_somewhere(begin, end);
 }
 
-bool pyro_sightings_next(const pyro_recorded_data *data, size_t *at, pyro_seen_tensor *out)
+bool pyro_storage_records_next(const pyro_recorded_data *data, size_t *at, pyro_storage_record *out)
 {
     const uint64_t *words = (const uint64_t *)(const void *)data->bytes;
     size_t count = words ? data->length / sizeof *words : 0;
@@ -40,7 +40,7 @@ bool pyro_sightings_next(const pyro_recorded_data *data, size_t *at, pyro_seen_t
     size_t used = PYRO_STORAGE_WORDS + rank * (words[5] & PYRO_STORAGE_STRIDED ? 2 : 1);
     if (rank > MOST_RANK || *at + used > count)
         return false;
-    *out = (pyro_seen_tensor){
+    *out = (pyro_storage_record){
         .where = {.tensor = words[0], .storage = words[1], .bytes = region_of(words, rank)},
         .version = words[2],
         .sizes = words + PYRO_STORAGE_WORDS,

@@ -1,6 +1,6 @@
 /* What the builder, the reader and the environment share about a set of results. */
-#ifndef PYRO_BENCH_RESULTS_H
-#define PYRO_BENCH_RESULTS_H
+#ifndef PYRO_BENCH_RESULTS_RESULTS_H
+#define PYRO_BENCH_RESULTS_RESULTS_H
 
 #include "base/containers/arena.h"
 

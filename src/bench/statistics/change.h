@@ -1,6 +1,6 @@
 /* The change from one side to the other: an estimate, an interval that knows of drift, a p-value. */
-#ifndef PYRO_BENCH_CHANGE_H
-#define PYRO_BENCH_CHANGE_H
+#ifndef PYRO_BENCH_STATISTICS_CHANGE_H
+#define PYRO_BENCH_STATISTICS_CHANGE_H
 
 #include <pyrometer/bench.h>
 

@@ -1,6 +1,6 @@
 /* How much a series of measurements drifts: noise that more samples do not average away. */
-#ifndef PYRO_BENCH_DRIFT_H
-#define PYRO_BENCH_DRIFT_H
+#ifndef PYRO_BENCH_STATISTICS_DRIFT_H
+#define PYRO_BENCH_STATISTICS_DRIFT_H
 
 #include <pyrometer/error.h>
 #include <stddef.h>

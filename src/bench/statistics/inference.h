@@ -1,6 +1,6 @@
 /* Intervals and tests: bootstrap, Hodges-Lehmann, Mann-Whitney, Holm. */
-#ifndef PYRO_BENCH_INFERENCE_H
-#define PYRO_BENCH_INFERENCE_H
+#ifndef PYRO_BENCH_STATISTICS_INFERENCE_H
+#define PYRO_BENCH_STATISTICS_INFERENCE_H
 
 #include <pyrometer/bench.h>
 #include <stdbool.h>

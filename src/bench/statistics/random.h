@@ -1,6 +1,6 @@
 /* A small generator of random numbers: the same seed gives the same numbers on every machine. */
-#ifndef PYRO_BENCH_RANDOM_H
-#define PYRO_BENCH_RANDOM_H
+#ifndef PYRO_BENCH_STATISTICS_RANDOM_H
+#define PYRO_BENCH_STATISTICS_RANDOM_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -215,7 +215,7 @@ uint32_t pyro_trace_find_track(const pyro_trace *trace, const pyro_map *map, uin
  * and stores it. Returns what follows (`end` where that is not clear), or NULL when not even its
  * phase and times could be read.
  */
-const char *pyro_kineto_mend_event(pyro_kineto_scanner *scanner, const char *at, const char *end);
+const char *pyro_kineto_recover_event(pyro_kineto_scanner *scanner, const char *at, const char *end);
 /* The first place from `at` on that looks like the start of an event, or NULL. */
 const char *pyro_kineto_find_event(const char *at, const char *end, const char *first_key);
 
