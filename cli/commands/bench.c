@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void settle_runs(pyro_session *s)
+static void settle_runs(pyro_bench_job *s)
 {
     const pyro_bench_values *values = s->values;
     pyro_loop_options *loop = &s->runner.loop;
@@ -41,7 +41,7 @@ static void settle_runs(pyro_session *s)
     loop->min_runs = loop->max_runs = s->rounds.most;
 }
 
-static int settle(pyro_session *s, const pyro_words *commands, pyro_error *error)
+static int settle(pyro_bench_job *s, const pyro_words *commands, pyro_error *error)
 {
     const pyro_bench_values *values = s->values;
     pyro_plan_request request = {
@@ -61,9 +61,9 @@ static int settle(pyro_session *s, const pyro_words *commands, pyro_error *error
     if (values->step != NULL && !pyro_parse_number(values->step, &request.step))
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--parameter-step-size %.40s: not a number",
                          values->step);
-    int status = pyro_session_parse_thresholds(s, error);
+    int status = pyro_bench_job_parse_thresholds(s, error);
     if (status == PYRO_OK)
-        status = pyro_session_verify_thresholds(
+        status = pyro_bench_job_verify_thresholds(
             s, &(pyro_bench_result){.name = "a command", .engine = "command", .items = 1}, error);
     if (status != PYRO_OK)
         return status;
@@ -82,7 +82,7 @@ static int settle(pyro_session *s, const pyro_words *commands, pyro_error *error
 }
 
 /* `what`: "runs", "processes". */
-static void start_rounds(pyro_session *s, const char *what)
+static void start_rounds(pyro_bench_job *s, const char *what)
 {
     pyro_rounds_start(&s->rounds, pyro_now_ns());
     if (!s->values->common.quiet)
@@ -90,7 +90,7 @@ static void start_rounds(pyro_session *s, const char *what)
 }
 
 /* Once, after the first round that measured something. */
-static void announce(pyro_session *s, double side_s)
+static void announce(pyro_bench_job *s, double side_s)
 {
     if (!s->values->common.quiet && !s->is_announced)
         pyro_rounds_print_estimate(&s->rounds, side_s);
@@ -98,7 +98,7 @@ static void announce(pyro_session *s, double side_s)
 }
 
 /* Base samples of a subject's command: of the other subject, or of the earlier file. */
-static const double *find_base(const pyro_session *s, size_t subject, size_t *count)
+static const double *find_base(const pyro_bench_job *s, size_t subject, size_t *count)
 {
     if (s->base.bench == NULL) {
         pyro_loop_samples samples = pyro_loop_read(s->subjects[subject - 1].loop);
@@ -125,7 +125,7 @@ static bool has_failed(const pyro_subject *subjects, size_t subject, size_t side
 }
 
 /* Whether a command's comparison needs no further round, after one that measured something. */
-static int is_pair_done(pyro_session *s, size_t subject, bool *done, pyro_error *error)
+static int is_pair_done(pyro_bench_job *s, size_t subject, bool *done, pyro_error *error)
 {
     pyro_loop_samples loop = pyro_loop_read(s->subjects[subject].loop);
     pyro_round_samples samples = {.current_ns = loop.latency_ns,
@@ -142,7 +142,7 @@ static int is_pair_done(pyro_session *s, size_t subject, bool *done, pyro_error 
 /* Ends the comparison of every command that needs no further round, or failed on one side. */
 static int stop_finished_pairs(void *user, pyro_subject *subjects, size_t count, pyro_error *error)
 {
-    pyro_session *s = user;
+    pyro_bench_job *s = user;
     size_t sides = s->base.bench == NULL ? 2 : 1;
     int status = PYRO_OK;
 
@@ -164,7 +164,7 @@ static int stop_finished_pairs(void *user, pyro_subject *subjects, size_t count,
     return status;
 }
 
-static int make_subjects(pyro_session *s, pyro_error *error)
+static int make_subjects(pyro_bench_job *s, pyro_error *error)
 {
     size_t sides = s->values->against != NULL && s->base.bench == NULL ? 2 : 1;
 
@@ -186,7 +186,7 @@ static int make_subjects(pyro_session *s, pyro_error *error)
     return PYRO_OK;
 }
 
-static int store(pyro_session *s, pyro_bench *bench, size_t first, size_t step, pyro_error *error)
+static int store(pyro_bench_job *s, pyro_bench *bench, size_t first, size_t step, pyro_error *error)
 {
     int status = PYRO_OK;
 
@@ -205,7 +205,7 @@ static int store(pyro_session *s, pyro_bench *bench, size_t first, size_t step, 
 }
 
 /* The base ran beside the new side: what was the machine for one was it for the other. */
-static int store_base(pyro_session *s, pyro_error *error)
+static int store_base(pyro_bench_job *s, pyro_error *error)
 {
     int status = pyro_bench_new(&s->base_bench, error);
 
@@ -215,14 +215,14 @@ static int store_base(pyro_session *s, pyro_error *error)
         s->base_bench->environment.load_1m_before = s->bench->environment.load_1m_before;
         s->base_bench->environment.load_1m_after = s->bench->environment.load_1m_after;
         s->base_bench->environment.other_cpus = s->bench->environment.other_cpus;
-        status = pyro_session_mark_rounds(s->base_bench, s->bench, error);
+        status = pyro_bench_job_mark_rounds(s->base_bench, s->bench, error);
     }
     if (status == PYRO_OK)
         status = store(s, s->base_bench, 0, 2, error);
     return status;
 }
 
-static int measure(pyro_session *s, pyro_error *error)
+static int measure(pyro_bench_job *s, pyro_error *error)
 {
     int status = pyro_bench_new(&s->bench, error);
 
@@ -250,7 +250,7 @@ static int measure(pyro_session *s, pyro_error *error)
 
 static int bench_commands(const pyro_words *commands, const pyro_bench_values *values)
 {
-    pyro_session s = {.values = values};
+    pyro_bench_job s = {.values = values};
     pyro_error error;
     int exit_code;
 
@@ -258,22 +258,22 @@ static int bench_commands(const pyro_words *commands, const pyro_bench_values *v
     int status = settle(&s, commands, &error);
     if (status != PYRO_OK) {
         exit_code = pyro_common_complain("%s (see pyrometer bench --help)", error.message);
-        pyro_session_free(&s);
+        pyro_bench_job_free(&s);
         return exit_code;
     }
     pyro_process_begin();
     status = measure(&s, &error);
     pyro_base_leave(&s.base);
     if (status == PYRO_OK)
-        status = pyro_session_judge(&s, &error);
+        status = pyro_bench_job_judge(&s, &error);
     if (status != PYRO_OK) {
-        exit_code = pyro_session_fail(&s, &error);
+        exit_code = pyro_bench_job_fail(&s, &error);
     } else {
-        exit_code = pyro_session_write(&s);
+        exit_code = pyro_bench_job_write(&s);
         if (exit_code == PYRO_EXIT_FINE)
-            exit_code = pyro_session_conclude(&s);
+            exit_code = pyro_bench_job_conclude(&s);
     }
-    pyro_session_free(&s);
+    pyro_bench_job_free(&s);
     pyro_process_end();
     return exit_code;
 }
@@ -281,7 +281,7 @@ static int bench_commands(const pyro_words *commands, const pyro_bench_values *v
 /* After every round of processes; --processes asks for exactly so many. */
 static int is_model_done(void *user, int64_t done, bool *enough, pyro_error *error)
 {
-    pyro_session *s = user;
+    pyro_bench_job *s = user;
     const pyro_bench *base = s->base.bench != NULL ? s->base.bench : s->sides[0].bench;
     const pyro_bench *current = s->sides[s->base.bench != NULL ? 0 : 1].bench;
     int status = PYRO_OK;
@@ -289,7 +289,7 @@ static int is_model_done(void *user, int64_t done, bool *enough, pyro_error *err
     *enough = false;
     pyro_rounds_end_round(&s->rounds, pyro_now_ns());
     if (done == 1 && s->base.bench == NULL)
-        status = pyro_session_mark_rounds(s->sides[0].bench, s->sides[1].bench, error);
+        status = pyro_bench_job_mark_rounds(s->sides[0].bench, s->sides[1].bench, error);
     if (status == PYRO_OK)
         status = pyro_rounds_are_results_enough(&s->rounds, done, base, current, &s->verdict,
                                                 pyro_now_ns(), enough, error);
@@ -298,7 +298,7 @@ static int is_model_done(void *user, int64_t done, bool *enough, pyro_error *err
 }
 
 /* The model alone, or the base's before it; how many processes, and what ends them. */
-static size_t settle_sides(pyro_session *s, pyro_model_rounds *rounds)
+static size_t settle_sides(pyro_bench_job *s, pyro_model_rounds *rounds)
 {
     const pyro_bench_values *values = s->values;
     size_t count = 0;
@@ -328,7 +328,7 @@ static size_t settle_sides(pyro_session *s, pyro_model_rounds *rounds)
     return count;
 }
 
-static int measure_model(pyro_session *s)
+static int measure_model(pyro_bench_job *s)
 {
     const pyro_bench_values *values = s->values;
     pyro_bench_model_runs runs = {values->warmup,     values->runs,       values->min_runs,
@@ -345,28 +345,28 @@ static int measure_model(pyro_session *s)
     if (exit_code != PYRO_EXIT_FINE)
         return exit_code;
     pyro_error_clear(&error);
-    return pyro_session_judge(s, &error) == PYRO_OK ? pyro_session_write(s)
-                                                    : pyro_common_fail(NULL, &error);
+    return pyro_bench_job_judge(s, &error) == PYRO_OK ? pyro_bench_job_write(s)
+                                                      : pyro_common_fail(NULL, &error);
 }
 
 static int bench_model(const pyro_bench_values *values)
 {
-    pyro_session s = {.values = values};
+    pyro_bench_job s = {.values = values};
     pyro_error error;
     int exit_code;
 
     pyro_error_clear(&error);
     pyro_process_begin();
-    int status = pyro_session_parse_thresholds(&s, &error);
+    int status = pyro_bench_job_parse_thresholds(&s, &error);
     if (status == PYRO_OK)
         status = pyro_verdict_settle(&s.verdict, &values->verdict, &error);
     s.verdict.seed = (uint64_t)values->seed;
     if (status == PYRO_OK && values->against != NULL)
         status = pyro_base_open_model(&s.base, values->against, values->model.path, &error);
-    exit_code = status == PYRO_OK ? measure_model(&s) : pyro_session_fail(&s, &error);
+    exit_code = status == PYRO_OK ? measure_model(&s) : pyro_bench_job_fail(&s, &error);
     if (exit_code == PYRO_EXIT_FINE)
-        exit_code = pyro_session_conclude(&s);
-    pyro_session_free(&s);
+        exit_code = pyro_bench_job_conclude(&s);
+    pyro_bench_job_free(&s);
     pyro_process_end();
     return exit_code;
 }

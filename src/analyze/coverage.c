@@ -16,7 +16,8 @@ bool pyro_coverage_add(pyro_coverage *coverage, int64_t start_ns, int64_t end_ns
             return true;
         }
     }
-    if (!pyro_grow(&coverage->items, &coverage->capacity, coverage->count + 1, sizeof *coverage->items))
+    if (!pyro_grow(&coverage->items, &coverage->capacity, coverage->count + 1,
+                   sizeof *coverage->items))
         return false;
     coverage->items[coverage->count++] = (pyro_stretch){.start_ns = start_ns, .end_ns = end_ns};
     return true;
@@ -75,7 +76,8 @@ int64_t pyro_coverage_overlap(const pyro_coverage *coverage, int64_t start_ns, i
     return covered_before(coverage, end_ns) - covered_before(coverage, start_ns);
 }
 
-bool pyro_coverage_difference(pyro_coverage *out, const pyro_coverage *whole, const pyro_coverage *part)
+bool pyro_coverage_difference(pyro_coverage *out, const pyro_coverage *whole,
+                              const pyro_coverage *part)
 {
     size_t next = 0;
     for (size_t i = 0; i < whole->count; i++) {

@@ -22,7 +22,8 @@ bool pyro_coverage_add(pyro_coverage *coverage, int64_t start_ns, int64_t end_ns
 void pyro_coverage_finish(pyro_coverage *coverage);
 int64_t pyro_coverage_overlap(const pyro_coverage *coverage, int64_t start_ns, int64_t end_ns);
 /* Fills an empty coverage with what of `whole` is not in `part`; false when memory is out. */
-bool pyro_coverage_difference(pyro_coverage *out, const pyro_coverage *whole, const pyro_coverage *part);
+bool pyro_coverage_difference(pyro_coverage *out, const pyro_coverage *whole,
+                              const pyro_coverage *part);
 void pyro_coverage_free(pyro_coverage *coverage);
 
 #endif

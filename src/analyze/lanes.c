@@ -383,7 +383,8 @@ static void open_lane(lane *lane, const pyro_analysis_context *context, pyro_are
 static void open_worker(worker *worker, const pyro_analysis_context *context, pyro_arena *arena)
 {
     memset(worker, 0, sizeof *worker);
-    open_context(&worker->context, context, arena, &worker->scratch, &worker->texts, &worker->error);
+    open_context(&worker->context, context, arena, &worker->scratch, &worker->texts,
+                 &worker->error);
     worker->context.name_traits = make_traits(context->trace, &worker->scratch);
     if (!worker->context.name_traits)
         worker->status = pyro_fail_memory(&worker->error);

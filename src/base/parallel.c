@@ -49,8 +49,8 @@ void pyro_pool_run(const pyro_job *job, void *data, unsigned workers)
     for (unsigned i = 0; i < workers; i++) {
         all[i] = (worker){.pool = &pool, .index = i};
         if (i > 0)
-            all[i].is_started =
-                pyro_thread_start(&all[i].thread, "pyrometer-pool", run_worker, &all[i]) == 0;
+            all[i].is_started = pyro_thread_start(&all[i].thread, "pyrometer-pool", run_worker,
+                                                  &all[i]) == 0;
     }
     run_worker(&all[0]);
     for (unsigned i = 1; i < workers; i++)

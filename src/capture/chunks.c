@@ -84,8 +84,7 @@ size_t pyro_chunk_make(pyro_session *session, bool may_reuse)
         index = pyro_chunk_reuse(session);
     if (index == PYRO_NO_CHUNK)
         index = grow_file(session, false, true);
-    if (index == PYRO_NO_CHUNK && may_reuse && session->options.keep_last &&
-        !reuses_first(session))
+    if (index == PYRO_NO_CHUNK && may_reuse && session->options.keep_last && !reuses_first(session))
         index = pyro_chunk_reuse(session);
     return index;
 }
@@ -135,7 +134,7 @@ static size_t wanted_ready(const pyro_session *session)
 
 /* It has an owner from now on. */
 static void assign_chunk(pyro_session *session, size_t index, uint32_t kind,
-                     const pyro_thread_slot *thread)
+                         const pyro_thread_slot *thread)
 {
     pyro_chunk_header *header = (pyro_chunk_header *)pyro_chunk_address(session, index);
     uint64_t now = pyro_raw_time(&pyro_the_door), sequence = ++session->last_sequence;

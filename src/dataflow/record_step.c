@@ -91,7 +91,8 @@ bool pyro_step_recorder_makes(const pyro_step_recorder *r, const pyro_op_detail 
     return pyro_storage_records_next(storages(r->trace, detail->output_storages), &at, &seen);
 }
 
-static bool describe(pyro_step_recorder *r, const pyro_storage_record *seen, pyro_graph_tensor *tensor)
+static bool describe(pyro_step_recorder *r, const pyro_storage_record *seen,
+                     pyro_graph_tensor *tensor)
 {
     int64_t dims[64];
     pyro_dtype dtype = pyro_dtype_from_scalar_type(seen->scalar_type);

@@ -16,6 +16,7 @@ typedef struct pyro_storage_record {
 } pyro_storage_record;
 
 /* Reads the tensor at `*at`, a count of words, and goes on behind it; false at the end. */
-bool pyro_storage_records_next(const pyro_recorded_data *data, size_t *at, pyro_storage_record *out);
+bool pyro_storage_records_next(const pyro_recorded_data *data, size_t *at,
+                               pyro_storage_record *out);
 
 #endif

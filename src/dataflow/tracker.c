@@ -112,7 +112,8 @@ static bool leave_a_part(const pyro_tracker *tracker, const pyro_region *bytes)
     return bytes->end >= 0 && hidden < pyro_region_least_bytes(bytes);
 }
 
-bool pyro_tracker_held(const pyro_tracker *tracker, const pyro_tensor_use *seen, pyro_held_value *out)
+bool pyro_tracker_held(const pyro_tracker *tracker, const pyro_tensor_use *seen,
+                       pyro_held_value *out)
 {
     const pyro_tracked_storage *storage = find_storage(tracker, seen->storage);
     const pyro_tracked_tensor *tensor = storage ? find_tensor(tracker, seen) : NULL;

@@ -168,7 +168,7 @@ static void run_rule(rule_job *job, pyro_finder *finder, size_t rule)
     pyro_evidence *evidence = &job->evidence[rule];
     *evidence = (pyro_evidence){.text = "", .place = "", .gain_ns = -1};
     job->is_found[rule] = finder->span_ns > 0 && rules[rule].detect(finder, evidence) &&
-                             evidence->value >= rules[rule].warning;
+                          evidence->value >= rules[rule].warning;
 }
 
 /* The first two rules are for the first worker, because they share what they look at. */
@@ -210,7 +210,8 @@ static void close_worker(worker *worker)
     pyro_arena_free(&worker->scratch);
 }
 
-static void list_findings(pyro_analysis_context *context, const rule_job *job, pyro_finding *findings)
+static void list_findings(pyro_analysis_context *context, const rule_job *job,
+                          pyro_finding *findings)
 {
     size_t count = 0;
     for (size_t i = 0; i < RULE_COUNT; i++) {

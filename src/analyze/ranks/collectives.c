@@ -185,7 +185,7 @@ static int add_host_event(gathering *gathering, uint32_t event)
                                                      : add_request(gathering, event, name);
         if (pyro_rank_is_compute(name) &&
             !pyro_coverage_add(&gathering->host_compute, trace->start_ns[event],
-                            pyro_event_end_ns(trace, event)))
+                               pyro_event_end_ns(trace, event)))
             return pyro_fail_memory(gathering->maker->context.error);
     }
     const char *kind = kind_of_work(name);
@@ -205,7 +205,7 @@ static int add_event(gathering *gathering, uint32_t event)
         return add_kernel(gathering, event);
     if (is_kernel || category == PYRO_EVENT_MEMSET) {
         if (!pyro_coverage_add(&gathering->device_compute, trace->start_ns[event],
-                            pyro_event_end_ns(trace, event)))
+                               pyro_event_end_ns(trace, event)))
             return pyro_fail_memory(context->error);
     } else if (category == PYRO_EVENT_OP || category == PYRO_EVENT_ANNOTATION) {
         return add_host_event(gathering, event);
@@ -256,7 +256,7 @@ static int measure(gathering *gathering)
             return pyro_fail_memory(maker->context.error);
         collective.exposed_ns = collective.end_ns - collective.start_ns -
                                 pyro_coverage_overlap(&maker->compute, collective.start_ns,
-                                                   collective.end_ns);
+                                                      collective.end_ns);
         collective.arrival_ns = pyro_rank_wall_ns(trace, collective.arrival_ns);
         collective.start_ns = pyro_rank_wall_ns(trace, collective.start_ns);
         collective.end_ns = pyro_rank_wall_ns(trace, collective.end_ns);

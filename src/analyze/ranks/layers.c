@@ -67,7 +67,7 @@ static int64_t own_ns(const layer_times *times, uint32_t event)
     if (times->maker->on_device)
         return duration;
     return duration - pyro_coverage_overlap(&times->maker->waiting, trace->start_ns[event],
-                                         pyro_event_end_ns(trace, event));
+                                            pyro_event_end_ns(trace, event));
 }
 
 static void add_host(layer_times *times, size_t row, uint32_t event, int64_t duration_ns)
@@ -99,7 +99,8 @@ static bool add_op_time(layer_times *times, size_t row, uint32_t name, int64_t h
 static bool know(layer_times *times, uint32_t event)
 {
     const pyro_trace *trace = times->maker->context.trace;
-    return pyro_coverage_add(&times->known, trace->start_ns[event], pyro_event_end_ns(trace, event));
+    return pyro_coverage_add(&times->known, trace->start_ns[event],
+                             pyro_event_end_ns(trace, event));
 }
 
 static bool add_device_work(layer_times *times, uint32_t event)

@@ -28,7 +28,7 @@ static void describe_percentile(pyro_percentile *out, const double *sorted, size
                                 size_t which)
 {
     double probability = percentiles[which].probability;
-    pyro_ranks ranks = pyro_quantile_ranks(count, probability, CONFIDENCE);
+    pyro_rank_bounds ranks = pyro_quantile_ranks(count, probability, CONFIDENCE);
 
     *out = (pyro_percentile){
         .probability = probability,

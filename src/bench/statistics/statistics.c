@@ -225,10 +225,10 @@ static long long last_below(size_t n, double probability, double limit)
 }
 
 /* X_(l) <= quantile <= X_(u) holds when the number of samples below the quantile is in [l, u). */
-pyro_ranks pyro_quantile_ranks(size_t count, double probability, double confidence)
+pyro_rank_bounds pyro_quantile_ranks(size_t count, double probability, double confidence)
 {
     double tail = (1 - confidence) / 2;
-    pyro_ranks ranks = {(size_t)(last_below(count, probability, tail) + 1), count + 1};
+    pyro_rank_bounds ranks = {(size_t)(last_below(count, probability, tail) + 1), count + 1};
     /* 1 - tail rounds; a hair keeps the bound on the safe side of exact ties. */
     long long last = last_below(count, probability, 1 - tail - 1e-12);
 

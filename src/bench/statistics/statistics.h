@@ -41,10 +41,10 @@ bool pyro_autocorrelation_is_significant(double lag1, size_t count);
  * Ranks (from 1) of the order statistics between which the quantile lies with at least this
  * confidence, whatever the distribution. `low` 0 or `high` n + 1: the samples do not bound that side.
  */
-typedef struct pyro_ranks {
+typedef struct pyro_rank_bounds {
     size_t low, high;
-} pyro_ranks;
-pyro_ranks pyro_quantile_ranks(size_t count, double probability, double confidence);
+} pyro_rank_bounds;
+pyro_rank_bounds pyro_quantile_ranks(size_t count, double probability, double confidence);
 /* Samples of which the largest lies above the quantile with this confidence: p99, 95%: 299. */
 size_t pyro_quantile_needs(double probability, double confidence);
 

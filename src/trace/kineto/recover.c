@@ -63,7 +63,7 @@ static void take_text(pyro_kineto_scanner *scanner, unsigned key, const char *te
 
 /* Past one value of the event itself. NULL when what follows cannot be understood. */
 static const char *recover_value(pyro_kineto_scanner *scanner, const char *at, const char *end,
-                              unsigned key)
+                                 unsigned key)
 {
     bool text = key == PYRO_KEY_PHASE || key == PYRO_KEY_CATEGORY || key == PYRO_KEY_NAME ||
                 key == PYRO_KEY_OTHER;
@@ -79,7 +79,7 @@ static const char *recover_value(pyro_kineto_scanner *scanner, const char *at, c
 
 /* One value of args; a string in it ends where another key follows. */
 static const char *recover_arg(pyro_kineto_scanner *scanner, const char *at, const char *end,
-                            unsigned field)
+                               unsigned field)
 {
     if (*at != '"')
         return pyro_kineto_scan_arg(scanner, at, field);
@@ -129,7 +129,7 @@ static const char *find_key(const char *at, const char *end)
 
 /* One key and its value. NULL on damage; `ended` when the event ended instead. */
 static const char *recover_member(pyro_kineto_scanner *scanner, const char *at, const char *end,
-                               bool first, bool *ended)
+                                  bool first, bool *ended)
 {
     const char *name;
     size_t length;

@@ -195,13 +195,13 @@ static pyro_bench *make_results(double noise, uint64_t seed)
     assert_int_equal(pyro_bench_new(&bench, NULL), PYRO_OK);
     assert_int_equal(pyro_bench_add(bench, "model", "module", &index, NULL), PYRO_OK);
     bench->results[0].replicate = PYRO_REPLICATE_PROCESS;
-    assert_int_equal(pyro_bench_add_metric(bench, 0, "latency", "ms", false, latency_ms,
-                                           PYRO_ROUNDS_MIN, NULL),
-                     PYRO_OK);
+    assert_int_equal(
+        pyro_bench_add_metric(bench, 0, "latency", "ms", false, latency_ms, PYRO_ROUNDS_MIN, NULL),
+        PYRO_OK);
     /* It has no interval, and more processes would give none. */
-    assert_int_equal(pyro_bench_add_metric(bench, 0, "memory", "bytes", false, memory,
-                                           PYRO_ROUNDS_MIN, NULL),
-                     PYRO_OK);
+    assert_int_equal(
+        pyro_bench_add_metric(bench, 0, "memory", "bytes", false, memory, PYRO_ROUNDS_MIN, NULL),
+        PYRO_OK);
     assert_int_equal(pyro_bench_finish(bench, NULL), PYRO_OK);
     return bench;
 }
