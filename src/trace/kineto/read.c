@@ -2,6 +2,7 @@
 #include "trace/kineto/window.h"
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "base/processors.h"
 #include "trace/kineto/values.h"
 #include <stdio.h>
@@ -10,7 +11,6 @@
 #define MAX_METADATA_BYTES ((ptrdiff_t)16 << 20)
 #define LONG_METADATA_BYTES ((ptrdiff_t)256 << 10)
 #define OVERLAP_BYTES 256
-#define MOST_THREADS 16
 /* A guess at how much of a file becomes a row, on the safe side. */
 #define BYTES_A_ROW 192
 #define MOST_ROWS_AHEAD ((int64_t)64 << 20)
@@ -290,7 +290,7 @@ int pyro_kineto_read_sized(pyro_trace *trace, pyro_source *source,
     int threads = options && options->threads > 0 ? options->threads : pyro_count_processors();
     int status = pyro_kineto_reader_open(&reader, trace, &trace->names, source, options, sizes,
                                          error);
-    reader.threads = threads < MOST_THREADS ? threads : MOST_THREADS;
+    reader.threads = threads < PYRO_MOST_WORKERS ? threads : PYRO_MOST_WORKERS;
     if (status == PYRO_OK)
         status = read_document(&reader, error);
     if (status == PYRO_OK)

@@ -133,12 +133,12 @@ typedef struct pyro_kineto_scanner {
     pyro_kineto_defects defects;
     pyro_buf scratch;
 
-    pyro_steps states[PYRO_STATES];
-    pyro_step *steps; /* PYRO_STEPS of them */
-    pyro_step categories[PYRO_GROUP_COUNT]; /* stand for categories that are no part of steps */
-    pyro_step start; /* stands for the end of an event before the first */
-    pyro_step unlearned; /* the one at hand when it was not learned */
-    pyro_step *last_end; /* with which the last event ended */
+    pyro_key_steps states[PYRO_STATES];
+    pyro_key_step *steps; /* PYRO_STEPS of them */
+    pyro_key_step categories[PYRO_GROUP_COUNT]; /* stand for categories that are no part of steps */
+    pyro_key_step start; /* stands for the end of an event before the first */
+    pyro_key_step unlearned; /* the one at hand when it was not learned */
+    pyro_key_step *last_end; /* with which the last event ended */
     size_t step_count;
     char arg_names[PYRO_ARG_COUNT][PYRO_ARG_NAME_BYTES]; /* of those that are no fields */
     unsigned arg_count;
@@ -215,7 +215,8 @@ uint32_t pyro_trace_find_track(const pyro_trace *trace, const pyro_map *map, uin
  * and stores it. Returns what follows (`end` where that is not clear), or NULL when not even its
  * phase and times could be read.
  */
-const char *pyro_kineto_mend_event(pyro_kineto_scanner *scanner, const char *at, const char *end);
+const char *pyro_kineto_recover_event(pyro_kineto_scanner *scanner, const char *at,
+                                      const char *end);
 /* The first place from `at` on that looks like the start of an event, or NULL. */
 const char *pyro_kineto_find_event(const char *at, const char *end, const char *first_key);
 
