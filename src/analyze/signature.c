@@ -2,7 +2,7 @@
 #include "analyze/signature.h"
 
 #include "base/checked.h"
-#include "graph/shapes.h"
+#include "graph/shapes/shapes.h"
 #include <stdlib.h>
 #include <string.h>
 

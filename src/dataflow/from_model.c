@@ -5,7 +5,7 @@
 #include "dataflow/program.h"
 #include "dataflow/relation.h"
 #include "dataflow/views.h"
-#include "graph/cost.h"
+#include "graph/cost/cost.h"
 #include <stdlib.h>
 #include <string.h>
 

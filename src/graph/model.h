@@ -9,7 +9,7 @@
 #include "base/intern.h"
 #include "base/map.h"
 #include "graph/dtype.h"
-#include "graph/expr.h"
+#include "graph/expr/expr.h"
 #include <pyrometer/model.h>
 
 #define PYRO_NO_VALUE UINT32_MAX

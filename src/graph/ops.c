@@ -1,7 +1,7 @@
 /* The table of operators and look-ups in it. */
 #include "graph/ops.h"
 
-#include "graph/rules.h"
+#include "graph/rules/rules.h"
 #include <string.h>
 
 const pyro_op pyro_ops[] = {

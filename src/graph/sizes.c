@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "graph/dims.h"
-#include "graph/indices.h"
+#include "graph/embedding_bounds.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

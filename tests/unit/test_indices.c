@@ -1,5 +1,5 @@
 /* Tests of graph/indices.c: tables that are looked up by position, and lengths that they lack. */
-#include "graph/indices.h"
+#include "graph/embedding_bounds.h"
 
 #include "priced.h"
 

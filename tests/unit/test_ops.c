@@ -6,7 +6,7 @@
 
 #include "call_text.h"
 #include "fail_alloc.h"
-#include "graph/rules.h"
+#include "graph/rules/rules.h"
 
 /* A plausible call for every rule; a row whose arguments have other names has one of its own. */
 static const struct {

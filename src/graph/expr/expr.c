@@ -1,5 +1,5 @@
 /* The table of size expressions, their evaluation in exact fractions, and solving for a symbol. */
-#include "graph/expr.h"
+#include "graph/expr/expr.h"
 
 #include "base/buf.h"
 #include "base/checked.h"

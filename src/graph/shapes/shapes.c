@@ -1,9 +1,9 @@
 /* Output shapes: the tables of rules, and what rules build outputs with. */
-#include "graph/shapes.h"
+#include "graph/shapes/shapes.h"
 
 #include "graph/call.h"
-#include "graph/rules.h"
-#include "graph/shape_rules.h"
+#include "graph/rules/rules.h"
+#include "graph/shapes/rules.h"
 #include <string.h>
 
 const pyro_tensor *pyro_call_tensor_at(const pyro_call *call, size_t position)
@@ -72,7 +72,7 @@ static const struct {
 } by_rule[] = {
 #define SHAPE(cost, shape) {pyro_rule_##cost, pyro_shape_##shape},
 #define SHAPE_OF(name, shape)
-#include "graph/shapes.def"
+#include "graph/shapes/shapes.def"
 #undef SHAPE
 #undef SHAPE_OF
 };
@@ -83,7 +83,7 @@ static const struct {
 } by_name[] = {
 #define SHAPE(cost, shape)
 #define SHAPE_OF(name, shape) {name, pyro_shape_##shape},
-#include "graph/shapes.def"
+#include "graph/shapes/shapes.def"
 #undef SHAPE
 #undef SHAPE_OF
 };

@@ -1,6 +1,6 @@
 /* What a model holds at once: its weights, and the keys and values of a language model. */
 #include "base/checked.h"
-#include "graph/cost.h"
+#include "graph/cost/cost.h"
 
 /*
  * A prompt fills the cache: `cache_values_per_token` for each of its tokens. The catalog knows how

@@ -1,6 +1,6 @@
 /* Shapes of what slides windows or multiplies: convolutions, pools, products, attention. */
 #include "graph/call.h"
-#include "graph/shape_rules.h"
+#include "graph/shapes/rules.h"
 
 #include <string.h>
 

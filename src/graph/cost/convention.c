@@ -1,7 +1,7 @@
 /* The conventions: how a price becomes the number called FLOPs. */
 #include "base/checked.h"
 #include "base/error.h"
-#include "graph/cost.h"
+#include "graph/cost/cost.h"
 #include <string.h>
 
 static const struct {

@@ -1,6 +1,6 @@
 /* Operators that compute nothing: copies, look-ups, and what only the host does. */
 #include "graph/call.h"
-#include "graph/rules.h"
+#include "graph/rules/rules.h"
 
 /* A run lets the kernel read the heads that this repeats (exported.h). */
 static bool is_repetition(const pyro_call *call)

@@ -1,5 +1,5 @@
 /* A decoding step: which of a model's inputs are the cache of past tokens, and how large it is. */
-#include "graph/cost.h"
+#include "graph/cost/cost.h"
 
 #include "base/checked.h"
 #include "graph/dims.h"

@@ -1,6 +1,6 @@
 /* Work that is proportional to the values it touches: maps, reductions, norms, pooling, sampling. */
 #include "graph/call.h"
-#include "graph/rules.h"
+#include "graph/rules/rules.h"
 
 /* The first tensor among the arguments, or NULL. */
 static const pyro_tensor *first_input(const pyro_call *call)

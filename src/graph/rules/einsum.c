@@ -1,6 +1,6 @@
 /* einsum: contracted pair by pair in the order torch uses; a pair that sums nothing is a product. */
 #include "graph/call.h"
-#include "graph/rules.h"
+#include "graph/rules/rules.h"
 #include <string.h>
 
 /* Labels are letters; dims under an ellipsis get labels of their own, counted from the right. */

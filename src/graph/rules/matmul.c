@@ -1,6 +1,6 @@
 /* Products of matrices and vectors. */
 #include "graph/call.h"
-#include "graph/rules.h"
+#include "graph/rules/rules.h"
 
 static const pyro_tensor *first_of(const pyro_call *call, const char *name, const char *other,
                                    size_t position)

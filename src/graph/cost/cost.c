@@ -1,5 +1,5 @@
 /* Pricing a model: options in, a result with its accessors out. */
-#include "graph/cost.h"
+#include "graph/cost/cost.h"
 
 #include "base/buf.h"
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* From the text of an expression to postfix steps: Python's arithmetic, with sympy's functions. */
-#include "graph/expr.h"
+#include "graph/expr/expr.h"
 
 #include "base/buf.h"
 #include "base/checked.h"

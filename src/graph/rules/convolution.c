@@ -1,6 +1,6 @@
 /* Convolutions: a weight is applied at every position of the output (transposed: of the input). */
 #include "graph/call.h"
-#include "graph/rules.h"
+#include "graph/rules/rules.h"
 
 /* What the libraries behind torch call them. */
 static const char *const input_names[] = {"input", "self", "X", "qx", NULL};

@@ -2,7 +2,7 @@
 #ifndef PYRO_GRAPH_SHAPE_RULES_H
 #define PYRO_GRAPH_SHAPE_RULES_H
 
-#include "graph/shapes.h"
+#include "graph/shapes/shapes.h"
 
 typedef bool (*pyro_shape_rule)(pyro_call *call, pyro_output *output);
 
@@ -21,7 +21,7 @@ bool pyro_output_broadcast(pyro_output *output, const pyro_tensor *tensor);
 #define SHAPE_RULE(name) bool pyro_shape_##name(pyro_call *call, pyro_output *output)
 #define SHAPE(cost, shape) SHAPE_RULE(shape);
 #define SHAPE_OF(name, shape) SHAPE_RULE(shape);
-#include "graph/shapes.def"
+#include "graph/shapes/shapes.def"
 #undef SHAPE
 #undef SHAPE_OF
 

@@ -4,7 +4,7 @@
  * first, in the lowest bits. No such number is 0.
  */
 #include "graph/call.h"
-#include "graph/rules.h"
+#include "graph/rules/rules.h"
 #include <string.h>
 
 enum { MAX_ORDERED = 8, AXIS_BITS = 4, AXIS_MASK = 15 };

@@ -1,6 +1,6 @@
 /* What the distribution of the work suggests about hardware, each with the share that led to it. */
 #include "base/error.h"
-#include "graph/cost.h"
+#include "graph/cost/cost.h"
 #include <string.h>
 
 enum { MAX_ADVICE = 8, CONVOLUTION_PERCENT = 70, MATMUL_PERCENT = 50, MOST_PERCENT = 50 };

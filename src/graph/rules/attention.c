@@ -1,6 +1,6 @@
 /* Attention in all its forms, and recurrent layers. */
 #include "graph/call.h"
-#include "graph/rules.h"
+#include "graph/rules/rules.h"
 
 enum { SOFTMAX_FLOPS = 5, SCALE_FLOPS = 1 };
 

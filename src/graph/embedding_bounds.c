@@ -2,7 +2,7 @@
  * Rows that a graph looks up by position. Positions are counted up from the sizes (arange, or ones
  * that are summed up), so their largest one is known; a table with fewer rows cannot serve it.
  */
-#include "graph/indices.h"
+#include "graph/embedding_bounds.h"
 
 #include "base/checked.h"
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* Gradients: what the backward of an operator does, priced by the operator's own shapes. */
 #include "graph/call.h"
-#include "graph/rules.h"
+#include "graph/rules/rules.h"
 
 static int64_t positions(pyro_call *call, const pyro_tensor *tensor, size_t spatial)
 {

@@ -2,7 +2,7 @@
 #include "base/buf.h"
 #include "base/checked.h"
 #include "base/error.h"
-#include "graph/cost.h"
+#include "graph/cost/cost.h"
 #include "graph/exported.h"
 #include <inttypes.h>
 #include <stdio.h>

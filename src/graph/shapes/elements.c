@@ -1,6 +1,6 @@
 /* Shapes of maps, reductions, look-ups, copies and creation. */
 #include "graph/call.h"
-#include "graph/shape_rules.h"
+#include "graph/shapes/rules.h"
 
 #include <string.h>
 
