@@ -1,6 +1,6 @@
 /* Rows that a graph looks up by position: whether its tables have that many. */
-#ifndef PYRO_GRAPH_INDICES_H
-#define PYRO_GRAPH_INDICES_H
+#ifndef PYRO_GRAPH_EMBEDDING_BOUNDS_H
+#define PYRO_GRAPH_EMBEDDING_BOUNDS_H
 
 #include "graph/model.h"
 

@@ -197,7 +197,7 @@ const pyro_value *pyro_model_find_input(const pyro_model *model, const char *nam
 /* Applies a shape as the file's own default: as set_shape, but a later wish may contradict it. */
 int pyro_model_default_shape(pyro_model *model, const char *input, const int64_t *dims, size_t rank,
                              pyro_error *error);
-/* Checks the guards, the assertions, that no size went negative, and tables (indices.h). */
+/* Checks the guards, the assertions, that no size went negative, and tables (embedding_bounds.h). */
 int pyro_model_check_sizes(const pyro_model *model, pyro_error *error);
 
 #endif

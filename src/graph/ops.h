@@ -45,7 +45,7 @@ typedef struct pyro_tensor {
     bool is_strided; /* a transposed, expanded or cut view: not one dense block in order */
     bool is_skipped; /* only an export makes it (exported.h) */
     uint8_t grows_along; /* 1 + the axis along which it is a cache of past tokens; 0: it is none */
-    uint32_t order; /* of its axes in memory where it is dense but for that (rules_views.c) */
+    uint32_t order; /* of its axes in memory where it is dense but for that (rules/views.c) */
     uint32_t repeats; /* each of its values is read once though it is there so often; 0: once */
 } pyro_tensor;
 

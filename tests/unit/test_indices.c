@@ -1,4 +1,4 @@
-/* Tests of graph/indices.c: tables that are looked up by position, and lengths that they lack. */
+/* Tests of graph/embedding_bounds.c: tables that are looked up by position, and lengths that they lack. */
 #include "graph/embedding_bounds.h"
 
 #include "priced.h"

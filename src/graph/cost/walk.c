@@ -39,7 +39,7 @@ enum { MAX_VMAP_DEPTH = 16 };
 typedef struct frame {
     const pyro_graph *graph;
     bool *strided;
-    uint32_t *orders; /* of axes in memory, of strided values (rules_views.c) */
+    uint32_t *orders; /* of axes in memory, of strided values (rules/views.c) */
     pyro_exported exported;
     int64_t times;
     int64_t vmap_batches[MAX_VMAP_DEPTH];

@@ -86,7 +86,7 @@ bool pyro_expr_solve(pyro_exprs *exprs, size_t index, int64_t wanted, pyro_symbo
                      int64_t *value);
 
 /*
- * Parses the text of an expression, `length` bytes, into steps (expr_parse.c). False when it is not
+ * Parses the text of an expression, `length` bytes, into steps (parse.c). False when it is not
  * understood or memory is out.
  */
 bool pyro_expr_parse(pyro_exprs *exprs, pyro_expr *expr, size_t length);

@@ -6,13 +6,13 @@
 
 #define RULE(name) bool pyro_rule_##name(pyro_call *call, pyro_price *price)
 
-/* rules_convolution.c */
+/* convolution.c */
 RULE(convolution);
 RULE(transposed_convolution);
 RULE(any_convolution);
 RULE(deformable_convolution);
 
-/* rules_matmul.c */
+/* matmul.c */
 RULE(linear);
 RULE(linear_packed);
 RULE(matmul);
@@ -24,9 +24,9 @@ RULE(bilinear);
 RULE(grouped_matmul);
 RULE(chain_matmul);
 RULE(distances);
-RULE(einsum); /* rules_einsum.c */
+RULE(einsum); /* einsum.c */
 
-/* rules_attention.c */
+/* attention.c */
 RULE(attention);
 RULE(attention_sequence_first);
 RULE(native_multi_head);
@@ -35,7 +35,7 @@ RULE(recurrent);
 RULE(recurrent_packed);
 RULE(recurrent_cell);
 
-/* rules_elementwise.c */
+/* elementwise.c */
 RULE(elementwise);
 RULE(elementwise_lists);
 RULE(reduction);
@@ -55,7 +55,7 @@ RULE(short_fourier);
 RULE(loss);
 RULE(dropout);
 
-/* rules_backward.c */
+/* backward.c */
 RULE(convolution_backward);
 RULE(attention_backward);
 RULE(attention_backward_sequence_first);
@@ -63,14 +63,14 @@ RULE(pool_backward);
 RULE(gradient);
 RULE(embedding_backward);
 
-/* rules_views.c */
+/* rules/views.c */
 RULE(view);
 RULE(strided_view);
 RULE(reordered_view);
 RULE(cut_view);
 RULE(expanded_view);
 
-/* rules_memory.c */
+/* memory.c */
 RULE(maybe_copy);
 RULE(convert);
 RULE(copy);
