@@ -318,5 +318,5 @@ bool pyro_signature_read(pyro_signature *signature, const pyro_op *op, const cha
             return false;
     }
     signature->call.arg_count = (size_t)count;
-    return name_arguments(signature, pyro_argument_names(op->name));
+    return name_arguments(signature, op->arguments);
 }
