@@ -10,32 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const pyro_expr *pyro_size_expr(const pyro_model *model, pyro_size size)
-{
-    return size >= 0 ? NULL : &model->exprs.items[~size];
-}
-
-bool pyro_size_value(const pyro_model *model, pyro_size size, int64_t *out)
-{
-    if (size >= 0) {
-        *out = size;
-        return true;
-    }
-    const pyro_expr *expr = pyro_size_expr(model, size);
-    *out = expr->value;
-    return expr->state == PYRO_EXPR_KNOWN;
-}
-
-const pyro_value *pyro_model_find_input(const pyro_model *model, const char *name)
-{
-    for (size_t i = 0; i < model->input_count; i++) {
-        const pyro_value *value = &model->graph->values[model->inputs[i]];
-        if (!name || !strcmp(value->name, name))
-            return value;
-    }
-    return NULL;
-}
-
 static int unknown_input(const pyro_model *model, const char *name, pyro_error *error)
 {
     pyro_buf names = PYRO_BUF_INIT;
