@@ -2,8 +2,8 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "read/catalog.h"
-#include "read/pt2.h"
-#include "read/strip.h"
+#include "read/pt2/pt2.h"
+#include "read/pt2/strip.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

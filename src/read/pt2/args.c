@@ -1,5 +1,5 @@
 /* The arguments of nodes: one-key objects whose key says what they hold. */
-#include "read/pt2.h"
+#include "read/pt2/pt2.h"
 
 #include "base/buf.h"
 #include "base/error.h"

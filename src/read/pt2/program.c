@@ -1,5 +1,5 @@
 /* An exported program: the graph, and around it what says which values are weights and inputs. */
-#include "read/pt2.h"
+#include "read/pt2/pt2.h"
 
 #include "base/buf.h"
 #include "base/error.h"

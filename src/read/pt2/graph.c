@@ -1,5 +1,5 @@
 /* A graph of an exported program: its nodes and the descriptions of its values. */
-#include "read/pt2.h"
+#include "read/pt2/pt2.h"
 
 #include "base/buf.h"
 #include "base/error.h"

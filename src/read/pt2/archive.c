@@ -1,5 +1,5 @@
 /* The archive around an exported program: its two layouts, its models, which weights are tied. */
-#include "read/pt2.h"
+#include "read/pt2/pt2.h"
 
 #include "base/buf.h"
 #include "base/error.h"

@@ -2,7 +2,7 @@
  * The guards of an exported program: what tracing found true of the sizes and relied on. Other sizes
  * that break one would run other operators than those in the file.
  */
-#include "read/pt2.h"
+#include "read/pt2/pt2.h"
 
 #include "base/buf.h"
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* The small steps of reading an exported program's JSON: keys, items, texts, integers, sizes. */
-#include "read/pt2.h"
+#include "read/pt2/pt2.h"
 
 #include "base/error.h"
 

@@ -1,6 +1,6 @@
 /* The JSON of an exported program without what a reader of costs does not need: stack traces, call
  * graphs, source lines. The same schema with fewer fields, so that the ordinary reader takes it. */
-#include "read/strip.h"
+#include "read/pt2/strip.h"
 
 #include "base/error.h"
 #include "base/json.h"
