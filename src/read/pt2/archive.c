@@ -115,12 +115,6 @@ static int open_member(pyro_source **out, const pyro_zip *zip, const pyro_zip_en
     return pyro_zip_open_member(out, zip, entry, error);
 }
 
-uint32_t pt2_find_parameter(const pyro_model *model, const char *path, size_t length)
-{
-    uint32_t id = pyro_intern_find(&model->parameter_paths, path, length);
-    return id == PYRO_INTERN_NONE ? PYRO_NO_VALUE : id;
-}
-
 /* One weight of the configuration: {"path_name": ..., "is_param": ..., "tensor_meta": ...}. */
 static bool read_weight(pt2_reader *reader, pyro_intern *files, pyro_map *first_of_file,
                         uint32_t parameter, bool *any_on_disk)

@@ -40,6 +40,12 @@ static bool add_parameter(pt2_reader *reader, pyro_role role, uint32_t value, co
     return true;
 }
 
+uint32_t pt2_find_parameter(const pyro_model *model, const char *path, size_t length)
+{
+    uint32_t id = pyro_intern_find(&model->parameter_paths, path, length);
+    return id == PYRO_INTERN_NONE ? PYRO_NO_VALUE : id;
+}
+
 static bool add_input(pt2_reader *reader, uint32_t value)
 {
     pyro_model *model = reader->model;
