@@ -6,8 +6,8 @@
 #ifndef PYRO_READ_FORMATS_H
 #define PYRO_READ_FORMATS_H
 
-#include "base/buf.h"
-#include "base/source.h"
+#include "base/containers/buf.h"
+#include "base/source/source.h"
 #include "graph/model.h"
 
 /* What a user can do about a file that is no exported program. */

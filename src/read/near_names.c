@@ -1,5 +1,5 @@
 /* Suggests models whose names are near one that is not there. */
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 #include "read/catalog.h"
 #include <string.h>
 

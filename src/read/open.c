@@ -1,5 +1,5 @@
 /* Opens a model by whatever names it: a file, one model of a file, a folder, a name, an id. */
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include "read/catalog.h"
 #include "read/open_file.h"

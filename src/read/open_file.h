@@ -2,7 +2,7 @@
 #ifndef PYRO_READ_OPEN_FILE_H
 #define PYRO_READ_OPEN_FILE_H
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include <pyrometer/model.h>
 
 /*

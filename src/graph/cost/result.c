@@ -1,7 +1,7 @@
 /* The priced model: what fills it shares, its accessors, and its end. */
 #include "graph/cost/cost.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include <stdlib.h>
 
 pyro_dtype pyro_cost_price_dtype(const pyro_cost *cost, pyro_dtype dtype)

@@ -1,7 +1,7 @@
 /* The pool of expressions and symbols of a model: its life, and symbols by name. */
 #include "graph/expr/expr.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Recognises and opens what torch.export saves: archives, and the JSON of a program by itself. */
 #include "base/error.h"
-#include "base/source.h"
+#include "base/source/source.h"
 #include "read/pt2/pt2.h"
 #include "read/pt2/strip.h"
 #include <string.h>
