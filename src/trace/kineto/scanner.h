@@ -225,6 +225,8 @@ bool pyro_kineto_is_metadata(const char *key, size_t length);
 int pyro_kineto_metadata(pyro_trace *trace, pyro_kineto_defects *defects, const char *key,
                          size_t key_length, const char *value, size_t length, pyro_error *error);
 
+/* Whether these first bytes may begin a JSON object or list; white space alone may. */
+bool pyro_kineto_recognise(const unsigned char *head, size_t size);
 /* Reads everything from the source into the trace. */
 int pyro_kineto_read(pyro_trace *trace, pyro_source *source, const pyro_trace_options *options,
                      pyro_error *error);

@@ -45,9 +45,9 @@ typedef struct reader {
     bool is_cut;
 } reader;
 
-bool pyro_recording_is_one(const void *bytes, size_t size)
+bool pyro_recording_recognise(const unsigned char *head, size_t size)
 {
-    return size >= 8 && memcmp(bytes, PYRO_RECORDING_MAGIC, 8) == 0;
+    return size >= 8 && memcmp(head, PYRO_RECORDING_MAGIC, 8) == 0;
 }
 
 bool pyro_recorded_put(pyro_recorded_tables *tables, uint32_t type, uint32_t id, const char *bytes,
