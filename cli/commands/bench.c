@@ -17,7 +17,8 @@
 #define AGAINST_TIME_S 60.0
 
 /* `exact`: that many were asked for. */
-static void settle_rounds(pyro_session *s, int64_t least, int64_t most, bool exact, double side_s)
+static void settle_rounds(pyro_bench_session *s, int64_t least, int64_t most, bool exact,
+                          double side_s)
 {
     s->rounds = (pyro_rounds){.least = exact || least > most ? most : least,
                               .most = most,
@@ -26,7 +27,7 @@ static void settle_rounds(pyro_session *s, int64_t least, int64_t most, bool exa
                               .quiet = s->values->common.quiet};
 }
 
-static void settle_runs(pyro_session *s)
+static void settle_runs(pyro_bench_session *s)
 {
     const pyro_bench_values *values = s->values;
     pyro_loop_options *loop = &s->runner.loop;
@@ -55,7 +56,7 @@ static void settle_runs(pyro_session *s)
                   values->runs > 0, side_s);
 }
 
-static int settle(pyro_session *s, const pyro_words *commands, pyro_error *error)
+static int settle(pyro_bench_session *s, const pyro_words *commands, pyro_error *error)
 {
     const pyro_bench_values *values = s->values;
     pyro_plan_request request = {
@@ -75,9 +76,9 @@ static int settle(pyro_session *s, const pyro_words *commands, pyro_error *error
     if (values->step != NULL && !pyro_parse_number(values->step, &request.step))
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--parameter-step-size %.40s: not a number",
                          values->step);
-    int status = pyro_session_parse_thresholds(s, error);
+    int status = pyro_bench_session_parse_thresholds(s, error);
     if (status == PYRO_OK)
-        status = pyro_session_verify_thresholds(
+        status = pyro_bench_session_verify_thresholds(
             s, &(pyro_bench_result){.name = "a command", .engine = "command", .items = 1}, error);
     if (status != PYRO_OK)
         return status;
@@ -96,7 +97,7 @@ static int settle(pyro_session *s, const pyro_words *commands, pyro_error *error
 }
 
 /* Base samples of a subject's command: of the other subject, or of the earlier file. */
-static const double *find_base(const pyro_session *s, size_t subject, size_t *count)
+static const double *find_base(const pyro_bench_session *s, size_t subject, size_t *count)
 {
     if (s->base.bench == NULL) {
         pyro_loop_samples samples = pyro_loop_read(s->subjects[subject - 1].loop);
@@ -132,7 +133,7 @@ static double time_of(const pyro_subject *subject)
  * Whether the interval of the change is as narrow as half of what matters on each side. Where it
  * lies is not looked at: stopping by the verdict would make verdicts.
  */
-static int is_narrow(const pyro_session *s, size_t subject, bool *narrow, pyro_error *error)
+static int is_narrow(const pyro_bench_session *s, size_t subject, bool *narrow, pyro_error *error)
 {
     pyro_loop_samples samples = pyro_loop_read(s->subjects[subject].loop);
     double delta = s->verdict.delta > 0 ? s->verdict.delta : 0.02;
@@ -153,7 +154,7 @@ static int is_narrow(const pyro_session *s, size_t subject, bool *narrow, pyro_e
 /* Ends a command's comparison where it is narrow or out of time; --runs asks for exactly so many. */
 static int stop_finished_pairs(void *user, pyro_subject *subjects, size_t count, pyro_error *error)
 {
-    pyro_session *s = user;
+    pyro_bench_session *s = user;
     size_t step = s->base.bench == NULL ? 2 : 1;
     int status = PYRO_OK;
 
@@ -176,7 +177,7 @@ static int stop_finished_pairs(void *user, pyro_subject *subjects, size_t count,
     return status;
 }
 
-static int make_subjects(pyro_session *s, pyro_error *error)
+static int make_subjects(pyro_bench_session *s, pyro_error *error)
 {
     size_t sides = s->values->against != NULL && s->base.bench == NULL ? 2 : 1;
 
@@ -201,7 +202,8 @@ static int make_subjects(pyro_session *s, pyro_error *error)
     return PYRO_OK;
 }
 
-static int store(pyro_session *s, pyro_bench *bench, size_t first, size_t step, pyro_error *error)
+static int store(pyro_bench_session *s, pyro_bench *bench, size_t first, size_t step,
+                 pyro_error *error)
 {
     int status = PYRO_OK;
 
@@ -220,7 +222,7 @@ static int store(pyro_session *s, pyro_bench *bench, size_t first, size_t step, 
 }
 
 /* The base ran beside the new side: what was the machine for one was it for the other. */
-static int store_base(pyro_session *s, pyro_error *error)
+static int store_base(pyro_bench_session *s, pyro_error *error)
 {
     int status = pyro_bench_new(&s->base_bench, error);
 
@@ -230,14 +232,14 @@ static int store_base(pyro_session *s, pyro_error *error)
         s->base_bench->environment.load_1m_before = s->bench->environment.load_1m_before;
         s->base_bench->environment.load_1m_after = s->bench->environment.load_1m_after;
         s->base_bench->environment.other_cpus = s->bench->environment.other_cpus;
-        status = pyro_session_mark_rounds(s->base_bench, s->bench, error);
+        status = pyro_bench_session_mark_rounds(s->base_bench, s->bench, error);
     }
     if (status == PYRO_OK)
         status = store(s, s->base_bench, 0, 2, error);
     return status;
 }
 
-static int measure(pyro_session *s, pyro_error *error)
+static int measure(pyro_bench_session *s, pyro_error *error)
 {
     int status = pyro_bench_new(&s->bench, error);
 
@@ -265,7 +267,7 @@ static int measure(pyro_session *s, pyro_error *error)
 
 static int bench_commands(const pyro_words *commands, const pyro_bench_values *values)
 {
-    pyro_session s = {.values = values};
+    pyro_bench_session s = {.values = values};
     pyro_error error;
     int exit_code;
 
@@ -273,28 +275,28 @@ static int bench_commands(const pyro_words *commands, const pyro_bench_values *v
     int status = settle(&s, commands, &error);
     if (status != PYRO_OK) {
         exit_code = pyro_common_complain("%s (see pyrometer bench --help)", error.message);
-        pyro_session_free(&s);
+        pyro_bench_session_free(&s);
         return exit_code;
     }
     pyro_process_begin();
     status = measure(&s, &error);
     pyro_base_leave(&s.base);
     if (status == PYRO_OK)
-        status = pyro_session_judge(&s, &error);
+        status = pyro_bench_session_judge(&s, &error);
     if (status != PYRO_OK) {
-        exit_code = pyro_session_fail(&s, &error);
+        exit_code = pyro_bench_session_fail(&s, &error);
     } else {
-        exit_code = pyro_session_write(&s);
+        exit_code = pyro_bench_session_write(&s);
         if (exit_code == PYRO_EXIT_FINE)
-            exit_code = pyro_session_conclude(&s);
+            exit_code = pyro_bench_session_conclude(&s);
     }
-    pyro_session_free(&s);
+    pyro_bench_session_free(&s);
     pyro_process_end();
     return exit_code;
 }
 
 /* Whether every interval of a change is as narrow as half of what matters; see is_narrow. */
-static int are_narrow(const pyro_session *s, bool *narrow, pyro_error *error)
+static int are_narrow(const pyro_bench_session *s, bool *narrow, pyro_error *error)
 {
     const pyro_bench *base = s->base.bench != NULL ? s->base.bench : s->sides[0].bench;
     const pyro_bench *current = s->sides[s->base.bench != NULL ? 0 : 1].bench;
@@ -316,13 +318,13 @@ static int are_narrow(const pyro_session *s, bool *narrow, pyro_error *error)
 /* After every round of processes; --processes asks for exactly so many. */
 static int is_model_done(void *user, int64_t done, bool *enough, pyro_error *error)
 {
-    pyro_session *s = user;
+    pyro_bench_session *s = user;
     int status = PYRO_OK;
 
     *enough = false;
     pyro_rounds_tick(&s->rounds);
     if (done == 1 && s->base.bench == NULL)
-        status = pyro_session_mark_rounds(s->sides[0].bench, s->sides[1].bench, error);
+        status = pyro_bench_session_mark_rounds(s->sides[0].bench, s->sides[1].bench, error);
     if (status == PYRO_OK && s->values->model.processes <= 0 && pyro_rounds_check(&s->rounds, done))
         status = are_narrow(s, enough, error);
     if (pyro_rounds_end(&s->rounds, done, 0))
@@ -341,7 +343,7 @@ static int64_t fewest_processes(const pyro_bench *bench)
 }
 
 /* The model alone, or the base's before it; how many processes, and what ends them. */
-static size_t settle_sides(pyro_session *s, pyro_model_rounds *rounds)
+static size_t settle_sides(pyro_bench_session *s, pyro_model_rounds *rounds)
 {
     const pyro_bench_values *values = s->values;
     size_t count = 0;
@@ -371,7 +373,7 @@ static size_t settle_sides(pyro_session *s, pyro_model_rounds *rounds)
     return count;
 }
 
-static int measure_model(pyro_session *s)
+static int measure_model(pyro_bench_session *s)
 {
     const pyro_bench_values *values = s->values;
     pyro_bench_model_runs runs = {values->warmup,     values->runs,       values->min_runs,
@@ -388,28 +390,28 @@ static int measure_model(pyro_session *s)
     if (exit_code != PYRO_EXIT_FINE)
         return exit_code;
     pyro_error_clear(&error);
-    return pyro_session_judge(s, &error) == PYRO_OK ? pyro_session_write(s)
-                                                    : pyro_common_fail(NULL, &error);
+    return pyro_bench_session_judge(s, &error) == PYRO_OK ? pyro_bench_session_write(s)
+                                                          : pyro_common_fail(NULL, &error);
 }
 
 static int bench_model(const pyro_bench_values *values)
 {
-    pyro_session s = {.values = values};
+    pyro_bench_session s = {.values = values};
     pyro_error error;
     int exit_code;
 
     pyro_error_clear(&error);
     pyro_process_begin();
-    int status = pyro_session_parse_thresholds(&s, &error);
+    int status = pyro_bench_session_parse_thresholds(&s, &error);
     if (status == PYRO_OK)
         status = pyro_verdict_settle(&s.verdict, &values->verdict, &error);
     s.verdict.seed = (uint64_t)values->seed;
     if (status == PYRO_OK && values->against != NULL)
         status = pyro_base_open_model(&s.base, values->against, values->model.path, &error);
-    exit_code = status == PYRO_OK ? measure_model(&s) : pyro_session_fail(&s, &error);
+    exit_code = status == PYRO_OK ? measure_model(&s) : pyro_bench_session_fail(&s, &error);
     if (exit_code == PYRO_EXIT_FINE)
-        exit_code = pyro_session_conclude(&s);
-    pyro_session_free(&s);
+        exit_code = pyro_bench_session_conclude(&s);
+    pyro_bench_session_free(&s);
     pyro_process_end();
     return exit_code;
 }

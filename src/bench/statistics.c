@@ -35,7 +35,7 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-void pyro_sort(double *samples, size_t count)
+void pyro_sort_samples(double *samples, size_t count)
 {
     if (count > 1)
         qsort(samples, count, sizeof *samples, compare_doubles);
@@ -78,7 +78,7 @@ double pyro_select(double *samples, size_t count, size_t rank)
     for (int rounds = 0; low < high; rounds++) {
         /* Input that is made to be slow gets sorted instead. */
         if (rounds > 100) {
-            pyro_sort(samples + low, high - low + 1);
+            pyro_sort_samples(samples + low, high - low + 1);
             break;
         }
         size_t split = split_at(samples, low, high, choose_pivot(samples, low, high));
@@ -107,7 +107,7 @@ double pyro_mad(const double *sorted, size_t count, double *scratch)
 
     for (size_t i = 0; i < count; i++)
         scratch[i] = fabs(sorted[i] - median);
-    pyro_sort(scratch, count);
+    pyro_sort_samples(scratch, count);
     return pyro_sample_quantile(scratch, count, 0.5);
 }
 
@@ -225,10 +225,10 @@ static long long last_below(size_t n, double probability, double limit)
 }
 
 /* X_(l) <= quantile <= X_(u) holds when the number of samples below the quantile is in [l, u). */
-pyro_ranks pyro_quantile_ranks(size_t count, double probability, double confidence)
+pyro_order_ranks pyro_quantile_ranks(size_t count, double probability, double confidence)
 {
     double tail = (1 - confidence) / 2;
-    pyro_ranks ranks = {(size_t)(last_below(count, probability, tail) + 1), count + 1};
+    pyro_order_ranks ranks = {(size_t)(last_below(count, probability, tail) + 1), count + 1};
     /* 1 - tail rounds; a hair keeps the bound on the safe side of exact ties. */
     long long last = last_below(count, probability, 1 - tail - 1e-12);
 
@@ -260,7 +260,7 @@ static window describe_window(const double *samples, size_t count, double *scrat
     window described = {.mean = pyro_mean(samples, count)};
 
     memcpy(scratch, samples, count * sizeof *samples);
-    pyro_sort(scratch, count);
+    pyro_sort_samples(scratch, count);
     described.q1 = pyro_sample_quantile(scratch, count, 0.25);
     described.median = pyro_sample_quantile(scratch, count, 0.5);
     described.q3 = pyro_sample_quantile(scratch, count, 0.75);
@@ -276,7 +276,7 @@ static bool first_is_outlier(const double *first, const double *second, size_t c
 
     memcpy(scratch, first + 1, (count - 1) * sizeof *first);
     memcpy(scratch + count - 1, second, count * sizeof *second);
-    pyro_sort(scratch, others);
+    pyro_sort_samples(scratch, others);
     double q1 = pyro_sample_quantile(scratch, others, 0.25),
            q3 = pyro_sample_quantile(scratch, others, 0.75);
     return !(first[0] <= q3 + 1.5 * (q3 - q1));

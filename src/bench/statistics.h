@@ -17,7 +17,7 @@ double pyro_binomial_cdf(long long k, size_t n, double probability);
 double pyro_mean(const double *samples, size_t count);
 /* Divides by n - 1; NaN below two samples. */
 double pyro_stddev(const double *samples, size_t count);
-void pyro_sort(double *samples, size_t count);
+void pyro_sort_samples(double *samples, size_t count);
 /* The value that would stand at `rank` (from 0) if all were sorted; reorders the samples. */
 double pyro_select(double *samples, size_t count, size_t rank);
 
@@ -41,10 +41,10 @@ bool pyro_autocorrelation_is_significant(double lag1, size_t count);
  * Ranks (from 1) of the order statistics between which the quantile lies with at least this
  * confidence, whatever the distribution. `low` 0 or `high` n + 1: the samples do not bound that side.
  */
-typedef struct pyro_ranks {
+typedef struct pyro_order_ranks {
     size_t low, high;
-} pyro_ranks;
-pyro_ranks pyro_quantile_ranks(size_t count, double probability, double confidence);
+} pyro_order_ranks;
+pyro_order_ranks pyro_quantile_ranks(size_t count, double probability, double confidence);
 /* Samples of which the largest lies above the quantile with this confidence: p99, 95%: 299. */
 size_t pyro_quantile_needs(double probability, double confidence);
 

@@ -81,7 +81,8 @@ static bool integer_of(const lookup *at, const pyro_arg *arg, int64_t *out)
         return true;
     }
     const pyro_value *value = &at->graph->values[integer->value];
-    return value->kind == PYRO_VALUE_SYMBOLIC && pyro_size_value(at->model, value->sizes[0], out);
+    return value->kind == PYRO_GRAPH_VALUE_SYMBOLIC &&
+           pyro_size_value(at->model, value->sizes[0], out);
 }
 
 /* The value of a tensor argument; PYRO_NO_VALUE: it is none. */
@@ -106,7 +107,7 @@ static bool dim_of(const lookup *at, uint32_t index, int64_t dim, int64_t *out)
 {
     const pyro_value *value = &at->graph->values[index];
     dim += dim < 0 ? value->rank : 0;
-    return value->kind == PYRO_VALUE_TENSOR && dim >= 0 && dim < value->rank &&
+    return value->kind == PYRO_GRAPH_VALUE_TENSOR && dim >= 0 && dim < value->rank &&
            pyro_size_value(at->model, value->sizes[dim], out);
 }
 

@@ -26,12 +26,12 @@ typedef enum pyro_role {
     PYRO_ROLE_CONSTANT
 } pyro_role;
 
-typedef enum pyro_value_kind {
-    PYRO_VALUE_UNDESCRIBED, /* named by a node, its shape not met yet */
-    PYRO_VALUE_TENSOR,
-    PYRO_VALUE_SYMBOLIC, /* a number: its one size is in `sizes` */
-    PYRO_VALUE_OTHER     /* a token, a custom object */
-} pyro_value_kind;
+typedef enum pyro_graph_value_kind {
+    PYRO_GRAPH_VALUE_UNDESCRIBED, /* named by a node, its shape not met yet */
+    PYRO_GRAPH_VALUE_TENSOR,
+    PYRO_GRAPH_VALUE_SYMBOLIC, /* a number: its one size is in `sizes` */
+    PYRO_GRAPH_VALUE_OTHER     /* a token, a custom object */
+} pyro_graph_value_kind;
 
 typedef struct pyro_value {
     const char *name;

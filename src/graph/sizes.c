@@ -285,7 +285,7 @@ static int check_assertion(const pyro_model *model, const pyro_graph *graph, con
         node->args[0].kind != PYRO_ARG_INTEGER)
         return PYRO_OK;
     uint32_t index = node->args[0].items.integers[0].value;
-    if (index == PYRO_NO_VALUE || graph->values[index].kind != PYRO_VALUE_SYMBOLIC)
+    if (index == PYRO_NO_VALUE || graph->values[index].kind != PYRO_GRAPH_VALUE_SYMBOLIC)
         return PYRO_OK;
     pyro_size size = graph->values[index].sizes[0];
     const pyro_expr *expr = pyro_size_expr(model, size);
@@ -299,7 +299,7 @@ static int check_assertion(const pyro_model *model, const pyro_graph *graph, con
 static int check_value(const pyro_model *model, const char *layer, const pyro_value *value,
                        pyro_error *error)
 {
-    for (size_t d = 0; value->kind == PYRO_VALUE_TENSOR && d < value->rank; d++) {
+    for (size_t d = 0; value->kind == PYRO_GRAPH_VALUE_TENSOR && d < value->rank; d++) {
         const pyro_expr *expr = pyro_size_expr(model, value->sizes[d]);
         if (!expr)
             continue;

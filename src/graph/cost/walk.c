@@ -74,7 +74,7 @@ static int push_tensor(walker *w, const frame *frame, const pyro_node *node, uin
         return pyro_fail_memory(w->error);
     pyro_tensor *tensor = &w->tensors[w->tensor_count++];
     memset(tensor, 0, sizeof *tensor);
-    if (index == PYRO_NO_VALUE || frame->graph->values[index].kind != PYRO_VALUE_TENSOR)
+    if (index == PYRO_NO_VALUE || frame->graph->values[index].kind != PYRO_GRAPH_VALUE_TENSOR)
         return PYRO_OK;
     const pyro_value *value = &frame->graph->values[index];
     int64_t *dims = pyro_arena_array(&w->arena, value->rank + 1u, sizeof *dims);
@@ -114,7 +114,7 @@ static int push_integer(walker *w, const frame *frame, const pyro_arg_integer *i
     int64_t value = integer->literal;
     if (integer->value != PYRO_NO_VALUE) {
         const pyro_value *symbolic = &frame->graph->values[integer->value];
-        if (symbolic->kind != PYRO_VALUE_SYMBOLIC ||
+        if (symbolic->kind != PYRO_GRAPH_VALUE_SYMBOLIC ||
             !pyro_size_value(w->model, symbolic->sizes[0], &value))
             value = 0;
     }
@@ -400,7 +400,7 @@ static int64_t leading_size(const walker *w, const frame *frame, const pyro_node
         !node->args[arg].count || node->args[arg].items.values[0] == PYRO_NO_VALUE)
         return 1;
     const pyro_value *value = &frame->graph->values[node->args[arg].items.values[0]];
-    if (value->kind == PYRO_VALUE_TENSOR && value->rank &&
+    if (value->kind == PYRO_GRAPH_VALUE_TENSOR && value->rank &&
         pyro_size_value(w->model, value->sizes[0], &size))
         return size;
     return 1;

@@ -125,7 +125,7 @@ static bool read_tensor(pt2_reader *reader, pyro_value *value)
         pyro_json_fail(reader->json, "tensor '%.100s' without sizes or element type", value->name);
         return false;
     }
-    value->kind = PYRO_VALUE_TENSOR;
+    value->kind = PYRO_GRAPH_VALUE_TENSOR;
     value->strides = stride_count == value->rank ? strides : NULL;
     return true;
 }
@@ -141,13 +141,13 @@ static bool read_symbolic(pt2_reader *reader, pyro_value *value)
         return pt2_out_of_memory(reader);
     *copy = size;
     value->sizes = copy;
-    value->kind = PYRO_VALUE_SYMBOLIC;
+    value->kind = PYRO_GRAPH_VALUE_SYMBOLIC;
     return true;
 }
 
 static bool read_other(pt2_reader *reader, pyro_value *value)
 {
-    value->kind = PYRO_VALUE_OTHER;
+    value->kind = PYRO_GRAPH_VALUE_OTHER;
     return pt2_skip(reader);
 }
 
@@ -163,7 +163,7 @@ static bool read_values(pt2_reader *reader, pyro_graph *graph,
         uint32_t index = text ? pyro_graph_value(graph, text, length) : PYRO_NO_VALUE;
         if (index == PYRO_NO_VALUE)
             return pt2_out_of_memory(reader);
-        if (graph->values[index].kind != PYRO_VALUE_UNDESCRIBED) {
+        if (graph->values[index].kind != PYRO_GRAPH_VALUE_UNDESCRIBED) {
             pyro_json_fail(reader->json, "'%.100s' is described twice", graph->values[index].name);
             return false;
         }
