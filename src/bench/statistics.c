@@ -251,13 +251,13 @@ static bool within(double first, double second, double low, double high)
 }
 
 /* Mean, quartiles and median absolute deviation of one window. */
-typedef struct window {
+typedef struct window_statistics {
     double mean, q1, median, q3, mad;
-} window;
+} window_statistics;
 
-static window describe_window(const double *samples, size_t count, double *scratch)
+static window_statistics describe_window(const double *samples, size_t count, double *scratch)
 {
-    window described = {.mean = pyro_mean(samples, count)};
+    window_statistics described = {.mean = pyro_mean(samples, count)};
 
     memcpy(scratch, samples, count * sizeof *samples);
     pyro_sort_samples(scratch, count);
@@ -289,7 +289,8 @@ bool pyro_windows_agree(const double *first, const double *second, size_t count,
 
     if (count < 2 || first_is_outlier(first, second, count, scratch))
         return false;
-    window a = describe_window(first, count, scratch), b = describe_window(second, count, scratch);
+    window_statistics a = describe_window(first, count, scratch),
+                      b = describe_window(second, count, scratch);
     bool mads = within(a.mad, b.mad, -0.1, 0.1) ||
                 (a.mad <= quiet * a.median && b.mad <= quiet * b.median);
     return within(a.mean, b.mean, -0.5, 0.1) && mads && within(a.q1, b.q1, -0.05, 0.05) &&

@@ -11,14 +11,14 @@ enum { MAX_NESTING = 200, MAX_TEXT_BYTES = 1 << 20, MEANT_DIGITS = 15 };
 
 #define LARGEST_DIVISOR INT64_C(100000000000000000)
 
-typedef struct parser {
+typedef struct expr_parser {
     pyro_exprs *exprs;
     const char *at, *end;
     pyro_expr_step *steps;
     size_t count, capacity;
     int nesting;
     bool failed;
-} parser;
+} expr_parser;
 
 /* Functions by the last part of their dotted name; `arity` 0 means one or more. */
 static const struct function {
@@ -73,9 +73,9 @@ static const struct function {
     {"GreaterThan", PYRO_EXPR_GREATER_EQUAL, 2},
 };
 
-static bool parse_expression(parser *p, int precedence);
+static bool parse_expression(expr_parser *p, int precedence);
 
-static void emit(parser *p, uint8_t op, uint32_t count, int64_t argument)
+static void emit(expr_parser *p, uint8_t op, uint32_t count, int64_t argument)
 {
     if (!pyro_grow(&p->steps, &p->capacity, p->count + 1, sizeof *p->steps)) {
         p->failed = true;
@@ -84,13 +84,13 @@ static void emit(parser *p, uint8_t op, uint32_t count, int64_t argument)
     p->steps[p->count++] = (pyro_expr_step){op, count, argument};
 }
 
-static void skip_space(parser *p)
+static void skip_space(expr_parser *p)
 {
     while (p->at < p->end && isspace((unsigned char)*p->at))
         p->at++;
 }
 
-static bool accept(parser *p, const char *token)
+static bool accept(expr_parser *p, const char *token)
 {
     skip_space(p);
     size_t length = strlen(token);
@@ -105,7 +105,7 @@ static bool accept(parser *p, const char *token)
  * Doubles are printed with 17 digits, 0.3 as 0.29999999999999999: the decimal that was meant is
  * found by rounding to 15, as many as a double always holds.
  */
-static bool parse_number(parser *p)
+static bool parse_number(expr_parser *p)
 {
     int64_t value = 0, divisor = 1;
     int significant = 0;
@@ -142,7 +142,7 @@ static bool parse_number(parser *p)
 }
 
 /* A quoted text: the name of a symbol, or the digits of a Float. */
-static bool quoted(parser *p, const char **text, size_t *length)
+static bool quoted(expr_parser *p, const char **text, size_t *length)
 {
     skip_space(p);
     if (p->at >= p->end || (*p->at != '\'' && *p->at != '"'))
@@ -158,7 +158,7 @@ static bool quoted(parser *p, const char **text, size_t *length)
     return true;
 }
 
-static bool emit_symbol(parser *p, const char *name, size_t length)
+static bool emit_symbol(expr_parser *p, const char *name, size_t length)
 {
     int64_t index = pyro_exprs_symbol(p->exprs, name, length);
     if (index < 0)
@@ -168,7 +168,7 @@ static bool emit_symbol(parser *p, const char *name, size_t length)
 }
 
 /* Passes over ", name=value" assumptions up to the closing parenthesis. */
-static bool skip_assumptions(parser *p)
+static bool skip_assumptions(expr_parser *p)
 {
     while (p->at < p->end && *p->at != ')')
         p->at++;
@@ -176,7 +176,7 @@ static bool skip_assumptions(parser *p)
 }
 
 /* Symbol('s0', positive=True) and Float('0.5', precision=53). */
-static bool parse_quoted_call(parser *p, bool is_symbol)
+static bool parse_quoted_call(expr_parser *p, bool is_symbol)
 {
     const char *text;
     size_t length;
@@ -184,7 +184,7 @@ static bool parse_quoted_call(parser *p, bool is_symbol)
         return false;
     if (is_symbol)
         return emit_symbol(p, text, length) && skip_assumptions(p);
-    parser inner = *p;
+    expr_parser inner = *p;
     inner.at = text;
     inner.end = text + length;
     bool negative = accept(&inner, "-");
@@ -198,7 +198,7 @@ static bool parse_quoted_call(parser *p, bool is_symbol)
     return good && skip_assumptions(p);
 }
 
-static bool parse_call(parser *p, const char *name, size_t length)
+static bool parse_call(expr_parser *p, const char *name, size_t length)
 {
     bool is_symbol = (length == 6 && !memcmp(name, "Symbol", 6)) ||
                      (length == 5 && !memcmp(name, "Dummy", 5));
@@ -221,7 +221,7 @@ static bool parse_call(parser *p, const char *name, size_t length)
     return false;
 }
 
-static bool parse_name(parser *p)
+static bool parse_name(expr_parser *p)
 {
     const char *begin = p->at;
     while (p->at < p->end && (isalnum((unsigned char)*p->at) || *p->at == '_' || *p->at == '.'))
@@ -244,7 +244,7 @@ static bool parse_name(parser *p)
     return emit_symbol(p, name, length);
 }
 
-static bool parse_primary(parser *p)
+static bool parse_primary(expr_parser *p)
 {
     if (accept(p, "-")) {
         if (!parse_expression(p, 6))
@@ -285,7 +285,7 @@ static const struct infix {
     {"%", PYRO_EXPR_MODULO, 5, 6},
 };
 
-static const struct infix *peek_infix(parser *p)
+static const struct infix *peek_infix(expr_parser *p)
 {
     skip_space(p);
     for (size_t i = 0; i < sizeof infixes / sizeof *infixes; i++) {
@@ -296,7 +296,7 @@ static const struct infix *peek_infix(parser *p)
     return NULL;
 }
 
-static bool parse_expression(parser *p, int precedence)
+static bool parse_expression(expr_parser *p, int precedence)
 {
     if (++p->nesting > MAX_NESTING || p->failed)
         return false;
@@ -330,7 +330,7 @@ bool pyro_expr_parse(pyro_exprs *exprs, pyro_expr *expr, size_t length)
 {
     if (length > MAX_TEXT_BYTES)
         return false;
-    parser p = {exprs, expr->text, expr->text + length, NULL, 0, 0, 0, false};
+    expr_parser p = {exprs, expr->text, expr->text + length, NULL, 0, 0, 0, false};
     bool good = parse_expression(&p, 0);
     skip_space(&p);
     good = good && p.at == p.end && measure_stack(p.steps, p.count, &expr->stack_depth);

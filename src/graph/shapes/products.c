@@ -19,12 +19,12 @@ static bool list_value(const pyro_call *call, const char *name, size_t n, int64_
     return true;
 }
 
-typedef struct window {
+typedef struct sliding_window {
     int64_t kernel, stride, padding, dilation, output_padding;
-} window;
+} sliding_window;
 
 /* Sizes from a file are anything: what does not fit has no shape. */
-static bool slide(pyro_call *call, int64_t input, const window *w, bool up, int64_t *out)
+static bool slide(pyro_call *call, int64_t input, const sliding_window *w, bool up, int64_t *out)
 {
     if (w->stride < 1 || w->dilation < 1 || w->kernel < 0 || w->padding < 0 ||
         w->kernel > INT32_MAX || w->padding > INT32_MAX || w->dilation > INT32_MAX ||
@@ -59,7 +59,7 @@ static bool convolve(pyro_call *call, pyro_output *output, bool up)
         return false;
     bool same = same_padding(call);
     for (size_t d = 0; d < spatial; d++) {
-        window w = {.kernel = weight->dims[2 + d]};
+        sliding_window w = {.kernel = weight->dims[2 + d]};
         int64_t size = input->dims[input->rank - spatial + d];
         /* The stride must be known: a trace without concrete inputs does not tell the output. */
         const pyro_call_arg *stride = pyro_call_find(call, "stride", SIZE_MAX);
@@ -104,7 +104,7 @@ SHAPE_RULE(pool)
         return false;
     bool ceil_mode = pyro_call_integer(call, "ceil_mode", SIZE_MAX, 0) != 0;
     for (size_t d = 0; d < spatial; d++) {
-        window w = {0};
+        sliding_window w = {0};
         int64_t size = input->dims[input->rank - spatial + d], pooled;
         const pyro_call_arg *kernel = pyro_call_find(call, "kernel_size", SIZE_MAX);
         if (!kernel || !kernel->integers || !kernel->count ||

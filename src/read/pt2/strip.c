@@ -20,13 +20,13 @@ typedef enum place {
     PLACE_TENSOR,
     PLACE_SUBGRAPH, /* {"name": ..., "graph": ...} of a higher-order operator */
     PLACE_ELSEWHERE
-} place;
+} document_place;
 
 /* The keys that are kept, and where their values stand. */
 static const struct {
-    place at;
+    document_place at;
     const char *key;
-    place inside;
+    document_place inside;
 } kept_keys[] = {
     {PLACE_PROGRAM, "graph_module", PLACE_GRAPH_MODULE},
     {PLACE_PROGRAM, "range_constraints", PLACE_ELSEWHERE},
@@ -55,7 +55,7 @@ static const struct {
 };
 
 /* Whether the current key is kept, and where its value stands. */
-static bool is_kept(const pyro_json *json, place at, place *inside)
+static bool is_kept(const pyro_json *json, document_place at, document_place *inside)
 {
     *inside = PLACE_ELSEWHERE;
     if (at == PLACE_ELSEWHERE) {
@@ -76,13 +76,13 @@ static bool is_kept(const pyro_json *json, place at, place *inside)
     return false;
 }
 
-static void copy_value(pyro_json *json, pyro_json_writer *writer, place at);
+static void copy_value(pyro_json *json, pyro_json_writer *writer, document_place at);
 
-static void copy_object(pyro_json *json, pyro_json_writer *writer, place at)
+static void copy_object(pyro_json *json, pyro_json_writer *writer, document_place at)
 {
     pyro_json_begin_object(writer);
     while (pyro_json_next(json) == PYRO_JSON_KEY) {
-        place inside;
+        document_place inside;
         size_t length;
         const char *key;
         if (!is_kept(json, at, &inside)) {
@@ -97,7 +97,7 @@ static void copy_object(pyro_json *json, pyro_json_writer *writer, place at)
     pyro_json_end_object(writer);
 }
 
-static void copy_array(pyro_json *json, pyro_json_writer *writer, place at)
+static void copy_array(pyro_json *json, pyro_json_writer *writer, document_place at)
 {
     pyro_json_kind kind;
     pyro_json_begin_array(writer);
@@ -108,7 +108,7 @@ static void copy_array(pyro_json *json, pyro_json_writer *writer, place at)
 }
 
 /* The current token and, where it opens something, all up to its end. The reader bounds depth. */
-static void copy_value(pyro_json *json, pyro_json_writer *writer, place at)
+static void copy_value(pyro_json *json, pyro_json_writer *writer, document_place at)
 {
     size_t length;
     const char *text;
