@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Where in the document a value stands, as far as that says which of its keys are kept. */
-typedef enum place {
+typedef enum document_place {
     PLACE_PROGRAM,
     PLACE_GRAPH_MODULE,
     PLACE_SIGNATURE,
