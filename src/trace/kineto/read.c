@@ -250,7 +250,7 @@ static int read_document(pyro_kineto_reader *reader, pyro_error *error)
         begin_events(reader);
         reader->complete = reader->events_ended;
     } else if (any) {
-        return pyro_fail(error, PYRO_ERROR_FORMAT, "not a trace: no JSON behind the white space");
+        return pyro_fail(error, PYRO_ERROR_FORMAT, "not a trace: no JSON object or list");
     }
     if (reader->complete && pyro_kineto_next_byte(reader) &&
         !pyro_trace_warn(reader->trace, "what follows the end at byte %lld was ignored",
