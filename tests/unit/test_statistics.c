@@ -67,7 +67,7 @@ static double *sorted_copy(const double *samples, size_t count)
 
     assert_non_null(copy);
     memcpy(copy, samples, count * sizeof *copy);
-    pyro_sort(copy, count);
+    pyro_sort_samples(copy, count);
     return copy;
 }
 
@@ -152,7 +152,7 @@ static void test_select(void **state)
         for (size_t i = 0; i < count; i++)
             values[i] = round % 3 == 0 ? (double)i : (double)pyro_random_below(&random, 20);
         memcpy(sorted, values, sizeof values);
-        pyro_sort(sorted, count);
+        pyro_sort_samples(sorted, count);
         size_t rank = (size_t)pyro_random_below(&random, count);
         assert_near(pyro_select(values, count, rank), sorted[rank]);
         assert_near(pyro_statistic_median(values, count), pyro_sample_quantile(sorted, count, 0.5));
