@@ -1,6 +1,6 @@
-# libpyrometer, shared and static, from one compilation of src/*/*.c.
+# libpyrometer, shared and static, from one compilation of all of src/.
 include(cmake/embed.cmake)
-file(GLOB library_sources CONFIGURE_DEPENDS src/*/*.c)
+file(GLOB_RECURSE library_sources CONFIGURE_DEPENDS src/*.c)
 
 add_library(pyrometer_objects OBJECT ${library_sources} ${embedded_sources})
 target_link_libraries(pyrometer_objects PRIVATE pyrometer_flags pyrometer_system)
@@ -23,7 +23,7 @@ if(NOT SKBUILD)
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY include/pyrometer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-    FILES_MATCHING PATTERN "*.h")
+    FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
   # Written while installing, because `cmake --install --prefix` may choose another prefix.
   install(CODE "
     set(LIBDIR \"${CMAKE_INSTALL_LIBDIR}\")

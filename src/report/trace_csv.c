@@ -33,8 +33,8 @@ void pyro_write_csv_row(pyro_buf *buf, const pyro_trace_table *table, const void
 int pyro_write_trace_csv(pyro_buf *buf, const pyro_trace *trace, const pyro_analysis *analysis,
                          const pyro_trace_report_options *options)
 {
-    const char *name = pyro_trace_view_table(options->view, analysis);
-    const pyro_trace_table *table = pyro_trace_table_find(name);
+    const pyro_trace_view_row *view = pyro_trace_view_find(options->view, analysis);
+    const pyro_trace_table *table = pyro_trace_table_find(view->table);
     size_t count;
     const char *rows = pyro_trace_table_rows(table, analysis, &count);
 

@@ -156,28 +156,6 @@ const pyro_layer_row **pyro_layers_sorted(const pyro_analysis *analysis, size_t 
     return sorted;
 }
 
-const char *pyro_trace_view_table(pyro_trace_view view, const pyro_analysis *analysis)
-{
-    static const char *const names[] = {
-        [PYRO_TRACE_LAYERS] = "layers",
-        [PYRO_TRACE_OPS] = "ops",
-        [PYRO_TRACE_KERNELS] = "kernels",
-        [PYRO_TRACE_STEPS] = "steps",
-        [PYRO_TRACE_GAPS] = "gaps",
-        [PYRO_TRACE_COPIES] = "copies",
-        [PYRO_TRACE_COLLECTIVES] = "collectives",
-        [PYRO_TRACE_STACKS] = "stacks",
-        [PYRO_TRACE_SHAPES] = "ops_by_shape",
-        [PYRO_TRACE_SYNCHRONIZATIONS] = "synchronizations",
-        [PYRO_TRACE_MEMORY] = "memory",
-        [PYRO_TRACE_FINDINGS] = "findings",
-    };
-
-    if (view == PYRO_TRACE_OVERVIEW)
-        return analysis->layer_count > 0 ? "layers" : "ops";
-    return names[view];
-}
-
 const pyro_memory_device *pyro_main_memory(const pyro_analysis *analysis)
 {
     const pyro_memory_device *main = NULL;

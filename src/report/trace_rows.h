@@ -36,8 +36,14 @@ const char *pyro_layer_label(const pyro_layer_row *row);
  */
 const pyro_layer_row **pyro_layers_sorted(const pyro_analysis *analysis, size_t *count);
 
-/* The name of the table that a view shows; the overview has its most telling one. */
-const char *pyro_trace_view_table(pyro_trace_view view, const pyro_analysis *analysis);
+/* A view of tables.def. */
+typedef struct pyro_trace_view_row {
+    const char *table; /* pyro_trace_table_find() has it by this name */
+    const char *none, *none_captured; /* said when it has no rows; none_captured may be NULL */
+} pyro_trace_view_row;
+
+/* The overview is that of the layers, or of the ops where there are no layers. */
+const pyro_trace_view_row *pyro_trace_view_find(pyro_trace_view view, const pyro_analysis *analysis);
 
 /* The device whose memory matters: the fullest one that is not the host, else the host; or NULL. */
 const pyro_memory_device *pyro_main_memory(const pyro_analysis *analysis);
