@@ -1,4 +1,4 @@
-# libpyrometer, shared and static, from one compilation of all of src/.
+# libpyrometer, shared and static, from one compilation of src/.
 include(cmake/embed.cmake)
 file(GLOB_RECURSE library_sources CONFIGURE_DEPENDS src/*.c)
 

@@ -1,9 +1,9 @@
 /* The text of a table that has no writer of its own, from its columns: "total_ns" is a duration under
  * "Total", "bytes" are bytes, "peak_share" is a share, other numbers are counts or decimals. */
-#include "report/trace_view.h"
+#include "report/trace/view.h"
 
 #include "base/units.h"
-#include "report/rows.h"
+#include "report/cost/rows.h"
 
 #include <string.h>
 
