@@ -2,7 +2,7 @@
  * "Total", "bytes" are bytes, "peak_share" is a share, other numbers are counts or decimals. */
 #include "report/trace/view.h"
 
-#include "base/units.h"
+#include "base/text/units.h"
 #include "report/cost/rows.h"
 
 #include <string.h>
