@@ -491,5 +491,6 @@ const pyro_command cmd_bench = {
     .examples = bench_examples,
     .groups = pyro_bench_groups,
     .operands = PYRO_COMPLETE_FILE,
+    .report = PYRO_REPORT_BENCH,
     .run = run_bench,
 };

@@ -536,5 +536,6 @@ const pyro_command cmd_trace = {
     .examples = trace_examples,
     .groups = trace_groups,
     .operands = PYRO_COMPLETE_FILE,
+    .report = PYRO_REPORT_TRACE,
     .run = run_trace,
 };

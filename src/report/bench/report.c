@@ -1,11 +1,8 @@
-/* Chooses the writer of benchmark results, and holds what several of them need. */
+/* What several writers of benchmark results need: amounts, changes and names as text. */
 #include "report/bench/bench.h"
-
-#include "base/error.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 char *pyro_format_amount(char text[PYRO_UNIT_TEXT], double value, const char *unit)
@@ -68,101 +65,4 @@ const char *pyro_gate_name(pyro_gate gate)
     static const char *const names[] = {"passed", "failed", "cannot tell"};
 
     return names[gate];
-}
-
-static int compare_means(const void *a, const void *b)
-{
-    const pyro_bench_result *first = ((const pyro_ranking *)a)->result;
-    const pyro_bench_result *second = ((const pyro_ranking *)b)->result;
-    double x = pyro_bench_metric(first, "latency")->summary.mean;
-    double y = pyro_bench_metric(second, "latency")->summary.mean;
-
-    return (x > y) - (x < y);
-}
-
-int pyro_rank_results(pyro_ranking **out, size_t *count, const pyro_bench *bench, pyro_error *error)
-{
-    pyro_ranking *ranking = calloc(bench->result_count + 1, sizeof *ranking);
-    int status = PYRO_OK;
-
-    *count = 0;
-    *out = ranking;
-    if (ranking == NULL)
-        return pyro_fail_memory(error);
-    for (size_t i = 0; i < bench->result_count; i++) {
-        const pyro_metric *latency = pyro_bench_metric(&bench->results[i], "latency");
-
-        if (latency != NULL && latency->count > 0)
-            ranking[(*count)++].result = &bench->results[i];
-    }
-    qsort(ranking, *count, sizeof *ranking, compare_means);
-    for (size_t i = 0; i < *count && status == PYRO_OK; i++)
-        status = pyro_bench_speed_ratio(&ranking[i].ratio, ranking[0].result, ranking[i].result,
-                                        bench->seed, error);
-    return status;
-}
-
-static int finish(char **out, size_t *size, pyro_buf *buf, int status, pyro_error *error)
-{
-    *out = status == PYRO_OK ? pyro_buf_detach(buf, size) : NULL;
-    pyro_buf_free(buf);
-    if (status == PYRO_OK && *out == NULL)
-        return pyro_fail_memory(error);
-    return status;
-}
-
-int pyro_report_bench(char **out, size_t *size, const pyro_bench_report *report,
-                      pyro_bench_format format, const pyro_report_options *options,
-                      pyro_error *error)
-{
-    static const pyro_report_options plain = {.width = 0};
-    pyro_buf buf = PYRO_BUF_INIT;
-    int status = PYRO_OK;
-
-    switch (format) {
-    case PYRO_BENCH_TEXT:
-        status = pyro_write_bench_text(&buf, report, options != NULL ? options : &plain, error);
-        break;
-    case PYRO_BENCH_JSON:
-        pyro_write_bench_json(&buf, report);
-        break;
-    case PYRO_BENCH_CSV:
-        pyro_write_bench_csv(&buf, report);
-        break;
-    case PYRO_BENCH_MARKDOWN:
-        status = pyro_write_bench_markdown(&buf, report, error);
-        break;
-    case PYRO_BENCH_HTML:
-        status = pyro_write_bench_html(&buf, report, error);
-        break;
-    case PYRO_BENCH_JUNIT:
-        pyro_write_bench_junit(&buf, report);
-        break;
-    case PYRO_BENCH_GITHUB:
-        pyro_write_bench_github(&buf, report);
-        break;
-    }
-    return finish(out, size, &buf, status, error);
-}
-
-int pyro_report_verdict(char **out, size_t *size, const pyro_comparison *comparison,
-                        const pyro_report_options *options, pyro_error *error)
-{
-    pyro_buf buf = PYRO_BUF_INIT;
-
-    if (options->format == PYRO_FORMAT_JSON) {
-        pyro_json_writer writer;
-
-        pyro_json_writer_init(&writer, &buf, 2);
-        pyro_json_begin_object(&writer);
-        pyro_json_member_string(&writer, "schema", "pyrometer.verdict/1");
-        pyro_write_verdict_rows(&writer, comparison);
-        pyro_json_end_object(&writer);
-        pyro_buf_addc(&buf, '\n');
-    } else if (options->format == PYRO_FORMAT_CSV) {
-        pyro_write_verdict_csv(&buf, comparison);
-    } else {
-        pyro_write_verdict_text(&buf, comparison, options);
-    }
-    return finish(out, size, &buf, PYRO_OK, error);
 }

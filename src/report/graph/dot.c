@@ -218,19 +218,19 @@ static int too_large(const pyro_picture *picture, pyro_error *error)
                      PYRO_PICTURE_EDGES);
 }
 
-int pyro_write_graph_dot(pyro_buf *buf, const pyro_dataflow *graph, const pyro_graph_report *report,
-                         pyro_error *error)
+int pyro_write_graph_dot(pyro_buf *buf, const pyro_report_request *request)
 {
-    artist a = {.buf = buf, .graph = graph, .report = report};
+    const pyro_graph_report *report = request->graph.report;
+    artist a = {.buf = buf, .graph = request->graph.graph, .report = report};
     int status = PYRO_OK;
 
-    if (!pyro_picture_make(&a.picture, graph, report->depth))
-        return pyro_fail_memory(error);
+    if (!pyro_picture_make(&a.picture, a.graph, report->depth))
+        return pyro_fail_memory(request->error);
     if (report->for_picture &&
         (a.picture.node_count > PYRO_PICTURE_NODES || a.picture.edge_count > PYRO_PICTURE_EDGES)) {
-        status = too_large(&a.picture, error);
+        status = too_large(&a.picture, request->error);
     } else if ((a.times = malloc((a.picture.group_count + 1) * sizeof *a.times)) == NULL) {
-        status = pyro_fail_memory(error);
+        status = pyro_fail_memory(request->error);
     } else {
         for (size_t g = 0; g < a.picture.group_count; g++)
             a.times[g] = a.picture.groups[g].times * (parent_of(&a, (uint32_t)g) == PYRO_NONE

@@ -207,18 +207,18 @@ static bool is_plain(const pyro_trace_table *table, bool verbose)
     return strcmp(table->name, "memory") != 0 && (verbose || strcmp(table->name, "stacks") != 0);
 }
 
-int pyro_write_trace_json(pyro_buf *buf, const pyro_trace *trace, const pyro_analysis *analysis,
-                          const pyro_trace_report_options *options)
+int pyro_write_trace_json(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_analysis *analysis = request->trace.analysis;
     pyro_json_writer writer;
     size_t count;
     const pyro_trace_table *tables = pyro_trace_tables(&count);
 
     pyro_json_writer_init(&writer, buf, 2);
     pyro_json_begin_object(&writer);
-    write_head(&writer, trace, analysis);
+    write_head(&writer, request->trace.trace, analysis);
     for (size_t i = 0; i < count; i++) {
-        if (is_plain(&tables[i], options->report.verbose))
+        if (is_plain(&tables[i], request->options->verbose))
             write_table(&writer, &tables[i], analysis);
         write_behind(&writer, tables[i].name, analysis);
     }
