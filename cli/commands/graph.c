@@ -164,7 +164,7 @@ static int write_graph(const pyro_dataflow *graph, const pyro_cuts *cuts,
 {
     int format = values->common.format;
     pyro_graph_report report = {.format = format == PYRO_GRAPH_SVG ? PYRO_GRAPH_DOT
-                                                               : (pyro_graph_format)format,
+                                                                   : (pyro_graph_format)format,
                                 .no_edges = values->no_edges,
                                 .no_stats = values->no_stats,
                                 .cuts = cuts,
@@ -204,9 +204,8 @@ static int build_and_write(const pyro_program *program, const graph_values *valu
     int status = pyro_dataflow_build(&graph, program, &options, &error);
     if (status == PYRO_OK && values->cuts > 0)
         status = pyro_cuts_find(&cuts, graph, values->cuts, memory_limit, &error);
-    exit_code = status == PYRO_OK
-                    ? write_graph(graph, values->cuts > 0 ? &cuts : NULL, values)
-                    : pyro_common_fail(NULL, &error);
+    exit_code = status == PYRO_OK ? write_graph(graph, values->cuts > 0 ? &cuts : NULL, values)
+                                  : pyro_common_fail(NULL, &error);
     pyro_cuts_free(&cuts);
     pyro_dataflow_free(graph);
     return exit_code;

@@ -12,12 +12,8 @@ enum { MOST_FORMATS = 16 };
 static const struct {
     const char *name, *purpose;
 } purposes[] = {
-    {"text", "for people"},
-    {"json", "for programs"},
-    {"csv", "for spreadsheets"},
-    {"dot", "for Graphviz"},
-    {"graphml", "for graph editors"},
-    {"svg", "(through Graphviz's dot)"},
+    {"text", "for people"},  {"json", "for programs"},         {"csv", "for spreadsheets"},
+    {"dot", "for Graphviz"}, {"graphml", "for graph editors"}, {"svg", "(through Graphviz's dot)"},
 };
 
 /* The rows of a kind that options offer; gives how many. */
@@ -105,7 +101,8 @@ void pyro_format_list_extensions(pyro_buf *buf, pyro_report_kind kind)
 
     for (int i = 0; i < count; i++) {
         add_joint(buf, i, count);
-        pyro_buf_adds(buf, rows[(i + 1) % count]->extension); /* text, the first, is the last here */
+        pyro_buf_adds(buf,
+                      rows[(i + 1) % count]->extension); /* text, the first, is the last here */
     }
 }
 

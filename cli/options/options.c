@@ -116,9 +116,8 @@ int pyro_options_fail_choice(pyro_error *error, const char *option, const char *
                            "--%s: unknown value \"%.60s\"; did you mean %s? (one of: %s)", option,
                            value, suggestion.nearest, names.failed ? "" : names.data);
     } else {
-        status = pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                           "--%s: unknown value \"%.60s\" (one of: %s)", option, value,
-                           names.failed ? "" : names.data);
+        status = pyro_fail(error, PYRO_ERROR_ARGUMENT, "--%s: unknown value \"%.60s\" (one of: %s)",
+                           option, value, names.failed ? "" : names.data);
     }
     pyro_buf_free(&names);
     return status;

@@ -277,8 +277,8 @@ static int choose(const pyro_catalog_entry ***out, size_t *count, const pyro_cat
                   const pyro_models_query *query, pyro_error *error)
 {
     const pyro_catalog_entry *entry;
-    const pyro_catalog_entry **entries =
-        malloc((pyro_catalog_count(catalog) + 1) * sizeof *entries);
+    const pyro_catalog_entry **entries = malloc((pyro_catalog_count(catalog) + 1) *
+                                                sizeof *entries);
 
     *out = entries;
     *count = 0;

@@ -23,6 +23,7 @@ typedef struct pyro_trace_view_row {
 } pyro_trace_view_row;
 
 /* The overview is that of the layers, or of the ops where there are no layers. */
-const pyro_trace_view_row *pyro_trace_view_find(pyro_trace_view view, const pyro_analysis *analysis);
+const pyro_trace_view_row *pyro_trace_view_find(pyro_trace_view view,
+                                                const pyro_analysis *analysis);
 
 #endif

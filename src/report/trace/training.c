@@ -179,8 +179,8 @@ int pyro_report_training(char **out, size_t *size, const pyro_analysis *analysis
                          const pyro_training_report *report, pyro_error *error)
 {
     pyro_buf buf = PYRO_BUF_INIT;
-    pyro_training_totals all =
-        pyro_analysis_sum_training(analysis, report->first_step, report->last_step);
+    pyro_training_totals all = pyro_analysis_sum_training(analysis, report->first_step,
+                                                          report->last_step);
     *out = NULL;
     if (report->title)
         pyro_buf_addf(&buf, "%s\n", report->title);
