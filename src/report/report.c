@@ -5,6 +5,7 @@
 #include "analyze/totals.h"
 #include "base/error.h"
 #include "bench/ranking.h"
+#include "dataflow/picture.h"
 #include "report/graph/writers.h"
 
 #include <stdlib.h>
@@ -179,9 +180,19 @@ int pyro_report_graph(char **out, size_t *size, const pyro_dataflow *graph,
                                    .format = report->format,
                                    .options = &default_options,
                                    .error = error,
-                                   .graph = {graph, report}};
+                                   .graph = {.graph = graph, .report = report}};
+    pyro_picture picture = {0};
+    int status;
 
-    return pyro_report_write(out, size, &request);
+    *out = NULL;
+    if (report->format == PYRO_GRAPH_DOT) {
+        if (!pyro_picture_make(&picture, graph, report->depth))
+            return pyro_fail_memory(error);
+        request.graph.picture = &picture;
+    }
+    status = pyro_report_write(out, size, &request);
+    pyro_picture_free(&picture);
+    return status;
 }
 
 /* Gives away what has one format. */

@@ -18,6 +18,7 @@
 enum { PYRO_GRAPH_SVG = PYRO_GRAPH_GRAPHML + 1 };
 
 typedef struct pyro_ranking pyro_ranking; /* bench/ranking.h */
+typedef struct pyro_picture pyro_picture; /* dataflow/picture.h */
 
 /* What a writer gets: the result, of which the member of its kind is set, and how to show it. */
 typedef struct pyro_report_request {
@@ -61,6 +62,7 @@ typedef struct pyro_report_request {
         struct {
             const pyro_dataflow *graph;
             const pyro_graph_report *report;
+            const pyro_picture *picture; /* of dot; NULL elsewhere */
         } graph;
     };
 } pyro_report_request;

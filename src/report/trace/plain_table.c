@@ -5,6 +5,7 @@
 #include "base/text/units.h"
 #include "report/cost/rows.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST_COLUMNS = 32, TITLE_ROOM = 48 };
@@ -16,16 +17,22 @@ static bool ends_with(const char *name, const char *end)
     return length >= end_length && strcmp(name + length - end_length, end) == 0;
 }
 
-/* "host_total_ns" as "Host total": cells show the unit. */
+/* "host_total_ns" as "Host total", whose cells show the unit, and "bus_gb_per_s" as "Bus GB/s". */
 static void set_title(char title[TITLE_ROOM], const char *name)
 {
-    size_t length = strlen(name);
+    static const struct {
+        const char *end, *shown;
+    } units[] = {{"_ns", ""}, {"gb_per_s", "GB/s"}, {"_per_s", "/s"}, {"_percent", " %"}};
+    int length = (int)strlen(name);
+    const char *unit = "";
 
-    if (ends_with(name, "_ns"))
-        length -= strlen("_ns");
-    length = length < TITLE_ROOM ? length : TITLE_ROOM - 1;
-    memcpy(title, name, length);
-    title[length] = '\0';
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (ends_with(name, units[i].end)) {
+            length -= (int)strlen(units[i].end);
+            unit = units[i].shown;
+            break;
+        }
+    snprintf(title, TITLE_ROOM, "%.*s%s", length, name, unit);
     for (char *at = title; (at = strchr(at, '_')) != NULL;)
         *at = ' ';
     if (title[0] >= 'a' && title[0] <= 'z')
