@@ -296,5 +296,6 @@ const pyro_command cmd_cost = {
     .examples = cost_examples,
     .groups = cost_groups,
     .operands = PYRO_COMPLETE_MODEL,
+    .report = PYRO_REPORT_COST,
     .run = run_cost,
 };

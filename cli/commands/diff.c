@@ -94,7 +94,7 @@ static int write_verdict(const pyro_comparison *comparison, const diff_values *v
         return exit_code;
     pyro_verdict_annotate(comparison, &values->verdict);
     pyro_buf summary = PYRO_BUF_INIT;
-    pyro_write_verdict_markdown(&summary, comparison);
+    pyro_add_verdict_markdown(&summary, comparison);
     if (!summary.failed)
         pyro_github_summarize(summary.data, summary.length);
     pyro_buf_free(&summary);
@@ -215,5 +215,6 @@ const pyro_command cmd_diff = {
     .examples = diff_examples,
     .groups = diff_groups,
     .operands = PYRO_COMPLETE_MODEL,
+    .report = PYRO_REPORT_DIFF,
     .run = run_diff,
 };

@@ -1,5 +1,5 @@
-/* Tests of report/cost/diff_match.c: which layers changed, and in what order they are told. */
-#include "report/cost/diff.h"
+/* Tests of graph/cost_changes.c: which layers changed, and in what order they are told. */
+#include "graph/cost_changes.h"
 
 #include "fail_alloc.h"
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Tests of the writers of traces on an analysis filled by hand: what they show, that it adds up. */
 #include "base/json/json.h"
 #include "fail_alloc.h"
-#include "report/trace/rows.h"
+#include "report/trace/view.h"
 #include "trace/trace.h"
 
 #include <pyrometer/report.h>
@@ -358,6 +358,37 @@ static void test_folded(void **state)
     pyro_free(text);
 }
 
+/* A table without a writer of its own is drawn from its columns, by the units in their names. */
+static void test_plain_table(void **state)
+{
+    (void)state;
+    pyro_report_options options = {.width = 120};
+    pyro_buf buf = PYRO_BUF_INIT;
+    pyro_trace_writer w = {.buf = &buf, .analysis = &analysis, .options = &options};
+
+    pyro_write_trace_columns(&w, pyro_trace_table_find("copies"));
+    pyro_write_trace_columns(&w, pyro_trace_table_find("collectives"));
+    expect(buf.data, "\nCopies:\n  Kind           Calls     Bytes    Total  GB/s\n");
+    expect(buf.data, "  HtoD pageable      2  4.00 KiB  5.00 ms   0.5\n");
+    expect(buf.data, "\nCollectives:\n");
+    expect(buf.data, "Group size  Calls    Total  Exposed  Bytes  Bus GB/s  Message bytes\n");
+    pyro_buf_free(&buf);
+}
+
+static void test_unknown_format(void **state)
+{
+    (void)state;
+    pyro_trace_report_options options = {.report = {.format = (pyro_format)99}};
+    pyro_error error;
+    char *text;
+
+    pyro_error_clear(&error);
+    assert_int_equal(pyro_report_trace(&text, NULL, &trace, &analysis, &options, &error),
+                     PYRO_ERROR_ARGUMENT);
+    assert_null(text);
+    expect(error.message, "formats: text, json, csv");
+}
+
 static void expect_narrow(const char *text, size_t columns)
 {
     while (*text != '\0') {
@@ -440,6 +471,8 @@ int main(void)
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_csv),
         cmocka_unit_test(test_folded),
+        cmocka_unit_test(test_plain_table),
+        cmocka_unit_test(test_unknown_format),
         cmocka_unit_test(test_every_view),
         cmocka_unit_test(test_narrow_terminals),
         cmocka_unit_test(test_memory_runs_out),

@@ -1,5 +1,5 @@
 /* Many ranks for people: who is waited for first, then ranks, steps and process groups. */
-#include "report/ranks/ranks.h"
+#include "report/writers.h"
 #include "report/cost/rows.h"
 #include "report/text.h"
 
@@ -300,14 +300,16 @@ static void write_title(ranks_writer *w)
     pyro_buf_free(&title);
 }
 
-void pyro_write_ranks_text(pyro_buf *buf, const pyro_ranks *ranks, pyro_ranks_view view,
-                           const pyro_report_options *options)
+int pyro_write_ranks_text(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_ranks *ranks = request->ranks.ranks;
+    const pyro_report_options *options = request->options;
+    pyro_ranks_view view = request->ranks.view;
     ranks_writer w = {.buf = buf,
-                      .ranks = ranks,
-                      .options = options,
-                      .width = options->width ? options->width : PYRO_TEXT_WIDTH,
-                      .is_overview = view == PYRO_RANKS_OVERVIEW};
+                .ranks = ranks,
+                .options = options,
+                .width = options->width ? options->width : PYRO_TEXT_WIDTH,
+                .is_overview = view == PYRO_RANKS_OVERVIEW};
     write_title(&w);
     if (w.is_overview)
         write_summary(&w);
@@ -321,4 +323,5 @@ void pyro_write_ranks_text(pyro_buf *buf, const pyro_ranks *ranks, pyro_ranks_vi
         write_groups(&w);
     if (!options->quiet)
         pyro_text_list(buf, "\nNotes:", ranks->notes, ranks->note_count, w.width, options->color);
+    return PYRO_OK;
 }

@@ -1,5 +1,5 @@
 /* Matching the layers of two models by dotted path. */
-#include "report/cost/diff.h"
+#include "graph/cost_changes.h"
 
 #include "base/error.h"
 

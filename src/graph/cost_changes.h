@@ -1,6 +1,6 @@
-/* Layers of two models matched by name; the writers of diff.c show what this finds. */
-#ifndef PYRO_REPORT_COST_DIFF_H
-#define PYRO_REPORT_COST_DIFF_H
+/* Layers of two models matched by name, and what changed between them. */
+#ifndef PYRO_GRAPH_COST_CHANGES_H
+#define PYRO_GRAPH_COST_CHANGES_H
 
 #include <pyrometer/cost.h>
 
