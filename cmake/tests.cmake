@@ -1,39 +1,45 @@
-# Unit tests (one executable a file), command line transcripts and the test of the installed copy.
+# Unit tests (one executable per room), command line transcripts and the test of the installed copy.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
 
-set(test_environment
-  PYRO_TEST_FILES=${CMAKE_CURRENT_SOURCE_DIR}/tests/files
-  PYRO_TOOL=$<TARGET_FILE:pyrometer>
-  # Nobody's own models.
-  XDG_DATA_HOME=${CMAKE_CURRENT_BINARY_DIR}/no-data)
-
-# Every unit test can have its allocations fail, the library's included.
-add_library(fail_alloc OBJECT tests/unit/fail_alloc.c)
-target_link_libraries(fail_alloc PRIVATE pyrometer_flags)
-target_include_directories(fail_alloc PRIVATE include src)
+set(unit_folder ${CMAKE_CURRENT_SOURCE_DIR}/tests/unit)
+set(no_data ${CMAKE_CURRENT_BINARY_DIR}/no-data)
 
 # Plays back clocks and throttling where there is no GPU.
-add_library(nvml_stub MODULE tests/unit/nvml_stub.c)
+add_library(nvml_stub MODULE tests/unit/bench/nvml_stub.c)
 target_link_libraries(nvml_stub PRIVATE pyrometer_flags)
 
-file(GLOB unit_sources CONFIGURE_DEPENDS tests/unit/test_*.c)
-foreach(source IN LISTS unit_sources)
-  get_filename_component(name ${source} NAME_WE)
-  add_executable(${name} ${source})
-  target_include_directories(${name} PRIVATE include src tests/unit)
-  target_link_libraries(${name} PRIVATE
-    pyrometer_flags fail_alloc pyrometer_cli pyrometer_static PkgConfig::CMOCKA)
-  target_link_options(${name} PRIVATE
+# What the runner of every room needs, compiled once.
+add_library(unit_support OBJECT tests/unit/support/fail_alloc.c tests/unit/support/process_state.c)
+target_link_libraries(unit_support PRIVATE pyrometer_flags)
+
+# A folder of tests/unit is a room: all files test_*.c below it are one executable, since a process
+# under LeakSanitizer costs up to seconds, and so does linking. The files register themselves
+# (support/unit.h), and the runner puts back what a file changes of the process (support/runner.c).
+file(GLOB unit_rooms RELATIVE ${unit_folder} CONFIGURE_DEPENDS LIST_DIRECTORIES true tests/unit/*)
+list(REMOVE_ITEM unit_rooms support)
+foreach(room IN LISTS unit_rooms)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS tests/unit/${room}/test_*.c)
+  set(target unit_${room})
+  add_executable(${target} ${sources} tests/unit/support/runner.c)
+  target_include_directories(${target} PRIVATE
+    include src ${unit_folder}/support ${unit_folder}/${room})
+  target_compile_definitions(${target} PRIVATE
+    UNIT_ROOM="${room}"
+    UNIT_TEST_FILES="${CMAKE_CURRENT_SOURCE_DIR}/tests/files"
+    UNIT_NVML_STUB="$<TARGET_FILE:nvml_stub>"
+    UNIT_DATA_HOME="${no_data}")
+  target_link_libraries(${target} PRIVATE
+    pyrometer_flags unit_support pyrometer_static PkgConfig::CMOCKA)
+  # Every test can have allocations fail, the library's included.
+  target_link_options(${target} PRIVATE
     -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc)
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES
-    LABELS unit TIMEOUT 300 ENVIRONMENT "${test_environment}")
+  add_dependencies(${target} nvml_stub)
+  add_test(NAME ${target} COMMAND ${target})
+  set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT 300)
 endforeach()
-add_dependencies(test_gpu nvml_stub)
-set_tests_properties(test_gpu PROPERTIES
-  ENVIRONMENT "${test_environment};PYRO_NVML=$<TARGET_FILE:nvml_stub>")
+target_link_libraries(unit_cli PRIVATE pyrometer_cli)
 
 # Layers of real traces against what Python alone makes of them; skipped where there are none.
 add_executable(dump_joins tests/trace/dump_joins.c)
@@ -46,7 +52,7 @@ set_tests_properties(layers PROPERTIES LABELS trace TIMEOUT 300 SKIP_RETURN_CODE
 
 # Recordings as Chrome JSON, for others' readers where they are installed.
 add_executable(record_sample tests/trace/record_sample.c)
-target_include_directories(record_sample PRIVATE include tests/unit)
+target_include_directories(record_sample PRIVATE include tests/unit/support)
 target_link_libraries(record_sample PRIVATE pyrometer_flags pyrometer_static)
 add_test(NAME recording_chrome COMMAND ${Python3_EXECUTABLE} tests/trace/check_recording_chrome.py
   --tool $<TARGET_FILE:pyrometer> --sample $<TARGET_FILE:record_sample>
@@ -57,7 +63,7 @@ add_test(NAME cli COMMAND ${Python3_EXECUTABLE} tests/cli/run.py
   --tool $<TARGET_FILE:pyrometer> tests/cli
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 set_tests_properties(cli PROPERTIES
-  LABELS cli TIMEOUT 600 ENVIRONMENT "${test_environment}")
+  LABELS cli TIMEOUT 600 ENVIRONMENT "XDG_DATA_HOME=${no_data}")
 
 if(NOT PYRO_SANITIZE)
   add_test(NAME install COMMAND

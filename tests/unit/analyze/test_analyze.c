@@ -1,6 +1,7 @@
 /* The analysis as a whole: narrowing, filters, memory that runs out, and hostile traces. */
 #include "analyze_maker.h"
 #include "fail_alloc.h"
+#include "unit.h"
 
 #define ALLREDUCE "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 
@@ -243,17 +244,15 @@ static void test_extreme_times(void **state)
     maker_end(&maker);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_phase),
-        cmocka_unit_test(test_filter_narrows_rows),
-        cmocka_unit_test(test_memory_runs_out),
-        cmocka_unit_test(test_lanes_agree),
-        cmocka_unit_test(test_lanes_wait_for_prices),
-        cmocka_unit_test(test_very_many_steps),
-        cmocka_unit_test(test_gaps_of_many_devices),
-        cmocka_unit_test(test_extreme_times),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_phase),
+    cmocka_unit_test(test_filter_narrows_rows),
+    cmocka_unit_test(test_memory_runs_out),
+    cmocka_unit_test(test_lanes_agree),
+    cmocka_unit_test(test_lanes_wait_for_prices),
+    cmocka_unit_test(test_very_many_steps),
+    cmocka_unit_test(test_gaps_of_many_devices),
+    cmocka_unit_test(test_extreme_times),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

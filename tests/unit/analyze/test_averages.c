@@ -1,12 +1,10 @@
 /* Tests of src/analyze/averages.c: totals, selves, memory, and what is one call with what it calls. */
+#include "unit.h"
+
 #include <pyrometer/trace.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define OP(name, start, length, stack) \
     "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"pid\":9,\"tid\":9,\"ts\":" start \
@@ -69,16 +67,22 @@ static void test_by_stack(void **state)
     pyro_averages_free(averages);
 }
 
-int main(void)
+static int open_trace(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_name),
-        cmocka_unit_test(test_by_stack),
-    };
-    int failed = 1;
-
-    if (pyro_trace_open_memory(&trace, text, strlen(text), "text", NULL, NULL) == PYRO_OK)
-        failed = cmocka_run_group_tests(tests, NULL, NULL);
-    pyro_trace_close(trace);
-    return failed;
+    (void)state;
+    return pyro_trace_open_memory(&trace, text, strlen(text), "text", NULL, NULL);
 }
+
+static int close_trace(void **state)
+{
+    (void)state;
+    pyro_trace_close(trace);
+    return 0;
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_by_name),
+    cmocka_unit_test(test_by_stack),
+};
+
+UNIT_TESTS(tests, open_trace, close_trace)

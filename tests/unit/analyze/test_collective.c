@@ -1,11 +1,9 @@
 /* Spellings of collectives: kinds, element types, bandwidth factors. */
 #include "analyze/collective.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 static void test_kinds(void **state)
 {
@@ -68,12 +66,10 @@ static void test_bus_factors(void **state)
     assert_true(pyro_collective_bus_factor("allreduce", 1) == 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_bus_factors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_kinds),
+    cmocka_unit_test(test_types),
+    cmocka_unit_test(test_bus_factors),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

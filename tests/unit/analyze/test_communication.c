@@ -1,5 +1,6 @@
 /* Collectives: grouping, bandwidth, and time that no compute covers. */
 #include "analyze_maker.h"
+#include "unit.h"
 
 #define ALLREDUCE "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 #define SENDRECV "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclWorkElem)"
@@ -101,12 +102,10 @@ static void test_random_exposure(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_detail_of_the_op),
-        cmocka_unit_test(test_random_exposure),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_rows),
+    cmocka_unit_test(test_detail_of_the_op),
+    cmocka_unit_test(test_random_exposure),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,11 +1,9 @@
 /* Stretches of time: joined, measured, and one taken from another. */
 #include "analyze/cover.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 static void test_overlap(void **state)
 {
@@ -60,12 +58,10 @@ static void test_empty(void **state)
     pyro_cover_free(&rest);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_overlap),
-        cmocka_unit_test(test_difference),
-        cmocka_unit_test(test_empty),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_overlap),
+    cmocka_unit_test(test_difference),
+    cmocka_unit_test(test_empty),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,12 +1,9 @@
 /* Tests of analyze/enclosing.c: deep nests are walked once. */
 #include "analyze/enclosing.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 enum { DEPTH = 50000, EVERY = 7001 };
 
@@ -48,9 +45,6 @@ static void test_deep_nests_are_walked_once(void **state)
     free(parent);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_deep_nests_are_walked_once)};
+static const struct CMUnitTest tests[] = {cmocka_unit_test(test_deep_nests_are_walked_once)};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(tests, NULL, NULL)

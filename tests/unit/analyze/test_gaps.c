@@ -1,5 +1,6 @@
 /* Gaps: their kinds, their culprits, and that they add up to a device's idle time. */
 #include "analyze_maker.h"
+#include "unit.h"
 
 static void test_kinds(void **state)
 {
@@ -109,14 +110,12 @@ static void test_they_add_up(void **state)
     maker_end(&maker);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_culprit),
-        cmocka_unit_test(test_many_short_calls),
-        cmocka_unit_test(test_annotation_where_no_op_ran),
-        cmocka_unit_test(test_they_add_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_kinds),
+    cmocka_unit_test(test_culprit),
+    cmocka_unit_test(test_many_short_calls),
+    cmocka_unit_test(test_annotation_where_no_op_ran),
+    cmocka_unit_test(test_they_add_up),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,5 +1,6 @@
 /* What the host does for the device: launches, copies, synchronisations, data loading. */
 #include "analyze_maker.h"
+#include "unit.h"
 
 static void test_launches(void **state)
 {
@@ -159,15 +160,13 @@ static void test_loading(void **state)
     maker_end(&maker);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_launches),
-        cmocka_unit_test(test_graph_launch),
-        cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_syncs),
-        cmocka_unit_test(test_items_where_no_calls_are),
-        cmocka_unit_test(test_loading),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_launches),
+    cmocka_unit_test(test_graph_launch),
+    cmocka_unit_test(test_copies),
+    cmocka_unit_test(test_syncs),
+    cmocka_unit_test(test_items_where_no_calls_are),
+    cmocka_unit_test(test_loading),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,12 +1,10 @@
 /* The sweep over classes of intervals, beside one that looks at every unit of time. */
 #include "analyze/intervals.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #define TIMES 400
 #define CLASSES 5
@@ -84,12 +82,10 @@ static void test_sums_stay_at_the_largest(void **state)
     assert_true(pyro_add_ns(INT64_MAX - 1, 5) == INT64_MAX);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_intervals),
-        cmocka_unit_test(test_what_began_before_is_cut),
-        cmocka_unit_test(test_sums_stay_at_the_largest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_random_intervals),
+    cmocka_unit_test(test_what_began_before_is_cut),
+    cmocka_unit_test(test_sums_stay_at_the_largest),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,13 +1,10 @@
 /* Tests of analyze/kernel_names.c. */
 #include "analyze/kernel_names.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void test_short_names(void **state)
 {
@@ -126,13 +123,11 @@ static void test_families(void **state)
     assert_false(pyro_kernel_is_elementwise("triton_poi_fused_add_mul_0"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_short_names),
-        cmocka_unit_test(test_hostile_names),
-        cmocka_unit_test(test_tensor_cores),
-        cmocka_unit_test(test_families),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_short_names),
+    cmocka_unit_test(test_hostile_names),
+    cmocka_unit_test(test_tensor_cores),
+    cmocka_unit_test(test_families),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

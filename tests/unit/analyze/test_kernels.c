@@ -1,5 +1,6 @@
 /* Tests of analyze/kernels.c. */
 #include "analyze_maker.h"
+#include "unit.h"
 
 static void kernel(maker *maker, const char *name, int64_t start, int64_t duration,
                    const char *more)
@@ -75,12 +76,10 @@ static void test_occupancy_and_waves(void **state)
     maker_end(&maker);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_op_that_launches_most),
-        cmocka_unit_test(test_occupancy_and_waves),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_times),
+    cmocka_unit_test(test_op_that_launches_most),
+    cmocka_unit_test(test_occupancy_and_waves),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

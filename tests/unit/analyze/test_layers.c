@@ -1,5 +1,6 @@
 /* Tests of analyze/layers.c and analyze/stacks.c. */
 #include "analyze_maker.h"
+#include "unit.h"
 
 static const pyro_layer_row *find(const pyro_analysis *a, const char *class_name)
 {
@@ -142,12 +143,10 @@ static void test_stacks(void **state)
     maker_end(&maker);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tree),      cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_recursion), cmocka_unit_test(test_filter),
-        cmocka_unit_test(test_stacks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_tree),      cmocka_unit_test(test_sums),
+    cmocka_unit_test(test_recursion), cmocka_unit_test(test_filter),
+    cmocka_unit_test(test_stacks),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,5 +1,6 @@
 /* Memory: curve, peak, who holds it, growth from step to step. */
 #include "analyze_maker.h"
+#include "unit.h"
 
 static const pyro_memory_holder *find_holder(const pyro_memory_device *device, const char *op)
 {
@@ -159,12 +160,10 @@ static void test_long_curve_keeps_its_peak(void **state)
     maker_end(&maker);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_peak_and_holders),          cmocka_unit_test(test_without_totals),
-        cmocka_unit_test(test_without_addresses),         cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_long_curve_keeps_its_peak),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_peak_and_holders),          cmocka_unit_test(test_without_totals),
+    cmocka_unit_test(test_without_addresses),         cmocka_unit_test(test_growth),
+    cmocka_unit_test(test_long_curve_keeps_its_peak),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,5 +1,6 @@
 /* Tests of src/analyze/op_frames.c: Python frames of ops that hold their stack as text. */
 #include "analyze_maker.h"
+#include "unit.h"
 
 #define MODULE "/v/torch/nn/modules/module.py"
 #define CALL MODULE "(9): _call_impl;" MODULE "(8): _wrapped_call_impl;"
@@ -78,12 +79,10 @@ static void test_frames_that_do_not_fit(void **state)
     maker_end(&maker);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_frames_among_layers),
-        cmocka_unit_test(test_frames_as_events),
-        cmocka_unit_test(test_frames_that_do_not_fit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_frames_among_layers),
+    cmocka_unit_test(test_frames_as_events),
+    cmocka_unit_test(test_frames_that_do_not_fit),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,5 +1,6 @@
 /* Tests of analyze/ops.c. */
 #include "analyze_maker.h"
+#include "unit.h"
 
 static const pyro_op_row *find(const pyro_op_row *rows, size_t count, const char *name,
                                const char *shapes)
@@ -97,13 +98,11 @@ static void test_filter_and_step(void **state)
     maker_end(&maker);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_self_and_total),
-        cmocka_unit_test(test_recursion),
-        cmocka_unit_test(test_only_child_of_its_name),
-        cmocka_unit_test(test_filter_and_step),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_self_and_total),
+    cmocka_unit_test(test_recursion),
+    cmocka_unit_test(test_only_child_of_its_name),
+    cmocka_unit_test(test_filter_and_step),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

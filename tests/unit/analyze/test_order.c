@@ -1,10 +1,8 @@
 /* Quantiles by selection, beside sorting. */
 #include "analyze/order.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 static int compare(const void *a, const void *b)
 {
@@ -51,12 +49,10 @@ static void test_hostile_orders(void **state)
     free(values);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_like_sorting),
-        cmocka_unit_test(test_of_nothing),
-        cmocka_unit_test(test_hostile_orders),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_like_sorting),
+    cmocka_unit_test(test_of_nothing),
+    cmocka_unit_test(test_hostile_orders),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

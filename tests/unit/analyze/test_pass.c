@@ -2,15 +2,13 @@
  * items are done once each, whoever does them. */
 #include "analyze/pass.h"
 #include "base/error.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
-#include <cmocka.h>
 
 enum { EVENTS = 6 * PYRO_EVENTS_PER_THREAD, ITEMS = 300, BAD_ITEM = 200 };
 
@@ -182,11 +180,9 @@ static void test_an_item_fails(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_number_of_threads),
-        cmocka_unit_test(test_an_item_fails),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_any_number_of_threads),
+    cmocka_unit_test(test_an_item_fails),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

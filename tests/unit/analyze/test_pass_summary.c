@@ -1,14 +1,12 @@
 /* Layers over several passes: medians, p95 only where there are enough, what changed and where. */
+#include "unit.h"
+
 #include <pyrometer/report.h>
 #include <pyrometer/trace.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* A pass as our writer puts it: a model and a layer with one op. */
 static void add_pass(pyro_passes *passes, int number, int duration_us, const char *op, int rows)
@@ -139,13 +137,11 @@ static void test_a_pass_without_ops_has_not_changed(void **state)
     pyro_passes_free(passes);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_few_passes),
-        cmocka_unit_test(test_p95),
-        cmocka_unit_test(test_a_pass_without_ops_has_not_changed),
-        cmocka_unit_test(test_changes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_few_passes),
+    cmocka_unit_test(test_p95),
+    cmocka_unit_test(test_a_pass_without_ops_has_not_changed),
+    cmocka_unit_test(test_changes),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -3,6 +3,7 @@
 #include "analyze_maker.h"
 
 #include "graph/shapes.h"
+#include "unit.h"
 
 /* FLOPs and bytes of one op of a trace. */
 static void price(const char *name, const char *dims, const char *types, const char *values,
@@ -226,12 +227,10 @@ static void test_nesting(void **state)
     maker_end(&maker);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forward), cmocka_unit_test(test_backward),
-        cmocka_unit_test(test_unknown), cmocka_unit_test(test_hostile_signatures),
-        cmocka_unit_test(test_nesting),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_forward), cmocka_unit_test(test_backward),
+    cmocka_unit_test(test_unknown), cmocka_unit_test(test_hostile_signatures),
+    cmocka_unit_test(test_nesting),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

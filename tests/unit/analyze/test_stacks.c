@@ -1,5 +1,6 @@
 /* Tests of analyze/stacks.c: a thread's time is given to stacks once. */
 #include "analyze_maker.h"
+#include "unit.h"
 
 static int64_t time_of(const pyro_analysis *analysis, const char *frames)
 {
@@ -80,13 +81,10 @@ static void test_overlaps_are_counted_once(void **state)
     maker_end(&maker);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_profilers_own_span_is_no_stack),
-        cmocka_unit_test(test_steps_do_not_nest_in_the_one_before),
-        cmocka_unit_test(test_overlaps_are_counted_once),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_the_profilers_own_span_is_no_stack),
+    cmocka_unit_test(test_steps_do_not_nest_in_the_one_before),
+    cmocka_unit_test(test_overlaps_are_counted_once),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,5 +1,6 @@
 /* Steps: parts that add up, whatever overlaps; work counted where it was launched. */
 #include "analyze_maker.h"
+#include "unit.h"
 
 #define NCCL "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 
@@ -217,15 +218,13 @@ static void test_random_traces(void **state)
         check_random_trace(seed);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts_are_disjoint),
-        cmocka_unit_test(test_one_step_is_the_same_row),
-        cmocka_unit_test(test_a_step_that_is_not_there),
-        cmocka_unit_test(test_without_steps),
-        cmocka_unit_test(test_host_only),
-        cmocka_unit_test(test_random_traces),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_parts_are_disjoint),
+    cmocka_unit_test(test_one_step_is_the_same_row),
+    cmocka_unit_test(test_a_step_that_is_not_there),
+    cmocka_unit_test(test_without_steps),
+    cmocka_unit_test(test_host_only),
+    cmocka_unit_test(test_random_traces),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

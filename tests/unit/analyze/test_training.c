@@ -1,5 +1,6 @@
 /* Steps of training: parts that add up on device and host, work, the summary, numbers for a file. */
 #include "analyze_maker.h"
+#include "unit.h"
 #include <pyrometer/report.h>
 #include <pyrometer/training.h>
 
@@ -184,15 +185,13 @@ static void test_numbers_for_a_file(void **state)
     maker_end(&maker);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_on_the_host),
-        cmocka_unit_test(test_a_wait_inside_of_an_op_is_no_computing),
-        cmocka_unit_test(test_on_the_device),
-        cmocka_unit_test(test_without_steps),
-        cmocka_unit_test(test_summary),
-        cmocka_unit_test(test_numbers_for_a_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_on_the_host),
+    cmocka_unit_test(test_a_wait_inside_of_an_op_is_no_computing),
+    cmocka_unit_test(test_on_the_device),
+    cmocka_unit_test(test_without_steps),
+    cmocka_unit_test(test_summary),
+    cmocka_unit_test(test_numbers_for_a_file),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

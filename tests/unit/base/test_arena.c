@@ -2,13 +2,10 @@
 #include "base/arena.h"
 
 #include "fail_alloc.h"
-#include <setjmp.h>
+#include "unit.h"
 #include <stdalign.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void test_pieces(void **state)
 {
@@ -91,14 +88,12 @@ static void test_without_memory(void **state)
     pyro_arena_free(&arena);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_large_piece_keeps_the_open_block),
-        cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_pieces),
+    cmocka_unit_test(test_large_piece_keeps_the_open_block),
+    cmocka_unit_test(test_texts),
+    cmocka_unit_test(test_overflow),
+    cmocka_unit_test(test_without_memory),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -2,13 +2,10 @@
 #include "base/buf.h"
 
 #include "fail_alloc.h"
+#include "unit.h"
 #include <pyrometer/report.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void test_writes(void **state)
 {
@@ -105,14 +102,12 @@ static void test_grow(void **state)
     pyro_free(items);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_writes),
-        cmocka_unit_test(test_reserve),
-        cmocka_unit_test(test_detach_of_nothing),
-        cmocka_unit_test(test_failure_is_remembered),
-        cmocka_unit_test(test_grow),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_writes),
+    cmocka_unit_test(test_reserve),
+    cmocka_unit_test(test_detach_of_nothing),
+    cmocka_unit_test(test_failure_is_remembered),
+    cmocka_unit_test(test_grow),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

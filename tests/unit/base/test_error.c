@@ -1,13 +1,10 @@
 /* Tests of base/error.c: the first failure wins, and hostile names cannot break the line. */
 #include "base/error.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void test_first_failure_wins(void **state)
 {
@@ -103,15 +100,13 @@ static void test_long_texts(void **state)
     assert_int_equal(strlen(error.where), sizeof error.where - 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_failure_wins),
-        cmocka_unit_test(test_no_error_wanted),
-        cmocka_unit_test(test_line),
-        cmocka_unit_test(test_where_needs_a_failure),
-        cmocka_unit_test(test_control_characters),
-        cmocka_unit_test(test_long_texts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_first_failure_wins),
+    cmocka_unit_test(test_no_error_wanted),
+    cmocka_unit_test(test_line),
+    cmocka_unit_test(test_where_needs_a_failure),
+    cmocka_unit_test(test_control_characters),
+    cmocka_unit_test(test_long_texts),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -4,12 +4,9 @@
 #include "base/buf.h"
 #include "fail_alloc.h"
 #include "piece_source.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
 #include <stdlib.h>
 #include <zlib.h>
-
-#include <cmocka.h>
 
 static void add_gzip(pyro_buf *out, const char *data, size_t size)
 {
@@ -179,13 +176,11 @@ static void test_without_memory(void **state)
     pyro_buf_free(&in);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_members),        cmocka_unit_test(test_large),
-        cmocka_unit_test(test_not_gzip),       cmocka_unit_test(test_truncation_at_every_byte),
-        cmocka_unit_test(test_inner_failure),  cmocka_unit_test(test_every_bit_flipped),
-        cmocka_unit_test(test_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_members),        cmocka_unit_test(test_large),
+    cmocka_unit_test(test_not_gzip),       cmocka_unit_test(test_truncation_at_every_byte),
+    cmocka_unit_test(test_inner_failure),  cmocka_unit_test(test_every_bit_flipped),
+    cmocka_unit_test(test_without_memory),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

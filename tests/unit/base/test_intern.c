@@ -2,13 +2,10 @@
 #include "base/intern.h"
 
 #include "fail_alloc.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void test_ids_count_up(void **state)
 {
@@ -83,12 +80,10 @@ static void test_without_memory(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ids_count_up),
-        cmocka_unit_test(test_lengths_and_nuls),
-        cmocka_unit_test(test_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_ids_count_up),
+    cmocka_unit_test(test_lengths_and_nuls),
+    cmocka_unit_test(test_without_memory),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

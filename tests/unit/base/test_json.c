@@ -4,13 +4,10 @@
 #include "base/buf.h"
 #include "fail_alloc.h"
 #include "piece_source.h"
+#include "unit.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 /* One line a token, to compare readings with. */
 static void trace_token(pyro_buf *out, pyro_json *json, pyro_json_kind kind)
@@ -465,25 +462,23 @@ static void test_without_memory(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_strings),
-        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_grammar_errors),
-        cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_every_window),
-        cmocka_unit_test(test_truncation_at_every_byte),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_skip),
-        cmocka_unit_test(test_skip_kinds),
-        cmocka_unit_test(test_skip_errors),
-        cmocka_unit_test(test_skipped_string_needs_no_room),
-        cmocka_unit_test(test_source_failure_wins),
-        cmocka_unit_test(test_fail),
-        cmocka_unit_test(test_number_text_keeps_what_follows),
-        cmocka_unit_test(test_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_values),
+    cmocka_unit_test(test_strings),
+    cmocka_unit_test(test_options),
+    cmocka_unit_test(test_grammar_errors),
+    cmocka_unit_test(test_integers),
+    cmocka_unit_test(test_every_window),
+    cmocka_unit_test(test_truncation_at_every_byte),
+    cmocka_unit_test(test_limits),
+    cmocka_unit_test(test_skip),
+    cmocka_unit_test(test_skip_kinds),
+    cmocka_unit_test(test_skip_errors),
+    cmocka_unit_test(test_skipped_string_needs_no_room),
+    cmocka_unit_test(test_source_failure_wins),
+    cmocka_unit_test(test_fail),
+    cmocka_unit_test(test_number_text_keeps_what_follows),
+    cmocka_unit_test(test_without_memory),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,11 +1,8 @@
 /* Tests of base/json_scan.h and .c: each scan against its scalar twin, on random bytes. */
 #include "base/json_scan.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #define SIZE 700
 
@@ -175,15 +172,19 @@ static void test_integer_values(void **state)
     }
 }
 
-int main(void)
+static int name_instructions(void **state)
 {
+    (void)state;
 #if defined(PYRO_JSON_SIMD)
     printf("scanning with %s\n", PYRO_JSON_SIMD);
 #endif
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classify),       cmocka_unit_test(test_space_and_strings),
-        cmocka_unit_test(test_nested),         cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_integer_values),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_classify),       cmocka_unit_test(test_space_and_strings),
+    cmocka_unit_test(test_nested),         cmocka_unit_test(test_integers),
+    cmocka_unit_test(test_integer_values),
+};
+
+UNIT_TESTS(tests, name_instructions, NULL)

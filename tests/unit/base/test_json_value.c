@@ -2,15 +2,12 @@
 #include "base/json_value.h"
 
 #include "base/utf8.h"
+#include "unit.h"
 #include <locale.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void test_every_code_point(void **state)
 {
@@ -181,12 +178,10 @@ static void test_scan_number(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_code_point), cmocka_unit_test(test_bad_utf8_is_found_anywhere),
-        cmocka_unit_test(test_unescape),         cmocka_unit_test(test_doubles),
-        cmocka_unit_test(test_scan_number),      cmocka_unit_test(test_doubles_in_another_locale),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_every_code_point), cmocka_unit_test(test_bad_utf8_is_found_anywhere),
+    cmocka_unit_test(test_unescape),         cmocka_unit_test(test_doubles),
+    cmocka_unit_test(test_scan_number),      cmocka_unit_test(test_doubles_in_another_locale),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

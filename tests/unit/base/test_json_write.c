@@ -2,14 +2,11 @@
 #include "base/json_write.h"
 
 #include "base/json.h"
+#include "unit.h"
 #include <float.h>
 #include <locale.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static void write_sample(pyro_json_writer *writer)
 {
@@ -168,12 +165,10 @@ static void test_round_trip(void **state)
     pyro_buf_free(&buf);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_line),   cmocka_unit_test(test_indented),
-        cmocka_unit_test(test_strings),    cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_round_trip),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_one_line),   cmocka_unit_test(test_indented),
+    cmocka_unit_test(test_strings),    cmocka_unit_test(test_numbers),
+    cmocka_unit_test(test_round_trip),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -2,10 +2,7 @@
 #include "base/map.h"
 
 #include "fail_alloc.h"
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 static void test_put_and_get(void **state)
 {
@@ -59,12 +56,10 @@ static void test_without_memory(void **state)
     pyro_map_free(&map);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_put_and_get),
-        cmocka_unit_test(test_replace),
-        cmocka_unit_test(test_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_put_and_get),
+    cmocka_unit_test(test_replace),
+    cmocka_unit_test(test_without_memory),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,11 +1,8 @@
 /* Tests of base/parallel.c: every part is done once, and parts cover everything. */
 #include "base/parallel.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 static void mark(void *data, unsigned part)
 {
@@ -50,12 +47,10 @@ static void test_borders(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),
-        cmocka_unit_test(test_count),
-        cmocka_unit_test(test_borders),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_run),
+    cmocka_unit_test(test_count),
+    cmocka_unit_test(test_borders),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -2,14 +2,11 @@
 #include "base/printable.h"
 #include "base/json_write.h"
 #include "base/utf8.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void expect(const char *text, const char *shown)
 {
@@ -79,13 +76,10 @@ static void test_json_escapes_them(void **state)
     pyro_buf_free(&buf);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_replaced),
-        cmocka_unit_test(test_every_code_point),
-        cmocka_unit_test(test_json_escapes_them),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_what_is_replaced),
+    cmocka_unit_test(test_every_code_point),
+    cmocka_unit_test(test_json_escapes_them),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(tests, NULL, NULL)

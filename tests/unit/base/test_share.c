@@ -1,13 +1,11 @@
 /* Tests of base/share.c. */
+#include "unit.h"
+
 #include <pyrometer/share.h>
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static double parsed(const char *text)
 {
@@ -66,14 +64,11 @@ static void test_numbers_of_programs_follow_the_same_rule(void **state)
     assert_int_equal(pyro_share_check((double)NAN, NULL), PYRO_ERROR_ARGUMENT);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_percent_and_share_of_one_agree),
-        cmocka_unit_test(test_numbers_from_one_on_need_a_percent_sign),
-        cmocka_unit_test(test_other_texts_are_refused),
-        cmocka_unit_test(test_numbers_of_programs_follow_the_same_rule),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_percent_and_share_of_one_agree),
+    cmocka_unit_test(test_numbers_from_one_on_need_a_percent_sign),
+    cmocka_unit_test(test_other_texts_are_refused),
+    cmocka_unit_test(test_numbers_of_programs_follow_the_same_rule),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(tests, NULL, NULL)

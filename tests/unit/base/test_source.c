@@ -3,18 +3,15 @@
 
 #include "fail_alloc.h"
 #include "piece_source.h"
+#include "unit.h"
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char path[64];
 
@@ -286,19 +283,17 @@ static void test_without_memory(void **state)
     assert_null(source);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_file),
-        cmocka_unit_test(test_files_that_cannot_be_opened),
-        cmocka_unit_test(test_file_that_shrinks),
-        cmocka_unit_test(test_file_that_grows),
-        cmocka_unit_test(test_file_of_five_gigabytes),
-        cmocka_unit_test(test_pipe_with_interruptions),
-        cmocka_unit_test(test_standard_input),
-        cmocka_unit_test(test_short_reads),
-        cmocka_unit_test(test_without_memory),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_memory),
+    cmocka_unit_test(test_file),
+    cmocka_unit_test(test_files_that_cannot_be_opened),
+    cmocka_unit_test(test_file_that_shrinks),
+    cmocka_unit_test(test_file_that_grows),
+    cmocka_unit_test(test_file_of_five_gigabytes),
+    cmocka_unit_test(test_pipe_with_interruptions),
+    cmocka_unit_test(test_standard_input),
+    cmocka_unit_test(test_short_reads),
+    cmocka_unit_test(test_without_memory),
+};
+
+UNIT_TESTS(tests, make_folder, remove_folder)

@@ -1,12 +1,9 @@
 /* Tests of cli/suggest.c. */
 #include "base/suggest.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char *nearest(const char *word)
 {
@@ -53,12 +50,10 @@ static void test_nearest(void **state)
     assert_null(nearest(""));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_distance),
-        cmocka_unit_test(test_distance_of_long_words),
-        cmocka_unit_test(test_nearest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_distance),
+    cmocka_unit_test(test_distance_of_long_words),
+    cmocka_unit_test(test_nearest),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -2,12 +2,9 @@
 #include "base/table.h"
 
 #include "fail_alloc.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const pyro_table_column columns[] = {
     {"layer", false, true}, {"FLOPs", true, false}, {"bound", false, false}};
@@ -184,14 +181,12 @@ static void test_without_memory(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),          cmocka_unit_test(test_cut_and_indented),
-        cmocka_unit_test(test_too_narrow),     cmocka_unit_test(test_color),
-        cmocka_unit_test(test_hostile_text),   cmocka_unit_test(test_cut_between_code_points),
-        cmocka_unit_test(test_no_rows),        cmocka_unit_test(test_rule_ends_a_row),
-        cmocka_unit_test(test_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_plain),          cmocka_unit_test(test_cut_and_indented),
+    cmocka_unit_test(test_too_narrow),     cmocka_unit_test(test_color),
+    cmocka_unit_test(test_hostile_text),   cmocka_unit_test(test_cut_between_code_points),
+    cmocka_unit_test(test_no_rows),        cmocka_unit_test(test_rule_ends_a_row),
+    cmocka_unit_test(test_without_memory),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,12 +1,9 @@
 /* Tests of base/units.c. */
 #include "base/units.h"
+#include "unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
-
-#include <cmocka.h>
 
 typedef char *(*format_function)(char text[PYRO_UNIT_TEXT], int64_t value);
 
@@ -135,12 +132,10 @@ static void test_shares(void **state)
     expect_share(-INFINITY, 1, "<-1e14%");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),    cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_durations), cmocka_unit_test(test_exact),
-        cmocka_unit_test(test_shares),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_counts),    cmocka_unit_test(test_bytes),
+    cmocka_unit_test(test_durations), cmocka_unit_test(test_exact),
+    cmocka_unit_test(test_shares),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

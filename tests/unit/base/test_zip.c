@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "fail_alloc.h"
 #include "piece_source.h"
+#include "unit.h"
 
 static void test_reads_members(void **state)
 {
@@ -201,17 +202,15 @@ static void test_without_memory(void **state)
     pyro_buf_free(&zip.bytes);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reads_members),
-        cmocka_unit_test(test_recognises),
-        cmocka_unit_test(test_refused_kinds),
-        cmocka_unit_test(test_zstd_members),
-        cmocka_unit_test(test_stream_is_refused),
-        cmocka_unit_test(test_short_reads),
-        cmocka_unit_test(test_damage_is_reported_before_grammar),
-        cmocka_unit_test(test_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_reads_members),
+    cmocka_unit_test(test_recognises),
+    cmocka_unit_test(test_refused_kinds),
+    cmocka_unit_test(test_zstd_members),
+    cmocka_unit_test(test_stream_is_refused),
+    cmocka_unit_test(test_short_reads),
+    cmocka_unit_test(test_damage_is_reported_before_grammar),
+    cmocka_unit_test(test_without_memory),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,5 +1,6 @@
 /* Tests of base/zip.c and base/zip_member.c with archives that are cut and damaged. */
 #include "zip_archives.h"
+#include "unit.h"
 
 static void test_truncation_at_every_byte(void **state)
 {
@@ -169,17 +170,15 @@ static void test_wrong_end_record(void **state)
     pyro_buf_free(&zip.bytes);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_truncation_at_every_byte),
-        cmocka_unit_test(test_every_bit_flipped),
-        cmocka_unit_test(test_flipped_data_is_found),
-        cmocka_unit_test(test_wrong_sizes),
-        cmocka_unit_test(test_damaged_zstd),
-        cmocka_unit_test(test_wrong_checksum),
-        cmocka_unit_test(test_wrong_headers),
-        cmocka_unit_test(test_wrong_end_record),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_truncation_at_every_byte),
+    cmocka_unit_test(test_every_bit_flipped),
+    cmocka_unit_test(test_flipped_data_is_found),
+    cmocka_unit_test(test_wrong_sizes),
+    cmocka_unit_test(test_damaged_zstd),
+    cmocka_unit_test(test_wrong_checksum),
+    cmocka_unit_test(test_wrong_headers),
+    cmocka_unit_test(test_wrong_end_record),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

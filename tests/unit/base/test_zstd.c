@@ -3,13 +3,10 @@
 
 #include "base/buf.h"
 #include "piece_source.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
 #include <stdlib.h>
 #include <zlib.h>
 #include <zstd.h>
-
-#include <cmocka.h>
 
 #define SIZE 300000
 
@@ -193,12 +190,10 @@ static void test_range(void **state)
     assert_int_equal(inner.closed, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_zstd),         cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_long_windows), cmocka_unit_test(test_content),
-        cmocka_unit_test(test_readahead),    cmocka_unit_test(test_range),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_zstd),         cmocka_unit_test(test_damaged),
+    cmocka_unit_test(test_long_windows), cmocka_unit_test(test_content),
+    cmocka_unit_test(test_readahead),    cmocka_unit_test(test_range),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

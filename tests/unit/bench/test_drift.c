@@ -6,14 +6,11 @@
 #include "bench/inference.h"
 #include "bench/random.h"
 #include "bench/verdict.h"
+#include "unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { OCTAVES = 10, SAMPLES_MAX = 250 };
 
@@ -248,18 +245,15 @@ static void test_one_process_needs_more(void **state)
     assert_int_equal(row.verdict, PYRO_VERDICT_REGRESSED);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_white_noise_has_no_floor),
-        cmocka_unit_test(test_slow_phases_are_a_floor),
-        cmocka_unit_test(test_drift_of_little),
-        cmocka_unit_test(test_signed_rank),
-        cmocka_unit_test(test_busy_machine_raises_no_alarms),
-        cmocka_unit_test(test_slowdown_is_not_called_improved),
-        cmocka_unit_test(test_idle_machine_is_told),
-        cmocka_unit_test(test_one_process_needs_more),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_white_noise_has_no_floor),
+    cmocka_unit_test(test_slow_phases_are_a_floor),
+    cmocka_unit_test(test_drift_of_little),
+    cmocka_unit_test(test_signed_rank),
+    cmocka_unit_test(test_busy_machine_raises_no_alarms),
+    cmocka_unit_test(test_slowdown_is_not_called_improved),
+    cmocka_unit_test(test_idle_machine_is_told),
+    cmocka_unit_test(test_one_process_needs_more),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(tests, NULL, NULL)

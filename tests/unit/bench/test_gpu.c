@@ -1,17 +1,14 @@
 /* Tests of bench/gpu.c and gpu_watch.c with a stand-in for NVML that plays back clocks. */
 #include "bench/gpu.h"
 #include "fail_alloc.h"
+#include "unit.h"
 
 #include <pyrometer/report.h>
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 static pyro_gpu *open_stub(const char *script)
 {
@@ -203,18 +200,15 @@ static void test_no_memory(void **state)
     pyro_gpu_close(gpu);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_steady_gpu),
-        cmocka_unit_test(test_throttled_samples_are_taken_again),
-        cmocka_unit_test(test_what_is_no_throttling),
-        cmocka_unit_test(test_a_gpu_that_stays_throttled),
-        cmocka_unit_test(test_results_show_what_was_discarded),
-        cmocka_unit_test(test_the_environment_names_the_gpu),
-        cmocka_unit_test(test_no_such_gpu),
-        cmocka_unit_test(test_no_memory),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_a_steady_gpu),
+    cmocka_unit_test(test_throttled_samples_are_taken_again),
+    cmocka_unit_test(test_what_is_no_throttling),
+    cmocka_unit_test(test_a_gpu_that_stays_throttled),
+    cmocka_unit_test(test_results_show_what_was_discarded),
+    cmocka_unit_test(test_the_environment_names_the_gpu),
+    cmocka_unit_test(test_no_such_gpu),
+    cmocka_unit_test(test_no_memory),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,15 +1,12 @@
 /* Tests of bench/loop.c. Times are given, not measured, wherever that is possible. */
 #include "bench/random.h"
 #include "fail_alloc.h"
+#include "unit.h"
 
 #include <pyrometer/bench.h>
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 static pyro_loop *new_loop(const pyro_loop_options *options)
 {
@@ -274,21 +271,18 @@ static void test_no_memory(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fixed),
-        cmocka_unit_test(test_a_limit_of_time_ends_fixed_runs),
-        cmocka_unit_test(test_stops_when_narrow),
-        cmocka_unit_test(test_runs_for_a_percentile),
-        cmocka_unit_test(test_says_noisy),
-        cmocka_unit_test(test_detects_warmup),
-        cmocka_unit_test(test_warmup_gives_up),
-        cmocka_unit_test(test_callbacks),
-        cmocka_unit_test(test_coordinated_omission),
-        cmocka_unit_test(test_refuses_nonsense),
-        cmocka_unit_test(test_no_memory),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_fixed),
+    cmocka_unit_test(test_a_limit_of_time_ends_fixed_runs),
+    cmocka_unit_test(test_stops_when_narrow),
+    cmocka_unit_test(test_runs_for_a_percentile),
+    cmocka_unit_test(test_says_noisy),
+    cmocka_unit_test(test_detects_warmup),
+    cmocka_unit_test(test_warmup_gives_up),
+    cmocka_unit_test(test_callbacks),
+    cmocka_unit_test(test_coordinated_omission),
+    cmocka_unit_test(test_refuses_nonsense),
+    cmocka_unit_test(test_no_memory),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,12 +1,10 @@
 /* Tests of bench/merge.c: results of several processes in one. */
+#include "unit.h"
+
 #include <pyrometer/bench.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* As a process of its own would have measured it: `count` calls of `ms`, and some memory. */
 static pyro_bench *make_bench(const char *name, double ms, size_t count, double memory)
@@ -148,15 +146,12 @@ static void test_processes_are_replicates(void **state)
     pyro_bench_free(sides[1]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples_stand_beside_each_other),
-        cmocka_unit_test(test_warnings_of_one_kind_are_told_once),
-        cmocka_unit_test(test_other_metrics_of_processes),
-        cmocka_unit_test(test_only_the_same),
-        cmocka_unit_test(test_processes_are_replicates),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_samples_stand_beside_each_other),
+    cmocka_unit_test(test_warnings_of_one_kind_are_told_once),
+    cmocka_unit_test(test_other_metrics_of_processes),
+    cmocka_unit_test(test_only_the_same),
+    cmocka_unit_test(test_processes_are_replicates),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(tests, NULL, NULL)

@@ -3,16 +3,13 @@
 #include "bench/results.h"
 #include "bench/verdict.h"
 #include "fail_alloc.h"
+#include "unit.h"
 
 #include <pyrometer/report.h>
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* A set with one benchmark whose latencies are around `center` ms. */
 static pyro_bench *make_bench(double center, size_t count, uint64_t seed)
@@ -357,19 +354,16 @@ static void test_inputs_are_compared_by_type_and_shape(void **state)
     assert_false(pyro_same_setting("inputs", "0: int64[2]", NULL));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_inputs_are_compared_by_type_and_shape),
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_nonsense),
-        cmocka_unit_test(test_comparison),
-        cmocka_unit_test(test_processes),
-        cmocka_unit_test(test_refuses_samples),
-        cmocka_unit_test(test_reports),
-        cmocka_unit_test(test_no_memory),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_inputs_are_compared_by_type_and_shape),
+    cmocka_unit_test(test_round_trip),
+    cmocka_unit_test(test_damage),
+    cmocka_unit_test(test_nonsense),
+    cmocka_unit_test(test_comparison),
+    cmocka_unit_test(test_processes),
+    cmocka_unit_test(test_refuses_samples),
+    cmocka_unit_test(test_reports),
+    cmocka_unit_test(test_no_memory),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(tests, NULL, NULL)

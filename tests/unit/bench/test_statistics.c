@@ -6,14 +6,11 @@
 #include "bench/random.h"
 #include "bench/statistics.h"
 #include "fail_alloc.h"
+#include "unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 typedef struct pair {
     double given, expected;
@@ -329,17 +326,14 @@ static void test_no_memory(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_description),    cmocka_unit_test(test_nothing_and_little),
-        cmocka_unit_test(test_distributions),  cmocka_unit_test(test_quantile_ranks),
-        cmocka_unit_test(test_select),         cmocka_unit_test(test_mann_whitney),
-        cmocka_unit_test(test_hodges_lehmann), cmocka_unit_test(test_bootstrap),
-        cmocka_unit_test(test_blocks),         cmocka_unit_test(test_holm),
-        cmocka_unit_test(test_random),         cmocka_unit_test(test_equivalence),
-        cmocka_unit_test(test_windows),        cmocka_unit_test(test_no_memory),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_description),    cmocka_unit_test(test_nothing_and_little),
+    cmocka_unit_test(test_distributions),  cmocka_unit_test(test_quantile_ranks),
+    cmocka_unit_test(test_select),         cmocka_unit_test(test_mann_whitney),
+    cmocka_unit_test(test_hodges_lehmann), cmocka_unit_test(test_bootstrap),
+    cmocka_unit_test(test_blocks),         cmocka_unit_test(test_holm),
+    cmocka_unit_test(test_random),         cmocka_unit_test(test_equivalence),
+    cmocka_unit_test(test_windows),        cmocka_unit_test(test_no_memory),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(tests, NULL, NULL)

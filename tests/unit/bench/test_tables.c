@@ -1,14 +1,12 @@
 /* Tests of bench/tables.c, and of reading and writing what it holds. */
 
+#include "unit.h"
+
 #include <pyrometer/report.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static pyro_bench *make_bench(void)
 {
@@ -135,14 +133,11 @@ static void test_limits(void **state)
     pyro_bench_free(bench);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_pages_have_them),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_limits),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_round_trip),
+    cmocka_unit_test(test_pages_have_them),
+    cmocka_unit_test(test_damage),
+    cmocka_unit_test(test_limits),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(tests, NULL, NULL)

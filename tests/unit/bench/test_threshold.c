@@ -1,13 +1,11 @@
 /* Tests of bench/threshold.c. */
+#include "unit.h"
+
 #include <pyrometer/bench.h>
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void test_parse(void **state)
 {
@@ -180,14 +178,11 @@ static void test_unit_without_a_number(void **state)
     pyro_bench_free(bench);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_gates),
-        cmocka_unit_test(test_rate_gates_the_number_of_its_unit),
-        cmocka_unit_test(test_unit_without_a_number),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_parse),
+    cmocka_unit_test(test_gates),
+    cmocka_unit_test(test_rate_gates_the_number_of_its_unit),
+    cmocka_unit_test(test_unit_without_a_number),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(tests, NULL, NULL)

@@ -5,13 +5,10 @@
  */
 #include "bench/random.h"
 #include "bench/verdict.h"
+#include "unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 enum { PAIRS = 2000, REPLICATES_MAX = 30 };
 
@@ -157,14 +154,11 @@ static void test_iterations(void **state)
     assert_true(found >= RUNS * 9 / 10);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same),       cmocka_unit_test(test_slower),
-        cmocka_unit_test(test_faster),     cmocka_unit_test(test_border),
-        cmocka_unit_test(test_too_few),    cmocka_unit_test(test_without_noise),
-        cmocka_unit_test(test_iterations),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_same),       cmocka_unit_test(test_slower),
+    cmocka_unit_test(test_faster),     cmocka_unit_test(test_border),
+    cmocka_unit_test(test_too_few),    cmocka_unit_test(test_without_noise),
+    cmocka_unit_test(test_iterations),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,19 +1,16 @@
 /* Passes: files appear complete, hold what ran between the calls, and memory stays bounded. */
 #include "record.h"
+#include "unit.h"
 
 #include <dirent.h>
 #include <pthread.h>
 #include <pyrometer/trace.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define EVERYTHING \
     (PYRO_RECORD_LAYERS | PYRO_RECORD_OPS | PYRO_RECORD_SHAPES | PYRO_RECORD_MEMORY | \
@@ -223,14 +220,12 @@ static void test_fork(void **state)
     assert_string_equal(shapes, "[[5, 100], [50, 100]]");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_other_threads_are_in_it),
-        cmocka_unit_test(test_memory_is_bounded),
-        cmocka_unit_test(test_failures_are_told),
-        cmocka_unit_test(test_fork),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_files),
+    cmocka_unit_test(test_other_threads_are_in_it),
+    cmocka_unit_test(test_memory_is_bounded),
+    cmocka_unit_test(test_failures_are_told),
+    cmocka_unit_test(test_fork),
+};
+
+UNIT_TESTS(tests, make_folder, remove_folder)

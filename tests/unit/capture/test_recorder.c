@@ -1,9 +1,7 @@
 /* Recorder: sessions that begin and end, threads, forks, kills, limits, and what is read back. */
 #include "record.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
 #include <stddef.h>
-#include <cmocka.h>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -450,22 +448,20 @@ static void test_deep_nesting(void **state)
     pyro_trace_close(trace);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layers_and_shapes),
-        cmocka_unit_test(test_a_warm_up_does_not_count),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_brief_threads),
-        cmocka_unit_test(test_start_and_stop_often),
-        cmocka_unit_test(test_stop_while_writing),
-        cmocka_unit_test(test_fork),
-        cmocka_unit_test(test_kill),
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_keep_last),
-        cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_deep_nesting),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_layers_and_shapes),
+    cmocka_unit_test(test_a_warm_up_does_not_count),
+    cmocka_unit_test(test_threads),
+    cmocka_unit_test(test_brief_threads),
+    cmocka_unit_test(test_start_and_stop_often),
+    cmocka_unit_test(test_stop_while_writing),
+    cmocka_unit_test(test_fork),
+    cmocka_unit_test(test_kill),
+    cmocka_unit_test(test_limit),
+    cmocka_unit_test(test_keep_last),
+    cmocka_unit_test(test_full_disk),
+    cmocka_unit_test(test_refusals),
+    cmocka_unit_test(test_deep_nesting),
+};
+
+UNIT_TESTS(tests, make_folder, remove_folder)

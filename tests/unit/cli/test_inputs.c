@@ -2,17 +2,14 @@
 #include "inputs.h"
 
 #include "output.h"
+#include "unit.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[64];
 
@@ -144,16 +141,13 @@ static void test_every_option_that_writes_says_so(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_links_are_the_same_file, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(test_words_that_name_files, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(test_folders_hold_their_files, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(test_nothing_is_written_over_an_input, make_folder,
-                                        remove_folder),
-        cmocka_unit_test(test_every_option_that_writes_says_so),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(test_links_are_the_same_file, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(test_words_that_name_files, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(test_folders_hold_their_files, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(test_nothing_is_written_over_an_input, make_folder,
+                                    remove_folder),
+    cmocka_unit_test(test_every_option_that_writes_says_so),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,11 +1,8 @@
 /* Tests of cli/options.c: everything a command line can hold, and the answers to what it must not. */
 #include "options.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -279,18 +276,16 @@ static void test_numbers(void **state)
     assert_false(pyro_parse_number("1 ", &number));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_long_options),
-        cmocka_unit_test(test_nothing_given_keeps_defaults),
-        cmocka_unit_test(test_short_clusters),
-        cmocka_unit_test(test_operands_anywhere),
-        cmocka_unit_test(test_lists_and_repeats),
-        cmocka_unit_test(test_values_with_a_dash),
-        cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_long_garbage_is_cut),
-        cmocka_unit_test(test_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_long_options),
+    cmocka_unit_test(test_nothing_given_keeps_defaults),
+    cmocka_unit_test(test_short_clusters),
+    cmocka_unit_test(test_operands_anywhere),
+    cmocka_unit_test(test_lists_and_repeats),
+    cmocka_unit_test(test_values_with_a_dash),
+    cmocka_unit_test(test_mistakes),
+    cmocka_unit_test(test_long_garbage_is_cut),
+    cmocka_unit_test(test_numbers),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

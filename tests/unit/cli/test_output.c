@@ -1,17 +1,14 @@
 /* Tests of cli/output.c: files appear whole or not at all. */
 #include "output.h"
+#include "unit.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[64];
 
@@ -129,14 +126,12 @@ static void test_width(void **state)
     assert_true(pyro_output_width(true) >= 40);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_new_and_replaced),
-        cmocka_unit_test(test_link_stays),
-        cmocka_unit_test(test_failures_leave_nothing),
-        cmocka_unit_test(test_devices_are_written_to),
-        cmocka_unit_test(test_width),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_new_and_replaced),
+    cmocka_unit_test(test_link_stays),
+    cmocka_unit_test(test_failures_leave_nothing),
+    cmocka_unit_test(test_devices_are_written_to),
+    cmocka_unit_test(test_width),
+};
+
+UNIT_TESTS(tests, make_folder, remove_folder)

@@ -1,12 +1,9 @@
 /* Tests of the progress line: what it says, and that it keeps to its width. */
 #include "progress.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SECOND INT64_C(1000000000)
 #define MIB (INT64_C(1) << 20)
@@ -51,11 +48,9 @@ static void test_silent_in_a_pipe(void **state)
     pyro_progress_end(&progress);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_silent_in_a_pipe),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_lines),
+    cmocka_unit_test(test_silent_in_a_pipe),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

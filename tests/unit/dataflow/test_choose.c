@@ -2,6 +2,7 @@
 #include "dataflow/choose.h"
 
 #include "flow_maker.h"
+#include "unit.h"
 #include <stdio.h>
 
 /* A module with a leaf in it that does something. */
@@ -150,17 +151,15 @@ static void test_functions(void **state)
     pyro_program_free(program);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks_of_a_list),
-        cmocka_unit_test(test_a_class_that_is_a_block_is_one_everywhere),
-        cmocka_unit_test(test_the_outermost_block_counts),
-        cmocka_unit_test(test_attributes_of_one_class),
-        cmocka_unit_test(test_attributes_that_hold_less),
-        cmocka_unit_test(test_a_model_that_is_a_leaf),
-        cmocka_unit_test(test_nothing_runs_in_an_identity),
-        cmocka_unit_test(test_functions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_blocks_of_a_list),
+    cmocka_unit_test(test_a_class_that_is_a_block_is_one_everywhere),
+    cmocka_unit_test(test_the_outermost_block_counts),
+    cmocka_unit_test(test_attributes_of_one_class),
+    cmocka_unit_test(test_attributes_that_hold_less),
+    cmocka_unit_test(test_a_model_that_is_a_leaf),
+    cmocka_unit_test(test_nothing_runs_in_an_identity),
+    cmocka_unit_test(test_functions),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,6 +1,7 @@
 /* Tests of cuts: what crosses them, what parts need, and the best split against every split. */
 #include "dataflow/blocks.h"
 #include "flow_maker.h"
+#include "unit.h"
 
 /* A chain of layers with a skip from the first to the last; each has a weight. */
 static pyro_program *chain(size_t count, const int64_t *flops, const int64_t *bytes)
@@ -238,15 +239,13 @@ static void test_what_cannot_be_split(void **state)
     pyro_program_free(program);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_crosses),
-        cmocka_unit_test(test_what_a_part_needs),
-        cmocka_unit_test(test_the_best_split),
-        cmocka_unit_test(test_parts_beside_the_slowest_are_even),
-        cmocka_unit_test(test_cold_times_are_warned_of),
-        cmocka_unit_test(test_what_cannot_be_split),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_what_crosses),
+    cmocka_unit_test(test_what_a_part_needs),
+    cmocka_unit_test(test_the_best_split),
+    cmocka_unit_test(test_parts_beside_the_slowest_are_even),
+    cmocka_unit_test(test_cold_times_are_warned_of),
+    cmocka_unit_test(test_what_cannot_be_split),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

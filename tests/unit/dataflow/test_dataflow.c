@@ -1,6 +1,7 @@
 /* Tests of graphs: edges through what runs between nodes, amounts, names, memory that runs out. */
 #include "fail_alloc.h"
 #include "flow_maker.h"
+#include "unit.h"
 
 /* x -> a -> (add with x, view) -> b; a is used again by b; the weight of both is one. */
 static pyro_program *residual(void)
@@ -129,15 +130,13 @@ static void test_memory_runs_out(void **state)
     pyro_program_free(program);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_modules_look_through_operators),
-        cmocka_unit_test(test_shared_weights_count_once),
-        cmocka_unit_test(test_outputs_share_memory),
-        cmocka_unit_test(test_names_are_told_apart),
-        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_memory_runs_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_modules_look_through_operators),
+    cmocka_unit_test(test_shared_weights_count_once),
+    cmocka_unit_test(test_outputs_share_memory),
+    cmocka_unit_test(test_names_are_told_apart),
+    cmocka_unit_test(test_times),
+    cmocka_unit_test(test_memory_runs_out),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

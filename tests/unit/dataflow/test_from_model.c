@@ -1,6 +1,7 @@
 /* Programs of models: writes through views, calls of one module, weights that are tied. */
 #include "flow_maker.h"
 #include "priced.h"
+#include "unit.h"
 
 static void expect(pyro_model *model, pyro_granularity granularity, const char *nodes,
                    const char *edges)
@@ -85,13 +86,11 @@ static void test_resnet18(void **state)
     pyro_model_close(model);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_write_through_a_view),
-        cmocka_unit_test(test_numbers_are_no_nodes),
-        cmocka_unit_test(test_calls_of_one_module),
-        cmocka_unit_test(test_resnet18),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_a_write_through_a_view),
+    cmocka_unit_test(test_numbers_are_no_nodes),
+    cmocka_unit_test(test_calls_of_one_module),
+    cmocka_unit_test(test_resnet18),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

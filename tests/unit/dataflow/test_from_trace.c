@@ -3,6 +3,7 @@
  * and words that lie.
  */
 #include "flow_maker.h"
+#include "unit.h"
 #include <pyrometer/recording.h>
 #include <stdio.h>
 
@@ -350,16 +351,14 @@ static void test_words_that_lie(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_model),
-        cmocka_unit_test(test_views_and_writes),
-        cmocka_unit_test(test_outputs_in_one_memory),
-        cmocka_unit_test(test_passes),
-        cmocka_unit_test(test_functions_and_what_gives_nothing),
-        cmocka_unit_test(test_what_is_not_there),
-        cmocka_unit_test(test_words_that_lie),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_a_model),
+    cmocka_unit_test(test_views_and_writes),
+    cmocka_unit_test(test_outputs_in_one_memory),
+    cmocka_unit_test(test_passes),
+    cmocka_unit_test(test_functions_and_what_gives_nothing),
+    cmocka_unit_test(test_what_is_not_there),
+    cmocka_unit_test(test_words_that_lie),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -2,6 +2,7 @@
 #include "dataflow/picture.h"
 #include "fail_alloc.h"
 #include "flow_maker.h"
+#include "unit.h"
 #include <pyrometer/report.h>
 #include <stdio.h>
 
@@ -187,16 +188,14 @@ static void test_memory_runs_out(void **state)
     pyro_program_free(program);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equal_blocks_are_drawn_once),
-        cmocka_unit_test(test_what_differs_is_drawn),
-        cmocka_unit_test(test_depth_opens_blocks),
-        cmocka_unit_test(test_blocks_that_take_turns),
-        cmocka_unit_test(test_a_module_that_is_called_again),
-        cmocka_unit_test(test_the_text),
-        cmocka_unit_test(test_memory_runs_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_equal_blocks_are_drawn_once),
+    cmocka_unit_test(test_what_differs_is_drawn),
+    cmocka_unit_test(test_depth_opens_blocks),
+    cmocka_unit_test(test_blocks_that_take_turns),
+    cmocka_unit_test(test_a_module_that_is_called_again),
+    cmocka_unit_test(test_the_text),
+    cmocka_unit_test(test_memory_runs_out),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

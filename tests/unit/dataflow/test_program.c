@@ -1,5 +1,6 @@
 /* Tests of programs: what durations come to, and shapes. */
 #include "flow_maker.h"
+#include "unit.h"
 
 static void test_quantiles(void **state)
 {
@@ -41,11 +42,9 @@ static void test_shapes(void **state)
     pyro_program_free(NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_quantiles),
-        cmocka_unit_test(test_shapes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_quantiles),
+    cmocka_unit_test(test_shapes),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,12 +1,9 @@
 /* Regions of storages against every byte: overlap, covering, and what is seen under writes. */
 #include "dataflow/region.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { BYTES = 4096, MOST_WRITES = 6 };
 
@@ -226,15 +223,13 @@ static void test_a_search_ends(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_overlap_is_that_of_the_bytes),
-        cmocka_unit_test(test_what_is_seen_is_the_last_that_was_written),
-        cmocka_unit_test(test_large_tensors_are_decided),
-        cmocka_unit_test(test_forms_of_the_same_bytes),
-        cmocka_unit_test(test_what_cannot_be_known),
-        cmocka_unit_test(test_a_search_ends),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_overlap_is_that_of_the_bytes),
+    cmocka_unit_test(test_what_is_seen_is_the_last_that_was_written),
+    cmocka_unit_test(test_large_tensors_are_decided),
+    cmocka_unit_test(test_forms_of_the_same_bytes),
+    cmocka_unit_test(test_what_cannot_be_known),
+    cmocka_unit_test(test_a_search_ends),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

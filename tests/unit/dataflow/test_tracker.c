@@ -2,11 +2,8 @@
 #include "dataflow/tracker.h"
 
 #include "fail_alloc.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
 #include <stddef.h>
-
-#include <cmocka.h>
 
 static pyro_sighting whole(uint64_t tensor, uint64_t storage)
 {
@@ -175,18 +172,16 @@ static void test_memory_runs_out(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_views_are_values_of_their_own),
-        cmocka_unit_test(test_a_write_is_seen_through_every_view),
-        cmocka_unit_test(test_a_write_into_a_part),
-        cmocka_unit_test(test_a_strided_write_hides_nothing),
-        cmocka_unit_test(test_halves_that_were_written_hide_what_was_there),
-        cmocka_unit_test(test_what_is_not_decided_is_assumed),
-        cmocka_unit_test(test_addresses_are_used_again),
-        cmocka_unit_test(test_what_comes_from_outside),
-        cmocka_unit_test(test_memory_runs_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_views_are_values_of_their_own),
+    cmocka_unit_test(test_a_write_is_seen_through_every_view),
+    cmocka_unit_test(test_a_write_into_a_part),
+    cmocka_unit_test(test_a_strided_write_hides_nothing),
+    cmocka_unit_test(test_halves_that_were_written_hide_what_was_there),
+    cmocka_unit_test(test_what_is_not_decided_is_assumed),
+    cmocka_unit_test(test_addresses_are_used_again),
+    cmocka_unit_test(test_what_comes_from_outside),
+    cmocka_unit_test(test_memory_runs_out),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

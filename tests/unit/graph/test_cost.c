@@ -3,6 +3,7 @@
 
 #include "fail_alloc.h"
 #include "priced.h"
+#include "unit.h"
 #include <math.h>
 #include <stdio.h>
 
@@ -357,14 +358,12 @@ static void test_without_memory(void **unused)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_sum_to_the_total),   cmocka_unit_test(test_conventions),
-        cmocka_unit_test(test_published_numbers),       cmocka_unit_test(test_convention_names),
-        cmocka_unit_test(test_bytes_and_element_types), cmocka_unit_test(test_bounds_and_bands),
-        cmocka_unit_test(test_overflow_of_totals),      cmocka_unit_test(test_advice),
-        cmocka_unit_test(test_an_empty_model),          cmocka_unit_test(test_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_rows_sum_to_the_total),   cmocka_unit_test(test_conventions),
+    cmocka_unit_test(test_published_numbers),       cmocka_unit_test(test_convention_names),
+    cmocka_unit_test(test_bytes_and_element_types), cmocka_unit_test(test_bounds_and_bands),
+    cmocka_unit_test(test_overflow_of_totals),      cmocka_unit_test(test_advice),
+    cmocka_unit_test(test_an_empty_model),          cmocka_unit_test(test_without_memory),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

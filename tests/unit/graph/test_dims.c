@@ -2,15 +2,12 @@
 #include "base/buf.h"
 #include "base/zip_write.h"
 #include "program.h"
+#include "unit.h"
 #include <pyrometer/pyrometer.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static pyro_model *open_archive(program *p, const char *extra)
 {
@@ -256,15 +253,13 @@ static void test_odd_extras(void **unused)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_facts),
-        cmocka_unit_test(test_wishes),
-        cmocka_unit_test(test_appending_to_a_cache),
-        cmocka_unit_test(test_decode),
-        cmocka_unit_test(test_plain_sequence),
-        cmocka_unit_test(test_odd_extras),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_facts),
+    cmocka_unit_test(test_wishes),
+    cmocka_unit_test(test_appending_to_a_cache),
+    cmocka_unit_test(test_decode),
+    cmocka_unit_test(test_plain_sequence),
+    cmocka_unit_test(test_odd_extras),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,5 +1,6 @@
 /* Tests of graph/exported.c: masks and repeated heads that only an export of transformers has. */
 #include "priced.h"
+#include "unit.h"
 #include <stdio.h>
 
 #define LLAMA "transformers.models.llama.modeling_llama.LlamaAttention"
@@ -168,15 +169,13 @@ static void test_heads_that_are_read_again_are_copied(void **unused)
     pyro_model_close(model);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_run_has_no_causal_mask_and_groups_heads),
-        cmocka_unit_test(test_some_queries_over_more_keys_need_a_mask),
-        cmocka_unit_test(test_a_window_needs_a_mask_from_its_length_on),
-        cmocka_unit_test(test_a_mask_that_data_flow_into_is_made),
-        cmocka_unit_test(test_heads_that_the_model_itself_repeats_are_copied),
-        cmocka_unit_test(test_heads_that_are_read_again_are_copied),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_a_run_has_no_causal_mask_and_groups_heads),
+    cmocka_unit_test(test_some_queries_over_more_keys_need_a_mask),
+    cmocka_unit_test(test_a_window_needs_a_mask_from_its_length_on),
+    cmocka_unit_test(test_a_mask_that_data_flow_into_is_made),
+    cmocka_unit_test(test_heads_that_the_model_itself_repeats_are_copied),
+    cmocka_unit_test(test_heads_that_are_read_again_are_copied),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -2,6 +2,7 @@
 #include "expr_fixture.h"
 
 #include "fail_alloc.h"
+#include "unit.h"
 
 static void hint(fixture *f, const char *text, int64_t value)
 {
@@ -180,12 +181,10 @@ static void test_without_memory(void **unused)
     pyro_buf_free(&text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equal_texts_are_one),      cmocka_unit_test(test_hints),
-        cmocka_unit_test(test_inferred_hints),           cmocka_unit_test(test_solve),
-        cmocka_unit_test(test_solve_with_other_symbols), cmocka_unit_test(test_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_equal_texts_are_one),      cmocka_unit_test(test_hints),
+    cmocka_unit_test(test_inferred_hints),           cmocka_unit_test(test_solve),
+    cmocka_unit_test(test_solve_with_other_symbols), cmocka_unit_test(test_without_memory),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,5 +1,6 @@
 /* Tests of graph/expr_parse.c: the texts of sizes, sound, senseless and hostile. */
 #include "expr_fixture.h"
+#include "unit.h"
 
 /* The value of a text with s0 = 7 and s1 = -3; `state` says what came of it. */
 static int64_t evaluate(const char *text, pyro_expr_state *state)
@@ -420,14 +421,12 @@ static void test_nesting_that_is_read(void **unused)
     pyro_buf_free(&text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_infix),        cmocka_unit_test(test_functions),
-        cmocka_unit_test(test_decimals),     cmocka_unit_test(test_no_integer),
-        cmocka_unit_test(test_extremes),     cmocka_unit_test(test_garbage),
-        cmocka_unit_test(test_embedded_nul), cmocka_unit_test(test_bombs),
-        cmocka_unit_test(test_long_sums),    cmocka_unit_test(test_nesting_that_is_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_infix),        cmocka_unit_test(test_functions),
+    cmocka_unit_test(test_decimals),     cmocka_unit_test(test_no_integer),
+    cmocka_unit_test(test_extremes),     cmocka_unit_test(test_garbage),
+    cmocka_unit_test(test_embedded_nul), cmocka_unit_test(test_bombs),
+    cmocka_unit_test(test_long_sums),    cmocka_unit_test(test_nesting_that_is_read),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

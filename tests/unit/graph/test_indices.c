@@ -2,6 +2,7 @@
 #include "graph/indices.h"
 
 #include "priced.h"
+#include "unit.h"
 
 /* Tokens of length s0; "base" counts them from 0, and "mask" says which are not 1. */
 static void begin(program *p)
@@ -150,13 +151,11 @@ static void test_cost_refuses(void **unused)
     pyro_model_close(model);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ways_of_counting),
-        cmocka_unit_test(test_ways_of_looking_up),
-        cmocka_unit_test(test_written_over),
-        cmocka_unit_test(test_cost_refuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_ways_of_counting),
+    cmocka_unit_test(test_ways_of_looking_up),
+    cmocka_unit_test(test_written_over),
+    cmocka_unit_test(test_cost_refuses),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

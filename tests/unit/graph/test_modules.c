@@ -3,12 +3,9 @@
 
 #include "base/buf.h"
 #include "fail_alloc.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 static uint32_t of_stack(pyro_model *model, const char *stack)
 {
@@ -225,19 +222,17 @@ static void test_without_memory(void **unused)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_odd_paths),
-        cmocka_unit_test(test_stacks),
-        cmocka_unit_test(test_strict_paths),
-        cmocka_unit_test(test_odd_characters),
-        cmocka_unit_test(test_damaged_stacks),
-        cmocka_unit_test(test_first_class_wins),
-        cmocka_unit_test(test_bombs),
-        cmocka_unit_test(test_long_path_with_late_dots),
-        cmocka_unit_test(test_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_paths),
+    cmocka_unit_test(test_odd_paths),
+    cmocka_unit_test(test_stacks),
+    cmocka_unit_test(test_strict_paths),
+    cmocka_unit_test(test_odd_characters),
+    cmocka_unit_test(test_damaged_stacks),
+    cmocka_unit_test(test_first_class_wins),
+    cmocka_unit_test(test_bombs),
+    cmocka_unit_test(test_long_path_with_late_dots),
+    cmocka_unit_test(test_without_memory),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -7,6 +7,7 @@
 #include "call_text.h"
 #include "fail_alloc.h"
 #include "graph/rules.h"
+#include "unit.h"
 
 /* A plausible call for every rule; a row whose arguments have other names has one of its own. */
 static const struct {
@@ -309,16 +310,14 @@ static void test_index_without_memory(void **unused)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_contractions_have_macs),
-        cmocka_unit_test(test_all_but_views_move_bytes),
-        cmocka_unit_test(test_what_computes_has_flops),
-        cmocka_unit_test(test_senseless_calls),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_find),
-        cmocka_unit_test(test_index_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_contractions_have_macs),
+    cmocka_unit_test(test_all_but_views_move_bytes),
+    cmocka_unit_test(test_what_computes_has_flops),
+    cmocka_unit_test(test_senseless_calls),
+    cmocka_unit_test(test_names),
+    cmocka_unit_test(test_find),
+    cmocka_unit_test(test_index_without_memory),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,5 +1,6 @@
 /* Tests of graph/rules_*.c: worked values, those of other counters among them. */
 #include "call_text.h"
+#include "unit.h"
 
 #define SAME PYRO_SAME
 
@@ -487,20 +488,18 @@ static void test_overflow(void **unused)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_convolutions),
-        cmocka_unit_test(test_products),
-        cmocka_unit_test(test_einsum),
-        cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_attention_is_two_products),
-        cmocka_unit_test(test_recurrent),
-        cmocka_unit_test(test_norms_and_activations),
-        cmocka_unit_test(test_reductions_and_pools),
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_strided_views),
-        cmocka_unit_test(test_overflow),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_convolutions),
+    cmocka_unit_test(test_products),
+    cmocka_unit_test(test_einsum),
+    cmocka_unit_test(test_attention),
+    cmocka_unit_test(test_attention_is_two_products),
+    cmocka_unit_test(test_recurrent),
+    cmocka_unit_test(test_norms_and_activations),
+    cmocka_unit_test(test_reductions_and_pools),
+    cmocka_unit_test(test_bytes),
+    cmocka_unit_test(test_strided_views),
+    cmocka_unit_test(test_overflow),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

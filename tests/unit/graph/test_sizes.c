@@ -3,6 +3,7 @@
 
 #include "fail_alloc.h"
 #include "priced.h"
+#include "unit.h"
 #include <stdio.h>
 
 /* Two inputs that share the batch s0; the second has other sizes that hang together. */
@@ -336,20 +337,18 @@ static void test_without_memory(void **unused)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_exported),
-        cmocka_unit_test(test_everything_follows),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_contradiction),
-        cmocka_unit_test(test_batch_of_one),
-        cmocka_unit_test(test_batch),
-        cmocka_unit_test(test_batch_of_other_inputs),
-        cmocka_unit_test(test_symbols),
-        cmocka_unit_test(test_too_small_and_unworkable),
-        cmocka_unit_test(test_assertions),
-        cmocka_unit_test(test_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_as_exported),
+    cmocka_unit_test(test_everything_follows),
+    cmocka_unit_test(test_refusals),
+    cmocka_unit_test(test_contradiction),
+    cmocka_unit_test(test_batch_of_one),
+    cmocka_unit_test(test_batch),
+    cmocka_unit_test(test_batch_of_other_inputs),
+    cmocka_unit_test(test_symbols),
+    cmocka_unit_test(test_too_small_and_unworkable),
+    cmocka_unit_test(test_assertions),
+    cmocka_unit_test(test_without_memory),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

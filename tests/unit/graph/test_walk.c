@@ -1,5 +1,6 @@
 /* Tests of graph/walk.c: rules of the caller's, subgraphs, views, and what is not counted. */
 #include "priced.h"
+#include "unit.h"
 #include <stdio.h>
 
 /* What a custom rule was shown, and what it answers. */
@@ -285,15 +286,13 @@ static void test_what_is_not_counted(void **unused)
     pyro_model_close(model);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_custom_rules),
-        cmocka_unit_test(test_cond_takes_the_costlier_branch),
-        cmocka_unit_test(test_macs_of_cond_in_every_convention),
-        cmocka_unit_test(test_loops),
-        cmocka_unit_test(test_strided_views),
-        cmocka_unit_test(test_what_is_not_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_custom_rules),
+    cmocka_unit_test(test_cond_takes_the_costlier_branch),
+    cmocka_unit_test(test_macs_of_cond_in_every_convention),
+    cmocka_unit_test(test_loops),
+    cmocka_unit_test(test_strided_views),
+    cmocka_unit_test(test_what_is_not_counted),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,12 +1,9 @@
 /* Tests of hardware/hardware.c. */
 #include "hardware/hardware.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define GIB (INT64_C(1) << 30)
 
@@ -104,13 +101,11 @@ static void test_peaks(void **state)
     assert_float_equal(pyro_chip_peak_flops_per_s(v100, PYRO_DTYPE_BFLOAT16), 15.7e12, 1e9);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_peaks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_names),
+    cmocka_unit_test(test_unknown),
+    cmocka_unit_test(test_rows),
+    cmocka_unit_test(test_peaks),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,12 +1,9 @@
 /* Tests of read/aliases.c and read/index.c. */
 #include "read/catalog.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void test_ids_of_the_same_architecture_are_found(void **state)
 {
@@ -112,15 +109,12 @@ static void test_the_index_knows_models_and_caches(void **state)
     assert_int_equal(pyro_index_cache_values("resnet18"), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ids_of_the_same_architecture_are_found),
-        cmocka_unit_test(test_other_architectures_are_only_near),
-        cmocka_unit_test(test_paths_and_unknown_ids_are_no_aliases),
-        cmocka_unit_test(test_another_image_size_is_told),
-        cmocka_unit_test(test_the_index_knows_models_and_caches),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_ids_of_the_same_architecture_are_found),
+    cmocka_unit_test(test_other_architectures_are_only_near),
+    cmocka_unit_test(test_paths_and_unknown_ids_are_no_aliases),
+    cmocka_unit_test(test_another_image_size_is_told),
+    cmocka_unit_test(test_the_index_knows_models_and_caches),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(tests, NULL, NULL)

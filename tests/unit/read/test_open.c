@@ -3,18 +3,15 @@
 
 #include "base/buf.h"
 #include "fail_alloc.h"
+#include "unit.h"
 #include <dirent.h>
 #include <pyrometer/pyrometer.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include <zlib.h>
-
-#include <cmocka.h>
 
 typedef struct bytes {
     char *data;
@@ -427,15 +424,13 @@ static void test_gzip(void **unused)
     unlink(path);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good_files),     cmocka_unit_test(test_names),
-        cmocka_unit_test(test_other_files),    cmocka_unit_test(test_content_tells),
-        cmocka_unit_test(test_specs),          cmocka_unit_test(test_built_in_models),
-        cmocka_unit_test(test_cut_archives),   cmocka_unit_test(test_flipped_archives),
-        cmocka_unit_test(test_without_memory), cmocka_unit_test(test_bombs),
-        cmocka_unit_test(test_gzip),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_good_files),     cmocka_unit_test(test_names),
+    cmocka_unit_test(test_other_files),    cmocka_unit_test(test_content_tells),
+    cmocka_unit_test(test_specs),          cmocka_unit_test(test_built_in_models),
+    cmocka_unit_test(test_cut_archives),   cmocka_unit_test(test_flipped_archives),
+    cmocka_unit_test(test_without_memory), cmocka_unit_test(test_bombs),
+    cmocka_unit_test(test_gzip),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -3,14 +3,11 @@
 
 #include "fail_alloc.h"
 #include "program.h"
+#include "unit.h"
 #include <pyrometer/pyrometer.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 static int open_bytes(pyro_model **model, const void *bytes, size_t size, pyro_error *error)
 {
@@ -463,15 +460,13 @@ static void test_nested_subgraphs(void **unused)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_program),        cmocka_unit_test(test_other_spellings),
-        cmocka_unit_test(test_wrong_structure),  cmocka_unit_test(test_argument_of_two_kinds),
-        cmocka_unit_test(test_symbolic_numbers), cmocka_unit_test(test_truncation),
-        cmocka_unit_test(test_flipped_bits),     cmocka_unit_test(test_without_memory),
-        cmocka_unit_test(test_hostile_programs), cmocka_unit_test(test_many_nodes),
-        cmocka_unit_test(test_nested_subgraphs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_a_program),        cmocka_unit_test(test_other_spellings),
+    cmocka_unit_test(test_wrong_structure),  cmocka_unit_test(test_argument_of_two_kinds),
+    cmocka_unit_test(test_symbolic_numbers), cmocka_unit_test(test_truncation),
+    cmocka_unit_test(test_flipped_bits),     cmocka_unit_test(test_without_memory),
+    cmocka_unit_test(test_hostile_programs), cmocka_unit_test(test_many_nodes),
+    cmocka_unit_test(test_nested_subgraphs),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

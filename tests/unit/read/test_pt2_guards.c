@@ -3,12 +3,9 @@
 
 #include "base/buf.h"
 #include "fail_alloc.h"
+#include "unit.h"
 #include <pyrometer/pyrometer.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /*
  * A ReLU of x, whose sizes are s0 (2 at export, at least 2) and 2*s1 (8 at export); memory is out
@@ -126,15 +123,13 @@ static void test_without_memory(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_broken_guard_is_refused),
-        cmocka_unit_test(test_expressions_of_symbols_are_guards_too),
-        cmocka_unit_test(test_what_is_about_layout_is_left_out),
-        cmocka_unit_test(test_what_is_not_understood_is_left_out),
-        cmocka_unit_test(test_other_values_are_refused),
-        cmocka_unit_test(test_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_a_broken_guard_is_refused),
+    cmocka_unit_test(test_expressions_of_symbols_are_guards_too),
+    cmocka_unit_test(test_what_is_about_layout_is_left_out),
+    cmocka_unit_test(test_what_is_not_understood_is_left_out),
+    cmocka_unit_test(test_other_values_are_refused),
+    cmocka_unit_test(test_without_memory),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

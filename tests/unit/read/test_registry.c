@@ -4,17 +4,14 @@
 #include "fail_alloc.h"
 #include "read/catalog.h"
 #include "read/strip.h"
+#include "unit.h"
 #include <dirent.h>
 #include <pyrometer/pyrometer.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[] = "/tmp/pyrometer-test-XXXXXX";
 
@@ -310,14 +307,12 @@ static void test_without_memory(void **unused)
     assert_int_equal(pyro_registry_remove("poor", NULL), PYRO_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_strip),          cmocka_unit_test(test_names),
-        cmocka_unit_test(test_add_and_remove), cmocka_unit_test(test_at_once),
-        cmocka_unit_test(test_hiding),         cmocka_unit_test(test_catalog),
-        cmocka_unit_test(test_matching),       cmocka_unit_test(test_published),
-        cmocka_unit_test(test_without_memory),
-    };
-    return cmocka_run_group_tests(tests, set_up, remove_all);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_strip),          cmocka_unit_test(test_names),
+    cmocka_unit_test(test_add_and_remove), cmocka_unit_test(test_at_once),
+    cmocka_unit_test(test_hiding),         cmocka_unit_test(test_catalog),
+    cmocka_unit_test(test_matching),       cmocka_unit_test(test_published),
+    cmocka_unit_test(test_without_memory),
+};
+
+UNIT_TESTS(tests, set_up, remove_all)

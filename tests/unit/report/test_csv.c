@@ -1,11 +1,8 @@
 /* Tests of report/csv.c: what a spreadsheet must be able to open, and must not run. */
 #include "report/csv.h"
+#include "unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 static void check_text(const char *text, const char *field)
 {
@@ -56,12 +53,10 @@ static void test_records(void **state)
     pyro_buf_free(&buf);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_quoting),
-        cmocka_unit_test(test_formulas_are_disarmed),
-        cmocka_unit_test(test_records),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_quoting),
+    cmocka_unit_test(test_formulas_are_disarmed),
+    cmocka_unit_test(test_records),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,14 +1,11 @@
 /* Tests of the report entry points on the built-in model: every format, and memory that runs out. */
 #include "base/json.h"
 #include "fail_alloc.h"
+#include "unit.h"
 
 #include <pyrometer/report.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static pyro_model *model;
 static pyro_cost *cost;
@@ -143,12 +140,10 @@ static void test_memory_runs_out(void **state)
         }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes_are_right),      cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_lines_fit_80_columns), cmocka_unit_test(test_json_is_json),
-        cmocka_unit_test(test_memory_runs_out),
-    };
-    return cmocka_run_group_tests(tests, open_model, close_model);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_sizes_are_right),      cmocka_unit_test(test_defaults),
+    cmocka_unit_test(test_lines_fit_80_columns), cmocka_unit_test(test_json_is_json),
+    cmocka_unit_test(test_memory_runs_out),
+};
+
+UNIT_TESTS(tests, open_model, close_model)

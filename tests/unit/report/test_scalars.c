@@ -3,18 +3,15 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "unit.h"
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[] = "/tmp/pyrometer-scalars-XXXXXX";
 
@@ -139,18 +136,24 @@ static void test_no_room(void **state)
     pyro_scalars_close(scalars);
 }
 
-int main(void)
+static int make_folder(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_checksums),
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_two_writers_do_not_collide),
-        cmocka_unit_test(test_missing_folder),
-        cmocka_unit_test(test_no_room),
-    };
-    if (!mkdtemp(folder))
-        return 1;
-    int failures = cmocka_run_group_tests(tests, NULL, NULL);
-    rmdir(folder);
-    return failures;
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
 }
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    return rmdir(folder);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_checksums),
+    cmocka_unit_test(test_bytes),
+    cmocka_unit_test(test_two_writers_do_not_collide),
+    cmocka_unit_test(test_missing_folder),
+    cmocka_unit_test(test_no_room),
+};
+
+UNIT_TESTS(tests, make_folder, remove_folder)

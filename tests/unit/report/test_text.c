@@ -1,12 +1,9 @@
 /* Tests of report/text.c. */
 #include "report/text.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void check_wrap(const char *text, int first, int indent, int width, const char *expected)
 {
@@ -107,12 +104,10 @@ static void test_banner(void **state)
     pyro_buf_free(&buf);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wrap),  cmocka_unit_test(test_wrap_never_exceeds_80),
-        cmocka_unit_test(test_field), cmocka_unit_test(test_clean),
-        cmocka_unit_test(test_path),  cmocka_unit_test(test_banner),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_wrap),  cmocka_unit_test(test_wrap_never_exceeds_80),
+    cmocka_unit_test(test_field), cmocka_unit_test(test_clean),
+    cmocka_unit_test(test_path),  cmocka_unit_test(test_banner),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

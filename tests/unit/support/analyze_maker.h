@@ -3,16 +3,14 @@
 #define PYRO_TESTS_ANALYZE_MAKER_H
 
 #include "base/buf.h"
+#include "unit.h"
 #include <pyrometer/trace.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 /* Events begin here: a trace whose times start at 0 looks damaged. */
 #define MAKER_BASE_NS 1000000

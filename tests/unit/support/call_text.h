@@ -9,13 +9,10 @@
 #define PYRO_TESTS_CALL_TEXT_H
 
 #include "graph/call.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { CALL_ARGS = 40, CALL_ITEMS = 120 };
 

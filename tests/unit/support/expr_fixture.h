@@ -4,11 +4,8 @@
 
 #include "base/buf.h"
 #include "graph/expr.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
 #include <string.h>
-
-#include <cmocka.h>
 
 typedef struct fixture {
     pyro_arena arena;

@@ -3,13 +3,11 @@
 #define PYRO_TESTS_FLOW_MAKER_H
 
 #include "dataflow/dataflow.h"
-#include <setjmp.h>
+#include "unit.h"
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define NO_MORE UINT32_MAX
 

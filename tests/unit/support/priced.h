@@ -3,12 +3,9 @@
 #define PYRO_TESTS_PRICED_H
 
 #include "program.h"
+#include "unit.h"
 #include <pyrometer/cost.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
-
-#include <cmocka.h>
 
 /* Frees the program. */
 static inline pyro_model *open_program(program *p)

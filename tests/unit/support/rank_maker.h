@@ -3,16 +3,14 @@
 #define PYRO_TESTS_RANK_MAKER_H
 
 #include "base/buf.h"
+#include "unit.h"
 #include <pyrometer/ranks.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 /* A rank of a made run; times in microseconds. */
 typedef struct made_rank {

@@ -6,15 +6,12 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
-
-#include <cmocka.h>
 
 typedef struct member {
     const char *name;

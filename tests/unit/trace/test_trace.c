@@ -3,16 +3,13 @@
 
 #include "trace_files.h"
 #include "trace_text.h"
+#include "unit.h"
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
-
-#include <cmocka.h>
 
 static char *open_text(const char *path, int threads)
 {
@@ -248,13 +245,11 @@ static void test_progress(void **state)
     free(bytes);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors),   cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_packed),   cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_shared),   cmocka_unit_test(test_pipe),
-        cmocka_unit_test(test_progress),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_errors),   cmocka_unit_test(test_counts),
+    cmocka_unit_test(test_packed),   cmocka_unit_test(test_threads),
+    cmocka_unit_test(test_shared),   cmocka_unit_test(test_pipe),
+    cmocka_unit_test(test_progress),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

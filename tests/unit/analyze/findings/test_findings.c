@@ -2,13 +2,9 @@
 #include "analyze/findings.h"
 
 #include <pyrometer/trace.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct {
     const char *id;
@@ -16,6 +12,7 @@ static const struct {
 } rows[] = {
 #define FINDING(id, detector, warning, severe, title, advice) {id, warning, severe},
 #include "analyze/findings.def"
+#include "unit.h"
 #undef FINDING
 };
 
@@ -148,15 +145,13 @@ static void test_unknown_chip(void **state)
     pyro_trace_close(trace);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_row_is_planted),
-        cmocka_unit_test(test_near_misses),
-        cmocka_unit_test(test_rows_are_distinct_and_ordered),
-        cmocka_unit_test(test_most_gain_comes_first),
-        cmocka_unit_test(test_severity),
-        cmocka_unit_test(test_unknown_chip),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_every_row_is_planted),
+    cmocka_unit_test(test_near_misses),
+    cmocka_unit_test(test_rows_are_distinct_and_ordered),
+    cmocka_unit_test(test_most_gain_comes_first),
+    cmocka_unit_test(test_severity),
+    cmocka_unit_test(test_unknown_chip),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,6 +1,7 @@
 /* Summaries of ranks: every order and tree of merges is the same, and bytes are read back. */
 #include "fail_alloc.h"
 #include "rank_maker.h"
+#include "unit.h"
 
 #define RANKS 9
 
@@ -250,16 +251,14 @@ static void test_no_memory(void **state)
     pyro_rank_summary_free(other);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_tree_and_order),
-        cmocka_unit_test(test_same_part_twice),
-        cmocka_unit_test(test_read_back),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_hostile_numbers),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_every_tree_and_order),
+    cmocka_unit_test(test_same_part_twice),
+    cmocka_unit_test(test_read_back),
+    cmocka_unit_test(test_refused),
+    cmocka_unit_test(test_hostile_numbers),
+    cmocka_unit_test(test_names),
+    cmocka_unit_test(test_no_memory),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,5 +1,6 @@
 /* Who is waited for, and why: made runs in which the truth is known, and near misses. */
 #include "rank_maker.h"
+#include "unit.h"
 
 static void make_run(made_rank *made, int count, int steps, int slow_rank, bool on_device)
 {
@@ -219,15 +220,13 @@ static void test_groups(void **state)
     pyro_ranks_free(ranks);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_named),        cmocka_unit_test(test_clocks_off),
-        cmocka_unit_test(test_clock_drifts), cmocka_unit_test(test_nobody),
-        cmocka_unit_test(test_pause_beside), cmocka_unit_test(test_two_stragglers),
-        cmocka_unit_test(test_one_rank),     cmocka_unit_test(test_gaps_and_duplicates),
-        cmocka_unit_test(test_rank_of_name), cmocka_unit_test(test_uneven_steps),
-        cmocka_unit_test(test_groups),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_named),        cmocka_unit_test(test_clocks_off),
+    cmocka_unit_test(test_clock_drifts), cmocka_unit_test(test_nobody),
+    cmocka_unit_test(test_pause_beside), cmocka_unit_test(test_two_stragglers),
+    cmocka_unit_test(test_one_rank),     cmocka_unit_test(test_gaps_and_duplicates),
+    cmocka_unit_test(test_rank_of_name), cmocka_unit_test(test_uneven_steps),
+    cmocka_unit_test(test_groups),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -2,12 +2,9 @@
 #include "report/diff.h"
 
 #include "fail_alloc.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static pyro_cost_row make_row(const char *name, int64_t flops, int64_t memory)
 {
@@ -111,15 +108,13 @@ static void test_change_is_held_at_the_ends(void **state)
     assert_true(pyro_change_i64(2, INT64_MIN) == INT64_MIN);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds_and_order),
-        cmocka_unit_test(test_ties_stay_in_graph_order),
-        cmocka_unit_test(test_repeated_names_pair_up_in_order),
-        cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_memory_runs_out),
-        cmocka_unit_test(test_change_is_held_at_the_ends),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_kinds_and_order),
+    cmocka_unit_test(test_ties_stay_in_graph_order),
+    cmocka_unit_test(test_repeated_names_pair_up_in_order),
+    cmocka_unit_test(test_nothing),
+    cmocka_unit_test(test_memory_runs_out),
+    cmocka_unit_test(test_change_is_held_at_the_ends),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,12 +1,9 @@
 /* Tests of report/rows.c: order, how many rows are shown, and sums by bound and band. */
 #include "report/rows.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static pyro_cost_row make_row(const char *name, int64_t flops, int64_t bytes, int64_t params)
 {
@@ -103,13 +100,11 @@ static void test_every_intensity_has_one_band(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sorting),
-        cmocka_unit_test(test_shown),
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_every_intensity_has_one_band),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_sorting),
+    cmocka_unit_test(test_shown),
+    cmocka_unit_test(test_sums),
+    cmocka_unit_test(test_every_intensity_has_one_band),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

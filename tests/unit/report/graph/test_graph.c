@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "fail_alloc.h"
 #include "flow_maker.h"
+#include "unit.h"
 #include <pyrometer/report.h>
 
 static pyro_program *program;
@@ -118,12 +119,10 @@ static void test_memory_runs_out(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names_are_escaped),  cmocka_unit_test(test_what_is_not_known),
-        cmocka_unit_test(test_parts_are_left_out), cmocka_unit_test(test_stats_and_cuts),
-        cmocka_unit_test(test_memory_runs_out),
-    };
-    return cmocka_run_group_tests(tests, make, unmake);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_names_are_escaped),  cmocka_unit_test(test_what_is_not_known),
+    cmocka_unit_test(test_parts_are_left_out), cmocka_unit_test(test_stats_and_cuts),
+    cmocka_unit_test(test_memory_runs_out),
+};
+
+UNIT_TESTS(tests, make, unmake)

@@ -1,12 +1,10 @@
 /* Tests of src/report/layer_table.c: rows in order, shapes of inputs, sums. */
+#include "unit.h"
+
 #include <pyrometer/report.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define LAYER_ON(thread, path, start, length, args) \
     "{\"ph\":\"X\",\"cat\":\"layer\",\"name\":\"nn.Module: L_1\",\"pid\":9,\"tid\":" thread \
@@ -145,15 +143,12 @@ static void test_flops(void **state)
     pyro_free(text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_time_outside_ops_has_a_row),
-        cmocka_unit_test(test_shapes_are_those_of_the_layers_input),
-        cmocka_unit_test(test_total_is_the_forward_beside_threads),
-        cmocka_unit_test(test_flops),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_rows),
+    cmocka_unit_test(test_time_outside_ops_has_a_row),
+    cmocka_unit_test(test_shapes_are_those_of_the_layers_input),
+    cmocka_unit_test(test_total_is_the_forward_beside_threads),
+    cmocka_unit_test(test_flops),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(tests, NULL, NULL)

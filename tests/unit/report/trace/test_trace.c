@@ -3,13 +3,10 @@
 #include "fail_alloc.h"
 #include "report/trace_rows.h"
 #include "trace/trace.h"
+#include "unit.h"
 
 #include <pyrometer/report.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define MS INT64_C(1000000)
 
@@ -431,18 +428,16 @@ static void test_memory_runs_out(void **state)
         }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_overview),
-        cmocka_unit_test(test_layers_add_up),
-        cmocka_unit_test(test_roll_up),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_folded),
-        cmocka_unit_test(test_every_view),
-        cmocka_unit_test(test_narrow_terminals),
-        cmocka_unit_test(test_memory_runs_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_overview),
+    cmocka_unit_test(test_layers_add_up),
+    cmocka_unit_test(test_roll_up),
+    cmocka_unit_test(test_json),
+    cmocka_unit_test(test_csv),
+    cmocka_unit_test(test_folded),
+    cmocka_unit_test(test_every_view),
+    cmocka_unit_test(test_narrow_terminals),
+    cmocka_unit_test(test_memory_runs_out),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -5,13 +5,10 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "unit.h"
 
 #include <pyrometer/report.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char text[] =
     "{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA H200\","
@@ -183,12 +180,10 @@ static void test_layer_ops(void **state)
     pyro_trace_close(trace);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_chosen_events),
-        cmocka_unit_test(test_failing_sink), cmocka_unit_test(test_memory_runs_out),
-        cmocka_unit_test(test_layer_ops),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_chosen_events),
+    cmocka_unit_test(test_failing_sink), cmocka_unit_test(test_memory_runs_out),
+    cmocka_unit_test(test_layer_ops),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -2,11 +2,8 @@
 #include "trace/joins_internal.h"
 
 #include "trace_builder.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
 #include <stddef.h>
-
-#include <cmocka.h>
 
 static pyro_joins join(pyro_trace *trace)
 {
@@ -147,15 +144,13 @@ static void arrows_do_not_point_back(void **state)
     built_free(trace);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_last_op_makes_the_node),
-        cmocka_unit_test(numbers_repeat_from_step_to_step),
-        cmocka_unit_test(threads_are_learned),
-        cmocka_unit_test(processes_do_not_mix),
-        cmocka_unit_test(arrows_serve_where_numbers_do_not),
-        cmocka_unit_test(arrows_do_not_point_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_last_op_makes_the_node),
+    cmocka_unit_test(numbers_repeat_from_step_to_step),
+    cmocka_unit_test(threads_are_learned),
+    cmocka_unit_test(processes_do_not_mix),
+    cmocka_unit_test(arrows_serve_where_numbers_do_not),
+    cmocka_unit_test(arrows_do_not_point_back),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

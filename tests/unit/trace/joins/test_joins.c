@@ -4,11 +4,8 @@
 #include "fail_alloc.h"
 #include "graph/model.h"
 #include "trace_builder.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
 #include <stddef.h>
-
-#include <cmocka.h>
 
 /* A step with all that the joins know of. */
 static pyro_trace *make_step(void)
@@ -101,11 +98,9 @@ static void memory_runs_out(void **state)
     built_free(trace);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(buckets_add_up),
-        cmocka_unit_test(memory_runs_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(buckets_add_up),
+    cmocka_unit_test(memory_runs_out),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

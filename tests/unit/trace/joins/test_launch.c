@@ -2,11 +2,8 @@
 #include "trace/joins_internal.h"
 
 #include "trace_builder.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
 #include <stddef.h>
-
-#include <cmocka.h>
 
 static uint32_t launch_at(pyro_trace *trace, int track, int64_t start, uint32_t correlation)
 {
@@ -124,14 +121,12 @@ static void one_id_for_all_is_linear(void **state)
     built_free(trace);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(graph_launch_owns_many_kernels),
-        cmocka_unit_test(repeated_ids_go_by_time),
-        cmocka_unit_test(merged_processes_keep_to_themselves),
-        cmocka_unit_test(shared_streams_go_by_time),
-        cmocka_unit_test(one_id_for_all_is_linear),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(graph_launch_owns_many_kernels),
+    cmocka_unit_test(repeated_ids_go_by_time),
+    cmocka_unit_test(merged_processes_keep_to_themselves),
+    cmocka_unit_test(shared_streams_go_by_time),
+    cmocka_unit_test(one_id_for_all_is_linear),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -2,12 +2,9 @@
 #include "trace/joins_internal.h"
 
 #include "trace_builder.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
 #include <stddef.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 static pyro_joins join(pyro_trace *trace, const char *layers_from)
 {
@@ -132,14 +129,12 @@ static void annotations_may_be_ops(void **state)
     built_free(trace);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(instances_have_paths),
-        cmocka_unit_test(deep_instances_have_short_paths),
-        cmocka_unit_test(annotations_name_layers),
-        cmocka_unit_test(expressions_that_do_not_serve),
-        cmocka_unit_test(annotations_may_be_ops),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(instances_have_paths),
+    cmocka_unit_test(deep_instances_have_short_paths),
+    cmocka_unit_test(annotations_name_layers),
+    cmocka_unit_test(expressions_that_do_not_serve),
+    cmocka_unit_test(annotations_may_be_ops),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

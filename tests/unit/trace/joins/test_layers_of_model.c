@@ -3,12 +3,9 @@
 
 #include "graph/model.h"
 #include "trace_builder.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
 #include <stddef.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 /* Lines of "class" at a depth, for a trace, or of "path class", for a model. */
 typedef struct line {
@@ -184,12 +181,10 @@ static void wide_trees_are_bounded(void **state)
     built_free(trace);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_are_skipped),        cmocka_unit_test(wrappers_are_skipped),
-        cmocka_unit_test(parts_and_subclasses_fit), cmocka_unit_test(other_models_do_no_harm),
-        cmocka_unit_test(wide_trees_are_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(lists_are_skipped),        cmocka_unit_test(wrappers_are_skipped),
+    cmocka_unit_test(parts_and_subclasses_fit), cmocka_unit_test(other_models_do_no_harm),
+    cmocka_unit_test(wide_trees_are_bounded),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

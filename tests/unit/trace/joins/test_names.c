@@ -1,11 +1,8 @@
 /* Tests of trace/joins_names.c: what names alone say. */
 #include "trace/joins_internal.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
-
-#include <cmocka.h>
 
 static void names_have_classes(void **state)
 {
@@ -77,13 +74,11 @@ static void phases_have_names(void **state)
     assert_string_equal(pyro_phase_name((pyro_phase)99), "other");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_have_classes),
-        cmocka_unit_test(forward_and_backward_names_fit),
-        cmocka_unit_test(collectives_are_known),
-        cmocka_unit_test(phases_have_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(names_have_classes),
+    cmocka_unit_test(forward_and_backward_names_fit),
+    cmocka_unit_test(collectives_are_known),
+    cmocka_unit_test(phases_have_names),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -2,11 +2,8 @@
 #include "trace/joins_internal.h"
 
 #include "trace_builder.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
 #include <stddef.h>
-
-#include <cmocka.h>
 
 static pyro_joins join(pyro_trace *trace)
 {
@@ -183,16 +180,14 @@ static void reducer_work_is_the_wrappers(void **state)
     built_free(trace);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(partial_overlaps_go_to_the_innermost),
-        cmocka_unit_test(times_without_sense_are_bounded),
-        cmocka_unit_test(a_million_levels_are_linear),
-        cmocka_unit_test(ranges_do_not_carry_calls_along),
-        cmocka_unit_test(phases_of_a_step),
-        cmocka_unit_test(recomputed_layers_are_forward),
-        cmocka_unit_test(reducer_work_is_the_wrappers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(partial_overlaps_go_to_the_innermost),
+    cmocka_unit_test(times_without_sense_are_bounded),
+    cmocka_unit_test(a_million_levels_are_linear),
+    cmocka_unit_test(ranges_do_not_carry_calls_along),
+    cmocka_unit_test(phases_of_a_step),
+    cmocka_unit_test(recomputed_layers_are_forward),
+    cmocka_unit_test(reducer_work_is_the_wrappers),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

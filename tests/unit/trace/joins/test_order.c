@@ -2,11 +2,8 @@
 #include "trace/joins_internal.h"
 
 #include "trace_builder.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
 #include <stddef.h>
-
-#include <cmocka.h>
 
 static pyro_joins order(pyro_trace *trace)
 {
@@ -90,12 +87,10 @@ static void random_order_is_sorted(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty_trace_is_fine),
-        cmocka_unit_test(enclosing_events_come_first),
-        cmocka_unit_test(random_order_is_sorted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(empty_trace_is_fine),
+    cmocka_unit_test(enclosing_events_come_first),
+    cmocka_unit_test(random_order_is_sorted),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -2,11 +2,8 @@
 #include "trace/joins_internal.h"
 
 #include "trace_builder.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
 #include <stddef.h>
-
-#include <cmocka.h>
 
 static void steps_in_order_and_once(void **state)
 {
@@ -31,10 +28,8 @@ static void steps_in_order_and_once(void **state)
     built_free(trace);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_in_order_and_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(steps_in_order_and_once),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,10 +1,6 @@
 /* Tests of trace/kineto_keys.c: both comparisons agree, and steps are found. */
 #include "trace/kineto_keys.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 static void test_same_bytes(void **state)
 {
@@ -36,11 +32,9 @@ static void test_find(void **state)
     assert_null(pyro_steps_find(&steps, text));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bytes),
-        cmocka_unit_test(test_find),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_same_bytes),
+    cmocka_unit_test(test_find),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -6,10 +6,7 @@
 #include "piece_source.h"
 #include "trace_files.h"
 #include "trace_text.h"
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 /* Reads bytes with chosen sizes; the text of the trace, or of the error. */
 static char *read_sized(const char *bytes, size_t size, int threads, bool seekable, size_t piece,
@@ -501,24 +498,22 @@ static void test_trace_events_that_are_no_list(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kineto),
-        cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_dialects),
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_defects),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_flipped_bits),
-        cmocka_unit_test(test_memory_failures),
-        cmocka_unit_test(test_failing_source),
-        cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_changing_events),
-        cmocka_unit_test(test_values_without_meaning),
-        cmocka_unit_test(test_nul_in_names),
-        cmocka_unit_test(test_trace_events_that_are_no_list),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_kineto),
+    cmocka_unit_test(test_layouts),
+    cmocka_unit_test(test_dialects),
+    cmocka_unit_test(test_numbers),
+    cmocka_unit_test(test_defects),
+    cmocka_unit_test(test_sizes),
+    cmocka_unit_test(test_truncated),
+    cmocka_unit_test(test_flipped_bits),
+    cmocka_unit_test(test_memory_failures),
+    cmocka_unit_test(test_failing_source),
+    cmocka_unit_test(test_extremes),
+    cmocka_unit_test(test_changing_events),
+    cmocka_unit_test(test_values_without_meaning),
+    cmocka_unit_test(test_nul_in_names),
+    cmocka_unit_test(test_trace_events_that_are_no_list),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

@@ -1,15 +1,13 @@
 /* Tests of src/trace/devices.c: kernels of a trace on another clock land in the layers of ours. */
+#include "unit.h"
+
 #include <pyrometer/trace.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* Two layers of one op each, as our passes have them; the base is the wall clock. */
 static const char ours[] =
@@ -242,15 +240,12 @@ static void test_without_a_common_op_it_says_so(void **state)
     unlink(path);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels_land_in_our_layers),
-        cmocka_unit_test(test_ops_come_too_where_there_are_none),
-        cmocka_unit_test(test_ops_lie_between_the_marks_of_their_layer),
-        cmocka_unit_test(test_layers_that_the_profiler_did_not_see_are_reported),
-        cmocka_unit_test(test_without_a_common_op_it_says_so),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_kernels_land_in_our_layers),
+    cmocka_unit_test(test_ops_come_too_where_there_are_none),
+    cmocka_unit_test(test_ops_lie_between_the_marks_of_their_layer),
+    cmocka_unit_test(test_layers_that_the_profiler_did_not_see_are_reported),
+    cmocka_unit_test(test_without_a_common_op_it_says_so),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(tests, NULL, NULL)
