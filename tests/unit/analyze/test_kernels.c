@@ -1,4 +1,4 @@
-/* Tests of analyze/kernels.c. */
+/* Tests of analyze/device/kernels.c. */
 #include "analyze_maker.h"
 #include "unit.h"
 

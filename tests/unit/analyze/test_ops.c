@@ -1,4 +1,4 @@
-/* Tests of analyze/ops.c. */
+/* Tests of analyze/host/ops.c. */
 #include "analyze_maker.h"
 #include "unit.h"
 

@@ -1,6 +1,5 @@
-/* Tests of base/share.c. */
+/* Tests of base/text/share.c. */
 #include "unit.h"
-
 #include <pyrometer/share.h>
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* Tests of analyze/findings*.c: every row of the table against its planted trace and near miss. */
-#include "analyze/findings.h"
+#include "analyze/findings/findings.h"
+#include "unit.h"
 
 #include <pyrometer/trace.h>
 #include <stdio.h>
@@ -11,8 +12,7 @@ static const struct {
     double warning, severe;
 } rows[] = {
 #define FINDING(id, detector, warning, severe, title, advice) {id, warning, severe},
-#include "analyze/findings.def"
-#include "unit.h"
+#include "analyze/findings/findings.def"
 #undef FINDING
 };
 

@@ -1,6 +1,5 @@
-/* Tests of src/report/layer_table.c: rows in order, shapes of inputs, sums. */
+/* Tests of src/report/trace/pass_table.c: rows in order, shapes of inputs, sums. */
 #include "unit.h"
-
 #include <pyrometer/report.h>
 
 #include <stddef.h>

@@ -1,6 +1,5 @@
-/* Tests of src/trace/devices.c: kernels of a trace on another clock land in the layers of ours. */
+/* Tests of src/trace/recording/devices.c: kernels of a trace on another clock land in the layers of ours. */
 #include "unit.h"
-
 #include <pyrometer/trace.h>
 
 #include <stddef.h>
