@@ -11,8 +11,15 @@ add_library(nvml_stub MODULE tests/unit/bench/nvml_stub.c)
 target_link_libraries(nvml_stub PRIVATE pyrometer_flags)
 
 # What the runner of every room needs, compiled once.
-add_library(unit_support OBJECT tests/unit/support/fail_alloc.c tests/unit/support/process_state.c)
+add_library(unit_support OBJECT 
+  tests/unit/support/fail_alloc.c tests/unit/support/fake_clock.c
+  tests/unit/support/process_state.c)
 target_link_libraries(unit_support PRIVATE pyrometer_flags)
+
+set(unit_timeout 300)
+if(CMAKE_CROSSCOMPILING)
+  set(unit_timeout 1500) # an emulator is some twenty times slower
+endif()
 
 # A folder of tests/unit is a room: all files test_*.c below it are one executable, since a process
 # under LeakSanitizer costs up to seconds, and so does linking. The files register themselves
@@ -32,12 +39,12 @@ foreach(room IN LISTS unit_rooms)
     UNIT_DATA_HOME="${no_data}")
   target_link_libraries(${target} PRIVATE
     pyrometer_flags unit_support pyrometer_static PkgConfig::CMOCKA)
-  # Every test can have allocations fail, the library's included.
+  # Every test can have allocations fail and set the clock, the library's included.
   target_link_options(${target} PRIVATE
-    -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc)
+    -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=clock_gettime)
   add_dependencies(${target} nvml_stub)
   add_test(NAME ${target} COMMAND ${target})
-  set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT 300)
+  set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT ${unit_timeout})
 endforeach()
 target_link_libraries(unit_cli PRIVATE pyrometer_cli)
 
@@ -64,6 +71,17 @@ add_test(NAME cli COMMAND ${Python3_EXECUTABLE} tests/cli/run.py
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 set_tests_properties(cli PROPERTIES
   LABELS cli TIMEOUT 600 ENVIRONMENT "XDG_DATA_HOME=${no_data}")
+
+# Cycles of files, arrows between rooms, size of folders; and that the check finds such. It reads
+# one object file per source, which only these builds have.
+if(NOT PYRO_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  add_test(NAME structure COMMAND ${Python3_EXECUTABLE} tests/structure/check.py
+    --build ${CMAKE_CURRENT_BINARY_DIR}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  add_test(NAME structure_check COMMAND ${Python3_EXECUTABLE} tests/structure/test_check.py
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_tests_properties(structure structure_check PROPERTIES LABELS structure TIMEOUT 300)
+endif()
 
 if(NOT PYRO_SANITIZE)
   add_test(NAME install COMMAND

@@ -13,7 +13,7 @@ nn = torch.nn
 
 from pyrometer import Error, ModelProfiler, _core, _engines, _timing  # noqa: E402
 
-STUB = pathlib.Path(__file__).resolve().parents[1] / "unit" / "nvml_stub.c"
+STUB = pathlib.Path(__file__).resolve().parents[1] / "unit" / "bench" / "nvml_stub.c"
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ DEFINITION = re.compile(
     r"^(?!static|typedef|extern|#|//|/\*|\}| )[\w *]*?\b(\w+)(?:\([^;{]*\)\n\{|(?:\[\w*\])* = )", re.MULTILINE
 )
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-WORD = re.compile(r"\b[A-Za-z_]\w+\b")
+WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 
 
 def files_below(root, folders, suffixes):

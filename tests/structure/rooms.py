@@ -17,8 +17,8 @@ class Room:
 def parse(text):
     """Rooms by folder, in the order of the table; raises ValueError where the table is unclear."""
     rooms = {}
-    section = text[text.index(HEADING) :].split("\n## ", 2)[0:2]
-    for line in "\n## ".join(section).splitlines():
+    section = text[text.index(HEADING) :].split("\n## ")[0]
+    for line in section.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if not line.startswith("| `") or len(cells) < 3:
             continue

@@ -1,6 +1,7 @@
 /* Tests of bench/gpu.c and gpu_watch.c with a stand-in for NVML that plays back clocks. */
 #include "bench/gpu.h"
 #include "fail_alloc.h"
+#include "fake_clock.h"
 #include "unit.h"
 
 #include <pyrometer/report.h>
@@ -8,7 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static pyro_gpu *open_stub(const char *script)
 {
@@ -22,14 +22,15 @@ static pyro_gpu *open_stub(const char *script)
 /* Longer than the pause between two looks, so that every iteration is looked at once. */
 static int run(void *user)
 {
-    struct timespec pause = {0, 1500000};
-
     (void)user;
-    nanosleep(&pause, NULL);
+    fake_clock_advance(1500000);
     return 0;
 }
 
-/* Ten runs without a warm-up while the script plays; the caller frees the loop. */
+/*
+ * Ten runs without a warm-up while the script plays; the caller frees the loop. The clock stands
+ * but for the runs: a look that the system interrupts would make the next ones rarer.
+ */
 static pyro_loop_samples measure(pyro_loop **loop, const char *script)
 {
     pyro_loop_options options = {.min_runs = 10, .max_runs = 10};
@@ -37,7 +38,9 @@ static pyro_loop_samples measure(pyro_loop **loop, const char *script)
 
     assert_int_equal(pyro_loop_new(loop, &options, NULL), PYRO_OK);
     assert_int_equal(pyro_loop_watch(*loop, gpu, NULL), PYRO_OK);
+    fake_clock_set(1000000000);
     assert_int_equal(pyro_loop_run(*loop, run, NULL, NULL, NULL), 0);
+    fake_clock_set(0);
     pyro_gpu_close(gpu);
     return pyro_loop_read(*loop);
 }

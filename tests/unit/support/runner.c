@@ -4,6 +4,7 @@
  * call of exit() names the file that was running; cmocka's last line before it names the test.
  */
 #include "fail_alloc.h"
+#include "fake_clock.h"
 #include "process_state.h"
 #include "unit.h"
 
@@ -128,8 +129,9 @@ static int run_file(const unit_file *file, const struct CMUnitTest *tests, size_
     running = file->path;
     int failed = _cmocka_run_group_tests(name, tests, count, file->set_up, file->tear_down);
     running = NULL;
-    /* A test that failed half-way may have left the allocator failing. */
+    /* A test that failed half-way may have left these. */
     fail_alloc_after(-1);
+    fake_clock_set(0);
     if (process_state_restore(state) != 0) {
         fprintf(stderr, "%s: the process cannot be put back as it was\n", name);
         failed = failed ? failed : 1;
