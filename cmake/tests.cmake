@@ -39,14 +39,22 @@ foreach(room IN LISTS unit_rooms)
     UNIT_DATA_HOME="${no_data}")
   target_link_libraries(${target} PRIVATE
     pyrometer_flags unit_support pyrometer_static PkgConfig::CMOCKA)
+  # The library is what runs; optimising the tests would double the time to compile them.
+  target_compile_options(${target} PRIVATE -O0)
   # Every test can have allocations fail and set the clock, the library's included.
   target_link_options(${target} PRIVATE
     -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=clock_gettime)
   add_dependencies(${target} nvml_stub)
   add_test(NAME ${target} COMMAND ${target})
   set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT ${unit_timeout})
+  list(APPEND unit_targets ${target})
 endforeach()
 target_link_libraries(unit_cli PRIVATE pyrometer_cli)
+# The sanitized builds run nothing else.
+add_custom_target(unit_tests DEPENDS ${unit_targets} replay)
+# The longest first, so that none runs alone at the end.
+set_tests_properties(unit_read unit_trace unit_capture PROPERTIES COST 4)
+set_tests_properties(unit_bench unit_analyze PROPERTIES COST 2)
 
 # Layers of real traces against what Python alone makes of them; skipped where there are none.
 add_executable(dump_joins tests/trace/dump_joins.c)
@@ -70,7 +78,7 @@ add_test(NAME cli COMMAND ${Python3_EXECUTABLE} tests/cli/run.py
   --tool $<TARGET_FILE:pyrometer> tests/cli
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 set_tests_properties(cli PROPERTIES
-  LABELS cli TIMEOUT 600 ENVIRONMENT "XDG_DATA_HOME=${no_data}")
+  LABELS cli TIMEOUT 600 COST 5 ENVIRONMENT "XDG_DATA_HOME=${no_data}")
 
 # Cycles of files, arrows between rooms, size of folders; and that the check finds such. It reads
 # one object file per source, which only these builds have.

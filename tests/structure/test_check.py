@@ -98,6 +98,7 @@ class Cycles(Tree):
         self.assertIn("includes", check.check_cycles(graph, [])[0])
         wider = {"files": [*cycle["files"], "src/base/c.h"], "reason": "why"}
         self.assertEqual(len(check.check_cycles(graph, [wider])), 2)
+        self.assertEqual(check.check_cycles(graph, [{**wider, "temporary": True}]), [])
 
 
 class Rooms(Tree):
