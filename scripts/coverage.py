@@ -17,7 +17,7 @@ SOURCES = ROOT / "src"
 
 
 def read_counts(build):
-    """How often each line of src/ ran, by file; a header's lines summed over all that include it."""
+    """How often each line of src/ ran, by file; a header's lines summed over its users."""
     counts = collections.defaultdict(collections.Counter)
     objects = sorted(build.glob("CMakeFiles/pyrometer_objects.dir/**/*.gcno"))
     if not objects:

@@ -2,8 +2,8 @@
 """Checks the structure of the code: cycles of files, arrows between rooms, size of folders.
 
 check.py --build BUILD reads includes, the symbols of BUILD's object files and Python's imports. It
-fails on a cycle that allowed.toml does not list, on a use that ARCHITECTURE.md's table of rooms does
-not allow, and on a folder with too many files of code.
+fails on a cycle that allowed.toml does not list, on a use that ARCHITECTURE.md's table of rooms
+does not allow, and on a folder with too many files of code.
 """
 
 import argparse
@@ -91,7 +91,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parents[2])
     parser.add_argument("--build", type=pathlib.Path, required=True, help="a build of CMake")
-    parser.add_argument("--print-cycles", action="store_true", help="print entries for allowed.toml")
+    parser.add_argument(
+        "--print-cycles", action="store_true", help="print entries for allowed.toml"
+    )
     options = parser.parse_args()
 
     allowed = tomllib.loads((pathlib.Path(__file__).parent / "allowed.toml").read_text())

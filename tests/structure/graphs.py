@@ -15,7 +15,8 @@ C_SUFFIXES = (".c", ".h", ".def", ".cpp", ".hpp")
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(pyrometer/[^>]+)>)', re.MULTILINE)
 # A function or a variable that other files see, as the style writes them: from the first column.
 DEFINITION = re.compile(
-    r"^(?!static|typedef|extern|#|//|/\*|\}| )[\w *]*?\b(\w+)(?:\([^;{]*\)\n\{|(?:\[\w*\])* = )", re.MULTILINE
+    r"^(?!static|typedef|extern|#|//|/\*|\}| )[\w *]*?\b(\w+)(?:\([^;{]*\)\n\{|(?:\[\w*\])* = )",
+    re.MULTILINE,
 )
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 WORD = re.compile(r"\b[A-Za-z_]\w*\b")
@@ -72,7 +73,9 @@ def symbols_of_objects(objects, nm="nm"):
         return symbols
     listing = subprocess.run(
         [nm, "--extern-only", "--format=posix", "--print-file-name", *symbols],
-        check=True, capture_output=True, text=True,
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout
     for line in listing.splitlines():
         obj, name, kind = line.split()[:3]

@@ -129,7 +129,9 @@ class Rooms(Tree):
     def test_files_without_a_room(self):
         self.write("src/other/a.c", "#include <pyrometer/p.h>\n")
         self.write("include/pyrometer/p.h")
-        self.assertEqual(self.messages(), ["src/other/a.c lies in no room of ARCHITECTURE.md's table"])
+        self.assertEqual(
+            self.messages(), ["src/other/a.c lies in no room of ARCHITECTURE.md's table"]
+        )
 
 
 class Folders(Tree):

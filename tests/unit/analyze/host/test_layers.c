@@ -144,9 +144,8 @@ static void test_stacks(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_tree),      cmocka_unit_test(test_sums),
-    cmocka_unit_test(test_recursion), cmocka_unit_test(test_filter),
-    cmocka_unit_test(test_stacks),
+    cmocka_unit_test(test_tree),   cmocka_unit_test(test_sums),   cmocka_unit_test(test_recursion),
+    cmocka_unit_test(test_filter), cmocka_unit_test(test_stacks),
 };
 
 UNIT_TESTS(tests, NULL, NULL)

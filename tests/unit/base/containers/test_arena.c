@@ -89,10 +89,8 @@ static void test_without_memory(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_pieces),
-    cmocka_unit_test(test_large_piece_keeps_the_open_block),
-    cmocka_unit_test(test_texts),
-    cmocka_unit_test(test_overflow),
+    cmocka_unit_test(test_pieces),         cmocka_unit_test(test_large_piece_keeps_the_open_block),
+    cmocka_unit_test(test_texts),          cmocka_unit_test(test_overflow),
     cmocka_unit_test(test_without_memory),
 };
 

@@ -1,4 +1,4 @@
-/* Tests of cli/suggest.c. */
+/* Tests of base/text/suggest.c. */
 #include "base/text/suggest.h"
 #include "unit.h"
 

@@ -133,9 +133,8 @@ static void test_shares(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_counts),    cmocka_unit_test(test_bytes),
-    cmocka_unit_test(test_durations), cmocka_unit_test(test_exact),
-    cmocka_unit_test(test_shares),
+    cmocka_unit_test(test_counts), cmocka_unit_test(test_bytes),  cmocka_unit_test(test_durations),
+    cmocka_unit_test(test_exact),  cmocka_unit_test(test_shares),
 };
 
 UNIT_TESTS(tests, NULL, NULL)

@@ -277,14 +277,10 @@ static void test_numbers(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_long_options),
-    cmocka_unit_test(test_nothing_given_keeps_defaults),
-    cmocka_unit_test(test_short_clusters),
-    cmocka_unit_test(test_operands_anywhere),
-    cmocka_unit_test(test_lists_and_repeats),
-    cmocka_unit_test(test_values_with_a_dash),
-    cmocka_unit_test(test_mistakes),
-    cmocka_unit_test(test_long_garbage_is_cut),
+    cmocka_unit_test(test_long_options),      cmocka_unit_test(test_nothing_given_keeps_defaults),
+    cmocka_unit_test(test_short_clusters),    cmocka_unit_test(test_operands_anywhere),
+    cmocka_unit_test(test_lists_and_repeats), cmocka_unit_test(test_values_with_a_dash),
+    cmocka_unit_test(test_mistakes),          cmocka_unit_test(test_long_garbage_is_cut),
     cmocka_unit_test(test_numbers),
 };
 

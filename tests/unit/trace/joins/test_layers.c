@@ -130,10 +130,8 @@ static void annotations_may_be_ops(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(instances_have_paths),
-    cmocka_unit_test(deep_instances_have_short_paths),
-    cmocka_unit_test(annotations_name_layers),
-    cmocka_unit_test(expressions_that_do_not_serve),
+    cmocka_unit_test(instances_have_paths),    cmocka_unit_test(deep_instances_have_short_paths),
+    cmocka_unit_test(annotations_name_layers), cmocka_unit_test(expressions_that_do_not_serve),
     cmocka_unit_test(annotations_may_be_ops),
 };
 
