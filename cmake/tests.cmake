@@ -36,7 +36,8 @@ foreach(room IN LISTS unit_rooms)
     UNIT_ROOM="${room}"
     UNIT_TEST_FILES="${CMAKE_CURRENT_SOURCE_DIR}/tests/files"
     UNIT_NVML_STUB="$<TARGET_FILE:nvml_stub>"
-    UNIT_DATA_HOME="${no_data}")
+    UNIT_DATA_HOME="${no_data}"
+    $<$<BOOL:${CMAKE_CROSSCOMPILING}>:UNIT_EMULATED>)
   target_link_libraries(${target} PRIVATE
     pyrometer_flags unit_support pyrometer_static PkgConfig::CMOCKA)
   # The library is what runs; optimising the tests would double the time to compile them.

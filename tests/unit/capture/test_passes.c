@@ -221,11 +221,11 @@ static void test_fork(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_files),
-    cmocka_unit_test(test_other_threads_are_in_it),
-    cmocka_unit_test(test_memory_is_bounded),
-    cmocka_unit_test(test_failures_are_told),
-    cmocka_unit_test(test_fork),
+    cmocka_unit_test_teardown(test_files, stop_session),
+    cmocka_unit_test_teardown(test_other_threads_are_in_it, stop_session),
+    cmocka_unit_test_teardown(test_memory_is_bounded, stop_session),
+    cmocka_unit_test_teardown(test_failures_are_told, stop_session),
+    cmocka_unit_test_teardown(test_fork, stop_session),
 };
 
 UNIT_TESTS(tests, make_folder, remove_folder)

@@ -449,19 +449,19 @@ static void test_deep_nesting(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_layers_and_shapes),
-    cmocka_unit_test(test_a_warm_up_does_not_count),
-    cmocka_unit_test(test_threads),
-    cmocka_unit_test(test_brief_threads),
-    cmocka_unit_test(test_start_and_stop_often),
-    cmocka_unit_test(test_stop_while_writing),
-    cmocka_unit_test(test_fork),
-    cmocka_unit_test(test_kill),
-    cmocka_unit_test(test_limit),
-    cmocka_unit_test(test_keep_last),
-    cmocka_unit_test(test_full_disk),
-    cmocka_unit_test(test_refusals),
-    cmocka_unit_test(test_deep_nesting),
+    cmocka_unit_test_teardown(test_layers_and_shapes, stop_session),
+    cmocka_unit_test_teardown(test_a_warm_up_does_not_count, stop_session),
+    cmocka_unit_test_teardown(test_threads, stop_session),
+    cmocka_unit_test_teardown(test_brief_threads, stop_session),
+    cmocka_unit_test_teardown(test_start_and_stop_often, stop_session),
+    cmocka_unit_test_teardown(test_stop_while_writing, stop_session),
+    cmocka_unit_test_teardown(test_fork, stop_session),
+    cmocka_unit_test_teardown(test_kill, stop_session),
+    cmocka_unit_test_teardown(test_limit, stop_session),
+    cmocka_unit_test_teardown(test_keep_last, stop_session),
+    cmocka_unit_test_teardown(test_full_disk, stop_session),
+    cmocka_unit_test_teardown(test_refusals, stop_session),
+    cmocka_unit_test_teardown(test_deep_nesting, stop_session),
 };
 
 UNIT_TESTS(tests, make_folder, remove_folder)
