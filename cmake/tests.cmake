@@ -16,6 +16,10 @@ add_library(unit_support OBJECT
   tests/unit/support/process_state.c)
 target_link_libraries(unit_support PRIVATE pyrometer_flags)
 
+# Every test can have allocations fail and set the clock, the library's included.
+set(unit_link_options
+  -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=clock_gettime)
+
 set(unit_timeout 300)
 if(CMAKE_CROSSCOMPILING)
   set(unit_timeout 1500) # an emulator is some twenty times slower
@@ -45,9 +49,7 @@ foreach(room IN LISTS unit_rooms)
     pyrometer_flags unit_support pyrometer_static PkgConfig::CMOCKA)
   # The library is what runs; optimising the tests would double the time to compile them.
   target_compile_options(${target} PRIVATE -O0)
-  # Every test can have allocations fail and set the clock, the library's included.
-  target_link_options(${target} PRIVATE
-    -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=clock_gettime)
+  target_link_options(${target} PRIVATE ${unit_link_options})
   add_dependencies(${target} nvml_stub)
   add_test(NAME ${target} COMMAND ${target})
   set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT ${unit_timeout})
@@ -63,6 +65,20 @@ endif()
 # The longest first, so that none runs alone at the end.
 set_tests_properties(unit_read unit_trace unit_capture PROPERTIES COST 4)
 set_tests_properties(unit_bench unit_analyze PROPERTIES COST 2)
+
+# The runner itself: what it prints, restores, and says of a process that dies.
+if(NOT PYRO_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  set(support ${unit_folder}/support)
+  add_executable(runner_sample
+    ${support}/runner.c ${support}/sample_first.c ${support}/sample_second.c)
+  target_compile_definitions(runner_sample PRIVATE
+    UNIT_ROOM="support" UNIT_TEST_FILES="" UNIT_NVML_STUB="" UNIT_DATA_HOME="")
+  target_link_libraries(runner_sample PRIVATE pyrometer_flags unit_support PkgConfig::CMOCKA)
+  target_link_options(runner_sample PRIVATE ${unit_link_options})
+  add_test(NAME runner COMMAND ${Python3_EXECUTABLE} ${support}/check_runner.py
+    $<TARGET_FILE:runner_sample>)
+  set_tests_properties(runner PROPERTIES LABELS structure TIMEOUT 300)
+endif()
 
 # Layers of real traces against what Python alone makes of them; skipped where there are none.
 add_executable(dump_joins tests/trace/dump_joins.c)

@@ -2,7 +2,7 @@
 """Writes statistics_reference.h: samples, and what SciPy, NumPy and statsmodels make of them.
 
     python3 -m venv v && v/bin/pip install numpy scipy statsmodels
-    v/bin/python tests/unit/bench/make_statistics_reference.py > tests/unit/bench/statistics_reference.h
+    v/bin/python tests/unit/bench/make_statistics_reference.py > statistics_reference.h
 
 The bootstrap is compared to the digit: the generator of src/bench/random.c is written again here,
 so that both sides draw the same resamples, and the BCa interval of them is SciPy's formula.
