@@ -4,6 +4,7 @@
 
 #include "base/containers/buf.h"
 #include "cli/command.h"
+#include "cli/message.h"
 #include "cli/options/options.h"
 
 #include <pyrometer/report.h>
@@ -37,9 +38,6 @@ pyro_report_options pyro_common_report(const pyro_common *common);
 /* True when the result goes to standard output rather than to a file. */
 bool pyro_common_to_stdout(const pyro_common *common);
 
-/* "wrote FILE (what)" on standard error. */
-void pyro_common_say_written(const char *path, const char *what);
-
 /* Writes the result where it was asked to go, says so unless quiet, and returns the exit code. */
 int pyro_common_write(const pyro_common *common, const char *text, size_t size);
 
@@ -56,11 +54,5 @@ bool pyro_common_free_name(char name[PYRO_FREE_NAME], const char *stem);
 /* The hint to write all numbers to a new file. */
 void pyro_common_hint_output(pyro_buf *buf, const char *command, const char *operand,
                              const char *stem);
-
-/* "pyrometer: ..." on standard error, made safe for a terminal; the exit code for it. */
-int pyro_common_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* "pyrometer: subject: message (at byte N)" on standard error; the exit code for it. */
-int pyro_common_fail(const char *subject, const pyro_error *error);
 
 #endif

@@ -109,23 +109,6 @@ void pyro_help_command(pyro_buf *buf, const pyro_command *command, bool color)
     add_examples(buf, command->examples, color);
 }
 
-void pyro_help_overview(pyro_buf *buf, bool color)
-{
-    pyro_buf_adds(buf, "pyrometer " PYRO_VERSION
-                       ": what a PyTorch model should cost, and what a run did cost\n\n"
-                       "Usage: pyrometer COMMAND [OPTION...] [OPERAND...]\n\n");
-    pyro_text_heading(buf, "Commands:", color);
-    for (size_t i = 0; pyro_commands[i] != NULL; i++)
-        pyro_buf_addf(buf, "  %-8s  %s\n", pyro_commands[i]->name, pyro_commands[i]->summary);
-    pyro_buf_adds(buf, "  help      show the help of a command: pyrometer help cost\n\n");
-    pyro_text_heading(buf, "Start here:", color);
-    pyro_buf_adds(buf,
-                  "  pyrometer cost resnet18       a model that is built in\n"
-                  "  pyrometer cost model.pt2      one of yours, saved with torch.export.save\n"
-                  "  pyrometer trace run.json.gz   a run of yours, recorded by torch.profiler\n"
-                  "\npyrometer COMMAND --help explains a command and shows examples of it.\n");
-}
-
 int pyro_help_show(const pyro_command *command, bool color)
 {
     pyro_buf buf = PYRO_BUF_INIT;
@@ -133,10 +116,7 @@ int pyro_help_show(const pyro_command *command, bool color)
     int status;
 
     pyro_error_clear(&error);
-    if (command != NULL)
-        pyro_help_command(&buf, command, color);
-    else
-        pyro_help_overview(&buf, color);
+    pyro_help_command(&buf, command, color);
     status = pyro_output_stdout(buf.data, buf.failed ? 0 : buf.length, &error);
     pyro_buf_free(&buf);
     return status == PYRO_OK ? PYRO_EXIT_FINE : pyro_common_fail(NULL, &error);

@@ -82,7 +82,8 @@ int pyro_recorder_start(const char *path, const pyro_recorder_options *options, 
         session->is_running = true;
         pyro_the_recorder_api.flags = options->flags;
         pyro_the_recorder_api.is_resting = 0;
-        __atomic_store_n(&pyro_the_recorder_api.generation, pyro_the_recorder_api.generation + 1, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&pyro_the_recorder_api.generation, pyro_the_recorder_api.generation + 1,
+                         __ATOMIC_SEQ_CST);
     }
     pthread_mutex_unlock(&session->control);
     return status;
@@ -95,7 +96,8 @@ int pyro_recorder_stop(pyro_error *error)
     pthread_mutex_lock(&session->control);
     if (session->is_running) {
         session->is_running = false;
-        __atomic_store_n(&pyro_the_recorder_api.generation, pyro_the_recorder_api.generation + 1, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&pyro_the_recorder_api.generation, pyro_the_recorder_api.generation + 1,
+                         __ATOMIC_SEQ_CST);
         if (session->is_forked) {
             /* A child that recorded nothing: what is mapped is its parent's. */
             session->is_forked = false;

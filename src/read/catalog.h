@@ -6,6 +6,7 @@
 #include "base/containers/buf.h"
 #include "read/embedded.h"
 #include "read/index.h"
+#include <pyrometer/report.h>
 #include <pyrometer/catalog.h>
 
 #define PYRO_DECODE_SUFFIX ".decode"
@@ -59,5 +60,9 @@ int pyro_model_program(pyro_buf *out, const pyro_registry_model *given, pyro_err
  */
 int pyro_skeleton_write(pyro_buf *out, pyro_model *model, const pyro_registry_model *given,
                         const char *name, const pyro_registry_options *options, pyro_error *error);
+
+/* The entries that a query asks for, in its order. The caller frees *out, also after a failure. */
+int pyro_catalog_query(const pyro_catalog_entry ***out, size_t *count, const pyro_catalog *catalog,
+                       const pyro_models_query *query, pyro_error *error);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "bench/ranking.h"
 #include "dataflow/picture.h"
+#include "read/catalog.h"
 #include "report/graph/writers.h"
 
 #include <stdlib.h>
@@ -248,4 +249,27 @@ int pyro_report_cuts(char **out, size_t *size, const pyro_dataflow *graph, const
 
     pyro_write_graph_cuts(&buf, graph, cuts);
     return hand_over(&buf, out, size, error);
+}
+
+int pyro_report_models(char **out, size_t *size, const pyro_catalog *catalog,
+                       const pyro_models_query *query, const pyro_report_options *given,
+                       pyro_error *error)
+{
+    static const pyro_models_query all = {0};
+    pyro_report_options options = pyro_report_settle(given);
+    pyro_report_request request = {.kind = PYRO_REPORT_MODELS,
+                                   .format = options.format,
+                                   .options = &options,
+                                   .error = error,
+                                   .models = {.catalog = catalog}};
+    const pyro_catalog_entry **entries;
+    int status = pyro_catalog_query(&entries, &request.models.count, catalog,
+                                    query != NULL ? query : &all, error);
+
+    *out = NULL;
+    request.models.entries = entries;
+    if (status == PYRO_OK)
+        status = pyro_report_write(out, size, &request);
+    free(entries);
+    return status;
 }

@@ -1,10 +1,10 @@
-"""The table of rooms in ARCHITECTURE.md: which folder may use which."""
+"""The table of rooms in ARCHITECTURE.md: which folder, or single file, may use which."""
 
 import dataclasses
 import re
 
 HEADING = "## Rooms"
-FOLDER = re.compile(r"`([^`]+)/`")
+FOLDER = re.compile(r"`([^`]+?)/?`")
 REMARK = re.compile(r"\([^)]*\)")
 
 
@@ -35,6 +35,8 @@ def _used_rooms(cell, above):
         name = name.strip().rstrip("/")
         if name == "all above":
             used |= set(above)
+        elif name == "shared files":
+            used |= {path for path in above if path.endswith(".py")}
         elif name == "the library":
             used |= {folder for folder in above if folder.split("/")[0] in ("include", "src")}
         else:
@@ -46,8 +48,8 @@ def _used_rooms(cell, above):
 
 
 def room_of(rooms, path):
-    """The innermost room that a file lies in, or None."""
-    inside = [folder for folder in rooms if path.startswith(folder + "/")]
+    """The innermost room that a file lies in or is, or None."""
+    inside = [room for room in rooms if path == room or path.startswith(room + "/")]
     return max(inside, key=len, default=None)
 
 

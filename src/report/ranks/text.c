@@ -306,10 +306,10 @@ int pyro_write_ranks_text(pyro_buf *buf, const pyro_report_request *request)
     const pyro_report_options *options = request->options;
     pyro_ranks_view view = request->ranks.view;
     ranks_writer w = {.buf = buf,
-                .ranks = ranks,
-                .options = options,
-                .width = options->width ? options->width : PYRO_TEXT_WIDTH,
-                .is_overview = view == PYRO_RANKS_OVERVIEW};
+                      .ranks = ranks,
+                      .options = options,
+                      .width = options->width ? options->width : PYRO_TEXT_WIDTH,
+                      .is_overview = view == PYRO_RANKS_OVERVIEW};
     write_title(&w);
     if (w.is_overview)
         write_summary(&w);
