@@ -1,4 +1,4 @@
-/* Tests of bench/merge.c: results of several processes in one. */
+/* Tests of bench/results/merge.c: results of several processes in one. */
 #include "unit.h"
 
 #include <pyrometer/bench.h>

@@ -1,4 +1,4 @@
-/* Tests of graph/expr.c: hints, what follows from them, and solving for a symbol. */
+/* Tests of graph/expr/expr.c: hints, what follows from them, and solving for a symbol. */
 #include "expr_fixture.h"
 
 #include "fail_alloc.h"
