@@ -18,7 +18,7 @@ target_include_directories(fail_alloc PRIVATE include src)
 add_library(nvml_stub MODULE tests/unit/nvml_stub.c)
 target_link_libraries(nvml_stub PRIVATE pyrometer_flags)
 
-file(GLOB unit_sources CONFIGURE_DEPENDS tests/unit/test_*.c)
+file(GLOB_RECURSE unit_sources CONFIGURE_DEPENDS tests/unit/test_*.c)
 foreach(source IN LISTS unit_sources)
   get_filename_component(name ${source} NAME_WE)
   add_executable(${name} ${source})

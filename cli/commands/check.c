@@ -70,7 +70,7 @@ static int price_models(pyro_priced *priced, const pyro_words *specs, const pyro
         pyro_error error;
 
         pyro_error_clear(&error);
-        if (pyro_price(&priced[i], specs->items[i], pricing, &error) != PYRO_OK)
+        if (pyro_price_model(&priced[i], specs->items[i], pricing, &error) != PYRO_OK)
             return pyro_common_fail(specs->items[i], &error);
     }
     return PYRO_EXIT_FINE;

@@ -68,7 +68,7 @@ static int price_both(const pyro_words *operands, const diff_values *values)
         pyro_error error;
 
         pyro_error_clear(&error);
-        if (pyro_price(&priced[i], operands->items[i], &values->pricing, &error) != PYRO_OK)
+        if (pyro_price_model(&priced[i], operands->items[i], &values->pricing, &error) != PYRO_OK)
             exit_code = pyro_common_fail(operands->items[i], &error);
     }
     if (exit_code == PYRO_EXIT_FINE)

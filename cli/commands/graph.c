@@ -122,7 +122,7 @@ static int open_model(pyro_program **program, const char *spec, const graph_valu
                       pyro_error *error)
 {
     pyro_priced priced;
-    int status = pyro_price(&priced, spec, &values->pricing, error);
+    int status = pyro_price_model(&priced, spec, &values->pricing, error);
 
     if (status != PYRO_OK)
         return status;

@@ -305,11 +305,11 @@ typedef struct freed {
 } freed;
 
 /* Pages of a large trace take the system a while to take back: two threads share that. */
-static void free_half(void *data, unsigned half)
+static void free_part(void *data, unsigned part)
 {
     const freed *freed = data;
 
-    if (half == 0)
+    if (part == 0)
         pyro_trace_close(freed->trace);
     else
         pyro_analysis_free(freed->analysis);
@@ -350,9 +350,9 @@ static int analyze_file(trace_run *run, const char *path, bool several)
                                             (size_t)pyro_trace_event_count(trace), WORTH_A_THREAD)
                          : 1;
     if (parts > 1)
-        pyro_run_parts(free_half, &freed, 2);
-    for (unsigned half = 2; parts == 1 && half-- > 0;)
-        free_half(&freed, half);
+        pyro_run_parts(free_part, &freed, 2);
+    for (unsigned part = 2; parts == 1 && part-- > 0;)
+        free_part(&freed, part);
     return exit_code;
 }
 

@@ -3,7 +3,7 @@
 #define PYRO_TESTS_EXPR_FIXTURE_H
 
 #include "base/containers/buf.h"
-#include "graph/expr.h"
+#include "graph/expr/expr.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Tests of which calls are nodes: repeated blocks, leaves, functions. */
-#include "dataflow/choose.h"
+#include "dataflow/granularity.h"
 
 #include "flow_maker.h"
 #include <stdio.h>

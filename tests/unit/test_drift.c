@@ -2,9 +2,9 @@
  * Tests of bench/drift.c, bench/paired.c and bench/change.c: what independent and slow noise look
  * like, the signed-rank test beside SciPy's numbers, and verdicts on simulated busy machines.
  */
-#include "bench/drift.h"
-#include "bench/inference.h"
-#include "bench/random.h"
+#include "bench/statistics/drift.h"
+#include "bench/statistics/inference.h"
+#include "bench/statistics/random.h"
 #include "bench/verdict.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Tests of graph/expr_parse.c: the texts of sizes, sound, senseless and hostile. */
+/* Tests of graph/expr/parse.c: the texts of sizes, sound, senseless and hostile. */
 #include "expr_fixture.h"
 
 /* The value of a text with s0 = 7 and s1 = -3; `state` says what came of it. */

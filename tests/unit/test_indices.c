@@ -1,5 +1,5 @@
-/* Tests of graph/indices.c: tables that are looked up by position, and lengths that they lack. */
-#include "graph/indices.h"
+/* Tests of graph/embedding_bounds.c: tables that are looked up by position, and lengths that they lack. */
+#include "graph/embedding_bounds.h"
 
 #include "priced.h"
 

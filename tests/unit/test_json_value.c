@@ -170,7 +170,7 @@ static void test_scan_number(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[128] = {0};
         strcpy(text, cases[i].text);
-        pyro_json_number number = pyro_json_scan_number(text);
+        pyro_scanned_number number = pyro_json_scan_number(text);
         assert_int_equal(number.stop - text, cases[i].stop);
         assert_int_equal(number.end != NULL, cases[i].sound);
         if (!number.end)

@@ -25,15 +25,15 @@ static void test_same_bytes(void **state)
 static void test_find(void **state)
 {
     (void)state;
-    static pyro_step first = {.text = ", \"pid\": ", .length = 9};
-    static pyro_step second = {.text = ", \"tid\": ", .length = 9, .sibling = &first};
-    pyro_steps steps = {&second, 2};
+    static pyro_key_step first = {.text = ", \"pid\": ", .length = 9};
+    static pyro_key_step second = {.text = ", \"tid\": ", .length = 9, .sibling = &first};
+    pyro_key_steps steps = {&second, 2};
     char text[64] = ", \"pid\": 7";
-    assert_ptr_equal(pyro_steps_find(&steps, text), &first);
+    assert_ptr_equal(pyro_key_steps_find(&steps, text), &first);
     text[3] = 't';
-    assert_ptr_equal(pyro_steps_find(&steps, text), &second);
+    assert_ptr_equal(pyro_key_steps_find(&steps, text), &second);
     text[3] = 'x';
-    assert_null(pyro_steps_find(&steps, text));
+    assert_null(pyro_key_steps_find(&steps, text));
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* Tests of bench/loop.c. Times are given, not measured, wherever that is possible. */
-#include "bench/random.h"
+#include "bench/statistics/random.h"
 #include "fail_alloc.h"
 
 #include <pyrometer/bench.h>

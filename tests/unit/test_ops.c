@@ -6,7 +6,7 @@
 
 #include "call_text.h"
 #include "fail_alloc.h"
-#include "graph/rules.h"
+#include "graph/rules/rules.h"
 
 /* A plausible call for every rule; a row whose arguments have other names has one of its own. */
 static const struct {
@@ -232,6 +232,29 @@ static void test_names(void **unused)
     }
 }
 
+static bool has_word_before(const char *words, const char *word, size_t length)
+{
+    for (const char *at = words; at < word; at += strcspn(at, " ") + 1)
+        if (strcspn(at, " ") == length && !strncmp(at, word, length))
+            return true;
+    return false;
+}
+
+/* Arguments are read word by word; a repeated or empty one would name the wrong position. */
+static void test_arguments(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < pyro_op_count; i++) {
+        const char *words = pyro_ops[i].arguments;
+        for (const char *word = words; word; word = strchr(word, ' ')) {
+            word += word > words;
+            size_t length = strcspn(word, " ");
+            if (!length || has_word_before(words, word, length))
+                fail_msg("%s: arguments \"%s\"", pyro_ops[i].name, words);
+        }
+    }
+}
+
 static void expect_found(const pyro_op_index *index, const char *target, const char *name)
 {
     const pyro_op *op = pyro_op_find(index, target);
@@ -317,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_what_computes_has_flops),
         cmocka_unit_test(test_senseless_calls),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_find),
         cmocka_unit_test(test_index_without_memory),
     };

@@ -2,7 +2,7 @@
 #include "analyze/signature.h"
 #include "analyze_maker.h"
 
-#include "graph/shapes.h"
+#include "graph/shapes/shapes.h"
 
 /* FLOPs and bytes of one op of a trace. */
 static void price(const char *name, const char *dims, const char *types, const char *values,

@@ -1,4 +1,4 @@
-/* Tests of read/pt2_guards.c: sizes at which an export would have gone another way are refused. */
+/* Tests of read/pt2/guards.c: sizes at which an export would have gone another way are refused. */
 #include "graph/model.h"
 
 #include "base/containers/buf.h"

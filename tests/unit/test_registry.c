@@ -3,7 +3,7 @@
 #include "base/source/source.h"
 #include "fail_alloc.h"
 #include "read/catalog.h"
-#include "read/strip.h"
+#include "read/pt2/strip.h"
 #include <dirent.h>
 #include <pyrometer/pyrometer.h>
 #include <setjmp.h>

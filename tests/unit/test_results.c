@@ -1,6 +1,6 @@
 /* Tests of bench/results.c, results_read.c, summary.c, comparison.c and environment.c. */
-#include "bench/random.h"
-#include "bench/results.h"
+#include "bench/statistics/random.h"
+#include "bench/results/results.h"
 #include "bench/verdict.h"
 #include "fail_alloc.h"
 

@@ -2,9 +2,9 @@
  * Tests of bench/statistics.c, bootstrap.c, compare.c and the verdict on one metric, against what
  * SciPy, NumPy and statsmodels say (make_statistics_reference.py).
  */
-#include "bench/inference.h"
-#include "bench/random.h"
-#include "bench/statistics.h"
+#include "bench/statistics/inference.h"
+#include "bench/statistics/random.h"
+#include "bench/statistics/statistics.h"
 #include "fail_alloc.h"
 
 #include <math.h>
@@ -67,7 +67,7 @@ static double *sorted_copy(const double *samples, size_t count)
 
     assert_non_null(copy);
     memcpy(copy, samples, count * sizeof *copy);
-    pyro_sort(copy, count);
+    pyro_sort_samples(copy, count);
     return copy;
 }
 
@@ -126,7 +126,7 @@ static void test_quantile_ranks(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(expected_ranks); i++) {
         const rank_row *row = &expected_ranks[i];
-        pyro_ranks ranks = pyro_quantile_ranks((size_t)row->n, row->p, row->confidence);
+        pyro_rank_bounds ranks = pyro_quantile_ranks((size_t)row->n, row->p, row->confidence);
 
         assert_int_equal(ranks.low, row->low);
         assert_int_equal(ranks.high, row->high);
@@ -152,7 +152,7 @@ static void test_select(void **state)
         for (size_t i = 0; i < count; i++)
             values[i] = round % 3 == 0 ? (double)i : (double)pyro_random_below(&random, 20);
         memcpy(sorted, values, sizeof values);
-        pyro_sort(sorted, count);
+        pyro_sort_samples(sorted, count);
         size_t rank = (size_t)pyro_random_below(&random, count);
         assert_near(pyro_select(values, count, rank), sorted[rank]);
         assert_near(pyro_statistic_median(values, count), pyro_sample_quantile(sorted, count, 0.5));

@@ -79,8 +79,36 @@ static void test_errors(void **state)
     expect_error("/tmp", PYRO_ERROR_UNSUPPORTED, "/tmp: is a directory");
     expect_error(test_path(path, "bad-14-empty.json"), PYRO_ERROR_FORMAT, "the file is empty");
     expect_error(test_path(path, "bad-19-text.json"), PYRO_ERROR_FORMAT,
-                 "bad-19-text.json: not a trace");
+                 "bad-19-text.json: not a trace: text; readable: pyrometer recording, Chrome trace "
+                 "JSON");
+    expect_error(test_path(path, "bad-15-binary.json"), PYRO_ERROR_FORMAT,
+                 "not a trace: binary data; readable: ");
     expect_error("/dev/null", PYRO_ERROR_FORMAT, "the file is empty");
+}
+
+static void expect_events(const char *text, int64_t count)
+{
+    pyro_trace *trace;
+    pyro_error error;
+    pyro_error_clear(&error);
+    assert_int_equal(pyro_trace_open_memory(&trace, text, strlen(text), "memory", NULL, &error),
+                     PYRO_OK);
+    assert_int_equal(pyro_trace_event_count(trace), count);
+    pyro_trace_close(trace);
+}
+
+/* JSON is told by its first character, however much white space or which mark stands before it. */
+static void test_recognised(void **state)
+{
+    (void)state;
+#define EVENT "{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2}"
+    expect_events("[" EVENT "]", 1);
+    expect_events("{\"traceEvents\": [" EVENT "]}", 1);
+    expect_events("\xef\xbb\xbf[" EVENT "]", 1);
+    expect_events("\n\n \xef\xbb\xbf\n[" EVENT "]", 1);
+    expect_events("\n\n\n\n\n\n\xef\xbb\xbf[" EVENT "]", 1);
+    expect_events("                    [" EVENT "]", 1);
+#undef EVENT
 }
 
 static void test_counts(void **state)
@@ -251,10 +279,10 @@ static void test_progress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors),   cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_packed),   cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_shared),   cmocka_unit_test(test_pipe),
-        cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_errors),  cmocka_unit_test(test_recognised),
+        cmocka_unit_test(test_counts),  cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_threads), cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_pipe),    cmocka_unit_test(test_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,30 +8,30 @@
 
 #include <cmocka.h>
 
-static pyro_sighting whole(uint64_t tensor, uint64_t storage)
+static pyro_tensor_use whole(uint64_t tensor, uint64_t storage)
 {
-    return (pyro_sighting){tensor, storage, pyro_region_run(0, 64)};
+    return (pyro_tensor_use){tensor, storage, pyro_region_run(0, 64)};
 }
 
-static pyro_sighting part(uint64_t tensor, uint64_t storage, int64_t begin, int64_t end)
+static pyro_tensor_use part(uint64_t tensor, uint64_t storage, int64_t begin, int64_t end)
 {
-    return (pyro_sighting){tensor, storage, pyro_region_run(begin, end)};
+    return (pyro_tensor_use){tensor, storage, pyro_region_run(begin, end)};
 }
 
 /* Every `step`-th float of 16 from `first` on. */
-static pyro_sighting column(uint64_t tensor, uint64_t storage, int64_t first, int64_t step)
+static pyro_tensor_use column(uint64_t tensor, uint64_t storage, int64_t first, int64_t step)
 {
     const int64_t size = (16 - first + step - 1) / step;
-    return (pyro_sighting){tensor, storage, pyro_region_strided(first * 4, 4, 1, &size, &step)};
+    return (pyro_tensor_use){tensor, storage, pyro_region_strided(first * 4, 4, 1, &size, &step)};
 }
 
-static void make(pyro_tracker *tracker, pyro_sighting seen, pyro_making how, uint32_t value)
+static void make(pyro_tracker *tracker, pyro_tensor_use seen, pyro_making how, uint32_t value)
 {
     assert_true(pyro_tracker_make(tracker, &seen, how, value));
 }
 
 /* What a read finds: the first value, and a second one or UINT32_MAX. */
-static void reads(pyro_tracker *tracker, pyro_sighting seen, uint32_t first, uint32_t second)
+static void reads(pyro_tracker *tracker, pyro_tensor_use seen, uint32_t first, uint32_t second)
 {
     assert_true(pyro_tracker_read(tracker, &seen));
     assert_int_equal(tracker->found_count, 1 + (second != UINT32_MAX));
@@ -77,7 +77,7 @@ static void test_a_write_into_a_part(void **state)
     reads(&tracker, whole(1, 100), 13, 10);
     reads(&tracker, part(3, 100, 16, 32), 12, UINT32_MAX);
     /* What is not known to lie apart is taken to overlap. */
-    reads(&tracker, (pyro_sighting){3, 100, pyro_region_somewhere(16, -1)}, 13, 12);
+    reads(&tracker, (pyro_tensor_use){3, 100, pyro_region_somewhere(16, -1)}, 13, 12);
     pyro_tracker_free(&tracker);
 }
 
@@ -97,8 +97,8 @@ static void test_halves_that_were_written_hide_what_was_there(void **state)
     (void)state;
     for (int strided = 0; strided < 2; strided++) {
         pyro_tracker tracker = PYRO_TRACKER_INIT;
-        pyro_sighting left = strided ? column(2, 100, 0, 2) : part(2, 100, 0, 32);
-        pyro_sighting right = strided ? column(3, 100, 1, 2) : part(3, 100, 32, 64);
+        pyro_tensor_use left = strided ? column(2, 100, 0, 2) : part(2, 100, 0, 32);
+        pyro_tensor_use right = strided ? column(3, 100, 1, 2) : part(3, 100, 32, 64);
         make(&tracker, whole(1, 100), PYRO_MAKES_FRESH, 10);
         make(&tracker, left, PYRO_MAKES_WRITE, 11);
         make(&tracker, right, PYRO_MAKES_WRITE, 12);
@@ -117,7 +117,7 @@ static void test_what_is_not_decided_is_assumed(void **state)
 {
     (void)state;
     pyro_tracker tracker = PYRO_TRACKER_INIT;
-    pyro_sighting unknown = {2, 100, pyro_region_somewhere(0, 64)}, high = part(3, 100, 32, 64);
+    pyro_tensor_use unknown = {2, 100, pyro_region_somewhere(0, 64)}, high = part(3, 100, 32, 64);
     make(&tracker, whole(1, 100), PYRO_MAKES_FRESH, 10);
     make(&tracker, high, PYRO_MAKES_VIEW, 12);
     make(&tracker, unknown, PYRO_MAKES_WRITE, 11);
@@ -147,7 +147,7 @@ static void test_what_comes_from_outside(void **state)
 {
     (void)state;
     pyro_tracker tracker = PYRO_TRACKER_INIT;
-    pyro_sighting seen = whole(1, 100), other = whole(2, 100);
+    pyro_tensor_use seen = whole(1, 100), other = whole(2, 100);
     assert_true(pyro_tracker_read(&tracker, &seen));
     assert_int_equal(tracker.found_count, 0);
     assert_false(pyro_tracker_knows(&tracker, &seen));
@@ -163,7 +163,7 @@ static void test_memory_runs_out(void **state)
     (void)state;
     for (long until = 0; until < 10; until++) {
         pyro_tracker tracker = PYRO_TRACKER_INIT;
-        pyro_sighting seen = whole(1, 100);
+        pyro_tensor_use seen = whole(1, 100);
         fail_alloc_after(until);
         bool good = pyro_tracker_make(&tracker, &seen, PYRO_MAKES_FRESH, 1) &&
                     pyro_tracker_make(&tracker, &seen, PYRO_MAKES_WRITE, 2) &&

@@ -3,7 +3,7 @@
  * simulated runs whose processes differ by 1.5% (standard deviation). The seeds are fixed, so the
  * counts are too.
  */
-#include "bench/random.h"
+#include "bench/statistics/random.h"
 #include "bench/verdict.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Tests of graph/walk.c: rules of the caller's, subgraphs, views, and what is not counted. */
+/* Tests of graph/cost/walk.c: rules of the caller's, subgraphs, views, and what is not counted. */
 #include "priced.h"
 #include <stdio.h>
 

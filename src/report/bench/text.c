@@ -2,7 +2,7 @@
 #include "report/bench/bench.h"
 
 #include "base/text/table.h"
-#include "bench/results.h"
+#include "bench/results/results.h"
 #include "report/text.h"
 
 #include <math.h>
