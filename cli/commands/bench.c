@@ -448,5 +448,6 @@ const pyro_command cmd_bench = {
     .examples = bench_examples,
     .groups = pyro_bench_groups,
     .operands = PYRO_COMPLETE_FILE,
+    .report = PYRO_REPORT_BENCH,
     .run = run_bench,
 };

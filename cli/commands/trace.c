@@ -28,10 +28,16 @@ typedef struct trace_values {
     pyro_common common;
 } trace_values;
 
-/* In the order of pyro_trace_view, which begins with the overview. */
-static const char *const view_names[] = {"layer",  "op",         "kernel", "step",  "gap",
-                                         "copy",   "collective", "stack",  "shape", "sync",
-                                         "memory", "finding",    NULL};
+/* In the order of pyro_trace_view, which begins with the overview: its place is that of the NULL. */
+enum {
+    VIEW_COUNT = 1
+#define PYRO_TABLE(...) +1
+#include <pyrometer/tables.def>
+};
+static const char *const view_names[VIEW_COUNT] = {
+#define PYRO_TABLE(id, number, by, ...) [number - 1] = by,
+#include <pyrometer/tables.def>
+};
 
 /* In the order of pyro_phase, which begins with "other". */
 static const char *const phase_names[] = {"forward", "backward", "optimizer", NULL};
@@ -530,5 +536,6 @@ const pyro_command cmd_trace = {
     .examples = trace_examples,
     .groups = trace_groups,
     .operands = PYRO_COMPLETE_FILE,
+    .report = PYRO_REPORT_TRACE,
     .run = run_trace,
 };

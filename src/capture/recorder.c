@@ -10,19 +10,19 @@
 
 static void connect_functions(void)
 {
-    pyro_the_door.thread = pyro_thread_current;
-    pyro_the_door.place = pyro_thread_place;
-    pyro_the_door.refill = pyro_chunk_refill;
-    pyro_the_door.name = pyro_table_name;
-    pyro_the_door.signature = pyro_table_signature;
-    pyro_the_door.storages = pyro_table_storages;
+    pyro_the_recorder_api.thread = pyro_thread_current;
+    pyro_the_recorder_api.place = pyro_thread_place;
+    pyro_the_recorder_api.refill = pyro_chunk_refill;
+    pyro_the_recorder_api.name = pyro_table_name;
+    pyro_the_recorder_api.signature = pyro_table_signature;
+    pyro_the_recorder_api.storages = pyro_table_storages;
 }
 
-pyro_recorder_door *pyro_recorder_entrance(void)
+pyro_recorder_api *pyro_recorder_entrance(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, connect_functions);
-    return &pyro_the_door;
+    return &pyro_the_recorder_api;
 }
 
 static int prepare_process(pyro_error *error)
@@ -80,9 +80,10 @@ int pyro_recorder_start(const char *path, const pyro_recorder_options *options, 
     }
     if (status == PYRO_OK) {
         session->is_running = true;
-        pyro_the_door.flags = options->flags;
-        pyro_the_door.is_resting = 0;
-        __atomic_store_n(&pyro_the_door.generation, pyro_the_door.generation + 1, __ATOMIC_SEQ_CST);
+        pyro_the_recorder_api.flags = options->flags;
+        pyro_the_recorder_api.is_resting = 0;
+        __atomic_store_n(&pyro_the_recorder_api.generation, pyro_the_recorder_api.generation + 1,
+                         __ATOMIC_SEQ_CST);
     }
     pthread_mutex_unlock(&session->control);
     return status;
@@ -95,7 +96,8 @@ int pyro_recorder_stop(pyro_error *error)
     pthread_mutex_lock(&session->control);
     if (session->is_running) {
         session->is_running = false;
-        __atomic_store_n(&pyro_the_door.generation, pyro_the_door.generation + 1, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&pyro_the_recorder_api.generation, pyro_the_recorder_api.generation + 1,
+                         __ATOMIC_SEQ_CST);
         if (session->is_forked) {
             /* A child that recorded nothing: what is mapped is its parent's. */
             session->is_forked = false;
@@ -146,7 +148,7 @@ void pyro_recorder_look(pyro_recorder_status *status)
 static uint32_t add_data(uint32_t type, const void *bytes, size_t size)
 {
     pyro_session *session = &pyro_the_session;
-    pyro_recorder_thread *thread = pyro_recorder_enter(&pyro_the_door);
+    pyro_recorder_thread *thread = pyro_recorder_enter(&pyro_the_recorder_api);
     if (!thread)
         return 0;
     pthread_mutex_lock(&session->lock);
@@ -213,13 +215,13 @@ void pyro_recorder_property(const char *key, const char *value)
 void pyro_recorder_discard(void)
 {
     char raw[24];
-    snprintf(raw, sizeof raw, "%llu", (unsigned long long)pyro_raw_time(&pyro_the_door));
+    snprintf(raw, sizeof raw, "%llu", (unsigned long long)pyro_raw_time(&pyro_the_recorder_api));
     pyro_recorder_property(PYRO_PROPERTY_DISCARDED, raw);
 }
 
 void pyro_recorder_thread_name(const char *name)
 {
-    pyro_recorder_thread *thread = pyro_recorder_enter(&pyro_the_door);
+    pyro_recorder_thread *thread = pyro_recorder_enter(&pyro_the_recorder_api);
     if (!thread)
         return;
     pthread_mutex_lock(&pyro_the_session.lock);

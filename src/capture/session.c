@@ -16,8 +16,8 @@ pyro_session pyro_the_session = {
     .control = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
 /* recorder.c adds the functions of the recorder. */
-pyro_recorder_door pyro_the_door = {
-    .size = sizeof(pyro_recorder_door),
+pyro_recorder_api pyro_the_recorder_api = {
+    .size = sizeof(pyro_recorder_api),
     .stack = no_stack,
     .frame = no_frame,
 };

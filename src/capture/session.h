@@ -136,12 +136,12 @@ typedef struct pyro_session {
 
 /* session.c */
 extern pyro_session pyro_the_session;
-extern pyro_recorder_door pyro_the_door;
+extern pyro_recorder_api pyro_the_recorder_api;
 
 /* clock.c */
-void pyro_clock_choose(pyro_recorder_door *door);
-pyro_recording_clock pyro_clock_read(const pyro_recorder_door *door);
-double pyro_clock_rate(const pyro_recorder_door *door); /* raw units a nanosecond, estimated */
+void pyro_clock_choose(pyro_recorder_api *api);
+pyro_recording_clock pyro_clock_read(const pyro_recorder_api *api);
+double pyro_clock_rate(const pyro_recorder_api *api); /* raw units a nanosecond, estimated */
 void pyro_clock_renew(pyro_session *session);
 
 /* file.c: the file and its mapping. */

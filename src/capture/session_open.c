@@ -31,8 +31,8 @@ static void fill_header(pyro_session *session)
     header->parent_process = getppid();
     header->max_bytes = session->options.max_bytes;
     header->chunk_count = 1;
-    header->raw_per_ns = pyro_clock_rate(&pyro_the_door);
-    header->first = header->last = pyro_clock_read(&pyro_the_door);
+    header->raw_per_ns = pyro_clock_rate(&pyro_the_recorder_api);
+    header->first = header->last = pyro_clock_read(&pyro_the_recorder_api);
     clock_gettime(CLOCK_REALTIME, &real);
     header->start_realtime_ns = (int64_t)real.tv_sec * 1000000000 + real.tv_nsec;
     uint64_t magic;
@@ -54,8 +54,8 @@ int pyro_session_open(pyro_session *session, const char *path, bool overwrite, p
     session->data_sealed = false;
     session->ready_count = 0;
     session->thread_count = 0;
-    if (!pyro_membarrier_register() && !pyro_the_door.needs_fence)
-        pyro_the_door.needs_fence = 1;
+    if (!pyro_membarrier_register() && !pyro_the_recorder_api.needs_fence)
+        pyro_the_recorder_api.needs_fence = 1;
     fill_header(session);
     bool ok = pyro_grow(&session->slots, &session->slot_capacity, 1, sizeof *session->slots);
     if (ok) {

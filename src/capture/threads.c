@@ -17,7 +17,7 @@ static pyro_fork_continue_fn continue_after_fork; /* set once a process, before 
 
 void pyro_membarrier(void)
 {
-    if (!pyro_the_door.needs_fence)
+    if (!pyro_the_recorder_api.needs_fence)
         syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
@@ -57,7 +57,7 @@ static pyro_thread_slot *find_slot(pyro_session *session)
     for (pyro_thread_slot *slot = session->threads; slot; slot = slot->next) {
         if (__atomic_load_n(&slot->is_used, __ATOMIC_ACQUIRE))
             continue;
-        if (!free_slot || slot->open.generation == pyro_the_door.generation)
+        if (!free_slot || slot->open.generation == pyro_the_recorder_api.generation)
             free_slot = slot;
     }
     if (!free_slot) {
@@ -87,7 +87,7 @@ static void reset_slot(pyro_session *session, pyro_thread_slot *slot)
     thread->layer_stack = 0;
     thread->layer_frame = NULL;
     thread->number = ++session->thread_count;
-    __atomic_store_n(&thread->generation, pyro_the_door.generation, __ATOMIC_RELEASE);
+    __atomic_store_n(&thread->generation, pyro_the_recorder_api.generation, __ATOMIC_RELEASE);
 }
 
 /* Goes on in the chunk of a thread that has ended, and says so there. */
@@ -101,7 +101,7 @@ static void take_over(pyro_session *session, pyro_thread_slot *slot)
     if (thread->next == thread->end)
         return;
     pyro_record *record = thread->next;
-    record->start_raw = pyro_raw_time(&pyro_the_door);
+    record->start_raw = pyro_raw_time(&pyro_the_recorder_api);
     record->sequence = syscall(SYS_gettid);
     record->name = thread->number;
     record->kind = PYRO_RECORD_THREAD;
@@ -115,7 +115,7 @@ static pyro_recorder_thread *register_thread(void)
     pthread_mutex_lock(&session->control);
     if (session->is_forked && !continue_after_fork(session))
         goto done;
-    if (!pyro_is_recording(&pyro_the_door))
+    if (!pyro_is_recording(&pyro_the_recorder_api))
         goto done;
     bool is_new = this_thread == NULL;
     pyro_thread_slot *slot = is_new ? find_slot(session) : (pyro_thread_slot *)this_thread;
@@ -125,7 +125,7 @@ static pyro_recorder_thread *register_thread(void)
     }
     if (!slot)
         goto done;
-    if (slot->open.generation != pyro_the_door.generation)
+    if (slot->open.generation != pyro_the_recorder_api.generation)
         reset_slot(session, slot);
     else if (is_new)
         take_over(session, slot);
@@ -139,7 +139,7 @@ pyro_recorder_thread *pyro_thread_current(void)
 {
     pyro_recorder_thread *thread = this_thread;
     if (__builtin_expect(thread != NULL, 1) &&
-        thread->generation == __atomic_load_n(&pyro_the_door.generation, __ATOMIC_RELAXED))
+        thread->generation == __atomic_load_n(&pyro_the_recorder_api.generation, __ATOMIC_RELAXED))
         return thread;
     return register_thread();
 }

@@ -5,7 +5,7 @@
 #include "dataflow/program.h"
 #include "dataflow/relation.h"
 #include "dataflow/views.h"
-#include "graph/cost.h"
+#include "graph/cost/cost.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,7 +193,7 @@ static bool see(translator *t, uint32_t index, pyro_tensor_use *seen)
 static bool use_value(translator *t, uint32_t index)
 {
     index = resolve(t, index);
-    if (index == PYRO_NO_VALUE || t->model->graph->values[index].kind != PYRO_VALUE_TENSOR)
+    if (index == PYRO_NO_VALUE || t->model->graph->values[index].kind != PYRO_GRAPH_VALUE_TENSOR)
         return true;
     if (t->storage[index] == PYRO_NONE && !use_outside(t, index))
         return false;
@@ -223,7 +223,7 @@ static bool is_in_place(const char *target)
 
 static bool is_tensor(const translator *t, uint32_t index)
 {
-    return index != PYRO_NO_VALUE && t->model->graph->values[index].kind == PYRO_VALUE_TENSOR;
+    return index != PYRO_NO_VALUE && t->model->graph->values[index].kind == PYRO_GRAPH_VALUE_TENSOR;
 }
 
 /* What a node is to its first tensor: the same for all of its outputs. */

@@ -23,10 +23,10 @@ typedef struct cell {
     int64_t host_ns, device_ns;
 } cell;
 
-typedef struct op_time {
+typedef struct layer_op_time {
     uint32_t row, name;
     int64_t host_ns, device_ns;
-} op_time;
+} layer_op_time;
 
 typedef struct layer_times {
     pyro_rank_maker *maker;
@@ -34,7 +34,7 @@ typedef struct layer_times {
     size_t windows;
     cell *cells; /* by window and row */
     pyro_map by_op; /* row and name to ops */
-    op_time *ops;
+    layer_op_time *ops;
     size_t op_count, op_capacity;
     pyro_coverage known; /* times of the host that some row has, and waiting */
     int64_t *loader_until_ns; /* by track */
@@ -89,7 +89,7 @@ static bool add_op_time(layer_times *times, size_t row, uint32_t name, int64_t h
         if (!pyro_grow(&times->ops, &times->op_capacity, times->op_count + 1, sizeof *times->ops) ||
             !pyro_map_put(&times->by_op, key, index))
             return false;
-        times->ops[times->op_count++] = (op_time){.row = (uint32_t)row, .name = name};
+        times->ops[times->op_count++] = (layer_op_time){.row = (uint32_t)row, .name = name};
     }
     times->ops[index].host_ns += host_ns;
     times->ops[index].device_ns += device_ns;
@@ -321,7 +321,7 @@ static int64_t larger(const pyro_rank_layer_op *op)
 }
 
 /* Keeps those with most time, equal ones in the order in which they first ran. */
-static bool keep_op(layer_times *times, pyro_rank_layer *layer, const op_time *from)
+static bool keep_op(layer_times *times, pyro_rank_layer *layer, const layer_op_time *from)
 {
     const pyro_trace *trace = times->maker->context.trace;
     int64_t steps = (int64_t)times->windows;

@@ -77,18 +77,6 @@ void pyro_rank_of_name(const char *path, int64_t *rank, int64_t *cycle)
     }
 }
 
-static bool has_prefix(const char *name, const char *prefix)
-{
-    return strncmp(name, prefix, strlen(prefix)) == 0;
-}
-
-bool pyro_rank_is_compute(const char *name)
-{
-    return strstr(name, "::") && !has_prefix(name, "autograd::") &&
-           !has_prefix(name, "torch::autograd::") && !has_prefix(name, "profiler::") &&
-           !pyro_is_communication(name);
-}
-
 static pyro_rank_step step_of_device(const pyro_step_row *row)
 {
     return (pyro_rank_step){.compute_ns = row->compute_ns,

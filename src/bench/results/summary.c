@@ -85,7 +85,7 @@ int pyro_summarize(pyro_summary *out, const double *samples, size_t count, uint6
         return pyro_fail_memory(error);
     if (count > 0)
         memcpy(sorted, samples, count * sizeof *sorted);
-    pyro_sort(sorted, count);
+    pyro_sort_samples(sorted, count);
     out->mean = pyro_mean(samples, count);
     out->stddev = pyro_stddev(samples, count);
     out->cv = out->mean > 0 ? out->stddev / out->mean : NAN;

@@ -151,7 +151,7 @@ int pyro_bootstrap(pyro_interval *out, const double *samples, size_t count,
             high = corrected_level(1 - tail, bias, skew);
         }
     }
-    pyro_sort(drawn, chosen.resamples);
+    pyro_sort_samples(drawn, chosen.resamples);
     interval_of(out, drawn, chosen.resamples, low, high, chosen.confidence);
     free(scratch);
     free(left_out);
@@ -185,7 +185,7 @@ int pyro_bootstrap_log_ratio(pyro_interval *out, const double *a, size_t a_count
         draw(scratch, b, b_count, chosen.block_length, &random);
         drawn[i] = log(statistic(scratch, b_count) / before);
     }
-    pyro_sort(drawn, chosen.resamples);
+    pyro_sort_samples(drawn, chosen.resamples);
     interval_of(out, drawn, chosen.resamples, tail, 1 - tail, chosen.confidence);
     free(scratch);
     free(drawn);

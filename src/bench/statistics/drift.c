@@ -29,7 +29,7 @@ typedef struct scales {
 static void clip(double *out, const double *series, size_t count, double *scratch)
 {
     memcpy(scratch, series, count * sizeof *series);
-    pyro_sort(scratch, count);
+    pyro_sort_samples(scratch, count);
     double low = pyro_sample_quantile(scratch, count, 0.25);
     double high = pyro_sample_quantile(scratch, count, 0.75), reach = CLIPPED_AT * (high - low);
     for (size_t i = 0; i < count; i++)

@@ -157,7 +157,7 @@ int pyro_hodges_lehmann_paired(double *centre, pyro_interval *out, const double 
     for (size_t i = 0; i < count; i++)
         for (size_t j = i; j < count; j++)
             *at++ = (differences[i] + differences[j]) / 2;
-    pyro_sort(means, pairs);
+    pyro_sort_samples(means, pairs);
     *centre = pyro_sample_quantile(means, pairs, 0.5);
     if (rank > 0) {
         out->low = means[rank - 1];

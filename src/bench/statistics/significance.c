@@ -173,7 +173,7 @@ int pyro_hodges_lehmann(double *shift, pyro_interval *out, const double *a, size
     for (size_t i = 0; i < a_count; i++)
         for (size_t j = 0; j < b_count; j++)
             differences[i * b_count + j] = b[j] - a[i];
-    pyro_sort(differences, pairs);
+    pyro_sort_samples(differences, pairs);
     *shift = pyro_sample_quantile(differences, pairs, 0.5);
     if (rank > 0) {
         out->low = differences[rank - 1];
@@ -190,7 +190,7 @@ int pyro_holm(double *p, size_t count, pyro_error *error)
     if (sorted == NULL)
         return pyro_fail_memory(error);
     memcpy(sorted, p, count * sizeof *p);
-    pyro_sort(sorted, count);
+    pyro_sort_samples(sorted, count);
     for (size_t i = 0; i < count; i++) {
         double adjusted = 0;
 

@@ -35,7 +35,7 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-void pyro_sort(double *samples, size_t count)
+void pyro_sort_samples(double *samples, size_t count)
 {
     if (count > 1)
         qsort(samples, count, sizeof *samples, compare_doubles);
@@ -78,7 +78,7 @@ double pyro_select(double *samples, size_t count, size_t rank)
     for (int rounds = 0; low < high; rounds++) {
         /* Input that is made to be slow gets sorted instead. */
         if (rounds > 100) {
-            pyro_sort(samples + low, high - low + 1);
+            pyro_sort_samples(samples + low, high - low + 1);
             break;
         }
         size_t split = split_at(samples, low, high, choose_pivot(samples, low, high));
@@ -107,7 +107,7 @@ double pyro_mad(const double *sorted, size_t count, double *scratch)
 
     for (size_t i = 0; i < count; i++)
         scratch[i] = fabs(sorted[i] - median);
-    pyro_sort(scratch, count);
+    pyro_sort_samples(scratch, count);
     return pyro_sample_quantile(scratch, count, 0.5);
 }
 
@@ -251,16 +251,16 @@ static bool within(double first, double second, double low, double high)
 }
 
 /* Mean, quartiles and median absolute deviation of one window. */
-typedef struct window {
+typedef struct window_statistics {
     double mean, q1, median, q3, mad;
-} window;
+} window_statistics;
 
-static window describe_window(const double *samples, size_t count, double *scratch)
+static window_statistics describe_window(const double *samples, size_t count, double *scratch)
 {
-    window described = {.mean = pyro_mean(samples, count)};
+    window_statistics described = {.mean = pyro_mean(samples, count)};
 
     memcpy(scratch, samples, count * sizeof *samples);
-    pyro_sort(scratch, count);
+    pyro_sort_samples(scratch, count);
     described.q1 = pyro_sample_quantile(scratch, count, 0.25);
     described.median = pyro_sample_quantile(scratch, count, 0.5);
     described.q3 = pyro_sample_quantile(scratch, count, 0.75);
@@ -276,7 +276,7 @@ static bool first_is_outlier(const double *first, const double *second, size_t c
 
     memcpy(scratch, first + 1, (count - 1) * sizeof *first);
     memcpy(scratch + count - 1, second, count * sizeof *second);
-    pyro_sort(scratch, others);
+    pyro_sort_samples(scratch, others);
     double q1 = pyro_sample_quantile(scratch, others, 0.25),
            q3 = pyro_sample_quantile(scratch, others, 0.75);
     return !(first[0] <= q3 + 1.5 * (q3 - q1));
@@ -289,7 +289,8 @@ bool pyro_windows_agree(const double *first, const double *second, size_t count,
 
     if (count < 2 || first_is_outlier(first, second, count, scratch))
         return false;
-    window a = describe_window(first, count, scratch), b = describe_window(second, count, scratch);
+    window_statistics a = describe_window(first, count, scratch),
+                      b = describe_window(second, count, scratch);
     bool mads = within(a.mad, b.mad, -0.1, 0.1) ||
                 (a.mad <= quiet * a.median && b.mad <= quiet * b.median);
     return within(a.mean, b.mean, -0.5, 0.1) && mads && within(a.q1, b.q1, -0.05, 0.05) &&

@@ -17,7 +17,7 @@ double pyro_binomial_cdf(long long k, size_t n, double probability);
 double pyro_mean(const double *samples, size_t count);
 /* Divides by n - 1; NaN below two samples. */
 double pyro_stddev(const double *samples, size_t count);
-void pyro_sort(double *samples, size_t count);
+void pyro_sort_samples(double *samples, size_t count);
 /* The value that would stand at `rank` (from 0) if all were sorted; reorders the samples. */
 double pyro_select(double *samples, size_t count, size_t rank);
 

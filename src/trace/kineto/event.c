@@ -17,7 +17,7 @@ int pyro_kineto_scanner_open(pyro_kineto_scanner **out, pyro_trace *trace, pyro_
     pyro_kineto_scanner *scanner = calloc(1, sizeof *scanner);
     *out = scanner;
     if (scanner)
-        scanner->steps = calloc(PYRO_STEPS, sizeof *scanner->steps);
+        scanner->steps = calloc(PYRO_KEY_STEPS, sizeof *scanner->steps);
     if (!scanner || !scanner->steps)
         return pyro_fail_memory(error);
     scanner->out = trace;
@@ -227,16 +227,16 @@ static void apply_step(pyro_kineto_event *event, const pyro_key_step *step)
 }
 
 /* Where reading stands: in the event itself or in its args, and behind which value. */
-typedef struct place {
+typedef struct scan_position {
     const char *at;
     bool first, in_args;
     bool rare; /* a value has a form that must not be expected the next time: args of null */
     unsigned key; /* of args where it is in them */
     unsigned action, sets;
-} place;
+} scan_position;
 
 /* Moves to the value of the next key, into args and out of them. False on failure. */
-static bool next_value(pyro_kineto_scanner *scanner, place *place)
+static bool next_value(pyro_kineto_scanner *scanner, scan_position *place)
 {
     const char *name;
     size_t length;
@@ -279,7 +279,7 @@ static bool is_steady(const char *at, const char *behind)
 }
 
 /* Whether a steady value leaves the event as it was, so that a step cannot say what it sets. */
-static bool says_nothing(const place *place)
+static bool says_nothing(const scan_position *place)
 {
     return (place->key == PYRO_KEY_CATEGORY && *place->at != '"') ||
            (place->key == PYRO_KEY_PHASE && !is_phase(place->at));
@@ -289,7 +289,7 @@ static bool says_nothing(const place *place)
  * Passes over values that can be part of a step, up to one that cannot, and over their keys.
  * False on failure.
  */
-static bool pass_steady(pyro_kineto_scanner *scanner, place *place)
+static bool pass_steady(pyro_kineto_scanner *scanner, scan_position *place)
 {
     for (;;) {
         if (!next_value(scanner, place))
@@ -312,7 +312,7 @@ static bool pass_steady(pyro_kineto_scanner *scanner, place *place)
     }
 }
 
-static unsigned state_at(const pyro_kineto_scanner *scanner, const place *place)
+static unsigned state_at(const pyro_kineto_scanner *scanner, const scan_position *place)
 {
     return pyro_kineto_group(&scanner->event) * PYRO_GROUP_STATES + place->key +
            (place->in_args ? PYRO_KEY_COUNT : 0);
@@ -320,13 +320,13 @@ static unsigned state_at(const pyro_kineto_scanner *scanner, const place *place)
 
 /* A step from `from` with the bytes between `begin` and the place, when there is room for one. */
 static pyro_key_step *learn_step(pyro_kineto_scanner *scanner, unsigned from, const char *begin,
-                                 const place *place)
+                                 const scan_position *place)
 {
     const pyro_kineto_event *event = &scanner->event;
     size_t length = (size_t)(place->at - begin);
     pyro_key_steps *steps = &scanner->states[from];
-    if (length > PYRO_STEP_BYTES || scanner->step_count == PYRO_STEPS ||
-        steps->count == PYRO_MOST_STEPS_A_STATE)
+    if (length > PYRO_KEY_STEP_BYTES || scanner->step_count == PYRO_KEY_STEPS ||
+        steps->count == PYRO_MOST_KEY_STEPS_PER_STATE)
         return NULL;
     pyro_key_step *step = &scanner->steps[scanner->step_count++];
     *step = (pyro_key_step){.sibling = steps->first,
@@ -358,11 +358,11 @@ static const char *read_step(pyro_kineto_scanner *scanner, const char *at, unsig
 {
     unsigned key = from % PYRO_GROUP_STATES;
     uint32_t defects = scanner->event.defects;
-    place place = {.at = at,
-                   .first = key == PYRO_KEY_START,
-                   .in_args = key >= PYRO_KEY_COUNT,
-                   .action = PYRO_ACTION_SKIP};
-    bool merge = scanner->states[from].count < PYRO_STEPS_A_STATE;
+    scan_position place = {.at = at,
+                           .first = key == PYRO_KEY_START,
+                           .in_args = key >= PYRO_KEY_COUNT,
+                           .action = PYRO_ACTION_SKIP};
+    bool merge = scanner->states[from].count < PYRO_KEY_STEPS_PER_STATE;
     if (merge ? !pass_steady(scanner, &place) : !next_value(scanner, &place))
         return NULL;
     *step = NULL;
@@ -453,7 +453,7 @@ const char *pyro_kineto_scan_events(pyro_kineto_scanner *scanner, const char *at
             return at;
         if (!pyro_kineto_store(scanner))
             scanner->no_memory = true;
-        if (scanner->step_count == PYRO_STEPS)
+        if (scanner->step_count == PYRO_KEY_STEPS)
             forget_steps(scanner);
         if (*behind != ',')
             return behind;

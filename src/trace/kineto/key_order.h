@@ -8,15 +8,15 @@
 
 #include "base/json/scan.h"
 
-#define PYRO_STEP_BYTES 128 /* a multiple of 16 */
-#define PYRO_STEPS 512
+#define PYRO_KEY_STEP_BYTES 128 /* a multiple of 16 */
+#define PYRO_KEY_STEPS 512
 /* From one state; beyond the first number values are no longer part of steps. */
-#define PYRO_STEPS_A_STATE 16
-#define PYRO_MOST_STEPS_A_STATE 32
+#define PYRO_KEY_STEPS_PER_STATE 16
+#define PYRO_MOST_KEY_STEPS_PER_STATE 32
 
 /* The bytes of a step, the state it leads to, and what is done with the value found there. */
 typedef struct pyro_key_step {
-    _Alignas(16) char text[PYRO_STEP_BYTES];
+    _Alignas(16) char text[PYRO_KEY_STEP_BYTES];
     struct pyro_key_step *likely;  /* that followed it the last time; NULL: none yet */
     struct pyro_key_step *sibling; /* another one from the same state */
     uint16_t state;

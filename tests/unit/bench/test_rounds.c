@@ -1,15 +1,12 @@
 /* Tests of bench/rounds.c: limits, estimates, and simulated comparisons that are told to stop. */
+#include "unit.h"
 #include "bench/rounds.h"
 
 #include "bench/statistics/random.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #define SECOND INT64_C(1000000000)
 
@@ -231,19 +228,16 @@ static void test_results(void **state)
     assert_true(are_enough(30, 0.1, 0));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plan),
-        cmocka_unit_test(test_earlier_base),
-        cmocka_unit_test(test_base_replicates),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_looks),
-        cmocka_unit_test(test_estimate),
-        cmocka_unit_test(test_comparisons),
-        cmocka_unit_test(test_base_without_replicates_is_not_enough),
-        cmocka_unit_test(test_results),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_plan),
+    cmocka_unit_test(test_earlier_base),
+    cmocka_unit_test(test_base_replicates),
+    cmocka_unit_test(test_limits),
+    cmocka_unit_test(test_looks),
+    cmocka_unit_test(test_estimate),
+    cmocka_unit_test(test_comparisons),
+    cmocka_unit_test(test_base_without_replicates_is_not_enough),
+    cmocka_unit_test(test_results),
+};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(tests, NULL, NULL)
