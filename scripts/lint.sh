@@ -53,6 +53,6 @@ else
     echo "shellcheck: skipped, it is not installed"
 fi
 if [ ${#failed[@]} -ne 0 ]; then
-    echo "lint: failed: ${failed[*]}; 'make format' mends what a program can" >&2
+    echo "lint: failed: ${failed[*]}; 'make format' fixes what a program can" >&2
     exit 1
 fi

@@ -33,13 +33,13 @@ typedef enum lane_stage {
 } lane_stage;
 
 /* Which analyses want the events of a category: all of them, or those with one of the traits. */
-typedef struct audience {
+typedef struct subscribers {
     const pyro_analyzer *members[MOST_ANALYZERS];
     void *states[MOST_ANALYZERS];
     size_t count;       /* those that want all come first */
     size_t total_count; /* with those that look at traits */
     uint8_t traits;     /* that any of the latter wants */
-} audience;
+} subscribers;
 
 typedef struct lane {
     pyro_analysis_context context;
@@ -52,8 +52,8 @@ typedef struct lane {
     size_t next_event; /* in order of time */
     bool sums_device_time; /* one lane does it for all */
     device_totals totals;
-    audience audiences[PYRO_EVENT_CATEGORY_COUNT];
-    uint32_t categories; /* bits of those that have an audience */
+    subscribers subscribers[PYRO_EVENT_CATEGORY_COUNT];
+    uint32_t categories; /* bits of those that have subscribers */
     /* Shared under the pool's lock: items of one of the analyses. */
     const pyro_analyzer *item_analyzer;
     void *item_state;
@@ -99,63 +99,64 @@ static void add_to_totals(device_totals *totals, pyro_analysis_context *context,
     totals->begun = true;
 }
 
-static void seat(lane *lane, unsigned category, size_t i)
+static void subscribe(lane *lane, unsigned category, size_t i)
 {
-    audience *seats = &lane->audiences[category];
-    seats->members[seats->total_count] = lane->analyzers[i];
-    seats->states[seats->total_count++] = lane->states[i];
+    subscribers *list = &lane->subscribers[category];
+    list->members[list->total_count] = lane->analyzers[i];
+    list->states[list->total_count++] = lane->states[i];
 }
 
-static void seat_audience(lane *lane)
+static void subscribe_all(lane *lane)
 {
     for (unsigned category = 0; category < PYRO_EVENT_CATEGORY_COUNT; category++) {
-        audience *seats = &lane->audiences[category];
+        subscribers *list = &lane->subscribers[category];
         uint32_t bit = 1u << category;
         for (size_t i = 0; i < lane->count; i++) {
             const pyro_analyzer *analyzer = lane->analyzers[i];
             if (analyzer->event && (!analyzer->categories || analyzer->categories & bit))
-                seat(lane, category, i);
+                subscribe(lane, category, i);
         }
-        seats->count = seats->total_count;
+        list->count = list->total_count;
         for (size_t i = 0; i < lane->count; i++) {
             const pyro_analyzer *analyzer = lane->analyzers[i];
             if (!analyzer->event || !(analyzer->categories_by_trait & bit))
                 continue;
-            seat(lane, category, i);
-            seats->traits |= analyzer->traits;
+            subscribe(lane, category, i);
+            list->traits |= analyzer->traits;
         }
-        if (seats->total_count)
+        if (list->total_count)
             lane->categories |= bit;
     }
 }
 
-static int tell(lane *lane, const audience *seats, size_t member, uint32_t event, bool is_wanted)
+static int deliver(lane *lane, const subscribers *list, size_t member, uint32_t event,
+                   bool is_wanted)
 {
-    const pyro_analyzer *analyzer = seats->members[member];
+    const pyro_analyzer *analyzer = list->members[member];
     if (!is_wanted && !analyzer->whole_trace)
         return PYRO_OK;
-    return analyzer->event(seats->states[member], &lane->context, event);
+    return analyzer->event(list->states[member], &lane->context, event);
 }
 
-/* Tells an event to those that want its category, and to those that want one of its traits. */
-static int tell_all(lane *lane, const audience *seats, uint32_t event, bool wants_all)
+/* Passes an event to those that want its category, and to those that want one of its traits. */
+static int deliver_all(lane *lane, const subscribers *list, uint32_t event, bool wants_all)
 {
     pyro_analysis_context *context = &lane->context;
     uint8_t traits = 0;
     int status = PYRO_OK;
-    if (seats->traits)
-        traits = pyro_context_traits(context, event) & seats->traits;
-    if (!seats->count && !traits)
+    if (list->traits)
+        traits = pyro_context_traits(context, event) & list->traits;
+    if (!list->count && !traits)
         return PYRO_OK;
     bool is_wanted = wants_all || pyro_context_wants(context, event);
     if (lane->sums_device_time && is_wanted &&
         pyro_event_is_device_work(context->trace->category[event]))
         add_to_totals(&lane->totals, context, event);
-    for (size_t member = 0; member < seats->count && status == PYRO_OK; member++)
-        status = tell(lane, seats, member, event, is_wanted);
-    for (size_t member = seats->count; traits && member < seats->total_count; member++) {
-        if (status == PYRO_OK && seats->members[member]->traits & traits)
-            status = tell(lane, seats, member, event, is_wanted);
+    for (size_t member = 0; member < list->count && status == PYRO_OK; member++)
+        status = deliver(lane, list, member, event, is_wanted);
+    for (size_t member = list->count; traits && member < list->total_count; member++) {
+        if (status == PYRO_OK && list->members[member]->traits & traits)
+            status = deliver(lane, list, member, event, is_wanted);
     }
     return status;
 }
@@ -173,7 +174,7 @@ static bool pass_over_stretch(lane *lane)
     for (size_t i = lane->next_event; i < end && status == PYRO_OK; i++) {
         uint32_t event = by_time[i];
         if (wanted >> category[event] & 1)
-            status = tell_all(lane, &lane->audiences[category[event]], event, wants_all);
+            status = deliver_all(lane, &lane->subscribers[category[event]], event, wants_all);
     }
     lane->next_event = end;
     lane->status = status;
@@ -200,7 +201,7 @@ static int begin_lane(lane *lane)
         else if (analyzer->init)
             status = analyzer->init(lane->states[i], context);
     }
-    seat_audience(lane);
+    subscribe_all(lane);
     return status;
 }
 
@@ -397,7 +398,8 @@ static void close_worker(worker *worker)
 }
 
 /* Takes over what a context of its own has to say beside its part of the result. */
-static int take_over(pyro_analysis_context *context, const pyro_analysis_context *own, int status)
+static int merge_context(pyro_analysis_context *context, const pyro_analysis_context *own,
+                         int status)
 {
     if (status != PYRO_OK && context->error && context->error->code == PYRO_OK)
         *context->error = *own->error;
@@ -431,11 +433,11 @@ int pyro_run_analyses(pyro_analysis_context *context, const pyro_lane_row *rows,
     }
     pyro_pool_run(&functions, &job, workers);
     for (unsigned i = 0; i < job.lane_count; i++) {
-        int lane_status = take_over(context, &job.lanes[i].context, job.lanes[i].status);
+        int lane_status = merge_context(context, &job.lanes[i].context, job.lanes[i].status);
         status = status == PYRO_OK ? lane_status : status;
     }
     for (unsigned i = 0; i < workers; i++) {
-        int worker_status = take_over(context, &job.workers[i].context, job.workers[i].status);
+        int worker_status = merge_context(context, &job.workers[i].context, job.workers[i].status);
         status = status == PYRO_OK ? worker_status : status;
         close_worker(&job.workers[i]);
     }

@@ -112,7 +112,7 @@ static void name_step(const pyro_step_recorder *r, uint32_t step, char *text, si
 }
 
 /* A tensor that nobody made and that is no weight or input: notes where it comes from, if known. */
-static void note_stranger(pyro_step_recorder *r, const pyro_storage_record *seen)
+static void note_unknown_tensor(pyro_step_recorder *r, const pyro_storage_record *seen)
 {
     uint32_t step = (uint32_t)r->program->step_count - 1;
     bool is_elsewhere = pyro_map_get(&r->made_elsewhere, seen->where.storage) != PYRO_MAP_NONE;
@@ -137,7 +137,7 @@ static uint32_t add_outside(pyro_step_recorder *r, const pyro_storage_record *se
     if (value.weight != PYRO_MAP_NONE)
         value.name = r->program->weights[value.weight].name;
     else if (input == PYRO_MAP_NONE)
-        note_stranger(r, seen);
+        note_unknown_tensor(r, seen);
     uint32_t number = (uint32_t)r->program->value_count;
     if (!value.name || !describe(r, seen, &value.tensor) ||
         !pyro_tracker_make(&r->tracker, &seen->where, PYRO_MAKES_FRESH, number))
@@ -169,7 +169,7 @@ static bool remember_all(pyro_step_recorder *r, const char *op, const pyro_op_de
          pyro_storage_records_next(storages(r->trace, detail->input_storages), &at, &seen);) {
         bool is_known = pyro_tracker_knows(&r->tracker, &seen.where);
         if (!is_known && comes_to_life(op)) {
-            note_stranger(r, &seen);
+            note_unknown_tensor(r, &seen);
             continue;
         }
         if (!remember(r, &seen) || (!is_known && add_outside(r, &seen) == PYRO_NONE))
