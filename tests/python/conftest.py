@@ -43,15 +43,10 @@ def nothing_is_watched_for_ever():
     """Passes keep their session and the hook for the next one; another file of tests begins
     without."""
     yield
-    if "pyrometer._session" not in sys.modules:
-        return
-    from pyrometer import _core, _observe
-    from pyrometer._session import session
+    if "pyrometer" in sys.modules:
+        from pyrometer._testing import stop_watching
 
-    session.stop()
-    if _observe._is_watching:
-        _core.layers_remove()
-        _observe._is_watching = False
+        stop_watching()
 
 
 @pytest.fixture(scope="module")
@@ -68,11 +63,11 @@ def one_thread():
 def observer():
     """The library that sees ops. Skips only where none is expected (no compiler, an old torch);
     where one should work and does not, the test fails."""
-    from pyrometer import _observer
+    from pyrometer._testing import observer_build
 
     try:
-        _observer.load()
-    except _observer.Unavailable as error:
+        observer_build.load()
+    except observer_build.Unavailable as error:
         if not error.expected:
             raise
         pytest.skip(f"no observer: {error}")

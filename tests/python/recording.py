@@ -199,26 +199,26 @@ def observed(path: str | Path, *what: str):
     """Records what is named ("layers", "ops", ...) to a file, by the parts that sessions use."""
     import torch
 
-    from pyrometer import _core, _observe, _observer
+    from pyrometer._testing import core, observer_build, observers
 
-    flags = sum(getattr(_core, f"RECORD_{one.upper()}") for one in what)
-    flags |= _core.RECORD_OUTPUTS if "shapes" in what else 0
-    _core.recorder_start(str(path), flags, 0, False, True, False)
+    flags = sum(getattr(core, f"RECORD_{one.upper()}") for one in what)
+    flags |= core.RECORD_OUTPUTS if "shapes" in what else 0
+    core.recorder_start(str(path), flags, 0, False, True, False)
     try:
         if "stacks" in what:
-            _core.stacks_install(_observer.stack_functions())
+            core.stacks_install(observer_build.stack_functions())
         if "layers" in what:
-            _core.layers_install(torch.nn.Module._call_impl, torch.nn.Module)
+            core.layers_install(torch.nn.Module._call_impl, torch.nn.Module)
         if "shapes" in what:
-            _observe.watch_inputs()
+            observers.watch_inputs()
         if "ops" in what or "memory" in what:
-            _observer.start(flags)
+            observer_build.start(flags)
         yield
     finally:
-        _observer.stop()
-        _core.layers_remove()
-        _core.recorder_stop()
-        _core.stacks_remove()
+        observer_build.stop()
+        core.layers_remove()
+        core.recorder_stop()
+        core.stacks_remove()
 
 
 def record(path: str | Path, work, *what: str) -> Recording:

@@ -8,9 +8,8 @@ import pytest
 torch = pytest.importorskip("torch")
 nn = torch.nn
 
-from pyrometer import ModelProfiler, _advice, _evidence, _variants  # noqa: E402
-from pyrometer._advice import Evidence  # noqa: E402
-from pyrometer._inputs import as_inputs  # noqa: E402
+from pyrometer import ModelProfiler  # noqa: E402
+from pyrometer._testing import Evidence, as_inputs, evidence, recommendations, variants  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -104,22 +103,22 @@ CASES = {
 
 
 def rows(**settings):
-    return {row[0]: row for row in _advice.recommend(Evidence(**settings))}
+    return {row[0]: row for row in recommendations.recommend(Evidence(**settings))}
 
 
 def test_every_rule_has_a_case():
-    assert {rule.subject for rule in _advice.RULES} == CASES.keys()
+    assert {rule.subject for rule in recommendations.RULES} == CASES.keys()
 
 
 def test_nothing_known_is_nothing_to_say():
-    assert _advice.recommend(Evidence()) == []
+    assert recommendations.recommend(Evidence()) == []
 
 
 @pytest.mark.parametrize("subject", CASES)
 def test_a_rule_and_its_near_miss(subject):
     settings, missing = CASES[subject]
     row = rows(**settings)[subject]
-    assert len(row) == len(_advice.COLUMNS) and all(row[:4])
+    assert len(row) == len(recommendations.COLUMNS) and all(row[:4])
     assert any(mark in row[3] for mark in ("(estimate)", "(measured)", "not estimated"))
     assert subject not in rows(**{**settings, **missing})
 
@@ -147,12 +146,12 @@ def test_findings_of_the_recording_follow_unless_a_rule_said_it():
 
 
 def test_a_gain_says_how_sure_it_is():
-    clear = _variants.tell([4.0] * 6, [2.0, 2.1, 1.9, 2.0, 2.0, 2.0], 1)
+    clear = variants.tell([4.0] * 6, [2.0, 2.1, 1.9, 2.0, 2.0, 2.0], 1)
     assert (
         clear.startswith("+100% throughput (+90% to +111%; run here: 4 ms") and "told" not in clear
     )
-    assert "cannot be told" in _variants.tell([4.0] * 6, [2, 5, 4, 3, 4, 4], 1)
-    assert _variants.tell([4.0] * 6, [4.0] * 6, 2).startswith("+100%")
+    assert "cannot be told" in variants.tell([4.0] * 6, [2, 5, 4, 3, 4, 4], 1)
+    assert variants.tell([4.0] * 6, [4.0] * 6, 2).startswith("+100%")
 
 
 def advised(monkeypatch, times, **settings):
@@ -163,13 +162,13 @@ def advised(monkeypatch, times, **settings):
         runs.append(second)
         return [10.0] * 6, [10.0 * time for time in times]
 
-    monkeypatch.setattr(_variants, "in_turn", in_turn)
-    monkeypatch.setattr(_variants, "_compiled", lambda engine, inputs: engine.bind(inputs))
+    monkeypatch.setattr(variants, "in_turn", in_turn)
+    monkeypatch.setattr(variants, "_compiled", lambda engine, inputs: engine.bind(inputs))
     module = nn.Sequential(nn.Linear(8, 8), nn.GELU())
     engine = ModelProfiler(module, device="cpu")._engine
-    told = _advice.recommend(Evidence(**settings))
-    tried = _variants.try_all(engine, module, as_inputs(torch.randn(2, 8)), told)
-    return [dict(zip(_advice.COLUMNS, row, strict=True)) for row in tried], runs
+    told = recommendations.recommend(Evidence(**settings))
+    tried = variants.try_all(engine, module, as_inputs(torch.randn(2, 8)), told)
+    return [dict(zip(recommendations.COLUMNS, row, strict=True)) for row in tried], runs
 
 
 def test_a_recommendation_that_did_not_help_is_refuted(monkeypatch):
@@ -188,7 +187,7 @@ def test_a_recommendation_that_did_not_help_is_refuted(monkeypatch):
 
 def test_what_trying_says():
     def outcome(after, frees=False):
-        return _variants.judge([10.0] * 6, after, 1, frees)
+        return variants.judge([10.0] * 6, after, 1, frees)
 
     assert outcome([9.0] * 6) == "confirmed"
     assert outcome([10.0] * 6) == outcome([9.9] * 5 + [10.1]) == "refuted"  # gains under 2%
@@ -238,20 +237,20 @@ def test_batches_are_run_until_nothing_is_gained():
             return x * self.weight
 
     engine = ModelProfiler(Steps(), device="cpu")._engine
-    found = _variants.larger_batches(engine, as_inputs(torch.randn(1, 4)))
+    found = variants.larger_batches(engine, as_inputs(torch.randn(1, 4)))
     assert list(found) == [1, 2, 4, 8, 16, 32]
     assert found[16] < 2 * found[1]
     fixed = ModelProfiler(lambda x: x.reshape(1, 4), device="cpu")._engine
-    assert _variants.larger_batches(fixed, as_inputs(torch.randn(1, 4))) == {}
+    assert variants.larger_batches(fixed, as_inputs(torch.randn(1, 4))) == {}
 
 
 def evidence_of(module, data, **settings):
     """What a real run gives."""
     profiler = ModelProfiler(module, device="cpu")
     found = []
-    gather = _evidence.gather
+    gather = evidence.gather
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_evidence, "gather", lambda *all: found.append(gather(*all)) or found[-1])
+        patch.setattr(evidence, "gather", lambda *all: found.append(gather(*all)) or found[-1])
         results = profiler.profile(
             data, num_runs=20, warmup_runs=2, detailed_analysis=True, **settings
         )
@@ -274,14 +273,14 @@ def test_evidence_of_pictures():
     assert "Conv2d" in found.classes and not found.channels_last
     assert found.share(("conv",))[1] >= 1 and found.share(("batch_norm",))[1] >= 1
     slow = dataclasses.replace(found, ops=ops(_slow_conv2d_forward=0.9, native_batch_norm=0.1))
-    said = {row[0]: row for row in _advice.recommend(slow)}
+    said = {row[0]: row for row in recommendations.recommend(slow)}
     assert said["memory layout"][4] == "channels_last"
     assert said["norm folding"][4] == "fold"
     assert found.flops and found.moved_bytes and found.activation_bytes
     assert found.calls_timed == 20 and found.cpu_percent > 0
     for variant in ("fold", "channels_last"):
         inputs = profiler._engine.place(as_inputs(torch.randn(2, 3, 64, 64)))
-        tried = _variants.attempt(profiler._engine, profiler._model, inputs, variant)
+        tried = variants.attempt(profiler._engine, profiler._model, inputs, variant)
         assert "run here" in tried.gain, tried.gain
     last = Pictures().to(memory_format=torch.channels_last)
     found, said, _ = evidence_of(last, torch.randn(2, 3, 64, 64))
@@ -318,6 +317,6 @@ def test_attention_that_is_computed_step_by_step():
     assert found.attention == "eager" and found.caches is False
     assert found.cache_bytes == 2 * 2 * 64 * 96 * 4  # keys and values, layers, width, tokens
     assert found.first_token_ms > 0 and found.token_ms > 0
-    tried = _variants.attempt(profiler._engine, model, as_inputs(tokens), "attention=sdpa")
+    tried = variants.attempt(profiler._engine, model, as_inputs(tokens), "attention=sdpa")
     assert "run here" in tried.gain, tried.gain
     assert model.config._attn_implementation == "eager"

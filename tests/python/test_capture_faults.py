@@ -14,7 +14,8 @@ import torch
 from torch import nn
 
 import pyrometer
-from pyrometer import _passes, capture_model
+from pyrometer import capture_model
+from pyrometer._testing import finish_passes
 
 HERE = pathlib.Path(__file__).parent
 
@@ -251,7 +252,7 @@ def test_a_full_disk(small_disk, monkeypatch, capsys):
     capture_model("Full")(net)
     for _ in range(50):
         assert torch.equal(net(x), expected)
-    _passes.finisher.finish()
+    finish_passes()
     assert "No space left" in capsys.readouterr().err
     assert not list(small_disk.glob("*.tmp"))
 

@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch import nn
 
-from pyrometer import _passes, capture_model, parse_model_trace
+from pyrometer import capture_model, parse_model_trace
+from pyrometer._testing import finish_passes
 
 
 @pytest.fixture
@@ -19,11 +20,11 @@ def on(monkeypatch, tmp_path):
     monkeypatch.setenv("PYROMETER", "1")
     monkeypatch.chdir(tmp_path)
     yield tmp_path
-    _passes.finisher.finish()
+    finish_passes()
 
 
 def files(folder):
-    _passes.finisher.finish()
+    finish_passes()
     return sorted(path.name for path in folder.iterdir())
 
 
@@ -81,7 +82,8 @@ def run_with_observer(observer, folder):
             sys.path.insert(0, sys.argv[1])
             import torch
             from torch import nn
-            from pyrometer import capture_model, _passes
+            from pyrometer import capture_model
+            from pyrometer._testing import finish_passes
             from test_capture_passes import Loop, Numpy, Sleep
 
             @capture_model
@@ -295,7 +297,8 @@ PARENT = """
 import subprocess, sys
 import torch
 from torch import nn
-from pyrometer import _passes, capture_model
+from pyrometer import capture_model
+from pyrometer._testing import finish_passes
 
 @capture_model(model_name="Net")
 class Net(nn.Module):
@@ -304,7 +307,7 @@ class Net(nn.Module):
 
 def run(batch):
     Net()(torch.zeros(batch, 4))
-    _passes.finisher.finish()
+    finish_passes()
 
 def child():
     subprocess.run([sys.executable, sys.argv[1], "none"], check=True)

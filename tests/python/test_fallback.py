@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from pyrometer import _observer
+from pyrometer._testing import observer_build
 
 PROGRAM = """
 import sys
@@ -113,8 +113,8 @@ def test_a_torch_with_another_inside(tmp_path):
     """Where torch's private members have other names, the observer is built without them."""
     script = tmp_path / "compiler"
     try:
-        compiler = shlex.join(_observer.compiler())
-    except _observer.Unavailable as error:
+        compiler = shlex.join(observer_build.compiler())
+    except observer_build.Unavailable as error:
         pytest.skip(f"no observer: {error}")
     script.write_text(
         f'#!/bin/sh\ncase "$*" in *SEES_INSIDE*) exit 1;; esac\nexec {compiler} "$@"\n'

@@ -11,7 +11,8 @@ import pytest
 torch = pytest.importorskip("torch")
 nn = torch.nn
 
-from pyrometer import Error, ModelProfiler, _core, _engines, _timing  # noqa: E402
+from pyrometer import Error, ModelProfiler  # noqa: E402
+from pyrometer._testing import core, engines, timing  # noqa: E402
 
 STUB = pathlib.Path(__file__).resolve().parents[1] / "unit" / "nvml_stub.c"
 
@@ -34,8 +35,8 @@ def play(stub, monkeypatch):
     def begin(script):
         monkeypatch.setenv("PYRO_NVML", stub)
         monkeypatch.setenv("PYRO_STUB_GPU", script)
-        gpu = _core.Gpu("GPU-stub")
-        monkeypatch.setattr(_engines.Engine, "gpu", lambda self: gpu)
+        gpu = core.Gpu("GPU-stub")
+        monkeypatch.setattr(engines.Engine, "gpu", lambda self: gpu)
         return gpu
 
     return begin
@@ -60,13 +61,13 @@ def test_a_gpu_as_the_driver_sees_it(play):
         "throttled": True,
     }
     with pytest.raises(ValueError, match="GPU-other"):
-        _core.Gpu("GPU-other")
+        core.Gpu("GPU-other")
 
 
 def test_without_a_driver(monkeypatch):
     monkeypatch.setenv("PYRO_NVML", "/nowhere/libnvidia-ml.so.1")
     with pytest.raises(Error, match="libnvidia-ml"):
-        _core.Gpu()
+        core.Gpu()
 
 
 def test_throttled_samples_are_discarded_and_counted(play):
@@ -105,9 +106,9 @@ def test_without_a_gpu_nothing_is_told_of_one():
 
 def test_caches_are_emptied_before_every_call(monkeypatch):
     flushed, calls = [], []
-    cold = _timing.ColdCache.__call__
+    cold = timing.ColdCache.__call__
     monkeypatch.setattr(
-        _timing.ColdCache, "__call__", lambda self: (flushed.append(len(calls)), cold(self))
+        timing.ColdCache, "__call__", lambda self: (flushed.append(len(calls)), cold(self))
     )
     profiler = ModelProfiler(lambda: calls.append(1), device="cpu")
     try:
@@ -123,6 +124,6 @@ def test_caches_are_emptied_before_every_call(monkeypatch):
 
 
 def test_caches_of_unknown_size_are_an_error(monkeypatch):
-    monkeypatch.setattr(_timing, "cache_sizes", dict)
+    monkeypatch.setattr(timing, "cache_sizes", dict)
     with pytest.raises(Error, match="does not say how large the caches"):
         ModelProfiler(lambda: None, device="cpu").profile(num_runs=5, cold_cache=True)

@@ -10,14 +10,14 @@ import threading
 import pytest
 
 import pyrometer
-from pyrometer import _observer
+from pyrometer._testing import observer_build
 
 torch = pytest.importorskip("torch")
 nn, functional = torch.nn, torch.nn.functional
 
 try:
-    _observer.load()
-except _observer.Unavailable as error:
+    observer_build.load()
+except observer_build.Unavailable as error:
     pytest.skip(f"no observer of ops: {error}", allow_module_level=True)
 
 

@@ -191,7 +191,7 @@ def test_an_empty_recording_is_not_offered(tmp_path):
 
 @pytest.mark.parametrize("stale", [False, True])
 def test_hints_for_many_ranks(tmp_path, monkeypatch, stale):
-    from pyrometer import _launch
+    from pyrometer._testing import launch
 
     monkeypatch.chdir(tmp_path)
     recording = struct.pack("<8sIIIII", b"PYROREC1", 1, 64, 64, 64, 0).ljust(64, b"\0")
@@ -203,12 +203,12 @@ def test_hints_for_many_ranks(tmp_path, monkeypatch, stale):
         (tmp_path / "my run_rank0.9.pyro").write_bytes(recording)
         os.utime(tmp_path / "my run_rank0.9.pyro", (1, 1))
     begun = (tmp_path / names[0]).stat().st_mtime - 1
-    said = _launch._Children(str(tmp_path / "my run.pyro"), begun).summary()
+    said = launch._Children(str(tmp_path / "my run.pyro"), begun).summary()
     first = ", ".join(f"'{name}'" for name in names[:4])
     offered = " ".join(f"'{name}'" for name in names) if stale else "'my run_rank'*.pyro"
     assert said == f"recorded 6 ranks: {first} and 2 more; next: pyrometer ranks {offered}"
     (tmp_path / "empty.pyro").write_bytes(recording[:64])
-    assert not _launch._has_records(str(tmp_path / "empty.pyro"))
+    assert not launch._has_records(str(tmp_path / "empty.pyro"))
 
 
 def test_the_users_sitecustomize_still_runs(tmp_path):

@@ -6,7 +6,7 @@ import os
 import pytest
 
 import pyrometer
-from pyrometer import _live
+from pyrometer._testing import export
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -105,15 +105,15 @@ def test_no_file_is_left(net, image, tmp_path, monkeypatch):
 
 def test_weights_are_not_copied():
     wide = nn.Linear(4096, 4096)
-    live = _live.read_live(wide, torch.zeros(1, 4096), None, None, False)
+    live = export.read_live(wide, torch.zeros(1, 4096), None, None, False)
     assert len(live.archive) < 100_000
     assert pyrometer.cost(wide, torch.zeros(1, 4096)).total_macs == 4096 * 4096
 
 
 def test_the_graph_is_what_torch_saves(net, image):
     program = torch.export.export(net, (image,))
-    saved = json.loads(_live.saved_json(program))
-    ours = json.loads(_live.graph_json(program))
+    saved = json.loads(export.saved_json(program))
+    ours = json.loads(export.graph_json(program))
     assert ours == {key: saved[key] for key in ours}
     assert ours.keys() >= {"graph_module", "range_constraints", "schema_version", "torch_version"}
 
@@ -122,7 +122,7 @@ def test_a_torch_that_was_rearranged_still_does(net, image, monkeypatch):
     def moved(program):
         raise AttributeError("no such private thing")
 
-    monkeypatch.setattr(_live, "graph_json", moved)
+    monkeypatch.setattr(export, "graph_json", moved)
     assert pyrometer.cost(net, image).total_macs == CONV_MACS + HEAD_MACS
 
 
@@ -177,7 +177,7 @@ def test_tied_weights_count_once(device):
     cost = pyrometer.cost(model, tokens)
     assert cost.params == 100 * 16
     assert cost.total_macs == 2 * 8 * 16 * 100
-    assert _live.tied_parameters(model) == {
+    assert export.tied_parameters(model) == {
         "head.weight": "embed.weight",
         "view.weight": "embed.weight",
     }
@@ -185,7 +185,7 @@ def test_tied_weights_count_once(device):
 
 def test_untied_weights_on_meta_count_each():
     model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8)).to("meta")
-    assert _live.tied_parameters(model) == {}
+    assert export.tied_parameters(model) == {}
     assert pyrometer.cost(model, torch.zeros(1, 8, device="meta")).params == 2 * 72
 
 

@@ -13,13 +13,10 @@ import pyrometer
 from pyrometer import (
     Error,
     ModelProfiler,
-    _core,
-    _measured,
-    _variants,
     detect_regressions,
     load_baseline,
 )
-from pyrometer._inputs import as_inputs
+from pyrometer._testing import as_inputs, core, metrics, variants
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -137,7 +134,7 @@ def test_latency_is_what_the_callable_took():
 
 
 def test_the_loop_costs_less_than_a_microsecond():
-    loop = _core.Loop(warmup_runs=100, min_runs=20000, max_runs=20000)
+    loop = core.Loop(warmup_runs=100, min_runs=20000, max_runs=20000)
     loop.run(int)
     assert sorted(loop.latency_ms())[10000] < 1e-3
 
@@ -363,10 +360,10 @@ def test_the_knee():
         }
         for size, rate in rates.items()
     ]
-    knee = _measured.find_knee(results)["fp32 cpu"]
+    knee = metrics.find_knee(results)["fp32 cpu"]
     assert knee["reached"] and knee["batch_size"] == 4
-    assert not _measured.find_knee(results[:3])["fp32 cpu"]["reached"]
-    assert _measured.find_knee(results[:1]) is None
+    assert not metrics.find_knee(results[:3])["fp32 cpu"]["reached"]
+    assert metrics.find_knee(results[:1]) is None
 
 
 def test_layers_by_name(net):
@@ -415,10 +412,10 @@ def test_recommendations_stand_on_measurements():
     assert "batch 2: " in rows["batch size"]["evidence"]
     assert "batch 16: " in rows["batch size"]["evidence"]
     inputs = as_inputs(torch.randn(2, 8))
-    tried = _variants.attempt(profiler._engine, None, inputs, "batch=16")
+    tried = variants.attempt(profiler._engine, None, inputs, "batch=16")
     assert "run here" in tried.gain and tried.gain.startswith("+")
     assert tried.outcome == "confirmed"
-    tried = _variants.attempt(profiler._engine, nn.ReLU(), inputs, "precision=int8")
+    tried = variants.attempt(profiler._engine, nn.ReLU(), inputs, "precision=int8")
     assert "could not be run here: ValueError" in tried.gain
     assert tried.outcome == "could not be run"
     assert profiler.recommendations() == results["recommendations"]

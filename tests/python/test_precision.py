@@ -5,7 +5,8 @@ import pytest
 torch = pytest.importorskip("torch")
 nn = torch.nn
 
-from pyrometer import Error, ModelProfiler, _precision  # noqa: E402
+from pyrometer import Error, ModelProfiler  # noqa: E402
+from pyrometer._testing import precision as precision_module  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -123,7 +124,7 @@ def test_what_is_compiled_is_not_compiled_to_be_looked_at():
 def test_an_engine_that_is_listed_and_does_not_work(monkeypatch):
     """As fbgemm on AArch64: torch lists it, and it knows no such processor."""
     before = torch.backends.quantized.engine
-    probe, tried = _precision._probe, []
+    probe, tried = precision_module._probe, []
 
     def fail_at_first():
         tried.append(torch.backends.quantized.engine)
@@ -131,12 +132,12 @@ def test_an_engine_that_is_listed_and_does_not_work(monkeypatch):
             raise RuntimeError("unknown architecure")
         probe()
 
-    monkeypatch.setattr(_precision, "_probe", fail_at_first)
+    monkeypatch.setattr(precision_module, "_probe", fail_at_first)
     kind, results, _ = ran(nn.Linear(16, 16), torch.randn(2, 16), precision="int8")
     assert kind == "int8" and len(tried) == 2 and tried[0] == before != tried[1]
     assert f"({tried[1]})" in results["precision"]["how"]
     assert torch.backends.quantized.engine == before
-    monkeypatch.setattr(_precision, "_probe", lambda: 1 / 0)
+    monkeypatch.setattr(precision_module, "_probe", lambda: 1 / 0)
     with pytest.raises(ValueError, match="no engine for quantised layers"):
         ModelProfiler(nn.Linear(16, 16), device="cpu", precision="int8")
     assert torch.backends.quantized.engine == before

@@ -13,7 +13,7 @@ import time
 import pytest
 
 import pyrometer
-from pyrometer import _observer, _profiler
+from pyrometer._testing import graph_profiler, observer_build
 
 torch = pytest.importorskip("torch")
 graph_models = pytest.importorskip("graph_models")
@@ -248,9 +248,9 @@ def test_examples(name, files, tmp_path, monkeypatch, capsys):
 
 def test_without_an_observer(monkeypatch, capsys):
     def unavailable():
-        raise _observer.Unavailable("there is no C++ compiler")
+        raise observer_build.Unavailable("there is no C++ compiler")
 
-    monkeypatch.setattr(_observer, "load", unavailable)
+    monkeypatch.setattr(observer_build, "load", unavailable)
     prof = Profiler(graph_models.Reused())
     with pytest.raises(pyrometer.Error, match="no C\\+\\+ compiler"):
         prof.profile_once(torch.randn(2, 8))
@@ -270,10 +270,10 @@ def device_waits(monkeypatch):
         time.sleep(0.002)
 
     devices = {torch.device("cuda", 0), torch.device("cuda", 3)}
-    waiting_for = _observer.waiting_for
-    monkeypatch.setattr(_profiler, "_cuda_devices", lambda model: devices)
-    monkeypatch.setattr(_profiler, "_synchronised", lambda devices: contextlib.nullcontext())
-    monkeypatch.setattr(_observer, "waiting_for", lambda devices: waiting_for(devices, wait))
+    waiting_for = observer_build.waiting_for
+    monkeypatch.setattr(graph_profiler, "_cuda_devices", lambda model: devices)
+    monkeypatch.setattr(graph_profiler, "_synchronised", lambda devices: contextlib.nullcontext())
+    monkeypatch.setattr(observer_build, "waiting_for", lambda devices: waiting_for(devices, wait))
     return waits
 
 

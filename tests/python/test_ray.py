@@ -13,13 +13,13 @@ import time
 import pytest
 
 import pyrometer
-from pyrometer import _ray_files, _ray_worker
+from pyrometer._testing import ray_files, ray_worker
 
 ray = pytest.importorskip("ray")
 torch = pytest.importorskip("torch")
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
-LARGE_BYTES = _ray_files.PIECE_BYTES * 5 + 7
+LARGE_BYTES = ray_files.PIECE_BYTES * 5 + 7
 
 
 class TooCold(Exception):
@@ -263,7 +263,7 @@ def test_files_that_cannot_be_written(cluster, tmp_path, monkeypatch, capfd):
     (message,) = [one for one in capfd.readouterr().err.splitlines() if "pyrometer:" in one]
     kept = pathlib.Path(re.match(r"pyrometer: files of ranks stay in (\S+) on", message)[1])
     assert (kept / "rank_0/taken/logs/result").read_text() == "kept"
-    _ray_worker.shutil.rmtree(kept)
+    ray_worker.shutil.rmtree(kept)
 
 
 def test_too_large_for_the_cluster(cluster):
@@ -377,7 +377,7 @@ def test_a_rank_reads_what_was_in_the_current_folder(tmp_path, monkeypatch):
         (source / name).write_text(name)
     folder.mkdir()
     monkeypatch.chdir(source)
-    _ray_worker.enter(str(folder), "./runs/profiles")
+    ray_worker.enter(str(folder), "./runs/profiles")
     assert pathlib.Path.cwd() == folder
     assert pathlib.Path("data/input").read_text() == "data/input"
     assert pathlib.Path("runs/earlier").read_text() == "runs/earlier"
@@ -387,7 +387,7 @@ def test_a_rank_reads_what_was_in_the_current_folder(tmp_path, monkeypatch):
 def test_a_keeper_of_a_folder_that_is_not_the_drivers(tmp_path):
     (tmp_path / "old").write_text("old")
     (tmp_path / "changed").write_text("before")
-    keeper = _ray_worker.Keeper()
+    keeper = ray_worker.Keeper()
     folders = keeper.prepare([2, 3], str(tmp_path), "a-token-of-another-machine")
     (tmp_path / "changed").write_text("afterwards")
     (tmp_path / "new").mkdir()
@@ -397,7 +397,7 @@ def test_a_keeper_of_a_folder_that_is_not_the_drivers(tmp_path):
     (pathlib.Path(folders[3]) / "checkpoint").write_text("not to be lost")
     assert keeper.remove() == ["rank_3/checkpoint"]
     assert (pathlib.Path(folders[3]) / "checkpoint").exists()
-    _ray_worker.shutil.rmtree(pathlib.Path(folders[3]).parent)
+    ray_worker.shutil.rmtree(pathlib.Path(folders[3]).parent)
     assert names(tmp_path) == ["changed", "new/file", "old"]
 
 
@@ -409,9 +409,9 @@ def test_names_of_files():
         (2, "a/log.rank1.txt", "a/log.rank1.rank2.txt"),
         (3, "log", "log"),
     ):
-        found = _ray_files.free_name(name, rank, taken)
+        found = ray_files.free_name(name, rank, taken)
         taken[found] = rank
         assert found == expected
     for name in ("../up", "/etc/passwd", "a/../../up"):
         with pytest.raises(OSError):
-            _ray_files.free_name(name, 0, taken)
+            ray_files.free_name(name, 0, taken)

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from pyrometer import _observer
+from pyrometer._testing import observer_build
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MOST_ALIGNMENT = 16
@@ -58,11 +58,11 @@ def link(compiler, objects, target, *flags):
 
 def build_observer(processor, folder, monkeypatch):
     if processor == platform.machine():
-        _observer.load()  # the one that this machine uses
-        return _observer.library_path()
+        observer_build.load()  # the one that this machine uses
+        return observer_build.library_path()
     monkeypatch.setenv("CXX", compiler_for(processor, "g++"))
-    command = _observer.compile_command(
-        pathlib.Path(_observer._SOURCE), folder / "observer.o", "-DPYROMETER_SEES_INSIDE"
+    command = observer_build.compile_command(
+        pathlib.Path(observer_build._SOURCE), folder / "observer.o", "-DPYROMETER_SEES_INSIDE"
     )
     # Torch's libraries are of this processor, so the observer is linked without them; variables are
     # laid out the same without optimisation, in a third of the time.

@@ -15,8 +15,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 import pyrometer
-from pyrometer import _training, profiler, step_profiler
-from pyrometer._schedule import NEVER, Schedule
+from pyrometer import profiler, step_profiler
+from pyrometer._testing import NEVER, Schedule, training, training_files
 
 
 def make_model():
@@ -161,7 +161,7 @@ def test_cycles(tmp_path, capfd):
 
 
 def test_no_end_keeps_a_bounded_number_of_files(tmp_path, capfd, monkeypatch):
-    monkeypatch.setattr("pyrometer._training_files.KEPT_CYCLES", 3)
+    monkeypatch.setattr(training_files, "KEPT_CYCLES", 3)
     with profiler(output_dir=tmp_path, skip_first=0, wait=0, warmup=0, active=1, repeat=0) as p:
         train(7, step=p.step)
     kept = [name for name in names(tmp_path) if name.startswith("trace")]
@@ -297,7 +297,7 @@ def test_nested_use_is_refused(tmp_path, capfd):
         with profiler(enabled=False):
             train(6, step=profile.step)
     assert steps_in(tmp_path / "trace_rank_0.json")
-    assert _training._current is None
+    assert training._current is None
 
 
 def test_other_kinds_of_functions(tmp_path, capfd):

@@ -16,8 +16,8 @@ import torch
 from torch import nn
 
 import pyrometer
-from pyrometer import _kineto, _observer, _passes, capture_model, parse_model_trace
-from pyrometer._session import session
+from pyrometer import capture_model, parse_model_trace
+from pyrometer._testing import finish_passes, kineto, observer_build, session
 
 TOOL = os.path.abspath(os.environ["PYRO_TOOL"]) if "PYRO_TOOL" in os.environ else ""
 
@@ -26,8 +26,8 @@ TOOL = os.path.abspath(os.environ["PYRO_TOOL"]) if "PYRO_TOOL" in os.environ els
 def without_observer(monkeypatch, tmp_path):
     """Capturing is on, in a folder of its own, and no observer can be had."""
     session.stop()
-    reason = _observer.Unavailable("switched off by a test", expected=True)
-    monkeypatch.setattr(_observer._State, "reason", reason)
+    reason = observer_build.Unavailable("switched off by a test", expected=True)
+    monkeypatch.setattr(observer_build._State, "reason", reason)
     monkeypatch.setenv("PYROMETER", "1")
     monkeypatch.chdir(tmp_path)
     yield
@@ -36,7 +36,7 @@ def without_observer(monkeypatch, tmp_path):
 
 
 def finish():
-    _passes.finisher.finish()
+    finish_passes()
 
 
 def make_net(meanwhile=None, **options):
@@ -278,7 +278,7 @@ def test_an_exception_leaves_the_profiler_free(tmp_path):
         with pytest.raises(ZeroDivisionError):
             net(torch.ones(2, 8))
     finish()
-    assert _kineto._State.held is None
+    assert kineto._State.held is None
     for path in tmp_path.glob("*.json"):
         assert {layer for _, layer in layers_of_ops(read(path))} == {"first", "relu"}
 
