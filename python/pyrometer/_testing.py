@@ -34,6 +34,7 @@ _PLACES = {
     "passes": "pyrometer._passes",
     "precision": "pyrometer._precision",
     "ray_files": "pyrometer._ray_files",
+    "ray_group": "pyrometer._ray_group",
     "ray_worker": "pyrometer._ray_worker",
     "recommendations": "pyrometer._advice",
     "session": "pyrometer._session:session",

@@ -88,7 +88,10 @@ def record(profiler, model, folder, rank):
 def main(engine, profiler, folder, slow_rank, delay_s):
     rank = int(os.environ["RANK"])
     torch.set_num_threads(1)
-    dist.init_process_group("gloo")
+    # A file in place of a port, which another test could take in the meantime.
+    world = int(os.environ["WORLD_SIZE"])
+    store = dist.FileStore(f"{folder}.store", world)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=world)
     torch.manual_seed(0)
     model = Net()
     if rank == int(slow_rank):

@@ -226,14 +226,14 @@ def test_batches_beyond_one_doubling():
 
 def test_batches_are_run_until_nothing_is_gained():
     class Steps(nn.Module):
-        """4 ms for every 16 samples or a part of them."""
+        """10 ms for every 16 samples or a part of them."""
 
         def __init__(self):
             super().__init__()
             self.weight = nn.Parameter(torch.zeros(1))
 
         def forward(self, x):
-            time.sleep(0.004 * -(-len(x) // 16))
+            time.sleep(0.01 * -(-len(x) // 16))
             return x * self.weight
 
     engine = ModelProfiler(Steps(), device="cpu")._engine

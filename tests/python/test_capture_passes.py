@@ -59,7 +59,7 @@ def test_time_outside_ops_belongs_to_its_layer(on, monkeypatch, capsys, observer
     assert list(layers) == ["sleep", "numpy", "loop", "block.0", "block", "(model)"]
     for name, least_us in (("sleep", 50_000), ("numpy", 20_000), ("loop", 20_000)):
         assert least_us <= layers[name]["total_time_us"]
-        assert layers[name]["op_time_us"] < 0.9 * least_us
+        assert layers[name]["op_time_us"] < 0.9 * layers[name]["total_time_us"]
     assert layers["sleep"]["operations"] == set() and layers["sleep"]["call_count"] == 1
     assert "aten::linear" in layers["block.0"]["operations"]
     assert all(layer["op_time_us"] <= layer["total_time_us"] for layer in layers.values())

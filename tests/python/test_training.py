@@ -462,7 +462,7 @@ def run_script(text, *arguments, **environment):
         capture_output=True,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-        timeout=120,
+        timeout=600,
     )
 
 
@@ -490,7 +490,7 @@ def test_under_pyrometer_run(tmp_path):
     script.write_text(PROGRAM)
     done = subprocess.run(
         [tool, "run", "--python", sys.executable, "-o", tmp_path / "all.pyro", script, tmp_path],
-        capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=120,
+        capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=600,
     )  # fmt: skip
     assert done.returncode == 3, done.stderr
     assert len(pyrometer.trace(tmp_path / "trace_rank_0.json").training) == 3

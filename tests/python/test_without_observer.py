@@ -237,15 +237,17 @@ def test_the_programs_profiler_warms_up_undisturbed(tmp_path):
 
 def test_the_programs_profiler_on_another_thread_waits_for_the_pass(tmp_path):
     def profile():
+        begun.set()
         with torch.profiler.profile() as theirs:
             torch.ones(3) + 1
         seen.extend(event.name for event in theirs.events())
 
-    seen, other = [], threading.Thread(target=profile)
+    seen, begun, other = [], threading.Event(), threading.Thread(target=profile)
 
     def meanwhile():
         other.start()
-        time.sleep(0.05)
+        begun.wait()
+        time.sleep(0.05)  # it waits by now; were it later still, nothing would be proven or fail
 
     make_net(meanwhile)(torch.ones(2, 8))
     other.join()
