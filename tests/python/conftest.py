@@ -23,12 +23,6 @@ collect_ignore = [
 ]
 
 
-def pytest_configure(config):
-    config.addinivalue_line(
-        "markers", "needs_observer: wants what torch.profiler cannot record in the observer's place"
-    )
-
-
 def pytest_collection_modifyitems(items):
     """The tests of capturing run a second time with PYROMETER_OBSERVER=off."""
     if os.environ.get("PYROMETER_OBSERVER") != "off":
