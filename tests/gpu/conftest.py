@@ -39,7 +39,7 @@ def pytest_terminal_summary(terminalreporter, config):
 
 @pytest.fixture(autouse=True)
 def clean_machine(tmp_path):
-    import checks
+    from gpu import checks
 
     with checks.around(tmp_path):
         yield

@@ -205,9 +205,9 @@ def run_child(name, tests, report, until):
     def say(event, **more):
         os.write(report, json.dumps({"event": event, **more}).encode() + b"\n")
 
-    sys.path.insert(0, str(HERE))
-    module = importlib.import_module(name.removesuffix(".py"))
-    checks = importlib.import_module("checks")
+    sys.path.insert(0, str(HERE.parent))
+    module = importlib.import_module(f"gpu.{name.removesuffix('.py')}")
+    checks = importlib.import_module("gpu.checks")
     guesses = json.loads(os.environ.get("PYRO_TEST_SECONDS", "{}"))
     for test in tests:
         guess = guesses.get(test, FIRST_GUESS_S)

@@ -9,10 +9,10 @@ import sys
 from unittest import mock
 
 import torch
-from checks import TOOL, check
 from torch import nn
 
 import pyrometer
+from gpu.checks import TOOL, check
 from pyrometer import capture_model
 from pyrometer._testing import finish_passes, observer_build, stop_watching
 

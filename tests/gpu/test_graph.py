@@ -6,10 +6,10 @@ import statistics
 import time
 
 import torch
-from checks import check
 from torch import nn
 
 import pyrometer
+from gpu.checks import check
 
 
 class Block(nn.Module):

@@ -11,11 +11,11 @@ import subprocess
 import sys
 
 import torch
-from checks import ROOT, TOOL, check, raises, skip
 from torch import nn
 from torch.utils import benchmark
 
 import pyrometer
+from gpu.checks import ROOT, TOOL, check, raises, skip
 from pyrometer import ModelProfiler, detect_regressions, load_baseline
 
 

@@ -12,11 +12,11 @@ from unittest import mock
 
 import torch
 import torch.distributed as dist
-from checks import check
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 import pyrometer
+from gpu.checks import check
 from pyrometer import profiler, step_profiler
 
 
