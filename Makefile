@@ -101,7 +101,7 @@ test-gpu:
 
 test-peers:
 	@scripts/install-deps.sh test
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all CMAKE_FLAGS="-DPYRO_TESTS=ON"
 	@scripts/make-venv.sh test
 	@scripts/test-peers.sh
 
