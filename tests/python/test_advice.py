@@ -304,9 +304,6 @@ def test_evidence_of_sparse_weights_and_slow_preprocessing():
 
 
 def test_attention_that_is_computed_step_by_step():
-    from catalog import torchvision_ops
-
-    torchvision_ops.declare()
     transformers = pytest.importorskip("transformers")
     config = transformers.GPT2Config(vocab_size=90, n_embd=64, n_layer=2, n_head=2, n_positions=64)
     config.use_cache = False

@@ -29,9 +29,6 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def saved(folder, name, **settings):
-    from catalog import torchvision_ops
-
-    torchvision_ops.declare()
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
     config = getattr(transformers, f"{name}Config")(**settings)

@@ -213,10 +213,6 @@ def test_bench_takes_names_as_cost_does(folder):
     assert finished.returncode == 2 and "did you mean resnet50" in finished.stderr
     from pyrometer._testing import engines
 
-    sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
-    from catalog.torchvision_ops import declare
-
-    declare()
     engine = engines.load("microsoft/resnet-18", "cpu", "fp32")
     assert engine.name == "resnet18"
     assert [list(tensor.shape) for _, tensor in engine.make_inputs(2).tensors()] == [

@@ -26,9 +26,6 @@ EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python"
 
 
 def tiny_llama():
-    from catalog import torchvision_ops
-
-    torchvision_ops.declare()
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
     config = transformers.LlamaConfig(

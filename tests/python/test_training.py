@@ -366,9 +366,6 @@ class Recurrent(nn.Module):
 
 
 def resnet18():
-    from catalog import torchvision_ops
-
-    torchvision_ops.declare()
     from torchvision.models import resnet18
 
     return resnet18(num_classes=10)
