@@ -93,7 +93,7 @@ test-python:
 	@echo "== Capturing without the observer"
 	@PYRO_TOOL=build/pyrometer PYROMETER_OBSERVER=off .venv/bin/python -m pytest \
 	    tests/python/test_capture.py
-	@scripts/test-python-3.12.sh
+	@scripts/test-pythons.sh
 
 # Installs nothing. With SECONDS it stops in time and goes on when called again.
 test-gpu:

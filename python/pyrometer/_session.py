@@ -72,6 +72,9 @@ class Session:
                     "",
                     None,
                 )
+            problem = _switch.why_no_capture()
+            if problem is not None:
+                raise Error(problem)
             from pyrometer import _observe
 
             self._register()

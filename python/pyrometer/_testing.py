@@ -21,6 +21,7 @@ _PLACES = {
     "as_inputs": "pyrometer._inputs:as_inputs",
     "core": "pyrometer._core",
     "doctor": "pyrometer._doctor",
+    "env": "pyrometer._switch",
     "engines": "pyrometer._engines",
     "evidence": "pyrometer._evidence",
     "export": "pyrometer._live",

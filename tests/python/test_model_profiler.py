@@ -445,8 +445,8 @@ def scaled(results, factor):
     document = json.loads(json.dumps(results.document))
     for metric in document["benchmarks"][0]["metrics"]:
         if metric["name"] == "latency":
-            metric["samples"] = [5 + 0.001 * number for number in range(60)]
-            metric["samples"] = [sample * factor for sample in metric["samples"]]
+            count = len(metric["samples"])
+            metric["samples"] = [(5 + 0.001 * number) * factor for number in range(count)]
     return pyrometer.Results(document)
 
 
