@@ -11,7 +11,7 @@ IMPORTS = {
     "torchvision": "import torchvision; torchvision.ops.nms; torchvision.models.resnet18",
     "transformers": "from transformers.image_processing_utils_fast import BaseImageProcessorFast",
 }
-# torch takes long to import and is what both begin with: a process that has it forks for each order.
+# Importing torch takes long, and both begin with it: a process that has it forks for each order.
 PROGRAM = """
 import os, sys, torch
 for order in sys.argv[1:]:
