@@ -92,7 +92,7 @@ test-python:
 	@PYRO_TOOL=build/pyrometer .venv/bin/python -m pytest -n $(TEST_JOBS) --dist loadfile
 	@echo "== Capturing without the observer"
 	@PYRO_TOOL=build/pyrometer PYROMETER_OBSERVER=off .venv/bin/python -m pytest \
-	    tests/python/test_capture.py
+	    tests/python/capture/test_capture.py
 	@scripts/test-pythons.sh
 
 # Installs nothing. With SECONDS it stops in time and goes on when called again.

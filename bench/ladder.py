@@ -26,7 +26,7 @@ RUNS = 40
 
 def build(source, folder):
     library = folder / "observer_ladder.so"
-    headers = sorted(observer_build._SOURCE.parent.glob("_observer_*.hpp"))
+    headers = sorted(observer_build._SOURCE.parent.glob("*.hpp"))
     newest = max(path.stat().st_mtime for path in (source, *headers))
     if not library.exists() or library.stat().st_mtime < newest:
         observer_build.compile_library(source, library)
@@ -45,10 +45,10 @@ def measure(library, rounds, weight_bytes):
     for _ in range(rounds):
         random.shuffle(order)
         for step in order:
-            library.ladder_set(core.recorder_door(), step)
+            library.ladder_set(core.recorder_api(), step)
             library.ladder_run(4, weight_bytes)
             least[step].append(library.ladder_run(RUNS, weight_bytes))
-    library.ladder_set(core.recorder_door(), 0)
+    library.ladder_set(core.recorder_api(), 0)
     return [sorted(values)[len(values) // 4] for values in least]
 
 

@@ -25,7 +25,7 @@ pip_install() { "$venv/bin/python" -m pip --disable-pip-version-check install "$
 
 torch_key=$(digest requirements/torch.txt requirements/constraints.txt)
 test_key=$(digest requirements/{torch,no-deps,test,constraints}.txt)
-torchvision_files=(scripts/venv/pyrometer_torchvision_import.py catalog/torchvision_ops.py)
+torchvision_files=(scripts/venv/pyrometer_torchvision_import.py python/pyrometer/_helper/torchvision_ops.py)
 torchvision_key=$(digest "${torchvision_files[@]}")
 wants_torch() { ! is_done torch "$torch_key"; }
 catalog_key=$(digest requirements/{catalog,constraints}.txt)

@@ -4,7 +4,7 @@
  */
 #include "capture/session.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -94,7 +94,7 @@ void pyro_chunk_close(pyro_session *session, size_t index)
 {
     if (index == PYRO_NO_CHUNK)
         return;
-    session->slots[index].closed_raw = pyro_raw_time(&pyro_the_door);
+    session->slots[index].closed_raw = pyro_raw_time(&pyro_the_recorder_api);
     if (session->options.temporary)
         pthread_cond_signal(&session->keeper_wakes);
 }
@@ -137,7 +137,7 @@ static void hand_out(pyro_session *session, size_t index, uint32_t kind,
                      const pyro_thread_slot *thread)
 {
     pyro_chunk_header *header = (pyro_chunk_header *)pyro_chunk_address(session, index);
-    uint64_t now = pyro_raw_time(&pyro_the_door), sequence = ++session->last_sequence;
+    uint64_t now = pyro_raw_time(&pyro_the_recorder_api), sequence = ++session->last_sequence;
     session->slots[index] = (pyro_chunk_slot){sequence, now, 0, (uint8_t)kind, false};
     header->thread = thread ? thread->open.number : 0;
     header->system_thread = thread ? syscall(SYS_gettid) : 0;

@@ -31,7 +31,7 @@ static void in_child(void)
     if (!session->is_running)
         return;
     session->is_forked = true;
-    pyro_the_door.generation += 2;
+    pyro_the_recorder_api.generation += 2;
 }
 
 int pyro_fork_prepare(pyro_error *error)
@@ -61,7 +61,8 @@ bool pyro_fork_continue(pyro_session *session)
               pyro_session_open(session, path, true, NULL) == PYRO_OK;
     if (!ok) {
         session->is_running = false;
-        __atomic_store_n(&pyro_the_door.generation, pyro_the_door.generation + 1, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&pyro_the_recorder_api.generation, pyro_the_recorder_api.generation + 1,
+                         __ATOMIC_SEQ_CST);
     }
     return ok;
 }

@@ -5,7 +5,7 @@
  */
 #include "capture/session.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ void pyro_passes_forget(pyro_session *session)
 uint64_t pyro_pass_begin(void)
 {
     pyro_session *session = &pyro_the_session;
-    pyro_recorder_thread *thread = pyro_recorder_enter(&pyro_the_door);
+    pyro_recorder_thread *thread = pyro_recorder_enter(&pyro_the_recorder_api);
     uint64_t now = 0;
     if (!thread)
         return 0;
@@ -65,7 +65,7 @@ uint64_t pyro_pass_begin(void)
     if (session->open_pass_count < PYRO_MOST_OPEN_PASSES) {
         /* Two passes must not have one time: it is what they are found by. */
         while (now <= session->last_pass_raw)
-            now = pyro_raw_time(&pyro_the_door);
+            now = pyro_raw_time(&pyro_the_recorder_api);
         session->last_pass_raw = now;
         session->open_passes[session->open_pass_count++] = (pyro_open_pass){
             .begin_raw = now, .thread = thread->number};
@@ -178,8 +178,8 @@ static void add_job(pyro_session *session, pyro_pass_job *job)
 int pyro_pass_end(uint64_t begun, const pyro_pass_options *options, pyro_error *error)
 {
     pyro_session *session = &pyro_the_session;
-    pyro_recorder_thread *thread = begun ? pyro_recorder_enter(&pyro_the_door) : NULL;
-    uint64_t now = pyro_raw_time(&pyro_the_door);
+    pyro_recorder_thread *thread = begun ? pyro_recorder_enter(&pyro_the_recorder_api) : NULL;
+    uint64_t now = pyro_raw_time(&pyro_the_recorder_api);
     int status = PYRO_OK;
     if (!thread)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "nothing was recorded of this pass");
@@ -216,12 +216,12 @@ int pyro_pass_end(uint64_t begun, const pyro_pass_options *options, pyro_error *
 void pyro_pass_abandon(uint64_t begun)
 {
     pyro_session *session = &pyro_the_session;
-    pyro_recorder_thread *thread = begun ? pyro_recorder_enter(&pyro_the_door) : NULL;
+    pyro_recorder_thread *thread = begun ? pyro_recorder_enter(&pyro_the_recorder_api) : NULL;
     if (!thread)
         return;
     pyro_open_pass pass = {0};
     pthread_mutex_lock(&session->lock);
-    close_pass(session, begun, pyro_raw_time(&pyro_the_door), &pass);
+    close_pass(session, begun, pyro_raw_time(&pyro_the_recorder_api), &pass);
     pthread_mutex_unlock(&session->lock);
     free(pass.foreign);
     pyro_recorder_leave(thread);

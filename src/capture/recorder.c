@@ -1,7 +1,7 @@
 /* The session: its beginning, its end, and the ways in for what is written once. */
 #include "capture/session.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +22,8 @@ static const void *no_frame(void)
 pyro_session pyro_the_session = {
     .control = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
-pyro_recorder_door pyro_the_door = {
-    .size = sizeof(pyro_recorder_door),
+pyro_recorder_api pyro_the_recorder_api = {
+    .size = sizeof(pyro_recorder_api),
     .thread = pyro_thread_here,
     .place = pyro_thread_place,
     .refill = pyro_chunk_refill,
@@ -34,9 +34,9 @@ pyro_recorder_door pyro_the_door = {
     .frame = no_frame,
 };
 
-pyro_recorder_door *pyro_recorder_entrance(void)
+pyro_recorder_api *pyro_recorder_entrance(void)
 {
-    return &pyro_the_door;
+    return &pyro_the_recorder_api;
 }
 
 static int prepare_process(pyro_error *error)
@@ -48,7 +48,7 @@ static int prepare_process(pyro_error *error)
     if (status == PYRO_OK)
         status = pyro_fork_prepare(error);
     if (status == PYRO_OK)
-        pyro_clock_choose(&pyro_the_door);
+        pyro_clock_choose(&pyro_the_recorder_api);
     is_prepared = status == PYRO_OK;
     return status;
 }
@@ -78,8 +78,8 @@ static void fill_header(pyro_session *session)
     header->parent_process = getppid();
     header->max_bytes = session->options.max_bytes;
     header->chunk_count = 1;
-    header->raw_per_ns = pyro_clock_rate(&pyro_the_door);
-    header->first = header->last = pyro_clock_read(&pyro_the_door);
+    header->raw_per_ns = pyro_clock_rate(&pyro_the_recorder_api);
+    header->first = header->last = pyro_clock_read(&pyro_the_recorder_api);
     clock_gettime(CLOCK_REALTIME, &real);
     header->start_realtime_ns = (int64_t)real.tv_sec * 1000000000 + real.tv_nsec;
     uint64_t magic;
@@ -101,8 +101,8 @@ int pyro_session_open(pyro_session *session, const char *path, bool overwrite, p
     session->data_sealed = false;
     session->ready_count = 0;
     session->thread_count = 0;
-    if (!pyro_membarrier_register() && !pyro_the_door.needs_fence)
-        pyro_the_door.needs_fence = 1;
+    if (!pyro_membarrier_register() && !pyro_the_recorder_api.needs_fence)
+        pyro_the_recorder_api.needs_fence = 1;
     fill_header(session);
     bool ok = pyro_grow(&session->slots, &session->slot_capacity, 1, sizeof *session->slots);
     if (ok) {
@@ -174,9 +174,10 @@ int pyro_recorder_start(const char *path, const pyro_recorder_options *options, 
     }
     if (status == PYRO_OK) {
         session->is_running = true;
-        pyro_the_door.flags = options->flags;
-        pyro_the_door.is_resting = 0;
-        __atomic_store_n(&pyro_the_door.generation, pyro_the_door.generation + 1, __ATOMIC_SEQ_CST);
+        pyro_the_recorder_api.flags = options->flags;
+        pyro_the_recorder_api.is_resting = 0;
+        __atomic_store_n(&pyro_the_recorder_api.generation, pyro_the_recorder_api.generation + 1,
+                         __ATOMIC_SEQ_CST);
     }
     pthread_mutex_unlock(&session->control);
     return status;
@@ -199,7 +200,8 @@ int pyro_recorder_stop(pyro_error *error)
     pthread_mutex_lock(&session->control);
     if (session->is_running) {
         session->is_running = false;
-        __atomic_store_n(&pyro_the_door.generation, pyro_the_door.generation + 1, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&pyro_the_recorder_api.generation, pyro_the_recorder_api.generation + 1,
+                         __ATOMIC_SEQ_CST);
         if (session->is_forked) {
             /* A child that recorded nothing: what is mapped is its parent's. */
             session->is_forked = false;
@@ -250,7 +252,7 @@ void pyro_recorder_look(pyro_recorder_status *status)
 static uint32_t add_data(uint32_t type, const void *bytes, size_t size)
 {
     pyro_session *session = &pyro_the_session;
-    pyro_recorder_thread *thread = pyro_recorder_enter(&pyro_the_door);
+    pyro_recorder_thread *thread = pyro_recorder_enter(&pyro_the_recorder_api);
     if (!thread)
         return 0;
     pthread_mutex_lock(&session->lock);
@@ -317,13 +319,13 @@ void pyro_recorder_property(const char *key, const char *value)
 void pyro_recorder_discard(void)
 {
     char raw[24];
-    snprintf(raw, sizeof raw, "%llu", (unsigned long long)pyro_raw_time(&pyro_the_door));
+    snprintf(raw, sizeof raw, "%llu", (unsigned long long)pyro_raw_time(&pyro_the_recorder_api));
     pyro_recorder_property(PYRO_PROPERTY_DISCARDED, raw);
 }
 
 void pyro_recorder_thread_name(const char *name)
 {
-    pyro_recorder_thread *thread = pyro_recorder_enter(&pyro_the_door);
+    pyro_recorder_thread *thread = pyro_recorder_enter(&pyro_the_recorder_api);
     if (!thread)
         return;
     pthread_mutex_lock(&pyro_the_session.lock);

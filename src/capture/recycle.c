@@ -32,7 +32,8 @@ static bool has_open_span(const pyro_session *session, uint64_t sequence)
 {
     const pyro_thread_slot *slot = __atomic_load_n(&session->threads, __ATOMIC_ACQUIRE);
     /* Even when the session is about to end, the spans of its last moment count. */
-    uint32_t generation = (__atomic_load_n(&pyro_the_door.generation, __ATOMIC_SEQ_CST) - 1) | 1;
+    uint32_t generation =
+        (__atomic_load_n(&pyro_the_recorder_api.generation, __ATOMIC_SEQ_CST) - 1) | 1;
     for (; slot; slot = slot->next) {
         if (!__atomic_load_n(&slot->is_used, __ATOMIC_ACQUIRE) ||
             __atomic_load_n(&slot->open.generation, __ATOMIC_ACQUIRE) != generation)

@@ -6,10 +6,10 @@
 #ifndef PYRO_CAPTURE_SESSION_H
 #define PYRO_CAPTURE_SESSION_H
 
-#include "base/arena.h"
-#include "base/intern.h"
+#include "base/containers/arena.h"
+#include "base/containers/intern.h"
 #include "base/error.h"
-#include "trace/recording.h"
+#include "trace/recording/recording.h"
 #include <limits.h>
 #include <pthread.h>
 #include <pyrometer/capture.h>
@@ -135,12 +135,12 @@ typedef struct pyro_session {
 } pyro_session;
 
 extern pyro_session pyro_the_session;
-extern pyro_recorder_door pyro_the_door;
+extern pyro_recorder_api pyro_the_recorder_api;
 
 /* clock.c */
-void pyro_clock_choose(pyro_recorder_door *door);
-pyro_recording_clock pyro_clock_read(const pyro_recorder_door *door);
-double pyro_clock_rate(const pyro_recorder_door *door); /* raw units a nanosecond, estimated */
+void pyro_clock_choose(pyro_recorder_api *api);
+pyro_recording_clock pyro_clock_read(const pyro_recorder_api *api);
+double pyro_clock_rate(const pyro_recorder_api *api); /* raw units a nanosecond, estimated */
 void pyro_clock_renew(pyro_session *session);
 
 /* file.c: the file and its mapping. */

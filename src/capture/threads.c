@@ -14,7 +14,7 @@ static pthread_key_t at_end;
 
 void pyro_membarrier(void)
 {
-    if (!pyro_the_door.needs_fence)
+    if (!pyro_the_recorder_api.needs_fence)
         syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
@@ -53,7 +53,7 @@ static pyro_thread_slot *find_slot(pyro_session *session)
     for (pyro_thread_slot *slot = session->threads; slot; slot = slot->next) {
         if (__atomic_load_n(&slot->is_used, __ATOMIC_ACQUIRE))
             continue;
-        if (!free_slot || slot->open.generation == pyro_the_door.generation)
+        if (!free_slot || slot->open.generation == pyro_the_recorder_api.generation)
             free_slot = slot;
     }
     if (!free_slot) {
@@ -83,7 +83,7 @@ static void renew(pyro_session *session, pyro_thread_slot *slot)
     thread->layer_stack = 0;
     thread->layer_frame = NULL;
     thread->number = ++session->thread_count;
-    __atomic_store_n(&thread->generation, pyro_the_door.generation, __ATOMIC_RELEASE);
+    __atomic_store_n(&thread->generation, pyro_the_recorder_api.generation, __ATOMIC_RELEASE);
 }
 
 /* Goes on in the chunk of a thread that has ended, and says so there. */
@@ -97,7 +97,7 @@ static void take_over(pyro_session *session, pyro_thread_slot *slot)
     if (thread->next == thread->end)
         return;
     pyro_record *record = thread->next;
-    record->start_raw = pyro_raw_time(&pyro_the_door);
+    record->start_raw = pyro_raw_time(&pyro_the_recorder_api);
     record->sequence = syscall(SYS_gettid);
     record->name = thread->number;
     record->kind = PYRO_RECORD_THREAD;
@@ -111,7 +111,7 @@ static pyro_recorder_thread *enroll(void)
     pthread_mutex_lock(&session->control);
     if (session->is_forked && !pyro_fork_continue(session))
         goto done;
-    if (!pyro_is_recording(&pyro_the_door))
+    if (!pyro_is_recording(&pyro_the_recorder_api))
         goto done;
     bool is_new = here == NULL;
     pyro_thread_slot *slot = is_new ? find_slot(session) : (pyro_thread_slot *)here;
@@ -121,7 +121,7 @@ static pyro_recorder_thread *enroll(void)
     }
     if (!slot)
         goto done;
-    if (slot->open.generation != pyro_the_door.generation)
+    if (slot->open.generation != pyro_the_recorder_api.generation)
         renew(session, slot);
     else if (is_new)
         take_over(session, slot);
@@ -135,7 +135,7 @@ pyro_recorder_thread *pyro_thread_here(void)
 {
     pyro_recorder_thread *thread = here;
     if (__builtin_expect(thread != NULL, 1) &&
-        thread->generation == __atomic_load_n(&pyro_the_door.generation, __ATOMIC_RELAXED))
+        thread->generation == __atomic_load_n(&pyro_the_recorder_api.generation, __ATOMIC_RELAXED))
         return thread;
     return enroll();
 }

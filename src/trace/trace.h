@@ -6,9 +6,9 @@
 #ifndef PYRO_TRACE_TRACE_H
 #define PYRO_TRACE_TRACE_H
 
-#include "base/arena.h"
-#include "base/intern.h"
-#include "base/map.h"
+#include "base/containers/arena.h"
+#include "base/containers/intern.h"
+#include "base/containers/map.h"
 #include <pyrometer/trace.h>
 
 #define PYRO_NO_ID UINT32_MAX
@@ -165,7 +165,8 @@ struct pyro_trace {
 
 /* Notes that readers look at: what could not be recorded; where ops are, or "missing". */
 #define PYRO_NOTE_MISSING "missing"
-#define PYRO_MISSING_STORAGES "identities of tensors" /* in it, as _fallback.py writes it */
+#define PYRO_MISSING_STORAGES \
+    "identities of tensors" /* in it, as _capture/torch_profiler.py writes it */
 #define PYRO_NOTE_OPS "ops"
 #define PYRO_NOTE_OPS_BESIDE "torch.profiler" /* in the file beside the recording */
 

@@ -13,9 +13,10 @@ if "PYRO_TOOL" in os.environ:
     os.environ["PYRO_TOOL"] = os.path.abspath(os.environ["PYRO_TOOL"])
 
 # Files that want torch at once are left out where there is none.
+_FOLDER = pathlib.Path(__file__).parent
 collect_ignore = [
-    path.name
-    for path in pathlib.Path(__file__).parent.glob("test_*.py")
+    str(path.relative_to(_FOLDER))
+    for path in _FOLDER.rglob("test_*.py")
     if importlib.util.find_spec("torch") is None
     and re.search(
         r"^((import|from) torch\b|torch = )", path.read_text(encoding="utf-8"), re.MULTILINE

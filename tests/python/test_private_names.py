@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 ROOT = next(path for path in pathlib.Path(__file__).parents if (path / "CMakeLists.txt").exists())
-FOLDERS = ("tests", "bench", "examples", "catalog")
+FOLDERS = ("tests", "bench", "examples")
 
 
 def imported_names(path):

@@ -19,18 +19,18 @@
 static inline void begin_span(pyro_record record, const char *name, const uint64_t *inputs,
                               size_t words, const void *key)
 {
-    pyro_recorder_door *door = pyro_recorder_entrance();
-    pyro_recorder_thread *thread = pyro_recorder_enter(door);
+    pyro_recorder_api *api = pyro_recorder_entrance();
+    pyro_recorder_thread *thread = pyro_recorder_enter(api);
     if (!thread)
         return;
-    pyro_record *room = pyro_record_room(door, thread);
+    pyro_record *room = pyro_record_room(api, thread);
     if (room) {
         /* The tag is nobody's business before the record is whole. */
         memcpy(room, &record, offsetof(pyro_record, tag));
         if (name)
-            room->name = door->name(thread, name);
-        room->inputs = words ? door->signature(thread, inputs, words) : 0;
-        room->start_raw = pyro_raw_time(door);
+            room->name = api->name(thread, name);
+        room->inputs = words ? api->signature(thread, inputs, words) : 0;
+        room->start_raw = pyro_raw_time(api);
     }
     pyro_span_open(thread, room, key);
     if (room)
@@ -40,27 +40,27 @@ static inline void begin_span(pyro_record record, const char *name, const uint64
 
 static inline void end_span(const void *key, const uint64_t *outputs, size_t words)
 {
-    pyro_recorder_door *door = pyro_recorder_entrance();
-    pyro_recorder_thread *thread = pyro_recorder_enter(door);
+    pyro_recorder_api *api = pyro_recorder_entrance();
+    pyro_recorder_thread *thread = pyro_recorder_enter(api);
     if (!thread)
         return;
     pyro_record *record = pyro_span_close(thread, key);
     if (record) {
-        record->outputs = words ? door->signature(thread, outputs, words) : 0;
-        record->end_raw = pyro_raw_time(door);
+        record->outputs = words ? api->signature(thread, outputs, words) : 0;
+        record->end_raw = pyro_raw_time(api);
     }
     pyro_recorder_leave(thread);
 }
 
 static inline void record_memory(uint64_t address, int64_t bytes)
 {
-    pyro_recorder_door *door = pyro_recorder_entrance();
-    pyro_recorder_thread *thread = pyro_recorder_enter(door);
+    pyro_recorder_api *api = pyro_recorder_entrance();
+    pyro_recorder_thread *thread = pyro_recorder_enter(api);
     if (!thread)
         return;
-    pyro_record *room = pyro_record_room(door, thread);
+    pyro_record *room = pyro_record_room(api, thread);
     if (room) {
-        pyro_memory_record memory = {.start_raw = pyro_raw_time(door),
+        pyro_memory_record memory = {.start_raw = pyro_raw_time(api),
                                      .address = address,
                                      .bytes = bytes,
                                      .total_allocated = -1,
