@@ -89,7 +89,7 @@ test-asan:
 test-python:
 	@echo "== Python package and models"
 	@scripts/make-venv.sh test
-	@PYRO_TOOL=build/pyrometer .venv/bin/python -m pytest -n $(TEST_JOBS) --dist loadfile
+	@PYRO_TOOL=build/pyrometer .venv/bin/python -m pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder
 	@echo "== Capturing without the observer"
 	@PYRO_TOOL=build/pyrometer PYROMETER_OBSERVER=off .venv/bin/python -m pytest \
 	    tests/python/capture/test_capture.py
