@@ -10,7 +10,7 @@ static struct {
     PyObject *function, *module_class;
     vectorcallfunc original;
     pyro_recorder_api *api;
-    bool is_buried; /* another has taken the slot after us, and will call us for ever */
+    bool is_wrapped; /* another has taken the slot after us, and will call us for ever */
 } hook;
 
 /* Of this thread, where it is found without a call. */
@@ -275,7 +275,7 @@ PyObject *core_layers_install(PyObject *module, PyObject *args)
     hook.api = pyro_recorder_entrance();
     Py_XSETREF(hook.module_class, Py_NewRef(module_class));
     hook.function = Py_NewRef(function);
-    if (!hook.is_buried) {
+    if (!hook.is_wrapped) {
         hook.original = ((PyFunctionObject *)function)->vectorcall;
         layers_set_vectorcall((PyFunctionObject *)function, observe_call);
     }
@@ -300,8 +300,8 @@ PyObject *core_layers_remove(PyObject *module, PyObject *unused)
         Py_RETURN_NONE;
     PyFunctionObject *function = (PyFunctionObject *)hook.function;
     /* A call that is under way ends in observe_call, so `original` and `api` stay. */
-    hook.is_buried = function->vectorcall != observe_call;
-    if (!hook.is_buried)
+    hook.is_wrapped = function->vectorcall != observe_call;
+    if (!hook.is_wrapped)
         layers_set_vectorcall(function, hook.original);
     hook.function = NULL;
     layers_forget_all();

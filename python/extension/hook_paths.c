@@ -429,7 +429,7 @@ static uint32_t resolve_root(PyObject *module, bool *keep)
 }
 
 /* A module that belongs to another part of the model, or to none, or that calls itself. */
-static uint32_t resolve_stranger(PyObject *module, const layer_call *caller, bool *keep)
+static uint32_t resolve_unrelated(PyObject *module, const layer_call *caller, bool *keep)
 {
     const seen_module *seen = layers_find(module);
     const place *around = &names.places[caller->id];
@@ -479,5 +479,5 @@ uint32_t layers_resolve(PyObject *module, const layer_call *caller, uint32_t gen
         is_below = false; /* modules that hold each other: the path would grow for ever */
     if (is_below)
         return id_of(module, around->root, path, false, keep);
-    return resolve_stranger(module, caller, keep);
+    return resolve_unrelated(module, caller, keep);
 }

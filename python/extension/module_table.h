@@ -36,7 +36,8 @@ typedef struct module_table {
     uint32_t last_slot; /* of the module that was called last */
 } module_table;
 
-extern module_table core_modules;
+/* Hidden, so that it is found without the table of global addresses. */
+extern module_table core_modules __attribute__((visibility("hidden")));
 
 static inline uint32_t module_first_slot(const PyObject *module)
 {
