@@ -20,4 +20,4 @@ for name in hta tensorboard; do
     make_environment "$name"
 done
 echo "== Results beside other tools"
-PYRO_TOOL=build/pyrometer ${VENV_PYTHON:-.venv/bin/python} -m pytest -m peers tests/peers "$@"
+PYRO_TOOL=${PYRO_TOOL:-build/pyrometer} ${VENV_PYTHON:-.venv/bin/python} -m pytest -m peers tests/peers "$@"
