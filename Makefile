@@ -18,7 +18,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export PYTHON
 
 .PHONY: all help deps python demo test test-c test-asan test-python test-gpu test-peers test-torch test-x86 test-arm \
-        test-arm-torch bench fuzz lint format verify-models catalog verify-catalog install clean
+        test-arm-torch coverage bench fuzz lint format verify-models catalog verify-catalog install clean
 
 all:
 	@command -v cmake >/dev/null || { echo "cmake is missing; 'make deps' installs it" >&2; exit 1; }
@@ -37,6 +37,7 @@ help:
 #: make test-arm-torch capturing on AArch64 with a real torch, under qemu: 250 MB, 15 minutes
 #: make test-gpu       the tests that need a GPU, with python3's own torch; SECONDS=420 runs a part
 #: make test-peers     results beside HTA, TensorBoard's plugin and hooks, in environments of their own
+#: make coverage       line coverage of src/ per room by the C tests; build-coverage/uncovered.txt lists the rest
 #: make test-torch TORCH=2.8.0  the tests of capturing with another torch, in a .venv of its own
 #: make bench          time it beside fvcore, torch's own counter and simdjson
 #: make verify-models  check every model of the test zoo against torch
@@ -120,6 +121,15 @@ test-arm:
 test-arm-torch:
 	@scripts/test-arm-torch.sh $(TESTS)
 
+# A transcript runs the tool where it cannot write files; libgcov's complaints are no output of it.
+coverage:
+	@scripts/install-deps.sh test
+	@scripts/configure.sh coverage -DPython3_EXECUTABLE="$$(scripts/find-python.sh)"
+	@cmake --build --preset coverage
+	@find build-coverage -name '*.gcda' -delete
+	@GCOV_ERROR_FILE=$(CURDIR)/build-coverage/gcov-errors.txt ctest --preset coverage -j $(JOBS)
+	@scripts/coverage.py build-coverage
+
 bench:
 	@scripts/make-venv.sh test --plan
 	@scripts/install-deps.sh test bench
@@ -181,4 +191,4 @@ install: all
 
 clean:
 	rm -rf build build-gpu build-debug build-asan build-tsan build-fuzz build-python build-live \
-	    build-x86_64 build-aarch64
+	    build-x86_64 build-aarch64 build-coverage

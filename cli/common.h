@@ -4,20 +4,24 @@
 
 #include "base/containers/buf.h"
 #include "cli/command.h"
+#include "cli/message.h"
 #include "cli/options/options.h"
 
 #include <pyrometer/report.h>
 
 /* Values of pyro_common_options. */
 typedef struct pyro_common {
-    int format; /* a pyro_format, or -1: by the extension of `output`, else text */
+    const char *format_name; /* NULL: by the extension of `output`, else text */
     const char *output;
     bool quiet, verbose, help;
     int color; /* index of auto, always, never */
     const bool *plain; /* an option of the command that means text, however `output` is called */
+    /* Set by pyro_common_parse: what the command writes, and the format's number. */
+    pyro_report_kind report;
+    int format;
 } pyro_common;
 
-#define PYRO_COMMON_INIT {-1, NULL, false, false, false, 0, NULL}
+#define PYRO_COMMON_INIT {.format_name = NULL}
 
 extern const pyro_option pyro_common_options[];
 
@@ -33,9 +37,6 @@ pyro_report_options pyro_common_report(const pyro_common *common);
 
 /* True when the result goes to standard output rather than to a file. */
 bool pyro_common_to_stdout(const pyro_common *common);
-
-/* "wrote FILE (what)" on standard error. */
-void pyro_common_say_written(const char *path, const char *what);
 
 /* Writes the result where it was asked to go, says so unless quiet, and returns the exit code. */
 int pyro_common_write(const pyro_common *common, const char *text, size_t size);
@@ -53,11 +54,5 @@ bool pyro_common_free_name(char name[PYRO_FREE_NAME], const char *stem);
 /* The hint to write all numbers to a new file. */
 void pyro_common_hint_output(pyro_buf *buf, const char *command, const char *operand,
                              const char *stem);
-
-/* "pyrometer: ..." on standard error, made safe for a terminal; the exit code for it. */
-int pyro_common_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* "pyrometer: subject: message (at byte N)" on standard error; the exit code for it. */
-int pyro_common_fail(const char *subject, const pyro_error *error);
 
 #endif

@@ -1,8 +1,9 @@
-/* The pyrometer tool: finds the command and runs it. */
+/* The pyrometer tool: finds the command and runs it; shows the overview. */
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/help.h"
 #include "cli/output.h"
+#include "report/text.h"
 #include "base/text/suggest.h"
 
 #include <pyrometer/catalog.h>
@@ -61,16 +62,45 @@ static int show_version(void)
                : pyro_common_fail(NULL, &error);
 }
 
+static void write_overview(pyro_buf *buf, bool color)
+{
+    pyro_buf_adds(buf, "pyrometer " PYRO_VERSION
+                       ": what a PyTorch model should cost, and what a run did cost\n\n"
+                       "Usage: pyrometer COMMAND [OPTION...] [OPERAND...]\n\n");
+    pyro_text_heading(buf, "Commands:", color);
+    for (size_t i = 0; pyro_commands[i] != NULL; i++)
+        pyro_buf_addf(buf, "  %-8s  %s\n", pyro_commands[i]->name, pyro_commands[i]->summary);
+    pyro_buf_adds(buf, "  help      show the help of a command: pyrometer help cost\n\n");
+    pyro_text_heading(buf, "Start here:", color);
+    pyro_buf_adds(buf,
+                  "  pyrometer cost resnet18       a model that is built in\n"
+                  "  pyrometer cost model.pt2      one of yours, saved with torch.export.save\n"
+                  "  pyrometer trace run.json.gz   a run of yours, recorded by torch.profiler\n"
+                  "\npyrometer COMMAND --help explains a command and shows examples of it.\n");
+}
+
+static int show_overview(bool color)
+{
+    pyro_buf buf = PYRO_BUF_INIT;
+    pyro_error error;
+    int status;
+
+    pyro_error_clear(&error);
+    write_overview(&buf, color);
+    status = pyro_output_stdout(buf.data, buf.failed ? 0 : buf.length, &error);
+    pyro_buf_free(&buf);
+    return status == PYRO_OK ? PYRO_EXIT_FINE : pyro_common_fail(NULL, &error);
+}
+
 static int show_help(const char *name)
 {
-    const pyro_command *command = NULL;
+    const pyro_command *command;
 
-    if (name != NULL && strcmp(name, "help") != 0) {
-        command = pyro_command_find(name);
-        if (command == NULL)
-            return fail_unknown_command(name);
-    }
-    return pyro_help_show(command, pyro_output_wants_color());
+    if (name == NULL || strcmp(name, "help") == 0)
+        return show_overview(pyro_output_wants_color());
+    command = pyro_command_find(name);
+    return command != NULL ? pyro_help_show(command, pyro_output_wants_color())
+                           : fail_unknown_command(name);
 }
 
 static bool is_any(const char *word, const char *a, const char *b, const char *c)

@@ -250,5 +250,6 @@ const pyro_command cmd_doctor = {
     .examples = doctor_examples,
     .groups = doctor_groups,
     .operands = PYRO_COMPLETE_NOTHING,
+    .report = PYRO_REPORT_DOCTOR,
     .run = run_doctor,
 };

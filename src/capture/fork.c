@@ -26,7 +26,7 @@ static void in_child(void)
     pyro_session *session = &pyro_the_session;
     pthread_mutex_init(&session->control, NULL);
     pthread_mutex_init(&session->lock, NULL);
-    session->has_keeper = session->has_writer = false;
+    session->has_allocator = session->has_writer = false;
     pyro_threads_forget_others(session);
     if (!session->is_running)
         return;

@@ -6,8 +6,8 @@
 #include "capture/session.h"
 
 #include "base/containers/buf.h"
+#include "base/thread.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,18 +25,6 @@ uint64_t pyro_passes_need_from(const pyro_session *session)
         if (job->begin_raw < from)
             from = job->begin_raw;
     return from;
-}
-
-void pyro_pass_job_free(pyro_pass_job *job)
-{
-    if (!job)
-        return;
-    free(job->path);
-    free(job->model);
-    free(job->profile);
-    free(job->missing);
-    free(job->foreign);
-    free(job);
 }
 
 void pyro_passes_forget(pyro_session *session)
@@ -141,17 +129,12 @@ static pyro_pass_job *make_job(uint64_t begun, const pyro_pass_options *options)
 
 static int start_writer(pyro_session *session, pyro_error *error)
 {
-    sigset_t all, before;
     if (session->has_writer)
         return PYRO_OK;
     session->writer_stops = session->writer_sleeps = false;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int reason = pthread_create(&session->writer, NULL, pyro_pass_writer, session);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int reason = pyro_thread_start(&session->writer, "pyrometer-pass", pyro_pass_writer, session);
     if (reason)
         return pyro_fail(error, PYRO_ERROR_IO, "no thread to write passes: %s", strerror(reason));
-    pthread_setname_np(session->writer, "pyrometer-pass");
     session->has_writer = true;
     return PYRO_OK;
 }
@@ -200,7 +183,7 @@ int pyro_pass_end(uint64_t begun, const pyro_pass_options *options, pyro_error *
         pass.foreign = NULL;
         add_job(session, job);
         job = NULL;
-        /* Between passes this thread holds no record, so chunks may be recycled meanwhile. */
+        /* Between passes this thread holds no record, so chunks may be used again meanwhile. */
         __atomic_store_n(&((pyro_thread_slot *)thread)->is_waiting, 1, __ATOMIC_RELEASE);
         while (is_behind(session))
             pthread_cond_wait(&session->pass_done, &session->lock);

@@ -313,7 +313,7 @@ def test_throttling(tmp_path):
     if compiler is None:
         skip("no C compiler")
     stub = tmp_path / "libnvml_stub.so"
-    source = ROOT / "tests" / "unit" / "nvml_stub.c"
+    source = ROOT / "tests" / "unit" / "bench" / "nvml_stub.c"
     subprocess.run([compiler, "-shared", "-fPIC", "-o", stub, source], check=True)
     (tmp_path / "model.py").write_text(MODEL.replace("2048", "8192"))
     # 10 looks while it warms up, 5 steady ones, and two in which it is hot.

@@ -163,13 +163,13 @@ OP_COLUMNS = {
 class Trace:
     """What a run did cost. Times are in nanoseconds, memory in bytes.
 
-    The tables `steps`, `training`, `layers`, `ops`, `ops_by_shape`, `kernels`, `gaps`,
-    `synchronizations`, `copies`, `collectives`, `memory`, `findings` and `stacks` have the columns
-    of the JSON that `pyrometer trace --format json` writes; docs/trace.md defines them.
+    Every table of the JSON that `pyrometer trace --format json` writes is an attribute with the same
+    name and columns: `steps`, `layers`, `ops`, `kernels` and so on; docs/trace.md defines them.
     """
 
     __module__ = "pyrometer"
 
+    # For completion in editors. The library decides which tables there are.
     steps: Table
     training: Table
     layers: Table
@@ -183,6 +183,10 @@ class Trace:
     memory: Table
     findings: Table
     stacks: Table
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Table: ...
 
     def __init__(self, core: _core.Trace) -> None:
         self._core = core

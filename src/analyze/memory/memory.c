@@ -7,19 +7,6 @@
 
 #include <stdlib.h>
 
-/* No allocator has given out an exbibyte: such sizes are damage. */
-#define LARGEST_BYTES ((int64_t)1 << 60)
-
-int64_t pyro_memory_after(int64_t live_bytes, const pyro_memory_detail *detail)
-{
-    int64_t sum;
-    if (detail->total_allocated >= 0)
-        return detail->total_allocated;
-    if (__builtin_add_overflow(live_bytes, detail->bytes, &sum) || sum > LARGEST_BYTES)
-        return LARGEST_BYTES;
-    return sum < -LARGEST_BYTES ? -LARGEST_BYTES : sum;
-}
-
 static int init_memory(void *data, pyro_analysis_context *context)
 {
     pyro_memory_state *state = data;
@@ -127,8 +114,9 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     const pyro_memory_detail *detail = index == PYRO_NO_ID ? NULL : &trace->memory[index];
     if (detail && detail->out_of_memory)
         state->out_of_memory++;
-    if (!detail || detail->out_of_memory || !detail->bytes || detail->bytes > LARGEST_BYTES ||
-        detail->bytes < -LARGEST_BYTES || detail->total_allocated > LARGEST_BYTES)
+    if (!detail || detail->out_of_memory || !detail->bytes ||
+        detail->bytes > PYRO_MEMORY_LARGEST_BYTES || detail->bytes < -PYRO_MEMORY_LARGEST_BYTES ||
+        detail->total_allocated > PYRO_MEMORY_LARGEST_BYTES)
         return PYRO_OK;
     pyro_memory_track *device = find_device(state, context, detail);
     if (!device)

@@ -4,6 +4,9 @@
 
 #include "analyze/analyze.h"
 
+/* No allocator has given out an exbibyte: such sizes are damage. */
+#define PYRO_MEMORY_LARGEST_BYTES ((int64_t)1 << 60)
+
 typedef struct pyro_memory_event {
     uint32_t event;
     uint32_t device; /* index */

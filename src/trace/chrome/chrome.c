@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FLUSH_BYTES (256 * 1024)
-
 /* What is asked for, and what is known about names already. */
 typedef struct selection {
     const pyro_analysis_options *options;
@@ -18,19 +16,6 @@ typedef struct selection {
     const pyro_step **steps; /* those of the number asked for, in order of time */
     size_t step_count;
 } selection;
-
-int pyro_chrome_flush(pyro_chrome *chrome, bool all)
-{
-    int status;
-
-    if (chrome->buf.failed)
-        return pyro_fail_memory(chrome->error);
-    if (!all && chrome->buf.length < FLUSH_BYTES)
-        return PYRO_OK;
-    status = chrome->write(chrome->user, chrome->buf.data, chrome->buf.length, chrome->error);
-    pyro_buf_reset(&chrome->buf);
-    return status;
-}
 
 static bool matches(const regex_t *filter, const char *text, uint8_t *known)
 {

@@ -1,6 +1,6 @@
 /*
  * Writing a trace, or a part of it, as Chrome JSON: chrome.c says what goes into the file,
- * chrome_event.c how an event looks, chrome_counters.c what is drawn as curves.
+ * event.c how an event looks, counters.c what is drawn as curves.
  */
 #ifndef PYRO_TRACE_CHROME_CHROME_H
 #define PYRO_TRACE_CHROME_CHROME_H

@@ -14,7 +14,7 @@ nn = torch.nn
 from pyrometer import Error, ModelProfiler  # noqa: E402
 from pyrometer._testing import core, engine, timing  # noqa: E402
 
-STUB = pathlib.Path(__file__).resolve().parents[2] / "unit" / "nvml_stub.c"
+STUB = pathlib.Path(__file__).resolve().parents[2] / "unit" / "bench" / "nvml_stub.c"
 
 
 @pytest.fixture(scope="module")

@@ -4,16 +4,26 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).parents[3]
-ROW = re.compile(r'^OP\("([^"]+)", "([^"]+)", ([A-Z]+), (\w+), (\d+)\)$', re.MULTILINE)
+SHAPE = r"(?:,\s+SHAPE\((\w+)\))?"
+ARGUMENTS = r'(?:,\s+ARGUMENTS\((?:"[\w ]+"\s*)+\))?'
+ROW = re.compile(
+    rf'^OP\("([^"]+)", "([^"]+)", ([A-Z]+), (\w+), (\d+){SHAPE}{ARGUMENTS}\)$', re.MULTILINE
+)
+RULE = re.compile(r"^RULE\((\w+), (\w+)\)", re.MULTILINE)
 FREE = ("VIEW", "SCALAR")
+
+
+def rows() -> list[tuple[str, str, str, str, str, str]]:
+    """Name, label, category, rule, factor and shape (or "") of every row."""
+    text = (ROOT / "src/graph/ops.def").read_text()
+    found = ROW.findall(text)
+    assert len(found) == text.count("\nOP("), "a row that this test cannot read"
+    return found
 
 
 def table() -> list[tuple[str, str, str, str, str]]:
     """Name, label, category, rule and factor of every row."""
-    text = (ROOT / "src/graph/ops.def").read_text()
-    rows = ROW.findall(text)
-    assert len(rows) == text.count("\nOP("), "a row that this test cannot read"
-    return rows
+    return [row[:5] for row in rows()]
 
 
 def documented() -> list[str]:
@@ -42,6 +52,14 @@ def test_no_other_operator_has_a_rule_that_moves_nothing():
 def test_names_are_distinct():
     names = [row[0] for row in table()]
     assert len(names) == len(set(names))
+
+
+def test_shapes_are_said_once():
+    """An operator names a shape only where it differs from the one of its rule."""
+    rules = dict(RULE.findall((ROOT / "src/graph/rules/rules.def").read_text()))
+    assert set(rules) == {rule for _name, _label, _category, rule, _factor, _shape in rows()}
+    for name, _label, _category, rule, _factor, shape in rows():
+        assert shape != rules[rule], name
 
 
 def test_documented_factors():

@@ -93,7 +93,7 @@ def test_nobody_is_accused(runs, profiler, engine):
 
 
 def made_rank(rank, world, steps=3, slow_us=0, slowest_us=0):
-    """Like tests/unit/rank_maker.h: layers, and a collective that all leave together."""
+    """Like tests/unit/support/rank_maker.h: layers, and a collective that all leave together."""
     events = []
 
     def event(category, name, thread, start, duration):

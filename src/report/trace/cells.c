@@ -1,0 +1,66 @@
+/* Headings and cells that the text tables of a trace share. */
+#include "report/trace/view.h"
+
+#include "base/text/units.h"
+#include "report/text.h"
+
+void pyro_trace_heading(pyro_trace_writer *w, const char *what, const char *order, size_t shown,
+                        size_t count)
+{
+    pyro_buf heading = PYRO_BUF_INIT;
+
+    pyro_buf_addf(&heading, "\n%s", what);
+    if (shown < count)
+        pyro_buf_addf(&heading, " (top %zu of %zu%s%s)", shown, count, order != NULL ? " by " : "",
+                      order != NULL ? order : "");
+    pyro_buf_addc(&heading, ':');
+    pyro_text_heading(w->buf, pyro_text_part(w->buf, &heading), w->options->color);
+    pyro_buf_free(&heading);
+}
+
+void pyro_trace_draw(pyro_trace_writer *w, pyro_table *table)
+{
+    pyro_table_write(table, w->buf, 2, w->options->width, w->options->color);
+    pyro_table_free(table);
+}
+
+void pyro_cell_duration(pyro_table *table, int64_t duration_ns)
+{
+    char text[PYRO_UNIT_TEXT];
+
+    pyro_table_cell(table, duration_ns == 0 ? "-" : pyro_format_duration(text, duration_ns));
+}
+
+void pyro_cell_share(pyro_table *table, int64_t part, int64_t whole)
+{
+    char text[PYRO_UNIT_TEXT];
+
+    pyro_table_cell(table, pyro_format_share(text, (double)part, (double)whole));
+}
+
+void pyro_cell_count(pyro_table *table, int64_t count)
+{
+    char text[PYRO_UNIT_TEXT];
+
+    pyro_table_cell(table, count < 0 ? "-" : pyro_format_exact(text, count));
+}
+
+void pyro_cell_layer(const pyro_trace_writer *w, pyro_table *table, const char *path)
+{
+    pyro_buf text = PYRO_BUF_INIT;
+
+    pyro_text_path(&text, path[0] != '\0' ? path : "-", (size_t)w->options->width / 3);
+    pyro_table_cell(table, text.data);
+    table->failed = table->failed || text.failed;
+    pyro_buf_free(&text);
+}
+
+void pyro_cell_rate(pyro_table *table, int64_t work, int64_t duration_ns)
+{
+    char text[PYRO_UNIT_TEXT];
+    double rate = duration_ns > 0 ? (double)work / (double)duration_ns * 1e9 : -1;
+
+    pyro_table_cell(table, work <= 0 || rate < 0 || rate >= 9e18
+                               ? "-"
+                               : pyro_format_count(text, (int64_t)rate));
+}
