@@ -17,8 +17,8 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 # PYTHON=/path/to/python chooses the interpreter of everything; scripts/find-python.sh else does.
 export PYTHON
 
-.PHONY: all help deps python demo test test-c test-asan test-python test-torch test-x86 test-arm test-arm-torch coverage bench fuzz \
-        lint format verify-models catalog verify-catalog install clean
+.PHONY: all help deps python demo test test-c test-asan test-python test-gpu test-peers test-torch test-x86 test-arm \
+        test-arm-torch coverage bench fuzz lint format verify-models catalog verify-catalog install clean
 
 all:
 	@command -v cmake >/dev/null || { echo "cmake is missing; 'make deps' installs it" >&2; exit 1; }
@@ -35,6 +35,8 @@ help:
 #: make install        install under PREFIX (/usr/local), staged under DESTDIR
 #: make test-x86       the unit tests as x86-64, under qemu on another machine (test-arm: AArch64)
 #: make test-arm-torch capturing on AArch64 with a real torch, under qemu: 250 MB, 15 minutes
+#: make test-gpu       the tests that need a GPU, with python3's own torch; SECONDS=420 runs a part
+#: make test-peers     results beside HTA, TensorBoard's plugin and hooks, in environments of their own
 #: make coverage       line coverage of src/ per room by the C tests; build-coverage/uncovered.txt lists the rest
 #: make test-torch TORCH=2.8.0  the tests of capturing with another torch, in a .venv of its own
 #: make bench          time it beside fvcore, torch's own counter and simdjson
@@ -88,11 +90,21 @@ test-asan:
 test-python:
 	@echo "== Python package and models"
 	@scripts/make-venv.sh test
-	@PYRO_TOOL=build/pyrometer .venv/bin/python -m pytest -n $(TEST_JOBS) --dist loadfile
+	@PYRO_TOOL=build/pyrometer .venv/bin/python -m pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder
 	@echo "== Capturing without the observer"
 	@PYRO_TOOL=build/pyrometer PYROMETER_OBSERVER=off .venv/bin/python -m pytest \
 	    tests/python/capture/test_capture.py
-	@scripts/test-python-3.12.sh
+	@scripts/test-pythons.sh
+
+# Installs nothing. With SECONDS it stops in time and goes on when called again.
+test-gpu:
+	@scripts/test-gpu.sh $(SECONDS)
+
+test-peers:
+	@scripts/install-deps.sh test
+	@$(MAKE) --no-print-directory all CMAKE_FLAGS="-DPYRO_TESTS=ON"
+	@scripts/make-venv.sh test
+	@scripts/test-peers.sh
 
 test-torch:
 	@scripts/install-deps.sh test
@@ -178,5 +190,5 @@ install: all
 	    ldconfig; fi
 
 clean:
-	rm -rf build build-debug build-asan build-tsan build-fuzz build-python build-live \
+	rm -rf build build-gpu build-debug build-asan build-tsan build-fuzz build-python build-live \
 	    build-x86_64 build-aarch64 build-coverage

@@ -35,8 +35,7 @@ import torch
 import torch.nn as nn
 from torch.profiler import ProfilerActivity, profile
 
-from pyrometer import _core
-from pyrometer._capture import observer_build, observers
+from pyrometer._testing import core, observer_build, observers
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "bench"
@@ -104,11 +103,11 @@ MODELS = {
 
 @contextlib.contextmanager
 def captured(*what):
-    flags = sum(getattr(_core, f"RECORD_{one.upper()}") for one in what)
-    _core.recorder_start(str(FOLDER / "bench.pyro"), flags, 256 << 20, True, True, False)
+    flags = sum(getattr(core, f"RECORD_{one.upper()}") for one in what)
+    core.recorder_start(str(FOLDER / "bench.pyro"), flags, 256 << 20, True, True, False)
     if "stacks" in what:
-        _core.stacks_install(observer_build.stack_functions())
-    _core.layers_install(nn.Module._call_impl, nn.Module)
+        core.stacks_install(observer_build.stack_functions())
+    core.layers_install(nn.Module._call_impl, nn.Module)
     if "shapes" in what:
         observers.watch_inputs()
     if "ops" in what:
@@ -117,9 +116,9 @@ def captured(*what):
         yield
     finally:
         observer_build.stop()
-        _core.layers_remove()
-        _core.recorder_stop()
-        _core.stacks_remove()
+        core.layers_remove()
+        core.recorder_stop()
+        core.stacks_remove()
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ from torch.profiler import ProfilerActivity, profile
 
 import pyrometer
 from capture import Transformer, line, with_interval
-from pyrometer import _core
+from pyrometer._testing import core
 
 OPTIONS = {
     "activities": [ProfilerActivity.CPU],
@@ -47,7 +47,7 @@ def ours(_, decorated, example, calls, folder):
     for _ in range(calls):
         decorated(example)
     called = time.perf_counter()
-    _core.recorder_wait()
+    core.recorder_wait()
     return (called - start) / calls, (time.perf_counter() - start) / calls
 
 

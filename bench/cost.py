@@ -68,8 +68,12 @@ def exported(name: str) -> pathlib.Path | None:
     path = FOLDER / f"{name}.pt2"
     if not path.exists():
         print(f"exporting {name} (once; kept in {FOLDER.relative_to(ROOT)})", flush=True)
-        command = [sys.executable, "-m", "catalog.export", "--pt2", name, "--dir", str(FOLDER)]
-        finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        command = [sys.executable, "-m", "zoo.export", "--pt2", name, "--dir", str(FOLDER)]
+        path_of_zoo = os.pathsep.join((str(ROOT), str(ROOT / "tests" / "models")))
+        environment = os.environ | {"PYTHONPATH": path_of_zoo}
+        finished = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False
+        )
         if finished.returncode:
             lines = finished.stderr.strip().splitlines()
             print(f"    failed: {lines[-1] if lines else 'no message'}")

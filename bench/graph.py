@@ -40,11 +40,13 @@ def main() -> None:
     with torch.no_grad():
         model(x)
         profile(nn.Sequential(nn.Linear(2, 2)), torch.randn(1, 2))  # builds the observer once
-        plain, built = [], []
+        plain, built, afterwards = [], [], []
         for _ in range(options.rounds):
             plain.append(seconds(lambda: model(x)))
             built.append(seconds(lambda: profile(model, x)))
+            afterwards.append(seconds(lambda: model(x)))
     forward, graph = statistics.median(plain), statistics.median(built)
+    ratio = statistics.median(b / a for a, b in zip(plain, afterwards, strict=True))
     limit = ALLOWED_TIMES * forward + ALLOWED_S
     print(f"{options.layers} layers, median of {options.rounds} rounds in turns")
     print(f"  plain forward                        {forward * 1e3:9.1f} ms")
@@ -52,6 +54,7 @@ def main() -> None:
     print(
         f"  2 x forward + 0.2 s                  {limit * 1e3:9.1f} ms  ({graph / limit:.2f} of it)"
     )
+    print(f"  a plain forward right after a graph, by one before it: {ratio:.3f}")
 
 
 if __name__ == "__main__":

@@ -8,8 +8,7 @@ after as many bytes were read as a small model has weights, so that the nearer c
 import ctypes
 import random
 
-from pyrometer import _core
-from pyrometer._capture import observer_build
+from pyrometer._testing import core, observer_build
 
 STEPS = (
     ("bare", "the ops themselves"),
@@ -46,22 +45,22 @@ def measure(library, rounds, weight_bytes):
     for _ in range(rounds):
         random.shuffle(order)
         for step in order:
-            library.ladder_set(_core.recorder_api(), step)
+            library.ladder_set(core.recorder_api(), step)
             library.ladder_run(4, weight_bytes)
             least[step].append(library.ladder_run(RUNS, weight_bytes))
-    library.ladder_set(_core.recorder_api(), 0)
+    library.ladder_set(core.recorder_api(), 0)
     return [sorted(values)[len(values) // 4] for values in least]
 
 
 def show(source, folder, rounds):
     library = build(source, folder)
     count = library.ladder_count()
-    flags = _core.RECORD_OPS | _core.RECORD_SHAPES | _core.RECORD_OUTPUTS | _core.RECORD_MEMORY
-    _core.recorder_start(str(folder / "ladder.pyro"), flags, 64 << 20, True, True, False)
+    flags = core.RECORD_OPS | core.RECORD_SHAPES | core.RECORD_OUTPUTS | core.RECORD_MEMORY
+    core.recorder_start(str(folder / "ladder.pyro"), flags, 64 << 20, True, True, False)
     try:
         warm, cold = (measure(library, rounds, size) for size in (0, WEIGHT_BYTES))
     finally:
-        _core.recorder_stop()
+        core.recorder_stop()
     print(f"\nns an op that each step adds, over {count} ops; lower quartile of {rounds} rounds")
     print(f"  {'':<46} {'in cache':>9} {'not':>9}")
     for i, (_, text) in enumerate(STEPS):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks ModelProfiler by experiment: beside torch.utils.benchmark in the same run, and A/A pairs.
+"""Checks ModelProfiler by experiment: what its loop adds to a call, the same call beside
+torch.utils.benchmark in the same run, and A/A pairs.
 
     make python && .venv/bin/python bench/model.py [--rounds 10] [--pairs 10]
 
@@ -23,6 +24,7 @@ import torch.utils.benchmark
 from torch import nn
 
 import pyrometer
+from pyrometer._testing import core
 
 
 def make() -> tuple[nn.Module, torch.Tensor]:
@@ -53,6 +55,15 @@ def compare_with_torch(rounds: int) -> None:
         f"beside torch.utils.benchmark: {statistics.median(ours):.3f} ms and "
         f"{statistics.median(theirs):.3f} ms, ratio of a round: median "
         f"{statistics.median(ratios):.4f}, from {ratios[0]:.4f} to {ratios[-1]:.4f}"
+    )
+
+
+def measure_loop(runs: int = 20_000) -> None:
+    """A call that does nothing: what is left is the loop around it."""
+    loop = core.Loop(warmup_runs=100, min_runs=runs, max_runs=runs)
+    loop.run(int)
+    print(
+        f"the loop around an empty call: median {statistics.median(loop.latency_ms()) * 1e6:.0f} ns"
     )
 
 
@@ -97,6 +108,7 @@ def main() -> None:
     if options.once:
         json.dump(measure_once().document, sys.stdout)
         return
+    measure_loop()
     compare_with_torch(options.rounds)
     run_pairs(options.pairs)
 

@@ -1,1 +1,1 @@
-"""The models that Pyrometer is checked on, and the scripts that export them."""
+"""The models that the tool knows by name, and the scripts that export them."""

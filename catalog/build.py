@@ -24,8 +24,8 @@ from catalog import archive, models, skeleton
 from catalog.conditions import conditions
 from catalog.entry import Entry, Input, ties, unique_parameters
 from catalog.export import default_shapes, export_program
-from catalog.layers_repeat import repeated
 from catalog.model import Model
+from catalog.repeat_layers import repeated
 
 # Axes whose size belongs to the model, as its channels do.
 _PART_OF_THE_MODEL = ("channel", "box", "heads", "features")

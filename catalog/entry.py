@@ -1,4 +1,5 @@
-"""One model of the zoo: how it is built, what it takes, and which of its sizes may change."""
+"""One model of the catalog or of the zoo of the tests: how it is built, what it takes, and which of
+its sizes may change."""
 
 import dataclasses
 import math

@@ -25,9 +25,12 @@ pip_install() { "$venv/bin/python" -m pip --disable-pip-version-check install "$
 
 torch_key=$(digest requirements/torch.txt requirements/constraints.txt)
 test_key=$(digest requirements/{torch,no-deps,test,constraints}.txt)
+torchvision_files=(scripts/venv/pyrometer_torchvision_import.py python/pyrometer/_helper/torchvision_ops.py)
+torchvision_key=$(digest "${torchvision_files[@]}")
 wants_torch() { ! is_done torch "$torch_key"; }
 catalog_key=$(digest requirements/{catalog,constraints}.txt)
 wants_test() { [ "$level" != torch ] && ! is_done test "$test_key"; }
+wants_torchvision() { [ "$level" != torch ] && ! is_done torchvision "$torchvision_key"; }
 wants_catalog() { [ "$level" = catalog ] && ! is_done catalog "$catalog_key"; }
 
 if [ "$mode" = --plan ]; then
@@ -68,6 +71,14 @@ if wants_test; then
     pip_install --quiet --no-deps -r requirements/no-deps.txt
     pip_install --quiet --use-pep517 -r requirements/test.txt -c requirements/constraints.txt
     mark_done test "$test_key"
+fi
+if wants_torchvision; then
+    # So that torchvision and transformers can be imported, in any order and in any process.
+    site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    cp "${torchvision_files[0]}" "$site/"
+    cp "${torchvision_files[1]}" "$site/pyrometer_torchvision_ops.py"
+    echo "import pyrometer_torchvision_import" >"$site/pyrometer_torchvision.pth"
+    mark_done torchvision "$torchvision_key"
 fi
 if wants_catalog; then
     echo "Installing what the catalog needs into $venv"

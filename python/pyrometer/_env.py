@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import sysconfig
 
 _YES = ("1", "true", "yes", "on")
+NEWEST_CAPTURED = (3, 13)
 
 
 def _is_set(*names: str) -> bool:
@@ -20,6 +22,25 @@ def is_on() -> bool:
 
 def is_debugging() -> bool:
     return _is_set("PYROMETER_DEBUG", "CHISEL_DEBUG")
+
+
+def why_no_capture(
+    version: tuple[int, ...] = tuple(sys.version_info), has_gil: bool | None = None
+) -> str | None:
+    """Why this interpreter cannot be captured in, as one sentence; None when it can.
+
+    The layer hook and the stacks rely on the layout that functions and frames have in the versions
+    that it was tested with. Models and traces are read by every version.
+    """
+    if has_gil is None:
+        has_gil = not sysconfig.get_config_var("Py_GIL_DISABLED")
+    name = f"Python {version[0]}.{version[1]}"
+    if not has_gil:
+        return f"capturing needs an interpreter with a global lock; this is a free-threaded {name}"
+    if version[:2] > NEWEST_CAPTURED:
+        newest = ".".join(map(str, NEWEST_CAPTURED))
+        return f"capturing works in Python 3.11 to {newest}; this is {name}"
+    return None
 
 
 def require_torch(what: str) -> None:

@@ -27,8 +27,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 import reference
 import torch
 
-from catalog import export, zoo
+import zoo
 from catalog.entry import Entry, unique_parameters
+from zoo import export
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

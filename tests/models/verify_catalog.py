@@ -129,7 +129,7 @@ def price(tool: str, path: pathlib.Path, entry: Entry) -> dict | str:
     command = [tool, "cost", str(path), "--format", "json", "--convention", "torch"]
     for name, given in zip(_skeleton_inputs(path), entry.inputs(), strict=True):
         command += ["--input", f"{name}={','.join(map(str, given.shape))}"]
-    finished = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     if finished.returncode == 0:
         return json.loads(finished.stdout)
     return finished.stderr.strip() or f"exit {finished.returncode}"

@@ -24,12 +24,6 @@ collect_ignore = [
 ]
 
 
-def pytest_configure(config):
-    config.addinivalue_line(
-        "markers", "needs_observer: wants what torch.profiler cannot record in the observer's place"
-    )
-
-
 def pytest_collection_modifyitems(items):
     """The tests of capturing run a second time with PYROMETER_OBSERVER=off."""
     if os.environ.get("PYROMETER_OBSERVER") != "off":
@@ -44,16 +38,10 @@ def nothing_is_watched_for_ever():
     """Passes keep their session and the hook for the next one; another file of tests begins
     without."""
     yield
-    if "pyrometer._capture.session" not in sys.modules:
-        return
-    from pyrometer import _core
-    from pyrometer._capture import observers
-    from pyrometer._capture.session import session
+    if "pyrometer" in sys.modules:
+        from pyrometer._testing import stop_watching
 
-    session.stop()
-    if observers._is_watching:
-        _core.layers_remove()
-        observers._is_watching = False
+        stop_watching()
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +58,7 @@ def one_thread():
 def observer():
     """The library that sees ops. Skips only where none is expected (no compiler, an old torch);
     where one should work and does not, the test fails."""
-    from pyrometer._capture import observer_build
+    from pyrometer._testing import observer_build
 
     try:
         observer_build.load()

@@ -107,7 +107,7 @@ def test_pandas_of_ranks_and_cost_has_na():
 
 def test_columns_of_rows_keep_their_kind():
     pytest.importorskip("pandas")
-    from pyrometer._display import frame
+    from pyrometer._testing import frame
 
     rows = [
         {"a": 2**60 + 1, "b": None, "c": 1.5, "d": True, "e": "x"},
@@ -158,7 +158,7 @@ def test_results_of_bench_are_tables_in_notebooks(tmp_path):
 
 
 def test_many_rows_are_cut():
-    from pyrometer._display import MOST_ROWS, table
+    from pyrometer._testing import MOST_ROWS, table
 
     text = table("t", {"n": lambda row: row}, list(range(MOST_ROWS + 1234)))
     assert text.count("<tr>") == MOST_ROWS + 1

@@ -74,7 +74,7 @@ def test_saving_a_graph_over_its_recording(recording, tmp_path):
 
 @pytest.mark.parametrize("suffix", [".json", ".json.gz"])
 def test_copying_a_pass_over_itself(tmp_path, suffix):
-    from pyrometer._capture.passes import Pass
+    from pyrometer._testing import Pass
 
     path = tmp_path / f"pass{suffix}"
     path.write_text("{}")
@@ -135,11 +135,11 @@ def test_a_baseline_may_be_replaced(code):
 
 def test_files_of_ranks_over_code(code):
     pytest.importorskip("ray")
-    from pyrometer._ray import files
+    from pyrometer._testing import ray_files
 
     path, _ = code
     with pytest.raises(OSError, match="would overwrite"):
-        files._copy(None, 0, path.name, 0, str(path))
+        ray_files._copy(None, 0, path.name, 0, str(path))
     assert path.read_text() == SOURCE
 
 

@@ -186,7 +186,7 @@ def test_what_python_is_asked_for(tmp_path):
 
 def test_measured_peaks(tmp_path, monkeypatch):
     pytest.importorskip("torch")
-    from pyrometer._capture import doctor
+    from pyrometer._testing import doctor
 
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setattr(doctor, "_best_s", lambda run: 1.0)  # the form matters here, not the rates

@@ -35,6 +35,9 @@ def _python() -> Check:
     text = f"{platform.python_implementation()} {platform.python_version()}, {sys.executable}"
     if platform.python_implementation() != "CPython":
         return check("python", "problem", text, "layers are observed in CPython only")
+    problem = _env.why_no_capture()
+    if problem is not None:
+        return check("python", "problem", f"{text}: {problem}", "cost and trace work all the same")
     return check("python", "ok", text)
 
 

@@ -47,6 +47,9 @@ class Session:
                     "",
                     None,
                 )
+            problem = _env.why_no_capture()
+            if problem is not None:
+                raise Error(problem)
             from pyrometer._capture import observers
 
             self._register()

@@ -6,9 +6,6 @@ from torch import nn
 
 
 def saved(folder, name, **settings):
-    from pyrometer._helper import torchvision_ops
-
-    torchvision_ops.declare()
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
     config = getattr(transformers, f"{name}Config")(**settings)

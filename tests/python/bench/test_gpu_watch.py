@@ -11,8 +11,8 @@ import pytest
 torch = pytest.importorskip("torch")
 nn = torch.nn
 
-from pyrometer import Error, ModelProfiler, _core  # noqa: E402
-from pyrometer._bench import engine, timing  # noqa: E402
+from pyrometer import Error, ModelProfiler  # noqa: E402
+from pyrometer._testing import core, engine, timing  # noqa: E402
 
 STUB = pathlib.Path(__file__).resolve().parents[2] / "unit" / "bench" / "nvml_stub.c"
 
@@ -35,7 +35,7 @@ def play(stub, monkeypatch):
     def begin(script):
         monkeypatch.setenv("PYRO_NVML", stub)
         monkeypatch.setenv("PYRO_STUB_GPU", script)
-        gpu = _core.Gpu("GPU-stub")
+        gpu = core.Gpu("GPU-stub")
         monkeypatch.setattr(engine.Engine, "gpu", lambda self: gpu)
         return gpu
 
@@ -61,13 +61,13 @@ def test_a_gpu_as_the_driver_sees_it(play):
         "throttled": True,
     }
     with pytest.raises(ValueError, match="GPU-other"):
-        _core.Gpu("GPU-other")
+        core.Gpu("GPU-other")
 
 
 def test_without_a_driver(monkeypatch):
     monkeypatch.setenv("PYRO_NVML", "/nowhere/libnvidia-ml.so.1")
     with pytest.raises(Error, match="libnvidia-ml"):
-        _core.Gpu()
+        core.Gpu()
 
 
 def test_throttled_samples_are_discarded_and_counted(play):

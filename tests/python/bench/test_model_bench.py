@@ -12,8 +12,7 @@ import time
 
 import pytest
 
-from pyrometer.__main__ import find_tool
-from pyrometer._bench import timing
+from pyrometer._testing import find_tool, timing
 
 torch = pytest.importorskip("torch")
 
@@ -50,7 +49,7 @@ def run(*words, tool=(), cwd=None, **variables):
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYRO_TOOL": TOOL, **variables}
     environment.pop("GITHUB_ACTIONS", None) if not variables else None
     done = subprocess.run(
-        command, capture_output=True, text=True, cwd=cwd, env=environment, timeout=400
+        command, capture_output=True, text=True, cwd=cwd, env=environment, timeout=600
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -191,7 +190,7 @@ def test_against_a_commit(repository, tmp_path):
 
 
 def test_against_another_model(model, tmp_path):
-    (tmp_path / "other.py").write_text(MODEL.replace("0.002", "0.006"))
+    (tmp_path / "other.py").write_text(MODEL.replace("0.002", "0.02"))
     code, out, err = run(
         "bench", "--model-path", model, "--against", f"{tmp_path / 'other.py'}:Model",
         "--runs", 10, "--warmup", 1, "--delta", "40%", "--processes", 5, "--format", "json",
@@ -201,17 +200,15 @@ def test_against_another_model(model, tmp_path):
 
 
 @contextlib.contextmanager
-def started(*words, folder, **variables):
-    """The tool under way, once the model in it has been called."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(folder), **variables}
+def started(*words, folder, is_under_way):
+    """The tool, once the model in it has been called as often as is wanted."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(folder)}
     command = [TOOL, "bench", "--python", sys.executable, *map(str, words)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
     try:
-        for _ in range(600):
-            if (folder / "called").exists() or process.poll() is not None:
-                break
+        while not is_under_way() and process.poll() is None:
             time.sleep(0.1)
         yield process
     finally:
@@ -221,15 +218,20 @@ def started(*words, folder, **variables):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interruption_keeps_what_was_measured(tmp_path, number):
-    text = MODEL.replace(
-        "        time.sleep", f"        open({str(tmp_path / 'called')!r}, 'w')\n        time.sleep"
-    )
+    called = tmp_path / "called"
+    note = f"        open({str(called)!r}, 'a').write('.')\n"
+    text = MODEL.replace("        time.sleep", f"{note}        time.sleep")
     (tmp_path / "model.py").write_text(text)
     words = ("--model-path", f"{tmp_path / 'model.py'}:Model", "--warmup", 0, "--runs", 1000000)
-    with started(*words, "--max-time", 600, "--format", "json", folder=tmp_path) as process:
-        time.sleep(1)
+    words += ("--max-time", 3600, "--format", "json")
+
+    # Some calls come before the first that is measured.
+    def is_measured():
+        return called.exists() and called.stat().st_size > 100
+
+    with started(*words, folder=tmp_path, is_under_way=is_measured) as process:
         process.send_signal(number)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=600)
     assert process.returncode == 130, err
     whole = json.loads(out)
     result = whole["benchmarks"][0]
@@ -240,13 +242,14 @@ def test_an_interruption_keeps_what_was_measured(tmp_path, number):
 
 
 def test_an_interruption_before_anything_was_measured(tmp_path):
+    called = tmp_path / "called"
     (tmp_path / "model.py").write_text(
-        f"import time\nopen({str(tmp_path / 'called')!r}, 'w')\ntime.sleep(600)\n"
+        f"import time\nopen({str(called)!r}, 'w')\ntime.sleep(3600)\n"
     )
     words = ("--model-path", f"{tmp_path / 'model.py'}:Model")
-    with started(*words, folder=tmp_path) as process:
+    with started(*words, folder=tmp_path, is_under_way=called.exists) as process:
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=600)
     assert process.returncode == 130 and not out
     assert err == "pyrometer: interrupted before anything was measured\n"
     assert not list(tmp_path.glob("pyrometer-*"))

@@ -6,7 +6,7 @@ torch = pytest.importorskip("torch")
 nn = torch.nn
 
 from pyrometer import Error, ModelProfiler  # noqa: E402
-from pyrometer._bench import precisions  # noqa: E402
+from pyrometer._testing import precisions  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

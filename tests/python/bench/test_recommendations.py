@@ -9,9 +9,7 @@ torch = pytest.importorskip("torch")
 nn = torch.nn
 
 from pyrometer import ModelProfiler  # noqa: E402
-from pyrometer._bench import evidence, recommendations, variants  # noqa: E402
-from pyrometer._bench.recommendations import Evidence  # noqa: E402
-from pyrometer._helper.example_inputs import as_inputs  # noqa: E402
+from pyrometer._testing import Evidence, as_inputs, evidence, recommendations, variants  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -228,14 +226,14 @@ def test_batches_beyond_one_doubling():
 
 def test_batches_are_run_until_nothing_is_gained():
     class Steps(nn.Module):
-        """4 ms for every 16 samples or a part of them."""
+        """10 ms for every 16 samples or a part of them."""
 
         def __init__(self):
             super().__init__()
             self.weight = nn.Parameter(torch.zeros(1))
 
         def forward(self, x):
-            time.sleep(0.004 * -(-len(x) // 16))
+            time.sleep(0.01 * -(-len(x) // 16))
             return x * self.weight
 
     engine = ModelProfiler(Steps(), device="cpu")._engine
@@ -306,9 +304,6 @@ def test_evidence_of_sparse_weights_and_slow_preprocessing():
 
 
 def test_attention_that_is_computed_step_by_step():
-    from pyrometer._helper import torchvision_ops
-
-    torchvision_ops.declare()
     transformers = pytest.importorskip("transformers")
     config = transformers.GPT2Config(vocab_size=90, n_embd=64, n_layer=2, n_head=2, n_positions=64)
     config.use_cache = False

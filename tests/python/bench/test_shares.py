@@ -5,13 +5,13 @@ import pathlib
 import pytest
 
 import pyrometer
-from pyrometer import _core
+from pyrometer._testing import core
 
 RESULTS = pathlib.Path(__file__).parents[3] / "fuzz" / "corpus" / "bench" / "good-1-command.json"
 
 
 def test_numbers_and_percentages_agree():
-    assert _core.share("10%") == pytest.approx(_core.share(0.1)) == pytest.approx(0.1)
+    assert core.share("10%") == pytest.approx(core.share(0.1)) == pytest.approx(0.1)
     both = [
         pyrometer.detect_regressions(RESULTS, RESULTS, delta=delta, noise=noise)
         for delta, noise in ((0.1, 0.01), ("10%", "1%"))

@@ -25,6 +25,14 @@ def become(job):
     random.seed(job["name"])
 
 
+def calls_of(folder):
+    """What a program has counted in the file `counter`; -1 before it has begun."""
+    if not os.path.exists(os.path.join(folder, "started")):
+        return -1
+    with open(os.path.join(folder, "counter"), "rb") as file:
+        return int.from_bytes(file.read(8), "little")
+
+
 jobs = json.load(open(sys.argv[1]))
 statuses = {}
 for job in jobs:
@@ -35,10 +43,10 @@ for job in jobs:
         code = compile(job["code"], "program.py", "exec")
         exec(code, {"__name__": "__main__"})
         sys.exit(0)
-    if job.get("kill_after_s") is not None:
-        while not os.path.exists(os.path.join(job["folder"], "started")):
+    if job.get("kill_after_calls") is not None:
+        while calls_of(job["folder"]) < job["kill_after_calls"]:
             time.sleep(0.001)
-        time.sleep(job["kill_after_s"])
+        time.sleep(job["pause_s"])
         os.kill(child, signal.SIGKILL)
     statuses[job["name"]] = os.waitpid(child, 0)[1]
 print(json.dumps(statuses))

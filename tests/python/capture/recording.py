@@ -199,17 +199,16 @@ def observed(path: str | Path, *what: str):
     """Records what is named ("layers", "ops", ...) to a file, by the parts that sessions use."""
     import torch
 
-    from pyrometer import _core
-    from pyrometer._capture import observer_build, observers
+    from pyrometer._testing import core, observer_build, observers
 
-    flags = sum(getattr(_core, f"RECORD_{one.upper()}") for one in what)
-    flags |= _core.RECORD_OUTPUTS if "shapes" in what else 0
-    _core.recorder_start(str(path), flags, 0, False, True, False)
+    flags = sum(getattr(core, f"RECORD_{one.upper()}") for one in what)
+    flags |= core.RECORD_OUTPUTS if "shapes" in what else 0
+    core.recorder_start(str(path), flags, 0, False, True, False)
     try:
         if "stacks" in what:
-            _core.stacks_install(observer_build.stack_functions())
+            core.stacks_install(observer_build.stack_functions())
         if "layers" in what:
-            _core.layers_install(torch.nn.Module._call_impl, torch.nn.Module)
+            core.layers_install(torch.nn.Module._call_impl, torch.nn.Module)
         if "shapes" in what:
             observers.watch_inputs()
         if "ops" in what or "memory" in what:
@@ -217,9 +216,9 @@ def observed(path: str | Path, *what: str):
         yield
     finally:
         observer_build.stop()
-        _core.layers_remove()
-        _core.recorder_stop()
-        _core.stacks_remove()
+        core.layers_remove()
+        core.recorder_stop()
+        core.stacks_remove()
 
 
 def record(path: str | Path, work, *what: str) -> Recording:

@@ -15,8 +15,8 @@ import torch
 from torch import nn
 
 import pyrometer
-from pyrometer import _core, capture_model, parse_model_trace
-from pyrometer._capture import passes
+from pyrometer import capture_model, parse_model_trace
+from pyrometer._testing import core, finish_passes, session
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def on(monkeypatch, tmp_path):
     monkeypatch.setenv("PYROMETER", "1")
     monkeypatch.chdir(tmp_path)
     yield tmp_path
-    passes.finisher.finish()
+    finish_passes()
 
 
 def make_net(**options):
@@ -56,7 +56,7 @@ def names(folder):
 
 
 def finish():
-    passes.finisher.finish()
+    finish_passes()
 
 
 def layer_events(path):
@@ -288,11 +288,11 @@ def test_nothing_is_recorded_between_passes(on):
     net, x, kept = make_net(every=3)(), torch.randn(2, 100), None
 
     def used():
-        status = _core.recorder_status()
+        status = core.recorder_status()
         return status["chunks"] + status["dropped_chunks"]
 
     net(x)
-    assert _core.recorder_status()["running"]
+    assert core.recorder_status()["running"]
     before = used()
     for _ in range(2):
         kept = torch.ones(1000, 1000)  # allocated unseen, and freed in a pass
@@ -322,10 +322,8 @@ def test_recording_rests_when_all_passes_were_taken(on):
     finish()
     del net
     gc.collect()
-    passes.session.rest()
-    assert all(watcher.is_over for watcher in passes.session.watchers) is not (
-        passes.session.is_running
-    )
+    session.rest()
+    assert all(watcher.is_over for watcher in session.watchers) is not (session.is_running)
 
 
 def test_schedule_and_on_trace_ready(on):

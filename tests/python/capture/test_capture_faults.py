@@ -15,7 +15,7 @@ from torch import nn
 
 import pyrometer
 from pyrometer import capture_model
-from pyrometer._capture.passes import finisher
+from pyrometer._testing import finish_passes
 
 HERE = pathlib.Path(__file__).parent
 
@@ -81,7 +81,7 @@ def run_jobs(tmp_path, jobs):
     path.write_text(json.dumps(jobs))
     done = subprocess.run(
         [sys.executable, str(HERE / "fault_driver.py"), str(path)],
-        capture_output=True, text=True, check=False, timeout=300,
+        capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
@@ -156,7 +156,14 @@ with pyrometer.capture('run.pyro'):
 def test_fifty_kills(tmp_path):
     chance = random.Random(5)
     jobs = [
-        make_job(tmp_path, f"kill{number}", MODEL + KILLED, {}, kill_after_s=chance.random() / 8)
+        make_job(
+            tmp_path,
+            f"kill{number}",
+            MODEL + KILLED,
+            {},
+            kill_after_calls=chance.randrange(60),
+            pause_s=chance.random() / 500,
+        )
         for number in range(50)
     ]
     run_jobs(tmp_path, jobs)
@@ -215,7 +222,7 @@ if __name__ == '__main__':
     )
     done = subprocess.run(
         [sys.executable, str(script)], cwd=tmp_path, env={**os.environ, "PYROMETER": "1"},
-        capture_output=True, text=True, check=False, timeout=120,
+        capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     names = sorted(path.name for path in tmp_path.glob("*.json"))
@@ -252,7 +259,7 @@ def test_a_full_disk(small_disk, monkeypatch, capsys):
     capture_model("Full")(net)
     for _ in range(50):
         assert torch.equal(net(x), expected)
-    finisher.finish()
+    finish_passes()
     assert "No space left" in capsys.readouterr().err
     assert not list(small_disk.glob("*.tmp"))
 

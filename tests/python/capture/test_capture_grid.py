@@ -20,7 +20,7 @@ import torch.nn as nn  # noqa: E402
 import torch.utils.checkpoint as checkpointing  # noqa: E402
 from recording import observed  # noqa: E402
 
-from pyrometer import _core  # noqa: E402
+from pyrometer._testing import core  # noqa: E402
 
 EVERYTHING = ("layers", "ops", "shapes", "memory", "stacks", "storages")
 
@@ -426,4 +426,4 @@ def test_off_costs_nothing_and_leaves_nothing(tmp_path):
     with observed(tmp_path / "x.pyro", *EVERYTHING):
         net()(example())
     assert nn.Module._call_impl is vectorcall_before
-    assert not _core.recorder_status()["running"]
+    assert not core.recorder_status()["running"]

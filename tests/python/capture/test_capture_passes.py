@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from pyrometer import capture_model, parse_model_trace
-from pyrometer._capture.passes import finisher
+from pyrometer._testing import finish_passes
 
 
 @pytest.fixture
@@ -20,11 +20,11 @@ def on(monkeypatch, tmp_path):
     monkeypatch.setenv("PYROMETER", "1")
     monkeypatch.chdir(tmp_path)
     yield tmp_path
-    finisher.finish()
+    finish_passes()
 
 
 def files(folder):
-    finisher.finish()
+    finish_passes()
     return sorted(path.name for path in folder.iterdir())
 
 
@@ -59,7 +59,7 @@ def test_time_outside_ops_belongs_to_its_layer(on, monkeypatch, capsys, observer
     assert list(layers) == ["sleep", "numpy", "loop", "block.0", "block", "(model)"]
     for name, least_us in (("sleep", 50_000), ("numpy", 20_000), ("loop", 20_000)):
         assert least_us <= layers[name]["total_time_us"]
-        assert layers[name]["op_time_us"] < 0.9 * least_us
+        assert layers[name]["op_time_us"] < 0.9 * layers[name]["total_time_us"]
     assert layers["sleep"]["operations"] == set() and layers["sleep"]["call_count"] == 1
     assert "aten::linear" in layers["block.0"]["operations"]
     assert all(layer["op_time_us"] <= layer["total_time_us"] for layer in layers.values())
@@ -83,7 +83,7 @@ def run_with_observer(observer, folder):
             import torch
             from torch import nn
             from pyrometer import capture_model
-            from pyrometer._capture.passes import finisher
+            from pyrometer._testing import finish_passes
             from test_capture_passes import Loop, Numpy, Sleep
 
             @capture_model
@@ -298,7 +298,7 @@ import subprocess, sys
 import torch
 from torch import nn
 from pyrometer import capture_model
-from pyrometer._capture.passes import finisher
+from pyrometer._testing import finish_passes
 
 @capture_model(model_name="Net")
 class Net(nn.Module):
@@ -307,7 +307,7 @@ class Net(nn.Module):
 
 def run(batch):
     Net()(torch.zeros(batch, 4))
-    finisher.finish()
+    finish_passes()
 
 def child():
     subprocess.run([sys.executable, sys.argv[1], "none"], check=True)

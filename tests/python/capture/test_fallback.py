@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from pyrometer._capture import observer_build
+from pyrometer._testing import observer_build
 
 PROGRAM = """
 import sys

@@ -11,7 +11,7 @@ from observed_models import MODELS, Mlp, train  # noqa: E402
 from recording import RAISED, record  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
-from pyrometer import _core  # noqa: E402
+from pyrometer._testing import core  # noqa: E402
 
 WORK = {name: lambda name=name: train(*MODELS[name]) for name in MODELS}
 
@@ -181,8 +181,8 @@ def test_checkpoint_recomputes_by_name(tmp_path):
 
 
 def test_only_one_hook():
-    _core.layers_install(nn.Module._call_impl, nn.Module)
+    core.layers_install(nn.Module._call_impl, nn.Module)
     with pytest.raises(RuntimeError, match="already"):
-        _core.layers_install(nn.Module._call_impl, nn.Module)
-    _core.layers_remove()
-    _core.layers_remove()
+        core.layers_install(nn.Module._call_impl, nn.Module)
+    core.layers_remove()
+    core.layers_remove()

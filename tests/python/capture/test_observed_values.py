@@ -10,8 +10,7 @@ torch = pytest.importorskip("torch")
 import torch.nn as nn  # noqa: E402
 from recording import Recording, observed, record  # noqa: E402
 
-from pyrometer import _core  # noqa: E402
-from pyrometer._capture import observer_build  # noqa: E402
+from pyrometer._testing import core, observer_build  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("observer")
 
@@ -118,9 +117,9 @@ OFFSETS = {"the system's clock": 12, "a fence": 16}
 def test_machines_that_need_more(tmp_path, name):
     """Those whose counter is not steady, and kernels without membarrier."""
     x = torch.ones(3, 4)
-    flags = _core.RECORD_OPS | _core.RECORD_SHAPES | _core.RECORD_OUTPUTS | _core.RECORD_MEMORY
+    flags = core.RECORD_OPS | core.RECORD_SHAPES | core.RECORD_OUTPUTS | core.RECORD_MEMORY
     with observed(tmp_path / "x.pyro"):
-        needs = ctypes.c_uint32.from_address(_core.recorder_api() + OFFSETS[name])
+        needs = ctypes.c_uint32.from_address(core.recorder_api() + OFFSETS[name])
         before, needs.value = needs.value, 1
         try:
             observer_build.start(flags)

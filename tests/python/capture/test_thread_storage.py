@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from pyrometer._capture import observer_build
+from pyrometer._testing import observer_build
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 MOST_ALIGNMENT = 16

@@ -17,8 +17,7 @@ from torch import nn
 
 import pyrometer
 from pyrometer import capture_model, parse_model_trace
-from pyrometer._capture import kineto, observer_build, passes
-from pyrometer._capture.session import session
+from pyrometer._testing import finish_passes, kineto, observer_build, session
 
 TOOL = os.path.abspath(os.environ["PYRO_TOOL"]) if "PYRO_TOOL" in os.environ else ""
 
@@ -37,7 +36,7 @@ def without_observer(monkeypatch, tmp_path):
 
 
 def finish():
-    passes.finisher.finish()
+    finish_passes()
 
 
 def make_net(meanwhile=None, **options):
@@ -238,15 +237,17 @@ def test_the_programs_profiler_warms_up_undisturbed(tmp_path):
 
 def test_the_programs_profiler_on_another_thread_waits_for_the_pass(tmp_path):
     def profile():
+        begun.set()
         with torch.profiler.profile() as theirs:
             torch.ones(3) + 1
         seen.extend(event.name for event in theirs.events())
 
-    seen, other = [], threading.Thread(target=profile)
+    seen, begun, other = [], threading.Event(), threading.Thread(target=profile)
 
     def meanwhile():
         other.start()
-        time.sleep(0.05)
+        begun.wait()
+        time.sleep(0.05)  # it waits by now; were it later still, nothing would be proven or fail
 
     make_net(meanwhile)(torch.ones(2, 8))
     other.join()

@@ -6,7 +6,7 @@ import os
 import pytest
 
 import pyrometer
-from pyrometer._helper import archive
+from pyrometer._testing import archive
 
 torch = pytest.importorskip("torch")
 nn = torch.nn

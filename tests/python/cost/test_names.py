@@ -211,10 +211,8 @@ def test_what_a_model_prints_is_still_printed(capsys):
 def test_bench_takes_names_as_cost_does(folder):
     finished = run(folder, "bench", "--model-path", "resnet5")
     assert finished.returncode == 2 and "did you mean resnet50" in finished.stderr
-    from pyrometer._bench import engines
-    from pyrometer._helper.torchvision_ops import declare
+    from pyrometer._testing import engines
 
-    declare()
     engine = engines.load("microsoft/resnet-18", "cpu", "fp32")
     assert engine.name == "resnet18"
     assert [list(tensor.shape) for _, tensor in engine.make_inputs(2).tensors()] == [

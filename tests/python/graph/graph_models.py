@@ -166,9 +166,6 @@ class DictModel(nn.Module):
 
 
 def resnet18() -> nn.Module:
-    from pyrometer._helper import torchvision_ops
-
-    torchvision_ops.declare()
     from torchvision.models import resnet18
 
     return resnet18(weights=None)

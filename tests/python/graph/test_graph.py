@@ -9,7 +9,7 @@ import xml.etree.ElementTree
 import pytest
 
 import pyrometer
-from pyrometer._capture.session import session
+from pyrometer._testing import session
 
 torch = pytest.importorskip("torch")
 graph_models = pytest.importorskip("graph_models")

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 import pyrometer
-from pyrometer._capture import observer_build
+from pyrometer._testing import observer_build
 
 torch = pytest.importorskip("torch")
 nn, functional = torch.nn, torch.nn.functional

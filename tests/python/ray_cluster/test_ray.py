@@ -13,13 +13,15 @@ import time
 import pytest
 
 import pyrometer
-from pyrometer._ray import files, worker
+from pyrometer._testing import ray_files, ray_group, ray_worker
 
 ray = pytest.importorskip("ray")
 torch = pytest.importorskip("torch")
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples"
-LARGE_BYTES = files.PIECE_BYTES * 5 + 7
+LARGE_BYTES = ray_files.PIECE_BYTES * 5 + 7
+# Nothing here takes long; on a busy machine Ray does. These only end what would never end.
+LONG_S = 600
 
 
 class TooCold(Exception):
@@ -75,7 +77,7 @@ def here(cluster, tmp_path, monkeypatch):
 
 def free_cpus():
     """Of the whole cluster, when it has had a moment to hear of what ended."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + LONG_S
     while ray.available_resources().get("CPU") != 4 and time.monotonic() < deadline:
         time.sleep(0.1)
     return ray.available_resources().get("CPU")
@@ -174,7 +176,7 @@ def test_a_rank_a_gpu(here):
 def test_an_exception_of_a_rank(here):
     absolute = here / "logs"
 
-    @pyrometer.ray(num_nodes=2, output_dir=absolute)
+    @pyrometer.ray(num_nodes=2, output_dir=absolute, grace_s=LONG_S)
     def fail():
         rank = int(os.environ["RANK"])
         try:
@@ -183,14 +185,13 @@ def test_an_exception_of_a_rank(here):
                     time.sleep(0.05)
                 raise TooCold(-40, rank)
             (here / "begun").touch()
-            time.sleep(60)
+            time.sleep(LONG_S)
+            (absolute / "not-interrupted").touch()
         finally:
             (absolute / f"rank_{rank}.txt").write_text("written while ending")
 
-    started = time.monotonic()
     with pytest.raises(TooCold) as caught:
         fail()
-    assert time.monotonic() - started < 50
     assert (caught.value.degrees, caught.value.rank) == (-40, 1)
     assert re.search(r"raised on rank 1 \(pid \d+ on [\d.]+\)", caught.value.__notes__[0])
     assert "raise TooCold(-40, rank)" in str(caught.value.__cause__)
@@ -198,7 +199,9 @@ def test_an_exception_of_a_rank(here):
     assert names(absolute) == ["rank_0.txt", "rank_1.txt"]
 
 
-def test_a_rank_is_killed(here):
+def test_a_rank_is_killed(here, monkeypatch):
+    monkeypatch.setattr(ray_group, "SETTLE_S", LONG_S)  # both end; Ray may hear of one much later
+
     @pyrometer.ray(num_nodes=2)
     def be_killed():
         import torch.distributed as dist
@@ -219,25 +222,34 @@ def test_a_rank_is_killed(here):
         assert any(one["name"] == "aten::linear" for one in trace.ops)
 
 
-def test_the_driver_is_interrupted(here):
-    @pyrometer.ray(num_nodes=2)
+def test_the_driver_is_interrupted(here, monkeypatch):
+    @pyrometer.ray(num_nodes=2, grace_s=LONG_S)
     def run():
         rank = int(os.environ["RANK"])
         try:
             (here / f"{rank}").touch()
-            time.sleep(60)
+            time.sleep(LONG_S)
         finally:
             pathlib.Path(f"profiler_logs/{rank}").write_text("ended")
 
-    def interrupt():
-        while not all((here / rank).exists() for rank in "01"):
-            time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGINT)
-        # Python drops an interrupt that arrives in a callback from C, of which Ray has many.
-        while not has_ended.wait(20):
-            os.kill(os.getpid(), signal.SIGINT)
+    interrupt_ranks = ray_group.Group._interrupt
 
-    has_ended = threading.Event()
+    def interrupt_and_note(group, running):
+        was_heard.set()
+        interrupt_ranks(group, running)
+
+    def interrupt():
+        while not all((here / rank).exists() for rank in "01") and not has_ended.is_set():
+            time.sleep(0.05)
+        # Python drops an interrupt that arrives in a callback from C, of which Ray has many: it is
+        # sent until the driver begins to end the ranks, and not while it does.
+        while not has_ended.is_set():
+            os.kill(os.getpid(), signal.SIGINT)
+            if was_heard.wait(10):
+                break
+
+    monkeypatch.setattr(ray_group.Group, "_interrupt", interrupt_and_note)
+    was_heard, has_ended = threading.Event(), threading.Event()
     thread = threading.Thread(target=interrupt)
     thread.start()
     try:
@@ -245,6 +257,7 @@ def test_the_driver_is_interrupted(here):
             run()
     finally:
         has_ended.set()
+        was_heard.set()
     thread.join()
     assert names(here / "profiler_logs") == ["0", "1"]
 
@@ -263,7 +276,7 @@ def test_files_that_cannot_be_written(cluster, tmp_path, monkeypatch, capfd):
     (message,) = [one for one in capfd.readouterr().err.splitlines() if "pyrometer:" in one]
     kept = pathlib.Path(re.match(r"pyrometer: files of ranks stay in (\S+) on", message)[1])
     assert (kept / "rank_0/taken/logs/result").read_text() == "kept"
-    worker.shutil.rmtree(kept)
+    ray_worker.shutil.rmtree(kept)
 
 
 def test_too_large_for_the_cluster(cluster):
@@ -284,7 +297,7 @@ def test_a_busy_cluster(here):
     from ray.util.placement_group import placement_group, remove_placement_group
 
     other = placement_group([{"CPU": 1}])
-    assert other.wait(10)
+    assert other.wait(LONG_S)
     try:
         with pytest.raises(pyrometer.Error, match=r"busy: asked for 2 nodes with 2 CPUs.* 1 s"):
             pyrometer.ray(num_nodes=2, workers_per_node=2, wait_s=1)(print)()
@@ -322,7 +335,7 @@ def test_the_example(tmp_path):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=LONG_S,
     )
     assert done.returncode == 0, done.stderr
     assert re.search(r"^3 ranks, loss \d+\.\d{4}$", done.stdout, re.MULTILINE)
@@ -377,7 +390,7 @@ def test_a_rank_reads_what_was_in_the_current_folder(tmp_path, monkeypatch):
         (source / name).write_text(name)
     folder.mkdir()
     monkeypatch.chdir(source)
-    worker.enter(str(folder), "./runs/profiles")
+    ray_worker.enter(str(folder), "./runs/profiles")
     assert pathlib.Path.cwd() == folder
     assert pathlib.Path("data/input").read_text() == "data/input"
     assert pathlib.Path("runs/earlier").read_text() == "runs/earlier"
@@ -387,7 +400,7 @@ def test_a_rank_reads_what_was_in_the_current_folder(tmp_path, monkeypatch):
 def test_an_agent_of_a_folder_that_is_not_the_drivers(tmp_path):
     (tmp_path / "old").write_text("old")
     (tmp_path / "changed").write_text("before")
-    agent = worker.NodeAgent()
+    agent = ray_worker.NodeAgent()
     folders = agent.prepare([2, 3], str(tmp_path), "a-token-of-another-machine")
     (tmp_path / "changed").write_text("afterwards")
     (tmp_path / "new").mkdir()
@@ -397,7 +410,7 @@ def test_an_agent_of_a_folder_that_is_not_the_drivers(tmp_path):
     (pathlib.Path(folders[3]) / "checkpoint").write_text("not to be lost")
     assert agent.remove() == ["rank_3/checkpoint"]
     assert (pathlib.Path(folders[3]) / "checkpoint").exists()
-    worker.shutil.rmtree(pathlib.Path(folders[3]).parent)
+    ray_worker.shutil.rmtree(pathlib.Path(folders[3]).parent)
     assert names(tmp_path) == ["changed", "new/file", "old"]
 
 
@@ -409,9 +422,9 @@ def test_names_of_files():
         (2, "a/log.rank1.txt", "a/log.rank1.rank2.txt"),
         (3, "log", "log"),
     ):
-        found = files.free_name(name, rank, taken)
+        found = ray_files.free_name(name, rank, taken)
         taken[found] = rank
         assert found == expected
     for name in ("../up", "/etc/passwd", "a/../../up"):
         with pytest.raises(OSError):
-            files.free_name(name, 0, taken)
+            ray_files.free_name(name, 0, taken)

@@ -1,4 +1,7 @@
-"""One rank of a small training run on gloo, with a layer that may sleep. Run by test_ranks.py."""
+"""One rank of small training runs on gloo, with a layer that may sleep. Run by test_ranks.py.
+
+`ranks_worker.py FOLDER SECONDS`: each folder in FOLDER is a run, named PROFILER-ENGINE-SLOWRANK.
+"""
 
 import os
 import sys
@@ -10,7 +13,7 @@ from torch import nn
 
 import pyrometer
 
-STEPS = 8
+STEPS = 6
 
 
 class Mlp(nn.Module):
@@ -85,16 +88,23 @@ def record(profiler, model, folder, rank):
         train(model, active.step, STEPS + 2)
 
 
-def main(engine, profiler, folder, slow_rank, delay_s):
-    rank = int(os.environ["RANK"])
+def main(folder, delay_s):
+    """One run after the other in the same processes: to import torch takes longer than a run."""
+    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.set_num_threads(1)
-    dist.init_process_group("gloo")
-    torch.manual_seed(0)
-    model = Net()
-    if rank == int(slow_rank):
-        model.layers[1].mlp.delay_s = float(delay_s)
-    record(profiler, distribute(model, engine), folder, rank)
-    dist.barrier()
+    # A file in place of a port, which another test could take in the meantime.
+    store = dist.FileStore(f"{folder}/store", world)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=world)
+    for name in sorted(os.listdir(folder)):
+        if name == "store":
+            continue
+        profiler, engine, slow_rank = name.split("-")
+        torch.manual_seed(0)
+        model = Net()
+        if slow_rank == str(rank):
+            model.layers[1].mlp.delay_s = float(delay_s)
+        record(profiler, distribute(model, engine), f"{folder}/{name}", rank)
+        dist.barrier()
     dist.destroy_process_group()
 
 

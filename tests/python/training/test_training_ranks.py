@@ -21,7 +21,7 @@ def launch(processes, what, folder):
     return subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
          str(processes), DRIVER, what, folder],
-        capture_output=True, text=True, env=ENVIRONMENT, timeout=300,
+        capture_output=True, text=True, env=ENVIRONMENT, timeout=600,
     )  # fmt: skip
 
 
@@ -124,7 +124,7 @@ EXAMPLES = pathlib.Path(__file__).parents[3] / "examples" / "training"
 def test_examples(tmp_path, name):
     done = subprocess.run(
         [sys.executable, EXAMPLES / name, "--steps", "4", "--batch", "1", "--profile"],
-        capture_output=True, text=True, env=ENVIRONMENT, timeout=120, cwd=tmp_path,
+        capture_output=True, text=True, env=ENVIRONMENT, timeout=600, cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "Step 3, rank 0\n" in done.stdout and "4 steps on 1 ranks, loss" in done.stdout
@@ -132,26 +132,18 @@ def test_examples(tmp_path, name):
     assert (tmp_path / "profiler_logs" / "trace_rank_0.json").exists()
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def test_a_rank_that_is_killed(tmp_path):
     """Not by torchrun, which would end the other one too."""
-    port = str(free_port())
     ranks = [
         subprocess.Popen(
             [sys.executable, DRIVER, "die", tmp_path],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={**ENVIRONMENT, "RANK": str(rank), "WORLD_SIZE": "2",
-                 "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port},
+            env={**ENVIRONMENT, "RANK": str(rank), "WORLD_SIZE": "2"},
         )
         for rank in range(2)
     ]  # fmt: skip
-    output, messages = ranks[0].communicate(timeout=120)
-    ranks[1].communicate(timeout=120)
+    output, messages = ranks[0].communicate(timeout=600)
+    ranks[1].communicate(timeout=600)
     assert ranks[1].returncode == -9
     assert ranks[0].returncode == 1 and "Error" in messages  # gloo's own, from the training
     assert "Steps 3 to 4, rank 0 of 2; the training raised" in output
@@ -189,7 +181,7 @@ sys.exit(train())
 """
         done = subprocess.run(
             [sys.executable, "-c", program, small],
-            capture_output=True, text=True, env=ENVIRONMENT, timeout=120,
+            capture_output=True, text=True, env=ENVIRONMENT, timeout=600,
         )  # fmt: skip
         assert done.returncode == 5
         assert done.stderr.count("pyrometer:") == 1, done.stderr
@@ -228,7 +220,7 @@ def test_a_group_that_is_made_inside_of_the_function(tmp_path):
     environment = {name: text for name, text in ENVIRONMENT.items() if name != "RANK"}
     done = subprocess.run(
         [sys.executable, script, tmp_path / "logs"],
-        capture_output=True, text=True, env=environment, timeout=300,
+        capture_output=True, text=True, env=environment, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = sorted(path.name for path in (tmp_path / "logs").iterdir() if path.name != "store")

@@ -57,6 +57,11 @@ def die(folder):
 
 
 if __name__ == "__main__":
-    dist.init_process_group("gloo")
+    if "MASTER_PORT" in os.environ:  # under torchrun
+        dist.init_process_group("gloo")
+    else:
+        world = int(os.environ["WORLD_SIZE"])
+        store = dist.FileStore(f"{sys.argv[2]}.store", world)
+        dist.init_process_group("gloo", store=store, rank=int(os.environ["RANK"]), world_size=world)
     {"both": train_both, "die": die}[sys.argv[1]](sys.argv[2])
     dist.destroy_process_group()

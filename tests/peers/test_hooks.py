@@ -1,4 +1,4 @@
-"""Checks the layers of a trace against hooks that watched the same run.
+"""The layers of a trace beside hooks that watched the same run.
 
 A model trains on the CPU under torch.profiler(with_stack, record_shapes) while forward hooks time
 every module. The trace must show every module by its dotted path with as many forward and backward
@@ -6,31 +6,27 @@ calls as the hooks saw. For every module whose forwards take over a millisecond 
 passes: the strictest reading) the trace's forward time must be within 10% of the hooks': the median
 over the passes of the ratio in each.
 
-Hooks run inside of the frame that the trace shows: what their own calls and torch's calling of
-them take, up to a tenth of a millisecond under the profiler, is in the trace's time and not in
-theirs. So the models are large enough for every module to take several milliseconds a call, and
-nothing is corrected. As times are compared, this is no part of `make test`.
-
-usage: python tests/trace/check_hooks.py [--tool build/pyrometer] [--passes 10]
+Hooks run inside the frame that the trace shows: what their own calls and torch's calling of them
+take, up to a tenth of a millisecond under the profiler, is in the trace's time and not in theirs.
+So the models are large enough for every module to take several milliseconds per call, and nothing
+is corrected. Times are compared, so the machine should have nothing else to do.
 """
 
 from __future__ import annotations
 
-import argparse
 import collections
 import json
-import pathlib
 import statistics
 import subprocess
-import sys
-import tempfile
 from time import perf_counter_ns as now_ns
 
-import torch
-from torch import nn
-from torch.profiler import ProfilerActivity, profile, schedule
+import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+from torch.profiler import ProfilerActivity, profile, schedule  # noqa: E402
+
+PASSES = 10
 LONG_NS = 1_000_000
 TOLERANCE = 0.10
 
@@ -135,81 +131,57 @@ def record(model: nn.Module, example: torch.Tensor, passes: int, trace: str) -> 
 
 def layers_of(tool: str, trace: str, program: str, *options: str) -> dict[str, dict]:
     command = [tool, "trace", trace, "--model", program, "--format", "json", *options]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
-    if finished.returncode:
-        sys.exit(finished.stderr.strip())
-    return {row["path"]: row for row in json.loads(finished.stdout)["layers"]}
-
-
-def check(name: str, tool: str, passes: int, folder: str) -> int:
-    """Prints what differs and returns how much did."""
-    torch.manual_seed(0)
-    build, make_example = MODELS[name]
-    example = make_example()
-    program, trace = f"{folder}/{name}.pt2", f"{folder}/{name}.json"
-    torch.export.save(torch.export.export(build().eval(), (example,), strict=False), program)
-    backward = count_backward_calls(build(), example)
-    watch = record(build(), example, passes, trace)
-    layers = layers_of(tool, trace, program)
-    failures = check_calls(name, watch, layers, backward, passes)
-    first = min(int(step) for step in step_numbers(tool, trace))
-    rows = [
-        layers_of(tool, trace, program, "--step", str(first + index)) for index in range(passes)
-    ]
-    timed, worst = 0, 1.0
-    for path in watch.passes[0]:
-        hooks = [sum(seen[path]) for seen in watch.passes]
-        if sum(hooks) <= LONG_NS:
-            continue
-        shown = [row[path]["forward_host_ns"] if path in row else 0 for row in rows]
-        ratio = statistics.median(a / b for a, b in zip(shown, hooks, strict=True))
-        timed += 1
-        worst = max(worst, ratio, key=distance)
-        if distance(ratio) > TOLERANCE:
-            print(f"    {name}: {path}: forward time {ratio:.3f} of the hooks'")
-            failures += 1
-    print(
-        f"{name}: {len(watch.passes[0])} modules, {timed} timed, worst ratio {worst:.3f}, "
-        f"{failures} differ"
-    )
-    return failures
-
-
-def distance(ratio: float) -> float:
-    return abs(ratio - 1)
-
-
-def check_calls(name: str, watch: Watch, layers: dict, backward: dict, passes: int) -> int:
-    failures = 0
-    for path, times in watch.passes[0].items():
-        row = layers.get(path)
-        if row is None:
-            print(f"    {name}: no layer {path!r} in the trace")
-            failures += 1
-            continue
-        wanted = (len(times) * passes, backward[path] * passes)
-        got = (row["calls"], row["backward_calls"])
-        if got != wanted:
-            print(f"    {name}: {path}: calls {got}, the hooks saw {wanted}")
-            failures += 1
-    return failures
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return {row["path"]: row for row in json.loads(printed)["layers"]}
 
 
 def step_numbers(tool: str, trace: str) -> list[int]:
     command = [tool, "trace", trace, "--format", "json"]
-    finished = subprocess.run(command, capture_output=True, text=True, check=True)
-    return [step["number"] for step in json.loads(finished.stdout)["steps"]]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return [step["number"] for step in json.loads(printed)["steps"]]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tool", default=str(ROOT / "build" / "pyrometer"))
-    parser.add_argument("--passes", type=int, default=10)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        failures = sum(check(name, options.tool, options.passes, folder) for name in MODELS)
-    return 1 if failures else 0
+@pytest.fixture(scope="module", params=MODELS)
+def run(request, tmp_path_factory, tool):
+    """(what the hooks saw, the trace, the program, backward calls of each module)"""
+    folder = tmp_path_factory.mktemp(request.param)
+    torch.manual_seed(0)
+    build, make_example = MODELS[request.param]
+    example = make_example()
+    program, trace = f"{folder}/model.pt2", f"{folder}/trace.json"
+    torch.export.save(torch.export.export(build().eval(), (example,), strict=False), program)
+    backward = count_backward_calls(build(), example)
+    watch = record(build(), example, PASSES, trace)
+    return watch, trace, program, backward
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def test_calls_are_those_of_the_hooks(run, tool):
+    watch, trace, program, backward = run
+    layers = layers_of(tool, trace, program)
+    wanted = {
+        path: (len(times) * PASSES, backward[path] * PASSES)
+        for path, times in watch.passes[0].items()
+    }
+    got = {
+        path: (layers[path]["calls"], layers[path]["backward_calls"])
+        for path in wanted
+        if path in layers
+    }
+    assert got == wanted
+
+
+def test_times_are_those_of_the_hooks(run, tool):
+    watch, trace, program, _ = run
+    first = min(step_numbers(tool, trace))
+    rows = [
+        layers_of(tool, trace, program, "--step", str(first + index)) for index in range(PASSES)
+    ]
+    ratios = {}
+    for path in watch.passes[0]:
+        hooks = [sum(seen[path]) for seen in watch.passes]
+        if sum(hooks) > LONG_NS:
+            shown = [row[path]["forward_host_ns"] if path in row else 0 for row in rows]
+            ratios[path] = statistics.median(a / b for a, b in zip(shown, hooks, strict=True))
+    print(f"{len(ratios)} of {len(watch.passes[0])} modules timed, {max(ratios.values()):.3f} most")
+    assert ratios
+    assert not {path: ratio for path, ratio in ratios.items() if abs(ratio - 1) > TOLERANCE}

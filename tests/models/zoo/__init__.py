@@ -3,10 +3,10 @@
 import difflib
 import functools
 
-from catalog import zoo_layers, zoo_timm, zoo_torchvision, zoo_transformers
 from catalog.entry import Entry
+from zoo import layers, timm, torchvision, transformers
 
-_FAMILIES = (zoo_torchvision, zoo_transformers, zoo_timm, zoo_layers)
+_FAMILIES = (torchvision, transformers, timm, layers)
 
 
 @functools.cache

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from catalog.entry import Entry, Input
-from pyrometer._helper import torchvision_ops
+from pyrometer._testing import torchvision_ops
 
 _BATCH_AND_LENGTH = (0, 1)
 

@@ -3,7 +3,7 @@
 import torch
 
 from catalog.entry import Entry, Input
-from pyrometer._helper import torchvision_ops
+from pyrometer._testing import torchvision_ops
 
 _IMAGE = (0, 2, 3)  # batch, height and width may change
 

@@ -4,8 +4,8 @@ import copy
 
 import pytest
 
-from catalog.layers_repeat import repeated
 from catalog.program import Program
+from catalog.repeat_layers import repeated
 
 
 def stacked(layers, width=8, odd_layer=None):

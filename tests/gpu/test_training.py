@@ -1,29 +1,40 @@
-"""Checks profiler() on a machine with a GPU, in one process with NCCL: a line for each thing,
-and OK or FAILED at the end. No test of `make test`, which has no GPU. From the source tree:
-
-    cmake -S . -B build-cuda -DPYRO_PYTHON=ON -DPython3_EXECUTABLE="$(command -v python3)"
-    cmake --build build-cuda --target _core python_package
-    PYTHONPATH=build-cuda/python python3 tests/python/check_training_cuda.py
-"""
+"""profiler() on a GPU, in one process with NCCL."""
 
 import contextlib
+import functools
 import io
 import json
 import os
 import pathlib
-import statistics
 import sys
 import tempfile
-import time
+from unittest import mock
 
 import torch
 import torch.distributed as dist
-from cuda_checks import check, failures, section
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 import pyrometer
+from gpu.checks import check
 from pyrometer import profiler, step_profiler
+
+
+def one_rank(test):
+    """A process group of this process alone, over NCCL, around the test."""
+
+    @functools.wraps(test)
+    def with_group(tmp_path):
+        ranks = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
+        store = dist.FileStore(f"{tmp_path}.store", 1)
+        with mock.patch.dict(os.environ, ranks):
+            dist.init_process_group("nccl", store=store, rank=0, world_size=1)
+            try:
+                test(tmp_path)
+            finally:
+                dist.destroy_process_group()
+
+    return with_group
 
 
 class Net(nn.Module):
@@ -37,12 +48,11 @@ class Net(nn.Module):
         return self.head(self.body(torch.relu(self.stem(x))).mean((2, 3)))
 
 
-def train(steps, at_step=lambda step: None, times=None):
+def train(steps, at_step=lambda step: None):
     torch.manual_seed(0)
     model = DistributedDataParallel(Net().cuda())
     optimizer = torch.optim.AdamW(model.parameters())
     for step in range(steps):
-        begin = time.perf_counter()
         at_step(step)
         pictures = torch.randn(16, 3, 64, 64).cuda()
         loss = nn.functional.cross_entropy(model(pictures), torch.zeros(16).long().cuda())
@@ -50,9 +60,6 @@ def train(steps, at_step=lambda step: None, times=None):
         optimizer.step()
         optimizer.zero_grad()
         step_profiler()
-        if times is not None:
-            torch.cuda.synchronize()
-            times.append(time.perf_counter() - begin)
     return steps
 
 
@@ -82,8 +89,9 @@ def bare_kernels():
     return len(names)
 
 
-def check_window(folder):
-    value, output, messages = run(folder, 8)
+@one_rank
+def test_an_active_window(tmp_path):
+    value, output, messages = run(tmp_path, 8)
     print(output)
     check("the value passes through", value == 8)
     check("nothing is wrong", messages == "", messages)
@@ -91,7 +99,7 @@ def check_window(folder):
     device = [row[-2] for row in rows if len(row) >= 5 and row[-2].endswith(("us", "ms"))]
     check("the table has CUDA totals", len(device) == 10 and all(float(d[:-2]) > 0 for d in device))
     check("rates against the peak", "of the peak of" in output)
-    trace = pyrometer.trace(os.path.join(folder, "trace_rank_0.json"))
+    trace = pyrometer.trace(os.path.join(tmp_path, "trace_rank_0.json"))
     kernels = dict(zip(trace.layers["path"], trace.layers["kernels"], strict=True))
     check("kernels belong to layers", all(
         any(path.endswith(layer) and count > 0 for path, count in kernels.items())
@@ -109,22 +117,23 @@ def check_window(folder):
         check(f"parts of step {step['number']} add up, on the device",
               sum(sizes.values()) == step["span_ns"] and
               min(sizes[part] for part in parts[:3]) > 0, str(sizes))  # fmt: skip
-    events = b"".join(path.read_bytes() for path in pathlib.Path(folder, "rank_0").glob("events*"))
+    events = b"".join(path.read_bytes() for path in (tmp_path / "rank_0").glob("events*"))
     for tag in ("memory/device_mib", "memory/device_peak_mib", "work/share_of_peak"):
         check(f"scalar {tag}", tag.encode() in events)
-    left = [path.name for path in pathlib.Path(folder).rglob("*") if ".pyro" in path.name]
+    left = [path.name for path in tmp_path.rglob("*") if ".pyro" in path.name]
     check("no recording is left", not left, str(left))
 
 
-def check_cycles(folder):
-    run(folder, 12, skip_first=0, wait=1, warmup=1, active=2, repeat=2)
+@one_rank
+def test_several_windows(tmp_path):
+    run(tmp_path, 12, skip_first=0, wait=1, warmup=1, active=2, repeat=2)
     for name in ("trace_rank_0.json", "trace_rank_0_2.json"):
-        trace = pyrometer.trace(os.path.join(folder, name))
+        trace = pyrometer.trace(os.path.join(tmp_path, name))
         check(f"{name} has kernels", sum(trace.kernels["calls"]) > 0)
-    run(folder, 12, skip_first=0, wait=1, warmup=0, active=2)
-    trace = pyrometer.trace(os.path.join(folder, "trace_rank_0.json"))
+    run(tmp_path, 12, skip_first=0, wait=1, warmup=0, active=2)
+    trace = pyrometer.trace(os.path.join(tmp_path, "trace_rank_0.json"))
     check("kernels without a warm-up", sum(trace.kernels["calls"]) > 0)
-    run(os.path.join(folder, "short"), 3)
+    run(os.path.join(tmp_path, "short"), 3)
     with torch.profiler.profile():
         torch.ones(3).cuda()
     check("torch.profiler works after a warm-up that led to nothing", True)
@@ -142,7 +151,8 @@ class CountingCudart:
         return getattr(self.inner, name)
 
 
-def check_nsight(folder):
+@one_rank
+def test_nsight(tmp_path):
     cudart, push = torch.cuda.cudart, torch.cuda.nvtx.range_push
     counting = CountingCudart(cudart())
     ranges = []
@@ -154,11 +164,11 @@ def check_nsight(folder):
             raise ValueError("mine")
 
     try:
-        value, output, messages = run(folder, 8, nsight_enabled=True, nsight_output="mine")
+        value, output, messages = run(tmp_path, 8, nsight_enabled=True, nsight_output="mine")
         line = next((one for one in output.splitlines() if one.startswith("nsys profile")), "")
         check("the command for nsys", line.startswith(
             "nsys profile -o mine --capture-range=cudaProfilerApi "
-        ) and "check_training_cuda.py" in line, line)  # fmt: skip
+        ) and os.path.basename(sys.argv[0]) in line, line)  # fmt: skip
         check("training goes on", value == 8 and messages == "", messages)
         check("one range is captured", counting.calls == ["cudaProfilerStart", "cudaProfilerStop"],
               str(counting.calls))  # fmt: skip
@@ -167,7 +177,7 @@ def check_nsight(folder):
         check("NVTX ranges of steps and layers", len(layers) == 3 and len(steps) == 3, str(ranges))
         counting.calls.clear()
         try:
-            run(folder, 8, fail, nsight_enabled=True)
+            run(tmp_path, 8, fail, nsight_enabled=True)
             check("the exception passes through", False)
         except ValueError as error:
             check("the exception passes through", str(error) == "mine")
@@ -175,35 +185,3 @@ def check_nsight(folder):
               counting.calls == ["cudaProfilerStart", "cudaProfilerStop"])  # fmt: skip
     finally:
         torch.cuda.cudart, torch.cuda.nvtx.range_push = cudart, push
-
-
-def show_cost(folder):
-    bare, profiled = [], []
-    train(30, times=bare)
-    run(folder, 30, lambda step: None, profiled, active=10)
-    print(f"a step: bare {statistics.median(bare[5:]) * 1e3:.2f} ms, "
-          f"active {statistics.median(profiled[3:12]) * 1e3:.2f} ms, "
-          f"after {statistics.median(profiled[15:]) * 1e3:.2f} ms")  # fmt: skip
-
-
-def main():
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {sys.version.split()[0]}")
-    os.environ |= {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29531"}
-    dist.init_process_group("nccl")
-    with tempfile.TemporaryDirectory() as folder:
-        for name, function in (
-            ("an active window", check_window),
-            ("several windows", check_cycles),
-            ("nsight", check_nsight),
-            ("cost", show_cost),
-        ):
-            with section(name):
-                function(os.path.join(folder, function.__name__))
-    dist.destroy_process_group()
-    print("\nFAILED: " + ", ".join(failures) if failures else "\nOK")
-    return 1 if failures else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

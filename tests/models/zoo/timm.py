@@ -3,7 +3,7 @@
 import torch
 
 from catalog.entry import Entry, Input
-from pyrometer._helper import torchvision_ops
+from pyrometer._testing import torchvision_ops
 
 
 def _build(builder: str) -> torch.nn.Module:

@@ -7,12 +7,12 @@ import importlib
 from catalog.model import Model
 
 _FAMILIES = (
-    "models_torchvision",
-    "models_language",
-    "models_llama",
-    "models_text",
-    "models_perception",
-    "models_diffusion",
+    "torchvision",
+    "language",
+    "llama",
+    "text",
+    "perception",
+    "diffusion",
 )
 
 
@@ -21,7 +21,7 @@ def all_models() -> dict[str, Model]:
     """Every model by its name, in the order of names."""
     found: dict[str, Model] = {}
     for family in _FAMILIES:
-        for model in importlib.import_module(f"catalog.{family}").models():
+        for model in importlib.import_module(f"catalog.models.{family}").models():
             if model.name in found:
                 raise ValueError(f"{model.name}: named twice in the catalog")
             found[model.name] = model

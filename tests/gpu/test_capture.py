@@ -1,33 +1,20 @@
-"""Checks capturing on a machine with a GPU: prints PASS or FAIL for each thing, exits with 1 on a
-failure. No test of `make test`, which has no GPU. From the source tree:
-
-    cmake -S . -B build-cuda -DPYRO_PYTHON=ON -DPython3_EXECUTABLE="$(command -v python3)"
-    cmake --build build-cuda --target _core python_package pyrometer
-    PYTHONPATH=build-cuda/python PYRO_TOOL=build-cuda/pyrometer \
-        python3 tests/python/check_capture_cuda.py
-"""
+"""Capturing on a GPU: passes, training, `pyrometer run`, and kernels beside torch.profiler's."""
 
 import contextlib
 import io
 import json
 import os
-import pathlib
 import subprocess
 import sys
-import tempfile
-import time
-
-os.environ["PYROMETER"] = "1"
+from unittest import mock
 
 import torch
-from cuda_checks import check, failures, section
 from torch import nn
 
 import pyrometer
+from gpu.checks import TOOL, check
 from pyrometer import capture_model
-from pyrometer._capture import observer_build, passes
-
-TOOL = os.path.abspath(os.environ.get("PYRO_TOOL", "build/pyrometer"))
+from pyrometer._testing import finish_passes, observer_build, stop_watching
 
 
 class Block(nn.Module):
@@ -42,7 +29,6 @@ class Block(nn.Module):
         return x + self.conv2(self.relu(self.bn1(self.conv1(x))))
 
 
-@capture_model(model_name="Net")
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
@@ -76,7 +62,6 @@ def kernels_by_layer(trace):
 
 def truth_of(model, x, folder):
     """Kernels of each layer as torch.profiler and labels have them."""
-    del Net.__pyrometer_capture__  # our own profiler would be in the way of this one
     handles = list(annotate(model))
     try:
         with torch.profiler.profile() as profile:
@@ -85,29 +70,38 @@ def truth_of(model, x, folder):
     finally:
         for handle in handles:
             handle.remove()
-        Net.__pyrometer_capture__ = registration
     path = folder / "truth.json"
     profile.export_chrome_trace(str(path))
     return kernels_by_layer(pyrometer.trace(path, layers_from=r"truth\|(.*)"))
 
 
-registration = Net.__pyrometer_capture__
+def test_the_observer_of_ops_is_there():
+    status = observer_build.status()
+    check("the observer of ops", status["ok"], status.get("reason") or status["library"])
 
 
-def check_passes(folder):
+def capture_passes(model, batches):
+    """What is printed while each of the batches is a captured pass."""
+    printed = io.StringIO()
+    with mock.patch.dict(os.environ, PYROMETER="1"), contextlib.redirect_stdout(printed):
+        capture_model("Net")(model)
+        for batch in batches:
+            model(batch)
+        finish_passes()
+    return printed.getvalue()
+
+
+def test_passes(tmp_path):
+    torch.manual_seed(0)
     model, x = Net().cuda().eval(), torch.randn(8, 3, 64, 64, device="cuda")
     with torch.no_grad():
-        for _ in range(3):
-            nn.Sequential(*model.children())[0](x)
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            for batch in (8, 8, 4):
-                model(x[:batch])
-            passes.finisher.finish()
-        files = sorted(path.name for path in folder.glob("Net_forward_*.json"))
-        check("three passes are three files", len(files) == 3, ", ".join(files))
-        trace = pyrometer.trace(folder / "Net_forward_002.json")
-        truth = truth_of(model, x, folder)
+        model(x)  # what is made on first use is in no pass
+        truth = truth_of(model, x, tmp_path)
+        text = capture_passes(model, (x, x, x[:4]))
+    stop_watching()
+    files = sorted(path.name for path in tmp_path.glob("Net_forward_*.json"))
+    check("three passes are three files", len(files) == 3, ", ".join(files))
+    trace = pyrometer.trace(tmp_path / "Net_forward_002.json")
     ours = kernels_by_layer(trace)
     # Labels know no root: what they give to "" is what lies between the layers.
     truth[""] = sum(kernels for path, kernels in truth.items() if "." not in path)
@@ -118,7 +112,6 @@ def check_passes(folder):
     check("no kernel without a layer", sum(trace.unattributed.values()) == 0,
           str(trace.unattributed))  # fmt: skip
     check("no warnings", not trace.warnings, str(trace.warnings))
-    text = printed.getvalue()
     check("three tables", text.count("TOTAL") == 3)
     check("the table has device time", "Device Time (ms)" in text)
     print(text[-1500:])
@@ -126,15 +119,15 @@ def check_passes(folder):
     check("CUDA memory", memory.get("cuda:0", 0) > 0, str(memory))
     rows = dict(zip(trace.layers["path"], trace.layers["allocated_bytes"], strict=True))
     check("memory of layers", rows.get("stem", 0) > 0, f"stem allocated {rows.get('stem')}")
-    events = json.loads((folder / "Net_forward_002.json").read_text())["traceEvents"]
+    events = json.loads((tmp_path / "Net_forward_002.json").read_text())["traceEvents"]
     ops = [event for event in events if event.get("cat") == "cpu_op"]
     whole = [op for op in ops if "Input Dims" in op["args"] and "Stack" in op["args"]]
     check("ops have shapes and stacks", ops and len(whole) == len(ops))
-    stats = pyrometer.parse_model_trace(str(folder / "Net_forward_003.json"))["layer_stats"]
+    stats = pyrometer.parse_model_trace(str(tmp_path / "Net_forward_003.json"))["layer_stats"]
     check("parse_model_trace", stats["stem"]["shapes"] == {(4, 3, 64, 64)}, str(stats["stem"]))
 
 
-def check_training(folder):
+def test_training(tmp_path):
     model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 8)).cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     x = torch.randn(32, 64, device="cuda")
@@ -147,14 +140,14 @@ def check_training(folder):
 
     for _ in range(3):
         step()
-    with pyrometer.capture(folder / "train.pyro") as block:
+    with pyrometer.capture(tmp_path / "train.pyro") as block:
         for _ in range(5):
             step()
     with torch.profiler.profile() as profile:
         for _ in range(5):
             step()
-    profile.export_chrome_trace(str(folder / "train.json"))
-    ours, truth = block.trace(), pyrometer.trace(folder / "train.json")
+    profile.export_chrome_trace(str(tmp_path / "train.json"))
+    ours, truth = block.trace(), pyrometer.trace(tmp_path / "train.json")
     count = sum(ours.kernels["calls"]), sum(truth.kernels["calls"])
     check("kernels of a training run", count[0] == count[1], f"ours {count[0]}, torch's {count[1]}")
     rows = {row["path"]: row for row in block.layers()}
@@ -174,72 +167,22 @@ torch.cuda.synchronize()
 """
 
 
-def check_run(folder):
-    (folder / "program.py").write_text(PROGRAM)
+def test_run(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
     done = subprocess.run(
         [TOOL, "run", "--python", sys.executable, "program.py"],
-        cwd=folder, capture_output=True, text=True, check=False,
+        cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     check("pyrometer run", done.returncode == 0, done.stderr.strip()[-300:])
     shown = subprocess.run(
-        [TOOL, "trace", "program.pyro"], cwd=folder, capture_output=True, text=True, check=False
+        [TOOL, "trace", "program.pyro"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     check("pyrometer trace", shown.returncode == 0 and "Device time:" in shown.stdout)
     print(shown.stdout[:3000], shown.stderr)
-    trace = pyrometer.trace(folder / "program.pyro")
+    trace = pyrometer.trace(tmp_path / "program.pyro")
     check("its kernels", sum(trace.kernels["calls"]) >= 30, str(sum(trace.kernels["calls"])))
     doctor = subprocess.run(
         [TOOL, "doctor", "--python", sys.executable], capture_output=True, text=True, check=False
     )
     check("pyrometer doctor", doctor.returncode == 0 and "CUDA" in doctor.stdout)
     print(doctor.stdout)
-
-
-def measure(folder):
-    model, x = Net().cuda().eval(), torch.randn(8, 3, 64, 64, device="cuda")
-
-    def median_ms(run, count=30):
-        times = []
-        for _ in range(count):
-            torch.cuda.synchronize()
-            begin = time.perf_counter()
-            run()
-            torch.cuda.synchronize()
-            times.append((time.perf_counter() - begin) * 1000)
-        return sorted(times)[count // 2]
-
-    with torch.no_grad(), contextlib.redirect_stdout(io.StringIO()):
-        captured = median_ms(lambda: model(x))
-        passes.finisher.finish()
-        del Net.__pyrometer_capture__
-        bare = median_ms(lambda: model(x))
-    Net.__pyrometer_capture__ = registration
-    print(f"bare {bare:.2f} ms a forward, captured with its file {captured:.2f} ms")
-
-
-def main():
-    print(f"torch {torch.__version__}, CUDA {torch.version.cuda}, Python {sys.version.split()[0]}")
-    check("torch has a GPU", torch.cuda.is_available())
-    if failures:
-        sys.exit(1)
-    print(torch.cuda.get_device_name())
-    status = observer_build.status()
-    check("the observer of ops", status["ok"], status.get("reason") or status["library"])
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        os.chdir(folder)
-        for title, run in (
-            ("passes", check_passes),
-            ("training", check_training),
-            ("pyrometer run", check_run),
-            ("cost", measure),
-        ):
-            with section(title):
-                run(folder)
-        os.chdir("/")
-    print(f"\n{len(failures)} failed: {', '.join(failures)}" if failures else "\nall passed")
-    sys.exit(1 if failures else 0)
-
-
-if __name__ == "__main__":
-    main()

@@ -6,8 +6,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from catalog import graph_forms, layers, rare_layers
 from catalog.entry import Entry, Input
+from zoo import graph_forms, modules, rare_modules
 
 
 def _entry(
@@ -24,7 +24,7 @@ def _entry(
         display_name=name,
         family="layers",
         package="torch",
-        builder=f"catalog.zoo_layers: {name}",
+        builder=f"zoo.layers: {name}",
         build=build,
         arguments=arguments,
         by_name=bool(named),
@@ -58,7 +58,7 @@ def _recurrent() -> list[Entry]:
             batch_first(32),
         ),
         _entry("rnn_tanh", lambda: nn.RNN(32, 48, num_layers=2), steps_first(32)),
-        _entry("lstm_tagger", layers.Tagger, Input((1, 20), torch.int64, (0,), (3, 20), 1000)),
+        _entry("lstm_tagger", modules.Tagger, Input((1, 20), torch.int64, (0,), (3, 20), 1000)),
     ]
 
 
@@ -85,11 +85,11 @@ def _convolutions() -> list[Entry]:
         ),
         _entry("conv_transposed3d", lambda: nn.ConvTranspose3d(8, 12, 2, stride=2), cube),
         _entry(
-            "unet", layers.UNet, Input((1, 3, 64, 64), dynamic=(0, 2, 3), other=(2, 3, 96, 128))
+            "unet", modules.UNet, Input((1, 3, 64, 64), dynamic=(0, 2, 3), other=(2, 3, 96, 128))
         ),
         _entry(
             "diffusion_unet",
-            layers.DiffusionUNet,
+            modules.DiffusionUNet,
             Input((1, 4, 32, 32), dynamic=(0,), other=(3, 4, 32, 32)),
             Input((1,), torch.int64, (0,), (3,), 1000),
             Input((1, 8, 64), dynamic=(0,), other=(3, 8, 64)),
@@ -104,30 +104,30 @@ def _contractions() -> list[Entry]:
     return [
         _entry(
             "linear_forms",
-            layers.LinearForms,
+            modules.LinearForms,
             Input((4, 10, 24), dynamic=(0, 1), other=(5, 6, 24)),
         ),
-        _entry("matmul_forms", layers.MatmulForms, matrix(10, 12), matrix(12, 14), Input((12,))),
+        _entry("matmul_forms", modules.MatmulForms, matrix(10, 12), matrix(12, 14), Input((12,))),
         _entry(
             "einsum_forms",
-            layers.EinsumForms,
+            modules.EinsumForms,
             Input((2, 5, 3, 8)),
             Input((2, 7, 3, 8)),
             Input((8, 6)),
         ),
-        _entry("bilinear", layers.BilinearNet, Input((6, 10)), Input((6, 12))),
-        _entry("tensordot", layers.TensorDot, Input((3, 4, 5)), Input((4, 5, 6))),
-        _entry("baddbmm", layers.BatchedAdd, matrix(6, 9), matrix(6, 8), matrix(8, 9)),
+        _entry("bilinear", modules.BilinearNet, Input((6, 10)), Input((6, 12))),
+        _entry("tensordot", modules.TensorDot, Input((3, 4, 5)), Input((4, 5, 6))),
+        _entry("baddbmm", modules.BatchedAdd, matrix(6, 9), matrix(6, 8), matrix(8, 9)),
     ]
 
 
 def _attention() -> list[Entry]:
     sequence = Input((2, 24, 64), dynamic=(0, 1), other=(3, 40, 64))
     return [
-        _entry("mha", layers.SelfAttention, sequence),
+        _entry("mha", modules.SelfAttention, sequence),
         _entry(
             "mha_cross",
-            layers.CrossAttention,
+            modules.CrossAttention,
             Input((24, 2, 64), dynamic=(0, 1), other=(30, 3, 64)),
             Input((18, 2, 48), dynamic=(0, 1), other=(20, 3, 48)),
         ),
@@ -144,12 +144,12 @@ def _attention() -> list[Entry]:
             Input((20, 2, 64), dynamic=(1,), other=(20, 3, 64)),
             Input((12, 2, 64), dynamic=(1,), other=(12, 3, 64)),
         ),
-        _entry("sdpa_causal", layers.CausalAttention, sequence),
-        _entry("sdpa_grouped_query", layers.GroupedQueryAttention, sequence),
-        _entry("sdpa_masked", layers.MaskedAttention, sequence),
-        _entry("attention_eager", layers.EagerAttention, sequence),
-        _entry("moe_dense", layers.DenseMixture, Input((6, 32), dynamic=(0,), other=(11, 32))),
-        _entry("moe_grouped", layers.GroupedMixture, Input((16, 32))),
+        _entry("sdpa_causal", modules.CausalAttention, sequence),
+        _entry("sdpa_grouped_query", modules.GroupedQueryAttention, sequence),
+        _entry("sdpa_masked", modules.MaskedAttention, sequence),
+        _entry("attention_eager", modules.EagerAttention, sequence),
+        _entry("moe_dense", modules.DenseMixture, Input((6, 32), dynamic=(0,), other=(11, 32))),
+        _entry("moe_grouped", modules.GroupedMixture, Input((16, 32))),
     ]
 
 
@@ -158,22 +158,24 @@ def _embeddings_and_norms() -> list[Entry]:
     return [
         _entry("embedding_bag", lambda: nn.EmbeddingBag(100, 16, mode="sum"), ids),
         _entry("embedding_bag_mean", lambda: nn.EmbeddingBag(100, 16), ids),
-        _entry("norms", layers.Norms, Input((2, 8, 10, 12), dynamic=(0, 2, 3), other=(3, 8, 9, 7))),
         _entry(
-            "pools", layers.Pools, Input((1, 8, 24, 32), dynamic=(0, 2, 3), other=(2, 8, 32, 40))
+            "norms", modules.Norms, Input((2, 8, 10, 12), dynamic=(0, 2, 3), other=(3, 8, 9, 7))
+        ),
+        _entry(
+            "pools", modules.Pools, Input((1, 8, 24, 32), dynamic=(0, 2, 3), other=(2, 8, 32, 40))
         ),
         _entry(
             "resampling",
-            layers.Resampling,
+            modules.Resampling,
             Input((1, 4, 16, 20), dynamic=(0,), other=(3, 4, 16, 20)),
         ),
-        _entry("activations", layers.Activations, Input((3, 20), dynamic=(0,), other=(7, 20))),
-        _entry("indexing", layers.Indexing, Input((8, 16), dynamic=(0,), other=(12, 16))),
-        _entry("reductions", layers.Reductions, Input((4, 6, 10), dynamic=(0,), other=(9, 6, 10))),
-        _entry("fourier", layers.Fourier, Input((2, 64), dynamic=(0,), other=(5, 64))),
-        _entry("integer_only", layers.IntegerOnly, Input((3, 8), torch.int64, (0,), (5, 8), 50)),
+        _entry("activations", modules.Activations, Input((3, 20), dynamic=(0,), other=(7, 20))),
+        _entry("indexing", modules.Indexing, Input((8, 16), dynamic=(0,), other=(12, 16))),
+        _entry("reductions", modules.Reductions, Input((4, 6, 10), dynamic=(0,), other=(9, 6, 10))),
+        _entry("fourier", modules.Fourier, Input((2, 64), dynamic=(0,), other=(5, 64))),
+        _entry("integer_only", modules.IntegerOnly, Input((3, 8), torch.int64, (0,), (5, 8), 50)),
         _entry(
-            "mixed_precision", layers.MixedPrecision, Input((3, 32), dynamic=(0,), other=(5, 32))
+            "mixed_precision", modules.MixedPrecision, Input((3, 32), dynamic=(0,), other=(5, 32))
         ),
     ]
 
@@ -206,7 +208,7 @@ def _graph_forms() -> list[Entry]:
         ),
         _entry("scalar_input", graph_forms.ScalarInput, Input((), torch.float32), row),
         _entry("odd_names", graph_forms.OddNames, row),
-        _entry("functional_only", lambda: layers.Lambda(functional.gelu), row),
+        _entry("functional_only", lambda: modules.Lambda(functional.gelu), row),
     ]
 
 
@@ -214,37 +216,37 @@ def _rare() -> list[Entry]:
     row = Input((2, 16), dynamic=(0,), other=(5, 16))
     cache = Input((2, 4, 30, 16), dynamic=(0, 2), other=(3, 4, 50, 16))
     return [
-        _entry("custom_operator", rare_layers.CustomOperator, row),
-        _entry("quantized_linear", rare_layers.QuantizedLinear, Input((32, 64))),
+        _entry("custom_operator", rare_modules.CustomOperator, row),
+        _entry("quantized_linear", rare_modules.QuantizedLinear, Input((32, 64))),
         _entry(
             "unfolded",
-            rare_layers.Unfolded,
+            rare_modules.Unfolded,
             Input((1, 8, 12, 14), dynamic=(0,), other=(3, 8, 12, 14)),
         ),
-        _entry("vmapped", rare_layers.Vmapped, row),
-        _entry("complex_linear", rare_layers.ComplexLinear, row),
+        _entry("vmapped", rare_modules.Vmapped, row),
+        _entry("complex_linear", rare_modules.ComplexLinear, row),
         _entry(
             "graph_layer",
-            rare_layers.GraphLayer,
+            rare_modules.GraphLayer,
             Input((10, 16)),
             Input((2, 25), torch.int64, high=10),
         ),
         _entry(
             "weight_norms",
-            rare_layers.WeightNorms,
+            rare_modules.WeightNorms,
             Input((2, 8, 20), dynamic=(0, 2), other=(3, 8, 15)),
         ),
         _entry(
             "cached_step",
-            rare_layers.CachedStep,
+            rare_modules.CachedStep,
             Input((2, 1, 64), dynamic=(0,), other=(3, 1, 64)),
             cache,
             cache,
         ),
-        _entry("unbatched", rare_layers.Unbatched, Input((3, 12, 12))),
+        _entry("unbatched", rare_modules.Unbatched, Input((3, 12, 12))),
         _entry(
             "chained_products",
-            rare_layers.ChainedProducts,
+            rare_modules.ChainedProducts,
             Input((6, 7)),
             Input((7, 9)),
             Input((9, 5)),

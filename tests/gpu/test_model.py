@@ -1,65 +1,22 @@
-"""Checks ModelProfiler and `pyrometer bench --device cuda` on a machine with a GPU: a line for each
-check, OK or FAILED at the end, exits with 1 on a failure. No test of `make test`, which has no GPU.
-From the source tree:
-
-    cmake -S . -B build-cuda -DPYRO_PYTHON=ON -DPython3_EXECUTABLE="$(command -v python3)"
-    cmake --build build-cuda --target _core python_package pyrometer
-    PYTHONPATH=build-cuda/python PYRO_TOOL=build-cuda/pyrometer \
-        python3 tests/python/check_model_cuda.py [SECTION...]
-
-Without sections all are run; clocks, "cold caches" and throttling are those about the state of the
-GPU, and take about a minute.
-"""
+"""ModelProfiler and `pyrometer bench --device cuda` on a GPU."""
 
 import contextlib
-import gc
 import importlib.util
 import io
 import json
 import os
-import pathlib
 import runpy
 import statistics
 import subprocess
 import sys
-import tempfile
-import time
-import traceback
 
 import torch
 from torch import nn
 from torch.utils import benchmark
 
 import pyrometer
+from gpu.checks import ROOT, TOOL, check, raises, skip
 from pyrometer import ModelProfiler, detect_regressions, load_baseline
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOOL = os.path.abspath(os.environ.get("PYRO_TOOL", "build/pyrometer"))
-failures = []
-
-
-def check(name, holds, detail=""):
-    print(f"{'PASS' if holds else 'FAIL'}  {name}{f': {detail}' if detail else ''}", flush=True)
-    if not holds:
-        failures.append(name)
-
-
-def skip(name, why):
-    print(f"SKIP  {name}: {why}", flush=True)
-
-
-@contextlib.contextmanager
-def section(name):
-    print(f"\n== {name}", flush=True)
-    gc.collect()  # what the last one held counts in the peak of the next
-    torch.cuda.empty_cache()
-    start = time.perf_counter()
-    try:
-        yield
-    except Exception:
-        traceback.print_exc()
-        check(f"{name} without an exception", False)
-    print(f"   {time.perf_counter() - start:.1f} s", flush=True)
 
 
 class Net(nn.Module):
@@ -79,7 +36,7 @@ def matrix_flops(rows, width=4096):
     return 2 * 2 * rows * width * width
 
 
-def check_profile(folder):
+def test_profile():
     net, x = Net(), torch.randn(2048, 4096)
     profiler = ModelProfiler(net)
     check("device=None is cuda", profiler.device == "cuda")
@@ -104,7 +61,7 @@ def check_profile(folder):
     check("16 bits are faster than 32", means["fp16"] < means["fp32"] > means["bf16"], str(means))
 
 
-def check_autocast(folder):
+def test_autocast():
     net, x = Net(), torch.randn(2048, 4096)
     cast = ModelProfiler(net, precision="bf16").profile(x, num_runs=50)
     auto = ModelProfiler(net, precision="bf16", autocast=True).profile(x, num_runs=50)
@@ -119,7 +76,7 @@ def check_autocast(folder):
     check("and holds more", more > 0, f"{more / 2**20:.1f} MiB more")
 
 
-def check_memory(folder):
+def test_memory():
     net, x = Net(), torch.randn(2048, 4096)
     profiler = ModelProfiler(net, device="cuda")
     results = profiler.profile(x, num_runs=20, only_times=True)
@@ -151,7 +108,7 @@ class Copying(nn.Module):
         return self.linear(x.to(self.linear.weight.device)).cpu()
 
 
-def check_gpu_profile(folder):
+def test_gpu_profile():
     profiler = ModelProfiler(Net(), device="cuda", precision="fp16")
     found = profiler.gpu_profile(
         track_kernels=True,
@@ -168,7 +125,7 @@ def check_gpu_profile(folder):
     less = profiler.gpu_profile(False, False)
     check("not asked for: not there", not {"kernels", "memory_transfers"} & less.keys())
     copying = ModelProfiler(lambda x: x.cuda().add(1).cpu(), device="cpu")
-    check("no GPU, no gpu_profile", raises(copying.gpu_profile))
+    check("no GPU, no gpu_profile", raises(pyrometer.Error, copying.gpu_profile))
     module = Copying()
     copying = ModelProfiler(module, device="cuda")
     found = copying.gpu_profile(input_data=torch.randn(256, 1024))
@@ -180,14 +137,6 @@ def check_gpu_profile(folder):
           str({name: entry["mean_ms"] for name, entry in layers.items()}))  # fmt: skip
 
 
-def raises(call):
-    try:
-        call()
-    except pyrometer.Error:
-        return True
-    return False
-
-
 class Wide(nn.Module):
     """2 GiB for each sample."""
 
@@ -195,7 +144,7 @@ class Wide(nn.Module):
         return x.new_empty((x.shape[0], 2**29)).sum()
 
 
-def check_out_of_memory(folder):
+def test_out_of_memory():
     total = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.empty_cache()
     torch.cuda.set_per_process_memory_fraction(min(1.0, 12 * 2**30 / total))
@@ -216,7 +165,7 @@ def check_out_of_memory(folder):
     )
 
 
-def check_benchmark(folder):
+def test_benchmark():
     """Both measure one call with the device waited for at its ends; in one run, in turn."""
     net, x = Net().cuda().eval(), torch.randn(2048, 4096, device="cuda")
     profiler = ModelProfiler(net, device="cuda")
@@ -235,7 +184,7 @@ def check_benchmark(folder):
           f"ratio {ratio:.4f}")  # fmt: skip
 
 
-def check_recommendations(folder):
+def test_recommendations(tmp_path):
     profiler = ModelProfiler(Net(1024), device="cuda")
     results = profiler.profile(
         torch.randn(8, 1024), num_runs=20, detailed_analysis=True, try_variants=True
@@ -245,18 +194,18 @@ def check_recommendations(folder):
         print(f"      {row['subject']}: {row['evidence']} | {row['gain']}")
     check("recommendations of a small fp32 model", "precision" in {row["subject"] for row in rows})
     check("a larger batch was tried", any("run here" in row["gain"] for row in rows))
-    profiler.generate_html_report(folder / "report.html")
-    check("the page", "<svg" in (folder / "report.html").read_text())
+    profiler.generate_html_report(tmp_path / "report.html")
+    check("the page", "<svg" in (tmp_path / "report.html").read_text())
 
 
-def check_files(folder):
+def test_files(tmp_path):
     net = Net(256).eval()
-    torch.export.save(torch.export.export(net, (torch.randn(8, 256),)), folder / "net.pt2")
-    results = ModelProfiler(folder / "net.pt2", device="cuda").profile(num_runs=20)
+    torch.export.save(torch.export.export(net, (torch.randn(8, 256),)), tmp_path / "net.pt2")
+    results = ModelProfiler(tmp_path / "net.pt2", device="cuda").profile(num_runs=20)
     check(".pt2 on the device", results["engine"] == "pt2" and results["latency"]["mean"] > 0,
           f"{results['latency']['mean']:.4f} ms")  # fmt: skip
-    torch.jit.save(torch.jit.trace(net, torch.randn(8, 256)), folder / "net.pt")
-    profiler = ModelProfiler(folder / "net.pt", device="cuda", precision="fp16")
+    torch.jit.save(torch.jit.trace(net, torch.randn(8, 256)), tmp_path / "net.pt")
+    profiler = ModelProfiler(tmp_path / "net.pt", device="cuda", precision="fp16")
     results = profiler.profile(torch.randn(8, 256), num_runs=20)
     check("TorchScript in fp16", "float16" in results["inputs"]["tensors"])
 
@@ -272,14 +221,13 @@ def save_bert(folder):
     return str(folder)
 
 
-def check_session(folder):
+def test_session(tmp_path):
     if importlib.util.find_spec("transformers") is None:
-        skip("the example session", "transformers is not there")
-        return
-    path = save_bert(folder / "bert-base-uncased")
+        skip("transformers is not there")
+    path = save_bert(tmp_path / "bert-base-uncased")
     out = io.StringIO()
     before = sys.argv
-    sys.argv = ["model_profiling.py", path, str(folder / "base.json")]
+    sys.argv = ["model_profiling.py", path, str(tmp_path / "base.json")]
     try:
         with contextlib.redirect_stdout(out):
             found = runpy.run_path(str(ROOT / "examples" / "python" / "model_profiling.py"))
@@ -290,7 +238,7 @@ def check_session(folder):
           results["device"] == "cuda" and results["precision"]["asked"] == "fp16",
           out.getvalue().splitlines()[0])  # fmt: skip
     check("tokens", results["inputs"]["tensors"] == "0: int64[32, 128]")
-    check("its page", (folder / "bert_profiling_report.html").stat().st_size > 10000)
+    check("its page", (tmp_path / "bert_profiling_report.html").stat().st_size > 10000)
 
 
 def ask_smi(*names):
@@ -303,7 +251,7 @@ def ask_smi(*names):
         return None
 
 
-def check_clocks(folder):
+def test_clocks():
     """What the driver says of the GPU is in the results; watching it costs nothing."""
     net, x = Net(), torch.randn(2048, 4096)
     profiler = ModelProfiler(net, device="cuda", precision="bf16")
@@ -324,7 +272,7 @@ def check_clocks(folder):
     check("in the text", "power cap" in text and "Discarded:" in text and "Throttled:" in text)
     check("precision that ran", results["precision"]["ran"] == "bfloat16",
           results["precision"]["ran"])  # fmt: skip
-    check("no int8 on the GPU", raises_value(lambda: ModelProfiler(net, precision="int8")))
+    check("no int8 on the GPU", raises(ValueError, lambda: ModelProfiler(net, precision="int8")))
     watched, bare = [], []
     engine = profiler._engine
     for _ in range(5):
@@ -337,15 +285,7 @@ def check_clocks(folder):
     check("watching does not slow what is watched", ratio < 1.05, f"ratio {ratio:.4f}")
 
 
-def raises_value(call):
-    try:
-        call()
-    except ValueError:
-        return True
-    return False
-
-
-def check_cold_cache(folder):
+def test_cold_cache():
     """32 MiB of weights, which the L2 of a large GPU holds from one call to the next."""
     net, x = Net(2048), torch.randn(1, 2048)
     profiler = ModelProfiler(net, device="cuda")
@@ -365,31 +305,30 @@ def check_cold_cache(folder):
           f"{each} bytes, {each / one:.2f} times a row")  # fmt: skip
 
 
-def check_throttling(folder):
+def test_throttling(tmp_path):
     """The driver's library is replaced by one that plays back a hot GPU, in other processes."""
     import shutil
 
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
-        skip("throttling", "no C compiler")
-        return
-    stub = folder / "libnvml_stub.so"
+        skip("no C compiler")
+    stub = tmp_path / "libnvml_stub.so"
     source = ROOT / "tests" / "unit" / "bench" / "nvml_stub.c"
     subprocess.run([compiler, "-shared", "-fPIC", "-o", stub, source], check=True)
-    (folder / "model.py").write_text(MODEL.replace("2048", "8192"))
+    (tmp_path / "model.py").write_text(MODEL.replace("2048", "8192"))
     # 10 looks while it warms up, 5 steady ones, and two in which it is hot.
     played = {"PYRO_NVML": str(stub), "PYRO_STUB_GPU": "15*1980:0,2*1980:0x40,1980:0"}
     os.environ.update(played)
     try:
         words = ("--device", "cuda", "--batch-size", "4096", "--runs", "20", "--warmup", "10")
-        done = bench(folder, *words, "--format", "json")
+        done = bench(tmp_path, *words, "--format", "json")
         result = json.loads(done.stdout)["benchmarks"][0] if done.stdout else {}
         check("three samples beside two hot looks are discarded", result.get("discarded") == 3,
               f"{result.get('discarded')}, {result.get('gpu')} {done.stderr[-300:]}")  # fmt: skip
         latency = next((m for m in result.get("metrics", ()) if m["name"] == "latency"), {})
         check("and taken again", latency.get("n") == 20)
         os.environ["PYRO_STUB_GPU"] = "1980:0x40"
-        done = bench(folder, *words)
+        done = bench(tmp_path, *words)
         check("a GPU that stays hot is measured and told",
               "throttled samples had to be kept" in " ".join(done.stdout.split()),
               done.stderr[-300:])  # fmt: skip
@@ -415,64 +354,23 @@ def bench(folder, *words):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
-def check_tool(folder):
-    (folder / "model.py").write_text(MODEL)
+def test_tool(tmp_path):
+    (tmp_path / "model.py").write_text(MODEL)
     words = ("--device", "cuda", "--precision", "fp16", "--batch-size", "64", "--runs", "50")
     limits = ("--threshold", "latency:10s", "throughput:1samples/s", "memory:1TiB")
-    done = bench(folder, *words, *limits, "--output-dir", "out")
+    done = bench(tmp_path, *words, *limits, "--output-dir", "out")
     check("bench --device cuda passes", done.returncode == 0, done.stderr.strip()[-300:])
-    whole = json.loads((folder / "out" / "results.json").read_text())
+    whole = json.loads((tmp_path / "out" / "results.json").read_text())
     check("its GPU is in the fingerprint", "NVIDIA" in str(whole["environment"]["gpu"]),
           f"{whole['environment']['gpu']}, {whole['environment']['gpu_driver']}")  # fmt: skip
-    done = bench(folder, *words, "--threshold", "latency:1ns")
+    done = bench(tmp_path, *words, "--threshold", "latency:1ns")
     check("and fails", done.returncode == 1, done.stderr.strip()[-300:])
-    done = bench(folder, "--device", "cuda:99")
+    done = bench(tmp_path, "--device", "cuda:99")
     check("no such GPU", done.returncode == 2 and "cuda:99" in done.stderr, done.stderr.strip())
-    (folder / "slow.py").write_text(MODEL.replace("range(4)", "range(16)"))
-    done = bench(folder, *words, "--against", "slow.py:Model", "--processes", "5",
+    (tmp_path / "slow.py").write_text(MODEL.replace("range(4)", "range(16)"))
+    done = bench(tmp_path, *words, "--against", "slow.py:Model", "--processes", "5",
                  "--format", "json")  # fmt: skip
     verdict = json.loads(done.stdout)["comparison"]["verdict"] if done.stdout else done.stderr
     check("--against a model with four times the layers", verdict == "improved", verdict[-300:])
-    base = load_baseline(folder / "out" / "results.json")
+    base = load_baseline(tmp_path / "out" / "results.json")
     check("a result is no regression of itself", not detect_regressions(base, base))
-
-
-def main():
-    print(f"torch {torch.__version__}, CUDA {torch.version.cuda}, Python {sys.version.split()[0]}")
-    check("torch has a GPU", torch.cuda.is_available())
-    if failures:
-        print("FAILED")
-        sys.exit(1)
-    print(torch.cuda.get_device_name())
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        os.chdir(folder)
-        os.environ["TMPDIR"] = tempfile.tempdir = name
-        for title, run in (
-            ("profile", check_profile),
-            ("autocast", check_autocast),
-            ("memory", check_memory),
-            ("gpu_profile", check_gpu_profile),
-            ("out of memory", check_out_of_memory),
-            ("torch.utils.benchmark", check_benchmark),
-            ("recommendations", check_recommendations),
-            ("clocks", check_clocks),
-            ("cold caches", check_cold_cache),
-            ("throttling", check_throttling),
-            ("files", check_files),
-            ("the example session", check_session),
-            ("pyrometer bench", check_tool),
-        ):
-            if sys.argv[1:] and title not in sys.argv[1:]:
-                continue
-            with section(title):
-                run(folder)
-        left = sorted(path.name for path in folder.glob("pyrometer-*"))
-        check("nothing is left behind", not left, ", ".join(left[:5]))
-        os.chdir("/")
-    print(f"\nFAILED: {', '.join(failures)}" if failures else "\nOK")
-    sys.exit(1 if failures else 0)
-
-
-if __name__ == "__main__":
-    main()

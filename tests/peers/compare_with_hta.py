@@ -1,7 +1,7 @@
-"""Checks steps, overlap, idle time and kernel totals against HolisticTraceAnalysis.
+"""Compares steps, overlap, idle time and kernel totals with HolisticTraceAnalysis: test_hta.py runs
+it with the interpreter that has HTA.
 
-    python -m venv hta && hta/bin/pip install HolisticTraceAnalysis==0.5.0 pandas==2.2.3
-    hta/bin/python tests/trace/check_hta.py --tool build/pyrometer TRACE...
+    build/peers/hta/bin/python tests/peers/compare_with_hta.py --tool build/pyrometer TRACE...
 
 HTA rounds times to whole microseconds, drops device work whose launch it does not find, and takes
 device-side waits and annotations for kernels. So the comparison is made on what HTA sees: its table
@@ -30,6 +30,7 @@ warnings.filterwarnings("ignore")
 from hta.trace_analysis import TraceAnalysis  # noqa: E402
 from hta.utils.utils import get_kernel_type  # noqa: E402
 
+NOTHING_TO_COMPARE = 77
 WORK = {"kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset"}
 
 
@@ -43,7 +44,7 @@ def analyze(tool, path):
 
 
 def load_in_hta(path, folder):
-    """HTA's table of a trace, with times that its rounding turned around mended to 0."""
+    """HTA's table of a trace, with times that its rounding made negative set to 0."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         analyzer = TraceAnalysis(
             trace_files={0: path}, trace_dir=folder, include_last_profiler_step=True
@@ -204,7 +205,9 @@ def main():
     results = [check_file(options.tool, path) for path in options.traces]
     checked = [result for result in results if result is not None]
     print(f"{len(checked)} of {len(results)} traces compared, {sum(checked)} numbers differ")
-    return 1 if sum(checked) else 0
+    if sum(checked):
+        return 1
+    return 0 if checked else NOTHING_TO_COMPARE
 
 
 if __name__ == "__main__":

@@ -1,0 +1,33 @@
+"""The virtual environment of the tests: packages that need each other can be imported at all."""
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+# What of each package looks up operators of torchvision, or is only there with torchvision.
+IMPORTS = {
+    "torchvision": "import torchvision; torchvision.ops.nms; torchvision.models.resnet18",
+    "transformers": "from transformers.image_processing_utils_fast import BaseImageProcessorFast",
+}
+# Importing torch takes long, and both begin with it: a process that has it forks for each order.
+PROGRAM = """
+import os, sys, torch
+for order in sys.argv[1:]:
+    child = os.fork()
+    if child == 0:
+        exec(order)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        sys.exit(f"failed: {order}")
+"""
+
+
+def test_packages_can_be_imported_in_any_order():
+    for name in IMPORTS:
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"{name} is not installed")
+    orders = ["\n".join(IMPORTS.values()), "\n".join(reversed(IMPORTS.values()))]
+    done = subprocess.run([sys.executable, "-c", PROGRAM, *orders], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
