@@ -7,6 +7,7 @@ python3_add_library(_core MODULE WITH_SOABI
   python/pyrometer/_core_inputs.c python/pyrometer/_core_layers.c python/pyrometer/_core_loop.c
   python/pyrometer/_core_marks.c python/pyrometer/_core_models.c
   python/pyrometer/_core_names.c python/pyrometer/_core_passes.c python/pyrometer/_core_ranks.c
+  python/pyrometer/_core_recommend.c
   python/pyrometer/_core_stacks.c python/pyrometer/_core_trace.c python/pyrometer/_core_training.c)
 target_link_libraries(_core PRIVATE pyrometer_flags pyrometer_static)
 if(NOT APPLE)

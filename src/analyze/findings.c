@@ -5,36 +5,24 @@
 #include "base/error.h"
 #include "base/parallel.h"
 
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const struct {
     const char *id;
     pyro_detector detect;
+    pyro_threshold_unit unit;
     double warning, severe;
     const char *title, *advice;
 } rules[] = {
-#define FINDING(id, detector, warning, severe, title, advice) \
-    {id, pyro_detect_##detector, warning, severe, title, advice},
+#define FINDING(id, detector, unit, warning, severe, title, advice) \
+    {id, pyro_detect_##detector, PYRO_UNIT_##unit, warning, severe, title, advice},
 #include "analyze/findings.def"
 #undef FINDING
 };
 
 enum { RULE_COUNT = sizeof rules / sizeof *rules };
-
-void pyro_evidence_say(pyro_finder *finder, pyro_evidence *evidence, const char *format, ...)
-{
-    char text[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    evidence->text = pyro_arena_text(finder->context->arena, text, strlen(text));
-    finder->memory_out |= !evidence->text;
-}
 
 const char *pyro_first_text(const char *a, const char *b, const char *c)
 {
@@ -150,39 +138,34 @@ typedef struct inquiry {
     half halves[2];
     pyro_evidence evidence[RULE_COUNT];
     bool is_told[RULE_COUNT];
-    atomic_size_t next; /* rule that no thread has taken, from the first one on, counted round */
-    size_t first;
+    atomic_size_t next; /* rule that no thread has taken */
 } inquiry;
-
-/* The rule of the roofline takes longest, so that it comes first; the one behind it has the same. */
-static size_t first_rule(void)
-{
-    size_t rule = 0;
-    while (rule < RULE_COUNT - 1 && rules[rule].detect != pyro_detect_memory_bound)
-        rule++;
-    return rule;
-}
 
 static void ask_rule(inquiry *inquiry, pyro_finder *finder, size_t rule)
 {
     pyro_evidence *evidence = &inquiry->evidence[rule];
-    *evidence = (pyro_evidence){.text = "", .place = "", .gain_ns = -1};
+    *evidence = pyro_evidence_begin(finder->context->arena, rules[rule].warning);
     inquiry->is_told[rule] = finder->span_ns > 0 && rules[rule].detect(finder, evidence) &&
                              evidence->value >= rules[rule].warning;
+    if (inquiry->is_told[rule])
+        pyro_evidence_add_threshold(evidence, rules[rule].unit);
+    finder->memory_out |= evidence->memory_out;
 }
 
-/* The first two rules are for the first thread, because they share what they look at. */
+/* The first thread begins with what takes longest: the rules that share a roofline. */
 static void ask_half(void *data, unsigned part)
 {
     inquiry *inquiry = data;
     pyro_finder *finder = &inquiry->halves[part].finder;
-    for (size_t i = 0; part == 0 && i < 2 && !finder->memory_out; i++)
-        ask_rule(inquiry, finder, (inquiry->first + i) % RULE_COUNT);
+    for (size_t i = 0; part == 0 && i < RULE_COUNT && !finder->memory_out; i++)
+        if (pyro_detector_needs_roofline(rules[i].detect))
+            ask_rule(inquiry, finder, i);
     while (!finder->memory_out) {
         size_t taken = atomic_fetch_add(&inquiry->next, 1);
         if (taken >= RULE_COUNT)
             break;
-        ask_rule(inquiry, finder, (inquiry->first + taken) % RULE_COUNT);
+        if (!pyro_detector_needs_roofline(rules[taken].detect))
+            ask_rule(inquiry, finder, taken);
     }
 }
 
@@ -239,8 +222,7 @@ int pyro_find_findings(pyro_analysis_context *context, pyro_arena *second_arena)
     if (!findings || !inquiry || !collect_kernels(&shared))
         return pyro_fail_memory(context->error);
     sum_steps(&shared);
-    inquiry->first = first_rule();
-    atomic_init(&inquiry->next, 2);
+    atomic_init(&inquiry->next, 0);
     bool opened = open_half(&inquiry->halves[0], &shared, context->arena);
     opened = open_half(&inquiry->halves[1], &shared, second_arena) && opened;
     if (opened && parts > 1)

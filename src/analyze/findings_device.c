@@ -110,10 +110,9 @@ DETECTOR(no_tensor_cores)
     evidence->gain_ns = saved_by(finder, sums.plain_ns, chip ? chip->fp32_tflops : 0,
                                  chip ? chip->fp16_tflops : 0);
     evidence->place = place_of(finder, sums.worst);
-    pyro_evidence_say(
-        finder, evidence,
+    pyro_evidence_say(evidence,
         "%.1f%% of the time in matrix products and convolutions (%.3f of %.3f ms) is in "
-        "kernels that do not use tensor cores; threshold 20%%",
+        "kernels that do not use tensor cores",
         evidence->value * 100, ms(sums.plain_ns), ms(sums.total_ns));
     return true;
 }
@@ -130,10 +129,9 @@ DETECTOR(tf32_off)
     evidence->gain_ns = saved_by(finder, sums.plain_fp32_ns, chip ? chip->fp32_tflops : 0,
                                  chip ? chip->tf32_tflops : 0);
     evidence->place = place_of(finder, sums.worst_fp32);
-    pyro_evidence_say(
-        finder, evidence,
+    pyro_evidence_say(evidence,
         "%.1f%% of the device time (%.3f ms) is in float32 products on the plain cores, "
-        "on a chip that has TF32; threshold 5%%",
+        "on a chip that has TF32",
         evidence->value * 100, ms(sums.plain_fp32_ns));
     return true;
 }
@@ -149,11 +147,10 @@ DETECTOR(full_precision)
         return false;
     evidence->value = share(sums.known_ns - sums.half_ns, sums.known_ns);
     evidence->gain_ns = (sums.known_ns - sums.half_ns) / 2;
-    pyro_evidence_say(finder, evidence,
-                      "%.1f%% of the time in matrix products (%.3f ms) is in 16 bits or less; "
-                      "threshold 10%%",
+    pyro_evidence_say(evidence,
+                      "%.1f%% of the time in matrix products (%.3f ms) is in 16 bits or less",
                       100 - evidence->value * 100, ms(sums.half_ns));
-    return evidence->value > 0.90;
+    return evidence->value > evidence->threshold;
 }
 
 /* True when a size that a product runs over is no multiple of 8: the last two dims of a matrix. */
@@ -206,10 +203,9 @@ DETECTOR(unaligned_sizes)
     uint32_t op = finder->context->joins->op[worst];
     evidence->value = share(total, finder->result->device_total_ns);
     evidence->place = place_of(finder, worst);
-    pyro_evidence_say(
-        finder, evidence,
+    pyro_evidence_say(evidence,
         "%.1f%% of the device time (%.3f ms) is in 16-bit products whose sizes are no "
-        "multiples of 8, such as %s of %.200s; threshold 1%%",
+        "multiples of 8, such as %s of %.200s",
         evidence->value * 100, ms(total), pyro_event_name(trace, op),
         pyro_trace_text(trace, trace->ops[trace->detail[op]].dims));
     return true;
@@ -250,10 +246,10 @@ DETECTOR(layout_conversions)
     evidence->value = share(layout, convolution ? convolution : layout);
     evidence->gain_ns = layout;
     evidence->place = place_of(finder, worst);
-    pyro_evidence_say(finder, evidence,
+    pyro_evidence_say(evidence,
                       "%" PRId64
                       " conversions between NCHW and NHWC take %.3f ms, %.1f%% of the time of "
-                      "convolutions; threshold 10%%",
+                      "convolutions",
                       calls, ms(layout), evidence->value * 100);
     return true;
 }
@@ -284,10 +280,10 @@ DETECTOR(small_grids)
     }
     evidence->value = share(small, total);
     evidence->place = place_of(finder, worst);
-    pyro_evidence_say(finder, evidence,
+    pyro_evidence_say(evidence,
                       "%.1f%% of the kernel time (%.3f ms, %" PRId64
                       " kernels) is in grids of fewer "
-                      "blocks than the %" PRId64 " multiprocessors; threshold 20%%",
+                      "blocks than the %" PRId64 " multiprocessors",
                       evidence->value * 100, ms(small), calls, trace->devices[0].multiprocessors);
     return calls > 0;
 }
@@ -343,6 +339,9 @@ static void free_names(name_sums *names)
     pyro_map_free(&names->index);
 }
 
+/* An op that is shorter on the device is a mere launch. */
+enum { LAUNCH_US = 20 };
+
 /* Device time of a priced op. */
 typedef struct op_time {
     int64_t device_ns;
@@ -364,7 +363,6 @@ static double peak_of(const pyro_finder *finder, const op_time *op)
 static bool compare_with_peaks(pyro_finder *finder, const op_time *ops, name_sums *bound,
                                name_sums *lost)
 {
-    enum { MERE_LAUNCH_NS = 20000 };
     pyro_analysis_context *context = finder->context;
     pyro_roofline *roofline = &finder->roofline;
     bool is_kept = true;
@@ -382,7 +380,7 @@ static bool compare_with_peaks(pyro_finder *finder, const op_time *ops, name_sum
             roofline->memory_bound_ns += device_ns;
             is_kept = add_to_name(bound, name, device_ns);
         }
-        if (device_ns < MERE_LAUNCH_NS)
+        if (device_ns < LAUNCH_US * 1000)
             continue;
         roofline->long_ns += device_ns;
         if ((double)device_ns > least_ns) {
@@ -422,6 +420,11 @@ static const pyro_roofline *make_roofline(pyro_finder *finder)
     return roofline;
 }
 
+bool pyro_detector_needs_roofline(pyro_detector detector)
+{
+    return detector == pyro_detect_memory_bound || detector == pyro_detect_far_from_roofline;
+}
+
 DETECTOR(memory_bound)
 {
     const pyro_roofline *roofline = make_roofline(finder);
@@ -431,11 +434,10 @@ DETECTOR(memory_bound)
     const pyro_chip *chip = finder->context->chip;
     evidence->value = share(roofline->memory_bound_ns, roofline->priced_ns);
     evidence->place = pyro_trace_text(finder->context->trace, roofline->memory_bound_op);
-    pyro_evidence_say(
-        finder, evidence,
+    pyro_evidence_say(evidence,
         "%.1f%% of the device time of ops with known FLOPs and bytes (%.3f of %.3f ms) is "
         "in ops that need more time for their bytes than for their FLOPs on a %s (%.0f "
-        "GB/s); threshold 50%%",
+        "GB/s)",
         evidence->value * 100, ms(roofline->memory_bound_ns), ms(roofline->priced_ns), chip->name,
         chip->bandwidth_gb_per_s);
     return true;
@@ -449,14 +451,15 @@ DETECTOR(far_from_roofline)
     evidence->value = share(roofline->lost_ns, roofline->long_ns);
     evidence->gain_ns = roofline->lost_ns;
     evidence->place = pyro_trace_text(finder->context->trace, roofline->lost_op);
-    pyro_evidence_say(
-        finder, evidence,
-        "ops over 20 us take %.3f ms on the device where a %s needs %.3f ms for their "
-        "FLOPs and bytes: %.1f%% lost; threshold 50%%",
-        ms(roofline->long_ns), finder->context->chip->name,
+    pyro_evidence_say(evidence,
+        "ops over %d us take %.3f ms on the device where a %s needs %.3f ms for their "
+        "FLOPs and bytes: %.1f%% lost",
+        LAUNCH_US, ms(roofline->long_ns), finder->context->chip->name,
         ms(roofline->long_ns - roofline->lost_ns), evidence->value * 100);
     return true;
 }
+
+enum { SHORTEST_CHAIN = 3 };
 
 /* Elementwise kernels that follow each other on one stream. */
 typedef struct chain {
@@ -471,7 +474,6 @@ typedef struct chain_sums {
 
 static void end_chain(chain_sums *sums, chain *open)
 {
-    enum { SHORTEST_CHAIN = 3 };
     if (open->count >= SHORTEST_CHAIN) {
         sums->total_ns += open->total_ns;
         sums->gain_ns += open->total_ns - open->longest_ns;
@@ -511,9 +513,9 @@ DETECTOR(fusible_chains)
     evidence->value = share(sums.total_ns, finder->result->device_total_ns);
     evidence->gain_ns = sums.gain_ns;
     evidence->place = place_of(finder, sums.longest.first);
-    pyro_evidence_say(finder, evidence,
-                      "%" PRId64 " chains of 3 and more elementwise kernels (%" PRId64
-                      " kernels, %.3f ms) are %.1f%% of the device time; threshold 10%%",
-                      sums.chains, sums.kernels, ms(sums.total_ns), evidence->value * 100);
+    pyro_evidence_say(evidence,
+                      "%" PRId64 " chains of %d and more elementwise kernels (%" PRId64
+                      " kernels, %.3f ms) are %.1f%% of the device time",
+                      sums.chains, SHORTEST_CHAIN, sums.kernels, ms(sums.total_ns), evidence->value * 100);
     return true;
 }

@@ -14,7 +14,7 @@ static const struct {
     const char *id;
     double warning, severe;
 } rows[] = {
-#define FINDING(id, detector, warning, severe, title, advice) {id, warning, severe},
+#define FINDING(id, detector, unit, warning, severe, title, advice) {id, warning, severe},
 #include "analyze/findings.def"
 #undef FINDING
 };
