@@ -23,7 +23,7 @@ static const struct {
 
 static const char *const finding_ids[] = {
 #define FINDING(id, detector, unit, warning, severe, title, advice) id,
-#include "analyze/findings.def"
+#include "analyze/findings/findings.def"
 #undef FINDING
 };
 
