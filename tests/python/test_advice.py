@@ -272,7 +272,8 @@ def test_evidence_of_pictures():
     """What is said depends on how fast the kernels of this machine are; what is seen does not."""
     found, _, profiler = evidence_of(Pictures(), torch.randn(2, 3, 64, 64))
     assert "Conv2d" in found.classes and not found.channels_last
-    assert found.share(("conv",))[1] >= 1 and found.share(("batch_norm",))[1] >= 1
+    names = {name for name, _, calls in found.ops if calls >= 1}
+    assert any("conv" in name for name in names) and any("batch_norm" in name for name in names)
     slow = dataclasses.replace(found, ops=ops(_slow_conv2d_forward=0.9, native_batch_norm=0.1))
     said = {row[0]: row for row in _advice.recommend(slow)}
     assert said["memory layout"][4] == "channels_last"

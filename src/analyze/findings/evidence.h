@@ -2,7 +2,7 @@
 #ifndef PYRO_ANALYZE_FINDINGS_EVIDENCE_H
 #define PYRO_ANALYZE_FINDINGS_EVIDENCE_H
 
-#include "base/arena.h"
+#include "base/containers/arena.h"
 #include <stdbool.h>
 #include <stdint.h>
 
