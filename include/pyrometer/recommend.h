@@ -74,7 +74,8 @@ PYRO_API void pyro_model_evidence_init(pyro_model_evidence *evidence);
 /* What a recording of a model's calls says beside its tables. */
 typedef struct pyro_recorded_call {
     int64_t host_ns; /* of outermost layers; of operators where no layer was recorded */
-    double outside_share; /* of the layers' time that is in no operator: Python, dispatch, waiting */
+    double
+        outside_share; /* of the layers' time that is in no operator: Python, dispatch, waiting */
     int64_t activation_bytes; /* most that tensors made in it held at once; -1 not known */
     int64_t allocations, allocated_bytes; /* 0 where none was recorded */
 } pyro_recorded_call;

@@ -209,9 +209,8 @@ static PyObject *bench_rate(bench_object *self, PyObject *args)
         check_result(self, result))
         return NULL;
     pyro_error_clear(&error);
-    return answer(
-        (PyObject *)self, &error,
-        pyro_bench_add_rate(self->bench, (size_t)result, of, name, unit, amount, &error));
+    return answer((PyObject *)self, &error,
+                  pyro_bench_add_rate(self->bench, (size_t)result, of, name, unit, amount, &error));
 }
 
 static PyObject *bench_loop(bench_object *self, PyObject *args)

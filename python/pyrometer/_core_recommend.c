@@ -101,8 +101,8 @@ static bool read_members(gathered *all, PyObject *object)
         PyObject *value = attribute(all, object, members[i].attribute);
 
         good = value &&
-               (value == Py_None || read_value(value, members[i].kind,
-                                               (char *)&all->evidence + members[i].offset));
+               (value == Py_None ||
+                read_value(value, members[i].kind, (char *)&all->evidence + members[i].offset));
         Py_XDECREF(value);
     }
     return good;
@@ -377,7 +377,8 @@ static PyObject *compare_variant(PyObject *module, PyObject *args)
     if (after && before_count != after_count) {
         PyErr_SetString(PyExc_ValueError, "as many rounds of both are wanted");
     } else if (after) {
-        int status = pyro_variant_compare(&gain, before, after, before_count, factor, frees, &error);
+        int status = pyro_variant_compare(&gain, before, after, before_count, factor, frees,
+                                          &error);
 
         result = status < 0 ? core_fail(PyModule_GetState(module), &error, status, 0)
                             : Py_BuildValue("(ss)", pyro_outcome_name(gain.outcome), gain.text);

@@ -6,12 +6,12 @@
 
 /* Bits; they follow from an operator's row in ops.def. */
 enum {
-    PYRO_GROUP_CONTRACTION = 1,   /* products, convolutions, attention: what matrix units compute */
-    PYRO_GROUP_PRODUCT = 2,       /* matrix products, linear layers among them */
+    PYRO_GROUP_CONTRACTION = 1, /* products, convolutions, attention: what matrix units compute */
+    PYRO_GROUP_PRODUCT = 2, /* matrix products, linear layers among them */
     PYRO_GROUP_CONVOLUTION = 4,
-    PYRO_GROUP_FUSIBLE = 8,       /* element by element, norms and softmax: what compilers fuse */
+    PYRO_GROUP_FUSIBLE = 8, /* element by element, norms and softmax: what compilers fuse */
     PYRO_GROUP_BATCH_NORM = 16,
-    PYRO_GROUP_SCORES = 32        /* products and softmax of attention that is not fused */
+    PYRO_GROUP_SCORES = 32 /* products and softmax of attention that is not fused */
 };
 
 /* PYRO_GROUP_* of an operator; 0 for NULL. */

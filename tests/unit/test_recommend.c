@@ -63,12 +63,12 @@ static void set_convolutional(pyro_model_evidence *e)
 }
 
 /* A case of a rule: what triggers it, and what of that to change for a near miss. */
-#define CASE(name, hit, miss)                             \
-    static void name##_hit(pyro_model_evidence *e) hit    \
-    static void name##_miss(pyro_model_evidence *e)       \
-    {                                                     \
-        name##_hit(e);                                    \
-        miss                                              \
+#define CASE(name, hit, miss) \
+    static void name##_hit(pyro_model_evidence *e) \
+        hit static void name##_miss(pyro_model_evidence *e) \
+    { \
+        name##_hit(e); \
+        miss \
     }
 
 /* clang-format off */

@@ -1,6 +1,7 @@
 /* Findings about what the device computes: precision, sizes, layouts, rooflines, fusion. */
 #include "analyze/findings/findings.h"
 #include "base/containers/buf.h"
+#include "graph/op_groups.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -110,7 +111,8 @@ DETECTOR(no_tensor_cores)
     evidence->gain_ns = saved_by(finder, sums.plain_ns, chip ? chip->fp32_tflops : 0,
                                  chip ? chip->fp16_tflops : 0);
     evidence->place = place_of(finder, sums.worst);
-    pyro_evidence_say(evidence,
+    pyro_evidence_say(
+        evidence,
         "%.1f%% of the time in matrix products and convolutions (%.3f of %.3f ms) is in "
         "kernels that do not use tensor cores",
         evidence->value * 100, ms(sums.plain_ns), ms(sums.total_ns));
@@ -129,7 +131,8 @@ DETECTOR(tf32_off)
     evidence->gain_ns = saved_by(finder, sums.plain_fp32_ns, chip ? chip->fp32_tflops : 0,
                                  chip ? chip->tf32_tflops : 0);
     evidence->place = place_of(finder, sums.worst_fp32);
-    pyro_evidence_say(evidence,
+    pyro_evidence_say(
+        evidence,
         "%.1f%% of the device time (%.3f ms) is in float32 products on the plain cores, "
         "on a chip that has TF32",
         evidence->value * 100, ms(sums.plain_fp32_ns));
@@ -179,9 +182,11 @@ static bool is_unaligned(const char *dims)
     return false;
 }
 
-static bool is_product(const char *op)
+/* PYRO_GROUP_* of an op by its row in ops.def; 0: not known. */
+static unsigned groups_of(const pyro_finder *finder, uint32_t op)
 {
-    return strstr(op, "mm") || strstr(op, "matmul") || strstr(op, "linear");
+    uint32_t detail = op == PYRO_NO_EVENT ? PYRO_NO_ID : finder->context->trace->detail[op];
+    return detail == PYRO_NO_ID ? 0 : pyro_context_op_kind(finder->context, detail)->groups;
 }
 
 DETECTOR(unaligned_sizes)
@@ -192,7 +197,8 @@ DETECTOR(unaligned_sizes)
     for (size_t i = 0; i < finder->kernel_count; i++) {
         uint32_t event = finder->kernels[i], op = finder->context->joins->op[event];
         if (op == PYRO_NO_EVENT || trace->detail[op] == PYRO_NO_ID ||
-            !is_product(pyro_event_name(trace, op)) || !is_half(pyro_finder_dtype(finder, op)) ||
+            !(groups_of(finder, op) & PYRO_GROUP_PRODUCT) ||
+            !is_half(pyro_finder_dtype(finder, op)) ||
             !is_unaligned(pyro_trace_text(trace, trace->ops[trace->detail[op]].dims)))
             continue;
         total += trace->duration_ns[event];
@@ -203,7 +209,8 @@ DETECTOR(unaligned_sizes)
     uint32_t op = finder->context->joins->op[worst];
     evidence->value = share(total, finder->result->device_total_ns);
     evidence->place = place_of(finder, worst);
-    pyro_evidence_say(evidence,
+    pyro_evidence_say(
+        evidence,
         "%.1f%% of the device time (%.3f ms) is in 16-bit products whose sizes are no "
         "multiples of 8, such as %s of %.200s",
         evidence->value * 100, ms(total), pyro_event_name(trace, op),
@@ -211,18 +218,13 @@ DETECTOR(unaligned_sizes)
     return true;
 }
 
-/* By the op, or by the kernel's own name where its launch is not in the trace. */
-static bool is_convolution(const pyro_finder *finder, uint32_t event)
+/* By the op, or by the kernel's own name where the op is not in the trace or in ops.def. */
+static bool is_convolution(pyro_finder *finder, uint32_t event)
 {
-    static const char *const words[] = {"conv",  "igemm", "implicit_gemm", "fprop",
-                                        "dgrad", "wgrad", "winograd",      "scudnn"};
-    const char *op = pyro_context_op(finder->context, event);
-    if (op[0])
-        return strstr(op, "conv");
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strstr(pyro_event_name(finder->context->trace, event), words[i]))
-            return true;
-    return false;
+    unsigned groups = groups_of(finder, finder->context->joins->op[event]);
+    if (groups)
+        return groups & PYRO_GROUP_CONVOLUTION;
+    return pyro_finder_family(finder, event) & PYRO_FAMILY_CONVOLUTION;
 }
 
 DETECTOR(layout_conversions)
@@ -434,7 +436,8 @@ DETECTOR(memory_bound)
     const pyro_chip *chip = finder->context->chip;
     evidence->value = share(roofline->memory_bound_ns, roofline->priced_ns);
     evidence->place = pyro_trace_text(finder->context->trace, roofline->memory_bound_op);
-    pyro_evidence_say(evidence,
+    pyro_evidence_say(
+        evidence,
         "%.1f%% of the device time of ops with known FLOPs and bytes (%.3f of %.3f ms) is "
         "in ops that need more time for their bytes than for their FLOPs on a %s (%.0f "
         "GB/s)",
@@ -451,7 +454,8 @@ DETECTOR(far_from_roofline)
     evidence->value = share(roofline->lost_ns, roofline->long_ns);
     evidence->gain_ns = roofline->lost_ns;
     evidence->place = pyro_trace_text(finder->context->trace, roofline->lost_op);
-    pyro_evidence_say(evidence,
+    pyro_evidence_say(
+        evidence,
         "ops over %d us take %.3f ms on the device where a %s needs %.3f ms for their "
         "FLOPs and bytes: %.1f%% lost",
         LAUNCH_US, ms(roofline->long_ns), finder->context->chip->name,
@@ -516,6 +520,7 @@ DETECTOR(fusible_chains)
     pyro_evidence_say(evidence,
                       "%" PRId64 " chains of %d and more elementwise kernels (%" PRId64
                       " kernels, %.3f ms) are %.1f%% of the device time",
-                      sums.chains, SHORTEST_CHAIN, sums.kernels, ms(sums.total_ns), evidence->value * 100);
+                      sums.chains, SHORTEST_CHAIN, sums.kernels, ms(sums.total_ns),
+                      evidence->value * 100);
     return true;
 }

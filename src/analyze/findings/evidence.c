@@ -51,8 +51,8 @@ void pyro_evidence_add_threshold(pyro_evidence *evidence, pyro_threshold_unit un
         const char *suffix;
         double factor, offset;
     } units[] = {
-        [PYRO_UNIT_SHARE] = {"%", 100, 0},         [PYRO_UNIT_REST] = {"%", -100, 100},
-        [PYRO_UNIT_NUMBER] = {"", 1, 0},           [PYRO_UNIT_PER_STEP] = {" a step", 1, 0},
+        [PYRO_UNIT_SHARE] = {"%", 100, 0},      [PYRO_UNIT_REST] = {"%", -100, 100},
+        [PYRO_UNIT_NUMBER] = {"", 1, 0},        [PYRO_UNIT_PER_STEP] = {" a step", 1, 0},
         [PYRO_UNIT_MEBIBYTES] = {" MiB", 1, 0},
     };
     const char *text = evidence->text;

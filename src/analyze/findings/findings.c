@@ -41,6 +41,7 @@ uint8_t pyro_finder_family(pyro_finder *finder, uint32_t event)
     uint8_t family = PYRO_FAMILY_KNOWN;
     pyro_kernel_short_name(text, short_name);
     family |= pyro_kernel_is_contraction(short_name) ? PYRO_FAMILY_CONTRACTION : 0;
+    family |= pyro_kernel_is_convolution(short_name) ? PYRO_FAMILY_CONVOLUTION : 0;
     family |= pyro_kernel_uses_tensor_cores(text) ? PYRO_FAMILY_TENSOR_CORE : 0;
     family |= pyro_kernel_is_layout_change(short_name) ? PYRO_FAMILY_LAYOUT : 0;
     family |= pyro_kernel_is_elementwise(short_name) ? PYRO_FAMILY_ELEMENTWISE : 0;

@@ -61,8 +61,7 @@ DETECTOR(device_idle)
         return false;
     evidence->value = share(finder->idle_ns, finder->span_ns);
     evidence->gain_ns = finder->idle_ns;
-    pyro_evidence_say(evidence,
-                      "no device worked in %.1f%% of the steps (%.3f of %.3f ms)",
+    pyro_evidence_say(evidence, "no device worked in %.1f%% of the steps (%.3f of %.3f ms)",
                       evidence->value * 100, ms(finder->idle_ns), ms(finder->span_ns));
     return true;
 }
@@ -81,9 +80,8 @@ DETECTOR(long_gap)
     evidence->value = share(gap->duration_ns, limit);
     evidence->gain_ns = gap->duration_ns;
     evidence->place = pyro_first_text(gap->line, gap->layer, gap->op);
-    pyro_evidence_say(evidence,
-                      "the longest gap is %.3f ms%s%s",
-                      ms(gap->duration_ns), gap->op[0] ? ", during " : "", gap->op);
+    pyro_evidence_say(evidence, "the longest gap is %.3f ms%s%s", ms(gap->duration_ns),
+                      gap->op[0] ? ", during " : "", gap->op);
     pyro_evidence_limit(evidence, "%.3f ms (a step, at most %d ms)",
                         evidence->threshold * ms(limit), LONGEST_STEP_MS);
     return true;
@@ -163,8 +161,7 @@ DETECTOR(launch_overhead)
     evidence->gain_ns = launch->launch_total_ns < finder->idle_ns ? launch->launch_total_ns
                                                                   : finder->idle_ns;
     pyro_evidence_say(evidence,
-                      "launch calls take %.1f%% of the steps (%" PRId64
-                      " calls, %.3f ms)",
+                      "launch calls take %.1f%% of the steps (%" PRId64 " calls, %.3f ms)",
                       evidence->value * 100, launch->launches, ms(launch->launch_total_ns));
     return true;
 }
@@ -278,8 +275,7 @@ DETECTOR(copy_count)
     if (!calls || !finder->context->windows_are_steps)
         return false;
     evidence->value = (double)calls / (double)finder->steps;
-    pyro_evidence_say(evidence,
-                      "%.1f copies between host and device a step, %.3f ms in all",
+    pyro_evidence_say(evidence, "%.1f copies between host and device a step, %.3f ms in all",
                       evidence->value, ms(total));
     return evidence->value > evidence->threshold;
 }
@@ -297,7 +293,8 @@ DETECTOR(communication)
     evidence->value = share(exposed, finder->span_ns);
     evidence->gain_ns = exposed;
     evidence->place = result->collective_count ? result->collectives[0].kind : "";
-    pyro_evidence_say(evidence,
+    pyro_evidence_say(
+        evidence,
         "communication that no compute covers takes %.1f%% of the steps (%.3f of %.3f "
         "ms of communication)",
         evidence->value * 100, ms(exposed), ms(total));
@@ -318,7 +315,7 @@ DETECTOR(communication_overlap)
     evidence->value = share(exposed, total);
     evidence->gain_ns = exposed;
     pyro_evidence_say(evidence,
-        "%.1f%% of the communication (%.3f ms) runs while the device computes",
-        100 - evidence->value * 100, ms(total - exposed));
+                      "%.1f%% of the communication (%.3f ms) runs while the device computes",
+                      100 - evidence->value * 100, ms(total - exposed));
     return evidence->value > evidence->threshold;
 }

@@ -136,7 +136,8 @@ DETECTOR(memory_growth)
             continue;
         evidence->value = growth;
         evidence->place = memory->device;
-        pyro_evidence_say(evidence,
+        pyro_evidence_say(
+            evidence,
             "memory on %s grows by %.2f MiB a step, %.1f%% of its peak, in %.0f%% of the "
             "steps",
             memory->device, mib(memory->growth_bytes_per_step), growth * 100,

@@ -44,7 +44,8 @@ static inline double pyro_mebibytes(double bytes)
     return bytes / (1 << 20);
 }
 
-#define MODEL_DETECTOR(name) bool pyro_advise_##name(const pyro_model_view *view, pyro_advice *advice)
+#define MODEL_DETECTOR(name) \
+    bool pyro_advise_##name(const pyro_model_view *view, pyro_advice *advice)
 #define RECOMMENDATION(id, detector, rank, threshold, subject, advice, covers) \
     MODEL_DETECTOR(detector);
 #include "analyze/findings/model.def"

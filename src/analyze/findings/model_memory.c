@@ -19,9 +19,9 @@ MODEL_DETECTOR(quantisation)
         return false;
     double share = pyro_model_share(view, PYRO_GROUP_PRODUCT).share;
     advice->seen.value = share;
-    advice->gain = pyro_evidence_text(
-        &advice->seen, "up to %.1f MiB of memory (estimate); check the accuracy",
-        pyro_mebibytes((double)known->weight_bytes * saved_share));
+    advice->gain = pyro_evidence_text(&advice->seen,
+                                      "up to %.1f MiB of memory (estimate); check the accuracy",
+                                      pyro_mebibytes((double)known->weight_bytes * saved_share));
     advice->variant = "precision=int8";
     pyro_evidence_say(&advice->seen,
                       "%.0f%% of the operators' time in linear layers; weights are %.1f MiB",
@@ -54,8 +54,7 @@ MODEL_DETECTOR(pruning)
     advice->gain = pyro_evidence_text(
         &advice->seen, "up to %.1f MiB and %.0f%% of the products (estimate)",
         pyro_mebibytes((double)known->weight_bytes * known->zero_share), known->zero_share * 100);
-    pyro_evidence_say(&advice->seen,
-                      "%.0f%% of the weights are 0, and are multiplied all the same",
+    pyro_evidence_say(&advice->seen, "%.0f%% of the weights are 0, and are multiplied all the same",
                       known->zero_share * 100);
     return true;
 }
@@ -68,7 +67,8 @@ MODEL_DETECTOR(cache_size)
     advice->seen.value = (double)known->cache_bytes / (double)known->weight_bytes;
     advice->gain = pyro_evidence_text(&advice->seen, "%.1f MiB with 8 bits (estimate)",
                                       pyro_mebibytes((double)known->cache_bytes / 2));
-    pyro_evidence_say(&advice->seen, "keys and values of the tokens take %.1f MiB, weights %.1f MiB",
+    pyro_evidence_say(&advice->seen,
+                      "keys and values of the tokens take %.1f MiB, weights %.1f MiB",
                       mib(known->cache_bytes), mib(known->weight_bytes));
     return true;
 }

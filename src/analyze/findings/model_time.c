@@ -57,10 +57,10 @@ MODEL_DETECTOR(batch_size)
     advice->gain = pyro_evidence_text(&advice->seen, "%.0f%% throughput (measured)",
                                       percent(best.gain));
     advice->variant = pyro_evidence_text(&advice->seen, "batch=%" PRId64, best.batch_size);
-    advice->advice = pyro_evidence_text(
-        &advice->seen,
-        "raise the batch from %" PRId64 " to %" PRId64 "; benchmark() finds the knee",
-        view->known->batch_size, best.batch_size);
+    advice->advice = pyro_evidence_text(&advice->seen,
+                                        "raise the batch from %" PRId64 " to %" PRId64
+                                        "; benchmark() finds the knee",
+                                        view->known->batch_size, best.batch_size);
     return true;
 }
 
@@ -113,8 +113,7 @@ MODEL_DETECTOR(precision)
     advice->variant = pyro_evidence_text(&advice->seen, "precision=%s", known->half_type);
     advice->advice = pyro_evidence_text(&advice->seen, "precision=\"%s\"", known->half_type);
     pyro_evidence_say(&advice->seen,
-                      "%.0f%% of the operators' time in %" PRId64
-                      " products and convolutions; %s",
+                      "%.0f%% of the operators' time in %" PRId64 " products and convolutions; %s",
                       percent(products.share), products.calls,
                       known->half_type_reason ? known->half_type_reason : "");
     return true;
@@ -281,11 +280,11 @@ MODEL_DETECTOR(idle_threads)
     advice->seen.value = 1 - known->cpu_percent / (100 * (double)known->threads);
     advice->gain = "the processors for other copies of the model (estimate)";
     advice->variant = pyro_evidence_text(&advice->seen, "threads=%" PRId64, fewer);
-    advice->advice = pyro_evidence_text(
-        &advice->seen,
-        "torch.set_num_threads(%" PRId64 "), and a copy of the model for each of the processors "
-        "left, or a larger batch",
-        fewer);
+    advice->advice = pyro_evidence_text(&advice->seen,
+                                        "torch.set_num_threads(%" PRId64
+                                        "), and a copy of the model for each of the processors "
+                                        "left, or a larger batch",
+                                        fewer);
     pyro_evidence_say(&advice->seen, "%" PRId64 " threads use %.1f processors", known->threads,
                       used);
     return true;
@@ -300,9 +299,8 @@ MODEL_DETECTOR(low_intensity)
     double intensity = (double)known->flops / (double)known->moved_bytes;
     advice->seen.value = 1 / intensity;
     advice->gain = "half of the bytes with 16-bit types (estimate)";
-    pyro_evidence_say(&advice->seen,
-                      "%.2g FLOPs for each byte that is moved; %.1f MiB a call", intensity,
-                      pyro_mebibytes((double)known->moved_bytes));
+    pyro_evidence_say(&advice->seen, "%.2g FLOPs for each byte that is moved; %.1f MiB a call",
+                      intensity, pyro_mebibytes((double)known->moved_bytes));
     return true;
 }
 

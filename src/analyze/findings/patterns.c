@@ -120,8 +120,8 @@ DETECTOR(single_tensor_optimizer)
         updates += is_update(name) && pyro_context_wants(context, i);
     }
     evidence->value = (double)updates / (double)finder->steps;
-    pyro_evidence_say(evidence,
-        "%.0f updates of single tensors in each optimizer step, none of lists of them",
+    pyro_evidence_say(
+        evidence, "%.0f updates of single tensors in each optimizer step, none of lists of them",
         evidence->value);
     return updates > 0;
 }
@@ -154,8 +154,7 @@ DETECTOR(zero_grad)
                  trace->category[i] == PYRO_EVENT_OP && pyro_context_wants(context, i) &&
                  is_outermost(context->joins, i) && is_in_zero_grad(trace, context->joins, i);
     evidence->value = (double)count;
-    pyro_evidence_say(evidence,
-                      "%" PRId64 " fillings with zeros inside of zero_grad", count);
+    pyro_evidence_say(evidence, "%" PRId64 " fillings with zeros inside of zero_grad", count);
     return count > 0;
 }
 
@@ -217,7 +216,7 @@ DETECTOR(bias_before_norm)
     evidence->value = (double)count;
     evidence->place = pyro_context_layer(context, first);
     pyro_evidence_say(evidence,
-        "%" PRId64 " convolutions with a bias run right before a batch norm", count);
+                      "%" PRId64 " convolutions with a bias run right before a batch norm", count);
     return count > 0;
 }
 
@@ -267,7 +266,7 @@ DETECTOR(repeated_selects)
     finder->memory_out |= !line;
     evidence->value = (double)longest;
     evidence->place = line ? pyro_first_text(line, pyro_context_layer(context, worst), "") : "";
-    pyro_evidence_say(evidence,
-        "%" PRId64 " selects of one tensor after another, index by index", longest);
+    pyro_evidence_say(evidence, "%" PRId64 " selects of one tensor after another, index by index",
+                      longest);
     return true;
 }
