@@ -127,7 +127,13 @@ def add_rates(bench: Any, index: int, placed: Inputs) -> None:
     """Tokens or images per second, where the inputs are such."""
     tokens = _language.prompt_of(placed)
     if tokens is not None:
-        bench.rate(index, "latency", "tokens_per_second", "tokens/s", int(tokens.shape[0] * tokens.shape[1]))
+        bench.rate(
+            index,
+            "latency",
+            "tokens_per_second",
+            "tokens/s",
+            int(tokens.shape[0] * tokens.shape[1]),
+        )
     for _, tensor in placed.tensors():
         if len(tensor.shape) == 4 and tensor.shape[1] in (1, 3, 4):
             bench.rate(index, "latency", "images_per_second", "images/s", int(tensor.shape[0]))

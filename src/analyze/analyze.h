@@ -47,7 +47,6 @@ typedef struct pyro_op_kind {
     uint32_t name, dims, types, concrete; /* as in the trace */
     int64_t flops, bytes, macs, torch_flops; /* of one call; -1 no rule */
     uint8_t dtype; /* pyro_dtype of what it computes with */
-    uint8_t groups; /* PYRO_GROUP_* (graph/op_groups.h); 0 where ops.def has no row */
 } pyro_op_kind;
 
 /* In kind_of_op: the op is inside of one that carries the price. */

@@ -34,12 +34,13 @@ static uint8_t first_dtype(const pyro_call *call)
 /* -1 where the price is not known. */
 static void price_kind(pricer *p, pyro_op_kind *kind)
 {
-    const pyro_op *op = pyro_op_find_recorded(&p->index, pyro_trace_text(p->trace, kind->name));
+    const pyro_op *op = NULL;
     pyro_price price;
     pyro_output output;
     pyro_call *call = &p->signature->call;
-    kind->groups = (uint8_t)pyro_op_groups(op);
-    if (!op || kind->dims == PYRO_NO_ID ||
+    if (kind->dims != PYRO_NO_ID)
+        op = pyro_op_find_recorded(&p->index, pyro_trace_text(p->trace, kind->name));
+    if (!op ||
         !pyro_signature_read(p->signature, op, pyro_trace_text(p->trace, kind->dims),
                              pyro_trace_text(p->trace, kind->types),
                              pyro_trace_text(p->trace, kind->concrete)) ||

@@ -1,6 +1,8 @@
 """Every rule of the recommendations fires on what it is about and is quiet just below it."""
 
 import dataclasses
+import itertools
+import pathlib
 import time
 
 import pytest
@@ -109,6 +111,20 @@ def rows(**settings):
 
 def test_every_rule_has_a_case():
     assert {rule.subject for rule in _advice.RULES} == CASES.keys()
+
+
+def test_the_documentation_lists_every_rule():
+    above = pathlib.Path(__file__).resolve().parents
+    folder = next(each / "docs" for each in above if (each / "docs").is_dir())
+    (lines,) = (
+        text.splitlines()
+        for text in (path.read_text() for path in folder.rglob("*.md"))
+        if "| tried as |" in text
+    )
+    first = next(at for at, line in enumerate(lines) if line.endswith("| tried as |")) + 2
+    rows = itertools.takewhile(lambda line: line.startswith("|"), lines[first:])
+    listed = [subject for row in rows for subject in row.split("|")[1].strip().split(", ")]
+    assert sorted(listed) == sorted({rule.subject for rule in _advice.RULES})
 
 
 def test_nothing_known_is_nothing_to_say():

@@ -182,13 +182,6 @@ static bool is_unaligned(const char *dims)
     return false;
 }
 
-/* PYRO_GROUP_* of an op by its row in ops.def; 0: not known. */
-static unsigned groups_of(const pyro_finder *finder, uint32_t op)
-{
-    uint32_t detail = op == PYRO_NO_EVENT ? PYRO_NO_ID : finder->context->trace->detail[op];
-    return detail == PYRO_NO_ID ? 0 : pyro_context_op_kind(finder->context, detail)->groups;
-}
-
 DETECTOR(unaligned_sizes)
 {
     const pyro_trace *trace = finder->context->trace;
@@ -197,7 +190,7 @@ DETECTOR(unaligned_sizes)
     for (size_t i = 0; i < finder->kernel_count; i++) {
         uint32_t event = finder->kernels[i], op = finder->context->joins->op[event];
         if (op == PYRO_NO_EVENT || trace->detail[op] == PYRO_NO_ID ||
-            !(groups_of(finder, op) & PYRO_GROUP_PRODUCT) ||
+            !(pyro_finder_groups(finder, op) & PYRO_GROUP_PRODUCT) ||
             !is_half(pyro_finder_dtype(finder, op)) ||
             !is_unaligned(pyro_trace_text(trace, trace->ops[trace->detail[op]].dims)))
             continue;
@@ -221,7 +214,7 @@ DETECTOR(unaligned_sizes)
 /* By the op, or by the kernel's own name where the op is not in the trace or in ops.def. */
 static bool is_convolution(pyro_finder *finder, uint32_t event)
 {
-    unsigned groups = groups_of(finder, finder->context->joins->op[event]);
+    unsigned groups = pyro_finder_groups(finder, finder->context->joins->op[event]);
     if (groups)
         return groups & PYRO_GROUP_CONVOLUTION;
     return pyro_finder_family(finder, event) & PYRO_FAMILY_CONVOLUTION;

@@ -4,6 +4,7 @@
 #include "analyze/signature.h"
 #include "base/error.h"
 #include "base/parallel.h"
+#include "graph/op_groups.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -46,6 +47,24 @@ uint8_t pyro_finder_family(pyro_finder *finder, uint32_t event)
     family |= pyro_kernel_is_layout_change(short_name) ? PYRO_FAMILY_LAYOUT : 0;
     family |= pyro_kernel_is_elementwise(short_name) ? PYRO_FAMILY_ELEMENTWISE : 0;
     return finder->kernel_family[name] = family;
+}
+
+unsigned pyro_finder_groups(pyro_finder *finder, uint32_t op)
+{
+    enum { IS_KNOWN = 128 };
+    uint32_t name = op == PYRO_NO_EVENT ? PYRO_NO_ID : finder->context->trace->name[op];
+    if (name == PYRO_NO_ID || finder->memory_out)
+        return 0;
+    if (!finder->has_op_index) {
+        finder->has_op_index = true;
+        finder->memory_out |= !pyro_op_index_init(&finder->op_index);
+    }
+    if (!finder->op_groups[name] && !finder->memory_out)
+        finder->op_groups[name] =
+            (uint8_t)(IS_KNOWN |
+                      pyro_op_groups(pyro_op_find_recorded(
+                          &finder->op_index, pyro_trace_text(finder->context->trace, name))));
+    return finder->op_groups[name] & ~IS_KNOWN;
 }
 
 uint32_t pyro_finder_name(const pyro_finder *finder, const char *name)
@@ -184,12 +203,15 @@ static bool open_half(half *half, const pyro_finder *shared, pyro_arena *arena)
     pyro_arena_init(&half->scratch);
     pyro_intern_init(&half->texts, arena);
     half->finder.kernel_family = pyro_arena_alloc(&half->scratch, names);
+    half->finder.op_groups = pyro_arena_alloc(&half->scratch, names);
     half->context.name_traits = pyro_arena_alloc(&half->scratch, names);
-    return half->finder.kernel_family && half->context.name_traits;
+    return half->finder.kernel_family && half->finder.op_groups && half->context.name_traits;
 }
 
 static void close_half(half *half)
 {
+    if (half->finder.has_op_index)
+        pyro_op_index_free(&half->finder.op_index);
     pyro_intern_free(&half->texts);
     pyro_arena_free(&half->scratch);
 }

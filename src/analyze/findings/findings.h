@@ -4,6 +4,7 @@
 
 #include "analyze/analyze.h"
 #include "analyze/findings/evidence.h"
+#include "graph/ops.h"
 #include "hardware/hardware.h"
 
 /* What the chip could have done in the time that priced ops took. */
@@ -25,6 +26,9 @@ typedef struct pyro_finder {
     bool has_device_work;
     bool memory_out;      /* set by detectors and pyro_finder_* */
     uint8_t *kernel_family; /* by name; read it with pyro_finder_family */
+    uint8_t *op_groups;     /* by name; read it with pyro_finder_groups */
+    pyro_op_index op_index; /* made when the first group is asked for */
+    bool has_op_index;
     uint32_t *kernels;      /* that are wanted, in order of time */
     size_t kernel_count;
     pyro_roofline roofline;
@@ -48,6 +52,8 @@ bool pyro_detector_needs_roofline(pyro_detector detector);
 const char *pyro_first_text(const char *a, const char *b, const char *c);
 /* PYRO_FAMILY_* of an event that is a kernel. */
 uint8_t pyro_finder_family(pyro_finder *finder, uint32_t event);
+/* PYRO_GROUP_* (graph/op_groups.h) of an op by its name; 0: no op, or it is not in ops.def. */
+unsigned pyro_finder_groups(pyro_finder *finder, uint32_t op);
 /* The id of a name, PYRO_NO_ID when no event has it. */
 uint32_t pyro_finder_name(const pyro_finder *finder, const char *name);
 /* Element type of an op's first tensor, as its types say; PYRO_DTYPE_UNKNOWN. */
