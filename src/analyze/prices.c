@@ -5,9 +5,9 @@
 #include "base/containers/buf.h"
 #include "base/checked.h"
 #include "base/error.h"
-#include "graph/cost.h"
+#include "graph/cost/cost.h"
 #include "graph/op_groups.h"
-#include "graph/shapes.h"
+#include "graph/shapes/shapes.h"
 #include <stdlib.h>
 #include <string.h>
 

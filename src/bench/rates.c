@@ -2,7 +2,7 @@
 #include <pyrometer/bench.h>
 
 #include "base/error.h"
-#include "bench/statistics.h"
+#include "bench/statistics/statistics.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ double pyro_samples_median(const double *samples, size_t count)
     if (!sorted)
         return NAN;
     memcpy(sorted, samples, count * sizeof *sorted);
-    pyro_sort(sorted, count);
+    pyro_sort_samples(sorted, count);
     double median = pyro_sample_quantile(sorted, count, 0.5);
     free(sorted);
     return median;

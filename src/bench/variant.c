@@ -3,7 +3,7 @@
 #include <pyrometer/recommend.h>
 
 #include "base/error.h"
-#include "bench/statistics.h"
+#include "bench/statistics/statistics.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ int pyro_variant_compare(pyro_variant_gain *out, const double *before_ms, const 
         return pyro_fail_memory(error);
     for (size_t i = 0; i < rounds; i++)
         gains[i] = factor * before_ms[i] / after_ms[i] - 1;
-    pyro_sort(gains, rounds);
+    pyro_sort_samples(gains, rounds);
     *out = (pyro_variant_gain){.low = gains[0],
                                .middle = pyro_sample_quantile(gains, rounds, 0.5),
                                .high = gains[rounds - 1],
