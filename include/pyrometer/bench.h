@@ -284,6 +284,12 @@ PYRO_API int pyro_bench_add_metric(pyro_bench *bench, size_t result, const char 
 PYRO_API int pyro_bench_add_value(pyro_bench *bench, size_t result, const char *name,
                                   const char *unit, bool higher_is_better, double value,
                                   pyro_error *error);
+/*
+ * Amount per second (tokens, images, FLOPs), from the mean time of the metric `of`, which has samples
+ * in ms. PYRO_ERROR_ARGUMENT where it has none.
+ */
+PYRO_API int pyro_bench_add_rate(pyro_bench *bench, size_t result, const char *of, const char *name,
+                                 const char *unit, double amount, pyro_error *error);
 /* The samples of a loop, as one more process of this result: latency, and service in rate mode. */
 PYRO_API int pyro_bench_add_loop(pyro_bench *bench, size_t result, const pyro_loop *loop,
                                  pyro_error *error);
@@ -313,6 +319,10 @@ PYRO_API bool pyro_bench_recognise(const char *path);
 
 /* NULL when there is none of that name. */
 PYRO_API const pyro_metric *pyro_bench_metric(const pyro_bench_result *result, const char *name);
+
+/* NaN without samples; the median also when memory is out. */
+PYRO_API double pyro_samples_mean(const double *samples, size_t count);
+PYRO_API double pyro_samples_median(const double *samples, size_t count);
 
 /* How much faster `fast` is than `slow`: the ratio of their mean latencies and its 95% interval. */
 typedef struct pyro_speed_ratio {

@@ -9,6 +9,7 @@
 #include <pyrometer/graph.h>
 #include <pyrometer/model.h>
 #include <pyrometer/ranks.h>
+#include <pyrometer/recommend.h>
 #include <pyrometer/report.h>
 #include <pyrometer/scalars.h>
 #include <pyrometer/share.h>

@@ -229,13 +229,15 @@ typedef struct pyro_memory_device {
     size_t holder_count;
 } pyro_memory_device;
 
+enum { PYRO_SLOW_LAUNCH_US = 50 };
+
 typedef struct pyro_launch_summary {
     int64_t launches, launch_total_ns, launch_median_ns; /* of calls that started kernels */
     int64_t delay_median_ns,
         delay_p95_ns; /* from the launch's end to the kernel's start; not < 0 */
     int64_t short_kernels; /* shorter than their own launch call */
     int64_t short_kernel_total_ns;
-    int64_t slow_launches; /* launch calls over 50 us */
+    int64_t slow_launches; /* launch calls over PYRO_SLOW_LAUNCH_US */
     int64_t late_kernels; /* launched after all work of their device had ended */
     int64_t max_queue; /* most kernels launched and not begun */
     double mean_queue; /* over the time from the first launch to the last start */

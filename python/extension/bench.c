@@ -198,6 +198,21 @@ static PyObject *bench_metric(bench_object *self, PyObject *args)
     return answer((PyObject *)self, &error, status);
 }
 
+static PyObject *bench_rate(bench_object *self, PyObject *args)
+{
+    Py_ssize_t result;
+    const char *of, *name, *unit;
+    double amount;
+    pyro_error error;
+
+    if (!PyArg_ParseTuple(args, "nsssd:rate", &result, &of, &name, &unit, &amount) ||
+        check_result(self, result))
+        return NULL;
+    pyro_error_clear(&error);
+    return answer((PyObject *)self, &error,
+                  pyro_bench_add_rate(self->bench, (size_t)result, of, name, unit, amount, &error));
+}
+
 static PyObject *bench_loop(bench_object *self, PyObject *args)
 {
     core_state *state = PyType_GetModuleState(Py_TYPE(self));
@@ -348,6 +363,8 @@ static PyMethodDef bench_methods[] = {
     {"fact", (PyCFunction)bench_fact, METH_VARARGS, "fact(index, name, value)"},
     {"metric", (PyCFunction)bench_metric, METH_VARARGS,
      "metric(index, name, unit, higher_is_better, number or samples)"},
+    {"rate", (PyCFunction)bench_rate, METH_VARARGS,
+     "rate(index, metric, name, unit, amount): amount per second, by the metric's mean time."},
     {"loop", (PyCFunction)bench_loop, METH_VARARGS, "loop(index, loop): latency, of one process."},
     {"table", (PyCFunction)bench_table, METH_VARARGS, "table(index, title, columns, rows)"},
     {"environment", (PyCFunction)bench_environment, METH_VARARGS, "environment(name, value)"},

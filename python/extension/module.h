@@ -90,6 +90,9 @@ const pyro_gpu *core_gpu_of(PyObject *gpu);
 /* bench.c: adds results and their comparison. */
 int core_add_bench(PyObject *module);
 
+/* recommend.c: adds recommendations, knees and gains of variants. */
+int core_add_recommend(PyObject *module);
+
 /* hook_marks.c: labels at both ends of layers while `core_marks_wanted`, by number. */
 extern bool core_marks_wanted;
 int64_t core_marks_next(void);

@@ -315,6 +315,40 @@ static PyObject *trace_layer_ops(trace_object *self, PyObject *unused)
     return result;
 }
 
+static PyObject *trace_recorded_call(trace_object *self, PyObject *given)
+{
+    int on_gpu = PyObject_IsTrue(given);
+
+    if (on_gpu < 0)
+        return NULL;
+    pyro_recorded_call call = pyro_analysis_recorded_call(self->analysis, on_gpu);
+    return Py_BuildValue("(LdLLL)", (long long)call.host_ns, call.outside_share,
+                         (long long)call.activation_bytes, (long long)call.allocations,
+                         (long long)call.allocated_bytes);
+}
+
+static PyObject *trace_op_shares(trace_object *self, PyObject *unused)
+{
+    size_t count = self->analysis->op_count;
+    pyro_op_share *shares = PyMem_Calloc(count + 1, sizeof *shares);
+    PyObject *list = shares ? PyList_New((Py_ssize_t)count) : PyErr_NoMemory();
+
+    (void)unused;
+    if (list)
+        pyro_analysis_op_shares(self->analysis, shares);
+    for (size_t i = 0; list && i < count; i++) {
+        PyObject *tuple = Py_BuildValue("(NdL)", decode(shares[i].name), shares[i].share,
+                                        (long long)shares[i].calls);
+
+        if (tuple)
+            PyList_SET_ITEM(list, (Py_ssize_t)i, tuple);
+        else
+            Py_CLEAR(list);
+    }
+    PyMem_Free(shares);
+    return list;
+}
+
 static PyMethodDef trace_methods[] = {
     {"tables", trace_tables, METH_NOARGS,
      "tables() -> {table: {column: whether -1 stands for unknown}}"},
@@ -325,6 +359,11 @@ static PyMethodDef trace_methods[] = {
     {"layer_ops", (PyCFunction)trace_layer_ops, METH_NOARGS,
      "layer_ops() -> ([(layer, op, shapes, calls, host_ns, nested), ...],\n"
      "[(layer, calls, wall_ns, op_ns, shapes), ...], wall_ns, shapes_from_ops)"},
+    {"recorded_call", (PyCFunction)trace_recorded_call, METH_O,
+     "recorded_call(on_gpu) -> (host_ns, outside_share, activation_bytes or -1, allocations,\n"
+     "allocated_bytes)"},
+    {"op_shares", (PyCFunction)trace_op_shares, METH_NOARGS,
+     "op_shares() -> [(name, share of own time, calls)], largest first"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "graph/cost/cost.h"
+#include "graph/op_groups.h"
 #include "graph/shapes/shapes.h"
 #include <stdlib.h>
 #include <string.h>
@@ -18,24 +19,6 @@ typedef struct pricer {
     pyro_op_kind *kinds;
     size_t count, capacity;
 } pricer;
-
-/* "aten::conv2d" is "aten.conv2d" in the table. */
-static const pyro_op *find_op(const pricer *p, uint32_t name)
-{
-    const char *text = pyro_trace_text(p->trace, name), *colons = strstr(text, "::");
-    char target[128];
-    const pyro_op *op = NULL;
-    size_t space = colons ? (size_t)(colons - text) : 0;
-    /* torch:: and prim:: are autograd's and the interpreter's own, not operators on sizes. */
-    if (colons && strlen(text) < sizeof target && strncmp(text, "torch::", 7) &&
-        strncmp(text, "prim::", 6) && strncmp(text, "math::", 6)) {
-        memcpy(target, text, space);
-        target[space] = '.';
-        strcpy(target + space + 1, colons + 2);
-        op = pyro_op_find(&p->index, target);
-    }
-    return op;
-}
 
 /* Of the first tensor: both operands of a contraction are of one type. */
 static uint8_t first_dtype(const pyro_call *call)
@@ -51,10 +34,12 @@ static uint8_t first_dtype(const pyro_call *call)
 /* -1 where the price is not known. */
 static void price_kind(pricer *p, pyro_op_kind *kind)
 {
-    const pyro_op *op = kind->dims == PYRO_NO_ID ? NULL : find_op(p, kind->name);
+    const pyro_op *op = NULL;
     pyro_price price;
     pyro_output output;
     pyro_call *call = &p->signature->call;
+    if (kind->dims != PYRO_NO_ID)
+        op = pyro_op_find_recorded(&p->index, pyro_trace_text(p->trace, kind->name));
     if (!op ||
         !pyro_signature_read(p->signature, op, pyro_trace_text(p->trace, kind->dims),
                              pyro_trace_text(p->trace, kind->types),

@@ -117,10 +117,8 @@ def _add_recording(found: Evidence, recorded: recorded_calls.Recorded, engine: A
     found.classes = frozenset(row["class"] for row in recorded.layers)
     found.activation_bytes = recorded_calls.activation_bytes(recorded, engine)
     found.findings = list(recorded.data["findings"])
-    memory = recorded.device_memory(engine.on_gpu)
-    if memory is not None:
-        found.allocations = memory["allocations"]
-        found.allocated_bytes = memory["allocated_bytes"]
+    call = recorded.call(engine.on_gpu)
+    found.allocations, found.allocated_bytes = call.allocations, call.allocated_bytes
 
 
 def _add_measured(found: Evidence, measured: Mapping[str, Any]) -> None:

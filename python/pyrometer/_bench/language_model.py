@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import statistics
 import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from pyrometer import _core
 from pyrometer._bench.engine import Engine
 from pyrometer._helper.example_inputs import Inputs
 
@@ -113,12 +113,13 @@ def add_phases(
     sequences = prompt.shape[0]
     bench.metric(index, "time_to_first_token", "ms", False, first)
     bench.metric(index, "time_per_token", "ms", False, each)
-    rate = 1000 * sequences * len(each) / sum(each)
-    bench.metric(index, "decode_tokens_per_second", "tokens/s", True, rate)
-    rate = 1000 * prompt.numel() * len(first) / sum(first)
-    bench.metric(index, "prefill_tokens_per_second", "tokens/s", True, rate)
+    for of, name, tokens in (
+        ("time_per_token", "decode_tokens_per_second", sequences),
+        ("time_to_first_token", "prefill_tokens_per_second", prompt.numel()),
+    ):
+        bench.rate(index, of, name, "tokens/s", tokens)
     text = f"{sequences} sequences of {prompt.shape[1]} tokens, {len(each) // len(first)} new"
     if phases.discarded:
         text += f"; {phases.discarded} runs were discarded, beside which the GPU was throttled"
     bench.fact(index, "decoding", text)
-    return {"first_token_ms": statistics.fmean(first), "token_ms": statistics.fmean(each)}
+    return {"first_token_ms": _core.mean(first), "token_ms": _core.mean(each)}

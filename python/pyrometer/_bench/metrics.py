@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-import statistics
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 
+from pyrometer import _core
 from pyrometer._bench import language_model, recorded_calls, resources
-from pyrometer._bench.recommendations import KNEE_GAIN
 from pyrometer._bench.results import BenchmarkResults
 from pyrometer._error import Error
 from pyrometer._helper.example_inputs import Inputs
@@ -22,12 +19,12 @@ def add_memory(bench: Any, index: int, engine: Any, sampler: Any, reset: bool) -
         stats = torch.cuda.memory_stats(engine.device)
         peak = stats["allocated_bytes.all.peak"]
         reserved = stats["reserved_bytes.all.peak"]
-        average = statistics.fmean(sampler.gpu_allocated) if sampler.gpu_allocated else None
+        average = _core.mean(sampler.gpu_allocated) if sampler.gpu_allocated else None
         fragmentation = 1 - peak / reserved if reserved else None
         what = "of tensors on the GPU, weights included; fragmentation: reserved but not allocated"
     else:
         peak = resources.peak_bytes()
-        average = sum(sampler.resident) / len(sampler.resident) if sampler.resident else None
+        average = _core.mean(sampler.resident) if sampler.resident else None
         fragmentation = resources.heap_fragmentation()
         what = "resident memory of this process; fragmentation: free but held in the C heap"
         if not reset:
@@ -119,7 +116,7 @@ def add_use(bench: Any, index: int, used: Mapping[str, Any], sampler: Any) -> di
     bench.fact(index, "network is", "of all programs that share this network")
     mean = None
     if sampler.gpu_percent:
-        mean = sum(sampler.gpu_percent) / len(sampler.gpu_percent)
+        mean = _core.mean(sampler.gpu_percent)
         bench.metric(index, "gpu", "%", True, mean)
     elif sampler.gpu_reason:
         bench.fact(index, "no gpu use", sampler.gpu_reason)
@@ -127,47 +124,42 @@ def add_use(bench: Any, index: int, used: Mapping[str, Any], sampler: Any) -> di
     return {"gpu_percent": mean, **{name: used[name] for name in names}}
 
 
-def add_rates(bench: Any, index: int, placed: Inputs, loop: Any) -> None:
-    """Tokens or images a second, where the inputs are such."""
-    latencies = loop.latency_ms()
-    calls_per_s = 1000 * len(latencies) / sum(latencies) if sum(latencies) > 0 else 0
+def add_rates(bench: Any, index: int, placed: Inputs) -> None:
+    """Tokens or images per second, where the inputs are such."""
     tokens = language_model.prompt_of(placed)
     if tokens is not None:
-        rate = int(tokens.shape[0] * tokens.shape[1]) * calls_per_s
-        bench.metric(index, "tokens_per_second", "tokens/s", True, rate)
+        bench.rate(
+            index,
+            "latency",
+            "tokens_per_second",
+            "tokens/s",
+            int(tokens.shape[0] * tokens.shape[1]),
+        )
     for _, tensor in placed.tensors():
         if len(tensor.shape) == 4 and tensor.shape[1] in (1, 3, 4):
-            rate = int(tensor.shape[0]) * calls_per_s
-            bench.metric(index, "images_per_second", "images/s", True, rate)
+            bench.rate(index, "latency", "images_per_second", "images/s", int(tensor.shape[0]))
             break
 
 
 def find_knee(results: BenchmarkResults) -> dict[str, Any] | None:
     """Of the configurations that differ by batch alone: the smallest batch whose doubling gains
     less than 10% throughput. None where fewer than two batches ran."""
-    by_precision: dict[Any, list[tuple[float, float]]] = {}
+    by_precision: dict[Any, list[tuple[int, float]]] = {}
     for result in results:
         rate = result["throughput"]["samples_per_second"]
         size = result["parameters"].get("batch_size")
         if rate is not None and size is not None:
             key = (result["precision"]["asked"], result["device"])
-            by_precision.setdefault(key, []).append((float(size), rate))
+            by_precision.setdefault(key, []).append((int(size), rate))
     knees: dict[str, Any] = {}
     for (precision, device), points in by_precision.items():
-        points.sort()
-        if len(points) < 2:
-            continue
-        knee, reached = points[-1][0], False
-        for (size, rate), (next_size, next_rate) in itertools.pairwise(points):
-            doublings = max(_log2(next_size / size), 1e-9)
-            if (next_rate / rate) ** (1 / doublings) < 1 + KNEE_GAIN:
-                knee, reached = size, True
-                break
-        knees[f"{precision} {device}"] = {
-            "batch_size": int(knee),
-            "reached": reached,
-            "throughput": dict((int(size), rate) for size, rate in points),
-        }
+        found = _core.find_knee(points)
+        if found is not None:
+            knees[f"{precision} {device}"] = {
+                "batch_size": found[0],
+                "reached": found[1],
+                "throughput": dict(sorted(points)),
+            }
     return knees or None
 
 
@@ -177,13 +169,6 @@ def tell_knee(bench: Any, results: BenchmarkResults, knee: Mapping[str, Any] | N
         found = (knee or {}).get(f"{result['precision']['asked']} {result['device']}")
         if found is None or result["parameters"].get("batch_size") != str(found["batch_size"]):
             continue
-        text = (
-            f"a doubling of this batch gains less than {KNEE_GAIN:.0%}"
-            if found["reached"]
-            else "not reached: the largest batch that was run still gains"
-        )
+        points = [(size, rate) for size, rate in found["throughput"].items()]
+        text = _core.find_knee(points)[2]
         bench.fact(index, "knee", text)
-
-
-def _log2(number: float) -> float:
-    return math.log2(number) if number > 0 else 0.0

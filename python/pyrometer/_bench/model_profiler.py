@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -149,7 +148,7 @@ class ModelProfiler:
         detailed: bool, tries: bool,
     ) -> None:  # fmt: skip
         """What one export and one recording say, beside the times."""
-        costs = self._add_cost(bench, index, placed, loop)
+        costs = self._add_cost(bench, index, placed)
         recorded = self._record(bench, index, placed, detailed)
         metrics.add_memory_per_sample(bench, index, self._engine, placed)
         if not detailed:
@@ -431,7 +430,7 @@ class ModelProfiler:
                 _run_untimed(engine, run, max_time_s)
         held = metrics.add_memory(bench, index, engine, sampler, reset)
         use = metrics.add_use(bench, index, used, sampler)
-        metrics.add_rates(bench, index, placed, loop)
+        metrics.add_rates(bench, index, placed)
         return {"calls_timed": len(loop.latency_ms()), **held, **use}
 
     def _measure_stages(
@@ -460,7 +459,7 @@ class ModelProfiler:
                 loop = timing.make_loop(num_runs, 2, 0, max_time_s)
                 timing.run_loop(loop, engine, run)
                 bench.metric(index, name, "ms", False, loop.latency_ms())
-                means[name] = statistics.fmean(loop.latency_ms())
+                means[name] = _core.mean(loop.latency_ms())
         return means
 
     def _price(self, placed: Inputs) -> Any:
@@ -487,20 +486,17 @@ class ModelProfiler:
         inputs = placed.map(as_priced)
         return cost(engine.priced, inputs.args, kwargs=inputs.kwargs)
 
-    def _add_cost(self, bench: Any, index: int, placed: Inputs, loop: Any) -> Any:
+    def _add_cost(self, bench: Any, index: int, placed: Inputs) -> Any:
         engine = self._engine
         found = None
         try:
             found = self._price(placed)
         except Exception as error:
             bench.fact(index, "no flops", _first_line(error))
-        latencies = loop.latency_ms()
         if found is not None:
             bench.metric(index, "flops", "FLOP", False, found.total_flops)
             bench.metric(index, "macs", "MAC", False, found.total_macs)
-            seconds = sum(latencies) / len(latencies) / 1e3
-            if seconds > 0:
-                bench.metric(index, "flop_rate", "FLOP/s", True, found.total_flops / seconds)
+            bench.rate(index, "latency", "flop_rate", "FLOP/s", found.total_flops)
         params, weights = engine.parameters(), engine.weight_bytes()
         if params is not None:
             bench.metric(index, "params", "parameters", False, params)
@@ -537,7 +533,7 @@ class ModelProfiler:
     ) -> Evidence:
         """What recommendations stand on; larger batches are run for it."""
         times = variants.larger_batches(self._engine, placed)
-        present = times.get(placed.batch_size(), statistics.median(loop.latency_ms()))
+        present = times.get(placed.batch_size(), _core.median(loop.latency_ms()))
         return evidence.gather(self._engine, placed, present, times, costs, recorded, measured)
 
     def _recordable(self, input_data: Any) -> tuple[Any, Inputs]:

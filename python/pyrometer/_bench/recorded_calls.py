@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from pyrometer import _core
 from pyrometer._capture.block import capture
 from pyrometer._helper.example_inputs import Inputs
 
@@ -28,27 +29,29 @@ class Recorded:
 
     data: dict[str, Any]
     calls: int
+    core: _core.Trace
 
     @property
     def layers(self) -> list[dict[str, Any]]:
         return self.data["layers"]
 
     @property
-    def ops(self) -> list[dict[str, Any]]:
-        return self.data["ops"]
-
-    @property
     def host_ns(self) -> int:
         """How long the calls took, on the host."""
-        layers = sum(row["forward_host_ns"] for row in self.layers if row["parent"] is None)
-        return layers or sum(row["host_self_ns"] for row in self.ops)
+        return self.call(False).host_ns
 
-    def device_memory(self, on_gpu: bool) -> dict[str, Any] | None:
-        """Of the device that the model ran on."""
-        for device in self.data["memory"].get("devices", ()):
-            if device["device"].startswith("cuda") == on_gpu:
-                return device
-        return None
+    def call(self, on_gpu: bool) -> Call:
+        return Call(*self.core.recorded_call(on_gpu))
+
+
+class Call(NamedTuple):
+    """What the library sums up over a recording."""
+
+    host_ns: int
+    outside: float  # share of the layers' time that is in no operator
+    activation_bytes: int  # -1: not known
+    allocations: int
+    allocated_bytes: int
 
 
 def record(engine: Any, placed: Inputs, calls: int) -> Recorded:
@@ -61,7 +64,8 @@ def record(engine: Any, placed: Inputs, calls: int) -> Recorded:
             for _ in range(calls):
                 run()
             wait()
-    return Recorded(recording.trace().to_dict(), calls)
+    trace = recording.trace()
+    return Recorded(trace.to_dict(), calls, trace._core)
 
 
 def record_undisturbed(engine: Any, placed: Inputs, tries: int) -> Recorded:
@@ -92,14 +96,8 @@ def mark(engine: Any, placed: Inputs) -> None:
 
 def activation_bytes(recorded: Recorded, engine: Any) -> int | None:
     """Most that tensors made by the call held at once; weights and inputs were there before."""
-    memory = recorded.device_memory(engine.on_gpu)
-    if memory is None:
-        return None
-    before = 0
-    if engine.on_gpu and memory["curve"]:
-        # The GPU's allocator tells its whole amount, which began with what was there.
-        before = min(point["allocated_bytes"] for point in memory["curve"])
-    return memory["peak_bytes"] - before
+    held = recorded.call(engine.on_gpu).activation_bytes
+    return None if held < 0 else held
 
 
 def _time_ns(row: Mapping[str, Any], on_device: bool) -> int:
@@ -230,17 +228,7 @@ def gpu(recorded: Recorded, kernels: bool, transfers: bool) -> dict[str, Any]:
 def op_shares(recorded: Recorded) -> tuple[list[tuple[str, float, int]], float]:
     """(name, share of all operators' own time, calls), largest first; and the share of the calls'
     time that is outside of operators: Python, and the framework between them."""
-    on_device = recorded.data["device_total_ns"] > 0
-    key = "device_self_ns" if on_device else "host_self_ns"
-    whole = sum(row[key] for row in recorded.ops) or 1
-    rows = sorted(
-        ((row["name"], row[key] / whole, row["calls"]) for row in recorded.ops),
-        key=lambda row: -row[1],
-    )
-    calls_ns = sum(row["forward_host_ns"] for row in recorded.layers if row["parent"] is None)
-    inside = sum(row["host_self_ns"] for row in recorded.ops)
-    outside = max(0.0, 1 - inside / calls_ns) if calls_ns else 0.0
-    return rows, outside
+    return recorded.core.op_shares(), recorded.call(False).outside
 
 
 def add_tables(bench: Any, index: int, recorded: Recorded) -> None:

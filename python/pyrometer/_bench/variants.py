@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +12,11 @@ from pyrometer._bench import engines
 from pyrometer._helper.example_inputs import Inputs
 
 ROUNDS, CALLS = 6, 4
-GAIN_LEAST = 0.02  # a variant that gains less for sure does not help
-KEPT_LEAST = 0.90  # of the throughput, by a variant that is to free processors
 DOUBLINGS = 3  # of the batch that are run whatever the first of them gains
 BATCH_MOST = 64  # times the present batch
 BATCH_SECONDS = 1.0  # for one batch; where calls are slower, fewer of them
 
-CONFIRMED, REFUTED, OPEN, FAILED = "confirmed", "refuted", "not confirmed", "could not be run"
+REFUTED, FAILED = "refuted", "could not be run"
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ def in_turn(
         for run, found in zip((first, second), medians, strict=True):
             loop = _core.Loop(warmup_runs=1, min_runs=calls, max_runs=calls)
             loop.run(run, wait)
-            found.append(statistics.median(loop.latency_ms()))
+            found.append(_core.median(loop.latency_ms()))
     return medians
 
 
@@ -71,16 +68,16 @@ def larger_batches(engine: Any, placed: Inputs) -> dict[int, float]:
             break
         present += both[0]
         # Relative to the present batch in the same rounds: the machine may have slowed down.
-        ratio = statistics.median(b / a for a, b in zip(*both, strict=True))
+        ratio = _core.median([b / a for a, b in zip(*both, strict=True)])
         found[size] = ratio
         rate = size / ratio
-        if size >= batch * 2**DOUBLINGS and rate < 1.1 * best:
+        if size >= batch * 2**DOUBLINGS and rate < (1 + _core.KNEE_GAIN) * best:
             break
         best = max(best, rate)
         size *= 2
     if not found:
         return {}
-    middle = statistics.median(present)
+    middle = _core.median(present)
     return {batch: middle} | {size: ratio * middle for size, ratio in found.items()}
 
 
@@ -99,27 +96,13 @@ def _plan(run: Callable[[], Any], wait: Any, is_first: bool) -> tuple[int, int] 
 def tell(before: list[float], after: list[float], factor: float) -> str:
     """The gain in throughput with its interval: from the smallest to the largest of six rounds,
     which hold the median with 97%."""
-    gains = _gains(before, after, factor)
-    low, high, middle = min(gains), max(gains), statistics.median(gains)
-    times = f"{statistics.median(before):.3g} ms, with it {statistics.median(after):.3g} ms"
-    sure = "" if low > 0 or high < 0 else "; it cannot be told whether it gains"
-    return f"{middle:+.0%} throughput ({low:+.0%} to {high:+.0%}; run here: {times}){sure}"
-
-
-def _gains(before: list[float], after: list[float], factor: float) -> list[float]:
-    return [factor * old / new - 1 for old, new in zip(before, after, strict=True)]
+    return _core.compare_variant(before, after, factor, False)[1]
 
 
 def judge(before: list[float], after: list[float], factor: float, frees: bool = False) -> str:
     """Whether trying bore a recommendation out. One that is to free processors has to keep the
     throughput; others have to raise it."""
-    gains = _gains(before, after, factor)
-    low, high, middle = min(gains), max(gains), statistics.median(gains)
-    if frees:
-        return CONFIRMED if middle >= KEPT_LEAST - 1 else REFUTED
-    if low > 0:
-        return CONFIRMED
-    return REFUTED if high < GAIN_LEAST or middle <= 0 else OPEN
+    return _core.compare_variant(before, after, factor, frees)[0]
 
 
 def _other_precision(

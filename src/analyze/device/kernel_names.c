@@ -402,20 +402,32 @@ bool pyro_kernel_uses_tensor_cores(const char *name)
     return !HOLDS_ANY(name, plain) && HOLDS_ANY(name, tensor);
 }
 
-bool pyro_kernel_is_contraction(const char *short_name)
+/* Helpers of contractions, whose names hold the same words. */
+static bool is_helper(const char *short_name)
+{
+    static const char *const words[] = {"splitKreduce", "init_device_workspace", "Offsets",
+                                        "im2col",       "elementwise",           "ReduceSplitK",
+                                        "reduce_"};
+    return HOLDS_ANY(short_name, words);
+}
+
+bool pyro_kernel_is_convolution(const char *short_name)
 {
     static const char *const words[] = {
-        "gemm",      "xmma_fprop", "xmma_dgrad",   "xmma_wgrad", "implicit_gemm",
-        "convolve",  "conv2d",     "winograd",     "wgrad",      "dgrad",
-        "fprop",     "nvjet",      "Cijk_",        "igemm",      "fmha",
-        "flash_fwd", "flash_bwd",  "attn_fwd",     "dot_kernel", "gemv",
-        "sdpa",      "bmm_",       "ImplicitGemm", "conv_fwd",   "miopenSp3AsmConv",
-        "scudnn",
+        "implicit_gemm", "ImplicitGemm", "igemm", "convolve", "conv2d", "conv_fwd",
+        "fprop",         "dgrad",        "wgrad", "winograd", "scudnn", "miopenSp3AsmConv",
     };
-    static const char *const others[] = {"splitKreduce", "init_device_workspace", "Offsets",
-                                         "im2col",       "elementwise",           "ReduceSplitK",
-                                         "reduce_"};
-    return HOLDS_ANY(short_name, words) && !HOLDS_ANY(short_name, others);
+    return HOLDS_ANY(short_name, words) && !is_helper(short_name);
+}
+
+bool pyro_kernel_is_contraction(const char *short_name)
+{
+    static const char *const products[] = {
+        "gemm", "gemv",      "nvjet",     "Cijk_",    "bmm_", "dot_kernel",
+        "fmha", "flash_fwd", "flash_bwd", "attn_fwd", "sdpa",
+    };
+    return pyro_kernel_is_convolution(short_name) ||
+           (HOLDS_ANY(short_name, products) && !is_helper(short_name));
 }
 
 bool pyro_kernel_is_layout_change(const char *short_name)

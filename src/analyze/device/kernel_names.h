@@ -17,6 +17,8 @@ void pyro_kernel_short_name(const char *name, char out[PYRO_KERNEL_SHORT_NAME]);
 bool pyro_kernel_uses_tensor_cores(const char *name);
 /* The families go by the short name: namespaces mislead. Matrix products and convolutions: */
 bool pyro_kernel_is_contraction(const char *short_name);
+/* Of these, convolutions that their names show. */
+bool pyro_kernel_is_convolution(const char *short_name);
 /* True when the kernel does nothing but change the order of dims (NCHW, NHWC). */
 bool pyro_kernel_is_layout_change(const char *short_name);
 /* True for maps over elements, and norms and softmax: what a compiler fuses. */

@@ -7,8 +7,6 @@
 #include "analyze/quantile.h"
 #include "base/error.h"
 
-#define SLOW_LAUNCH_NS 50000
-
 typedef struct launch_state {
     uint8_t *kernels_of; /* by event: kernels that a call starts, 255 and more in `many` */
     pyro_map many;
@@ -85,7 +83,7 @@ static void add_launch(launch_state *state, pyro_analysis_context *context, uint
     state->launch_ns[state->launch_count++] = duration;
     summary->launches++;
     summary->launch_total_ns = pyro_add_ns(summary->launch_total_ns, duration);
-    summary->slow_launches += duration > SLOW_LAUNCH_NS;
+    summary->slow_launches += duration > PYRO_SLOW_LAUNCH_US * 1000;
     change_queue(state, summary, context->trace->start_ns[event], kernels);
 }
 

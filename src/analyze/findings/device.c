@@ -1,6 +1,7 @@
 /* Findings about what the device computes: precision, sizes, layouts, rooflines, fusion. */
 #include "analyze/findings/findings.h"
 #include "base/containers/buf.h"
+#include "graph/op_groups.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -111,9 +112,9 @@ DETECTOR(no_tensor_cores)
                                  chip ? chip->fp16_tflops : 0);
     evidence->place = place_of(finder, sums.worst);
     pyro_evidence_say(
-        finder, evidence,
+        evidence,
         "%.1f%% of the time in matrix products and convolutions (%.3f of %.3f ms) is in "
-        "kernels that do not use tensor cores; threshold 20%%",
+        "kernels that do not use tensor cores",
         evidence->value * 100, ms(sums.plain_ns), ms(sums.total_ns));
     return true;
 }
@@ -131,9 +132,9 @@ DETECTOR(tf32_off)
                                  chip ? chip->tf32_tflops : 0);
     evidence->place = place_of(finder, sums.worst_fp32);
     pyro_evidence_say(
-        finder, evidence,
+        evidence,
         "%.1f%% of the device time (%.3f ms) is in float32 products on the plain cores, "
-        "on a chip that has TF32; threshold 5%%",
+        "on a chip that has TF32",
         evidence->value * 100, ms(sums.plain_fp32_ns));
     return true;
 }
@@ -149,11 +150,10 @@ DETECTOR(full_precision)
         return false;
     evidence->value = share(sums.known_ns - sums.half_ns, sums.known_ns);
     evidence->gain_ns = (sums.known_ns - sums.half_ns) / 2;
-    pyro_evidence_say(finder, evidence,
-                      "%.1f%% of the time in matrix products (%.3f ms) is in 16 bits or less; "
-                      "threshold 10%%",
+    pyro_evidence_say(evidence,
+                      "%.1f%% of the time in matrix products (%.3f ms) is in 16 bits or less",
                       100 - evidence->value * 100, ms(sums.half_ns));
-    return evidence->value > 0.90;
+    return evidence->value > evidence->threshold;
 }
 
 /* True when a size that a product runs over is no multiple of 8: the last two dims of a matrix. */
@@ -182,11 +182,6 @@ static bool is_unaligned(const char *dims)
     return false;
 }
 
-static bool is_product(const char *op)
-{
-    return strstr(op, "mm") || strstr(op, "matmul") || strstr(op, "linear");
-}
-
 DETECTOR(unaligned_sizes)
 {
     const pyro_trace *trace = finder->context->trace;
@@ -195,7 +190,8 @@ DETECTOR(unaligned_sizes)
     for (size_t i = 0; i < finder->kernel_count; i++) {
         uint32_t event = finder->kernels[i], op = finder->context->joins->op[event];
         if (op == PYRO_NO_EVENT || trace->detail[op] == PYRO_NO_ID ||
-            !is_product(pyro_event_name(trace, op)) || !is_half(pyro_finder_dtype(finder, op)) ||
+            !(pyro_finder_groups(finder, op) & PYRO_GROUP_PRODUCT) ||
+            !is_half(pyro_finder_dtype(finder, op)) ||
             !is_unaligned(pyro_trace_text(trace, trace->ops[trace->detail[op]].dims)))
             continue;
         total += trace->duration_ns[event];
@@ -207,26 +203,21 @@ DETECTOR(unaligned_sizes)
     evidence->value = share(total, finder->result->device_total_ns);
     evidence->place = place_of(finder, worst);
     pyro_evidence_say(
-        finder, evidence,
+        evidence,
         "%.1f%% of the device time (%.3f ms) is in 16-bit products whose sizes are no "
-        "multiples of 8, such as %s of %.200s; threshold 1%%",
+        "multiples of 8, such as %s of %.200s",
         evidence->value * 100, ms(total), pyro_event_name(trace, op),
         pyro_trace_text(trace, trace->ops[trace->detail[op]].dims));
     return true;
 }
 
-/* By the op, or by the kernel's own name where its launch is not in the trace. */
-static bool is_convolution(const pyro_finder *finder, uint32_t event)
+/* By the op, or by the kernel's own name where the op is not in the trace or in ops.def. */
+static bool is_convolution(pyro_finder *finder, uint32_t event)
 {
-    static const char *const words[] = {"conv",  "igemm", "implicit_gemm", "fprop",
-                                        "dgrad", "wgrad", "winograd",      "scudnn"};
-    const char *op = pyro_context_op(finder->context, event);
-    if (op[0])
-        return strstr(op, "conv");
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strstr(pyro_event_name(finder->context->trace, event), words[i]))
-            return true;
-    return false;
+    unsigned groups = pyro_finder_groups(finder, finder->context->joins->op[event]);
+    if (groups)
+        return groups & PYRO_GROUP_CONVOLUTION;
+    return pyro_finder_family(finder, event) & PYRO_FAMILY_CONVOLUTION;
 }
 
 DETECTOR(layout_conversions)
@@ -250,10 +241,10 @@ DETECTOR(layout_conversions)
     evidence->value = share(layout, convolution ? convolution : layout);
     evidence->gain_ns = layout;
     evidence->place = place_of(finder, worst);
-    pyro_evidence_say(finder, evidence,
+    pyro_evidence_say(evidence,
                       "%" PRId64
                       " conversions between NCHW and NHWC take %.3f ms, %.1f%% of the time of "
-                      "convolutions; threshold 10%%",
+                      "convolutions",
                       calls, ms(layout), evidence->value * 100);
     return true;
 }
@@ -284,10 +275,10 @@ DETECTOR(small_grids)
     }
     evidence->value = share(small, total);
     evidence->place = place_of(finder, worst);
-    pyro_evidence_say(finder, evidence,
+    pyro_evidence_say(evidence,
                       "%.1f%% of the kernel time (%.3f ms, %" PRId64
                       " kernels) is in grids of fewer "
-                      "blocks than the %" PRId64 " multiprocessors; threshold 20%%",
+                      "blocks than the %" PRId64 " multiprocessors",
                       evidence->value * 100, ms(small), calls, trace->devices[0].multiprocessors);
     return calls > 0;
 }
@@ -343,6 +334,9 @@ static void free_names(name_sums *names)
     pyro_map_free(&names->index);
 }
 
+/* An op that is shorter on the device is a mere launch. */
+enum { LAUNCH_US = 20 };
+
 /* Device time of a priced op. */
 typedef struct op_time {
     int64_t device_ns;
@@ -364,7 +358,6 @@ static double peak_of(const pyro_finder *finder, const op_time *op)
 static bool compare_with_peaks(pyro_finder *finder, const op_time *ops, name_sums *bound,
                                name_sums *lost)
 {
-    enum { MERE_LAUNCH_NS = 20000 };
     pyro_analysis_context *context = finder->context;
     pyro_roofline *roofline = &finder->roofline;
     bool is_kept = true;
@@ -382,7 +375,7 @@ static bool compare_with_peaks(pyro_finder *finder, const op_time *ops, name_sum
             roofline->memory_bound_ns += device_ns;
             is_kept = add_to_name(bound, name, device_ns);
         }
-        if (device_ns < MERE_LAUNCH_NS)
+        if (device_ns < LAUNCH_US * 1000)
             continue;
         roofline->long_ns += device_ns;
         if ((double)device_ns > least_ns) {
@@ -422,6 +415,11 @@ static const pyro_roofline *make_roofline(pyro_finder *finder)
     return roofline;
 }
 
+bool pyro_detector_needs_roofline(pyro_detector detector)
+{
+    return detector == pyro_detect_memory_bound || detector == pyro_detect_far_from_roofline;
+}
+
 DETECTOR(memory_bound)
 {
     const pyro_roofline *roofline = make_roofline(finder);
@@ -432,10 +430,10 @@ DETECTOR(memory_bound)
     evidence->value = share(roofline->memory_bound_ns, roofline->priced_ns);
     evidence->place = pyro_trace_text(finder->context->trace, roofline->memory_bound_op);
     pyro_evidence_say(
-        finder, evidence,
+        evidence,
         "%.1f%% of the device time of ops with known FLOPs and bytes (%.3f of %.3f ms) is "
         "in ops that need more time for their bytes than for their FLOPs on a %s (%.0f "
-        "GB/s); threshold 50%%",
+        "GB/s)",
         evidence->value * 100, ms(roofline->memory_bound_ns), ms(roofline->priced_ns), chip->name,
         chip->bandwidth_gb_per_s);
     return true;
@@ -450,13 +448,15 @@ DETECTOR(far_from_roofline)
     evidence->gain_ns = roofline->lost_ns;
     evidence->place = pyro_trace_text(finder->context->trace, roofline->lost_op);
     pyro_evidence_say(
-        finder, evidence,
-        "ops over 20 us take %.3f ms on the device where a %s needs %.3f ms for their "
-        "FLOPs and bytes: %.1f%% lost; threshold 50%%",
-        ms(roofline->long_ns), finder->context->chip->name,
+        evidence,
+        "ops over %d us take %.3f ms on the device where a %s needs %.3f ms for their "
+        "FLOPs and bytes: %.1f%% lost",
+        LAUNCH_US, ms(roofline->long_ns), finder->context->chip->name,
         ms(roofline->long_ns - roofline->lost_ns), evidence->value * 100);
     return true;
 }
+
+enum { SHORTEST_CHAIN = 3 };
 
 /* Elementwise kernels that follow each other on one stream. */
 typedef struct chain {
@@ -471,7 +471,6 @@ typedef struct chain_sums {
 
 static void end_chain(chain_sums *sums, chain *open)
 {
-    enum { SHORTEST_CHAIN = 3 };
     if (open->count >= SHORTEST_CHAIN) {
         sums->total_ns += open->total_ns;
         sums->gain_ns += open->total_ns - open->longest_ns;
@@ -511,9 +510,10 @@ DETECTOR(fusible_chains)
     evidence->value = share(sums.total_ns, finder->result->device_total_ns);
     evidence->gain_ns = sums.gain_ns;
     evidence->place = place_of(finder, sums.longest.first);
-    pyro_evidence_say(finder, evidence,
-                      "%" PRId64 " chains of 3 and more elementwise kernels (%" PRId64
-                      " kernels, %.3f ms) are %.1f%% of the device time; threshold 10%%",
-                      sums.chains, sums.kernels, ms(sums.total_ns), evidence->value * 100);
+    pyro_evidence_say(evidence,
+                      "%" PRId64 " chains of %d and more elementwise kernels (%" PRId64
+                      " kernels, %.3f ms) are %.1f%% of the device time",
+                      sums.chains, SHORTEST_CHAIN, sums.kernels, ms(sums.total_ns),
+                      evidence->value * 100);
     return true;
 }

@@ -4,37 +4,26 @@
 #include "analyze/signature.h"
 #include "base/error.h"
 #include "base/parallel.h"
+#include "graph/op_groups.h"
 
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const struct {
     const char *id;
     pyro_detector detect;
+    pyro_threshold_unit unit;
     double warning, severe;
     const char *title, *advice;
 } rules[] = {
-#define FINDING(id, detector, warning, severe, title, advice) \
-    {id, pyro_detect_##detector, warning, severe, title, advice},
+#define FINDING(id, detector, unit, warning, severe, title, advice) \
+    {id, pyro_detect_##detector, PYRO_UNIT_##unit, warning, severe, title, advice},
 #include "analyze/findings/findings.def"
 #undef FINDING
 };
 
 enum { RULE_COUNT = sizeof rules / sizeof *rules };
-
-void pyro_evidence_say(pyro_finder *finder, pyro_evidence *evidence, const char *format, ...)
-{
-    char text[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    evidence->text = pyro_arena_text(finder->context->arena, text, strlen(text));
-    finder->memory_out |= !evidence->text;
-}
 
 const char *pyro_first_text(const char *a, const char *b, const char *c)
 {
@@ -53,10 +42,29 @@ uint8_t pyro_finder_family(pyro_finder *finder, uint32_t event)
     uint8_t family = PYRO_FAMILY_KNOWN;
     pyro_kernel_short_name(text, short_name);
     family |= pyro_kernel_is_contraction(short_name) ? PYRO_FAMILY_CONTRACTION : 0;
+    family |= pyro_kernel_is_convolution(short_name) ? PYRO_FAMILY_CONVOLUTION : 0;
     family |= pyro_kernel_uses_tensor_cores(text) ? PYRO_FAMILY_TENSOR_CORE : 0;
     family |= pyro_kernel_is_layout_change(short_name) ? PYRO_FAMILY_LAYOUT : 0;
     family |= pyro_kernel_is_elementwise(short_name) ? PYRO_FAMILY_ELEMENTWISE : 0;
     return finder->kernel_family[name] = family;
+}
+
+unsigned pyro_finder_groups(pyro_finder *finder, uint32_t op)
+{
+    enum { IS_KNOWN = 128 };
+    uint32_t name = op == PYRO_NO_EVENT ? PYRO_NO_ID : finder->context->trace->name[op];
+    if (name == PYRO_NO_ID || finder->memory_out)
+        return 0;
+    if (!finder->has_op_index) {
+        finder->has_op_index = true;
+        finder->memory_out |= !pyro_op_index_init(&finder->op_index);
+    }
+    if (!finder->op_groups[name] && !finder->memory_out)
+        finder->op_groups[name] =
+            (uint8_t)(IS_KNOWN |
+                      pyro_op_groups(pyro_op_find_recorded(
+                          &finder->op_index, pyro_trace_text(finder->context->trace, name))));
+    return finder->op_groups[name] & ~IS_KNOWN;
 }
 
 uint32_t pyro_finder_name(const pyro_finder *finder, const char *name)
@@ -150,39 +158,34 @@ typedef struct rule_job {
     worker workers[2];
     pyro_evidence evidence[RULE_COUNT];
     bool is_found[RULE_COUNT];
-    atomic_size_t next; /* rule that no worker has taken, from the first one on, counted round */
-    size_t first;
+    atomic_size_t next; /* rule that no worker has taken */
 } rule_job;
-
-/* The rule of the roofline takes longest, so that it comes first; the one behind it has the same. */
-static size_t first_rule(void)
-{
-    size_t rule = 0;
-    while (rule < RULE_COUNT - 1 && rules[rule].detect != pyro_detect_memory_bound)
-        rule++;
-    return rule;
-}
 
 static void run_rule(rule_job *job, pyro_finder *finder, size_t rule)
 {
     pyro_evidence *evidence = &job->evidence[rule];
-    *evidence = (pyro_evidence){.text = "", .place = "", .gain_ns = -1};
+    *evidence = pyro_evidence_begin(finder->context->arena, rules[rule].warning);
     job->is_found[rule] = finder->span_ns > 0 && rules[rule].detect(finder, evidence) &&
                           evidence->value >= rules[rule].warning;
+    if (job->is_found[rule])
+        pyro_evidence_add_threshold(evidence, rules[rule].unit);
+    finder->memory_out |= evidence->memory_out;
 }
 
-/* The first two rules are for the first worker, because they share what they look at. */
+/* The first worker begins with what takes longest: the rules that share a roofline. */
 static void run_rules(void *data, unsigned part)
 {
     rule_job *job = data;
     pyro_finder *finder = &job->workers[part].finder;
-    for (size_t i = 0; part == 0 && i < 2 && !finder->memory_out; i++)
-        run_rule(job, finder, (job->first + i) % RULE_COUNT);
+    for (size_t i = 0; part == 0 && i < RULE_COUNT && !finder->memory_out; i++)
+        if (pyro_detector_needs_roofline(rules[i].detect))
+            run_rule(job, finder, i);
     while (!finder->memory_out) {
         size_t taken = atomic_fetch_add(&job->next, 1);
         if (taken >= RULE_COUNT)
             break;
-        run_rule(job, finder, (job->first + taken) % RULE_COUNT);
+        if (!pyro_detector_needs_roofline(rules[taken].detect))
+            run_rule(job, finder, taken);
     }
 }
 
@@ -200,12 +203,15 @@ static bool open_worker(worker *worker, const pyro_finder *shared, pyro_arena *a
     pyro_arena_init(&worker->scratch);
     pyro_intern_init(&worker->texts, arena);
     worker->finder.kernel_family = pyro_arena_alloc(&worker->scratch, names);
+    worker->finder.op_groups = pyro_arena_alloc(&worker->scratch, names);
     worker->context.name_traits = pyro_arena_alloc(&worker->scratch, names);
-    return worker->finder.kernel_family && worker->context.name_traits;
+    return worker->finder.kernel_family && worker->finder.op_groups && worker->context.name_traits;
 }
 
 static void close_worker(worker *worker)
 {
+    if (worker->finder.has_op_index)
+        pyro_op_index_free(&worker->finder.op_index);
     pyro_intern_free(&worker->texts);
     pyro_arena_free(&worker->scratch);
 }
@@ -240,8 +246,7 @@ int pyro_find_findings(pyro_analysis_context *context, pyro_arena *second_arena)
     if (!findings || !job || !collect_kernels(&shared))
         return pyro_fail_memory(context->error);
     sum_steps(&shared);
-    job->first = first_rule();
-    atomic_init(&job->next, 2);
+    atomic_init(&job->next, 0);
     bool opened = open_worker(&job->workers[0], &shared, context->arena);
     opened = open_worker(&job->workers[1], &shared, second_arena) && opened;
     if (opened && parts > 1)

@@ -1,15 +1,11 @@
-/* Inside the findings: what detectors see, and what they say. */
+/* What detectors of traces see. */
 #ifndef PYRO_ANALYZE_FINDINGS_FINDINGS_H
 #define PYRO_ANALYZE_FINDINGS_FINDINGS_H
 
 #include "analyze/analyze.h"
+#include "analyze/findings/evidence.h"
+#include "graph/ops.h"
 #include "hardware/hardware.h"
-
-typedef struct pyro_evidence {
-    double value; /* against the row's thresholds */
-    const char *text, *place;
-    int64_t gain_ns; /* -1 unknown */
-} pyro_evidence;
 
 /* What the chip could have done in the time that priced ops took. */
 typedef struct pyro_roofline {
@@ -28,8 +24,11 @@ typedef struct pyro_finder {
     int64_t steps;        /* 1 where the trace has none */
     int64_t idle_ns;
     bool has_device_work;
-    bool memory_out;      /* set by pyro_evidence_say and pyro_finder_* */
+    bool memory_out;      /* set by detectors and pyro_finder_* */
     uint8_t *kernel_family; /* by name; read it with pyro_finder_family */
+    uint8_t *op_groups;     /* by name; read it with pyro_finder_groups */
+    pyro_op_index op_index; /* made when the first group is asked for */
+    bool has_op_index;
     uint32_t *kernels;      /* that are wanted, in order of time */
     size_t kernel_count;
     pyro_roofline roofline;
@@ -40,26 +39,28 @@ enum {
     PYRO_FAMILY_TENSOR_CORE = 2,
     PYRO_FAMILY_LAYOUT = 4,
     PYRO_FAMILY_ELEMENTWISE = 8,
+    PYRO_FAMILY_CONVOLUTION = 16,
     PYRO_FAMILY_KNOWN = 128
 };
 
 /* The number that a row is about; false when the trace cannot tell. */
 typedef bool (*pyro_detector)(pyro_finder *finder, pyro_evidence *evidence);
 
-/* Sets the text, in the analysis' arena. */
-void pyro_evidence_say(pyro_finder *finder, pyro_evidence *evidence, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* True for detectors that need finder->roofline, which takes long to make: one thread asks them. */
+bool pyro_detector_needs_roofline(pyro_detector detector);
 /* The first of the texts that is not empty. */
 const char *pyro_first_text(const char *a, const char *b, const char *c);
 /* PYRO_FAMILY_* of an event that is a kernel. */
 uint8_t pyro_finder_family(pyro_finder *finder, uint32_t event);
+/* PYRO_GROUP_* (graph/op_groups.h) of an op by its name; 0: no op, or it is not in ops.def. */
+unsigned pyro_finder_groups(pyro_finder *finder, uint32_t op);
 /* The id of a name, PYRO_NO_ID when no event has it. */
 uint32_t pyro_finder_name(const pyro_finder *finder, const char *name);
 /* Element type of an op's first tensor, as its types say; PYRO_DTYPE_UNKNOWN. */
 pyro_dtype pyro_finder_dtype(const pyro_finder *finder, uint32_t op);
 
 #define DETECTOR(name) bool pyro_detect_##name(pyro_finder *finder, pyro_evidence *evidence)
-#define FINDING(id, detector, warning, severe, title, advice) DETECTOR(detector);
+#define FINDING(id, detector, unit, warning, severe, title, advice) DETECTOR(detector);
 #include "analyze/findings/findings.def"
 #undef FINDING
 

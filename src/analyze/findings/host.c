@@ -22,10 +22,10 @@ DETECTOR(data_loading)
         return false;
     evidence->value = share(loading->uncovered_ns, finder->span_ns);
     evidence->gain_ns = loading->uncovered_ns;
-    pyro_evidence_say(finder, evidence,
+    pyro_evidence_say(evidence,
                       "%.1f%% of the steps (%.3f ms in %" PRId64
                       " loads) is data loading during which "
-                      "no device worked; threshold 5%%",
+                      "no device worked",
                       evidence->value * 100, ms(loading->uncovered_ns), loading->calls);
     return true;
 }
@@ -47,10 +47,10 @@ DETECTOR(single_process_loading)
         return false;
     evidence->value = share(total, finder->span_ns);
     evidence->gain_ns = finder->result->data_loading.uncovered_ns;
-    pyro_evidence_say(finder, evidence,
+    pyro_evidence_say(evidence,
                       "%" PRId64
                       " batches were loaded by the process itself (num_workers=0), %.1f%% "
-                      "of the steps; threshold 1%%",
+                      "of the steps",
                       calls, evidence->value * 100);
     return true;
 }
@@ -61,17 +61,17 @@ DETECTOR(device_idle)
         return false;
     evidence->value = share(finder->idle_ns, finder->span_ns);
     evidence->gain_ns = finder->idle_ns;
-    pyro_evidence_say(finder, evidence,
-                      "no device worked in %.1f%% of the steps (%.3f of %.3f ms); threshold 15%%",
+    pyro_evidence_say(evidence, "no device worked in %.1f%% of the steps (%.3f of %.3f ms)",
                       evidence->value * 100, ms(finder->idle_ns), ms(finder->span_ns));
     return true;
 }
 
-/* A step's length, the mean: 500 ms where that is longer or there are no steps. */
+/* In steps, of mean length: of 500 ms where a step is longer or there are none. */
 DETECTOR(long_gap)
 {
+    enum { LONGEST_STEP_MS = 500 };
     const pyro_analysis *result = finder->result;
-    int64_t limit = 500000000, step = finder->span_ns / finder->steps;
+    int64_t limit = LONGEST_STEP_MS * INT64_C(1000000), step = finder->span_ns / finder->steps;
     if (!result->gap_count)
         return false;
     if (finder->context->windows_are_steps && step > 0 && step < limit)
@@ -80,9 +80,10 @@ DETECTOR(long_gap)
     evidence->value = share(gap->duration_ns, limit);
     evidence->gain_ns = gap->duration_ns;
     evidence->place = pyro_first_text(gap->line, gap->layer, gap->op);
-    pyro_evidence_say(finder, evidence,
-                      "the longest gap is %.3f ms%s%s; threshold %.3f ms (a step, at most 500 ms)",
-                      ms(gap->duration_ns), gap->op[0] ? ", during " : "", gap->op, ms(limit));
+    pyro_evidence_say(evidence, "the longest gap is %.3f ms%s%s", ms(gap->duration_ns),
+                      gap->op[0] ? ", during " : "", gap->op);
+    pyro_evidence_limit(evidence, "%.3f ms (a step, at most %d ms)",
+                        evidence->threshold * ms(limit), LONGEST_STEP_MS);
     return true;
 }
 
@@ -104,21 +105,21 @@ DETECTOR(host_bound)
     evidence->value = share(waited, finder->span_ns);
     evidence->gain_ns = waited;
     evidence->place = pyro_first_text(worst->line, worst->layer, worst->op);
-    pyro_evidence_say(finder, evidence,
+    pyro_evidence_say(evidence,
                       "%.1f%% of the time (%.3f ms) the device had nothing queued; %" PRId64
-                      " kernels were launched after all before them had ended; threshold 10%%",
+                      " kernels were launched after all before them had ended",
                       evidence->value * 100, ms(waited), result->launch.late_kernels);
     return true;
 }
 
 DETECTOR(kernel_gaps)
 {
-    enum { LONG_GAP_NS = 30000 };
+    enum { LONG_GAP_US = 30 };
     const pyro_analysis *result = finder->result;
     int64_t total = 0, count = 0;
     for (size_t i = 0; i < result->gap_count; i++) {
         const pyro_gap_row *gap = &result->gaps[i];
-        if (gap->kind != PYRO_GAP_KERNEL_WAIT || gap->duration_ns <= LONG_GAP_NS)
+        if (gap->kind != PYRO_GAP_KERNEL_WAIT || gap->duration_ns <= LONG_GAP_US * 1000)
             continue;
         total += gap->duration_ns;
         count++;
@@ -127,11 +128,11 @@ DETECTOR(kernel_gaps)
         return false;
     evidence->value = share(total, finder->span_ns);
     evidence->gain_ns = total;
-    pyro_evidence_say(finder, evidence,
+    pyro_evidence_say(evidence,
                       "%" PRId64
-                      " gaps over 30 us with the next kernel queued already, %.1f%% of the "
-                      "time; threshold 2%%",
-                      count, evidence->value * 100);
+                      " gaps over %d us with the next kernel queued already, %.1f%% of the "
+                      "time",
+                      count, LONG_GAP_US, evidence->value * 100);
     return true;
 }
 
@@ -141,10 +142,10 @@ DETECTOR(short_kernels)
     if (!launch->launches)
         return false;
     evidence->value = share(launch->short_kernels, launch->launches);
-    pyro_evidence_say(finder, evidence,
+    pyro_evidence_say(evidence,
                       "%" PRId64 " of %" PRId64
                       " launches (%.1f%%) took longer than their kernels, "
-                      "which run %.3f ms in all; threshold 20%%",
+                      "which run %.3f ms in all",
                       launch->short_kernels, launch->launches, evidence->value * 100,
                       ms(launch->short_kernel_total_ns));
     return true;
@@ -159,10 +160,8 @@ DETECTOR(launch_overhead)
     /* A launch costs only where the device waits for it. */
     evidence->gain_ns = launch->launch_total_ns < finder->idle_ns ? launch->launch_total_ns
                                                                   : finder->idle_ns;
-    pyro_evidence_say(finder, evidence,
-                      "launch calls take %.1f%% of the steps (%" PRId64
-                      " calls, %.3f ms); threshold "
-                      "3%%",
+    pyro_evidence_say(evidence,
+                      "launch calls take %.1f%% of the steps (%" PRId64 " calls, %.3f ms)",
                       evidence->value * 100, launch->launches, ms(launch->launch_total_ns));
     return true;
 }
@@ -173,10 +172,9 @@ DETECTOR(slow_launches)
     if (!launch->launches)
         return false;
     evidence->value = share(launch->slow_launches, launch->launches);
-    pyro_evidence_say(finder, evidence,
-                      "%" PRId64 " of %" PRId64 " launch calls took over 50 us (median %.1f us); "
-                      "threshold 2%%",
-                      launch->slow_launches, launch->launches,
+    pyro_evidence_say(evidence,
+                      "%" PRId64 " of %" PRId64 " launch calls took over %d us (median %.1f us)",
+                      launch->slow_launches, launch->launches, PYRO_SLOW_LAUNCH_US,
                       (double)launch->launch_median_ns / 1e3);
     return true;
 }
@@ -185,9 +183,8 @@ DETECTOR(launch_queue)
 {
     const pyro_launch_summary *launch = &finder->result->launch;
     evidence->value = (double)launch->max_queue;
-    pyro_evidence_say(finder, evidence,
-                      "up to %" PRId64 " kernels were launched and not begun, %.1f on average; "
-                      "threshold 1000",
+    pyro_evidence_say(evidence,
+                      "up to %" PRId64 " kernels were launched and not begun, %.1f on average",
                       launch->max_queue, launch->mean_queue);
     return launch->launches > 0;
 }
@@ -210,9 +207,9 @@ DETECTOR(synchronizations)
     evidence->value = (double)calls / (double)finder->steps;
     evidence->gain_ns = total < finder->idle_ns ? total : finder->idle_ns;
     evidence->place = pyro_first_text(worst->line, worst->layer, worst->op);
-    pyro_evidence_say(finder, evidence,
+    pyro_evidence_say(evidence,
                       "%.1f waits a step, %.3f ms in all; most of it in %s%s%s (%" PRId64
-                      " calls, %.3f ms); threshold 2 a step",
+                      " calls, %.3f ms)",
                       evidence->value, ms(total), worst->call, worst->op[0] ? " of " : "",
                       worst->op, worst->calls, ms(worst->total_ns));
     return true;
@@ -242,9 +239,8 @@ DETECTOR(pageable_copies)
         return false;
     evidence->value = (double)bytes / (1 << 20);
     evidence->gain_ns = total / 2;
-    pyro_evidence_say(finder, evidence,
-                      "%" PRId64 " copies of %.1f MiB from or to pageable memory take %.3f ms; "
-                      "threshold 1 MiB",
+    pyro_evidence_say(evidence,
+                      "%" PRId64 " copies of %.1f MiB from or to pageable memory take %.3f ms",
                       calls, evidence->value, ms(total));
     return true;
 }
@@ -259,9 +255,8 @@ DETECTOR(copy_time)
         return false;
     evidence->value = share(exposed, finder->span_ns);
     evidence->gain_ns = exposed;
-    pyro_evidence_say(finder, evidence,
-                      "copies during which nothing else ran take %.1f%% of the steps (%.3f ms); "
-                      "threshold 5%%",
+    pyro_evidence_say(evidence,
+                      "copies during which nothing else ran take %.1f%% of the steps (%.3f ms)",
                       evidence->value * 100, ms(exposed));
     return true;
 }
@@ -280,10 +275,9 @@ DETECTOR(copy_count)
     if (!calls || !finder->context->windows_are_steps)
         return false;
     evidence->value = (double)calls / (double)finder->steps;
-    pyro_evidence_say(finder, evidence,
-                      "%.1f copies between host and device a step, %.3f ms in all; threshold 10",
+    pyro_evidence_say(evidence, "%.1f copies between host and device a step, %.3f ms in all",
                       evidence->value, ms(total));
-    return evidence->value > 10;
+    return evidence->value > evidence->threshold;
 }
 
 DETECTOR(communication)
@@ -300,9 +294,9 @@ DETECTOR(communication)
     evidence->gain_ns = exposed;
     evidence->place = result->collective_count ? result->collectives[0].kind : "";
     pyro_evidence_say(
-        finder, evidence,
+        evidence,
         "communication that no compute covers takes %.1f%% of the steps (%.3f of %.3f "
-        "ms of communication); threshold 10%%",
+        "ms of communication)",
         evidence->value * 100, ms(exposed), ms(total));
     return true;
 }
@@ -320,10 +314,8 @@ DETECTOR(communication_overlap)
         return false;
     evidence->value = share(exposed, total);
     evidence->gain_ns = exposed;
-    pyro_evidence_say(
-        finder, evidence,
-        "%.1f%% of the communication (%.3f ms) runs while the device computes; threshold "
-        "70%%",
-        100 - evidence->value * 100, ms(total - exposed));
-    return evidence->value > 0.30;
+    pyro_evidence_say(evidence,
+                      "%.1f%% of the communication (%.3f ms) runs while the device computes",
+                      100 - evidence->value * 100, ms(total - exposed));
+    return evidence->value > evidence->threshold;
 }

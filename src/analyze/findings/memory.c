@@ -40,9 +40,8 @@ DETECTOR(memory_nearly_full)
             continue;
         evidence->value = used;
         evidence->place = memory->device;
-        pyro_evidence_say(finder, evidence,
-                          "at its peak %.1f%% of the memory of %s (%.0f of %.0f MiB) is taken; "
-                          "threshold 90%%",
+        pyro_evidence_say(evidence,
+                          "at its peak %.1f%% of the memory of %s (%.0f of %.0f MiB) is taken",
                           used * 100, memory->device, mib(held_bytes(memory)), mib(capacity));
     }
     return evidence->value > 0;
@@ -93,10 +92,10 @@ DETECTOR(allocation_retries)
     pyro_map_free(&state_of_op);
     evidence->value = (double)(retries + failures);
     evidence->gain_ns = total;
-    pyro_evidence_say(finder, evidence,
+    pyro_evidence_say(evidence,
                       "%" PRId64
                       " times an op gave memory back to make room for its own (%.3f ms of "
-                      "cudaFree), %" PRId64 " times there was none; threshold 1",
+                      "cudaFree), %" PRId64 " times there was none",
                       retries, (double)total / 1e6, failures);
     return true;
 }
@@ -115,21 +114,22 @@ DETECTOR(fragmentation)
             continue;
         evidence->value = unused;
         evidence->place = memory->device;
-        pyro_evidence_say(finder, evidence,
+        pyro_evidence_say(evidence,
                           "%.1f%% of the %.0f MiB that are reserved on %s are not used even at the "
-                          "peak; threshold 20%%",
+                          "peak",
                           unused * 100, mib(reserved), memory->device);
     }
     return evidence->value > 0;
 }
 
-/* Growth a step against the peak, where all but every twentieth step grew. */
+/* Growth a step against the peak, where nearly every step grew. */
 DETECTOR(memory_growth)
 {
+    enum { GROWING_PERCENT = 95 };
     const pyro_analysis *result = finder->result;
     for (size_t i = 0; i < result->memory_count; i++) {
         const pyro_memory_device *memory = &result->memory[i];
-        if (memory->growth_confidence < 0.95 || memory->peak_bytes <= 0)
+        if (memory->growth_confidence < GROWING_PERCENT / 100.0 || memory->peak_bytes <= 0)
             continue;
         double growth = (double)memory->growth_bytes_per_step / (double)memory->peak_bytes;
         if (growth <= evidence->value)
@@ -137,11 +137,13 @@ DETECTOR(memory_growth)
         evidence->value = growth;
         evidence->place = memory->device;
         pyro_evidence_say(
-            finder, evidence,
+            evidence,
             "memory on %s grows by %.2f MiB a step, %.1f%% of its peak, in %.0f%% of the "
-            "steps; threshold 1%% a step in 95%%",
+            "steps",
             memory->device, mib(memory->growth_bytes_per_step), growth * 100,
             memory->growth_confidence * 100);
+        pyro_evidence_limit(evidence, "%g%% a step in %d%%", evidence->threshold * 100,
+                            GROWING_PERCENT);
     }
     return evidence->value > 0;
 }

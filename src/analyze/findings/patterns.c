@@ -90,10 +90,10 @@ DETECTOR(fill_then_copy)
     finder->memory_out |= !line;
     evidence->value = (double)count;
     evidence->place = line ? pyro_first_text(line, pyro_context_layer(context, first), "") : "";
-    pyro_evidence_say(finder, evidence,
+    pyro_evidence_say(evidence,
                       "%" PRId64
                       " tensors were filled on the host and copied to the device by the next "
-                      "op; threshold 1",
+                      "op",
                       count);
     return true;
 }
@@ -121,9 +121,7 @@ DETECTOR(single_tensor_optimizer)
     }
     evidence->value = (double)updates / (double)finder->steps;
     pyro_evidence_say(
-        finder, evidence,
-        "%.0f updates of single tensors in each optimizer step, none of lists of them; "
-        "threshold 20",
+        evidence, "%.0f updates of single tensors in each optimizer step, none of lists of them",
         evidence->value);
     return updates > 0;
 }
@@ -156,8 +154,7 @@ DETECTOR(zero_grad)
                  trace->category[i] == PYRO_EVENT_OP && pyro_context_wants(context, i) &&
                  is_outermost(context->joins, i) && is_in_zero_grad(trace, context->joins, i);
     evidence->value = (double)count;
-    pyro_evidence_say(finder, evidence,
-                      "%" PRId64 " fillings with zeros inside of zero_grad; threshold 1", count);
+    pyro_evidence_say(evidence, "%" PRId64 " fillings with zeros inside of zero_grad", count);
     return count > 0;
 }
 
@@ -218,9 +215,8 @@ DETECTOR(bias_before_norm)
     free(pending);
     evidence->value = (double)count;
     evidence->place = pyro_context_layer(context, first);
-    pyro_evidence_say(
-        finder, evidence,
-        "%" PRId64 " convolutions with a bias run right before a batch norm; threshold 1", count);
+    pyro_evidence_say(evidence,
+                      "%" PRId64 " convolutions with a bias run right before a batch norm", count);
     return count > 0;
 }
 
@@ -270,8 +266,7 @@ DETECTOR(repeated_selects)
     finder->memory_out |= !line;
     evidence->value = (double)longest;
     evidence->place = line ? pyro_first_text(line, pyro_context_layer(context, worst), "") : "";
-    pyro_evidence_say(
-        finder, evidence,
-        "%" PRId64 " selects of one tensor after another, index by index; threshold 10", longest);
+    pyro_evidence_say(evidence, "%" PRId64 " selects of one tensor after another, index by index",
+                      longest);
     return true;
 }

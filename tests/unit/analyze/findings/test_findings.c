@@ -11,7 +11,7 @@ static const struct {
     const char *id;
     double warning, severe;
 } rows[] = {
-#define FINDING(id, detector, warning, severe, title, advice) {id, warning, severe},
+#define FINDING(id, detector, unit, warning, severe, title, advice) {id, warning, severe},
 #include "analyze/findings/findings.def"
 #undef FINDING
 };

@@ -1,0 +1,67 @@
+/* Texts of evidence, and thresholds as people read them. */
+#include "analyze/findings/evidence.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+pyro_evidence pyro_evidence_begin(pyro_arena *arena, double threshold)
+{
+    return (pyro_evidence){
+        .threshold = threshold, .text = "", .place = "", .gain_ns = -1, .arena = arena};
+}
+
+static const char *format_text(pyro_evidence *evidence, const char *format, va_list arguments)
+{
+    char text[1024];
+    vsnprintf(text, sizeof text, format, arguments);
+    const char *kept = pyro_arena_text(evidence->arena, text, strlen(text));
+    evidence->memory_out |= !kept;
+    return kept ? kept : "";
+}
+
+void pyro_evidence_say(pyro_evidence *evidence, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    evidence->text = format_text(evidence, format, arguments);
+    va_end(arguments);
+}
+
+void pyro_evidence_limit(pyro_evidence *evidence, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    evidence->limit = format_text(evidence, format, arguments);
+    va_end(arguments);
+}
+
+const char *pyro_evidence_text(pyro_evidence *evidence, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const char *text = format_text(evidence, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+void pyro_evidence_add_threshold(pyro_evidence *evidence, pyro_threshold_unit unit)
+{
+    static const struct {
+        const char *suffix;
+        double factor, offset;
+    } units[] = {
+        [PYRO_UNIT_SHARE] = {"%", 100, 0},      [PYRO_UNIT_REST] = {"%", -100, 100},
+        [PYRO_UNIT_NUMBER] = {"", 1, 0},        [PYRO_UNIT_PER_STEP] = {" a step", 1, 0},
+        [PYRO_UNIT_MEBIBYTES] = {" MiB", 1, 0},
+    };
+    const char *text = evidence->text;
+    if (unit == PYRO_UNIT_OWN)
+        text = pyro_arena_format(evidence->arena, "%s; threshold %s", text, evidence->limit);
+    else
+        text = pyro_arena_format(evidence->arena, "%s; threshold %g%s", text,
+                                 evidence->threshold * units[unit].factor + units[unit].offset,
+                                 units[unit].suffix);
+    evidence->memory_out |= !text;
+    evidence->text = text ? text : "";
+}

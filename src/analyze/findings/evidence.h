@@ -1,0 +1,42 @@
+/* What a detector measured and says about it; shared by the findings about traces and models. */
+#ifndef PYRO_ANALYZE_FINDINGS_EVIDENCE_H
+#define PYRO_ANALYZE_FINDINGS_EVIDENCE_H
+
+#include "base/containers/arena.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How a threshold is written for people. */
+typedef enum pyro_threshold_unit {
+    PYRO_UNIT_SHARE,     /* 0.2: "20%" */
+    PYRO_UNIT_REST,      /* 0.2: "80%", where the text tells the rest of a share */
+    PYRO_UNIT_NUMBER,    /* 10: "10" */
+    PYRO_UNIT_PER_STEP,  /* 2: "2 a step" */
+    PYRO_UNIT_MEBIBYTES, /* 1: "1 MiB" */
+    PYRO_UNIT_OWN        /* as the detector writes it (pyro_evidence_limit) */
+} pyro_threshold_unit;
+
+typedef struct pyro_evidence {
+    double value;     /* against the row's thresholds */
+    double threshold; /* the row's lower one */
+    const char *text, *place;
+    const char *limit; /* the threshold as the detector writes it; NULL: by its unit */
+    int64_t gain_ns;   /* -1 unknown */
+    pyro_arena *arena; /* of the texts */
+    bool memory_out;   /* set by the functions below */
+} pyro_evidence;
+
+pyro_evidence pyro_evidence_begin(pyro_arena *arena, double threshold);
+/* Sets the text. */
+void pyro_evidence_say(pyro_evidence *evidence, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Sets how the threshold is written, for rows whose unit is PYRO_UNIT_OWN. */
+void pyro_evidence_limit(pyro_evidence *evidence, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* A text in the evidence's arena; "" when memory is out, which the evidence remembers. */
+const char *pyro_evidence_text(pyro_evidence *evidence, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Adds "; threshold 20%" to the text. */
+void pyro_evidence_add_threshold(pyro_evidence *evidence, pyro_threshold_unit unit);
+
+#endif

@@ -1,0 +1,54 @@
+/* What detectors of model.def see, and what they say. */
+#ifndef PYRO_ANALYZE_FINDINGS_MODEL_H
+#define PYRO_ANALYZE_FINDINGS_MODEL_H
+
+#include "analyze/findings/evidence.h"
+#include <pyrometer/recommend.h>
+
+/* The evidence, with the groups of its operators. */
+typedef struct pyro_model_view {
+    const pyro_model_evidence *known;
+    const unsigned *groups; /* PYRO_GROUP_* by operator */
+} pyro_model_view;
+
+/* What a detector found out; members that it does not set are "". */
+typedef struct pyro_advice {
+    pyro_evidence seen;
+    const char *gain, *variant;
+    const char *advice; /* in place of the row's */
+} pyro_advice;
+
+/* The number that a row is about; false when the evidence cannot tell. */
+typedef bool (*pyro_model_detector)(const pyro_model_view *view, pyro_advice *advice);
+
+/* Share of the operators' own time, and calls, of the operators in any of the groups. */
+typedef struct pyro_group_share {
+    double share;
+    int64_t calls;
+} pyro_group_share;
+pyro_group_share pyro_model_share(const pyro_model_view *view, unsigned groups);
+
+/* Share of a call in which the model waits; by the use of the processor where the scheduler does not
+ * tell. */
+double pyro_model_waiting_share(const pyro_model_evidence *known);
+
+/* The threshold of the row that has the detector: for detectors that ask whether another row holds. */
+double pyro_model_threshold(pyro_model_detector detector);
+
+/* True when the model is of one of the kinds, separated by spaces. */
+bool pyro_model_is_kind(const pyro_model_evidence *known, const char *kinds);
+bool pyro_model_is_precision(const pyro_model_evidence *known, const char *precision);
+
+static inline double pyro_mebibytes(double bytes)
+{
+    return bytes / (1 << 20);
+}
+
+#define MODEL_DETECTOR(name) \
+    bool pyro_advise_##name(const pyro_model_view *view, pyro_advice *advice)
+#define RECOMMENDATION(id, detector, rank, threshold, subject, advice, covers) \
+    MODEL_DETECTOR(detector);
+#include "analyze/findings/model.def"
+#undef RECOMMENDATION
+
+#endif
