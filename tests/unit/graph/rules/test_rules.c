@@ -1,4 +1,4 @@
-/* Tests of graph/rules/.c: worked values, those of other counters among them. */
+/* Tests of graph/rules: worked values, those of other counters among them. */
 #include "call_text.h"
 #include "unit.h"
 
