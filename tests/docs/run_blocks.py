@@ -136,7 +136,7 @@ def main() -> None:
     parser.add_argument("results", type=pathlib.Path)
     parser.add_argument("documents", nargs="*", type=lambda name: pathlib.Path(name).resolve())
     parser.add_argument("--update", action="store_true")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     results_path = args.results.resolve()
     runner = Runner(args.tool, args.folder.resolve(), args.update)
     results = {}
