@@ -2,7 +2,7 @@
 #ifndef PYRO_CLI_COMMAND_H
 #define PYRO_CLI_COMMAND_H
 
-#include "options.h"
+#include "cli/options/options.h"
 
 /* A line to type and what it is good for. */
 typedef struct pyro_example {

@@ -1,10 +1,10 @@
 /* The options that every command has: what they mean together, and how failures are told. */
-#include "common.h"
+#include "cli/common.h"
 
 #include "base/error.h"
-#include "help.h"
-#include "inputs.h"
-#include "output.h"
+#include "cli/help.h"
+#include "cli/inputs.h"
+#include "cli/output.h"
 #include "report/text.h"
 
 #include <stdarg.h>

@@ -2,9 +2,9 @@
 #ifndef PYRO_CLI_COMMON_H
 #define PYRO_CLI_COMMON_H
 
-#include "base/buf.h"
-#include "command.h"
-#include "options.h"
+#include "base/containers/buf.h"
+#include "cli/command.h"
+#include "cli/options/options.h"
 
 #include <pyrometer/report.h>
 

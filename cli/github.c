@@ -1,8 +1,8 @@
 /* Writes annotations and step summaries of GitHub Actions. */
-#include "github.h"
+#include "cli/github.h"
 
-#include "base/printable.h"
-#include "common.h"
+#include "base/text/printable.h"
+#include "cli/common.h"
 
 #include <errno.h>
 #include <fcntl.h>

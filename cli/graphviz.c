@@ -1,5 +1,5 @@
 /* Running `dot -Tsvg`: its input is a file without a name, so that no pipe can fill up. */
-#include "graphviz.h"
+#include "cli/graphviz.h"
 
 #include "base/error.h"
 

@@ -2,7 +2,7 @@
 #ifndef PYRO_CLI_GRAPHVIZ_H
 #define PYRO_CLI_GRAPHVIZ_H
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 
 #include <pyrometer/error.h>
 

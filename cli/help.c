@@ -1,8 +1,8 @@
 /* Help texts: the same rows that the parser reads, laid out for a terminal of 80 columns. */
-#include "help.h"
+#include "cli/help.h"
 
-#include "common.h"
-#include "output.h"
+#include "cli/common.h"
+#include "cli/output.h"
 #include "report/text.h"
 
 #include <pyrometer/version.h>

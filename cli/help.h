@@ -2,8 +2,8 @@
 #ifndef PYRO_CLI_HELP_H
 #define PYRO_CLI_HELP_H
 
-#include "base/buf.h"
-#include "command.h"
+#include "base/containers/buf.h"
+#include "cli/command.h"
 
 /* The help of one command. */
 void pyro_help_command(pyro_buf *buf, const pyro_command *command, bool color);

@@ -1,7 +1,7 @@
 /* Collects the inputs of a command and compares outputs with them by device and inode. */
-#include "inputs.h"
+#include "cli/inputs.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include "base/file.h"
 

@@ -5,7 +5,7 @@
 #ifndef PYRO_CLI_INPUTS_H
 #define PYRO_CLI_INPUTS_H
 
-#include "command.h"
+#include "cli/command.h"
 
 #include <pyrometer/error.h>
 

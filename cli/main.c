@@ -1,9 +1,9 @@
 /* The pyrometer tool: finds the command and runs it. */
-#include "command.h"
-#include "common.h"
-#include "help.h"
-#include "output.h"
-#include "base/suggest.h"
+#include "cli/command.h"
+#include "cli/common.h"
+#include "cli/help.h"
+#include "cli/output.h"
+#include "base/text/suggest.h"
 
 #include <pyrometer/catalog.h>
 #include <pyrometer/version.h>

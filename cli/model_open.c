@@ -1,7 +1,7 @@
 /* One way to open a model for every command. */
-#include "model_open.h"
+#include "cli/model_open.h"
 
-#include "helper.h"
+#include "cli/python/helper.h"
 
 #include "base/error.h"
 

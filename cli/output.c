@@ -1,9 +1,9 @@
 /* Writing results: the terminal's properties, standard output, and atomic files. */
-#include "output.h"
+#include "cli/output.h"
 
 #include "base/error.h"
 #include "base/file.h"
-#include "inputs.h"
+#include "cli/inputs.h"
 
 #include <errno.h>
 #include <fcntl.h>

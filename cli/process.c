@@ -1,7 +1,7 @@
 /* Child processes. */
-#include "process.h"
+#include "cli/process.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include "bench/clock.h"
 

@@ -1,7 +1,7 @@
 /* The progress line. */
-#include "progress.h"
+#include "cli/progress.h"
 
-#include "base/units.h"
+#include "base/text/units.h"
 #include "report/text.h"
 
 #include <stdio.h>

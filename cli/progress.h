@@ -2,7 +2,7 @@
 #ifndef PYRO_CLI_PROGRESS_H
 #define PYRO_CLI_PROGRESS_H
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
-# libpyrometer, shared and static, from one compilation of src/*/*.c.
+# libpyrometer, shared and static, from one compilation of src/.
 include(cmake/embed.cmake)
-file(GLOB library_sources CONFIGURE_DEPENDS src/*/*.c)
+file(GLOB_RECURSE library_sources CONFIGURE_DEPENDS src/*.c)
 
 add_library(pyrometer_objects OBJECT ${library_sources} ${embedded_sources})
 target_link_libraries(pyrometer_objects PRIVATE pyrometer_flags pyrometer_system)

@@ -1,8 +1,8 @@
 # The tool `pyrometer`, one file with the static library inside, and what is generated from its
 # option tables: man pages and shell completion.
-file(GLOB cli_sources CONFIGURE_DEPENDS cli/*.c)
+file(GLOB_RECURSE cli_sources CONFIGURE_DEPENDS cli/*.c)
 set(cli_main ${CMAKE_CURRENT_SOURCE_DIR}/cli/main.c)
-set(cli_docgen ${CMAKE_CURRENT_SOURCE_DIR}/cli/docgen.c)
+set(cli_docgen ${CMAKE_CURRENT_SOURCE_DIR}/cli/docgen/main.c)
 list(REMOVE_ITEM cli_sources ${cli_main} ${cli_docgen})
 
 # What the tool does in the user's Python: a zip that Python runs, taken into the tool as bytes.
@@ -36,7 +36,7 @@ list(APPEND cli_sources ${CMAKE_CURRENT_BINARY_DIR}/generated/helper.S)
 
 # A library, so that the documentation generator and unit tests see the same option tables.
 add_library(pyrometer_cli STATIC ${cli_sources})
-target_include_directories(pyrometer_cli PUBLIC cli src)
+target_include_directories(pyrometer_cli PUBLIC ${CMAKE_CURRENT_SOURCE_DIR} src)
 target_link_libraries(pyrometer_cli PRIVATE pyrometer_flags PUBLIC pyrometer_static)
 
 add_executable(pyrometer ${cli_main})

@@ -2,9 +2,9 @@
  * Joins traces that are made of the input's bytes, sound in shape and senseless in content, and
  * checks what must hold of any result. Bytes after the header are events of ten bytes each.
  */
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "graph/model.h"
-#include "trace/joins.h"
+#include "trace/joins/joins.h"
 #include <stdlib.h>
 #include <string.h>
 

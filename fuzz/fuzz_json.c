@@ -2,8 +2,8 @@
  * Fuzzes the JSON reader: every input is read with a large and with a tiny window, token by token,
  * and both readings must agree; then it is skipped, by the fast scan and by its scalar twin.
  */
-#include "base/json.h"
-#include "base/json_scan.h"
+#include "base/json/json.h"
+#include "base/json/scan.h"
 
 #include <stdlib.h>
 

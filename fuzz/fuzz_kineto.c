@@ -2,7 +2,7 @@
  * Fuzzes the Kineto reader: small windows, and pieces by threads must give what one reading in
  * order gives.
  */
-#include "trace/kineto_reader.h"
+#include "trace/kineto/window.h"
 
 #include "../tests/unit/trace_text.h"
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * an archive, the JSON of a program, or, separated by NULs, a program, our extra file and the list
  * of weights, which are put into an archive here: a mutated archive never has the right checksums.
  */
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include <pyrometer/pyrometer.h>
 #include <stdlib.h>
 #include <string.h>

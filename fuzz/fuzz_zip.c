@@ -1,5 +1,5 @@
 /* Fuzzes the zip directory and its members, and gzip streams when the input begins like one. */
-#include "base/zip.h"
+#include "base/zip/zip.h"
 
 #include <stdlib.h>
 #include <string.h>

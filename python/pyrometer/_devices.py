@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from pyrometer import _kineto, _switch
 
-SUFFIX = ".devices.json"  # src/trace/devices.h
+SUFFIX = ".devices.json"  # src/trace/recording/devices.h
 
 
 def is_in_use() -> bool:

@@ -16,7 +16,7 @@ from pyrometer import _core, _devices, _kineto, _switch
 if TYPE_CHECKING:
     from pyrometer._session import Settings
 
-_CLOCK = "pyrometer: clock"  # src/trace/devices.h
+_CLOCK = "pyrometer: clock"  # src/trace/recording/devices.h
 _CLOCK_MARKS = 8  # at either end: a thread may lose the processor within one
 current: Fallback | None = None  # what the running session has in the observer's place
 

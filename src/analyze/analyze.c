@@ -3,7 +3,7 @@
  * and the findings over the finished result.
  */
 #include "analyze/analyze.h"
-#include "analyze/pass.h"
+#include "analyze/lanes.h"
 #include "analyze/prices.h"
 #include "base/error.h"
 #include "base/parallel.h"

@@ -7,8 +7,8 @@
 #ifndef PYRO_ANALYZE_ANALYZE_H
 #define PYRO_ANALYZE_ANALYZE_H
 
-#include "base/arena.h"
-#include "trace/joins.h"
+#include "base/containers/arena.h"
+#include "trace/joins/joins.h"
 #include "trace/trace.h"
 #include <regex.h>
 

@@ -5,7 +5,7 @@
 #ifndef PYRO_ANALYZE_ENCLOSING_H
 #define PYRO_ANALYZE_ENCLOSING_H
 
-#include "trace/joins.h"
+#include "trace/joins/joins.h"
 
 /* Begins as zeros. One belongs to one test, whose result for an event must not change. */
 typedef struct pyro_enclosing {

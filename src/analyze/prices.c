@@ -2,7 +2,7 @@
 #include "analyze/prices.h"
 
 #include "analyze/signature.h"
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "graph/cost.h"

@@ -1,7 +1,7 @@
 /* The bootstrap: what a statistic would have been if other samples had been drawn. */
 #include "bench/inference.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include "bench/random.h"
 #include "bench/statistics.h"

@@ -3,8 +3,8 @@
 #include "bench/results.h"
 #include "bench/verdict.h"
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "base/containers/arena.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* The machine that something was measured on: its fingerprint, and what disturbed it meanwhile. */
 #include "bench/results.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include "base/processors.h"
 #include "bench/clock.h"

@@ -2,7 +2,7 @@
  * NVIDIA is used: functions are found by name, and what a driver does not have is not known. */
 #include "bench/gpu.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 
 #include <dlfcn.h>

@@ -2,7 +2,7 @@
 #ifndef PYRO_BENCH_GPU_H
 #define PYRO_BENCH_GPU_H
 
-#include "base/arena.h"
+#include "base/containers/arena.h"
 
 #include <pyrometer/bench.h>
 

@@ -1,7 +1,7 @@
 /* What a GPU does while a loop runs: looked at between iterations, and summed up. */
 #include "bench/gpu.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include "bench/clock.h"
 #include "bench/statistics.h"

@@ -2,7 +2,7 @@
  * The sampling loop: warm-up, then iterations until the median's interval is narrow enough or a
  * limit is reached. It never looks at what a verdict would be.
  */
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include "bench/clock.h"
 #include "bench/gpu.h"

@@ -2,7 +2,7 @@
 #ifndef PYRO_BENCH_RESULTS_H
 #define PYRO_BENCH_RESULTS_H
 
-#include "base/arena.h"
+#include "base/containers/arena.h"
 
 #include <pyrometer/bench.h>
 

@@ -1,7 +1,7 @@
 /* Values of results in JSON: texts, numbers, samples, and objects by tables of their members. */
 #include "bench/results_values.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef PYRO_BENCH_RESULTS_VALUES_H
 #define PYRO_BENCH_RESULTS_VALUES_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "bench/results.h"
 
 typedef struct pyro_results_reader {

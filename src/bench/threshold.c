@@ -1,6 +1,6 @@
 /* Thresholds: "latency:100ms" and what becomes of it beside a result. */
 #include "base/error.h"
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 
 #include <pyrometer/bench.h>
 

@@ -2,7 +2,7 @@
 #ifndef PYRO_BENCH_VERDICT_H
 #define PYRO_BENCH_VERDICT_H
 
-#include "base/arena.h"
+#include "base/containers/arena.h"
 #include "bench/change.h"
 
 #include <pyrometer/bench.h>

@@ -4,7 +4,7 @@
  */
 #include "capture/session.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -4,9 +4,9 @@
  */
 #include "capture/session.h"
 
-#include "base/buf.h"
-#include "trace/kineto.h"
-#include "trace/marks.h"
+#include "base/containers/buf.h"
+#include "trace/kineto/scanner.h"
+#include "trace/recording/marks.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  */
 #include "capture/session.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 
 #include <signal.h>
 #include <stdlib.h>

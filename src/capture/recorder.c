@@ -1,7 +1,7 @@
 /* The session: its beginning, its end, and the ways in for what is written once. */
 #include "capture/session.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,10 +6,10 @@
 #ifndef PYRO_CAPTURE_SESSION_H
 #define PYRO_CAPTURE_SESSION_H
 
-#include "base/arena.h"
-#include "base/intern.h"
+#include "base/containers/arena.h"
+#include "base/containers/intern.h"
 #include "base/error.h"
-#include "trace/recording.h"
+#include "trace/recording/recording.h"
 #include <limits.h>
 #include <pthread.h>
 #include <pyrometer/capture.h>

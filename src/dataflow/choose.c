@@ -4,7 +4,7 @@
  */
 #include "dataflow/choose.h"
 
-#include "base/map.h"
+#include "base/containers/map.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,7 @@
  */
 #include "dataflow/dataflow.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * it, a second pass takes the most even one, and of those one over whose cuts the fewest bytes go.
  */
 #include "base/error.h"
-#include "base/units.h"
+#include "base/text/units.h"
 #include "dataflow/blocks.h"
 #include <stdio.h>
 #include <stdlib.h>

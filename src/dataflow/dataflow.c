@@ -1,7 +1,7 @@
 /* From a program to the nodes of its graph, their amounts and the totals. */
 #include "dataflow/dataflow.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "dataflow/choose.h"

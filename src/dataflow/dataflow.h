@@ -2,7 +2,7 @@
 #ifndef PYRO_DATAFLOW_DATAFLOW_H
 #define PYRO_DATAFLOW_DATAFLOW_H
 
-#include "base/map.h"
+#include "base/containers/map.h"
 #include "dataflow/program.h"
 
 struct pyro_dataflow {

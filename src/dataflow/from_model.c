@@ -1,5 +1,5 @@
 /* The program of a priced model: every node of its main graph that makes a tensor is a step. */
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "dataflow/program.h"

@@ -3,11 +3,11 @@
  * pass is a call of the model that is in no other call.
  */
 #include "analyze/prices.h"
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include "dataflow/program.h"
 #include "dataflow/record_step.h"
-#include "trace/joins.h"
+#include "trace/joins/joins.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  */
 #include "dataflow/picture.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/checked.h"
 #include <ctype.h>
 #include <stdlib.h>

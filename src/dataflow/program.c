@@ -1,7 +1,7 @@
 /* Building and freeing programs, and what durations over passes come to. */
 #include "dataflow/program.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/checked.h"
 #include <pyrometer/trace.h>
 #include <stdarg.h>

@@ -6,8 +6,8 @@
 #ifndef PYRO_DATAFLOW_PROGRAM_H
 #define PYRO_DATAFLOW_PROGRAM_H
 
-#include "base/arena.h"
-#include "base/intern.h"
+#include "base/containers/arena.h"
+#include "base/containers/intern.h"
 #include <pyrometer/graph.h>
 
 #define PYRO_NONE UINT32_MAX

@@ -1,8 +1,8 @@
 /* Tensors of a recorded operator: which values they are, and whether it made, viewed or wrote them. */
 #include "dataflow/record_step.h"
 
-#include "base/buf.h"
-#include "base/map.h"
+#include "base/containers/buf.h"
+#include "base/containers/map.h"
 #include "dataflow/views.h"
 #include "graph/dtype.h"
 #include <pyrometer/recording.h>

@@ -1,7 +1,7 @@
 /* Tensors, the storages under them, and what was written into those. */
 #include "dataflow/tracker.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include <stdlib.h>
 
 /* More writes into parts of what is read than this are not taken apart. */

@@ -5,7 +5,7 @@
 #ifndef PYRO_DATAFLOW_TRACKER_H
 #define PYRO_DATAFLOW_TRACKER_H
 
-#include "base/map.h"
+#include "base/containers/map.h"
 #include "dataflow/region.h"
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* Pricing a model: options in, a result with its accessors out. */
 #include "graph/cost.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Which sizes of a model may change: what its file says of them, in words. */
 #include "graph/dims.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include <inttypes.h>
 #include <string.h>

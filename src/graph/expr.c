@@ -1,7 +1,7 @@
 /* The table of size expressions, their evaluation in exact fractions, and solving for a symbol. */
 #include "graph/expr.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/checked.h"
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 #ifndef PYRO_GRAPH_EXPR_H
 #define PYRO_GRAPH_EXPR_H
 
-#include "base/arena.h"
-#include "base/intern.h"
+#include "base/containers/arena.h"
+#include "base/containers/intern.h"
 #include <pyrometer/error.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* From the text of an expression to postfix steps: Python's arithmetic, with sympy's functions. */
 #include "graph/expr.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/checked.h"
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Making, naming and freeing models; the accessors of the public interface. */
 #include "graph/model.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include "graph/dims.h"
 #include <stdarg.h>

@@ -5,9 +5,9 @@
 #ifndef PYRO_GRAPH_MODEL_H
 #define PYRO_GRAPH_MODEL_H
 
-#include "base/arena.h"
-#include "base/intern.h"
-#include "base/map.h"
+#include "base/containers/arena.h"
+#include "base/containers/intern.h"
+#include "base/containers/map.h"
 #include "graph/dtype.h"
 #include "graph/expr.h"
 #include <pyrometer/model.h>

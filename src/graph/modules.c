@@ -1,7 +1,7 @@
 /* The module tree, built from the dotted paths of layers and from the stacks that nodes carry. */
 #include "graph/model.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "graph/exported.h"
 #include <stdio.h>
 #include <string.h>

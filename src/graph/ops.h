@@ -5,8 +5,8 @@
 #ifndef PYRO_GRAPH_OPS_H
 #define PYRO_GRAPH_OPS_H
 
-#include "base/intern.h"
-#include "base/map.h"
+#include "base/containers/intern.h"
+#include "base/containers/map.h"
 #include "graph/dtype.h"
 #include "graph/model.h"
 #include <stdbool.h>

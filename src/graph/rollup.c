@@ -1,5 +1,5 @@
 /* From nodes to rows: layers, the module tree, operator types and the whole model. */
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "graph/cost.h"

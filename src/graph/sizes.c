@@ -1,7 +1,7 @@
 /* Giving sizes to a model: which symbol a wish sets, what the file allows, and what follows. */
 #include "graph/model.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include "graph/dims.h"
 #include "graph/indices.h"

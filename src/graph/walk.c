@@ -1,5 +1,5 @@
 /* Walking the graph: every node becomes a call, gets its price, and is written down. */
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "graph/cost.h"

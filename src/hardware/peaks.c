@@ -2,7 +2,7 @@
  * because homes are shared between machines. */
 #include <pyrometer/trace.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>

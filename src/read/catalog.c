@@ -2,9 +2,9 @@
 #include "read/catalog.h"
 
 #include "base/error.h"
-#include "base/json.h"
-#include "base/source.h"
-#include "base/zip.h"
+#include "base/json/json.h"
+#include "base/source/source.h"
+#include "base/zip/zip.h"
 #include "graph/dims.h"
 #include "graph/model.h"
 #include "read/pt2.h"

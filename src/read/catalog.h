@@ -2,8 +2,8 @@
 #ifndef PYRO_READ_CATALOG_H
 #define PYRO_READ_CATALOG_H
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "base/containers/arena.h"
+#include "base/containers/buf.h"
 #include "read/embedded.h"
 #include "read/index.h"
 #include <pyrometer/catalog.h>

@@ -1,8 +1,8 @@
 /* Looks things up in the catalog's index, a JSON text that is read anew each time: it is small. */
 #include "read/index.h"
 
-#include "base/json.h"
-#include "base/source.h"
+#include "base/json/json.h"
+#include "base/source/source.h"
 #include "read/catalog.h"
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Models by name: which spellings are one name, where a name is looked for, and what is near it. */
 #include "base/error.h"
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 #include "graph/model.h"
 #include "read/catalog.h"
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* Opening a model: what kind of file it is, told by its content, and who reads it. */
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include "read/catalog.h"
 #include "read/pt2.h"

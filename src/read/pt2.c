@@ -1,7 +1,7 @@
 /* The archive around an exported program: its two layouts, its models, which weights are tied. */
 #include "read/pt2.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include "graph/ties.h"
 #include <stdio.h>

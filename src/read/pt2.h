@@ -2,8 +2,8 @@
 #ifndef PYRO_READ_PT2_H
 #define PYRO_READ_PT2_H
 
-#include "base/json.h"
-#include "base/zip.h"
+#include "base/json/json.h"
+#include "base/zip/zip.h"
 #include "graph/model.h"
 
 /* What is larger than this, or expands more than that, is no program that anybody exported. */

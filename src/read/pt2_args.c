@@ -1,7 +1,7 @@
 /* The arguments of nodes: one-key objects whose key says what they hold. */
 #include "read/pt2.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include <stdlib.h>
 #include <string.h>

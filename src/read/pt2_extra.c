@@ -1,7 +1,7 @@
 /* The member that Pyrometer adds to an archive: ties, default shapes, and facts of the model. */
 #include "read/pt2.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include <inttypes.h>
 #include <stdio.h>

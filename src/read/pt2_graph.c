@@ -1,7 +1,7 @@
 /* A graph of an exported program: its nodes and the descriptions of its values. */
 #include "read/pt2.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include <inttypes.h>
 #include <string.h>

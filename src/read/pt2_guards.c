@@ -4,7 +4,7 @@
  */
 #include "read/pt2.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* An exported program: the graph, and around it what says which values are weights and inputs. */
 #include "read/pt2.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include "graph/validate.h"
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* A model as the registry keeps it: an archive with the stripped program and the model's facts. */
 #include "base/error.h"
-#include "base/json_write.h"
-#include "base/source.h"
-#include "base/zip_write.h"
+#include "base/json/write.h"
+#include "base/source/source.h"
+#include "base/zip/write.h"
 #include "graph/dims.h"
 #include "graph/model.h"
 #include "read/catalog.h"

@@ -3,8 +3,8 @@
 #include "read/strip.h"
 
 #include "base/error.h"
-#include "base/json.h"
-#include "base/json_write.h"
+#include "base/json/json.h"
+#include "base/json/write.h"
 #include <string.h>
 
 /* Where in the document a value stands, as far as that says which of its keys are kept. */

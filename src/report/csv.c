@@ -1,7 +1,7 @@
 /* CSV fields. */
 #include "report/csv.h"
 
-#include "base/printable.h"
+#include "base/text/printable.h"
 
 #include <math.h>
 #include <string.h>

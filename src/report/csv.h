@@ -2,7 +2,7 @@
 #ifndef PYRO_REPORT_CSV_H
 #define PYRO_REPORT_CSV_H
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include <stdint.h>
 
 /* Each adds one field with the comma or line end behind it; `last` ends the record. */

@@ -1,7 +1,7 @@
 /* HTML and SVG: what a static page of tables and drawings needs. */
 #include "report/html.h"
 
-#include "base/printable.h"
+#include "base/text/printable.h"
 
 #include <math.h>
 #include <stdlib.h>

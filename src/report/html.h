@@ -2,7 +2,7 @@
 #ifndef PYRO_REPORT_HTML_H
 #define PYRO_REPORT_HTML_H
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
 #include "report/writers.h"
 
 #include "base/error.h"
-#include "report/trace_rows.h"
+#include "report/trace/rows.h"
 
 static const pyro_report_options default_options = {.format = PYRO_FORMAT_TEXT};
 

@@ -1,7 +1,7 @@
 /* Laying out text for people. */
 #include "report/text.h"
 
-#include "base/printable.h"
+#include "base/text/printable.h"
 
 #include <string.h>
 

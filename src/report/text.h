@@ -1,8 +1,8 @@
-/* Laying out text for people: banners, headings, paragraphs. Tables are base/table.h's. */
+/* Laying out text for people: banners, headings, paragraphs. Tables are base/text/table.h's. */
 #ifndef PYRO_REPORT_TEXT_H
 #define PYRO_REPORT_TEXT_H
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 
 enum { PYRO_TEXT_WIDTH = 80 };
 

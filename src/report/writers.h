@@ -2,8 +2,8 @@
 #ifndef PYRO_REPORT_WRITERS_H
 #define PYRO_REPORT_WRITERS_H
 
-#include "base/buf.h"
-#include "base/json_write.h"
+#include "base/containers/buf.h"
+#include "base/json/write.h"
 
 #include <pyrometer/report.h>
 #include <pyrometer/tables.h>

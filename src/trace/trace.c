@@ -1,14 +1,14 @@
 /* Opening and closing traces: what kind of input it is, and the columns' life. */
 #include "trace/trace.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/source.h"
-#include "trace/devices.h"
-#include "trace/marks.h"
-#include "trace/kineto.h"
-#include "trace/recording.h"
+#include "base/source/source.h"
+#include "trace/recording/devices.h"
+#include "trace/recording/marks.h"
+#include "trace/kineto/scanner.h"
+#include "trace/recording/recording.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -6,9 +6,9 @@
 #ifndef PYRO_TRACE_TRACE_H
 #define PYRO_TRACE_TRACE_H
 
-#include "base/arena.h"
-#include "base/intern.h"
-#include "base/map.h"
+#include "base/containers/arena.h"
+#include "base/containers/intern.h"
+#include "base/containers/map.h"
 #include <pyrometer/trace.h>
 
 #define PYRO_NO_ID UINT32_MAX

@@ -3,9 +3,9 @@
  * phases. tests/trace/check_layers.py compares it with what Python works out from the file.
  *     dump_joins [--model SPEC] [--layers-from REGEX] FILE
  */
-#include "base/buf.h"
-#include "base/json_write.h"
-#include "trace/joins.h"
+#include "base/containers/buf.h"
+#include "base/json/write.h"
+#include "trace/joins/joins.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef PYRO_TESTS_ANALYZE_MAKER_H
 #define PYRO_TESTS_ANALYZE_MAKER_H
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include <pyrometer/trace.h>
 
 #include <setjmp.h>

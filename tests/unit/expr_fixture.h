@@ -2,7 +2,7 @@
 #ifndef PYRO_TESTS_EXPR_FIXTURE_H
 #define PYRO_TESTS_EXPR_FIXTURE_H
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "graph/expr.h"
 #include <setjmp.h>
 #include <stdarg.h>

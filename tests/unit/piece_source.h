@@ -3,7 +3,7 @@
 #define PYRO_TESTS_PIECE_SOURCE_H
 
 #include "base/error.h"
-#include "base/source.h"
+#include "base/source/source.h"
 #include <string.h>
 
 typedef struct piece_source {

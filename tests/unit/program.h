@@ -7,7 +7,7 @@
 #ifndef PYRO_TESTS_PROGRAM_H
 #define PYRO_TESTS_PROGRAM_H
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

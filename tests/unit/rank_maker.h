@@ -2,7 +2,7 @@
 #ifndef PYRO_TESTS_RANK_MAKER_H
 #define PYRO_TESTS_RANK_MAKER_H
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include <pyrometer/ranks.h>
 
 #include <setjmp.h>

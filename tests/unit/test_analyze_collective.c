@@ -1,5 +1,5 @@
 /* Spellings of collectives: kinds, element types, bandwidth factors. */
-#include "analyze/collective.h"
+#include "analyze/device/collective.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

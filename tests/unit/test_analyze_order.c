@@ -1,5 +1,5 @@
 /* Quantiles by selection, beside sorting. */
-#include "analyze/order.h"
+#include "analyze/quantile.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Tests of base/arena.c. */
-#include "base/arena.h"
+/* Tests of base/containers/arena.c. */
+#include "base/containers/arena.h"
 
 #include "fail_alloc.h"
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* Tests of src/analyze/averages.c: totals, selves, memory, and what is one call with what it calls. */
+/* Tests of src/analyze/host/key_averages.c: totals, selves, memory, and what is one call with what it calls. */
 #include <pyrometer/trace.h>
 
 #include <setjmp.h>

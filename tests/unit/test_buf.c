@@ -1,5 +1,5 @@
-/* Tests of base/buf.c. */
-#include "base/buf.h"
+/* Tests of base/containers/buf.c. */
+#include "base/containers/buf.h"
 
 #include "fail_alloc.h"
 #include <pyrometer/report.h>

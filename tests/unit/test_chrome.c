@@ -3,7 +3,7 @@
 #include "fail_alloc.h"
 #include "trace/trace.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 
 #include <pyrometer/report.h>

@@ -1,5 +1,5 @@
 /* Stretches of time: joined, measured, and one taken from another. */
-#include "analyze/cover.h"
+#include "analyze/coverage.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Tests of src/trace/devices.c: kernels of a trace on another clock land in the layers of ours. */
+/* Tests of src/trace/recording/devices.c: kernels of a trace on another clock land in the layers of ours. */
 #include <pyrometer/trace.h>
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Tests of what a file says of its sizes: which may change, how a wrong wish is answered, caches. */
-#include "base/buf.h"
-#include "base/zip_write.h"
+#include "base/containers/buf.h"
+#include "base/zip/write.h"
 #include "program.h"
 #include <pyrometer/pyrometer.h>
 #include <setjmp.h>

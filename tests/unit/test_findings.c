@@ -1,5 +1,5 @@
 /* Tests of analyze/findings*.c: every row of the table against its planted trace and near miss. */
-#include "analyze/findings.h"
+#include "analyze/findings/findings.h"
 
 #include <pyrometer/trace.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@ static const struct {
     double warning, severe;
 } rows[] = {
 #define FINDING(id, detector, warning, severe, title, advice) {id, warning, severe},
-#include "analyze/findings.def"
+#include "analyze/findings/findings.def"
 #undef FINDING
 };
 

@@ -1,7 +1,7 @@
-/* Tests of base/gzip.c. */
-#include "base/source.h"
+/* Tests of base/source/gzip.c. */
+#include "base/source/source.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "fail_alloc.h"
 #include "piece_source.h"
 #include <setjmp.h>

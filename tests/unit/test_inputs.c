@@ -1,7 +1,7 @@
 /* Tests of cli/inputs.c: outputs are compared with inputs by file, not by name. */
-#include "inputs.h"
+#include "cli/inputs.h"
 
-#include "output.h"
+#include "cli/output.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

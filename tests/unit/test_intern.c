@@ -1,5 +1,5 @@
-/* Tests of base/intern.c. */
-#include "base/intern.h"
+/* Tests of base/containers/intern.c. */
+#include "base/containers/intern.h"
 
 #include "fail_alloc.h"
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* Tests of trace/joins.c: buckets that add up, and memory that runs out anywhere. */
-#include "trace/joins_internal.h"
+/* Tests of trace/joins/joins.c: buckets that add up, and memory that runs out anywhere. */
+#include "trace/joins/internal.h"
 
 #include "fail_alloc.h"
 #include "graph/model.h"

@@ -1,5 +1,5 @@
-/* Tests of trace/joins_backward.c: threads that are learned, numbers that repeat, arrows. */
-#include "trace/joins_internal.h"
+/* Tests of trace/joins/backward.c: threads that are learned, numbers that repeat, arrows. */
+#include "trace/joins/internal.h"
 
 #include "trace_builder.h"
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* Tests of trace/joins_launch.c: correlation ids that are alone, shared, repeated or missing. */
-#include "trace/joins_internal.h"
+/* Tests of trace/joins/launch.c: correlation ids that are alone, shared, repeated or missing. */
+#include "trace/joins/internal.h"
 
 #include "trace_builder.h"
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* Tests of trace/joins_names.c: what names alone say. */
-#include "trace/joins_internal.h"
+/* Tests of trace/joins/names.c: what names alone say. */
+#include "trace/joins/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

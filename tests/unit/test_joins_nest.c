@@ -1,5 +1,5 @@
-/* Tests of trace/joins_nest.c: nesting, partial overlaps, phases and what belongs to which call. */
-#include "trace/joins_internal.h"
+/* Tests of trace/joins/nesting.c: nesting, partial overlaps, phases and what belongs to which call. */
+#include "trace/joins/internal.h"
 
 #include "trace_builder.h"
 #include <setjmp.h>

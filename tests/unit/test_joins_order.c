@@ -1,5 +1,5 @@
-/* Tests of trace/joins_order.c: any order of the file gives the order of time. */
-#include "trace/joins_internal.h"
+/* Tests of trace/joins/order.c: any order of the file gives the order of time. */
+#include "trace/joins/internal.h"
 
 #include "trace_builder.h"
 #include <setjmp.h>

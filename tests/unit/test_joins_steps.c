@@ -1,5 +1,5 @@
-/* Tests of trace/joins_steps.c: which annotations are steps. */
-#include "trace/joins_internal.h"
+/* Tests of trace/joins/steps.c: which annotations are steps. */
+#include "trace/joins/internal.h"
 
 #include "trace_builder.h"
 #include <setjmp.h>

@@ -1,7 +1,7 @@
-/* Tests of base/json.c: grammar, windows of every size, skipping, limits, failing sources. */
-#include "base/json.h"
+/* Tests of base/json/json.c: grammar, windows of every size, skipping, limits, failing sources. */
+#include "base/json/json.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "fail_alloc.h"
 #include "piece_source.h"
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Tests of base/json_scan.h and .c: each scan against its scalar twin, on random bytes. */
-#include "base/json_scan.h"
+/* Tests of base/json/scan.h and .c: each scan against its scalar twin, on random bytes. */
+#include "base/json/scan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

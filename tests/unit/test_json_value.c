@@ -1,7 +1,7 @@
-/* Tests of base/json_value.c and base/utf8.h. */
-#include "base/json_value.h"
+/* Tests of base/json/value.c and base/text/utf8.h. */
+#include "base/json/value.h"
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include <locale.h>
 #include <math.h>
 #include <setjmp.h>

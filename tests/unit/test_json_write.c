@@ -1,7 +1,7 @@
-/* Tests of base/json_write.c. */
-#include "base/json_write.h"
+/* Tests of base/json/write.c. */
+#include "base/json/write.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include <float.h>
 #include <locale.h>
 #include <math.h>

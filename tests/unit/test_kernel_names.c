@@ -1,5 +1,5 @@
-/* Tests of analyze/kernel_names.c. */
-#include "analyze/kernel_names.h"
+/* Tests of analyze/device/kernel_names.c. */
+#include "analyze/device/kernel_names.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Tests of analyze/kernels.c. */
+/* Tests of analyze/device/kernels.c. */
 #include "analyze_maker.h"
 
 static void kernel(maker *maker, const char *name, int64_t start, int64_t duration,

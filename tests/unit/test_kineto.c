@@ -1,5 +1,5 @@
 /* Tests of the Kineto reader: every dialect and defect, by small files whose names say which. */
-#include "trace/kineto_reader.h"
+#include "trace/kineto/window.h"
 
 #include "base/error.h"
 #include "fail_alloc.h"

@@ -1,5 +1,5 @@
-/* Tests of trace/kineto_keys.c: both comparisons agree, and steps are found. */
-#include "trace/kineto_keys.h"
+/* Tests of trace/kineto/key_order.c: both comparisons agree, and steps are found. */
+#include "trace/kineto/key_order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

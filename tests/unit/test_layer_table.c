@@ -1,4 +1,4 @@
-/* Tests of src/report/layer_table.c: rows in order, shapes of inputs, sums. */
+/* Tests of src/report/trace/pass_table.c: rows in order, shapes of inputs, sums. */
 #include <pyrometer/report.h>
 
 #include <setjmp.h>

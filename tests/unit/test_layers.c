@@ -1,5 +1,5 @@
-/* Tests of trace/layers.c: instances, their paths, and layers that annotations name. */
-#include "trace/joins_internal.h"
+/* Tests of trace/joins/layers.c: instances, their paths, and layers that annotations name. */
+#include "trace/joins/internal.h"
 
 #include "trace_builder.h"
 #include <setjmp.h>

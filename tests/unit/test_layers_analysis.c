@@ -1,4 +1,4 @@
-/* Tests of analyze/layers.c and analyze/stacks.c. */
+/* Tests of analyze/host/layers.c and analyze/host/stacks.c. */
 #include "analyze_maker.h"
 
 static const pyro_layer_row *find(const pyro_analysis *a, const char *class_name)

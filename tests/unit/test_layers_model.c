@@ -1,5 +1,5 @@
-/* Tests of trace/layers_model.c: instances of a trace against the modules of a model. */
-#include "trace/joins_internal.h"
+/* Tests of trace/joins/layers_of_model.c: instances of a trace against the modules of a model. */
+#include "trace/joins/internal.h"
 
 #include "graph/model.h"
 #include "trace_builder.h"

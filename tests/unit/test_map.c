@@ -1,5 +1,5 @@
-/* Tests of base/map.c. */
-#include "base/map.h"
+/* Tests of base/containers/map.c. */
+#include "base/containers/map.h"
 
 #include "fail_alloc.h"
 #include <setjmp.h>

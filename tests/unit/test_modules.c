@@ -1,7 +1,7 @@
 /* Tests of graph/modules.c: the tree that dotted paths and module stacks make. */
 #include "graph/model.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "fail_alloc.h"
 #include <setjmp.h>
 #include <stdarg.h>

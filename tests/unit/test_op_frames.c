@@ -1,4 +1,4 @@
-/* Tests of src/analyze/op_frames.c: Python frames of ops that hold their stack as text. */
+/* Tests of src/analyze/host/op_frames.c: Python frames of ops that hold their stack as text. */
 #include "analyze_maker.h"
 
 #define MODULE "/v/torch/nn/modules/module.py"

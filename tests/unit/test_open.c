@@ -1,7 +1,7 @@
 /* Tests of opening models: what a file is, told by its content; archives cut and damaged. */
 #include "graph/model.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "fail_alloc.h"
 #include <dirent.h>
 #include <pyrometer/pyrometer.h>

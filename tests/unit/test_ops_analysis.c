@@ -1,4 +1,4 @@
-/* Tests of analyze/ops.c. */
+/* Tests of analyze/host/ops.c. */
 #include "analyze_maker.h"
 
 static const pyro_op_row *find(const pyro_op_row *rows, size_t count, const char *name,

@@ -1,5 +1,5 @@
-/* Tests of cli/options.c: everything a command line can hold, and the answers to what it must not. */
-#include "options.h"
+/* Tests of cli/options/options.c: everything a command line can hold, and the answers to what it must not. */
+#include "cli/options/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

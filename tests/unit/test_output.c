@@ -1,5 +1,5 @@
 /* Tests of cli/output.c: files appear whole or not at all. */
-#include "output.h"
+#include "cli/output.h"
 
 #include <dirent.h>
 #include <fcntl.h>

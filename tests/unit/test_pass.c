@@ -1,6 +1,6 @@
-/* Tests of analyze/pass.c: every lane sees all events once, comes after the one it waits for, and
+/* Tests of analyze/lanes.c: every lane sees all events once, comes after the one it waits for, and
  * items are done once each, whoever does them. */
-#include "analyze/pass.h"
+#include "analyze/lanes.h"
 #include "base/error.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
-/* Tests of base/printable.c: what reorders, hides or controls text is not shown. */
-#include "base/printable.h"
-#include "base/json_write.h"
-#include "base/utf8.h"
+/* Tests of base/text/printable.c: what reorders, hides or controls text is not shown. */
+#include "base/text/printable.h"
+#include "base/json/write.h"
+#include "base/text/utf8.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Tests of the progress line: what it says, and that it keeps to its width. */
-#include "progress.h"
+#include "cli/progress.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Tests of read/pt2_guards.c: sizes at which an export would have gone another way are refused. */
 #include "graph/model.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "fail_alloc.h"
 #include <pyrometer/pyrometer.h>
 #include <setjmp.h>

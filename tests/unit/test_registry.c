@@ -1,6 +1,6 @@
 /* Tests of the user's registry, of stripping programs, and of the list of all models. */
-#include "base/buf.h"
-#include "base/source.h"
+#include "base/containers/buf.h"
+#include "base/source/source.h"
 #include "fail_alloc.h"
 #include "read/catalog.h"
 #include "read/strip.h"

@@ -1,5 +1,5 @@
 /* Tests of the report entry points on the built-in model: every format, and memory that runs out. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "fail_alloc.h"
 
 #include <pyrometer/report.h>

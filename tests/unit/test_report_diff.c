@@ -1,5 +1,5 @@
-/* Tests of report/diff_match.c: which layers changed, and in what order they are told. */
-#include "report/diff.h"
+/* Tests of report/cost/diff_match.c: which layers changed, and in what order they are told. */
+#include "report/cost/diff.h"
 
 #include "fail_alloc.h"
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Tests of the writers of graphs: names that would break a form, what is not known, memory. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "fail_alloc.h"
 #include "flow_maker.h"
 #include <pyrometer/report.h>

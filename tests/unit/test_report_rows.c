@@ -1,5 +1,5 @@
-/* Tests of report/rows.c: order, how many rows are shown, and sums by bound and band. */
-#include "report/rows.h"
+/* Tests of report/cost/rows.c: order, how many rows are shown, and sums by bound and band. */
+#include "report/cost/rows.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Tests of the writers of traces on an analysis filled by hand: what they show, that it adds up. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "fail_alloc.h"
-#include "report/trace_rows.h"
+#include "report/trace/rows.h"
 #include "trace/trace.h"
 
 #include <pyrometer/report.h>

@@ -1,4 +1,4 @@
-/* Tests of report/scalars.c and base/crc32c.c: the bytes that TensorBoard will read. */
+/* Tests of report/tensorboard.c and base/crc32c.c: the bytes that TensorBoard will read. */
 #include <pyrometer/scalars.h>
 
 #include "base/bytes.h"

@@ -1,4 +1,4 @@
-/* Tests of base/share.c. */
+/* Tests of base/text/share.c. */
 #include <pyrometer/share.h>
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Tests of base/source.c: files, pipes, memory, and what goes wrong with them. */
-#include "base/source.h"
+/* Tests of base/source/source.c: files, pipes, memory, and what goes wrong with them. */
+#include "base/source/source.h"
 
 #include "fail_alloc.h"
 #include "piece_source.h"

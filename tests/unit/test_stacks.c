@@ -1,4 +1,4 @@
-/* Tests of analyze/stacks.c: a thread's time is given to stacks once. */
+/* Tests of analyze/host/stacks.c: a thread's time is given to stacks once. */
 #include "analyze_maker.h"
 
 static int64_t time_of(const pyro_analysis *analysis, const char *frames)

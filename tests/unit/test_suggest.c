@@ -1,5 +1,5 @@
 /* Tests of cli/suggest.c. */
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Tests of base/table.c. */
-#include "base/table.h"
+/* Tests of base/text/table.c. */
+#include "base/text/table.h"
 
 #include "fail_alloc.h"
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* Tests of base/units.c. */
-#include "base/units.h"
+/* Tests of base/text/units.c. */
+#include "base/text/units.h"
 
 #include <math.h>
 #include <setjmp.h>

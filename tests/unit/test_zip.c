@@ -1,7 +1,7 @@
-/* Tests of base/zip.c and base/zip_member.c with archives that are built here. */
+/* Tests of base/zip/zip.c and base/zip/member.c with archives that are built here. */
 #include "zip_archives.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "fail_alloc.h"
 #include "piece_source.h"
 

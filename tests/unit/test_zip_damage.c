@@ -1,4 +1,4 @@
-/* Tests of base/zip.c and base/zip_member.c with archives that are cut and damaged. */
+/* Tests of base/zip/zip.c and base/zip/member.c with archives that are cut and damaged. */
 #include "zip_archives.h"
 
 static void test_truncation_at_every_byte(void **state)

@@ -1,7 +1,7 @@
-/* Tests of base/zstd.c, base/content.c, base/range.c and base/readahead.c: streams over sources. */
-#include "base/source.h"
+/* Tests of base/source/zstd.c, base/source/content.c, base/source/range.c and base/source/readahead.c: streams over sources. */
+#include "base/source/source.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "piece_source.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
 #ifndef PYRO_TESTS_TRACE_BUILDER_H
 #define PYRO_TESTS_TRACE_BUILDER_H
 
-#include "base/buf.h"
-#include "trace/joins.h"
+#include "base/containers/buf.h"
+#include "trace/joins/joins.h"
 #include <stdlib.h>
 #include <string.h>
 

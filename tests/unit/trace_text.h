@@ -2,7 +2,7 @@
 #ifndef PYRO_TESTS_TRACE_TEXT_H
 #define PYRO_TESTS_TRACE_TEXT_H
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "trace/trace.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 #ifndef ZIP_ARCHIVES_H
 #define ZIP_ARCHIVES_H
 
-#include "base/zip.h"
+#include "base/zip/zip.h"
 
-#include "base/buf.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include <setjmp.h>
 #include <stdarg.h>

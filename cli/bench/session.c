@@ -1,0 +1,153 @@
+/* Judges, writes and concludes what pyrometer bench has measured. */
+#include "cli/bench/session.h"
+
+#include "cli/command.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int pyro_session_parse_thresholds(pyro_session *s, pyro_error *error)
+{
+    const pyro_bench_values *values = s->values;
+
+    s->thresholds = calloc(values->thresholds.count + 1, sizeof *s->thresholds);
+    if (s->thresholds == NULL)
+        return pyro_fail_memory(error);
+    for (size_t i = 0; i < values->thresholds.count; i++) {
+        int status = pyro_threshold_parse(&s->thresholds[i], values->thresholds.items[i], error);
+
+        if (status != PYRO_OK)
+            return status;
+    }
+    return PYRO_OK;
+}
+
+int pyro_session_verify_thresholds(const pyro_session *s, const pyro_bench_result *result,
+                                   pyro_error *error)
+{
+    int status = PYRO_OK;
+
+    for (size_t i = 0; i < s->values->thresholds.count && status == PYRO_OK; i++)
+        status = pyro_threshold_verify(&s->thresholds[i], result, error);
+    return status;
+}
+
+int pyro_session_mark_rounds(pyro_bench *base, pyro_bench *current, pyro_error *error)
+{
+    char text[96];
+
+    snprintf(text, sizeof text, "%.40s %lld", current->created, (long long)getpid());
+    int status = pyro_bench_set_text(base, &base->rounds, text, error);
+    return status == PYRO_OK ? pyro_bench_set_text(current, &current->rounds, text, error) : status;
+}
+
+int pyro_session_judge(pyro_session *s, pyro_error *error)
+{
+    const pyro_bench *base = s->base_bench != NULL ? s->base_bench : s->base.bench;
+    size_t count = s->values->thresholds.count;
+
+    s->gates = calloc(count * s->bench->result_count + 1, sizeof *s->gates);
+    if (s->gates == NULL)
+        return pyro_fail_memory(error);
+    for (size_t i = 0; i < s->bench->result_count; i++)
+        for (size_t j = 0; j < count; j++)
+            s->gates[s->gate_count++] = pyro_threshold_check(&s->thresholds[j],
+                                                             &s->bench->results[i]);
+    return base != NULL ? pyro_bench_compare(&s->comparison, base, s->bench, &s->verdict, error)
+                        : PYRO_OK;
+}
+
+/* The exit code for what failed, or for units that a model turned out not to have; says which. */
+static int find_failures(const pyro_session *s)
+{
+    int exit_code = PYRO_EXIT_FINE;
+    bool all_failed = s->bench->result_count > 0;
+
+    for (size_t i = 0; i < s->subject_count; i++)
+        if (s->subjects[i].failed)
+            exit_code = pyro_common_complain("%s: %s", s->subjects[i].planned->name,
+                                             s->subjects[i].message);
+    for (size_t i = 0; i < s->bench->result_count; i++)
+        all_failed = all_failed && strcmp(s->bench->results[i].status, "failed") == 0;
+    if (all_failed && exit_code == PYRO_EXIT_FINE)
+        exit_code = pyro_common_complain(
+            "%s: %s", s->bench->results[0].name,
+            s->bench->results[0].message != NULL ? s->bench->results[0].message : "failed");
+    for (size_t i = 0; i < s->bench->result_count && exit_code == PYRO_EXIT_FINE; i++) {
+        const pyro_bench_result *result = &s->bench->results[i];
+        pyro_error error;
+
+        pyro_error_clear(&error);
+        if (result->metric_count > 0 &&
+            pyro_session_verify_thresholds(s, result, &error) != PYRO_OK)
+            exit_code = pyro_common_complain("%s", error.message);
+    }
+    return exit_code;
+}
+
+/* The worst of what thresholds, verdict and failures say. */
+int pyro_session_conclude(const pyro_session *s)
+{
+    int exit_code = find_failures(s);
+    bool failed = false, cannot_tell = false;
+
+    for (size_t i = 0; i < s->gate_count; i++) {
+        failed |= s->gates[i].gate == PYRO_GATE_FAILED;
+        cannot_tell |= s->gates[i].gate == PYRO_GATE_CANNOT_TELL;
+    }
+    if (s->bench->interrupted)
+        return PYRO_EXIT_INTERRUPTED;
+    if (exit_code != PYRO_EXIT_FINE)
+        return exit_code;
+    int verdict = s->comparison != NULL ? pyro_verdict_exit_code(s->comparison, &s->values->verdict)
+                                        : PYRO_EXIT_FINE;
+    if (failed || verdict == PYRO_EXIT_POLICY)
+        return PYRO_EXIT_POLICY;
+    return cannot_tell ? PYRO_EXIT_CANNOT_TELL : verdict;
+}
+
+int pyro_session_write(const pyro_session *s)
+{
+    pyro_bench_report report = {
+        .bench = s->bench,
+        .gates = s->gates,
+        .gate_count = s->gate_count,
+        .comparison = s->comparison,
+        .cannot_tell_passes = pyro_verdict_unknown_code(&s->values->verdict) == PYRO_EXIT_FINE};
+    int exit_code = pyro_bench_write_result(&s->values->common, &report);
+
+    if (exit_code == PYRO_EXIT_FINE)
+        exit_code = pyro_bench_write_exports(&s->values->exports, &report, s->base_bench);
+    pyro_bench_write_annotations(&report);
+    if (s->comparison != NULL)
+        pyro_verdict_annotate(s->comparison, &s->values->verdict);
+    pyro_bench_write_summary(&report);
+    return exit_code;
+}
+
+void pyro_session_free(pyro_session *s)
+{
+    pyro_comparison_free(s->comparison);
+    pyro_subjects_free(s->subjects, s->subject_count);
+    free(s->subjects);
+    free(s->gates);
+    free(s->thresholds);
+    pyro_bench_free(s->bench);
+    pyro_bench_free(s->base_bench);
+    pyro_base_close(&s->base);
+    pyro_plan_free(&s->plan);
+}
+
+/* A base of another schema is no failure of the tool: it cannot be told. */
+int pyro_session_fail(const pyro_session *s, const pyro_error *error)
+{
+    int exit_code = pyro_common_fail(NULL, error);
+
+    return error->code == PYRO_ERROR_UNSUPPORTED && s->values->against != NULL
+               ? pyro_verdict_unknown_code(&s->values->verdict)
+               : exit_code;
+}

@@ -1,0 +1,495 @@
+/* pyrometer bench: how long commands take, how sure that is, and whether it got worse. */
+#include "cli/bench/session.h"
+#include "cli/command.h"
+#include "cli/process.h"
+
+#include "base/error.h"
+#include "bench/inference.h"
+#include "bench/verdict.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Seconds in one side of a comparison, which noise makes take longer than one command alone. */
+#define AGAINST_TIME_S 60.0
+
+/* `exact`: that many were asked for. */
+static void settle_rounds(pyro_session *s, int64_t least, int64_t most, bool exact, double side_s)
+{
+    s->rounds = (pyro_rounds){.least = exact || least > most ? most : least,
+                              .most = most,
+                              .side_s = side_s,
+                              .total_s = s->values->total_time_s,
+                              .quiet = s->values->common.quiet};
+}
+
+static void settle_runs(pyro_session *s)
+{
+    const pyro_bench_values *values = s->values;
+    pyro_loop_options *loop = &s->runner.loop;
+
+    *loop = (pyro_loop_options){
+        .warmup_runs = values->warmup >= 0 ? values->warmup : 1,
+        .min_runs = values->min_runs > 0 ? values->min_runs : 10,
+        .max_runs = values->max_runs > 0 ? values->max_runs : 0,
+        .min_time_ns = (int64_t)(values->min_time_s * 1e9),
+        .max_time_ns = (int64_t)(values->max_time_s * 1e9), /* 0: not given, the loop's own */
+        .seed = (uint64_t)values->seed,
+    };
+    if (loop->max_runs > 0 && loop->min_runs > loop->max_runs)
+        loop->min_runs = loop->max_runs;
+    /* Against a base, the width of the comparison's interval or its time ends it before that. */
+    if (values->against != NULL)
+        loop->min_runs = loop->max_runs = loop->max_runs > 0 ? loop->max_runs : PYRO_ROUNDS_MAX;
+    if (values->runs > 0) {
+        loop->min_runs = loop->max_runs = values->runs;
+        loop->max_time_wins = values->max_time_s > 0;
+    }
+    double side_s = values->max_time_s > 0 ? values->max_time_s : AGAINST_TIME_S;
+    if (values->max_runs > 0)
+        side_s = 0;
+    settle_rounds(s, values->min_runs > 0 ? values->min_runs : PYRO_ROUNDS_MIN, loop->max_runs,
+                  values->runs > 0, side_s);
+}
+
+static int settle(pyro_session *s, const pyro_words *commands, pyro_error *error)
+{
+    const pyro_bench_values *values = s->values;
+    pyro_plan_request request = {
+        .commands = commands,
+        .names = &values->names,
+        .prepare = &values->prepare,
+        .setup = values->setup,
+        .cleanup = values->cleanup,
+        .parameter_lists = &values->parameter_lists,
+        .parameter_scans = &values->parameter_scans,
+        .step_text = values->step,
+    };
+    bool none = values->no_shell || (values->shell != NULL && strcmp(values->shell, "none") == 0);
+
+    if (values->min_runs > 0 && values->max_runs > 0 && values->min_runs > values->max_runs)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--min-runs is more than --max-runs");
+    if (values->step != NULL && !pyro_parse_number(values->step, &request.step))
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--parameter-step-size %.40s: not a number",
+                         values->step);
+    int status = pyro_session_parse_thresholds(s, error);
+    if (status == PYRO_OK)
+        status = pyro_session_verify_thresholds(
+            s, &(pyro_bench_result){.name = "a command", .engine = "command", .items = 1}, error);
+    if (status != PYRO_OK)
+        return status;
+    s->runner = (pyro_runner){
+        .shell = none ? NULL : (values->shell != NULL ? values->shell : "sh"),
+        .show_output = values->show_output,
+        .ignore_failure = values->ignore_failure,
+        .sequential = values->sequential && values->against == NULL,
+        .quiet = values->common.quiet,
+        .seed = (uint64_t)values->seed,
+    };
+    settle_runs(s);
+    status = pyro_verdict_settle(&s->verdict, &values->verdict, error);
+    s->verdict.seed = (uint64_t)values->seed;
+    return status == PYRO_OK ? pyro_plan_make(&s->plan, &request, error) : status;
+}
+
+/* Base samples of a subject's command: of the other subject, or of the earlier file. */
+static const double *find_base(const pyro_session *s, size_t subject, size_t *count)
+{
+    if (s->base.bench == NULL) {
+        pyro_loop_samples samples = pyro_loop_read(s->subjects[subject - 1].loop);
+
+        *count = samples.count;
+        return samples.latency_ns;
+    }
+    for (size_t i = 0; i < s->base.bench->result_count; i++) {
+        const pyro_bench_result *result = &s->base.bench->results[i];
+        const pyro_metric *latency = pyro_bench_metric(result, "latency");
+
+        if (strcmp(result->name, s->subjects[subject].planned->name) == 0 && latency != NULL) {
+            *count = latency->count;
+            return latency->samples;
+        }
+    }
+    *count = 0;
+    return NULL;
+}
+
+/* What one side has run for, of all its samples. */
+static double time_of(const pyro_subject *subject)
+{
+    pyro_loop_samples samples = pyro_loop_read(subject->loop);
+    double sum = 0;
+
+    for (size_t i = 0; i < samples.count; i++)
+        sum += samples.latency_ns[i];
+    return sum / 1e9;
+}
+
+/*
+ * Whether the interval of the change is as narrow as half of what matters on each side. Where it
+ * lies is not looked at: stopping by the verdict would make verdicts.
+ */
+static int is_narrow(const pyro_session *s, size_t subject, bool *narrow, pyro_error *error)
+{
+    pyro_loop_samples samples = pyro_loop_read(s->subjects[subject].loop);
+    double delta = s->verdict.delta > 0 ? s->verdict.delta : 0.02;
+    size_t base_count;
+    const double *base = find_base(s, subject, &base_count);
+    pyro_verdict_row row = {.processes = true, .interleaved = s->base.bench == NULL};
+
+    *narrow = false;
+    if (base_count < PYRO_REPLICATES_MIN)
+        return PYRO_OK;
+    /* A constant factor between the two sides (ns, ms) shifts the interval but keeps its width. */
+    int status = pyro_verdict_of(&row, base, base_count, samples.latency_ns, samples.count, false,
+                                 &s->verdict, error);
+    *narrow = log((1 + row.interval.high) / (1 + row.interval.low)) / 2 <= log1p(delta) / 2;
+    return status;
+}
+
+/* Ends a command's comparison where it is narrow or out of time; --runs asks for exactly so many. */
+static int stop_finished_pairs(void *user, pyro_subject *subjects, size_t count, pyro_error *error)
+{
+    pyro_session *s = user;
+    size_t step = s->base.bench == NULL ? 2 : 1;
+    int status = PYRO_OK;
+
+    pyro_rounds_tick(&s->rounds);
+    for (size_t i = step - 1; i < count && status == PYRO_OK; i += step) {
+        bool narrow = false, failed = subjects[i].failed || (step == 2 && subjects[i - 1].failed);
+        pyro_loop_samples samples = pyro_loop_read(subjects[i].loop);
+        int64_t done = (int64_t)samples.count;
+
+        if (!failed && (samples.end != PYRO_LOOP_RUNNING || done == 0))
+            continue;
+        if (!failed && s->values->runs <= 0 && pyro_rounds_check(&s->rounds, done))
+            status = is_narrow(s, i, &narrow, error);
+        if (failed || pyro_rounds_end(&s->rounds, done, time_of(&subjects[i])) || narrow) {
+            pyro_loop_stop(subjects[i].loop);
+            if (step == 2)
+                pyro_loop_stop(subjects[i - 1].loop);
+        }
+    }
+    return status;
+}
+
+static int make_subjects(pyro_session *s, pyro_error *error)
+{
+    size_t sides = s->values->against != NULL && s->base.bench == NULL ? 2 : 1;
+
+    s->subjects = calloc(s->plan.count * sides + 1, sizeof *s->subjects);
+    if (s->subjects == NULL)
+        return pyro_fail_memory(error);
+    s->subject_count = s->plan.count * sides;
+    for (size_t i = 0; i < s->subject_count; i++) {
+        s->subjects[i].planned = &s->plan.items[i / sides];
+        if (sides == 2 && i % 2 == 0)
+            s->subjects[i].folder = s->base.folder;
+    }
+    if (s->values->against != NULL) {
+        s->runner.after_round = stop_finished_pairs;
+        s->runner.user = s;
+    }
+    /* More runs do not take away the drift since the file was recorded. */
+    if (s->base.bench != NULL && s->rounds.side_s > 0 && s->rounds.least < s->rounds.most) {
+        s->rounds.side_s = 0;
+        s->rounds.most = s->rounds.least > PYRO_ROUNDS_USUAL ? s->rounds.least : PYRO_ROUNDS_USUAL;
+    }
+    return PYRO_OK;
+}
+
+static int store(pyro_session *s, pyro_bench *bench, size_t first, size_t step, pyro_error *error)
+{
+    int status = PYRO_OK;
+
+    bench->seed = (uint64_t)s->values->seed;
+    bench->order = s->runner.sequential ? "sequential" : "interleaved";
+    if (s->rounds.out_of_time)
+        status = pyro_bench_warn(bench, error, "the comparison ended after %.0f s (--total-time)",
+                                 s->rounds.total_s);
+    bench->interrupted = pyro_process_interrupted();
+    for (size_t i = first; i < s->subject_count && status == PYRO_OK; i += step) {
+        status = pyro_runner_store(&s->runner, bench, &s->subjects[i], error);
+        if (status == PYRO_OK)
+            bench->results[bench->result_count - 1].items = s->values->items;
+    }
+    return status == PYRO_OK ? pyro_bench_finish(bench, error) : status;
+}
+
+/* The base ran beside the new side: what was the machine for one was it for the other. */
+static int store_base(pyro_session *s, pyro_error *error)
+{
+    int status = pyro_bench_new(&s->base_bench, error);
+
+    if (status == PYRO_OK)
+        status = pyro_environment_before(s->base_bench, error);
+    if (status == PYRO_OK) {
+        s->base_bench->environment.load_1m_before = s->bench->environment.load_1m_before;
+        s->base_bench->environment.load_1m_after = s->bench->environment.load_1m_after;
+        s->base_bench->environment.other_cpus = s->bench->environment.other_cpus;
+        status = pyro_session_mark_rounds(s->base_bench, s->bench, error);
+    }
+    if (status == PYRO_OK)
+        status = store(s, s->base_bench, 0, 2, error);
+    return status;
+}
+
+static int measure(pyro_session *s, pyro_error *error)
+{
+    int status = pyro_bench_new(&s->bench, error);
+
+    if (status == PYRO_OK)
+        status = pyro_environment_before(s->bench, error);
+    if (status == PYRO_OK && s->values->against != NULL)
+        status = pyro_base_open(&s->base, s->values->against, error);
+    if (status == PYRO_OK)
+        status = make_subjects(s, error);
+    if (status == PYRO_OK)
+        status = pyro_runner_calibrate(&s->runner, error);
+    if (status == PYRO_OK && s->values->against != NULL)
+        pyro_rounds_begin(&s->rounds, "runs");
+    if (status == PYRO_OK)
+        status = pyro_runner_run(&s->runner, s->subjects, s->subject_count, error);
+    if (status == PYRO_OK)
+        status = pyro_environment_after(s->bench, error);
+    bool two_sides = s->values->against != NULL && s->base.bench == NULL;
+    if (status == PYRO_OK && two_sides)
+        status = store_base(s, error);
+    if (status == PYRO_OK)
+        status = store(s, s->bench, two_sides ? 1 : 0, two_sides ? 2 : 1, error);
+    return status;
+}
+
+static int bench_commands(const pyro_words *commands, const pyro_bench_values *values)
+{
+    pyro_session s = {.values = values};
+    pyro_error error;
+    int exit_code;
+
+    pyro_error_clear(&error);
+    int status = settle(&s, commands, &error);
+    if (status != PYRO_OK) {
+        exit_code = pyro_common_complain("%s (see pyrometer bench --help)", error.message);
+        pyro_session_free(&s);
+        return exit_code;
+    }
+    pyro_process_begin();
+    status = measure(&s, &error);
+    pyro_base_leave(&s.base);
+    if (status == PYRO_OK)
+        status = pyro_session_judge(&s, &error);
+    if (status != PYRO_OK) {
+        exit_code = pyro_session_fail(&s, &error);
+    } else {
+        exit_code = pyro_session_write(&s);
+        if (exit_code == PYRO_EXIT_FINE)
+            exit_code = pyro_session_conclude(&s);
+    }
+    pyro_session_free(&s);
+    pyro_process_end();
+    return exit_code;
+}
+
+/* Whether every interval of a change is as narrow as half of what matters; see is_narrow. */
+static int are_narrow(const pyro_session *s, bool *narrow, pyro_error *error)
+{
+    const pyro_bench *base = s->base.bench != NULL ? s->base.bench : s->sides[0].bench;
+    const pyro_bench *current = s->sides[s->base.bench != NULL ? 0 : 1].bench;
+    pyro_comparison *comparison = NULL;
+    int status = pyro_bench_compare(&comparison, base, current, &s->verdict, error);
+
+    *narrow = status == PYRO_OK;
+    for (size_t i = 0; *narrow && i < comparison->row_count; i++) {
+        const pyro_verdict_row *row = &comparison->rows[i];
+        double width = log((1 + row->interval.high) / (1 + row->interval.low)) / 2;
+
+        /* Where there is no interval by now, more processes would not give one. */
+        *narrow = isnan(width) || width <= log1p(row->delta) / 2;
+    }
+    pyro_comparison_free(comparison);
+    return status;
+}
+
+/* After every round of processes; --processes asks for exactly so many. */
+static int is_model_done(void *user, int64_t done, bool *enough, pyro_error *error)
+{
+    pyro_session *s = user;
+    int status = PYRO_OK;
+
+    *enough = false;
+    pyro_rounds_tick(&s->rounds);
+    if (done == 1 && s->base.bench == NULL)
+        status = pyro_session_mark_rounds(s->sides[0].bench, s->sides[1].bench, error);
+    if (status == PYRO_OK && s->values->model.processes <= 0 && pyro_rounds_check(&s->rounds, done))
+        status = are_narrow(s, enough, error);
+    if (pyro_rounds_end(&s->rounds, done, 0))
+        *enough = true;
+    return status;
+}
+
+static int64_t fewest_processes(const pyro_bench *bench)
+{
+    size_t fewest = SIZE_MAX;
+
+    for (size_t i = 0; i < bench->result_count; i++)
+        if (bench->results[i].process_count < fewest)
+            fewest = bench->results[i].process_count;
+    return fewest == SIZE_MAX ? 0 : (int64_t)fewest;
+}
+
+/* The model alone, or the base's before it; how many processes, and what ends them. */
+static size_t settle_sides(pyro_session *s, pyro_model_rounds *rounds)
+{
+    const pyro_bench_values *values = s->values;
+    size_t count = 0;
+
+    if (s->base.model != NULL)
+        s->sides[count++] = (pyro_model_side){.path = s->base.model,
+                                              .folder = s->base.folder,
+                                              .checkout_from = s->base.toplevel,
+                                              .checkout_to = s->base.worktree,
+                                              .only_times = true};
+    s->sides[count++] = (pyro_model_side){.path = values->model.path};
+    *rounds = (pyro_model_rounds){.count = values->model.processes > 0 ? values->model.processes
+                                                                       : 1,
+                                  .seed = (uint64_t)values->seed,
+                                  .quiet = values->common.quiet,
+                                  .user = s};
+    /* Earlier results of one process say nothing of processes, however many run now. */
+    bool judged = s->base.model != NULL ||
+                  (s->base.bench != NULL && fewest_processes(s->base.bench) >= PYRO_REPLICATES_MIN);
+    if (judged && values->model.processes <= 0)
+        rounds->count = PYRO_ROUNDS_USUAL;
+    if (judged) {
+        rounds->is_enough = is_model_done;
+        settle_rounds(s, PYRO_ROUNDS_MIN, rounds->count, values->model.processes > 0, 0);
+        pyro_rounds_begin(&s->rounds, "processes");
+    }
+    return count;
+}
+
+static int measure_model(pyro_session *s)
+{
+    const pyro_bench_values *values = s->values;
+    pyro_bench_model_runs runs = {values->warmup,     values->runs,       values->min_runs,
+                                  values->max_runs,   values->max_time_s, /* 0: not given */
+                                  &values->thresholds};
+    pyro_model_rounds rounds;
+    size_t count = settle_sides(s, &rounds);
+    int exit_code = pyro_bench_model_measure(s->sides, count, &values->model, &runs, &rounds);
+    pyro_error error;
+
+    pyro_base_leave(&s->base);
+    s->bench = s->sides[count - 1].bench;
+    s->base_bench = count == 2 ? s->sides[0].bench : NULL;
+    if (exit_code != PYRO_EXIT_FINE)
+        return exit_code;
+    pyro_error_clear(&error);
+    return pyro_session_judge(s, &error) == PYRO_OK ? pyro_session_write(s)
+                                                    : pyro_common_fail(NULL, &error);
+}
+
+static int bench_model(const pyro_bench_values *values)
+{
+    pyro_session s = {.values = values};
+    pyro_error error;
+    int exit_code;
+
+    pyro_error_clear(&error);
+    pyro_process_begin();
+    int status = pyro_session_parse_thresholds(&s, &error);
+    if (status == PYRO_OK)
+        status = pyro_verdict_settle(&s.verdict, &values->verdict, &error);
+    s.verdict.seed = (uint64_t)values->seed;
+    if (status == PYRO_OK && values->against != NULL)
+        status = pyro_base_open_model(&s.base, values->against, values->model.path, &error);
+    exit_code = status == PYRO_OK ? measure_model(&s) : pyro_session_fail(&s, &error);
+    if (exit_code == PYRO_EXIT_FINE)
+        exit_code = pyro_session_conclude(&s);
+    pyro_session_free(&s);
+    pyro_process_end();
+    return exit_code;
+}
+
+static int bench_operands(const pyro_words *operands, const pyro_bench_values *values)
+{
+    if (values->model.path == NULL && values->model.cold_cache)
+        return pyro_common_complain("--cold-cache is for --model-path");
+    if (values->model.path != NULL && operands->count > 0)
+        return pyro_common_complain("commands or --model-path, not both");
+    if (values->model.path != NULL)
+        return bench_model(values);
+    return operands->count > 0
+               ? bench_commands(operands, values)
+               : pyro_common_complain("no command given: pyrometer bench 'sleep 0.1' "
+                                      "(see pyrometer bench --help)");
+}
+
+static int run_bench(const pyro_command *command, int argc, char **argv)
+{
+    pyro_bench_values values = {.warmup = -1,
+                                .seed = 1,
+                                .min_time_s = 1,
+                                .total_time_s = 600,
+                                .items = 1,
+                                .model = PYRO_BENCH_MODEL_INIT,
+                                .verdict = PYRO_VERDICT_INIT,
+                                .common = PYRO_COMMON_INIT};
+    pyro_words operands = {0};
+    int exit_code;
+
+    if (pyro_common_parse(command, argc, argv, &values, &values.common, &operands, &exit_code)) {
+        exit_code = pyro_bench_check_folder(values.exports.folder);
+        if (exit_code == PYRO_EXIT_FINE)
+            exit_code = bench_operands(&operands, &values);
+    }
+    pyro_words_free(&operands);
+    pyro_options_free(command->groups, &values);
+    return exit_code;
+}
+
+static const pyro_example bench_examples[] = {
+    {"pyrometer bench 'grep -r main src' 'rg main src'", "Two commands compared."},
+    {"pyrometer bench --prepare 'make clean' -P threads 1 4 'make -j{threads}'",
+     "A build by its number of threads, clean before every run."},
+    {"pyrometer bench './infer' --threshold latency:100ms memory:2GiB --output-dir results",
+     "A gate for continuous integration, with its files."},
+    {"pyrometer bench --model-path models/latest --threshold latency:100ms "
+     "throughput:1000samples/s --output-dir results",
+     "The same for a model."},
+    {"pyrometer bench --against main --setup make './infer' --fail-on regression",
+     "What is checked out beside the branch it comes from."},
+    {"pyrometer bench --model-path model.py:build --against main --fail-on regression",
+     "The same for a model, whose code and files are those of each side."},
+    {NULL, NULL},
+};
+
+const pyro_command cmd_bench = {
+    .name = "bench",
+    .alias = "profile",
+    .summary = "how long commands and models take, and whether that got worse",
+    .usage = "COMMAND...|--model-path PATH [OPTION...]",
+    .description =
+        "Runs commands again and again, in turn and in random order, until the interval of the "
+        "median is narrower than 2% of it or --max-time is over; then it says noisy. Shown are "
+        "mean and median with 95% intervals, percentiles, uncertain ones marked, "
+        "time in user and system mode, and the peak memory of the largest process.\n\n"
+        "A command is run by a shell. How long that takes to start is measured before and taken "
+        "off; --shell none does without. A single run is a process of its own, so the differences "
+        "from one process to the next are in the intervals.\n\n"
+        "--model-path measures a model instead, in the Python of --python: latency of a call, "
+        "throughput, memory, FLOPs and what it uses of the machine; the inputs are made from what "
+        "the model says it takes.\n\n"
+        "--against judges: regressed, improved, no change or cannot tell. Both sides run in turn "
+        "until the interval of the change is narrow enough: at least 10 times each, at most 30 times "
+        "or as often as fits in --max-time, and no longer than --total-time. How long that takes is "
+        "printed before. The verdict is computed once, afterwards. docs/statistics.md says how.\n\n"
+        "pyrometer profile is the same command.",
+    .examples = bench_examples,
+    .groups = pyro_bench_groups,
+    .operands = PYRO_COMPLETE_FILE,
+    .run = run_bench,
+};

@@ -1,0 +1,300 @@
+/* pyrometer cost: what models should cost, before anything runs. */
+#include "cli/command.h"
+#include "cli/common.h"
+#include "cli/options/model.h"
+
+#include "base/containers/buf.h"
+#include "report/text.h"
+
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_MODEL "resnet18"
+
+typedef struct cost_values {
+    pyro_words models;
+    int64_t top; /* -1: not given */
+    int sort;    /* a pyro_sort, or -1: not given */
+    bool strict;
+    pyro_pricing pricing;
+    pyro_common common;
+} cost_values;
+
+/* In the order of pyro_sort. */
+static const char *const sort_names[] = {"flops", "macs", "bytes", "params", "ai", NULL};
+
+static const pyro_option cost_options[] = {
+    {.long_name = "model",
+     .kind = PYRO_OPTION_LIST,
+     .offset = offsetof(cost_values, models),
+     .metavar = "MODEL",
+     .help = "A model, or several with commas between; the same as naming them as operands.",
+     .default_text = DEFAULT_MODEL,
+     .completion = PYRO_COMPLETE_MODEL},
+    {.long_name = "top",
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(cost_values, top),
+     .metavar = "N",
+     .help = "Rows of the layer table; 0 shows every layer.",
+     .default_text = "10",
+     .minimum = 0,
+     .maximum = 1000000000},
+    {.long_name = "sort",
+     .kind = PYRO_OPTION_CHOICE,
+     .offset = offsetof(cost_values, sort),
+     .metavar = "KEY",
+     .help = "What the layer table is sorted by, largest first. JSON and CSV stay in the order of "
+             "the graph.",
+     .default_text = "flops",
+     .choices = sort_names},
+    {.long_name = "strict",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(cost_values, strict),
+     .help = "Exit with 1 when an operator could not be priced (the result is written all the "
+             "same)."},
+    {.long_name = NULL},
+};
+
+static const pyro_option_group cost_groups[] = {
+    {"Models and tables:", cost_options, 0},
+    {"Sizes:", pyro_size_options, offsetof(cost_values, pricing)},
+    {"Pricing:", pyro_pricing_options, offsetof(cost_values, pricing)},
+    {"Python:", pyro_python_options, offsetof(cost_values, pricing)},
+    {"Output:", pyro_common_options, offsetof(cost_values, common)},
+    {NULL, NULL, 0},
+};
+
+typedef struct model_list {
+    pyro_model_words words;
+    pyro_priced *priced;
+    const pyro_cost **costs;
+} model_list;
+
+static void model_list_free(model_list *list)
+{
+    for (size_t i = 0; list->priced != NULL && i < list->words.specs.count; i++)
+        pyro_priced_free(&list->priced[i]);
+    free(list->priced);
+    free(list->costs);
+    pyro_model_words_free(&list->words);
+}
+
+static bool collect_models(model_list *list, const cost_values *values, const pyro_words *operands)
+{
+    if (!pyro_model_words_collect(&list->words, &values->models, operands, DEFAULT_MODEL))
+        return false;
+    list->priced = calloc(list->words.specs.count, sizeof *list->priced);
+    list->costs = calloc(list->words.specs.count, sizeof *list->costs);
+    return list->priced != NULL && list->costs != NULL;
+}
+
+/* Names on standard error what was not counted; true when everything was. */
+static bool check_coverage(const pyro_cost *cost)
+{
+    size_t count;
+    const pyro_uncounted *uncounted = pyro_cost_uncounted(cost, &count);
+    int64_t operators = 0;
+    pyro_buf names = PYRO_BUF_INIT;
+
+    if (count == 0)
+        return true;
+    for (size_t i = 0; i < count; i++) {
+        operators += uncounted[i].count;
+        pyro_buf_addf(&names, "%s %s x%lld (%s)", i == 0 ? "" : ",", uncounted[i].op,
+                      (long long)uncounted[i].count, uncounted[i].reason);
+    }
+    pyro_common_complain("%s: %lld of %lld operators not counted:%s",
+                         pyro_model_name(pyro_cost_model(cost)), (long long)operators,
+                         (long long)pyro_cost_total(cost)->operators,
+                         names.failed ? "" : names.data);
+    pyro_buf_free(&names);
+    return false;
+}
+
+/* True when the file leaves dim 0 of the first input open. */
+static bool has_open_batch(pyro_model *model)
+{
+    pyro_input input;
+
+    return pyro_model_input_count(model) > 0 && pyro_model_input(model, 0, &input, NULL) == 0 &&
+           input.rank > 0 && input.symbols != NULL && input.symbols[0] != NULL;
+}
+
+/* "llama3_8b --decode --past 4096": the model, and the options that its numbers are for. */
+static void add_subject(pyro_buf *buf, const char *spec, const pyro_pricing *pricing,
+                        const char *replaced)
+{
+    static const pyro_pricing defaults = PYRO_PRICING_INIT;
+
+    pyro_shell_word(buf, spec);
+    pyro_options_given(buf, pyro_size_options, pricing, &defaults, replaced);
+    pyro_options_given(buf, pyro_pricing_options, pricing, &defaults, replaced);
+    pyro_options_given(buf, pyro_python_options, pricing, &defaults, replaced);
+}
+
+typedef struct hint {
+    const char *option, *purpose;
+    const char *replaces; /* the name of an option that this one takes the place of */
+} hint;
+
+static void add_hint_lines(pyro_buf *buf, const char *spec, const pyro_pricing *pricing,
+                           const hint *hints, size_t count)
+{
+    enum { PURPOSE_WIDTH = 30 };
+    pyro_buf lines[4] = {PYRO_BUF_INIT, PYRO_BUF_INIT, PYRO_BUF_INIT, PYRO_BUF_INIT};
+    size_t widest = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        pyro_buf_adds(&lines[i], "  pyrometer cost ");
+        add_subject(&lines[i], spec, pricing, hints[i].replaces);
+        pyro_buf_addf(&lines[i], " %s", hints[i].option);
+        widest = lines[i].length > widest ? lines[i].length : widest;
+    }
+    for (size_t i = 0; i < count; i++) {
+        pyro_buf_adds(buf, pyro_text_part(buf, &lines[i]));
+        /* The purposes are shown for all or for none, so that the lines look alike. */
+        if (widest + 4 + PURPOSE_WIDTH <= PYRO_TEXT_WIDTH)
+            pyro_buf_addf(buf, "%*s  # %s", (int)(widest - lines[i].length), "", hints[i].purpose);
+        pyro_buf_addc(buf, '\n');
+        pyro_buf_free(&lines[i]);
+    }
+}
+
+/* What a reader of the text may want to type next. */
+static void add_hints(pyro_buf *buf, const char *spec, const pyro_pricing *pricing,
+                      pyro_model *model, bool verbose)
+{
+    char name[PYRO_FREE_NAME], output[PYRO_FREE_NAME + 3];
+    hint hints[4];
+    size_t count = 0;
+
+    if (!verbose)
+        hints[count++] = (hint){"--verbose", "every module and layer", NULL};
+    if (has_open_batch(model) && pricing->input_shape == NULL && pricing->inputs.count == 0)
+        hints[count++] = (hint){pricing->batch == 32 ? "--batch 64" : "--batch 32",
+                                "another batch size", "batch"};
+    if (pricing->dtype == NULL)
+        hints[count++] = (hint){"--dtype float16", "the same in half precision", NULL};
+    if (pyro_common_free_name(name, "cost")) {
+        snprintf(output, sizeof output, "-o %s", name);
+        hints[count++] = (hint){output, "all numbers, for programs", NULL};
+    }
+    pyro_buf_adds(buf, "\nNext:\n");
+    add_hint_lines(buf, spec, pricing, hints, count);
+}
+
+static int write_report(const model_list *list, const cost_values *values)
+{
+    pyro_report_options options = pyro_common_report(&values->common);
+    size_t count = list->words.specs.count, size = 0;
+    char *text = NULL;
+    pyro_error error;
+    int status, exit_code;
+
+    options.top = values->top == 0 || (values->top < 0 && values->sort >= 0 && options.verbose)
+                      ? -1
+                      : (values->top > 0 ? (int)values->top : 0);
+    options.sort = values->sort >= 0 ? (pyro_sort)values->sort : PYRO_SORT_FLOPS;
+    pyro_error_clear(&error);
+    if (count == 1)
+        status = pyro_report_cost(&text, &size, list->costs[0], &options, &error);
+    else
+        status = pyro_report_compare(&text, &size, list->costs, count, &options, &error);
+    if (status != PYRO_OK)
+        return pyro_common_fail(NULL, &error);
+    exit_code = pyro_common_write(&values->common, text, size);
+    pyro_free(text);
+    if (exit_code == PYRO_EXIT_FINE && count == 1 && options.format == PYRO_FORMAT_TEXT &&
+        !options.quiet && pyro_common_to_stdout(&values->common)) {
+        pyro_buf hints = PYRO_BUF_INIT;
+        add_hints(&hints, list->words.specs.items[0], &values->pricing, list->priced[0].model,
+                  options.verbose);
+        exit_code = pyro_common_write(&values->common, hints.data, hints.length);
+        pyro_buf_free(&hints);
+    }
+    return exit_code;
+}
+
+static int price_and_write(model_list *list, const cost_values *values)
+{
+    bool whole = true;
+    int exit_code;
+
+    for (size_t i = 0; i < list->words.specs.count; i++) {
+        pyro_error error;
+
+        pyro_error_clear(&error);
+        if (pyro_price(&list->priced[i], list->words.specs.items[i], &values->pricing, &error) !=
+            PYRO_OK)
+            return pyro_common_fail(list->words.specs.items[i], &error);
+        list->costs[i] = list->priced[i].cost;
+    }
+    exit_code = write_report(list, values);
+    if (exit_code != PYRO_EXIT_FINE || !values->strict)
+        return exit_code;
+    for (size_t i = 0; i < list->words.specs.count; i++)
+        whole = check_coverage(list->costs[i]) && whole;
+    return whole ? PYRO_EXIT_FINE : PYRO_EXIT_POLICY;
+}
+
+static int run_cost(const pyro_command *command, int argc, char **argv)
+{
+    cost_values values = {
+        .top = -1, .sort = -1, .pricing = PYRO_PRICING_INIT, .common = PYRO_COMMON_INIT};
+    pyro_words operands = {0};
+    model_list list = {0};
+    int exit_code;
+
+    if (pyro_common_parse(command, argc, argv, &values, &values.common, &operands, &exit_code)) {
+        if (collect_models(&list, &values, &operands))
+            exit_code = price_and_write(&list, &values);
+        else
+            exit_code = pyro_common_complain("out of memory");
+    }
+    model_list_free(&list);
+    pyro_words_free(&operands);
+    pyro_options_free(command->groups, &values);
+    return exit_code;
+}
+
+static const pyro_example cost_examples[] = {
+    {"pyrometer cost resnet18", "A built-in model: where its work is, and what bounds it."},
+    {"pyrometer cost model.pt2 --verbose", "Every module and every layer of a model of yours."},
+    {"pyrometer cost model.pt2 --batch 32 --dtype bfloat16",
+     "The same at another batch size (where the export left it open) and precision."},
+    {"pyrometer cost net.py:build --input-shape 1,3,64,64",
+     "What a function returns: an nn.Module, or one with its inputs."},
+    {"pyrometer cost meta-llama/Llama-3.1-8B --decode --past 8192",
+     "The built-in model of a Hugging Face id, one new token."},
+    {"pyrometer cost model.pt2 -o cost.csv", "Every layer, for a spreadsheet."},
+    {"pyrometer cost small.pt2 large.pt2", "Models side by side."},
+    {"pyrometer cost model.pt2 --strict -q -o cost.json",
+     "In a script: exit code 1 if anything could not be priced."},
+    {NULL, NULL},
+};
+
+const pyro_command cmd_cost = {
+    .name = "cost",
+    .summary = "what a model should cost: parameters, MACs, FLOPs, bytes, by layer",
+    .usage = "[MODEL...] [OPTION...]",
+    .description =
+        "Reads a model's graph, never its weights, and says what one forward pass should cost on "
+        "any hardware: parameters, multiply-accumulates (MACs), FLOPs, bytes read and written, and "
+        "arithmetic intensity, for the model and for each of its layers. A file or a built-in "
+        "model needs no PyTorch and is not run.\n\n"
+        "MODEL is a .pt2 file (torch.export.save(torch.export.export(model, args), \"model.pt2\")), "
+        "FILE.pt2:NAME for one of several models in a file, or the name of a built-in model or of "
+        "one of yours (pyrometer models). Ids of Hugging Face and timm (meta-llama/Llama-3.1-8B, "
+        "timm/resnet50.a1_in1k) find the built-in model; nothing is downloaded. "
+        "FILE.py:FUNCTION, package.module:FUNCTION and a folder with a config.json are built and "
+        "exported in the Python of --python first. Every command that takes a model takes all of "
+        "these. Several models give one table side by side.\n\n"
+        "Arithmetic intensity is FLOPs divided by bytes moved. A layer below the ridge waits for "
+        "memory (memory-bound), one above it for arithmetic (compute-bound). Operators that could "
+        "not be priced are always listed; --strict makes them an error.",
+    .examples = cost_examples,
+    .groups = cost_groups,
+    .operands = PYRO_COMPLETE_MODEL,
+    .run = run_cost,
+};

@@ -1,0 +1,219 @@
+/* pyrometer diff: what changed between two models, two runs, or two results of pyrometer bench. */
+#include "cli/command.h"
+#include "cli/common.h"
+#include "cli/commands/diff_traces.h"
+#include "cli/github.h"
+#include "cli/options/model.h"
+#include "report/bench/bench.h"
+#include "cli/options/verdict.h"
+
+typedef struct diff_values {
+    int64_t top; /* -1: not given */
+    pyro_pricing pricing;
+    pyro_verdict_values verdict;
+    pyro_common common;
+} diff_values;
+
+static const pyro_option diff_options[] = {
+    {.long_name = "top",
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(diff_values, top),
+     .metavar = "N",
+     .help = "Rows of the table of changed layers; 0 shows them all.",
+     .default_text = "10",
+     .minimum = 0,
+     .maximum = 1000000000},
+    {.long_name = NULL},
+};
+
+static const pyro_option_group diff_groups[] = {
+    {"Tables:", diff_options, 0},
+    {"Sizes, of both models:", pyro_size_options, offsetof(diff_values, pricing)},
+    {"Pricing:", pyro_pricing_options, offsetof(diff_values, pricing)},
+    {"Python:", pyro_python_options, offsetof(diff_values, pricing)},
+    {"Verdict, of two results:", pyro_verdict_option_table, offsetof(diff_values, verdict)},
+    {"Output:", pyro_common_options, offsetof(diff_values, common)},
+    {NULL, NULL, 0},
+};
+
+static int table_rows(const diff_values *values)
+{
+    return values->top == 0 ? -1 : (values->top > 0 ? (int)values->top : 0);
+}
+
+static int write_diff(const pyro_priced *before, const pyro_priced *after,
+                      const diff_values *values)
+{
+    pyro_report_options options = pyro_common_report(&values->common);
+    char *text = NULL;
+    size_t size = 0;
+    pyro_error error;
+    int exit_code;
+
+    options.top = table_rows(values);
+    pyro_error_clear(&error);
+    if (pyro_report_diff(&text, &size, before->cost, after->cost, &options, &error) != PYRO_OK)
+        return pyro_common_fail(NULL, &error);
+    exit_code = pyro_common_write(&values->common, text, size);
+    pyro_free(text);
+    return exit_code;
+}
+
+static int price_both(const pyro_words *operands, const diff_values *values)
+{
+    pyro_priced priced[2] = {{NULL, NULL}, {NULL, NULL}};
+    int exit_code = PYRO_EXIT_FINE;
+
+    for (size_t i = 0; i < 2 && exit_code == PYRO_EXIT_FINE; i++) {
+        pyro_error error;
+
+        pyro_error_clear(&error);
+        if (pyro_price(&priced[i], operands->items[i], &values->pricing, &error) != PYRO_OK)
+            exit_code = pyro_common_fail(operands->items[i], &error);
+    }
+    if (exit_code == PYRO_EXIT_FINE)
+        exit_code = write_diff(&priced[0], &priced[1], values);
+    pyro_priced_free(&priced[0]);
+    pyro_priced_free(&priced[1]);
+    return exit_code;
+}
+
+static int write_verdict(const pyro_comparison *comparison, const diff_values *values)
+{
+    pyro_report_options options = pyro_common_report(&values->common);
+    char *text = NULL;
+    size_t size = 0;
+    pyro_error error;
+
+    pyro_error_clear(&error);
+    if (pyro_report_verdict(&text, &size, comparison, &options, &error) != PYRO_OK)
+        return pyro_common_fail(NULL, &error);
+    int exit_code = pyro_common_write(&values->common, text, size);
+    pyro_free(text);
+    if (exit_code != PYRO_EXIT_FINE)
+        return exit_code;
+    pyro_verdict_annotate(comparison, &values->verdict);
+    pyro_buf summary = PYRO_BUF_INIT;
+    pyro_write_verdict_markdown(&summary, comparison);
+    if (!summary.failed)
+        pyro_github_summarize(summary.data, summary.length);
+    pyro_buf_free(&summary);
+    return pyro_verdict_exit_code(comparison, &values->verdict);
+}
+
+/* Results of another schema may be sound, but nothing can be said about them. */
+static int open_results(pyro_bench **out, const char *path)
+{
+    pyro_error error;
+
+    pyro_error_clear(&error);
+    if (pyro_bench_open(out, path, &error) == PYRO_OK)
+        return PYRO_EXIT_FINE;
+    int exit_code = pyro_common_fail(path, &error);
+    return error.code == PYRO_ERROR_UNSUPPORTED ? PYRO_EXIT_CANNOT_TELL : exit_code;
+}
+
+static int judge_both(const pyro_words *operands, const diff_values *values)
+{
+    pyro_bench *results[2] = {NULL, NULL};
+    pyro_comparison *comparison = NULL;
+    pyro_verdict_options options;
+    int exit_code = PYRO_EXIT_FINE;
+    pyro_error error;
+
+    pyro_error_clear(&error);
+    if (pyro_verdict_settle(&options, &values->verdict, &error) != PYRO_OK)
+        return pyro_common_complain("%s (see pyrometer diff --help)", error.message);
+    for (size_t i = 0; i < 2; i++) {
+        int opened = open_results(&results[i], operands->items[i]);
+
+        /* What is damaged outweighs what cannot be told. */
+        if (opened == PYRO_EXIT_ERROR || exit_code == PYRO_EXIT_FINE)
+            exit_code = opened;
+    }
+    if (exit_code == PYRO_EXIT_FINE)
+        exit_code = pyro_bench_compare(&comparison, results[0], results[1], &options, &error) ==
+                            PYRO_OK
+                        ? write_verdict(comparison, values)
+                        : pyro_common_fail(NULL, &error);
+    else if (exit_code == PYRO_EXIT_CANNOT_TELL)
+        exit_code = pyro_verdict_unknown_code(&values->verdict);
+    pyro_comparison_free(comparison);
+    pyro_bench_free(results[0]);
+    pyro_bench_free(results[1]);
+    return exit_code;
+}
+
+/* What the two are is told by their content: results, traces, else models. */
+static int compare_both(const pyro_words *operands, const diff_values *values)
+{
+    const char *before = operands->items[0], *after = operands->items[1];
+    bool results = pyro_bench_recognise(before), traces = pyro_is_trace(before);
+
+    if (results != pyro_bench_recognise(after))
+        return pyro_common_complain("%s is a result of pyrometer bench, %s is not",
+                                    results ? before : after, results ? after : before);
+    if (results)
+        return judge_both(operands, values);
+    if (traces != pyro_is_trace(after))
+        return pyro_common_complain("%s is a trace, %s is not", traces ? before : after,
+                                    traces ? after : before);
+    return traces ? pyro_diff_traces(before, after, table_rows(values), &values->common)
+                  : price_both(operands, values);
+}
+
+static int run_diff(const pyro_command *command, int argc, char **argv)
+{
+    diff_values values = {.top = -1,
+                          .pricing = PYRO_PRICING_INIT,
+                          .verdict = PYRO_VERDICT_INIT,
+                          .common = PYRO_COMMON_INIT};
+    pyro_words operands = {0};
+    int exit_code;
+
+    if (pyro_common_parse(command, argc, argv, &values, &values.common, &operands, &exit_code)) {
+        if (operands.count == 2) {
+            exit_code = compare_both(&operands, &values);
+        } else {
+            exit_code = pyro_common_complain(
+                "diff compares two models, traces or results, %zu given: pyrometer diff BEFORE AFTER",
+                operands.count);
+        }
+    }
+    pyro_words_free(&operands);
+    pyro_options_free(command->groups, &values);
+    return exit_code;
+}
+
+static const pyro_example diff_examples[] = {
+    {"pyrometer diff before.pt2 after.pt2", "What a change of the model did to its cost."},
+    {"pyrometer diff before.pt2 after.pt2 --depth 1", "The same by top-level module."},
+    {"pyrometer diff before.pt2 after.pt2 -o diff.csv", "Every changed layer, for a spreadsheet."},
+    {"pyrometer diff base.json new.json --fail-on regression",
+     "Exit with 1 when a result of pyrometer bench got worse."},
+    {NULL, NULL},
+};
+
+const pyro_command cmd_diff = {
+    .name = "diff",
+    .summary = "what changed between two models, two runs or two results",
+    .usage = "BEFORE AFTER [OPTION...]",
+    .description =
+        "Prices two models as pyrometer cost does and shows what changed: the totals, then the "
+        "layers that were added, removed or changed, those whose FLOPs changed most first. Layers "
+        "are matched by their dotted path (layer1.0.conv1); those that cost the same in both are "
+        "only counted.\n\n"
+        "BEFORE and AFTER are models as for pyrometer cost. Sizes and pricing options apply to "
+        "both.\n\n"
+        "They may also be two traces or recordings, as for pyrometer trace: then the layers, ops "
+        "and kernels are shown whose own time changed most, a step or pass each.\n\n"
+        "Or they are results that pyrometer bench wrote as JSON. Then every metric is judged: "
+        "regressed, improved, no change, or cannot tell (too few samples, another machine, or one "
+        "that was busy), which exits with 3, with --fail-on regression with 0 and a warning. "
+        "docs/statistics.md says how. Where GITHUB_STEP_SUMMARY is set, the verdict is added to that "
+        "file as Markdown.",
+    .examples = diff_examples,
+    .groups = diff_groups,
+    .operands = PYRO_COMPLETE_MODEL,
+    .run = run_diff,
+};

@@ -1,0 +1,253 @@
+/* pyrometer doctor: what works on this machine and how to mend what does not. The package in the
+ * user's Python looks around and answers in JSON; this lays it out. */
+#include "cli/command.h"
+#include "cli/common.h"
+#include "cli/output.h"
+#include "cli/python/interpreter.h"
+
+#include "base/containers/arena.h"
+#include "base/json/json.h"
+#include "base/json/write.h"
+#include "report/csv.h"
+#include "report/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct doctor_values {
+    const char *python;
+    bool calibrate;
+    pyro_common common;
+} doctor_values;
+
+static const pyro_option doctor_options[] = {
+    {.long_name = "calibrate",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(doctor_values, calibrate),
+     .help = "Measure through torch how fast this machine multiplies matrices of each type and "
+             "copies memory, and keep it: pyrometer trace --by layer shows shares of these peaks."},
+    {.long_name = "python",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(doctor_values, python),
+     .metavar = "EXE",
+     .help = "The Python to look at.",
+     .default_text = "python3",
+     .completion = PYRO_COMPLETE_FILE},
+    {.long_name = NULL},
+};
+
+static const pyro_option_group doctor_groups[] = {
+    {"What to do:", doctor_options, 0},
+    {"Output:", pyro_common_options, offsetof(doctor_values, common)},
+    {NULL, NULL, 0},
+};
+
+/* One thing that was looked at. */
+typedef struct check {
+    const char *name, *state, *text, *mend; /* state: ok, note or problem */
+} check;
+
+typedef struct checks {
+    pyro_arena arena;
+    check *items;
+    size_t count, capacity;
+} checks;
+
+static bool add_check(checks *all, check one)
+{
+    if (!pyro_grow(&all->items, &all->capacity, all->count + 1, sizeof *all->items))
+        return false;
+    all->items[all->count++] = one;
+    return true;
+}
+
+/* The member of a check that a key names, or NULL. */
+static const char **member_of(check *one, const char *key)
+{
+    return strcmp(key, "name") == 0    ? &one->name
+           : strcmp(key, "state") == 0 ? &one->state
+           : strcmp(key, "text") == 0  ? &one->text
+           : strcmp(key, "mend") == 0  ? &one->mend
+                                       : NULL;
+}
+
+static bool read_check(pyro_json *json, checks *all)
+{
+    check one = {"", "note", "", ""};
+
+    while (pyro_json_next(json) == PYRO_JSON_KEY) {
+        const char **member = member_of(&one, pyro_json_text(json, NULL));
+
+        if (pyro_json_next(json) != PYRO_JSON_STRING)
+            return false;
+        if (member != NULL) {
+            size_t length;
+            const char *text = pyro_json_text(json, &length);
+
+            *member = pyro_arena_text(&all->arena, text, length);
+            if (*member == NULL)
+                return false;
+        }
+    }
+    return pyro_json_current(json) == PYRO_JSON_OBJECT_END && add_check(all, one);
+}
+
+/* {"schema": ..., "checks": [{...}, ...], ...} */
+static bool read_checks(const pyro_buf *answer, checks *all)
+{
+    pyro_source *source = NULL;
+    pyro_json *json = NULL;
+    pyro_error error;
+    bool sound = false;
+
+    pyro_error_clear(&error);
+    if (answer->failed || answer->length == 0 ||
+        pyro_source_open_memory(&source, answer->data, answer->length, &error) != PYRO_OK ||
+        pyro_json_open(&json, source, NULL, &error) != PYRO_OK ||
+        pyro_json_next(json) != PYRO_JSON_OBJECT)
+        goto done;
+    while (pyro_json_next(json) == PYRO_JSON_KEY) {
+        if (!PYRO_JSON_IS(json, "checks")) {
+            if (!pyro_json_skip(json))
+                goto done;
+            continue;
+        }
+        if (pyro_json_next(json) != PYRO_JSON_ARRAY)
+            goto done;
+        while (pyro_json_next(json) == PYRO_JSON_OBJECT)
+            if (!read_check(json, all))
+                goto done;
+        sound = pyro_json_current(json) == PYRO_JSON_ARRAY_END;
+    }
+done:
+    pyro_json_close(json);
+    pyro_source_close(source);
+    return sound;
+}
+
+static void write_text(pyro_buf *buf, const checks *all, const pyro_report_options *options)
+{
+    pyro_text_heading(buf, "What works here:", options->color);
+    for (size_t i = 0; i < all->count; i++) {
+        const check *one = &all->items[i];
+        pyro_buf line = PYRO_BUF_INIT;
+        char head[48];
+        size_t start;
+        const char *sign = strcmp(one->state, "ok") == 0        ? "ok"
+                           : strcmp(one->state, "problem") == 0 ? "PROBLEM"
+                                                                : "note";
+
+        pyro_text_clean(&line, one->text);
+        if (one->mend[0] != '\0') {
+            pyro_buf_adds(&line, " -> ");
+            pyro_text_clean(&line, one->mend);
+        }
+        snprintf(head, sizeof head, "  %-8s%-13s", sign, one->name);
+        start = buf->length;
+        pyro_text_wrap(buf, pyro_text_part(buf, &line), (int)strlen(head), (int)strlen(head),
+                       options->width > 0 ? options->width : PYRO_TEXT_WIDTH);
+        if (!buf->failed && buf->length >= start + strlen(head))
+            memcpy(buf->data + start, head, strlen(head));
+        pyro_buf_free(&line);
+    }
+}
+
+static void write_csv(pyro_buf *buf, const checks *all)
+{
+    pyro_csv_header(buf, "name,state,text,mend");
+    for (size_t i = 0; i < all->count; i++) {
+        pyro_csv_text(buf, all->items[i].name, false);
+        pyro_csv_text(buf, all->items[i].state, false);
+        pyro_csv_text(buf, all->items[i].text, false);
+        pyro_csv_text(buf, all->items[i].mend, true);
+    }
+}
+
+static int write_answer(const doctor_values *values, const checks *all, const pyro_buf *answer)
+{
+    pyro_report_options options = pyro_common_report(&values->common);
+    pyro_buf out = PYRO_BUF_INIT;
+    int exit_code;
+
+    if (options.format == PYRO_FORMAT_JSON)
+        pyro_buf_add(&out, answer->data, answer->length);
+    else if (options.format == PYRO_FORMAT_CSV)
+        write_csv(&out, all);
+    else
+        write_text(&out, all, &options);
+    exit_code = out.failed ? pyro_common_complain("out of memory")
+                           : pyro_common_write(&values->common, out.data, out.length);
+    pyro_buf_free(&out);
+    for (size_t i = 0; i < all->count && exit_code == PYRO_EXIT_FINE; i++)
+        if (strcmp(all->items[i].state, "problem") == 0)
+            exit_code = PYRO_EXIT_POLICY;
+    return exit_code;
+}
+
+static int examine(const doctor_values *values)
+{
+    char *python = pyro_python_choose(values->python);
+    char *package = python != NULL ? pyro_python_package(python) : NULL;
+    const char *arguments[] = {"-P", "-m", "pyrometer._doctor",
+                               values->calibrate ? "--calibrate" : NULL, NULL};
+    pyro_buf answer = PYRO_BUF_INIT;
+    checks all = {0};
+    int exit_code = PYRO_EXIT_POLICY, status = 0;
+
+    pyro_arena_init(&all.arena);
+    if (package != NULL) {
+        status = pyro_python_ask(python, arguments, false, &answer);
+        exit_code = status == 0 && read_checks(&answer, &all)
+                        ? write_answer(values, &all, &answer)
+                        : pyro_common_complain("%s -m pyrometer._doctor gave no answer (exit code "
+                                               "%d)",
+                                               python, status);
+    }
+    pyro_arena_free(&all.arena);
+    free(all.items);
+    pyro_buf_free(&answer);
+    free(package);
+    free(python);
+    return exit_code;
+}
+
+static int run_doctor(const pyro_command *command, int argc, char **argv)
+{
+    doctor_values values = {.common = PYRO_COMMON_INIT};
+    pyro_words operands = {0};
+    int exit_code;
+
+    if (pyro_common_parse(command, argc, argv, &values, &values.common, &operands, &exit_code)) {
+        exit_code = operands.count == 0 ? examine(&values)
+                                        : pyro_common_complain("doctor takes no operand, got %s",
+                                                               operands.items[0]);
+    }
+    pyro_words_free(&operands);
+    pyro_options_free(command->groups, &values);
+    return exit_code;
+}
+
+static const pyro_example doctor_examples[] = {
+    {"pyrometer doctor", "What works, and what to type where something does not."},
+    {"pyrometer doctor --calibrate", "Measure the peaks of this machine, once."},
+    {"pyrometer doctor --python venv/bin/python --format json", "Another Python, for a script."},
+    {NULL, NULL},
+};
+
+const pyro_command cmd_doctor = {
+    .name = "doctor",
+    .summary = "what works on this machine, and how to mend what does not",
+    .usage = "[OPTION...]",
+    .description =
+        "Looks at the Python that programs run with, its torch and this package, the compiler and "
+        "the observer of ops that is built with it on first use, the folder it is kept in, CUDA, "
+        "CUPTI and NVML, the clock, and the peaks that were measured. The exit code is 1 when "
+        "capturing does not work, or when there is a C++ compiler and the observer built with it does "
+        "not work; a note is what works, but less well than it could.",
+    .examples = doctor_examples,
+    .groups = doctor_groups,
+    .operands = PYRO_COMPLETE_NOTHING,
+    .run = run_doctor,
+};

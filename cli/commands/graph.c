@@ -1,0 +1,335 @@
+/* pyrometer graph: the model as a graph that ran or would run, and where to cut it. */
+#include "cli/command.h"
+#include "cli/common.h"
+#include "cli/graphviz.h"
+#include "cli/output.h"
+#include "cli/options/model.h"
+
+#include "base/error.h"
+
+#include <pyrometer/graph.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#define DEFAULT_MODEL "resnet18"
+
+typedef struct graph_values {
+    int granularity, level, format; /* format -1: by the extension of the output */
+    int64_t cuts, depth;
+    const char *memory_limit;
+    bool no_edges, no_stats;
+    pyro_pricing pricing;
+    pyro_common common;
+} graph_values;
+
+static const char *const granularity_names[] = {"module", "layer", "op", NULL};
+static const char *const level_names[] = {"high", "aten", NULL};
+/* In the order of pyro_graph_format, and one more. */
+static const char *const format_names[] = {"text", "dot", "json", "graphml", "svg", NULL};
+static const char *const format_extensions[] = {".txt", ".dot", ".json", ".graphml", ".svg"};
+enum { FORMAT_SVG = PYRO_GRAPH_GRAPHML + 1 };
+
+static const pyro_option graph_options[] = {
+    {.long_name = "granularity",
+     .short_name = 'g',
+     .kind = PYRO_OPTION_CHOICE,
+     .offset = offsetof(graph_values, granularity),
+     .metavar = "WHAT",
+     .help = "What a node is. module: down to blocks that the model repeats, and leaves elsewhere; "
+             "layer: leaf modules, and operators outside of them; op: operators.",
+     .default_text = "module",
+     .choices = granularity_names},
+    {.long_name = "level",
+     .kind = PYRO_OPTION_CHOICE,
+     .offset = offsetof(graph_values, level),
+     .metavar = "LEVEL",
+     .help =
+         "Operators as they were called from Python (high; where a recording says it), or every "
+         "one that the program called (aten).",
+     .default_text = "high",
+     .choices = level_names},
+    {.long_name = "cuts",
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(graph_values, cuts),
+     .metavar = "K",
+     .help = "Show every cut between two nodes, with the bytes that cross it, and the best split "
+             "into K parts: the slowest as fast as can be, the others as even as can be.",
+     .minimum = 1,
+     .maximum = 1000000},
+    {.long_name = "memory-limit",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(graph_values, memory_limit),
+     .metavar = "SIZE",
+     .help = "No part of --cuts may need more: 500M, 8G. Its parameters, and the most that lives "
+             "beside them at one time."},
+    {.long_name = "depth",
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(graph_values, depth),
+     .metavar = "N",
+     .help = "In a picture (svg, dot), draw blocks that are alike one by one where their path has "
+             "at most N names: 2 opens layers.0, layers.1 and so on. Others are drawn once, with "
+             "their number.",
+     .default_text = "0",
+     .minimum = 0,
+     .maximum = 1000000},
+    {.long_name = "no-edges",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(graph_values, no_edges),
+     .help = "Leave the edges out."},
+    {.long_name = "no-stats",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(graph_values, no_stats),
+     .help = "Leave the totals out."},
+    {.long_name = NULL},
+};
+
+static const pyro_option output_options[] = {
+    {.long_name = "format",
+     .kind = PYRO_OPTION_CHOICE,
+     .offset = offsetof(graph_values, format),
+     .metavar = "FORMAT",
+     .help = "Write text for people, json for programs, dot or graphml for what draws graphs, or "
+             "svg (through Graphviz's dot).",
+     .default_text = "text, or by the extension of --output",
+     .choices = format_names},
+    {.long_name = "output",
+     .short_name = 'o',
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(graph_values, common) + offsetof(pyro_common, output),
+     .metavar = "FILE",
+     .help = "Write to FILE (.txt, .dot, .json, .graphml or .svg says the format). It appears "
+             "whole or not at all.",
+     .default_text = "standard output",
+     .completion = PYRO_COMPLETE_FILE,
+     .writes = PYRO_WRITES_FILE},
+    {.long_name = "quiet",
+     .short_name = 'q',
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(graph_values, common) + offsetof(pyro_common, quiet),
+     .help = "Say nothing about a file that was written."},
+    {.long_name = "help",
+     .short_name = 'h',
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(graph_values, common) + offsetof(pyro_common, help),
+     .help = "Show this help."},
+    {.long_name = NULL},
+};
+
+static const pyro_option_group graph_groups[] = {
+    {"Graph:", graph_options, 0},
+    {"Sizes, of a model that did not run:", pyro_size_options, offsetof(graph_values, pricing)},
+    {"Python:", pyro_python_options, offsetof(graph_values, pricing)},
+    {"Output:", output_options, 0},
+    {NULL, NULL, 0},
+};
+
+/* The format by the extension of the output; -1 when it says none. */
+static int format_of(const graph_values *values)
+{
+    const char *output = values->common.output;
+
+    if (values->format >= 0)
+        return values->format;
+    if (pyro_common_to_stdout(&values->common))
+        return PYRO_GRAPH_TEXT;
+    for (int i = 0; format_names[i] != NULL; i++) {
+        size_t length = strlen(output), end = strlen(format_extensions[i]);
+        if (length > end && strcasecmp(output + length - end, format_extensions[i]) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static int open_model(pyro_program **program, const char *spec, const graph_values *values,
+                      pyro_error *error)
+{
+    pyro_priced priced;
+    int status = pyro_price(&priced, spec, &values->pricing, error);
+
+    if (status != PYRO_OK)
+        return status;
+    status = pyro_program_of_model(program, priced.cost, error);
+    pyro_priced_free(&priced);
+    return status;
+}
+
+static int open_recording(pyro_program **program, const char *path, pyro_error *error)
+{
+    pyro_trace *trace = NULL;
+    int status = pyro_trace_open(&trace, path, NULL, error);
+
+    if (status == PYRO_OK)
+        status = pyro_program_of_trace(program, trace, error);
+    pyro_trace_close(trace);
+    if (status != PYRO_OK)
+        pyro_error_where(error, path, NULL);
+    return status;
+}
+
+/* Recordings are told by their first bytes; "-" and names of models are no files to look into. */
+static bool is_recording(const char *spec)
+{
+    char magic[8] = "";
+    struct stat info;
+    bool regular = stat(spec, &info) == 0 && S_ISREG(info.st_mode);
+    FILE *file = regular ? fopen(spec, "rb") : NULL;
+    bool is_one = file != NULL && fread(magic, 1, sizeof magic, file) == sizeof magic &&
+                  memcmp(magic, "PYROREC1", sizeof magic) == 0;
+
+    if (file != NULL)
+        fclose(file);
+    return is_one;
+}
+
+static int write_out(const graph_values *values, int format, const char *text, size_t size)
+{
+    pyro_error error;
+    int status;
+
+    pyro_error_clear(&error);
+    if (pyro_common_to_stdout(&values->common)) {
+        status = pyro_output_stdout(text, size, &error);
+        return status == PYRO_OK ? PYRO_EXIT_FINE : pyro_common_fail(NULL, &error);
+    }
+    if (pyro_output_file(values->common.output, text, size, &error) != PYRO_OK)
+        return pyro_common_fail(values->common.output, &error);
+    if (!values->common.quiet)
+        pyro_common_say_written(values->common.output, format_names[format]);
+    return PYRO_EXIT_FINE;
+}
+
+static int write_graph(const pyro_dataflow *graph, const pyro_cuts *cuts,
+                       const graph_values *values, int format)
+{
+    pyro_graph_report report = {.format = format == FORMAT_SVG ? PYRO_GRAPH_DOT
+                                                               : (pyro_graph_format)format,
+                                .no_edges = values->no_edges,
+                                .no_stats = values->no_stats,
+                                .cuts = cuts,
+                                .depth = values->depth,
+                                .for_picture = format == FORMAT_SVG};
+    pyro_buf svg = PYRO_BUF_INIT;
+    pyro_error error;
+    char *text = NULL;
+    size_t size = 0;
+    int exit_code;
+
+    pyro_error_clear(&error);
+    if (pyro_report_graph(&text, &size, graph, &report, &error) != PYRO_OK)
+        return pyro_common_fail(NULL, &error);
+    if (format != FORMAT_SVG)
+        exit_code = write_out(values, format, text, size);
+    else if (pyro_graphviz_svg(&svg, text, size, &error) == PYRO_OK)
+        exit_code = write_out(values, format, svg.data, svg.length);
+    else
+        exit_code = pyro_common_fail(NULL, &error);
+    pyro_buf_free(&svg);
+    pyro_free(text);
+    return exit_code;
+}
+
+static int build_and_write(const pyro_program *program, const graph_values *values, int format,
+                           int64_t memory_limit)
+{
+    pyro_dataflow_options options = {(pyro_granularity)values->granularity,
+                                     (pyro_op_level)values->level};
+    pyro_dataflow *graph = NULL;
+    pyro_cuts cuts = {0};
+    pyro_error error;
+    int exit_code;
+
+    pyro_error_clear(&error);
+    int status = pyro_dataflow_build(&graph, program, &options, &error);
+    if (status == PYRO_OK && values->cuts > 0)
+        status = pyro_cuts_find(&cuts, graph, values->cuts, memory_limit, &error);
+    exit_code = status == PYRO_OK
+                    ? write_graph(graph, values->cuts > 0 ? &cuts : NULL, values, format)
+                    : pyro_common_fail(NULL, &error);
+    pyro_cuts_free(&cuts);
+    pyro_dataflow_free(graph);
+    return exit_code;
+}
+
+static int graph_of(const char *spec, const graph_values *values)
+{
+    uint64_t memory_limit = 0;
+    pyro_program *program = NULL;
+    pyro_error error;
+    int format = format_of(values), exit_code, status;
+
+    if (format < 0)
+        return pyro_common_complain("--output %.200s: use .txt, .dot, .json, .graphml or .svg, or "
+                                    "give --format",
+                                    values->common.output);
+    if (values->memory_limit != NULL && !pyro_parse_size(values->memory_limit, &memory_limit))
+        return pyro_common_complain("--memory-limit: \"%.60s\" is no size; write 500M or 8G",
+                                    values->memory_limit);
+    if (values->depth > 0 && format != FORMAT_SVG && format != PYRO_GRAPH_DOT)
+        return pyro_common_complain("--depth opens blocks in pictures: use it with svg or dot");
+    if (values->memory_limit != NULL && values->cuts == 0)
+        return pyro_common_complain("--memory-limit needs --cuts: into how many parts");
+    pyro_error_clear(&error);
+    status = is_recording(spec) ? open_recording(&program, spec, &error)
+                                : open_model(&program, spec, values, &error);
+    if (status != PYRO_OK)
+        return pyro_common_fail(spec, &error);
+    exit_code = build_and_write(program, values, format, (int64_t)memory_limit);
+    pyro_program_free(program);
+    return exit_code;
+}
+
+static int run_graph(const pyro_command *command, int argc, char **argv)
+{
+    static const bool always = true;
+    graph_values values = {.format = -1, .pricing = PYRO_PRICING_INIT, .common = PYRO_COMMON_INIT};
+    pyro_words operands = {0};
+    int exit_code;
+
+    values.common.plain = &always; /* the formats here are other ones */
+    if (pyro_common_parse(command, argc, argv, &values, &values.common, &operands, &exit_code)) {
+        if (operands.count > 1)
+            exit_code = pyro_common_complain("graph takes one model or recording, not %zu (see "
+                                             "pyrometer graph --help)",
+                                             operands.count);
+        else
+            exit_code = graph_of(operands.count ? operands.items[0] : DEFAULT_MODEL, &values);
+    }
+    pyro_words_free(&operands);
+    pyro_options_free(command->groups, &values);
+    return exit_code;
+}
+
+static const pyro_example graph_examples[] = {
+    {"pyrometer graph resnet18", "Blocks and layers of a built-in model, and what goes between."},
+    {"pyrometer graph model.pt2 --granularity layer -o model.svg", "A picture, through Graphviz."},
+    {"pyrometer graph run.pyro --granularity op --format json",
+     "The operators that ran, with their times, for programs."},
+    {"pyrometer graph run.pyro --cuts 4 --memory-limit 8G",
+     "Where to cut the model for four machines of 8 GiB."},
+    {NULL, NULL},
+};
+
+const pyro_command cmd_graph = {
+    .name = "graph",
+    .summary = "a model as a graph: modules or operators, the tensors between them, and cuts",
+    .usage = "[MODEL | FILE.pyro] [OPTION...]",
+    .description =
+        "Writes a model as a graph. Nodes are modules or operators with their parameters, FLOPs, "
+        "bytes and, from a recording, their time (median and 95th percentile over the passes). "
+        "Edges are the tensors that go from one to the next: through views, in-place operators and "
+        "what runs between modules.\n\n"
+        "MODEL is a file, name, id, folder or function, as for pyrometer cost. FILE.pyro is "
+        "a recording that holds storages: pyrometer.Profiler makes one, and so does "
+        "pyrometer.capture(..., storages=True).\n\n"
+        "--cuts K shows for every cut between two nodes the bytes that cross it and the time on "
+        "both sides (FLOPs where nothing was timed), and splits the model into K parts that follow "
+        "each other.\n\n"
+        "Pictures (svg, dot) group nodes by module, colour them by cost and have blocks that are "
+        "alike once, with their number; --depth opens them.",
+    .examples = graph_examples,
+    .groups = graph_groups,
+    .operands = PYRO_COMPLETE_MODEL,
+    .run = run_graph,
+};

@@ -1,0 +1,414 @@
+/* pyrometer run, pyrometer python: start a program with capturing switched on. The program's Python
+ * takes this process's place, so that signals, terminal and exit code are the program's own. */
+#include "cli/command.h"
+#include "cli/common.h"
+#include "cli/help.h"
+#include "cli/inputs.h"
+#include "cli/output.h"
+#include "cli/python/interpreter.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct run_values {
+    const char *output, *max_size, *python, *output_dir;
+    bool force, keep_last, no_stacks, no_shapes, no_outputs, no_memory, no_ops, quiet, help;
+} run_values;
+
+#define PYTHON_OPTION \
+    {.long_name = "python", \
+     .kind = PYRO_OPTION_STRING, \
+     .offset = offsetof(run_values, python), \
+     .metavar = "EXE", \
+     .help = "The Python to run the program with; it needs the package pyrometer.", \
+     .default_text = "python3", \
+     .completion = PYRO_COMPLETE_FILE}
+
+#define FOLDER_OPTION \
+    {.long_name = "output-dir", \
+     .kind = PYRO_OPTION_STRING, \
+     .offset = offsetof(run_values, output_dir), \
+     .metavar = "DIR", \
+     .help = "Where decorated models write a file for each forward pass.", \
+     .default_text = "the current folder", \
+     .completion = PYRO_COMPLETE_FILE, \
+     .writes = PYRO_WRITES_FOLDER}
+
+#define HELP_OPTION \
+    {.long_name = "help", \
+     .short_name = 'h', \
+     .kind = PYRO_OPTION_FLAG, \
+     .offset = offsetof(run_values, help), \
+     .help = "Show this help."}
+
+static const pyro_option file_options[] = {
+    {.long_name = "output",
+     .short_name = 'o',
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(run_values, output),
+     .metavar = "FILE",
+     .help = "The recording.",
+     .default_text = "the script's name with .pyro",
+     .completion = PYRO_COMPLETE_FILE,
+     .writes = PYRO_WRITES_FILE},
+    {.long_name = "force",
+     .short_name = 'f',
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(run_values, force),
+     .help = "Replace a recording that is there already."},
+    {.long_name = "max-size",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(run_values, max_size),
+     .metavar = "SIZE",
+     .help = "Stop recording when the file is that large (500M, 2G); the program goes on.",
+     .default_text = "no limit"},
+    {.long_name = "keep-last",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(run_values, keep_last),
+     .help = "At --max-size drop the oldest part instead of stopping."},
+    FOLDER_OPTION,
+    {.long_name = NULL},
+};
+
+static const pyro_option what_options[] = {
+    {.long_name = "no-stacks",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(run_values, no_stacks),
+     .help = "No Python stacks of ops."},
+    {.long_name = "no-shapes",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(run_values, no_shapes),
+     .help = "No shapes and types of inputs and outputs: no FLOPs then."},
+    {.long_name = "no-outputs",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(run_values, no_outputs),
+     .help = "No shapes and types of outputs: as torch.profiler, and cheaper."},
+    {.long_name = "no-memory",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(run_values, no_memory),
+     .help = "No allocations and frees."},
+    {.long_name = "no-ops",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(run_values, no_ops),
+     .help = "Layers only, the cheapest recording."},
+    {.long_name = NULL},
+};
+
+static const pyro_option program_options[] = {
+    PYTHON_OPTION,
+    {.long_name = "quiet",
+     .short_name = 'q',
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(run_values, quiet),
+     .help = "Nothing but problems on standard error."},
+    HELP_OPTION,
+    {.long_name = NULL},
+};
+
+static const pyro_option_group run_groups[] = {
+    {"The recording:", file_options, 0},
+    {"What is recorded:", what_options, 0},
+    {"The program:", program_options, 0},
+    {NULL, NULL, 0},
+};
+
+static const pyro_option python_options[] = {
+    PYTHON_OPTION, FOLDER_OPTION, HELP_OPTION, {.long_name = NULL}};
+
+static const pyro_option_group python_groups[] = {
+    {"Options:", python_options, 0},
+    {NULL, NULL, 0},
+};
+
+/* Of `run`: what goes to Python as it stands. */
+static bool starts_program(const char *argument)
+{
+    return strncmp(argument, "-m", 2) == 0 || strncmp(argument, "-c", 2) == 0;
+}
+
+/* Of `python`: all but our few long options is the interpreter's. */
+static bool is_interpreters(const char *argument)
+{
+    static const char *const ours[] = {"--python", "--output-dir", "--help", "-h"};
+
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+        size_t length = strlen(ours[i]);
+
+        if (strncmp(argument, ours[i], length) == 0 &&
+            (argument[length] == '\0' || argument[length] == '='))
+            return false;
+    }
+    return true;
+}
+
+static bool is_ranked(void)
+{
+    const char *size = getenv("WORLD_SIZE");
+
+    return size != NULL && atoi(size) > 1 && getenv("RANK") != NULL;
+}
+
+/* train.py -> train.pyro, -m pkg.train -> train.pyro, -c -> code.pyro; a rank has its own. */
+static char *default_output(int argc, char **argv)
+{
+    char *path = NULL, rank[32] = "";
+    const char *name = argv[0], *start, *dot;
+
+    if (strncmp(name, "-c", 2) == 0)
+        name = "code";
+    else if (strncmp(name, "-m", 2) == 0)
+        name = name[2] != '\0' ? name + 2 : (argc > 1 ? argv[1] : "module");
+    start = strrchr(name, '/');
+    name = start != NULL ? start + 1 : name;
+    dot = strrchr(name, '.');
+    if (name == argv[0] || start != NULL) { /* a script: without its extension */
+        if (dot == NULL || dot == name)
+            dot = name + strlen(name);
+    } else { /* a module: its last part */
+        name = dot != NULL ? dot + 1 : name;
+        dot = name + strlen(name);
+    }
+    if (is_ranked())
+        snprintf(rank, sizeof rank, "_rank%d", atoi(getenv("RANK")));
+    if (asprintf(&path, "%.*s%s.pyro", (int)(dot - name), name, rank) < 0)
+        return NULL;
+    return path;
+}
+
+static char *absolute(const char *path)
+{
+    char *folder, *whole = NULL;
+
+    if (path[0] == '/')
+        return strdup(path);
+    folder = getcwd(NULL, 0);
+    if (folder == NULL || asprintf(&whole, "%s/%s", folder, path) < 0)
+        whole = NULL;
+    free(folder);
+    return whole;
+}
+
+/* The files that python -m may run, where the package lies in this folder. */
+static void add_module(const char *name)
+{
+    static const char *const ends[] = {".py", "/__main__.py", "/__init__.py"};
+    char *path = NULL;
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        if (asprintf(&path, "%s%s", name, ends[i]) < 0)
+            return;
+        for (size_t at = 0; name[at] != '\0'; at++)
+            if (path[at] == '.')
+                path[at] = '/';
+        pyro_inputs_add(path, false);
+        free(path);
+    }
+}
+
+/* A recording must not replace the program or a file that is given to it. */
+static bool check_inputs(const char *recording, int argc, char **argv)
+{
+    pyro_error error;
+    char *kernels = NULL;
+    int status;
+
+    for (int i = 0; i < argc; i++)
+        pyro_inputs_add(argv[i], false);
+    if (strncmp(argv[0], "-m", 2) == 0)
+        add_module(argv[0][2] != '\0' ? argv[0] + 2 : (argc > 1 ? argv[1] : ""));
+    pyro_error_clear(&error);
+    status = pyro_inputs_check(recording, &error);
+    if (status == PYRO_OK && asprintf(&kernels, "%s.devices.json", recording) >= 0)
+        status = pyro_inputs_check(kernels, &error);
+    free(kernels);
+    if (status != PYRO_OK)
+        pyro_common_fail(NULL, &error);
+    return status == PYRO_OK;
+}
+
+/* Where what is written for each process begins. */
+static bool set_recording(const run_values *values, int argc, char **argv)
+{
+    char settings[256], process[32];
+    char *path, *whole;
+    uint64_t max_bytes = 0;
+    bool done;
+
+    if (values->max_size != NULL && !pyro_parse_size(values->max_size, &max_bytes)) {
+        pyro_common_complain("--max-size: \"%.60s\" is no size; write 500M or 2G",
+                             values->max_size);
+        return false;
+    }
+    if (values->keep_last && max_bytes == 0) {
+        pyro_common_complain("--keep-last needs --max-size: how much to keep");
+        return false;
+    }
+    path = values->output != NULL ? strdup(values->output) : default_output(argc, argv);
+    whole = path != NULL ? absolute(path) : NULL;
+    if (whole != NULL && !check_inputs(whole, argc, argv)) {
+        free(path);
+        free(whole);
+        return false;
+    }
+    if (whole != NULL && !values->force && access(whole, F_OK) == 0) {
+        pyro_common_complain("%s is there already; -f replaces it, -o names another", path);
+        free(path);
+        free(whole);
+        return false;
+    }
+    snprintf(settings, sizeof settings,
+             "max_bytes=%" PRIu64 ",keep_last=%d,stacks=%d,shapes=%d,outputs=%d,memory=%d,ops=%d,"
+             "overwrite=%d,quiet=%d",
+             max_bytes, values->keep_last, !values->no_stacks, !values->no_shapes,
+             !values->no_outputs, !values->no_memory, !values->no_ops, values->force,
+             values->quiet);
+    snprintf(process, sizeof process, "%ld", (long)getpid());
+    done = whole != NULL && setenv("PYROMETER_RECORD", whole, 1) == 0 &&
+           setenv("PYROMETER_RECORD_SETTINGS", settings, 1) == 0 &&
+           setenv("PYROMETER_RECORD_PROCESS", process, 1) == 0;
+    if (!done)
+        pyro_common_complain("the recording's place cannot be set: %s", strerror(errno));
+    free(path);
+    free(whole);
+    return done;
+}
+
+/* A folder with a sitecustomize comes first, so that every Python below starts with ours. */
+static bool set_startup(const char *package)
+{
+    const char *before = getenv("PYTHONPATH");
+    bool has = before != NULL && before[0] != '\0';
+    char *path = NULL;
+    bool done = asprintf(&path, "%s/_startup%s%s", package, has ? ":" : "", has ? before : "") >= 0;
+
+    done = done && setenv("PYTHONPATH", path, 1) == 0 && setenv("PYROMETER", "1", 1) == 0;
+    if (!done)
+        pyro_common_complain("out of memory");
+    free(path);
+    return done;
+}
+
+static bool set_folder(const char *folder)
+{
+    char *whole;
+    bool done;
+
+    if (folder == NULL)
+        return true;
+    whole = absolute(folder);
+    done = whole != NULL && setenv("PYROMETER_OUTPUT_DIR", whole, 1) == 0;
+    if (!done)
+        pyro_common_complain("out of memory");
+    free(whole);
+    return done;
+}
+
+/* Replaces this process; returns only when that fails. */
+static int become_python(const char *python, int argc, char **argv)
+{
+    char **words = calloc((size_t)argc + 2, sizeof *words);
+
+    if (words == NULL)
+        return pyro_common_complain("out of memory");
+    words[0] = (char *)python;
+    memcpy(words + 1, argv, (size_t)argc * sizeof *argv);
+    fflush(NULL);
+    execvp(python, words);
+    free(words);
+    return pyro_common_complain("%s: %s", python, strerror(errno));
+}
+
+static int start_program(const run_values *values, int argc, char **argv, bool record)
+{
+    char *python = pyro_python_choose(values->python);
+    char *package = python != NULL ? pyro_python_package(python) : NULL;
+    int exit_code = PYRO_EXIT_ERROR;
+
+    if (package != NULL && (!record || set_recording(values, argc, argv)) &&
+        set_folder(values->output_dir) && set_startup(package))
+        exit_code = become_python(python, argc, argv);
+    free(package);
+    free(python);
+    return exit_code;
+}
+
+static int run_program(const pyro_command *command, int argc, char **argv, bool record)
+{
+    run_values values = {0};
+    pyro_error error;
+    int used = 0;
+
+    pyro_error_clear(&error);
+    if (pyro_options_parse_leading(command->groups, &values, argc, argv,
+                                   record ? starts_program : is_interpreters, &used,
+                                   &error) != PYRO_OK)
+        return pyro_common_complain("%s (see pyrometer %s --help)", error.message, command->name);
+    if (values.help)
+        return pyro_help_show(command, pyro_output_wants_color());
+    if (used == argc)
+        return pyro_common_complain("%s needs a program: pyrometer %s SCRIPT "
+                                    "(see pyrometer %s --help)",
+                                    command->name, command->name, command->name);
+    return start_program(&values, argc - used, argv + used, record);
+}
+
+static int run_run(const pyro_command *command, int argc, char **argv)
+{
+    return run_program(command, argc, argv, true);
+}
+
+static int run_python(const pyro_command *command, int argc, char **argv)
+{
+    return run_program(command, argc, argv, false);
+}
+
+static const pyro_example run_examples[] = {
+    {"pyrometer run train.py --epochs 1", "Record the whole program to train.pyro."},
+    {"pyrometer trace train.pyro", "What it did cost."},
+    {"pyrometer run -m package.train", "A module, as python -m runs it."},
+    {"pyrometer run --max-size 500M --keep-last serve.py", "The last part of a long run."},
+    {NULL, NULL},
+};
+
+static const pyro_example python_examples[] = {
+    {"pyrometer python my_model_script.py",
+     "A JSON file and a table of layers for each forward pass of models under @capture_model."},
+    {"pyrometer python --output-dir traces train.py", "The files in a folder of their own."},
+    {NULL, NULL},
+};
+
+const pyro_command cmd_run = {
+    .name = "run",
+    .summary = "run a Python program and record what its models do",
+    .usage = "[OPTION...] SCRIPT|-m MODULE|-c CODE [ARGUMENT...]",
+    .description =
+        "Runs a Python program as python would (arguments, exit code, signals and tracebacks are "
+        "its own) and records every layer, op, allocation and stack of PyTorch in it to a file "
+        "that pyrometer trace reads, also while the program runs and after it was killed. Models "
+        "under @capture_model write a file for each forward pass too.\n\n"
+        "Options come before the program; all behind it is the program's. Processes that it "
+        "starts record to files of their own, FILE.PID.pyro.",
+    .examples = run_examples,
+    .groups = run_groups,
+    .operands = PYRO_COMPLETE_FILE,
+    .run = run_run,
+};
+
+const pyro_command cmd_python = {
+    .name = "python",
+    .summary = "run a Python program with @capture_model switched on",
+    .usage = "[OPTION...] SCRIPT|-m MODULE|-c CODE [ARGUMENT...]",
+    .description =
+        "Runs a Python program as python would, with PYROMETER=1: every forward pass of a model "
+        "under @capture_model writes MODEL_forward_001.json and so on, and prints a table of its "
+        "layers. Nothing else is recorded; pyrometer run records the whole program.\n\n"
+        "Options of the interpreter (-u, -W, -X) are passed on to it.",
+    .examples = python_examples,
+    .groups = python_groups,
+    .operands = PYRO_COMPLETE_FILE,
+    .run = run_python,
+};

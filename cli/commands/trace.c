@@ -1,0 +1,534 @@
+/* pyrometer trace: what a run did cost, from a trace of torch.profiler. */
+#include "cli/command.h"
+#include "cli/common.h"
+#include "cli/model_open.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+
+#include "base/parallel.h"
+
+#include <pyrometer/trace.h>
+#include <regex.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Events; with fewer a thread costs more than it saves. */
+#define WORTH_A_THREAD 100000
+
+typedef struct trace_values {
+    int view;  /* index of a view, or -1: the overview */
+    int64_t top;   /* -1: not given */
+    int64_t depth; /* -1: not given */
+    int64_t step;  /* -1: not given */
+    int phase;     /* index of a phase, or -1 */
+    const char *filter, *layers_from, *model;
+    const char *chrome;
+    bool folded, strict;
+    int64_t threads;
+    pyro_common common;
+} trace_values;
+
+/* In the order of pyro_trace_view, which begins with the overview. */
+static const char *const view_names[] = {"layer",  "op",         "kernel", "step",  "gap",
+                                         "copy",   "collective", "stack",  "shape", "sync",
+                                         "memory", "finding",    NULL};
+
+/* In the order of pyro_phase, which begins with "other". */
+static const char *const phase_names[] = {"forward", "backward", "optimizer", NULL};
+
+static const pyro_option table_options[] = {
+    {.long_name = "by",
+     .kind = PYRO_OPTION_CHOICE,
+     .offset = offsetof(trace_values, view),
+     .metavar = "WHAT",
+     .help =
+         "One table at full length in place of the overview. In CSV: the table that is written.",
+     .default_text = "the overview",
+     .choices = view_names},
+    {.long_name = "top",
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(trace_values, top),
+     .metavar = "N",
+     .help = "Rows of a table in text; 0 shows them all. JSON and CSV always have all.",
+     .default_text = "20, in the overview 3 to 5",
+     .minimum = 0,
+     .maximum = 1000000000},
+    {.long_name = "depth",
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(trace_values, depth),
+     .metavar = "N",
+     .help = "Roll layers that are nested deeper than N up into their ancestor; layer1.0.conv1 "
+             "is at depth 3.",
+     .default_text = "every layer on its own",
+     .minimum = 0,
+     .maximum = 1000000},
+    {.long_name = NULL},
+};
+
+static const pyro_option choice_options[] = {
+    {.long_name = "step",
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(trace_values, step),
+     .metavar = "N",
+     .help = "Only the profiler step with this number.",
+     .default_text = "all",
+     .minimum = 0,
+     .maximum = 2147483647},
+    {.long_name = "phase",
+     .kind = PYRO_OPTION_CHOICE,
+     .offset = offsetof(trace_values, phase),
+     .metavar = "PHASE",
+     .help = "Only the device work of this phase.",
+     .default_text = "all",
+     .choices = phase_names},
+    {.long_name = "filter",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(trace_values, filter),
+     .metavar = "REGEX",
+     .help = "Only ops, kernels and layers whose name matches (POSIX extended)."},
+    {.long_name = NULL},
+};
+
+static const pyro_option name_options[] = {
+    {.long_name = "model",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(trace_values, model),
+     .metavar = "MODEL",
+     .help = "The model that ran, as for pyrometer cost: gives layers their dotted names where the "
+             "trace has only classes.",
+     .completion = PYRO_COMPLETE_MODEL},
+    {.long_name = "layers-from",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(trace_values, layers_from),
+     .metavar = "REGEX",
+     .help = "Take layers from user annotations (record_function): the first group of the regular "
+             "expression is the dotted path, as in 'fwd\\|(.*)'."},
+    {.long_name = NULL},
+};
+
+static const pyro_option output_options[] = {
+    {.long_name = "folded",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(trace_values, folded),
+     .help = "Write folded stacks, \"outer;inner;kernel nanoseconds\", for flame-graph tools."},
+    {.long_name = "chrome",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(trace_values, chrome),
+     .metavar = "FILE",
+     .help = "Also write a trace that Perfetto and chrome://tracing open: what --step, --phase and "
+             "--filter leave, with counters of queue length, copy bandwidth and memory.",
+     .completion = PYRO_COMPLETE_FILE,
+     .writes = PYRO_WRITES_FILE},
+    {.long_name = "strict",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(trace_values, strict),
+     .help = "Exit with 1 when a file was damaged (the result is written all the same)."},
+    {.long_name = "threads",
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(trace_values, threads),
+     .metavar = "N",
+     .help = "Threads that read; 0 means one a core.",
+     .default_text = "0",
+     .minimum = 0,
+     .maximum = 1024},
+    {.long_name = NULL},
+};
+
+static const pyro_option_group trace_groups[] = {
+    {"Tables:", table_options, 0},
+    {"What to look at:", choice_options, 0},
+    {"Names of layers:", name_options, 0},
+    {"Files and policy:", output_options, 0},
+    {"Output:", pyro_common_options, offsetof(trace_values, common)},
+    {NULL, NULL, 0},
+};
+
+/* One run of the command over its files. */
+typedef struct trace_run {
+    const trace_values *values;
+    pyro_analysis_options analysis;
+    pyro_trace_report_options report;
+    pyro_buf out;
+    size_t written; /* files in `out` */
+    size_t warnings;
+    pyro_passes *passes; /* files of one pass each: what they have in common; NULL */
+    bool has_layers, has_gaps, has_memory; /* of the last file */
+} trace_run;
+
+static bool check_regex(const char *option, const char *pattern, size_t groups)
+{
+    char reason[200];
+    regex_t regex;
+    int code;
+    size_t found;
+
+    if (pattern == NULL)
+        return true;
+    code = regcomp(&regex, pattern, REG_EXTENDED);
+    if (code != 0) {
+        regerror(code, &regex, reason, sizeof reason);
+        pyro_common_complain("%s: \"%.200s\" is no regular expression: %s "
+                             "(see pyrometer trace --help)",
+                             option, pattern, reason);
+        return false;
+    }
+    found = regex.re_nsub;
+    regfree(&regex);
+    if (found >= groups)
+        return true;
+    pyro_common_complain("%s: \"%.200s\" has no group; put the part that is the layer's path in "
+                         "parentheses, as in 'fwd\\|(.*)'",
+                         option, pattern);
+    return false;
+}
+
+static int write_chunk(void *user, const char *bytes, size_t size, pyro_error *error)
+{
+    return pyro_output_add(user, bytes, size, error);
+}
+
+static int write_chrome(const trace_run *run, pyro_trace *trace)
+{
+    const char *path = run->values->chrome;
+    pyro_output_stream stream;
+    pyro_error error;
+    int status;
+
+    pyro_error_clear(&error);
+    if (pyro_output_begin(&stream, path, &error) != PYRO_OK)
+        return pyro_common_fail(path, &error);
+    status = pyro_trace_write_chrome(trace, &run->analysis, write_chunk, &stream, &error);
+    if (pyro_output_end(&stream, status == PYRO_OK, &error) != PYRO_OK || status != PYRO_OK)
+        return pyro_common_fail(path, &error);
+    if (!run->values->common.quiet && strcmp(path, "-") != 0)
+        pyro_common_say_written(path, "Chrome trace");
+    return PYRO_EXIT_FINE;
+}
+
+/* What stands between the results of two files. */
+static void separate(trace_run *run)
+{
+    if (run->written == 0)
+        return;
+    if (run->report.report.format == PYRO_FORMAT_JSON)
+        pyro_buf_adds(&run->out, ",\n");
+    else if (run->report.report.format == PYRO_FORMAT_TEXT && !run->values->folded)
+        pyro_buf_addc(&run->out, '\n');
+}
+
+static int add_report(trace_run *run, const pyro_trace *trace, const pyro_analysis *analysis,
+                      bool several, pyro_error *error)
+{
+    pyro_trace_report_options *report = &run->report;
+    char *text = NULL;
+    size_t size = 0;
+    int status;
+
+    if (several) {
+        report->part = (int)run->written + 1;
+        /* Every part of one CSV must have the columns of the first. */
+        if (report->view == PYRO_TRACE_OVERVIEW && report->report.format == PYRO_FORMAT_CSV)
+            report->view = analysis->layer_count > 0 ? PYRO_TRACE_LAYERS : PYRO_TRACE_OPS;
+    }
+    if (run->values->folded)
+        status = pyro_report_trace_folded(&text, &size, analysis, error);
+    else
+        status = pyro_report_trace(&text, &size, trace, analysis, report, error);
+    if (status != PYRO_OK)
+        return status;
+    separate(run);
+    if (report->report.format == PYRO_FORMAT_JSON && several && size > 0)
+        size--; /* the line end goes behind the comma */
+    if (several) {
+        pyro_buf_add(&run->out, text, size);
+        pyro_free(text);
+    } else {
+        pyro_buf_free(&run->out);
+        run->out = (pyro_buf){.data = text, .length = size, .capacity = size + 1};
+    }
+    run->written++;
+    run->has_layers = analysis->layer_count > 0;
+    run->has_gaps = analysis->gap_count > 0;
+    run->has_memory = analysis->memory_count > 0;
+    return PYRO_OK;
+}
+
+/*
+ * Several files that say the paths of their layers are passes of a model: they are summed up where
+ * no table of each was asked for.
+ */
+static bool is_pass(const trace_run *run, const pyro_trace *trace, bool several)
+{
+    return several && run->values->view < 0 && !run->values->folded && pyro_trace_has_paths(trace);
+}
+
+static int add_pass(trace_run *run, pyro_trace *trace, const pyro_analysis *analysis,
+                    pyro_error *error)
+{
+    if (run->passes == NULL)
+        run->passes = pyro_passes_new();
+    return run->passes != NULL
+               ? pyro_passes_add(run->passes, trace, analysis, &run->analysis, error)
+               : PYRO_ERROR_MEMORY;
+}
+
+/* What all passes have in common, behind the files that are none. */
+static int add_summary(trace_run *run)
+{
+    const pyro_pass_summary *summary;
+    char *text = NULL;
+    size_t size = 0;
+    pyro_error error;
+
+    pyro_error_clear(&error);
+    if (pyro_passes_summarize(run->passes, &summary, &error) != PYRO_OK ||
+        pyro_report_passes(&text, &size, summary, &run->report.report, &error) != PYRO_OK)
+        return pyro_common_fail("passes", &error);
+    separate(run);
+    if (run->written > 0 && run->report.report.format == PYRO_FORMAT_JSON)
+        size--;
+    pyro_buf_add(&run->out, text, size);
+    pyro_free(text);
+    run->written++;
+    return PYRO_EXIT_FINE;
+}
+
+typedef struct freed {
+    pyro_trace *trace;
+    pyro_analysis *analysis;
+} freed;
+
+/* Pages of a large trace take the system a while to take back: two threads share that. */
+static void free_half(void *data, unsigned half)
+{
+    const freed *freed = data;
+
+    if (half == 0)
+        pyro_trace_close(freed->trace);
+    else
+        pyro_analysis_free(freed->analysis);
+}
+
+static int analyze_file(trace_run *run, const char *path, bool several)
+{
+    pyro_progress progress;
+    pyro_trace_options options = {.threads = (int)run->values->threads,
+                                  .progress = pyro_progress_update,
+                                  .progress_user = &progress};
+    pyro_trace *trace = NULL;
+    pyro_analysis *analysis = NULL;
+    pyro_error error;
+    size_t warnings = 0;
+    int status, exit_code = PYRO_EXIT_FINE;
+
+    pyro_error_clear(&error);
+    pyro_progress_begin(&progress, path, run->values->common.quiet);
+    status = pyro_trace_open(&trace, path, &options, &error);
+    if (status == PYRO_OK)
+        status = pyro_trace_analyze(&analysis, trace, &run->analysis, &error);
+    pyro_progress_end(&progress);
+    if (status == PYRO_OK && run->values->chrome != NULL)
+        exit_code = write_chrome(run, trace);
+    if (status == PYRO_OK)
+        status = is_pass(run, trace, several) ? add_pass(run, trace, analysis, &error)
+                                              : add_report(run, trace, analysis, several, &error);
+    if (status == PYRO_OK) {
+        pyro_trace_warnings(trace, &warnings);
+        run->warnings += warnings;
+    } else {
+        exit_code = pyro_common_fail(strcmp(path, "-") == 0 ? "standard input" : path, &error);
+    }
+    freed freed = {trace, analysis};
+    unsigned parts = trace != NULL
+                         ? pyro_count_parts((int)run->values->threads,
+                                            (size_t)pyro_trace_event_count(trace), WORTH_A_THREAD)
+                         : 1;
+    if (parts > 1)
+        pyro_run_parts(free_half, &freed, 2);
+    for (unsigned half = 2; parts == 1 && half-- > 0;)
+        free_half(&freed, half);
+    return exit_code;
+}
+
+/* What a reader of the overview may want to type next. */
+static void add_hints(trace_run *run, const char *path)
+{
+    pyro_buf *buf = &run->out;
+
+    pyro_buf_adds(buf, "\nNext:\n");
+    if (run->has_layers)
+        pyro_common_hint(buf, "trace", path, "--by layer", "layers, forward and backward");
+    else
+        pyro_common_hint(buf, "trace", path, "--by op", "every op");
+    if (run->has_gaps)
+        pyro_common_hint(buf, "trace", path, "--by gap", "when the device waited, for what");
+    if (run->has_memory)
+        pyro_common_hint(buf, "trace", path, "--by memory", "who holds memory at the peak");
+    pyro_common_hint(buf, "trace", path, "--by finding", "all that could be better");
+    pyro_common_hint_output(buf, "trace", path, "results");
+}
+
+static int write_results(trace_run *run, const pyro_words *files)
+{
+    const pyro_common *common = &run->values->common;
+    bool json = run->report.report.format == PYRO_FORMAT_JSON && !run->values->folded;
+
+    if (run->values->chrome != NULL && strcmp(run->values->chrome, "-") == 0)
+        return PYRO_EXIT_FINE;
+    if (json && files->count > 1 && (run->passes == NULL || run->written > 1)) {
+        pyro_buf whole = PYRO_BUF_INIT;
+
+        pyro_buf_adds(&whole, "[\n");
+        pyro_buf_add(&whole, run->out.data, run->out.length);
+        pyro_buf_adds(&whole, "\n]\n");
+        whole.failed = whole.failed || run->out.failed;
+        pyro_buf_free(&run->out);
+        run->out = whole;
+    }
+    if (run->report.report.format == PYRO_FORMAT_TEXT && !run->values->folded &&
+        files->count == 1 && run->report.view == PYRO_TRACE_OVERVIEW && !common->quiet &&
+        pyro_common_to_stdout(common) && strcmp(files->items[0], "-") != 0)
+        add_hints(run, files->items[0]);
+    if (run->out.failed)
+        return pyro_common_complain("out of memory");
+    return pyro_common_write(common, run->out.data != NULL ? run->out.data : "", run->out.length);
+}
+
+static int analyze_files(trace_run *run, const pyro_words *files)
+{
+    int worst = PYRO_EXIT_FINE, exit_code;
+
+    for (size_t i = 0; i < files->count; i++) {
+        exit_code = analyze_file(run, files->items[i], files->count > 1);
+        worst = exit_code > worst ? exit_code : worst;
+    }
+    if (run->passes != NULL) {
+        exit_code = add_summary(run);
+        worst = exit_code > worst ? exit_code : worst;
+    }
+    if (run->written > 0) {
+        exit_code = write_results(run, files);
+        worst = exit_code > worst ? exit_code : worst;
+    }
+    if (worst == PYRO_EXIT_FINE && run->values->strict && run->warnings > 0)
+        return PYRO_EXIT_POLICY;
+    return worst;
+}
+
+static int open_model(trace_run *run)
+{
+    pyro_error error;
+
+    pyro_error_clear(&error);
+    if (run->values->model == NULL ||
+        pyro_open_model(&run->analysis.model, run->values->model, NULL, &error) == PYRO_OK)
+        return PYRO_EXIT_FINE;
+    return pyro_common_fail(run->values->model, &error);
+}
+
+static int check_values(const trace_values *values, const pyro_words *files)
+{
+    if (files->count == 0)
+        return pyro_common_complain("trace needs a file: pyrometer trace FILE "
+                                    "(see pyrometer trace --help)");
+    if (values->chrome != NULL && files->count > 1)
+        return pyro_common_complain("--chrome writes one trace, %zu files given", files->count);
+    if (values->chrome != NULL && values->chrome[0] == '\0')
+        return pyro_common_complain("--chrome needs the name of a file");
+    return check_regex("--filter", values->filter, 0) &&
+                   check_regex("--layers-from", values->layers_from, 1)
+               ? PYRO_EXIT_FINE
+               : PYRO_EXIT_ERROR;
+}
+
+static int run_files(const trace_values *values, const pyro_words *files)
+{
+    trace_run run = {
+        .values = values,
+        .analysis = {.layers_from = values->layers_from,
+                     .step = (int)values->step,
+                     .phase = (pyro_phase)(values->phase + 1),
+                     .filter = values->filter,
+                     .threads = (int)values->threads},
+        .report = {.report = pyro_common_report(&values->common),
+                   .view = (pyro_trace_view)(values->view + 1),
+                   .depth = (int)values->depth},
+    };
+    int exit_code = check_values(values, files);
+    pyro_peaks peaks;
+    bool wants_stacks = values->folded || run.report.view == PYRO_TRACE_STACKS ||
+                        (run.report.report.format == PYRO_FORMAT_JSON && run.report.report.verbose);
+    run.analysis.without_stacks = !wants_stacks;
+
+    if (pyro_peaks_load(&peaks))
+        run.analysis.peaks = &peaks;
+    if (values->top >= 0)
+        run.report.report.top = values->top == 0 ? -1 : (int)values->top;
+    else if (run.report.view != PYRO_TRACE_OVERVIEW && !run.report.report.verbose)
+        run.report.report.top = 20;
+    if (exit_code == PYRO_EXIT_FINE)
+        exit_code = open_model(&run);
+    if (exit_code == PYRO_EXIT_FINE)
+        exit_code = analyze_files(&run, files);
+    pyro_buf_free(&run.out);
+    pyro_passes_free(run.passes);
+    if (run.analysis.model != NULL)
+        pyro_model_close(run.analysis.model);
+    return exit_code;
+}
+
+static int run_trace(const pyro_command *command, int argc, char **argv)
+{
+    trace_values values = {
+        .view = -1, .top = -1, .depth = -1, .step = -1, .phase = -1, .common = PYRO_COMMON_INIT};
+    pyro_words files = {0};
+    int exit_code;
+
+    values.common.plain = &values.folded;
+    if (pyro_common_parse(command, argc, argv, &values, &values.common, &files, &exit_code))
+        exit_code = run_files(&values, &files);
+    pyro_words_free(&files);
+    pyro_options_free(command->groups, &values);
+    return exit_code;
+}
+
+static const pyro_example trace_examples[] = {
+    {"pyrometer trace run.json.gz", "One screen: where the time went, and what to do about it."},
+    {"pyrometer trace run.json.gz --by layer --depth 2",
+     "Blocks of the model, forward and backward."},
+    {"pyrometer trace run.json.gz --by kernel --phase backward",
+     "Which kernels the backward pass spends its time in."},
+    {"pyrometer trace run.json.gz --model model.pt2",
+     "With the dotted names of the model's layers."},
+    {"pyrometer trace run.json.gz --step 3 --chrome step3.json",
+     "One step out of a huge trace, for Perfetto."},
+    {"pyrometer trace MyModel_forward_*.json",
+     "Layers over several passes: median, p95, and what changed."},
+    {"pyrometer trace run.json.gz --folded > run.folded", "Input for flamegraph.pl or speedscope."},
+    {"pyrometer trace run.json.gz --strict -q -o results.json",
+     "In a script: exit code 1 if the file was damaged."},
+    {NULL, NULL},
+};
+
+const pyro_command cmd_trace = {
+    .name = "trace",
+    .summary = "what a run did cost: layers, ops, kernels, idle time, memory",
+    .usage = "FILE... [OPTION...]",
+    .description =
+        "Reads a trace that torch.profiler wrote (Kineto or Chrome JSON; plain, .gz or .zst; any "
+        "age and size; - is standard input) and says where the time went: by step, layer, op and "
+        "kernel, forward and backward, when the device waited and for what, copies, collectives, "
+        "memory, and what could be better.\n\n"
+        "Device work is joined with the call that launched it, backward work with its forward "
+        "op, and both with the layer. Layers need nn.Module frames in the trace "
+        "(torch.profiler.profile(with_stack=True)) or --layers-from; shapes and FLOPs need "
+        "record_shapes=True, memory profile_memory=True. What cannot be given to a layer has rows "
+        "of its own, so that every total adds up.\n\n"
+        "A damaged file gives what could be read, and warnings that say what could not; only a "
+        "file without a single event is an error. Several files are answered one after the "
+        "other, in JSON as an array.",
+    .examples = trace_examples,
+    .groups = trace_groups,
+    .operands = PYRO_COMPLETE_FILE,
+    .run = run_trace,
+};

@@ -1,0 +1,347 @@
+/* From the options to a priced model: shapes, symbols, convention. */
+#include "cli/options/model.h"
+
+#include "cli/model_open.h"
+
+#include "base/error.h"
+
+#include <pyrometer/catalog.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NAME_MAX_BYTES = 256 };
+
+/* In the order of pyro_convention. */
+static const char *const convention_names[] = {"full", "torch", "fvcore", "torchvision", NULL};
+static const char *const dtype_names[] = {"float64", "float32",       "float16",     "bfloat16",
+                                          "int8",    "float8_e4m3fn", "float8_e5m2", NULL};
+
+const pyro_option pyro_size_options[] = {
+    {.long_name = "input-shape",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(pyro_pricing, input_shape),
+     .metavar = "N,N,...",
+     .help = "Shape of the first input: 1,3,384,384. Every size of the model that depends on it "
+             "follows; a size that the file fixes is an error, never a silent rescaling.",
+     .default_text = "as in the file"},
+    {.long_name = "input",
+     .kind = PYRO_OPTION_LIST,
+     .offset = offsetof(pyro_pricing, inputs),
+     .metavar = "NAME=N,N,...",
+     .help = "Shape of the input called NAME: input_ids=2,128."},
+    {.long_name = "batch",
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(pyro_pricing, batch),
+     .metavar = "N",
+     .help = "Batch size, where the file leaves it open.",
+     .minimum = 1,
+     .maximum = 1e15},
+    {.long_name = "seq",
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(pyro_pricing, sequence),
+     .metavar = "N",
+     .help = "Length of the sequence of tokens or frames, where the model leaves it open.",
+     .minimum = 1,
+     .maximum = 1e15},
+    {.long_name = "prefill",
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(pyro_pricing, prefill),
+     .metavar = "N",
+     .help = "A language model reads a prompt of N tokens.",
+     .minimum = 1,
+     .maximum = 1e15},
+    {.long_name = "decode",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(pyro_pricing, decode),
+     .help = "A language model makes one new token, with the keys and values of earlier ones in a "
+             "cache; what it reads of that is told. Of built-in models that have such a graph."},
+    {.long_name = "past",
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(pyro_pricing, past),
+     .metavar = "N",
+     .help = "With --decode: tokens in the cache.",
+     .default_text = "as stored",
+     .minimum = 1,
+     .maximum = 1e15},
+    {.long_name = "size",
+     .kind = PYRO_OPTION_LIST,
+     .offset = offsetof(pyro_pricing, sizes),
+     .metavar = "SYMBOL=N",
+     .help = "Value of one symbolic size of the file: s0=4. JSON output lists the symbols."},
+    {.long_name = NULL},
+};
+
+const pyro_option pyro_pricing_options[] = {
+    {.long_name = "convention",
+     .kind = PYRO_OPTION_CHOICE,
+     .offset = offsetof(pyro_pricing, convention),
+     .metavar = "NAME",
+     .help = "What is called a FLOP. full: 2 x MACs plus elementwise, norm, pooling and activation "
+             "work; torch, fvcore, torchvision: as those count. MACs never depend on it.",
+     .default_text = "full",
+     .choices = convention_names},
+    {.long_name = "dtype",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(pyro_pricing, dtype),
+     .metavar = "DTYPE",
+     .help = "Price floating point tensors as if they were of this type: float16 or bfloat16, say.",
+     .default_text = "as in the file",
+     .choices = dtype_names},
+    {.long_name = "depth",
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(pyro_pricing, depth),
+     .metavar = "N",
+     .help = "Roll layers that are nested deeper than N up into their ancestor; layer1.0.conv1 "
+             "is at depth 3.",
+     .default_text = "every layer on its own",
+     .minimum = 0,
+     .maximum = 1000000},
+    {.long_name = "ridge",
+     .kind = PYRO_OPTION_NUMBER,
+     .offset = offsetof(pyro_pricing, ridge),
+     .metavar = "N",
+     .help = "Arithmetic intensity, in FLOPs a byte, above which a layer counts as compute-bound. "
+             "For your hardware: its peak FLOP/s divided by its bytes/s.",
+     .default_text = "50",
+     .minimum = 0.001,
+     .maximum = 1e9},
+    {.long_name = NULL},
+};
+
+const pyro_option pyro_python_options[] = {
+    {.long_name = "python",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(pyro_pricing, python),
+     .metavar = "PROGRAM",
+     .help = "The Python that has torch and the models' packages; counters too, where some are "
+             "asked.",
+     .default_text = "python3",
+     .completion = PYRO_COMPLETE_FILE},
+    {.long_name = NULL},
+};
+
+/* The option is what is wrong here, not the model that is being priced. */
+static int fail_option(pyro_error *error, const char *option, const char *text, const char *wanted)
+{
+    int status = pyro_fail(error, PYRO_ERROR_ARGUMENT, "\"%.100s\" is not %s", text, wanted);
+
+    pyro_error_where(error, option, NULL);
+    return status;
+}
+
+/* Takes spaces and the brackets of a shape as Python prints it off: "(1, 3, 224, 224)", "[8,]". */
+static void strip_brackets(const char **start, const char **end)
+{
+    while (*start < *end && **start == ' ')
+        (*start)++;
+    while (*end > *start && (*end)[-1] == ' ')
+        (*end)--;
+    if (*end - *start < 2 ||
+        !((**start == '(' && (*end)[-1] == ')') || (**start == '[' && (*end)[-1] == ']')))
+        return;
+    (*start)++;
+    (*end)--;
+    while (*end > *start && (*end)[-1] == ' ')
+        (*end)--;
+    if (*end - *start > 1 && (*end)[-1] == ',')
+        (*end)--;
+}
+
+int pyro_parse_dims(const char *text, const char *option, int64_t dims[PYRO_DIMS_MAX], size_t *rank,
+                    pyro_error *error)
+{
+    const char *at = text, *end = text + strlen(text);
+
+    strip_brackets(&at, &end);
+    for (*rank = 0; *rank < PYRO_DIMS_MAX; (*rank)++) {
+        char *behind;
+
+        at += strspn(at, " ");
+        errno = 0;
+        dims[*rank] = strtoll(at, &behind, 10);
+        if (at >= end || *at < '0' || *at > '9' || errno != 0)
+            break;
+        at = behind + strspn(behind, " ");
+        if (at >= end) {
+            (*rank)++;
+            return PYRO_OK;
+        }
+        if (*at == ',' || *at == 'x')
+            at++;
+        else if (at == behind)
+            break;
+    }
+    if (*rank == PYRO_DIMS_MAX)
+        return fail_option(error, option, text, "a list of at most 64 sizes");
+    return fail_option(error, option, text, "a list of sizes such as 1,3,224,224");
+}
+
+/* Adds the models of "a,b"; a file whose name has a comma is one model. */
+static bool add_comma_list(pyro_model_words *models, const char *value)
+{
+    char *copy, *rest, *word;
+
+    if (strchr(value, ',') == NULL || access(value, F_OK) == 0)
+        return pyro_words_add(&models->specs, value);
+    copy = strdup(value);
+    if (copy == NULL || !pyro_words_add(&models->text, copy)) {
+        free(copy);
+        return false;
+    }
+    rest = copy;
+    while ((word = strsep(&rest, ",")) != NULL) {
+        word += strspn(word, " ");
+        word[strcspn(word, " ")] = '\0';
+        if (word[0] != '\0' && !pyro_words_add(&models->specs, word))
+            return false;
+    }
+    return true;
+}
+
+bool pyro_model_words_collect(pyro_model_words *models, const pyro_words *values,
+                              const pyro_words *operands, const char *default_model)
+{
+    for (size_t i = 0; i < values->count; i++)
+        if (!add_comma_list(models, values->items[i]))
+            return false;
+    for (size_t i = 0; i < operands->count; i++)
+        if (!pyro_words_add(&models->specs, operands->items[i]))
+            return false;
+    return models->specs.count > 0 || pyro_words_add(&models->specs, default_model);
+}
+
+void pyro_model_words_free(pyro_model_words *models)
+{
+    for (size_t i = 0; i < models->text.count; i++)
+        free((char *)models->text.items[i]);
+    pyro_words_free(&models->specs);
+    pyro_words_free(&models->text);
+}
+
+/* Splits "NAME=VALUE"; false when there is no name or no value. */
+static bool split_assignment(const char *text, char name[NAME_MAX_BYTES], const char **value)
+{
+    const char *equals = strchr(text, '=');
+
+    if (equals == NULL || equals == text || equals[1] == '\0' || equals - text >= NAME_MAX_BYTES)
+        return false;
+    memcpy(name, text, (size_t)(equals - text));
+    name[equals - text] = '\0';
+    *value = equals + 1;
+    return true;
+}
+
+static int set_input(pyro_model *model, const char *assignment, pyro_error *error)
+{
+    char name[NAME_MAX_BYTES];
+    const char *value;
+    int64_t dims[PYRO_DIMS_MAX];
+    size_t rank;
+
+    if (!split_assignment(assignment, name, &value))
+        return fail_option(error, "--input", assignment, "NAME=N,N,... such as input_ids=2,128");
+    int status = pyro_parse_dims(value, "--input", dims, &rank, error);
+    return status != PYRO_OK ? status : pyro_model_set_shape(model, name, dims, rank, error);
+}
+
+static int set_symbol(pyro_model *model, const char *assignment, pyro_error *error)
+{
+    char name[NAME_MAX_BYTES];
+    const char *value;
+    int64_t size;
+
+    if (!split_assignment(assignment, name, &value) || !pyro_parse_integer(value, &size))
+        return fail_option(error, "--size", assignment, "SYMBOL=N such as s0=4");
+    return pyro_model_set_size(model, name, size, error);
+}
+
+static int set_sizes(pyro_model *model, const pyro_pricing *pricing, pyro_error *error)
+{
+    int64_t dims[PYRO_DIMS_MAX];
+    size_t rank;
+    int status = PYRO_OK;
+
+    if (pricing->input_shape != NULL) {
+        status = pyro_parse_dims(pricing->input_shape, "--input-shape", dims, &rank, error);
+        status = status != PYRO_OK ? status : pyro_model_set_shape(model, NULL, dims, rank, error);
+    }
+    for (size_t i = 0; status == PYRO_OK && i < pricing->inputs.count; i++)
+        status = set_input(model, pricing->inputs.items[i], error);
+    for (size_t i = 0; status == PYRO_OK && i < pricing->sizes.count; i++)
+        status = set_symbol(model, pricing->sizes.items[i], error);
+    if (status == PYRO_OK && pricing->batch > 0)
+        status = pyro_model_set_batch(model, pricing->batch, error);
+    if (status == PYRO_OK && (pricing->sequence > 0 || pricing->prefill > 0))
+        status = pyro_model_set_kind(
+            model, "sequence", pricing->sequence > 0 ? pricing->sequence : pricing->prefill, error);
+    if (status == PYRO_OK && pricing->past >= 0)
+        status = pyro_model_set_kind(model, "past", pricing->past, error);
+    return status;
+}
+
+/* Options that say the same in two ways, or mean nothing without another. */
+static int check_phase(const pyro_pricing *pricing, pyro_error *error)
+{
+    if (pricing->past >= 0 && !pricing->decode)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--past N goes with --decode");
+    if (pricing->decode && (pricing->prefill > 0 || pricing->sequence > 0))
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                         "--decode makes one token: it takes --past, not --prefill or --seq");
+    if (pricing->prefill > 0 && pricing->sequence > 0)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                         "--prefill and --seq give the same size: one is enough");
+    return PYRO_OK;
+}
+
+/* --prefill is for models that then decode; for others it would only be another word for --seq. */
+static int check_prefill(const pyro_model *model, const pyro_pricing *pricing, pyro_error *error)
+{
+    const pyro_facts *facts = pyro_model_facts(model);
+
+    if (pricing->prefill <= 0 || facts->dims == NULL)
+        return PYRO_OK;
+    for (size_t i = 0; i < facts->dim_count; i++)
+        if (strcmp(facts->dims[i].what, "sequence") == 0)
+            return PYRO_OK;
+    return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                     "--prefill is for language models; this one has no sequence that may change");
+}
+
+int pyro_price(pyro_priced *out, const char *spec, const pyro_pricing *pricing, pyro_error *error)
+{
+    pyro_cost_options options = {
+        .convention = (pyro_convention)pricing->convention,
+        .dtype = pricing->dtype,
+        .ridge = pricing->ridge,
+        .depth = (int)pricing->depth,
+    };
+    pyro_open_options opening = {pricing->python, pricing->input_shape};
+    int status;
+
+    memset(out, 0, sizeof *out);
+    status = check_phase(pricing, error);
+    if (status == PYRO_OK)
+        status = pricing->decode ? pyro_model_open_decode(&out->model, spec, error)
+                                 : pyro_open_model(&out->model, spec, &opening, error);
+    if (status == PYRO_OK)
+        status = check_prefill(out->model, pricing, error);
+    if (status == PYRO_OK)
+        status = set_sizes(out->model, pricing, error);
+    if (status == PYRO_OK)
+        status = pyro_cost_compute(&out->cost, out->model, &options, error);
+    if (status != PYRO_OK)
+        pyro_priced_free(out);
+    return status;
+}
+
+void pyro_priced_free(pyro_priced *priced)
+{
+    if (priced->cost != NULL)
+        pyro_cost_free(priced->cost);
+    if (priced->model != NULL)
+        pyro_model_close(priced->model);
+    memset(priced, 0, sizeof *priced);
+}

@@ -1,0 +1,258 @@
+/* The table of findings: every detector is asked, and what crosses its threshold is told. */
+#include "analyze/findings/findings.h"
+#include "analyze/device/kernel_names.h"
+#include "analyze/signature.h"
+#include "base/error.h"
+#include "base/parallel.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *id;
+    pyro_detector detect;
+    double warning, severe;
+    const char *title, *advice;
+} rules[] = {
+#define FINDING(id, detector, warning, severe, title, advice) \
+    {id, pyro_detect_##detector, warning, severe, title, advice},
+#include "analyze/findings/findings.def"
+#undef FINDING
+};
+
+enum { RULE_COUNT = sizeof rules / sizeof *rules };
+
+void pyro_evidence_say(pyro_finder *finder, pyro_evidence *evidence, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    evidence->text = pyro_arena_text(finder->context->arena, text, strlen(text));
+    finder->memory_out |= !evidence->text;
+}
+
+const char *pyro_first_text(const char *a, const char *b, const char *c)
+{
+    return a[0] ? a : b[0] ? b : c;
+}
+
+uint8_t pyro_finder_family(pyro_finder *finder, uint32_t event)
+{
+    uint32_t name = finder->context->trace->name[event];
+    if (name == PYRO_NO_ID)
+        return PYRO_FAMILY_KNOWN;
+    if (finder->kernel_family[name])
+        return finder->kernel_family[name];
+    const char *text = pyro_trace_text(finder->context->trace, name);
+    char short_name[PYRO_KERNEL_SHORT_NAME];
+    uint8_t family = PYRO_FAMILY_KNOWN;
+    pyro_kernel_short_name(text, short_name);
+    family |= pyro_kernel_is_contraction(short_name) ? PYRO_FAMILY_CONTRACTION : 0;
+    family |= pyro_kernel_uses_tensor_cores(text) ? PYRO_FAMILY_TENSOR_CORE : 0;
+    family |= pyro_kernel_is_layout_change(short_name) ? PYRO_FAMILY_LAYOUT : 0;
+    family |= pyro_kernel_is_elementwise(short_name) ? PYRO_FAMILY_ELEMENTWISE : 0;
+    return finder->kernel_family[name] = family;
+}
+
+uint32_t pyro_finder_name(const pyro_finder *finder, const char *name)
+{
+    uint32_t id = pyro_intern_find(&finder->context->trace->names, name, strlen(name));
+    return id == PYRO_INTERN_NONE ? PYRO_NO_ID : id;
+}
+
+pyro_dtype pyro_finder_dtype(const pyro_finder *finder, uint32_t op)
+{
+    const pyro_trace *trace = finder->context->trace;
+    uint32_t detail = op == PYRO_NO_EVENT ? PYRO_NO_ID : trace->detail[op];
+    if (detail == PYRO_NO_ID)
+        return PYRO_DTYPE_UNKNOWN;
+    const char *types = pyro_trace_text(trace, trace->ops[detail].types);
+    while ((types = strchr(types, '"'))) {
+        size_t length = strcspn(++types, "\"");
+        pyro_dtype dtype = pyro_dtype_from_cpp(types, length);
+        if (dtype != PYRO_DTYPE_UNKNOWN)
+            return dtype;
+        types += length;
+        types += *types == '"';
+    }
+    return PYRO_DTYPE_UNKNOWN;
+}
+
+static void sum_steps(pyro_finder *finder)
+{
+    const pyro_analysis *result = finder->result;
+    for (size_t i = 0; i < result->step_count; i++) {
+        finder->span_ns += result->steps[i].span_ns;
+        finder->idle_ns += result->steps[i].idle_ns;
+    }
+    finder->steps = result->step_count ? (int64_t)result->step_count : 1;
+    if (!finder->span_ns)
+        finder->span_ns = result->span_ns;
+    finder->has_device_work = result->device_total_ns > 0;
+}
+
+static bool collect_kernels(pyro_finder *finder)
+{
+    const pyro_analysis_context *context = finder->context;
+    size_t kernels = context->category_count[PYRO_EVENT_KERNEL];
+    finder->kernels = pyro_arena_array(context->scratch, kernels + 1, sizeof *finder->kernels);
+    for (size_t i = 0; finder->kernels && kernels && i < context->trace->count; i++) {
+        uint32_t event = context->joins->by_time[i];
+        if (context->trace->category[event] == PYRO_EVENT_KERNEL &&
+            pyro_context_wants(context, event))
+            finder->kernels[finder->kernel_count++] = event;
+    }
+    return finder->kernels != NULL;
+}
+
+static int note_chip(pyro_analysis_context *context)
+{
+    const char *name = context->result->device_name;
+    if (context->chip || !name[0] || !context->result->device_total_ns)
+        return PYRO_OK;
+    return pyro_context_note(
+        context, "'%.100s' is not among the known chips: no findings against its peaks", name);
+}
+
+static int compare_findings(const void *a, const void *b)
+{
+    const pyro_finding *left = a, *right = b;
+    if (left->gain_ns != right->gain_ns)
+        return left->gain_ns < right->gain_ns ? 1 : -1;
+    if (left->severity != right->severity)
+        return (int)right->severity - (int)left->severity;
+    return strcmp(left->id, right->id);
+}
+
+/* Rows whose severe threshold is 0 are advice more than alarm. */
+static pyro_severity severity_of(size_t rule, double value)
+{
+    if (rules[rule].severe <= 0)
+        return PYRO_SEVERITY_INFO;
+    return value >= rules[rule].severe ? PYRO_SEVERITY_SEVERE : PYRO_SEVERITY_WARNING;
+}
+
+/* What each thread asks rules with: nothing that is written is shared. */
+typedef struct half {
+    pyro_finder finder;
+    pyro_analysis_context context;
+    pyro_arena scratch;
+    pyro_intern texts;
+    pyro_error error;
+} half;
+
+typedef struct inquiry {
+    half halves[2];
+    pyro_evidence evidence[RULE_COUNT];
+    bool is_told[RULE_COUNT];
+    atomic_size_t next; /* rule that no thread has taken, from the first one on, counted round */
+    size_t first;
+} inquiry;
+
+/* The rule of the roofline takes longest, so that it comes first; the one behind it has the same. */
+static size_t first_rule(void)
+{
+    size_t rule = 0;
+    while (rule < RULE_COUNT - 1 && rules[rule].detect != pyro_detect_memory_bound)
+        rule++;
+    return rule;
+}
+
+static void ask_rule(inquiry *inquiry, pyro_finder *finder, size_t rule)
+{
+    pyro_evidence *evidence = &inquiry->evidence[rule];
+    *evidence = (pyro_evidence){.text = "", .place = "", .gain_ns = -1};
+    inquiry->is_told[rule] = finder->span_ns > 0 && rules[rule].detect(finder, evidence) &&
+                             evidence->value >= rules[rule].warning;
+}
+
+/* The first two rules are for the first thread, because they share what they look at. */
+static void ask_half(void *data, unsigned part)
+{
+    inquiry *inquiry = data;
+    pyro_finder *finder = &inquiry->halves[part].finder;
+    for (size_t i = 0; part == 0 && i < 2 && !finder->memory_out; i++)
+        ask_rule(inquiry, finder, (inquiry->first + i) % RULE_COUNT);
+    while (!finder->memory_out) {
+        size_t taken = atomic_fetch_add(&inquiry->next, 1);
+        if (taken >= RULE_COUNT)
+            break;
+        ask_rule(inquiry, finder, (inquiry->first + taken) % RULE_COUNT);
+    }
+}
+
+static bool open_half(half *half, const pyro_finder *shared, pyro_arena *arena)
+{
+    size_t names = shared->context->trace->names.count + 1;
+    half->finder = *shared;
+    half->context = *shared->context;
+    half->finder.context = &half->context;
+    half->context.arena = arena;
+    half->context.scratch = &half->scratch;
+    half->context.texts = &half->texts;
+    half->context.error = &half->error;
+    pyro_error_clear(&half->error);
+    pyro_arena_init(&half->scratch);
+    pyro_intern_init(&half->texts, arena);
+    half->finder.kernel_family = pyro_arena_alloc(&half->scratch, names);
+    half->context.name_traits = pyro_arena_alloc(&half->scratch, names);
+    return half->finder.kernel_family && half->context.name_traits;
+}
+
+static void close_half(half *half)
+{
+    pyro_intern_free(&half->texts);
+    pyro_arena_free(&half->scratch);
+}
+
+static void tell(pyro_analysis_context *context, const inquiry *inquiry, pyro_finding *findings)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < RULE_COUNT; i++) {
+        const pyro_evidence *evidence = &inquiry->evidence[i];
+        if (inquiry->is_told[i])
+            findings[count++] = (pyro_finding){.id = rules[i].id,
+                                               .severity = severity_of(i, evidence->value),
+                                               .title = rules[i].title,
+                                               .evidence = evidence->text,
+                                               .advice = rules[i].advice,
+                                               .place = evidence->place,
+                                               .gain_ns = evidence->gain_ns};
+    }
+    qsort(findings, count, sizeof *findings, compare_findings);
+    context->result->findings = findings;
+    context->result->finding_count = count;
+}
+
+int pyro_find_findings(pyro_analysis_context *context, pyro_arena *second_arena)
+{
+    pyro_finder shared = {.context = context, .result = context->result};
+    pyro_finding *findings = pyro_arena_array(context->arena, RULE_COUNT, sizeof *findings);
+    inquiry *inquiry = pyro_arena_alloc(context->scratch, sizeof *inquiry);
+    unsigned parts = pyro_count_parts(context->options->threads, context->trace->count,
+                                      PYRO_EVENTS_PER_THREAD);
+    if (!findings || !inquiry || !collect_kernels(&shared))
+        return pyro_fail_memory(context->error);
+    sum_steps(&shared);
+    inquiry->first = first_rule();
+    atomic_init(&inquiry->next, 2);
+    bool opened = open_half(&inquiry->halves[0], &shared, context->arena);
+    opened = open_half(&inquiry->halves[1], &shared, second_arena) && opened;
+    if (opened && parts > 1)
+        pyro_run_parts(ask_half, inquiry, 2);
+    for (unsigned i = 0; opened && parts == 1 && i < 2; i++)
+        ask_half(inquiry, i);
+    bool memory_out = !opened || inquiry->halves[0].finder.memory_out ||
+                      inquiry->halves[1].finder.memory_out;
+    close_half(&inquiry->halves[0]);
+    close_half(&inquiry->halves[1]);
+    if (memory_out)
+        return pyro_fail_memory(context->error);
+    tell(context, inquiry, findings);
+    return note_chip(context);
+}

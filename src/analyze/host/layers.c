@@ -1,0 +1,329 @@
+/*
+ * Layers: one row a dotted path with forward and backward time on host and device, own and with all
+ * below, and the buckets of device work that no layer got. Own device times and buckets add up to
+ * the device's total.
+ */
+#include "analyze/analyze.h"
+#include "analyze/intervals.h"
+#include "analyze/host/layer_times.h"
+#include "base/error.h"
+#include "graph/dtype.h"
+
+#include <string.h>
+
+typedef struct layers_state {
+    pyro_layer_row *rows;  /* by layer; *_self_ns are filled in the pass, totals at the end */
+    uint8_t *has_backward; /* by call */
+    uint8_t *is_inside_itself; /* by call */
+    int64_t *flops_of_dtype; /* by layer and pyro_dtype */
+    bool has_inputs;         /* calls say what they were given */
+} layers_state;
+
+/*
+ * Which calls are inside of a call of their own layer: one walk over the tree of calls, which knows
+ * how many calls of each layer are open. `room` holds two numbers a call and one a layer.
+ */
+static void find_inside_itself(layers_state *state, const pyro_joins *joins, uint32_t *room)
+{
+    size_t count = joins->call_count;
+    uint32_t *next = room, *first = room + count, *open = first + count;
+    uint32_t roots = PYRO_NO_LAYER, at;
+    memset(first, 0xff, count * sizeof *first);
+    memset(open, 0, joins->layer_count * sizeof *open);
+    for (size_t call = count; call-- > 0;) {
+        uint32_t parent = joins->calls[call].parent;
+        uint32_t *list = parent == PYRO_NO_LAYER ? &roots : &first[parent];
+        next[call] = *list;
+        *list = (uint32_t)call;
+    }
+    for (at = roots; at != PYRO_NO_LAYER;) {
+        state->is_inside_itself[at] = open[joins->calls[at].layer]++ > 0;
+        if (first[at] != PYRO_NO_LAYER) {
+            at = first[at];
+            continue;
+        }
+        for (; at != PYRO_NO_LAYER; at = joins->calls[at].parent) {
+            open[joins->calls[at].layer]--;
+            if (next[at] != PYRO_NO_LAYER)
+                break;
+        }
+        at = at == PYRO_NO_LAYER ? PYRO_NO_LAYER : next[at];
+    }
+}
+
+static int init_layers(void *data, pyro_analysis_context *context)
+{
+    layers_state *state = data;
+    const pyro_joins *joins = context->joins;
+    state->rows = pyro_arena_array(context->scratch, joins->layer_count + 1, sizeof *state->rows);
+    state->has_backward = pyro_arena_alloc(context->scratch, joins->call_count + 1);
+    state->is_inside_itself = pyro_arena_alloc(context->scratch, joins->call_count + 1);
+    state->flops_of_dtype = pyro_arena_array(
+        context->scratch, (joins->layer_count + 1) * PYRO_DTYPE_COUNT, sizeof(int64_t));
+    uint32_t *room = pyro_arena_array(context->scratch,
+                                      2 * joins->call_count + joins->layer_count + 1, sizeof *room);
+    if (!state->rows || !state->has_backward || !state->flops_of_dtype ||
+        !state->is_inside_itself || !room)
+        return pyro_fail_memory(context->error);
+    state->has_inputs = pyro_has_layer_inputs(context->trace, joins);
+    find_inside_itself(state, joins, room);
+    for (size_t i = 0; i < joins->layer_count; i++) {
+        const pyro_layer *layer = &joins->layers[i];
+        state->rows[i] = (pyro_layer_row){.path = layer->path,
+                                          .class_name = layer->class_name,
+                                          .parent = layer->parent,
+                                          .depth = layer->depth,
+                                          .flops = -1,
+                                          .bytes = -1,
+                                          .shapes = "",
+                                          .macs = -1,
+                                          .allocated_bytes = context->trace->has_memory ? 0 : -1,
+                                          .dtype = "",
+                                          .flops_per_s = -1,
+                                          .peak_share = -1};
+    }
+    return PYRO_OK;
+}
+
+static pyro_layer_row *row_of_call(const layers_state *state, const pyro_joins *joins,
+                                   uint32_t call)
+{
+    return call == PYRO_NO_LAYER ? NULL : &state->rows[joins->calls[call].layer];
+}
+
+static int add_device_work(layers_state *state, pyro_analysis_context *context, uint32_t event)
+{
+    const pyro_joins *joins = context->joins;
+    pyro_unattributed *rest = &context->result->unattributed;
+    int64_t duration = context->trace->duration_ns[event];
+    pyro_layer_row *row = row_of_call(state, joins, joins->call[event]);
+    uint8_t bucket = joins->bucket[event];
+    int64_t *sum = &rest->outside_layer_ns;
+    if (bucket == PYRO_BUCKET_NO_LAUNCH)
+        sum = &rest->no_launch_ns;
+    else if (bucket == PYRO_BUCKET_OPTIMIZER)
+        sum = &rest->optimizer_ns;
+    else if (bucket == PYRO_BUCKET_COLLECTIVE)
+        sum = &rest->collective_ns;
+    else if (bucket == PYRO_BUCKET_LAYER && row)
+        sum = joins->phase[event] == PYRO_PHASE_BACKWARD ? &row->backward_device_self_ns
+                                                         : &row->forward_device_self_ns;
+    *sum = pyro_add_ns(*sum, duration);
+    if (bucket == PYRO_BUCKET_LAYER && row)
+        row->kernels += context->trace->category[event] == PYRO_EVENT_KERNEL;
+    return PYRO_OK;
+}
+
+static void add_input(pyro_layer_row *row, const pyro_trace *trace, uint32_t event)
+{
+    uint32_t detail = trace->detail[event];
+    if (!row->shapes[0] && detail != PYRO_NO_ID)
+        row->shapes = pyro_trace_text(trace, trace->ops[detail].dims);
+}
+
+/* The frame of a call: the layer's forward on the host, and not its parent's own. */
+static void add_call(layers_state *state, const pyro_analysis_context *context, uint32_t call)
+{
+    const pyro_joins *joins = context->joins;
+    int64_t duration = context->trace->duration_ns[joins->calls[call].event];
+    pyro_layer_row *row = row_of_call(state, joins, call);
+    pyro_layer_row *outer = row_of_call(state, joins, joins->calls[call].parent);
+    if (state->has_inputs)
+        add_input(row, context->trace, joins->calls[call].event);
+    row->calls++;
+    row->forward_host_self_ns += duration;
+    if (!state->is_inside_itself[call])
+        row->forward_host_ns += duration;
+    if (outer)
+        outer->forward_host_self_ns -= duration;
+}
+
+/* Backward ops count for their layer where they begin to be its. */
+static void add_backward(layers_state *state, const pyro_analysis_context *context, uint32_t event,
+                         uint32_t call)
+{
+    const pyro_joins *joins = context->joins;
+    uint32_t parent = joins->parent[event];
+    uint32_t outer = parent == PYRO_NO_EVENT ? PYRO_NO_LAYER : joins->call[parent];
+    bool is_outer_backward = outer != PYRO_NO_LAYER && joins->phase[parent] == PYRO_PHASE_BACKWARD;
+    int64_t duration = context->trace->duration_ns[event];
+    state->has_backward[call] = 1;
+    if (is_outer_backward && outer == call)
+        return;
+    row_of_call(state, joins, call)->backward_host_self_ns += duration;
+    if (is_outer_backward)
+        row_of_call(state, joins, outer)->backward_host_self_ns -= duration;
+}
+
+static void add_price(int64_t *sum, int64_t price)
+{
+    int64_t grown;
+    if (price >= 0 && !__builtin_add_overflow(*sum < 0 ? 0 : *sum, price, &grown))
+        *sum = grown;
+}
+
+/* Where calls do not say what they were given, the first op with shapes tells it, for its layer and
+ * all around it that have none yet. */
+static void add_op(layers_state *state, const pyro_analysis_context *context, uint32_t event,
+                   uint32_t call)
+{
+    const pyro_trace *trace = context->trace;
+    uint32_t detail = trace->detail[event];
+    if (detail == PYRO_NO_ID)
+        return;
+    pyro_layer_row *row = row_of_call(state, context->joins, call);
+    const pyro_op_kind *price = pyro_context_price(context, detail);
+    add_price(&row->flops, price->flops);
+    add_price(&row->bytes, price->bytes);
+    add_price(&row->macs, price->macs);
+    if (price->dtype < PYRO_DTYPE_COUNT)
+        add_price(
+            &state->flops_of_dtype[(size_t)(row - state->rows) * PYRO_DTYPE_COUNT + price->dtype],
+            price->flops);
+    const char *dims = pyro_trace_text(trace, trace->ops[detail].dims);
+    /* Counters (num_batches_tracked) are numbers: an op on those tells nothing. */
+    if (state->has_inputs || context->joins->phase[event] == PYRO_PHASE_BACKWARD ||
+        !strpbrk(dims, "0123456789"))
+        return;
+    for (; row && !row->shapes[0];
+         row = row->parent == PYRO_NO_LAYER ? NULL : &state->rows[row->parent])
+        row->shapes = dims;
+}
+
+static void add_allocation(layers_state *state, const pyro_analysis_context *context,
+                           uint32_t event, uint32_t call)
+{
+    uint32_t detail = context->trace->detail[event];
+    pyro_layer_row *row = row_of_call(state, context->joins, call);
+    if (detail != PYRO_NO_ID && !context->trace->memory[detail].out_of_memory)
+        add_price(&row->allocated_bytes, context->trace->memory[detail].bytes);
+}
+
+static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
+{
+    layers_state *state = data;
+    uint8_t category = context->trace->category[event];
+    if (pyro_event_is_device_work(category))
+        return add_device_work(state, context, event);
+    uint32_t call = context->joins->call[event];
+    if (call == PYRO_NO_LAYER)
+        return PYRO_OK;
+    if (category == PYRO_EVENT_MEMORY)
+        add_allocation(state, context, event, call);
+    if (context->joins->calls[call].event == event)
+        add_call(state, context, call);
+    else if (category == PYRO_EVENT_OP && context->joins->phase[event] == PYRO_PHASE_BACKWARD)
+        add_backward(state, context, event, call);
+    if (category == PYRO_EVENT_OP)
+        add_op(state, context, event, call);
+    return PYRO_OK;
+}
+
+/* Children come after their parents, so that a walk from the end adds whole trees. */
+static void roll_up(layers_state *state, const pyro_joins *joins)
+{
+    for (size_t i = joins->layer_count; i-- > 0;) {
+        pyro_layer_row *row = &state->rows[i];
+        if (row->forward_host_self_ns < 0)
+            row->forward_host_self_ns = 0;
+        if (row->backward_host_self_ns < 0)
+            row->backward_host_self_ns = 0;
+        row->forward_device_ns += row->forward_device_self_ns;
+        row->backward_device_ns += row->backward_device_self_ns;
+        row->backward_host_ns += row->backward_host_self_ns;
+        if (row->parent == PYRO_NO_LAYER || row->parent >= i)
+            continue;
+        pyro_layer_row *parent = &state->rows[row->parent];
+        parent->forward_device_ns += row->forward_device_ns;
+        parent->backward_device_ns += row->backward_device_ns;
+        parent->backward_host_ns += row->backward_host_ns;
+        parent->kernels += row->kernels;
+        add_price(&parent->flops, row->flops);
+        add_price(&parent->bytes, row->bytes);
+        add_price(&parent->macs, row->macs);
+        add_price(&parent->allocated_bytes, row->allocated_bytes);
+        for (size_t d = 0; d < PYRO_DTYPE_COUNT; d++)
+            add_price(&state->flops_of_dtype[row->parent * PYRO_DTYPE_COUNT + d],
+                      state->flops_of_dtype[i * PYRO_DTYPE_COUNT + d]);
+    }
+}
+
+/* Work in time, against what the place where it ran can do. */
+static void rate_row(const layers_state *state, const pyro_analysis_context *context, size_t index)
+{
+    pyro_layer_row *row = &state->rows[index];
+    const int64_t *flops = &state->flops_of_dtype[index * PYRO_DTYPE_COUNT];
+    bool on_device = row->forward_device_ns + row->backward_device_ns > 0;
+    int64_t time_ns = on_device ? row->forward_device_ns + row->backward_device_ns
+                                : row->forward_host_ns + row->backward_host_ns;
+    size_t most = 0;
+
+    for (size_t d = 1; d < PYRO_DTYPE_COUNT; d++)
+        if (flops[d] > flops[most])
+            most = d;
+    if (flops[most] > 0)
+        row->dtype = pyro_dtype_name((pyro_dtype)most);
+    if (row->flops <= 0 || time_ns <= 0)
+        return;
+    row->flops_per_s = (double)row->flops / ((double)time_ns / 1e9);
+    double peak = flops[most] > 0 ? pyro_context_peak(context, on_device, (uint8_t)most) : 0;
+    if (peak > 0)
+        row->peak_share = row->flops_per_s / peak;
+}
+
+static bool is_empty(const pyro_layer_row *row)
+{
+    return !row->calls && !row->backward_calls && !row->kernels && !row->forward_device_ns &&
+           !row->backward_device_ns && !row->backward_host_ns;
+}
+
+/* Rows that are wanted, in order; a parent that is not shown is replaced by the next above it. */
+static int publish(layers_state *state, pyro_analysis_context *context)
+{
+    size_t layers = context->joins->layer_count, count = 0;
+    uint32_t *new_index = pyro_arena_array(context->scratch, layers + 1, sizeof *new_index);
+    pyro_layer_row *rows = pyro_arena_array(context->arena, layers + 1, sizeof *rows);
+    if (!new_index || !rows)
+        return pyro_fail_memory(context->error);
+    for (size_t i = 0; i < layers; i++) {
+        const pyro_layer_row *row = &state->rows[i];
+        uint32_t parent = row->parent == PYRO_NO_LAYER ? PYRO_NO_EVENT : new_index[row->parent];
+        new_index[i] = parent;
+        if (is_empty(row) || !pyro_context_shows(context, row->path))
+            continue;
+        rows[count] = *row;
+        rows[count].parent = parent;
+        new_index[i] = (uint32_t)count++;
+    }
+    context->result->layers = rows;
+    context->result->layer_count = count;
+    return PYRO_OK;
+}
+
+static int finish_layers(void *data, pyro_analysis_context *context)
+{
+    layers_state *state = data;
+    const pyro_joins *joins = context->joins;
+    for (size_t c = 0; c < joins->call_count; c++)
+        state->rows[joins->calls[c].layer].backward_calls += state->has_backward[c];
+    /* A layer that only holds others has a backward when one of them has. */
+    for (size_t c = joins->call_count; c-- > 0;) {
+        uint32_t parent = joins->calls[c].parent;
+        if (!state->has_backward[c] || parent == PYRO_NO_LAYER || state->has_backward[parent])
+            continue;
+        state->has_backward[parent] = 1;
+        state->rows[joins->calls[parent].layer].backward_calls++;
+    }
+    roll_up(state, joins);
+    for (size_t i = 0; i < joins->layer_count; i++)
+        rate_row(state, context, i);
+    return publish(state, context);
+}
+
+const pyro_analyzer pyro_analyze_layers = {
+    .name = "layers",
+    .state_size = sizeof(layers_state),
+    .init = init_layers,
+    .event = add_event,
+    .finish = finish_layers,
+};

@@ -1,0 +1,321 @@
+/*
+ * Ops by name, and by name and shapes: calls, host and device time, FLOPs, bytes. Times are torch's
+ * key_averages': an op's own host time is without the ops, annotations and runtime calls inside of
+ * it, and an op that does nothing but call one of its own name is one call with it. Unlike there, an
+ * op inside of one of its own name does not add to the total again.
+ */
+#include "analyze/analyze.h"
+#include "analyze/enclosing.h"
+#include "base/containers/buf.h"
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Deeper nests of ops than this are not followed to their outermost. */
+enum { DEEPEST_NEST = 1000, CANCELLED = UINT32_MAX - 1 };
+
+typedef struct op_row {
+    uint32_t name, dims;
+    uint32_t by_name; /* of a row by shapes: its row by name */
+    uint32_t stamp;   /* the device event that was last added to its total, plus 1 */
+    int64_t calls, host_total_ns, host_self_ns, device_total_ns, device_self_ns;
+    int64_t flops, bytes;
+    int64_t host_by_phase[PYRO_PHASE_COUNT], device_by_phase[PYRO_PHASE_COUNT];
+} op_row;
+
+typedef struct op_table {
+    op_row *rows;
+    size_t count, capacity;
+    pyro_map by_key;
+} op_table;
+
+typedef struct ops_state {
+    op_table names, shapes;
+    uint32_t *row_of_kind; /* of ops: its row by shapes plus 1, 0 until it is known */
+    uint8_t *has_child; /* bit by event: something was seen inside of it */
+    pyro_enclosing holders;
+    pyro_map only_child; /* op -> the op of its name that was the first inside of it */
+} ops_state;
+
+static uint32_t find_row(op_table *table, uint32_t name, uint32_t dims)
+{
+    uint64_t key = (uint64_t)name << 32 | dims;
+    uint32_t index = pyro_map_get(&table->by_key, key);
+    if (index != PYRO_MAP_NONE)
+        return index;
+    if (!pyro_grow(&table->rows, &table->capacity, table->count + 1, sizeof *table->rows) ||
+        !pyro_map_put(&table->by_key, key, (uint32_t)table->count))
+        return PYRO_MAP_NONE;
+    table->rows[table->count] = (op_row){.name = name, .dims = dims, .flops = -1, .bytes = -1};
+    return (uint32_t)table->count++;
+}
+
+static uint32_t dims_of(const pyro_trace *trace, uint32_t event)
+{
+    uint32_t detail = trace->detail[event];
+    return detail == PYRO_NO_ID ? PYRO_NO_ID : trace->ops[detail].dims;
+}
+
+/* The rows of an op: by shapes first, then by name. False when memory is out. */
+static bool find_rows(ops_state *state, const pyro_analysis_context *context, uint32_t event,
+                      op_row *rows[2])
+{
+    const pyro_trace *trace = context->trace;
+    size_t known = state->shapes.count;
+    uint32_t detail = trace->detail[event], shape, *row_of_kind = NULL;
+    if (detail != PYRO_NO_ID)
+        row_of_kind = &state->row_of_kind[context->kind_of_op[detail] & ~PYRO_KIND_INSIDE];
+    if (row_of_kind && *row_of_kind)
+        shape = *row_of_kind - 1;
+    else
+        shape = find_row(&state->shapes, trace->name[event], dims_of(trace, event));
+    if (shape == PYRO_MAP_NONE)
+        return false;
+    if (row_of_kind)
+        *row_of_kind = shape + 1;
+    if (state->shapes.count > known) {
+        uint32_t name = find_row(&state->names, trace->name[event], 0);
+        if (name == PYRO_MAP_NONE)
+            return false;
+        state->shapes.rows[shape].by_name = name;
+    }
+    rows[0] = &state->shapes.rows[shape];
+    rows[1] = &state->names.rows[rows[0]->by_name];
+    return true;
+}
+
+static uint32_t op_around(const pyro_joins *joins, uint32_t event)
+{
+    uint32_t parent = joins->parent[event];
+    return parent == PYRO_NO_EVENT ? PYRO_NO_EVENT : joins->op[parent];
+}
+
+/* Whether an op of the same name (*name), and of the same shapes too (*shapes), is around. */
+static void find_same_around(const pyro_analysis_context *context, uint32_t event, bool *name,
+                             bool *shapes)
+{
+    const pyro_trace *trace = context->trace;
+    uint32_t outer = op_around(context->joins, event);
+    *name = *shapes = false;
+    for (uint32_t i = 0; i < DEEPEST_NEST && outer != PYRO_NO_EVENT && !*shapes; i++) {
+        if (trace->name[outer] == trace->name[event] && pyro_context_wants(context, outer)) {
+            *name = true;
+            *shapes = dims_of(trace, outer) == dims_of(trace, event);
+        }
+        outer = op_around(context->joins, outer);
+    }
+}
+
+static void add_price(int64_t *sum, int64_t price)
+{
+    int64_t grown;
+    if (price >= 0 && !__builtin_add_overflow(*sum < 0 ? 0 : *sum, price, &grown))
+        *sum = grown;
+}
+
+static int add_op(ops_state *state, pyro_analysis_context *context, uint32_t event)
+{
+    const pyro_trace *trace = context->trace;
+    op_row *rows[2];
+    bool is_inside[2];
+    if (!find_rows(state, context, event, rows))
+        return pyro_fail_memory(context->error);
+    find_same_around(context, event, &is_inside[1], &is_inside[0]);
+    int64_t duration = trace->duration_ns[event];
+    uint32_t detail = trace->detail[event];
+    for (int i = 0; i < 2; i++) {
+        rows[i]->calls++;
+        rows[i]->host_self_ns += duration;
+        rows[i]->host_by_phase[context->joins->phase[event]] += duration;
+        if (!is_inside[i])
+            rows[i]->host_total_ns += duration;
+        if (detail == PYRO_NO_ID)
+            continue;
+        add_price(&rows[i]->flops, pyro_context_price(context, detail)->flops);
+        add_price(&rows[i]->bytes, pyro_context_price(context, detail)->bytes);
+    }
+    return PYRO_OK;
+}
+
+/* An op or annotation may hold others, whatever Python runs between. */
+static bool is_holder(const void *trace, uint32_t event)
+{
+    uint8_t category = ((const pyro_trace *)trace)->category[event];
+    return category == PYRO_EVENT_OP || category == PYRO_EVENT_ANNOTATION;
+}
+
+/* Takes the time of what is inside of an op from the op's own. */
+static int take_from_holder(ops_state *state, pyro_analysis_context *context, uint32_t event)
+{
+    const pyro_trace *trace = context->trace;
+    uint32_t holder = pyro_enclosing_find(&state->holders, context->joins, trace->count, event,
+                                          is_holder, trace);
+    op_row *rows[2];
+    if (holder == PYRO_NO_EVENT || trace->category[holder] != PYRO_EVENT_OP ||
+        !pyro_context_wants(context, holder))
+        return PYRO_OK;
+    if (!find_rows(state, context, holder, rows))
+        return pyro_fail_memory(context->error);
+    for (int i = 0; i < 2; i++) {
+        rows[i]->host_self_ns -= trace->duration_ns[event];
+        rows[i]->host_by_phase[context->joins->phase[holder]] -= trace->duration_ns[event];
+    }
+    uint8_t bit = (uint8_t)(1 << (holder & 7)), *seen = &state->has_child[holder >> 3];
+    bool is_first = !(*seen & bit);
+    *seen |= bit;
+    if (is_first && trace->category[event] == PYRO_EVENT_OP &&
+        trace->name[event] == trace->name[holder]) {
+        if (!pyro_map_put(&state->only_child, holder, event))
+            return pyro_fail_memory(context->error);
+    } else if (!is_first && state->only_child.count &&
+               pyro_map_get(&state->only_child, holder) != PYRO_MAP_NONE) {
+        pyro_map_put(&state->only_child, holder, CANCELLED);
+    }
+    return PYRO_OK;
+}
+
+/* Device work counts for the innermost op that launched it, and in total for all around that. */
+static int add_device_work(ops_state *state, pyro_analysis_context *context, uint32_t event)
+{
+    const pyro_trace *trace = context->trace;
+    int64_t duration = trace->duration_ns[event];
+    uint32_t op = context->joins->op[event], stamp = event + 1;
+    for (uint32_t depth = 0; depth < DEEPEST_NEST && op != PYRO_NO_EVENT; depth++) {
+        op_row *rows[2];
+        if (!find_rows(state, context, op, rows))
+            return pyro_fail_memory(context->error);
+        for (int i = 0; i < 2; i++) {
+            if (depth == 0)
+                rows[i]->device_self_ns += duration;
+            if (depth == 0)
+                rows[i]->device_by_phase[context->joins->phase[event]] += duration;
+            if (rows[i]->stamp != stamp)
+                rows[i]->device_total_ns += duration;
+            rows[i]->stamp = stamp;
+        }
+        op = op_around(context->joins, op);
+    }
+    return PYRO_OK;
+}
+
+static int init_ops(void *data, pyro_analysis_context *context)
+{
+    ops_state *state = data;
+    state->has_child = pyro_arena_alloc(context->scratch, context->trace->count / 8 + 1);
+    state->row_of_kind = pyro_arena_array(context->scratch, context->op_kind_count,
+                                          sizeof *state->row_of_kind);
+    return state->has_child && state->row_of_kind ? PYRO_OK : pyro_fail_memory(context->error);
+}
+
+static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
+{
+    uint8_t category = context->trace->category[event];
+    if (pyro_event_is_device_work(category))
+        return add_device_work(data, context, event);
+    int status = category == PYRO_EVENT_OP ? add_op(data, context, event) : PYRO_OK;
+    return status == PYRO_OK ? take_from_holder(data, context, event) : status;
+}
+
+static int merge_only_children(ops_state *state, pyro_analysis_context *context)
+{
+    for (size_t i = 0; i < state->only_child.capacity; i++) {
+        uint32_t event = state->only_child.slots[i].value;
+        op_row *rows[2];
+        if (event == PYRO_MAP_NONE || event == CANCELLED)
+            continue;
+        if (!find_rows(state, context, event, rows))
+            return pyro_fail_memory(context->error);
+        rows[0]->calls--;
+        rows[1]->calls--;
+    }
+    return PYRO_OK;
+}
+
+static pyro_phase main_phase(const op_row *row)
+{
+    const int64_t *by_phase = row->device_self_ns > 0 ? row->device_by_phase : row->host_by_phase;
+    pyro_phase best = PYRO_PHASE_OTHER;
+    for (int p = 0; p < PYRO_PHASE_COUNT; p++)
+        if (by_phase[p] > by_phase[best])
+            best = (pyro_phase)p;
+    return best;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const pyro_op_row *left = a, *right = b;
+    if (left->device_self_ns != right->device_self_ns)
+        return left->device_self_ns < right->device_self_ns ? 1 : -1;
+    if (left->host_self_ns != right->host_self_ns)
+        return left->host_self_ns < right->host_self_ns ? 1 : -1;
+    int order = strcmp(left->name, right->name);
+    return order ? order : strcmp(left->shapes, right->shapes);
+}
+
+static int publish(pyro_analysis_context *context, const op_table *table, bool with_shapes,
+                   const pyro_op_row **out, size_t *out_count)
+{
+    pyro_op_row *rows = pyro_arena_array(context->arena, table->count, sizeof *rows);
+    size_t count = 0;
+    if (!rows)
+        return pyro_fail_memory(context->error);
+    for (size_t i = 0; i < table->count; i++) {
+        const op_row *row = &table->rows[i];
+        const char *name = pyro_trace_text(context->trace, row->name);
+        if (!pyro_context_shows(context, name))
+            continue;
+        const char *shapes = with_shapes ? pyro_trace_text(context->trace, row->dims) : "";
+        rows[count++] = (pyro_op_row){.name = name,
+                                      .shapes = shapes,
+                                      .calls = row->calls,
+                                      .host_total_ns = row->host_total_ns,
+                                      .host_self_ns = row->host_self_ns > 0 ? row->host_self_ns : 0,
+                                      .device_total_ns = row->device_total_ns,
+                                      .device_self_ns = row->device_self_ns,
+                                      .flops = row->flops,
+                                      .bytes = row->bytes,
+                                      .phase = main_phase(row)};
+    }
+    if (count)
+        qsort(rows, count, sizeof *rows, compare_rows);
+    *out = rows;
+    *out_count = count;
+    return PYRO_OK;
+}
+
+static int finish_ops(void *data, pyro_analysis_context *context)
+{
+    ops_state *state = data;
+    pyro_analysis *result = context->result;
+    int status = merge_only_children(state, context);
+    if (status == PYRO_OK)
+        status = publish(context, &state->names, false, &result->ops, &result->op_count);
+    if (status == PYRO_OK)
+        status = publish(context, &state->shapes, true, &result->ops_by_shape,
+                         &result->op_by_shape_count);
+    return status;
+}
+
+static void clear_ops(void *data)
+{
+    ops_state *state = data;
+    free(state->names.rows);
+    free(state->shapes.rows);
+    pyro_map_free(&state->names.by_key);
+    pyro_map_free(&state->shapes.by_key);
+    pyro_map_free(&state->only_child);
+    pyro_enclosing_free(&state->holders);
+}
+
+const pyro_analyzer pyro_analyze_ops = {
+    .name = "ops",
+    .state_size = sizeof(ops_state),
+    .init = init_ops,
+    .event = add_event,
+    .finish = finish_ops,
+    .clear = clear_ops,
+    .categories = 1u << PYRO_EVENT_OP | 1u << PYRO_EVENT_ANNOTATION | 1u << PYRO_EVENT_RUNTIME |
+                  1u << PYRO_EVENT_DRIVER | 1u << PYRO_EVENT_KERNEL | 1u << PYRO_EVENT_MEMCPY |
+                  1u << PYRO_EVENT_MEMSET,
+};

@@ -1,0 +1,446 @@
+/*
+ * Lanes of analyses, each with a context of its own, and the threads that take them over the events
+ * stretch by stretch. No lane belongs to a thread: whoever is free goes on with the lane that is
+ * furthest behind, so that a slow processor or a long analysis keeps no other one waiting.
+ */
+#include "analyze/lanes.h"
+#include "analyze/intervals.h"
+#include "base/error.h"
+#include "base/parallel.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define MOST_ANALYZERS 32
+/* Events that a lane is taken over at a time: enough to forget the change of threads. */
+#define STRETCH 16384
+/* A thread stays with its lane until that is this share of all events ahead of another. */
+#define LEAD_SHARE 16
+
+/* Sums and union of the device work that is looked at. */
+typedef struct device_totals {
+    int64_t until_ns;
+    bool begun;
+} device_totals;
+
+/* What a lane does next. Items are for all threads; the rest is for one at a time. */
+typedef enum lane_stage {
+    LANE_BEGIN,
+    LANE_PASS,
+    LANE_FINISH,
+    LANE_ITEMS,
+    LANE_CONCLUDE,
+    LANE_DONE
+} lane_stage;
+
+/* Which analyses want the events of a category: all of them, or those with one of the traits. */
+typedef struct audience {
+    const pyro_analyzer *members[MOST_ANALYZERS];
+    void *states[MOST_ANALYZERS];
+    size_t count;       /* those that want all come first */
+    size_t total_count; /* with those that look at traits */
+    uint8_t traits;     /* that any of the latter wants */
+} audience;
+
+typedef struct lane {
+    pyro_analysis_context context;
+    lane_stage stage;
+    unsigned after; /* index of the lane that must have begun before this one */
+    bool is_taken; /* by a thread, which alone looks at what is not said to be the crew's */
+    const pyro_analyzer *analyzers[MOST_ANALYZERS];
+    void *states[MOST_ANALYZERS];
+    size_t count;
+    size_t next_event; /* in order of time */
+    bool sums_device_time; /* one lane does it for all */
+    device_totals totals;
+    audience audiences[PYRO_EVENT_CATEGORY_COUNT];
+    uint32_t categories; /* bits of those that have an audience */
+    /* The crew's: items of one of the analyses. */
+    const pyro_analyzer *item_analyzer;
+    void *item_state;
+    size_t item_count, next_item, items_done;
+    pyro_arena scratch;
+    pyro_intern texts;
+    pyro_error error;
+    int status;
+} lane;
+
+/* A thread, and what it does items with. */
+typedef struct hand {
+    pyro_analysis_context context;
+    pyro_arena scratch;
+    pyro_intern texts;
+    pyro_error error;
+    int status;
+} hand;
+
+/* The mutex guards the stage, the taking and the items of all lanes. */
+typedef struct crew {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    lane *lanes;
+    unsigned lane_count;
+    hand *hands;
+} crew;
+
+static void add_to_totals(device_totals *totals, pyro_analysis_context *context, uint32_t event)
+{
+    pyro_analysis *result = context->result;
+    int64_t start = context->trace->start_ns[event];
+    int64_t duration = context->trace->duration_ns[event], end = start + duration;
+    result->device_total_ns = pyro_add_ns(result->device_total_ns, duration);
+    result->kernel_count += context->trace->category[event] == PYRO_EVENT_KERNEL;
+    if (totals->begun && start < totals->until_ns)
+        start = totals->until_ns;
+    if (end > start)
+        result->device_busy_ns += end - start;
+    if (!totals->begun || end > totals->until_ns)
+        totals->until_ns = end;
+    totals->begun = true;
+}
+
+static void seat(lane *lane, unsigned category, size_t i)
+{
+    audience *seats = &lane->audiences[category];
+    seats->members[seats->total_count] = lane->analyzers[i];
+    seats->states[seats->total_count++] = lane->states[i];
+}
+
+static void seat_audience(lane *lane)
+{
+    for (unsigned category = 0; category < PYRO_EVENT_CATEGORY_COUNT; category++) {
+        audience *seats = &lane->audiences[category];
+        uint32_t bit = 1u << category;
+        for (size_t i = 0; i < lane->count; i++) {
+            const pyro_analyzer *analyzer = lane->analyzers[i];
+            if (analyzer->event && (!analyzer->categories || analyzer->categories & bit))
+                seat(lane, category, i);
+        }
+        seats->count = seats->total_count;
+        for (size_t i = 0; i < lane->count; i++) {
+            const pyro_analyzer *analyzer = lane->analyzers[i];
+            if (!analyzer->event || !(analyzer->categories_by_trait & bit))
+                continue;
+            seat(lane, category, i);
+            seats->traits |= analyzer->traits;
+        }
+        if (seats->total_count)
+            lane->categories |= bit;
+    }
+}
+
+static int tell(lane *lane, const audience *seats, size_t member, uint32_t event, bool is_wanted)
+{
+    const pyro_analyzer *analyzer = seats->members[member];
+    if (!is_wanted && !analyzer->whole_trace)
+        return PYRO_OK;
+    return analyzer->event(seats->states[member], &lane->context, event);
+}
+
+/* Tells an event to those that want its category, and to those that want one of its traits. */
+static int tell_all(lane *lane, const audience *seats, uint32_t event, bool wants_all)
+{
+    pyro_analysis_context *context = &lane->context;
+    uint8_t traits = 0;
+    int status = PYRO_OK;
+    if (seats->traits)
+        traits = pyro_context_traits(context, event) & seats->traits;
+    if (!seats->count && !traits)
+        return PYRO_OK;
+    bool is_wanted = wants_all || pyro_context_wants(context, event);
+    if (lane->sums_device_time && is_wanted &&
+        pyro_event_is_device_work(context->trace->category[event]))
+        add_to_totals(&lane->totals, context, event);
+    for (size_t member = 0; member < seats->count && status == PYRO_OK; member++)
+        status = tell(lane, seats, member, event, is_wanted);
+    for (size_t member = seats->count; traits && member < seats->total_count; member++) {
+        if (status == PYRO_OK && seats->members[member]->traits & traits)
+            status = tell(lane, seats, member, event, is_wanted);
+    }
+    return status;
+}
+
+/* Whether it is over; the lane has its status. */
+static bool pass_over_stretch(lane *lane)
+{
+    const uint32_t *by_time = lane->context.joins->by_time;
+    const uint8_t *category = lane->context.trace->category;
+    size_t count = lane->context.trace->count, left = count - lane->next_event;
+    size_t end = lane->next_event + (left < STRETCH ? left : STRETCH);
+    bool wants_all = pyro_context_wants_all(&lane->context);
+    uint32_t wanted = lane->categories;
+    int status = PYRO_OK;
+    for (size_t i = lane->next_event; i < end && status == PYRO_OK; i++) {
+        uint32_t event = by_time[i];
+        if (wanted >> category[event] & 1)
+            status = tell_all(lane, &lane->audiences[category[event]], event, wants_all);
+    }
+    lane->next_event = end;
+    lane->status = status;
+    return end == count;
+}
+
+static uint8_t *make_traits(const pyro_trace *trace, pyro_arena *arena)
+{
+    return pyro_arena_array(arena, trace->names.count ? trace->names.count : 1, 1);
+}
+
+static int begin_lane(lane *lane)
+{
+    pyro_analysis_context *context = &lane->context;
+    int status = PYRO_OK;
+    context->name_traits = make_traits(context->trace, &lane->scratch);
+    if (!context->name_traits)
+        return pyro_fail_memory(context->error);
+    for (size_t i = 0; i < lane->count && status == PYRO_OK; i++) {
+        const pyro_analyzer *analyzer = lane->analyzers[i];
+        lane->states[i] = pyro_arena_alloc(&lane->scratch, analyzer->state_size);
+        if (!lane->states[i])
+            status = pyro_fail_memory(context->error);
+        else if (analyzer->init)
+            status = analyzer->init(lane->states[i], context);
+    }
+    seat_audience(lane);
+    return status;
+}
+
+/* At most one analysis of a lane has items. */
+static int finish_lane(lane *lane)
+{
+    int status = PYRO_OK;
+    for (size_t i = 0; i < lane->count && status == PYRO_OK; i++) {
+        const pyro_analyzer *analyzer = lane->analyzers[i];
+        if (analyzer->finish)
+            status = analyzer->finish(lane->states[i], &lane->context);
+        if (analyzer->count_items && status == PYRO_OK) {
+            lane->item_analyzer = analyzer;
+            lane->item_state = lane->states[i];
+            lane->item_count = analyzer->count_items(lane->states[i]);
+        }
+    }
+    return status;
+}
+
+static void clear_lane(lane *lane)
+{
+    for (size_t i = 0; i < lane->count; i++) {
+        if (lane->states[i] && lane->analyzers[i]->clear)
+            lane->analyzers[i]->clear(lane->states[i]);
+    }
+    pyro_intern_free(&lane->texts);
+    pyro_arena_free(&lane->scratch);
+}
+
+/* Does what is next for a lane that was taken; gives the stage that follows. */
+static lane_stage advance_lane(lane *lane)
+{
+    lane_stage next = LANE_DONE;
+    switch (lane->stage) {
+    case LANE_BEGIN:
+        lane->status = begin_lane(lane);
+        next = LANE_PASS;
+        break;
+    case LANE_PASS:
+        next = pass_over_stretch(lane) ? LANE_FINISH : LANE_PASS;
+        break;
+    case LANE_FINISH:
+        lane->status = finish_lane(lane);
+        next = lane->item_count ? LANE_ITEMS : LANE_CONCLUDE;
+        break;
+    default:
+        if (lane->item_analyzer && lane->status == PYRO_OK)
+            lane->status = lane->item_analyzer->conclude(lane->item_state, &lane->context);
+        break;
+    }
+    if (lane->status != PYRO_OK)
+        next = LANE_DONE;
+    if (next == LANE_DONE)
+        clear_lane(lane);
+    return next;
+}
+
+/* Whether there is something to do for one thread now. */
+static bool is_ready(const crew *crew, const lane *lane)
+{
+    if (lane->is_taken || lane->stage == LANE_ITEMS || lane->stage == LANE_DONE)
+        return false;
+    const struct lane *before = &crew->lanes[lane->after];
+    return lane->stage != LANE_BEGIN || before == lane || before->stage != LANE_BEGIN;
+}
+
+/* How far a lane is, in events; what follows the pass is most urgent, for it may have items. */
+static size_t progress(const lane *lane)
+{
+    return lane->stage == LANE_PASS ? lane->next_event : 0;
+}
+
+/* The lane to go on with: the thread's last one, unless another is far behind it; NULL: none. */
+static lane *choose_lane(const crew *crew, lane *last)
+{
+    lane *best = NULL;
+    for (unsigned i = 0; i < crew->lane_count; i++) {
+        lane *lane = &crew->lanes[i];
+        if (!is_ready(crew, lane))
+            continue;
+        if (!best || progress(lane) < progress(best))
+            best = lane;
+    }
+    if (!best || !last || last->is_taken || last->stage != LANE_PASS)
+        return best;
+    size_t lead = last->context.trace->count / LEAD_SHARE;
+    return progress(last) > progress(best) + lead ? best : last;
+}
+
+static lane *find_items(const crew *crew)
+{
+    for (unsigned i = 0; i < crew->lane_count; i++) {
+        lane *lane = &crew->lanes[i];
+        if (lane->stage == LANE_ITEMS && lane->next_item < lane->item_count)
+            return lane;
+    }
+    return NULL;
+}
+
+static bool is_crew_done(const crew *crew)
+{
+    for (unsigned i = 0; i < crew->lane_count; i++) {
+        if (crew->lanes[i].stage != LANE_DONE)
+            return false;
+    }
+    return true;
+}
+
+/* The mutex is held before and after, as in the next two. */
+static void run_stage(crew *crew, lane *lane)
+{
+    lane->is_taken = true;
+    pthread_mutex_unlock(&crew->mutex);
+    lane_stage next = advance_lane(lane);
+    pthread_mutex_lock(&crew->mutex);
+    lane->stage = next;
+    lane->is_taken = false;
+    pthread_cond_broadcast(&crew->changed);
+}
+
+static void run_item(crew *crew, lane *lane, hand *hand)
+{
+    size_t item = lane->next_item++;
+    pthread_mutex_unlock(&crew->mutex);
+    if (hand->status == PYRO_OK)
+        hand->status = lane->item_analyzer->do_item(lane->item_state, &hand->context, item);
+    pthread_mutex_lock(&crew->mutex);
+    if (++lane->items_done < lane->item_count)
+        return;
+    lane->stage = LANE_CONCLUDE;
+    pthread_cond_broadcast(&crew->changed);
+}
+
+static void run_hand(void *data, unsigned index)
+{
+    crew *crew = data;
+    hand *hand = &crew->hands[index];
+    lane *last = NULL;
+    pthread_mutex_lock(&crew->mutex);
+    while (!is_crew_done(crew)) {
+        lane *with_items = find_items(crew), *next = choose_lane(crew, last);
+        if (with_items)
+            run_item(crew, with_items, hand);
+        else if (next)
+            run_stage(crew, last = next);
+        else
+            pthread_cond_wait(&crew->changed, &crew->mutex);
+    }
+    pthread_mutex_unlock(&crew->mutex);
+}
+
+/* A context of its own, with the arena for what it leaves in the result. */
+static void open_context(pyro_analysis_context *context, const pyro_analysis_context *shared,
+                         pyro_arena *arena, pyro_arena *scratch, pyro_intern *texts,
+                         pyro_error *error)
+{
+    pyro_arena_init(scratch);
+    pyro_intern_init(texts, arena);
+    pyro_error_clear(error);
+    *context = *shared;
+    context->arena = arena;
+    context->scratch = scratch;
+    context->texts = texts;
+    context->error = error;
+    context->notes = NULL;
+    context->note_count = 0;
+}
+
+static void open_lane(lane *lane, const pyro_analysis_context *context, pyro_arena *arena)
+{
+    memset(lane, 0, sizeof *lane);
+    open_context(&lane->context, context, arena, &lane->scratch, &lane->texts, &lane->error);
+}
+
+static void open_hand(hand *hand, const pyro_analysis_context *context, pyro_arena *arena)
+{
+    memset(hand, 0, sizeof *hand);
+    open_context(&hand->context, context, arena, &hand->scratch, &hand->texts, &hand->error);
+    hand->context.name_traits = make_traits(context->trace, &hand->scratch);
+    if (!hand->context.name_traits)
+        hand->status = pyro_fail_memory(&hand->error);
+}
+
+static void close_hand(hand *hand)
+{
+    pyro_intern_free(&hand->texts);
+    pyro_arena_free(&hand->scratch);
+}
+
+/* Takes over what a context of its own has to say beside its part of the result. */
+static int take_over(pyro_analysis_context *context, const pyro_analysis_context *own, int status)
+{
+    if (status != PYRO_OK && context->error && context->error->code == PYRO_OK)
+        *context->error = *own->error;
+    for (size_t i = 0; i < own->note_count && status == PYRO_OK; i++)
+        status = pyro_context_note(context, "%s", own->notes[i]);
+    return status;
+}
+
+static void run_crew(crew *crew, unsigned threads)
+{
+    pthread_mutex_init(&crew->mutex, NULL);
+    pthread_cond_init(&crew->changed, NULL);
+    pyro_run_parts(run_hand, crew, threads);
+    pthread_mutex_destroy(&crew->mutex);
+    pthread_cond_destroy(&crew->changed);
+}
+
+int pyro_run_analyses(pyro_analysis_context *context, const pyro_lane_row *rows, size_t count,
+                      pyro_arena arenas[PYRO_LANE_ARENAS])
+{
+    unsigned threads = pyro_count_parts(context->options->threads, context->trace->count,
+                                        PYRO_EVENTS_PER_THREAD);
+    threads = threads < PYRO_LANES ? threads : PYRO_LANES;
+    crew crew = {.lane_count = threads > 1 ? PYRO_LANES : 1};
+    int status = PYRO_OK;
+    crew.lanes = pyro_arena_array(context->scratch, crew.lane_count, sizeof *crew.lanes);
+    crew.hands = pyro_arena_array(context->scratch, threads, sizeof *crew.hands);
+    if (!crew.lanes || !crew.hands || count > MOST_ANALYZERS)
+        return pyro_fail_memory(context->error);
+    for (unsigned i = 0; i < crew.lane_count; i++)
+        open_lane(&crew.lanes[i], context, &arenas[i]);
+    for (unsigned i = 0; i < threads; i++)
+        open_hand(&crew.hands[i], context, &arenas[PYRO_LANES + i]);
+    crew.lanes[0].sums_device_time = true;
+    for (size_t i = 0; i < count; i++) {
+        lane *lane = &crew.lanes[rows[i].lane % crew.lane_count];
+        lane->analyzers[lane->count++] = rows[i].analyzer;
+        lane->after = rows[i].after % crew.lane_count;
+    }
+    run_crew(&crew, threads);
+    for (unsigned i = 0; i < crew.lane_count; i++) {
+        int lane_status = take_over(context, &crew.lanes[i].context, crew.lanes[i].status);
+        status = status == PYRO_OK ? lane_status : status;
+    }
+    for (unsigned i = 0; i < threads; i++) {
+        int hand_status = take_over(context, &crew.hands[i].context, crew.hands[i].status);
+        status = status == PYRO_OK ? hand_status : status;
+        close_hand(&crew.hands[i]);
+    }
+    return status;
+}

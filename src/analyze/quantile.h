@@ -1,0 +1,14 @@
+/* Order statistics of measured numbers. */
+#ifndef PYRO_ANALYZE_QUANTILE_H
+#define PYRO_ANALYZE_QUANTILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The value below which numerator/denominator of the values lie (the nearest rank, so always one of
+ * them; of an even count's two middle ones the lower). Reorders `values`; 0 when there are none.
+ */
+int64_t pyro_quantile(int64_t *values, size_t count, size_t numerator, size_t denominator);
+
+#endif

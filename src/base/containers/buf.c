@@ -1,0 +1,155 @@
+/* The growing buffer, the growing array, and the public way to free what was detached from them. */
+#include "base/containers/buf.h"
+
+#include "base/pages.h"
+
+#include <pyrometer/report.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SMALLEST_CAPACITY 64
+
+void pyro_free(void *memory)
+{
+    free(memory);
+}
+
+bool pyro_grow(void *items_pointer, size_t *capacity, size_t needed, size_t item_size)
+{
+    if (needed <= *capacity)
+        return true;
+    size_t wanted = *capacity > SIZE_MAX / 2 ? needed : *capacity * 2;
+    if (wanted < 8)
+        wanted = 8;
+    if (wanted < needed)
+        wanted = needed;
+    size_t bytes;
+    if (__builtin_mul_overflow(wanted, item_size, &bytes) || bytes > PTRDIFF_MAX)
+        return false;
+    /* The pointer's type is not known here; copying its bytes is always allowed. */
+    void *items;
+    memcpy(&items, items_pointer, sizeof items);
+    items = realloc(items, bytes);
+    if (!items)
+        return false;
+    pyro_prefer_large_pages(items, bytes);
+    memcpy(items_pointer, &items, sizeof items);
+    *capacity = wanted;
+    return true;
+}
+
+char *pyro_buf_reserve(pyro_buf *buf, size_t size)
+{
+    size_t needed;
+    if (buf->failed)
+        return NULL;
+    if (__builtin_add_overflow(buf->length, size, &needed) ||
+        __builtin_add_overflow(needed, 1, &needed)) {
+        buf->failed = true;
+        return NULL;
+    }
+    if (needed > buf->capacity) {
+        if (needed < SMALLEST_CAPACITY)
+            needed = SMALLEST_CAPACITY;
+        if (!pyro_grow(&buf->data, &buf->capacity, needed, 1)) {
+            buf->failed = true;
+            return NULL;
+        }
+    }
+    return buf->data + buf->length;
+}
+
+void pyro_buf_add(pyro_buf *buf, const void *bytes, size_t size)
+{
+    char *room = pyro_buf_reserve(buf, size);
+    if (!room)
+        return;
+    if (size)
+        memcpy(room, bytes, size);
+    room[size] = '\0';
+    buf->length += size;
+}
+
+void pyro_buf_adds(pyro_buf *buf, const char *text)
+{
+    pyro_buf_add(buf, text, strlen(text));
+}
+
+void pyro_buf_addc(pyro_buf *buf, char c)
+{
+    pyro_buf_add(buf, &c, 1);
+}
+
+void pyro_buf_add_integer(pyro_buf *buf, int64_t value)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    do
+        digits[--at] = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0)
+        digits[--at] = '-';
+    pyro_buf_add(buf, digits + at, sizeof digits - at);
+}
+
+void pyro_buf_fill(pyro_buf *buf, char c, size_t count)
+{
+    char *room = pyro_buf_reserve(buf, count);
+    if (!room)
+        return;
+    memset(room, c, count);
+    room[count] = '\0';
+    buf->length += count;
+}
+
+void pyro_buf_addf(pyro_buf *buf, const char *format, ...)
+{
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    char *room = length < 0 ? NULL : pyro_buf_reserve(buf, (size_t)length);
+    if (room) {
+        vsnprintf(room, (size_t)length + 1, format, again);
+        buf->length += (size_t)length;
+    } else {
+        buf->failed = true;
+    }
+    va_end(again);
+    va_end(arguments);
+}
+
+void pyro_buf_reset(pyro_buf *buf)
+{
+    buf->length = 0;
+    buf->failed = false;
+    if (buf->data)
+        buf->data[0] = '\0';
+}
+
+void pyro_buf_free(pyro_buf *buf)
+{
+    free(buf->data);
+    *buf = (pyro_buf)PYRO_BUF_INIT;
+}
+
+char *pyro_buf_detach(pyro_buf *buf, size_t *size)
+{
+    char *data = NULL;
+    if (pyro_buf_reserve(buf, 0)) {
+        data = buf->data;
+        data[buf->length] = '\0';
+        if (size)
+            *size = buf->length;
+        *buf = (pyro_buf)PYRO_BUF_INIT;
+    } else {
+        if (size)
+            *size = 0;
+        pyro_buf_free(buf);
+    }
+    return data;
+}

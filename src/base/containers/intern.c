@@ -1,0 +1,114 @@
+/* Interned strings: entries in the order they came, and an open-addressed table of their ids. */
+#include "base/containers/intern.h"
+
+#include "base/containers/buf.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define SMALLEST_CAPACITY 64
+
+void pyro_intern_init(pyro_intern *table, pyro_arena *arena)
+{
+    *table = (pyro_intern){.arena = arena};
+}
+
+void pyro_intern_free(pyro_intern *table)
+{
+    free(table->entries);
+    free(table->slots);
+    pyro_intern_init(table, table->arena);
+}
+
+/* The seed is an address, so that a file cannot hold names that are known to collide. */
+static uint32_t hash_text(uintptr_t seed, const char *text, size_t length)
+{
+    uint64_t hash = (uint64_t)seed ^ length * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t word;
+    for (; length >= sizeof word; text += sizeof word, length -= sizeof word) {
+        memcpy(&word, text, sizeof word);
+        hash = (hash ^ word) * UINT64_C(0xd6e8feb86659fd93);
+        hash ^= hash >> 32;
+    }
+    word = 0;
+    for (size_t i = 0; i < length; i++)
+        word |= (uint64_t)(unsigned char)text[i] << 8 * i;
+    hash = (hash ^ word) * UINT64_C(0xd6e8feb86659fd93);
+    hash ^= hash >> 32;
+    hash *= UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(hash >> 32);
+}
+
+static uint64_t make_slot(uint32_t hash, size_t id)
+{
+    return (uint64_t)hash << 32 | (id + 1);
+}
+
+/* PYRO_INTERN_NONE for an empty slot. */
+static uint32_t id_of_slot(uint64_t slot)
+{
+    return (uint32_t)slot - 1;
+}
+
+/*
+ * The slot that holds the text's id, or the empty one where it belongs. The hash stands in the slot
+ * so that entries, which are far apart in memory, are looked at only where it is the same.
+ */
+static uint64_t *find_slot(const pyro_intern *table, const char *text, size_t length, uint32_t hash)
+{
+    size_t at = hash & (table->slot_capacity - 1);
+    for (; table->slots[at]; at = (at + 1) & (table->slot_capacity - 1)) {
+        if (table->slots[at] >> 32 != hash)
+            continue;
+        const pyro_intern_entry *entry = &table->entries[id_of_slot(table->slots[at])];
+        if (entry->length == length && (length == 0 || memcmp(entry->text, text, length) == 0))
+            break;
+    }
+    return &table->slots[at];
+}
+
+static bool grow_slots(pyro_intern *table)
+{
+    size_t capacity = table->slot_capacity ? table->slot_capacity * 2 : SMALLEST_CAPACITY;
+    uint64_t *slots = calloc(capacity, sizeof *slots);
+    if (!slots)
+        return false;
+    for (size_t id = 0; id < table->count; id++) {
+        size_t at = table->entries[id].hash & (capacity - 1);
+        while (slots[at])
+            at = (at + 1) & (capacity - 1);
+        slots[at] = make_slot(table->entries[id].hash, id);
+    }
+    free(table->slots);
+    table->slots = slots;
+    table->slot_capacity = capacity;
+    return true;
+}
+
+uint32_t pyro_intern_add(pyro_intern *table, const char *text, size_t length)
+{
+    if (length >= UINT32_MAX)
+        return PYRO_INTERN_NONE;
+    if (table->count >= table->slot_capacity / 2 && !grow_slots(table))
+        return PYRO_INTERN_NONE;
+    uint32_t hash = hash_text((uintptr_t)table->arena, text, length);
+    uint64_t *slot = find_slot(table, text, length, hash);
+    if (*slot)
+        return id_of_slot(*slot);
+    if (table->count >= PYRO_INTERN_NONE || !pyro_grow(&table->entries, &table->entry_capacity,
+                                                       table->count + 1, sizeof *table->entries))
+        return PYRO_INTERN_NONE;
+    char *copy = pyro_arena_text(table->arena, text, length);
+    if (!copy)
+        return PYRO_INTERN_NONE;
+    table->entries[table->count] = (pyro_intern_entry){copy, (uint32_t)length, hash};
+    *slot = make_slot(hash, table->count);
+    return (uint32_t)table->count++;
+}
+
+uint32_t pyro_intern_find(const pyro_intern *table, const char *text, size_t length)
+{
+    if (table->count == 0 || length >= UINT32_MAX)
+        return PYRO_INTERN_NONE;
+    return id_of_slot(
+        *find_slot(table, text, length, hash_text((uintptr_t)table->arena, text, length)));
+}

@@ -1,0 +1,36 @@
+/* Strings kept once: equal texts get equal ids, ids count up from 0. */
+#ifndef PYRO_BASE_CONTAINERS_INTERN_H
+#define PYRO_BASE_CONTAINERS_INTERN_H
+
+#include "base/containers/arena.h"
+#include <stdint.h>
+
+#define PYRO_INTERN_NONE UINT32_MAX
+
+typedef struct pyro_intern_entry {
+    const char *text; /* NUL-terminated (it may hold NULs inside too) */
+    uint32_t length;
+    uint32_t hash;
+} pyro_intern_entry;
+
+typedef struct pyro_intern {
+    pyro_arena *arena; /* the caller's: texts live there */
+    pyro_intern_entry *entries;
+    size_t count, entry_capacity;
+    uint64_t *slots; /* hash and id + 1, 0: empty; capacity is 0 or a power of two */
+    size_t slot_capacity;
+} pyro_intern;
+
+void pyro_intern_init(pyro_intern *table, pyro_arena *arena);
+void pyro_intern_free(pyro_intern *table);
+/* The id of a text, which is copied when it is new. PYRO_INTERN_NONE when memory is out. */
+uint32_t pyro_intern_add(pyro_intern *table, const char *text, size_t length);
+/* PYRO_INTERN_NONE when the text was never added. */
+uint32_t pyro_intern_find(const pyro_intern *table, const char *text, size_t length);
+
+static inline const char *pyro_intern_text(const pyro_intern *table, uint32_t id)
+{
+    return table->entries[id].text;
+}
+
+#endif

@@ -1,0 +1,41 @@
+/* Zip archives (zip64 too): the directory, and members as byte sources with their CRC checked. */
+#ifndef PYRO_BASE_ZIP_ZIP_H
+#define PYRO_BASE_ZIP_ZIP_H
+
+#include "base/containers/arena.h"
+#include "base/containers/intern.h"
+#include "base/source/source.h"
+
+typedef struct pyro_zip_entry {
+    const char *name; /* NUL-terminated; a name with a NUL inside is refused */
+    int64_t size, compressed_size, header_offset;
+    uint32_t crc32;
+    uint16_t method; /* 0 stored, 8 deflated, 93 zstd */
+    uint16_t flags;
+} pyro_zip_entry;
+
+typedef struct pyro_zip {
+    pyro_source *source; /* borrowed, seekable */
+    pyro_arena arena;
+    pyro_zip_entry *entries;
+    size_t count;
+    pyro_intern names;        /* a name's id is the index of its entry */
+    int64_t directory_offset; /* every member lies before it */
+} pyro_zip;
+
+/* Reads the directory. Two entries of one name, or one that lies outside the file, are refused. */
+int pyro_zip_open(pyro_zip *zip, pyro_source *source, pyro_error *error);
+void pyro_zip_close(pyro_zip *zip);
+/* NULL when there is none. */
+const pyro_zip_entry *pyro_zip_find(const pyro_zip *zip, const char *name);
+/*
+ * A member as a stream. Its end is reported only after length and CRC were found right; a wrong one
+ * is PYRO_ERROR_FORMAT. More bytes than the directory promises are never produced. The archive must
+ * outlive it.
+ */
+int pyro_zip_open_member(pyro_source **out, const pyro_zip *zip, const pyro_zip_entry *entry,
+                         pyro_error *error);
+/* True when the bytes begin like a zip archive ("PK\3\4" or an empty one). */
+bool pyro_zip_is(const void *bytes, size_t size);
+
+#endif

@@ -1,0 +1,324 @@
+/* Many ranks for people: who is waited for first, then ranks, steps and process groups. */
+#include "report/ranks/ranks.h"
+#include "report/cost/rows.h"
+#include "report/text.h"
+
+#include "base/text/table.h"
+#include "base/text/units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows of a table where no number was asked for. */
+#define DEFAULT_ROWS 16
+
+typedef struct writer {
+    pyro_buf *buf;
+    const pyro_ranks *ranks;
+    const pyro_report_options *options;
+    int width;
+    bool is_overview;
+} writer;
+
+static void cell_rank(pyro_table *table, int64_t rank)
+{
+    char text[PYRO_UNIT_TEXT];
+    pyro_table_cell(table, rank < 0 ? "?" : pyro_format_exact(text, rank));
+}
+
+static void cell_time(pyro_table *table, int64_t duration_ns)
+{
+    char text[PYRO_UNIT_TEXT];
+    pyro_table_cell(table, pyro_format_duration(text, duration_ns));
+}
+
+static void cell_text(pyro_table *table, const char *text)
+{
+    pyro_buf clean = PYRO_BUF_INIT;
+    pyro_text_clean(&clean, text);
+    pyro_table_cell(table, clean.data ? clean.data : "");
+    table->failed |= clean.failed;
+    pyro_buf_free(&clean);
+}
+
+/* An offset has a direction. */
+static void cell_offset(pyro_table *table, int64_t offset_ns)
+{
+    char text[PYRO_UNIT_TEXT];
+    if (offset_ns < 0)
+        pyro_table_cellf(table, "-%s", pyro_format_duration(text, -offset_ns));
+    else
+        pyro_table_cell(table, pyro_format_duration(text, offset_ns));
+}
+
+static size_t rows_shown(const writer *w, size_t count)
+{
+    if (w->options->top != 0)
+        return pyro_rows_shown(w->options, count);
+    return w->options->verbose || count < DEFAULT_ROWS ? count : DEFAULT_ROWS;
+}
+
+static void heading(writer *w, const char *title, size_t shown, size_t count)
+{
+    pyro_buf text = PYRO_BUF_INIT;
+    pyro_buf_addf(&text, shown < count ? "\n%s (%zu of %zu):" : "\n%s:", title, shown, count);
+    pyro_text_heading(w->buf, pyro_text_part(w->buf, &text), w->options->color);
+    pyro_buf_free(&text);
+}
+
+static void finish_table(writer *w, pyro_table *table)
+{
+    w->buf->failed |= table->failed;
+    pyro_table_write(table, w->buf, 2, w->width, w->options->color);
+    pyro_table_free(table);
+}
+
+static int by_lateness(const void *left, const void *right)
+{
+    const pyro_rank_row *a = *(const pyro_rank_row *const *)left;
+    const pyro_rank_row *b = *(const pyro_rank_row *const *)right;
+    if (a->late_ns != b->late_ns)
+        return a->late_ns > b->late_ns ? -1 : 1;
+    return (a > b) - (a < b);
+}
+
+static void add_rank(pyro_table *table, const pyro_rank_row *row)
+{
+    char text[PYRO_UNIT_TEXT];
+    cell_rank(table, row->rank);
+    cell_time(table, row->step_ns);
+    cell_time(table, row->compute_ns);
+    cell_time(table, row->communication_ns);
+    cell_time(table, row->communication_exposed_ns);
+    cell_time(table, row->idle_ns);
+    cell_time(table, row->data_loading_ns);
+    cell_time(table, row->wait_ns);
+    cell_time(table, row->late_ns);
+    pyro_table_cell(
+        table, row->memory_peak_bytes < 0 ? "-" : pyro_format_bytes(text, row->memory_peak_bytes));
+    pyro_table_cell(table, row->flops_per_s < 0 || row->flops_per_s > 9e18
+                               ? "-"
+                               : pyro_format_count(text, (int64_t)row->flops_per_s));
+    if (row->clock_residual_ns < 0)
+        pyro_table_cell(table, "-");
+    else
+        cell_offset(table, row->clock_offset_ns);
+}
+
+/* Where not all fit, those that are waited for most. */
+static void write_ranks(writer *w)
+{
+    static const pyro_table_column columns[] = {
+        {"Rank", true, false},     {"Step", true, false},    {"Compute", true, false},
+        {"Comm", true, false},     {"Exposed", true, false}, {"Idle", true, false},
+        {"Loading", true, false},  {"Waits", true, false},   {"Late", true, false},
+        {"Peak mem", true, false}, {"FLOP/s", true, false},  {"Clock", true, false}};
+    size_t count = w->ranks->rank_count, shown = rows_shown(w, count);
+    const pyro_rank_row **rows = malloc((count + 1) * sizeof *rows);
+    pyro_table table;
+    if (!rows) {
+        w->buf->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        rows[i] = &w->ranks->ranks[i];
+    if (shown < count)
+        qsort(rows, count, sizeof *rows, by_lateness);
+    heading(w, shown < count ? "Ranks, a step, those that are waited for most" : "Ranks, a step",
+            shown, count);
+    pyro_table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < shown; i++)
+        add_rank(&table, rows[i]);
+    finish_table(w, &table);
+    free(rows);
+}
+
+static void write_steps(writer *w)
+{
+    static const pyro_table_column columns[] = {
+        {"Step", true, false},    {"Ranks", true, false},      {"Fastest", true, false},
+        {"Median", true, false},  {"Slowest", true, false},    {"Skew", true, false},
+        {"Of rank", true, false}, {"Waited for", true, false}, {"By", true, false}};
+    size_t count = w->ranks->step_count, shown = rows_shown(w, count);
+    pyro_table table;
+    heading(w, "Steps", shown, count);
+    pyro_table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < shown; i++) {
+        const pyro_rank_step_row *row = &w->ranks->steps[i];
+        if (row->number < 0)
+            pyro_table_cell(&table, "(all)");
+        else
+            pyro_table_cellf(&table, "%lld", (long long)row->number);
+        pyro_table_cellf(&table, "%lld", (long long)row->ranks);
+        cell_time(&table, row->min_ns);
+        cell_time(&table, row->median_ns);
+        cell_time(&table, row->max_ns);
+        cell_time(&table, row->skew_ns);
+        cell_rank(&table, row->slowest_rank);
+        if (row->late_ns > 0)
+            cell_rank(&table, row->last_rank);
+        else
+            pyro_table_cell(&table, "-");
+        cell_time(&table, row->late_ns);
+    }
+    finish_table(w, &table);
+}
+
+static void add_group(pyro_table *table, const pyro_rank_group_row *row)
+{
+    char text[PYRO_UNIT_TEXT];
+    cell_text(table, row->group[0] ? row->group : "-");
+    cell_text(table, row->kind);
+    if (row->group_size < 0)
+        pyro_table_cellf(table, "%lld", (long long)row->ranks);
+    else
+        pyro_table_cellf(table, "%lld of %lld", (long long)row->ranks, (long long)row->group_size);
+    pyro_table_cellf(table, "%.4g", row->calls_per_step);
+    cell_time(table, row->time_ns);
+    cell_time(table, row->exposed_ns);
+    pyro_table_cell(table, pyro_format_share(text, (double)row->exposed_ns, (double)row->time_ns));
+    cell_time(table, row->wait_ns);
+    if (row->matched) {
+        cell_time(table, row->arrival_skew_ns);
+        if (row->last_rank < 0)
+            pyro_table_cell(table, "-");
+        else
+            pyro_table_cellf(table, "%lld (%.0f%%)", (long long)row->last_rank,
+                             row->last_share * 100);
+    } else {
+        pyro_table_cell(table, "-");
+        pyro_table_cell(table, "-");
+    }
+    if (row->bus_gb_per_s < 0)
+        pyro_table_cell(table, "-");
+    else
+        pyro_table_cellf(table, "%.3g", row->bus_gb_per_s);
+}
+
+static void write_groups(writer *w)
+{
+    static const pyro_table_column columns[] = {
+        {"Group", false, true}, {"Kind", false, false},   {"Ranks", true, false},
+        {"Calls", true, false}, {"Time", true, false},    {"Exposed", true, false},
+        {"Share", true, false}, {"Waiting", true, false}, {"Skew", true, false},
+        {"Last", true, false},  {"Bus GB/s", true, false}};
+    size_t count = w->ranks->group_count, shown = rows_shown(w, count);
+    pyro_table table;
+    if (!count && w->is_overview)
+        return;
+    heading(w, "Communication, of a rank and step", shown, count);
+    pyro_table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < shown; i++)
+        add_group(&table, &w->ranks->groups[i]);
+    finish_table(w, &table);
+}
+
+static void add_cause(pyro_buf *text, const pyro_straggler_row *row)
+{
+    char own[PYRO_UNIT_TEXT], others[PYRO_UNIT_TEXT];
+    if (!row->layer[0] && row->excess_ns == 0) {
+        pyro_buf_adds(text, "; no layer of it explains that");
+        return;
+    }
+    pyro_buf_adds(text, ": ");
+    pyro_text_clean(text, row->layer[0] ? row->layer : "(model)");
+    if (row->phase != PYRO_PHASE_OTHER && row->phase != PYRO_PHASE_OPTIMIZER)
+        pyro_buf_addf(text, " (%s)", pyro_phase_name(row->phase));
+    pyro_buf_addf(text, " takes %s of its own on the %s, %s on the other ranks",
+                  pyro_format_duration(own, row->layer_ns), row->where,
+                  pyro_format_duration(others, row->others_ns));
+    if (row->op[0]) {
+        pyro_buf_adds(text, ", mostly in ");
+        pyro_text_clean(text, row->op);
+    }
+}
+
+static void write_stragglers(writer *w)
+{
+    const pyro_ranks *ranks = w->ranks;
+    size_t shown = rows_shown(w, ranks->straggler_count);
+    char late[PYRO_UNIT_TEXT], share[PYRO_UNIT_TEXT];
+    pyro_text_heading(w->buf, "\nWho is waited for:", w->options->color);
+    if (!ranks->straggler_count)
+        pyro_buf_adds(w->buf, ranks->matched_collectives
+                                  ? "  Nobody in particular: no rank is late in most steps.\n"
+                                  : "  Not known: it takes collectives of several ranks.\n");
+    for (size_t i = 0; i < shown; i++) {
+        const pyro_straggler_row *row = &ranks->stragglers[i];
+        pyro_buf text = PYRO_BUF_INIT;
+        if (row->rank < 0)
+            pyro_buf_adds(&text, "- A rank that is not known");
+        else
+            pyro_buf_addf(&text, "- Rank %lld", (long long)row->rank);
+        pyro_buf_addf(&text, " is late by %s a step (%s of it), in %lld of %lld steps",
+                      pyro_format_duration(late, row->late_ns),
+                      pyro_format_share(share, row->late_share, 1), (long long)row->late_steps,
+                      (long long)row->steps);
+        add_cause(&text, row);
+        pyro_buf_addc(&text, '.');
+        pyro_text_wrap(w->buf, pyro_text_part(w->buf, &text), 2, 4, w->width);
+        pyro_buf_free(&text);
+    }
+}
+
+static void write_summary(writer *w)
+{
+    const pyro_ranks *ranks = w->ranks;
+    char a[PYRO_UNIT_TEXT], b[PYRO_UNIT_TEXT], c[PYRO_UNIT_TEXT];
+    int64_t most = 0;
+    for (size_t i = 0; i < ranks->rank_count; i++) {
+        int64_t offset = ranks->ranks[i].clock_offset_ns;
+        offset = offset < 0 ? -offset : offset;
+        most = offset > most ? offset : most;
+    }
+    pyro_buf_addf(w->buf, "\n  Step time:   %s in the median of ranks; they differ by %s (%s)\n",
+                  pyro_format_duration(a, ranks->step_ns),
+                  pyro_format_duration(b, ranks->step_skew_ns),
+                  pyro_format_share(c, (double)ranks->step_skew_ns, (double)ranks->step_ns));
+    pyro_buf_addf(w->buf, "  Times are:   the %s\n", ranks->on_device ? "devices'" : "hosts'");
+    pyro_buf_addf(w->buf, "  Collectives: %s, %s of them found on several ranks\n",
+                  pyro_format_exact(a, ranks->collectives),
+                  pyro_format_exact(b, ranks->matched_collectives));
+    if (ranks->clock_residual_ns >= 0)
+        pyro_buf_addf(
+            w->buf, "  Clocks:      aligned by collectives; moved by up to %s, %s is left\n",
+            pyro_format_duration(a, most), pyro_format_duration(b, ranks->clock_residual_ns));
+}
+
+static void write_title(writer *w)
+{
+    const pyro_ranks *ranks = w->ranks;
+    pyro_buf title = PYRO_BUF_INIT;
+    pyro_buf_addf(&title, "%zu RANK%s", ranks->rank_count, ranks->rank_count == 1 ? "" : "S");
+    if (ranks->world_size > 0)
+        pyro_buf_addf(&title, " of %lld", (long long)ranks->world_size);
+    if (ranks->rank_count && ranks->ranks[0].device[0]) {
+        pyro_buf_adds(&title, ": ");
+        pyro_text_clean(&title, ranks->ranks[0].device);
+    }
+    pyro_text_banner(w->buf, pyro_text_part(w->buf, &title), w->options->width, w->options->color);
+    pyro_buf_free(&title);
+}
+
+void pyro_write_ranks_text(pyro_buf *buf, const pyro_ranks *ranks, pyro_ranks_view view,
+                           const pyro_report_options *options)
+{
+    writer w = {.buf = buf,
+                .ranks = ranks,
+                .options = options,
+                .width = options->width ? options->width : PYRO_TEXT_WIDTH,
+                .is_overview = view == PYRO_RANKS_OVERVIEW};
+    write_title(&w);
+    if (w.is_overview)
+        write_summary(&w);
+    if (w.is_overview || view == PYRO_RANKS_STRAGGLERS)
+        write_stragglers(&w);
+    if (w.is_overview || view == PYRO_RANKS_RANKS)
+        write_ranks(&w);
+    if (w.is_overview || view == PYRO_RANKS_STEPS)
+        write_steps(&w);
+    if (w.is_overview || view == PYRO_RANKS_GROUPS)
+        write_groups(&w);
+    if (!options->quiet)
+        pyro_text_list(buf, "\nNotes:", ranks->notes, ranks->note_count, w.width, options->color);
+}

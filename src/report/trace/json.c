@@ -1,0 +1,218 @@
+/* A trace for programs: schema pyrometer.trace/1, defined in docs/trace.md. Unknown is null. */
+#include "report/trace/rows.h"
+#include "report/writers.h"
+
+#include "trace/trace.h"
+
+static void write_value(pyro_json_writer *writer, const pyro_trace_column *column, const void *row)
+{
+    int64_t integer;
+    double number;
+
+    pyro_json_key(writer, column->name);
+    switch (column->kind) {
+    case PYRO_COLUMN_TEXT:
+    case PYRO_COLUMN_PHASE:
+    case PYRO_COLUMN_GAP_KIND:
+    case PYRO_COLUMN_SEVERITY:
+        pyro_json_string(writer, pyro_column_text(column, row));
+        return;
+    case PYRO_COLUMN_NUMBER:
+        if (pyro_column_number(column, row, &number))
+            pyro_json_number(writer, number);
+        else
+            pyro_json_null(writer);
+        return;
+    case PYRO_COLUMN_BOOLEAN:
+        pyro_json_boolean(writer, pyro_column_integer(column, row, &integer) && integer != 0);
+        return;
+    default:
+        if (pyro_column_integer(column, row, &integer))
+            pyro_json_integer(writer, integer);
+        else
+            pyro_json_null(writer);
+    }
+}
+
+void pyro_write_json_row(pyro_json_writer *writer, const pyro_trace_table *table, const void *row)
+{
+    for (size_t i = 0; i < table->column_count; i++)
+        write_value(writer, &table->columns[i], row);
+}
+
+static void write_table(pyro_json_writer *writer, const char *name, const pyro_analysis *analysis)
+{
+    const pyro_trace_table *table = pyro_trace_table_find(name);
+    size_t count;
+    const char *rows = pyro_trace_table_rows(table, analysis, &count);
+
+    pyro_json_key(writer, name);
+    pyro_json_begin_array(writer);
+    for (size_t i = 0; i < count; i++) {
+        pyro_json_begin_object_inline(writer);
+        pyro_write_json_row(writer, table, rows + i * table->row_size);
+        pyro_json_end_object(writer);
+    }
+    pyro_json_end_array(writer);
+}
+
+static void write_curve(pyro_json_writer *writer, const pyro_memory_device *device)
+{
+    pyro_json_key(writer, "curve");
+    pyro_json_begin_array_inline(writer);
+    for (size_t i = 0; i < device->curve_count; i++) {
+        pyro_json_begin_object_inline(writer);
+        pyro_json_member_integer(writer, "time_ns", device->curve[i].time_ns);
+        pyro_json_member_amount(writer, "allocated_bytes", device->curve[i].allocated_bytes);
+        pyro_json_member_amount(writer, "reserved_bytes", device->curve[i].reserved_bytes);
+        pyro_json_end_object(writer);
+    }
+    pyro_json_end_array(writer);
+}
+
+static void write_holders(pyro_json_writer *writer, const pyro_memory_device *device)
+{
+    pyro_json_key(writer, "holders");
+    pyro_json_begin_array(writer);
+    for (size_t i = 0; i < device->holder_count; i++) {
+        pyro_json_begin_object_inline(writer);
+        pyro_json_member_string(writer, "layer", device->holders[i].layer);
+        pyro_json_member_string(writer, "op", device->holders[i].op);
+        pyro_json_member_integer(writer, "bytes", device->holders[i].bytes);
+        pyro_json_member_integer(writer, "blocks", device->holders[i].blocks);
+        pyro_json_end_object(writer);
+    }
+    pyro_json_end_array(writer);
+}
+
+static void write_memory(pyro_json_writer *writer, const pyro_analysis *analysis)
+{
+    const pyro_memory_device *main = pyro_main_memory(analysis);
+    const pyro_trace_table *table = pyro_trace_table_find("memory");
+
+    pyro_json_key(writer, "memory");
+    pyro_json_begin_object(writer);
+    pyro_json_member_string(writer, "device", main != NULL ? main->device : NULL);
+    pyro_json_member_amount(writer, "peak_bytes", main != NULL ? main->peak_bytes : -1);
+    pyro_json_member_amount(writer, "peak_reserved_bytes",
+                            main != NULL ? main->peak_reserved_bytes : -1);
+    pyro_json_key(writer, "devices");
+    pyro_json_begin_array(writer);
+    for (size_t i = 0; i < analysis->memory_count; i++) {
+        pyro_json_begin_object(writer);
+        pyro_write_json_row(writer, table, &analysis->memory[i]);
+        write_holders(writer, &analysis->memory[i]);
+        write_curve(writer, &analysis->memory[i]);
+        pyro_json_end_object(writer);
+    }
+    pyro_json_end_array(writer);
+    pyro_json_end_object(writer);
+}
+
+static void write_launch(pyro_json_writer *writer, const pyro_launch_summary *launch)
+{
+    pyro_json_key(writer, "launch");
+    pyro_json_begin_object(writer);
+    pyro_json_member_integer(writer, "launches", launch->launches);
+    pyro_json_member_integer(writer, "launch_total_ns", launch->launch_total_ns);
+    pyro_json_member_integer(writer, "launch_median_ns", launch->launch_median_ns);
+    pyro_json_member_integer(writer, "delay_median_ns", launch->delay_median_ns);
+    pyro_json_member_integer(writer, "delay_p95_ns", launch->delay_p95_ns);
+    pyro_json_member_integer(writer, "short_kernels", launch->short_kernels);
+    pyro_json_member_integer(writer, "short_kernel_total_ns", launch->short_kernel_total_ns);
+    pyro_json_member_integer(writer, "slow_launches", launch->slow_launches);
+    pyro_json_member_integer(writer, "late_kernels", launch->late_kernels);
+    pyro_json_member_integer(writer, "max_queue", launch->max_queue);
+    pyro_json_member_number(writer, "mean_queue", launch->mean_queue);
+    pyro_json_end_object(writer);
+}
+
+static void write_data_loading(pyro_json_writer *writer, const pyro_data_loading *loading)
+{
+    pyro_json_key(writer, "data_loading");
+    pyro_json_begin_object(writer);
+    pyro_json_member_integer(writer, "calls", loading->calls);
+    pyro_json_member_integer(writer, "total_ns", loading->total_ns);
+    pyro_json_member_integer(writer, "uncovered_ns", loading->uncovered_ns);
+    pyro_json_member_number(writer, "share_of_steps", loading->share_of_steps);
+    pyro_json_end_object(writer);
+}
+
+static void write_unattributed(pyro_json_writer *writer, const pyro_unattributed *unattributed)
+{
+    pyro_json_key(writer, "unattributed");
+    pyro_json_begin_object(writer);
+    pyro_json_member_integer(writer, "no_launch_ns", unattributed->no_launch_ns);
+    pyro_json_member_integer(writer, "outside_layer_ns", unattributed->outside_layer_ns);
+    pyro_json_member_integer(writer, "optimizer_ns", unattributed->optimizer_ns);
+    pyro_json_member_integer(writer, "collective_ns", unattributed->collective_ns);
+    pyro_json_end_object(writer);
+}
+
+static void write_gap_totals(pyro_json_writer *writer, const int64_t totals[3])
+{
+    pyro_json_key(writer, "gap_totals");
+    pyro_json_begin_object(writer);
+    pyro_json_member_integer(writer, "host_wait_ns", totals[PYRO_GAP_HOST_WAIT]);
+    pyro_json_member_integer(writer, "kernel_wait_ns", totals[PYRO_GAP_KERNEL_WAIT]);
+    pyro_json_member_integer(writer, "other_ns", totals[PYRO_GAP_OTHER]);
+    pyro_json_end_object(writer);
+}
+
+static void write_head(pyro_json_writer *writer, const pyro_trace *trace,
+                       const pyro_analysis *analysis)
+{
+    size_t warning_count;
+    const char *const *warnings = pyro_trace_warnings(trace, &warning_count);
+
+    pyro_json_member_string(writer, "schema", "pyrometer.trace/1");
+    pyro_json_member_string(writer, "file", pyro_trace_file(trace));
+    pyro_json_member_integer(writer, "events", pyro_trace_event_count(trace));
+    pyro_json_member_strings(writer, "warnings", warnings, warning_count);
+    pyro_json_member_strings(writer, "notes", analysis->notes, analysis->note_count);
+    pyro_json_member_string(writer, "device",
+                            analysis->device_name[0] != '\0' ? analysis->device_name : NULL);
+    pyro_json_member_boolean(writer, "device_known", analysis->device_known);
+    pyro_json_member_amount(writer, "rank", trace->rank);
+    pyro_json_member_amount(writer, "world_size", trace->world_size);
+    pyro_json_member_boolean(writer, "has_layers", analysis->has_layers);
+    pyro_json_member_boolean(writer, "has_shapes", analysis->has_shapes);
+    pyro_json_member_boolean(writer, "has_stacks", analysis->has_stacks);
+    pyro_json_member_boolean(writer, "has_memory", analysis->has_memory);
+    pyro_json_member_integer(writer, "start_ns", analysis->start_ns);
+    pyro_json_member_integer(writer, "span_ns", analysis->span_ns);
+    pyro_json_member_integer(writer, "device_total_ns", analysis->device_total_ns);
+    pyro_json_member_integer(writer, "device_busy_ns", analysis->device_busy_ns);
+    pyro_json_member_integer(writer, "kernel_count", analysis->kernel_count);
+    write_unattributed(writer, &analysis->unattributed);
+}
+
+int pyro_write_trace_json(pyro_buf *buf, const pyro_trace *trace, const pyro_analysis *analysis,
+                          const pyro_trace_report_options *options)
+{
+    pyro_json_writer writer;
+
+    pyro_json_writer_init(&writer, buf, 2);
+    pyro_json_begin_object(&writer);
+    write_head(&writer, trace, analysis);
+    write_table(&writer, "steps", analysis);
+    write_table(&writer, "training", analysis);
+    write_table(&writer, "layers", analysis);
+    write_table(&writer, "ops", analysis);
+    write_table(&writer, "ops_by_shape", analysis);
+    write_table(&writer, "kernels", analysis);
+    write_table(&writer, "gaps", analysis);
+    write_gap_totals(&writer, analysis->gap_total_ns);
+    write_memory(&writer, analysis);
+    write_launch(&writer, &analysis->launch);
+    write_table(&writer, "synchronizations", analysis);
+    write_table(&writer, "copies", analysis);
+    write_data_loading(&writer, &analysis->data_loading);
+    write_table(&writer, "collectives", analysis);
+    write_table(&writer, "findings", analysis);
+    if (options->report.verbose)
+        write_table(&writer, "stacks", analysis);
+    pyro_json_end_object(&writer);
+    pyro_buf_addc(buf, '\n');
+    return PYRO_OK;
+}

@@ -1,0 +1,258 @@
+/* The table of one forward pass: every layer that was called, children before parents, with its
+ * calls, its own wall time, what it was given, and how much of the time was spent in ops. */
+#include "base/containers/buf.h"
+#include "base/error.h"
+#include "base/containers/intern.h"
+#include "base/text/units.h"
+#include "report/text.h"
+
+#include <pyrometer/report.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SHAPES = 3, SMALLEST_NAME = 25, SMALLEST_SHAPES = 18 };
+
+typedef struct table_row {
+    const pyro_layer_time_row *time;
+    pyro_buf name, shapes;
+    int64_t device_ns, flops; /* its own; flops -1 unknown */
+} table_row;
+
+typedef struct layer_table {
+    table_row *rows;
+    size_t count;
+    int64_t wall_ns;
+    bool with_device, with_flops;
+    int name_width, shapes_width;
+} layer_table;
+
+/* Characters, which in UTF-8 may be of several bytes. */
+static int width_of(const pyro_buf *text)
+{
+    int width = 0;
+
+    for (size_t i = 0; i < text->length; i++)
+        width += ((unsigned char)text->data[i] & 0xc0) != 0x80;
+    return width;
+}
+
+static void add_padded(pyro_buf *buf, const pyro_buf *text, int width)
+{
+    int used = width_of(text);
+
+    pyro_buf_add(buf, text->length ? text->data : "", text->length);
+    pyro_buf_fill(buf, ' ', used < width ? (size_t)(width - used) : 0);
+}
+
+/* "[[32, 100], [64]]" -> "(32, 100), (64,)", as Python writes shapes. */
+static void add_shapes(pyro_buf *out, const char *shapes)
+{
+    const char *at = shapes[0] == '[' ? shapes + 1 : "";
+    size_t count = 0;
+
+    for (; (at = strchr(at, '[')) != NULL; at += strcspn(at, "]")) {
+        size_t length = strcspn(at + 1, "[]");
+
+        pyro_buf_adds(out, count ? ", " : "");
+        if (count++ == MOST_SHAPES) {
+            pyro_buf_adds(out, "...");
+            return;
+        }
+        pyro_buf_addc(out, '(');
+        pyro_buf_add(out, at + 1, length);
+        pyro_buf_adds(out, length && !memchr(at + 1, ',', length) ? ",)" : ")");
+    }
+}
+
+static void put_shapes(pyro_buf *out, const char *shapes)
+{
+    pyro_buf text = PYRO_BUF_INIT;
+
+    add_shapes(&text, shapes);
+    if (text.length)
+        pyro_text_clean(out, text.data);
+    out->failed |= text.failed;
+    pyro_buf_free(&text);
+}
+
+/* FLOPs of a layer are with all below it: what its children have is taken off. */
+static void set_own_amounts(const layer_table *table, const pyro_analysis *analysis,
+                            const pyro_intern *paths)
+{
+    for (size_t i = 0; i < analysis->layer_count; i++) {
+        const pyro_layer_row *layer = &analysis->layers[i];
+        uint32_t row = pyro_intern_find(paths, layer->path, strlen(layer->path));
+        uint32_t parent = PYRO_INTERN_NONE;
+
+        if (row != PYRO_INTERN_NONE) {
+            table->rows[row].device_ns += layer->forward_device_self_ns;
+            table->rows[row].flops = layer->flops;
+        }
+        if (layer->parent != PYRO_NO_EVENT) {
+            const char *path = analysis->layers[layer->parent].path;
+            parent = pyro_intern_find(paths, path, strlen(path));
+        }
+        if (parent != PYRO_INTERN_NONE && layer->flops > 0)
+            table->rows[parent].flops -= layer->flops;
+    }
+}
+
+static bool fill_rows(layer_table *table, const pyro_layer_ops *ops, const pyro_analysis *analysis)
+{
+    pyro_arena arena;
+    pyro_intern paths; /* the id is the row */
+    bool ok = true;
+
+    pyro_arena_init(&arena);
+    pyro_intern_init(&paths, &arena);
+    table->wall_ns = ops->wall_ns;
+    for (size_t i = 0; i < ops->layer_count && ok; i++) {
+        const pyro_layer_time_row *time = &ops->layers[i];
+        table_row *row = &table->rows[table->count++];
+
+        row->time = time;
+        pyro_text_clean(&row->name, time->layer[0] ? time->layer : "(model)");
+        put_shapes(&row->shapes, time->shapes);
+        ok = !row->name.failed && !row->shapes.failed &&
+             pyro_intern_add(&paths, time->layer, strlen(time->layer)) != PYRO_INTERN_NONE;
+    }
+    if (ok)
+        set_own_amounts(table, analysis, &paths);
+    pyro_intern_free(&paths);
+    pyro_arena_free(&arena);
+    return ok;
+}
+
+static double to_ms(int64_t duration_ns)
+{
+    return (double)duration_ns / 1e6;
+}
+
+static void add_rule(pyro_buf *buf, int width)
+{
+    for (int i = 0; i < width; i++)
+        pyro_buf_adds(buf, "\u2500");
+    pyro_buf_addc(buf, '\n');
+}
+
+/* What both a layer and the sum have. */
+static void add_line(pyro_buf *buf, const layer_table *table, const table_row *row)
+{
+    const pyro_layer_time_row *time = row->time;
+
+    add_padded(buf, &row->name, table->name_width);
+    pyro_buf_addf(buf, "%-8lld%-18.3f%-16.3f", (long long)time->calls, to_ms(time->wall_ns),
+                  time->calls > 0 ? to_ms(time->wall_ns) / (double)time->calls : 0.0);
+    add_padded(buf, &row->shapes, table->shapes_width);
+    pyro_buf_addf(buf, "%-13.3f", to_ms(time->op_ns));
+    if (table->with_device)
+        pyro_buf_addf(buf, "%-18.3f", to_ms(row->device_ns));
+    if (table->with_flops) {
+        char text[PYRO_UNIT_TEXT];
+
+        pyro_buf_addf(buf, "%s", row->flops >= 0 ? pyro_format_count(text, row->flops) : "-");
+    }
+    while (buf->length > 0 && buf->data[buf->length - 1] == ' ')
+        buf->data[--buf->length] = '\0';
+    pyro_buf_addc(buf, '\n');
+}
+
+static void write_head(pyro_buf *buf, const layer_table *table, const char *title)
+{
+    int width = table->name_width + 8 + 18 + 16 + table->shapes_width + 11 +
+                (table->with_device ? 18 : 0) + (table->with_flops ? 12 : 0);
+
+    pyro_buf_addf(buf, "\U0001F4CA Layer Analysis for %s\n", title);
+    add_rule(buf, width);
+    pyro_buf_addf(buf, "%-*s%-8s%-18s%-16s%-*s%s%s%s\n", table->name_width, "Layer", "Calls",
+                  "Total Time (ms)", "Avg Time (ms)", table->shapes_width, "Shapes", "In Ops (ms)",
+                  table->with_device ? "  Device Time (ms)" : "",
+                  table->with_flops ? "  FLOPs" : "");
+    add_rule(buf, width);
+}
+
+static void write_total(pyro_buf *buf, const layer_table *table)
+{
+    pyro_layer_time_row sum = {.layer = "TOTAL", .wall_ns = table->wall_ns, .shapes = ""};
+    table_row total = {.time = &sum, .flops = -1};
+    int64_t rows_ns = 0;
+
+    for (size_t i = 0; i < table->count; i++) {
+        const table_row *row = &table->rows[i];
+
+        sum.calls += row->time->calls;
+        sum.op_ns += row->time->op_ns;
+        rows_ns += row->time->wall_ns;
+        total.device_ns += row->device_ns;
+        if (row->flops > 0)
+            total.flops = (total.flops < 0 ? 0 : total.flops) + row->flops;
+    }
+    pyro_buf_adds(&total.name, sum.layer);
+    buf->failed |= total.name.failed;
+    add_line(buf, table, &total);
+    pyro_buf_free(&total.name);
+    if (rows_ns > table->wall_ns)
+        pyro_buf_addf(buf, "%.3f ms of the rows ran at the same time on other threads\n",
+                      to_ms(rows_ns - table->wall_ns));
+}
+
+static void write_table(pyro_buf *buf, layer_table *table, const char *title)
+{
+    table->name_width = SMALLEST_NAME - 1;
+    table->shapes_width = SMALLEST_SHAPES - 2;
+    for (size_t i = 0; i < table->count; i++) {
+        int name = width_of(&table->rows[i].name), shapes = width_of(&table->rows[i].shapes);
+
+        table->name_width = name > table->name_width ? name : table->name_width;
+        table->shapes_width = shapes > table->shapes_width ? shapes : table->shapes_width;
+    }
+    table->name_width += 2;
+    table->shapes_width += 2;
+    write_head(buf, table, title);
+    for (size_t i = 0; i < table->count; i++)
+        add_line(buf, table, &table->rows[i]);
+    write_total(buf, table);
+}
+
+static int make_table(pyro_buf *buf, const pyro_layer_ops *ops, const pyro_analysis *analysis,
+                      const char *title, bool with_flops, pyro_error *error)
+{
+    layer_table table = {.with_flops = with_flops, .with_device = analysis->device_total_ns > 0};
+
+    table.rows = calloc(ops->layer_count + 1, sizeof *table.rows);
+    if (table.rows && fill_rows(&table, ops, analysis))
+        write_table(buf, &table, title);
+    else
+        buf->failed = true;
+    for (size_t i = 0; i < table.count; i++) {
+        pyro_buf_free(&table.rows[i].name);
+        pyro_buf_free(&table.rows[i].shapes);
+    }
+    free(table.rows);
+    return buf->failed ? pyro_fail_memory(error) : PYRO_OK;
+}
+
+int pyro_report_layer_table(char **out, size_t *size, pyro_trace *trace, const char *title,
+                            bool with_flops, pyro_error *error)
+{
+    pyro_analysis_options options = {.step = -1, .threads = 1, .without_stacks = true};
+    pyro_analysis *analysis = NULL;
+    pyro_layer_ops *ops = NULL;
+    pyro_buf buf = PYRO_BUF_INIT;
+    int status = pyro_trace_analyze(&analysis, trace, &options, error);
+
+    *out = NULL;
+    *size = 0;
+    if (status == PYRO_OK)
+        status = pyro_trace_layer_ops(&ops, trace, &options, error);
+    if (status == PYRO_OK)
+        status = make_table(&buf, ops, analysis, title, with_flops, error);
+    if (status == PYRO_OK) {
+        *out = pyro_buf_detach(&buf, size);
+        status = *out != NULL ? PYRO_OK : pyro_fail_memory(error);
+    }
+    pyro_buf_free(&buf);
+    pyro_layer_ops_free(ops);
+    pyro_analysis_free(analysis);
+    return status;
+}

@@ -1,0 +1,452 @@
+/* Text tables of a trace whose rows stand for themselves: ops, kernels, steps, gaps, copies, ... */
+#include "report/trace/view.h"
+
+#include "base/text/units.h"
+#include "report/cost/rows.h"
+#include "report/text.h"
+
+#include <string.h>
+
+enum { WIDE = 110 };
+
+#define COLUMNS(columns) columns, sizeof columns / sizeof *columns
+
+void pyro_trace_heading(pyro_trace_writer *w, const char *what, const char *order, size_t shown,
+                        size_t count)
+{
+    pyro_buf heading = PYRO_BUF_INIT;
+
+    if (shown < count)
+        pyro_buf_addf(&heading, "\n%s (top %zu of %zu by %s):", what, shown, count, order);
+    else
+        pyro_buf_addf(&heading, "\n%s:", what);
+    pyro_text_heading(w->buf, pyro_text_part(w->buf, &heading), w->options->color);
+    pyro_buf_free(&heading);
+}
+
+void pyro_trace_draw(pyro_trace_writer *w, pyro_table *table)
+{
+    pyro_table_write(table, w->buf, 2, w->options->width, w->options->color);
+    pyro_table_free(table);
+}
+
+void pyro_cell_duration(pyro_table *table, int64_t duration_ns)
+{
+    char text[PYRO_UNIT_TEXT];
+
+    pyro_table_cell(table, duration_ns == 0 ? "-" : pyro_format_duration(text, duration_ns));
+}
+
+void pyro_cell_share(pyro_table *table, int64_t part, int64_t whole)
+{
+    char text[PYRO_UNIT_TEXT];
+
+    pyro_table_cell(table, pyro_format_share(text, (double)part, (double)whole));
+}
+
+void pyro_cell_count(pyro_table *table, int64_t count)
+{
+    char text[PYRO_UNIT_TEXT];
+
+    pyro_table_cell(table, count < 0 ? "-" : pyro_format_exact(text, count));
+}
+
+void pyro_cell_layer(const pyro_trace_writer *w, pyro_table *table, const char *path)
+{
+    pyro_buf text = PYRO_BUF_INIT;
+
+    pyro_text_path(&text, path[0] != '\0' ? path : "-", (size_t)w->options->width / 3);
+    pyro_table_cell(table, text.data);
+    table->failed = table->failed || text.failed;
+    pyro_buf_free(&text);
+}
+
+void pyro_cell_rate(pyro_table *table, int64_t work, int64_t duration_ns)
+{
+    char text[PYRO_UNIT_TEXT];
+    double rate = duration_ns > 0 ? (double)work / (double)duration_ns * 1e9 : -1;
+
+    pyro_table_cell(table, work <= 0 || rate < 0 || rate >= 9e18
+                               ? "-"
+                               : pyro_format_count(text, (int64_t)rate));
+}
+
+static void cell_bytes(pyro_table *table, int64_t bytes)
+{
+    char text[PYRO_UNIT_TEXT];
+
+    pyro_table_cell(table, bytes < 0 ? "-" : pyro_format_bytes(text, bytes));
+}
+
+static void cell_decimal(pyro_table *table, double value)
+{
+    if (value < 0)
+        pyro_table_cell(table, "-");
+    else
+        pyro_table_cellf(table, "%.1f", value);
+}
+
+/* "[[8, 16], [], [16, 4]]" as "8x16, 16x4": what is no tensor is left out. */
+static void cell_shapes(pyro_table *table, const char *shapes)
+{
+    pyro_buf text = PYRO_BUF_INIT;
+    bool inside = false;
+
+    for (const char *at = shapes; *at != '\0'; at++) {
+        if (*at >= '0' && *at <= '9') {
+            if (!inside && text.length > 0)
+                pyro_buf_adds(&text, ", ");
+            pyro_buf_addc(&text, *at);
+            inside = true;
+        } else if (*at == ',' && inside) {
+            pyro_buf_addc(&text, 'x');
+        } else if (*at == '[' || *at == ']') {
+            inside = false;
+        }
+    }
+    pyro_table_cell(table, text.data);
+    table->failed = table->failed || text.failed;
+    pyro_buf_free(&text);
+}
+
+/* Which columns the table of ops has: one row of it in three layouts. */
+typedef enum op_layout { OPS_NARROW, OPS_WIDE, OPS_BY_SHAPE } op_layout;
+
+static void add_op(const pyro_trace_writer *w, pyro_table *table, const pyro_op_row *row,
+                   op_layout layout)
+{
+    int64_t self_ns = pyro_op_self_ns(row, w->on_host);
+    int64_t total_ns = w->on_host ? row->host_total_ns : row->device_total_ns;
+
+    pyro_table_cell(table, row->name);
+    if (layout == OPS_BY_SHAPE)
+        cell_shapes(table, row->shapes);
+    pyro_cell_count(table, row->calls);
+    pyro_cell_duration(table, self_ns);
+    pyro_cell_share(table, self_ns, w->whole_ns);
+    pyro_cell_rate(table, row->flops, total_ns);
+    if (layout == OPS_BY_SHAPE)
+        return;
+    pyro_cell_duration(table, w->on_host ? total_ns : row->host_self_ns);
+    if (layout == OPS_WIDE) {
+        pyro_cell_duration(table, total_ns);
+        pyro_table_cell(table, pyro_phase_name(row->phase));
+    }
+}
+
+static void write_ops(pyro_trace_writer *w, bool by_shape)
+{
+    static const pyro_table_column device_columns[] = {
+        {"Op", false, true},           {"Calls", true, false},  {"Self", true, false},
+        {"Share", true, false},        {"FLOP/s", true, false}, {"Host self", true, false},
+        {"With callees", true, false}, {"Phase", false, false},
+    };
+    static const pyro_table_column host_columns[] = {
+        {"Op", false, true},    {"Calls", true, false},  {"Self", true, false},
+        {"Share", true, false}, {"FLOP/s", true, false}, {"With callees", true, false},
+    };
+    static const pyro_table_column shape_columns[] = {
+        {"Op", false, true},   {"Input shapes", false, true}, {"Calls", true, false},
+        {"Self", true, false}, {"Share", true, false},        {"FLOP/s", true, false},
+    };
+    const pyro_op_row *rows = by_shape ? w->analysis->ops_by_shape : w->analysis->ops;
+    size_t count = by_shape ? w->analysis->op_by_shape_count : w->analysis->op_count;
+    size_t shown = pyro_rows_shown(w->options, count);
+    op_layout layout = by_shape                                   ? OPS_BY_SHAPE
+                       : w->options->width >= WIDE && !w->on_host ? OPS_WIDE
+                                                                  : OPS_NARROW;
+    pyro_table table;
+
+    pyro_trace_heading(w, by_shape ? "Ops by input shapes" : "Ops",
+                       w->on_host ? "host time" : "device time", shown, count);
+    if (by_shape)
+        pyro_table_init(&table, COLUMNS(shape_columns));
+    else if (w->on_host)
+        pyro_table_init(&table, COLUMNS(host_columns));
+    else
+        pyro_table_init(&table, device_columns, layout == OPS_WIDE ? 8 : 6);
+    for (size_t i = 0; i < shown; i++)
+        add_op(w, &table, &rows[i], layout);
+    pyro_trace_draw(w, &table);
+}
+
+static void write_kernels(pyro_trace_writer *w)
+{
+    static const pyro_table_column narrow[] = {
+        {"Kernel", false, true}, {"Calls", true, false},  {"Total", true, false},
+        {"Share", true, false},  {"Median", true, false}, {"Tensor", false, false},
+    };
+    static const pyro_table_column wide[] = {
+        {"Kernel", false, true}, {"Calls", true, false},  {"Total", true, false},
+        {"Share", true, false},  {"Median", true, false}, {"Tensor", false, false},
+        {"Max", true, false},    {"Occ. %", true, false}, {"Waves", true, false},
+        {"Op", false, true},
+    };
+    size_t count = w->analysis->kernel_row_count, shown = pyro_rows_shown(w->options, count);
+    bool is_wide = w->options->width >= WIDE;
+    pyro_table table;
+
+    pyro_trace_heading(w, "Kernels", "device time", shown, count);
+    if (is_wide)
+        pyro_table_init(&table, COLUMNS(wide));
+    else
+        pyro_table_init(&table, COLUMNS(narrow));
+    for (size_t i = 0; i < shown; i++) {
+        const pyro_kernel_row *row = &w->analysis->kernels[i];
+
+        pyro_table_cell(&table, row->short_name);
+        pyro_cell_count(&table, row->calls);
+        pyro_cell_duration(&table, row->total_ns);
+        pyro_cell_share(&table, row->total_ns, w->analysis->device_total_ns);
+        pyro_cell_duration(&table, row->median_ns);
+        pyro_table_cell(&table, row->tensor_core ? "yes" : "-");
+        if (is_wide) {
+            pyro_cell_duration(&table, row->max_ns);
+            cell_decimal(&table, row->occupancy_percent);
+            cell_decimal(&table, row->waves);
+            pyro_table_cell(&table, row->op);
+        }
+    }
+    pyro_trace_draw(w, &table);
+}
+
+static void write_step_parts(pyro_trace_writer *w, size_t shown)
+{
+    static const pyro_table_column columns[] = {
+        {"Step", false, true},   {"Span", true, false}, {"Compute", true, false},
+        {"Comm.", true, false},  {"Copy", true, false}, {"Idle", true, false},
+        {"Idle %", true, false},
+    };
+    pyro_table table;
+
+    pyro_table_init(&table, COLUMNS(columns));
+    for (size_t i = 0; i < shown; i++) {
+        const pyro_step_row *row = &w->analysis->steps[i];
+
+        pyro_table_cell(&table, row->name);
+        pyro_cell_duration(&table, row->span_ns);
+        pyro_cell_duration(&table, row->compute_ns);
+        pyro_cell_duration(&table, row->communication_exposed_ns);
+        pyro_cell_duration(&table, row->copy_exposed_ns);
+        pyro_cell_duration(&table, row->idle_ns);
+        pyro_cell_share(&table, row->idle_ns, row->span_ns);
+    }
+    pyro_trace_draw(w, &table);
+}
+
+static void write_step_phases(pyro_trace_writer *w, size_t shown)
+{
+    static const pyro_table_column columns[] = {
+        {"Step", false, true},    {"Kernels", true, false},  {"Device", true, false},
+        {"Forward", true, false}, {"Backward", true, false}, {"Optimizer", true, false},
+        {"Other", true, false},
+    };
+    pyro_table table;
+
+    pyro_text_heading(w->buf, "\nDevice time of the steps by phase:", w->options->color);
+    pyro_table_init(&table, COLUMNS(columns));
+    for (size_t i = 0; i < shown; i++) {
+        const pyro_step_row *row = &w->analysis->steps[i];
+
+        pyro_table_cell(&table, row->name);
+        pyro_cell_count(&table, row->kernels);
+        pyro_cell_duration(&table, row->device_total_ns);
+        pyro_cell_duration(&table, row->forward_ns);
+        pyro_cell_duration(&table, row->backward_ns);
+        pyro_cell_duration(&table, row->optimizer_ns);
+        pyro_cell_duration(&table, row->other_ns);
+    }
+    pyro_trace_draw(w, &table);
+}
+
+static void write_steps(pyro_trace_writer *w)
+{
+    size_t count = w->analysis->step_count, shown = pyro_rows_shown(w->options, count);
+
+    pyro_trace_heading(w, "Steps (parts of the span that do not overlap)", "time", shown, count);
+    write_step_parts(w, shown);
+    if (!w->on_host)
+        write_step_phases(w, shown);
+}
+
+/* What the host did in a gap, the most telling first. */
+static const char *gap_culprit(const pyro_gap_row *row)
+{
+    const char *texts[] = {row->sync, row->op, row->line};
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (texts[i][0] != '\0')
+            return texts[i];
+    return "-";
+}
+
+static void write_gaps(pyro_trace_writer *w)
+{
+    static const pyro_table_column columns[] = {
+        {"At", true, false},          {"Idle", true, false},  {"Kind", false, false},
+        {"Host was in", false, true}, {"Layer", false, true}, {"Line", false, true},
+    };
+    static const char *const kinds[] = {"host wait", "kernel wait", "other"};
+    size_t count = w->analysis->gap_count, shown = pyro_rows_shown(w->options, count);
+    const int64_t *totals = w->analysis->gap_total_ns;
+    char host[PYRO_UNIT_TEXT], kernel[PYRO_UNIT_TEXT], other[PYRO_UNIT_TEXT];
+    pyro_table table;
+
+    pyro_trace_heading(w, "Gaps, in which a device did nothing", "length", shown, count);
+    pyro_table_init(&table, columns, w->options->width >= WIDE ? 6 : 5);
+    for (size_t i = 0; i < shown; i++) {
+        const pyro_gap_row *row = &w->analysis->gaps[i];
+
+        pyro_cell_duration(&table, row->start_ns - w->analysis->start_ns);
+        pyro_cell_duration(&table, row->duration_ns);
+        pyro_table_cell(&table, kinds[row->kind]);
+        pyro_table_cell(&table, gap_culprit(row));
+        pyro_cell_layer(w, &table, row->layer);
+        if (table.column_count == 6)
+            pyro_table_cell(&table, row->line);
+    }
+    pyro_trace_draw(w, &table);
+    pyro_buf_addf(w->buf, "  All gaps: host wait %s, kernel wait %s, other %s\n",
+                  pyro_format_duration(host, totals[PYRO_GAP_HOST_WAIT]),
+                  pyro_format_duration(kernel, totals[PYRO_GAP_KERNEL_WAIT]),
+                  pyro_format_duration(other, totals[PYRO_GAP_OTHER]));
+}
+
+static void write_copies(pyro_trace_writer *w)
+{
+    static const pyro_table_column columns[] = {
+        {"Copy", false, true}, {"Calls", true, false}, {"Bytes", true, false},
+        {"Time", true, false}, {"Share", true, false}, {"GB/s", true, false},
+    };
+    size_t count = w->analysis->copy_count, shown = pyro_rows_shown(w->options, count);
+    pyro_table table;
+
+    pyro_trace_heading(w, "Copies", "time", shown, count);
+    pyro_table_init(&table, COLUMNS(columns));
+    for (size_t i = 0; i < shown; i++) {
+        const pyro_copy_row *row = &w->analysis->copies[i];
+
+        pyro_table_cell(&table, row->kind);
+        pyro_cell_count(&table, row->calls);
+        cell_bytes(&table, row->bytes);
+        pyro_cell_duration(&table, row->total_ns);
+        pyro_cell_share(&table, row->total_ns, w->analysis->device_total_ns);
+        cell_decimal(&table, row->gb_per_s);
+    }
+    pyro_trace_draw(w, &table);
+}
+
+static void write_collectives(pyro_trace_writer *w)
+{
+    static const pyro_table_column columns[] = {
+        {"Kind", false, true},  {"Group", false, true},   {"Type", false, true},
+        {"Ranks", true, false}, {"Calls", true, false},   {"Bytes", true, false},
+        {"Time", true, false},  {"Exposed", true, false}, {"Bus GB/s", true, false},
+    };
+    size_t count = w->analysis->collective_count, shown = pyro_rows_shown(w->options, count);
+    pyro_table table;
+
+    pyro_trace_heading(w, "Collectives", "time", shown, count);
+    pyro_table_init(&table, COLUMNS(columns));
+    for (size_t i = 0; i < shown; i++) {
+        const pyro_collective_row *row = &w->analysis->collectives[i];
+
+        pyro_table_cell(&table, row->kind);
+        pyro_table_cell(&table, row->group);
+        pyro_table_cell(&table, row->dtype);
+        pyro_cell_count(&table, row->group_size);
+        pyro_cell_count(&table, row->calls);
+        cell_bytes(&table, row->bytes);
+        pyro_cell_duration(&table, row->total_ns);
+        pyro_cell_duration(&table, row->exposed_ns);
+        cell_decimal(&table, row->bus_gb_per_s);
+    }
+    pyro_trace_draw(w, &table);
+}
+
+static void write_synchronizations(pyro_trace_writer *w)
+{
+    static const pyro_table_column columns[] = {
+        {"Call", false, true}, {"Calls", true, false}, {"Host time", true, false},
+        {"Op", false, true},   {"Line", false, true},  {"Layer", false, true},
+    };
+    size_t count = w->analysis->sync_count, shown = pyro_rows_shown(w->options, count);
+    bool is_wide = w->options->width >= WIDE;
+    pyro_table table;
+
+    pyro_trace_heading(w, "Synchronising calls", "time", shown, count);
+    pyro_table_init(&table, columns, is_wide ? 6 : 5);
+    for (size_t i = 0; i < shown; i++) {
+        const pyro_sync_row *row = &w->analysis->syncs[i];
+
+        pyro_table_cell(&table, row->call);
+        pyro_cell_count(&table, row->calls);
+        pyro_cell_duration(&table, row->total_ns);
+        pyro_table_cell(&table, row->op[0] != '\0' ? row->op : "-");
+        pyro_table_cell(&table, row->line[0] != '\0' ? row->line : "-");
+        if (is_wide)
+            pyro_cell_layer(w, &table, row->layer);
+    }
+    pyro_trace_draw(w, &table);
+}
+
+/* A view with nothing to show says so, and what would have to be recorded. */
+typedef struct view_kind {
+    const char *missing;
+    void (*write)(pyro_trace_writer *w);
+    const char *missing_in_capture; /* where Pyrometer recorded it; NULL: the same */
+} view_kind;
+
+static void write_ops_by_name(pyro_trace_writer *w)
+{
+    write_ops(w, false);
+}
+
+static void write_ops_by_shape(pyro_trace_writer *w)
+{
+    write_ops(w, true);
+}
+
+static const view_kind views[] = {
+    [PYRO_TRACE_LAYERS] = {"no layers in this trace: record it with torch.profiler.profile("
+                           "with_stack=True), or take them from annotations by --layers-from",
+                           pyro_write_trace_layers,
+                           "no layers in this recording: no module was called while it ran"},
+    [PYRO_TRACE_OPS] = {"no ops in this trace", write_ops_by_name},
+    [PYRO_TRACE_KERNELS] = {"no kernels in this trace: nothing ran on a device", write_kernels},
+    [PYRO_TRACE_STEPS] = {"no steps in this trace", write_steps},
+    [PYRO_TRACE_GAPS] = {"no gaps: the device was never idle, or nothing ran on one", write_gaps},
+    [PYRO_TRACE_COPIES] = {"no copies in this trace", write_copies},
+    [PYRO_TRACE_COLLECTIVES] = {"no collectives in this trace", write_collectives},
+    [PYRO_TRACE_STACKS] = {"no stacks in this trace", pyro_write_trace_stacks},
+    [PYRO_TRACE_SHAPES] = {"no shapes in this trace: record it with torch.profiler.profile("
+                           "record_shapes=True)",
+                           write_ops_by_shape,
+                           "no shapes in this recording: record_shapes was off, or no ops were "
+                           "recorded"},
+    [PYRO_TRACE_SYNCHRONIZATIONS] = {"no synchronising calls in this trace",
+                                     write_synchronizations},
+    [PYRO_TRACE_MEMORY] = {"no memory events in this trace: record it with torch.profiler.profile("
+                           "profile_memory=True)",
+                           pyro_write_trace_memory,
+                           "no memory events in this recording: profile_memory was off, or memory "
+                           "was not recorded"},
+    [PYRO_TRACE_FINDINGS] = {"no findings: nothing crossed a threshold", pyro_write_trace_findings},
+};
+
+void pyro_write_trace_table(pyro_trace_writer *w, pyro_trace_view view)
+{
+    const char *name = pyro_trace_view_table(view, w->analysis);
+    size_t count;
+
+    pyro_trace_table_rows(pyro_trace_table_find(name), w->analysis, &count);
+    if (count > 0) {
+        views[view].write(w);
+        return;
+    }
+    const char *missing = views[view].missing;
+    if (w->analysis->is_captured && views[view].missing_in_capture)
+        missing = views[view].missing_in_capture;
+    pyro_buf_addc(w->buf, '\n');
+    pyro_text_wrap(w->buf, missing, 2, 2, w->options->width);
+}

@@ -1,0 +1,235 @@
+/* A trace for people: one screen about everything, or one table at full length. */
+#include "report/cost/rows.h"
+#include "report/text.h"
+#include "report/trace/view.h"
+#include "report/writers.h"
+
+#include "base/error.h"
+#include "base/text/units.h"
+
+#include <string.h>
+
+enum {
+    OVERVIEW_LAYERS = 5,
+    OVERVIEW_ROWS = 3,
+    OVERVIEW_FINDINGS = 3,
+    OVERVIEW_WARNINGS = 5,
+    BAR_WIDTH = 36
+};
+
+static void write_banner(pyro_trace_writer *w, const pyro_trace *trace)
+{
+    const char *file = pyro_trace_file(trace), *slash = strrchr(file, '/');
+    pyro_buf title = PYRO_BUF_INIT;
+
+    pyro_buf_adds(&title, "TRACE PROFILE: ");
+    pyro_text_clean(&title, slash != NULL && slash[1] != '\0' ? slash + 1 : file);
+    pyro_text_banner(w->buf, pyro_text_part(w->buf, &title), w->options->width, w->options->color);
+    pyro_buf_free(&title);
+}
+
+static void write_field(pyro_trace_writer *w, const char *label, pyro_buf *value)
+{
+    pyro_text_field(w->buf, label, value, w->options->width);
+    pyro_buf_free(value);
+}
+
+static void write_device(pyro_trace_writer *w)
+{
+    const pyro_analysis *analysis = w->analysis;
+    char share[PYRO_UNIT_TEXT], total[PYRO_UNIT_TEXT], count[PYRO_UNIT_TEXT];
+    pyro_buf value = PYRO_BUF_INIT;
+
+    if (analysis->device_name[0] != '\0') {
+        pyro_text_clean(&value, analysis->device_name);
+        write_field(w, "Device:", &value);
+    }
+    if (w->on_host) {
+        pyro_buf_adds(&value, "nothing ran on a device; times are the host's");
+        write_field(w, "Device time:", &value);
+        return;
+    }
+    pyro_buf_addf(
+        &value, "%s (%s kernel%s); busy %s of the span",
+        pyro_format_duration(total, analysis->device_total_ns),
+        pyro_format_exact(count, analysis->kernel_count), analysis->kernel_count == 1 ? "" : "s",
+        pyro_format_share(share, (double)analysis->device_busy_ns, (double)analysis->span_ns));
+    write_field(w, "Device time:", &value);
+}
+
+static void write_summary(pyro_trace_writer *w, const pyro_trace *trace)
+{
+    const pyro_memory_device *memory = pyro_main_memory(w->analysis);
+    char count[PYRO_UNIT_TEXT], span[PYRO_UNIT_TEXT];
+    pyro_buf value = PYRO_BUF_INIT;
+
+    pyro_text_heading(w->buf, "\nSummary:", w->options->color);
+    pyro_buf_addf(&value, "%s, over %s", pyro_format_exact(count, pyro_trace_event_count(trace)),
+                  pyro_format_duration(span, w->analysis->span_ns));
+    write_field(w, "Events:", &value);
+    write_device(w);
+    if (memory != NULL) {
+        pyro_buf_adds(&value, pyro_format_bytes(span, memory->peak_bytes));
+        pyro_buf_adds(&value, " on ");
+        pyro_text_clean(&value, memory->device);
+        write_field(w, "Peak memory:", &value);
+    }
+}
+
+/* "  Compute    12.3 ms   45.2%  ############" */
+static void write_part(pyro_trace_writer *w, const char *label, int64_t part_ns, int64_t whole_ns)
+{
+    char time[PYRO_UNIT_TEXT], share[PYRO_UNIT_TEXT];
+    int left = w->options->width - 44; /* of the line, behind the numbers */
+    size_t room = left > BAR_WIDTH ? BAR_WIDTH : left > 0 ? (size_t)left : 0;
+    double length = whole_ns > 0 ? (double)part_ns / (double)whole_ns * (double)room + 0.5 : 0;
+
+    pyro_buf_addf(w->buf, "  %-20s %9s %7s", label, pyro_format_duration(time, part_ns),
+                  pyro_format_share(share, (double)part_ns, (double)whole_ns));
+    if (length >= 1) {
+        pyro_buf_adds(w->buf, "  ");
+        pyro_buf_fill(w->buf, '#', length < (double)room ? (size_t)length : room);
+    }
+    pyro_buf_addc(w->buf, '\n');
+}
+
+static pyro_step_row sum_of_steps(const pyro_analysis *analysis)
+{
+    pyro_step_row sum = {0};
+
+    for (size_t i = 0; i < analysis->step_count; i++) {
+        const pyro_step_row *row = &analysis->steps[i];
+
+        sum.span_ns += row->span_ns;
+        sum.compute_ns += row->compute_ns;
+        sum.communication_exposed_ns += row->communication_exposed_ns;
+        sum.communication_ns += row->communication_ns;
+        sum.copy_ns += row->copy_ns;
+        sum.copy_exposed_ns += row->copy_exposed_ns;
+        sum.idle_ns += row->idle_ns;
+        sum.host_only_ns += row->host_only_ns;
+        sum.data_loading_ns += row->data_loading_ns;
+        sum.forward_ns += row->forward_ns;
+        sum.backward_ns += row->backward_ns;
+        sum.optimizer_ns += row->optimizer_ns;
+        sum.other_ns += row->other_ns;
+        sum.device_total_ns += row->device_total_ns;
+    }
+    return sum;
+}
+
+static void add_phase(pyro_buf *buf, const char *name, int64_t part_ns, int64_t whole_ns)
+{
+    char share[PYRO_UNIT_TEXT];
+
+    if (part_ns > 0)
+        pyro_buf_addf(buf, "%s%s %s", buf->length > 0 ? ", " : "", name,
+                      pyro_format_share(share, (double)part_ns, (double)whole_ns));
+}
+
+static void write_phases(pyro_trace_writer *w, const pyro_step_row *sum)
+{
+    pyro_buf phases = PYRO_BUF_INIT;
+
+    if (sum->other_ns >= sum->device_total_ns)
+        return;
+    add_phase(&phases, "forward", sum->forward_ns, sum->device_total_ns);
+    add_phase(&phases, "backward", sum->backward_ns, sum->device_total_ns);
+    add_phase(&phases, "optimizer", sum->optimizer_ns, sum->device_total_ns);
+    add_phase(&phases, "other", sum->other_ns, sum->device_total_ns);
+    pyro_buf_addf(w->buf, "  Device time: %s\n", pyro_text_part(w->buf, &phases));
+    pyro_buf_free(&phases);
+}
+
+static void write_where(pyro_trace_writer *w)
+{
+    pyro_step_row sum = sum_of_steps(w->analysis);
+    size_t count = w->analysis->step_count;
+    char mean[PYRO_UNIT_TEXT];
+    pyro_buf heading = PYRO_BUF_INIT;
+
+    if (count == 0 || w->on_host)
+        return;
+    pyro_buf_adds(&heading, "\nWhere the time went");
+    if (count > 1 || w->analysis->steps[0].number >= 0)
+        pyro_buf_addf(&heading, " (%zu step%s of %s%s)", count, count == 1 ? "" : "s",
+                      pyro_format_duration(mean, sum.span_ns / (int64_t)count),
+                      count == 1 ? "" : " on average");
+    pyro_buf_addc(&heading, ':');
+    pyro_text_heading(w->buf, pyro_text_part(w->buf, &heading), w->options->color);
+    pyro_buf_free(&heading);
+    write_part(w, "Compute", sum.compute_ns, sum.span_ns);
+    if (sum.communication_ns > 0)
+        write_part(w, "Communication alone", sum.communication_exposed_ns, sum.span_ns);
+    if (sum.copy_ns > 0)
+        write_part(w, "Copies alone", sum.copy_exposed_ns, sum.span_ns);
+    write_part(w, "Idle", sum.idle_ns, sum.span_ns);
+    if (sum.host_only_ns > 0)
+        write_part(w, "  host in ops", sum.host_only_ns, sum.span_ns);
+    if (sum.data_loading_ns > 0)
+        write_part(w, "  data loading", sum.data_loading_ns, sum.span_ns);
+    write_phases(w, &sum);
+}
+
+static void write_warnings(pyro_trace_writer *w, const pyro_trace *trace)
+{
+    size_t count, shown;
+    const char *const *warnings = pyro_trace_warnings(trace, &count);
+
+    shown = count > OVERVIEW_WARNINGS && !w->options->verbose ? OVERVIEW_WARNINGS : count;
+    pyro_text_list(w->buf, "\nWarnings:", warnings, shown, w->options->width, w->options->color);
+    if (shown < count)
+        pyro_buf_addf(w->buf, "  - and %zu more (--verbose shows them)\n", count - shown);
+}
+
+/* A table in short; nothing at all where it is empty, but for layers, which can be had. */
+static void write_short(pyro_trace_writer *w, pyro_trace_view view, size_t count, int rows)
+{
+    const pyro_report_options *asked = w->options;
+    pyro_report_options shortened = *asked;
+
+    shortened.verbose = false;
+    shortened.top = asked->top != 0 ? asked->top : rows;
+    w->options = &shortened;
+    if (count > 0 || (view == PYRO_TRACE_LAYERS && !asked->quiet))
+        pyro_write_trace_table(w, view);
+    w->options = asked;
+}
+
+static void write_overview(pyro_trace_writer *w, const pyro_trace *trace)
+{
+    const pyro_analysis *analysis = w->analysis;
+
+    write_summary(w, trace);
+    write_where(w);
+    if (!w->options->quiet)
+        write_short(w, PYRO_TRACE_FINDINGS, analysis->finding_count, OVERVIEW_FINDINGS);
+    write_short(w, PYRO_TRACE_LAYERS, analysis->layer_count, OVERVIEW_LAYERS);
+    write_short(w, PYRO_TRACE_OPS, analysis->op_count, OVERVIEW_ROWS);
+    write_short(w, PYRO_TRACE_KERNELS, analysis->kernel_row_count, OVERVIEW_ROWS);
+}
+
+int pyro_write_trace_text(pyro_buf *buf, const pyro_trace *trace, const pyro_analysis *analysis,
+                          const pyro_trace_report_options *options, pyro_error *error)
+{
+    pyro_trace_writer w = {
+        .buf = buf,
+        .analysis = analysis,
+        .options = &options->report,
+        .on_host = pyro_trace_on_host(analysis),
+        .whole_ns = pyro_trace_whole_ns(analysis),
+    };
+
+    write_banner(&w, trace);
+    if (options->view == PYRO_TRACE_OVERVIEW)
+        write_overview(&w, trace);
+    else
+        pyro_write_trace_table(&w, options->view);
+    if (options->view == PYRO_TRACE_LAYERS)
+        pyro_write_trace_work(&w);
+    write_warnings(&w, trace);
+    if (options->view == PYRO_TRACE_OVERVIEW && !options->report.quiet)
+        pyro_text_list(buf, "\nNotes:", analysis->notes, analysis->note_count,
+                       options->report.width, options->report.color);
+    return w.failed ? pyro_fail_memory(error) : PYRO_OK;
+}

@@ -1,0 +1,44 @@
+/* The text tables of a trace, which the overview shows in short and --by in full. */
+#ifndef PYRO_REPORT_TRACE_VIEW_H
+#define PYRO_REPORT_TRACE_VIEW_H
+
+#include "base/containers/buf.h"
+#include "base/text/table.h"
+#include "report/trace/rows.h"
+
+typedef struct pyro_trace_writer {
+    pyro_buf *buf;
+    const pyro_analysis *analysis;
+    const pyro_report_options *options;
+    bool on_host;     /* rows are ranked by host time: nothing ran on a device */
+    int64_t whole_ns; /* what shares of ops are of, and of layers where they ran on a device */
+    bool failed;      /* memory ran out outside the buffer */
+} pyro_trace_writer;
+
+/* Writes the table of a view, at most options->top rows (0 means 10, negative all). */
+void pyro_write_trace_table(pyro_trace_writer *w, pyro_trace_view view);
+
+/* Views whose tables are not of plain rows. */
+void pyro_write_trace_layers(pyro_trace_writer *w);
+/* Below the layers: their work beside their time. Nothing where no layer's work is known. */
+void pyro_write_trace_work(pyro_trace_writer *w);
+void pyro_write_trace_stacks(pyro_trace_writer *w);
+void pyro_write_trace_memory(pyro_trace_writer *w);
+void pyro_write_trace_findings(pyro_trace_writer *w);
+
+/* "Kernels (top 10 of 53 by device time):", or without the numbers where all are shown. */
+void pyro_trace_heading(pyro_trace_writer *w, const char *what, const char *order, size_t shown,
+                        size_t count);
+/* Draws the table and frees it. */
+void pyro_trace_draw(pyro_trace_writer *w, pyro_table *table);
+
+/* Cells. */
+void pyro_cell_duration(pyro_table *table, int64_t duration_ns);
+void pyro_cell_share(pyro_table *table, int64_t part, int64_t whole);
+void pyro_cell_count(pyro_table *table, int64_t count);
+/* A layer's path, cut where it is longer than a third of the line; "-" where there is none. */
+void pyro_cell_layer(const pyro_trace_writer *w, pyro_table *table, const char *path);
+/* Work in a time, "12.30 T"; "-" where either is not known. */
+void pyro_cell_rate(pyro_table *table, int64_t work, int64_t duration_ns);
+
+#endif

@@ -1,0 +1,226 @@
+/* Makes the joins, one after the other, and from them the bucket of each piece of device work. */
+#include "trace/joins/internal.h"
+
+#include "base/error.h"
+#include "base/pages.h"
+#include "base/parallel.h"
+#include <stdlib.h>
+#include <string.h>
+
+const char *pyro_phase_name(pyro_phase phase)
+{
+    static const char *const names[PYRO_PHASE_COUNT] = {"other", "forward", "backward",
+                                                        "optimizer"};
+    return (unsigned)phase < PYRO_PHASE_COUNT ? names[phase] : "other";
+}
+
+/* One block, so that large pages serve it all. */
+static bool make_columns(pyro_joins *joins, size_t count)
+{
+    uint32_t **columns[] = {&joins->by_time, &joins->parent, &joins->launch, &joins->op,
+                            &joins->call};
+    size_t wide = sizeof columns / sizeof *columns, room = count ? count : 1;
+    uint32_t *block = joins->columns = pyro_alloc_pages(room * (wide * sizeof *block + 2));
+    for (size_t i = 0; block && i < wide; i++)
+        *columns[i] = block + i * room;
+    if (block) {
+        joins->phase = (uint8_t *)(block + wide * room);
+        joins->bucket = joins->phase + room;
+    }
+    return block != NULL;
+}
+
+/* All ones is "none" in each wide column; several threads share the faults of fresh memory. */
+static void clear_columns(void *data, unsigned part)
+{
+    const pyro_join_state *state = data;
+    const pyro_joins *joins = state->joins;
+    uint32_t *columns[] = {joins->parent, joins->launch, joins->op, joins->call};
+    size_t begin = pyro_part_begin(state->trace->count, part, state->parts);
+    size_t end = pyro_part_begin(state->trace->count, part + 1, state->parts);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        memset(columns[i] + begin, 0xff, (end - begin) * sizeof **columns);
+    memset(joins->phase + begin, 0, end - begin);
+    memset(joins->bucket + begin, 0, end - begin);
+}
+
+static bool is_collective(pyro_join_state *state, uint32_t event)
+{
+    const pyro_trace *trace = state->trace;
+    uint32_t name = trace->name[event], detail = trace->detail[event];
+    if (detail < trace->kernel_count && trace->kernels[detail].collective != PYRO_NO_ID)
+        return true;
+    if (name >= trace->names.count)
+        return false;
+    if (state->collective_name[name] == 0)
+        state->collective_name[name] =
+            pyro_is_collective_kernel(pyro_intern_text(&trace->names, name)) ? 2 : 1;
+    return state->collective_name[name] == 2;
+}
+
+static void mark_collectives(pyro_join_state *state)
+{
+    const pyro_trace *trace = state->trace;
+    for (uint32_t event = 0; event < trace->count; event++)
+        if (trace->category[event] == PYRO_EVENT_KERNEL && is_collective(state, event))
+            state->joins->bucket[event] = PYRO_BUCKET_COLLECTIVE;
+}
+
+static pyro_bucket bucket_of(const pyro_joins *joins, uint32_t event)
+{
+    if (joins->bucket[event] == PYRO_BUCKET_COLLECTIVE)
+        return PYRO_BUCKET_COLLECTIVE;
+    if (joins->launch[event] == PYRO_NO_EVENT)
+        return PYRO_BUCKET_NO_LAUNCH;
+    if (joins->call[event] != PYRO_NO_LAYER)
+        return PYRO_BUCKET_LAYER;
+    return joins->phase[event] == PYRO_PHASE_OPTIMIZER ? PYRO_BUCKET_OPTIMIZER
+                                                       : PYRO_BUCKET_OUTSIDE_LAYER;
+}
+
+/* Device work has what its launch has. */
+static void join_device_work(void *data, unsigned part)
+{
+    const pyro_join_state *state = data;
+    const pyro_trace *trace = state->trace;
+    pyro_joins *joins = state->joins;
+    size_t end = pyro_part_begin(trace->count, part + 1, state->parts);
+    for (size_t i = pyro_part_begin(trace->count, part, state->parts); i < end; i++) {
+        uint8_t category = trace->category[i];
+        if (!pyro_event_is_device_work(category) && category != PYRO_EVENT_SYNC)
+            continue;
+        uint32_t launch = joins->launch[i];
+        if (launch != PYRO_NO_EVENT) {
+            joins->op[i] = joins->op[launch];
+            joins->call[i] = joins->call[launch];
+            joins->phase[i] = joins->phase[launch];
+        }
+        if (category != PYRO_EVENT_SYNC)
+            joins->bucket[i] = (uint8_t)bucket_of(joins, (uint32_t)i);
+    }
+}
+
+/* What does not need each other: nesting and what it needs on one side, the rest on the other. */
+typedef struct halves {
+    pyro_join_state *state, launch_state; /* one each, for a half writes into its own */
+    pyro_error launch_error;
+    int launch_status, nest_status;
+} halves;
+
+static int nest_all(pyro_join_state *state)
+{
+    int status = pyro_layers_begin(state);
+    if (!status)
+        status = pyro_backward_learn(state);
+    return status ? status : pyro_join_nest(state);
+}
+
+static void join_half(void *data, unsigned half)
+{
+    halves *both = data;
+    if (half == 0) {
+        both->nest_status = nest_all(both->state);
+        return;
+    }
+    both->launch_status = pyro_join_launches(&both->launch_state);
+    mark_collectives(&both->launch_state);
+    if (!both->launch_status)
+        both->launch_status = pyro_join_steps(&both->launch_state);
+    if (both->launch_state.beside)
+        both->launch_state.beside(both->launch_state.beside_data, 0);
+}
+
+static int join_all(pyro_join_state *state)
+{
+    halves both = {.state = state, .launch_state = *state};
+    pyro_error_clear(&both.launch_error);
+    both.launch_state.error = &both.launch_error;
+    both.launch_state.name_class = state->name_class + state->trace->names.count + 1;
+    pyro_run_parts(clear_columns, state, state->parts);
+    int status = pyro_join_order(state);
+    if (status)
+        return status;
+    if (state->parts > 1) {
+        pyro_run_parts(join_half, &both, 2);
+    } else {
+        join_half(&both, 1);
+        join_half(&both, 0);
+    }
+    if (both.launch_status && !both.nest_status && state->error)
+        *state->error = both.launch_error;
+    if (both.nest_status || both.launch_status)
+        return both.nest_status ? both.nest_status : both.launch_status;
+    pyro_run_parts(join_device_work, state, state->parts);
+    return pyro_layers_finish(state);
+}
+
+static int make(const pyro_join_state *given, size_t events_per_thread)
+{
+    pyro_join_state state = *given;
+    pyro_joins *joins = state.joins;
+    pyro_trace *trace = state.trace;
+    pyro_error *error = state.error;
+    int status;
+    state.last_ddp_call = PYRO_NO_LAYER;
+    *joins = (pyro_joins){0};
+    pyro_arena_init(&joins->arena);
+    pyro_intern_init(&state.layer_names, &joins->arena);
+    if (trace->count >= PYRO_NO_EVENT)
+        return pyro_fail(error, PYRO_ERROR_LIMIT, "more than %u events", PYRO_NO_EVENT - 1);
+    state.parts = pyro_count_parts(state.options ? state.options->threads : 1, trace->count,
+                                   events_per_thread);
+    state.name_class = calloc(2 * (trace->names.count + 1), sizeof *state.name_class);
+    state.collective_name = calloc(trace->names.count + 1, sizeof *state.collective_name);
+    state.tracks = calloc(trace->track_count + 1, sizeof *state.tracks);
+    if (!state.name_class || !state.collective_name || !state.tracks ||
+        !make_columns(joins, trace->count))
+        status = pyro_fail_memory(error);
+    else
+        status = join_all(&state);
+    free(state.name_class);
+    free(state.collective_name);
+    free(state.tracks);
+    pyro_backward_free(&state.backward);
+    pyro_intern_free(&state.layer_names);
+    pyro_map_free(&state.layer_of_name);
+    if (status)
+        pyro_joins_free(joins);
+    return status;
+}
+
+int pyro_joins_make_sized(pyro_joins *joins, pyro_trace *trace,
+                          const pyro_analysis_options *options, size_t events_per_thread,
+                          pyro_error *error)
+{
+    pyro_join_state state = {.joins = joins, .trace = trace, .options = options, .error = error};
+    return make(&state, events_per_thread);
+}
+
+int pyro_joins_make_beside(pyro_joins *joins, pyro_trace *trace,
+                           const pyro_analysis_options *options, pyro_task *beside, void *data,
+                           pyro_error *error)
+{
+    pyro_join_state state = {.joins = joins,
+                             .trace = trace,
+                             .options = options,
+                             .error = error,
+                             .beside = beside,
+                             .beside_data = data};
+    return make(&state, PYRO_EVENTS_PER_THREAD);
+}
+
+int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_options *options,
+                    pyro_error *error)
+{
+    return pyro_joins_make_sized(joins, trace, options, PYRO_EVENTS_PER_THREAD, error);
+}
+
+void pyro_joins_free(pyro_joins *joins)
+{
+    pyro_arena_free(&joins->arena);
+    free(joins->columns);
+    free(joins->layers);
+    free(joins->calls);
+    free(joins->steps);
+    *joins = (pyro_joins){0};
+}

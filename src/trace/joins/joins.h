@@ -1,0 +1,94 @@
+/*
+ * What belongs together: device work to its launch (correlation), host events to what encloses
+ * them, backward ops to forward ops (thread, sequence number), and all of it to layers.
+ */
+#ifndef PYRO_TRACE_JOINS_JOINS_H
+#define PYRO_TRACE_JOINS_JOINS_H
+
+#include "base/parallel.h"
+#include "trace/trace.h"
+
+#define PYRO_NO_LAYER UINT32_MAX
+
+/* Where device work went when no layer got it. */
+typedef enum pyro_bucket {
+    PYRO_BUCKET_LAYER,
+    PYRO_BUCKET_NO_LAUNCH,
+    PYRO_BUCKET_OUTSIDE_LAYER,
+    PYRO_BUCKET_OPTIMIZER,
+    PYRO_BUCKET_COLLECTIVE
+} pyro_bucket;
+
+/* A layer as a dotted path; parents before children. */
+typedef struct pyro_layer {
+    const char *path, *class_name;
+    uint32_t parent; /* PYRO_NO_LAYER: none */
+    uint32_t depth;
+    bool has_path; /* the trace itself says it */
+} pyro_layer;
+
+/* One call of a layer's forward. */
+typedef struct pyro_layer_call {
+    uint32_t layer;
+    uint32_t event;  /* the nn.Module frame or annotation */
+    uint32_t parent; /* call that it is inside of; PYRO_NO_LAYER */
+} pyro_layer_call;
+
+typedef struct pyro_step {
+    uint32_t event;
+    int64_t number;
+    int64_t start_ns, end_ns;
+} pyro_step;
+
+typedef struct pyro_joins {
+    pyro_arena arena;
+    void *columns;      /* the block that these are in */
+    uint32_t *by_time;  /* all kept events by start, enclosing ones first */
+    uint32_t *parent;   /* innermost host event that encloses a host event; PYRO_NO_EVENT */
+    uint32_t *launch;   /* of device work: its runtime or driver call; PYRO_NO_EVENT */
+    uint32_t *op; /* innermost op: itself, around a host event, of the launch; PYRO_NO_EVENT */
+    uint32_t *call; /* layer call that an event (host or device) belongs to; PYRO_NO_LAYER */
+    uint8_t *phase; /* pyro_phase of each event */
+    uint8_t *bucket; /* pyro_bucket of device work */
+    pyro_layer *layers;
+    size_t layer_count, layer_capacity;
+    pyro_layer_call *calls;
+    size_t call_count, call_capacity;
+    pyro_step *steps; /* in order of time */
+    size_t step_count, step_capacity;
+    bool has_layers;
+    bool layers_from_annotations; /* else from the nn.Module frames */
+    int64_t partial_overlaps; /* slices that end after the one that they start in; no annotations */
+    size_t layers_named_by_model; /* layers whose path or class is the supplied model's */
+} pyro_joins;
+
+/*
+ * Joins everything; `options` as given to pyro_trace_analyze. What holds of the result:
+ * - Device work has the call, op and phase of its launch; MEMORY events have a parent, op, call and
+ *   phase as host events have, and SYNC events a launch as device work has.
+ * - An event with a call is of the phase forward or backward. A collective keeps its call, but its
+ *   time is its bucket's: a layer's device time is the work with PYRO_BUCKET_LAYER and its call.
+ * - The innermost says the phase: a layer that is computed again during the backward is forward.
+ * - Totals of a layer go up by layers[].parent; calls[].parent is where one call happened, none for
+ *   a call during the backward. A module that several others share has the parent that called it
+ *   first.
+ */
+int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_options *options,
+                    pyro_error *error);
+/*
+ * The same, and meanwhile beside(data, 0), in a thread that else would wait; it must need nothing of
+ * the joins. It is called unless the joins fail early.
+ */
+int pyro_joins_make_beside(pyro_joins *joins, pyro_trace *trace,
+                           const pyro_analysis_options *options, pyro_task *beside, void *data,
+                           pyro_error *error);
+/* The same as the first, with threads for traces of so many events a thread (tests want them sooner). */
+int pyro_joins_make_sized(pyro_joins *joins, pyro_trace *trace,
+                          const pyro_analysis_options *options, size_t events_per_thread,
+                          pyro_error *error);
+void pyro_joins_free(pyro_joins *joins);
+
+/* True for NCCL and RCCL kernels and what else is known to communicate. */
+bool pyro_is_collective_kernel(const char *name);
+
+#endif

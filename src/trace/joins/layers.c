@@ -1,0 +1,307 @@
+/*
+ * Layers and their calls. A layer is an instance of a module ("Conv2d_3" in the names of its frames
+ * says which), or a path that annotations give (--layers-from). Paths are a model's own where one
+ * is supplied and fits, else the instances on the way to it: "ResNet_0.Sequential_1.Conv2d_3".
+ */
+#include "trace/joins/internal.h"
+
+#include "base/containers/buf.h"
+#include "base/error.h"
+#include "graph/model.h"
+#include <ctype.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Longer paths stop growing with their depth: a million levels must not cost their square. */
+#define LONGEST_PREFIX 512
+#define MOST_ANCESTORS 64
+/* No path is longer, and expressions take their time over long texts. */
+#define LONGEST_ANNOTATION 4096
+
+/* The layer of a name; what is new is added at the end. PYRO_NO_LAYER when memory is out. */
+static uint32_t layer_of_text(pyro_join_state *state, const char *text, size_t length,
+                              uint32_t parent)
+{
+    pyro_joins *joins = state->joins;
+    uint32_t layer = pyro_intern_add(&state->layer_names, text, length);
+    if (layer == PYRO_INTERN_NONE || layer < joins->layer_count)
+        return layer;
+    if (!pyro_grow(&joins->layers, &joins->layer_capacity, layer + 1u, sizeof *joins->layers))
+        return PYRO_NO_LAYER;
+    joins->layers[layer] = (pyro_layer){
+        .path = pyro_intern_text(&state->layer_names, layer),
+        .class_name = "",
+        .parent = parent,
+        .depth = parent == PYRO_NO_LAYER ? 0 : joins->layers[parent].depth + 1,
+    };
+    joins->layer_count = layer + 1u;
+    return layer;
+}
+
+/* The layer of a dotted path, below the layers of the paths that it begins with. */
+static uint32_t layer_of_path(pyro_join_state *state, const char *path, size_t length)
+{
+    uint32_t layer = PYRO_NO_LAYER;
+    size_t ancestors = length <= LONGEST_PREFIX ? MOST_ANCESTORS : 0;
+    for (size_t end = 1; end < length && ancestors; end++) {
+        if (path[end] != '.')
+            continue;
+        layer = layer_of_text(state, path, end, layer);
+        ancestors--;
+        if (layer == PYRO_NO_LAYER)
+            return layer;
+    }
+    return layer_of_text(state, path, length, layer);
+}
+
+/* The layer of the part that the expression's first group matches, or all that matches. */
+static int match_name(pyro_join_state *state, const regex_t *expression, uint32_t name)
+{
+    const char *text = pyro_intern_text(&state->trace->names, name);
+    regmatch_t groups[2];
+    int code = strlen(text) > LONGEST_ANNOTATION ? REG_NOMATCH
+                                                 : regexec(expression, text, 2, groups, 0);
+    if (code == REG_NOMATCH)
+        return PYRO_OK;
+    if (code)
+        return pyro_fail_memory(state->error);
+    const regmatch_t *group = &groups[groups[1].rm_so >= 0 ? 1 : 0];
+    size_t length = (size_t)(group->rm_eo - group->rm_so);
+    uint32_t layer = layer_of_path(state, text + group->rm_so, length);
+    if (layer == PYRO_NO_LAYER || !pyro_map_put(&state->layer_of_name, name, layer))
+        return pyro_fail_memory(state->error);
+    return PYRO_OK;
+}
+
+/* Matches each name of a category once. */
+static int match_names(pyro_join_state *state, const regex_t *expression, uint8_t category)
+{
+    const pyro_trace *trace = state->trace;
+    bool *seen = calloc(trace->names.count + 1, sizeof *seen);
+    int status = seen ? PYRO_OK : pyro_fail_memory(state->error);
+    for (size_t i = 0; i < trace->count && !status; i++) {
+        uint32_t name = trace->name[i];
+        if (trace->category[i] != category || name >= trace->names.count || seen[name])
+            continue;
+        seen[name] = true;
+        status = match_name(state, expression, name);
+    }
+    free(seen);
+    return status;
+}
+
+static bool has_category(const pyro_trace *trace, uint8_t category)
+{
+    return memchr(trace->category, category, trace->count) != NULL;
+}
+
+int pyro_layers_begin(pyro_join_state *state)
+{
+    const char *text = state->options ? state->options->layers_from : NULL;
+    state->layer_category = PYRO_EVENT_PYTHON;
+    if (!text || !state->trace->count)
+        return PYRO_OK;
+    regex_t expression;
+    int code = regcomp(&expression, text, REG_EXTENDED);
+    if (code == REG_ESPACE)
+        return pyro_fail_memory(state->error);
+    if (code) {
+        char reason[128];
+        regerror(code, &expression, reason, sizeof reason);
+        return pyro_fail(state->error, PYRO_ERROR_ARGUMENT, "layers from '%.200s': %s", text,
+                         reason);
+    }
+    /* The oldest traces have annotations among the ops. */
+    uint8_t category = has_category(state->trace, PYRO_EVENT_ANNOTATION) ? PYRO_EVENT_ANNOTATION
+                                                                         : PYRO_EVENT_OP;
+    int status = match_names(state, &expression, category);
+    regfree(&expression);
+    if (state->layer_of_name.count)
+        state->layer_category = category;
+    return status;
+}
+
+/* Bytes of the class in "Conv2d_3". */
+static size_t class_length(const char *instance)
+{
+    size_t length = strlen(instance), end = length;
+    while (end && isdigit((unsigned char)instance[end - 1]))
+        end--;
+    return end > 1 && end < length && instance[end - 1] == '_' ? end - 1 : length;
+}
+
+/* The dotted path that a call comes with in our own recordings, or PYRO_NO_ID. */
+static uint32_t path_of_call(const pyro_trace *trace, uint32_t event)
+{
+    uint32_t detail = trace->detail[event];
+    return detail < trace->op_count ? trace->ops[detail].path : PYRO_NO_ID;
+}
+
+/* The layer of an nn.Module frame, first met below the layer `parent`. */
+static uint32_t layer_of_frame(pyro_join_state *state, uint32_t event, uint32_t parent)
+{
+    const pyro_trace *trace = state->trace;
+    uint32_t name = trace->name[event], path = path_of_call(trace, event);
+    uint64_t key = path == PYRO_NO_ID ? name : UINT64_C(1) << 32 | path;
+    uint32_t layer = pyro_map_get(&state->layer_of_name, key);
+    if (layer != PYRO_MAP_NONE)
+        return layer;
+    const char *instance = pyro_intern_text(&trace->names, name) + strlen("nn.Module: ");
+    const char *text = path == PYRO_NO_ID ? instance : pyro_intern_text(&trace->names, path);
+    size_t known = state->joins->layer_count;
+    layer = layer_of_text(state, text, strlen(text), parent);
+    if (layer == PYRO_NO_LAYER || !pyro_map_put(&state->layer_of_name, key, layer))
+        return PYRO_NO_LAYER;
+    if (layer == known) {
+        state->joins->layers[layer].has_path = path != PYRO_NO_ID;
+        const char *class_name = pyro_arena_text(&state->joins->arena, instance,
+                                                 class_length(instance));
+        if (!class_name)
+            return PYRO_NO_LAYER;
+        state->joins->layers[layer].class_name = class_name;
+    }
+    return layer;
+}
+
+int pyro_layers_call(pyro_join_state *state, uint32_t event, pyro_name_class name_class,
+                     uint32_t parent_call, uint32_t *call)
+{
+    pyro_joins *joins = state->joins;
+    uint32_t name = state->trace->name[event], layer;
+    *call = PYRO_NO_LAYER;
+    if (state->trace->category[event] != state->layer_category)
+        return PYRO_OK;
+    if (state->layer_category == PYRO_EVENT_PYTHON) {
+        if (name_class != PYRO_NAME_LAYER_FRAME)
+            return PYRO_OK;
+        layer = layer_of_frame(state, event,
+                               parent_call == PYRO_NO_LAYER ? PYRO_NO_LAYER
+                                                            : joins->calls[parent_call].layer);
+        if (layer == PYRO_NO_LAYER)
+            return pyro_fail_memory(state->error);
+    } else {
+        layer = pyro_map_get(&state->layer_of_name, name);
+        if (layer == PYRO_MAP_NONE)
+            return PYRO_OK;
+    }
+    if (!pyro_grow(&joins->calls, &joins->call_capacity, joins->call_count + 1,
+                   sizeof *joins->calls))
+        return pyro_fail_memory(state->error);
+    *call = (uint32_t)joins->call_count++;
+    joins->calls[*call] = (pyro_layer_call){layer, event, parent_call};
+    if (!strcmp(joins->layers[layer].class_name, "DistributedDataParallel"))
+        state->last_ddp_call = *call;
+    return PYRO_OK;
+}
+
+/* A path that no layer has: the wish itself, or the wish with a number. */
+static const char *unique_path(pyro_joins *joins, pyro_intern *taken, const char *wish)
+{
+    for (size_t number = 2; wish; number++) {
+        size_t known = taken->count;
+        uint32_t id = pyro_intern_add(taken, wish, strlen(wish));
+        if (id == PYRO_INTERN_NONE)
+            return NULL;
+        if (id == known)
+            return pyro_intern_text(taken, id);
+        wish = pyro_arena_format(&joins->arena, "%s#%zu", wish, number);
+    }
+    return NULL;
+}
+
+/* "parent.Conv2d_3"; `prefix` is the layer whose path it begins with. */
+static const char *derived_path(pyro_joins *joins, const pyro_layer *layer, uint32_t prefix)
+{
+    if (prefix == PYRO_NO_LAYER || !joins->layers[prefix].path[0])
+        return layer->path;
+    return pyro_arena_format(&joins->arena, "%s.%s", joins->layers[prefix].path, layer->path);
+}
+
+/* Known paths are taken before any other can be given away. */
+static bool take_known_paths(const pyro_joins *joins, pyro_intern *taken, const pyro_model *model,
+                             const uint32_t *modules)
+{
+    for (size_t i = 0; i < joins->layer_count; i++) {
+        if (modules[i] == PYRO_NO_LAYER && !joins->layers[i].has_path)
+            continue;
+        const char *path = joins->layers[i].has_path ? joins->layers[i].path
+                                                     : model->modules[modules[i]].path;
+        if (pyro_intern_add(taken, path, strlen(path)) == PYRO_INTERN_NONE)
+            return false;
+    }
+    return true;
+}
+
+/*
+ * Parents come first, so that a path is there when its children are named. prefixes[i] is the layer
+ * whose path those below layer i begin with: itself, or the nearest above with a short path.
+ */
+static int name_instances(pyro_join_state *state, const pyro_model *model, const uint32_t *modules,
+                          uint32_t *prefixes)
+{
+    pyro_joins *joins = state->joins;
+    pyro_intern taken;
+    pyro_intern_init(&taken, &joins->arena);
+    bool ok = take_known_paths(joins, &taken, model, modules);
+    for (uint32_t i = 0; i < joins->layer_count && ok; i++) {
+        pyro_layer *layer = &joins->layers[i];
+        uint32_t prefix = layer->parent == PYRO_NO_LAYER ? PYRO_NO_LAYER : prefixes[layer->parent];
+        if (layer->has_path) {
+            prefixes[i] = strlen(layer->path) <= LONGEST_PREFIX ? i : prefix;
+            continue;
+        }
+        if (modules[i] != PYRO_NO_LAYER) {
+            const char *path = model->modules[modules[i]].path;
+            layer->path = pyro_arena_text(&joins->arena, path, strlen(path));
+            joins->layers_named_by_model++;
+        } else {
+            layer->path = unique_path(joins, &taken, derived_path(joins, layer, prefix));
+        }
+        ok = layer->path != NULL;
+        prefixes[i] = ok && strlen(layer->path) <= LONGEST_PREFIX ? i : prefix;
+    }
+    pyro_intern_free(&taken);
+    return ok ? PYRO_OK : pyro_fail_memory(state->error);
+}
+
+/* Annotated paths are complete; a model adds the classes. */
+static int class_annotated_layers(pyro_join_state *state, const pyro_model *model)
+{
+    pyro_joins *joins = state->joins;
+    for (size_t i = 0; i < joins->layer_count; i++) {
+        pyro_layer *layer = &joins->layers[i];
+        uint32_t module = model ? pyro_intern_find(&model->module_paths, layer->path,
+                                                   strlen(layer->path))
+                                : PYRO_INTERN_NONE;
+        if (module == PYRO_INTERN_NONE || module >= model->module_count)
+            continue;
+        const char *class_name = model->modules[module].class_name;
+        layer->class_name = pyro_arena_text(&joins->arena, class_name, strlen(class_name));
+        if (!layer->class_name)
+            return pyro_fail_memory(state->error);
+        joins->layers_named_by_model++;
+    }
+    return PYRO_OK;
+}
+
+int pyro_layers_finish(pyro_join_state *state)
+{
+    pyro_joins *joins = state->joins;
+    const pyro_model *model = state->options ? state->options->model : NULL;
+    joins->has_layers = joins->call_count > 0;
+    joins->layers_from_annotations = state->layer_category != PYRO_EVENT_PYTHON;
+    if (joins->layers_from_annotations)
+        return class_annotated_layers(state, model);
+    if (!joins->layer_count)
+        return PYRO_OK;
+    uint32_t *modules = malloc(joins->layer_count * 2 * sizeof *modules);
+    if (!modules)
+        return pyro_fail_memory(state->error);
+    memset(modules, 0xff, joins->layer_count * sizeof *modules);
+    int status = model ? pyro_layers_match_model(joins, model, modules, state->error) : PYRO_OK;
+    if (!status)
+        status = name_instances(state, model, modules, modules + joins->layer_count);
+    free(modules);
+    return status;
+}

@@ -1,0 +1,130 @@
+/* What the name of an event alone says about it: the conventions of PyTorch, NCCL and others. */
+#include "trace/joins/internal.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+static bool begins_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* "AddmmBackward0", "CompiledFunctionBackward": the word and perhaps digits at the end. */
+static bool ends_in_backward(const char *name)
+{
+    static const char word[] = "Backward";
+    size_t length = strlen(name), word_length = sizeof word - 1;
+    while (length && isdigit((unsigned char)name[length - 1]))
+        length--;
+    return length > word_length && !memcmp(name + length - word_length, word, word_length);
+}
+
+/* Frames of the optimizers' own code, for traces whose steps carry no annotation. */
+static bool is_optimizer_frame(const char *name)
+{
+    const char *file = strstr(name, "torch/optim/");
+    if (!file || !strncmp(file, "torch/optim/lr_scheduler", 24))
+        return false;
+    const char *function = strstr(file, "): ");
+    return function && (!strcmp(function, "): step") || !strcmp(function, "): zero_grad"));
+}
+
+pyro_name_class pyro_classify_name(const char *name)
+{
+    static const struct {
+        const char *prefix;
+        pyro_name_class name_class;
+    } prefixes[] = {
+        {"nn.Module: ", PYRO_NAME_LAYER_FRAME},
+        {"ProfilerStep#", PYRO_NAME_STEP},
+        {"Optimizer.step#", PYRO_NAME_OPTIMIZER},
+        {"Optimizer.zero_grad#", PYRO_NAME_OPTIMIZER},
+        {"aten::_foreach_copy", PYRO_NAME_PLAIN}, /* fills the inputs of CUDA graphs, too */
+        {"aten::_foreach_", PYRO_NAME_OPTIMIZER_OP},
+        {"aten::_fused_ada", PYRO_NAME_OPTIMIZER_OP},
+        {"aten::_fused_sgd", PYRO_NAME_OPTIMIZER_OP},
+        {"torch.distributed.ddp.reducer::", PYRO_NAME_REDUCER},
+        {"DistributedDataParallel.forward", PYRO_NAME_FORWARD_RANGE},
+        {"FullyShardedDataParallel.forward", PYRO_NAME_FORWARD_RANGE},
+    };
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (begins_with(name, prefixes[i].prefix))
+            return prefixes[i].name_class;
+    if (begins_with(name, "autograd::engine::evaluate_function"))
+        return strstr(name, "AccumulateGrad") ? PYRO_NAME_ACCUMULATE : PYRO_NAME_EVALUATE;
+    if (!strcmp(name, "torch::autograd::AccumulateGrad") || !strcmp(name, "AccumulateGrad"))
+        return PYRO_NAME_ACCUMULATE;
+    if (ends_in_backward(name))
+        return PYRO_NAME_BACKWARD;
+    return is_optimizer_frame(name) ? PYRO_NAME_OPTIMIZER : PYRO_NAME_PLAIN;
+}
+
+/* "aten::_log_softmax" and "evaluate_function: LogSoftmaxBackward0" both become "logsoftmax". */
+static const char *skip_name_space(const char *name)
+{
+    const char *begin = name;
+    for (const char *at = name; *at; at++)
+        if (*at == ':' || *at == ' ')
+            begin = at + 1;
+    return begin;
+}
+
+bool pyro_names_are_forward_and_backward(const char *forward, const char *backward)
+{
+    forward = skip_name_space(forward);
+    backward = skip_name_space(backward);
+    for (;; forward++, backward++) {
+        while (*forward == '_')
+            forward++;
+        while (*backward == '_')
+            backward++;
+        if (!*forward)
+            return begins_with(backward, "Backward");
+        if (tolower((unsigned char)*forward) != tolower((unsigned char)*backward))
+            return false;
+    }
+}
+
+/* Bytes of a C++ kernel's own name, without its template arguments and parameters. */
+static size_t kernel_name_length(const char *name)
+{
+    static const char anonymous[] = "(anonymous namespace)";
+    size_t i = 0;
+    while (name[i] && name[i] != '<') {
+        if (begins_with(name + i, anonymous))
+            i += sizeof anonymous - 2;
+        else if (name[i] == '(')
+            break;
+        i++;
+    }
+    return i;
+}
+
+/* Words begin with small letters. */
+static bool has_word(const char *text, size_t length, const char *word)
+{
+    size_t word_length = strlen(word);
+    for (size_t i = 0; i + word_length <= length; i++)
+        if ((text[i] | 0x20) == word[0] && !strncasecmp(text + i, word, word_length))
+            return true;
+    return false;
+}
+
+bool pyro_is_collective_kernel(const char *name)
+{
+    static const char *const words[] = {
+        "nccl",       "rccl",           "msccl",         "oneccl",    "cross_device_reduce",
+        "all_reduce", "allreduce",      "all_gather",    "allgather", "all_to_all",
+        "alltoall",   "reduce_scatter", "reducescatter", "nvshmem",   "rocshmem",
+        "multimem_",  "deep_ep::",      "symm_mem",
+    };
+    /* Compilers name a fused kernel after the ops around it: it does not communicate itself. */
+    if (begins_with(name, "triton_"))
+        return false;
+    size_t length = kernel_name_length(name);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (has_word(name, length, words[i]))
+            return true;
+    return false;
+}

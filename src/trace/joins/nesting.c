@@ -1,0 +1,269 @@
+/*
+ * One pass in order of time that nests host events on their threads and gives each its op, layer
+ * call and phase. The stack of open events of a thread is its chain of parents, so nesting of any
+ * depth costs no memory. A slice that overlaps another only in part is given to the innermost one
+ * that is open when it starts.
+ */
+#include "trace/joins/internal.h"
+
+#include "base/error.h"
+
+#define AHEAD 12
+
+/* What an event takes from the one around it. */
+typedef struct context {
+    uint32_t call;
+    uint8_t phase;
+} context;
+
+/* Annotations begin and end inside of the frames that open and close them: that is no defect. */
+static bool overlaps_in_part(const pyro_trace *trace, uint32_t event, uint32_t around)
+{
+    return pyro_join_end_ns(trace, event) > pyro_join_end_ns(trace, around) &&
+           trace->category[event] != PYRO_EVENT_ANNOTATION &&
+           trace->category[around] != PYRO_EVENT_ANNOTATION;
+}
+
+/* Closes what has ended, and hangs the event below the innermost event that has not. */
+static uint32_t open_event(pyro_join_state *state, uint32_t event)
+{
+    const pyro_trace *trace = state->trace;
+    pyro_joins *joins = state->joins;
+    pyro_track_state *track = &state->tracks[trace->track[event]];
+    int64_t start_ns = trace->start_ns[event];
+    uint32_t parent = track->top;
+    while (parent != PYRO_NO_EVENT && pyro_join_end_ns(trace, parent) <= start_ns)
+        parent = joins->parent[parent];
+    joins->parent[event] = parent;
+    track->top = parent;
+    if (!pyro_event_is_host(trace->category[event]))
+        return parent;
+    track->top = event;
+    if (parent != PYRO_NO_EVENT && overlaps_in_part(trace, event, parent))
+        joins->partial_overlaps++;
+    return parent;
+}
+
+/*
+ * A range that outlives the layer call that it began in (an annotation ended elsewhere, say) does
+ * not carry the call along; an op does, for its launches are its own.
+ */
+static context context_of_parent(const pyro_join_state *state, uint32_t event, uint32_t parent)
+{
+    const pyro_joins *joins = state->joins;
+    const pyro_trace *trace = state->trace;
+    context now = {joins->call[parent], joins->phase[parent]};
+    uint8_t category = trace->category[parent];
+    if (now.phase != PYRO_PHASE_FORWARD || now.call == PYRO_NO_LAYER || category == PYRO_EVENT_OP ||
+        category == PYRO_EVENT_RUNTIME || category == PYRO_EVENT_DRIVER)
+        return now;
+    while (now.call != PYRO_NO_LAYER &&
+           pyro_join_end_ns(trace, joins->calls[now.call].event) <= trace->start_ns[event])
+        now.call = joins->calls[now.call].parent;
+    if (now.call == PYRO_NO_LAYER)
+        now.phase = PYRO_PHASE_OTHER;
+    return now;
+}
+
+static bool is_backward_name(pyro_name_class name_class)
+{
+    return name_class == PYRO_NAME_EVALUATE || name_class == PYRO_NAME_BACKWARD ||
+           name_class == PYRO_NAME_ACCUMULATE;
+}
+
+/* Marks a thread that runs the program, as opposed to one of autograd's own. */
+static void note_driver(pyro_join_state *state, uint32_t event, pyro_name_class name_class)
+{
+    pyro_track_state *track = &state->tracks[state->trace->track[event]];
+    uint8_t category = state->trace->category[event];
+    const pyro_op_detail *detail = pyro_join_op_detail(state->trace, event);
+    bool is_range = category == PYRO_EVENT_PYTHON || category == PYRO_EVENT_ANNOTATION;
+    bool is_forward = detail && detail->sequence != PYRO_NO_SEQUENCE && !detail->forward_thread &&
+                      !is_backward_name(name_class);
+    /* Hooks of the backward have frames and annotations too. */
+    if ((is_range && !track->has_backward) || is_forward || name_class == PYRO_NAME_STEP ||
+        name_class == PYRO_NAME_OPTIMIZER)
+        track->is_driver = true;
+}
+
+/*
+ * Outermost events: on a thread of autograd's own all is backward. Without evaluate_function around
+ * them (before 2022) sums of gradients lie bare behind the op that they belong to.
+ */
+static context context_outside(pyro_join_state *state, uint32_t event, pyro_name_class name_class)
+{
+    const pyro_track_state *track = &state->tracks[state->trace->track[event]];
+    context now = {PYRO_NO_LAYER, PYRO_PHASE_OTHER};
+    note_driver(state, event, name_class);
+    if (!track->has_backward || track->is_driver)
+        return now;
+    now.phase = PYRO_PHASE_BACKWARD;
+    if (state->trace->category[event] == PYRO_EVENT_OP && !track->last_was_evaluate)
+        now.call = track->last_backward_call;
+    return now;
+}
+
+/* An op whose backward is in the trace is forward, and so are the ops around it with a number. */
+static void mark_forward(pyro_join_state *state, uint32_t op)
+{
+    pyro_joins *joins = state->joins;
+    while (op != PYRO_NO_EVENT && joins->phase[op] == PYRO_PHASE_OTHER) {
+        const pyro_op_detail *detail = pyro_join_op_detail(state->trace, op);
+        if (!detail || detail->sequence == PYRO_NO_SEQUENCE)
+            return;
+        joins->phase[op] = PYRO_PHASE_FORWARD;
+        state->forward_was_marked = true;
+        op = joins->parent[op];
+    }
+}
+
+static int enter_backward(pyro_join_state *state, uint32_t event, pyro_name_class name_class,
+                          context *now)
+{
+    pyro_track_state *track = &state->tracks[state->trace->track[event]];
+    uint32_t forward;
+    int status = pyro_backward_find(state, event, &forward);
+    if (status)
+        return status;
+    if (forward != PYRO_NO_EVENT) {
+        mark_forward(state, forward);
+        now->call = state->joins->call[forward];
+    } else if (now->phase != PYRO_PHASE_BACKWARD || state->joins->parent[event] == PYRO_NO_EVENT) {
+        now->call = PYRO_NO_LAYER;
+    }
+    now->phase = PYRO_PHASE_BACKWARD;
+    track->has_backward = true;
+    state->has_backward = true;
+    track->last_backward_call = now->call;
+    track->last_was_evaluate = name_class == PYRO_NAME_EVALUATE || track->last_was_evaluate;
+    return PYRO_OK;
+}
+
+static void enter_accumulate(pyro_join_state *state, uint32_t event, context *now)
+{
+    /* It runs right behind the node that made the gradient. */
+    pyro_track_state *track = &state->tracks[state->trace->track[event]];
+    *now = (context){track->last_backward_call, PYRO_PHASE_BACKWARD};
+    track->has_backward = true;
+}
+
+/* What DDP does behind the last gradient is its own layer's, where it has one. */
+static void enter_reducer(pyro_join_state *state, uint32_t event, context *now)
+{
+    const pyro_trace *trace = state->trace;
+    const pyro_joins *joins = state->joins;
+    if (now->phase != PYRO_PHASE_BACKWARD || now->call != PYRO_NO_LAYER ||
+        state->last_ddp_call == PYRO_NO_LAYER)
+        return;
+    uint16_t ddp_track = trace->track[joins->calls[state->last_ddp_call].event];
+    if (trace->tracks[ddp_track].pid == trace->tracks[trace->track[event]].pid)
+        now->call = state->last_ddp_call;
+}
+
+/* Ops that say something about a phase; the others are kept for their backward to find. */
+static int enter_op(pyro_join_state *state, uint32_t event, pyro_name_class name_class,
+                    context *now)
+{
+    const pyro_op_detail *detail = pyro_join_op_detail(state->trace, event);
+    bool has_number = detail && detail->sequence != PYRO_NO_SEQUENCE;
+    if (name_class == PYRO_NAME_ACCUMULATE) {
+        enter_accumulate(state, event, now);
+        return PYRO_OK;
+    }
+    if (name_class == PYRO_NAME_EVALUATE || (has_number && detail->forward_thread) ||
+        (name_class == PYRO_NAME_BACKWARD && (has_number || now->phase != PYRO_PHASE_FORWARD)))
+        return enter_backward(state, event, name_class, now);
+    if (name_class == PYRO_NAME_REDUCER)
+        enter_reducer(state, event, now);
+    else if (name_class == PYRO_NAME_OPTIMIZER_OP && now->phase == PYRO_PHASE_OTHER &&
+             state->has_backward)
+        now->phase = PYRO_PHASE_OPTIMIZER;
+    return has_number ? pyro_backward_add(state, event) : PYRO_OK;
+}
+
+/* Frames, annotations and ops; in the oldest traces annotations are ops. */
+static int enter_event(pyro_join_state *state, uint32_t event, pyro_name_class name_class,
+                       context *now)
+{
+    /* A layer that is computed again in the backward belongs to no call around it. */
+    uint32_t around = now->phase == PYRO_PHASE_FORWARD ? now->call : PYRO_NO_LAYER;
+    uint32_t call;
+    int status = pyro_layers_call(state, event, name_class, around, &call);
+    if (status)
+        return status;
+    if (call != PYRO_NO_LAYER)
+        *now = (context){call, PYRO_PHASE_FORWARD};
+    else if (name_class == PYRO_NAME_OPTIMIZER)
+        *now = (context){PYRO_NO_LAYER, PYRO_PHASE_OPTIMIZER};
+    else if (name_class == PYRO_NAME_FORWARD_RANGE && now->phase == PYRO_PHASE_OTHER)
+        now->phase = PYRO_PHASE_FORWARD;
+    else if (state->trace->category[event] == PYRO_EVENT_OP)
+        return enter_op(state, event, name_class, now);
+    return PYRO_OK;
+}
+
+static int place_event(pyro_join_state *state, uint32_t event)
+{
+    pyro_joins *joins = state->joins;
+    uint8_t category = state->trace->category[event];
+    uint32_t parent = open_event(state, event);
+    bool says_something = category <= PYRO_EVENT_PYTHON;
+    pyro_name_class name_class = says_something ? pyro_join_name_class(state, event)
+                                                : PYRO_NAME_PLAIN;
+    context now = parent != PYRO_NO_EVENT ? context_of_parent(state, event, parent)
+                                          : context_outside(state, event, name_class);
+    int status = says_something ? enter_event(state, event, name_class, &now) : PYRO_OK;
+    if (category == PYRO_EVENT_OP)
+        joins->op[event] = event;
+    else if (parent != PYRO_NO_EVENT)
+        joins->op[event] = joins->op[parent];
+    joins->call[event] = now.call;
+    joins->phase[event] = now.phase;
+    return status;
+}
+
+/* Ops that turned out to be forward pass it on to what lies in them. */
+static void spread_forward(pyro_join_state *state)
+{
+    pyro_joins *joins = state->joins;
+    for (size_t i = 0; i < state->trace->count; i++) {
+        uint32_t event = joins->by_time[i], parent = joins->parent[event];
+        if (parent != PYRO_NO_EVENT && joins->phase[event] == PYRO_PHASE_OTHER &&
+            joins->phase[parent] == PYRO_PHASE_FORWARD && joins->call[parent] == PYRO_NO_LAYER)
+            joins->phase[event] = PYRO_PHASE_FORWARD;
+    }
+}
+
+/* Events next in time are far apart in memory, in more streams than processors follow. */
+static inline void fetch_ahead(const pyro_trace *trace, uint32_t event)
+{
+    __builtin_prefetch(&trace->start_ns[event]);
+    __builtin_prefetch(&trace->duration_ns[event]);
+    __builtin_prefetch(&trace->name[event]);
+    __builtin_prefetch(&trace->detail[event]);
+    __builtin_prefetch(&trace->track[event]);
+    __builtin_prefetch(&trace->category[event]);
+}
+
+int pyro_join_nest(pyro_join_state *state)
+{
+    const pyro_trace *trace = state->trace;
+    pyro_joins *joins = state->joins;
+    for (size_t i = 0; i < trace->track_count; i++)
+        state->tracks[i] = (pyro_track_state){.top = PYRO_NO_EVENT,
+                                              .last_backward_call = PYRO_NO_LAYER};
+    for (size_t i = 0; i < trace->count; i++) {
+        uint32_t event = joins->by_time[i];
+        uint8_t category = trace->category[event];
+        if (i + AHEAD < trace->count)
+            fetch_ahead(trace, joins->by_time[i + AHEAD]);
+        if (!pyro_event_is_host(category) && category != PYRO_EVENT_MEMORY)
+            continue;
+        int status = place_event(state, event);
+        if (status)
+            return status;
+    }
+    if (state->forward_was_marked)
+        spread_forward(state);
+    return PYRO_OK;
+}

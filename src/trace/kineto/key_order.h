@@ -1,0 +1,76 @@
+/*
+ * Learned key order. From the end of one value to the start of the next there stands most likely
+ * what stood there before, byte for byte (`, "pid": 7, "tid": 7, "ts": ` and so on): keys, and
+ * values that seldom change, then cost one comparison together instead of a scan each.
+ */
+#ifndef PYRO_TRACE_KINETO_KEY_ORDER_H
+#define PYRO_TRACE_KINETO_KEY_ORDER_H
+
+#include "base/json/scan.h"
+
+#define PYRO_STEP_BYTES 128 /* a multiple of 16 */
+#define PYRO_STEPS 512
+/* From one state; beyond the first number values are no longer part of steps. */
+#define PYRO_STEPS_A_STATE 16
+#define PYRO_MOST_STEPS_A_STATE 32
+
+/* The bytes of a step, the state it leads to, and what is done with the value found there. */
+typedef struct pyro_step {
+    _Alignas(16) char text[PYRO_STEP_BYTES];
+    struct pyro_step *likely;  /* that followed it the last time; NULL: none yet */
+    struct pyro_step *sibling; /* another one from the same state */
+    uint16_t state;
+    uint8_t length, action, field;
+    uint8_t least; /* byte that may follow: above a blank where a value must start */
+    /* What values that are part of the text say; `sets` has a bit for each that is. */
+    uint8_t sets, category;
+    char phase, named;
+    uint64_t process, thread;
+    int64_t thread_number;
+} pyro_step;
+
+typedef struct pyro_steps {
+    pyro_step *first;
+    unsigned count;
+} pyro_steps;
+
+/* The same comparison without SIMD: what the other is tested against. */
+bool pyro_same_bytes_scalar(const char *a, const char *b, size_t length);
+
+/* Both sides are readable up to a multiple of 16 bytes from their start; `length` is not 0. */
+static inline bool pyro_same_bytes(const char *a, const char *b, size_t length)
+{
+#if defined(__SSE2__)
+    for (;; a += 16, b += 16, length -= 16) {
+        __m128i left = _mm_loadu_si128((const __m128i *)a);
+        __m128i right = _mm_loadu_si128((const __m128i *)b);
+        uint32_t other = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(left, right)) ^ 0xffffu;
+        if (length <= 16)
+            return (other & ((UINT32_C(2) << (length - 1)) - 1)) == 0;
+        if (other)
+            return false;
+    }
+#elif defined(PYRO_JSON_SIMD)
+    for (;; a += 16, b += 16, length -= 16) {
+        uint8x16_t same = vceqq_u8(pyro_json_neon_load(a), pyro_json_neon_load(b));
+        if (length <= 16)
+            return ((pyro_json_neon_mask(same) ^ 0xffffu) & ((UINT32_C(2) << (length - 1)) - 1)) ==
+                   0;
+        if (vminvq_u8(same) == 0)
+            return false;
+    }
+#else
+    return pyro_same_bytes_scalar(a, b, length);
+#endif
+}
+
+static inline bool pyro_step_stands(const pyro_step *step, const char *at)
+{
+    return pyro_same_bytes(step->text, at, step->length) &&
+           (unsigned char)at[step->length] >= step->least;
+}
+
+/* The one of a state's steps that stands at `at`, or NULL. */
+pyro_step *pyro_steps_find(const pyro_steps *steps, const char *at);
+
+#endif

@@ -1,0 +1,458 @@
+/*
+ * Events by several threads: each reads pieces of the file on its own, from the first place in it
+ * that looks like an event; the calling thread joins them in order, and reads some in their turn,
+ * which need no joining. A piece counts only when the reading before it ended exactly where it
+ * began; otherwise that part is read again in order.
+ */
+#include "trace/kineto/window.h"
+
+#include "base/error.h"
+#include <pthread.h>
+#include <stdlib.h>
+
+/* Pieces that may be read before they are joined, a thread: what bounds the memory. */
+#define CHUNKS_AHEAD 3
+/* The last event of a piece ends in what is read behind it. */
+#define BYTES_BEHIND 4096
+
+/* What one thread keeps from piece to piece. */
+typedef struct worker {
+    struct chunk_job *job;
+    pyro_kineto_reader reader;
+    pyro_arena arena;
+    pyro_intern names; /* its own, so that no thread waits for another */
+    bool own_names;    /* false for the calling thread, which uses the trace's */
+    pthread_t thread;
+    bool opened, started;
+    int64_t next; /* piece that it may read next, or one behind it */
+    /* The joining thread's view of the names, filled as pieces are joined. */
+    pyro_intern_entry *texts;
+    uint32_t *numbers;
+    size_t text_count, text_capacity, number_capacity;
+} worker;
+
+/* What became of one piece. */
+typedef struct chunk {
+    worker *worker;
+    int64_t from, to; /* of the events read; from is -1 where none begins in the piece */
+    bool ended, lost, no_memory;
+    int status;
+    int64_t cut_at;
+    pyro_error source_error;
+    pyro_trace *batch;
+    pyro_kineto_defects defects;
+    pyro_wide_id *wide_ids;
+    pyro_thread_name *thread_names;
+    size_t wide_count, thread_name_count;
+    pyro_intern_entry *new_texts; /* that the worker met in it for the first time */
+    size_t new_text_count;
+} chunk;
+
+typedef struct chunk_job {
+    pyro_kineto_reader *reader; /* of the calling thread */
+    const pyro_trace_options *options; /* which say whom to tell of progress */
+    int64_t begin, size;        /* of the file's part with events, as far as is known */
+    int64_t chunk_count;
+    worker *workers;
+    int worker_count;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    /* Guarded by the mutex. */
+    int64_t joined; /* pieces that are part of the trace */
+    int64_t left;   /* pieces that nobody has begun */
+    bool stop;
+    bool *taken, *done; /* rings, as the pieces are */
+    /* Of a piece that was given out, its thread's until it is done. */
+    chunk *chunks;
+    int64_t ring;
+} chunk_job;
+
+static int64_t chunk_begin(const chunk_job *job, int64_t index)
+{
+    int64_t begin = job->begin + index * job->reader->sizes.chunk;
+    return begin < job->size ? begin : job->size;
+}
+
+/* Gives the scanner an empty place for rows. */
+static bool begin_batch(worker *worker, chunk *chunk)
+{
+    pyro_kineto_scanner *scanner = worker->reader.scanner;
+    if (!chunk->batch)
+        chunk->batch = calloc(1, sizeof *chunk->batch);
+    if (!chunk->batch)
+        return false;
+    scanner->out = worker->reader.trace = chunk->batch;
+    scanner->last_track = PYRO_NO_ID;
+    pyro_map_free(&scanner->tracks);
+    return true;
+}
+
+/* Hands over what was read, and leaves the scanner with nothing. */
+static bool end_batch(worker *worker, chunk *chunk, size_t name_count)
+{
+    pyro_kineto_reader *reader = &worker->reader;
+    pyro_kineto_scanner *scanner = reader->scanner;
+    chunk->defects = scanner->defects;
+    scanner->defects = (pyro_kineto_defects){{0}};
+    chunk->wide_ids = scanner->wide_ids;
+    chunk->wide_count = scanner->wide_count;
+    chunk->thread_names = scanner->thread_names;
+    chunk->thread_name_count = scanner->thread_name_count;
+    scanner->wide_ids = NULL;
+    scanner->thread_names = NULL;
+    scanner->wide_count = scanner->wide_capacity = 0;
+    scanner->thread_name_count = scanner->thread_name_capacity = 0;
+    chunk->ended = reader->events_ended;
+    chunk->lost = reader->lost;
+    chunk->cut_at = reader->cut_at;
+    chunk->status = reader->window.status;
+    chunk->source_error = reader->source_error;
+    if (!worker->own_names || worker->names.count == name_count)
+        return true;
+    chunk->new_text_count = worker->names.count - name_count;
+    chunk->new_texts = malloc(chunk->new_text_count * sizeof *chunk->new_texts);
+    if (chunk->new_texts)
+        memcpy(chunk->new_texts, worker->names.entries + name_count,
+               chunk->new_text_count * sizeof *chunk->new_texts);
+    return chunk->new_texts != NULL;
+}
+
+static void read_chunk(worker *worker, chunk *chunk, int64_t index)
+{
+    const chunk_job *job = worker->job;
+    pyro_kineto_reader *reader = &worker->reader;
+    int64_t begin = chunk_begin(job, index), end = chunk_begin(job, index + 1);
+    size_t name_count = worker->names.count;
+    bool found = true;
+    *chunk = (struct chunk){.worker = worker, .from = -1, .cut_at = -1, .batch = chunk->batch};
+    reader->events_ended = reader->lost = false;
+    reader->cut_at = -1;
+    if (!begin_batch(worker, chunk)) {
+        chunk->no_memory = true;
+        return;
+    }
+    pyro_kineto_seek(reader, begin);
+    reader->window.pause = end + BYTES_BEHIND;
+    if (index > 0)
+        found = pyro_kineto_find_next_event(reader, end);
+    if (found) {
+        chunk->from = pyro_kineto_offset(reader);
+        pyro_kineto_read_events(reader, index + 1 < job->chunk_count ? end : INT64_MAX);
+        chunk->to = pyro_kineto_offset(reader);
+    }
+    chunk->no_memory = !end_batch(worker, chunk, name_count) || reader->scanner->no_memory;
+}
+
+/* Frees what a piece holds; its batch is emptied and stays, so that the next one finds room. */
+static void empty_chunk(chunk *chunk)
+{
+    pyro_trace *batch = chunk->batch;
+    free(chunk->wide_ids);
+    free(chunk->thread_names);
+    free(chunk->new_texts);
+    *chunk = (struct chunk){.batch = batch};
+    if (!batch)
+        return;
+    batch->count = batch->op_count = batch->kernel_count = batch->transfer_count = 0;
+    batch->memory_count = batch->collective_count = batch->flow_count = batch->track_count = 0;
+    batch->file_events = 0;
+    batch->has_shapes = batch->has_stacks = batch->has_memory = batch->has_frame_lists = false;
+}
+
+static void free_chunk(chunk *chunk)
+{
+    empty_chunk(chunk);
+    if (chunk->batch)
+        pyro_trace_free_rows(chunk->batch);
+    free(chunk->batch);
+}
+
+/*
+ * Pieces that others leave to the calling thread, unless it is late, for what it reads in its turn
+ * need not be joined. The second is one of them, so that others' are done when they are asked for.
+ */
+static bool is_reserved(const chunk_job *job, int64_t index)
+{
+    return (index % job->worker_count == 0 || index == 1) && index - job->joined < job->ring / 2;
+}
+
+/* A piece that a worker may read ahead now, or -1. It goes on in the order of the file, because its
+ * new texts are made known in that order. */
+static int64_t choose_chunk(const chunk_job *job, const worker *worker)
+{
+    int64_t end = job->joined + job->ring;
+    int64_t first = job->joined > worker->next ? job->joined : worker->next;
+    for (int64_t i = first; !job->stop && i < end && i < job->chunk_count; i++)
+        if (!job->taken[i % job->ring] && !is_reserved(job, i))
+            return i;
+    return -1;
+}
+
+static void take_chunk(chunk_job *job, int64_t index)
+{
+    job->taken[index % job->ring] = true;
+    job->left--;
+}
+
+/* Reads some piece, if one may be read now; the mutex is held before and after. */
+static bool read_ahead(chunk_job *job, worker *worker)
+{
+    int64_t index = choose_chunk(job, worker);
+    if (index < 0)
+        return false;
+    take_chunk(job, index);
+    worker->next = index + 1;
+    pthread_mutex_unlock(&job->mutex);
+    read_chunk(worker, &job->chunks[index % job->ring], index);
+    pthread_mutex_lock(&job->mutex);
+    job->done[index % job->ring] = true;
+    pthread_cond_broadcast(&job->changed);
+    return true;
+}
+
+static void *run(void *argument)
+{
+    worker *worker = argument;
+    chunk_job *job = worker->job;
+    pthread_mutex_lock(&job->mutex);
+    while (!job->stop && job->left > 0)
+        if (!read_ahead(job, worker))
+            pthread_cond_wait(&job->changed, &job->mutex);
+    pthread_mutex_unlock(&job->mutex);
+    return NULL;
+}
+
+static bool open_worker(chunk_job *job, worker *worker, bool own_names)
+{
+    pyro_kineto_reader *main = job->reader, *reader = &worker->reader;
+    worker->job = job;
+    worker->own_names = own_names;
+    pyro_arena_init(&worker->arena);
+    pyro_intern_init(&worker->names, &worker->arena);
+    worker->opened = true;
+    if (pyro_kineto_reader_open(reader, NULL, own_names ? &worker->names : &main->trace->names,
+                                main->source, NULL, main->sizes, NULL) != PYRO_OK)
+        return false;
+    memcpy(reader->first_key, main->first_key, sizeof reader->first_key);
+    reader->first_key_known = true;
+    reader->scanner->fraction_is_ns = main->scanner->fraction_is_ns;
+    return true;
+}
+
+static void close_worker(worker *worker)
+{
+    if (!worker->opened)
+        return;
+    if (worker->started)
+        pthread_join(worker->thread, NULL);
+    pyro_kineto_reader_free(&worker->reader);
+    pyro_intern_free(&worker->names);
+    pyro_arena_free(&worker->arena);
+    free(worker->texts);
+    free(worker->numbers);
+}
+
+/* Makes the texts that a worker met in a piece known to the joining thread. */
+static bool take_texts(const chunk *chunk)
+{
+    worker *worker = chunk->worker;
+    size_t count = worker->text_count + chunk->new_text_count;
+    if (!pyro_grow(&worker->texts, &worker->text_capacity, count, sizeof *worker->texts) ||
+        !pyro_grow(&worker->numbers, &worker->number_capacity, count, sizeof *worker->numbers))
+        return false;
+    for (size_t i = 0; i < chunk->new_text_count; i++) {
+        worker->texts[worker->text_count] = chunk->new_texts[i];
+        worker->numbers[worker->text_count++] = PYRO_NO_ID;
+    }
+    return true;
+}
+
+/* Ids and names that wait for the end get the trace's indices. */
+static bool take_notes(pyro_kineto_scanner *scanner, const chunk *chunk, pyro_text_map map)
+{
+    pyro_trace *trace = scanner->out;
+    size_t first_event = trace->count - chunk->batch->count;
+    size_t first_flow = trace->flow_count - chunk->batch->flow_count;
+    if (!pyro_grow(&scanner->wide_ids, &scanner->wide_capacity,
+                   scanner->wide_count + chunk->wide_count, sizeof *scanner->wide_ids) ||
+        !pyro_grow(&scanner->thread_names, &scanner->thread_name_capacity,
+                   scanner->thread_name_count + chunk->thread_name_count,
+                   sizeof *scanner->thread_names))
+        return false;
+    for (size_t i = 0; i < chunk->wide_count; i++) {
+        pyro_wide_id wide = chunk->wide_ids[i];
+        wide.index += (uint32_t)(wide.kind == PYRO_WIDE_FLOW ? first_flow : first_event);
+        scanner->wide_ids[scanner->wide_count++] = wide;
+    }
+    for (size_t i = 0; i < chunk->thread_name_count; i++) {
+        pyro_thread_name named = chunk->thread_names[i];
+        if (map.numbers) {
+            const pyro_intern_entry *entry = &map.texts[named.name];
+            named.name = pyro_intern_add(&trace->names, entry->text, entry->length);
+        }
+        scanner->thread_names[scanner->thread_name_count++] = named;
+    }
+    return true;
+}
+
+static void accept_chunk(pyro_kineto_reader *reader, const chunk *chunk)
+{
+    pyro_kineto_scanner *scanner = reader->scanner;
+    worker *worker = chunk->worker;
+    pyro_text_map map = {NULL, NULL};
+    if (worker->own_names)
+        map = (pyro_text_map){worker->texts, worker->numbers};
+    if (!pyro_kineto_append(scanner, chunk->batch, map) || !take_notes(scanner, chunk, map))
+        scanner->no_memory = true;
+    pyro_kineto_defects_add(&scanner->defects, &chunk->defects);
+    reader->events_ended = chunk->ended;
+    reader->lost = chunk->lost;
+    /* An earlier list of events may have been cut too. */
+    if (chunk->cut_at >= 0)
+        reader->cut_at = chunk->cut_at;
+    if (chunk->status != PYRO_OK && reader->window.status == PYRO_OK) {
+        reader->window.status = chunk->status;
+        reader->source_error = chunk->source_error;
+    }
+}
+
+static bool is_over(const pyro_kineto_reader *reader)
+{
+    return reader->events_ended || reader->lost || reader->scanner->no_memory ||
+           reader->window.status != PYRO_OK;
+}
+
+/* Joins a piece to what was read up to `at`; returns where reading stands then. */
+static int64_t join_chunk(chunk_job *job, const chunk *chunk, int64_t index, int64_t at)
+{
+    pyro_kineto_reader *reader = job->reader;
+    bool last = index + 1 == job->chunk_count;
+    int64_t end = last ? INT64_MAX : chunk_begin(job, index + 1);
+    if (chunk->no_memory || !take_texts(chunk))
+        reader->scanner->no_memory = true;
+    if (chunk->from != at && at < end && !is_over(reader)) {
+        pyro_kineto_seek(reader, at);
+        pyro_kineto_read_events(reader, chunk->from > at ? chunk->from : end);
+        at = pyro_kineto_offset(reader);
+        if (chunk->from != at && at < end && !is_over(reader)) {
+            pyro_kineto_read_events(reader, end);
+            at = pyro_kineto_offset(reader);
+        }
+    }
+    if (chunk->from == at && !is_over(reader)) {
+        accept_chunk(reader, chunk);
+        at = chunk->to;
+    }
+    return at;
+}
+
+/* Reads a piece into the trace itself. */
+static int64_t read_in_turn(chunk_job *job, int64_t index, int64_t at)
+{
+    pyro_kineto_reader *reader = job->reader;
+    int64_t end = index + 1 == job->chunk_count ? INT64_MAX : chunk_begin(job, index + 1);
+    if (at >= end)
+        return at;
+    if (pyro_kineto_offset(reader) != at)
+        pyro_kineto_seek(reader, at);
+    reader->window.pause = chunk_begin(job, index + 1) + BYTES_BEHIND;
+    pyro_kineto_read_events(reader, end);
+    return pyro_kineto_offset(reader);
+}
+
+/* Waits for a piece, reading others meanwhile, and joins it; the mutex is held before and after. */
+static int64_t add_chunk(chunk_job *job, int64_t index, int64_t at)
+{
+    const pyro_trace_options *options = job->options;
+    chunk *chunk = &job->chunks[index % job->ring];
+    bool is_taken = job->taken[index % job->ring];
+    if (!is_taken)
+        take_chunk(job, index);
+    while (is_taken && !job->done[index % job->ring])
+        if (!read_ahead(job, &job->workers[0]))
+            pthread_cond_wait(&job->changed, &job->mutex);
+    pthread_mutex_unlock(&job->mutex);
+    if (is_taken) {
+        at = join_chunk(job, chunk, index, at);
+        empty_chunk(chunk);
+    } else {
+        at = read_in_turn(job, index, at);
+    }
+    if (options && options->progress)
+        options->progress(options->progress_user, at, job->size);
+    pthread_mutex_lock(&job->mutex);
+    job->taken[index % job->ring] = job->done[index % job->ring] = false;
+    job->joined++;
+    pthread_cond_broadcast(&job->changed);
+    return at;
+}
+
+static int64_t join_all(chunk_job *job, int64_t at)
+{
+    pthread_mutex_lock(&job->mutex);
+    for (int64_t index = 0; index < job->chunk_count && !is_over(job->reader); index++)
+        at = add_chunk(job, index, at);
+    job->stop = true;
+    pthread_cond_broadcast(&job->changed);
+    pthread_mutex_unlock(&job->mutex);
+    return at;
+}
+
+/* Opens what the threads need and starts them; fewer than asked for are fine. */
+static bool start(chunk_job *job, int threads)
+{
+    job->ring = (int64_t)threads * CHUNKS_AHEAD;
+    job->chunks = calloc((size_t)job->ring, sizeof *job->chunks);
+    job->taken = calloc((size_t)job->ring, sizeof *job->taken);
+    job->done = calloc((size_t)job->ring, sizeof *job->done);
+    job->workers = calloc((size_t)threads, sizeof *job->workers);
+    if (!job->chunks || !job->taken || !job->done || !job->workers)
+        return false;
+    for (job->worker_count = 0; job->worker_count < threads; job->worker_count++) {
+        worker *worker = &job->workers[job->worker_count];
+        if (!open_worker(job, worker, job->worker_count > 0)) {
+            job->worker_count++;
+            return false;
+        }
+    }
+    for (int i = 1; i < threads; i++) {
+        worker *worker = &job->workers[i];
+        worker->started = pthread_create(&worker->thread, NULL, run, worker) == 0;
+    }
+    return true;
+}
+
+void pyro_kineto_read_chunks(pyro_kineto_reader *reader)
+{
+    /* Pieces are recognised by the first event's first key. */
+    if (!pyro_kineto_next_byte(reader) || *reader->window.at != '{') {
+        pyro_kineto_read_events(reader, INT64_MAX);
+        return;
+    }
+    pyro_kineto_learn_first_key(reader);
+    int64_t at = pyro_kineto_offset(reader);
+    chunk_job job = {.reader = reader, .begin = at, .size = reader->source->size};
+    /* Progress is told piece by piece: the window's end would be ahead of it. */
+    job.options = reader->options;
+    reader->options = NULL;
+    job.chunk_count = (job.size - at + reader->sizes.chunk - 1) / reader->sizes.chunk;
+    job.left = job.chunk_count;
+    pthread_mutex_init(&job.mutex, NULL);
+    pthread_cond_init(&job.changed, NULL);
+    if (start(&job, reader->threads))
+        at = join_all(&job, at);
+    else
+        reader->scanner->no_memory = true;
+    for (int i = 0; i < job.worker_count; i++)
+        close_worker(&job.workers[i]);
+    for (int64_t i = 0; job.chunks && i < job.ring; i++)
+        free_chunk(&job.chunks[i]);
+    free(job.chunks);
+    free(job.taken);
+    free(job.done);
+    free(job.workers);
+    pthread_mutex_destroy(&job.mutex);
+    pthread_cond_destroy(&job.changed);
+    reader->options = job.options;
+    pyro_kineto_seek(reader, at);
+}
