@@ -60,6 +60,9 @@ set_tests_properties(cli PROPERTIES
   LABELS cli TIMEOUT 600 ENVIRONMENT "${test_environment}")
 
 if(NOT PYRO_SANITIZE)
+  add_test(NAME words COMMAND ${Python3_EXECUTABLE} scripts/check-words.py
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_tests_properties(words PROPERTIES LABELS docs TIMEOUT 60)
   add_test(NAME install COMMAND
     ${CMAKE_CURRENT_SOURCE_DIR}/tests/install/run.sh ${CMAKE_CURRENT_BINARY_DIR})
   set_tests_properties(install PROPERTIES LABELS install TIMEOUT 300

@@ -97,16 +97,22 @@ def c_pieces(text: str) -> list[Piece]:
     return pieces
 
 
+def python_text(literal: str) -> str:
+    """A string without its quotes; before Python 3.12 an f-string contains its expressions."""
+    prefix = re.match(r"[rbfuRBFU]*(?=['\"])", literal)
+    if prefix and "f" in prefix[0].lower():
+        literal = re.sub(r"\{[^{}]*\}", blank, literal)
+    return literal[len(prefix[0]) :].strip("\"'") if prefix else literal
+
+
 def python_pieces(text: str) -> list[Piece]:
     pieces = []
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:
                 pieces.append(Piece(token.start[0], "comment", token.string.lstrip("# ")))
-            elif token.type == tokenize.STRING or token.type == getattr(
-                tokenize, "FSTRING_MIDDLE", -1
-            ):
-                pieces.append(Piece(token.start[0], "string", token.string.strip("rbfuRBFU\"'")))
+            elif token.type in (tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", -1)):
+                pieces.append(Piece(token.start[0], "string", python_text(token.string)))
     except (tokenize.TokenError, IndentationError) as error:
         raise SystemExit(f"check-words: not Python: {error}") from None
     return pieces
@@ -144,13 +150,15 @@ def hits(path: pathlib.Path, rules: list[Rule]) -> list[tuple[int, str, str]]:
 
 def tracked(code: bool) -> list[pathlib.Path]:
     wanted = MARKDOWN | (C | PYTHON if code else set())
-    names = subprocess.run(
+    listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
-        check=True,
         capture_output=True,
         text=True,
-    ).stdout.splitlines()
+    )
+    if listed.returncode != 0:
+        raise SystemExit(f"check-words: git: {listed.stderr.strip()}; name the files to check")
+    names = listed.stdout.splitlines()
     paths = [ROOT / name for name in names if not SKIPPED.match(name)]
     return [path for path in paths if path.suffix in wanted and path.is_file()]
 

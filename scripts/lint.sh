@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks the format of C, the style of Python and, where shellcheck is, the shell scripts.
+# Checks the format of C, the style of Python, the wording of documents and, if shellcheck is
+# installed, the shell scripts.
 # `lint.sh --fix` rewrites the files as they should be.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -37,12 +38,14 @@ check_shell() { { files '*.sh'; echo .ci/run; } | xargs shellcheck; }
 check "clang-format" check_c
 check "ruff check" "$venv/bin/ruff" check --quiet .
 check "ruff format" "$venv/bin/ruff" format --quiet --check .
+# --code checks strings and comments too; it joins once the code has been rewritten.
+check "words" scripts/check-words.py
 if command -v shellcheck >/dev/null; then
     check "shellcheck" check_shell
 else
     echo "shellcheck: skipped, it is not installed"
 fi
 if [ ${#failed[@]} -ne 0 ]; then
-    echo "lint: failed: ${failed[*]}; 'make format' mends what a program can" >&2
+    echo "lint: failed: ${failed[*]}; 'make format' fixes the format" >&2
     exit 1
 fi

@@ -61,7 +61,7 @@ def ranks(
 
 
 class Ranks:
-    """The answer: tables as lists of rows (docs/ranks.md), with None for what is not known."""
+    """The answer: tables as lists of rows (docs/reference/ranks.md), with None for what is not known."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
         self._answer = answer

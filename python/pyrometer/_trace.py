@@ -164,7 +164,7 @@ class Trace:
 
     The tables `steps`, `training`, `layers`, `ops`, `ops_by_shape`, `kernels`, `gaps`,
     `synchronizations`, `copies`, `collectives`, `memory`, `findings` and `stacks` have the columns
-    of the JSON that `pyrometer trace --format json` writes; docs/trace.md defines them.
+    of the JSON that `pyrometer trace --format json` writes; docs/reference/trace.md defines them.
     """
 
     __module__ = "pyrometer"

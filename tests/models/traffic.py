@@ -1,7 +1,7 @@
 """Bytes that a live run moves: every operator that torch calls, counted from its real tensors.
 
 It shares no code with the tool. An operator reads each of its tensors once and writes each output
-once (docs/conventions.md); whether it copies or gives a view is seen by the storage of its output,
+once (docs/reference/conventions.md); whether it copies or gives a view is seen by the storage of its output,
 not told by its name.
 """
 

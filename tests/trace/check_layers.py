@@ -7,7 +7,7 @@ truth themselves: in them annotations "fwd|<path>" wrap the forward of every lea
     tests/trace/check_layers.py --dump build/dump_joins [--tool build/pyrometer]
                                 [--traces FOLDER] [--table]
 
-Exits with 77 where the traces are not there. --table prints the table of docs/trace-coverage.md.
+Exits with 77 where the traces are not there. --table prints the table of docs/reference/trace.md.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-/* A graph as text: nodes, edges, stats and cuts. docs/graph-format.md explains every line. */
+/* A graph as text: nodes, edges, stats and cuts. docs/reference/graph-format.md explains every line. */
 #include "base/text/table.h"
 #include "base/text/units.h"
 #include "report/graph/writers.h"

@@ -1,4 +1,4 @@
-/* Many ranks for programs: schema pyrometer.ranks/1 (docs/ranks.md), and one table of it as CSV. */
+/* Many ranks for programs: schema pyrometer.ranks/1 (docs/reference/ranks.md), and one table of it as CSV. */
 #include "report/ranks/ranks.h"
 #include "report/writers.h"
 
