@@ -29,7 +29,8 @@ UNITS = r"(?:\s?(?:ns|us|ms|s|B|KiB|MiB|GiB|k|M|G|T)\b)?"
 
 def mask(text: str) -> list[str]:
     """Lines in which numbers, their units, spaces and rules do not differ any more."""
-    text = re.sub(r"<?[-+]?\d[\d,.]*" + UNITS, "#", text)
+    text = re.sub(r"<?[-+]?\d[\d,.]*" + UNITS + "%?", "#", text)
+    text = re.sub(r"(?<!\S)-(?!\S)", "#", text)  # a number that is unknown in this run
     text = re.sub(r"[-#─]{2,}", "--", text)
     return [re.sub(r"\s+", " ", line).strip() for line in text.splitlines()]
 
