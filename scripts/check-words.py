@@ -171,7 +171,7 @@ def folder_of(path: pathlib.Path) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*", type=pathlib.Path)
-    parser.add_argument("--code", action="store_true", help="check strings and comments of code too")
+    parser.add_argument("--code", action="store_true", help="also check strings and comments")
     parser.add_argument("--count", action="store_true", help="print hits per folder only")
     parser.add_argument("--list", type=pathlib.Path, default=LIST, help="the word list")
     args = parser.parse_args()
@@ -187,7 +187,7 @@ def main() -> int:
         for folder, count in sorted(counts.items()):
             print(f"{count:6}  {folder}")
     if counts:
-        print(f"check-words: {counts.total()} hits; scripts/words.txt has the list", file=sys.stderr)
+        print(f"check-words: {counts.total()} hits; see scripts/words.txt", file=sys.stderr)
     return 1 if counts else 0
 
 

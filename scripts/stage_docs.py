@@ -79,7 +79,8 @@ def python_page() -> str:
 def main() -> None:
     commands, output = (pathlib.Path(word) for word in sys.argv[1:3])
     shutil.rmtree(output, ignore_errors=True)
-    for source in [*sorted((ROOT / "docs").rglob("*.md")), *(ROOT / name for name in PROJECT_PAGES)]:
+    pages = [*sorted((ROOT / "docs").rglob("*.md")), *(ROOT / name for name in PROJECT_PAGES)]
+    for source in pages:
         stage_page(source, output)
     shutil.copytree(commands, output / "reference/commands")
     (output / "reference/python.md").write_text(python_page(), encoding="utf-8")

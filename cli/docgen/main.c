@@ -1,6 +1,7 @@
 /*
  * pyrometer-docgen man DIR | markdown DIR | bash FILE | zsh FILE: man pages, pages of the site and
- * shell completion from the tables that the tool itself parses with. Run by the build, not installed.
+ * shell completion from the tables that the tool itself parses with. Run by the build, never
+ * installed.
  */
 #include "cli/docgen/docgen.h"
 

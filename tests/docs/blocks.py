@@ -104,7 +104,7 @@ def blocks(path: pathlib.Path) -> list[Block]:
         elif fence:
             opened = Block(path, number, fence[1], "")
             if fence[1] not in LANGUAGES:
-                opened.problem = f"language {fence[1] or '(missing)'}: not one of {sorted(LANGUAGES)}"
+                opened.problem = f"language '{fence[1]}' is not one of {sorted(LANGUAGES)}"
             elif fence[1] in RUNNABLE:
                 opened.apply_mark(previous)
         previous = line

@@ -42,7 +42,7 @@ def test_an_exempt_line_has_a_reason(check):
 
 
 def test_strings_and_comments_of_c_are_checked_and_names_are_not(check):
-    text = '/* Holds\n * what there is. */\nint keeper = \'"\'; // a door\nputs("a"\n     "mend");\n'
+    text = '/* Holds\n * what there is. */\nint keeper = \'"\'; // a door\nputs("a"\n  "mend");\n'
     assert check("a.c", text) == [(2, "what there is"), (3, "door"), (5, "mend")]
 
 
