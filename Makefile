@@ -17,8 +17,8 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 # PYTHON=/path/to/python chooses the interpreter of everything; scripts/find-python.sh else does.
 export PYTHON
 
-.PHONY: all help deps python demo test test-c test-asan test-python test-torch test-x86 test-arm test-arm-torch bench fuzz lint \
-        format docs verify-models catalog verify-catalog install clean
+.PHONY: all help deps python demo test test-c test-asan test-python test-torch test-x86 test-arm test-arm-torch coverage bench fuzz \
+        lint format docs verify-models catalog verify-catalog install clean
 
 all:
 	@command -v cmake >/dev/null || { echo "cmake is missing; 'make deps' installs it" >&2; exit 1; }
@@ -35,6 +35,7 @@ help:
 #: make install        install under PREFIX (/usr/local), staged under DESTDIR
 #: make test-x86       the unit tests as x86-64, under qemu on another machine (test-arm: AArch64)
 #: make test-arm-torch capturing on AArch64 with a real torch, under qemu: 250 MB, 15 minutes
+#: make coverage       line coverage of src/ per room by the C tests; build-coverage/uncovered.txt lists the rest
 #: make test-torch TORCH=2.8.0  the tests of capturing with another torch, in a .venv of its own
 #: make bench          time it beside fvcore, torch's own counter and simdjson
 #: make verify-models  check every model of the test zoo against torch
@@ -91,7 +92,7 @@ test-python:
 	@PYRO_TOOL=build/pyrometer .venv/bin/python -m pytest -n $(TEST_JOBS) --dist loadfile
 	@echo "== Capturing without the observer"
 	@PYRO_TOOL=build/pyrometer PYROMETER_OBSERVER=off .venv/bin/python -m pytest \
-	    tests/python/test_capture.py
+	    tests/python/capture/test_capture.py
 	@scripts/test-python-3.12.sh
 
 test-torch:
@@ -108,6 +109,15 @@ test-arm:
 
 test-arm-torch:
 	@scripts/test-arm-torch.sh $(TESTS)
+
+# A transcript runs the tool where it cannot write files; libgcov's complaints are no output of it.
+coverage:
+	@scripts/install-deps.sh test
+	@scripts/configure.sh coverage -DPython3_EXECUTABLE="$$(scripts/find-python.sh)"
+	@cmake --build --preset coverage
+	@find build-coverage -name '*.gcda' -delete
+	@GCOV_ERROR_FILE=$(CURDIR)/build-coverage/gcov-errors.txt ctest --preset coverage -j $(JOBS)
+	@scripts/coverage.py build-coverage
 
 bench:
 	@scripts/make-venv.sh test --plan
@@ -173,4 +183,4 @@ install: all
 
 clean:
 	rm -rf build build-debug build-asan build-tsan build-fuzz build-python build-live \
-	    build-x86_64 build-aarch64
+	    build-x86_64 build-aarch64 build-coverage

@@ -35,7 +35,8 @@ import torch
 import torch.nn as nn
 from torch.profiler import ProfilerActivity, profile
 
-from pyrometer import _core, _observe, _observer
+from pyrometer import _core
+from pyrometer._capture import observer_build, observers
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "bench"
@@ -106,16 +107,16 @@ def captured(*what):
     flags = sum(getattr(_core, f"RECORD_{one.upper()}") for one in what)
     _core.recorder_start(str(FOLDER / "bench.pyro"), flags, 256 << 20, True, True, False)
     if "stacks" in what:
-        _core.stacks_install(_observer.stack_functions())
+        _core.stacks_install(observer_build.stack_functions())
     _core.layers_install(nn.Module._call_impl, nn.Module)
     if "shapes" in what:
-        _observe.watch_inputs()
+        observers.watch_inputs()
     if "ops" in what:
-        _observer.start(flags)
+        observer_build.start(flags)
     try:
         yield
     finally:
-        _observer.stop()
+        observer_build.stop()
         _core.layers_remove()
         _core.recorder_stop()
         _core.stacks_remove()
@@ -131,7 +132,7 @@ def build_floor():
     library = FOLDER / "record_function_floor.so"
     source = PEERS / "record_function_floor.cpp"
     if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
-        _observer.compile_library(source, library)
+        observer_build.compile_library(source, library)
     return ctypes.CDLL(str(library))
 
 
@@ -333,7 +334,7 @@ def main():
     torch.set_num_threads(1)
     # The fused path of eval mode would leave one op a layer, and little to observe.
     torch.backends.mha.set_fastpath_enabled(False)
-    _observer.load()
+    observer_build.load()
     if options.ladder:
         ladder.show(PEERS / "observer_ladder.cpp", FOLDER, options.rounds)
         return

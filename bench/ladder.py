@@ -8,7 +8,8 @@ after as many bytes were read as a small model has weights, so that the nearer c
 import ctypes
 import random
 
-from pyrometer import _core, _observer
+from pyrometer import _core
+from pyrometer._capture import observer_build
 
 STEPS = (
     ("bare", "the ops themselves"),
@@ -26,10 +27,10 @@ RUNS = 40
 
 def build(source, folder):
     library = folder / "observer_ladder.so"
-    headers = sorted(_observer._SOURCE.parent.glob("_observer_*.hpp"))
+    headers = sorted(observer_build._SOURCE.parent.glob("*.hpp"))
     newest = max(path.stat().st_mtime for path in (source, *headers))
     if not library.exists() or library.stat().st_mtime < newest:
-        _observer.compile_library(source, library)
+        observer_build.compile_library(source, library)
     loaded = ctypes.CDLL(str(library))
     loaded.ladder_run.restype = ctypes.c_double
     loaded.ladder_run.argtypes = [ctypes.c_int, ctypes.c_size_t]
@@ -45,10 +46,10 @@ def measure(library, rounds, weight_bytes):
     for _ in range(rounds):
         random.shuffle(order)
         for step in order:
-            library.ladder_set(_core.recorder_door(), step)
+            library.ladder_set(_core.recorder_api(), step)
             library.ladder_run(4, weight_bytes)
             least[step].append(library.ladder_run(RUNS, weight_bytes))
-    library.ladder_set(_core.recorder_door(), 0)
+    library.ladder_set(_core.recorder_api(), 0)
     return [sorted(values)[len(values) // 4] for values in least]
 
 

@@ -3,7 +3,7 @@
  * that take a time drawn from a known distribution, by sleeping or by spinning.
  */
 #include "bench/clock.h"
-#include "bench/random.h"
+#include "bench/statistics/random.h"
 
 #include <pyrometer/bench.h>
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import torch
 
-from catalog import torchvision_ops
 from catalog.entry import Entry, Input
 from catalog.model import Model, Published
+from pyrometer._helper import torchvision_ops
 
 _LATENT_AXES = ("batch", "channel", "height", "width")
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import torch
 
-from catalog import torchvision_ops, transformers_build
+from catalog import transformers_build
 from catalog.entry import Entry, Input
 from catalog.model import Model, Published
+from pyrometer._helper import torchvision_ops
 
 _CHECKPOINT = "tensors in the checkpoint {}, weights that are shared counted once"
 _IMAGE_AXES = ("batch", "channel", "height", "width")

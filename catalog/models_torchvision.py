@@ -1,15 +1,14 @@
 """torchvision's 121 models, each built as the weights that publish its cost were trained."""
 
-import contextlib
 import re
-from unittest import mock
 
 import torch
 
-from catalog import torchvision_ops
 from catalog.entry import Entry, Input
 from catalog.model import Model, Published
 from catalog.torchvision_forward import plain_forward, same_batches
+from pyrometer._helper import torchvision_ops
+from pyrometer._helper.torchvision_weights import without_downloads
 
 _IMAGE_AXES = ("batch", "channel", "height", "width")
 _VIDEO_AXES = ("batch", "channel", "frames", "height", "width")
@@ -85,27 +84,6 @@ def _task(builder: str) -> str:
     return "image classification"
 
 
-@contextlib.contextmanager
-def _without_downloads():
-    """Lets builders be asked for weights, which sets the options of the model, but loads none."""
-    from torchvision.models._api import WeightsEnum
-    from torchvision.models.regnet import BlockParams
-
-    from_widths = BlockParams.from_init_params.__func__
-
-    def on_cpu(cls, *arguments, **options):
-        # Its block widths are computed with tensors, which must hold values.
-        with torch.device("cpu"):
-            return from_widths(cls, *arguments, **options)
-
-    with (
-        mock.patch.object(WeightsEnum, "get_state_dict", lambda *_, **__: {}),
-        mock.patch.object(torch.nn.Module, "load_state_dict", lambda *_, **__: None),
-        mock.patch.object(BlockParams, "from_init_params", classmethod(on_cpu)),
-    ):
-        yield
-
-
 def _build(builder: str, weights_name: str) -> torch.nn.Module:
     torchvision_ops.declare()
     import torchvision
@@ -121,7 +99,7 @@ def _build(builder: str, weights_name: str) -> torch.nn.Module:
             options["aux_logits"] = True
     if _task(builder) in ("semantic segmentation", "object detection"):
         options["weights_backbone"] = None
-    with _without_downloads():
+    with without_downloads():
         module = torchvision.models.get_model(builder, weights=weights, **options)
     if _task(builder) == "object detection":
         return plain_forward(module)

@@ -6,7 +6,7 @@ import types
 import torch
 from torch import nn
 
-from catalog import torchvision_ops
+from pyrometer._helper import torchvision_ops
 
 
 def build(class_name: str, config, dtype: torch.dtype = torch.float32) -> nn.Module:

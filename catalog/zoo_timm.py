@@ -2,8 +2,8 @@
 
 import torch
 
-from catalog import torchvision_ops
 from catalog.entry import Entry, Input
+from pyrometer._helper import torchvision_ops
 
 
 def _build(builder: str) -> torch.nn.Module:

@@ -2,8 +2,8 @@
 
 import torch
 
-from catalog import torchvision_ops
 from catalog.entry import Entry, Input
+from pyrometer._helper import torchvision_ops
 
 _IMAGE = (0, 2, 3)  # batch, height and width may change
 

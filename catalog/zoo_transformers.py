@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from catalog import torchvision_ops
 from catalog.entry import Entry, Input
+from pyrometer._helper import torchvision_ops
 
 _BATCH_AND_LENGTH = (0, 1)
 

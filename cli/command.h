@@ -3,6 +3,7 @@
 #define PYRO_CLI_COMMAND_H
 
 #include "cli/options/options.h"
+#include "report/kinds.h"
 
 /* A line to type and what it is good for. */
 typedef struct pyro_example {
@@ -21,9 +22,13 @@ struct pyro_command {
     const pyro_example *examples;
     const pyro_option_group *groups;
     pyro_completion operands;
+    pyro_report_kind report; /* what it writes, whose formats --format and --output offer */
     /* Gets the arguments behind the command's name; returns the exit code of the process. */
     int (*run)(const pyro_command *command, int argc, char **argv);
 };
+
+/* What an option of the command may be given, NULL at the end; NULL: anything. */
+const char *const *pyro_command_choices(const pyro_command *command, const pyro_option *option);
 
 /* Every command, in the order the overview shows them; NULL at the end. */
 extern const pyro_command *const pyro_commands[];

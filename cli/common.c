@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "cli/help.h"
 #include "cli/inputs.h"
+#include "cli/options/formats.h"
 #include "cli/output.h"
 #include "report/text.h"
 
@@ -13,28 +14,23 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const format_names[] = {"text", "json", "csv", NULL};
 static const char *const color_names[] = {"auto", "always", "never", NULL};
-
-/* Indexed like format_names: the extensions that stand for a format. */
-static const char *const format_extensions[] = {".txt", ".json", ".csv"};
 
 enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 const pyro_option pyro_common_options[] = {
     {.long_name = "format",
-     .kind = PYRO_OPTION_CHOICE,
-     .offset = offsetof(pyro_common, format),
+     .kind = PYRO_OPTION_FORMAT,
+     .offset = offsetof(pyro_common, format_name),
      .metavar = "FORMAT",
-     .help = "Write text for people, json for programs or csv for spreadsheets.",
-     .default_text = "text, or by the extension of --output",
-     .choices = format_names},
+     .help = "Write {formats}.",
+     .default_text = "text, or by the extension of --output"},
     {.long_name = "output",
      .short_name = 'o',
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(pyro_common, output),
      .metavar = "FILE",
-     .help = "Write to FILE (.json, .csv or .txt says the format). It appears whole or not at all.",
+     .help = "Write to FILE ({extensions} says the format). It appears whole or not at all.",
      .default_text = "standard output",
      .completion = PYRO_COMPLETE_FILE,
      .writes = PYRO_WRITES_FILE},
@@ -97,38 +93,44 @@ bool pyro_common_to_stdout(const pyro_common *common)
     return common->output == NULL || strcmp(common->output, "-") == 0;
 }
 
-static bool ends_with(const char *text, const char *end)
+static int fail_extension(const pyro_common *common, pyro_error *error)
 {
-    size_t text_length = strlen(text), end_length = strlen(end);
+    const char *slash = strrchr(common->output, '/');
+    const char *dot = strrchr(slash != NULL ? slash : common->output, '.');
+    pyro_buf known = PYRO_BUF_INIT;
 
-    return text_length > end_length && strcasecmp(text + text_length - end_length, end) == 0;
+    pyro_format_list_extensions(&known, common->report);
+    int status = pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                           "--output %.200s: %s%.40s; use %s, or give --format", common->output,
+                           dot != NULL ? "unknown extension " : "no extension",
+                           dot != NULL ? dot : "", known.failed ? "" : known.data);
+    pyro_buf_free(&known);
+    return status;
 }
 
 /* Settles the format, so that a bad extension is told before any work is done. */
 static int choose_format(pyro_common *common, pyro_error *error)
 {
-    const char *slash, *dot;
+    const pyro_writer *writer;
 
-    if (common->format >= 0)
+    if (common->report == PYRO_REPORT_NONE)
         return PYRO_OK;
-    if (pyro_common_to_stdout(common) || (common->plain != NULL && *common->plain)) {
-        common->format = PYRO_FORMAT_TEXT;
+    if (common->format_name != NULL)
+        writer = pyro_format_named(common->report, common->format_name);
+    else if (pyro_common_to_stdout(common) || (common->plain != NULL && *common->plain))
+        writer = pyro_format_default(common->report);
+    else
+        writer = pyro_format_of_file(common->report, common->output);
+    if (writer != NULL) {
+        common->format = writer->format;
         return PYRO_OK;
     }
-    for (int i = 0; format_names[i] != NULL; i++) {
-        if (ends_with(common->output, format_extensions[i])) {
-            common->format = i;
-            return PYRO_OK;
-        }
-    }
+    if (common->format_name != NULL)
+        return pyro_options_fail_choice(error, "format", pyro_format_names(common->report),
+                                        common->format_name);
     if (common->output[0] == '\0')
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--output needs the name of a file");
-    slash = strrchr(common->output, '/');
-    dot = strrchr(slash != NULL ? slash : common->output, '.');
-    return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                     "--output %.200s: %s%.40s; use .json, .csv or .txt, or give --format",
-                     common->output, dot != NULL ? "unknown extension " : "no extension",
-                     dot != NULL ? dot : "");
+    return fail_extension(common, error);
 }
 
 bool pyro_common_parse(const pyro_command *command, int argc, char **argv, void *values,
@@ -138,6 +140,7 @@ bool pyro_common_parse(const pyro_command *command, int argc, char **argv, void 
     int status;
 
     pyro_error_clear(&error);
+    common->report = command->report;
     status = pyro_options_parse(command->groups, values, argc, argv, operands, &error);
     if (status == PYRO_OK && common->help) {
         *exit_code = pyro_help_show(command, common->color == COLOR_AUTO
@@ -199,7 +202,8 @@ int pyro_common_write(const pyro_common *common, const char *text, size_t size)
     if (pyro_output_file(common->output, text, size, &error) != PYRO_OK)
         return pyro_common_fail(common->output, &error);
     if (!common->quiet)
-        pyro_common_say_written(common->output, format_names[common->format]);
+        pyro_common_say_written(common->output,
+                                pyro_writer_find(common->report, common->format)->name);
     return PYRO_EXIT_FINE;
 }
 

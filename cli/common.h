@@ -10,14 +10,17 @@
 
 /* Values of pyro_common_options. */
 typedef struct pyro_common {
-    int format; /* a pyro_format, or -1: by the extension of `output`, else text */
+    const char *format_name; /* NULL: by the extension of `output`, else text */
     const char *output;
     bool quiet, verbose, help;
     int color; /* index of auto, always, never */
     const bool *plain; /* an option of the command that means text, however `output` is called */
+    /* Set by pyro_common_parse: what the command writes, and the format's number. */
+    pyro_report_kind report;
+    int format;
 } pyro_common;
 
-#define PYRO_COMMON_INIT {-1, NULL, false, false, false, 0, NULL}
+#define PYRO_COMMON_INIT {.format_name = NULL}
 
 extern const pyro_option pyro_common_options[];
 

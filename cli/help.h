@@ -14,7 +14,9 @@ void pyro_help_overview(pyro_buf *buf, bool color);
 int pyro_help_show(const pyro_command *command, bool color);
 
 /* What an option does, whether it repeats, and its default; `add` writes a piece of the text. */
-void pyro_help_option_text(pyro_buf *buf, const pyro_option *option,
+void pyro_help_option_text(pyro_buf *buf, const pyro_command *command, const pyro_option *option,
                            void (*add)(pyro_buf *buf, const char *text));
+/* What it does alone. */
+void pyro_help_option(pyro_buf *buf, const pyro_command *command, const pyro_option *option);
 
 #endif

@@ -1,22 +1,28 @@
-# Fuzz targets fuzz/fuzz_<name>.c: libFuzzer binaries with PYRO_FUZZ; otherwise replay_<name>,
-# which feeds every file of fuzz/corpus/<name> to the target once and is a test.
+# Fuzz targets fuzz/fuzz_<name>.c: libFuzzer binaries with PYRO_FUZZ; otherwise one executable,
+# which feeds every file of fuzz/corpus/<name> to its target once and is a test.
 file(GLOB fuzz_sources CONFIGURE_DEPENDS fuzz/fuzz_*.c)
+set(replayed "")
 foreach(source IN LISTS fuzz_sources)
   get_filename_component(stem ${source} NAME_WE)
   string(REGEX REPLACE "^fuzz_" "" name ${stem})
   if(PYRO_FUZZ)
-    set(target fuzz_${name})
-    add_executable(${target} ${source})
-    target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+    add_executable(fuzz_${name} ${source})
+    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+    target_include_directories(fuzz_${name} PRIVATE include src)
+    target_link_libraries(fuzz_${name} PRIVATE pyrometer_flags pyrometer_static)
   else()
-    set(target replay_${name})
-    add_executable(${target} ${source} fuzz/replay.c)
-    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${name})
-      add_test(NAME replay_${name}
-        COMMAND ${target} ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${name})
-      set_tests_properties(replay_${name} PROPERTIES LABELS fuzz TIMEOUT 300)
-    endif()
+    # All targets have the name that libFuzzer calls; in one executable each needs its own.
+    set_source_files_properties(${source} PROPERTIES
+      COMPILE_DEFINITIONS LLVMFuzzerTestOneInput=fuzz_${name})
+    string(APPEND replayed "TARGET(${name})")
   endif()
-  target_include_directories(${target} PRIVATE include src)
-  target_link_libraries(${target} PRIVATE pyrometer_flags pyrometer_static)
 endforeach()
+if(NOT PYRO_FUZZ)
+  add_executable(replay ${fuzz_sources} fuzz/replay.c)
+  target_include_directories(replay PRIVATE include src)
+  target_link_libraries(replay PRIVATE pyrometer_flags pyrometer_static)
+  set_source_files_properties(fuzz/replay.c PROPERTIES
+    COMPILE_DEFINITIONS "REPLAY_TARGETS=${replayed}")
+  add_test(NAME replay COMMAND replay ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus)
+  set_tests_properties(replay PROPERTIES LABELS fuzz TIMEOUT 300)
+endif()

@@ -23,7 +23,7 @@ if(NOT SKBUILD)
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY include/pyrometer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-    FILES_MATCHING PATTERN "*.h")
+    FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
   # Written while installing, because `cmake --install --prefix` may choose another prefix.
   install(CODE "
     set(LIBDIR \"${CMAKE_INSTALL_LIBDIR}\")

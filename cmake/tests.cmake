@@ -1,39 +1,84 @@
-# Unit tests (one executable a file), command line transcripts and the test of the installed copy.
+# Unit tests (one executable per room), command line transcripts and the test of the installed copy.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
 
-set(test_environment
-  PYRO_TEST_FILES=${CMAKE_CURRENT_SOURCE_DIR}/tests/files
-  PYRO_TOOL=$<TARGET_FILE:pyrometer>
-  # Nobody's own models.
-  XDG_DATA_HOME=${CMAKE_CURRENT_BINARY_DIR}/no-data)
-
-# Every unit test can have its allocations fail, the library's included.
-add_library(fail_alloc OBJECT tests/unit/fail_alloc.c)
-target_link_libraries(fail_alloc PRIVATE pyrometer_flags)
-target_include_directories(fail_alloc PRIVATE include src)
+set(unit_folder ${CMAKE_CURRENT_SOURCE_DIR}/tests/unit)
+set(no_data ${CMAKE_CURRENT_BINARY_DIR}/no-data)
 
 # Plays back clocks and throttling where there is no GPU.
-add_library(nvml_stub MODULE tests/unit/nvml_stub.c)
+add_library(nvml_stub MODULE tests/unit/bench/nvml_stub.c)
 target_link_libraries(nvml_stub PRIVATE pyrometer_flags)
 
-file(GLOB unit_sources CONFIGURE_DEPENDS tests/unit/test_*.c)
-foreach(source IN LISTS unit_sources)
-  get_filename_component(name ${source} NAME_WE)
-  add_executable(${name} ${source})
-  target_include_directories(${name} PRIVATE include src tests/unit)
-  target_link_libraries(${name} PRIVATE
-    pyrometer_flags fail_alloc pyrometer_cli pyrometer_static PkgConfig::CMOCKA)
-  target_link_options(${name} PRIVATE
-    -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc)
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES
-    LABELS unit TIMEOUT 300 ENVIRONMENT "${test_environment}")
+# What the runner of every room needs, compiled once.
+add_library(unit_support OBJECT 
+  tests/unit/support/fail_alloc.c tests/unit/support/fake_clock.c
+  tests/unit/support/process_state.c)
+target_link_libraries(unit_support PRIVATE pyrometer_flags)
+
+# Every test can have allocations fail and set the clock, the library's included.
+set(unit_link_options
+  -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=clock_gettime)
+
+set(unit_timeout 300)
+if(CMAKE_CROSSCOMPILING)
+  set(unit_timeout 1500) # an emulator is some twenty times slower
+endif()
+
+# A folder of tests/unit is a room: all files test_*.c below it are one executable, since a process
+# under LeakSanitizer costs up to seconds, and so does linking. The files register themselves
+# (support/unit.h), and the runner puts back what a file changes of the process (support/runner.c).
+file(GLOB unit_rooms RELATIVE ${unit_folder} CONFIGURE_DEPENDS LIST_DIRECTORIES true tests/unit/*)
+list(REMOVE_ITEM unit_rooms support)
+foreach(room IN LISTS unit_rooms)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS tests/unit/${room}/test_*.c)
+  if(NOT sources)
+    continue()
+  endif()
+  set(target unit_${room})
+  add_executable(${target} ${sources} tests/unit/support/runner.c)
+  target_include_directories(${target} PRIVATE
+    include src ${unit_folder}/support ${unit_folder}/${room})
+  target_compile_definitions(${target} PRIVATE
+    UNIT_ROOM="${room}"
+    UNIT_TEST_FILES="${CMAKE_CURRENT_SOURCE_DIR}/tests/files"
+    UNIT_NVML_STUB="$<TARGET_FILE:nvml_stub>"
+    UNIT_DATA_HOME="${no_data}"
+    $<$<BOOL:${CMAKE_CROSSCOMPILING}>:UNIT_EMULATED>)
+  target_link_libraries(${target} PRIVATE
+    pyrometer_flags unit_support pyrometer_static PkgConfig::CMOCKA)
+  # The library is what runs; optimising the tests would double the time to compile them.
+  target_compile_options(${target} PRIVATE -O0)
+  target_link_options(${target} PRIVATE ${unit_link_options})
+  add_dependencies(${target} nvml_stub)
+  add_test(NAME ${target} COMMAND ${target})
+  set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT ${unit_timeout})
+  list(APPEND unit_targets ${target})
 endforeach()
-add_dependencies(test_gpu nvml_stub)
-set_tests_properties(test_gpu PROPERTIES
-  ENVIRONMENT "${test_environment};PYRO_NVML=$<TARGET_FILE:nvml_stub>")
+target_link_libraries(unit_cli PRIVATE pyrometer_cli)
+# The sanitized builds run nothing else.
+add_custom_target(unit_tests)
+add_dependencies(unit_tests ${unit_targets})
+if(TARGET replay)
+  add_dependencies(unit_tests replay)
+endif()
+# The longest first, so that none runs alone at the end.
+set_tests_properties(unit_read unit_trace unit_capture PROPERTIES COST 4)
+set_tests_properties(unit_bench unit_analyze PROPERTIES COST 2)
+
+# The runner itself: what it prints, restores, and says of a process that dies.
+if(NOT PYRO_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  set(support ${unit_folder}/support)
+  add_executable(runner_sample
+    ${support}/runner.c ${support}/sample_first.c ${support}/sample_second.c)
+  target_compile_definitions(runner_sample PRIVATE
+    UNIT_ROOM="support" UNIT_TEST_FILES="" UNIT_NVML_STUB="" UNIT_DATA_HOME="")
+  target_link_libraries(runner_sample PRIVATE pyrometer_flags unit_support PkgConfig::CMOCKA)
+  target_link_options(runner_sample PRIVATE ${unit_link_options})
+  add_test(NAME runner COMMAND ${Python3_EXECUTABLE} ${support}/check_runner.py
+    $<TARGET_FILE:runner_sample>)
+  set_tests_properties(runner PROPERTIES LABELS structure TIMEOUT 300)
+endif()
 
 # Layers of real traces against what Python alone makes of them; skipped where there are none.
 add_executable(dump_joins tests/trace/dump_joins.c)
@@ -46,7 +91,7 @@ set_tests_properties(layers PROPERTIES LABELS trace TIMEOUT 300 SKIP_RETURN_CODE
 
 # Recordings as Chrome JSON, for others' readers where they are installed.
 add_executable(record_sample tests/trace/record_sample.c)
-target_include_directories(record_sample PRIVATE include tests/unit)
+target_include_directories(record_sample PRIVATE include tests/unit/support)
 target_link_libraries(record_sample PRIVATE pyrometer_flags pyrometer_static)
 add_test(NAME recording_chrome COMMAND ${Python3_EXECUTABLE} tests/trace/check_recording_chrome.py
   --tool $<TARGET_FILE:pyrometer> --sample $<TARGET_FILE:record_sample>
@@ -57,7 +102,18 @@ add_test(NAME cli COMMAND ${Python3_EXECUTABLE} tests/cli/run.py
   --tool $<TARGET_FILE:pyrometer> tests/cli
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 set_tests_properties(cli PROPERTIES
-  LABELS cli TIMEOUT 600 ENVIRONMENT "${test_environment}")
+  LABELS cli TIMEOUT 600 COST 5 ENVIRONMENT "XDG_DATA_HOME=${no_data}")
+
+# Cycles of files, arrows between rooms, size of folders; and that the check finds such. It reads
+# one object file per source, which only these builds have.
+if(NOT PYRO_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  add_test(NAME structure COMMAND ${Python3_EXECUTABLE} tests/structure/check.py
+    --build ${CMAKE_CURRENT_BINARY_DIR}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  add_test(NAME structure_check COMMAND ${Python3_EXECUTABLE} tests/structure/test_check.py
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_tests_properties(structure structure_check PROPERTIES LABELS structure TIMEOUT 300)
+endif()
 
 if(NOT PYRO_SANITIZE)
   add_test(NAME words COMMAND ${Python3_EXECUTABLE} scripts/check-words.py

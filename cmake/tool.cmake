@@ -6,27 +6,25 @@ file(GLOB cli_docgen CONFIGURE_DEPENDS cli/docgen/*.c)
 list(REMOVE_ITEM cli_sources ${cli_main} ${cli_docgen})
 
 # What the tool does in the user's Python: a zip that Python runs, taken into the tool as bytes.
+# In it _pyrometer_helper stands for the package, so that relative imports are the same in both.
 set(helper_folder ${CMAKE_CURRENT_BINARY_DIR}/helper)
 set(helper_package ${helper_folder}/_pyrometer_helper)
-set(helper_sources
-  ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer/_breaks.py
-  ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer/_counters.py
-  ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer/_error.py
-  ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer/_folders.py
-  ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer/_helper.py
-  ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer/_inputs.py
-  ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer/_live.py
-  ${CMAKE_CURRENT_SOURCE_DIR}/catalog/torchvision_ops.py)
+set(helper_error ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer/_error.py)
+file(GLOB helper_sources CONFIGURE_DEPENDS
+  ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer/_helper/*.py)
 set(helper_archive ${CMAKE_CURRENT_BINARY_DIR}/generated/helper.zip)
+file(REMOVE_RECURSE ${helper_folder}) # files that have moved since
+file(MAKE_DIRECTORY ${helper_package}/_helper)
 file(WRITE ${helper_folder}/__main__.py
-  "import sys\nfrom _pyrometer_helper._helper import main\nsys.exit(main())\n")
+  "import sys\nfrom _pyrometer_helper._helper.main import main\nsys.exit(main())\n")
 file(WRITE ${helper_package}/__init__.py "")
 add_custom_command(OUTPUT ${helper_archive}
-  COMMAND ${CMAKE_COMMAND} -E copy ${helper_sources} ${helper_package}
+  COMMAND ${CMAKE_COMMAND} -E copy ${helper_error} ${helper_package}
+  COMMAND ${CMAKE_COMMAND} -E copy ${helper_sources} ${helper_package}/_helper
   COMMAND ${CMAKE_COMMAND} -E tar cf ${helper_archive} --format=zip --mtime=1980-01-02
     __main__.py _pyrometer_helper
   WORKING_DIRECTORY ${helper_folder}
-  DEPENDS ${helper_sources}
+  DEPENDS ${helper_error} ${helper_sources}
   COMMENT "Packing the Python helper"
   VERBATIM)
 configure_file(cmake/helper.S.in ${CMAKE_CURRENT_BINARY_DIR}/generated/helper.S @ONLY)

@@ -4,7 +4,7 @@
  */
 #include "trace/kineto/window.h"
 
-#include "../tests/unit/trace_text.h"
+#include "../tests/unit/support/trace_text.h"
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks the format of C, the style of Python, the wording of documents and, if shellcheck is
-# installed, the shell scripts.
+# Checks the format of C and how it tests pointers, the style of Python, the wording of documents
+# and, if shellcheck is installed, the shell scripts.
 # `lint.sh --fix` rewrites the files as they should be.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,9 +15,14 @@ if [ "$(cat "$venv/pyrometer-lint.key" 2>/dev/null)" != "$key" ]; then
     echo "$key" >"$venv/pyrometer-lint.key"
 fi
 
+pointer_tests=off
+
 files() { git ls-files --cached --others --exclude-standard -- "$@"; }
 
 if [ "${1:-}" = --fix ]; then
+    if [ "${pointer_tests:-on}" = on ]; then
+        files '*.c' '*.h' | xargs -r "$venv/bin/python" scripts/null_tests.py --fix
+    fi
     files '*.c' '*.h' | xargs -r "$venv/bin/clang-format" -i
     "$venv/bin/ruff" check --quiet --fix . || true
     "$venv/bin/ruff" format --quiet .
@@ -33,9 +38,13 @@ check() {
 }
 
 check_c() { files '*.c' '*.h' | xargs -r "$venv/bin/clang-format" --dry-run -Werror; }
+check_pointers() { files '*.c' '*.h' | xargs -r "$venv/bin/python" scripts/null_tests.py; }
 check_shell() { { files '*.sh'; echo .ci/run; } | xargs shellcheck; }
 
 check "clang-format" check_c
+if [ "${pointer_tests:-on}" = on ]; then
+    check "tests of pointers" check_pointers
+fi
 check "ruff check" "$venv/bin/ruff" check --quiet .
 check "ruff format" "$venv/bin/ruff" format --quiet --check .
 # --code checks strings and comments too; it joins once the code has been rewritten.

@@ -80,9 +80,9 @@ export CXX="$triplet-g++ --sysroot=$root" XDG_CACHE_HOME="$home/cache" PYTHONDON
 export PATH="$home/bin:$PATH"
 echo "== Capturing on AArch64 with torch $torch, under qemu"
 if [ $# -eq 0 ]; then
-    set -- tests/python/test_layers.py tests/python/test_observers.py \
-        tests/python/test_observed_values.py
+    set -- tests/python/capture/test_layers.py tests/python/capture/test_observers.py \
+        tests/python/capture/test_observed_values.py
 fi
 # It measures memory, and qemu keeps about 280 KB of every thread that has ended.
 "$home/bin/python3" -m pytest "$@" \
-    --deselect tests/python/test_observers.py::test_on_and_off_a_thousand_times
+    --deselect tests/python/capture/test_observers.py::test_on_and_off_a_thousand_times

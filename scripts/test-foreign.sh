@@ -45,4 +45,4 @@ cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DPYRO_TESTS=ON \
     -DCMAKE_LIBRARY_PATH="/usr/lib/$triplet" \
     -DPython3_EXECUTABLE="$(scripts/find-python.sh)" >/dev/null
 cmake --build "$build" -j "${JOBS:-2}"
-ctest --test-dir "$build" -L unit --output-on-failure
+ctest --test-dir "$build" -L unit --output-on-failure -j "${JOBS:-2}"

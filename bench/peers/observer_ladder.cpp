@@ -1,6 +1,6 @@
 /* What each step of observing ops costs: from callbacks that do nothing to the observer as it is,
  * around the same few dozen ops, which are short enough that some run of them is undisturbed. */
-#include "_observer_quick.hpp"
+#include "fast_path.hpp"
 
 #include <ATen/ATen.h>
 
@@ -30,13 +30,13 @@ std::unique_ptr<at::ObserverContext> begin_count(const at::RecordFunction &)
 
 std::unique_ptr<at::ObserverContext> begin_clock(const at::RecordFunction &)
 {
-    last_time = pyro_raw_time(door);
+    last_time = pyro_raw_time(api);
     return nullptr;
 }
 
 void end_clock(const at::RecordFunction &, at::ObserverContext *)
 {
-    last_time = pyro_raw_time(door);
+    last_time = pyro_raw_time(api);
 }
 
 enum Rung { bare, callbacks, inputs, outputs, clocks, records, shapes, memory };
@@ -69,14 +69,14 @@ struct Work {
 
 } // namespace
 
-EXPORT void ladder_set(pyro_recorder_door *to, int rung)
+EXPORT void ladder_set(pyro_recorder_api *to, int rung)
 {
     if (handle)
         at::removeCallback(handle);
     handle = 0;
     unwatch_memory();
     prepare();
-    door = to;
+    api = to;
     uint32_t flags = rung >= records ? PYRO_RECORD_OPS : 0;
     flags |= rung >= shapes ? PYRO_RECORD_SHAPES | PYRO_RECORD_OUTPUTS : 0;
     flags |= rung >= memory ? PYRO_RECORD_MEMORY : 0;

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/json/json.h"
 #include "base/json/write.h"
-#include "bench/random.h"
+#include "bench/statistics/random.h"
 
 #include <pyrometer/model.h>
 

@@ -4,8 +4,8 @@
 #include "base/containers/buf.h"
 #include "base/error.h"
 #include "base/text/units.h"
-#include "bench/random.h"
-#include "bench/statistics.h"
+#include "bench/statistics/random.h"
+#include "bench/statistics/statistics.h"
 #include "cli/process.h"
 #include "report/text.h"
 

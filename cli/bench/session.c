@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-int pyro_session_parse_thresholds(pyro_session *s, pyro_error *error)
+int pyro_bench_job_parse_thresholds(pyro_bench_job *s, pyro_error *error)
 {
     const pyro_bench_values *values = s->values;
 
@@ -26,8 +26,8 @@ int pyro_session_parse_thresholds(pyro_session *s, pyro_error *error)
     return PYRO_OK;
 }
 
-int pyro_session_verify_thresholds(const pyro_session *s, const pyro_bench_result *result,
-                                   pyro_error *error)
+int pyro_bench_job_verify_thresholds(const pyro_bench_job *s, const pyro_bench_result *result,
+                                     pyro_error *error)
 {
     int status = PYRO_OK;
 
@@ -36,7 +36,7 @@ int pyro_session_verify_thresholds(const pyro_session *s, const pyro_bench_resul
     return status;
 }
 
-int pyro_session_mark_rounds(pyro_bench *base, pyro_bench *current, pyro_error *error)
+int pyro_bench_job_mark_rounds(pyro_bench *base, pyro_bench *current, pyro_error *error)
 {
     char text[96];
 
@@ -45,7 +45,7 @@ int pyro_session_mark_rounds(pyro_bench *base, pyro_bench *current, pyro_error *
     return status == PYRO_OK ? pyro_bench_set_text(current, &current->rounds, text, error) : status;
 }
 
-int pyro_session_judge(pyro_session *s, pyro_error *error)
+int pyro_bench_job_judge(pyro_bench_job *s, pyro_error *error)
 {
     const pyro_bench *base = s->base_bench != NULL ? s->base_bench : s->base.bench;
     size_t count = s->values->thresholds.count;
@@ -62,7 +62,7 @@ int pyro_session_judge(pyro_session *s, pyro_error *error)
 }
 
 /* The exit code for what failed, or for units that a model turned out not to have; says which. */
-static int find_failures(const pyro_session *s)
+static int find_failures(const pyro_bench_job *s)
 {
     int exit_code = PYRO_EXIT_FINE;
     bool all_failed = s->bench->result_count > 0;
@@ -83,14 +83,14 @@ static int find_failures(const pyro_session *s)
 
         pyro_error_clear(&error);
         if (result->metric_count > 0 &&
-            pyro_session_verify_thresholds(s, result, &error) != PYRO_OK)
+            pyro_bench_job_verify_thresholds(s, result, &error) != PYRO_OK)
             exit_code = pyro_common_complain("%s", error.message);
     }
     return exit_code;
 }
 
 /* The worst of what thresholds, verdict and failures say. */
-int pyro_session_conclude(const pyro_session *s)
+int pyro_bench_job_conclude(const pyro_bench_job *s)
 {
     int exit_code = find_failures(s);
     bool failed = false, cannot_tell = false;
@@ -110,7 +110,7 @@ int pyro_session_conclude(const pyro_session *s)
     return cannot_tell ? PYRO_EXIT_CANNOT_TELL : verdict;
 }
 
-int pyro_session_write(const pyro_session *s)
+int pyro_bench_job_write(const pyro_bench_job *s)
 {
     pyro_bench_report report = {
         .bench = s->bench,
@@ -129,7 +129,7 @@ int pyro_session_write(const pyro_session *s)
     return exit_code;
 }
 
-void pyro_session_free(pyro_session *s)
+void pyro_bench_job_free(pyro_bench_job *s)
 {
     pyro_comparison_free(s->comparison);
     pyro_subjects_free(s->subjects, s->subject_count);
@@ -143,7 +143,7 @@ void pyro_session_free(pyro_session *s)
 }
 
 /* A base of another schema is no failure of the tool: it cannot be told. */
-int pyro_session_fail(const pyro_session *s, const pyro_error *error)
+int pyro_bench_job_fail(const pyro_bench_job *s, const pyro_error *error)
 {
     int exit_code = pyro_common_fail(NULL, error);
 

@@ -8,11 +8,12 @@
 #include "cli/bench/run.h"
 
 /* Everything that one call of the command holds. */
-typedef struct pyro_session {
+typedef struct pyro_bench_job {
     const pyro_bench_values *values;
     pyro_plan plan;
     pyro_runner runner;
     pyro_rounds rounds; /* of a comparison */
+    bool is_announced;  /* how long it will take */
     pyro_subject *subjects; /* with a base to run: base and new of each command in turn */
     size_t subject_count;
     pyro_base base;
@@ -23,22 +24,22 @@ typedef struct pyro_session {
     pyro_gate_row *gates;
     size_t gate_count;
     pyro_comparison *comparison;
-} pyro_session;
+} pyro_bench_job;
 
-int pyro_session_parse_thresholds(pyro_session *s, pyro_error *error);
+int pyro_bench_job_parse_thresholds(pyro_bench_job *s, pyro_error *error);
 /* PYRO_ERROR_ARGUMENT where a threshold has a unit that the result has no number in. */
-int pyro_session_verify_thresholds(const pyro_session *s, const pyro_bench_result *result,
-                                   pyro_error *error);
+int pyro_bench_job_verify_thresholds(const pyro_bench_job *s, const pyro_bench_result *result,
+                                     pyro_error *error);
 /* Says in both results that they ran in turn, so that they are compared round by round. */
-int pyro_session_mark_rounds(pyro_bench *base, pyro_bench *current, pyro_error *error);
+int pyro_bench_job_mark_rounds(pyro_bench *base, pyro_bench *current, pyro_error *error);
 /* Thresholds and verdict of what was measured. */
-int pyro_session_judge(pyro_session *s, pyro_error *error);
+int pyro_bench_job_judge(pyro_bench_job *s, pyro_error *error);
 /* All files and lines; an exit code. */
-int pyro_session_write(const pyro_session *s);
+int pyro_bench_job_write(const pyro_bench_job *s);
 /* The exit code: the worst of what thresholds, verdict and failures say. */
-int pyro_session_conclude(const pyro_session *s);
+int pyro_bench_job_conclude(const pyro_bench_job *s);
 /* The exit code of a session that ended in an error, which is printed. */
-int pyro_session_fail(const pyro_session *s, const pyro_error *error);
-void pyro_session_free(pyro_session *s);
+int pyro_bench_job_fail(const pyro_bench_job *s, const pyro_error *error);
+void pyro_bench_job_free(pyro_bench_job *s);
 
 #endif

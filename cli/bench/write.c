@@ -115,19 +115,14 @@ int pyro_bench_write_exports(const pyro_bench_exports *exports, const pyro_bench
 
 int pyro_bench_write_result(const pyro_common *common, const pyro_bench_report *report)
 {
-    static const pyro_bench_format formats[] = {
-        [PYRO_FORMAT_TEXT] = PYRO_BENCH_TEXT,
-        [PYRO_FORMAT_JSON] = PYRO_BENCH_JSON,
-        [PYRO_FORMAT_CSV] = PYRO_BENCH_CSV,
-    };
     pyro_report_options options = pyro_common_report(common);
     char *text = NULL;
     size_t size = 0;
     pyro_error error;
 
     pyro_error_clear(&error);
-    if (pyro_report_bench(&text, &size, report, formats[common->format], &options, &error) !=
-        PYRO_OK)
+    if (pyro_report_bench(&text, &size, report, (pyro_bench_format)common->format, &options,
+                          &error) != PYRO_OK)
         return pyro_common_fail(NULL, &error);
     int exit_code = pyro_common_write(common, text, size);
     pyro_free(text);

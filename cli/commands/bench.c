@@ -4,29 +4,14 @@
 #include "cli/process.h"
 
 #include "base/error.h"
-#include "bench/inference.h"
-#include "bench/verdict.h"
+#include "bench/clock.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Seconds in one side of a comparison, which noise makes take longer than one command alone. */
-#define AGAINST_TIME_S 60.0
-
-/* `exact`: that many were asked for. */
-static void settle_rounds(pyro_session *s, int64_t least, int64_t most, bool exact, double side_s)
-{
-    s->rounds = (pyro_rounds){.least = exact || least > most ? most : least,
-                              .most = most,
-                              .side_s = side_s,
-                              .total_s = s->values->total_time_s,
-                              .quiet = s->values->common.quiet};
-}
-
-static void settle_runs(pyro_session *s)
+static void settle_runs(pyro_bench_job *s)
 {
     const pyro_bench_values *values = s->values;
     pyro_loop_options *loop = &s->runner.loop;
@@ -41,21 +26,22 @@ static void settle_runs(pyro_session *s)
     };
     if (loop->max_runs > 0 && loop->min_runs > loop->max_runs)
         loop->min_runs = loop->max_runs;
-    /* Against a base, the width of the comparison's interval or its time ends it before that. */
-    if (values->against != NULL)
-        loop->min_runs = loop->max_runs = loop->max_runs > 0 ? loop->max_runs : PYRO_ROUNDS_MAX;
     if (values->runs > 0) {
         loop->min_runs = loop->max_runs = values->runs;
         loop->max_time_wins = values->max_time_s > 0;
     }
-    double side_s = values->max_time_s > 0 ? values->max_time_s : AGAINST_TIME_S;
-    if (values->max_runs > 0)
-        side_s = 0;
-    settle_rounds(s, values->min_runs > 0 ? values->min_runs : PYRO_ROUNDS_MIN, loop->max_runs,
-                  values->runs > 0, side_s);
+    if (values->against == NULL)
+        return;
+    s->rounds = pyro_rounds_plan(&(pyro_rounds_request){.exact = values->runs,
+                                                        .least = values->min_runs,
+                                                        .most = values->max_runs,
+                                                        .side_s = values->max_time_s,
+                                                        .total_s = values->total_time_s});
+    /* The stopping rule of the comparison ends the loops before that. */
+    loop->min_runs = loop->max_runs = s->rounds.most;
 }
 
-static int settle(pyro_session *s, const pyro_words *commands, pyro_error *error)
+static int settle(pyro_bench_job *s, const pyro_words *commands, pyro_error *error)
 {
     const pyro_bench_values *values = s->values;
     pyro_plan_request request = {
@@ -75,9 +61,9 @@ static int settle(pyro_session *s, const pyro_words *commands, pyro_error *error
     if (values->step != NULL && !pyro_parse_number(values->step, &request.step))
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--parameter-step-size %.40s: not a number",
                          values->step);
-    int status = pyro_session_parse_thresholds(s, error);
+    int status = pyro_bench_job_parse_thresholds(s, error);
     if (status == PYRO_OK)
-        status = pyro_session_verify_thresholds(
+        status = pyro_bench_job_verify_thresholds(
             s, &(pyro_bench_result){.name = "a command", .engine = "command", .items = 1}, error);
     if (status != PYRO_OK)
         return status;
@@ -95,8 +81,24 @@ static int settle(pyro_session *s, const pyro_words *commands, pyro_error *error
     return status == PYRO_OK ? pyro_plan_make(&s->plan, &request, error) : status;
 }
 
+/* `what`: "runs", "processes". */
+static void start_rounds(pyro_bench_job *s, const char *what)
+{
+    pyro_rounds_start(&s->rounds, pyro_now_ns());
+    if (!s->values->common.quiet)
+        pyro_rounds_print_plan(&s->rounds, what);
+}
+
+/* Once, after the first round that measured something. */
+static void announce(pyro_bench_job *s, double side_s)
+{
+    if (!s->values->common.quiet && !s->is_announced)
+        pyro_rounds_print_estimate(&s->rounds, side_s);
+    s->is_announced = true;
+}
+
 /* Base samples of a subject's command: of the other subject, or of the earlier file. */
-static const double *find_base(const pyro_session *s, size_t subject, size_t *count)
+static const double *find_base(const pyro_bench_job *s, size_t subject, size_t *count)
 {
     if (s->base.bench == NULL) {
         pyro_loop_samples samples = pyro_loop_read(s->subjects[subject - 1].loop);
@@ -117,66 +119,52 @@ static const double *find_base(const pyro_session *s, size_t subject, size_t *co
     return NULL;
 }
 
-/* What one side has run for, of all its samples. */
-static double time_of(const pyro_subject *subject)
+static bool has_failed(const pyro_subject *subjects, size_t subject, size_t sides)
 {
-    pyro_loop_samples samples = pyro_loop_read(subject->loop);
-    double sum = 0;
-
-    for (size_t i = 0; i < samples.count; i++)
-        sum += samples.latency_ns[i];
-    return sum / 1e9;
+    return subjects[subject].failed || (sides == 2 && subjects[subject - 1].failed);
 }
 
-/*
- * Whether the interval of the change is as narrow as half of what matters on each side. Where it
- * lies is not looked at: stopping by the verdict would make verdicts.
- */
-static int is_narrow(const pyro_session *s, size_t subject, bool *narrow, pyro_error *error)
+/* Whether a command's comparison needs no further round, after one that measured something. */
+static int is_pair_done(pyro_bench_job *s, size_t subject, bool *done, pyro_error *error)
 {
-    pyro_loop_samples samples = pyro_loop_read(s->subjects[subject].loop);
-    double delta = s->verdict.delta > 0 ? s->verdict.delta : 0.02;
-    size_t base_count;
-    const double *base = find_base(s, subject, &base_count);
-    pyro_verdict_row row = {.processes = true, .interleaved = s->base.bench == NULL};
+    pyro_loop_samples loop = pyro_loop_read(s->subjects[subject].loop);
+    pyro_round_samples samples = {.current_ns = loop.latency_ns,
+                                  .current_count = loop.count,
+                                  .is_interleaved = s->base.bench == NULL};
 
-    *narrow = false;
-    if (base_count < PYRO_REPLICATES_MIN)
-        return PYRO_OK;
-    /* A constant factor between the two sides (ns, ms) shifts the interval but keeps its width. */
-    int status = pyro_verdict_of(&row, base, base_count, samples.latency_ns, samples.count, false,
-                                 &s->verdict, error);
-    *narrow = log((1 + row.interval.high) / (1 + row.interval.low)) / 2 <= log1p(delta) / 2;
+    samples.base = find_base(s, subject, &samples.base_count);
+    int status = pyro_rounds_is_enough(&s->rounds, &samples, &s->verdict, pyro_now_ns(), done,
+                                       error);
+    announce(s, pyro_round_samples_side_s(&samples));
     return status;
 }
 
-/* Ends a command's comparison where it is narrow or out of time; --runs asks for exactly so many. */
+/* Ends the comparison of every command that needs no further round, or failed on one side. */
 static int stop_finished_pairs(void *user, pyro_subject *subjects, size_t count, pyro_error *error)
 {
-    pyro_session *s = user;
-    size_t step = s->base.bench == NULL ? 2 : 1;
+    pyro_bench_job *s = user;
+    size_t sides = s->base.bench == NULL ? 2 : 1;
     int status = PYRO_OK;
 
-    pyro_rounds_tick(&s->rounds);
-    for (size_t i = step - 1; i < count && status == PYRO_OK; i += step) {
-        bool narrow = false, failed = subjects[i].failed || (step == 2 && subjects[i - 1].failed);
+    pyro_rounds_end_round(&s->rounds, pyro_now_ns());
+    for (size_t i = sides - 1; i < count && status == PYRO_OK; i += sides) {
         pyro_loop_samples samples = pyro_loop_read(subjects[i].loop);
-        int64_t done = (int64_t)samples.count;
+        bool done = has_failed(subjects, i, sides);
 
-        if (!failed && (samples.end != PYRO_LOOP_RUNNING || done == 0))
+        if (!done && (samples.end != PYRO_LOOP_RUNNING || samples.count == 0))
             continue;
-        if (!failed && s->values->runs <= 0 && pyro_rounds_check(&s->rounds, done))
-            status = is_narrow(s, i, &narrow, error);
-        if (failed || pyro_rounds_end(&s->rounds, done, time_of(&subjects[i])) || narrow) {
+        if (!done)
+            status = is_pair_done(s, i, &done, error);
+        if (done) {
             pyro_loop_stop(subjects[i].loop);
-            if (step == 2)
+            if (sides == 2)
                 pyro_loop_stop(subjects[i - 1].loop);
         }
     }
     return status;
 }
 
-static int make_subjects(pyro_session *s, pyro_error *error)
+static int make_subjects(pyro_bench_job *s, pyro_error *error)
 {
     size_t sides = s->values->against != NULL && s->base.bench == NULL ? 2 : 1;
 
@@ -193,15 +181,12 @@ static int make_subjects(pyro_session *s, pyro_error *error)
         s->runner.after_round = stop_finished_pairs;
         s->runner.user = s;
     }
-    /* More runs do not take away the drift since the file was recorded. */
-    if (s->base.bench != NULL && s->rounds.side_s > 0 && s->rounds.least < s->rounds.most) {
-        s->rounds.side_s = 0;
-        s->rounds.most = s->rounds.least > PYRO_ROUNDS_USUAL ? s->rounds.least : PYRO_ROUNDS_USUAL;
-    }
+    if (s->base.bench != NULL)
+        pyro_rounds_limit_by_earlier_base(&s->rounds);
     return PYRO_OK;
 }
 
-static int store(pyro_session *s, pyro_bench *bench, size_t first, size_t step, pyro_error *error)
+static int store(pyro_bench_job *s, pyro_bench *bench, size_t first, size_t step, pyro_error *error)
 {
     int status = PYRO_OK;
 
@@ -220,7 +205,7 @@ static int store(pyro_session *s, pyro_bench *bench, size_t first, size_t step, 
 }
 
 /* The base ran beside the new side: what was the machine for one was it for the other. */
-static int store_base(pyro_session *s, pyro_error *error)
+static int store_base(pyro_bench_job *s, pyro_error *error)
 {
     int status = pyro_bench_new(&s->base_bench, error);
 
@@ -230,14 +215,14 @@ static int store_base(pyro_session *s, pyro_error *error)
         s->base_bench->environment.load_1m_before = s->bench->environment.load_1m_before;
         s->base_bench->environment.load_1m_after = s->bench->environment.load_1m_after;
         s->base_bench->environment.other_cpus = s->bench->environment.other_cpus;
-        status = pyro_session_mark_rounds(s->base_bench, s->bench, error);
+        status = pyro_bench_job_mark_rounds(s->base_bench, s->bench, error);
     }
     if (status == PYRO_OK)
         status = store(s, s->base_bench, 0, 2, error);
     return status;
 }
 
-static int measure(pyro_session *s, pyro_error *error)
+static int measure(pyro_bench_job *s, pyro_error *error)
 {
     int status = pyro_bench_new(&s->bench, error);
 
@@ -250,7 +235,7 @@ static int measure(pyro_session *s, pyro_error *error)
     if (status == PYRO_OK)
         status = pyro_runner_calibrate(&s->runner, error);
     if (status == PYRO_OK && s->values->against != NULL)
-        pyro_rounds_begin(&s->rounds, "runs");
+        start_rounds(s, "runs");
     if (status == PYRO_OK)
         status = pyro_runner_run(&s->runner, s->subjects, s->subject_count, error);
     if (status == PYRO_OK)
@@ -265,7 +250,7 @@ static int measure(pyro_session *s, pyro_error *error)
 
 static int bench_commands(const pyro_words *commands, const pyro_bench_values *values)
 {
-    pyro_session s = {.values = values};
+    pyro_bench_job s = {.values = values};
     pyro_error error;
     int exit_code;
 
@@ -273,75 +258,47 @@ static int bench_commands(const pyro_words *commands, const pyro_bench_values *v
     int status = settle(&s, commands, &error);
     if (status != PYRO_OK) {
         exit_code = pyro_common_complain("%s (see pyrometer bench --help)", error.message);
-        pyro_session_free(&s);
+        pyro_bench_job_free(&s);
         return exit_code;
     }
     pyro_process_begin();
     status = measure(&s, &error);
     pyro_base_leave(&s.base);
     if (status == PYRO_OK)
-        status = pyro_session_judge(&s, &error);
+        status = pyro_bench_job_judge(&s, &error);
     if (status != PYRO_OK) {
-        exit_code = pyro_session_fail(&s, &error);
+        exit_code = pyro_bench_job_fail(&s, &error);
     } else {
-        exit_code = pyro_session_write(&s);
+        exit_code = pyro_bench_job_write(&s);
         if (exit_code == PYRO_EXIT_FINE)
-            exit_code = pyro_session_conclude(&s);
+            exit_code = pyro_bench_job_conclude(&s);
     }
-    pyro_session_free(&s);
+    pyro_bench_job_free(&s);
     pyro_process_end();
     return exit_code;
-}
-
-/* Whether every interval of a change is as narrow as half of what matters; see is_narrow. */
-static int are_narrow(const pyro_session *s, bool *narrow, pyro_error *error)
-{
-    const pyro_bench *base = s->base.bench != NULL ? s->base.bench : s->sides[0].bench;
-    const pyro_bench *current = s->sides[s->base.bench != NULL ? 0 : 1].bench;
-    pyro_comparison *comparison = NULL;
-    int status = pyro_bench_compare(&comparison, base, current, &s->verdict, error);
-
-    *narrow = status == PYRO_OK;
-    for (size_t i = 0; *narrow && i < comparison->row_count; i++) {
-        const pyro_verdict_row *row = &comparison->rows[i];
-        double width = log((1 + row->interval.high) / (1 + row->interval.low)) / 2;
-
-        /* Where there is no interval by now, more processes would not give one. */
-        *narrow = isnan(width) || width <= log1p(row->delta) / 2;
-    }
-    pyro_comparison_free(comparison);
-    return status;
 }
 
 /* After every round of processes; --processes asks for exactly so many. */
 static int is_model_done(void *user, int64_t done, bool *enough, pyro_error *error)
 {
-    pyro_session *s = user;
+    pyro_bench_job *s = user;
+    const pyro_bench *base = s->base.bench != NULL ? s->base.bench : s->sides[0].bench;
+    const pyro_bench *current = s->sides[s->base.bench != NULL ? 0 : 1].bench;
     int status = PYRO_OK;
 
     *enough = false;
-    pyro_rounds_tick(&s->rounds);
+    pyro_rounds_end_round(&s->rounds, pyro_now_ns());
     if (done == 1 && s->base.bench == NULL)
-        status = pyro_session_mark_rounds(s->sides[0].bench, s->sides[1].bench, error);
-    if (status == PYRO_OK && s->values->model.processes <= 0 && pyro_rounds_check(&s->rounds, done))
-        status = are_narrow(s, enough, error);
-    if (pyro_rounds_end(&s->rounds, done, 0))
-        *enough = true;
+        status = pyro_bench_job_mark_rounds(s->sides[0].bench, s->sides[1].bench, error);
+    if (status == PYRO_OK)
+        status = pyro_rounds_are_results_enough(&s->rounds, done, base, current, &s->verdict,
+                                                pyro_now_ns(), enough, error);
+    announce(s, 0);
     return status;
 }
 
-static int64_t fewest_processes(const pyro_bench *bench)
-{
-    size_t fewest = SIZE_MAX;
-
-    for (size_t i = 0; i < bench->result_count; i++)
-        if (bench->results[i].process_count < fewest)
-            fewest = bench->results[i].process_count;
-    return fewest == SIZE_MAX ? 0 : (int64_t)fewest;
-}
-
 /* The model alone, or the base's before it; how many processes, and what ends them. */
-static size_t settle_sides(pyro_session *s, pyro_model_rounds *rounds)
+static size_t settle_sides(pyro_bench_job *s, pyro_model_rounds *rounds)
 {
     const pyro_bench_values *values = s->values;
     size_t count = 0;
@@ -359,19 +316,19 @@ static size_t settle_sides(pyro_session *s, pyro_model_rounds *rounds)
                                   .quiet = values->common.quiet,
                                   .user = s};
     /* Earlier results of one process say nothing of processes, however many run now. */
-    bool judged = s->base.model != NULL ||
-                  (s->base.bench != NULL && fewest_processes(s->base.bench) >= PYRO_REPLICATES_MIN);
-    if (judged && values->model.processes <= 0)
-        rounds->count = PYRO_ROUNDS_USUAL;
-    if (judged) {
+    if (s->base.model != NULL ||
+        (s->base.bench != NULL && pyro_rounds_base_has_replicates(s->base.bench))) {
+        s->rounds = pyro_rounds_plan(&(pyro_rounds_request){.exact = values->model.processes,
+                                                            .most = PYRO_ROUNDS_USUAL,
+                                                            .total_s = values->total_time_s});
+        rounds->count = s->rounds.most;
         rounds->is_enough = is_model_done;
-        settle_rounds(s, PYRO_ROUNDS_MIN, rounds->count, values->model.processes > 0, 0);
-        pyro_rounds_begin(&s->rounds, "processes");
+        start_rounds(s, "processes");
     }
     return count;
 }
 
-static int measure_model(pyro_session *s)
+static int measure_model(pyro_bench_job *s)
 {
     const pyro_bench_values *values = s->values;
     pyro_bench_model_runs runs = {values->warmup,     values->runs,       values->min_runs,
@@ -388,28 +345,28 @@ static int measure_model(pyro_session *s)
     if (exit_code != PYRO_EXIT_FINE)
         return exit_code;
     pyro_error_clear(&error);
-    return pyro_session_judge(s, &error) == PYRO_OK ? pyro_session_write(s)
-                                                    : pyro_common_fail(NULL, &error);
+    return pyro_bench_job_judge(s, &error) == PYRO_OK ? pyro_bench_job_write(s)
+                                                      : pyro_common_fail(NULL, &error);
 }
 
 static int bench_model(const pyro_bench_values *values)
 {
-    pyro_session s = {.values = values};
+    pyro_bench_job s = {.values = values};
     pyro_error error;
     int exit_code;
 
     pyro_error_clear(&error);
     pyro_process_begin();
-    int status = pyro_session_parse_thresholds(&s, &error);
+    int status = pyro_bench_job_parse_thresholds(&s, &error);
     if (status == PYRO_OK)
         status = pyro_verdict_settle(&s.verdict, &values->verdict, &error);
     s.verdict.seed = (uint64_t)values->seed;
     if (status == PYRO_OK && values->against != NULL)
         status = pyro_base_open_model(&s.base, values->against, values->model.path, &error);
-    exit_code = status == PYRO_OK ? measure_model(&s) : pyro_session_fail(&s, &error);
+    exit_code = status == PYRO_OK ? measure_model(&s) : pyro_bench_job_fail(&s, &error);
     if (exit_code == PYRO_EXIT_FINE)
-        exit_code = pyro_session_conclude(&s);
-    pyro_session_free(&s);
+        exit_code = pyro_bench_job_conclude(&s);
+    pyro_bench_job_free(&s);
     pyro_process_end();
     return exit_code;
 }
@@ -492,5 +449,6 @@ const pyro_command cmd_bench = {
     .examples = bench_examples,
     .groups = pyro_bench_groups,
     .operands = PYRO_COMPLETE_FILE,
+    .report = PYRO_REPORT_BENCH,
     .run = run_bench,
 };

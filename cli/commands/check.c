@@ -5,6 +5,7 @@
 #include "cli/options/share.h"
 
 #include "base/error.h"
+#include "report/writers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +70,7 @@ static int price_models(pyro_priced *priced, const pyro_words *specs, const pyro
         pyro_error error;
 
         pyro_error_clear(&error);
-        if (pyro_price(&priced[i], specs->items[i], pricing, &error) != PYRO_OK)
+        if (pyro_price_model(&priced[i], specs->items[i], pricing, &error) != PYRO_OK)
             return pyro_common_fail(specs->items[i], &error);
     }
     return PYRO_EXIT_FINE;
@@ -94,13 +95,20 @@ static int verdict(const pyro_check *check)
 static int write_check(const pyro_check_session *session, const pyro_common *common)
 {
     pyro_report_options options = pyro_common_report(common);
-    pyro_buf buf = PYRO_BUF_INIT;
-    int exit_code;
+    pyro_error error;
+    pyro_report_request request = {.kind = PYRO_REPORT_CHECK,
+                                   .format = common->format,
+                                   .options = &options,
+                                   .error = &error,
+                                   .check = &session->check};
+    char *text = NULL;
+    size_t size = 0;
 
-    pyro_write_check(&buf, &session->check, &options);
-    exit_code = buf.failed ? pyro_common_complain("out of memory")
-                           : pyro_common_write(common, buf.data, buf.length);
-    pyro_buf_free(&buf);
+    pyro_error_clear(&error);
+    if (pyro_report_write(&text, &size, &request) != PYRO_OK)
+        return pyro_common_fail(NULL, &error);
+    int exit_code = pyro_common_write(common, text, size);
+    pyro_free(text);
     return exit_code != PYRO_EXIT_FINE ? exit_code : verdict(&session->check);
 }
 
@@ -204,5 +212,6 @@ const pyro_command cmd_check = {
     .examples = check_examples,
     .groups = check_groups,
     .operands = PYRO_COMPLETE_MODEL,
+    .report = PYRO_REPORT_CHECK,
     .run = run_check,
 };

@@ -225,8 +225,8 @@ static int price_and_write(model_list *list, const cost_values *values)
         pyro_error error;
 
         pyro_error_clear(&error);
-        if (pyro_price(&list->priced[i], list->words.specs.items[i], &values->pricing, &error) !=
-            PYRO_OK)
+        if (pyro_price_model(&list->priced[i], list->words.specs.items[i], &values->pricing,
+                             &error) != PYRO_OK)
             return pyro_common_fail(list->words.specs.items[i], &error);
         list->costs[i] = list->priced[i].cost;
     }
@@ -296,5 +296,6 @@ const pyro_command cmd_cost = {
     .examples = cost_examples,
     .groups = cost_groups,
     .operands = PYRO_COMPLETE_MODEL,
+    .report = PYRO_REPORT_COST,
     .run = run_cost,
 };

@@ -68,7 +68,7 @@ static int price_both(const pyro_words *operands, const diff_values *values)
         pyro_error error;
 
         pyro_error_clear(&error);
-        if (pyro_price(&priced[i], operands->items[i], &values->pricing, &error) != PYRO_OK)
+        if (pyro_price_model(&priced[i], operands->items[i], &values->pricing, &error) != PYRO_OK)
             exit_code = pyro_common_fail(operands->items[i], &error);
     }
     if (exit_code == PYRO_EXIT_FINE)
@@ -94,7 +94,7 @@ static int write_verdict(const pyro_comparison *comparison, const diff_values *v
         return exit_code;
     pyro_verdict_annotate(comparison, &values->verdict);
     pyro_buf summary = PYRO_BUF_INIT;
-    pyro_write_verdict_markdown(&summary, comparison);
+    pyro_add_verdict_markdown(&summary, comparison);
     if (!summary.failed)
         pyro_github_summarize(summary.data, summary.length);
     pyro_buf_free(&summary);
@@ -215,5 +215,6 @@ const pyro_command cmd_diff = {
     .examples = diff_examples,
     .groups = diff_groups,
     .operands = PYRO_COMPLETE_MODEL,
+    .report = PYRO_REPORT_DIFF,
     .run = run_diff,
 };

@@ -190,7 +190,7 @@ static int examine(const doctor_values *values)
 {
     char *python = pyro_python_choose(values->python);
     char *package = python != NULL ? pyro_python_package(python) : NULL;
-    const char *arguments[] = {"-P", "-m", "pyrometer._doctor",
+    const char *arguments[] = {"-P", "-m", "pyrometer._capture.doctor",
                                values->calibrate ? "--calibrate" : NULL, NULL};
     pyro_buf answer = PYRO_BUF_INIT;
     checks all = {0};
@@ -201,9 +201,10 @@ static int examine(const doctor_values *values)
         status = pyro_python_ask(python, arguments, false, &answer);
         exit_code = status == 0 && read_checks(&answer, &all)
                         ? write_answer(values, &all, &answer)
-                        : pyro_common_complain("%s -m pyrometer._doctor gave no answer (exit code "
-                                               "%d)",
-                                               python, status);
+                        : pyro_common_complain(
+                              "%s -m pyrometer._capture.doctor gave no answer (exit code "
+                              "%d)",
+                              python, status);
     }
     pyro_arena_free(&all.arena);
     free(all.items);
@@ -249,5 +250,6 @@ const pyro_command cmd_doctor = {
     .examples = doctor_examples,
     .groups = doctor_groups,
     .operands = PYRO_COMPLETE_NOTHING,
+    .report = PYRO_REPORT_DOCTOR,
     .run = run_doctor,
 };

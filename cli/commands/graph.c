@@ -6,17 +6,17 @@
 #include "cli/options/model.h"
 
 #include "base/error.h"
+#include "report/writers.h"
 
 #include <pyrometer/graph.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #define DEFAULT_MODEL "resnet18"
 
 typedef struct graph_values {
-    int granularity, level, format; /* format -1: by the extension of the output */
+    int granularity, level;
     int64_t cuts, depth;
     const char *memory_limit;
     bool no_edges, no_stats;
@@ -26,10 +26,6 @@ typedef struct graph_values {
 
 static const char *const granularity_names[] = {"module", "layer", "op", NULL};
 static const char *const level_names[] = {"high", "aten", NULL};
-/* In the order of pyro_graph_format, and one more. */
-static const char *const format_names[] = {"text", "dot", "json", "graphml", "svg", NULL};
-static const char *const format_extensions[] = {".txt", ".dot", ".json", ".graphml", ".svg"};
-enum { FORMAT_SVG = PYRO_GRAPH_GRAPHML + 1 };
 
 static const pyro_option graph_options[] = {
     {.long_name = "granularity",
@@ -87,20 +83,17 @@ static const pyro_option graph_options[] = {
 
 static const pyro_option output_options[] = {
     {.long_name = "format",
-     .kind = PYRO_OPTION_CHOICE,
-     .offset = offsetof(graph_values, format),
+     .kind = PYRO_OPTION_FORMAT,
+     .offset = offsetof(graph_values, common) + offsetof(pyro_common, format_name),
      .metavar = "FORMAT",
-     .help = "Write text for people, json for programs, dot or graphml for what draws graphs, or "
-             "svg (through Graphviz's dot).",
-     .default_text = "text, or by the extension of --output",
-     .choices = format_names},
+     .help = "Write {formats}.",
+     .default_text = "text, or by the extension of --output"},
     {.long_name = "output",
      .short_name = 'o',
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(graph_values, common) + offsetof(pyro_common, output),
      .metavar = "FILE",
-     .help = "Write to FILE (.txt, .dot, .json, .graphml or .svg says the format). It appears "
-             "whole or not at all.",
+     .help = "Write to FILE ({extensions} says the format). It appears whole or not at all.",
      .default_text = "standard output",
      .completion = PYRO_COMPLETE_FILE,
      .writes = PYRO_WRITES_FILE},
@@ -125,28 +118,11 @@ static const pyro_option_group graph_groups[] = {
     {NULL, NULL, 0},
 };
 
-/* The format by the extension of the output; -1 when it says none. */
-static int format_of(const graph_values *values)
-{
-    const char *output = values->common.output;
-
-    if (values->format >= 0)
-        return values->format;
-    if (pyro_common_to_stdout(&values->common))
-        return PYRO_GRAPH_TEXT;
-    for (int i = 0; format_names[i] != NULL; i++) {
-        size_t length = strlen(output), end = strlen(format_extensions[i]);
-        if (length > end && strcasecmp(output + length - end, format_extensions[i]) == 0)
-            return i;
-    }
-    return -1;
-}
-
 static int open_model(pyro_program **program, const char *spec, const graph_values *values,
                       pyro_error *error)
 {
     pyro_priced priced;
-    int status = pyro_price(&priced, spec, &values->pricing, error);
+    int status = pyro_price_model(&priced, spec, &values->pricing, error);
 
     if (status != PYRO_OK)
         return status;
@@ -183,33 +159,17 @@ static bool is_recording(const char *spec)
     return is_one;
 }
 
-static int write_out(const graph_values *values, int format, const char *text, size_t size)
-{
-    pyro_error error;
-    int status;
-
-    pyro_error_clear(&error);
-    if (pyro_common_to_stdout(&values->common)) {
-        status = pyro_output_stdout(text, size, &error);
-        return status == PYRO_OK ? PYRO_EXIT_FINE : pyro_common_fail(NULL, &error);
-    }
-    if (pyro_output_file(values->common.output, text, size, &error) != PYRO_OK)
-        return pyro_common_fail(values->common.output, &error);
-    if (!values->common.quiet)
-        pyro_common_say_written(values->common.output, format_names[format]);
-    return PYRO_EXIT_FINE;
-}
-
 static int write_graph(const pyro_dataflow *graph, const pyro_cuts *cuts,
-                       const graph_values *values, int format)
+                       const graph_values *values)
 {
-    pyro_graph_report report = {.format = format == FORMAT_SVG ? PYRO_GRAPH_DOT
-                                                               : (pyro_graph_format)format,
+    int format = values->common.format;
+    pyro_graph_report report = {.format = format == PYRO_GRAPH_SVG ? PYRO_GRAPH_DOT
+                                                                   : (pyro_graph_format)format,
                                 .no_edges = values->no_edges,
                                 .no_stats = values->no_stats,
                                 .cuts = cuts,
                                 .depth = values->depth,
-                                .for_picture = format == FORMAT_SVG};
+                                .for_picture = format == PYRO_GRAPH_SVG};
     pyro_buf svg = PYRO_BUF_INIT;
     pyro_error error;
     char *text = NULL;
@@ -219,10 +179,10 @@ static int write_graph(const pyro_dataflow *graph, const pyro_cuts *cuts,
     pyro_error_clear(&error);
     if (pyro_report_graph(&text, &size, graph, &report, &error) != PYRO_OK)
         return pyro_common_fail(NULL, &error);
-    if (format != FORMAT_SVG)
-        exit_code = write_out(values, format, text, size);
+    if (format != PYRO_GRAPH_SVG)
+        exit_code = pyro_common_write(&values->common, text, size);
     else if (pyro_graphviz_svg(&svg, text, size, &error) == PYRO_OK)
-        exit_code = write_out(values, format, svg.data, svg.length);
+        exit_code = pyro_common_write(&values->common, svg.data, svg.length);
     else
         exit_code = pyro_common_fail(NULL, &error);
     pyro_buf_free(&svg);
@@ -230,7 +190,7 @@ static int write_graph(const pyro_dataflow *graph, const pyro_cuts *cuts,
     return exit_code;
 }
 
-static int build_and_write(const pyro_program *program, const graph_values *values, int format,
+static int build_and_write(const pyro_program *program, const graph_values *values,
                            int64_t memory_limit)
 {
     pyro_dataflow_options options = {(pyro_granularity)values->granularity,
@@ -244,9 +204,8 @@ static int build_and_write(const pyro_program *program, const graph_values *valu
     int status = pyro_dataflow_build(&graph, program, &options, &error);
     if (status == PYRO_OK && values->cuts > 0)
         status = pyro_cuts_find(&cuts, graph, values->cuts, memory_limit, &error);
-    exit_code = status == PYRO_OK
-                    ? write_graph(graph, values->cuts > 0 ? &cuts : NULL, values, format)
-                    : pyro_common_fail(NULL, &error);
+    exit_code = status == PYRO_OK ? write_graph(graph, values->cuts > 0 ? &cuts : NULL, values)
+                                  : pyro_common_fail(NULL, &error);
     pyro_cuts_free(&cuts);
     pyro_dataflow_free(graph);
     return exit_code;
@@ -257,16 +216,12 @@ static int graph_of(const char *spec, const graph_values *values)
     uint64_t memory_limit = 0;
     pyro_program *program = NULL;
     pyro_error error;
-    int format = format_of(values), exit_code, status;
+    int format = values->common.format, exit_code, status;
 
-    if (format < 0)
-        return pyro_common_complain("--output %.200s: use .txt, .dot, .json, .graphml or .svg, or "
-                                    "give --format",
-                                    values->common.output);
     if (values->memory_limit != NULL && !pyro_parse_size(values->memory_limit, &memory_limit))
         return pyro_common_complain("--memory-limit: \"%.60s\" is no size; write 500M or 8G",
                                     values->memory_limit);
-    if (values->depth > 0 && format != FORMAT_SVG && format != PYRO_GRAPH_DOT)
+    if (values->depth > 0 && format != PYRO_GRAPH_SVG && format != PYRO_GRAPH_DOT)
         return pyro_common_complain("--depth opens blocks in pictures: use it with svg or dot");
     if (values->memory_limit != NULL && values->cuts == 0)
         return pyro_common_complain("--memory-limit needs --cuts: into how many parts");
@@ -275,19 +230,17 @@ static int graph_of(const char *spec, const graph_values *values)
                                 : open_model(&program, spec, values, &error);
     if (status != PYRO_OK)
         return pyro_common_fail(spec, &error);
-    exit_code = build_and_write(program, values, format, (int64_t)memory_limit);
+    exit_code = build_and_write(program, values, (int64_t)memory_limit);
     pyro_program_free(program);
     return exit_code;
 }
 
 static int run_graph(const pyro_command *command, int argc, char **argv)
 {
-    static const bool always = true;
-    graph_values values = {.format = -1, .pricing = PYRO_PRICING_INIT, .common = PYRO_COMMON_INIT};
+    graph_values values = {.pricing = PYRO_PRICING_INIT, .common = PYRO_COMMON_INIT};
     pyro_words operands = {0};
     int exit_code;
 
-    values.common.plain = &always; /* the formats here are other ones */
     if (pyro_common_parse(command, argc, argv, &values, &values.common, &operands, &exit_code)) {
         if (operands.count > 1)
             exit_code = pyro_common_complain("graph takes one model or recording, not %zu (see "
@@ -331,5 +284,6 @@ const pyro_command cmd_graph = {
     .examples = graph_examples,
     .groups = graph_groups,
     .operands = PYRO_COMPLETE_MODEL,
+    .report = PYRO_REPORT_GRAPH,
     .run = run_graph,
 };

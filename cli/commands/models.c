@@ -322,5 +322,6 @@ const pyro_command cmd_models = {
     .examples = models_examples,
     .groups = models_groups,
     .operands = PYRO_COMPLETE_MODEL,
+    .report = PYRO_REPORT_MODELS,
     .run = run_models,
 };

@@ -310,5 +310,6 @@ const pyro_command cmd_ranks = {
     .examples = ranks_examples,
     .groups = ranks_groups,
     .operands = PYRO_COMPLETE_FILE,
+    .report = PYRO_REPORT_RANKS,
     .run = run_ranks,
 };

@@ -283,7 +283,8 @@ static bool set_startup(const char *package)
     const char *before = getenv("PYTHONPATH");
     bool has = before != NULL && before[0] != '\0';
     char *path = NULL;
-    bool done = asprintf(&path, "%s/_startup%s%s", package, has ? ":" : "", has ? before : "") >= 0;
+    bool done = asprintf(&path, "%s/_capture/startup%s%s", package, has ? ":" : "",
+                         has ? before : "") >= 0;
 
     done = done && setenv("PYTHONPATH", path, 1) == 0 && setenv("PYROMETER", "1", 1) == 0;
     if (!done)

@@ -28,10 +28,16 @@ typedef struct trace_values {
     pyro_common common;
 } trace_values;
 
-/* In the order of pyro_trace_view, which begins with the overview. */
-static const char *const view_names[] = {"layer",  "op",         "kernel", "step",  "gap",
-                                         "copy",   "collective", "stack",  "shape", "sync",
-                                         "memory", "finding",    NULL};
+/* In the order of pyro_trace_view, which begins with the overview: its place is that of the NULL. */
+enum {
+    VIEW_COUNT = 1
+#define PYRO_TABLE(...) +1
+#include <pyrometer/tables.def>
+};
+static const char *const view_names[VIEW_COUNT] = {
+#define PYRO_TABLE(id, number, by, ...) [number - 1] = by,
+#include <pyrometer/tables.def>
+};
 
 /* In the order of pyro_phase, which begins with "other". */
 static const char *const phase_names[] = {"forward", "backward", "optimizer", NULL};
@@ -299,11 +305,11 @@ typedef struct freed {
 } freed;
 
 /* Pages of a large trace take the system a while to take back: two threads share that. */
-static void free_half(void *data, unsigned half)
+static void free_part(void *data, unsigned part)
 {
     const freed *freed = data;
 
-    if (half == 0)
+    if (part == 0)
         pyro_trace_close(freed->trace);
     else
         pyro_analysis_free(freed->analysis);
@@ -344,9 +350,9 @@ static int analyze_file(trace_run *run, const char *path, bool several)
                                             (size_t)pyro_trace_event_count(trace), WORTH_A_THREAD)
                          : 1;
     if (parts > 1)
-        pyro_run_parts(free_half, &freed, 2);
-    for (unsigned half = 2; parts == 1 && half-- > 0;)
-        free_half(&freed, half);
+        pyro_run_parts(free_part, &freed, 2);
+    for (unsigned part = 2; parts == 1 && part-- > 0;)
+        free_part(&freed, part);
     return exit_code;
 }
 
@@ -530,5 +536,6 @@ const pyro_command cmd_trace = {
     .examples = trace_examples,
     .groups = trace_groups,
     .operands = PYRO_COMPLETE_FILE,
+    .report = PYRO_REPORT_TRACE,
     .run = run_trace,
 };

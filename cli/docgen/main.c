@@ -77,24 +77,26 @@ static void add_roff_title(pyro_buf *buf, const char *name, const char *summary)
     pyro_buf_addc(buf, '\n');
 }
 
-static void add_roff_option(pyro_buf *buf, const pyro_option *option)
+static void add_roff_option(pyro_buf *buf, const pyro_command *command, const pyro_option *option)
 {
+    const char *const *choices = pyro_command_choices(command, option);
+
     pyro_buf_adds(buf, ".TP\n");
     if (option->short_name != 0)
         pyro_buf_addf(buf, "\\fB\\-%c\\fR, ", option->short_name);
     pyro_buf_adds(buf, "\\fB\\-\\-");
     add_roff(buf, option->long_name);
     pyro_buf_adds(buf, "\\fR");
-    if (option->kind == PYRO_OPTION_CHOICE || option->kind == PYRO_OPTION_CHOICES) {
-        for (size_t i = 0; option->choices[i] != NULL; i++)
-            pyro_buf_addf(buf, "%s\\fB%s\\fR", i == 0 ? " " : "|", option->choices[i]);
+    if (choices != NULL && option->kind != PYRO_OPTION_STRING) {
+        for (size_t i = 0; choices[i] != NULL; i++)
+            pyro_buf_addf(buf, "%s\\fB%s\\fR", i == 0 ? " " : "|", choices[i]);
     } else if (option->kind != PYRO_OPTION_FLAG) {
         pyro_buf_adds(buf, " \\fI");
         add_roff(buf, option->metavar);
         pyro_buf_adds(buf, "\\fR");
     }
     pyro_buf_addc(buf, '\n');
-    pyro_help_option_text(buf, option, add_roff);
+    pyro_help_option_text(buf, command, option, add_roff);
     pyro_buf_addc(buf, '\n');
 }
 
@@ -135,7 +137,7 @@ static void add_command_page(pyro_buf *buf, const pyro_command *command)
     for (const pyro_option_group *group = command->groups; group->title != NULL; group++) {
         pyro_buf_addf(buf, ".SS %.*s\n", (int)strcspn(group->title, ":"), group->title);
         for (const pyro_option *option = group->options; option->long_name != NULL; option++)
-            add_roff_option(buf, option);
+            add_roff_option(buf, command, option);
     }
     pyro_buf_adds(buf, ".SH EXAMPLES\n");
     for (const pyro_example *example = command->examples; example->line != NULL; example++) {
@@ -194,10 +196,11 @@ static void add_bash_values(pyro_buf *buf, const pyro_command *command)
             if (option->short_name != 0)
                 pyro_buf_addf(buf, "-%c|", option->short_name);
             pyro_buf_addf(buf, "--%s) ", option->long_name);
-            if (option->choices != NULL) {
+            const char *const *choices = pyro_command_choices(command, option);
+            if (choices != NULL) {
                 pyro_buf_adds(buf, "_pyrometer_words '");
-                for (size_t i = 0; option->choices[i] != NULL; i++)
-                    pyro_buf_addf(buf, "%s%s", i == 0 ? "" : " ", option->choices[i]);
+                for (size_t i = 0; choices[i] != NULL; i++)
+                    pyro_buf_addf(buf, "%s%s", i == 0 ? "" : " ", choices[i]);
                 pyro_buf_adds(buf, "'");
             } else {
                 pyro_buf_adds(buf, bash_completer(option->completion));
@@ -287,8 +290,10 @@ static const char *zsh_completer(pyro_completion completion)
                                               : " ";
 }
 
-static void add_zsh_option(pyro_buf *buf, const pyro_option *option)
+static void add_zsh_option(pyro_buf *buf, const pyro_command *command, const pyro_option *option)
 {
+    const char *const *choices = pyro_command_choices(command, option);
+    pyro_buf help = PYRO_BUF_INIT;
     bool takes_value = option->kind != PYRO_OPTION_FLAG;
 
     pyro_buf_adds(buf, "      ");
@@ -301,13 +306,15 @@ static void add_zsh_option(pyro_buf *buf, const pyro_option *option)
     } else {
         pyro_buf_addf(buf, "'--%s%s[", option->long_name, takes_value ? "=" : "");
     }
-    add_zsh_text(buf, option->help);
+    pyro_help_option(&help, command, option);
+    add_zsh_text(buf, pyro_text_part(buf, &help));
+    pyro_buf_free(&help);
     pyro_buf_addc(buf, ']');
     if (takes_value)
         pyro_buf_addf(buf, ":%s:", option->metavar);
-    if (takes_value && option->choices != NULL) {
-        for (size_t i = 0; option->choices[i] != NULL; i++)
-            pyro_buf_addf(buf, "%s%s", i == 0 ? "(" : " ", option->choices[i]);
+    if (takes_value && choices != NULL) {
+        for (size_t i = 0; choices[i] != NULL; i++)
+            pyro_buf_addf(buf, "%s%s", i == 0 ? "(" : " ", choices[i]);
         pyro_buf_addc(buf, ')');
     } else if (takes_value) {
         pyro_buf_adds(buf, zsh_completer(option->completion));
@@ -343,7 +350,7 @@ static void add_zsh(pyro_buf *buf)
         pyro_buf_addf(buf, "  %s)\n    _arguments -s -S \\\n", command->name);
         for (const pyro_option_group *group = command->groups; group->title != NULL; group++)
             for (const pyro_option *option = group->options; option->long_name != NULL; option++)
-                add_zsh_option(buf, option);
+                add_zsh_option(buf, command, option);
         pyro_buf_addf(buf, "      '*:model:%s' ;;\n", zsh_completer(command->operands));
     }
     pyro_buf_adds(buf, "  esac\n}\n\n_pyrometer \"$@\"\n");

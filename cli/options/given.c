@@ -65,6 +65,7 @@ static void add_given(pyro_buf *buf, const pyro_option *option, const void *valu
             add_name(buf, option);
         break;
     case PYRO_OPTION_STRING:
+    case PYRO_OPTION_FORMAT:
         if (*(const char *const *)value != NULL)
             add_word(buf, option, *(const char *const *)value);
         break;

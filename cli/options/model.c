@@ -310,7 +310,8 @@ static int check_prefill(const pyro_model *model, const pyro_pricing *pricing, p
                      "--prefill is for language models; this one has no sequence that may change");
 }
 
-int pyro_price(pyro_priced *out, const char *spec, const pyro_pricing *pricing, pyro_error *error)
+int pyro_price_model(pyro_priced *out, const char *spec, const pyro_pricing *pricing,
+                     pyro_error *error)
 {
     pyro_cost_options options = {
         .convention = (pyro_convention)pricing->convention,

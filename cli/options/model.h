@@ -51,7 +51,8 @@ typedef struct pyro_priced {
 } pyro_priced;
 
 /* Opens a model, gives it its sizes and prices it. Nothing is left open when it fails. */
-int pyro_price(pyro_priced *out, const char *spec, const pyro_pricing *pricing, pyro_error *error);
+int pyro_price_model(pyro_priced *out, const char *spec, const pyro_pricing *pricing,
+                     pyro_error *error);
 void pyro_priced_free(pyro_priced *priced);
 
 #endif

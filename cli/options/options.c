@@ -100,25 +100,24 @@ static int fail_unknown(parser *p, const char *name, size_t length)
     return pyro_fail(p->error, PYRO_ERROR_ARGUMENT, "unknown option --%s", word);
 }
 
-static int fail_choice(parser *p, const pyro_option *option, const char *value)
+int pyro_options_fail_choice(pyro_error *error, const char *option, const char *const *choices,
+                             const char *value)
 {
     pyro_buf names = PYRO_BUF_INIT;
     pyro_suggestion suggestion = PYRO_SUGGESTION(value);
     int status;
 
-    for (size_t i = 0; option->choices[i] != NULL; i++) {
-        pyro_suggestion_offer(&suggestion, option->choices[i]);
-        pyro_buf_addf(&names, "%s%s", i == 0 ? "" : ", ", option->choices[i]);
+    for (size_t i = 0; choices[i] != NULL; i++) {
+        pyro_suggestion_offer(&suggestion, choices[i]);
+        pyro_buf_addf(&names, "%s%s", i == 0 ? "" : ", ", choices[i]);
     }
     if (suggestion.nearest != NULL) {
-        status = pyro_fail(p->error, PYRO_ERROR_ARGUMENT,
-                           "--%s: unknown value \"%.60s\"; did you mean %s? (one of: %s)",
-                           option->long_name, value, suggestion.nearest,
-                           names.failed ? "" : names.data);
+        status = pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                           "--%s: unknown value \"%.60s\"; did you mean %s? (one of: %s)", option,
+                           value, suggestion.nearest, names.failed ? "" : names.data);
     } else {
-        status = pyro_fail(p->error, PYRO_ERROR_ARGUMENT,
-                           "--%s: unknown value \"%.60s\" (one of: %s)", option->long_name, value,
-                           names.failed ? "" : names.data);
+        status = pyro_fail(error, PYRO_ERROR_ARGUMENT, "--%s: unknown value \"%.60s\" (one of: %s)",
+                           option, value, names.failed ? "" : names.data);
     }
     pyro_buf_free(&names);
     return status;
@@ -146,7 +145,7 @@ static int set_choice(parser *p, const pyro_option *option, int *target, const c
             return PYRO_OK;
         }
     }
-    return fail_choice(p, option, value);
+    return pyro_options_fail_choice(p->error, option->long_name, option->choices, value);
 }
 
 static int add_choice(parser *p, const pyro_option *option, unsigned *target, const char *value)
@@ -169,6 +168,7 @@ static int set_value(parser *p, found_option found, const char *value)
         *(bool *)target = true;
         return PYRO_OK;
     case PYRO_OPTION_STRING:
+    case PYRO_OPTION_FORMAT:
         *(const char **)target = value;
         return PYRO_OK;
     case PYRO_OPTION_INTEGER:

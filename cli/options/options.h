@@ -20,6 +20,7 @@ typedef enum pyro_option_kind {
     PYRO_OPTION_NUMBER,  /* double */
     PYRO_OPTION_CHOICE,  /* int: the index of one of `choices` */
     PYRO_OPTION_CHOICES, /* unsigned: a bit for each of `choices` that was given */
+    PYRO_OPTION_FORMAT,  /* const char *, as a string: a format of the command's report */
     PYRO_OPTION_LIST,    /* pyro_words: every value, in the order given */
     PYRO_OPTION_LIMITS   /* the same, and takes all words "name:number..." that follow at once */
 } pyro_option_kind;
@@ -40,7 +41,7 @@ typedef struct pyro_option {
     pyro_option_kind kind;
     size_t offset;         /* of the target in the group's values */
     const char *metavar;
-    const char *help;
+    const char *help; /* {formats} and {extensions} stand for those of the command's report */
     const char *default_text;   /* NULL: nothing worth saying */
     const char *const *choices; /* NULL-terminated; for a string they are only suggestions */
     pyro_completion completion;
@@ -81,6 +82,10 @@ int pyro_options_parse(const pyro_option_group *groups, void *values, int argc, 
 int pyro_options_parse_leading(const pyro_option_group *groups, void *values, int argc, char **argv,
                                bool (*is_foreign)(const char *argument), int *used,
                                pyro_error *error);
+
+/* Says that a value is none of the choices, and which there are. */
+int pyro_options_fail_choice(pyro_error *error, const char *option, const char *const *choices,
+                             const char *value);
 
 /* The word as a shell would have to be given it. */
 void pyro_shell_word(pyro_buf *buf, const char *word);

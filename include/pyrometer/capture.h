@@ -55,7 +55,7 @@ typedef struct pyro_recorder_thread {
  * `generation` changes at every start and stop and is odd while recording; an observer that finds
  * it even returns at once.
  */
-typedef struct pyro_recorder_door {
+typedef struct pyro_recorder_api {
     uint32_t size; /* of this struct: a mismatch is another version */
     volatile uint32_t generation;
     uint32_t flags;
@@ -81,10 +81,10 @@ typedef struct pyro_recorder_door {
     /* The innermost of them: another one has another address as long as this one is there. NULL where
      * there is none. */
     const void *(*frame)(void);
-} pyro_recorder_door;
+} pyro_recorder_api;
 
-/* The door of this process; always the same address. */
-PYRO_API pyro_recorder_door *pyro_recorder_entrance(void);
+/* The interface of this process; always the same address. */
+PYRO_API pyro_recorder_api *pyro_recorder_entrance(void);
 
 /* Starts the session. PYRO_ERROR_* when one runs, or the file cannot be made. */
 PYRO_API int pyro_recorder_start(const char *path, const pyro_recorder_options *options,
@@ -157,18 +157,18 @@ static inline uint64_t pyro_counter(void)
 }
 
 /* The fast clock: that counter, or nanoseconds where it cannot be trusted. */
-static inline uint64_t pyro_raw_time(const pyro_recorder_door *door)
+static inline uint64_t pyro_raw_time(const pyro_recorder_api *api)
 {
-    if (__builtin_expect(!door->uses_clock, 1))
+    if (__builtin_expect(!api->uses_clock, 1))
         return pyro_counter();
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static inline bool pyro_is_recording(const pyro_recorder_door *door)
+static inline bool pyro_is_recording(const pyro_recorder_api *api)
 {
-    return __atomic_load_n(&door->generation, __ATOMIC_RELAXED) & 1;
+    return __atomic_load_n(&api->generation, __ATOMIC_RELAXED) & 1;
 }
 
 /*
@@ -177,14 +177,14 @@ static inline bool pyro_is_recording(const pyro_recorder_door *door)
  * so a fence for the compiler is enough here. In between, never wait for anything that another
  * thread may hold (the GIL).
  */
-static inline pyro_recorder_thread *pyro_recorder_enter_with(pyro_recorder_door *door,
+static inline pyro_recorder_thread *pyro_recorder_enter_with(pyro_recorder_api *api,
                                                              pyro_recorder_thread *thread)
 {
     __atomic_store_n(&thread->busy, thread->busy + 1, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (__builtin_expect(door->needs_fence, 0))
+    if (__builtin_expect(api->needs_fence, 0))
         __atomic_fetch_add(&thread->busy, 0, __ATOMIC_SEQ_CST);
-    uint32_t generation = __atomic_load_n(&door->generation, __ATOMIC_SEQ_CST);
+    uint32_t generation = __atomic_load_n(&api->generation, __ATOMIC_SEQ_CST);
     if (__builtin_expect(thread->generation != generation, 0)) {
         __atomic_store_n(&thread->busy, thread->busy - 1, __ATOMIC_RELEASE);
         return NULL;
@@ -192,10 +192,10 @@ static inline pyro_recorder_thread *pyro_recorder_enter_with(pyro_recorder_door 
     return thread;
 }
 
-static inline pyro_recorder_thread *pyro_recorder_enter(pyro_recorder_door *door)
+static inline pyro_recorder_thread *pyro_recorder_enter(pyro_recorder_api *api)
 {
-    pyro_recorder_thread *thread = pyro_is_recording(door) ? door->thread() : NULL;
-    return thread ? pyro_recorder_enter_with(door, thread) : NULL;
+    pyro_recorder_thread *thread = pyro_is_recording(api) ? api->thread() : NULL;
+    return thread ? pyro_recorder_enter_with(api, thread) : NULL;
 }
 
 static inline void pyro_recorder_leave(pyro_recorder_thread *thread)
@@ -204,9 +204,9 @@ static inline void pyro_recorder_leave(pyro_recorder_thread *thread)
 }
 
 /* Room for the next record, which is all 0; or NULL. */
-static inline pyro_record *pyro_record_room(pyro_recorder_door *door, pyro_recorder_thread *thread)
+static inline pyro_record *pyro_record_room(pyro_recorder_api *api, pyro_recorder_thread *thread)
 {
-    if (__builtin_expect(thread->next == thread->end, 0) && !door->refill(thread))
+    if (__builtin_expect(thread->next == thread->end, 0) && !api->refill(thread))
         return NULL;
     return thread->next;
 }

@@ -59,21 +59,12 @@ PYRO_API int pyro_report_models(char **out, size_t *size, const pyro_catalog *ca
                                 const pyro_models_query *query, const pyro_report_options *options,
                                 pyro_error *error);
 
-/* What a report of a trace shows: one screen about everything, or one table. */
+/* What a report of a trace shows: one screen about everything, or one table (PYRO_TRACE_LAYERS,
+ * PYRO_TRACE_OPS, ...: tables.def lists them). */
 typedef enum pyro_trace_view {
     PYRO_TRACE_OVERVIEW,
-    PYRO_TRACE_LAYERS,
-    PYRO_TRACE_OPS,
-    PYRO_TRACE_KERNELS,
-    PYRO_TRACE_STEPS,
-    PYRO_TRACE_GAPS,
-    PYRO_TRACE_COPIES,
-    PYRO_TRACE_COLLECTIVES,
-    PYRO_TRACE_STACKS,
-    PYRO_TRACE_SHAPES, /* ops by name and input shapes */
-    PYRO_TRACE_SYNCHRONIZATIONS,
-    PYRO_TRACE_MEMORY,
-    PYRO_TRACE_FINDINGS
+#define PYRO_TABLE(id, number, ...) PYRO_TRACE_##id = number,
+#include <pyrometer/tables.def>
 } pyro_trace_view;
 
 typedef struct pyro_trace_report_options {

@@ -7,29 +7,29 @@
 
 from typing import TYPE_CHECKING, Any
 
-from pyrometer import _switch
-from pyrometer._block import Capture, capture
-from pyrometer._capture import capture_model
-from pyrometer._core import version as __version__
-from pyrometer._cost import Cost, Operator, Tensor, cost
-from pyrometer._error import Error
-from pyrometer._graph import Graph
-from pyrometer._many_ranks import Ranks, ranks
-from pyrometer._ray import ray
-from pyrometer._registry import MODEL_REGISTRY, Model, models, register
-from pyrometer._results import (
+from pyrometer import _env
+from pyrometer._bench.results import (
     BenchmarkResults,
     Regressions,
     Results,
     detect_regressions,
     load_baseline,
 )
-from pyrometer._trace import Table, Trace, parse_model_trace, trace
-from pyrometer._training import TrainingProfiler, profiler, step_profiler
+from pyrometer._capture.block import Capture, capture
+from pyrometer._capture.model import capture_model
+from pyrometer._core import version as __version__
+from pyrometer._cost.cost import Cost, Operator, Tensor, cost
+from pyrometer._cost.registry import MODEL_REGISTRY, Model, models, register
+from pyrometer._error import Error
+from pyrometer._graph.graph import Graph
+from pyrometer._ray.decorator import ray
+from pyrometer._trace.ranks import Ranks, ranks
+from pyrometer._trace.trace import Table, Trace, parse_model_trace, trace
+from pyrometer._training.profiler import TrainingProfiler, profiler, step_profiler
 
 if TYPE_CHECKING:
-    from pyrometer._model_profiler import ModelProfiler
-    from pyrometer._profiler import Profiler
+    from pyrometer._bench.model_profiler import ModelProfiler
+    from pyrometer._capture.graph_profiler import Profiler
 
 __all__ = [
     "MODEL_REGISTRY",
@@ -69,13 +69,13 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """These need torch, and so only asking for them does."""
     if name in ("ModelProfiler", "Profiler"):
-        _switch.require_torch(f"pyrometer.{name}")
+        _env.require_torch(f"pyrometer.{name}")
     if name == "ModelProfiler":
-        from pyrometer._model_profiler import ModelProfiler
+        from pyrometer._bench.model_profiler import ModelProfiler
 
         return ModelProfiler
     if name == "Profiler":
-        from pyrometer._profiler import Profiler
+        from pyrometer._capture.graph_profiler import Profiler
 
         return Profiler
     raise AttributeError(f"module 'pyrometer' has no attribute {name!r}")

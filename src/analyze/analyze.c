@@ -22,13 +22,13 @@ typedef struct whole_analysis {
 /* An analysis may use what those before it in its lane have finished, and what the inits of the lane
  * that it comes after have made (prices, here). The last one may be left out. */
 static const pyro_lane_row analyses[] = {
-    {&pyro_analyze_steps, 0, 0},         {&pyro_analyze_loading, 0, 0},
-    {&pyro_analyze_gaps, 0, 0},          {&pyro_analyze_syncs, 0, 0},
-    {&pyro_analyze_prices, 1, 1},        {&pyro_analyze_ops, 1, 1},
-    {&pyro_analyze_layers, 2, 1},        {&pyro_analyze_training, 2, 1},
-    {&pyro_analyze_kernels, 3, 3},       {&pyro_analyze_launch, 3, 3},
-    {&pyro_analyze_copies, 3, 3},        {&pyro_analyze_memory, 3, 3},
-    {&pyro_analyze_communication, 3, 3}, {&pyro_analyze_stacks, 3, 3},
+    {&pyro_analyze_steps, 0, 0},  {&pyro_analyze_loading, 0, 0},  {&pyro_analyze_gaps, 0, 0},
+    {&pyro_analyze_syncs, 0, 0},  {&pyro_analyze_prices, 1, 1},   {&pyro_analyze_ops, 1, 1},
+    {&pyro_analyze_layers, 2, 1}, {&pyro_analyze_training, 2, 1}, {&pyro_analyze_launch, 3, 3},
+/* Those that need no other, as their tables name them. */
+#define PYRO_ANALYSIS(name) {&pyro_analyze_##name, 3, 3},
+#include <pyrometer/tables.def>
+    {&pyro_analyze_stacks, 3, 3},
 };
 #define ANALYSIS_COUNT (sizeof analyses / sizeof analyses[0])
 

@@ -108,9 +108,10 @@ typedef struct pyro_analyzer {
 } pyro_analyzer;
 
 extern const pyro_analyzer pyro_analyze_steps, pyro_analyze_gaps, pyro_analyze_layers,
-    pyro_analyze_ops, pyro_analyze_kernels, pyro_analyze_communication, pyro_analyze_memory,
-    pyro_analyze_launch, pyro_analyze_copies, pyro_analyze_syncs, pyro_analyze_loading,
+    pyro_analyze_ops, pyro_analyze_launch, pyro_analyze_syncs, pyro_analyze_loading,
     pyro_analyze_stacks, pyro_analyze_training, pyro_analyze_prices;
+#define PYRO_ANALYSIS(name) extern const pyro_analyzer pyro_analyze_##name;
+#include <pyrometer/tables.def>
 
 /* After the pass, over the finished result (findings.def). What they say lives in the context's arena
  * and in the second one: two threads fill them. */

@@ -16,11 +16,11 @@ typedef struct differ {
 } differ;
 
 /* Rows of one table while they are matched; a name's id is its row. */
-typedef struct matcher {
+typedef struct row_matcher {
     pyro_intern names;
     pyro_diff_row *rows;
     size_t capacity;
-} matcher;
+} row_matcher;
 
 typedef struct amount {
     const char *name;
@@ -59,8 +59,8 @@ static size_t count_rows(const pyro_analysis *analysis, pyro_diff_table table)
                                      : analysis->kernel_row_count;
 }
 
-static int add_side(matcher *m, const pyro_analysis *analysis, pyro_diff_table table, bool device,
-                    double units, bool after)
+static int add_side(row_matcher *m, const pyro_analysis *analysis, pyro_diff_table table,
+                    bool device, double units, bool after)
 {
     static amount (*const amount_of[])(const pyro_analysis *, size_t,
                                        bool) = {layer_amount, op_amount, kernel_amount};
@@ -92,7 +92,7 @@ static int match_table(differ *d, pyro_diff_table table, const pyro_analysis *be
                        const pyro_analysis *after, pyro_error *error)
 {
     size_t most = count_rows(before, table) + count_rows(after, table);
-    matcher m = {.rows = calloc(most + 1, sizeof *m.rows), .capacity = most + 1};
+    row_matcher m = {.rows = calloc(most + 1, sizeof *m.rows), .capacity = most + 1};
     int status = m.rows != NULL ? PYRO_OK : PYRO_ERROR_MEMORY;
 
     pyro_intern_init(&m.names, &d->arena);

@@ -4,21 +4,22 @@
 
 #include <stdlib.h>
 
-bool pyro_cover_add(pyro_cover *cover, int64_t start_ns, int64_t end_ns)
+bool pyro_coverage_add(pyro_coverage *coverage, int64_t start_ns, int64_t end_ns)
 {
     if (end_ns <= start_ns)
         return true;
     /* Events come nearly in order: most prolong the last stretch or begin a new one. */
-    if (cover->count) {
-        pyro_stretch *last = &cover->items[cover->count - 1];
+    if (coverage->count) {
+        pyro_stretch *last = &coverage->items[coverage->count - 1];
         if (start_ns >= last->start_ns && start_ns <= last->end_ns) {
             last->end_ns = end_ns > last->end_ns ? end_ns : last->end_ns;
             return true;
         }
     }
-    if (!pyro_grow(&cover->items, &cover->capacity, cover->count + 1, sizeof *cover->items))
+    if (!pyro_grow(&coverage->items, &coverage->capacity, coverage->count + 1,
+                   sizeof *coverage->items))
         return false;
-    cover->items[cover->count++] = (pyro_stretch){.start_ns = start_ns, .end_ns = end_ns};
+    coverage->items[coverage->count++] = (pyro_stretch){.start_ns = start_ns, .end_ns = end_ns};
     return true;
 }
 
@@ -28,54 +29,55 @@ static int by_start(const void *left, const void *right)
     return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-void pyro_cover_finish(pyro_cover *cover)
+void pyro_coverage_finish(pyro_coverage *coverage)
 {
     size_t kept = 0;
     int64_t before = 0;
-    if (cover->count)
-        qsort(cover->items, cover->count, sizeof *cover->items, by_start);
-    for (size_t i = 0; i < cover->count; i++) {
-        pyro_stretch next = cover->items[i];
-        pyro_stretch *last = kept ? &cover->items[kept - 1] : NULL;
+    if (coverage->count)
+        qsort(coverage->items, coverage->count, sizeof *coverage->items, by_start);
+    for (size_t i = 0; i < coverage->count; i++) {
+        pyro_stretch next = coverage->items[i];
+        pyro_stretch *last = kept ? &coverage->items[kept - 1] : NULL;
         if (last && next.start_ns <= last->end_ns) {
             last->end_ns = next.end_ns > last->end_ns ? next.end_ns : last->end_ns;
             continue;
         }
-        cover->items[kept++] = next;
+        coverage->items[kept++] = next;
     }
-    cover->count = kept;
+    coverage->count = kept;
     for (size_t i = 0; i < kept; i++) {
-        cover->items[i].before_ns = before;
-        before += cover->items[i].end_ns - cover->items[i].start_ns;
+        coverage->items[i].before_ns = before;
+        before += coverage->items[i].end_ns - coverage->items[i].start_ns;
     }
 }
 
 /* Covered before a time. */
-static int64_t covered_before(const pyro_cover *cover, int64_t time_ns)
+static int64_t covered_before(const pyro_coverage *coverage, int64_t time_ns)
 {
-    size_t low = 0, high = cover->count;
+    size_t low = 0, high = coverage->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (cover->items[middle].start_ns < time_ns)
+        if (coverage->items[middle].start_ns < time_ns)
             low = middle + 1;
         else
             high = middle;
     }
     if (!low)
         return 0;
-    const pyro_stretch *last = &cover->items[low - 1];
+    const pyro_stretch *last = &coverage->items[low - 1];
     int64_t until = time_ns < last->end_ns ? time_ns : last->end_ns;
     return last->before_ns + (until - last->start_ns);
 }
 
-int64_t pyro_cover_overlap(const pyro_cover *cover, int64_t start_ns, int64_t end_ns)
+int64_t pyro_coverage_overlap(const pyro_coverage *coverage, int64_t start_ns, int64_t end_ns)
 {
     if (end_ns <= start_ns)
         return 0;
-    return covered_before(cover, end_ns) - covered_before(cover, start_ns);
+    return covered_before(coverage, end_ns) - covered_before(coverage, start_ns);
 }
 
-bool pyro_cover_difference(pyro_cover *out, const pyro_cover *whole, const pyro_cover *part)
+bool pyro_coverage_difference(pyro_coverage *out, const pyro_coverage *whole,
+                              const pyro_coverage *part)
 {
     size_t next = 0;
     for (size_t i = 0; i < whole->count; i++) {
@@ -83,18 +85,18 @@ bool pyro_cover_difference(pyro_cover *out, const pyro_cover *whole, const pyro_
         while (next < part->count && part->items[next].end_ns <= now)
             next++;
         for (size_t at = next; at < part->count && part->items[at].start_ns < end; at++) {
-            if (!pyro_cover_add(out, now, part->items[at].start_ns))
+            if (!pyro_coverage_add(out, now, part->items[at].start_ns))
                 return false;
             now = part->items[at].end_ns > now ? part->items[at].end_ns : now;
         }
-        if (!pyro_cover_add(out, now, end))
+        if (!pyro_coverage_add(out, now, end))
             return false;
     }
-    pyro_cover_finish(out);
+    pyro_coverage_finish(out);
     return true;
 }
 
-void pyro_cover_free(pyro_cover *cover)
+void pyro_coverage_free(pyro_coverage *coverage)
 {
-    free(cover->items);
+    free(coverage->items);
 }

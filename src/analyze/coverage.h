@@ -11,18 +11,19 @@ typedef struct pyro_stretch {
     int64_t before_ns; /* covered before its start */
 } pyro_stretch;
 
-typedef struct pyro_cover {
+typedef struct pyro_coverage {
     pyro_stretch *items;
     size_t count, capacity;
-} pyro_cover;
+} pyro_coverage;
 
 /* In any order; false when memory is out. */
-bool pyro_cover_add(pyro_cover *cover, int64_t start_ns, int64_t end_ns);
+bool pyro_coverage_add(pyro_coverage *coverage, int64_t start_ns, int64_t end_ns);
 /* Sorts and joins what was added; before it nothing below may be asked. */
-void pyro_cover_finish(pyro_cover *cover);
-int64_t pyro_cover_overlap(const pyro_cover *cover, int64_t start_ns, int64_t end_ns);
-/* Fills an empty cover with what of `whole` is not in `part`; false when memory is out. */
-bool pyro_cover_difference(pyro_cover *out, const pyro_cover *whole, const pyro_cover *part);
-void pyro_cover_free(pyro_cover *cover);
+void pyro_coverage_finish(pyro_coverage *coverage);
+int64_t pyro_coverage_overlap(const pyro_coverage *coverage, int64_t start_ns, int64_t end_ns);
+/* Fills an empty coverage with what of `whole` is not in `part`; false when memory is out. */
+bool pyro_coverage_difference(pyro_coverage *out, const pyro_coverage *whole,
+                              const pyro_coverage *part);
+void pyro_coverage_free(pyro_coverage *coverage);
 
 #endif

@@ -1,14 +1,13 @@
 /*
- * Lanes of analyses, each with a context of its own, and the threads that take them over the events
- * stretch by stretch. No lane belongs to a thread: whoever is free goes on with the lane that is
- * furthest behind, so that a slow processor or a long analysis keeps no other one waiting.
+ * Lanes of analyses, each with a context of its own. The job of a pool: its workers take lanes over
+ * the events, stretch by stretch. No lane belongs to a worker: one that is free goes on with the lane
+ * that is furthest behind, so that a slow processor or a long analysis keeps no other one waiting.
  */
 #include "analyze/lanes.h"
 #include "analyze/intervals.h"
 #include "base/error.h"
 #include "base/parallel.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #define MOST_ANALYZERS 32
@@ -23,7 +22,7 @@ typedef struct device_totals {
     bool begun;
 } device_totals;
 
-/* What a lane does next. Items are for all threads; the rest is for one at a time. */
+/* What a lane does next. Items are for all workers; the rest is for one at a time. */
 typedef enum lane_stage {
     LANE_BEGIN,
     LANE_PASS,
@@ -46,7 +45,7 @@ typedef struct lane {
     pyro_analysis_context context;
     lane_stage stage;
     unsigned after; /* index of the lane that must have begun before this one */
-    bool is_taken; /* by a thread, which alone looks at what is not said to be the crew's */
+    bool is_taken; /* by a worker, which alone uses what is not shared */
     const pyro_analyzer *analyzers[MOST_ANALYZERS];
     void *states[MOST_ANALYZERS];
     size_t count;
@@ -55,7 +54,7 @@ typedef struct lane {
     device_totals totals;
     audience audiences[PYRO_EVENT_CATEGORY_COUNT];
     uint32_t categories; /* bits of those that have an audience */
-    /* The crew's: items of one of the analyses. */
+    /* Shared under the pool's lock: items of one of the analyses. */
     const pyro_analyzer *item_analyzer;
     void *item_state;
     size_t item_count, next_item, items_done;
@@ -65,23 +64,24 @@ typedef struct lane {
     int status;
 } lane;
 
-/* A thread, and what it does items with. */
-typedef struct hand {
+/* A worker of the pool: what it does items with, and its present task. */
+typedef struct worker {
     pyro_analysis_context context;
     pyro_arena scratch;
     pyro_intern texts;
     pyro_error error;
     int status;
-} hand;
+    lane *last; /* that it took forward */
+    lane_stage next_stage;
+    bool has_item;
+    size_t item;
+} worker;
 
-/* The mutex guards the stage, the taking and the items of all lanes. */
-typedef struct crew {
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
+typedef struct analysis_job {
     lane *lanes;
     unsigned lane_count;
-    hand *hands;
-} crew;
+    worker *workers;
+} analysis_job;
 
 static void add_to_totals(device_totals *totals, pyro_analysis_context *context, uint32_t event)
 {
@@ -259,12 +259,12 @@ static lane_stage advance_lane(lane *lane)
     return next;
 }
 
-/* Whether there is something to do for one thread now. */
-static bool is_ready(const crew *crew, const lane *lane)
+/* Whether there is something to do for one worker now. */
+static bool is_ready(const analysis_job *job, const lane *lane)
 {
     if (lane->is_taken || lane->stage == LANE_ITEMS || lane->stage == LANE_DONE)
         return false;
-    const struct lane *before = &crew->lanes[lane->after];
+    const struct lane *before = &job->lanes[lane->after];
     return lane->stage != LANE_BEGIN || before == lane || before->stage != LANE_BEGIN;
 }
 
@@ -274,13 +274,13 @@ static size_t progress(const lane *lane)
     return lane->stage == LANE_PASS ? lane->next_event : 0;
 }
 
-/* The lane to go on with: the thread's last one, unless another is far behind it; NULL: none. */
-static lane *choose_lane(const crew *crew, lane *last)
+/* The lane to go on with: the worker's last one, unless another is far behind it; NULL: none. */
+static lane *choose_lane(const analysis_job *job, lane *last)
 {
     lane *best = NULL;
-    for (unsigned i = 0; i < crew->lane_count; i++) {
-        lane *lane = &crew->lanes[i];
-        if (!is_ready(crew, lane))
+    for (unsigned i = 0; i < job->lane_count; i++) {
+        lane *lane = &job->lanes[i];
+        if (!is_ready(job, lane))
             continue;
         if (!best || progress(lane) < progress(best))
             best = lane;
@@ -291,66 +291,70 @@ static lane *choose_lane(const crew *crew, lane *last)
     return progress(last) > progress(best) + lead ? best : last;
 }
 
-static lane *find_items(const crew *crew)
+static lane *find_items(const analysis_job *job)
 {
-    for (unsigned i = 0; i < crew->lane_count; i++) {
-        lane *lane = &crew->lanes[i];
+    for (unsigned i = 0; i < job->lane_count; i++) {
+        lane *lane = &job->lanes[i];
         if (lane->stage == LANE_ITEMS && lane->next_item < lane->item_count)
             return lane;
     }
     return NULL;
 }
 
-static bool is_crew_done(const crew *crew)
+static bool are_lanes_done(const void *data, unsigned index)
 {
-    for (unsigned i = 0; i < crew->lane_count; i++) {
-        if (crew->lanes[i].stage != LANE_DONE)
+    const analysis_job *job = data;
+    (void)index;
+    for (unsigned i = 0; i < job->lane_count; i++) {
+        if (job->lanes[i].stage != LANE_DONE)
             return false;
     }
     return true;
 }
 
-/* The mutex is held before and after, as in the next two. */
-static void run_stage(crew *crew, lane *lane)
+/* The task is a lane: one of its items, or its next stage. Items come first. */
+static void *take_task(void *data, unsigned index)
 {
-    lane->is_taken = true;
-    pthread_mutex_unlock(&crew->mutex);
-    lane_stage next = advance_lane(lane);
-    pthread_mutex_lock(&crew->mutex);
-    lane->stage = next;
-    lane->is_taken = false;
-    pthread_cond_broadcast(&crew->changed);
-}
-
-static void run_item(crew *crew, lane *lane, hand *hand)
-{
-    size_t item = lane->next_item++;
-    pthread_mutex_unlock(&crew->mutex);
-    if (hand->status == PYRO_OK)
-        hand->status = lane->item_analyzer->do_item(lane->item_state, &hand->context, item);
-    pthread_mutex_lock(&crew->mutex);
-    if (++lane->items_done < lane->item_count)
-        return;
-    lane->stage = LANE_CONCLUDE;
-    pthread_cond_broadcast(&crew->changed);
-}
-
-static void run_hand(void *data, unsigned index)
-{
-    crew *crew = data;
-    hand *hand = &crew->hands[index];
-    lane *last = NULL;
-    pthread_mutex_lock(&crew->mutex);
-    while (!is_crew_done(crew)) {
-        lane *with_items = find_items(crew), *next = choose_lane(crew, last);
-        if (with_items)
-            run_item(crew, with_items, hand);
-        else if (next)
-            run_stage(crew, last = next);
-        else
-            pthread_cond_wait(&crew->changed, &crew->mutex);
+    analysis_job *job = data;
+    worker *worker = &job->workers[index];
+    lane *lane = find_items(job);
+    worker->has_item = lane != NULL;
+    if (lane) {
+        worker->item = lane->next_item++;
+        return lane;
     }
-    pthread_mutex_unlock(&crew->mutex);
+    lane = choose_lane(job, worker->last);
+    if (lane) {
+        lane->is_taken = true;
+        worker->last = lane;
+    }
+    return lane;
+}
+
+static void run_task(void *data, void *task, unsigned index)
+{
+    worker *worker = &((analysis_job *)data)->workers[index];
+    lane *lane = task;
+    if (!worker->has_item)
+        worker->next_stage = advance_lane(lane);
+    else if (worker->status == PYRO_OK)
+        worker->status = lane->item_analyzer->do_item(lane->item_state, &worker->context,
+                                                      worker->item);
+}
+
+static bool finish_task(void *data, void *task, unsigned index)
+{
+    const worker *worker = &((analysis_job *)data)->workers[index];
+    lane *lane = task;
+    if (!worker->has_item) {
+        lane->stage = worker->next_stage;
+        lane->is_taken = false;
+        return true;
+    }
+    if (++lane->items_done < lane->item_count)
+        return false;
+    lane->stage = LANE_CONCLUDE;
+    return true;
 }
 
 /* A context of its own, with the arena for what it leaves in the result. */
@@ -376,19 +380,20 @@ static void open_lane(lane *lane, const pyro_analysis_context *context, pyro_are
     open_context(&lane->context, context, arena, &lane->scratch, &lane->texts, &lane->error);
 }
 
-static void open_hand(hand *hand, const pyro_analysis_context *context, pyro_arena *arena)
+static void open_worker(worker *worker, const pyro_analysis_context *context, pyro_arena *arena)
 {
-    memset(hand, 0, sizeof *hand);
-    open_context(&hand->context, context, arena, &hand->scratch, &hand->texts, &hand->error);
-    hand->context.name_traits = make_traits(context->trace, &hand->scratch);
-    if (!hand->context.name_traits)
-        hand->status = pyro_fail_memory(&hand->error);
+    memset(worker, 0, sizeof *worker);
+    open_context(&worker->context, context, arena, &worker->scratch, &worker->texts,
+                 &worker->error);
+    worker->context.name_traits = make_traits(context->trace, &worker->scratch);
+    if (!worker->context.name_traits)
+        worker->status = pyro_fail_memory(&worker->error);
 }
 
-static void close_hand(hand *hand)
+static void close_worker(worker *worker)
 {
-    pyro_intern_free(&hand->texts);
-    pyro_arena_free(&hand->scratch);
+    pyro_intern_free(&worker->texts);
+    pyro_arena_free(&worker->scratch);
 }
 
 /* Takes over what a context of its own has to say beside its part of the result. */
@@ -401,46 +406,38 @@ static int take_over(pyro_analysis_context *context, const pyro_analysis_context
     return status;
 }
 
-static void run_crew(crew *crew, unsigned threads)
-{
-    pthread_mutex_init(&crew->mutex, NULL);
-    pthread_cond_init(&crew->changed, NULL);
-    pyro_run_parts(run_hand, crew, threads);
-    pthread_mutex_destroy(&crew->mutex);
-    pthread_cond_destroy(&crew->changed);
-}
-
 int pyro_run_analyses(pyro_analysis_context *context, const pyro_lane_row *rows, size_t count,
                       pyro_arena arenas[PYRO_LANE_ARENAS])
 {
-    unsigned threads = pyro_count_parts(context->options->threads, context->trace->count,
+    static const pyro_job functions = {take_task, run_task, finish_task, are_lanes_done};
+    unsigned workers = pyro_count_parts(context->options->threads, context->trace->count,
                                         PYRO_EVENTS_PER_THREAD);
-    threads = threads < PYRO_LANES ? threads : PYRO_LANES;
-    crew crew = {.lane_count = threads > 1 ? PYRO_LANES : 1};
+    workers = workers < PYRO_LANES ? workers : PYRO_LANES;
+    analysis_job job = {.lane_count = workers > 1 ? PYRO_LANES : 1};
     int status = PYRO_OK;
-    crew.lanes = pyro_arena_array(context->scratch, crew.lane_count, sizeof *crew.lanes);
-    crew.hands = pyro_arena_array(context->scratch, threads, sizeof *crew.hands);
-    if (!crew.lanes || !crew.hands || count > MOST_ANALYZERS)
+    job.lanes = pyro_arena_array(context->scratch, job.lane_count, sizeof *job.lanes);
+    job.workers = pyro_arena_array(context->scratch, workers, sizeof *job.workers);
+    if (!job.lanes || !job.workers || count > MOST_ANALYZERS)
         return pyro_fail_memory(context->error);
-    for (unsigned i = 0; i < crew.lane_count; i++)
-        open_lane(&crew.lanes[i], context, &arenas[i]);
-    for (unsigned i = 0; i < threads; i++)
-        open_hand(&crew.hands[i], context, &arenas[PYRO_LANES + i]);
-    crew.lanes[0].sums_device_time = true;
+    for (unsigned i = 0; i < job.lane_count; i++)
+        open_lane(&job.lanes[i], context, &arenas[i]);
+    for (unsigned i = 0; i < workers; i++)
+        open_worker(&job.workers[i], context, &arenas[PYRO_LANES + i]);
+    job.lanes[0].sums_device_time = true;
     for (size_t i = 0; i < count; i++) {
-        lane *lane = &crew.lanes[rows[i].lane % crew.lane_count];
+        lane *lane = &job.lanes[rows[i].lane % job.lane_count];
         lane->analyzers[lane->count++] = rows[i].analyzer;
-        lane->after = rows[i].after % crew.lane_count;
+        lane->after = rows[i].after % job.lane_count;
     }
-    run_crew(&crew, threads);
-    for (unsigned i = 0; i < crew.lane_count; i++) {
-        int lane_status = take_over(context, &crew.lanes[i].context, crew.lanes[i].status);
+    pyro_pool_run(&functions, &job, workers);
+    for (unsigned i = 0; i < job.lane_count; i++) {
+        int lane_status = take_over(context, &job.lanes[i].context, job.lanes[i].status);
         status = status == PYRO_OK ? lane_status : status;
     }
-    for (unsigned i = 0; i < threads; i++) {
-        int hand_status = take_over(context, &crew.hands[i].context, crew.hands[i].status);
-        status = status == PYRO_OK ? hand_status : status;
-        close_hand(&crew.hands[i]);
+    for (unsigned i = 0; i < workers; i++) {
+        int worker_status = take_over(context, &job.workers[i].context, job.workers[i].status);
+        status = status == PYRO_OK ? worker_status : status;
+        close_worker(&job.workers[i]);
     }
     return status;
 }

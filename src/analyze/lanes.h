@@ -1,6 +1,6 @@
 /*
  * The pass of all analyses over the events. Analyses that need nothing of each other are in
- * different lanes, and several threads take lanes forward where there are processors for them.
+ * different lanes, and workers of a pool take lanes forward where there are processors for them.
  */
 #ifndef PYRO_ANALYZE_LANES_H
 #define PYRO_ANALYZE_LANES_H
@@ -8,7 +8,7 @@
 #include "analyze/analyze.h"
 
 #define PYRO_LANES 4
-/* One a lane, and one a thread: there are never more threads than lanes. */
+/* One per lane, and one per worker: there are never more workers than lanes. */
 #define PYRO_LANE_ARENAS (2 * PYRO_LANES)
 
 typedef struct pyro_lane_row {

@@ -5,8 +5,8 @@
 #include "base/containers/buf.h"
 #include "base/checked.h"
 #include "base/error.h"
-#include "graph/cost.h"
-#include "graph/shapes.h"
+#include "graph/cost/cost.h"
+#include "graph/shapes/shapes.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "analyze/signature.h"
 
 #include "base/checked.h"
-#include "graph/shapes.h"
+#include "graph/shapes/shapes.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -318,5 +318,5 @@ bool pyro_signature_read(pyro_signature *signature, const pyro_op *op, const cha
             return false;
     }
     signature->call.arg_count = (size_t)count;
-    return name_arguments(signature, pyro_argument_names(op->name));
+    return name_arguments(signature, op->arguments);
 }

@@ -1,5 +1,5 @@
 /* The machine that something was measured on: its fingerprint, and what disturbed it meanwhile. */
-#include "bench/results.h"
+#include "bench/results/results.h"
 
 #include "base/containers/buf.h"
 #include "base/error.h"

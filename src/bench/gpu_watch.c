@@ -4,7 +4,7 @@
 #include "base/containers/buf.h"
 #include "base/error.h"
 #include "bench/clock.h"
-#include "bench/statistics.h"
+#include "bench/statistics/statistics.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "bench/clock.h"
 #include "bench/gpu.h"
-#include "bench/random.h"
-#include "bench/statistics.h"
+#include "bench/statistics/random.h"
+#include "bench/statistics/statistics.h"
 
 #include <pyrometer/bench.h>
 
@@ -161,7 +161,7 @@ pyro_loop_phase pyro_loop_next(pyro_loop *loop)
 static int is_narrow(pyro_loop *loop, bool *narrow, pyro_error *error)
 {
     size_t count = loop->latency.count;
-    pyro_ranks ranks = pyro_quantile_ranks(count, 0.5, CONFIDENCE);
+    pyro_rank_bounds ranks = pyro_quantile_ranks(count, 0.5, CONFIDENCE);
 
     *narrow = false;
     if (ranks.low == 0 || ranks.high > count)

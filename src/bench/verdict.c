@@ -2,14 +2,12 @@
 #include "bench/verdict.h"
 
 #include "base/error.h"
-#include "bench/inference.h"
-#include "bench/statistics.h"
+#include "bench/statistics/inference.h"
+#include "bench/statistics/statistics.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_DELTA 0.02
 #define DEFAULT_CONFIDENCE 0.95
 #define DEFAULT_FLOOR_BYTES 1048576.0
 /* What processes of the same program differ by; counts for alarms where only one was measured. */
@@ -38,21 +36,6 @@ static bool all_zero(const double *samples, size_t count)
         if (samples[i] != 0)
             return false;
     return true;
-}
-
-int pyro_median_of(double *out, const double *samples, size_t count, pyro_error *error)
-{
-    double *copy = malloc((count > 0 ? count : 1) * sizeof *copy);
-
-    *out = NAN;
-    if (copy == NULL)
-        return pyro_fail_memory(error);
-    if (count > 0) {
-        memcpy(copy, samples, count * sizeof *copy);
-        *out = pyro_statistic_median(copy, count);
-    }
-    free(copy);
-    return PYRO_OK;
 }
 
 /*
@@ -99,7 +82,7 @@ static const char *find_obstacle(const pyro_verdict_row *row, const double *base
 
 static double choose_delta(const pyro_verdict_row *row, const pyro_verdict_options *options)
 {
-    double delta = options->delta > 0 ? options->delta : DEFAULT_DELTA;
+    double delta = options->delta > 0 ? options->delta : PYRO_DEFAULT_DELTA;
 
     if (row->unit != NULL && strcmp(row->unit, "ms") == 0 && row->base > 0)
         delta = fmax(delta, options->floor_ms / row->base);

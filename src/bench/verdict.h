@@ -3,14 +3,14 @@
 #define PYRO_BENCH_VERDICT_H
 
 #include "base/containers/arena.h"
-#include "bench/change.h"
+#include "bench/statistics/change.h"
 
 #include <pyrometer/bench.h>
 
-/* Fewer replicates a side than this show nothing. */
+/* A change that matters, a share, where the options do not say it. */
+#define PYRO_DEFAULT_DELTA 0.02
+/* Fewer replicates of a side than this show nothing. */
 enum { PYRO_REPLICATES_MIN = 5, PYRO_ITERATIONS_MIN = 20 };
-
-int pyro_median_of(double *out, const double *samples, size_t count, pyro_error *error);
 
 /* As pyro_verdict_of, for sides of which it is known how they were recorded. */
 int pyro_verdict_between(pyro_verdict_row *row, const double *base, size_t base_count,

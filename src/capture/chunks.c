@@ -1,13 +1,14 @@
 /*
- * Chunks: handed out to threads and tables, made ahead by a thread of the recorder, the keeper,
- * which also renews the header's clock. Only when none is ready does a writing thread make its own.
+ * Assigns chunks of the file to threads and tables. The allocator, a thread of the recorder, makes
+ * them ahead and renews the clock in the header. A writing thread makes its own only when none is
+ * ready.
  */
 #include "capture/session.h"
 
 #include "base/containers/buf.h"
+#include "base/thread.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -18,7 +19,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 #define FIRST_CLOCK_NS 10000000
-#define PATIENT_FROM_CHUNKS 64
+#define WAITS_FROM_CHUNKS 64
 
 /* Pages are there before a writer touches them; older kernels learn it page by page. */
 static void prefault(char *chunk)
@@ -37,33 +38,33 @@ static bool has_room(const pyro_session *session)
     return session->options.max_bytes == 0 || bytes <= session->options.max_bytes;
 }
 
-/* One more chunk at the end of the file; lets go of `lock` meanwhile if it may. */
-static size_t grow_file(pyro_session *session, bool over_limit, bool lets_go)
+/* One more chunk at the end of the file; releases `lock` meanwhile if it may. */
+static size_t grow_file(pyro_session *session, bool over_limit, bool releases_lock)
 {
     size_t index = session->slot_count;
-    if (session->no_more)
+    if (session->cannot_grow)
         return PYRO_NO_CHUNK;
     if (!over_limit && !has_room(session)) {
-        session->no_more = PYRO_RECORDING_FULL;
+        session->cannot_grow = PYRO_RECORDING_FULL;
         return PYRO_NO_CHUNK;
     }
     if (!pyro_grow(&session->slots, &session->slot_capacity, index + 1, sizeof *session->slots) ||
         !pyro_file_map(session, index)) {
-        session->no_more = PYRO_RECORDING_DISK_FULL;
+        session->cannot_grow = PYRO_RECORDING_DISK_FULL;
         return PYRO_NO_CHUNK;
     }
     session->slots[session->slot_count++] = (pyro_chunk_slot){.held = true};
     char *chunk = pyro_chunk_address(session, index);
-    if (lets_go)
+    if (releases_lock)
         pthread_mutex_unlock(&session->lock);
     int reason = pyro_file_extend(session, index);
     if (!reason)
         prefault(chunk);
-    if (lets_go)
+    if (releases_lock)
         pthread_mutex_lock(&session->lock);
     if (reason) {
         /* The slot stays: its number is taken, its bytes are never touched. */
-        session->no_more = PYRO_RECORDING_DISK_FULL;
+        session->cannot_grow = PYRO_RECORDING_DISK_FULL;
         return PYRO_NO_CHUNK;
     }
     if (session->header->chunk_count < index + 1)
@@ -71,21 +72,20 @@ static size_t grow_file(pyro_session *session, bool over_limit, bool lets_go)
     return index;
 }
 
-static bool recycles_first(const pyro_session *session)
+static bool reuses_first(const pyro_session *session)
 {
     return session->options.temporary;
 }
 
-size_t pyro_chunk_make(pyro_session *session, bool may_recycle)
+size_t pyro_chunk_make(pyro_session *session, bool may_reuse)
 {
     size_t index = PYRO_NO_CHUNK;
-    if (may_recycle && recycles_first(session))
-        index = pyro_chunk_recycle(session);
+    if (may_reuse && reuses_first(session))
+        index = pyro_chunk_reuse(session);
     if (index == PYRO_NO_CHUNK)
         index = grow_file(session, false, true);
-    if (index == PYRO_NO_CHUNK && may_recycle && session->options.keep_last &&
-        !recycles_first(session))
-        index = pyro_chunk_recycle(session);
+    if (index == PYRO_NO_CHUNK && may_reuse && session->options.keep_last && !reuses_first(session))
+        index = pyro_chunk_reuse(session);
     return index;
 }
 
@@ -94,9 +94,9 @@ void pyro_chunk_close(pyro_session *session, size_t index)
 {
     if (index == PYRO_NO_CHUNK)
         return;
-    session->slots[index].closed_raw = pyro_raw_time(&pyro_the_door);
+    session->slots[index].closed_raw = pyro_raw_time(&pyro_the_recorder_api);
     if (session->options.temporary)
-        pthread_cond_signal(&session->keeper_wakes);
+        pthread_cond_signal(&session->allocator_wakes);
 }
 
 /* The oldest: those at the end of the file are given back when they were not used. */
@@ -109,14 +109,14 @@ static size_t pop_ready(pyro_session *session)
     return index;
 }
 
-/* Waits until the keeper has a chunk, or has looked for one in vain. */
-static size_t wait_for_keeper(pyro_session *session, pyro_thread_slot *thread)
+/* Waits until the allocator has a chunk, or has searched for one without success. */
+static size_t wait_for_allocator(pyro_session *session, pyro_thread_slot *thread)
 {
-    uint64_t seen = session->futile_rounds;
+    uint64_t seen = session->failed_searches;
     __atomic_store_n(&thread->is_waiting, 1, __ATOMIC_RELEASE);
-    while (session->ready_count == 0 && session->futile_rounds < seen + 2 &&
+    while (session->ready_count == 0 && session->failed_searches < seen + 2 &&
            !session->is_stopping) {
-        pthread_cond_signal(&session->keeper_wakes);
+        pthread_cond_signal(&session->allocator_wakes);
         pthread_cond_wait(&session->chunk_ready, &session->lock);
     }
     __atomic_store_n(&thread->is_waiting, 0, __ATOMIC_RELEASE);
@@ -127,17 +127,17 @@ static size_t wait_for_keeper(pyro_session *session, pyro_thread_slot *thread)
 static size_t wanted_ready(const pyro_session *session)
 {
     size_t few = session->slot_count / 8;
-    if (!session->no_more || !session->options.keep_last || few >= PYRO_READY_CHUNKS)
+    if (!session->cannot_grow || !session->options.keep_last || few >= PYRO_READY_CHUNKS)
         return PYRO_READY_CHUNKS;
     return few ? few : 1;
 }
 
 /* It has an owner from now on. */
-static void hand_out(pyro_session *session, size_t index, uint32_t kind,
-                     const pyro_thread_slot *thread)
+static void assign_chunk(pyro_session *session, size_t index, uint32_t kind,
+                         const pyro_thread_slot *thread)
 {
     pyro_chunk_header *header = (pyro_chunk_header *)pyro_chunk_address(session, index);
-    uint64_t now = pyro_raw_time(&pyro_the_door), sequence = ++session->last_sequence;
+    uint64_t now = pyro_raw_time(&pyro_the_recorder_api), sequence = ++session->last_sequence;
     session->slots[index] = (pyro_chunk_slot){sequence, now, 0, (uint8_t)kind, false};
     header->thread = thread ? thread->open.number : 0;
     header->system_thread = thread ? syscall(SYS_gettid) : 0;
@@ -146,47 +146,47 @@ static void hand_out(pyro_session *session, size_t index, uint32_t kind,
     __atomic_store_n(&header->sequence, sequence, __ATOMIC_RELEASE);
     /* Waking it costs more than a chunk: it makes several at once. */
     if (session->ready_count <= wanted_ready(session) / 2)
-        pthread_cond_signal(&session->keeper_wakes);
+        pthread_cond_signal(&session->allocator_wakes);
 }
 
-static bool can_recycle(const pyro_session *session)
+static bool can_reuse(const pyro_session *session)
 {
-    return session->has_keeper && (session->options.keep_last || session->options.temporary);
+    return session->has_allocator && (session->options.keep_last || session->options.temporary);
 }
 
-static void say_full(pyro_session *session)
+static void mark_full(pyro_session *session)
 {
-    if (session->no_more && !can_recycle(session))
-        __atomic_store_n(&session->header->state, session->no_more, __ATOMIC_RELAXED);
+    if (session->cannot_grow && !can_reuse(session))
+        __atomic_store_n(&session->header->state, session->cannot_grow, __ATOMIC_RELAXED);
 }
 
-/* A temporary file that is long enough: the keeper may be short of time, not of old chunks. */
-static bool rather_waits(const pyro_session *session)
+/* A temporary file that is long enough: the allocator lacks time, not old chunks. */
+static bool prefers_waiting(const pyro_session *session)
 {
-    return session->options.temporary && session->has_keeper &&
-           session->slot_count >= PATIENT_FROM_CHUNKS;
+    return session->options.temporary && session->has_allocator &&
+           session->slot_count >= WAITS_FROM_CHUNKS;
 }
 
 size_t pyro_chunk_take(pyro_session *session, pyro_thread_slot *thread)
 {
     size_t index = pop_ready(session);
-    if (index == PYRO_NO_CHUNK && rather_waits(session))
-        index = wait_for_keeper(session, thread);
+    if (index == PYRO_NO_CHUNK && prefers_waiting(session))
+        index = wait_for_allocator(session, thread);
     if (index == PYRO_NO_CHUNK)
         index = pyro_chunk_make(session, false);
-    if (index == PYRO_NO_CHUNK && can_recycle(session))
-        index = wait_for_keeper(session, thread);
+    if (index == PYRO_NO_CHUNK && can_reuse(session))
+        index = wait_for_allocator(session, thread);
     if (index == PYRO_NO_CHUNK)
-        say_full(session);
+        mark_full(session);
     else
-        hand_out(session, index, PYRO_CHUNK_RECORDS, thread);
+        assign_chunk(session, index, PYRO_CHUNK_RECORDS, thread);
     return index;
 }
 
 /*
- * Never waits: who asks may be about to end a span, and the keeper might take its chunk. Where the
- * keeper was not quick enough and chunks are recycled, the file grows beyond its limit by one. Never
- * lets go of `lock` either: an id that is being written must not be asked for before it is there.
+ * Never waits: the caller may be about to end a span, and the allocator might empty its chunk. Where
+ * the allocator was too slow and chunks are used again, the file grows beyond its limit by one. It
+ * does not release `lock` either: nobody may ask for an id before it is written.
  */
 size_t pyro_chunk_take_for_data(pyro_session *session)
 {
@@ -194,14 +194,14 @@ size_t pyro_chunk_take_for_data(pyro_session *session)
     session->data_spare = PYRO_NO_CHUNK;
     if (index == PYRO_NO_CHUNK)
         index = pop_ready(session);
-    if (index == PYRO_NO_CHUNK && can_recycle(session) && session->no_more == PYRO_RECORDING_FULL)
-        session->no_more = PYRO_RECORDING_RUNNING;
+    if (index == PYRO_NO_CHUNK && can_reuse(session) && session->cannot_grow == PYRO_RECORDING_FULL)
+        session->cannot_grow = PYRO_RECORDING_RUNNING;
     if (index == PYRO_NO_CHUNK)
-        index = grow_file(session, can_recycle(session), false);
+        index = grow_file(session, can_reuse(session), false);
     if (index == PYRO_NO_CHUNK)
-        say_full(session);
+        mark_full(session);
     else
-        hand_out(session, index, PYRO_CHUNK_DATA, NULL);
+        assign_chunk(session, index, PYRO_CHUNK_DATA, NULL);
     return index;
 }
 
@@ -266,19 +266,19 @@ static bool fill_up(pyro_session *session)
     return false;
 }
 
-static void *keep(void *argument)
+static void *allocate_chunks(void *argument)
 {
     pyro_session *session = argument;
     struct timespec next_clock = later(FIRST_CLOCK_NS);
     pthread_mutex_lock(&session->lock);
     while (!session->is_stopping) {
         if (fill_up(session)) {
-            session->futile_rounds++;
+            session->failed_searches++;
             pthread_cond_broadcast(&session->chunk_ready);
         }
         if (session->is_stopping)
             break;
-        pthread_cond_timedwait(&session->keeper_wakes, &session->lock, &next_clock);
+        pthread_cond_timedwait(&session->allocator_wakes, &session->lock, &next_clock);
         if (has_passed(&next_clock)) {
             pyro_clock_renew(session);
             next_clock = later(PYRO_CLOCK_INTERVAL_NS);
@@ -288,31 +288,25 @@ static void *keep(void *argument)
     return NULL;
 }
 
-/* Signals are the program's business, so they never arrive here. */
-int pyro_keeper_start(pyro_session *session, pyro_error *error)
+int pyro_chunk_allocator_start(pyro_session *session, pyro_error *error)
 {
-    sigset_t all, before;
     session->is_stopping = false;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int reason = pthread_create(&session->keeper, NULL, keep, session);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int reason = pyro_thread_start(&session->allocator, "pyrometer", allocate_chunks, session);
     if (reason)
         return pyro_fail(error, PYRO_ERROR_IO, "no thread for the recorder: %s", strerror(reason));
-    pthread_setname_np(session->keeper, "pyrometer");
-    session->has_keeper = true;
+    session->has_allocator = true;
     return PYRO_OK;
 }
 
-void pyro_keeper_stop(pyro_session *session)
+void pyro_chunk_allocator_stop(pyro_session *session)
 {
-    if (!session->has_keeper)
+    if (!session->has_allocator)
         return;
     pthread_mutex_lock(&session->lock);
     session->is_stopping = true;
-    pthread_cond_broadcast(&session->keeper_wakes);
+    pthread_cond_broadcast(&session->allocator_wakes);
     pthread_cond_broadcast(&session->chunk_ready);
     pthread_mutex_unlock(&session->lock);
-    pthread_join(session->keeper, NULL);
-    session->has_keeper = false;
+    pthread_join(session->allocator, NULL);
+    session->has_allocator = false;
 }

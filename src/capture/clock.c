@@ -44,20 +44,20 @@ static bool counter_is_steady(void)
 }
 #endif
 
-void pyro_clock_choose(pyro_recorder_door *door)
+void pyro_clock_choose(pyro_recorder_api *api)
 {
-    door->uses_clock = !counter_is_steady();
+    api->uses_clock = !counter_is_steady();
 }
 
 /* The counter before and after asking for the time; the closest pair of a few counts. */
-pyro_recording_clock pyro_clock_read(const pyro_recorder_door *door)
+pyro_recording_clock pyro_clock_read(const pyro_recorder_api *api)
 {
     pyro_recording_clock best = {0, 0};
     uint64_t smallest = UINT64_MAX;
     for (int i = 0; i < READING_TRIES; i++) {
-        uint64_t before = pyro_raw_time(door);
+        uint64_t before = pyro_raw_time(api);
         int64_t now_ns = monotonic_ns();
-        uint64_t width = pyro_raw_time(door) - before;
+        uint64_t width = pyro_raw_time(api) - before;
         if (width < smallest) {
             smallest = width;
             best = (pyro_recording_clock){before + width / 2, now_ns};
@@ -66,10 +66,10 @@ pyro_recording_clock pyro_clock_read(const pyro_recorder_door *door)
     return best;
 }
 
-double pyro_clock_rate(const pyro_recorder_door *door)
+double pyro_clock_rate(const pyro_recorder_api *api)
 {
     static double known;
-    if (door->uses_clock)
+    if (api->uses_clock)
         return 1;
 #if defined(__aarch64__)
     uint64_t frequency;
@@ -79,9 +79,9 @@ double pyro_clock_rate(const pyro_recorder_door *door)
 #endif
     if (known > 0)
         return known;
-    pyro_recording_clock first = pyro_clock_read(door), last;
+    pyro_recording_clock first = pyro_clock_read(api), last;
     do
-        last = pyro_clock_read(door);
+        last = pyro_clock_read(api);
     while (last.monotonic_ns - first.monotonic_ns < CALIBRATION_NS);
     known = (double)(last.raw - first.raw) / (double)(last.monotonic_ns - first.monotonic_ns);
     return known;
@@ -91,7 +91,7 @@ double pyro_clock_rate(const pyro_recorder_door *door)
 void pyro_clock_renew(pyro_session *session)
 {
     pyro_recording_header *header = session->header;
-    pyro_recording_clock now = pyro_clock_read(&pyro_the_door);
+    pyro_recording_clock now = pyro_clock_read(&pyro_the_recorder_api);
     int64_t elapsed_ns = now.monotonic_ns - header->first.monotonic_ns;
     if (elapsed_ns < CALIBRATION_NS || now.raw <= header->first.raw)
         return;

@@ -26,12 +26,12 @@ static void in_child(void)
     pyro_session *session = &pyro_the_session;
     pthread_mutex_init(&session->control, NULL);
     pthread_mutex_init(&session->lock, NULL);
-    session->has_keeper = session->has_writer = false;
+    session->has_allocator = session->has_writer = false;
     pyro_threads_forget_others(session);
     if (!session->is_running)
         return;
     session->is_forked = true;
-    pyro_the_door.generation += 2;
+    pyro_the_recorder_api.generation += 2;
 }
 
 int pyro_fork_prepare(pyro_error *error)
@@ -61,7 +61,8 @@ bool pyro_fork_continue(pyro_session *session)
               pyro_session_open(session, path, true, NULL) == PYRO_OK;
     if (!ok) {
         session->is_running = false;
-        __atomic_store_n(&pyro_the_door.generation, pyro_the_door.generation + 1, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&pyro_the_recorder_api.generation, pyro_the_recorder_api.generation + 1,
+                         __ATOMIC_SEQ_CST);
     }
     return ok;
 }

@@ -1,6 +1,6 @@
 /*
  * The thread that writes passes. It reads the records where they were written: chunks that a pass
- * needs are not recycled before it is done. A file has its name only when it is complete.
+ * needs are not used again before it is done. A file has its name only when it is complete.
  */
 #include "capture/session.h"
 
@@ -189,6 +189,18 @@ static int write_pass(pyro_session *session, const pyro_pass_job *job, const sna
     return status;
 }
 
+void pyro_pass_job_free(pyro_pass_job *job)
+{
+    if (!job)
+        return;
+    free(job->path);
+    free(job->model);
+    free(job->profile);
+    free(job->missing);
+    free(job->foreign);
+    free(job);
+}
+
 static void finish_job(pyro_session *session, pyro_pass_job *job, const pyro_error *error)
 {
     if (error->code != PYRO_OK && session->pass_error.code == PYRO_OK)
@@ -200,7 +212,7 @@ static void finish_job(pyro_session *session, pyro_pass_job *job, const pyro_err
     session->passes_written++;
     pyro_pass_job_free(job);
     pthread_cond_broadcast(&session->pass_done);
-    pthread_cond_signal(&session->keeper_wakes);
+    pthread_cond_signal(&session->allocator_wakes);
 }
 
 /*

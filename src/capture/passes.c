@@ -6,8 +6,8 @@
 #include "capture/session.h"
 
 #include "base/containers/buf.h"
+#include "base/thread.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,18 +25,6 @@ uint64_t pyro_passes_need_from(const pyro_session *session)
         if (job->begin_raw < from)
             from = job->begin_raw;
     return from;
-}
-
-void pyro_pass_job_free(pyro_pass_job *job)
-{
-    if (!job)
-        return;
-    free(job->path);
-    free(job->model);
-    free(job->profile);
-    free(job->missing);
-    free(job->foreign);
-    free(job);
 }
 
 void pyro_passes_forget(pyro_session *session)
@@ -57,7 +45,7 @@ void pyro_passes_forget(pyro_session *session)
 uint64_t pyro_pass_begin(void)
 {
     pyro_session *session = &pyro_the_session;
-    pyro_recorder_thread *thread = pyro_recorder_enter(&pyro_the_door);
+    pyro_recorder_thread *thread = pyro_recorder_enter(&pyro_the_recorder_api);
     uint64_t now = 0;
     if (!thread)
         return 0;
@@ -65,7 +53,7 @@ uint64_t pyro_pass_begin(void)
     if (session->open_pass_count < PYRO_MOST_OPEN_PASSES) {
         /* Two passes must not have one time: it is what they are found by. */
         while (now <= session->last_pass_raw)
-            now = pyro_raw_time(&pyro_the_door);
+            now = pyro_raw_time(&pyro_the_recorder_api);
         session->last_pass_raw = now;
         session->open_passes[session->open_pass_count++] = (pyro_open_pass){
             .begin_raw = now, .thread = thread->number};
@@ -141,17 +129,12 @@ static pyro_pass_job *make_job(uint64_t begun, const pyro_pass_options *options)
 
 static int start_writer(pyro_session *session, pyro_error *error)
 {
-    sigset_t all, before;
     if (session->has_writer)
         return PYRO_OK;
     session->writer_stops = session->writer_sleeps = false;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int reason = pthread_create(&session->writer, NULL, pyro_pass_writer, session);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int reason = pyro_thread_start(&session->writer, "pyrometer-pass", pyro_pass_writer, session);
     if (reason)
         return pyro_fail(error, PYRO_ERROR_IO, "no thread to write passes: %s", strerror(reason));
-    pthread_setname_np(session->writer, "pyrometer-pass");
     session->has_writer = true;
     return PYRO_OK;
 }
@@ -178,8 +161,8 @@ static void add_job(pyro_session *session, pyro_pass_job *job)
 int pyro_pass_end(uint64_t begun, const pyro_pass_options *options, pyro_error *error)
 {
     pyro_session *session = &pyro_the_session;
-    pyro_recorder_thread *thread = begun ? pyro_recorder_enter(&pyro_the_door) : NULL;
-    uint64_t now = pyro_raw_time(&pyro_the_door);
+    pyro_recorder_thread *thread = begun ? pyro_recorder_enter(&pyro_the_recorder_api) : NULL;
+    uint64_t now = pyro_raw_time(&pyro_the_recorder_api);
     int status = PYRO_OK;
     if (!thread)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "nothing was recorded of this pass");
@@ -200,7 +183,7 @@ int pyro_pass_end(uint64_t begun, const pyro_pass_options *options, pyro_error *
         pass.foreign = NULL;
         add_job(session, job);
         job = NULL;
-        /* Between passes this thread holds no record, so chunks may be recycled meanwhile. */
+        /* Between passes this thread holds no record, so chunks may be used again meanwhile. */
         __atomic_store_n(&((pyro_thread_slot *)thread)->is_waiting, 1, __ATOMIC_RELEASE);
         while (is_behind(session))
             pthread_cond_wait(&session->pass_done, &session->lock);
@@ -216,12 +199,12 @@ int pyro_pass_end(uint64_t begun, const pyro_pass_options *options, pyro_error *
 void pyro_pass_abandon(uint64_t begun)
 {
     pyro_session *session = &pyro_the_session;
-    pyro_recorder_thread *thread = begun ? pyro_recorder_enter(&pyro_the_door) : NULL;
+    pyro_recorder_thread *thread = begun ? pyro_recorder_enter(&pyro_the_recorder_api) : NULL;
     if (!thread)
         return;
     pyro_open_pass pass = {0};
     pthread_mutex_lock(&session->lock);
-    close_pass(session, begun, pyro_raw_time(&pyro_the_door), &pass);
+    close_pass(session, begun, pyro_raw_time(&pyro_the_recorder_api), &pass);
     pthread_mutex_unlock(&session->lock);
     free(pass.foreign);
     pyro_recorder_leave(thread);

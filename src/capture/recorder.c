@@ -1,4 +1,4 @@
-/* The session: its beginning, its end, and the ways in for what is written once. */
+/* The functions of the recorder: starting, stopping, and adding what is written once. */
 #include "capture/session.h"
 
 #include "base/containers/buf.h"
@@ -8,35 +8,21 @@
 #include <string.h>
 #include <unistd.h>
 
-static uint32_t no_stack(pyro_recorder_thread *thread)
+static void connect_functions(void)
 {
-    (void)thread;
-    return 0;
+    pyro_the_recorder_api.thread = pyro_thread_current;
+    pyro_the_recorder_api.place = pyro_thread_place;
+    pyro_the_recorder_api.refill = pyro_chunk_refill;
+    pyro_the_recorder_api.name = pyro_table_name;
+    pyro_the_recorder_api.signature = pyro_table_signature;
+    pyro_the_recorder_api.storages = pyro_table_storages;
 }
 
-static const void *no_frame(void)
+pyro_recorder_api *pyro_recorder_entrance(void)
 {
-    return NULL;
-}
-
-pyro_session pyro_the_session = {
-    .control = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
-
-pyro_recorder_door pyro_the_door = {
-    .size = sizeof(pyro_recorder_door),
-    .thread = pyro_thread_here,
-    .place = pyro_thread_place,
-    .refill = pyro_chunk_refill,
-    .name = pyro_table_name,
-    .signature = pyro_table_signature,
-    .storages = pyro_table_storages,
-    .stack = no_stack,
-    .frame = no_frame,
-};
-
-pyro_recorder_door *pyro_recorder_entrance(void)
-{
-    return &pyro_the_door;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, connect_functions);
+    return &pyro_the_recorder_api;
 }
 
 static int prepare_process(pyro_error *error)
@@ -44,93 +30,13 @@ static int prepare_process(pyro_error *error)
     static bool is_prepared;
     if (is_prepared)
         return PYRO_OK;
-    int status = pyro_threads_prepare(error);
+    int status = pyro_threads_prepare(pyro_fork_continue, error);
     if (status == PYRO_OK)
         status = pyro_fork_prepare(error);
     if (status == PYRO_OK)
-        pyro_clock_choose(&pyro_the_door);
+        pyro_clock_choose(pyro_recorder_entrance());
     is_prepared = status == PYRO_OK;
     return status;
-}
-
-static void init_conditions(pyro_session *session)
-{
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&session->keeper_wakes, &monotonic);
-    pthread_cond_init(&session->chunk_ready, &monotonic);
-    pthread_cond_init(&session->writer_wakes, &monotonic);
-    pthread_cond_init(&session->pass_done, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-}
-
-static void fill_header(pyro_session *session)
-{
-    pyro_recording_header *header = session->header;
-    struct timespec real;
-    header->version = PYRO_RECORDING_VERSION;
-    header->header_bytes = PYRO_RECORDING_HEADER_BYTES;
-    header->chunk_bytes = PYRO_RECORDING_CHUNK_BYTES;
-    header->record_bytes = PYRO_RECORDING_RECORD_BYTES;
-    header->flags = session->options.flags;
-    header->process = getpid();
-    header->parent_process = getppid();
-    header->max_bytes = session->options.max_bytes;
-    header->chunk_count = 1;
-    header->raw_per_ns = pyro_clock_rate(&pyro_the_door);
-    header->first = header->last = pyro_clock_read(&pyro_the_door);
-    clock_gettime(CLOCK_REALTIME, &real);
-    header->start_realtime_ns = (int64_t)real.tv_sec * 1000000000 + real.tv_nsec;
-    uint64_t magic;
-    memcpy(&magic, PYRO_RECORDING_MAGIC, sizeof magic);
-    __atomic_store_n((uint64_t *)(void *)header->magic, magic, __ATOMIC_RELEASE);
-}
-
-int pyro_session_open(pyro_session *session, const char *path, bool overwrite, pyro_error *error)
-{
-    int status = pyro_file_open(session, path, overwrite, error);
-    if (status != PYRO_OK)
-        return status;
-    strcpy(session->path, session->options.temporary ? "" : path);
-    init_conditions(session);
-    session->no_more = 0;
-    session->last_sequence = 0;
-    session->data_chunk = session->data_spare = PYRO_NO_CHUNK;
-    session->data_used = 0;
-    session->data_sealed = false;
-    session->ready_count = 0;
-    session->thread_count = 0;
-    if (!pyro_membarrier_register() && !pyro_the_door.needs_fence)
-        pyro_the_door.needs_fence = 1;
-    fill_header(session);
-    bool ok = pyro_grow(&session->slots, &session->slot_capacity, 1, sizeof *session->slots);
-    if (ok) {
-        session->slots[0] = (pyro_chunk_slot){.held = true};
-        session->slot_count = 1;
-        session->ready[session->ready_count++] = 0;
-        ok = pyro_data_rewrite(session);
-    }
-    status = ok ? pyro_keeper_start(session, error) : pyro_fail_memory(error);
-    if (status != PYRO_OK)
-        pyro_file_close(session, false);
-    return status;
-}
-
-static void begin_tables(pyro_session *session)
-{
-    pyro_arena_init(&session->arena);
-    for (size_t i = 0; i < PYRO_DATA_TYPES; i++) {
-        pyro_intern_init(&session->data[i], &session->arena);
-        session->written[i] = 0;
-    }
-}
-
-static void end_tables(pyro_session *session)
-{
-    for (size_t i = 0; i < PYRO_DATA_TYPES; i++)
-        pyro_intern_free(&session->data[i]);
-    pyro_arena_free(&session->arena);
 }
 
 #define LEAST_CHUNKS 4
@@ -167,29 +73,19 @@ int pyro_recorder_start(const char *path, const pyro_recorder_options *options, 
         strcpy(session->base_path, path ? path : "");
         session->passes_written = 0;
         pyro_error_clear(&session->pass_error);
-        begin_tables(session);
+        pyro_session_begin_tables(session);
         status = pyro_session_open(session, session->base_path, options->overwrite, error);
         if (status != PYRO_OK)
-            end_tables(session);
+            pyro_session_end_tables(session);
     }
     if (status == PYRO_OK) {
         session->is_running = true;
-        pyro_the_door.flags = options->flags;
-        pyro_the_door.is_resting = 0;
-        __atomic_store_n(&pyro_the_door.generation, pyro_the_door.generation + 1, __ATOMIC_SEQ_CST);
+        pyro_the_recorder_api.flags = options->flags;
+        pyro_the_recorder_api.is_resting = 0;
+        __atomic_store_n(&pyro_the_recorder_api.generation, pyro_the_recorder_api.generation + 1, __ATOMIC_SEQ_CST);
     }
     pthread_mutex_unlock(&session->control);
     return status;
-}
-
-void pyro_session_close(pyro_session *session)
-{
-    pyro_keeper_stop(session);
-    pyro_clock_renew(session);
-    if (session->header->state == PYRO_RECORDING_RUNNING)
-        session->header->state = PYRO_RECORDING_CLOSED;
-    pyro_file_close(session, !session->options.temporary);
-    end_tables(session);
 }
 
 int pyro_recorder_stop(pyro_error *error)
@@ -199,13 +95,13 @@ int pyro_recorder_stop(pyro_error *error)
     pthread_mutex_lock(&session->control);
     if (session->is_running) {
         session->is_running = false;
-        __atomic_store_n(&pyro_the_door.generation, pyro_the_door.generation + 1, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&pyro_the_recorder_api.generation, pyro_the_recorder_api.generation + 1, __ATOMIC_SEQ_CST);
         if (session->is_forked) {
             /* A child that recorded nothing: what is mapped is its parent's. */
             session->is_forked = false;
             pyro_passes_forget(session);
             pyro_file_close(session, false);
-            end_tables(session);
+            pyro_session_end_tables(session);
         } else {
             pyro_threads_quiesce(session, false);
             pyro_passes_stop(session);
@@ -250,7 +146,7 @@ void pyro_recorder_look(pyro_recorder_status *status)
 static uint32_t add_data(uint32_t type, const void *bytes, size_t size)
 {
     pyro_session *session = &pyro_the_session;
-    pyro_recorder_thread *thread = pyro_recorder_enter(&pyro_the_door);
+    pyro_recorder_thread *thread = pyro_recorder_enter(&pyro_the_recorder_api);
     if (!thread)
         return 0;
     pthread_mutex_lock(&session->lock);
@@ -317,13 +213,13 @@ void pyro_recorder_property(const char *key, const char *value)
 void pyro_recorder_discard(void)
 {
     char raw[24];
-    snprintf(raw, sizeof raw, "%llu", (unsigned long long)pyro_raw_time(&pyro_the_door));
+    snprintf(raw, sizeof raw, "%llu", (unsigned long long)pyro_raw_time(&pyro_the_recorder_api));
     pyro_recorder_property(PYRO_PROPERTY_DISCARDED, raw);
 }
 
 void pyro_recorder_thread_name(const char *name)
 {
-    pyro_recorder_thread *thread = pyro_recorder_enter(&pyro_the_door);
+    pyro_recorder_thread *thread = pyro_recorder_enter(&pyro_the_recorder_api);
     if (!thread)
         return;
     pthread_mutex_lock(&pyro_the_session.lock);

@@ -1,7 +1,7 @@
 /*
- * The recorder's inside: the one session of this process and who does what to it. `control` guards
- * its beginning, its end and forks; `lock` guards chunks, tables and passes. Who needs both takes
- * `control` first, and nobody waits for a thread that is writing while holding `lock`.
+ * The recorder's internals: the one session of this process and the functions of each file on it.
+ * `control` guards its start, its stop and forks; `lock` guards chunks, tables and passes. Who needs
+ * both takes `control` first, and nobody waits for a thread that is writing while holding `lock`.
  */
 #ifndef PYRO_CAPTURE_SESSION_H
 #define PYRO_CAPTURE_SESSION_H
@@ -86,7 +86,7 @@ typedef struct pyro_pass_job {
 
 typedef struct pyro_session {
     pthread_mutex_t control, lock;
-    pthread_cond_t keeper_wakes; /* there is work for the keeper */
+    pthread_cond_t allocator_wakes; /* there is work for the allocator */
     pthread_cond_t chunk_ready;  /* or there will be none */
     bool is_running, is_forked;
     pyro_recorder_options options;
@@ -103,11 +103,11 @@ typedef struct pyro_session {
     uint64_t last_sequence;
     size_t ready[PYRO_READY_CHUNKS];
     size_t ready_count;
-    uint32_t no_more;     /* pyro_recording_state: why the file cannot grow */
-    uint64_t futile_rounds; /* the keeper found nothing to recycle */
+    uint32_t cannot_grow;     /* pyro_recording_state: why the file cannot grow */
+    uint64_t failed_searches; /* the allocator found no chunk to use again */
 
-    pthread_t keeper;
-    bool has_keeper, is_stopping;
+    pthread_t allocator; /* the thread that makes chunks ahead */
+    bool has_allocator, is_stopping;
 
     pyro_arena arena;
     pyro_intern data[PYRO_DATA_TYPES]; /* id is the index + 1 */
@@ -134,13 +134,14 @@ typedef struct pyro_session {
     uint64_t passes_written;
 } pyro_session;
 
+/* session.c */
 extern pyro_session pyro_the_session;
-extern pyro_recorder_door pyro_the_door;
+extern pyro_recorder_api pyro_the_recorder_api;
 
 /* clock.c */
-void pyro_clock_choose(pyro_recorder_door *door);
-pyro_recording_clock pyro_clock_read(const pyro_recorder_door *door);
-double pyro_clock_rate(const pyro_recorder_door *door); /* raw units a nanosecond, estimated */
+void pyro_clock_choose(pyro_recorder_api *api);
+pyro_recording_clock pyro_clock_read(const pyro_recorder_api *api);
+double pyro_clock_rate(const pyro_recorder_api *api); /* raw units a nanosecond, estimated */
 void pyro_clock_renew(pyro_session *session);
 
 /* file.c: the file and its mapping. */
@@ -152,24 +153,19 @@ int pyro_file_extend(pyro_session *session, size_t index);
 bool pyro_file_map(pyro_session *session, size_t index);
 char *pyro_chunk_address(const pyro_session *session, size_t index);
 
-/* chunks.c: with `lock` held, which taking and making for records let go for a while. */
+/* chunks.c: with `lock` held; taking and making chunks for records release it for a while. */
 size_t pyro_chunk_take(pyro_session *session, pyro_thread_slot *thread);
 size_t pyro_chunk_take_for_data(pyro_session *session);
 void pyro_chunk_close(pyro_session *session, size_t index);
 bool pyro_chunk_refill(pyro_recorder_thread *thread);
-size_t pyro_chunk_make(pyro_session *session, bool may_recycle);
-int pyro_keeper_start(pyro_session *session, pyro_error *error);
-void pyro_keeper_stop(pyro_session *session); /* without `lock` */
+size_t pyro_chunk_make(pyro_session *session, bool may_reuse);
+int pyro_chunk_allocator_start(pyro_session *session, pyro_error *error);
+void pyro_chunk_allocator_stop(pyro_session *session); /* without `lock` */
 
-/* recycle.c: the oldest chunk that nobody needs, emptied; lets go of `lock`. */
-size_t pyro_chunk_recycle(pyro_session *session);
-/*
- * Waits until every thread was seen outside of writing. Without `lock`. One that waits for the
- * recorder holds no record, but still uses the session.
- */
-void pyro_threads_quiesce(pyro_session *session, bool waiting_is_quiet);
+/* chunk_reuse.c: the oldest chunk that nobody needs, emptied; releases `lock` meanwhile. */
+size_t pyro_chunk_reuse(pyro_session *session);
 
-/* tables.c */
+/* string_tables.c */
 uint32_t pyro_data_add(pyro_session *session, uint32_t type, const void *bytes, size_t size);
 void pyro_data_thread_name(pyro_session *session, uint32_t thread, const char *name);
 bool pyro_data_rewrite(pyro_session *session); /* all of it again, into a new file */
@@ -178,29 +174,38 @@ uint32_t pyro_table_signature(pyro_recorder_thread *thread, const uint64_t *word
 uint32_t pyro_table_storages(pyro_recorder_thread *thread, const uint64_t *words, size_t count);
 
 /* threads.c */
-pyro_recorder_thread *pyro_thread_here(void);
+pyro_recorder_thread *pyro_thread_current(void);
 pyro_recorder_thread *const *pyro_thread_place(void);
-int pyro_threads_prepare(pyro_error *error); /* once a process */
+/* In a child that has something to record, with `control`; false: it cannot. */
+typedef bool (*pyro_fork_continue_fn)(pyro_session *session);
+int pyro_threads_prepare(pyro_fork_continue_fn after_fork, pyro_error *error); /* once a process */
 void pyro_threads_forget_others(pyro_session *session); /* after a fork */
+/*
+ * Waits until every thread was seen outside of writing. Without `lock`. One that waits for the
+ * recorder holds no record, but still uses the session.
+ */
+void pyro_threads_quiesce(pyro_session *session, bool waiting_is_quiet);
 void pyro_membarrier(void);
 bool pyro_membarrier_register(void);
 
 /* fork.c */
 int pyro_fork_prepare(pyro_error *error); /* once a process */
-bool pyro_fork_continue(
-    pyro_session *session); /* in the child, with `control`: a file of its own */
+bool pyro_fork_continue(pyro_session *session); /* a pyro_fork_continue_fn: opens a file */
 
-/* recorder.c */
+/* session_open.c */
 int pyro_session_open(pyro_session *session, const char *path, bool overwrite, pyro_error *error);
 void pyro_session_close(pyro_session *session); /* nobody writes any more */
+void pyro_session_begin_tables(pyro_session *session);
+void pyro_session_end_tables(pyro_session *session);
 
 /* passes.c */
 /* The earliest time that a pass may still need; UINT64_MAX none. Needs `lock`. */
 uint64_t pyro_passes_need_from(const pyro_session *session);
 void pyro_passes_stop(pyro_session *session); /* waits for those that were ended; without `lock` */
 void pyro_passes_forget(pyro_session *session);
-void pyro_pass_job_free(pyro_pass_job *job);
+
 /* pass_writer.c */
 void *pyro_pass_writer(void *session);
+void pyro_pass_job_free(pyro_pass_job *job);
 
 #endif

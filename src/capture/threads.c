@@ -5,16 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-static __thread pyro_recorder_thread *here __attribute__((tls_model("initial-exec")));
+static __thread pyro_recorder_thread *this_thread __attribute__((tls_model("initial-exec")));
 static pthread_key_t at_end;
+static pyro_fork_continue_fn continue_after_fork; /* set once a process, before any session */
 
 #define CACHE_LINE 64
+#define WAIT_NS 20000
 
 void pyro_membarrier(void)
 {
-    if (!pyro_the_door.needs_fence)
+    if (!pyro_the_recorder_api.needs_fence)
         syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
@@ -31,17 +34,18 @@ bool pyro_membarrier_register(void)
 }
 
 /* The thread's memory waits for the next thread, with what is left of its chunk. */
-static void leave(void *memory)
+static void release_slot(void *memory)
 {
     pyro_thread_slot *slot = memory;
-    here = NULL;
+    this_thread = NULL;
     __atomic_store_n(&slot->open.depth, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->is_used, 0, __ATOMIC_RELEASE);
 }
 
-int pyro_threads_prepare(pyro_error *error)
+int pyro_threads_prepare(pyro_fork_continue_fn after_fork, pyro_error *error)
 {
-    int reason = pthread_key_create(&at_end, leave);
+    continue_after_fork = after_fork;
+    int reason = pthread_key_create(&at_end, release_slot);
     return reason ? pyro_fail(error, PYRO_ERROR_IO, "no key for threads: %s", strerror(reason))
                   : PYRO_OK;
 }
@@ -53,7 +57,7 @@ static pyro_thread_slot *find_slot(pyro_session *session)
     for (pyro_thread_slot *slot = session->threads; slot; slot = slot->next) {
         if (__atomic_load_n(&slot->is_used, __ATOMIC_ACQUIRE))
             continue;
-        if (!free_slot || slot->open.generation == pyro_the_door.generation)
+        if (!free_slot || slot->open.generation == pyro_the_recorder_api.generation)
             free_slot = slot;
     }
     if (!free_slot) {
@@ -70,7 +74,7 @@ static pyro_thread_slot *find_slot(pyro_session *session)
 }
 
 /* What it knew is of another session. */
-static void renew(pyro_session *session, pyro_thread_slot *slot)
+static void reset_slot(pyro_session *session, pyro_thread_slot *slot)
 {
     pyro_recorder_thread *thread = &slot->open;
     memset(slot->names, 0, sizeof slot->names);
@@ -83,7 +87,7 @@ static void renew(pyro_session *session, pyro_thread_slot *slot)
     thread->layer_stack = 0;
     thread->layer_frame = NULL;
     thread->number = ++session->thread_count;
-    __atomic_store_n(&thread->generation, pyro_the_door.generation, __ATOMIC_RELEASE);
+    __atomic_store_n(&thread->generation, pyro_the_recorder_api.generation, __ATOMIC_RELEASE);
 }
 
 /* Goes on in the chunk of a thread that has ended, and says so there. */
@@ -97,52 +101,52 @@ static void take_over(pyro_session *session, pyro_thread_slot *slot)
     if (thread->next == thread->end)
         return;
     pyro_record *record = thread->next;
-    record->start_raw = pyro_raw_time(&pyro_the_door);
+    record->start_raw = pyro_raw_time(&pyro_the_recorder_api);
     record->sequence = syscall(SYS_gettid);
     record->name = thread->number;
     record->kind = PYRO_RECORD_THREAD;
     pyro_record_commit(thread, record);
 }
 
-static pyro_recorder_thread *enroll(void)
+static pyro_recorder_thread *register_thread(void)
 {
     pyro_session *session = &pyro_the_session;
     pyro_recorder_thread *thread = NULL;
     pthread_mutex_lock(&session->control);
-    if (session->is_forked && !pyro_fork_continue(session))
+    if (session->is_forked && !continue_after_fork(session))
         goto done;
-    if (!pyro_is_recording(&pyro_the_door))
+    if (!pyro_is_recording(&pyro_the_recorder_api))
         goto done;
-    bool is_new = here == NULL;
-    pyro_thread_slot *slot = is_new ? find_slot(session) : (pyro_thread_slot *)here;
+    bool is_new = this_thread == NULL;
+    pyro_thread_slot *slot = is_new ? find_slot(session) : (pyro_thread_slot *)this_thread;
     if (slot && is_new && pthread_setspecific(at_end, slot) != 0) {
         slot->is_used = 0;
         slot = NULL;
     }
     if (!slot)
         goto done;
-    if (slot->open.generation != pyro_the_door.generation)
-        renew(session, slot);
+    if (slot->open.generation != pyro_the_recorder_api.generation)
+        reset_slot(session, slot);
     else if (is_new)
         take_over(session, slot);
-    thread = here = &slot->open;
+    thread = this_thread = &slot->open;
 done:
     pthread_mutex_unlock(&session->control);
     return thread;
 }
 
-pyro_recorder_thread *pyro_thread_here(void)
+pyro_recorder_thread *pyro_thread_current(void)
 {
-    pyro_recorder_thread *thread = here;
+    pyro_recorder_thread *thread = this_thread;
     if (__builtin_expect(thread != NULL, 1) &&
-        thread->generation == __atomic_load_n(&pyro_the_door.generation, __ATOMIC_RELAXED))
+        thread->generation == __atomic_load_n(&pyro_the_recorder_api.generation, __ATOMIC_RELAXED))
         return thread;
-    return enroll();
+    return register_thread();
 }
 
 pyro_recorder_thread *const *pyro_thread_place(void)
 {
-    return &here;
+    return &this_thread;
 }
 
 void pyro_threads_forget_others(pyro_session *session)
@@ -150,6 +154,19 @@ void pyro_threads_forget_others(pyro_session *session)
     for (pyro_thread_slot *slot = session->threads; slot; slot = slot->next) {
         slot->open.busy = slot->is_waiting = 0;
         slot->open.depth = 0;
-        slot->is_used = &slot->open == here;
+        slot->is_used = &slot->open == this_thread;
+    }
+}
+
+void pyro_threads_quiesce(pyro_session *session, bool waiting_is_quiet)
+{
+    pyro_membarrier();
+    pyro_thread_slot *slot = __atomic_load_n(&session->threads, __ATOMIC_ACQUIRE);
+    for (; slot; slot = slot->next) {
+        while (__atomic_load_n(&slot->open.busy, __ATOMIC_SEQ_CST) != 0 &&
+               !(waiting_is_quiet && __atomic_load_n(&slot->is_waiting, __ATOMIC_ACQUIRE))) {
+            struct timespec pause = {0, WAIT_NS};
+            nanosleep(&pause, NULL);
+        }
     }
 }

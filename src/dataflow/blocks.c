@@ -97,25 +97,25 @@ static void learn_memories(pyro_blocks *b)
 }
 
 /* A value begins or stops to cross cuts. */
-typedef struct change {
+typedef struct crossing_change {
     uint32_t memory, block;
     int64_t bytes;
-} change;
+} crossing_change;
 
 static int by_memory(const void *left, const void *right)
 {
-    const change *a = left, *b = right;
+    const crossing_change *a = left, *b = right;
     if (a->memory != b->memory)
         return a->memory < b->memory ? -1 : 1;
     return a->block < b->block ? -1 : a->block > b->block;
 }
 
 /* Values that share memory cross with what they have of it, and never with more than it is. */
-static void add_crossing(pyro_blocks *b, const change *changes, size_t count)
+static void add_crossing(pyro_blocks *b, const crossing_change *changes, size_t count)
 {
     int64_t sum = 0, counted = 0;
     for (size_t i = 0; i < count; i++) {
-        const change *at = &changes[i];
+        const crossing_change *at = &changes[i];
         if (i && at->memory != changes[i - 1].memory)
             sum = counted = 0;
         sum = plus(sum, at->bytes);
@@ -133,7 +133,7 @@ static bool find_crossing(pyro_blocks *b)
 {
     const pyro_program *program = b->graph->program;
     uint32_t *last_block = calloc(program->value_count + 1, sizeof *last_block);
-    change *changes = calloc(2 * program->value_count + 1, sizeof *changes);
+    crossing_change *changes = calloc(2 * program->value_count + 1, sizeof *changes);
     size_t count = 0;
     for (size_t s = 0; last_block && s < program->step_count; s++)
         for (uint32_t u = 0; u < program->steps[s].use_count; u++)
@@ -144,8 +144,8 @@ static bool find_crossing(pyro_blocks *b)
             continue;
         uint32_t first = b->block_of_step[value->maker];
         int64_t bytes = known(value->tensor.bytes);
-        changes[count++] = (change){value->memory, first, bytes};
-        changes[count++] = (change){value->memory, last_block[v], -bytes};
+        changes[count++] = (crossing_change){value->memory, first, bytes};
+        changes[count++] = (crossing_change){value->memory, last_block[v], -bytes};
         b->cut_tensors[first]++;
         b->cut_tensors[last_block[v]]--;
     }

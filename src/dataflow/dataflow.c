@@ -4,7 +4,7 @@
 #include "base/containers/buf.h"
 #include "base/checked.h"
 #include "base/error.h"
-#include "dataflow/choose.h"
+#include "dataflow/granularity.h"
 #include <stdlib.h>
 #include <string.h>
 

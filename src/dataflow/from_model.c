@@ -5,7 +5,7 @@
 #include "dataflow/program.h"
 #include "dataflow/relation.h"
 #include "dataflow/views.h"
-#include "graph/cost.h"
+#include "graph/cost/cost.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,11 +138,11 @@ static uint32_t call_of_node(translator *t, const pyro_node *node)
 }
 
 /* The bytes that a value has in its memory: without strides all of them, or some. */
-static pyro_sighting sighting(translator *t, uint32_t index, const pyro_graph_tensor *tensor)
+static pyro_tensor_use make_use(translator *t, uint32_t index, const pyro_graph_tensor *tensor)
 {
     const pyro_value *value = &t->model->graph->values[index];
     uint32_t root = t->storage[index];
-    pyro_sighting seen = {.tensor = index, .storage = root};
+    pyro_tensor_use seen = {.tensor = index, .storage = root};
     t->bytes[index] = tensor->bytes;
     if (value->strides)
         seen.bytes = pyro_value_region(t->model, value);
@@ -163,7 +163,7 @@ static bool use_outside(translator *t, uint32_t index)
         if (!value.name || !describe(t, index, &value.tensor))
             return false;
         t->storage[index] = index;
-        pyro_sighting seen = sighting(t, index, &value.tensor);
+        pyro_tensor_use seen = make_use(t, index, &value.tensor);
         uint32_t number = (uint32_t)t->program->value_count;
         if (!pyro_tracker_make(&t->tracker, &seen, PYRO_MAKES_FRESH, number))
             return false;
@@ -181,23 +181,23 @@ static uint32_t resolve(const translator *t, uint32_t index)
     return index != PYRO_NO_VALUE && t->same[index] != PYRO_NONE ? t->same[index] : index;
 }
 
-static bool see(translator *t, uint32_t index, pyro_sighting *seen)
+static bool see(translator *t, uint32_t index, pyro_tensor_use *seen)
 {
     pyro_graph_tensor tensor;
     if (!describe(t, index, &tensor))
         return false;
-    *seen = sighting(t, index, &tensor);
+    *seen = make_use(t, index, &tensor);
     return true;
 }
 
 static bool use_value(translator *t, uint32_t index)
 {
     index = resolve(t, index);
-    if (index == PYRO_NO_VALUE || t->model->graph->values[index].kind != PYRO_VALUE_TENSOR)
+    if (index == PYRO_NO_VALUE || t->model->graph->values[index].kind != PYRO_GRAPH_VALUE_TENSOR)
         return true;
     if (t->storage[index] == PYRO_NONE && !use_outside(t, index))
         return false;
-    pyro_sighting seen;
+    pyro_tensor_use seen;
     return see(t, index, &seen) && pyro_views_read(t->program, &t->tracker, &seen);
 }
 
@@ -223,7 +223,7 @@ static bool is_in_place(const char *target)
 
 static bool is_tensor(const translator *t, uint32_t index)
 {
-    return index != PYRO_NO_VALUE && t->model->graph->values[index].kind == PYRO_VALUE_TENSOR;
+    return index != PYRO_NO_VALUE && t->model->graph->values[index].kind == PYRO_GRAPH_VALUE_TENSOR;
 }
 
 /* What a node is to its first tensor: the same for all of its outputs. */
@@ -260,7 +260,7 @@ static bool make_value(translator *t, uint32_t index, uint32_t step, made_from f
     if (!value.name || !describe(t, index, &value.tensor))
         return false;
     t->storage[index] = from.how == PYRO_MAKES_FRESH ? index : t->storage[from.base];
-    pyro_sighting seen = sighting(t, index, &value.tensor), base;
+    pyro_tensor_use seen = make_use(t, index, &value.tensor), base;
     if (from.how != PYRO_MAKES_FRESH && !see(t, from.base, &base))
         return false;
     if (from.how == PYRO_MAKES_WRITE)

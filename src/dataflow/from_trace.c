@@ -15,19 +15,19 @@
 #define FUNCTION_MARK "function:" /* begins the names of marks around functions of torch */
 
 /* Where an event lies: outside of passes, in a call, or inside a step. */
-typedef struct place {
+typedef struct event_place {
     uint32_t call; /* PYRO_NONE: outside, or of a later pass what the first had not */
     uint32_t step; /* PYRO_NONE: in no step */
     bool is_inside; /* a pass */
-} place;
+} event_place;
 
-typedef struct reader {
+typedef struct program_reader {
     pyro_program *program;
     pyro_trace *trace;
     pyro_joins joins;
     pyro_analysis_context prices;
     pyro_step_recorder recorder;
-    place *places;          /* by event */
+    event_place *places;          /* by event */
     uint32_t *call_of_event; /* of the joins; PYRO_NONE: it is no call of a layer */
     uint32_t root;          /* layer whose calls are the passes */
     pyro_intern keys; /* what was seen in the first pass: calls and steps by place and turn */
@@ -36,10 +36,10 @@ typedef struct reader {
     int64_t strange; /* things of later passes that the first had not */
     bool is_first;
     uint32_t pass; /* event of the first pass; PYRO_NONE before it */
-} reader;
+} program_reader;
 
 /* A model that is called from nowhere; of several the one that ran longest. */
-static bool find_root(reader *r)
+static bool find_root(program_reader *r)
 {
     const pyro_joins *joins = &r->joins;
     int64_t *total = calloc(joins->layer_count + 1, sizeof *total);
@@ -65,7 +65,7 @@ static bool find_root(reader *r)
 }
 
 /* The key of a thing: what it is, where, and the how many-th of its kind in this pass. */
-static uint32_t key_of(reader *r, char kind, const char *path, const char *name)
+static uint32_t key_of(program_reader *r, char kind, const char *path, const char *name)
 {
     pyro_buf text = PYRO_BUF_INIT;
     pyro_buf_addf(&text, "%c%s\n%s", kind, path, name);
@@ -86,7 +86,7 @@ static uint32_t key_of(reader *r, char kind, const char *path, const char *name)
     return id;
 }
 
-static const char *relative_path(const reader *r, const char *path)
+static const char *relative_path(const program_reader *r, const char *path)
 {
     const char *root = r->joins.layers[r->root].path;
     size_t length = strlen(root);
@@ -96,14 +96,14 @@ static const char *relative_path(const reader *r, const char *path)
 }
 
 /* A call of the first pass, or the one of it that this is again. */
-static bool enter_call(reader *r, uint32_t event, uint32_t parent, const char *path,
+static bool enter_call(program_reader *r, uint32_t event, uint32_t parent, const char *path,
                        const char *name, bool is_function)
 {
     uint32_t key = key_of(r, is_function ? 'f' : 'm', path, name);
     if (key == PYRO_INTERN_NONE)
         return false;
-    place *here = &r->places[event];
-    *here = (place){.call = PYRO_NONE, .step = PYRO_NONE, .is_inside = true};
+    event_place *here = &r->places[event];
+    *here = (event_place){.call = PYRO_NONE, .step = PYRO_NONE, .is_inside = true};
     uint32_t known = pyro_map_get(&r->thing_of_key, key);
     if (known != PYRO_MAP_NONE) {
         here->call = known >> 1;
@@ -124,17 +124,17 @@ static bool enter_call(reader *r, uint32_t event, uint32_t parent, const char *p
     return pyro_samples_add(&r->program->calls[here->call].time, r->trace->duration_ns[event]);
 }
 
-static bool enter_step(reader *r, uint32_t event, uint32_t call)
+static bool enter_step(program_reader *r, uint32_t event, uint32_t call)
 {
     const pyro_trace *trace = r->trace;
     const pyro_op_detail *detail = &trace->ops[trace->detail[event]];
     const char *op = pyro_event_name(trace, event);
     const char *path = call == PYRO_NONE ? "?" : r->program->calls[call].path;
-    place *here = &r->places[event];
+    event_place *here = &r->places[event];
     uint32_t key = key_of(r, 's', path, op);
     if (key == PYRO_INTERN_NONE)
         return false;
-    *here = (place){.call = call, .step = PYRO_NONE, .is_inside = true};
+    *here = (event_place){.call = call, .step = PYRO_NONE, .is_inside = true};
     uint32_t known = pyro_map_get(&r->thing_of_key, key);
     if (known != PYRO_MAP_NONE) {
         here->step = known >> 1;
@@ -153,7 +153,7 @@ static bool enter_step(reader *r, uint32_t event, uint32_t call)
     return pyro_samples_add(&r->program->steps[here->step].time, trace->duration_ns[event]);
 }
 
-static void add_price(reader *r, uint32_t event, uint32_t step)
+static void add_price(program_reader *r, uint32_t event, uint32_t step)
 {
     uint32_t detail = r->trace->detail[event];
     if (!r->is_first || step == PYRO_NONE || detail == PYRO_NO_ID)
@@ -166,13 +166,13 @@ static void add_price(reader *r, uint32_t event, uint32_t step)
             *sums[i] = (*sums[i] < 0 ? 0 : *sums[i]) + amounts[i];
 }
 
-static bool makes_tensor(const reader *r, uint32_t event)
+static bool makes_tensor(const program_reader *r, uint32_t event)
 {
     uint32_t detail = r->trace->detail[event];
     return detail != PYRO_NO_ID && pyro_step_recorder_makes(&r->recorder, &r->trace->ops[detail]);
 }
 
-static bool take_pass_event(reader *r, uint32_t event, const place *around)
+static bool take_pass_event(program_reader *r, uint32_t event, const event_place *around)
 {
     const pyro_trace *trace = r->trace;
     const char *name = pyro_event_name(trace, event);
@@ -202,7 +202,7 @@ static bool take_pass_event(reader *r, uint32_t event, const place *around)
 }
 
 /* A call of the model: a new pass. */
-static bool begin_pass(reader *r, uint32_t event)
+static bool begin_pass(program_reader *r, uint32_t event)
 {
     pyro_map_free(&r->turns);
     r->is_first = r->program->passes++ == 0;
@@ -211,7 +211,7 @@ static bool begin_pass(reader *r, uint32_t event)
     return enter_call(r, event, PYRO_NONE, "", r->joins.layers[r->root].class_name, false);
 }
 
-static bool is_pass(const reader *r, uint32_t event)
+static bool is_pass(const program_reader *r, uint32_t event)
 {
     uint32_t call = r->call_of_event[event];
     return call != PYRO_NONE && r->joins.calls[call].parent == PYRO_NO_LAYER &&
@@ -219,7 +219,7 @@ static bool is_pass(const reader *r, uint32_t event)
 }
 
 /* An operator outside of the pass, on another thread, while the first pass runs. */
-static bool take_other_event(reader *r, uint32_t event)
+static bool take_other_event(program_reader *r, uint32_t event)
 {
     const pyro_trace *trace = r->trace;
     uint32_t parent = r->joins.parent[event];
@@ -232,15 +232,15 @@ static bool take_other_event(reader *r, uint32_t event)
                                         &trace->ops[trace->detail[event]]);
 }
 
-static bool read_events(reader *r)
+static bool read_events(program_reader *r)
 {
-    static const place outside = {PYRO_NONE, PYRO_NONE, false};
+    static const event_place outside = {PYRO_NONE, PYRO_NONE, false};
     for (size_t i = 0; i < r->trace->count; i++) {
         uint32_t event = r->joins.by_time[i];
         if (!pyro_event_is_host(r->trace->category[event]))
             continue;
         uint32_t parent = r->joins.parent[event];
-        place around = parent == PYRO_NO_EVENT ? outside : r->places[parent];
+        event_place around = parent == PYRO_NO_EVENT ? outside : r->places[parent];
         r->places[event] = around;
         if (around.is_inside    ? !take_pass_event(r, event, &around)
             : is_pass(r, event) ? !begin_pass(r, event)
@@ -257,7 +257,7 @@ static bool read_events(reader *r)
     return true;
 }
 
-static int fail_without_storages(const reader *r, pyro_error *error)
+static int fail_without_storages(const program_reader *r, pyro_error *error)
 {
     const char *missing = pyro_trace_note_text(r->trace, PYRO_NOTE_MISSING);
     if (strstr(missing, PYRO_MISSING_STORAGES))
@@ -269,7 +269,7 @@ static int fail_without_storages(const reader *r, pyro_error *error)
                      "pyrometer.Profiler or pyrometer.capture(..., storages=True)");
 }
 
-static int prepare(reader *r, pyro_error *error)
+static int prepare(program_reader *r, pyro_error *error)
 {
     static const pyro_analysis_options everything = {.step = -1};
     if (!r->trace->storage_count)
@@ -304,7 +304,7 @@ static int prepare(reader *r, pyro_error *error)
 
 int pyro_program_of_trace(pyro_program **out, pyro_trace *trace, pyro_error *error)
 {
-    reader r = {.program = pyro_program_new(), .trace = trace, .pass = PYRO_NONE};
+    program_reader r = {.program = pyro_program_new(), .trace = trace, .pass = PYRO_NONE};
     if (!r.program)
         return pyro_fail_memory(error);
     pyro_intern_init(&r.keys, &r.program->arena);

@@ -27,16 +27,16 @@ typedef struct item {
 } item;
 
 /* A run of items that is repeated: where `length` is one, the item itself says how often. */
-typedef struct run {
+typedef struct repeated_run {
     uint32_t first, last; /* items: the first one and the last that they are drawn for */
     uint32_t times, group;
-} run;
+} repeated_run;
 
 typedef struct folder {
     const pyro_dataflow *graph;
     item *items;
     size_t item_count, item_capacity;
-    run *runs;
+    repeated_run *runs;
     size_t run_count, run_capacity;
     uint32_t *item_of_call, *item_of_node, *call_of_node;
     uint32_t *children; /* scratch */
@@ -299,10 +299,10 @@ static bool fold_run(folder *f, const uint32_t *children, size_t at, size_t peri
         return true;
     if (!pyro_grow(&f->runs, &f->run_capacity, f->run_count + 1, sizeof *f->runs))
         return false;
-    f->runs[f->run_count++] = (run){.first = children[at],
-                                    .last = children[at + period * times - 1],
-                                    .times = (uint32_t)times,
-                                    .group = PYRO_NONE};
+    f->runs[f->run_count++] = (repeated_run){.first = children[at],
+                                             .last = children[at + period * times - 1],
+                                             .times = (uint32_t)times,
+                                             .group = PYRO_NONE};
     return true;
 }
 
@@ -374,7 +374,7 @@ static void make_groups(folder *f, pyro_picture *p, uint32_t *group_in, uint32_t
         if (one->stands_in != i)
             continue;
         if (one->run != PYRO_NONE) {
-            run *its = &f->runs[one->run];
+            repeated_run *its = &f->runs[one->run];
             if (its->group == PYRO_NONE)
                 its->group = add_group(p, (pyro_drawn_group){.path = f->items[its->first].path,
                                                              .last_path = f->items[its->last].path,

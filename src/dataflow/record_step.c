@@ -86,12 +86,13 @@ void pyro_step_recorder_free(pyro_step_recorder *r)
 
 bool pyro_step_recorder_makes(const pyro_step_recorder *r, const pyro_op_detail *detail)
 {
-    pyro_seen_tensor seen;
+    pyro_storage_record seen;
     size_t at = 0;
-    return pyro_sightings_next(storages(r->trace, detail->output_storages), &at, &seen);
+    return pyro_storage_records_next(storages(r->trace, detail->output_storages), &at, &seen);
 }
 
-static bool describe(pyro_step_recorder *r, const pyro_seen_tensor *seen, pyro_graph_tensor *tensor)
+static bool describe(pyro_step_recorder *r, const pyro_storage_record *seen,
+                     pyro_graph_tensor *tensor)
 {
     int64_t dims[64];
     pyro_dtype dtype = pyro_dtype_from_scalar_type(seen->scalar_type);
@@ -111,7 +112,7 @@ static void name_step(const pyro_step_recorder *r, uint32_t step, char *text, si
 }
 
 /* A tensor that nobody made and that is no weight or input: notes where it comes from, if known. */
-static void note_stranger(pyro_step_recorder *r, const pyro_seen_tensor *seen)
+static void note_stranger(pyro_step_recorder *r, const pyro_storage_record *seen)
 {
     uint32_t step = (uint32_t)r->program->step_count - 1;
     bool is_elsewhere = pyro_map_get(&r->made_elsewhere, seen->where.storage) != PYRO_MAP_NONE;
@@ -122,7 +123,7 @@ static void note_stranger(pyro_step_recorder *r, const pyro_seen_tensor *seen)
 }
 
 /* A tensor that nobody made: a weight, what the model was called with, or what was kept. */
-static uint32_t add_outside(pyro_step_recorder *r, const pyro_seen_tensor *seen)
+static uint32_t add_outside(pyro_step_recorder *r, const pyro_storage_record *seen)
 {
     pyro_flow_value value = {.name = "",
                              .maker = PYRO_NONE,
@@ -145,7 +146,7 @@ static uint32_t add_outside(pyro_step_recorder *r, const pyro_seen_tensor *seen)
     return pyro_program_add_value(r->program, &value);
 }
 
-static bool remember(pyro_step_recorder *r, const pyro_seen_tensor *seen)
+static bool remember(pyro_step_recorder *r, const pyro_storage_record *seen)
 {
     if (!pyro_grow(&r->inputs, &r->input_capacity, r->seen_count + 1, sizeof *r->inputs))
         return false;
@@ -162,10 +163,10 @@ static bool comes_to_life(const char *op)
 /* Reads both lists of the operator; inputs that nobody made are entered as values from outside. */
 static bool remember_all(pyro_step_recorder *r, const char *op, const pyro_op_detail *detail)
 {
-    pyro_seen_tensor seen;
+    pyro_storage_record seen;
     r->seen_count = 0;
     for (size_t at = 0;
-         pyro_sightings_next(storages(r->trace, detail->input_storages), &at, &seen);) {
+         pyro_storage_records_next(storages(r->trace, detail->input_storages), &at, &seen);) {
         bool is_known = pyro_tracker_knows(&r->tracker, &seen.where);
         if (!is_known && comes_to_life(op)) {
             note_stranger(r, &seen);
@@ -176,7 +177,7 @@ static bool remember_all(pyro_step_recorder *r, const char *op, const pyro_op_de
     }
     r->input_count = r->seen_count;
     for (size_t at = 0;
-         pyro_sightings_next(storages(r->trace, detail->output_storages), &at, &seen);)
+         pyro_storage_records_next(storages(r->trace, detail->output_storages), &at, &seen);)
         if (!remember(r, &seen))
             return false;
     return true;
@@ -196,10 +197,10 @@ static bool is_in_place(const char *op)
  * Whether an input was written, by its version, or else by the schema or the names: an operator
  * that returns a later argument has it for its result (`out=`).
  */
-static bool is_written(const pyro_step_recorder *r, size_t input, const pyro_seen_tensor *output,
+static bool is_written(const pyro_step_recorder *r, size_t input, const pyro_storage_record *output,
                        const char *op)
 {
-    const pyro_seen_tensor *seen = &r->inputs[input];
+    const pyro_storage_record *seen = &r->inputs[input];
     if (seen->version != UINT64_MAX && output->version != UINT64_MAX)
         return output->version != seen->version;
     bool is_first = r->inputs[0].where.tensor == output->where.tensor;
@@ -211,11 +212,11 @@ typedef enum made_how { MADE_FRESH, MADE_VIEW, MADE_WRITE, MADE_PASSED } made_ho
 
 static made_how how_made(const pyro_step_recorder *r, size_t output, const char *op)
 {
-    const pyro_seen_tensor *seen = &r->inputs[output];
+    const pyro_storage_record *seen = &r->inputs[output];
     made_how how = MADE_FRESH;
     /* Further outputs in the same new memory are views of it, as if it had been given. */
     for (size_t i = 0; i < output; i++) {
-        const pyro_seen_tensor *input = &r->inputs[i];
+        const pyro_storage_record *input = &r->inputs[i];
         if (input->where.storage != seen->where.storage)
             continue;
         if (i < r->input_count && is_written(r, i, seen, op))
@@ -241,7 +242,7 @@ static bool judge_outputs(pyro_step_recorder *r, const char *op)
     return true;
 }
 
-static bool is_viewed(const pyro_step_recorder *r, const pyro_seen_tensor *input)
+static bool is_viewed(const pyro_step_recorder *r, const pyro_storage_record *input)
 {
     for (size_t o = r->input_count; o < r->seen_count; o++)
         if (r->how[o - r->input_count] == MADE_VIEW &&
@@ -261,7 +262,7 @@ static bool use_inputs(pyro_step_recorder *r)
 }
 
 /* What a view shows of the input that has its memory; the step takes that. */
-static bool show(pyro_step_recorder *r, const pyro_seen_tensor *view, pyro_flow_value *value)
+static bool show(pyro_step_recorder *r, const pyro_storage_record *view, pyro_flow_value *value)
 {
     size_t base = 0;
     while (base < r->input_count && r->inputs[base].where.storage != view->where.storage)
@@ -275,7 +276,7 @@ static bool show(pyro_step_recorder *r, const pyro_seen_tensor *view, pyro_flow_
 static bool add_output(pyro_step_recorder *r, uint32_t step, size_t output)
 {
     static const pyro_making making[] = {PYRO_MAKES_FRESH, PYRO_MAKES_VIEW, PYRO_MAKES_WRITE};
-    const pyro_seen_tensor *seen = &r->inputs[output];
+    const pyro_storage_record *seen = &r->inputs[output];
     pyro_flow_value value = {.name = "", .maker = step, .weight = PYRO_NONE};
     made_how how = r->how[output - r->input_count];
     if (how == MADE_PASSED)
@@ -301,7 +302,7 @@ bool pyro_step_recorder_add(pyro_step_recorder *r, uint32_t step, const char *op
 }
 
 /* The step that made what a tensor holds, through views; PYRO_NONE: none of this pass. */
-static uint32_t producer(const pyro_step_recorder *r, const pyro_sighting *tensor)
+static uint32_t producer(const pyro_step_recorder *r, const pyro_tensor_use *tensor)
 {
     pyro_held_value held;
     if (!pyro_tracker_held(&r->tracker, tensor, &held))
@@ -315,10 +316,10 @@ static uint32_t producer(const pyro_step_recorder *r, const pyro_sighting *tenso
 bool pyro_step_recorder_elsewhere(pyro_step_recorder *r, const char *op,
                                   const pyro_op_detail *detail)
 {
-    pyro_seen_tensor seen;
+    pyro_storage_record seen;
     uint32_t taken_from = PYRO_NONE;
     for (size_t at = 0;
-         pyro_sightings_next(storages(r->trace, detail->input_storages), &at, &seen);)
+         pyro_storage_records_next(storages(r->trace, detail->input_storages), &at, &seen);)
         if (taken_from == PYRO_NONE)
             taken_from = producer(r, &seen.where);
     if (taken_from != PYRO_NONE && !r->to_elsewhere++) {
@@ -327,7 +328,7 @@ bool pyro_step_recorder_elsewhere(pyro_step_recorder *r, const char *op,
         snprintf(r->first_to, sizeof r->first_to, "%.50s, of the result of %.150s", op, made);
     }
     for (size_t at = 0;
-         pyro_sightings_next(storages(r->trace, detail->output_storages), &at, &seen);)
+         pyro_storage_records_next(storages(r->trace, detail->output_storages), &at, &seen);)
         if (!pyro_tracker_knows(&r->tracker, &seen.where) &&
             !pyro_map_put(&r->made_elsewhere, seen.where.storage, 1))
             return false;
@@ -345,7 +346,7 @@ static bool note_leaving(const pyro_step_recorder *r)
         const char *name = read_weight(r->trace, id, &data);
         if (!name || data.kind != PYRO_WEIGHT_IS_LEAVING)
             continue;
-        pyro_sighting tensor = {.tensor = data.tensor, .storage = data.storage};
+        pyro_tensor_use tensor = {.tensor = data.tensor, .storage = data.storage};
         uint32_t step = producer(r, &tensor);
         if (step == PYRO_NONE)
             continue;

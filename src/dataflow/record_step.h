@@ -3,7 +3,7 @@
 #define PYRO_DATAFLOW_RECORD_STEP_H
 
 #include "dataflow/program.h"
-#include "dataflow/sightings.h"
+#include "dataflow/storage_records.h"
 
 typedef struct pyro_step_recorder {
     pyro_program *program;
@@ -12,7 +12,7 @@ typedef struct pyro_step_recorder {
     pyro_map weight_of_tensor, weight_of_storage; /* numbers of weights */
     pyro_map weight_of_place;    /* the same by storage and first byte: tied ones have one */
     pyro_map input_of_tensor;    /* entry of trace->weights */
-    pyro_seen_tensor *inputs; /* of the step at hand; outputs of it follow */
+    pyro_storage_record *inputs; /* of the step at hand; outputs of it follow */
     size_t input_count, seen_count, input_capacity;
     unsigned char *how; /* by output of the step: how it was made */
     size_t how_capacity;

@@ -1,6 +1,6 @@
 /*
  * Operators that may return what they were given. Files only say so by what goes in and what comes
- * out; tests/python/test_graph_values.py holds the rules against torch.
+ * out; tests/python/graph/test_graph_values.py holds the rules against torch.
  */
 #include "dataflow/relation.h"
 

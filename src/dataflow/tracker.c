@@ -27,7 +27,7 @@ static pyro_tracked_storage *find_storage(const pyro_tracker *tracker, uint64_t 
 
 /* The tensor, where it still is what it was when it was made. */
 static const pyro_tracked_tensor *find_tensor(const pyro_tracker *tracker,
-                                              const pyro_sighting *seen)
+                                              const pyro_tensor_use *seen)
 {
     uint32_t number = pyro_map_get(&tracker->number_of_tensor, seen->tensor);
     const pyro_tracked_storage *storage = find_storage(tracker, seen->storage);
@@ -112,7 +112,8 @@ static bool leave_a_part(const pyro_tracker *tracker, const pyro_region *bytes)
     return bytes->end >= 0 && hidden < pyro_region_least_bytes(bytes);
 }
 
-bool pyro_tracker_held(const pyro_tracker *tracker, const pyro_sighting *seen, pyro_held_value *out)
+bool pyro_tracker_held(const pyro_tracker *tracker, const pyro_tensor_use *seen,
+                       pyro_held_value *out)
 {
     const pyro_tracked_storage *storage = find_storage(tracker, seen->storage);
     const pyro_tracked_tensor *tensor = storage ? find_tensor(tracker, seen) : NULL;
@@ -146,7 +147,7 @@ bool pyro_tracker_look(pyro_tracker *tracker, uint64_t storage, const pyro_regio
            add_found(tracker, held.value, !decided && !leave_a_part(tracker, bytes));
 }
 
-bool pyro_tracker_read(pyro_tracker *tracker, const pyro_sighting *seen)
+bool pyro_tracker_read(pyro_tracker *tracker, const pyro_tensor_use *seen)
 {
     pyro_held_value held;
     tracker->found_count = 0;
@@ -154,7 +155,7 @@ bool pyro_tracker_read(pyro_tracker *tracker, const pyro_sighting *seen)
            pyro_tracker_look(tracker, seen->storage, &seen->bytes, held);
 }
 
-bool pyro_tracker_knows(const pyro_tracker *tracker, const pyro_sighting *seen)
+bool pyro_tracker_knows(const pyro_tracker *tracker, const pyro_tensor_use *seen)
 {
     return find_storage(tracker, seen->storage) != NULL;
 }
@@ -190,7 +191,7 @@ static pyro_tracked_storage *enter_storage(pyro_tracker *tracker, uint64_t addre
     return storage;
 }
 
-static bool enter_tensor(pyro_tracker *tracker, const pyro_sighting *seen,
+static bool enter_tensor(pyro_tracker *tracker, const pyro_tensor_use *seen,
                          const pyro_tracked_storage *storage, uint32_t value)
 {
     uint32_t number = pyro_map_get(&tracker->number_of_tensor, seen->tensor);
@@ -211,7 +212,7 @@ static bool enter_tensor(pyro_tracker *tracker, const pyro_sighting *seen,
     return true;
 }
 
-bool pyro_tracker_make(pyro_tracker *tracker, const pyro_sighting *seen, pyro_making how,
+bool pyro_tracker_make(pyro_tracker *tracker, const pyro_tensor_use *seen, pyro_making how,
                        uint32_t value)
 {
     pyro_tracked_storage *storage = enter_storage(tracker, seen->storage, how == PYRO_MAKES_FRESH,

@@ -12,11 +12,11 @@
 #include <stdint.h>
 
 /* A tensor as an operator was given it or gave it. */
-typedef struct pyro_sighting {
+typedef struct pyro_tensor_use {
     uint64_t tensor;    /* the same for the same tensor object */
     uint64_t storage;   /* the same for tensors that share memory */
     pyro_region bytes;  /* of the storage */
-} pyro_sighting;
+} pyro_tensor_use;
 
 typedef enum pyro_making {
     PYRO_MAKES_FRESH, /* memory of its own */
@@ -76,7 +76,7 @@ typedef struct pyro_held_value {
 } pyro_held_value;
 
 /* False when it comes from outside. */
-bool pyro_tracker_held(const pyro_tracker *tracker, const pyro_sighting *seen,
+bool pyro_tracker_held(const pyro_tracker *tracker, const pyro_tensor_use *seen,
                        pyro_held_value *out);
 /*
  * Finds the values that some bytes of a storage hold, where `held` is below everything that was
@@ -88,12 +88,12 @@ bool pyro_tracker_look(pyro_tracker *tracker, uint64_t storage, const pyro_regio
  * Finds the values that a tensor holds: `found`; none when it comes from outside. Several where
  * only a part of it was written since it was made. False when memory is out.
  */
-bool pyro_tracker_read(pyro_tracker *tracker, const pyro_sighting *seen);
+bool pyro_tracker_read(pyro_tracker *tracker, const pyro_tensor_use *seen);
 /* A tensor holds `value` from now on; for one from outside PYRO_MAKES_FRESH. */
-bool pyro_tracker_make(pyro_tracker *tracker, const pyro_sighting *seen, pyro_making how,
+bool pyro_tracker_make(pyro_tracker *tracker, const pyro_tensor_use *seen, pyro_making how,
                        uint32_t value);
 /* True when the storage is known: it was made, or seen from outside. */
-bool pyro_tracker_knows(const pyro_tracker *tracker, const pyro_sighting *seen);
+bool pyro_tracker_knows(const pyro_tracker *tracker, const pyro_tensor_use *seen);
 /* Number of the memory that a storage is now; 0 when it is not known. */
 uint32_t pyro_tracker_memory(const pyro_tracker *tracker, uint64_t storage);
 

@@ -6,7 +6,7 @@
 
 enum { MOST_LEVELS = 6 };
 
-bool pyro_views_read(pyro_program *program, pyro_tracker *tracker, const pyro_sighting *tensor)
+bool pyro_views_read(pyro_program *program, pyro_tracker *tracker, const pyro_tensor_use *tensor)
 {
     if (!pyro_tracker_read(tracker, tensor))
         return false;
@@ -33,7 +33,7 @@ static bool add_level(pyro_program *program, pyro_tracker *tracker, uint64_t sto
     return true;
 }
 
-bool pyro_views_show(pyro_program *program, pyro_tracker *tracker, const pyro_sighting *tensor,
+bool pyro_views_show(pyro_program *program, pyro_tracker *tracker, const pyro_tensor_use *tensor,
                      const pyro_region *bytes, pyro_flow_value *view)
 {
     pyro_held_value held;

@@ -26,7 +26,7 @@ int64_t pyro_plus(pyro_call *call, int64_t a, int64_t b);
 int64_t pyro_dims_product(pyro_call *call, const pyro_tensor *tensor, size_t from, size_t to);
 /* Elements of the first output; 0 when it has none. */
 int64_t pyro_output_elements(const pyro_call *call);
-/* Says in which order, outermost first, the axes of the output lie in memory (rules_views.c). */
+/* Says in which order, outermost first, the axes of the output lie in memory (rules/views.c). */
 void pyro_price_order(pyro_price *price, const pyro_tensor *output, const uint8_t *axes);
 int64_t pyro_tensor_bytes(pyro_call *call, const pyro_tensor *tensor);
 

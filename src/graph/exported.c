@@ -78,7 +78,7 @@ static uint32_t value_of(const pyro_node *node, const char *name, uint32_t posit
 static bool dim_of(const finder *f, uint32_t index, int from_end, int64_t *size)
 {
     const pyro_value *value = &f->graph->values[index];
-    return value->kind == PYRO_VALUE_TENSOR && value->rank >= from_end &&
+    return value->kind == PYRO_GRAPH_VALUE_TENSOR && value->rank >= from_end &&
            pyro_size_value(f->model, value->sizes[value->rank - from_end], size);
 }
 

@@ -9,7 +9,7 @@
 #include "base/containers/intern.h"
 #include "base/containers/map.h"
 #include "graph/dtype.h"
-#include "graph/expr.h"
+#include "graph/expr/expr.h"
 #include <pyrometer/model.h>
 
 #define PYRO_NO_VALUE UINT32_MAX
@@ -26,12 +26,12 @@ typedef enum pyro_role {
     PYRO_ROLE_CONSTANT
 } pyro_role;
 
-typedef enum pyro_value_kind {
-    PYRO_VALUE_UNDESCRIBED, /* named by a node, its shape not met yet */
-    PYRO_VALUE_TENSOR,
-    PYRO_VALUE_SYMBOLIC, /* a number: its one size is in `sizes` */
-    PYRO_VALUE_OTHER     /* a token, a custom object */
-} pyro_value_kind;
+typedef enum pyro_graph_value_kind {
+    PYRO_GRAPH_VALUE_UNDESCRIBED, /* named by a node, its shape not met yet */
+    PYRO_GRAPH_VALUE_TENSOR,
+    PYRO_GRAPH_VALUE_SYMBOLIC, /* a number: its one size is in `sizes` */
+    PYRO_GRAPH_VALUE_OTHER     /* a token, a custom object */
+} pyro_graph_value_kind;
 
 typedef struct pyro_value {
     const char *name;
@@ -197,7 +197,7 @@ const pyro_value *pyro_model_find_input(const pyro_model *model, const char *nam
 /* Applies a shape as the file's own default: as set_shape, but a later wish may contradict it. */
 int pyro_model_default_shape(pyro_model *model, const char *input, const int64_t *dims, size_t rank,
                              pyro_error *error);
-/* Checks the guards, the assertions, that no size went negative, and tables (indices.h). */
+/* Checks the guards, the assertions, that no size went negative, and tables (embedding_bounds.h). */
 int pyro_model_check_sizes(const pyro_model *model, pyro_error *error);
 
 #endif

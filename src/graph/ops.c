@@ -1,14 +1,24 @@
 /* The table of operators and look-ups in it. */
 #include "graph/ops.h"
 
-#include "graph/rules.h"
+#include "graph/rules/rules.h"
+#include "graph/shapes/rules.h"
 #include <string.h>
 
 const pyro_op pyro_ops[] = {
-#define OP(name, label, category, rule, factor) \
-    {name, label, PYRO_CATEGORY_##category, pyro_rule_##rule, factor},
+/* The factor and, behind it, the optional columns come as one list of initializers. */
+#define OP(name_, label_, category_, rule_, ...) \
+    {.name = name_, \
+     .label = label_, \
+     .category = PYRO_CATEGORY_##category_, \
+     .rule = pyro_rule_##rule_, \
+     .factor = __VA_ARGS__},
+#define SHAPE(rule_) .shape = pyro_shape_##rule_
+#define ARGUMENTS(names) .arguments = names
 #include "graph/ops.def"
 #undef OP
+#undef SHAPE
+#undef ARGUMENTS
 };
 
 const size_t pyro_op_count = sizeof pyro_ops / sizeof *pyro_ops;

@@ -45,7 +45,7 @@ typedef struct pyro_tensor {
     bool is_strided; /* a transposed, expanded or cut view: not one dense block in order */
     bool is_skipped; /* only an export makes it (exported.h) */
     uint8_t grows_along; /* 1 + the axis along which it is a cache of past tokens; 0: it is none */
-    uint32_t order; /* of its axes in memory where it is dense but for that (rules_views.c) */
+    uint32_t order; /* of its axes in memory where it is dense but for that (rules/views.c) */
     uint32_t repeats; /* each of its values is read once though it is there so often; 0: once */
 } pyro_tensor;
 
@@ -88,12 +88,18 @@ typedef struct pyro_price {
 /* False when the arguments are not those that the rule was written for. */
 typedef bool (*pyro_rule)(pyro_call *call, pyro_price *price);
 
+/* Derives the first output of a call (shapes/shapes.h); false when it cannot be derived. */
+typedef struct pyro_output pyro_output;
+typedef bool (*pyro_shape_rule)(pyro_call *call, pyro_output *output);
+
 struct pyro_op {
     const char *name; /* "aten.conv2d" */
     const char *label; /* "Conv2D" */
     pyro_category category;
     pyro_rule rule;
-    int factor; /* of the rule: FLOPs an element, spatial dims, ... */
+    int factor; /* of the rule: FLOPs per element, spatial dims, ... */
+    pyro_shape_rule shape; /* NULL: the one that rules.def pairs with the rule */
+    const char *arguments; /* their names, separated by spaces; NULL: the rules' positions hold */
 };
 
 extern const pyro_op pyro_ops[];

@@ -4,37 +4,11 @@
 #include "base/containers/buf.h"
 #include "base/error.h"
 #include "graph/dims.h"
-#include "graph/indices.h"
+#include "graph/embedding_bounds.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-const pyro_expr *pyro_size_expr(const pyro_model *model, pyro_size size)
-{
-    return size >= 0 ? NULL : &model->exprs.items[~size];
-}
-
-bool pyro_size_value(const pyro_model *model, pyro_size size, int64_t *out)
-{
-    if (size >= 0) {
-        *out = size;
-        return true;
-    }
-    const pyro_expr *expr = pyro_size_expr(model, size);
-    *out = expr->value;
-    return expr->state == PYRO_EXPR_KNOWN;
-}
-
-const pyro_value *pyro_model_find_input(const pyro_model *model, const char *name)
-{
-    for (size_t i = 0; i < model->input_count; i++) {
-        const pyro_value *value = &model->graph->values[model->inputs[i]];
-        if (!name || !strcmp(value->name, name))
-            return value;
-    }
-    return NULL;
-}
 
 static int unknown_input(const pyro_model *model, const char *name, pyro_error *error)
 {
@@ -311,7 +285,7 @@ static int check_assertion(const pyro_model *model, const pyro_graph *graph, con
         node->args[0].kind != PYRO_ARG_INTEGER)
         return PYRO_OK;
     uint32_t index = node->args[0].items.integers[0].value;
-    if (index == PYRO_NO_VALUE || graph->values[index].kind != PYRO_VALUE_SYMBOLIC)
+    if (index == PYRO_NO_VALUE || graph->values[index].kind != PYRO_GRAPH_VALUE_SYMBOLIC)
         return PYRO_OK;
     pyro_size size = graph->values[index].sizes[0];
     const pyro_expr *expr = pyro_size_expr(model, size);
@@ -325,7 +299,7 @@ static int check_assertion(const pyro_model *model, const pyro_graph *graph, con
 static int check_value(const pyro_model *model, const char *layer, const pyro_value *value,
                        pyro_error *error)
 {
-    for (size_t d = 0; value->kind == PYRO_VALUE_TENSOR && d < value->rank; d++) {
+    for (size_t d = 0; value->kind == PYRO_GRAPH_VALUE_TENSOR && d < value->rank; d++) {
         const pyro_expr *expr = pyro_size_expr(model, value->sizes[d]);
         if (!expr)
             continue;

@@ -33,7 +33,7 @@ static int check_args(pyro_graph *graph, const pyro_node *node, pyro_error *erro
                 status = check_use(graph, node, arg->items.values[i], error);
                 uint32_t value = arg->items.values[i];
                 if (status == PYRO_OK && value != PYRO_NO_VALUE &&
-                    graph->values[value].kind == PYRO_VALUE_UNDESCRIBED)
+                    graph->values[value].kind == PYRO_GRAPH_VALUE_UNDESCRIBED)
                     status = no_shape(node, &graph->values[value], error);
             } else if (arg->kind == PYRO_ARG_INTEGER || arg->kind == PYRO_ARG_INTEGERS) {
                 status = check_use(graph, node, arg->items.integers[i].value, error);
@@ -105,7 +105,7 @@ static int validate_graph(pyro_graph *graph, pyro_error *error)
             if (value->made)
                 return pyro_fail_at(error, PYRO_ERROR_FORMAT, node->offset,
                                     "'%.100s' is made twice", value->name);
-            if (value->kind == PYRO_VALUE_UNDESCRIBED)
+            if (value->kind == PYRO_GRAPH_VALUE_UNDESCRIBED)
                 return no_shape(node, value, error);
             value->made = true;
         }
@@ -137,13 +137,13 @@ int pyro_model_validate(pyro_model *model, pyro_error *error)
 {
     for (size_t p = 0; p < model->parameter_count; p++) {
         const pyro_value *value = &model->graph->values[model->parameters[p].value];
-        if (value->kind != PYRO_VALUE_TENSOR)
+        if (value->kind != PYRO_GRAPH_VALUE_TENSOR)
             return pyro_fail(error, PYRO_ERROR_FORMAT, "weight '%.100s' has no shape in the file",
                              model->parameters[p].path);
     }
     for (size_t i = 0; i < model->input_count; i++) {
         const pyro_value *value = &model->graph->values[model->inputs[i]];
-        if (value->kind != PYRO_VALUE_TENSOR)
+        if (value->kind != PYRO_GRAPH_VALUE_TENSOR)
             return pyro_fail(error, PYRO_ERROR_FORMAT, "input '%.100s' has no shape in the file",
                              value->name);
     }

@@ -21,7 +21,7 @@ static const struct {
     {"bytes_per_s", offsetof(pyro_peaks, bytes_per_s)},
 };
 
-/* $XDG_DATA_HOME/pyrometer/peaks-HOST.json, as _doctor.py writes it; free() it. */
+/* $XDG_DATA_HOME/pyrometer/peaks-HOST.json, as _capture/doctor.py writes it; free() it. */
 static char *peaks_path(void)
 {
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");

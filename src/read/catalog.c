@@ -7,7 +7,7 @@
 #include "base/zip/zip.h"
 #include "graph/dims.h"
 #include "graph/model.h"
-#include "read/pt2.h"
+#include "read/pt2/pt2.h"
 #include <fnmatch.h>
 #include <pyrometer/cost.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* The user's own models: a folder with one small archive each, so that no index can be torn. */
 #include "base/error.h"
-#include "base/file.h"
 #include "read/catalog.h"
 #include <dirent.h>
 #include <errno.h>
@@ -103,7 +102,7 @@ int pyro_registry_names(const char ***out, size_t *count, pyro_arena *arena, pyr
     return status;
 }
 
-static int path_of(char **out, const char *name, pyro_error *error)
+int pyro_registry_path(char **out, const char *name, pyro_error *error)
 {
     char *folder;
     int status = pyro_registry_folder(&folder, error);
@@ -140,7 +139,7 @@ int pyro_registry_find(char **out, const char *name, pyro_error *error)
     pyro_arena_init(&arena);
     int status = find_name(&own, name, &arena, error);
     if (status == PYRO_OK && own)
-        status = path_of(out, own, error);
+        status = pyro_registry_path(out, own, error);
     pyro_arena_free(&arena);
     return status;
 }
@@ -171,78 +170,6 @@ int pyro_registry_check_name(const char *name, bool replace, pyro_error *error)
         status = pyro_fail(error, PYRO_ERROR_ARGUMENT,
                            "you have a model called %s already (force replaces it)", own);
     pyro_arena_free(&arena);
-    return status;
-}
-
-/* The file of FILE, FILE:NAME or the name of an own model; false where there is none. */
-static bool identify_source(const char *given, pyro_file_identity *out)
-{
-    const char *colon = strrchr(given, ':');
-    char *file = NULL;
-    if (pyro_file_identify(given, out))
-        return true;
-    if (colon)
-        file = strndup(given, (size_t)(colon - given));
-    else
-        pyro_registry_find(&file, given, NULL);
-    bool found = file && pyro_file_identify(file, out);
-    free(file);
-    return found;
-}
-
-/* A model is not added from its own entry, which would be replaced by what was read from it. */
-static int check_source(const char *given, const char *path, pyro_error *error)
-{
-    pyro_file_identity source, target;
-    bool same = given && identify_source(given, &source) && pyro_file_identify(path, &target) &&
-                pyro_file_equal(source, target);
-    return same ? pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                            "would overwrite its own source %.200s; copy that file first", given)
-                : PYRO_OK;
-}
-
-static int store(const char *name, const char *source, const pyro_buf *archive, bool replace,
-                 pyro_error *error)
-{
-    char *path = NULL, *folder = NULL;
-    int status = pyro_registry_folder(&folder, error);
-    if (status == PYRO_OK)
-        status = pyro_file_make_folder(folder, error);
-    if (status == PYRO_OK)
-        status = path_of(&path, name, error);
-    if (status == PYRO_OK)
-        status = check_source(source, path, error);
-    if (status == PYRO_OK) {
-        status = pyro_file_write_whole(path, archive->data, archive->length, replace, error);
-        if (status < 0)
-            pyro_error_where(error, path, NULL);
-    }
-    free(folder);
-    free(path);
-    return status;
-}
-
-int pyro_registry_add(const char *name, const pyro_registry_model *given,
-                      const pyro_registry_options *options, pyro_error *error)
-{
-    static const pyro_registry_options defaults = {0};
-    pyro_buf archive = PYRO_BUF_INIT;
-    pyro_model *model = NULL;
-    if (!options)
-        options = &defaults;
-    int status = pyro_registry_check_name(name, options->replace, error);
-    if (status == PYRO_OK)
-        status = given->path
-                     ? pyro_model_open(&model, given->path, error)
-                     : pyro_model_open_memory(&model, given->data, given->size, name, error);
-    if (status == PYRO_OK && options->dims)
-        status = pyro_model_set_shape(model, NULL, options->dims, options->rank, error);
-    if (status == PYRO_OK)
-        status = pyro_skeleton_write(&archive, model, given, name, options, error);
-    if (status == PYRO_OK)
-        status = store(name, given->path, &archive, options->replace, error);
-    pyro_model_close(model);
-    pyro_buf_free(&archive);
     return status;
 }
 

@@ -6,8 +6,8 @@
 #include "graph/dims.h"
 #include "graph/model.h"
 #include "read/catalog.h"
-#include "read/pt2.h"
-#include "read/strip.h"
+#include "read/pt2/pt2.h"
+#include "read/pt2/strip.h"
 #include <pyrometer/cost.h>
 #include <string.h>
 

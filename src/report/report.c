@@ -1,13 +1,18 @@
-/* The public entry points: each chooses a writer and hands its buffer over. */
+/* The public entry points: each completes the options, has made what its report needs beside the
+ * result, and runs the writer of its kind and format. */
 #include "report/writers.h"
 
+#include "analyze/totals.h"
 #include "base/error.h"
-#include "report/trace/rows.h"
+#include "bench/ranking.h"
+#include "dataflow/picture.h"
+#include "report/graph/writers.h"
+
+#include <stdlib.h>
 
 static const pyro_report_options default_options = {.format = PYRO_FORMAT_TEXT};
 
-/* Options with every 0 that means something else replaced. */
-static pyro_report_options settled(const pyro_report_options *options)
+pyro_report_options pyro_report_settle(const pyro_report_options *options)
 {
     pyro_report_options result = options != NULL ? *options : default_options;
 
@@ -16,86 +21,53 @@ static pyro_report_options settled(const pyro_report_options *options)
     return result;
 }
 
-/* Gives the text away, or reports why there is none. */
-static int hand_over(pyro_buf *buf, int status, char **out, size_t *size, pyro_error *error)
-{
-    size_t length = 0;
-
-    *out = NULL;
-    if (status == PYRO_OK) {
-        *out = pyro_buf_detach(buf, &length);
-        status = *out != NULL ? PYRO_OK : pyro_fail_memory(error);
-    }
-    if (size != NULL)
-        *size = length;
-    pyro_buf_free(buf);
-    return status;
-}
-
 int pyro_report_cost(char **out, size_t *size, const pyro_cost *cost,
                      const pyro_report_options *given, pyro_error *error)
 {
-    pyro_report_options options = settled(given);
-    pyro_buf buf = PYRO_BUF_INIT;
-    int status = PYRO_OK;
+    pyro_report_options options = pyro_report_settle(given);
+    pyro_report_request request = {.kind = PYRO_REPORT_COST,
+                                   .format = options.format,
+                                   .options = &options,
+                                   .error = error,
+                                   .cost = cost};
 
-    switch (options.format) {
-    case PYRO_FORMAT_TEXT:
-        status = pyro_write_cost_text(&buf, cost, &options, error);
-        break;
-    case PYRO_FORMAT_JSON:
-        status = pyro_write_cost_json(&buf, cost, error);
-        break;
-    case PYRO_FORMAT_CSV:
-        status = pyro_write_cost_csv(&buf, cost, options.verbose);
-        break;
-    }
-    return hand_over(&buf, status, out, size, error);
+    return pyro_report_write(out, size, &request);
 }
 
 int pyro_report_compare(char **out, size_t *size, const pyro_cost *const *costs, size_t count,
                         const pyro_report_options *given, pyro_error *error)
 {
-    pyro_report_options options = settled(given);
-    pyro_buf buf = PYRO_BUF_INIT;
-    int status = PYRO_OK;
+    pyro_report_options options = pyro_report_settle(given);
+    pyro_report_request request = {.kind = PYRO_REPORT_SIDE_BY_SIDE,
+                                   .format = options.format,
+                                   .options = &options,
+                                   .error = error,
+                                   .side_by_side = {costs, count}};
 
-    switch (options.format) {
-    case PYRO_FORMAT_TEXT:
-        status = pyro_write_compare_text(&buf, costs, count, &options, error);
-        break;
-    case PYRO_FORMAT_JSON:
-        status = pyro_write_compare_json(&buf, costs, count, error);
-        break;
-    case PYRO_FORMAT_CSV:
-        status = pyro_write_compare_csv(&buf, costs, count);
-        break;
-    }
-    return hand_over(&buf, status, out, size, error);
+    return pyro_report_write(out, size, &request);
 }
 
 int pyro_report_diff(char **out, size_t *size, const pyro_cost *before, const pyro_cost *after,
                      const pyro_report_options *given, pyro_error *error)
 {
-    pyro_report_options options = settled(given);
-    pyro_buf buf = PYRO_BUF_INIT;
-    int status = pyro_write_diff(&buf, before, after, &options, error);
+    pyro_report_options options = pyro_report_settle(given);
+    pyro_layer_changes changes;
+    pyro_report_request request = {.kind = PYRO_REPORT_DIFF,
+                                   .format = options.format,
+                                   .options = &options,
+                                   .error = error,
+                                   .diff = {before, after, &changes}};
+    size_t before_count, after_count;
+    const pyro_cost_row *before_layers = pyro_cost_layers(before, &before_count);
+    const pyro_cost_row *after_layers = pyro_cost_layers(after, &after_count);
+    int status = pyro_match_layers(&changes, before_layers, before_count, after_layers, after_count,
+                                   error);
 
-    return hand_over(&buf, status, out, size, error);
-}
-
-int pyro_report_models(char **out, size_t *size, const pyro_catalog *catalog,
-                       const pyro_models_query *given_query, const pyro_report_options *given,
-                       pyro_error *error)
-{
-    pyro_report_options options = settled(given);
-    pyro_models_query query = {0};
-    pyro_buf buf = PYRO_BUF_INIT;
-
-    if (given_query != NULL)
-        query = *given_query;
-    int status = pyro_write_models(&buf, catalog, &query, &options, error);
-    return hand_over(&buf, status, out, size, error);
+    *out = NULL;
+    if (status == PYRO_OK)
+        status = pyro_report_write(out, size, &request);
+    pyro_layer_changes_free(&changes);
+    return status;
 }
 
 int pyro_report_trace(char **out, size_t *size, const pyro_trace *trace,
@@ -104,28 +76,135 @@ int pyro_report_trace(char **out, size_t *size, const pyro_trace *trace,
 {
     pyro_trace_report_options options = {.depth = -1};
     pyro_shallow_analysis shallow;
-    pyro_buf buf = PYRO_BUF_INIT;
-    int status;
 
     if (given != NULL)
         options = *given;
-    options.report = settled(given != NULL ? &given->report : NULL);
-    status = pyro_analysis_roll_up(&shallow, analysis, options.depth, error);
-    if (status == PYRO_OK) {
-        switch (options.report.format) {
-        case PYRO_FORMAT_TEXT:
-            status = pyro_write_trace_text(&buf, trace, &shallow.analysis, &options, error);
-            break;
-        case PYRO_FORMAT_JSON:
-            status = pyro_write_trace_json(&buf, trace, &shallow.analysis, &options);
-            break;
-        case PYRO_FORMAT_CSV:
-            status = pyro_write_trace_csv(&buf, trace, &shallow.analysis, &options);
-            break;
-        }
-    }
+    options.report = pyro_report_settle(given != NULL ? &given->report : NULL);
+    pyro_report_request request = {.kind = PYRO_REPORT_TRACE,
+                                   .format = options.report.format,
+                                   .options = &options.report,
+                                   .error = error,
+                                   .trace = {trace, &shallow.analysis, &options}};
+    int status = pyro_analysis_roll_up(&shallow, analysis, options.depth, error);
+
+    *out = NULL;
+    if (status == PYRO_OK)
+        status = pyro_report_write(out, size, &request);
     pyro_shallow_analysis_free(&shallow);
-    return hand_over(&buf, status, out, size, error);
+    return status;
+}
+
+int pyro_report_passes(char **out, size_t *size, const pyro_pass_summary *summary,
+                       const pyro_report_options *options, pyro_error *error)
+{
+    pyro_report_request request = {.kind = PYRO_REPORT_PASSES,
+                                   .options = options != NULL ? options : &default_options,
+                                   .error = error,
+                                   .passes = summary};
+
+    request.format = request.options->format;
+    return pyro_report_write(out, size, &request);
+}
+
+int pyro_report_trace_diff(char **out, size_t *size, const pyro_trace_diff *diff,
+                           const pyro_report_options *options, pyro_error *error)
+{
+    pyro_report_request request = {.kind = PYRO_REPORT_TRACE_DIFF,
+                                   .format = options->format,
+                                   .options = options,
+                                   .error = error,
+                                   .trace_diff = diff};
+
+    return pyro_report_write(out, size, &request);
+}
+
+int pyro_report_ranks(char **out, size_t *size, const pyro_ranks *ranks, pyro_ranks_view view,
+                      const pyro_report_options *options, pyro_error *error)
+{
+    pyro_report_request request = {.kind = PYRO_REPORT_RANKS,
+                                   .options = options != NULL ? options : &default_options,
+                                   .error = error,
+                                   .ranks = {ranks, view}};
+
+    request.format = request.options->format;
+    return pyro_report_write(out, size, &request);
+}
+
+/* Ratios of results are for people; they take a bootstrap each. */
+static bool wants_ranking(pyro_bench_format format)
+{
+    return format != PYRO_BENCH_JSON && format != PYRO_BENCH_CSV && format != PYRO_BENCH_JUNIT &&
+           format != PYRO_BENCH_GITHUB;
+}
+
+int pyro_report_bench(char **out, size_t *size, const pyro_bench_report *report,
+                      pyro_bench_format format, const pyro_report_options *options,
+                      pyro_error *error)
+{
+    pyro_report_request request = {.kind = PYRO_REPORT_BENCH,
+                                   .format = format,
+                                   .options = options != NULL ? options : &default_options,
+                                   .error = error,
+                                   .bench = {.report = report}};
+    pyro_ranking *ranking = NULL;
+    int status = PYRO_OK;
+
+    *out = NULL;
+    if (wants_ranking(format))
+        status = pyro_bench_rank(&ranking, &request.bench.ranking_count, report->bench, error);
+    request.bench.ranking = ranking;
+    if (status == PYRO_OK)
+        status = pyro_report_write(out, size, &request);
+    free(ranking);
+    return status;
+}
+
+int pyro_report_verdict(char **out, size_t *size, const pyro_comparison *comparison,
+                        const pyro_report_options *options, pyro_error *error)
+{
+    pyro_report_request request = {.kind = PYRO_REPORT_VERDICT,
+                                   .format = options->format,
+                                   .options = options,
+                                   .error = error,
+                                   .verdict = comparison};
+
+    return pyro_report_write(out, size, &request);
+}
+
+int pyro_report_graph(char **out, size_t *size, const pyro_dataflow *graph,
+                      const pyro_graph_report *given, pyro_error *error)
+{
+    static const pyro_graph_report defaults = {.format = PYRO_GRAPH_TEXT};
+    const pyro_graph_report *report = given != NULL ? given : &defaults;
+    pyro_report_request request = {.kind = PYRO_REPORT_GRAPH,
+                                   .format = report->format,
+                                   .options = &default_options,
+                                   .error = error,
+                                   .graph = {.graph = graph, .report = report}};
+    pyro_picture picture = {0};
+    int status;
+
+    *out = NULL;
+    if (report->format == PYRO_GRAPH_DOT) {
+        if (!pyro_picture_make(&picture, graph, report->depth))
+            return pyro_fail_memory(error);
+        request.graph.picture = &picture;
+    }
+    status = pyro_report_write(out, size, &request);
+    pyro_picture_free(&picture);
+    return status;
+}
+
+/* Gives away what has one format. */
+static int hand_over(pyro_buf *buf, char **out, size_t *size, pyro_error *error)
+{
+    size_t length = 0;
+
+    *out = pyro_buf_detach(buf, &length);
+    if (size != NULL)
+        *size = length;
+    pyro_buf_free(buf);
+    return *out != NULL ? PYRO_OK : pyro_fail_memory(error);
 }
 
 int pyro_report_trace_folded(char **out, size_t *size, const pyro_analysis *analysis,
@@ -134,5 +213,39 @@ int pyro_report_trace_folded(char **out, size_t *size, const pyro_analysis *anal
     pyro_buf buf = PYRO_BUF_INIT;
 
     pyro_write_trace_folded(&buf, analysis);
-    return hand_over(&buf, PYRO_OK, out, size, error);
+    return hand_over(&buf, out, size, error);
+}
+
+int pyro_report_layer_table(char **out, size_t *size, pyro_trace *trace, const char *title,
+                            bool with_flops, pyro_error *error)
+{
+    pyro_forward_table forward;
+    pyro_buf buf = PYRO_BUF_INIT;
+    int status = pyro_forward_table_make(&forward, trace, error);
+
+    *out = NULL;
+    *size = 0;
+    if (status == PYRO_OK) {
+        pyro_write_pass_table(&buf, &forward, title, with_flops);
+        status = hand_over(&buf, out, size, error);
+    }
+    pyro_forward_table_free(&forward);
+    return status;
+}
+
+int pyro_report_graph_stats(char **out, size_t *size, const pyro_dataflow *graph, pyro_error *error)
+{
+    pyro_buf buf = PYRO_BUF_INIT;
+
+    pyro_write_graph_stats(&buf, graph);
+    return hand_over(&buf, out, size, error);
+}
+
+int pyro_report_cuts(char **out, size_t *size, const pyro_dataflow *graph, const pyro_cuts *cuts,
+                     pyro_error *error)
+{
+    pyro_buf buf = PYRO_BUF_INIT;
+
+    pyro_write_graph_cuts(&buf, graph, cuts);
+    return hand_over(&buf, out, size, error);
 }

@@ -165,7 +165,8 @@ struct pyro_trace {
 
 /* Notes that readers look at: what could not be recorded; where ops are, or "missing". */
 #define PYRO_NOTE_MISSING "missing"
-#define PYRO_MISSING_STORAGES "identities of tensors" /* in it, as _fallback.py writes it */
+#define PYRO_MISSING_STORAGES \
+    "identities of tensors" /* in it, as _capture/torch_profiler.py writes it */
 #define PYRO_NOTE_OPS "ops"
 #define PYRO_NOTE_OPS_BESIDE "torch.profiler" /* in the file beside the recording */
 

@@ -22,7 +22,7 @@ pyrometer: other-2-checkpoint.pth: a pickled checkpoint: it holds weights, no gr
 pyrometer: other-3-legacy-checkpoint.pth: a pickle, which is never unpickled; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
 pyrometer: other-4-model.onnx: an ONNX model, which is not read yet; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
 pyrometer: other-5-weights.safetensors: a safetensors file: it holds weights, no graph; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
-pyrometer: other-6-text.pt2: not a model file that is known here; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
+pyrometer: other-6-text.pt2: not a model file in a known format (.pt2 archive, exported program as JSON, the same JSON in gzip); export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
 pyrometer: other-7-plain.zip: a zip archive without an exported program; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
 
 $ pyrometer cost .

@@ -215,7 +215,7 @@ pyrometer: --depth opens blocks in pictures: use it with svg or dot
 [2]
 
 $ pyrometer graph good-1-flat-layout.pt2 -o "$TMP/g.png"
-pyrometer: --output $TMP/g.png: use .txt, .dot, .json, .graphml or .svg, or give --format
+pyrometer: --output $TMP/g.png: unknown extension .png; use .dot, .json, .graphml, .svg or .txt, or give --format (see pyrometer graph --help)
 [2]
 
 $ tool=$(command -v pyrometer); PATH=/nowhere "$tool" graph good-1-flat-layout.pt2 --format svg

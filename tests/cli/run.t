@@ -37,7 +37,7 @@ $ cat > $TMP/python <<'END'
 > exit 7
 > END
 $ chmod +x $TMP/python; cd $TMP; PYTHONPATH=mine pyrometer run --python $TMP/python train.py --epochs 3 -o x
-1 /nowhere/pyrometer/_startup:mine
+1 /nowhere/pyrometer/_capture/startup:mine
 train.pyro max_bytes=0,keep_last=0,stacks=1,shapes=1,outputs=1,memory=1,ops=1,overwrite=0,quiet=0
 <train.py>
 <--epochs>

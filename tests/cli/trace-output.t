@@ -267,7 +267,7 @@ pyrometer: none.json: cannot open: No such file or directory
 [2]
 
 $ pyrometer trace bad-3-flipped-bit.pt2
-pyrometer: bad-3-flipped-bit.pt2: not a trace: a zip archive, where JSON is expected
+pyrometer: bad-3-flipped-bit.pt2: not a trace: a zip archive; readable: pyrometer recording, Chrome trace JSON
 [2]
 
 $ pyrometer trace - < /dev/null

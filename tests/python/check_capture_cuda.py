@@ -24,7 +24,8 @@ from cuda_checks import check, failures, section
 from torch import nn
 
 import pyrometer
-from pyrometer import _observer, _passes, capture_model
+from pyrometer import capture_model
+from pyrometer._capture import observer_build, passes
 
 TOOL = os.path.abspath(os.environ.get("PYRO_TOOL", "build/pyrometer"))
 
@@ -102,7 +103,7 @@ def check_passes(folder):
         with contextlib.redirect_stdout(printed):
             for batch in (8, 8, 4):
                 model(x[:batch])
-            _passes.finisher.finish()
+            passes.finisher.finish()
         files = sorted(path.name for path in folder.glob("Net_forward_*.json"))
         check("three passes are three files", len(files) == 3, ", ".join(files))
         trace = pyrometer.trace(folder / "Net_forward_002.json")
@@ -209,7 +210,7 @@ def measure(folder):
 
     with torch.no_grad(), contextlib.redirect_stdout(io.StringIO()):
         captured = median_ms(lambda: model(x))
-        _passes.finisher.finish()
+        passes.finisher.finish()
         del Net.__pyrometer_capture__
         bare = median_ms(lambda: model(x))
     Net.__pyrometer_capture__ = registration
@@ -222,7 +223,7 @@ def main():
     if failures:
         sys.exit(1)
     print(torch.cuda.get_device_name())
-    status = _observer.status()
+    status = observer_build.status()
     check("the observer of ops", status["ok"], status.get("reason") or status["library"])
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

@@ -374,7 +374,7 @@ def check_throttling(folder):
         skip("throttling", "no C compiler")
         return
     stub = folder / "libnvml_stub.so"
-    source = ROOT / "tests" / "unit" / "nvml_stub.c"
+    source = ROOT / "tests" / "unit" / "bench" / "nvml_stub.c"
     subprocess.run([compiler, "-shared", "-fPIC", "-o", stub, source], check=True)
     (folder / "model.py").write_text(MODEL.replace("2048", "8192"))
     # 10 looks while it warms up, 5 steady ones, and two in which it is hot.

@@ -13,9 +13,10 @@ if "PYRO_TOOL" in os.environ:
     os.environ["PYRO_TOOL"] = os.path.abspath(os.environ["PYRO_TOOL"])
 
 # Files that want torch at once are left out where there is none.
+_FOLDER = pathlib.Path(__file__).parent
 collect_ignore = [
-    path.name
-    for path in pathlib.Path(__file__).parent.glob("test_*.py")
+    str(path.relative_to(_FOLDER))
+    for path in _FOLDER.rglob("test_*.py")
     if importlib.util.find_spec("torch") is None
     and re.search(
         r"^((import|from) torch\b|torch = )", path.read_text(encoding="utf-8"), re.MULTILINE
@@ -43,15 +44,16 @@ def nothing_is_watched_for_ever():
     """Passes keep their session and the hook for the next one; another file of tests begins
     without."""
     yield
-    if "pyrometer._session" not in sys.modules:
+    if "pyrometer._capture.session" not in sys.modules:
         return
-    from pyrometer import _core, _observe
-    from pyrometer._session import session
+    from pyrometer import _core
+    from pyrometer._capture import observers
+    from pyrometer._capture.session import session
 
     session.stop()
-    if _observe._is_watching:
+    if observers._is_watching:
         _core.layers_remove()
-        _observe._is_watching = False
+        observers._is_watching = False
 
 
 @pytest.fixture(scope="module")
@@ -68,11 +70,11 @@ def one_thread():
 def observer():
     """The library that sees ops. Skips only where none is expected (no compiler, an old torch);
     where one should work and does not, the test fails."""
-    from pyrometer import _observer
+    from pyrometer._capture import observer_build
 
     try:
-        _observer.load()
-    except _observer.Unavailable as error:
+        observer_build.load()
+    except observer_build.Unavailable as error:
         if not error.expected:
             raise
         pytest.skip(f"no observer: {error}")

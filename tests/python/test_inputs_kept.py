@@ -74,7 +74,7 @@ def test_saving_a_graph_over_its_recording(recording, tmp_path):
 
 @pytest.mark.parametrize("suffix", [".json", ".json.gz"])
 def test_copying_a_pass_over_itself(tmp_path, suffix):
-    from pyrometer._passes import Pass
+    from pyrometer._capture.passes import Pass
 
     path = tmp_path / f"pass{suffix}"
     path.write_text("{}")
@@ -135,11 +135,11 @@ def test_a_baseline_may_be_replaced(code):
 
 def test_files_of_ranks_over_code(code):
     pytest.importorskip("ray")
-    from pyrometer import _ray_files
+    from pyrometer._ray import files
 
     path, _ = code
     with pytest.raises(OSError, match="would overwrite"):
-        _ray_files._copy(None, 0, path.name, 0, str(path))
+        files._copy(None, 0, path.name, 0, str(path))
     assert path.read_text() == SOURCE
 
 

@@ -50,6 +50,28 @@ def test_schemas_are_schemas():
         assert schema["properties"]["schema"] == {"const": f"pyrometer.{kind}/{version}"}
 
 
+def test_every_table_of_a_trace_is_in_its_schema():
+    """Says which entry of `properties` a new table needs; `stacks` is written on request only."""
+    pyrometer = pytest.importorskip("pyrometer")
+    trace = pyrometer.trace(FILES / "trace" / "good-1-training.json")
+    known = SCHEMAS["trace-1"]["properties"]
+    for name, columns in trace._core.tables().items():
+        if name in ("memory", "stacks"):
+            continue
+        table = getattr(trace, name)
+        types = {
+            column: {"type": "string"}
+            if isinstance(table[column], list)
+            else {"type": "boolean"}
+            if table[column].format == "?"
+            else {"type": ["number" if table[column].format == "d" else "integer", "null"]}
+            for column in columns
+        }
+        items = {"type": "object", "required": list(columns), "properties": types}
+        wanted = {"type": "array", "items": items}
+        assert known.get(name) == wanted, f'"{name}": {json.dumps(wanted, indent=2)}'
+
+
 def test_every_output_has_a_schema():
     sources = [*(ROOT / "src").rglob("*.c"), *(ROOT / "cli").rglob("*.c")]
     sources += (ROOT / "python").rglob("*.py")
@@ -164,8 +186,8 @@ def test_what_python_is_asked_for(tmp_path):
 
 def test_measured_peaks(tmp_path, monkeypatch):
     pytest.importorskip("torch")
-    from pyrometer import _doctor
+    from pyrometer._capture import doctor
 
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    monkeypatch.setattr(_doctor, "_best_s", lambda run: 1.0)  # the form matters here, not the rates
-    check(_doctor.calibrate())
+    monkeypatch.setattr(doctor, "_best_s", lambda run: 1.0)  # the form matters here, not the rates
+    check(doctor.calibrate())

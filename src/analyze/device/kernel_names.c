@@ -13,13 +13,13 @@ typedef struct span {
     size_t length;
 } span;
 
-typedef struct writer {
+typedef struct name_writer {
     char *out;
     size_t length, capacity;
     bool is_cut;
-} writer;
+} name_writer;
 
-static void put(writer *w, const char *text, size_t length)
+static void put(name_writer *w, const char *text, size_t length)
 {
     if (w->length + length >= w->capacity) {
         length = w->capacity - 1 - w->length;
@@ -180,10 +180,11 @@ static bool is_scalar_type(span s)
     return IS_ONE_OF(s, words);
 }
 
-static bool put_type(writer *w, span s, int depth);
+static bool put_type(name_writer *w, span s, int depth);
 
 /* The template arguments that tell something, each once. */
-static bool put_arguments(writer *w, span arguments, int depth, const char *before, bool scalars)
+static bool put_arguments(name_writer *w, span arguments, int depth, const char *before,
+                          bool scalars)
 {
     enum { REMEMBERED = 8 };
     span told[REMEMBERED];
@@ -225,7 +226,7 @@ static span telling_component(span s, span last)
 }
 
 /* Writes a type or function shortly; false when it tells nothing. */
-static bool put_type(writer *w, span s, int depth)
+static bool put_type(name_writer *w, span s, int depth)
 {
     s = function_of(s);
     span name = telling_component(s, last_component(s)), inside = {NULL, 0};
@@ -251,7 +252,7 @@ static bool put_type(writer *w, span s, int depth)
 }
 
 /* "_ZN2ck6device6kernelILi4EE": the last name before its arguments, longer ones preferred. */
-static bool put_mangled(writer *w, const char *name)
+static bool put_mangled(name_writer *w, const char *name)
 {
     const char *at = name + 2;
     span best = {NULL, 0};
@@ -291,7 +292,7 @@ static bool put_mangled(writer *w, const char *name)
 }
 
 /* rocBLAS and hipBLASLt: "Cijk_Ailk_Bljk_BBS_BH_..._MT64x32x256_..." up to the tile's size. */
-static bool put_tensile(writer *w, const char *name)
+static bool put_tensile(name_writer *w, const char *name)
 {
     if (strncmp(name, "Cijk_", 5))
         return false;
@@ -306,7 +307,7 @@ static bool put_tensile(writer *w, const char *name)
 void pyro_kernel_short_name(const char *name, char out[PYRO_KERNEL_SHORT_NAME])
 {
     char plain[LONGEST_NAME];
-    writer w = {.out = out, .capacity = PYRO_KERNEL_SHORT_NAME};
+    name_writer w = {.out = out, .capacity = PYRO_KERNEL_SHORT_NAME};
     out[0] = '\0';
     if (!put_mangled(&w, name) && !put_tensile(&w, name)) {
         span s = {plain, drop_anonymous(name, plain, sizeof plain)};

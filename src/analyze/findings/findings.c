@@ -137,22 +137,22 @@ static pyro_severity severity_of(size_t rule, double value)
     return value >= rules[rule].severe ? PYRO_SEVERITY_SEVERE : PYRO_SEVERITY_WARNING;
 }
 
-/* What each thread asks rules with: nothing that is written is shared. */
-typedef struct half {
+/* What each worker runs rules with: nothing that is written is shared. */
+typedef struct worker {
     pyro_finder finder;
     pyro_analysis_context context;
     pyro_arena scratch;
     pyro_intern texts;
     pyro_error error;
-} half;
+} worker;
 
-typedef struct inquiry {
-    half halves[2];
+typedef struct rule_job {
+    worker workers[2];
     pyro_evidence evidence[RULE_COUNT];
-    bool is_told[RULE_COUNT];
-    atomic_size_t next; /* rule that no thread has taken, from the first one on, counted round */
+    bool is_found[RULE_COUNT];
+    atomic_size_t next; /* rule that no worker has taken, from the first one on, counted round */
     size_t first;
-} inquiry;
+} rule_job;
 
 /* The rule of the roofline takes longest, so that it comes first; the one behind it has the same. */
 static size_t first_rule(void)
@@ -163,59 +163,60 @@ static size_t first_rule(void)
     return rule;
 }
 
-static void ask_rule(inquiry *inquiry, pyro_finder *finder, size_t rule)
+static void run_rule(rule_job *job, pyro_finder *finder, size_t rule)
 {
-    pyro_evidence *evidence = &inquiry->evidence[rule];
+    pyro_evidence *evidence = &job->evidence[rule];
     *evidence = (pyro_evidence){.text = "", .place = "", .gain_ns = -1};
-    inquiry->is_told[rule] = finder->span_ns > 0 && rules[rule].detect(finder, evidence) &&
-                             evidence->value >= rules[rule].warning;
+    job->is_found[rule] = finder->span_ns > 0 && rules[rule].detect(finder, evidence) &&
+                          evidence->value >= rules[rule].warning;
 }
 
-/* The first two rules are for the first thread, because they share what they look at. */
-static void ask_half(void *data, unsigned part)
+/* The first two rules are for the first worker, because they share what they look at. */
+static void run_rules(void *data, unsigned part)
 {
-    inquiry *inquiry = data;
-    pyro_finder *finder = &inquiry->halves[part].finder;
+    rule_job *job = data;
+    pyro_finder *finder = &job->workers[part].finder;
     for (size_t i = 0; part == 0 && i < 2 && !finder->memory_out; i++)
-        ask_rule(inquiry, finder, (inquiry->first + i) % RULE_COUNT);
+        run_rule(job, finder, (job->first + i) % RULE_COUNT);
     while (!finder->memory_out) {
-        size_t taken = atomic_fetch_add(&inquiry->next, 1);
+        size_t taken = atomic_fetch_add(&job->next, 1);
         if (taken >= RULE_COUNT)
             break;
-        ask_rule(inquiry, finder, (inquiry->first + taken) % RULE_COUNT);
+        run_rule(job, finder, (job->first + taken) % RULE_COUNT);
     }
 }
 
-static bool open_half(half *half, const pyro_finder *shared, pyro_arena *arena)
+static bool open_worker(worker *worker, const pyro_finder *shared, pyro_arena *arena)
 {
     size_t names = shared->context->trace->names.count + 1;
-    half->finder = *shared;
-    half->context = *shared->context;
-    half->finder.context = &half->context;
-    half->context.arena = arena;
-    half->context.scratch = &half->scratch;
-    half->context.texts = &half->texts;
-    half->context.error = &half->error;
-    pyro_error_clear(&half->error);
-    pyro_arena_init(&half->scratch);
-    pyro_intern_init(&half->texts, arena);
-    half->finder.kernel_family = pyro_arena_alloc(&half->scratch, names);
-    half->context.name_traits = pyro_arena_alloc(&half->scratch, names);
-    return half->finder.kernel_family && half->context.name_traits;
+    worker->finder = *shared;
+    worker->context = *shared->context;
+    worker->finder.context = &worker->context;
+    worker->context.arena = arena;
+    worker->context.scratch = &worker->scratch;
+    worker->context.texts = &worker->texts;
+    worker->context.error = &worker->error;
+    pyro_error_clear(&worker->error);
+    pyro_arena_init(&worker->scratch);
+    pyro_intern_init(&worker->texts, arena);
+    worker->finder.kernel_family = pyro_arena_alloc(&worker->scratch, names);
+    worker->context.name_traits = pyro_arena_alloc(&worker->scratch, names);
+    return worker->finder.kernel_family && worker->context.name_traits;
 }
 
-static void close_half(half *half)
+static void close_worker(worker *worker)
 {
-    pyro_intern_free(&half->texts);
-    pyro_arena_free(&half->scratch);
+    pyro_intern_free(&worker->texts);
+    pyro_arena_free(&worker->scratch);
 }
 
-static void tell(pyro_analysis_context *context, const inquiry *inquiry, pyro_finding *findings)
+static void list_findings(pyro_analysis_context *context, const rule_job *job,
+                          pyro_finding *findings)
 {
     size_t count = 0;
     for (size_t i = 0; i < RULE_COUNT; i++) {
-        const pyro_evidence *evidence = &inquiry->evidence[i];
-        if (inquiry->is_told[i])
+        const pyro_evidence *evidence = &job->evidence[i];
+        if (job->is_found[i])
             findings[count++] = (pyro_finding){.id = rules[i].id,
                                                .severity = severity_of(i, evidence->value),
                                                .title = rules[i].title,
@@ -233,26 +234,26 @@ int pyro_find_findings(pyro_analysis_context *context, pyro_arena *second_arena)
 {
     pyro_finder shared = {.context = context, .result = context->result};
     pyro_finding *findings = pyro_arena_array(context->arena, RULE_COUNT, sizeof *findings);
-    inquiry *inquiry = pyro_arena_alloc(context->scratch, sizeof *inquiry);
+    rule_job *job = pyro_arena_alloc(context->scratch, sizeof *job);
     unsigned parts = pyro_count_parts(context->options->threads, context->trace->count,
                                       PYRO_EVENTS_PER_THREAD);
-    if (!findings || !inquiry || !collect_kernels(&shared))
+    if (!findings || !job || !collect_kernels(&shared))
         return pyro_fail_memory(context->error);
     sum_steps(&shared);
-    inquiry->first = first_rule();
-    atomic_init(&inquiry->next, 2);
-    bool opened = open_half(&inquiry->halves[0], &shared, context->arena);
-    opened = open_half(&inquiry->halves[1], &shared, second_arena) && opened;
+    job->first = first_rule();
+    atomic_init(&job->next, 2);
+    bool opened = open_worker(&job->workers[0], &shared, context->arena);
+    opened = open_worker(&job->workers[1], &shared, second_arena) && opened;
     if (opened && parts > 1)
-        pyro_run_parts(ask_half, inquiry, 2);
+        pyro_run_parts(run_rules, job, 2);
     for (unsigned i = 0; opened && parts == 1 && i < 2; i++)
-        ask_half(inquiry, i);
-    bool memory_out = !opened || inquiry->halves[0].finder.memory_out ||
-                      inquiry->halves[1].finder.memory_out;
-    close_half(&inquiry->halves[0]);
-    close_half(&inquiry->halves[1]);
+        run_rules(job, i);
+    bool memory_out = !opened || job->workers[0].finder.memory_out ||
+                      job->workers[1].finder.memory_out;
+    close_worker(&job->workers[0]);
+    close_worker(&job->workers[1]);
     if (memory_out)
         return pyro_fail_memory(context->error);
-    tell(context, inquiry, findings);
+    list_findings(context, job, findings);
     return note_chip(context);
 }

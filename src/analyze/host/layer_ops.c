@@ -18,7 +18,7 @@ typedef struct whole_layer_ops {
 } whole_layer_ops;
 
 /* Rows are found by two steps, because (layer, name, shapes) does not fit one key. */
-typedef struct collector {
+typedef struct layer_collector {
     whole_layer_ops *whole;
     const pyro_trace *trace;
     const pyro_joins *joins;
@@ -26,14 +26,14 @@ typedef struct collector {
     pyro_map signatures; /* name and shapes -> number */
     pyro_enclosing enclosing;
     pyro_map rows;       /* layer and that number -> row */
-} collector;
+} layer_collector;
 
 static uint64_t pair(uint32_t high, uint32_t low)
 {
     return (uint64_t)high << 32 | low;
 }
 
-static const char *path_of(collector *c, uint32_t layer)
+static const char *path_of(layer_collector *c, uint32_t layer)
 {
     if (c->paths[layer] == NULL) {
         const char *path = c->joins->layers[layer].path;
@@ -43,7 +43,7 @@ static const char *path_of(collector *c, uint32_t layer)
 }
 
 /* The row of a layer, name and shapes, made when it is new; NULL when memory is out. */
-static pyro_layer_op_row *find_row(collector *c, uint32_t layer, uint32_t name, uint32_t dims)
+static pyro_layer_op_row *find_row(layer_collector *c, uint32_t layer, uint32_t name, uint32_t dims)
 {
     whole_layer_ops *whole = c->whole;
     uint32_t signature = pyro_map_get(&c->signatures, pair(name, dims));
@@ -68,7 +68,7 @@ static pyro_layer_op_row *find_row(collector *c, uint32_t layer, uint32_t name, 
     return &whole->rows[whole->count++];
 }
 
-static int collect(collector *c, pyro_error *error)
+static int collect(layer_collector *c, pyro_error *error)
 {
     const pyro_trace *trace = c->trace;
     const pyro_joins *joins = c->joins;
@@ -108,7 +108,7 @@ int pyro_trace_layer_ops(pyro_layer_ops **out, pyro_trace *trace,
 {
     static const pyro_analysis_options everything = {.step = -1};
     pyro_joins joins;
-    collector c = {.trace = trace, .joins = &joins};
+    layer_collector c = {.trace = trace, .joins = &joins};
     int status = pyro_joins_make(&joins, trace, options != NULL ? options : &everything, error);
 
     *out = NULL;

@@ -30,7 +30,7 @@ typedef struct gathering {
     request *requests;
     size_t count, capacity, first_open;
     bool has_device_collectives;
-    pyro_cover device_compute, host_compute;
+    pyro_coverage device_compute, host_compute;
     pyro_enclosing enclosing;
 } gathering;
 
@@ -184,8 +184,8 @@ static int add_host_event(gathering *gathering, uint32_t event)
             return gathering->has_device_collectives ? PYRO_OK
                                                      : add_request(gathering, event, name);
         if (pyro_rank_is_compute(name) &&
-            !pyro_cover_add(&gathering->host_compute, trace->start_ns[event],
-                            pyro_event_end_ns(trace, event)))
+            !pyro_coverage_add(&gathering->host_compute, trace->start_ns[event],
+                               pyro_event_end_ns(trace, event)))
             return pyro_fail_memory(gathering->maker->context.error);
     }
     const char *kind = kind_of_work(name);
@@ -204,8 +204,8 @@ static int add_event(gathering *gathering, uint32_t event)
     if (is_kernel && pyro_context_traits(context, event) & PYRO_TRAIT_COLLECTIVE)
         return add_kernel(gathering, event);
     if (is_kernel || category == PYRO_EVENT_MEMSET) {
-        if (!pyro_cover_add(&gathering->device_compute, trace->start_ns[event],
-                            pyro_event_end_ns(trace, event)))
+        if (!pyro_coverage_add(&gathering->device_compute, trace->start_ns[event],
+                               pyro_event_end_ns(trace, event)))
             return pyro_fail_memory(context->error);
     } else if (category == PYRO_EVENT_OP || category == PYRO_EVENT_ANNOTATION) {
         return add_host_event(gathering, event);
@@ -249,14 +249,14 @@ static int measure(gathering *gathering)
     const pyro_trace *trace = maker->context.trace;
     size_t kept = 0;
     maker->compute = maker->on_device ? gathering->device_compute : gathering->host_compute;
-    pyro_cover_finish(&maker->compute);
+    pyro_coverage_finish(&maker->compute);
     for (size_t i = 0; i < part->collective_count; i++) {
         pyro_rank_collective collective = part->collectives[i];
-        if (!pyro_cover_add(&maker->communication, collective.start_ns, collective.end_ns))
+        if (!pyro_coverage_add(&maker->communication, collective.start_ns, collective.end_ns))
             return pyro_fail_memory(maker->context.error);
         collective.exposed_ns = collective.end_ns - collective.start_ns -
-                                pyro_cover_overlap(&maker->compute, collective.start_ns,
-                                                   collective.end_ns);
+                                pyro_coverage_overlap(&maker->compute, collective.start_ns,
+                                                      collective.end_ns);
         collective.arrival_ns = pyro_rank_wall_ns(trace, collective.arrival_ns);
         collective.start_ns = pyro_rank_wall_ns(trace, collective.start_ns);
         collective.end_ns = pyro_rank_wall_ns(trace, collective.end_ns);
@@ -264,8 +264,8 @@ static int measure(gathering *gathering)
             part->collectives[kept++] = collective;
     }
     part->collective_count = kept;
-    pyro_cover_finish(&maker->communication);
-    if (!pyro_cover_difference(&maker->waiting, &maker->communication, &maker->compute))
+    pyro_coverage_finish(&maker->communication);
+    if (!pyro_coverage_difference(&maker->waiting, &maker->communication, &maker->compute))
         return pyro_fail_memory(maker->context.error);
     if (kept)
         qsort(part->collectives, kept, sizeof *part->collectives, by_arrival);
@@ -297,9 +297,9 @@ int pyro_rank_make_collectives(pyro_rank_maker *maker)
     if (status == PYRO_OK)
         status = gather(&gathering);
     if (maker->compute.items != gathering.host_compute.items)
-        pyro_cover_free(&gathering.host_compute);
+        pyro_coverage_free(&gathering.host_compute);
     if (maker->compute.items != gathering.device_compute.items)
-        pyro_cover_free(&gathering.device_compute);
+        pyro_coverage_free(&gathering.device_compute);
     pyro_collective_finder_free(&gathering.finder);
     pyro_map_free(&gathering.by_event);
     pyro_enclosing_free(&gathering.enclosing);

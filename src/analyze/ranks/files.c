@@ -1,6 +1,6 @@
 /*
- * Files of many ranks: which a folder holds, and reading them with a trace a thread in memory at
- * most. Summaries are merged as they come; the order does not matter.
+ * Files of many ranks: which a folder holds, and reading them with one trace per worker in memory
+ * at most. Summaries are merged as they come; the order does not matter.
  */
 #include "analyze/ranks/summary.h"
 #include "base/containers/buf.h"
@@ -9,7 +9,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,15 +133,24 @@ void pyro_rank_files_free(pyro_rank_files *files)
     *files = (pyro_rank_files){0};
 }
 
+/* A file, and what a worker made of it. */
+typedef struct file_task {
+    size_t file;
+    int status;
+    pyro_rank_summary *summary;
+    pyro_error error;
+} file_task;
+
 typedef struct reading {
     const pyro_rank_files *files;
     const pyro_rank_reading *how;
     pyro_analysis_options analysis;
     int threads_each;
-    atomic_size_t next;
     atomic_int_least64_t done_bytes;
     int64_t total_bytes;
-    pthread_mutex_t lock; /* of what follows */
+    file_task tasks[PYRO_MOST_WORKERS]; /* one per worker */
+    /* Shared under the pool's lock. */
+    size_t next; /* file that nobody has taken */
     pyro_rank_summary *summary;
     char **messages; /* by file; NULL: it was read */
     int status;
@@ -188,7 +196,6 @@ static int summarize(reading *reading, const char *path, pyro_rank_summary **sum
 static void add_result(reading *reading, size_t file, int status, pyro_rank_summary *summary,
                        const pyro_error *error)
 {
-    pthread_mutex_lock(&reading->lock);
     if (status == PYRO_OK)
         status = pyro_rank_summary_merge(reading->summary, summary, &reading->error);
     else if (status != PYRO_ERROR_MEMORY) {
@@ -198,24 +205,40 @@ static void add_result(reading *reading, size_t file, int status, pyro_rank_summ
     }
     if (reading->status == PYRO_OK && status != PYRO_OK)
         reading->status = pyro_fail_memory(&reading->error);
-    pthread_mutex_unlock(&reading->lock);
 }
 
-static void read_some(void *data, unsigned part)
+static void *take_file(void *data, unsigned worker)
 {
     reading *reading = data;
-    (void)part;
-    for (;;) {
-        size_t file = atomic_fetch_add(&reading->next, 1);
-        pyro_rank_summary *summary = NULL;
-        pyro_error error;
-        if (file >= reading->files->count)
-            return;
-        pyro_error_clear(&error);
-        int status = summarize(reading, reading->files->files[file], &summary, &error);
-        add_result(reading, file, status, summary, &error);
-        pyro_rank_summary_free(summary);
-    }
+    reading->tasks[worker] = (file_task){.file = reading->next++};
+    return &reading->tasks[worker];
+}
+
+static void read_file(void *data, void *task, unsigned worker)
+{
+    reading *reading = data;
+    file_task *file = task;
+    (void)worker;
+    pyro_error_clear(&file->error);
+    file->status = summarize(reading, reading->files->files[file->file], &file->summary,
+                             &file->error);
+}
+
+/* No file waits for another. */
+static bool finish_file(void *data, void *task, unsigned worker)
+{
+    const file_task *file = task;
+    (void)worker;
+    add_result(data, file->file, file->status, file->summary, &file->error);
+    pyro_rank_summary_free(file->summary);
+    return false;
+}
+
+static bool are_files_taken(const void *data, unsigned worker)
+{
+    const reading *reading = data;
+    (void)worker;
+    return reading->next == reading->files->count;
 }
 
 static int64_t sum_sizes(const pyro_rank_files *files)
@@ -265,24 +288,24 @@ int pyro_rank_files_read(pyro_rank_summary **out, const pyro_rank_files *files,
                          size_t *failure_count, pyro_error *error)
 {
     static const pyro_rank_reading plain = {0};
+    static const pyro_job job = {take_file, read_file, finish_file, are_files_taken};
     reading reading = {.files = files, .how = how ? how : &plain, .analysis = {.step = -1}};
-    unsigned parts;
+    unsigned workers;
     *out = NULL;
     if (reading.how->analysis)
         reading.analysis = *reading.how->analysis;
-    parts = pyro_count_parts(reading.how->threads, files->count, 1);
+    workers = pyro_count_parts(reading.how->threads, files->count, 1);
     /* A model is not made to be read by two threads at once. */
     if (reading.analysis.model)
-        parts = 1;
-    reading.threads_each = parts > 1 ? 1 : reading.how->threads;
+        workers = 1;
+    reading.threads_each = workers > 1 ? 1 : reading.how->threads;
     reading.analysis.threads = reading.threads_each;
     reading.total_bytes = sum_sizes(files);
     pyro_error_clear(&reading.error);
     reading.summary = pyro_rank_summary_new();
     reading.messages = calloc(files->count + 1, sizeof *reading.messages);
-    pthread_mutex_init(&reading.lock, NULL);
     if (reading.summary && reading.messages)
-        pyro_run_parts(read_some, &reading, parts);
+        pyro_pool_run(&job, &reading, workers);
     else
         reading.status = PYRO_ERROR_MEMORY;
     if (reading.status == PYRO_OK && failures)
@@ -290,7 +313,6 @@ int pyro_rank_files_read(pyro_rank_summary **out, const pyro_rank_files *files,
     for (size_t i = 0; reading.messages && i < files->count; i++)
         free(reading.messages[i]);
     free(reading.messages);
-    pthread_mutex_destroy(&reading.lock);
     if (reading.status == PYRO_OK) {
         *out = reading.summary;
         return PYRO_OK;

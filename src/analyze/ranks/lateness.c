@@ -89,7 +89,7 @@ static size_t add_lane(const pyro_rank_set *set, const pyro_rank_lane *lane, siz
 static bool sum_up(pyro_rank_set *set, pyro_rank_member *member, const interval *intervals,
                    size_t count)
 {
-    pyro_cover cover = {0};
+    pyro_coverage coverage = {0};
     bool ok = true;
     member->steps = pyro_arena_array(set->arena, count / 2 + 1, sizeof *member->steps);
     if (!member->steps)
@@ -97,21 +97,21 @@ static bool sum_up(pyro_rank_set *set, pyro_rank_member *member, const interval 
     for (size_t first = 0, next; first < count && ok; first = next) {
         const interval *begin = &intervals[first];
         int64_t total = 0;
-        cover.count = 0;
+        coverage.count = 0;
         for (next = first; ok && next < count && intervals[next].step == begin->step &&
                            intervals[next].is_wait == begin->is_wait;
              next++)
-            ok = pyro_cover_add(&cover, intervals[next].start_ns, intervals[next].end_ns);
-        pyro_cover_finish(&cover);
-        for (size_t i = 0; i < cover.count; i++)
-            total += cover.items[i].end_ns - cover.items[i].start_ns;
+            ok = pyro_coverage_add(&coverage, intervals[next].start_ns, intervals[next].end_ns);
+        pyro_coverage_finish(&coverage);
+        for (size_t i = 0; i < coverage.count; i++)
+            total += coverage.items[i].end_ns - coverage.items[i].start_ns;
         if (begin->is_wait)
             member->steps[member->step_count - 1].wait_ns = total;
         else
             member->steps[member->step_count++] = (pyro_rank_lateness){.step = begin->step,
                                                                        .late_ns = total};
     }
-    pyro_cover_free(&cover);
+    pyro_coverage_free(&coverage);
     return ok;
 }
 

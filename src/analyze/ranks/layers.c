@@ -23,10 +23,10 @@ typedef struct cell {
     int64_t host_ns, device_ns;
 } cell;
 
-typedef struct op_time {
+typedef struct layer_op_time {
     uint32_t row, name;
     int64_t host_ns, device_ns;
-} op_time;
+} layer_op_time;
 
 typedef struct layer_times {
     pyro_rank_maker *maker;
@@ -34,9 +34,9 @@ typedef struct layer_times {
     size_t windows;
     cell *cells; /* by window and row */
     pyro_map by_op; /* row and name to ops */
-    op_time *ops;
+    layer_op_time *ops;
     size_t op_count, op_capacity;
-    pyro_cover known; /* times of the host that some row has, and waiting */
+    pyro_coverage known; /* times of the host that some row has, and waiting */
     int64_t *loader_until_ns; /* by track */
     pyro_enclosing enclosing;
 } layer_times;
@@ -66,8 +66,8 @@ static int64_t own_ns(const layer_times *times, uint32_t event)
     int64_t duration = trace->duration_ns[event];
     if (times->maker->on_device)
         return duration;
-    return duration - pyro_cover_overlap(&times->maker->waiting, trace->start_ns[event],
-                                         pyro_event_end_ns(trace, event));
+    return duration - pyro_coverage_overlap(&times->maker->waiting, trace->start_ns[event],
+                                            pyro_event_end_ns(trace, event));
 }
 
 static void add_host(layer_times *times, size_t row, uint32_t event, int64_t duration_ns)
@@ -89,7 +89,7 @@ static bool add_op_time(layer_times *times, size_t row, uint32_t name, int64_t h
         if (!pyro_grow(&times->ops, &times->op_capacity, times->op_count + 1, sizeof *times->ops) ||
             !pyro_map_put(&times->by_op, key, index))
             return false;
-        times->ops[times->op_count++] = (op_time){.row = (uint32_t)row, .name = name};
+        times->ops[times->op_count++] = (layer_op_time){.row = (uint32_t)row, .name = name};
     }
     times->ops[index].host_ns += host_ns;
     times->ops[index].device_ns += device_ns;
@@ -99,7 +99,8 @@ static bool add_op_time(layer_times *times, size_t row, uint32_t name, int64_t h
 static bool know(layer_times *times, uint32_t event)
 {
     const pyro_trace *trace = times->maker->context.trace;
-    return pyro_cover_add(&times->known, trace->start_ns[event], pyro_event_end_ns(trace, event));
+    return pyro_coverage_add(&times->known, trace->start_ns[event],
+                             pyro_event_end_ns(trace, event));
 }
 
 static bool add_device_work(layer_times *times, uint32_t event)
@@ -277,16 +278,16 @@ static bool add_host_event(layer_times *times, uint32_t event)
 static bool add_rest(layer_times *times)
 {
     const pyro_analysis_context *context = &times->maker->context;
-    const pyro_cover *waiting = &times->maker->waiting;
+    const pyro_coverage *waiting = &times->maker->waiting;
     for (size_t i = 0; !times->maker->on_device && i < waiting->count; i++)
-        if (!pyro_cover_add(&times->known, waiting->items[i].start_ns, waiting->items[i].end_ns))
+        if (!pyro_coverage_add(&times->known, waiting->items[i].start_ns, waiting->items[i].end_ns))
             return false;
-    pyro_cover_finish(&times->known);
+    pyro_coverage_finish(&times->known);
     for (size_t i = 0; i < times->windows; i++) {
         const pyro_window *window = &context->windows[i];
         times->cells[i * times->rows + pseudo_row(times, OUTSIDE)].host_ns +=
             window->end_ns - window->start_ns -
-            pyro_cover_overlap(&times->known, window->start_ns, window->end_ns);
+            pyro_coverage_overlap(&times->known, window->start_ns, window->end_ns);
     }
     return true;
 }
@@ -320,7 +321,7 @@ static int64_t larger(const pyro_rank_layer_op *op)
 }
 
 /* Keeps those with most time, equal ones in the order in which they first ran. */
-static bool keep_op(layer_times *times, pyro_rank_layer *layer, const op_time *from)
+static bool keep_op(layer_times *times, pyro_rank_layer *layer, const layer_op_time *from)
 {
     const pyro_trace *trace = times->maker->context.trace;
     int64_t steps = (int64_t)times->windows;
@@ -427,7 +428,7 @@ int pyro_rank_make_layers(pyro_rank_maker *maker)
 {
     layer_times times = {.maker = maker};
     bool ok = prepare(&times) && gather(&times) && publish(&times);
-    pyro_cover_free(&times.known);
+    pyro_coverage_free(&times.known);
     pyro_map_free(&times.by_op);
     pyro_enclosing_free(&times.enclosing);
     free(times.ops);

@@ -102,9 +102,9 @@ static pyro_rank_step step_of_host(const pyro_rank_maker *maker, const pyro_step
 {
     int64_t start = row->start_ns, end = row->start_ns + row->span_ns;
     pyro_rank_step step = {
-        .compute_ns = pyro_cover_overlap(&maker->compute, start, end),
-        .communication_ns = pyro_cover_overlap(&maker->communication, start, end),
-        .communication_exposed_ns = pyro_cover_overlap(&maker->waiting, start, end),
+        .compute_ns = pyro_coverage_overlap(&maker->compute, start, end),
+        .communication_ns = pyro_coverage_overlap(&maker->communication, start, end),
+        .communication_exposed_ns = pyro_coverage_overlap(&maker->waiting, start, end),
         .data_loading_ns = row->data_loading_ns};
     step.idle_ns = row->span_ns - step.compute_ns - step.communication_exposed_ns;
     return step;
@@ -182,9 +182,9 @@ static int fill_part(pyro_rank_maker *maker)
         status = pyro_rank_make_layers(maker);
     if (status == PYRO_OK)
         add_totals(maker);
-    pyro_cover_free(&maker->compute);
-    pyro_cover_free(&maker->communication);
-    pyro_cover_free(&maker->waiting);
+    pyro_coverage_free(&maker->compute);
+    pyro_coverage_free(&maker->communication);
+    pyro_coverage_free(&maker->waiting);
     return status;
 }
 

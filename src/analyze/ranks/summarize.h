@@ -10,8 +10,8 @@ typedef struct pyro_rank_maker {
     const pyro_analysis *analysis;
     pyro_rank_summary *summary;
     pyro_rank_part part;
-    pyro_cover compute, communication; /* on devices, or on the host where nothing ran on any */
-    pyro_cover waiting; /* of the host: communication that no compute covers */
+    pyro_coverage compute, communication; /* on devices, or on the host where nothing ran on any */
+    pyro_coverage waiting; /* of the host: communication that no compute covers */
     bool on_device;
 } pyro_rank_maker;
 

@@ -188,7 +188,7 @@ static pyro_json_kind read_number(pyro_json *json)
 {
     pyro_json_window *window = &json->window;
     begin_token(json);
-    pyro_json_number number = pyro_json_scan_number(window->token);
+    pyro_scanned_number number = pyro_json_scan_number(window->token);
     while (number.stop == window->end && !window->source_ended) {
         pyro_json_window_refill(window);
         number = pyro_json_scan_number(window->token);

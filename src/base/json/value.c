@@ -140,9 +140,9 @@ static bool parse_long_integer(const char *at, const char *end, bool negative, i
     return true;
 }
 
-pyro_json_number pyro_json_scan_number(const char *at)
+pyro_scanned_number pyro_json_scan_number(const char *at)
 {
-    pyro_json_number number = {NULL, at, true, 0};
+    pyro_scanned_number number = {NULL, at, true, 0};
     bool negative = *at == '-';
     const char *digits = at + negative;
     uint64_t value = 0;

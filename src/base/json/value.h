@@ -15,15 +15,15 @@ const char *pyro_json_find_bad_utf8(const char *text, size_t length);
  */
 const char *pyro_json_unescape(char *text, size_t *length);
 
-typedef struct pyro_json_number {
+typedef struct pyro_scanned_number {
     const char *end;    /* behind the number; NULL when it is malformed */
     const char *stop;   /* where scanning stopped: a malformed number's first wrong byte */
     bool is_integer;    /* written as one, and it fits */
     int64_t integer;
-} pyro_json_number;
+} pyro_scanned_number;
 
 /* Checks the grammar of the number at `at`; a byte that no number has must follow it. */
-pyro_json_number pyro_json_scan_number(const char *at);
+pyro_scanned_number pyro_json_scan_number(const char *at);
 
 /* The value of a sound, NUL-terminated number in any locale; false when it is too large. */
 bool pyro_json_parse_double(const char *text, double *out);

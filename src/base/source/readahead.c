@@ -2,7 +2,7 @@
 #include "base/source/source.h"
 
 #include "base/error.h"
-#include <pthread.h>
+#include "base/thread.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,7 +135,7 @@ int pyro_source_open_readahead(pyro_source **out, pyro_source *inner, pyro_error
     bool ok = true;
     for (size_t i = 0; i < BLOCKS && ok; i++)
         ok = (ahead->blocks[i].bytes = malloc(BLOCK_BYTES)) != NULL;
-    ahead->started = ok && pthread_create(&ahead->thread, NULL, run, ahead) == 0;
+    ahead->started = ok && pyro_thread_start(&ahead->thread, "pyrometer-read", run, ahead) == 0;
     if (!ahead->started) {
         readahead_close(&ahead->head);
         return ok ? pyro_fail(error, PYRO_ERROR_IO, "cannot start a thread")

@@ -87,8 +87,9 @@ static void write_counts(pyro_buf *buf, const pyro_bench_report *report)
                   tests, failures, errors, skipped, report->bench->created);
 }
 
-void pyro_write_bench_junit(pyro_buf *buf, const pyro_bench_report *report)
+int pyro_write_bench_junit(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_bench_report *report = request->bench.report;
     const pyro_bench *bench = report->bench;
 
     pyro_buf_adds(buf, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
@@ -108,6 +109,7 @@ void pyro_write_bench_junit(pyro_buf *buf, const pyro_bench_report *report)
     for (size_t i = 0; report->comparison != NULL && i < report->comparison->row_count; i++)
         write_verdict(buf, &report->comparison->rows[i], report->cannot_tell_passes);
     pyro_buf_adds(buf, "  </testsuite>\n</testsuites>\n");
+    return PYRO_OK;
 }
 
 /* The action knows one direction only, so just what is better when smaller is given. */
@@ -136,8 +138,9 @@ static void write_entry(pyro_json_writer *w, const pyro_bench_result *result,
     pyro_buf_free(&extra);
 }
 
-void pyro_write_bench_github(pyro_buf *buf, const pyro_bench_report *report)
+int pyro_write_bench_github(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_bench_report *report = request->bench.report;
     pyro_json_writer writer;
 
     pyro_json_writer_init(&writer, buf, 2);
@@ -151,4 +154,5 @@ void pyro_write_bench_github(pyro_buf *buf, const pyro_bench_report *report)
     }
     pyro_json_end_array(&writer);
     pyro_buf_addc(buf, '\n');
+    return PYRO_OK;
 }

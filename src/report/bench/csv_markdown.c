@@ -69,8 +69,10 @@ static void add_metric(pyro_buf *buf, const pyro_bench_result *result, const pyr
     add_uncertain(buf, metric);
 }
 
-void pyro_write_bench_csv(pyro_buf *buf, const pyro_bench_report *report)
+int pyro_write_bench_csv(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_bench_report *report = request->bench.report;
+
     pyro_csv_header(buf, "name,parameters,status,metric,unit,n,mean,mean_low,mean_high,stddev,min,"
                          "p50,p50_low,p50_high,p95,p99,p99_9,max,uncertain");
     for (size_t i = 0; i < report->bench->result_count; i++) {
@@ -79,10 +81,13 @@ void pyro_write_bench_csv(pyro_buf *buf, const pyro_bench_report *report)
         for (size_t j = 0; j < result->metric_count; j++)
             add_metric(buf, result, &result->metrics[j]);
     }
+    return PYRO_OK;
 }
 
-void pyro_write_verdict_csv(pyro_buf *buf, const pyro_comparison *comparison)
+int pyro_write_verdict_csv(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_comparison *comparison = request->verdict;
+
     pyro_csv_header(buf, "benchmark,metric,unit,base,current,change,change_low,change_high,delta,"
                          "base_n,current_n,verdict,reason");
     for (size_t i = 0; i < comparison->row_count; i++) {
@@ -101,6 +106,7 @@ void pyro_write_verdict_csv(pyro_buf *buf, const pyro_comparison *comparison)
         pyro_csv_text(buf, pyro_verdict_name(row->verdict), false);
         pyro_csv_text(buf, row->reason != NULL ? row->reason : "", true);
     }
+    return PYRO_OK;
 }
 
 /* A name inside of a Markdown cell: what would end the cell or begin markup is escaped. */
@@ -141,7 +147,7 @@ static void add_verdict_row(pyro_buf *buf, const pyro_verdict_row *row)
     pyro_buf_adds(buf, " |\n");
 }
 
-void pyro_write_verdict_markdown(pyro_buf *buf, const pyro_comparison *comparison)
+void pyro_add_verdict_markdown(pyro_buf *buf, const pyro_comparison *comparison)
 {
     pyro_buf_addf(buf, "**Verdict: %s**\n\n", pyro_verdict_name(comparison->overall));
     if (comparison->row_count > 0)
@@ -187,17 +193,14 @@ static void add_markdown_row(pyro_buf *buf, const pyro_ranking *rank)
         pyro_buf_adds(buf, " - |\n");
 }
 
-int pyro_write_bench_markdown(pyro_buf *buf, const pyro_bench_report *report, pyro_error *error)
+int pyro_write_bench_markdown(pyro_buf *buf, const pyro_report_request *request)
 {
-    pyro_ranking *ranking;
-    size_t count;
-    int status = pyro_rank_results(&ranking, &count, report->bench, error);
+    const pyro_bench_report *report = request->bench.report;
 
     pyro_buf_adds(buf, "| Benchmark | Mean | 95% interval | Median | p99 | n | Peak memory | "
                        "Relative |\n|:---|---:|---:|---:|---:|---:|---:|---:|\n");
-    for (size_t i = 0; i < count && status == PYRO_OK; i++)
-        add_markdown_row(buf, &ranking[i]);
-    free(ranking);
+    for (size_t i = 0; i < request->bench.ranking_count; i++)
+        add_markdown_row(buf, &request->bench.ranking[i]);
     if (report->gate_count > 0)
         pyro_buf_adds(buf,
                       "\n| Threshold | Benchmark | Value | Verdict |\n|:---|:---|---:|:---|\n");
@@ -213,7 +216,7 @@ int pyro_write_bench_markdown(pyro_buf *buf, const pyro_bench_report *report, py
     }
     if (report->comparison != NULL) {
         pyro_buf_addc(buf, '\n');
-        pyro_write_verdict_markdown(buf, report->comparison);
+        pyro_add_verdict_markdown(buf, report->comparison);
     }
-    return status;
+    return PYRO_OK;
 }

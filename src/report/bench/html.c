@@ -228,19 +228,17 @@ static void write_result(pyro_buf *buf, const pyro_bench_result *result,
         write_details(buf, result);
 }
 
-static int write_overview(pyro_buf *buf, const pyro_bench_report *report, pyro_error *error)
+static int write_overview(pyro_buf *buf, const pyro_report_request *request)
 {
-    const pyro_bench *bench = report->bench;
     static const char *const titles[] = {"Benchmark", "Mean", "Times slower than the fastest",
                                          "95% interval"};
-    pyro_ranking *ranking;
-    size_t count;
-    int status = pyro_rank_results(&ranking, &count, bench, error);
+    const pyro_ranking *ranking = request->bench.ranking;
+    size_t count = request->bench.ranking_count;
     pyro_html_box *boxes = calloc(count + 1, sizeof *boxes);
 
-    if (status == PYRO_OK && boxes == NULL)
-        status = pyro_fail_memory(error);
-    if (status == PYRO_OK && count > 1) {
+    if (boxes == NULL)
+        return pyro_fail_memory(request->error);
+    if (count > 1) {
         pyro_html_element(buf, "h2", "Comparison");
         pyro_html_begin_table(buf, titles, COUNT(titles));
         for (size_t i = 0; i < count; i++) {
@@ -259,12 +257,11 @@ static int write_overview(pyro_buf *buf, const pyro_bench_report *report, pyro_e
                 pyro_buf_adds(buf, "<td>-</td>\n<td>-</td>\n</tr>\n");
         }
         pyro_html_end_table(buf);
-        if (!report->without_drawings)
+        if (!request->bench.report->without_drawings)
             pyro_html_boxes(buf, boxes, count, "ms");
     }
     free(boxes);
-    free(ranking);
-    return status;
+    return PYRO_OK;
 }
 
 static void write_gates(pyro_buf *buf, const pyro_bench_report *report)
@@ -353,15 +350,16 @@ static void write_environment(pyro_buf *buf, const pyro_bench *bench)
     pyro_html_end_table(buf);
 }
 
-int pyro_write_bench_html(pyro_buf *buf, const pyro_bench_report *report, pyro_error *error)
+int pyro_write_bench_html(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_bench_report *report = request->bench.report;
     const pyro_bench *bench = report->bench;
 
     pyro_html_begin(buf, "Benchmark results");
     pyro_html_element(buf, "h1", "Benchmark results");
     if (bench->interrupted)
         pyro_html_element(buf, "p", "Interrupted: what was measured until then.");
-    int status = write_overview(buf, report, error);
+    int status = write_overview(buf, request);
     write_gates(buf, report);
     write_comparison(buf, report->comparison);
     for (size_t i = 0; i < bench->result_count; i++)

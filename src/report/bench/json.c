@@ -227,7 +227,7 @@ static void write_gates(pyro_json_writer *w, const pyro_bench_report *report)
     pyro_json_end_array(w);
 }
 
-void pyro_write_verdict_rows(pyro_json_writer *w, const pyro_comparison *comparison)
+static void write_verdict_rows(pyro_json_writer *w, const pyro_comparison *comparison)
 {
     pyro_json_member_string(w, "verdict", pyro_verdict_name(comparison->overall));
     pyro_json_member_strings(w, "notes", comparison->notes, comparison->note_count);
@@ -257,8 +257,22 @@ void pyro_write_verdict_rows(pyro_json_writer *w, const pyro_comparison *compari
     pyro_json_end_array(w);
 }
 
-void pyro_write_bench_json(pyro_buf *buf, const pyro_bench_report *report)
+int pyro_write_verdict_json(pyro_buf *buf, const pyro_report_request *request)
 {
+    pyro_json_writer writer;
+
+    pyro_json_writer_init(&writer, buf, 2);
+    pyro_json_begin_object(&writer);
+    pyro_json_member_string(&writer, "schema", "pyrometer.verdict/1");
+    write_verdict_rows(&writer, request->verdict);
+    pyro_json_end_object(&writer);
+    pyro_buf_addc(buf, '\n');
+    return PYRO_OK;
+}
+
+int pyro_write_bench_json(pyro_buf *buf, const pyro_report_request *request)
+{
+    const pyro_bench_report *report = request->bench.report;
     const pyro_bench *bench = report->bench;
     pyro_json_writer writer, *w = &writer;
 
@@ -283,9 +297,10 @@ void pyro_write_bench_json(pyro_buf *buf, const pyro_bench_report *report)
     if (report->comparison != NULL) {
         pyro_json_key(w, "comparison");
         pyro_json_begin_object(w);
-        pyro_write_verdict_rows(w, report->comparison);
+        write_verdict_rows(w, report->comparison);
         pyro_json_end_object(w);
     }
     pyro_json_end_object(w);
     pyro_buf_addc(buf, '\n');
+    return PYRO_OK;
 }

@@ -2,7 +2,7 @@
 #include "report/bench/bench.h"
 
 #include "base/text/table.h"
-#include "bench/results.h"
+#include "bench/results/results.h"
 #include "report/text.h"
 
 #include <math.h>
@@ -253,28 +253,21 @@ static void add_ratio(pyro_buf *buf, const pyro_speed_ratio *ratio)
     pyro_buf_addf(buf, "%.2f +- %.2f times faster than ", ratio->ratio, half);
 }
 
-static int write_ranking(pyro_buf *buf, const pyro_bench *bench, const pyro_report_options *options,
-                         pyro_error *error)
+static void write_ranking(pyro_buf *buf, const pyro_ranking *ranking, size_t count, bool color)
 {
-    pyro_ranking *ranking;
-    size_t count;
-    int status = pyro_rank_results(&ranking, &count, bench, error);
-
-    if (status == PYRO_OK && count > 1) {
-        pyro_text_heading(buf, "Summary", options->color);
-        pyro_buf_adds(buf, "  ");
-        add_clean_name(buf, ranking[0].result);
-        pyro_buf_adds(buf, " ran\n");
-        for (size_t i = 1; i < count; i++) {
-            pyro_buf_adds(buf, "    ");
-            add_ratio(buf, &ranking[i].ratio);
-            add_clean_name(buf, ranking[i].result);
-            pyro_buf_addc(buf, '\n');
-        }
+    if (count < 2)
+        return;
+    pyro_text_heading(buf, "Summary", color);
+    pyro_buf_adds(buf, "  ");
+    add_clean_name(buf, ranking[0].result);
+    pyro_buf_adds(buf, " ran\n");
+    for (size_t i = 1; i < count; i++) {
+        pyro_buf_adds(buf, "    ");
+        add_ratio(buf, &ranking[i].ratio);
+        add_clean_name(buf, ranking[i].result);
         pyro_buf_addc(buf, '\n');
     }
-    free(ranking);
-    return status;
+    pyro_buf_addc(buf, '\n');
 }
 
 static void write_gates(pyro_buf *buf, const pyro_bench_report *report,
@@ -310,19 +303,19 @@ static void write_gates(pyro_buf *buf, const pyro_bench_report *report,
     pyro_buf_addc(buf, '\n');
 }
 
-int pyro_write_bench_text(pyro_buf *buf, const pyro_bench_report *report,
-                          const pyro_report_options *options, pyro_error *error)
+int pyro_write_bench_text(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_bench_report *report = request->bench.report;
+    const pyro_report_options *options = request->options;
     const pyro_bench *bench = report->bench;
 
     for (size_t i = 0; i < bench->result_count; i++)
         write_result(buf, &bench->results[i], i, options);
-    int status = report->comparison == NULL ? write_ranking(buf, bench, options, error) : PYRO_OK;
-    if (status != PYRO_OK)
-        return status;
+    if (report->comparison == NULL)
+        write_ranking(buf, request->bench.ranking, request->bench.ranking_count, options->color);
     write_gates(buf, report, options);
     if (report->comparison != NULL) {
-        pyro_write_verdict_text(buf, report->comparison, options);
+        pyro_add_verdict_text(buf, report->comparison, options);
         pyro_buf_addc(buf, '\n');
     }
     /* The notes of a comparison hold the warnings of both sides. */
@@ -376,8 +369,8 @@ static void write_deltas(pyro_buf *buf, const pyro_comparison *comparison)
     pyro_buf_adds(buf, written > 0 ? " does not matter)\n" : "\n");
 }
 
-void pyro_write_verdict_text(pyro_buf *buf, const pyro_comparison *comparison,
-                             const pyro_report_options *options)
+void pyro_add_verdict_text(pyro_buf *buf, const pyro_comparison *comparison,
+                           const pyro_report_options *options)
 {
     static const pyro_table_column columns[] = {
         {"Name", false, true}, {"Metric", false, false},  {"Base", true, false},
@@ -411,4 +404,10 @@ void pyro_write_verdict_text(pyro_buf *buf, const pyro_comparison *comparison,
             pyro_text_clean(buf, comparison->notes[i]);
             pyro_buf_addc(buf, '\n');
         }
+}
+
+int pyro_write_verdict_text(pyro_buf *buf, const pyro_report_request *request)
+{
+    pyro_add_verdict_text(buf, request->verdict, request->options);
+    return PYRO_OK;
 }

@@ -6,6 +6,7 @@
 #include "base/text/units.h"
 #include "report/csv.h"
 #include "report/text.h"
+#include "report/writers.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -157,8 +158,10 @@ static void write_counter(pyro_buf *buf, const pyro_check *check, const char *co
     }
 }
 
-static void write_text(pyro_buf *buf, const pyro_check *check, const pyro_report_options *options)
+int pyro_write_check_text(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_check *check = request->check;
+    const pyro_report_options *options = request->options;
     static const char *const counters[] = {"fvcore", "torch", "torchvision"};
 
     for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++)
@@ -167,6 +170,7 @@ static void write_text(pyro_buf *buf, const pyro_check *check, const pyro_report
     if (!options->quiet)
         pyro_buf_addf(buf, "FLOPs here are 2 x MACs on both sides. Tolerance: %g%%.\n",
                       check->tolerance * 100);
+    return PYRO_OK;
 }
 
 static void write_row_json(pyro_json_writer *writer, const pyro_check *check,
@@ -204,8 +208,9 @@ static void write_row_json(pyro_json_writer *writer, const pyro_check *check,
     pyro_json_end_object(writer);
 }
 
-static void write_json(pyro_buf *buf, const pyro_check *check)
+int pyro_write_check_json(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_check *check = request->check;
     pyro_json_writer writer;
 
     pyro_json_writer_init(&writer, buf, 2);
@@ -219,10 +224,13 @@ static void write_json(pyro_buf *buf, const pyro_check *check)
     pyro_json_end_array(&writer);
     pyro_json_end_object(&writer);
     pyro_buf_addc(buf, '\n');
+    return PYRO_OK;
 }
 
-static void write_csv(pyro_buf *buf, const pyro_check *check)
+int pyro_write_check_csv(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_check *check = request->check;
+
     pyro_csv_header(buf, "model,counter,weights,our_flops,their_flops,difference,accuracy,"
                          "within_tolerance,error");
     for (size_t i = 0; i < check->count; i++) {
@@ -245,14 +253,5 @@ static void write_csv(pyro_buf *buf, const pyro_check *check)
         }
         pyro_csv_text(buf, row->error != NULL ? row->error : "", true);
     }
-}
-
-void pyro_write_check(pyro_buf *buf, const pyro_check *check, const pyro_report_options *options)
-{
-    if (options->format == PYRO_FORMAT_JSON)
-        write_json(buf, check);
-    else if (options->format == PYRO_FORMAT_CSV)
-        write_csv(buf, check);
-    else
-        write_text(buf, check, options);
+    return PYRO_OK;
 }

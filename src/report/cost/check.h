@@ -42,7 +42,4 @@ double pyro_check_difference(const pyro_check_row *row);
  */
 bool pyro_check_within(const pyro_check *check, const pyro_check_row *row);
 
-/* The table, JSON (schema pyrometer.check/1) or CSV. */
-void pyro_write_check(pyro_buf *buf, const pyro_check *check, const pyro_report_options *options);
-
 #endif

@@ -45,11 +45,12 @@ static void write_node(pyro_buf *buf, const pyro_cost_node *node)
     pyro_csv_integer(buf, node->work.written_bytes, true);
 }
 
-int pyro_write_cost_csv(pyro_buf *buf, const pyro_cost *cost, bool nodes)
+int pyro_write_cost_csv(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_cost *cost = request->cost;
     size_t count;
 
-    if (nodes) {
+    if (request->options->verbose) {
         const pyro_cost_node *node = pyro_cost_nodes(cost, &count);
         pyro_csv_header(buf, NODE_COLUMNS);
         for (size_t i = 0; i < count; i++)

@@ -1,6 +1,5 @@
 /* What changed between two costs: text, JSON (pyrometer.diff/1) and CSV. */
 #include "report/csv.h"
-#include "report/cost/diff.h"
 #include "report/cost/rows.h"
 #include "report/text.h"
 #include "report/writers.h"
@@ -218,9 +217,10 @@ static void write_incomplete(pyro_buf *buf, const pyro_cost *cost, const char *l
     }
 }
 
-static void write_text(pyro_buf *buf, const pyro_cost *before, const pyro_cost *after,
-                       const pyro_layer_changes *changes, const pyro_report_options *options)
+int pyro_write_diff_text(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_cost *before = request->diff.before, *after = request->diff.after;
+    const pyro_report_options *options = request->options;
     pyro_convention convention = pyro_cost_convention(after);
     pyro_buf line = PYRO_BUF_INIT;
 
@@ -231,7 +231,7 @@ static void write_text(pyro_buf *buf, const pyro_cost *before, const pyro_cost *
     pyro_text_banner(buf, pyro_text_part(buf, &line), options->width, options->color);
     pyro_buf_addc(buf, '\n');
     write_totals(buf, before, after, options);
-    write_changes(buf, changes, options);
+    write_changes(buf, request->diff.changes, options);
     write_incomplete(buf, before, "\nCoverage before:", options);
     write_incomplete(buf, after, "\nCoverage after:", options);
     if (!options->quiet) {
@@ -242,6 +242,7 @@ static void write_text(pyro_buf *buf, const pyro_cost *before, const pyro_cost *
         pyro_text_wrap(buf, pyro_text_part(buf, &line), 0, 0, options->width);
     }
     pyro_buf_free(&line);
+    return PYRO_OK;
 }
 
 static void key_value(pyro_json_writer *writer, const char *key, const char *suffix, int64_t value)
@@ -296,9 +297,10 @@ static int json_model(pyro_json_writer *writer, const char *key, const pyro_cost
     return status;
 }
 
-static int write_json(pyro_buf *buf, const pyro_cost *before, const pyro_cost *after,
-                      const pyro_layer_changes *changes, pyro_error *error)
+int pyro_write_diff_json(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_cost *before = request->diff.before, *after = request->diff.after;
+    const pyro_layer_changes *changes = request->diff.changes;
     pyro_json_writer writer;
     int status;
 
@@ -306,9 +308,9 @@ static int write_json(pyro_buf *buf, const pyro_cost *before, const pyro_cost *a
     pyro_json_begin_object(&writer);
     pyro_json_key(&writer, "schema");
     pyro_json_string(&writer, "pyrometer.diff/1");
-    status = json_model(&writer, "before", before, error);
+    status = json_model(&writer, "before", before, request->error);
     if (status == PYRO_OK)
-        status = json_model(&writer, "after", after, error);
+        status = json_model(&writer, "after", after, request->error);
     pyro_json_key(&writer, "total");
     pyro_json_begin_object_inline(&writer);
     json_fields(&writer, pyro_cost_total(before), pyro_cost_total(after));
@@ -330,8 +332,10 @@ static int write_json(pyro_buf *buf, const pyro_cost *before, const pyro_cost *a
     return status;
 }
 
-static void write_csv(pyro_buf *buf, const pyro_layer_changes *changes)
+int pyro_write_diff_csv(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_layer_changes *changes = request->diff.changes;
+
     pyro_buf_adds(buf, "name,change,class_before,class_after");
     for (size_t i = 0; i < FIELD_COUNT; i++) {
         const char *key = diff_fields[i].key;
@@ -354,31 +358,5 @@ static void write_csv(pyro_buf *buf, const pyro_layer_changes *changes)
             pyro_csv_integer(buf, pyro_change_i64(old, new), j + 1 == FIELD_COUNT);
         }
     }
-}
-
-int pyro_write_diff(pyro_buf *buf, const pyro_cost *before, const pyro_cost *after,
-                    const pyro_report_options *options, pyro_error *error)
-{
-    pyro_layer_changes changes;
-    size_t before_count, after_count;
-    const pyro_cost_row *before_layers = pyro_cost_layers(before, &before_count);
-    const pyro_cost_row *after_layers = pyro_cost_layers(after, &after_count);
-    int status = pyro_match_layers(&changes, before_layers, before_count, after_layers, after_count,
-                                   error);
-
-    if (status != PYRO_OK)
-        return status;
-    switch (options->format) {
-    case PYRO_FORMAT_TEXT:
-        write_text(buf, before, after, &changes, options);
-        break;
-    case PYRO_FORMAT_JSON:
-        status = write_json(buf, before, after, &changes, error);
-        break;
-    case PYRO_FORMAT_CSV:
-        write_csv(buf, &changes);
-        break;
-    }
-    pyro_layer_changes_free(&changes);
-    return status;
+    return PYRO_OK;
 }

@@ -221,8 +221,9 @@ int pyro_json_summary(pyro_json_writer *writer, const pyro_cost *cost, pyro_erro
     return PYRO_OK;
 }
 
-int pyro_write_cost_json(pyro_buf *buf, const pyro_cost *cost, pyro_error *error)
+int pyro_write_cost_json(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_cost *cost = request->cost;
     pyro_json_writer writer;
     const pyro_cost_row *rows;
     size_t count;
@@ -231,7 +232,7 @@ int pyro_write_cost_json(pyro_buf *buf, const pyro_cost *cost, pyro_error *error
     pyro_json_writer_init(&writer, buf, 2);
     pyro_json_begin_object(&writer);
     pyro_json_member_string(&writer, "schema", "pyrometer.cost/1");
-    status = pyro_json_summary(&writer, cost, error);
+    status = pyro_json_summary(&writer, cost, request->error);
     if (status != PYRO_OK)
         return status;
     rows = pyro_cost_layers(cost, &count);

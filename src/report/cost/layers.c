@@ -14,14 +14,14 @@
 enum { OTHER_COLUMNS = 50, CLASS_GAP = 2 };
 
 /* The rows that are shown, and what is left for their names. */
-typedef struct layer_table {
+typedef struct cost_layer_table {
     const pyro_cost_row **rows;
     size_t count;
     size_t name_room;
     bool with_class; /* the class goes first where there is no room for both */
-} layer_table;
+} cost_layer_table;
 
-static void fit(layer_table *layers, int width)
+static void fit(cost_layer_table *layers, int width)
 {
     size_t longest_name = 0, longest_class = 0;
     size_t room = width > OTHER_COLUMNS + 10 ? (size_t)width - OTHER_COLUMNS : 10;
@@ -35,7 +35,7 @@ static void fit(layer_table *layers, int width)
     layers->name_room = room;
 }
 
-static void add_layer(pyro_table *table, const layer_table *layers, const pyro_cost_row *row)
+static void add_layer(pyro_table *table, const cost_layer_table *layers, const pyro_cost_row *row)
 {
     pyro_buf name = PYRO_BUF_INIT;
     char text[PYRO_UNIT_TEXT];
@@ -53,7 +53,8 @@ static void add_layer(pyro_table *table, const layer_table *layers, const pyro_c
     pyro_table_cell(table, pyro_bound_short(row->bound));
 }
 
-static void write_rows(pyro_buf *buf, const layer_table *layers, const pyro_report_options *options)
+static void write_rows(pyro_buf *buf, const cost_layer_table *layers,
+                       const pyro_report_options *options)
 {
     static const pyro_table_column full[] = {
         {"Layer", false, true},  {"Class", false, true},   {"FLOPs", true, false},
@@ -100,7 +101,7 @@ int pyro_write_layer_table(pyro_buf *buf, const pyro_cost *cost, const pyro_repo
     size_t count;
     const pyro_cost_row *rows = pyro_cost_layers(cost, &count);
     bool graph_order = options->verbose && options->top == 0;
-    layer_table layers = {0};
+    cost_layer_table layers = {0};
 
     layers.rows = graph_order ? pyro_rows_in_order(rows, count)
                               : pyro_rows_sorted(rows, count, options->sort);

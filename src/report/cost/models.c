@@ -10,53 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The entries that are asked for, in order. */
-typedef struct listing {
-    const pyro_catalog_entry **entries;
-    size_t count;
-} listing;
-
-static int compare_amounts(int64_t a, int64_t b, const char *name_a, const char *name_b)
-{
-    if (a != b)
-        return a > b ? -1 : 1;
-    return strcmp(name_a, name_b);
-}
-
-static int compare_params(const void *a, const void *b)
-{
-    const pyro_facts *first = (*(const pyro_catalog_entry *const *)a)->facts;
-    const pyro_facts *second = (*(const pyro_catalog_entry *const *)b)->facts;
-
-    return compare_amounts(first->params, second->params, first->name, second->name);
-}
-
-static int compare_macs(const void *a, const void *b)
-{
-    const pyro_catalog_entry *first = *(const pyro_catalog_entry *const *)a;
-    const pyro_catalog_entry *second = *(const pyro_catalog_entry *const *)b;
-
-    return compare_amounts(first->macs, second->macs, first->facts->name, second->facts->name);
-}
-
-static int choose(listing *list, const pyro_catalog *catalog, const pyro_models_query *query,
-                  pyro_error *error)
-{
-    const pyro_catalog_entry *entry;
-
-    list->count = 0;
-    list->entries = malloc((pyro_catalog_count(catalog) + 1) * sizeof *list->entries);
-    if (list->entries == NULL)
-        return pyro_fail_memory(error);
-    for (size_t i = 0; (entry = pyro_catalog_at(catalog, i)) != NULL; i++)
-        if (pyro_catalog_matches(entry, query->pattern, query->family, query->task))
-            list->entries[list->count++] = entry;
-    if (query->sort != PYRO_MODELS_BY_NAME)
-        qsort(list->entries, list->count, sizeof *list->entries,
-              query->sort == PYRO_MODELS_BY_PARAMS ? compare_params : compare_macs);
-    return PYRO_OK;
-}
-
 static bool may_change(const pyro_facts *facts, const char *input, size_t axis)
 {
     for (size_t i = 0; i < facts->dim_count; i++)
@@ -123,17 +76,17 @@ static void add_row(pyro_table *table, const pyro_catalog_entry *entry, bool ver
     pyro_buf_free(&name);
 }
 
-static void write_footer(pyro_buf *buf, const listing *list, const pyro_catalog *catalog,
-                         const pyro_report_options *options)
+static void write_footer(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_catalog_entry *const *entries = request->models.entries;
     size_t own = 0;
 
     pyro_buf_addf(buf,
                   "\n%zu of %zu models. MACs are of one forward pass at that input; * marks the "
                   "sizes\nthat may change.\n",
-                  list->count, pyro_catalog_count(catalog));
-    for (size_t i = 0; i < list->count; i++) {
-        const pyro_catalog_entry *entry = list->entries[i];
+                  request->models.count, pyro_catalog_count(request->models.catalog));
+    for (size_t i = 0; i < request->models.count; i++) {
+        const pyro_catalog_entry *entry = entries[i];
 
         own += entry->is_own;
         if (entry->hides_builtin)
@@ -146,12 +99,11 @@ static void write_footer(pyro_buf *buf, const listing *list, const pyro_catalog 
     }
     if (own > 0)
         pyro_buf_adds(buf, "(own): added by you; pyrometer models remove NAME takes one away.\n");
-    if (!options->quiet && list->count > 0)
-        pyro_buf_addf(buf, "\nNext:\n  pyrometer cost %s\n", list->entries[0]->facts->name);
+    if (!request->options->quiet && request->models.count > 0)
+        pyro_buf_addf(buf, "\nNext:\n  pyrometer cost %s\n", entries[0]->facts->name);
 }
 
-static void write_text(pyro_buf *buf, const listing *list, const pyro_catalog *catalog,
-                       const pyro_report_options *options)
+int pyro_write_models_text(pyro_buf *buf, const pyro_report_request *request)
 {
     /* The last two are left out unless everything is wanted. */
     static const pyro_table_column columns[] = {
@@ -159,15 +111,17 @@ static void write_text(pyro_buf *buf, const listing *list, const pyro_catalog *c
         {"Input", false, false},      {"Task", false, true},   {"Family", false, false},
         {"May change", false, false},
     };
+    const pyro_report_options *options = request->options;
     size_t count = sizeof columns / sizeof columns[0] - (options->verbose ? 0 : 2);
     pyro_table table;
 
     pyro_table_init(&table, columns, count);
-    for (size_t i = 0; i < list->count; i++)
-        add_row(&table, list->entries[i], options->verbose);
+    for (size_t i = 0; i < request->models.count; i++)
+        add_row(&table, request->models.entries[i], options->verbose);
     pyro_table_write(&table, buf, 0, options->width, options->color);
     pyro_table_free(&table);
-    write_footer(buf, list, catalog, options);
+    write_footer(buf, request);
+    return PYRO_OK;
 }
 
 static void write_inputs(pyro_json_writer *writer, const pyro_facts *facts)
@@ -237,7 +191,7 @@ static void write_entry(pyro_json_writer *writer, const pyro_catalog_entry *entr
     pyro_json_end_object(writer);
 }
 
-static void write_json(pyro_buf *buf, const listing *list)
+int pyro_write_models_json(pyro_buf *buf, const pyro_report_request *request)
 {
     pyro_json_writer writer;
 
@@ -246,11 +200,12 @@ static void write_json(pyro_buf *buf, const listing *list)
     pyro_json_member_string(&writer, "schema", "pyrometer.models/1");
     pyro_json_key(&writer, "models");
     pyro_json_begin_array(&writer);
-    for (size_t i = 0; i < list->count; i++)
-        write_entry(&writer, list->entries[i]);
+    for (size_t i = 0; i < request->models.count; i++)
+        write_entry(&writer, request->models.entries[i]);
     pyro_json_end_array(&writer);
     pyro_json_end_object(&writer);
     pyro_buf_addc(buf, '\n');
+    return PYRO_OK;
 }
 
 /* An empty field where the count is not known. */
@@ -262,12 +217,12 @@ static void csv_count(pyro_buf *buf, int64_t value)
         pyro_csv_text(buf, "", false);
 }
 
-static void write_csv(pyro_buf *buf, const listing *list)
+int pyro_write_models_csv(pyro_buf *buf, const pyro_report_request *request)
 {
     pyro_csv_header(buf, "name,display_name,family,task,params,published_params,params_source,macs,"
                          "input,may_change,decode,package,version,builder,own");
-    for (size_t i = 0; i < list->count; i++) {
-        const pyro_catalog_entry *entry = list->entries[i];
+    for (size_t i = 0; i < request->models.count; i++) {
+        const pyro_catalog_entry *entry = request->models.entries[i];
         const pyro_facts *facts = entry->facts;
         pyro_buf input = PYRO_BUF_INIT, kinds = PYRO_BUF_INIT;
 
@@ -291,22 +246,72 @@ static void write_csv(pyro_buf *buf, const listing *list)
         pyro_buf_free(&input);
         pyro_buf_free(&kinds);
     }
+    return PYRO_OK;
 }
 
-int pyro_write_models(pyro_buf *buf, const pyro_catalog *catalog, const pyro_models_query *query,
-                      const pyro_report_options *options, pyro_error *error)
+static int compare_amounts(int64_t a, int64_t b, const char *name_a, const char *name_b)
 {
-    listing list;
-    int status = choose(&list, catalog, query, error);
+    if (a != b)
+        return a > b ? -1 : 1;
+    return strcmp(name_a, name_b);
+}
 
-    if (status != PYRO_OK)
-        return status;
-    if (options->format == PYRO_FORMAT_JSON)
-        write_json(buf, &list);
-    else if (options->format == PYRO_FORMAT_CSV)
-        write_csv(buf, &list);
-    else
-        write_text(buf, &list, catalog, options);
-    free(list.entries);
+static int compare_params(const void *a, const void *b)
+{
+    const pyro_facts *first = (*(const pyro_catalog_entry *const *)a)->facts;
+    const pyro_facts *second = (*(const pyro_catalog_entry *const *)b)->facts;
+
+    return compare_amounts(first->params, second->params, first->name, second->name);
+}
+
+static int compare_macs(const void *a, const void *b)
+{
+    const pyro_catalog_entry *first = *(const pyro_catalog_entry *const *)a;
+    const pyro_catalog_entry *second = *(const pyro_catalog_entry *const *)b;
+
+    return compare_amounts(first->macs, second->macs, first->facts->name, second->facts->name);
+}
+
+/* The entries that are asked for, in order; the caller frees *out. */
+static int choose(const pyro_catalog_entry ***out, size_t *count, const pyro_catalog *catalog,
+                  const pyro_models_query *query, pyro_error *error)
+{
+    const pyro_catalog_entry *entry;
+    const pyro_catalog_entry **entries = malloc((pyro_catalog_count(catalog) + 1) *
+                                                sizeof *entries);
+
+    *out = entries;
+    *count = 0;
+    if (entries == NULL)
+        return pyro_fail_memory(error);
+    for (size_t i = 0; (entry = pyro_catalog_at(catalog, i)) != NULL; i++)
+        if (pyro_catalog_matches(entry, query->pattern, query->family, query->task))
+            entries[(*count)++] = entry;
+    if (query->sort != PYRO_MODELS_BY_NAME)
+        qsort(entries, *count, sizeof *entries,
+              query->sort == PYRO_MODELS_BY_PARAMS ? compare_params : compare_macs);
     return PYRO_OK;
+}
+
+int pyro_report_models(char **out, size_t *size, const pyro_catalog *catalog,
+                       const pyro_models_query *query, const pyro_report_options *given,
+                       pyro_error *error)
+{
+    static const pyro_models_query all = {0};
+    pyro_report_options options = pyro_report_settle(given);
+    pyro_report_request request = {.kind = PYRO_REPORT_MODELS,
+                                   .format = options.format,
+                                   .options = &options,
+                                   .error = error,
+                                   .models = {.catalog = catalog}};
+    const pyro_catalog_entry **entries;
+    int status = choose(&entries, &request.models.count, catalog, query != NULL ? query : &all,
+                        error);
+
+    *out = NULL;
+    request.models.entries = entries;
+    if (status == PYRO_OK)
+        status = pyro_report_write(out, size, &request);
+    free(entries);
+    return status;
 }

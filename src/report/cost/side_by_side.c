@@ -99,14 +99,16 @@ static void write_coverages(pyro_buf *buf, const pyro_cost *const *costs, size_t
         pyro_buf_adds(buf, "  all operators of all models priced\n");
 }
 
-int pyro_write_compare_text(pyro_buf *buf, const pyro_cost *const *costs, size_t count,
-                            const pyro_report_options *options, pyro_error *error)
+int pyro_write_side_by_side_text(pyro_buf *buf, const pyro_report_request *request)
 {
     static const pyro_table_column columns[] = {
         {"Model", false, true}, {"Params", true, false}, {"MACs", true, false},
         {"FLOPs", true, false}, {"vs 1st", true, false}, {"Traffic", true, false},
         {"AI", true, false},    {"Bound", false, false},
     };
+    const pyro_cost *const *costs = request->side_by_side.costs;
+    size_t count = request->side_by_side.count;
+    const pyro_report_options *options = request->options;
     pyro_convention convention;
     pyro_table table;
     int status = PYRO_OK;
@@ -120,7 +122,7 @@ int pyro_write_compare_text(pyro_buf *buf, const pyro_cost *const *costs, size_t
     pyro_table_free(&table);
     pyro_text_heading(buf, "\nInputs:", options->color);
     for (size_t i = 0; i < count && status == PYRO_OK; i++)
-        status = write_model_inputs(buf, costs, count, i, options->width, error);
+        status = write_model_inputs(buf, costs, count, i, options->width, request->error);
     write_coverages(buf, costs, count, options);
     if (!options->quiet && count > 0) {
         pyro_buf note = PYRO_BUF_INIT;
@@ -137,8 +139,7 @@ int pyro_write_compare_text(pyro_buf *buf, const pyro_cost *const *costs, size_t
     return status;
 }
 
-int pyro_write_compare_json(pyro_buf *buf, const pyro_cost *const *costs, size_t count,
-                            pyro_error *error)
+int pyro_write_side_by_side_json(pyro_buf *buf, const pyro_report_request *request)
 {
     pyro_json_writer writer;
     int status = PYRO_OK;
@@ -149,9 +150,9 @@ int pyro_write_compare_json(pyro_buf *buf, const pyro_cost *const *costs, size_t
     pyro_json_string(&writer, "pyrometer.cost.compare/1");
     pyro_json_key(&writer, "models");
     pyro_json_begin_array(&writer);
-    for (size_t i = 0; i < count && status == PYRO_OK; i++) {
+    for (size_t i = 0; i < request->side_by_side.count && status == PYRO_OK; i++) {
         pyro_json_begin_object(&writer);
-        status = pyro_json_summary(&writer, costs[i], error);
+        status = pyro_json_summary(&writer, request->side_by_side.costs[i], request->error);
         pyro_json_end_object(&writer);
     }
     pyro_json_end_array(&writer);
@@ -174,14 +175,14 @@ static void write_decode_csv(pyro_buf *buf, const pyro_cost *cost)
     }
 }
 
-int pyro_write_compare_csv(pyro_buf *buf, const pyro_cost *const *costs, size_t count)
+int pyro_write_side_by_side_csv(pyro_buf *buf, const pyro_report_request *request)
 {
     pyro_csv_header(buf, "model,source,convention,dtype,operators,params,param_bytes,total_macs,"
                          "total_flops,total_memory,activation_read_bytes,weight_read_bytes,"
                          "written_bytes,arithmetic_intensity,bottleneck,band,coverage,past_tokens,"
                          "kv_cache_read_bytes_per_token");
-    for (size_t i = 0; i < count; i++) {
-        const pyro_cost *cost = costs[i];
+    for (size_t i = 0; i < request->side_by_side.count; i++) {
+        const pyro_cost *cost = request->side_by_side.costs[i];
         const pyro_cost_row *total = pyro_cost_total(cost);
 
         pyro_csv_text(buf, pyro_model_name(pyro_cost_model(cost)), false);

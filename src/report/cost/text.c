@@ -291,9 +291,10 @@ static void write_remarks(const text_writer *w)
     pyro_text_list(w->buf, "\nAdvice:", texts, count, w->options->width, w->options->color);
 }
 
-int pyro_write_cost_text(pyro_buf *buf, const pyro_cost *cost, const pyro_report_options *options,
-                         pyro_error *error)
+int pyro_write_cost_text(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_cost *cost = request->cost;
+    const pyro_report_options *options = request->options;
     text_writer w = {buf, cost, options};
     pyro_buf title = PYRO_BUF_INIT;
     int status;
@@ -302,14 +303,14 @@ int pyro_write_cost_text(pyro_buf *buf, const pyro_cost *cost, const pyro_report
     pyro_text_clean(&title, pyro_model_display_name(pyro_cost_model(cost)));
     pyro_text_banner(buf, pyro_text_part(buf, &title), options->width, options->color);
     pyro_buf_free(&title);
-    status = write_summary(&w, error);
+    status = write_summary(&w, request->error);
     if (status != PYRO_OK)
         return status;
     write_breakdown(&w);
     write_bottlenecks(&w);
     if (options->verbose)
         pyro_write_module_tree(buf, cost, options);
-    status = pyro_write_layer_table(buf, cost, options, error);
+    status = pyro_write_layer_table(buf, cost, options, request->error);
     pyro_text_heading(buf, "\nCoverage:", options->color);
     pyro_write_coverage(buf, cost, options->width, options->color);
     if (!options->quiet)

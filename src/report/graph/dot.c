@@ -24,7 +24,7 @@ typedef struct artist {
     pyro_buf *buf;
     const pyro_dataflow *graph;
     const pyro_graph_report *report;
-    pyro_picture picture;
+    const pyro_picture *picture;
     uint32_t *times; /* by group: with those around it */
 } artist;
 
@@ -44,7 +44,7 @@ static void add_text(pyro_buf *buf, const char *text)
 
 static const char *share_text(const artist *a, char *text, int64_t cost)
 {
-    return pyro_format_share(text, (double)cost, (double)a->picture.total);
+    return pyro_format_share(text, (double)cost, (double)a->picture->total);
 }
 
 static void add_cost(artist *a, const pyro_drawn_node *drawn)
@@ -53,13 +53,13 @@ static void add_cost(artist *a, const pyro_drawn_node *drawn)
     int64_t each = drawn->cost / drawn->times;
     char text[PYRO_UNIT_TEXT];
 
-    if (a->picture.timed ? node->median_ns < 0 : node->flops <= 0)
+    if (a->picture->timed ? node->median_ns < 0 : node->flops <= 0)
         return;
-    if (a->picture.timed)
+    if (a->picture->timed)
         pyro_buf_addf(a->buf, "\\n%s", pyro_format_duration(text, each));
     else
         pyro_buf_addf(a->buf, "\\n%s FLOPs", pyro_format_count(text, each));
-    if (drawn->cost > 0 && (double)drawn->cost >= 0.001 * (double)a->picture.total)
+    if (drawn->cost > 0 && (double)drawn->cost >= 0.001 * (double)a->picture->total)
         pyro_buf_addf(a->buf, ", %s", share_text(a, text, drawn->cost));
 }
 
@@ -78,11 +78,11 @@ static void add_range(artist *a, const char *first, const char *last, uint32_t t
 static void add_node(artist *a, size_t id, int indent)
 {
     static const char *const shapes[] = {"ellipse", "box", "box"};
-    const pyro_drawn_node *drawn = &a->picture.nodes[id];
+    const pyro_drawn_node *drawn = &a->picture->nodes[id];
     const pyro_graph_node *nodes = pyro_dataflow_nodes(a->graph, &(size_t){0});
     const pyro_graph_node *node = &nodes[drawn->node];
     uint32_t around = drawn->group == PYRO_NONE ? 1 : a->times[drawn->group];
-    double share = a->picture.total > 0 ? (double)drawn->cost / (double)a->picture.total : 0;
+    double share = a->picture->total > 0 ? (double)drawn->cost / (double)a->picture->total : 0;
     char text[PYRO_UNIT_TEXT];
     size_t colour = 0;
 
@@ -108,7 +108,7 @@ static void add_node(artist *a, size_t id, int indent)
 
 static void begin_group(artist *a, size_t id, int indent)
 {
-    const pyro_drawn_group *group = &a->picture.groups[id];
+    const pyro_drawn_group *group = &a->picture->groups[id];
     char text[PYRO_UNIT_TEXT];
 
     pyro_buf_addf(a->buf, "%*ssubgraph cluster_%zu {\n%*slabel=\"", indent, "", id, indent + 2, "");
@@ -119,13 +119,13 @@ static void begin_group(artist *a, size_t id, int indent)
     }
     if (group->cost > 0)
         pyro_buf_addf(a->buf, ", %s of %s", share_text(a, text, group->cost),
-                      a->picture.timed ? "the time" : "FLOPs");
+                      a->picture->timed ? "the time" : "FLOPs");
     pyro_buf_addf(a->buf, "\" penwidth=%d\n", group->times > 1 ? 2 : 1);
 }
 
 static uint32_t parent_of(const artist *a, uint32_t group)
 {
-    return a->picture.groups[group].parent;
+    return a->picture->groups[group].parent;
 }
 
 /* Whether `outer` is the group or one around it; PYRO_NONE is around all. */
@@ -154,8 +154,8 @@ static void add_nodes(artist *a)
 {
     uint32_t open = PYRO_NONE;
     int indent = 2;
-    for (size_t i = 0; i <= a->picture.node_count; i++) {
-        uint32_t group = i == a->picture.node_count ? PYRO_NONE : a->picture.nodes[i].group;
+    for (size_t i = 0; i <= a->picture->node_count; i++) {
+        uint32_t group = i == a->picture->node_count ? PYRO_NONE : a->picture->nodes[i].group;
         while (open != PYRO_NONE && !is_within(a, group, open)) {
             indent -= 2;
             pyro_buf_addf(a->buf, "%*s}\n", indent, "");
@@ -163,7 +163,7 @@ static void add_nodes(artist *a)
         }
         open_groups(a, open, group, &indent);
         open = group;
-        if (i < a->picture.node_count)
+        if (i < a->picture->node_count)
             add_node(a, i, indent);
     }
 }
@@ -173,8 +173,8 @@ static void add_edges(artist *a)
     const pyro_graph_edge *edges = pyro_dataflow_edges(a->graph, &(size_t){0});
     const pyro_graph_tensor *tensors = pyro_dataflow_tensors(a->graph, &(size_t){0});
 
-    for (size_t i = 0; i < a->picture.edge_count; i++) {
-        const pyro_drawn_edge *drawn = &a->picture.edges[i];
+    for (size_t i = 0; i < a->picture->edge_count; i++) {
+        const pyro_drawn_edge *drawn = &a->picture->edges[i];
         const pyro_graph_edge *edge = &edges[drawn->edge];
         pyro_buf_addf(a->buf, "  n%" PRIu32 " -> n%" PRIu32 " [label=\"", drawn->from, drawn->to);
         pyro_graph_add_shape(a->buf, &tensors[edge->first_tensor]);
@@ -200,7 +200,7 @@ static void write_picture(artist *a)
         "  node [fontname=\"sans-serif\" fontsize=10 style=\"rounded,filled\" "
         "fillcolor=white color=\"#555555\"]\n"
         "  edge [fontname=\"sans-serif\" fontsize=8 color=\"#333333\"]\n",
-        a->picture.timed ? "the time" : "FLOPs");
+        a->picture->timed ? "the time" : "FLOPs");
     add_nodes(a);
     if (!a->report->no_edges)
         add_edges(a);
@@ -218,27 +218,27 @@ static int too_large(const pyro_picture *picture, pyro_error *error)
                      PYRO_PICTURE_EDGES);
 }
 
-int pyro_write_graph_dot(pyro_buf *buf, const pyro_dataflow *graph, const pyro_graph_report *report,
-                         pyro_error *error)
+int pyro_write_graph_dot(pyro_buf *buf, const pyro_report_request *request)
 {
-    artist a = {.buf = buf, .graph = graph, .report = report};
+    const pyro_graph_report *report = request->graph.report;
+    artist a = {.buf = buf,
+                .graph = request->graph.graph,
+                .report = report,
+                .picture = request->graph.picture};
     int status = PYRO_OK;
 
-    if (!pyro_picture_make(&a.picture, graph, report->depth))
-        return pyro_fail_memory(error);
-    if (report->for_picture &&
-        (a.picture.node_count > PYRO_PICTURE_NODES || a.picture.edge_count > PYRO_PICTURE_EDGES)) {
-        status = too_large(&a.picture, error);
-    } else if ((a.times = malloc((a.picture.group_count + 1) * sizeof *a.times)) == NULL) {
-        status = pyro_fail_memory(error);
+    if (report->for_picture && (a.picture->node_count > PYRO_PICTURE_NODES ||
+                                a.picture->edge_count > PYRO_PICTURE_EDGES)) {
+        status = too_large(a.picture, request->error);
+    } else if ((a.times = malloc((a.picture->group_count + 1) * sizeof *a.times)) == NULL) {
+        status = pyro_fail_memory(request->error);
     } else {
-        for (size_t g = 0; g < a.picture.group_count; g++)
-            a.times[g] = a.picture.groups[g].times * (parent_of(&a, (uint32_t)g) == PYRO_NONE
-                                                          ? 1
-                                                          : a.times[parent_of(&a, (uint32_t)g)]);
+        for (size_t g = 0; g < a.picture->group_count; g++)
+            a.times[g] = a.picture->groups[g].times * (parent_of(&a, (uint32_t)g) == PYRO_NONE
+                                                           ? 1
+                                                           : a.times[parent_of(&a, (uint32_t)g)]);
         write_picture(&a);
     }
     free(a.times);
-    pyro_picture_free(&a.picture);
     return status;
 }

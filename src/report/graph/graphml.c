@@ -77,9 +77,10 @@ static void add_graphml_edge(pyro_buf *buf, const pyro_dataflow *graph, const py
     pyro_buf_adds(buf, "</edge>\n");
 }
 
-void pyro_write_graph_graphml(pyro_buf *buf, const pyro_dataflow *graph,
-                              const pyro_graph_report *report)
+int pyro_write_graph_graphml(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_dataflow *graph = request->graph.graph;
+    const pyro_graph_report *report = request->graph.report;
     size_t node_count, edge_count;
     const pyro_graph_node *nodes = pyro_dataflow_nodes(graph, &node_count);
     const pyro_graph_edge *edges = pyro_dataflow_edges(graph, &edge_count);
@@ -103,4 +104,5 @@ void pyro_write_graph_graphml(pyro_buf *buf, const pyro_dataflow *graph,
     for (size_t i = 0; !report->no_edges && i < edge_count; i++)
         add_graphml_edge(buf, graph, &edges[i]);
     pyro_buf_adds(buf, "  </graph>\n</graphml>\n");
+    return PYRO_OK;
 }

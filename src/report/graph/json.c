@@ -135,9 +135,10 @@ static void write_cuts(pyro_json_writer *writer, const pyro_cuts *cuts)
     pyro_json_member_strings(writer, "warnings", warnings, cuts->warning[0] ? 1 : 0);
 }
 
-void pyro_write_graph_json(pyro_buf *buf, const pyro_dataflow *graph,
-                           const pyro_graph_report *report)
+int pyro_write_graph_json(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_dataflow *graph = request->graph.graph;
+    const pyro_graph_report *report = request->graph.report;
     pyro_json_writer writer;
     size_t note_count;
     const char *const *notes = pyro_dataflow_notes(graph, &note_count);
@@ -158,4 +159,5 @@ void pyro_write_graph_json(pyro_buf *buf, const pyro_dataflow *graph,
         write_cuts(&writer, report->cuts);
     pyro_json_end_object(&writer);
     pyro_buf_addc(buf, '\n');
+    return PYRO_OK;
 }

@@ -249,9 +249,11 @@ void pyro_write_graph_cuts(pyro_buf *buf, const pyro_dataflow *graph, const pyro
         pyro_buf_addf(buf, "  Warning: %s\n", cuts->warning);
 }
 
-void pyro_write_graph_text(pyro_buf *buf, const pyro_dataflow *graph,
-                           const pyro_graph_report *report)
+int pyro_write_graph_text(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_dataflow *graph = request->graph.graph;
+    const pyro_graph_report *report = request->graph.report;
+
     pyro_buf_adds(buf, "Graph: ");
     pyro_text_clean(buf, pyro_dataflow_name(graph));
     pyro_buf_addf(buf, "\nGranularity: %s\n\n",
@@ -267,4 +269,5 @@ void pyro_write_graph_text(pyro_buf *buf, const pyro_dataflow *graph,
         pyro_buf_addc(buf, '\n');
         pyro_write_graph_cuts(buf, graph, report->cuts);
     }
+    return PYRO_OK;
 }

@@ -3,19 +3,12 @@
 #define PYRO_REPORT_GRAPH_WRITERS_H
 
 #include "base/containers/buf.h"
+#include "report/writers.h"
+
 #include <pyrometer/graph.h>
 
-void pyro_write_graph_text(pyro_buf *buf, const pyro_dataflow *graph,
-                           const pyro_graph_report *report);
 void pyro_write_graph_stats(pyro_buf *buf, const pyro_dataflow *graph);
 void pyro_write_graph_cuts(pyro_buf *buf, const pyro_dataflow *graph, const pyro_cuts *cuts);
-/* PYRO_ERROR_LIMIT when it is too large for a picture that is wanted. */
-int pyro_write_graph_dot(pyro_buf *buf, const pyro_dataflow *graph, const pyro_graph_report *report,
-                         pyro_error *error);
-void pyro_write_graph_graphml(pyro_buf *buf, const pyro_dataflow *graph,
-                              const pyro_graph_report *report);
-void pyro_write_graph_json(pyro_buf *buf, const pyro_dataflow *graph,
-                           const pyro_graph_report *report);
 
 /* "1x64x56x56", "scalar"; "?" stands for a size that depends on data. */
 void pyro_graph_add_shape(pyro_buf *buf, const pyro_graph_tensor *tensor);

@@ -2,7 +2,7 @@
  * Writes many ranks as JSON, schema pyrometer.ranks/1 (docs/reference/ranks.md), and one table of it as
  * CSV.
  */
-#include "report/ranks/ranks.h"
+#include "report/writers.h"
 #include "report/writers.h"
 
 #include "base/error.h"
@@ -114,8 +114,9 @@ static const char *rows_of(const pyro_trace_table *table, const pyro_ranks *rank
     return *(const char *const *)((const char *)ranks + table->rows_offset);
 }
 
-void pyro_write_ranks_json(pyro_buf *buf, const pyro_ranks *ranks)
+int pyro_write_ranks_json(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_ranks *ranks = request->ranks.ranks;
     pyro_json_writer json;
     pyro_json_writer_init(&json, buf, 2);
     pyro_json_begin_object(&json);
@@ -143,31 +144,17 @@ void pyro_write_ranks_json(pyro_buf *buf, const pyro_ranks *ranks)
     }
     pyro_json_end_object(&json);
     pyro_buf_addc(buf, '\n');
+    return PYRO_OK;
 }
 
-void pyro_write_ranks_csv(pyro_buf *buf, const pyro_ranks *ranks, pyro_ranks_view view)
+int pyro_write_ranks_csv(pyro_buf *buf, const pyro_report_request *request)
 {
+    pyro_ranks_view view = request->ranks.view;
     const pyro_trace_table *table = &tables[view == PYRO_RANKS_OVERVIEW ? 0 : view - 1];
     size_t count;
-    const char *rows = rows_of(table, ranks, &count);
+    const char *rows = rows_of(table, request->ranks.ranks, &count);
     pyro_write_csv_header(buf, table, false);
     for (size_t i = 0; i < count; i++)
         pyro_write_csv_row(buf, table, rows + i * table->row_size);
-}
-
-int pyro_report_ranks(char **out, size_t *size, const pyro_ranks *ranks, pyro_ranks_view view,
-                      const pyro_report_options *options, pyro_error *error)
-{
-    static const pyro_report_options plain = {.format = PYRO_FORMAT_TEXT};
-    pyro_buf buf = PYRO_BUF_INIT;
-    options = options ? options : &plain;
-    if (options->format == PYRO_FORMAT_JSON)
-        pyro_write_ranks_json(&buf, ranks);
-    else if (options->format == PYRO_FORMAT_CSV)
-        pyro_write_ranks_csv(&buf, ranks, view);
-    else
-        pyro_write_ranks_text(&buf, ranks, view, options);
-    *out = pyro_buf_detach(&buf, size);
-    pyro_buf_free(&buf);
-    return *out ? PYRO_OK : pyro_fail_memory(error);
+    return PYRO_OK;
 }

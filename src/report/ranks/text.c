@@ -1,5 +1,5 @@
 /* Many ranks for people: who is waited for first, then ranks, steps and process groups. */
-#include "report/ranks/ranks.h"
+#include "report/writers.h"
 #include "report/cost/rows.h"
 #include "report/text.h"
 
@@ -12,13 +12,13 @@
 /* Rows of a table where no number was asked for. */
 #define DEFAULT_ROWS 16
 
-typedef struct writer {
+typedef struct ranks_writer {
     pyro_buf *buf;
     const pyro_ranks *ranks;
     const pyro_report_options *options;
     int width;
     bool is_overview;
-} writer;
+} ranks_writer;
 
 static void cell_rank(pyro_table *table, int64_t rank)
 {
@@ -51,14 +51,14 @@ static void cell_offset(pyro_table *table, int64_t offset_ns)
         pyro_table_cell(table, pyro_format_duration(text, offset_ns));
 }
 
-static size_t rows_shown(const writer *w, size_t count)
+static size_t rows_shown(const ranks_writer *w, size_t count)
 {
     if (w->options->top != 0)
         return pyro_rows_shown(w->options, count);
     return w->options->verbose || count < DEFAULT_ROWS ? count : DEFAULT_ROWS;
 }
 
-static void heading(writer *w, const char *title, size_t shown, size_t count)
+static void heading(ranks_writer *w, const char *title, size_t shown, size_t count)
 {
     pyro_buf text = PYRO_BUF_INIT;
     pyro_buf_addf(&text, shown < count ? "\n%s (%zu of %zu):" : "\n%s:", title, shown, count);
@@ -66,7 +66,7 @@ static void heading(writer *w, const char *title, size_t shown, size_t count)
     pyro_buf_free(&text);
 }
 
-static void finish_table(writer *w, pyro_table *table)
+static void finish_table(ranks_writer *w, pyro_table *table)
 {
     w->buf->failed |= table->failed;
     pyro_table_write(table, w->buf, 2, w->width, w->options->color);
@@ -106,7 +106,7 @@ static void add_rank(pyro_table *table, const pyro_rank_row *row)
 }
 
 /* Where not all fit, those that are waited for most. */
-static void write_ranks(writer *w)
+static void write_ranks(ranks_writer *w)
 {
     static const pyro_table_column columns[] = {
         {"Rank", true, false},     {"Step", true, false},    {"Compute", true, false},
@@ -133,7 +133,7 @@ static void write_ranks(writer *w)
     free(rows);
 }
 
-static void write_steps(writer *w)
+static void write_steps(ranks_writer *w)
 {
     static const pyro_table_column columns[] = {
         {"Step", true, false},    {"Ranks", true, false},      {"Fastest", true, false},
@@ -195,7 +195,7 @@ static void add_group(pyro_table *table, const pyro_rank_group_row *row)
         pyro_table_cellf(table, "%.3g", row->bus_gb_per_s);
 }
 
-static void write_groups(writer *w)
+static void write_groups(ranks_writer *w)
 {
     static const pyro_table_column columns[] = {
         {"Group", false, true}, {"Kind", false, false},   {"Ranks", true, false},
@@ -233,7 +233,7 @@ static void add_cause(pyro_buf *text, const pyro_straggler_row *row)
     }
 }
 
-static void write_stragglers(writer *w)
+static void write_stragglers(ranks_writer *w)
 {
     const pyro_ranks *ranks = w->ranks;
     size_t shown = rows_shown(w, ranks->straggler_count);
@@ -261,7 +261,7 @@ static void write_stragglers(writer *w)
     }
 }
 
-static void write_summary(writer *w)
+static void write_summary(ranks_writer *w)
 {
     const pyro_ranks *ranks = w->ranks;
     char a[PYRO_UNIT_TEXT], b[PYRO_UNIT_TEXT], c[PYRO_UNIT_TEXT];
@@ -285,7 +285,7 @@ static void write_summary(writer *w)
             pyro_format_duration(a, most), pyro_format_duration(b, ranks->clock_residual_ns));
 }
 
-static void write_title(writer *w)
+static void write_title(ranks_writer *w)
 {
     const pyro_ranks *ranks = w->ranks;
     pyro_buf title = PYRO_BUF_INIT;
@@ -300,10 +300,12 @@ static void write_title(writer *w)
     pyro_buf_free(&title);
 }
 
-void pyro_write_ranks_text(pyro_buf *buf, const pyro_ranks *ranks, pyro_ranks_view view,
-                           const pyro_report_options *options)
+int pyro_write_ranks_text(pyro_buf *buf, const pyro_report_request *request)
 {
-    writer w = {.buf = buf,
+    const pyro_ranks *ranks = request->ranks.ranks;
+    const pyro_report_options *options = request->options;
+    pyro_ranks_view view = request->ranks.view;
+    ranks_writer w = {.buf = buf,
                 .ranks = ranks,
                 .options = options,
                 .width = options->width ? options->width : PYRO_TEXT_WIDTH,
@@ -321,4 +323,5 @@ void pyro_write_ranks_text(pyro_buf *buf, const pyro_ranks *ranks, pyro_ranks_vi
         write_groups(&w);
     if (!options->quiet)
         pyro_text_list(buf, "\nNotes:", ranks->notes, ranks->note_count, w.width, options->color);
+    return PYRO_OK;
 }

@@ -30,11 +30,12 @@ void pyro_write_csv_row(pyro_buf *buf, const pyro_trace_table *table, const void
         write_value(buf, &table->columns[i], row, i + 1 == table->column_count);
 }
 
-int pyro_write_trace_csv(pyro_buf *buf, const pyro_trace *trace, const pyro_analysis *analysis,
-                         const pyro_trace_report_options *options)
+int pyro_write_trace_csv(pyro_buf *buf, const pyro_report_request *request)
 {
-    const char *name = pyro_trace_view_table(options->view, analysis);
-    const pyro_trace_table *table = pyro_trace_table_find(name);
+    const pyro_analysis *analysis = request->trace.analysis;
+    const pyro_trace_report_options *options = request->trace.options;
+    const pyro_trace_view_row *view = pyro_trace_view_find(options->view, analysis);
+    const pyro_trace_table *table = pyro_trace_table_find(view->table);
     size_t count;
     const char *rows = pyro_trace_table_rows(table, analysis, &count);
 
@@ -42,7 +43,7 @@ int pyro_write_trace_csv(pyro_buf *buf, const pyro_trace *trace, const pyro_anal
         pyro_write_csv_header(buf, table, options->part > 0);
     for (size_t i = 0; i < count; i++) {
         if (options->part > 0)
-            pyro_csv_text(buf, pyro_trace_file(trace), false);
+            pyro_csv_text(buf, pyro_trace_file(request->trace.trace), false);
         pyro_write_csv_row(buf, table, rows + i * table->row_size);
     }
     return PYRO_OK;

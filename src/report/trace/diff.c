@@ -7,6 +7,7 @@
 #include "report/csv.h"
 #include "report/cost/rows.h"
 #include "report/text.h"
+#include "report/writers.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -90,19 +91,23 @@ static void write_table(pyro_buf *buf, const pyro_trace_diff *diff, pyro_diff_ta
     pyro_table_free(&table);
 }
 
-static void write_text(pyro_buf *buf, const pyro_trace_diff *diff,
-                       const pyro_report_options *options)
+int pyro_write_trace_diff_text(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_trace_diff *diff = request->trace_diff;
+    const pyro_report_options *options = request->options;
+
     write_totals(buf, diff, options);
     for (int which = 0; which < PYRO_DIFF_TABLE_COUNT; which++)
         write_table(buf, diff, (pyro_diff_table)which, options);
     if (!options->quiet)
         pyro_buf_adds(buf, "\nTimes are without what is inside of a row. One run a side: what the "
                            "same code differs by\nfrom run to run is in them.\n");
+    return PYRO_OK;
 }
 
-static void write_json(pyro_buf *buf, const pyro_trace_diff *diff)
+int pyro_write_trace_diff_json(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_trace_diff *diff = request->trace_diff;
     pyro_json_writer writer, *w = &writer;
 
     pyro_json_writer_init(w, buf, 2);
@@ -136,10 +141,13 @@ static void write_json(pyro_buf *buf, const pyro_trace_diff *diff)
     }
     pyro_json_end_object(w);
     pyro_buf_addc(buf, '\n');
+    return PYRO_OK;
 }
 
-static void write_csv(pyro_buf *buf, const pyro_trace_diff *diff)
+int pyro_write_trace_diff_csv(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_trace_diff *diff = request->trace_diff;
+
     pyro_csv_header(buf, "table,name,kind,before_ns,after_ns,change_ns,before_calls,after_calls");
     for (int which = 0; which < PYRO_DIFF_TABLE_COUNT; which++) {
         for (size_t i = 0; i < diff->counts[which]; i++) {
@@ -155,20 +163,5 @@ static void write_csv(pyro_buf *buf, const pyro_trace_diff *diff)
             pyro_csv_number(buf, row->after_calls, true);
         }
     }
-}
-
-int pyro_report_trace_diff(char **out, size_t *size, const pyro_trace_diff *diff,
-                           const pyro_report_options *options, pyro_error *error)
-{
-    pyro_buf buf = PYRO_BUF_INIT;
-
-    if (options->format == PYRO_FORMAT_JSON)
-        write_json(&buf, diff);
-    else if (options->format == PYRO_FORMAT_CSV)
-        write_csv(&buf, diff);
-    else
-        write_text(&buf, diff, options);
-    *out = pyro_buf_detach(&buf, size);
-    pyro_buf_free(&buf);
-    return *out != NULL ? PYRO_OK : pyro_fail_memory(error);
+    return PYRO_OK;
 }

@@ -7,6 +7,8 @@
 
 #include "trace/trace.h"
 
+#include <string.h>
+
 static void write_value(pyro_json_writer *writer, const pyro_trace_column *column, const void *row)
 {
     int64_t integer;
@@ -43,13 +45,13 @@ void pyro_write_json_row(pyro_json_writer *writer, const pyro_trace_table *table
         write_value(writer, &table->columns[i], row);
 }
 
-static void write_table(pyro_json_writer *writer, const char *name, const pyro_analysis *analysis)
+static void write_table(pyro_json_writer *writer, const pyro_trace_table *table,
+                        const pyro_analysis *analysis)
 {
-    const pyro_trace_table *table = pyro_trace_table_find(name);
     size_t count;
     const char *rows = pyro_trace_table_rows(table, analysis, &count);
 
-    pyro_json_key(writer, name);
+    pyro_json_key(writer, table->name);
     pyro_json_begin_array(writer);
     for (size_t i = 0; i < count; i++) {
         pyro_json_begin_object_inline(writer);
@@ -190,31 +192,39 @@ static void write_head(pyro_json_writer *writer, const pyro_trace *trace,
     write_unattributed(writer, &analysis->unattributed);
 }
 
-int pyro_write_trace_json(pyro_buf *buf, const pyro_trace *trace, const pyro_analysis *analysis,
-                          const pyro_trace_report_options *options)
+/* Behind some tables stand members that are no tables, and memory, which is more than its rows. */
+static void write_behind(pyro_json_writer *writer, const char *table, const pyro_analysis *analysis)
 {
+    if (strcmp(table, "gaps") == 0) {
+        write_gap_totals(writer, analysis->gap_total_ns);
+        write_memory(writer, analysis);
+        write_launch(writer, &analysis->launch);
+    } else if (strcmp(table, "copies") == 0) {
+        write_data_loading(writer, &analysis->data_loading);
+    }
+}
+
+/* Stacks are most of a file, so that they are asked for. */
+static bool is_plain(const pyro_trace_table *table, bool verbose)
+{
+    return strcmp(table->name, "memory") != 0 && (verbose || strcmp(table->name, "stacks") != 0);
+}
+
+int pyro_write_trace_json(pyro_buf *buf, const pyro_report_request *request)
+{
+    const pyro_analysis *analysis = request->trace.analysis;
     pyro_json_writer writer;
+    size_t count;
+    const pyro_trace_table *tables = pyro_trace_tables(&count);
 
     pyro_json_writer_init(&writer, buf, 2);
     pyro_json_begin_object(&writer);
-    write_head(&writer, trace, analysis);
-    write_table(&writer, "steps", analysis);
-    write_table(&writer, "training", analysis);
-    write_table(&writer, "layers", analysis);
-    write_table(&writer, "ops", analysis);
-    write_table(&writer, "ops_by_shape", analysis);
-    write_table(&writer, "kernels", analysis);
-    write_table(&writer, "gaps", analysis);
-    write_gap_totals(&writer, analysis->gap_total_ns);
-    write_memory(&writer, analysis);
-    write_launch(&writer, &analysis->launch);
-    write_table(&writer, "synchronizations", analysis);
-    write_table(&writer, "copies", analysis);
-    write_data_loading(&writer, &analysis->data_loading);
-    write_table(&writer, "collectives", analysis);
-    write_table(&writer, "findings", analysis);
-    if (options->report.verbose)
-        write_table(&writer, "stacks", analysis);
+    write_head(&writer, request->trace.trace, analysis);
+    for (size_t i = 0; i < count; i++) {
+        if (is_plain(&tables[i], request->options->verbose))
+            write_table(&writer, &tables[i], analysis);
+        write_behind(&writer, tables[i].name, analysis);
+    }
     pyro_json_end_object(&writer);
     pyro_buf_addc(buf, '\n');
     return PYRO_OK;

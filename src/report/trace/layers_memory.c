@@ -19,23 +19,23 @@ static const pyro_table_column layer_columns[] = {
 };
 
 /* The layer table being filled; the class comes last, and only where it has room. */
-typedef struct layer_table {
+typedef struct memory_layer_table {
     pyro_table table;
     size_t name_room;
     bool with_class;
     int64_t
         whole_ns; /* what shares are of: layers are not only ops, so on the host it is the span */
     int64_t shown_ns; /* own time of the rows so far */
-} layer_table;
+} memory_layer_table;
 
-static void open_layer_table(const pyro_trace_writer *w, layer_table *layers)
+static void open_layer_table(const pyro_trace_writer *w, memory_layer_table *layers)
 {
     /* What the indent, the gaps and every column but the layer and its class take at most. */
     enum { OTHER_COLUMNS = 56, CLASS_COLUMN = 18, SMALLEST_NAME = 24 };
     size_t width = (size_t)w->options->width;
     size_t count = sizeof layer_columns / sizeof *layer_columns;
 
-    *layers = (layer_table){
+    *layers = (memory_layer_table){
         .with_class = width >= OTHER_COLUMNS + CLASS_COLUMN + SMALLEST_NAME,
         .whole_ns = w->on_host ? w->analysis->span_ns : w->whole_ns,
     };
@@ -46,7 +46,7 @@ static void open_layer_table(const pyro_trace_writer *w, layer_table *layers)
     pyro_table_init(&layers->table, layer_columns, layers->with_class ? count : count - 1);
 }
 
-static void add_layer(pyro_trace_writer *w, layer_table *layers, const pyro_layer_row *row,
+static void add_layer(pyro_trace_writer *w, memory_layer_table *layers, const pyro_layer_row *row,
                       const pyro_buf *name)
 {
     pyro_table *table = &layers->table;
@@ -66,7 +66,7 @@ static void add_layer(pyro_trace_writer *w, layer_table *layers, const pyro_laye
 }
 
 /* A row of own time only: what is no layer, or stands for several. */
-static void add_sum(layer_table *layers, const char *label, int64_t self_ns)
+static void add_sum(memory_layer_table *layers, const char *label, int64_t self_ns)
 {
     if (self_ns == 0)
         return;
@@ -81,7 +81,7 @@ static void add_sum(layer_table *layers, const char *label, int64_t self_ns)
 }
 
 /* What the layers shown leave of the device's time, by reason, so that the table adds up. */
-static void add_rest(pyro_trace_writer *w, layer_table *layers, size_t hidden)
+static void add_rest(pyro_trace_writer *w, memory_layer_table *layers, size_t hidden)
 {
     const pyro_unattributed *rest = &w->analysis->unattributed;
     int64_t hidden_ns;
@@ -104,7 +104,7 @@ static void add_rest(pyro_trace_writer *w, layer_table *layers, size_t hidden)
     add_sum(layers, "Device total", w->whole_ns);
 }
 
-static void write_tree(pyro_trace_writer *w, layer_table *layers)
+static void write_tree(pyro_trace_writer *w, memory_layer_table *layers)
 {
     enum { DEEPEST = 20 };
 
@@ -120,8 +120,8 @@ static void write_tree(pyro_trace_writer *w, layer_table *layers)
     }
 }
 
-static void write_ranked(pyro_trace_writer *w, layer_table *layers, const pyro_layer_row **rows,
-                         size_t count)
+static void write_ranked(pyro_trace_writer *w, memory_layer_table *layers,
+                         const pyro_layer_row **rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         pyro_buf name = PYRO_BUF_INIT;
@@ -137,7 +137,7 @@ void pyro_write_trace_layers(pyro_trace_writer *w)
     bool tree = w->options->verbose && w->options->top == 0;
     size_t ranked, shown;
     const pyro_layer_row **rows = pyro_layers_sorted(w->analysis, &ranked);
-    layer_table layers;
+    memory_layer_table layers;
 
     if (rows == NULL) {
         w->failed = true;

@@ -1,10 +1,9 @@
 /* The table of one forward pass: every layer that was called, children before parents, with its
  * calls, its own wall time, what it was given, and how much of the time was spent in ops. */
 #include "base/containers/buf.h"
-#include "base/error.h"
-#include "base/containers/intern.h"
 #include "base/text/units.h"
 #include "report/text.h"
+#include "report/writers.h"
 
 #include <pyrometer/report.h>
 #include <stdlib.h>
@@ -13,15 +12,13 @@
 enum { MOST_SHAPES = 3, SMALLEST_NAME = 25, SMALLEST_SHAPES = 18 };
 
 typedef struct table_row {
-    const pyro_layer_time_row *time;
+    const pyro_forward_row *row;
     pyro_buf name, shapes;
-    int64_t device_ns, flops; /* its own; flops -1 unknown */
 } table_row;
 
 typedef struct layer_table {
     table_row *rows;
     size_t count;
-    int64_t wall_ns;
     bool with_device, with_flops;
     int name_width, shapes_width;
 } layer_table;
@@ -75,51 +72,19 @@ static void put_shapes(pyro_buf *out, const char *shapes)
     pyro_buf_free(&text);
 }
 
-/* FLOPs of a layer are with all below it: what its children have is taken off. */
-static void set_own_amounts(const layer_table *table, const pyro_analysis *analysis,
-                            const pyro_intern *paths)
+static bool fill_rows(layer_table *table, const pyro_forward_table *forward)
 {
-    for (size_t i = 0; i < analysis->layer_count; i++) {
-        const pyro_layer_row *layer = &analysis->layers[i];
-        uint32_t row = pyro_intern_find(paths, layer->path, strlen(layer->path));
-        uint32_t parent = PYRO_INTERN_NONE;
-
-        if (row != PYRO_INTERN_NONE) {
-            table->rows[row].device_ns += layer->forward_device_self_ns;
-            table->rows[row].flops = layer->flops;
-        }
-        if (layer->parent != PYRO_NO_EVENT) {
-            const char *path = analysis->layers[layer->parent].path;
-            parent = pyro_intern_find(paths, path, strlen(path));
-        }
-        if (parent != PYRO_INTERN_NONE && layer->flops > 0)
-            table->rows[parent].flops -= layer->flops;
-    }
-}
-
-static bool fill_rows(layer_table *table, const pyro_layer_ops *ops, const pyro_analysis *analysis)
-{
-    pyro_arena arena;
-    pyro_intern paths; /* the id is the row */
     bool ok = true;
 
-    pyro_arena_init(&arena);
-    pyro_intern_init(&paths, &arena);
-    table->wall_ns = ops->wall_ns;
-    for (size_t i = 0; i < ops->layer_count && ok; i++) {
-        const pyro_layer_time_row *time = &ops->layers[i];
+    for (size_t i = 0; i < forward->count && ok; i++) {
+        const pyro_layer_time_row *time = forward->rows[i].time;
         table_row *row = &table->rows[table->count++];
 
-        row->time = time;
+        row->row = &forward->rows[i];
         pyro_text_clean(&row->name, time->layer[0] ? time->layer : "(model)");
         put_shapes(&row->shapes, time->shapes);
-        ok = !row->name.failed && !row->shapes.failed &&
-             pyro_intern_add(&paths, time->layer, strlen(time->layer)) != PYRO_INTERN_NONE;
+        ok = !row->name.failed && !row->shapes.failed;
     }
-    if (ok)
-        set_own_amounts(table, analysis, &paths);
-    pyro_intern_free(&paths);
-    pyro_arena_free(&arena);
     return ok;
 }
 
@@ -136,14 +101,15 @@ static void add_rule(pyro_buf *buf, int width)
 }
 
 /* What both a layer and the sum have. */
-static void add_line(pyro_buf *buf, const layer_table *table, const table_row *row)
+static void add_line(pyro_buf *buf, const layer_table *table, const table_row *line)
 {
+    const pyro_forward_row *row = line->row;
     const pyro_layer_time_row *time = row->time;
 
-    add_padded(buf, &row->name, table->name_width);
+    add_padded(buf, &line->name, table->name_width);
     pyro_buf_addf(buf, "%-8lld%-18.3f%-16.3f", (long long)time->calls, to_ms(time->wall_ns),
                   time->calls > 0 ? to_ms(time->wall_ns) / (double)time->calls : 0.0);
-    add_padded(buf, &row->shapes, table->shapes_width);
+    add_padded(buf, &line->shapes, table->shapes_width);
     pyro_buf_addf(buf, "%-13.3f", to_ms(time->op_ns));
     if (table->with_device)
         pyro_buf_addf(buf, "%-18.3f", to_ms(row->device_ns));
@@ -171,32 +137,21 @@ static void write_head(pyro_buf *buf, const layer_table *table, const char *titl
     add_rule(buf, width);
 }
 
-static void write_total(pyro_buf *buf, const layer_table *table)
+static void write_total(pyro_buf *buf, const layer_table *table, const pyro_forward_table *forward)
 {
-    pyro_layer_time_row sum = {.layer = "TOTAL", .wall_ns = table->wall_ns, .shapes = ""};
-    table_row total = {.time = &sum, .flops = -1};
-    int64_t rows_ns = 0;
+    table_row total = {.row = &forward->total};
 
-    for (size_t i = 0; i < table->count; i++) {
-        const table_row *row = &table->rows[i];
-
-        sum.calls += row->time->calls;
-        sum.op_ns += row->time->op_ns;
-        rows_ns += row->time->wall_ns;
-        total.device_ns += row->device_ns;
-        if (row->flops > 0)
-            total.flops = (total.flops < 0 ? 0 : total.flops) + row->flops;
-    }
-    pyro_buf_adds(&total.name, sum.layer);
+    pyro_buf_adds(&total.name, "TOTAL");
     buf->failed |= total.name.failed;
     add_line(buf, table, &total);
     pyro_buf_free(&total.name);
-    if (rows_ns > table->wall_ns)
+    if (forward->overlap_ns > 0)
         pyro_buf_addf(buf, "%.3f ms of the rows ran at the same time on other threads\n",
-                      to_ms(rows_ns - table->wall_ns));
+                      to_ms(forward->overlap_ns));
 }
 
-static void write_table(pyro_buf *buf, layer_table *table, const char *title)
+static void write_table(pyro_buf *buf, layer_table *table, const pyro_forward_table *forward,
+                        const char *title)
 {
     table->name_width = SMALLEST_NAME - 1;
     table->shapes_width = SMALLEST_SHAPES - 2;
@@ -211,17 +166,17 @@ static void write_table(pyro_buf *buf, layer_table *table, const char *title)
     write_head(buf, table, title);
     for (size_t i = 0; i < table->count; i++)
         add_line(buf, table, &table->rows[i]);
-    write_total(buf, table);
+    write_total(buf, table, forward);
 }
 
-static int make_table(pyro_buf *buf, const pyro_layer_ops *ops, const pyro_analysis *analysis,
-                      const char *title, bool with_flops, pyro_error *error)
+void pyro_write_pass_table(pyro_buf *buf, const pyro_forward_table *forward, const char *title,
+                           bool with_flops)
 {
-    layer_table table = {.with_flops = with_flops, .with_device = analysis->device_total_ns > 0};
+    layer_table table = {.with_flops = with_flops, .with_device = forward->on_device};
 
-    table.rows = calloc(ops->layer_count + 1, sizeof *table.rows);
-    if (table.rows && fill_rows(&table, ops, analysis))
-        write_table(buf, &table, title);
+    table.rows = calloc(forward->count + 1, sizeof *table.rows);
+    if (table.rows && fill_rows(&table, forward))
+        write_table(buf, &table, forward, title);
     else
         buf->failed = true;
     for (size_t i = 0; i < table.count; i++) {
@@ -229,30 +184,4 @@ static int make_table(pyro_buf *buf, const pyro_layer_ops *ops, const pyro_analy
         pyro_buf_free(&table.rows[i].shapes);
     }
     free(table.rows);
-    return buf->failed ? pyro_fail_memory(error) : PYRO_OK;
-}
-
-int pyro_report_layer_table(char **out, size_t *size, pyro_trace *trace, const char *title,
-                            bool with_flops, pyro_error *error)
-{
-    pyro_analysis_options options = {.step = -1, .threads = 1, .without_stacks = true};
-    pyro_analysis *analysis = NULL;
-    pyro_layer_ops *ops = NULL;
-    pyro_buf buf = PYRO_BUF_INIT;
-    int status = pyro_trace_analyze(&analysis, trace, &options, error);
-
-    *out = NULL;
-    *size = 0;
-    if (status == PYRO_OK)
-        status = pyro_trace_layer_ops(&ops, trace, &options, error);
-    if (status == PYRO_OK)
-        status = make_table(&buf, ops, analysis, title, with_flops, error);
-    if (status == PYRO_OK) {
-        *out = pyro_buf_detach(&buf, size);
-        status = *out != NULL ? PYRO_OK : pyro_fail_memory(error);
-    }
-    pyro_buf_free(&buf);
-    pyro_layer_ops_free(ops);
-    pyro_analysis_free(analysis);
-    return status;
 }

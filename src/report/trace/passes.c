@@ -111,13 +111,14 @@ static void write_notes(pyro_buf *buf, const pyro_pass_summary *summary,
                       summary->file_count == 1 ? "is" : "are", summary->file_count);
 }
 
-static int write_text(pyro_buf *buf, const pyro_pass_summary *summary,
-                      const pyro_report_options *options, pyro_error *error)
+int pyro_write_passes_text(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_pass_summary *summary = request->passes;
+    const pyro_report_options *options = request->options;
     const pyro_pass_row **rows = malloc((summary->row_count + 1) * sizeof *rows);
     pyro_buf title = PYRO_BUF_INIT;
     if (!rows)
-        return pyro_fail_memory(error);
+        return pyro_fail_memory(request->error);
     for (size_t i = 0; i < summary->row_count; i++)
         rows[i] = &summary->rows[i];
     qsort(rows, summary->row_count, sizeof *rows, by_median);
@@ -166,8 +167,9 @@ static void write_json_row(pyro_json_writer *json, const pyro_pass_row *row)
     pyro_json_end_object(json);
 }
 
-static void write_json(pyro_buf *buf, const pyro_pass_summary *summary)
+int pyro_write_passes_json(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_pass_summary *summary = request->passes;
     pyro_json_writer json;
     pyro_json_writer_init(&json, buf, 2);
     pyro_json_begin_object(&json);
@@ -184,10 +186,12 @@ static void write_json(pyro_buf *buf, const pyro_pass_summary *summary)
     pyro_json_end_array(&json);
     pyro_json_end_object(&json);
     pyro_buf_addc(buf, '\n');
+    return PYRO_OK;
 }
 
-static void write_csv(pyro_buf *buf, const pyro_pass_summary *summary)
+int pyro_write_passes_csv(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_pass_summary *summary = request->passes;
     pyro_csv_header(buf, "path,class,passes,calls,total_ns,median_ns,p95_ns,min_ns,max_ns,"
                          "shapes,shape_sets,op_sets,changed_in");
     for (size_t i = 0; i < summary->row_count; i++) {
@@ -209,26 +213,5 @@ static void write_csv(pyro_buf *buf, const pyro_pass_summary *summary)
         pyro_csv_integer(buf, row->op_sets, false);
         pyro_csv_text(buf, row->changed_in, true);
     }
-}
-
-int pyro_report_passes(char **out, size_t *size, const pyro_pass_summary *summary,
-                       const pyro_report_options *options, pyro_error *error)
-{
-    static const pyro_report_options plain = {.format = PYRO_FORMAT_TEXT};
-    pyro_buf buf = PYRO_BUF_INIT;
-    int status = PYRO_OK;
-    options = options ? options : &plain;
-    *out = NULL;
-    if (options->format == PYRO_FORMAT_JSON)
-        write_json(&buf, summary);
-    else if (options->format == PYRO_FORMAT_CSV)
-        write_csv(&buf, summary);
-    else
-        status = write_text(&buf, summary, options, error);
-    if (status == PYRO_OK) {
-        *out = pyro_buf_detach(&buf, size);
-        status = *out ? PYRO_OK : pyro_fail_memory(error);
-    }
-    pyro_buf_free(&buf);
-    return status;
+    return PYRO_OK;
 }

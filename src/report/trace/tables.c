@@ -16,10 +16,11 @@ void pyro_trace_heading(pyro_trace_writer *w, const char *what, const char *orde
 {
     pyro_buf heading = PYRO_BUF_INIT;
 
+    pyro_buf_addf(&heading, "\n%s", what);
     if (shown < count)
-        pyro_buf_addf(&heading, "\n%s (top %zu of %zu by %s):", what, shown, count, order);
-    else
-        pyro_buf_addf(&heading, "\n%s:", what);
+        pyro_buf_addf(&heading, " (top %zu of %zu%s%s)", shown, count, order != NULL ? " by " : "",
+                      order != NULL ? order : "");
+    pyro_buf_addc(&heading, ':');
     pyro_text_heading(w->buf, pyro_text_part(w->buf, &heading), w->options->color);
     pyro_buf_free(&heading);
 }
@@ -390,13 +391,6 @@ static void write_synchronizations(pyro_trace_writer *w)
     pyro_trace_draw(w, &table);
 }
 
-/* A view with nothing to show says so, and what would have to be recorded. */
-typedef struct view_kind {
-    const char *missing;
-    void (*write)(pyro_trace_writer *w);
-    const char *missing_in_capture; /* where Pyrometer recorded it; NULL: the same */
-} view_kind;
-
 static void write_ops_by_name(pyro_trace_writer *w)
 {
     write_ops(w, false);
@@ -407,46 +401,36 @@ static void write_ops_by_shape(pyro_trace_writer *w)
     write_ops(w, true);
 }
 
-static const view_kind views[] = {
-    [PYRO_TRACE_LAYERS] = {"no layers in this trace: record it with torch.profiler.profile("
-                           "with_stack=True), or take them from annotations by --layers-from",
-                           pyro_write_trace_layers,
-                           "no layers in this recording: no module was called while it ran"},
-    [PYRO_TRACE_OPS] = {"no ops in this trace", write_ops_by_name},
-    [PYRO_TRACE_KERNELS] = {"no kernels in this trace: nothing ran on a device", write_kernels},
-    [PYRO_TRACE_STEPS] = {"no steps in this trace", write_steps},
-    [PYRO_TRACE_GAPS] = {"no gaps: the device was never idle, or nothing ran on one", write_gaps},
-    [PYRO_TRACE_COPIES] = {"no copies in this trace", write_copies},
-    [PYRO_TRACE_COLLECTIVES] = {"no collectives in this trace", write_collectives},
-    [PYRO_TRACE_STACKS] = {"no stacks in this trace", pyro_write_trace_stacks},
-    [PYRO_TRACE_SHAPES] = {"no shapes in this trace: record it with torch.profiler.profile("
-                           "record_shapes=True)",
-                           write_ops_by_shape,
-                           "no shapes in this recording: record_shapes was off, or no ops were "
-                           "recorded"},
-    [PYRO_TRACE_SYNCHRONIZATIONS] = {"no synchronising calls in this trace",
-                                     write_synchronizations},
-    [PYRO_TRACE_MEMORY] = {"no memory events in this trace: record it with torch.profiler.profile("
-                           "profile_memory=True)",
-                           pyro_write_trace_memory,
-                           "no memory events in this recording: profile_memory was off, or memory "
-                           "was not recorded"},
-    [PYRO_TRACE_FINDINGS] = {"no findings: nothing crossed a threshold", pyro_write_trace_findings},
+/* Tables whose text is more than their columns. */
+static void (*const writers[])(pyro_trace_writer *w) = {
+    [PYRO_TRACE_LAYERS] = pyro_write_trace_layers,
+    [PYRO_TRACE_OPS] = write_ops_by_name,
+    [PYRO_TRACE_KERNELS] = write_kernels,
+    [PYRO_TRACE_STEPS] = write_steps,
+    [PYRO_TRACE_GAPS] = write_gaps,
+    [PYRO_TRACE_COPIES] = write_copies,
+    [PYRO_TRACE_COLLECTIVES] = write_collectives,
+    [PYRO_TRACE_STACKS] = pyro_write_trace_stacks,
+    [PYRO_TRACE_SHAPES] = write_ops_by_shape,
+    [PYRO_TRACE_SYNCHRONIZATIONS] = write_synchronizations,
+    [PYRO_TRACE_MEMORY] = pyro_write_trace_memory,
+    [PYRO_TRACE_FINDINGS] = pyro_write_trace_findings,
 };
 
 void pyro_write_trace_table(pyro_trace_writer *w, pyro_trace_view view)
 {
-    const char *name = pyro_trace_view_table(view, w->analysis);
+    const pyro_trace_view_row *row = pyro_trace_view_find(view, w->analysis);
+    const pyro_trace_table *table = pyro_trace_table_find(row->table);
+    bool captured = w->analysis->is_captured && row->none_captured;
     size_t count;
 
-    pyro_trace_table_rows(pyro_trace_table_find(name), w->analysis, &count);
-    if (count > 0) {
-        views[view].write(w);
-        return;
+    pyro_trace_table_rows(table, w->analysis, &count);
+    if (count == 0) {
+        pyro_buf_addc(w->buf, '\n');
+        pyro_text_wrap(w->buf, captured ? row->none_captured : row->none, 2, 2, w->options->width);
+    } else if ((size_t)view < sizeof writers / sizeof *writers && writers[view]) {
+        writers[view](w);
+    } else {
+        pyro_write_trace_columns(w, table);
     }
-    const char *missing = views[view].missing;
-    if (w->analysis->is_captured && views[view].missing_in_capture)
-        missing = views[view].missing_in_capture;
-    pyro_buf_addc(w->buf, '\n');
-    pyro_text_wrap(w->buf, missing, 2, 2, w->options->width);
 }

@@ -93,31 +93,6 @@ static void write_part(pyro_trace_writer *w, const char *label, int64_t part_ns,
     pyro_buf_addc(w->buf, '\n');
 }
 
-static pyro_step_row sum_of_steps(const pyro_analysis *analysis)
-{
-    pyro_step_row sum = {0};
-
-    for (size_t i = 0; i < analysis->step_count; i++) {
-        const pyro_step_row *row = &analysis->steps[i];
-
-        sum.span_ns += row->span_ns;
-        sum.compute_ns += row->compute_ns;
-        sum.communication_exposed_ns += row->communication_exposed_ns;
-        sum.communication_ns += row->communication_ns;
-        sum.copy_ns += row->copy_ns;
-        sum.copy_exposed_ns += row->copy_exposed_ns;
-        sum.idle_ns += row->idle_ns;
-        sum.host_only_ns += row->host_only_ns;
-        sum.data_loading_ns += row->data_loading_ns;
-        sum.forward_ns += row->forward_ns;
-        sum.backward_ns += row->backward_ns;
-        sum.optimizer_ns += row->optimizer_ns;
-        sum.other_ns += row->other_ns;
-        sum.device_total_ns += row->device_total_ns;
-    }
-    return sum;
-}
-
 static void add_phase(pyro_buf *buf, const char *name, int64_t part_ns, int64_t whole_ns)
 {
     char share[PYRO_UNIT_TEXT];
@@ -143,7 +118,7 @@ static void write_phases(pyro_trace_writer *w, const pyro_step_row *sum)
 
 static void write_where(pyro_trace_writer *w)
 {
-    pyro_step_row sum = sum_of_steps(w->analysis);
+    pyro_step_row sum = pyro_analysis_sum_steps(w->analysis);
     size_t count = w->analysis->step_count;
     char mean[PYRO_UNIT_TEXT];
     pyro_buf heading = PYRO_BUF_INIT;
@@ -209,9 +184,11 @@ static void write_overview(pyro_trace_writer *w, const pyro_trace *trace)
     write_short(w, PYRO_TRACE_KERNELS, analysis->kernel_row_count, OVERVIEW_ROWS);
 }
 
-int pyro_write_trace_text(pyro_buf *buf, const pyro_trace *trace, const pyro_analysis *analysis,
-                          const pyro_trace_report_options *options, pyro_error *error)
+int pyro_write_trace_text(pyro_buf *buf, const pyro_report_request *request)
 {
+    const pyro_trace *trace = request->trace.trace;
+    const pyro_analysis *analysis = request->trace.analysis;
+    const pyro_trace_report_options *options = request->trace.options;
     pyro_trace_writer w = {
         .buf = buf,
         .analysis = analysis,
@@ -231,5 +208,5 @@ int pyro_write_trace_text(pyro_buf *buf, const pyro_trace *trace, const pyro_ana
     if (options->view == PYRO_TRACE_OVERVIEW && !options->report.quiet)
         pyro_text_list(buf, "\nNotes:", analysis->notes, analysis->note_count,
                        options->report.width, options->report.color);
-    return w.failed ? pyro_fail_memory(error) : PYRO_OK;
+    return w.failed ? pyro_fail_memory(request->error) : PYRO_OK;
 }

@@ -3,6 +3,7 @@
 #include <pyrometer/training.h>
 
 #include "base/containers/buf.h"
+#include "analyze/totals.h"
 #include "base/error.h"
 #include "base/text/units.h"
 
@@ -11,14 +12,6 @@
 #include <string.h>
 
 enum { DEFAULT_TOP = 10, WIDEST_NAME = 55, COLUMN = 12, MOST_COLUMNS = 5, MOST_STEPS = 12 };
-
-/* Steps that are whole, added up. */
-typedef struct totals {
-    int64_t count;
-    pyro_training_step sum;
-    const char *dtype;
-    double peak_flops_per_s;
-} totals;
 
 static char *format_time(char text[PYRO_UNIT_TEXT], int64_t time_ns)
 {
@@ -126,39 +119,7 @@ static int write_ops(pyro_buf *buf, const pyro_analysis *analysis,
     return PYRO_OK;
 }
 
-/* Of the members that hold times and work; all are int64_t. */
-static const size_t summed[] = {
-    offsetof(pyro_training_step, span_ns),     offsetof(pyro_training_step, forward_ns),
-    offsetof(pyro_training_step, backward_ns), offsetof(pyro_training_step, optimizer_ns),
-    offsetof(pyro_training_step, data_ns),     offsetof(pyro_training_step, communication_ns),
-    offsetof(pyro_training_step, other_ns),    offsetof(pyro_training_step, communication_total_ns),
-    offsetof(pyro_training_step, flops),       offsetof(pyro_training_step, torch_flops),
-};
-
-static bool is_whole(const pyro_training_step *step, const pyro_training_report *report)
-{
-    return step->number >= report->first_step && step->number <= report->last_step;
-}
-
-static totals add_up(const pyro_analysis *analysis, const pyro_training_report *report)
-{
-    totals all = {.dtype = ""};
-    for (size_t i = 0; i < analysis->training_count; i++) {
-        const pyro_training_step *step = &analysis->training[i];
-        if (!is_whole(step, report))
-            continue;
-        all.count++;
-        for (size_t k = 0; k < sizeof summed / sizeof *summed; k++) {
-            int64_t amount = *(const int64_t *)((const char *)step + summed[k]);
-            *(int64_t *)((char *)&all.sum + summed[k]) += amount > 0 ? amount : 0;
-        }
-        all.dtype = step->dtype;
-        all.peak_flops_per_s = step->peak_flops_per_s;
-    }
-    return all;
-}
-
-static void write_work(pyro_buf *buf, const totals *all, bool on_device)
+static void write_work(pyro_buf *buf, const pyro_training_totals *all, bool on_device)
 {
     char work[PYRO_UNIT_TEXT], rate[PYRO_UNIT_TEXT], peak[PYRO_UNIT_TEXT], share[PYRO_UNIT_TEXT];
     double flops = (double)all->sum.flops, rate_per_s;
@@ -194,7 +155,7 @@ static void write_step(pyro_buf *buf, const char *label, const pyro_training_ste
 }
 
 static void write_steps(pyro_buf *buf, const pyro_analysis *analysis,
-                        const pyro_training_report *report, const totals *all)
+                        const pyro_training_report *report, const pyro_training_totals *all)
 {
     static const char *const titles[] = {"Time", "Forward",       "Backward", "Optimizer",
                                          "Data", "Communication", "Other"};
@@ -205,7 +166,7 @@ static void write_steps(pyro_buf *buf, const pyro_analysis *analysis,
     pyro_buf_addc(buf, '\n');
     for (size_t i = 0; i < analysis->training_count && all->count <= MOST_STEPS; i++) {
         const pyro_training_step *step = &analysis->training[i];
-        if (!is_whole(step, report))
+        if (step->number < report->first_step || step->number > report->last_step)
             continue;
         snprintf(label, sizeof label, "%lld", (long long)step->number);
         write_step(buf, label, step, 1);
@@ -218,7 +179,8 @@ int pyro_report_training(char **out, size_t *size, const pyro_analysis *analysis
                          const pyro_training_report *report, pyro_error *error)
 {
     pyro_buf buf = PYRO_BUF_INIT;
-    totals all = add_up(analysis, report);
+    pyro_training_totals all = pyro_analysis_sum_training(analysis, report->first_step,
+                                                          report->last_step);
     *out = NULL;
     if (report->title)
         pyro_buf_addf(&buf, "%s\n", report->title);

@@ -18,6 +18,9 @@ typedef struct pyro_trace_writer {
 /* Writes the table of a view, at most options->top rows (0 means 10, negative all). */
 void pyro_write_trace_table(pyro_trace_writer *w, pyro_trace_view view);
 
+/* A table as its columns say: units by the ends of their names. */
+void pyro_write_trace_columns(pyro_trace_writer *w, const pyro_trace_table *table);
+
 /* Views whose tables are not of plain rows. */
 void pyro_write_trace_layers(pyro_trace_writer *w);
 /* Below the layers: their work beside their time. Nothing where no layer's work is known. */
@@ -26,7 +29,8 @@ void pyro_write_trace_stacks(pyro_trace_writer *w);
 void pyro_write_trace_memory(pyro_trace_writer *w);
 void pyro_write_trace_findings(pyro_trace_writer *w);
 
-/* "Kernels (top 10 of 53 by device time):", or without the numbers where all are shown. */
+/* "Kernels (top 10 of 53 by device time):", or without the numbers where all are shown. `order` may
+ * be NULL. */
 void pyro_trace_heading(pyro_trace_writer *w, const char *what, const char *order, size_t shown,
                         size_t count);
 /* Draws the table and frees it. */

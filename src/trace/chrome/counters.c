@@ -7,32 +7,33 @@
 #include <stdlib.h>
 
 /* A curve of one device goes up or down. */
-typedef struct change {
+typedef struct curve_change {
     int64_t time_ns, amount;
     int32_t device;
     uint16_t track; /* one of the device's, for the process that the curve is drawn in */
-} change;
+} curve_change;
 
-typedef struct changes {
-    change *items;
+typedef struct curve_changes {
+    curve_change *items;
     size_t count, capacity;
-} changes;
+} curve_changes;
 
-static bool add_change(changes *list, int64_t time_ns, int64_t amount, const pyro_trace *trace,
-                       uint32_t event)
+static bool add_change(curve_changes *list, int64_t time_ns, int64_t amount,
+                       const pyro_trace *trace, uint32_t event)
 {
     uint16_t track = trace->track[event];
 
     if (!pyro_grow(&list->items, &list->capacity, list->count + 1, sizeof *list->items))
         return false;
-    list->items[list->count++] = (change){time_ns, amount, trace->tracks[track].device, track};
+    list->items[list->count++] = (curve_change){time_ns, amount, trace->tracks[track].device,
+                                                track};
     return true;
 }
 
 /* By device, then time; at one time what goes up goes first, so that no curve dips below zero. */
 static int by_device_and_time(const void *left, const void *right)
 {
-    const change *a = left, *b = right;
+    const curve_change *a = left, *b = right;
 
     if (a->device != b->device)
         return a->device < b->device ? -1 : 1;
@@ -55,7 +56,7 @@ static void write_value(pyro_chrome *chrome, const char *name, uint16_t track, i
 }
 
 /* Adds the changes up and writes the curve where it has a new value. */
-static int write_curves(pyro_chrome *chrome, changes *list, const char *what, const char *key)
+static int write_curves(pyro_chrome *chrome, curve_changes *list, const char *what, const char *key)
 {
     int64_t value = 0;
     char name[64];
@@ -63,7 +64,7 @@ static int write_curves(pyro_chrome *chrome, changes *list, const char *what, co
     if (list->count > 0)
         qsort(list->items, list->count, sizeof *list->items, by_device_and_time);
     for (size_t i = 0; i < list->count; i++) {
-        const change *item = &list->items[i], *next = item + 1;
+        const curve_change *item = &list->items[i], *next = item + 1;
         bool first = i == 0 || item[-1].device != item->device;
         bool last = i + 1 == list->count || next->device != item->device;
 
@@ -92,7 +93,7 @@ static int64_t copy_rate(const pyro_trace *trace, uint32_t event)
 }
 
 /* A kernel waits from its launch until it starts. */
-static bool add_waiting(changes *queue, const pyro_chrome *chrome, uint32_t event)
+static bool add_waiting(curve_changes *queue, const pyro_chrome *chrome, uint32_t event)
 {
     const pyro_trace *trace = chrome->trace;
     uint32_t launch = chrome->joins->launch[event];
@@ -103,7 +104,7 @@ static bool add_waiting(changes *queue, const pyro_chrome *chrome, uint32_t even
            add_change(queue, trace->start_ns[event], -1, trace, event);
 }
 
-static bool add_copy(changes *copies, const pyro_chrome *chrome, uint32_t event)
+static bool add_copy(curve_changes *copies, const pyro_chrome *chrome, uint32_t event)
 {
     const pyro_trace *trace = chrome->trace;
     int64_t rate = copy_rate(trace, event);
@@ -165,7 +166,7 @@ static int write_memory_curves(pyro_chrome *chrome)
 int pyro_chrome_counters(pyro_chrome *chrome)
 {
     const pyro_trace *trace = chrome->trace;
-    changes queue = {0}, copies = {0};
+    curve_changes queue = {0}, copies = {0};
     bool room = true;
     int status;
 

@@ -56,7 +56,7 @@ typedef struct pyro_join_state {
     pyro_trace *trace;
     const pyro_analysis_options *options; /* may be NULL */
     pyro_error *error;
-    pyro_task *beside;        /* what else is to be done meanwhile; NULL */
+    pyro_part_fn *beside;        /* what else is to be done meanwhile; NULL */
     void *beside_data;
     unsigned parts;           /* into which work on all events may be divided, for threads */
     uint8_t *name_class;      /* pyro_name_class by id of name */

@@ -100,12 +100,12 @@ static void join_device_work(void *data, unsigned part)
     }
 }
 
-/* What does not need each other: nesting and what it needs on one side, the rest on the other. */
-typedef struct halves {
-    pyro_join_state *state, launch_state; /* one each, for a half writes into its own */
+/* Two parts that need nothing of each other: nesting with what it needs, and the rest. */
+typedef struct join_parts {
+    pyro_join_state *state, launch_state; /* one per part, which writes into its own */
     pyro_error launch_error;
     int launch_status, nest_status;
-} halves;
+} join_parts;
 
 static int nest_all(pyro_join_state *state)
 {
@@ -115,10 +115,10 @@ static int nest_all(pyro_join_state *state)
     return status ? status : pyro_join_nest(state);
 }
 
-static void join_half(void *data, unsigned half)
+static void join_part(void *data, unsigned part)
 {
-    halves *both = data;
-    if (half == 0) {
+    join_parts *both = data;
+    if (part == 0) {
         both->nest_status = nest_all(both->state);
         return;
     }
@@ -132,7 +132,7 @@ static void join_half(void *data, unsigned half)
 
 static int join_all(pyro_join_state *state)
 {
-    halves both = {.state = state, .launch_state = *state};
+    join_parts both = {.state = state, .launch_state = *state};
     pyro_error_clear(&both.launch_error);
     both.launch_state.error = &both.launch_error;
     both.launch_state.name_class = state->name_class + state->trace->names.count + 1;
@@ -141,10 +141,10 @@ static int join_all(pyro_join_state *state)
     if (status)
         return status;
     if (state->parts > 1) {
-        pyro_run_parts(join_half, &both, 2);
+        pyro_run_parts(join_part, &both, 2);
     } else {
-        join_half(&both, 1);
-        join_half(&both, 0);
+        join_part(&both, 1);
+        join_part(&both, 0);
     }
     if (both.launch_status && !both.nest_status && state->error)
         *state->error = both.launch_error;
@@ -197,7 +197,7 @@ int pyro_joins_make_sized(pyro_joins *joins, pyro_trace *trace,
 }
 
 int pyro_joins_make_beside(pyro_joins *joins, pyro_trace *trace,
-                           const pyro_analysis_options *options, pyro_task *beside, void *data,
+                           const pyro_analysis_options *options, pyro_part_fn *beside, void *data,
                            pyro_error *error)
 {
     pyro_join_state state = {.joins = joins,

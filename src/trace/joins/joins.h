@@ -80,7 +80,7 @@ int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_op
  * the joins. It is called unless the joins fail early.
  */
 int pyro_joins_make_beside(pyro_joins *joins, pyro_trace *trace,
-                           const pyro_analysis_options *options, pyro_task *beside, void *data,
+                           const pyro_analysis_options *options, pyro_part_fn *beside, void *data,
                            pyro_error *error);
 /* The same as the first, with threads for traces of so many events a thread (tests want them sooner). */
 int pyro_joins_make_sized(pyro_joins *joins, pyro_trace *trace,

@@ -30,13 +30,13 @@ typedef struct list {
     size_t count, capacity;
 } list;
 
-typedef struct matcher {
+typedef struct layer_matcher {
     tree layers, modules;
     pyro_intern classes;
     pyro_arena arena;
     list pairs; /* layers that were matched and whose children were not looked at */
     int64_t comparisons;
-} matcher;
+} layer_matcher;
 
 static bool push(list *all, uint32_t item)
 {
@@ -46,7 +46,7 @@ static bool push(list *all, uint32_t item)
     return true;
 }
 
-static bool make_tree(matcher *match, tree *made, size_t count)
+static bool make_tree(layer_matcher *match, tree *made, size_t count)
 {
     made->count = count;
     made->first_child = pyro_arena_array(&match->arena, count + 1, sizeof *made->first_child);
@@ -73,7 +73,7 @@ static void add_child(tree *in, uint32_t parent, uint32_t child)
 }
 
 /* Some wrap a class by making a new one of a longer name. */
-static uint32_t class_of(matcher *match, const char *name, bool known_only)
+static uint32_t class_of(layer_matcher *match, const char *name, bool known_only)
 {
     static const char *const prefixes[] = {"", "FSDP", "Parametrized", "Quantized"};
     for (size_t i = 0; known_only && i < sizeof prefixes / sizeof *prefixes; i++) {
@@ -88,7 +88,7 @@ static uint32_t class_of(matcher *match, const char *name, bool known_only)
 }
 
 /* Modules in the order in which the graph calls them; those that it does not call come last. */
-static bool read_modules(matcher *match, const pyro_model *model)
+static bool read_modules(layer_matcher *match, const pyro_model *model)
 {
     tree *modules = &match->modules;
     if (!make_tree(match, modules, model->module_count))
@@ -113,7 +113,7 @@ static bool read_modules(matcher *match, const pyro_model *model)
     return true;
 }
 
-static bool read_layers(matcher *match, const pyro_joins *joins)
+static bool read_layers(layer_matcher *match, const pyro_joins *joins)
 {
     tree *layers = &match->layers;
     if (!make_tree(match, layers, joins->layer_count))
@@ -128,7 +128,7 @@ static bool read_layers(matcher *match, const pyro_joins *joins)
     return true;
 }
 
-static bool note_peers(matcher *match)
+static bool note_peers(layer_matcher *match)
 {
     tree *trees[2] = {&match->layers, &match->modules};
     for (size_t side = 0; side < 2; side++) {
@@ -143,14 +143,14 @@ static bool note_peers(matcher *match)
     return true;
 }
 
-static bool same_class(matcher *match, uint32_t layer, uint32_t module)
+static bool same_class(layer_matcher *match, uint32_t layer, uint32_t module)
 {
     match->comparisons++;
     return match->layers.class_id[layer] == match->modules.class_id[module] &&
            match->layers.class_id[layer] != 0;
 }
 
-static bool pair(matcher *match, uint32_t layer, uint32_t module)
+static bool pair(layer_matcher *match, uint32_t layer, uint32_t module)
 {
     match->layers.match[layer] = module;
     match->modules.match[module] = layer;
@@ -161,7 +161,7 @@ static bool pair(matcher *match, uint32_t layer, uint32_t module)
  * The longest common sequence of classes between layers[0..rows) and modules[0..columns):
  * lengths[i][j] is that of the rest from i and j on.
  */
-static bool align_by_table(matcher *match, const uint32_t *layers, size_t rows,
+static bool align_by_table(layer_matcher *match, const uint32_t *layers, size_t rows,
                            const uint32_t *modules, size_t columns)
 {
     size_t width = columns + 1;
@@ -188,7 +188,7 @@ static bool align_by_table(matcher *match, const uint32_t *layers, size_t rows,
 }
 
 /* Pairs off what is equal at both ends, then the middle by the table. */
-static bool align_in_order(matcher *match, const list *layers, const list *modules)
+static bool align_in_order(layer_matcher *match, const list *layers, const list *modules)
 {
     size_t begin = 0, layer_end = layers->count, module_end = modules->count;
     while (begin < layer_end && begin < module_end &&
@@ -209,7 +209,7 @@ static bool align_in_order(matcher *match, const list *layers, const list *modul
 }
 
 /* What is left may have been called in another order than the model's. */
-static bool align_by_class(matcher *match, const list *layers, const list *modules)
+static bool align_by_class(layer_matcher *match, const list *layers, const list *modules)
 {
     for (size_t i = 0; i < layers->count; i++)
         for (size_t j = 0; j < modules->count && match->comparisons < MOST_COMPARISONS; j++) {
@@ -259,7 +259,7 @@ static bool add_children(const tree *in, uint32_t parent, list *children)
 }
 
 /* Aligns what lies below a pair, skipping levels until nothing more fits. */
-static bool align_below(matcher *match, uint32_t layer, uint32_t module)
+static bool align_below(layer_matcher *match, uint32_t layer, uint32_t module)
 {
     list layers = {0}, modules = {0};
     bool ok = add_children(&match->layers, layer, &layers) &&
@@ -282,7 +282,7 @@ static bool align_below(matcher *match, uint32_t layer, uint32_t module)
 }
 
 /* The nearest module above that can have been called. */
-static uint32_t called_parent(const matcher *match, const pyro_model *model, uint32_t module)
+static uint32_t called_parent(const layer_matcher *match, const pyro_model *model, uint32_t module)
 {
     while (module) {
         module = model->modules[module].parent;
@@ -296,7 +296,7 @@ static uint32_t called_parent(const matcher *match, const pyro_model *model, uin
  * A layer without a match whose matched children all lie below one free module is that module under
  * another class name: a subclass, or a model whose file does not name its class.
  */
-static void match_parents(matcher *match, const pyro_model *model)
+static void match_parents(layer_matcher *match, const pyro_model *model)
 {
     for (size_t i = match->layers.count; i-- > 0;) {
         if (match->layers.match[i] != NONE)
@@ -320,7 +320,7 @@ static void match_parents(matcher *match, const pyro_model *model)
 int pyro_layers_match_model(const pyro_joins *joins, const pyro_model *model, uint32_t *modules,
                             pyro_error *error)
 {
-    matcher match = {0};
+    layer_matcher match = {0};
     pyro_arena_init(&match.arena);
     pyro_intern_init(&match.classes, &match.arena);
     /* The empty class comes first and so is 0. */

@@ -24,10 +24,10 @@ typedef struct sorter {
     uint32_t *piles; /* of a part: how many events it has for each pile, then where they go */
     size_t pile_count;
     uint32_t *runs; /* where each begins, and the end of the last */
-    size_t run_count, found_runs[PYRO_MOST_PARTS];
+    size_t run_count, found_runs[PYRO_MOST_WORKERS];
     uint32_t *cuts; /* of a run: where in `from` its events of each part begin, and their end */
     uint32_t *pieces; /* of a part: where what it has of each run begins in `to`, and the end */
-    size_t part_begin[PYRO_MOST_PARTS + 1]; /* of its output */
+    size_t part_begin[PYRO_MOST_WORKERS + 1]; /* of its output */
 } sorter;
 
 /* Of two events with the same times on a thread the more general one encloses the other. */
@@ -170,7 +170,7 @@ static uint32_t find_in_run(const sorter *sort, size_t run, int64_t time_ns)
  */
 static bool cut_runs(sorter *sort)
 {
-    int64_t samples[PYRO_MOST_PARTS * SAMPLES_A_PART];
+    int64_t samples[PYRO_MOST_WORKERS * SAMPLES_A_PART];
     size_t count = sort->trace->count, sample_count = (size_t)sort->parts * SAMPLES_A_PART;
     if (sort->run_count * (sort->parts + 1) > count + SMALL_COUNT)
         sort->parts = 1;

@@ -51,14 +51,14 @@ unsigned pyro_kineto_arg(pyro_kineto_scanner *scanner, const char *name, size_t 
     unsigned field = pyro_kineto_field(name, length);
     if (field < PYRO_FIELD_COUNT)
         return field;
-    if (length >= PYRO_ARG_NAME_BYTES)
-        return PYRO_ARG_OTHER;
+    if (length >= PYRO_KINETO_ARG_NAME_BYTES)
+        return PYRO_KINETO_ARG_OTHER;
     for (unsigned arg = PYRO_FIELD_COUNT; arg < scanner->arg_count; arg++)
         if (strlen(scanner->arg_names[arg]) == length &&
             memcmp(scanner->arg_names[arg], name, length) == 0)
             return arg;
-    if (scanner->arg_count >= PYRO_ARG_OTHER || memchr(name, 0, length))
-        return PYRO_ARG_OTHER;
+    if (scanner->arg_count >= PYRO_KINETO_ARG_OTHER || memchr(name, 0, length))
+        return PYRO_KINETO_ARG_OTHER;
     memcpy(scanner->arg_names[scanner->arg_count], name, length);
     return scanner->arg_count++;
 }

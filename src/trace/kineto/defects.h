@@ -27,7 +27,7 @@
     D(BAD_UTF8, "event with a text that is not UTF-8 (bad bytes replaced)", \
       "events with texts that are not UTF-8 (bad bytes replaced)") \
     D(LONG_TEXT, "event with a text over 1 MiB (cut)", "events with texts over 1 MiB (cut)") \
-    D(MENDED, "event with unescaped quotes or other damage (mended)", \
+    D(RECOVERED, "event with unescaped quotes or other damage (mended)", \
       "events with unescaped quotes or other damage (mended)") \
     D(DAMAGED, "place too damaged to read (skipped to the next event)", \
       "places too damaged to read (skipped to the next event each)") \

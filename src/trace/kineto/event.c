@@ -17,7 +17,7 @@ int pyro_kineto_scanner_open(pyro_kineto_scanner **out, pyro_trace *trace, pyro_
     pyro_kineto_scanner *scanner = calloc(1, sizeof *scanner);
     *out = scanner;
     if (scanner)
-        scanner->steps = calloc(PYRO_STEPS, sizeof *scanner->steps);
+        scanner->steps = calloc(PYRO_KEY_STEPS, sizeof *scanner->steps);
     if (!scanner || !scanner->steps)
         return pyro_fail_memory(error);
     scanner->out = trace;
@@ -210,7 +210,7 @@ void pyro_kineto_begin_event(pyro_kineto_scanner *scanner)
 }
 
 /* Takes over what the values inside a step say. */
-static void apply_step(pyro_kineto_event *event, const pyro_step *step)
+static void apply_step(pyro_kineto_event *event, const pyro_key_step *step)
 {
     if (step->sets & SET(PHASE))
         event->phase = step->phase;
@@ -227,16 +227,16 @@ static void apply_step(pyro_kineto_event *event, const pyro_step *step)
 }
 
 /* Where reading stands: in the event itself or in its args, and behind which value. */
-typedef struct place {
+typedef struct scan_position {
     const char *at;
     bool first, in_args;
     bool rare; /* a value has a form that must not be expected the next time: args of null */
     unsigned key; /* of args where it is in them */
     unsigned action, sets;
-} place;
+} scan_position;
 
 /* Moves to the value of the next key, into args and out of them. False on failure. */
-static bool next_value(pyro_kineto_scanner *scanner, place *place)
+static bool next_value(pyro_kineto_scanner *scanner, scan_position *place)
 {
     const char *name;
     size_t length;
@@ -279,7 +279,7 @@ static bool is_steady(const char *at, const char *behind)
 }
 
 /* Whether a steady value leaves the event as it was, so that a step cannot say what it sets. */
-static bool says_nothing(const place *place)
+static bool says_nothing(const scan_position *place)
 {
     return (place->key == PYRO_KEY_CATEGORY && *place->at != '"') ||
            (place->key == PYRO_KEY_PHASE && !is_phase(place->at));
@@ -289,7 +289,7 @@ static bool says_nothing(const place *place)
  * Passes over values that can be part of a step, up to one that cannot, and over their keys.
  * False on failure.
  */
-static bool pass_steady(pyro_kineto_scanner *scanner, place *place)
+static bool pass_steady(pyro_kineto_scanner *scanner, scan_position *place)
 {
     for (;;) {
         if (!next_value(scanner, place))
@@ -312,36 +312,36 @@ static bool pass_steady(pyro_kineto_scanner *scanner, place *place)
     }
 }
 
-static unsigned state_at(const pyro_kineto_scanner *scanner, const place *place)
+static unsigned state_at(const pyro_kineto_scanner *scanner, const scan_position *place)
 {
     return pyro_kineto_group(&scanner->event) * PYRO_GROUP_STATES + place->key +
            (place->in_args ? PYRO_KEY_COUNT : 0);
 }
 
 /* A step from `from` with the bytes between `begin` and the place, when there is room for one. */
-static pyro_step *learn_step(pyro_kineto_scanner *scanner, unsigned from, const char *begin,
-                             const place *place)
+static pyro_key_step *learn_step(pyro_kineto_scanner *scanner, unsigned from, const char *begin,
+                                 const scan_position *place)
 {
     const pyro_kineto_event *event = &scanner->event;
     size_t length = (size_t)(place->at - begin);
-    pyro_steps *steps = &scanner->states[from];
-    if (length > PYRO_STEP_BYTES || scanner->step_count == PYRO_STEPS ||
-        steps->count == PYRO_MOST_STEPS_A_STATE)
+    pyro_key_steps *steps = &scanner->states[from];
+    if (length > PYRO_KEY_STEP_BYTES || scanner->step_count == PYRO_KEY_STEPS ||
+        steps->count == PYRO_MOST_KEY_STEPS_PER_STATE)
         return NULL;
-    pyro_step *step = &scanner->steps[scanner->step_count++];
-    *step = (pyro_step){.sibling = steps->first,
-                        .state = (uint16_t)state_at(scanner, place),
-                        .length = (uint8_t)length,
-                        .action = (uint8_t)place->action,
-                        .field = (uint8_t)place->key,
-                        .least = place->action == PYRO_ACTION_END ? 0 : ' ' + 1,
-                        .sets = (uint8_t)place->sets,
-                        .category = event->category,
-                        .phase = event->phase,
-                        .named = event->named,
-                        .process = event->process,
-                        .thread = event->thread,
-                        .thread_number = event->thread_number};
+    pyro_key_step *step = &scanner->steps[scanner->step_count++];
+    *step = (pyro_key_step){.sibling = steps->first,
+                            .state = (uint16_t)state_at(scanner, place),
+                            .length = (uint8_t)length,
+                            .action = (uint8_t)place->action,
+                            .field = (uint8_t)place->key,
+                            .least = place->action == PYRO_ACTION_END ? 0 : ' ' + 1,
+                            .sets = (uint8_t)place->sets,
+                            .category = event->category,
+                            .phase = event->phase,
+                            .named = event->named,
+                            .process = event->process,
+                            .thread = event->thread,
+                            .thread_number = event->thread_number};
     memcpy(step->text, begin, length);
     steps->first = step;
     steps->count++;
@@ -354,24 +354,24 @@ static pyro_step *learn_step(pyro_kineto_scanner *scanner, unsigned from, const 
  * there is no room to keep it.
  */
 static const char *read_step(pyro_kineto_scanner *scanner, const char *at, unsigned from,
-                             pyro_step **step)
+                             pyro_key_step **step)
 {
     unsigned key = from % PYRO_GROUP_STATES;
     uint32_t defects = scanner->event.defects;
-    place place = {.at = at,
-                   .first = key == PYRO_KEY_START,
-                   .in_args = key >= PYRO_KEY_COUNT,
-                   .action = PYRO_ACTION_SKIP};
-    bool merge = scanner->states[from].count < PYRO_STEPS_A_STATE;
+    scan_position place = {.at = at,
+                           .first = key == PYRO_KEY_START,
+                           .in_args = key >= PYRO_KEY_COUNT,
+                           .action = PYRO_ACTION_SKIP};
+    bool merge = scanner->states[from].count < PYRO_KEY_STEPS_PER_STATE;
     if (merge ? !pass_steady(scanner, &place) : !next_value(scanner, &place))
         return NULL;
     *step = NULL;
     if (scanner->event.defects == defects && !place.rare)
         *step = learn_step(scanner, from, at, &place);
     if (!*step) {
-        scanner->unlearned = (pyro_step){.state = (uint16_t)state_at(scanner, &place),
-                                         .action = (uint8_t)place.action,
-                                         .field = (uint8_t)place.key};
+        scanner->unlearned = (pyro_key_step){.state = (uint16_t)state_at(scanner, &place),
+                                             .action = (uint8_t)place.action,
+                                             .field = (uint8_t)place.key};
         *step = &scanner->unlearned;
     }
     return place.at;
@@ -391,15 +391,15 @@ static void forget_steps(pyro_kineto_scanner *scanner)
 /* Reads the event whose bracket is at `at`; returns what follows, or NULL. */
 static const char *scan_event(pyro_kineto_scanner *scanner, const char *at)
 {
-    pyro_step *step = scanner->last_end;
+    pyro_key_step *step = scanner->last_end;
     unsigned state = PYRO_GROUP_METADATA * PYRO_GROUP_STATES + PYRO_KEY_START;
     pyro_kineto_begin_event(scanner);
     at++;
     for (;;) {
-        pyro_step *next = step->likely;
-        if (next && pyro_step_stands(next, at)) {
+        pyro_key_step *next = step->likely;
+        if (next && pyro_key_step_stands(next, at)) {
             at += next->length;
-        } else if ((next = pyro_steps_find(&scanner->states[state], at))) {
+        } else if ((next = pyro_key_steps_find(&scanner->states[state], at))) {
             at += next->length;
             step->likely = next;
         } else {
@@ -453,7 +453,7 @@ const char *pyro_kineto_scan_events(pyro_kineto_scanner *scanner, const char *at
             return at;
         if (!pyro_kineto_store(scanner))
             scanner->no_memory = true;
-        if (scanner->step_count == PYRO_STEPS)
+        if (scanner->step_count == PYRO_KEY_STEPS)
             forget_steps(scanner);
         if (*behind != ',')
             return behind;

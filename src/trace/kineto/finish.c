@@ -123,7 +123,7 @@ static bool is_far(int64_t time_ns, int64_t median_ns)
 typedef struct time_limits {
     const pyro_trace *trace;
     unsigned parts;
-    int64_t first_ns[PYRO_MOST_PARTS], last_ns[PYRO_MOST_PARTS], longest_ns[PYRO_MOST_PARTS];
+    int64_t first_ns[PYRO_MOST_WORKERS], last_ns[PYRO_MOST_WORKERS], longest_ns[PYRO_MOST_WORKERS];
 } time_limits;
 
 static void find_limits(void *data, unsigned part)

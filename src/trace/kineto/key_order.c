@@ -1,10 +1,10 @@
 /* Finding a step among those of its state, and the scalar twin of the comparison. */
 #include "trace/kineto/key_order.h"
 
-pyro_step *pyro_steps_find(const pyro_steps *steps, const char *at)
+pyro_key_step *pyro_key_steps_find(const pyro_key_steps *steps, const char *at)
 {
-    for (pyro_step *step = steps->first; step; step = step->sibling)
-        if (pyro_step_stands(step, at))
+    for (pyro_key_step *step = steps->first; step; step = step->sibling)
+        if (pyro_key_step_stands(step, at))
             return step;
     return NULL;
 }

@@ -8,17 +8,17 @@
 
 #include "base/json/scan.h"
 
-#define PYRO_STEP_BYTES 128 /* a multiple of 16 */
-#define PYRO_STEPS 512
+#define PYRO_KEY_STEP_BYTES 128 /* a multiple of 16 */
+#define PYRO_KEY_STEPS 512
 /* From one state; beyond the first number values are no longer part of steps. */
-#define PYRO_STEPS_A_STATE 16
-#define PYRO_MOST_STEPS_A_STATE 32
+#define PYRO_KEY_STEPS_PER_STATE 16
+#define PYRO_MOST_KEY_STEPS_PER_STATE 32
 
 /* The bytes of a step, the state it leads to, and what is done with the value found there. */
-typedef struct pyro_step {
-    _Alignas(16) char text[PYRO_STEP_BYTES];
-    struct pyro_step *likely;  /* that followed it the last time; NULL: none yet */
-    struct pyro_step *sibling; /* another one from the same state */
+typedef struct pyro_key_step {
+    _Alignas(16) char text[PYRO_KEY_STEP_BYTES];
+    struct pyro_key_step *likely;  /* that followed it the last time; NULL: none yet */
+    struct pyro_key_step *sibling; /* another one from the same state */
     uint16_t state;
     uint8_t length, action, field;
     uint8_t least; /* byte that may follow: above a blank where a value must start */
@@ -27,12 +27,12 @@ typedef struct pyro_step {
     char phase, named;
     uint64_t process, thread;
     int64_t thread_number;
-} pyro_step;
+} pyro_key_step;
 
-typedef struct pyro_steps {
-    pyro_step *first;
+typedef struct pyro_key_steps {
+    pyro_key_step *first;
     unsigned count;
-} pyro_steps;
+} pyro_key_steps;
 
 /* The same comparison without SIMD: what the other is tested against. */
 bool pyro_same_bytes_scalar(const char *a, const char *b, size_t length);
@@ -64,13 +64,13 @@ static inline bool pyro_same_bytes(const char *a, const char *b, size_t length)
 #endif
 }
 
-static inline bool pyro_step_stands(const pyro_step *step, const char *at)
+static inline bool pyro_key_step_stands(const pyro_key_step *step, const char *at)
 {
     return pyro_same_bytes(step->text, at, step->length) &&
            (unsigned char)at[step->length] >= step->least;
 }
 
 /* The one of a state's steps that stands at `at`, or NULL. */
-pyro_step *pyro_steps_find(const pyro_steps *steps, const char *at);
+pyro_key_step *pyro_key_steps_find(const pyro_key_steps *steps, const char *at);
 
 #endif

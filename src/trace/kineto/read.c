@@ -2,6 +2,7 @@
 #include "trace/kineto/window.h"
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "base/processors.h"
 #include "trace/kineto/values.h"
 #include <stdio.h>
@@ -10,7 +11,6 @@
 #define MAX_METADATA_BYTES ((ptrdiff_t)16 << 20)
 #define LONG_METADATA_BYTES ((ptrdiff_t)256 << 10)
 #define OVERLAP_BYTES 256
-#define MOST_THREADS 16
 /* A guess at how much of a file becomes a row, on the safe side. */
 #define BYTES_A_ROW 192
 #define MOST_ROWS_AHEAD ((int64_t)64 << 20)
@@ -193,23 +193,6 @@ static void read_object(pyro_kineto_reader *reader)
     }
 }
 
-/* What a file that is no JSON seems to be. */
-static const char *name_content(const unsigned char *bytes, size_t size)
-{
-    if (size >= 4 && memcmp(bytes, "PK\3\4", 4) == 0)
-        return "a zip archive";
-    if (size >= 4 && memcmp(bytes, "\177ELF", 4) == 0)
-        return "a program or library";
-    if (size >= 6 && memcmp(bytes, "SQLite", 6) == 0)
-        return "an SQLite database";
-    if (size >= 1 && bytes[0] == '<')
-        return "HTML or XML";
-    for (size_t i = 0; i < size && i < 512; i++)
-        if (bytes[i] < 0x20 && !pyro_json_is_space((char)bytes[i]))
-            return "binary data";
-    return "text";
-}
-
 /* A JSON value by its first character. */
 static const char *name_value(char first)
 {
@@ -267,9 +250,7 @@ static int read_document(pyro_kineto_reader *reader, pyro_error *error)
         begin_events(reader);
         reader->complete = reader->events_ended;
     } else if (any) {
-        const unsigned char *bytes = (const unsigned char *)window->at;
-        return pyro_fail(error, PYRO_ERROR_FORMAT, "not a trace: %s, where JSON is expected",
-                         name_content(bytes, (size_t)(window->end - window->at)));
+        return pyro_fail(error, PYRO_ERROR_FORMAT, "not a trace: no JSON object or list");
     }
     if (reader->complete && pyro_kineto_next_byte(reader) &&
         !pyro_trace_warn(reader->trace, "what follows the end at byte %lld was ignored",
@@ -282,6 +263,22 @@ static int read_document(pyro_kineto_reader *reader, pyro_error *error)
     return PYRO_OK;
 }
 
+static size_t skip_space(const unsigned char *head, size_t at, size_t size)
+{
+    while (at < size && pyro_json_is_space((char)head[at]))
+        at++;
+    return at;
+}
+
+bool pyro_kineto_recognise(const unsigned char *head, size_t size)
+{
+    static const char byte_order_mark[] = "\xef\xbb\xbf";
+    size_t at = skip_space(head, 0, size), mark = size - at < 3 ? size - at : 3;
+    if (memcmp(head + at, byte_order_mark, mark) == 0)
+        at = skip_space(head, at + mark, size);
+    return at == size || head[at] == '{' || head[at] == '[';
+}
+
 int pyro_kineto_read_sized(pyro_trace *trace, pyro_source *source,
                            const pyro_trace_options *options, pyro_kineto_sizes sizes,
                            pyro_error *error)
@@ -290,7 +287,7 @@ int pyro_kineto_read_sized(pyro_trace *trace, pyro_source *source,
     int threads = options && options->threads > 0 ? options->threads : pyro_count_processors();
     int status = pyro_kineto_reader_open(&reader, trace, &trace->names, source, options, sizes,
                                          error);
-    reader.threads = threads < MOST_THREADS ? threads : MOST_THREADS;
+    reader.threads = threads < PYRO_MOST_WORKERS ? threads : PYRO_MOST_WORKERS;
     if (status == PYRO_OK)
         status = read_document(&reader, error);
     if (status == PYRO_OK)

@@ -62,8 +62,8 @@ static void take_text(pyro_kineto_scanner *scanner, unsigned key, const char *te
 }
 
 /* Past one value of the event itself. NULL when what follows cannot be understood. */
-static const char *mend_value(pyro_kineto_scanner *scanner, const char *at, const char *end,
-                              unsigned key)
+static const char *recover_value(pyro_kineto_scanner *scanner, const char *at, const char *end,
+                                 unsigned key)
 {
     bool text = key == PYRO_KEY_PHASE || key == PYRO_KEY_CATEGORY || key == PYRO_KEY_NAME ||
                 key == PYRO_KEY_OTHER;
@@ -78,8 +78,8 @@ static const char *mend_value(pyro_kineto_scanner *scanner, const char *at, cons
 }
 
 /* One value of args; a string in it ends where another key follows. */
-static const char *mend_arg(pyro_kineto_scanner *scanner, const char *at, const char *end,
-                            unsigned field)
+static const char *recover_arg(pyro_kineto_scanner *scanner, const char *at, const char *end,
+                               unsigned field)
 {
     if (*at != '"')
         return pyro_kineto_scan_arg(scanner, at, field);
@@ -94,7 +94,7 @@ static const char *mend_arg(pyro_kineto_scanner *scanner, const char *at, const 
     return quote + 1;
 }
 
-static const char *mend_args(pyro_kineto_scanner *scanner, const char *at, const char *end)
+static const char *recover_args(pyro_kineto_scanner *scanner, const char *at, const char *end)
 {
     bool first = true;
     for (at++;; first = false) {
@@ -103,7 +103,7 @@ static const char *mend_args(pyro_kineto_scanner *scanner, const char *at, const
         const char *value = pyro_kineto_read_key(scanner, at, first, &name, &length);
         if (!value || !name)
             return value;
-        at = mend_arg(scanner, value, end, pyro_kineto_field(name, length));
+        at = recover_arg(scanner, value, end, pyro_kineto_field(name, length));
         if (!at)
             return NULL;
     }
@@ -128,8 +128,8 @@ static const char *find_key(const char *at, const char *end)
 }
 
 /* One key and its value. NULL on damage; `ended` when the event ended instead. */
-static const char *mend_member(pyro_kineto_scanner *scanner, const char *at, const char *end,
-                               bool first, bool *ended)
+static const char *recover_member(pyro_kineto_scanner *scanner, const char *at, const char *end,
+                                  bool first, bool *ended)
 {
     const char *name;
     size_t length;
@@ -140,12 +140,12 @@ static const char *mend_member(pyro_kineto_scanner *scanner, const char *at, con
     if (!name)
         return value;
     unsigned key = pyro_kineto_key(name, length);
-    at = key == PYRO_KEY_ARGS && *value == '{' ? mend_args(scanner, value, end)
-                                               : mend_value(scanner, value, end, key);
+    at = key == PYRO_KEY_ARGS && *value == '{' ? recover_args(scanner, value, end)
+                                               : recover_value(scanner, value, end, key);
     return at && at <= end ? at : NULL;
 }
 
-const char *pyro_kineto_mend_event(pyro_kineto_scanner *scanner, const char *at, const char *end)
+const char *pyro_kineto_recover_event(pyro_kineto_scanner *scanner, const char *at, const char *end)
 {
     const char *window_end = scanner->end;
     bool first = true, ended = false;
@@ -153,7 +153,7 @@ const char *pyro_kineto_mend_event(pyro_kineto_scanner *scanner, const char *at,
     scanner->end = end;
     at++;
     while (at && !ended) {
-        const char *behind = mend_member(scanner, at, end, first, &ended);
+        const char *behind = recover_member(scanner, at, end, first, &ended);
         at = behind ? behind : find_key(at + 1 < end ? at + 1 : end, end);
         first = false;
     }

@@ -63,9 +63,10 @@ enum {
 };
 
 /* Keys within args: fields, then those that are passed over, in the order they were met. */
-#define PYRO_ARG_COUNT 112
-#define PYRO_ARG_OTHER (PYRO_ARG_COUNT - 1) /* when there are too many to tell apart */
-#define PYRO_ARG_NAME_BYTES 32
+#define PYRO_KINETO_ARG_COUNT 112
+#define PYRO_KINETO_ARG_OTHER \
+    (PYRO_KINETO_ARG_COUNT - 1) /* when there are too many to tell apart */
+#define PYRO_KINETO_ARG_NAME_BYTES 32
 
 /* What is done with a value. */
 enum {
@@ -85,7 +86,7 @@ enum {
 };
 
 /* States of the learned order: the value that was read last, which may be one of args. */
-#define PYRO_GROUP_STATES (PYRO_KEY_COUNT + PYRO_ARG_COUNT)
+#define PYRO_GROUP_STATES (PYRO_KEY_COUNT + PYRO_KINETO_ARG_COUNT)
 #define PYRO_STATES (PYRO_GROUP_COUNT * PYRO_GROUP_STATES)
 
 typedef struct pyro_kineto_event {
@@ -133,14 +134,15 @@ typedef struct pyro_kineto_scanner {
     pyro_kineto_defects defects;
     pyro_buf scratch;
 
-    pyro_steps states[PYRO_STATES];
-    pyro_step *steps; /* PYRO_STEPS of them */
-    pyro_step categories[PYRO_GROUP_COUNT]; /* stand for categories that are no part of steps */
-    pyro_step start; /* stands for the end of an event before the first */
-    pyro_step unlearned; /* the one at hand when it was not learned */
-    pyro_step *last_end; /* with which the last event ended */
+    pyro_key_steps states[PYRO_STATES];
+    pyro_key_step *steps; /* PYRO_KEY_STEPS of them */
+    pyro_key_step categories[PYRO_GROUP_COUNT]; /* stand for categories that are no part of steps */
+    pyro_key_step start; /* stands for the end of an event before the first */
+    pyro_key_step unlearned; /* the one at hand when it was not learned */
+    pyro_key_step *last_end; /* with which the last event ended */
     size_t step_count;
-    char arg_names[PYRO_ARG_COUNT][PYRO_ARG_NAME_BYTES]; /* of those that are no fields */
+    char arg_names[PYRO_KINETO_ARG_COUNT]
+                  [PYRO_KINETO_ARG_NAME_BYTES]; /* of those that are no fields */
     unsigned arg_count;
     uint32_t guesses[PYRO_GUESS_SLOTS];
     uint32_t last_names[PYRO_KINETO_UNKNOWN + 1]; /* mixed together, by category */
@@ -215,7 +217,8 @@ uint32_t pyro_trace_find_track(const pyro_trace *trace, const pyro_map *map, uin
  * and stores it. Returns what follows (`end` where that is not clear), or NULL when not even its
  * phase and times could be read.
  */
-const char *pyro_kineto_mend_event(pyro_kineto_scanner *scanner, const char *at, const char *end);
+const char *pyro_kineto_recover_event(pyro_kineto_scanner *scanner, const char *at,
+                                      const char *end);
 /* The first place from `at` on that looks like the start of an event, or NULL. */
 const char *pyro_kineto_find_event(const char *at, const char *end, const char *first_key);
 
@@ -225,6 +228,8 @@ bool pyro_kineto_is_metadata(const char *key, size_t length);
 int pyro_kineto_metadata(pyro_trace *trace, pyro_kineto_defects *defects, const char *key,
                          size_t key_length, const char *value, size_t length, pyro_error *error);
 
+/* Whether these first bytes may begin a JSON object or list; white space alone may. */
+bool pyro_kineto_recognise(const unsigned char *head, size_t size);
 /* Reads everything from the source into the trace. */
 int pyro_kineto_read(pyro_trace *trace, pyro_source *source, const pyro_trace_options *options,
                      pyro_error *error);

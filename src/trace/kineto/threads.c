@@ -1,30 +1,38 @@
 /*
- * Events by several threads: each reads pieces of the file on its own, from the first place in it
- * that looks like an event; the calling thread joins them in order, and reads some in their turn,
- * which need no joining. A piece counts only when the reading before it ended exactly where it
- * began; otherwise that part is read again in order.
+ * Events by several threads. Workers of a pool read pieces of the file on their own, from the first
+ * place in it that looks like an event. Worker 0, the calling thread, joins them in order, and reads
+ * some in their turn, which need no joining. A piece counts only when the reading before it ended
+ * exactly where it began; otherwise that part is read again in order.
  */
 #include "trace/kineto/window.h"
 
 #include "base/error.h"
-#include <pthread.h>
+#include "base/parallel.h"
 #include <stdlib.h>
 
-/* Pieces that may be read before they are joined, a thread: what bounds the memory. */
+/* Pieces per worker that may be read before they are joined: what bounds the memory. */
 #define CHUNKS_AHEAD 3
 /* The last event of a piece ends in what is read behind it. */
 #define BYTES_BEHIND 4096
 
-/* What one thread keeps from piece to piece. */
+/* What is to be done with a piece. */
+typedef enum chunk_action {
+    CHUNK_READ_AHEAD,
+    CHUNK_JOIN,        /* worker 0's */
+    CHUNK_READ_IN_TURN /* worker 0's */
+} chunk_action;
+
+/* What a worker keeps from piece to piece, and its present task. */
 typedef struct worker {
     struct chunk_job *job;
     pyro_kineto_reader reader;
     pyro_arena arena;
     pyro_intern names; /* its own, so that no thread waits for another */
     bool own_names;    /* false for the calling thread, which uses the trace's */
-    pthread_t thread;
-    bool opened, started;
+    bool opened;
     int64_t next; /* piece that it may read next, or one behind it */
+    int64_t index; /* of the piece that it works on */
+    chunk_action action;
     /* The joining thread's view of the names, filled as pieces are joined. */
     pyro_intern_entry *texts;
     uint32_t *numbers;
@@ -55,14 +63,13 @@ typedef struct chunk_job {
     int64_t chunk_count;
     worker *workers;
     int worker_count;
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    /* Guarded by the mutex. */
+    int64_t at; /* worker 0's: where what was joined ends */
+    /* Shared under the pool's lock. */
     int64_t joined; /* pieces that are part of the trace */
     int64_t left;   /* pieces that nobody has begun */
     bool stop;
     bool *taken, *done; /* rings, as the pieces are */
-    /* Of a piece that was given out, its thread's until it is done. */
+    /* A piece that was taken is its worker's until it is done. */
     chunk *chunks;
     int64_t ring;
 } chunk_job;
@@ -194,34 +201,6 @@ static void take_chunk(chunk_job *job, int64_t index)
     job->left--;
 }
 
-/* Reads some piece, if one may be read now; the mutex is held before and after. */
-static bool read_ahead(chunk_job *job, worker *worker)
-{
-    int64_t index = choose_chunk(job, worker);
-    if (index < 0)
-        return false;
-    take_chunk(job, index);
-    worker->next = index + 1;
-    pthread_mutex_unlock(&job->mutex);
-    read_chunk(worker, &job->chunks[index % job->ring], index);
-    pthread_mutex_lock(&job->mutex);
-    job->done[index % job->ring] = true;
-    pthread_cond_broadcast(&job->changed);
-    return true;
-}
-
-static void *run(void *argument)
-{
-    worker *worker = argument;
-    chunk_job *job = worker->job;
-    pthread_mutex_lock(&job->mutex);
-    while (!job->stop && job->left > 0)
-        if (!read_ahead(job, worker))
-            pthread_cond_wait(&job->changed, &job->mutex);
-    pthread_mutex_unlock(&job->mutex);
-    return NULL;
-}
-
 static bool open_worker(chunk_job *job, worker *worker, bool own_names)
 {
     pyro_kineto_reader *main = job->reader, *reader = &worker->reader;
@@ -243,8 +222,6 @@ static void close_worker(worker *worker)
 {
     if (!worker->opened)
         return;
-    if (worker->started)
-        pthread_join(worker->thread, NULL);
     pyro_kineto_reader_free(&worker->reader);
     pyro_intern_free(&worker->names);
     pyro_arena_free(&worker->arena);
@@ -360,46 +337,82 @@ static int64_t read_in_turn(chunk_job *job, int64_t index, int64_t at)
     return pyro_kineto_offset(reader);
 }
 
-/* Waits for a piece, reading others meanwhile, and joins it; the mutex is held before and after. */
-static int64_t add_chunk(chunk_job *job, int64_t index, int64_t at)
+/* The next piece in order: whether worker 0 can join it, or may read it itself. */
+static bool choose_in_turn(chunk_job *job, worker *worker)
 {
+    int64_t slot = job->joined % job->ring;
+    worker->index = job->joined;
+    if (!job->taken[slot]) {
+        take_chunk(job, job->joined);
+        worker->action = CHUNK_READ_IN_TURN;
+        return true;
+    }
+    worker->action = CHUNK_JOIN;
+    return job->done[slot];
+}
+
+/* While the next piece is being read by another worker, worker 0 reads ahead, too. */
+static void *take_task(void *data, unsigned number)
+{
+    chunk_job *job = data;
+    worker *worker = &job->workers[number];
+    if (number == 0 && choose_in_turn(job, worker))
+        return worker;
+    int64_t index = choose_chunk(job, worker);
+    if (index < 0)
+        return NULL;
+    take_chunk(job, index);
+    worker->next = index + 1;
+    worker->index = index;
+    worker->action = CHUNK_READ_AHEAD;
+    return worker;
+}
+
+static void run_task(void *data, void *task, unsigned number)
+{
+    chunk_job *job = data;
     const pyro_trace_options *options = job->options;
-    chunk *chunk = &job->chunks[index % job->ring];
-    bool is_taken = job->taken[index % job->ring];
-    if (!is_taken)
-        take_chunk(job, index);
-    while (is_taken && !job->done[index % job->ring])
-        if (!read_ahead(job, &job->workers[0]))
-            pthread_cond_wait(&job->changed, &job->mutex);
-    pthread_mutex_unlock(&job->mutex);
-    if (is_taken) {
-        at = join_chunk(job, chunk, index, at);
+    worker *worker = task;
+    chunk *chunk = &job->chunks[worker->index % job->ring];
+    (void)number;
+    if (worker->action == CHUNK_READ_AHEAD) {
+        read_chunk(worker, chunk, worker->index);
+        return;
+    }
+    if (worker->action == CHUNK_JOIN) {
+        job->at = join_chunk(job, chunk, worker->index, job->at);
         empty_chunk(chunk);
     } else {
-        at = read_in_turn(job, index, at);
+        job->at = read_in_turn(job, worker->index, job->at);
     }
     if (options && options->progress)
-        options->progress(options->progress_user, at, job->size);
-    pthread_mutex_lock(&job->mutex);
-    job->taken[index % job->ring] = job->done[index % job->ring] = false;
-    job->joined++;
-    pthread_cond_broadcast(&job->changed);
-    return at;
+        options->progress(options->progress_user, job->at, job->size);
 }
 
-static int64_t join_all(chunk_job *job, int64_t at)
+static bool finish_task(void *data, void *task, unsigned number)
 {
-    pthread_mutex_lock(&job->mutex);
-    for (int64_t index = 0; index < job->chunk_count && !is_over(job->reader); index++)
-        at = add_chunk(job, index, at);
-    job->stop = true;
-    pthread_cond_broadcast(&job->changed);
-    pthread_mutex_unlock(&job->mutex);
-    return at;
+    chunk_job *job = data;
+    const worker *worker = task;
+    int64_t slot = worker->index % job->ring;
+    (void)number;
+    if (worker->action == CHUNK_READ_AHEAD) {
+        job->done[slot] = true;
+        return true;
+    }
+    job->taken[slot] = job->done[slot] = false;
+    job->joined++;
+    job->stop = job->joined == job->chunk_count || is_over(job->reader);
+    return true;
 }
 
-/* Opens what the threads need and starts them; fewer than asked for are fine. */
-static bool start(chunk_job *job, int threads)
+static bool is_job_over(const void *data, unsigned number)
+{
+    const chunk_job *job = data;
+    return job->stop || (number > 0 && job->left == 0);
+}
+
+/* Opens what the workers need. */
+static bool open_job(chunk_job *job, int threads)
 {
     job->ring = (int64_t)threads * CHUNKS_AHEAD;
     job->chunks = calloc((size_t)job->ring, sizeof *job->chunks);
@@ -415,15 +428,24 @@ static bool start(chunk_job *job, int threads)
             return false;
         }
     }
-    for (int i = 1; i < threads; i++) {
-        worker *worker = &job->workers[i];
-        worker->started = pthread_create(&worker->thread, NULL, run, worker) == 0;
-    }
     return true;
+}
+
+static void close_job(chunk_job *job)
+{
+    for (int i = 0; i < job->worker_count; i++)
+        close_worker(&job->workers[i]);
+    for (int64_t i = 0; job->chunks && i < job->ring; i++)
+        free_chunk(&job->chunks[i]);
+    free(job->chunks);
+    free(job->taken);
+    free(job->done);
+    free(job->workers);
 }
 
 void pyro_kineto_read_chunks(pyro_kineto_reader *reader)
 {
+    static const pyro_job functions = {take_task, run_task, finish_task, is_job_over};
     /* Pieces are recognised by the first event's first key. */
     if (!pyro_kineto_next_byte(reader) || *reader->window.at != '{') {
         pyro_kineto_read_events(reader, INT64_MAX);
@@ -431,28 +453,18 @@ void pyro_kineto_read_chunks(pyro_kineto_reader *reader)
     }
     pyro_kineto_learn_first_key(reader);
     int64_t at = pyro_kineto_offset(reader);
-    chunk_job job = {.reader = reader, .begin = at, .size = reader->source->size};
+    chunk_job job = {.reader = reader, .begin = at, .at = at, .size = reader->source->size};
     /* Progress is told piece by piece: the window's end would be ahead of it. */
     job.options = reader->options;
     reader->options = NULL;
     job.chunk_count = (job.size - at + reader->sizes.chunk - 1) / reader->sizes.chunk;
     job.left = job.chunk_count;
-    pthread_mutex_init(&job.mutex, NULL);
-    pthread_cond_init(&job.changed, NULL);
-    if (start(&job, reader->threads))
-        at = join_all(&job, at);
+    job.stop = job.chunk_count == 0 || is_over(reader);
+    if (open_job(&job, reader->threads))
+        pyro_pool_run(&functions, &job, (unsigned)reader->threads);
     else
         reader->scanner->no_memory = true;
-    for (int i = 0; i < job.worker_count; i++)
-        close_worker(&job.workers[i]);
-    for (int64_t i = 0; job.chunks && i < job.ring; i++)
-        free_chunk(&job.chunks[i]);
-    free(job.chunks);
-    free(job.taken);
-    free(job.done);
-    free(job.workers);
-    pthread_mutex_destroy(&job.mutex);
-    pthread_cond_destroy(&job.changed);
+    close_job(&job);
     reader->options = job.options;
-    pyro_kineto_seek(reader, at);
+    pyro_kineto_seek(reader, job.at);
 }

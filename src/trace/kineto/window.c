@@ -8,7 +8,7 @@
    the thing at hand. */
 
 /* A place that looks like an event is looked for in this much behind a damaged one. */
-#define MEND_BYTES ((ptrdiff_t)1 << 20)
+#define RECOVERY_BYTES ((ptrdiff_t)1 << 20)
 /* What is in an event that has not ended after so much is looked at, once and once again. */
 #define LONG_BYTES ((ptrdiff_t)64 << 10)
 #define VERY_LONG_BYTES ((ptrdiff_t)1 << 20)
@@ -173,27 +173,27 @@ static const char *find_inside(pyro_kineto_reader *reader, ptrdiff_t size)
 /* The start of the next event, not too far off, which is brought into the window; or NULL. */
 static const char *look_for_event(pyro_kineto_reader *reader)
 {
-    for (ptrdiff_t size = OVERLAP_BYTES; size < MEND_BYTES; size *= 4) {
+    for (ptrdiff_t size = OVERLAP_BYTES; size < RECOVERY_BYTES; size *= 4) {
         bool whole = pyro_kineto_fill(reader, size);
         const char *found = find_inside(reader, size);
         if (found || !whole)
             return found;
     }
-    pyro_kineto_fill(reader, MEND_BYTES);
-    return find_inside(reader, MEND_BYTES);
+    pyro_kineto_fill(reader, RECOVERY_BYTES);
+    return find_inside(reader, RECOVERY_BYTES);
 }
 
 /* Saves what can be saved of the event at the window's start; moves behind it. */
-static void mend_event(pyro_kineto_reader *reader)
+static void recover_event(pyro_kineto_reader *reader)
 {
     pyro_json_window *window = &reader->window;
     pyro_kineto_scanner *scanner = reader->scanner;
     const char *next = look_for_event(reader);
     const char *stop = next ? next : window->end;
-    if (stop - window->at > MEND_BYTES)
-        stop = window->at + MEND_BYTES;
-    const char *behind = pyro_kineto_mend_event(scanner, window->at, stop);
-    scanner->defects.count[behind ? PYRO_DEFECT_MENDED : PYRO_DEFECT_DAMAGED]++;
+    if (stop - window->at > RECOVERY_BYTES)
+        stop = window->at + RECOVERY_BYTES;
+    const char *behind = pyro_kineto_recover_event(scanner, window->at, stop);
+    scanner->defects.count[behind ? PYRO_DEFECT_RECOVERED : PYRO_DEFECT_DAMAGED]++;
     if (behind && (next || behind < stop)) {
         window->at = window->token = (char *)behind;
     } else if (next) {
@@ -215,7 +215,7 @@ static void continue_event(pyro_kineto_reader *reader)
     window->token = window->at;
     if ((size >= LONG_BYTES && find_inside(reader, LONG_BYTES)) ||
         (size >= VERY_LONG_BYTES && find_inside(reader, VERY_LONG_BYTES))) {
-        mend_event(reader);
+        recover_event(reader);
     } else if (size > (ptrdiff_t)PYRO_KINETO_MAX_EVENT_BYTES) {
         reader->scanner->defects.count[PYRO_DEFECT_LONG_EVENT]++;
         int64_t begin = pyro_kineto_offset(reader);
@@ -223,7 +223,7 @@ static void continue_event(pyro_kineto_reader *reader)
             reader->cut_at = begin;
     } else if (!pyro_kineto_more(reader)) {
         if (find_inside(reader, size)) {
-            mend_event(reader);
+            recover_event(reader);
         } else {
             reader->cut_at = pyro_kineto_offset(reader);
             window->at = window->token = window->end;
@@ -270,7 +270,7 @@ static void read_window(pyro_kineto_reader *reader, int64_t stop)
     if (!reader->scanner->failed)
         return;
     if (reader->scanner->damaged)
-        mend_event(reader);
+        recover_event(reader);
     else
         continue_event(reader);
 }

@@ -455,13 +455,3 @@ int pyro_trace_add_devices(pyro_trace *trace, const pyro_trace *from, pyro_error
     free(j.track_of);
     return status;
 }
-
-int pyro_trace_join_devices(pyro_trace *trace, const char *path, pyro_error *error)
-{
-    pyro_trace *from = NULL;
-    int status = pyro_trace_open(&from, path, NULL, error);
-    if (status == PYRO_OK)
-        status = pyro_trace_add_devices(trace, from, error);
-    pyro_trace_close(from);
-    return status;
-}

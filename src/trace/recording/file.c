@@ -32,7 +32,7 @@ typedef struct file_chunk {
     size_t bytes; /* of it that are in the file */
 } file_chunk;
 
-typedef struct reader {
+typedef struct recording_reader {
     pyro_trace *trace;
     pyro_source *source;
     pyro_error *error;
@@ -43,11 +43,11 @@ typedef struct reader {
     pyro_recorded_tables tables;
     uint64_t most_ids;
     bool is_cut;
-} reader;
+} recording_reader;
 
-bool pyro_recording_is_one(const void *bytes, size_t size)
+bool pyro_recording_recognise(const unsigned char *head, size_t size)
 {
-    return size >= 8 && memcmp(bytes, PYRO_RECORDING_MAGIC, 8) == 0;
+    return size >= 8 && memcmp(head, PYRO_RECORDING_MAGIC, 8) == 0;
 }
 
 bool pyro_recorded_put(pyro_recorded_tables *tables, uint32_t type, uint32_t id, const char *bytes,
@@ -73,7 +73,7 @@ void pyro_recorded_free(pyro_recorded_tables *tables)
     *tables = (pyro_recorded_tables){0};
 }
 
-static int read_header(reader *reader)
+static int read_header(recording_reader *reader)
 {
     pyro_recording_header *header = &reader->header;
     if (reader->size < (int64_t)sizeof *header)
@@ -103,7 +103,7 @@ static int by_sequence(const void *left, const void *right)
 }
 
 /* The chunks that somebody took. */
-static int list_chunks(reader *reader)
+static int list_chunks(recording_reader *reader)
 {
     size_t chunk_bytes = reader->header.chunk_bytes;
     int64_t offset = reader->header.header_bytes;
@@ -131,7 +131,7 @@ static int list_chunks(reader *reader)
 }
 
 /* A chunk's bytes; `*still` is false when it changed hands meanwhile. */
-static int load(reader *reader, const file_chunk *chunk, char *bytes, bool *still)
+static int load(recording_reader *reader, const file_chunk *chunk, char *bytes, bool *still)
 {
     pyro_chunk_header again;
     int status = pyro_source_read_at(reader->source, chunk->offset, bytes, chunk->bytes,
@@ -144,7 +144,7 @@ static int load(reader *reader, const file_chunk *chunk, char *bytes, bool *stil
 }
 
 /* Entries up to the first that was not written whole. */
-static int read_entries(reader *reader, const file_chunk *chunk, const char *bytes)
+static int read_entries(recording_reader *reader, const file_chunk *chunk, const char *bytes)
 {
     size_t at = sizeof(pyro_chunk_header);
     while (at + sizeof(pyro_data_entry) <= chunk->bytes) {
@@ -168,7 +168,7 @@ static int read_entries(reader *reader, const file_chunk *chunk, const char *byt
     return PYRO_OK;
 }
 
-static int read_data(reader *reader, char *bytes)
+static int read_data(recording_reader *reader, char *bytes)
 {
     for (size_t i = 0; i < reader->chunk_count; i++) {
         bool still;
@@ -183,7 +183,7 @@ static int read_data(reader *reader, char *bytes)
     return PYRO_OK;
 }
 
-static int read_records(reader *reader, pyro_recording *recording, char *bytes)
+static int read_records(recording_reader *reader, pyro_recording *recording, char *bytes)
 {
     for (size_t i = 0; i < reader->chunk_count; i++) {
         const file_chunk *chunk = &reader->chunks[i];
@@ -203,7 +203,7 @@ static int read_records(reader *reader, pyro_recording *recording, char *bytes)
 }
 
 /* Where the records begin that count; 0 when all do. */
-static uint64_t discarded_until(const reader *reader)
+static uint64_t discarded_until(const recording_reader *reader)
 {
     static const char key[] = PYRO_PROPERTY_DISCARDED;
     uint64_t until = 0;
@@ -218,7 +218,8 @@ static uint64_t discarded_until(const reader *reader)
 }
 
 /* The entries of a type, in the trace's memory; NULL when there are none or memory is out. */
-static const pyro_recorded_data *keep_entries(reader *reader, uint32_t type, size_t *count)
+static const pyro_recorded_data *keep_entries(recording_reader *reader, uint32_t type,
+                                              size_t *count)
 {
     size_t entries = reader->tables.counts[type];
     pyro_recorded_data *kept = entries
@@ -230,7 +231,7 @@ static const pyro_recorded_data *keep_entries(reader *reader, uint32_t type, siz
     return kept;
 }
 
-static bool warn(const reader *reader, const pyro_recording *recording)
+static bool warn(const recording_reader *reader, const pyro_recording *recording)
 {
     pyro_trace *trace = reader->trace;
     const pyro_recording_header *header = &reader->header;
@@ -257,7 +258,7 @@ static bool warn(const reader *reader, const pyro_recording *recording)
     return ok;
 }
 
-static int read_all(reader *reader)
+static int read_all(recording_reader *reader)
 {
     pyro_recording recording = {0};
     char *bytes = NULL;
@@ -313,7 +314,8 @@ static int swallow(pyro_source *source, pyro_buf *buf, pyro_error *error)
 
 int pyro_recording_read(pyro_trace *trace, pyro_source *source, pyro_error *error)
 {
-    reader reader = {.trace = trace, .source = source, .error = error, .size = source->size};
+    recording_reader reader = {
+        .trace = trace, .source = source, .error = error, .size = source->size};
     pyro_buf stream = PYRO_BUF_INIT;
     pyro_source *memory = NULL;
     int status = PYRO_OK;

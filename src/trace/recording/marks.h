@@ -8,10 +8,10 @@
 
 #include "trace/trace.h"
 
-/* Names of marks: these with a number behind them. _core_marks.c writes them. */
+/* Names of marks: these with a number behind them. python/extension/hook_marks.c writes them. */
 #define PYRO_MARK_BEGIN "pyrometer: begin "
 #define PYRO_MARK_END "pyrometer: end "
-/* A span that both recorders saw only to compare their clocks. _fallback.py writes them. */
+/* A span that both recorders saw only to compare their clocks. _capture/torch_profiler.py writes them. */
 #define PYRO_CLOCK_MARK "pyrometer: clock"
 
 /* Added to a time t of the other clock: offset + drift * (t - at). */

@@ -5,10 +5,10 @@
 #include "base/error.h"
 #include <stdlib.h>
 
-typedef struct change {
+typedef struct memory_change {
     int64_t time_ns;
     uint32_t row, detail;
-} change;
+} memory_change;
 
 /* A device whose totals nobody reported. */
 typedef struct held {
@@ -28,7 +28,7 @@ typedef struct ledger {
 
 static int by_time(const void *left, const void *right)
 {
-    const change *a = left, *b = right;
+    const memory_change *a = left, *b = right;
     if (a->time_ns != b->time_ns)
         return a->time_ns < b->time_ns ? -1 : 1;
     return (a->row > b->row) - (a->row < b->row);
@@ -113,11 +113,12 @@ int pyro_recording_join_memory(pyro_recording *recording)
     size_t count = 0;
     if (trace->memory_count == 0)
         return PYRO_OK;
-    change *changes = malloc(trace->memory_count * sizeof *changes);
+    memory_change *changes = malloc(trace->memory_count * sizeof *changes);
     bool ok = changes != NULL;
     for (size_t row = 0; ok && row < trace->count; row++)
         if (trace->category[row] == PYRO_EVENT_MEMORY)
-            changes[count++] = (change){trace->start_ns[row], (uint32_t)row, trace->detail[row]};
+            changes[count++] = (memory_change){trace->start_ns[row], (uint32_t)row,
+                                               trace->detail[row]};
     if (ok)
         qsort(changes, count, sizeof *changes, by_time);
     for (size_t i = 0; ok && i < count; i++)

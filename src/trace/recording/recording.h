@@ -121,7 +121,7 @@ int pyro_recording_join_memory(pyro_recording *recording);
 int pyro_recording_name_layers(pyro_recording *recording);
 
 /* recording.c: everything of a source that begins with the magic bytes. */
-bool pyro_recording_is_one(const void *bytes, size_t size);
+bool pyro_recording_recognise(const unsigned char *head, size_t size);
 int pyro_recording_read(pyro_trace *trace, pyro_source *source, pyro_error *error);
 
 #endif

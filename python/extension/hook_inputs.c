@@ -1,0 +1,186 @@
+/*
+ * What a layer is given: the first tensor among the arguments of its call, as the words of a
+ * signature. The observer reads sizes out of torch's own object; without it Python is asked.
+ */
+#include "hook_modules.h"
+
+#include <string.h>
+
+/* Inside of arguments: lists in lists, and items of one. */
+#define DEEPEST_ARGUMENT 3
+#define MOST_ITEMS 64
+
+typedef size_t (*describe_fn)(const void *tensor, uint64_t *words, size_t room);
+
+/* Guarded by the interpreter's lock; set once a session. */
+static struct {
+    PyTypeObject *tensor, *base; /* torch.Tensor, and what all tensors are */
+    describe_fn describe; /* the observer's; NULL without it */
+    size_t pointer_at;    /* where a Python tensor keeps the address of torch's object */
+    PyObject *quiet, *is_tracing, *count_modes; /* of torch._C: see inputs_install() */
+    PyObject *shape; /* the word */
+} torch_types;
+
+static inline bool is_tensor(PyObject *value)
+{
+    return Py_TYPE(value) == torch_types.tensor || PyObject_TypeCheck(value, torch_types.base);
+}
+
+/* A borrowed reference, or NULL; runs no Python code. */
+static PyObject *find_tensor(PyObject *value, int depth)
+{
+    PyObject *found = NULL, *key, *item;
+    Py_ssize_t position = 0;
+
+    if (is_tensor(value))
+        return value;
+    if (depth == DEEPEST_ARGUMENT)
+        return NULL;
+    if (PyList_Check(value) || PyTuple_Check(value)) {
+        Py_ssize_t count = PySequence_Fast_GET_SIZE(value);
+
+        for (Py_ssize_t i = 0; i < count && i < MOST_ITEMS && !found; i++)
+            found = find_tensor(PySequence_Fast_GET_ITEM(value, i), depth + 1);
+    } else if (PyDict_Check(value)) {
+        for (int i = 0; i < MOST_ITEMS && !found && PyDict_Next(value, &position, &key, &item); i++)
+            found = find_tensor(item, depth + 1);
+    }
+    return found;
+}
+
+/* torch.Size as words, 0 where a size is not a plain number. */
+static size_t put_sizes(PyObject *shape, uint64_t *words, size_t room)
+{
+    Py_ssize_t count = shape && PyTuple_Check(shape) ? PyTuple_GET_SIZE(shape) : -1;
+
+    if (count < 0 || (size_t)count >= room)
+        return 0;
+    words[0] = PYRO_VALUE_TENSOR | UINT64_C(0xff) << 8 | (uint64_t)count << 32;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *size = PyTuple_GET_ITEM(shape, i);
+
+        if (!PyLong_CheckExact(size))
+            return 0;
+        words[i + 1] = PyLong_AsUnsignedLongLongMask(size);
+    }
+    return (size_t)count + 1;
+}
+
+/* The question, such that no subclass and no mode sees it. A new reference, or NULL. */
+static PyObject *ask_quietly(PyObject *tensor)
+{
+    PyObject *guard = PyObject_CallNoArgs(torch_types.quiet), *shape = NULL;
+    PyObject *entered = guard ? PyObject_CallMethod(guard, "__enter__", NULL) : NULL;
+
+    if (entered) {
+        shape = PyObject_GetAttr(tensor, torch_types.shape);
+        PyErr_Clear();
+        Py_XDECREF(PyObject_CallMethod(guard, "__exit__", "OOO", Py_None, Py_None, Py_None));
+    }
+    PyErr_Clear();
+    Py_XDECREF(guard);
+    Py_XDECREF(entered);
+    return shape;
+}
+
+/* Asks the tensor for its shape. Not while torch.jit traces, which would write the question down. */
+static size_t ask_python(PyObject *tensor, uint64_t *words, size_t room)
+{
+    PyObject *tracing = PyObject_CallNoArgs(torch_types.is_tracing), *shape = NULL;
+    PyObject *modes = tracing == Py_None ? PyObject_CallNoArgs(torch_types.count_modes) : NULL;
+    size_t count;
+
+    if (modes && Py_TYPE(tensor) == torch_types.tensor && PyLong_AsLong(modes) == 0)
+        shape = PyObject_GetAttr(tensor, torch_types.shape);
+    else if (modes)
+        shape = ask_quietly(tensor);
+    count = put_sizes(shape, words, room);
+    PyErr_Clear();
+    Py_XDECREF(tracing);
+    Py_XDECREF(modes);
+    Py_XDECREF(shape);
+    return count;
+}
+
+static size_t describe(PyObject *tensor, uint64_t *words, size_t room)
+{
+    const void *object;
+
+    if (!torch_types.describe)
+        return ask_python(tensor, words, room);
+    memcpy(&object, (const char *)tensor + torch_types.pointer_at, sizeof object);
+    return object ? torch_types.describe(object, words, room) : 0;
+}
+
+size_t layers_input(uint64_t *words, size_t room, PyObject *const *arguments, size_t count)
+{
+    if (!torch_types.base)
+        return 0;
+    for (size_t i = 1; i < count; i++) {
+        PyObject *tensor = find_tensor(arguments[i], 0);
+
+        if (tensor)
+            return describe(tensor, words, room);
+    }
+    return 0;
+}
+
+/* Where in the object of a tensor the address lies; 0 when it is not found. */
+static size_t find_pointer(PyObject *tensor)
+{
+    PyObject *number = PyObject_GetAttrString(tensor, "_cdata");
+    void *wanted = number ? PyLong_AsVoidPtr(number) : NULL, *word;
+    size_t size = (size_t)Py_TYPE(tensor)->tp_basicsize;
+
+    Py_XDECREF(number);
+    PyErr_Clear();
+    for (size_t at = sizeof(PyObject); wanted && at + sizeof word <= size; at += sizeof word) {
+        memcpy(&word, (const char *)tensor + at, sizeof word);
+        if (word == wanted)
+            return at;
+    }
+    return 0;
+}
+
+/* Whether the observer reads of a tensor what Python says. */
+static bool is_right(PyObject *tensor)
+{
+    uint64_t read[8], told[8];
+    size_t count = describe(tensor, read, 8);
+
+    return count > 0 && count == ask_python(tensor, told, 8) && read[0] >> 32 == told[0] >> 32 &&
+           memcmp(read + 1, told + 1, (count - 1) * sizeof *read) == 0;
+}
+
+const char core_inputs_install_doc[] =
+    "inputs_install(describe, tensors, base, quiet, is_tracing, count_modes): layers say what they\n"
+    "were given. `describe` is the address of the observer's function or 0, `tensors` two different\n"
+    "tensors, `base` the class of all tensors; the rest are torch._C.DisableTorchFunction,\n"
+    "_get_tracing_state and _len_torch_function_stack. True when the observer is asked.";
+
+PyObject *core_inputs_install(PyObject *module, PyObject *args)
+{
+    unsigned long long address;
+    PyObject *first, *second, *base, *quiet, *is_tracing, *count_modes;
+    size_t at;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "K(OO)O!OOO:inputs_install", &address, &first, &second,
+                          &PyType_Type, &base, &quiet, &is_tracing, &count_modes))
+        return NULL;
+    if (!torch_types.shape && !(torch_types.shape = PyUnicode_InternFromString("shape")))
+        return NULL;
+    Py_XSETREF(torch_types.quiet, Py_NewRef(quiet));
+    Py_XSETREF(torch_types.is_tracing, Py_NewRef(is_tracing));
+    Py_XSETREF(torch_types.count_modes, Py_NewRef(count_modes));
+    Py_XSETREF(torch_types.tensor, (PyTypeObject *)Py_NewRef(Py_TYPE(first)));
+    Py_XSETREF(torch_types.base, (PyTypeObject *)Py_NewRef(base));
+    at = find_pointer(first);
+    torch_types.pointer_at = at;
+    torch_types.describe = NULL;
+    if (at && at == find_pointer(second))
+        torch_types.describe = (describe_fn)(uintptr_t)address;
+    if (torch_types.describe && (!is_right(first) || !is_right(second)))
+        torch_types.describe = NULL;
+    return PyBool_FromLong(torch_types.describe != NULL);
+}

@@ -1,0 +1,311 @@
+/*
+ * Layers: takes the vectorcall slot of torch.nn.Module._call_impl, so that every call of a module
+ * becomes a span while function, code and identity stay what they were. What a module is called is
+ * looked up by address in module_table.c; hook_paths.c finds it out at the first call.
+ */
+#include "hook_modules.h"
+
+/* One hook a process: there is one Module class. All of it is guarded by the interpreter's lock. */
+static struct {
+    PyObject *function, *module_class;
+    vectorcallfunc original;
+    pyro_recorder_api *api;
+    bool is_wrapped; /* another has taken the slot after us, and will call us for ever */
+} hook;
+
+/* Of this thread, where it is found without a call. */
+static _Thread_local struct {
+    layer_call call;                    /* what is being called */
+    pyro_recorder_thread *const *place; /* where the recorder keeps what it writes with */
+} thread_state __attribute__((tls_model("initial-exec")));
+
+/*
+ * Finds out the name. No Python code of ours runs, and tracers do not see what torch runs. Returns
+ * 0 where there is none; then an exception is only set when it is not ours to hide.
+ */
+static uint32_t name_of_new(PyObject *module, const layer_call *caller, uint32_t generation)
+{
+    bool keep = false;
+    PyThreadState *state = PyThreadState_Get();
+    PyThreadState_EnterTracing(state);
+    uint32_t id = layers_resolve(module, caller, generation, &keep);
+    if (id && keep && !layers_keep_name(module, caller ? caller->id : 0, id, generation))
+        id = 0;
+    PyThreadState_LeaveTracing(state);
+    if (!id && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();
+    return id;
+}
+
+/* Modules are called in the same order again, so what follows this one is fetched until then. */
+static inline void expect_follower(const module_slot *called)
+{
+    uint32_t number = (uint32_t)(called - core_modules.slots), mask = core_modules.slot_count - 1;
+    module_slot *before = &core_modules.slots[core_modules.last_slot & mask];
+    if (before->follower != number)
+        before->follower = number;
+    core_modules.last_slot = number;
+    __builtin_prefetch(&core_modules.slots[called->follower & mask]);
+}
+
+static __attribute__((noinline)) uint32_t name_of_other(PyObject *module, module_slot *known,
+                                                        const layer_call *caller,
+                                                        uint32_t generation)
+{
+    uint32_t parent = caller ? caller->id : 0;
+    const seen_module *seen = known ? known->seen : NULL;
+    if (seen && seen->generation == generation) {
+        for (uint32_t i = 0; i < seen->name_count; i++) {
+            if (seen->names[i].parent != parent)
+                continue;
+            known->generation = generation;
+            known->parent = parent;
+            return known->id = seen->names[i].id;
+        }
+    }
+    return name_of_new(module, caller, generation);
+}
+
+static inline uint32_t name_of(PyObject *module, module_slot *known, const layer_call *caller,
+                               uint32_t generation)
+{
+    uint32_t parent = caller ? caller->id : 0;
+    if (__builtin_expect(known && known->generation == generation && known->parent == parent, 1)) {
+        expect_follower(known);
+        return known->id;
+    }
+    return name_of_other(module, known, caller, generation);
+}
+
+static __attribute__((noinline)) pyro_recorder_thread *enter_first(pyro_recorder_api *api)
+{
+    thread_state.place = api->place ? api->place() : NULL;
+    return pyro_recorder_enter(api);
+}
+
+/* As pyro_recorder_enter. */
+static inline pyro_recorder_thread *enter(pyro_recorder_api *api)
+{
+    pyro_recorder_thread *thread = thread_state.place ? *thread_state.place : NULL;
+    if (__builtin_expect(!thread || thread->generation != api->generation, 0))
+        return enter_first(api);
+    return pyro_recorder_enter_with(api, thread);
+}
+
+/* The words of a layer's input. */
+#define MOST_INPUT_WORDS 32
+
+typedef struct layer_input {
+    size_t count;
+    uint64_t words[MOST_INPUT_WORDS];
+} layer_input;
+
+/* Begins the span; false when it cannot be written. What stacks need is set for those inside. */
+static inline bool begin_layer(uint32_t id, const void *key, const layer_input *input, int64_t mark)
+{
+    pyro_recorder_api *api = hook.api;
+    pyro_recorder_thread *thread = enter(api);
+    if (!thread)
+        return false;
+    uint32_t stack = 0;
+    if (__builtin_expect(api->flags & PYRO_RECORD_STACKS, 0))
+        stack = core_layer_stack(thread);
+    uint32_t inputs = input->count ? api->signature(thread, input->words, input->count) : 0;
+    pyro_record *record = pyro_record_room(api, thread);
+    pyro_span_open(thread, record, key);
+    if (record) {
+        record->sequence = mark;
+        record->name = id;
+        record->inputs = inputs;
+        record->stack = stack;
+        pyro_record_is(record, PYRO_RECORD_LAYER, 0);
+        record->start_raw = pyro_raw_time(api);
+        pyro_record_commit(thread, record);
+    }
+    pyro_recorder_leave(thread);
+    return true;
+}
+
+static inline void end_layer(const void *key, bool raised, uint32_t generation,
+                             uint32_t layer_stack, void *layer_frame)
+{
+    pyro_recorder_api *api = hook.api;
+    uint64_t now = pyro_raw_time(api);
+    pyro_recorder_thread *thread = enter(api);
+    if (!thread)
+        return;
+    if (thread->generation == generation) {
+        pyro_record *record = pyro_span_close(thread, key);
+        if (record) {
+            if (raised)
+                record->notes |= PYRO_NOTE_RAISED;
+            __atomic_store_n(&record->end_raw, now, __ATOMIC_RELEASE);
+        }
+        thread->layer_stack = layer_stack;
+        thread->layer_frame = layer_frame;
+    }
+    pyro_recorder_leave(thread);
+}
+
+/* The stack of the layer around, to be set again when this one ends. */
+static __attribute__((noinline)) void read_layer_stack(uint32_t *stack, void **frame)
+{
+    pyro_recorder_thread *thread = enter(hook.api);
+    if (!thread)
+        return;
+    *stack = thread->layer_stack;
+    *frame = thread->layer_frame;
+    pyro_recorder_leave(thread);
+}
+
+/* The call as a span, where the module has a name. */
+static inline PyObject *observe_layer(vectorcallfunc original, PyObject *function,
+                                      PyObject *const *arguments, size_t count_and_flag,
+                                      PyObject *names, module_slot *known, uint32_t generation)
+{
+    PyObject *module = arguments[0];
+    layer_call outer = thread_state.call;
+    bool is_inside = outer.id && outer.generation == generation;
+    uint32_t id = name_of(module, known, is_inside ? &outer : NULL, generation);
+    if (__builtin_expect(!id, 0) && PyErr_Occurred())
+        return NULL;
+    uint32_t outer_stack = 0, flags = hook.api->flags;
+    void *outer_frame = NULL;
+    layer_input input;
+    if (__builtin_expect(flags & PYRO_RECORD_STACKS, 0))
+        read_layer_stack(&outer_stack, &outer_frame);
+    input.count = 0;
+    if (flags & PYRO_RECORD_SHAPES) {
+        size_t count = (size_t)PyVectorcall_NARGS(count_and_flag) +
+                       (names ? (size_t)PyTuple_GET_SIZE(names) : 0);
+        input.count = layers_input(input.words, MOST_INPUT_WORDS, arguments, count);
+    }
+    layer_call inner = {module, is_inside ? outer.root : module, id, generation};
+    int64_t mark = __builtin_expect(core_marks_wanted, 0) ? core_marks_next() : -1;
+    if (!id || !begin_layer(id, &inner, &input, mark))
+        return original(function, arguments, count_and_flag, names);
+    thread_state.call = inner;
+    if (__builtin_expect(mark >= 0, 0))
+        core_mark(mark, true);
+    PyObject *result = original(function, arguments, count_and_flag, names);
+    if (__builtin_expect(mark >= 0, 0))
+        core_mark(mark, false);
+    end_layer(&inner, !result, generation, outer_stack, outer_frame);
+    thread_state.call = outer;
+    return result;
+}
+
+static inline PyObject *call_module(vectorcallfunc original, PyObject *function,
+                                    PyObject *const *arguments, size_t count_and_flag,
+                                    PyObject *names, module_slot *known)
+{
+    uint32_t generation = __atomic_load_n(&hook.api->generation, __ATOMIC_RELAXED);
+    if (generation & 1 && hook.api->flags & PYRO_RECORD_LAYERS && !hook.api->is_resting)
+        return observe_layer(original, function, arguments, count_and_flag, names, known,
+                             generation);
+    return original(function, arguments, count_and_flag, names);
+}
+
+static PyObject *observe_call(PyObject *function, PyObject *const *arguments, size_t count_and_flag,
+                              PyObject *names)
+{
+    if (__builtin_expect(!hook.function || PyVectorcall_NARGS(count_and_flag) < 1, 0))
+        return hook.original(function, arguments, count_and_flag, names);
+    /* Who has a slot is a module. */
+    module_slot *known = module_find_slot(arguments[0]);
+    if (__builtin_expect(!known, 0) &&
+        !PyObject_TypeCheck(arguments[0], (PyTypeObject *)hook.module_class))
+        return hook.original(function, arguments, count_and_flag, names);
+    core_pass pass = {NULL, NULL, false};
+    if (core_passes_wanted) {
+        core_pass_enter(&pass, arguments[0]);
+        known = module_find_slot(arguments[0]); /* that may have moved it */
+    }
+    PyObject *result = call_module(hook.original, function, arguments, count_and_flag, names,
+                                   known);
+    if (pass.is_asked)
+        core_pass_leave(&pass);
+    return result;
+}
+
+bool layers_is_module(PyObject *object)
+{
+    return hook.function && PyObject_TypeCheck(object, (PyTypeObject *)hook.module_class);
+}
+
+PyObject *layers_call(vectorcallfunc original, PyObject *function, PyObject *const *arguments,
+                      size_t count_and_flag, PyObject *names)
+{
+    return call_module(original, function, arguments, count_and_flag, names,
+                       module_find_slot(arguments[0]));
+}
+
+void layers_set_vectorcall(PyFunctionObject *function, vectorcallfunc call)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    PyFunction_SetVectorcall(function, call);
+#else
+    /* Without a version the interpreter does not run the code past this slot. */
+    function->func_version = 0;
+    function->vectorcall = call;
+#endif
+}
+
+const char core_layers_install_doc[] =
+    "layers_install(function, module_class): every call of the function with a module becomes a\n"
+    "span of the running session. The function is torch.nn.Module._call_impl.";
+
+PyObject *core_layers_install(PyObject *module, PyObject *args)
+{
+    PyObject *function, *module_class;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!:layers_install", &PyFunction_Type, &function, &PyType_Type,
+                          &module_class))
+        return NULL;
+#ifdef Py_GIL_DISABLED
+    PyErr_SetString(PyExc_RuntimeError, "layers need an interpreter with a global lock");
+    return NULL;
+#endif
+    if (hook.function) {
+        PyErr_SetString(PyExc_RuntimeError, "layers are already observed");
+        return NULL;
+    }
+    if (layers_names_begin(module_class))
+        return NULL;
+    hook.api = pyro_recorder_entrance();
+    Py_XSETREF(hook.module_class, Py_NewRef(module_class));
+    hook.function = Py_NewRef(function);
+    if (!hook.is_wrapped) {
+        hook.original = ((PyFunctionObject *)function)->vectorcall;
+        layers_set_vectorcall((PyFunctionObject *)function, observe_call);
+    }
+    Py_RETURN_NONE;
+}
+
+const char core_recorder_api_doc[] =
+    "recorder_api() -> int: the address of the recorder's interface, for the observer.";
+
+PyObject *core_recorder_api(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyLong_FromVoidPtr(pyro_recorder_entrance());
+}
+
+const char core_layers_remove_doc[] = "layers_remove(): gives the slot back. Fine when not taken.";
+
+PyObject *core_layers_remove(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    if (!hook.function)
+        Py_RETURN_NONE;
+    PyFunctionObject *function = (PyFunctionObject *)hook.function;
+    /* A call that is under way ends in observe_call, so `original` and `api` stay. */
+    hook.is_wrapped = function->vectorcall != observe_call;
+    if (!hook.is_wrapped)
+        layers_set_vectorcall(function, hook.original);
+    hook.function = NULL;
+    layers_forget_all();
+    layers_names_end();
+    Py_DECREF(function);
+    Py_RETURN_NONE;
+}

@@ -1,0 +1,307 @@
+/* A model as Python sees it: opened, sized and priced. Arguments are parsed, the library is called,
+ * its text is returned: no more. */
+#include "module.h"
+
+enum { MAX_RANK = 64 };
+
+static PyObject *new_model(core_state *state, pyro_model *model)
+{
+    PyTypeObject *type = (PyTypeObject *)state->model_type;
+    model_object *self = (model_object *)type->tp_alloc(type, 0);
+
+    if (!self) {
+        pyro_model_close(model);
+        return NULL;
+    }
+    self->model = model;
+    return (PyObject *)self;
+}
+
+PyObject *core_open(PyObject *module, PyObject *args)
+{
+    core_state *state = PyModule_GetState(module);
+    PyObject *spec;
+    pyro_model *model = NULL;
+    pyro_error error;
+    int status;
+
+    if (!PyArg_ParseTuple(args, "O&:open", PyUnicode_FSConverter, &spec))
+        return NULL;
+    pyro_error_clear(&error);
+    Py_BEGIN_ALLOW_THREADS
+    status = pyro_model_open(&model, PyBytes_AS_STRING(spec), &error);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(spec);
+    return status < 0 ? core_fail(state, &error, status, 1) : new_model(state, model);
+}
+
+PyObject *core_open_decode(PyObject *module, PyObject *args)
+{
+    const char *name;
+    pyro_model *model = NULL;
+    pyro_error error;
+
+    if (!PyArg_ParseTuple(args, "s:open_decode", &name))
+        return NULL;
+    pyro_error_clear(&error);
+    int status = pyro_model_open_decode(&model, name, &error);
+    return status < 0 ? core_fail(PyModule_GetState(module), &error, status, 1)
+                      : new_model(PyModule_GetState(module), model);
+}
+
+PyObject *core_open_memory(PyObject *module, PyObject *args)
+{
+    core_state *state = PyModule_GetState(module);
+    Py_buffer data;
+    const char *label;
+    pyro_model *model = NULL;
+    pyro_error error;
+    int status;
+
+    if (!PyArg_ParseTuple(args, "y*s:open_memory", &data, &label))
+        return NULL;
+    pyro_error_clear(&error);
+    Py_BEGIN_ALLOW_THREADS
+    status = pyro_model_open_memory(&model, data.buf, (size_t)data.len, label, &error);
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&data);
+    return status < 0 ? core_fail(state, &error, status, 1) : new_model(state, model);
+}
+
+int core_enter_model(model_object *self)
+{
+    if (self->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "the model is being priced by another caller");
+        return -1;
+    }
+    self->busy = 1;
+    return 0;
+}
+
+static PyObject *leave(model_object *self, int status, const pyro_error *error)
+{
+    self->busy = 0;
+    if (status < 0)
+        return core_fail(PyType_GetModuleState(Py_TYPE(self)), error, status, 0);
+    Py_RETURN_NONE;
+}
+
+static PyObject *model_set_shape(model_object *self, PyObject *args)
+{
+    const char *input;
+    PyObject *dims_object, *dims_list;
+    int64_t dims[MAX_RANK];
+    Py_ssize_t rank;
+    pyro_error error;
+
+    if (!PyArg_ParseTuple(args, "zO:set_shape", &input, &dims_object))
+        return NULL;
+    dims_list = PySequence_Fast(dims_object, "a shape is a sequence of integers");
+    if (!dims_list)
+        return NULL;
+    rank = PySequence_Fast_GET_SIZE(dims_list);
+    if (rank > MAX_RANK)
+        PyErr_Format(PyExc_ValueError, "a shape has at most %d sizes, this one has %zd", MAX_RANK,
+                     rank);
+    for (Py_ssize_t i = 0; i < rank && !PyErr_Occurred(); i++)
+        dims[i] = PyLong_AsLongLong(PySequence_Fast_GET_ITEM(dims_list, i));
+    Py_DECREF(dims_list);
+    if (PyErr_Occurred() || core_enter_model(self))
+        return NULL;
+    pyro_error_clear(&error);
+    return leave(self, pyro_model_set_shape(self->model, input, dims, (size_t)rank, &error),
+                 &error);
+}
+
+static PyObject *model_set_batch(model_object *self, PyObject *args)
+{
+    long long batch;
+    pyro_error error;
+
+    if (!PyArg_ParseTuple(args, "L:set_batch", &batch) || core_enter_model(self))
+        return NULL;
+    pyro_error_clear(&error);
+    return leave(self, pyro_model_set_batch(self->model, batch, &error), &error);
+}
+
+static PyObject *model_set_size(model_object *self, PyObject *args)
+{
+    const char *symbol;
+    long long size;
+    pyro_error error;
+
+    if (!PyArg_ParseTuple(args, "sL:set_size", &symbol, &size) || core_enter_model(self))
+        return NULL;
+    pyro_error_clear(&error);
+    return leave(self, pyro_model_set_size(self->model, symbol, size, &error), &error);
+}
+
+static PyObject *model_set_kind(model_object *self, PyObject *args)
+{
+    const char *what;
+    long long size;
+    pyro_error error;
+
+    if (!PyArg_ParseTuple(args, "sL:set_kind", &what, &size) || core_enter_model(self))
+        return NULL;
+    pyro_error_clear(&error);
+    return leave(self, pyro_model_set_kind(self->model, what, size, &error), &error);
+}
+
+/* ((name, dtype, (dim, ...), is_weight), ...) */
+static PyObject *tensors_as_tuple(const pyro_op_tensor *tensors, size_t count)
+{
+    PyObject *tuple = PyTuple_New((Py_ssize_t)count);
+
+    for (size_t i = 0; tuple && i < count; i++) {
+        const pyro_op_tensor *tensor = &tensors[i];
+        PyObject *dims = PyTuple_New((Py_ssize_t)tensor->rank), *item = NULL;
+
+        for (size_t axis = 0; dims && axis < tensor->rank; axis++) {
+            PyObject *dim = PyLong_FromLongLong(tensor->dims[axis]);
+
+            if (!dim)
+                Py_CLEAR(dims);
+            else
+                PyTuple_SET_ITEM(dims, (Py_ssize_t)axis, dim);
+        }
+        if (dims)
+            item = Py_BuildValue("(ssNO)", tensor->name, tensor->dtype, dims,
+                                 tensor->is_weight ? Py_True : Py_False);
+        if (!item)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, (Py_ssize_t)i, item);
+    }
+    return tuple;
+}
+
+/* Asks the Python rule, which answers None or (macs, other FLOPs). */
+static int call_rule(void *user, const pyro_op_view *op, int64_t *macs, int64_t *other_flops,
+                     pyro_error *error)
+{
+    PyObject *inputs = tensors_as_tuple(op->inputs, op->input_count);
+    PyObject *outputs = tensors_as_tuple(op->outputs, op->output_count);
+    PyObject *answer = NULL;
+    long long macs_answer, other_answer;
+    int status = PYRO_ERROR_ARGUMENT;
+
+    if (inputs && outputs)
+        answer = PyObject_CallFunction(user, "sOO", op->op, inputs, outputs);
+    if (answer == Py_None) {
+        status = 0;
+    } else if (answer && PyArg_ParseTuple(answer, "LL:rule", &macs_answer, &other_answer)) {
+        *macs = macs_answer;
+        *other_flops = other_answer;
+        status = 1;
+    }
+    if (status < 0 && error) {
+        error->code = PYRO_ERROR_ARGUMENT;
+        PyOS_snprintf(error->message, sizeof error->message, "the rule for %s raised", op->op);
+    }
+    Py_XDECREF(answer);
+    Py_XDECREF(inputs);
+    Py_XDECREF(outputs);
+    return status;
+}
+
+static int price(model_object *self, const pyro_cost_options *options,
+                 const pyro_report_options *report, char **text, size_t *size, pyro_error *error)
+{
+    pyro_cost *cost = NULL;
+    int status = pyro_cost_compute(&cost, self->model, options, error);
+
+    if (status >= 0)
+        status = pyro_report_cost(text, size, cost, report, error);
+    pyro_cost_free(cost);
+    return status;
+}
+
+PyDoc_STRVAR(report_doc, "report(as_json, convention, dtype, ridge, depth, rule, top) -> str\n\n"
+                         "Prices the model and returns what pyro_report_cost() writes about it.");
+
+static PyObject *model_report(model_object *self, PyObject *args)
+{
+    core_state *state = PyType_GetModuleState(Py_TYPE(self));
+    int as_json, status;
+    const char *convention;
+    PyObject *rule, *result = NULL;
+    pyro_cost_options options = {0};
+    pyro_report_options report = {0};
+    char *text = NULL;
+    size_t size = 0;
+    pyro_error error;
+
+    if (!PyArg_ParseTuple(args, "pszdiOi:report", &as_json, &convention, &options.dtype,
+                          &options.ridge, &options.depth, &rule, &report.top))
+        return NULL;
+    pyro_error_clear(&error);
+    status = pyro_convention_parse(&options.convention, convention, &error);
+    if (status < 0)
+        return core_fail(state, &error, status, 0);
+    report.format = as_json ? PYRO_FORMAT_JSON : PYRO_FORMAT_TEXT;
+    report.verbose = as_json;
+    if (rule != Py_None) {
+        options.rule = call_rule;
+        options.rule_user = rule;
+    }
+
+    if (core_enter_model(self))
+        return NULL;
+    if (options.rule) {
+        status = price(self, &options, &report, &text, &size, &error);
+    } else {
+        Py_BEGIN_ALLOW_THREADS
+        status = price(self, &options, &report, &text, &size, &error);
+        Py_END_ALLOW_THREADS
+    }
+    self->busy = 0;
+    if (status < 0)
+        core_fail(state, &error, status, 0);
+    else
+        result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "replace");
+    pyro_free(text);
+    return result;
+}
+
+static void model_dealloc(model_object *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+
+    pyro_model_close(self->model);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef model_methods[] = {
+    {"set_shape", (PyCFunction)model_set_shape, METH_VARARGS,
+     "set_shape(input, dims): sizes of an input; None names the first."},
+    {"set_batch", (PyCFunction)model_set_batch, METH_VARARGS, "set_batch(size): dim 0."},
+    {"set_size", (PyCFunction)model_set_size, METH_VARARGS, "set_size(symbol, size)"},
+    {"set_kind", (PyCFunction)model_set_kind, METH_VARARGS,
+     "set_kind(what, size): every dim of a kind, \"sequence\" for one."},
+    {"report", (PyCFunction)model_report, METH_VARARGS, report_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot model_slots[] = {
+    {Py_tp_dealloc, model_dealloc},
+    {Py_tp_methods, model_methods},
+    {Py_tp_doc, "A model as the library has read it; made by open() and open_memory()."},
+    {0, NULL},
+};
+
+static PyType_Spec model_spec = {
+    .name = "pyrometer._core.Model",
+    .basicsize = sizeof(model_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = model_slots,
+};
+
+int core_add_model(PyObject *module)
+{
+    core_state *state = PyModule_GetState(module);
+
+    state->model_type = PyType_FromModuleAndSpec(module, &model_spec, NULL);
+    return state->model_type ? PyModule_AddObjectRef(module, "Model", state->model_type) : -1;
+}

@@ -1,0 +1,1 @@
+"""Measuring models: engines, amounts, recommendations, results and verdicts."""

@@ -1,0 +1,281 @@
+"""What a recording of a few calls says about a model: layers, operators, memory, waits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyrometer._capture.block import capture
+from pyrometer._helper.example_inputs import Inputs
+
+TABLE_ROWS = 15
+RECORDING_SECONDS = 2.0  # for recordings of the same call
+
+# What people call parts of a transformer, and what models call them.
+ALIASES = {
+    "attention": ("attention", "attn"),
+    "mlp": ("mlp", "ffn", "feed_forward", "feedforward", "intermediate"),
+    "embedding": ("embed", "wte", "wpe"),
+    "norm": ("norm", "ln_"),
+}
+
+
+@dataclass
+class Recorded:
+    """A recording of `calls` calls, as `pyrometer trace --format json` writes it."""
+
+    data: dict[str, Any]
+    calls: int
+
+    @property
+    def layers(self) -> list[dict[str, Any]]:
+        return self.data["layers"]
+
+    @property
+    def ops(self) -> list[dict[str, Any]]:
+        return self.data["ops"]
+
+    @property
+    def host_ns(self) -> int:
+        """How long the calls took, on the host."""
+        layers = sum(row["forward_host_ns"] for row in self.layers if row["parent"] is None)
+        return layers or sum(row["host_self_ns"] for row in self.ops)
+
+    def device_memory(self, on_gpu: bool) -> dict[str, Any] | None:
+        """Of the device that the model ran on."""
+        for device in self.data["memory"].get("devices", ()):
+            if device["device"].startswith("cuda") == on_gpu:
+                return device
+        return None
+
+
+def record(engine: Any, placed: Inputs, calls: int) -> Recorded:
+    """Runs once unrecorded, then `calls` times recorded."""
+    run, wait = engine.bind(placed), engine.synchronize() or (lambda: None)
+    with engine.running():
+        run()
+        wait()
+        with capture(with_stack=False) as recording:
+            for _ in range(calls):
+                run()
+            wait()
+    return Recorded(recording.trace().to_dict(), calls)
+
+
+def record_undisturbed(engine: Any, placed: Inputs, tries: int) -> Recorded:
+    """Of so many recordings of one call the quickest: in one call alone, an interruption of a few
+    milliseconds makes an operator that does nothing look like the largest. Long calls, where that
+    does not show, are recorded less often."""
+    start = time.perf_counter()
+    best = record(engine, placed, 1)
+    for _ in range(tries - 1):
+        if time.perf_counter() - start > RECORDING_SECONDS:
+            break
+        other = record(engine, placed, 1)
+        if other.host_ns < best.host_ns:
+            best = other
+    return best
+
+
+def mark(engine: Any, placed: Inputs) -> None:
+    """Runs once with every operator marked for Nsight Systems. Not while we record: torch marks for
+    one profiler at a time."""
+    import torch
+
+    run, wait = engine.bind(placed), engine.synchronize() or (lambda: None)
+    with engine.running(), torch.autograd.profiler.emit_nvtx(record_shapes=True):
+        run()
+        wait()
+
+
+def activation_bytes(recorded: Recorded, engine: Any) -> int | None:
+    """Most that tensors made by the call held at once; weights and inputs were there before."""
+    memory = recorded.device_memory(engine.on_gpu)
+    if memory is None:
+        return None
+    before = 0
+    if engine.on_gpu and memory["curve"]:
+        # The GPU's allocator tells its whole amount, which began with what was there.
+        before = min(point["allocated_bytes"] for point in memory["curve"])
+    return memory["peak_bytes"] - before
+
+
+def _time_ns(row: Mapping[str, Any], on_device: bool) -> int:
+    return row["forward_device_ns"] if on_device else row["forward_host_ns"]
+
+
+def _layer(
+    row: Mapping[str, Any], whole_ns: int, on_device: bool, flops: Mapping[str, int]
+) -> dict[str, Any]:
+    time_ns = _time_ns(row, on_device)
+    return {
+        "path": row["path"] or "(model)",
+        "class": row["class"],
+        "calls": row["calls"],
+        "mean_ms": time_ns / max(row["calls"], 1) / 1e6,
+        "total_ms": time_ns / 1e6,
+        "share": time_ns / whole_ns if whole_ns else None,
+        "allocated_bytes": row["allocated_bytes"],
+        "flops": flops.get(row["path"], row["flops"]),
+        "shapes": row["shapes"],
+    }
+
+
+def layers_by_name(
+    recorded: Recorded, names: Sequence[str] | None, calls: int, flops: Mapping[str, int]
+) -> dict[str, Any]:
+    """An entry for each name, with the layers that match and their sums; a layer inside of one that
+    matches is listed but not added again."""
+    on_device = recorded.data["device_total_ns"] > 0
+    rows = recorded.layers
+    whole_ns = sum(_time_ns(row, on_device) for row in rows if row["parent"] is None)
+    if names is None:
+        names = [row["path"] or "(model)" for row in rows]
+        chosen = {name: [index] for index, name in enumerate(names)}
+    else:
+        chosen = {name: _matching(rows, name) for name in names}
+    found: dict[str, Any] = {}
+    for name, indices in chosen.items():
+        members = set(indices)
+        outer = [index for index in indices if not _has_ancestor(rows, index, members)]
+        total_ns = sum(_time_ns(rows[index], on_device) for index in outer)
+        found[name] = {
+            "layers": [_layer(rows[index], whole_ns, on_device, flops) for index in indices],
+            "calls": sum(rows[index]["calls"] for index in outer),
+            "mean_ms": total_ns / calls / 1e6,
+            "share": total_ns / whole_ns if whole_ns else None,
+            "clock": "device" if on_device else "host",
+        }
+        if not indices:
+            found[name]["note"] = f"no layer has this in its path or class; there are {_some(rows)}"
+    return found
+
+
+def _matching(rows: Sequence[Mapping[str, Any]], name: str) -> list[int]:
+    parts = ALIASES.get(name.lower(), (name.lower(),))
+    return [
+        index
+        for index, row in enumerate(rows)
+        if any(part in f"{row['path']} {row['class']}".lower() for part in parts)
+    ]
+
+
+def _has_ancestor(rows: Sequence[Mapping[str, Any]], index: int, members: set[int]) -> bool:
+    parent = rows[index]["parent"]
+    while parent is not None:
+        if parent in members:
+            return True
+        parent = rows[parent]["parent"]
+    return False
+
+
+def _some(rows: Sequence[Mapping[str, Any]]) -> str:
+    return ", ".join(sorted({row["class"] for row in rows})[:12])
+
+
+def memory(
+    recorded: Recorded, allocations: bool, deallocations: bool, snapshots: bool
+) -> dict[str, Any]:
+    """Memory by device: what was asked for of it."""
+    devices = {}
+    for device in recorded.data["memory"].get("devices", ()):
+        entry: dict[str, Any] = {
+            "peak": device["peak_bytes"],
+            "peak_reserved": device["peak_reserved_bytes"],
+            "holders": device["holders"],
+        }
+        if allocations:
+            entry["allocations"] = device["allocations"]
+            entry["allocated_bytes"] = device["allocated_bytes"]
+        if deallocations:
+            entry["deallocations"] = device["frees"]
+            entry["not_freed"] = device["allocations"] - device["frees"]
+        if snapshots:
+            entry["snapshots"] = device["curve"]
+        devices[device["device"]] = entry
+    by_layer = sorted(
+        (
+            {"path": row["path"] or "(model)", "allocated_bytes": row["allocated_bytes"]}
+            for row in recorded.layers
+            if row["allocated_bytes"]
+        ),
+        key=lambda row: -row["allocated_bytes"],
+    )
+    peak = max((entry["peak"] for entry in devices.values()), default=None)
+    return {"peak": peak, "unit": "bytes", "devices": devices, "layers": by_layer}
+
+
+def gpu(recorded: Recorded, kernels: bool, transfers: bool) -> dict[str, Any]:
+    """Device time, and of kernels and copies what was asked for."""
+    data = recorded.data
+    found = {
+        "device": data["device"],
+        "span_ms": data["span_ns"] / 1e6,
+        "busy_ms": data["device_busy_ns"] / 1e6,
+        "busy_share": data["device_busy_ns"] / data["span_ns"] if data["span_ns"] else None,
+        "gaps": data["gaps"],
+        "synchronizations": data["synchronizations"],
+        "launch": data["launch"],
+        "findings": data["findings"],
+    }
+    if kernels:
+        found["kernels"] = data["kernels"]
+    if transfers:
+        found["memory_transfers"] = data["copies"]
+    return found
+
+
+def op_shares(recorded: Recorded) -> tuple[list[tuple[str, float, int]], float]:
+    """(name, share of all operators' own time, calls), largest first; and the share of the calls'
+    time that is outside of operators: Python, and the framework between them."""
+    on_device = recorded.data["device_total_ns"] > 0
+    key = "device_self_ns" if on_device else "host_self_ns"
+    whole = sum(row[key] for row in recorded.ops) or 1
+    rows = sorted(
+        ((row["name"], row[key] / whole, row["calls"]) for row in recorded.ops),
+        key=lambda row: -row[1],
+    )
+    calls_ns = sum(row["forward_host_ns"] for row in recorded.layers if row["parent"] is None)
+    inside = sum(row["host_self_ns"] for row in recorded.ops)
+    outside = max(0.0, 1 - inside / calls_ns) if calls_ns else 0.0
+    return rows, outside
+
+
+def add_tables(bench: Any, index: int, recorded: Recorded) -> None:
+    """Layers, operators and waits into a result, the largest first."""
+    on_device = recorded.data["device_total_ns"] > 0
+    leaves = {row["parent"] for row in recorded.layers}
+    own = "forward_device_self_ns" if on_device else "forward_host_self_ns"
+    rows = sorted(
+        (row for number, row in enumerate(recorded.layers) if number not in leaves or row[own]),
+        key=lambda row: -row[own],
+    )
+    whole = sum(row[own] for row in recorded.layers) or 1
+    bench.table(
+        index,
+        "Layers",
+        ["layer", "class", "calls", "own ms", "share"],
+        [
+            [row["path"] or "(model)", row["class"], str(row["calls"]), f"{row[own] / 1e6:.3f}",
+             f"{row[own] / whole:.1%}"]
+            for row in rows[:TABLE_ROWS]
+        ],
+    )  # fmt: skip
+    shares, outside = op_shares(recorded)
+    bench.table(
+        index,
+        "Operators",
+        ["operator", "calls", "share"],
+        [[name, str(calls), f"{share:.1%}"] for name, share, calls in shares[:TABLE_ROWS]],
+    )
+    bench.fact(
+        index, "outside of operators", f"{outside:.1%} of a call: Python, dispatch and waiting"
+    )
+    waits = [
+        [row.get("name") or row.get("call") or "", str(row.get("calls", 1)),
+         f"{row.get('total_ns', row.get('host_ns', 0)) / 1e6:.3f}"]
+        for row in recorded.data["synchronizations"][:TABLE_ROWS]
+    ]  # fmt: skip
+    bench.table(index, "Blocking", ["call that waits", "calls", "ms"], waits)

@@ -1,0 +1,339 @@
+"""Results of profiling as a dictionary, earlier ones from a file, and the verdict between two."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from typing import Any
+
+from pyrometer import _core, _display
+from pyrometer._error import Error
+from pyrometer._helper import example_inputs
+
+SCHEMA = "pyrometer.bench/"
+
+
+def _mean(metric: dict[str, Any]) -> Any:
+    return metric.get("value", metric.get("mean"))
+
+
+METRIC_COLUMNS: dict[str, Any] = {
+    "Metric": lambda metric: metric["name"],
+    "Value": _mean,
+    "Unit": lambda metric: metric.get("unit") or "",
+    "Samples": lambda metric: metric.get("n"),
+    "Minimum": lambda metric: metric.get("min"),
+    "Maximum": lambda metric: metric.get("max"),
+}
+RESULT_COLUMNS: dict[str, Any] = {
+    "Name": lambda result: result["name"],
+    "Status": lambda result: result["status"],
+    "Mean (ms)": lambda result: result["latency"]["mean"],
+    "p50 (ms)": lambda result: result["latency"].get("p50"),
+    "p95 (ms)": lambda result: result["latency"].get("p95"),
+    "Samples per second": lambda result: result["throughput"]["samples_per_second"],
+    "Peak memory (bytes)": lambda result: result["memory"]["peak"],
+}
+
+
+class Results(dict[str, Any]):
+    """What was measured, by subject: latency, throughput, memory, compute, use, inputs, ...
+
+    `document` is the same as `pyrometer diff` and `pyrometer bench` read and write it, with every
+    sample.
+    """
+
+    def __init__(self, document: dict[str, Any], index: int = 0) -> None:
+        self.document = document
+        self._metrics: list[dict[str, Any]] = document["benchmarks"][index]["metrics"]
+        super().__init__(_by_subject(document, document["benchmarks"][index]))
+
+    def to_json(self) -> dict[str, Any]:
+        """Both shapes in one: what load_baseline() and `pyrometer diff` take."""
+        return {**self.document, **self}
+
+    def _repr_html_(self) -> str:
+        return _display.table(f"{self['name']}: {self['status']}", METRIC_COLUMNS, self._metrics)
+
+
+def _by_subject(document: dict[str, Any], of: dict[str, Any]) -> dict[str, Any]:
+    metrics = {metric["name"]: metric for metric in of["metrics"]}
+    facts = dict(of.get("facts", {}))
+
+    def value(name: str) -> Any:
+        metric = metrics.get(name)
+        return None if metric is None else metric.get("value", metric.get("mean"))
+
+    def whole(name: str) -> int | None:
+        number = value(name)
+        return None if number is None else round(number)
+
+    results: dict[str, Any] = {
+        "name": of["name"],
+        "engine": of["engine"],
+        "status": of["status"],
+        "message": of["message"],
+        "device": facts.get("device"),
+        "precision": {
+            "asked": facts.get("precision"),
+            "how": facts.get("precision is"),
+            "ran": facts.get("precision ran"),
+        },
+        "inputs": {"tensors": facts.get("inputs"), "origin": facts.get("inputs are")},
+        "parameters": dict(of["parameters"]),
+        "latency": {**_timing(metrics.get("latency")), "discarded": of.get("discarded", 0)},
+        "throughput": _throughput(of, metrics, value),
+        "memory": {
+            "peak": whole("memory"),
+            "average": whole("memory_average"),
+            "per_sample": value("memory_per_sample"),
+            "per_sample_is": facts.get("memory per sample is", facts.get("no memory per sample")),
+            "fragmentation": value("memory_fragmentation"),
+            "activations": whole("activation_memory"),
+            "weights": whole("weights"),
+            "what": facts.get("memory is"),
+            "unit": "bytes",
+        },
+        "compute": {
+            "flops": whole("flops"),
+            "flops_reason": facts.get("no flops"),
+            "macs": whole("macs"),
+            "flops_per_second": value("flop_rate"),
+            "params": whole("params"),
+            "size_on_disk": whole("size_on_disk"),
+            "size_is": facts.get("size is"),
+        },
+        "use": {
+            "cpu_percent": value("cpu"),
+            "gpu_percent": value("gpu"),
+            "gpu_reason": facts.get("no gpu use"),
+            "disk_read_bytes": whole("disk_read"),
+            "disk_written_bytes": whole("disk_written"),
+            "network_received_bytes": whole("network_received"),
+            "network_sent_bytes": whole("network_sent"),
+            "network_is": facts.get("network is"),
+        },
+        "gpu": of.get("gpu"),
+        "environment": document["environment"],
+        "warnings": list(document["warnings"]),
+    }
+    stages = {name: _timing(metrics.get(name)) for name in STAGES if name in metrics}
+    if stages:
+        results["end_to_end"] = stages
+    if "time_to_first_token" in metrics:
+        results["language"] = {
+            "prefill": _timing(metrics["time_to_first_token"]),
+            "time_to_first_token": value("time_to_first_token"),
+            "decode": _timing(metrics["time_per_token"]),
+            "time_per_token": value("time_per_token"),
+            "tokens_per_second": value("decode_tokens_per_second"),
+            "prefill_tokens_per_second": value("prefill_tokens_per_second"),
+            "sequences": facts.get("decoding"),
+        }
+    for table in of.get("tables", ()):
+        key = table["title"].lower().replace(" ", "_")
+        results[key] = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    return results
+
+
+STAGES = ("preprocess", "postprocess", "end_to_end")
+
+
+def _timing(metric: dict[str, Any] | None) -> dict[str, Any]:
+    """In milliseconds; a percentile that more samples may move is listed as uncertain."""
+    if metric is None or not metric.get("n"):
+        return {"n": 0, "mean": None, "p50": None, "p95": None, "p99": None, "max": None}
+    found: dict[str, Any] = {
+        "unit": metric["unit"],
+        "n": metric["n"],
+        "mean": metric["mean"],
+        "interval": metric["mean_interval"],
+        "confidence": metric["confidence"],
+        "std": metric["stddev"],
+        "min": metric["min"],
+        "max": metric["max"],
+    }
+    notes, uncertain = [], []
+    for name, percentile in metric["percentiles"].items():
+        found[name] = percentile["value"]
+        found[f"{name}_interval"] = percentile["interval"]
+        if not percentile["enough"]:
+            uncertain.append(name)
+            notes.append(f"{name} is uncertain: {metric['n']} of {percentile['needs']} runs")
+    found["uncertain"], found["notes"] = uncertain, notes
+    return found
+
+
+def _throughput(of: dict[str, Any], metrics: dict[str, Any], value: Any) -> dict[str, Any]:
+    throughput = metrics.get("throughput", {})
+    requests = None
+    if value("throughput") is not None and of["items"]:
+        requests = value("throughput") / of["items"]
+    return {
+        "samples_per_second": value("throughput"),
+        "interval": throughput.get("interval"),
+        "tokens_per_second": value("tokens_per_second"),
+        "images_per_second": value("images_per_second"),
+        "requests_per_second": requests,
+        "batch_size": of["items"],
+    }
+
+
+class BenchmarkResults(list[Results]):
+    """A Results for each configuration, in their order."""
+
+    def __init__(self, document: dict[str, Any], knee: dict[str, Any] | None) -> None:
+        self.document = document
+        self.knee = knee
+        super().__init__(Results(document, index) for index in range(len(document["benchmarks"])))
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.document, "knee": self.knee}
+
+    def _repr_html_(self) -> str:
+        return _display.table(f"{len(self)} configurations", RESULT_COLUMNS, self)
+
+
+class Regressions(list[dict[str, Any]]):
+    """Metrics that got worse; empty, and so false, when none did.
+
+    Each has metric, benchmark, effect (0.05: 5% worse by number), interval and text. `verdict` is
+    that of all; `cannot_tell` and `improved` hold the metrics that are so.
+    """
+
+    def __init__(self, verdict: dict[str, Any]) -> None:
+        rows = verdict["metrics"]
+        super().__init__(_entry(row) for row in rows if row["verdict"] == "regressed")
+        self.verdict: str = verdict["verdict"]
+        self.notes: list[str] = verdict["notes"]
+        self.cannot_tell = [_entry(row) for row in rows if row["verdict"] == "cannot tell"]
+        self.improved = [_entry(row) for row in rows if row["verdict"] == "improved"]
+
+
+def _entry(row: dict[str, Any]) -> dict[str, Any]:
+    entry = {
+        "metric": row["metric"],
+        "benchmark": row["benchmark"],
+        "effect": row["change"],
+        "interval": row["interval"],
+        "base": row["base"],
+        "current": row["current"],
+        "unit": row["unit"],
+        "reason": row["reason"],
+    }
+    low, high = row["interval"] or (None, None)
+    if row["change"] is not None and low is not None and high is not None:
+        entry["text"] = (
+            f"{row['benchmark']}: {row['metric']} {row['change']:+.1%} ({low:+.1%} to {high:+.1%})"
+        )
+    else:
+        entry["text"] = f"{row['benchmark']}: {row['metric']}: {row['reason']}"
+    return entry
+
+
+_loaded: list[tuple[str, str]] = []  # name and inputs of the baseline that was loaded last
+
+
+def as_in_baseline(engine: Any) -> Any:
+    """Inputs for this engine of the shapes in the baseline that was loaded last, so that what is
+    measured next can be compared with it; None where there is no such, or they do not fit. Of a
+    model of another name only the batch is taken over."""
+    if not _loaded:
+        return None
+    name, tensors = _loaded[0]
+    same = name == engine.name
+    try:
+        made = example_inputs.like(engine.make_inputs(None), tensors, only_batch=not same)
+    except Error:  # the model does not say what it takes, and its baseline does
+        made = example_inputs.described(tensors) if same else None
+    if made is None:
+        return None
+    made.origin = f"shapes as in the baseline that was loaded last; {made.origin}"
+    return made
+
+
+def load_baseline(path: str | os.PathLike[str]) -> Results:
+    """Earlier results: what export_json() or `pyrometer bench --output-dir` wrote. A model that is
+    profiled next without inputs of its own gets inputs of the same shapes.
+
+    Raises:
+        Error: the file is damaged (code "format"), or of another schema ("unsupported").
+        FileNotFoundError: there is none.
+    """
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        bench = _core.parse_bench(data)
+    except Error as error:
+        raise Error(f"{os.fspath(path)}: {error}", error.code, os.fspath(path)) from None
+    document = json.loads(bench.report("json"))
+    if not document["benchmarks"]:
+        raise Error(f"{os.fspath(path)}: no results in it", "format", os.fspath(path))
+    _loaded.clear()
+    if len(document["benchmarks"]) > 1:
+        return BenchmarkResults(document, json.loads(data).get("knee"))  # type: ignore[return-value]
+    (only,) = document["benchmarks"]
+    if "inputs" in only.get("facts", {}):
+        _loaded.append((only["name"], only["facts"]["inputs"]))
+    return Results(document)
+
+
+def detect_regressions(
+    baseline: Any,
+    current: Any,
+    *,
+    delta: float | str = 0.02,
+    floor_ms: float = 0,
+    noise: float | str = 0,
+    any_machine: bool = False,
+) -> Regressions:
+    """What got worse from one result to another, by the procedure of docs/reference/statistics.md.
+
+    Args:
+        baseline: what load_baseline() or profile() gave, or a path.
+        current: the same, of the new run.
+        delta: a change that matters, a share: 0.02 or "2%".
+        floor_ms: a difference of times that never matters.
+        noise: what this machine shows between equal runs, a share: 0.01 or "1%".
+        any_machine: compare although the machines differ.
+
+    Returns a list that is empty, and so false, when nothing got worse. Where a metric may or may
+    not have got worse, that is warned of and in its `cannot_tell`.
+
+    Raises:
+        Error: nothing can be compared: another machine, other benchmarks, too few samples.
+    """
+    sides = [
+        load_baseline(side) if isinstance(side, str | os.PathLike) else side
+        for side in (baseline, current)
+    ]
+    documents = [getattr(side, "document", side) for side in sides]
+    if not all(isinstance(each, dict) and "benchmarks" in each for each in documents):
+        raise TypeError("results of profile(), benchmark() or load_baseline() are wanted")
+    documents[1] = _named_alike(*documents)
+    benches = [_core.parse_bench(json.dumps(document).encode()) for document in documents]
+    shares = (_core.share(delta), floor_ms, _core.share(noise))
+    verdict = json.loads(_core.compare_bench(*benches, *shares, any_machine))
+    rows = verdict["metrics"]
+    if not any(_is_comparable(row) for row in rows):
+        reasons = {row["reason"] for row in rows if row["reason"]} or set(verdict["notes"])
+        raise Error(f"cannot tell: {'; '.join(sorted(reasons))}", "unsupported")
+    found = Regressions(verdict)
+    if found.cannot_tell and not found:
+        texts = "; ".join(entry["text"] for entry in found.cannot_tell)
+        warnings.warn(f"it cannot be told whether this got worse: {texts}", stacklevel=2)
+    return found
+
+
+def _named_alike(base: dict[str, Any], current: dict[str, Any]) -> dict[str, Any]:
+    """One model on each side is meant to be compared, whatever its folder is called now."""
+    if len(base["benchmarks"]) != 1 or len(current["benchmarks"]) != 1:
+        return current
+    (named,), (other,) = base["benchmarks"], current["benchmarks"]
+    return {**current, "benchmarks": [{**other, "name": named["name"]}]}
+
+
+def _is_comparable(row: dict[str, Any]) -> bool:
+    """Whether the samples could be set beside each other, whatever came of it."""
+    return row["verdict"] != "cannot tell" or (row["reason"] or "").endswith("measure more")

@@ -1,0 +1,198 @@
+"""pyrometer.capture(): records a block of code, and answers from the recording."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import os
+import tempfile
+import weakref
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pyrometer import _core, _display, _env
+from pyrometer._capture import passes
+from pyrometer._capture.session import session
+from pyrometer._capture.settings import Settings
+from pyrometer._graph.graph import Graph
+from pyrometer._output_files import refuse_inputs
+from pyrometer._trace.trace import Table, Trace, trace
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+def capture(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    record_shapes: bool = True,
+    record_outputs: bool = True,
+    profile_memory: bool = True,
+    with_stack: bool = True,
+    ops: bool = True,
+    storages: bool = False,
+    max_size: int | None = None,
+    keep_last: bool = False,
+    overwrite: bool = True,
+) -> Capture:
+    """Records what PyTorch does in a block of code, on all threads.
+
+        with pyrometer.capture("run.pyro") as c:
+            model(x).sum().backward()
+        c.layers()
+
+    Args:
+        path: the recording, which `pyrometer trace` reads too; without one it is kept as long as
+            what this returns.
+        record_shapes: shapes and types of what ops take and give.
+        record_outputs: False leaves out those of what they give, as torch.profiler does; a little
+            cheaper on models of tiny ops.
+        profile_memory: allocations and frees.
+        with_stack: Python stacks of ops.
+        ops: False records layers only.
+        storages: which tensors go from op to op, for graph() and `pyrometer graph`.
+        max_size: bytes after which nothing more is recorded.
+        keep_last: at max_size drop the oldest part instead.
+        overwrite: False raises ValueError where the file is there already.
+
+    Raises:
+        ModuleNotFoundError: torch is not installed.
+
+    Raises, at the begin of the block:
+        Error: a recording is running already, or the file cannot be made.
+        ValueError: the file is code of this program, or exists and `overwrite` is False.
+    """
+    _env.require_torch("pyrometer.capture()")
+    from pyrometer._capture import observers
+
+    if keep_last and not max_size:
+        raise ValueError("keep_last needs max_size: how much to keep")
+    flags = observers.flags(
+        ops=ops,
+        shapes=record_shapes,
+        outputs=record_outputs,
+        memory=profile_memory,
+        stacks=with_stack,
+        storages=storages,
+    )
+    return Capture(path, flags, max_size or 0, keep_last, overwrite)
+
+
+class Capture:
+    """A block that is recorded; afterwards, what it did cost."""
+
+    __module__ = "pyrometer"
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        flags: int,
+        max_bytes: int,
+        keep_last: bool,
+        overwrite: bool,
+    ) -> None:
+        self._is_own = path is None
+        if path is None:
+            handle, path = tempfile.mkstemp(prefix="pyrometer-", suffix=".pyro")
+            os.close(handle)
+            weakref.finalize(self, _remove, path)
+        self.path = os.path.abspath(os.fspath(path))
+        self._settings = Settings(
+            path=self.path,
+            flags=flags,
+            max_bytes=max_bytes,
+            keep_last=keep_last,
+            overwrite=overwrite or self._is_own,
+        )
+        self._is_done = self._is_inside_run = False
+        self.status: dict[str, Any] = {}
+
+    def __enter__(self) -> Capture:
+        self._is_inside_run = passes.leave_session()
+        session.start(self._settings)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        session.stop()
+        self.status = session.last_status
+        self._is_done = True
+        if self._is_inside_run:
+            session.whole_program.resume()
+
+    @cached_property
+    def _trace(self) -> Trace:
+        if not self._is_done:
+            raise RuntimeError("the block is still running: ask after it has ended")
+        return trace(self.path)
+
+    def trace(self) -> Trace:
+        """All of it, as pyrometer.trace() gives it."""
+        return self._trace
+
+    def layers(self) -> Table:
+        return self._trace.layers
+
+    def ops(self) -> Table:
+        return self._trace.ops
+
+    def summary(self) -> str:
+        """What `pyrometer trace` prints about it."""
+        return str(self._trace)
+
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> Any:
+        """Ops by name as torch.profiler's key_averages() gives them: torch's own EventList, whose
+        table(sort_by=, row_limit=) has torch's columns."""
+        from pyrometer._trace.key_averages import key_averages
+
+        if not self._is_done:
+            raise RuntimeError("the block is still running: ask after it has ended")
+        return key_averages(self.path, group_by_input_shape, group_by_stack_n)
+
+    def graph(self, granularity: str = "module", level: str = "high") -> Graph:
+        """The model as the graph that ran; needs storages=True. "module", "layer" or "op"."""
+        if not self._is_done:
+            raise RuntimeError("the block is still running: ask after it has ended")
+        program = _core.program_of_recording(self.path)
+        return Graph(program, granularity, level, inputs=(self.path,))
+
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+        """Chrome JSON, for Perfetto and chrome://tracing.
+
+        Raises:
+            ValueError: `path` is the recording itself.
+        """
+        refuse_inputs(path, self.path)
+        _core.write_chrome(self.path, None, path)
+
+    def __repr__(self) -> str:
+        state = "recorded" if self._is_done else "not finished"
+        return f"<pyrometer.Capture {self.path}: {state}>"
+
+    def _repr_html_(self) -> str:
+        if not self._is_done:
+            return f"<code>{html.escape(repr(self))}</code>"
+        return _display.table(
+            f"{os.path.basename(self.path)}: {self._trace.events:,} events, "
+            f"{self._trace.span_ns / 1e6:,.3f} ms",
+            {
+                "Layer": lambda row: row["path"] or "(model)",
+                "Class": lambda row: row["class"],
+                "Calls": lambda row: row["calls"],
+                "Forward (ms)": _display.ms("forward_host_ns"),
+                "Backward (ms)": _display.ms("backward_host_ns"),
+                "Device, forward (ms)": _display.ms("forward_device_ns"),
+                "Shapes": lambda row: row["shapes"],
+            },
+            sorted(self.layers(), key=lambda row: -row["forward_host_ns"]),
+        )
+
+
+def _remove(path: str) -> None:
+    for name in (path, path + ".devices.json"):
+        with contextlib.suppress(OSError):
+            os.unlink(name)

@@ -1,0 +1,145 @@
+"""Kernels and device memory, from torch.profiler underneath: for one pass, or beside a recording.
+
+It runs only once the program has used CUDA, which is never touched from here: a process that has
+may not fork and use it again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from typing import Any, ClassVar
+
+from pyrometer import _env
+from pyrometer._capture import kineto
+
+SUFFIX = ".devices.json"  # src/trace/recording/devices.h
+
+
+def is_in_use() -> bool:
+    cuda = sys.modules.get("torch.cuda")
+    return cuda is not None and cuda.is_initialized()
+
+
+def _options(with_memory: bool) -> dict[str, Any]:
+    import torch
+
+    activities = [
+        torch.profiler.ProfilerActivity.CPU,  # ops tell how the clocks differ
+        torch.profiler.ProfilerActivity.CUDA,
+    ]
+    return {"activities": activities, "profile_memory": with_memory}
+
+
+class DevicePass:
+    """The kernels of one pass: started, stopped and exported on the model's thread, joined on
+    another. Kineto turns the device's times into wall clock only while it exports, with what the
+    latest profiler of the process knows about the clock: it cannot wait for the next pass."""
+
+    _said: ClassVar[set[str]] = set()
+
+    def __init__(self, held: kineto.Held | None) -> None:
+        self._held = held
+        self.exported: str | None = None  # the file, which the pass's writer removes
+        self.missing: str | None = None
+        self.lacks_ops = False
+
+    @classmethod
+    def say_once(cls, message: str) -> None:
+        if message not in cls._said:
+            cls._said.add(message)
+            _env.say(message)
+
+    @classmethod
+    def begin(cls, with_memory: bool) -> DevicePass | None:
+        if not is_in_use():
+            return None
+        try:
+            return cls(kineto.start(_options(with_memory), is_pass=True))
+        except kineto.Busy as error:
+            cls.say_once(f"some passes have no kernels: {error}")
+            one = cls(None)
+            one._lose(str(error))
+            return one
+
+    def _lose(self, reason: str, later: str = "") -> None:
+        """`later`: only what came after some time is lost."""
+        self.missing = f"{later}kernels ({reason})"
+
+    def stop(self) -> None:
+        """Stops the profile and exports what it saw; where it cannot, `missing` says so."""
+        held, self._held = self._held, None
+        if held is None:
+            return
+        profile = held.stop()
+        if profile is None:
+            self._lose(held.reason)
+            return
+        handle, path = tempfile.mkstemp(prefix="pyrometer-", suffix=".json")
+        os.close(handle)
+        try:
+            profile.export_chrome_trace(path)
+            self.exported = path
+        except Exception as error:
+            os.unlink(path)
+            self._lose(f"torch.profiler did not export: {error}")
+        else:
+            if held.reason:
+                self._lose(held.reason, "later ")
+
+    def discard(self) -> None:
+        """The pass is not written."""
+        self.stop()
+        if self.exported is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(self.exported)
+            self.exported = None
+
+
+class DeviceRecording:
+    """The kernels of a whole recording, in a file beside it that its reader looks for."""
+
+    def __init__(self, path: str, with_memory: bool, is_warmup: bool = False) -> None:
+        self.path = path + SUFFIX
+        self.with_memory = with_memory
+        self.is_warmup = is_warmup
+        self.held: kineto.Held | None = None
+        self.is_over = False
+        if os.path.exists(self.path):
+            os.unlink(self.path)
+        import torch
+
+        # At once where CUDA is in use, else when it first is; never where there is none.
+        torch.cuda._lazy_call(self._begin)
+
+    def _begin(self) -> None:
+        if self.is_over or self.held is not None:
+            return
+        try:
+            self.held = kineto.start(
+                _options(self.with_memory), is_pass=False, is_warmup=self.is_warmup
+            )
+        except kineto.Busy as error:
+            _env.say(f"no kernels are recorded: {error}")
+
+    def begin(self) -> None:
+        """The end of the warm-up."""
+        was_warmup, self.is_warmup = self.is_warmup, False
+        if was_warmup and self.held is not None:
+            kineto.begin(self.held)
+
+    def stop(self) -> None:
+        self.is_over = True
+        held, self.held = self.held, None
+        if held is None:
+            return
+        profile = held.stop()
+        if self.is_warmup:
+            return
+        try:
+            if profile is None:
+                raise RuntimeError(held.reason)
+            profile.export_chrome_trace(self.path)
+        except Exception as error:
+            _env.say(f"the recording has no kernels: {error}")

@@ -1,0 +1,263 @@
+"""What `pyrometer doctor` asks: looks around in this Python and answers in JSON."""
+
+from __future__ import annotations
+
+import ctypes.util
+import json
+import os
+import pathlib
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+from pyrometer import _core, _env
+
+Check = dict[str, str]
+
+
+def check(name: str, state: str, text: str, remedy: str = "") -> Check:
+    """state is ok, note (works, but less well) or problem (something that should work does not)."""
+    return {"name": name, "state": state, "text": text, "mend": remedy}
+
+
+def look_around() -> list[Check]:
+    checks = [_python(), _torch()]
+    if checks[-1]["state"] != "problem":
+        checks += [_compiler(), _observer(), _devices()]
+    return [*checks, _cache(), _recording(), _clock(), _perf(), _peaks()]
+
+
+def _python() -> Check:
+    text = f"{platform.python_implementation()} {platform.python_version()}, {sys.executable}"
+    if platform.python_implementation() != "CPython":
+        return check("python", "problem", text, "layers are observed in CPython only")
+    return check("python", "ok", text)
+
+
+def _torch() -> Check:
+    try:
+        import torch
+    except ImportError as error:
+        return check("torch", "problem", f"cannot be imported: {error}", "pip install torch")
+    return check("torch", "ok", f"{torch.__version__}, {torch.get_num_threads()} threads")
+
+
+def _compiler() -> Check:
+    name = os.environ.get("CXX") or "c++"
+    for candidate in (name, "g++", "clang++"):
+        found = shutil.which(candidate.split()[0])
+        if found:
+            return check("compiler", "ok", found)
+    return check(
+        "compiler",
+        "note",
+        "no C++ compiler: ops come from torch.profiler, which costs more",
+        "apt-get install g++, or set CXX",
+    )
+
+
+def _observer() -> Check:
+    from pyrometer._capture import observers
+
+    state, text, remedy = observers.examine()
+    return check("observer", state, text, remedy)
+
+
+def _has_library(*names: str) -> str | None:
+    for name in names:
+        found = ctypes.util.find_library(name)
+        if found:
+            return found
+    return None
+
+
+def _nvidia_wheels() -> list[str]:
+    """Libraries of CUDA that came with torch's own wheels."""
+    found = []
+    for folder in sys.path:
+        root = pathlib.Path(folder or ".") / "nvidia"
+        if root.is_dir():
+            found += [path.name for path in root.glob("*/lib/libcupti.so*")]
+            found += [path.name for path in root.glob("cu*/lib/libcupti.so*")]
+    return found
+
+
+def _devices() -> Check:
+    import torch
+
+    nvml = _has_library("nvidia-ml")
+    cupti = _nvidia_wheels() or [name for name in [_has_library("cupti")] if name]
+    rest = f"CUPTI {cupti[0] if cupti else 'none'}, NVML {nvml or 'none'}"
+    if not torch.cuda.is_available():
+        built = torch.version.cuda or torch.version.hip
+        reason = "none that torch can use" if built else "torch is built without CUDA"
+        return check("devices", "ok", f"{reason}; {rest}; the host is recorded")
+    names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
+    text = f"{', '.join(names)}; CUDA {torch.version.cuda}; {rest}; kernels through torch.profiler"
+    return check("devices", "ok", text)
+
+
+def _is_writable(folder: str) -> bool:
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def _cache() -> Check:
+    from pyrometer._capture import observers
+
+    folder = observers.cache_folder()
+    if _is_writable(folder):
+        return check("cache", "ok", folder)
+    return check(
+        "cache",
+        "note",
+        f"{folder} cannot be written: the observer is built again in every process",
+        "set XDG_CACHE_HOME to a folder that can be written",
+    )
+
+
+def _recording() -> Check:
+    """A real recording, begun and ended."""
+    folder = tempfile.gettempdir()
+    path = os.path.join(folder, f"pyrometer-doctor-{os.getpid()}.pyro")
+    try:
+        _core.recorder_start(path, _core.RECORD_LAYERS, 0, False, True, True)
+        _core.recorder_stop()
+    except Exception as error:
+        return check("recording", "problem", f"in {folder}: {error}", "set TMPDIR")
+    free = shutil.disk_usage(folder).free
+    return check("recording", "ok", f"in {folder}, {free / 2**30:.0f} GiB free")
+
+
+def _clock() -> Check:
+    source = pathlib.Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    try:
+        name = source.read_text().strip()
+    except OSError:
+        name = "unknown"
+    count = 200_000
+    begin = time.perf_counter_ns()
+    for _ in range(count):
+        time.perf_counter_ns()
+    cost_ns = (time.perf_counter_ns() - begin) / count
+    text = f"{name}, {cost_ns:.0f} ns a reading from Python"
+    if platform.machine() in ("x86_64", "AMD64") and name not in ("tsc", "unknown"):
+        return check("clock", "note", text, "the processor's counter is not trusted here: slower")
+    return check("clock", "ok", text)
+
+
+def _perf() -> Check:
+    path = pathlib.Path("/proc/sys/kernel/perf_event_paranoid")
+    try:
+        level = int(path.read_text())
+    except (OSError, ValueError):
+        return check("permissions", "ok", "nothing special is needed")
+    return check("permissions", "ok", f"nothing special is needed (perf_event_paranoid {level})")
+
+
+def peaks_path() -> pathlib.Path:
+    """One file a host: homes are shared between machines. cli/peaks.c reads the same."""
+    data = os.environ.get("XDG_DATA_HOME", "")
+    folder = pathlib.Path(data) if data.startswith("/") else pathlib.Path.home() / ".local/share"
+    return folder / "pyrometer" / f"peaks-{os.uname().nodename}.json"
+
+
+def _peaks() -> Check:
+    try:
+        peaks = json.loads(peaks_path().read_text())
+    except (OSError, ValueError):
+        return check(
+            "peaks",
+            "note",
+            "not measured: no shares of the peak in pyrometer trace --by layer",
+            "pyrometer doctor --calibrate",
+        )
+    rates = ", ".join(
+        f"{key.removesuffix('_flops_per_s').removesuffix('_ops_per_s')} {value / 1e9:.0f} GFLOP/s"
+        for key, value in peaks.items()
+        if key.endswith("ops_per_s")
+    )
+    text = f"{rates}, copy {peaks.get('bytes_per_s', 0) / 1e9:.1f} GB/s ({peaks.get('measured')})"
+    return check("peaks", "ok", text)
+
+
+def _best_s(run: Callable[[], Any], budget_s: float = 0.6) -> float:
+    """The shortest time of many: the peak is what the machine can do undisturbed."""
+    run()
+    best, end = float("inf"), time.perf_counter() + budget_s
+    while time.perf_counter() < end:
+        begin = time.perf_counter()
+        run()
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+def _multiply(torch: Any, dtype: Any, size: int) -> float | None:
+    """Operations a second of a square product; None where torch has none for the type."""
+    try:
+        if dtype is torch.int8:
+            left = torch.ones(size, size, dtype=dtype)
+            return 2 * size**3 / _best_s(lambda: torch._int_mm(left, left))
+        left = torch.randn(size, size).to(dtype)
+        out = torch.empty_like(left)
+        return 2 * size**3 / _best_s(lambda: torch.mm(left, left, out=out))
+    except (AttributeError, NotImplementedError, RuntimeError):
+        return None
+
+
+def calibrate() -> dict[str, Any]:
+    """Measures products of matrices by type and a copy, through torch, and keeps them."""
+    import torch
+
+    peaks: dict[str, Any] = {
+        "schema": "pyrometer.peaks/1",
+        "host": os.uname().nodename,
+        "measured": time.strftime("%Y-%m-%d"),
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+    }
+    types = ("float64", "float32", "float16", "bfloat16", "int8")
+    with torch.no_grad():
+        for name in types:
+            # A type without fast code takes minutes at the large size.
+            rate = _multiply(torch, getattr(torch, name), 256)
+            if rate is not None and 2 * 1536**3 / rate < 0.5:
+                rate = max(rate, _multiply(torch, getattr(torch, name), 1536) or 0)
+            if rate is not None:
+                peaks[f"{name}_{'ops' if name == 'int8' else 'flops'}_per_s"] = rate
+        source = torch.ones(64 * 2**20 // 4)
+        target = torch.empty_like(source)
+        # Every byte is read once and written once.
+        peaks["bytes_per_s"] = 2 * 64 * 2**20 / _best_s(lambda: target.copy_(source))
+    path = peaks_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(f".{os.getpid()}")
+    temporary.write_text(json.dumps(peaks, indent=2) + "\n")
+    temporary.replace(path)
+    return peaks
+
+
+def main() -> None:
+    answer: dict[str, Any] = {"schema": "pyrometer.doctor/1", "version": _core.version}
+    failure = None
+    if "--calibrate" in sys.argv[1:]:
+        try:
+            answer["peaks"] = calibrate()
+        except (ImportError, OSError) as error:
+            failure = check("calibrate", "problem", f"nothing could be kept: {error}")
+    answer["checks"] = look_around() + ([failure] if failure else [])
+    _env.debug(f"{len(answer['checks'])} checks")
+    json.dump(answer, sys.stdout, indent=2)
+    sys.stdout.write("\n")
+
+
+if __name__ == "__main__":
+    main()

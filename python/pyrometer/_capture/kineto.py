@@ -1,0 +1,291 @@
+"""The one torch.profiler of this process: ours or the program's, never both.
+
+Torch crashes when a second profiler starts on another thread, when one is stopped on another thread
+than it was started on, and when one starts while another warms up. So all of ours start and stop
+here, one at a time, each on its own thread, and give way to the program's."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import inspect
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from pyrometer import _core, _env
+
+# How long a profiler of the program waits for a forward pass on another thread to end.
+LONGEST_WAIT_S = 10.0
+
+
+class Busy(Exception):
+    """Why torch.profiler cannot be had now; its text is for people."""
+
+
+class _State:
+    lock = threading.RLock()  # held while a profiler starts or stops, never longer
+    held: Held | None = None  # ours that runs
+    others: ClassVar[weakref.WeakSet[Any]] = weakref.WeakSet()  # the program's, warming up too
+    is_watching = False
+    # Of a thread: .calls, it is starting or stopping one of ours; .end, what stops one of its own.
+    own = threading.local()
+
+
+class Held:
+    """One of our profilers, running or warming up."""
+
+    def __init__(self, profile: Any, is_pass: bool, is_warm: bool) -> None:
+        self.profile = profile
+        self.is_pass = is_pass
+        self.is_warm = is_warm  # prepared, not started
+        self.thread = threading.get_ident()
+        self.process = os.getpid()
+        self.is_stopped = False
+        self.reason = ""  # why it has nothing, or not all
+
+    @property
+    def is_running_here(self) -> bool:
+        here = self.process == os.getpid() and self.thread == threading.get_ident()
+        return here and not self.is_stopped
+
+    def stop(self) -> Any:
+        """The stopped profile, or None with `reason` set. Never raises."""
+        if self.process != os.getpid():
+            self.reason = "torch.profiler does not follow a fork"
+            return None
+        with _State.lock:
+            if self.is_stopped:
+                return self.profile
+            if self.thread != threading.get_ident():
+                # It goes on until its thread asks for the next one, or ends.
+                self.reason = "torch.profiler must be stopped by the thread that started it"
+                return None
+            return self._stop()
+
+    def _stop(self) -> Any:
+        self.is_stopped = True
+        try:
+            with _own_call():
+                if self.is_warm:
+                    self.profile.start_trace()  # one that was prepared ends only after that
+                self.profile.stop()
+        except Exception as error:
+            self.reason = f"torch.profiler did not stop: {error}"
+            self.profile = None
+        finally:
+            _core.set_marks(None)
+            if _State.held is self:
+                _State.held = None
+        return self.profile
+
+
+class _AtThreadEnd:
+    """Stops a profiler when its thread ends: torch crashes later where it still runs."""
+
+    def __init__(self, held: Held) -> None:
+        self._held = held
+
+    def __del__(self) -> None:
+        if self._held.is_running_here:
+            self._held.stop()
+
+
+def _is_warming_up(profile: Any) -> bool:
+    return getattr(getattr(profile, "current_action", None), "name", "") == "WARMUP"
+
+
+@contextlib.contextmanager
+def _own_call() -> Iterator[None]:
+    before = getattr(_State.own, "calls", False)
+    _State.own.calls = True
+    try:
+        yield
+    finally:
+        _State.own.calls = before
+
+
+def quiet_options() -> dict[str, Any]:
+    """Torch's note that a profiler forgets its earlier cycles is not for the user's program: ours
+    have one cycle each."""
+    import torch
+
+    known = inspect.signature(torch.profiler.profile.__init__).parameters
+    return {"acc_events": True} if "acc_events" in known else {}
+
+
+@contextlib.contextmanager
+def _quiet_start() -> Iterator[None]:
+    """Kineto writes two lines to standard error per profile, from torch 2.13 on. It asks for its
+    level of messages once, when the first profile of the process starts."""
+    name = "KINETO_LOG_LEVEL"
+    if name in os.environ:
+        yield
+        return
+    os.environ[name] = "99"
+    try:
+        yield
+    finally:
+        del os.environ[name]
+
+
+def start(options: dict[str, Any], *, is_pass: bool, is_warmup: bool = False) -> Held:
+    """Starts a profiler, or only its warm-up. A pass does not wait for others. Raises Busy."""
+    import torch
+
+    if not _State.lock.acquire(blocking=not is_pass):
+        raise Busy("torch.profiler was starting or stopping on another thread")
+    try:
+        _watch_others()
+        _finish_own(is_pass)
+        if _State.held is not None:
+            raise Busy("torch.profiler was recording another pass, on another thread")
+        if _has_other():
+            raise Busy("the program's own torch.profiler was running")
+        with _own_call(), _quiet_start():
+            profile = torch.profiler.profile(**options, **quiet_options())
+            if is_warmup:
+                profile.prepare_trace()
+            else:
+                profile.start()
+        held = _State.held = Held(profile, is_pass, is_warmup)
+        if not is_pass:
+            _State.own.end = _AtThreadEnd(held)
+        return held
+    except Busy:
+        raise
+    except Exception as error:
+        raise Busy(f"torch.profiler did not start: {error}") from error
+    finally:
+        _State.lock.release()
+
+
+def begin(held: Held) -> None:
+    """The end of the warm-up of one that was started so."""
+    with _State.lock, _own_call():
+        if _State.held is held and held.is_warm:
+            held.is_warm = False
+            held.profile.start_trace()
+
+
+def _finish_own(is_pass: bool) -> None:
+    """Ends one of this thread's that was left running: another thread wanted to stop it, or an
+    interrupt came between its start and its pass. One whose thread has gone is forgotten."""
+    held = _State.held
+    if held is None:
+        return
+    if held.thread == threading.get_ident():
+        if held.reason or (held.is_pass and is_pass):  # passes of one thread do not nest
+            held._stop()
+    elif not any(thread.ident == held.thread for thread in threading.enumerate()):
+        _State.held = None
+
+
+def _has_other() -> bool:
+    import torch
+
+    return bool(
+        _State.others
+        or torch._C._autograd._profiler_enabled()
+        or getattr(torch.autograd.profiler, "_is_profiler_enabled", False)
+    )
+
+
+def _watch_others() -> None:
+    """From now on the program's profilers are seen, and ours make way when they start."""
+    if _State.is_watching:
+        return
+    _State.is_watching = True
+    from torch.autograd.profiler import profile
+
+    prepare, leave = profile._prepare_trace, profile.__exit__
+
+    def _prepare_trace(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not getattr(_State.own, "calls", False):
+            _make_way(self)
+        return prepare(self, *args, **kwargs)
+
+    def __exit__(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return leave(self, *args, **kwargs)
+        finally:
+            _State.others.discard(self)
+
+    profile._prepare_trace, profile.__exit__ = _prepare_trace, __exit__
+    _find_warm_others()
+
+
+def _find_warm_others() -> None:
+    """One that the program is warming up looks idle to torch, and crashes when another starts."""
+    import torch
+
+    for one in gc.get_objects():
+        if issubclass(type(one), torch.profiler.profile) and _is_warming_up(one):
+            inner = getattr(one, "profiler", None)
+            if inner is not None:
+                _State.others.add(inner)
+
+
+def _make_way(other: Any) -> None:
+    """A profiler of the program starts: ours on this thread ends, one on another is waited for."""
+    until = time.monotonic() + LONGEST_WAIT_S
+    while True:
+        with _State.lock:
+            held = _State.held
+            if held is not None and held.thread == threading.get_ident():
+                held._stop()
+                held.reason = "the program's own torch.profiler started meanwhile"
+                held = None
+            if held is None:
+                _State.others.add(other)
+                return
+        if not held.is_pass or time.monotonic() > until:
+            raise RuntimeError(
+                "pyrometer records with torch.profiler on another thread, and torch has one per "
+                "process; a C++ compiler lets pyrometer record without it (pyrometer doctor)"
+            )
+        time.sleep(0.005)
+
+
+def _in_child() -> None:
+    """The parent's profile has a copy here that nobody wants. Its memory grows until it is ended,
+    which is safe on the thread that forked, unless a GPU is in use."""
+    _State.lock = threading.RLock()
+    held, _State.held = _State.held, None
+    _core.set_marks(None)
+    if held is None or held.thread != threading.get_ident():
+        return
+    cuda = sys.modules.get("torch.cuda")
+    if cuda is not None and cuda.is_initialized():
+        return
+    try:
+        with _own_call():
+            import torch
+
+            torch._C._autograd._disable_profiler()
+            torch.autograd.profiler._is_profiler_enabled = False
+    except Exception as error:
+        _env.debug(f"the parent's profile did not end in the child: {error}")
+
+
+def _at_exit() -> None:
+    held = _State.held
+    if held is not None and held.is_running_here:
+        held.stop()
+
+
+def _before_fork() -> None:
+    _State.lock.acquire()
+
+
+def _in_parent() -> None:
+    _State.lock.release()
+
+
+atexit.register(_at_exit)
+os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)

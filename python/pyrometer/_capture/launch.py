@@ -1,0 +1,246 @@
+"""Inside a program that `pyrometer run` or `pyrometer python` started: recording begins when torch
+has been imported, and ends with the process."""
+
+from __future__ import annotations
+
+import atexit
+import importlib.abc
+import os
+import re
+import struct
+import sys
+import time
+from typing import Any
+
+from pyrometer import _env
+
+
+def begin() -> None:
+    """Called once, before the program."""
+    path = os.environ.get("PYROMETER_RECORD")
+    if not path:
+        _env.debug("models under @capture_model are captured")
+        return
+    recording = Recording(path)
+    atexit.register(recording.at_exit)
+    if "torch" in sys.modules:
+        recording.start()
+    else:
+        sys.meta_path.insert(0, AfterImport("torch", recording.start))
+
+
+class Recording:
+    """The recording of the whole process."""
+
+    def __init__(self, path: str) -> None:
+        self.given = path
+        self.settings = _parse(os.environ.get("PYROMETER_RECORD_SETTINGS", ""))
+        self.is_first = os.environ.get("PYROMETER_RECORD_PROCESS") == str(os.getpid())
+        self.process = os.getpid()
+        self.begun = time.time() - 1  # file systems round times
+        self.path: str | None = None
+        self.parts = 0
+        self.failed = False
+
+    def suspend(self) -> bool:
+        """A block of the program records to a file of its own; False when nothing runs."""
+        from pyrometer._capture.session import session
+
+        if session.settings is None or session.settings.path != self.path:
+            return False
+        session.stop()
+        return True
+
+    def resume(self) -> None:
+        """What comes after such a block goes to the next part."""
+        self.parts += 1
+        self.start()
+
+    def start(self) -> None:
+        """Never lets a failure of ours into the program."""
+        from pyrometer._capture import observers
+        from pyrometer._capture.session import session
+        from pyrometer._capture.settings import Settings
+
+        path = self.given if self.is_first else _child_path(self.given)
+        if self.parts:
+            path = f"{path.removesuffix('.pyro')}.part{self.parts + 1}.pyro"
+        session.whole_program = self
+        get = self.settings.get
+        flags = observers.flags(
+            ops=get("ops", 1), shapes=get("shapes", 1), outputs=get("outputs", 1),
+            memory=get("memory", 1), stacks=get("stacks", 1),
+        )  # fmt: skip
+        settings = Settings(
+            path=path,
+            flags=flags,
+            max_bytes=get("max_bytes", 0),
+            keep_last=bool(get("keep_last", 0)),
+            overwrite=bool(get("overwrite", 0)) or not self.is_first,
+        )
+        try:
+            session.start(settings)
+        except Exception as error:
+            self.failed = True
+            _env.say(f"the program is not recorded: {error}")
+        else:
+            self.path = path
+
+    def at_exit(self) -> None:
+        """Registered first, so called last but for the session, which it ends itself."""
+        from pyrometer import _core
+        from pyrometer._capture.session import session
+
+        if os.getpid() != self.process or self.failed:
+            return
+        if self.path is None:
+            if self.is_first:
+                _env.say("nothing was recorded: the program did not import torch")
+            return
+        try:
+            session.stop()
+        except Exception as error:
+            _env.say(f"{self.path}: the recording did not end well: {error}")
+            return
+        status = session.last_status
+        if status["state"] == _core.RECORDING_DISK_FULL:
+            _env.say(f"{self.path}: the disk is full; what came after is not recorded")
+        elif status["state"] == _core.RECORDING_FULL:
+            _env.say(f"{self.path}: --max-size was reached; what came after is not recorded")
+        elif status["dropped_chunks"]:
+            _env.say(f"{self.path}: only the last part was kept (--keep-last)")
+        if status["lost_records"]:
+            _env.say(f"{self.path}: {status['lost_records']:,} records were lost")
+        if self.is_first and not self.settings.get("quiet", 0):
+            self._say_what_was_recorded()
+
+    def _say_what_was_recorded(self) -> None:
+        path = _shown(self.given)
+        if not self.parts and not _has_records(self.given):
+            # A launcher: what its children did is in files of their own.
+            children = _Children(self.given, self.begun)
+            said = children.summary() if children.paths else f"{path} is empty: no op was called"
+            _env.say(said)
+            return
+        more = f" and {self.parts} more after blocks with their own" if self.parts else ""
+        _env.say(f"recorded {path}{more}; next: pyrometer trace {path}")
+
+
+class _Children:
+    """Recordings of the processes that a program started, under names made of its own."""
+
+    def __init__(self, given: str, begun: float) -> None:
+        self.folder = os.path.dirname(given)
+        self.stem = os.path.basename(given).removesuffix(".pyro")
+        pattern = re.compile(re.escape(self.stem) + r"(?:_rank(\d+))?\.\d+(?:\.part\d+)?\.pyro")
+        self.paths: list[str] = []
+        self.ranks: dict[int, str] = {}
+        found = ((name, pattern.fullmatch(name)) for name in sorted(os.listdir(self.folder)))
+        for name, match in found:
+            path = os.path.join(self.folder, name)
+            if match is None or os.path.getmtime(path) < begun or not _has_records(path):
+                continue
+            self.paths.append(path)
+            rank = int(match[1]) if match[1] else None
+            # A rank that was started again: its last attempt.
+            if rank is not None and _is_newer(path, self.ranks.get(rank)):
+                self.ranks[rank] = path
+
+    def summary(self) -> str:
+        ranks = [self.ranks[rank] for rank in sorted(self.ranks)]
+        if len(ranks) < 2:
+            files = f"recorded {len(self.paths)} child process{'es' * (len(self.paths) > 1)}"
+            return f"{files}: {_list(self.paths)}; next: pyrometer trace {_shown(self.paths[0])}"
+        return (
+            f"recorded {len(ranks)} ranks: {_list(ranks)}; next: pyrometer ranks {self._all(ranks)}"
+        )
+
+    def _all(self, ranks: list[str]) -> str:
+        """As arguments: a pattern where it stands for these files alone, else their names."""
+        prefix = f"{self.stem}_rank"
+        alike = [name for name in os.listdir(self.folder) if name.startswith(prefix)]
+        if len(ranks) > 4 and len(alike) == len(ranks):
+            return _shown(os.path.join(self.folder, prefix)) + "*.pyro"
+        return " ".join(_shown(path) for path in ranks)
+
+
+def _list(paths: list[str]) -> str:
+    more = f" and {len(paths) - 4} more" if len(paths) > 4 else ""
+    return ", ".join(_shown(path) for path in paths[:4]) + more
+
+
+def _is_newer(path: str, other: str | None) -> bool:
+    return other is None or os.path.getmtime(path) > os.path.getmtime(other)
+
+
+def _has_records(path: str) -> bool:
+    """Whether a recording holds a chunk of records (docs/reference/recording-format.md)."""
+    try:
+        with open(path, "rb") as file:
+            _, _, at, chunk_bytes = struct.unpack("<8sIII", file.read(20))
+            while len(head := (file.seek(at), file.read(12))[1]) == 12:
+                sequence, kind = struct.unpack("<QI", head)
+                if sequence and kind == 1:
+                    return True
+                at += max(chunk_bytes, 64)
+    except (OSError, struct.error):
+        pass
+    return False
+
+
+def _shown(path: str) -> str:
+    import shlex
+
+    relative = os.path.relpath(path)
+    return shlex.quote(path if relative.startswith("..") else relative)
+
+
+def _parse(text: str) -> dict[str, int]:
+    pairs = (part.partition("=") for part in text.split(",") if "=" in part)
+    return {key: int(value) for key, _, value in pairs if value.isdigit()}
+
+
+def _child_path(path: str) -> str:
+    stem = path[: -len(".pyro")] if path.endswith(".pyro") else path
+    return f"{stem}{_env.rank_suffix()}.{os.getpid()}.pyro"
+
+
+class AfterImport(importlib.abc.MetaPathFinder):
+    """Calls back when a module has been imported, and leaves nothing behind."""
+
+    def __init__(self, name: str, callback: Any) -> None:
+        self.name = name
+        self.callback = callback
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        if name != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = None
+        for finder in list(sys.meta_path):
+            spec = finder.find_spec(name, path, target)
+            if spec is not None:
+                break
+        if spec is None or spec.loader is None:
+            sys.meta_path.insert(0, self)  # perhaps it can be imported later
+            return None
+        spec.loader = _CallingLoader(spec.loader, self)
+        return spec
+
+
+class _CallingLoader(importlib.abc.Loader):
+    def __init__(self, loader: Any, hook: AfterImport) -> None:
+        self.loader = loader
+        self.hook = hook
+
+    def create_module(self, spec: Any) -> Any:
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: Any) -> None:
+        module.__spec__.loader = module.__loader__ = self.loader
+        try:
+            self.loader.exec_module(module)
+        except BaseException:
+            sys.meta_path.insert(0, self.hook)
+            raise
+        self.hook.callback()

@@ -1,0 +1,198 @@
+"""What observes for a session: layers always, ops and memory by the observer that is built on first
+use, or by torch.profiler where it cannot be."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import sys
+from typing import TYPE_CHECKING, Any
+
+from pyrometer import _core, _env
+from pyrometer._rank import rank_info
+
+if TYPE_CHECKING:
+    from pyrometer._capture.registration import Registration
+    from pyrometer._capture.settings import Settings
+
+_is_watching = False
+
+
+def watch_modules() -> None:
+    """Calls of modules are seen from now on, for ever: what is not asked for costs a few ns."""
+    global _is_watching
+    if _is_watching:
+        return
+    from torch import nn
+
+    _core.layers_install(nn.Module._call_impl, nn.Module)
+    _is_watching = True
+
+
+def watch_inputs() -> None:
+    """Layers say what they are given, by the observer where there is one. Must come before ops are
+    observed: it makes tensors."""
+    import torch
+
+    from pyrometer._capture import observer_build
+
+    _core.inputs_install(
+        observer_build.describe_function(),
+        (torch.empty(2, 3, device="cpu"), torch.empty(5, device="cpu")),
+        torch._C.TensorBase,
+        torch._C.DisableTorchFunction,
+        torch._C._get_tracing_state,
+        torch._C._len_torch_function_stack,
+    )
+
+
+class Observers:
+    """Those of one session."""
+
+    def __init__(self, settings: Settings) -> None:
+        from pyrometer._capture import devices, observer_build, tensor_exits
+
+        watch_modules()
+        self._ops: Any = None
+        self._has_stacks = bool(settings.flags & _core.RECORD_STACKS)
+        self._devices: Any = None
+        self._exits: Any = None
+        self.description = "layers"
+        if settings.devices and not settings.temporary:
+            self._devices = devices.DeviceRecording(
+                settings.path, bool(settings.flags & _core.RECORD_MEMORY), settings.warmup
+            )
+        if self._has_stacks:
+            if not _core.stacks_install(observer_build.stack_functions()):
+                _env.say(f"stacks are not recorded in Python {platform.python_version()}")
+        if settings.flags & _core.RECORD_SHAPES:
+            watch_inputs()
+        if not settings.flags & (_core.RECORD_OPS | _core.RECORD_MEMORY):
+            return
+        try:
+            observer_build.start(settings.flags)
+            self._ops = observer_build
+            self.description = "layers, ops by the observer"
+            if settings.flags & _core.RECORD_STORAGES:
+                self._exits = tensor_exits.Watch()
+        except observer_build.Unavailable as error:
+            self._fall_back(settings, str(error))
+
+    def _fall_back(self, settings: Settings, reason: str) -> None:
+        from pyrometer._capture import torch_profiler
+
+        lost = ", ".join([*torch_profiler.missing(settings.flags), "ops of other threads"])
+        _env.say(
+            f"ops come from torch.profiler, which costs more and does not record {lost}: "
+            f"{reason} (pyrometer doctor says more)"
+        )
+        if self._devices is not None:
+            self._devices.stop()
+            self._devices = None  # there is one profiler a process, and it sees devices too
+        self._ops = torch_profiler.start(settings)
+        self.description = "layers, ops by torch.profiler"
+
+    def rest(self, rests: bool) -> None:
+        """Nothing is recorded from now on, or all of it again."""
+        from pyrometer._capture import observer_build
+
+        _core.recorder_rest(rests)
+        if self._ops is observer_build:
+            observer_build.rest(rests)
+
+    def begin(self) -> None:
+        """The end of a warm-up."""
+        for one in (self._devices, self._ops):
+            if hasattr(one, "begin"):
+                one.begin()
+
+    def stop(self) -> None:
+        if self._exits is not None:
+            self._exits.stop()
+        try:
+            if self._devices is not None:
+                self._devices.stop()
+        finally:
+            if self._ops is not None:
+                self._ops.stop()
+
+
+def start(settings: Settings) -> Observers:
+    return Observers(settings)
+
+
+def flags(
+    *,
+    ops: Any = 1,
+    shapes: Any = 1,
+    outputs: Any = 1,
+    memory: Any = 1,
+    stacks: Any = 1,
+    storages: Any = 0,
+) -> int:
+    """RECORD_* for what is wanted; layers always are."""
+    chosen = _core.RECORD_LAYERS
+    if ops:
+        chosen |= _core.RECORD_OPS
+        chosen |= _core.RECORD_SHAPES if shapes else 0
+        chosen |= _core.RECORD_OUTPUTS if shapes and outputs else 0
+        chosen |= _core.RECORD_STACKS if stacks else 0
+        chosen |= _core.RECORD_MEMORY if memory else 0
+        chosen |= _core.RECORD_STORAGES if storages else 0
+    return chosen
+
+
+def describe() -> dict[str, str]:
+    """Properties of the recording: what ran, where, with what."""
+    import torch
+
+    properties = {
+        "program": " ".join(sys.argv)[:1000] if getattr(sys, "argv", None) else "",
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "pyrometer": _core.version,
+        "host": socket.gethostname(),
+        "machine": platform.machine(),
+        "threads": str(torch.get_num_threads()),
+        "process": str(os.getpid()),
+    }
+    rank, world_size, backend = rank_info()
+    if world_size > 1:
+        properties |= {"rank": str(rank), "world_size": str(world_size)}
+    if backend:
+        properties["backend"] = backend
+    return properties
+
+
+def begin_device_pass(registration: Registration) -> Any:
+    """What collects the kernels of one pass, and its ops where there is no observer; None where
+    there is nothing to collect."""
+    from pyrometer._capture import devices, torch_profiler
+
+    if torch_profiler.current is not None:
+        return torch_profiler.begin_pass(torch_profiler.current, registration.flags)
+    if not registration.devices:
+        return None
+    return devices.DevicePass.begin(bool(registration.flags & _core.RECORD_MEMORY))
+
+
+def examine() -> tuple[str, str, str]:
+    """For doctor: state, text, and how to fix it."""
+    from pyrometer._capture import observer_build
+
+    status = observer_build.status()
+    if status["ok"]:
+        how = "built now" if status["built"] else "built before"
+        return "ok", f"{how} and tried out: {status['library']}", ""
+    return (
+        "note" if status["expected"] else "problem",
+        f"ops come from torch.profiler, which costs more: {status['reason']}",
+        status["remedy"],
+    )
+
+
+def cache_folder() -> str:
+    from pyrometer._capture import observer_build
+
+    return str(observer_build.cache_folder())

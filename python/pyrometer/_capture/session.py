@@ -1,0 +1,177 @@
+"""The one recording session of this process: who wants it, what observes for it, how it ends."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import sys
+import tempfile
+import threading
+import weakref
+from typing import Any
+
+from pyrometer import _core, _env
+from pyrometer._capture.settings import PASS_ROOM_BYTES, Settings
+from pyrometer._error import Error
+from pyrometer._output_files import refuse_inputs
+
+
+class Session:
+    """All of it is guarded by `lock`, which a model's thread takes where a session or a pass begins
+    and ends."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.settings: Settings | None = None  # of the session that runs
+        self.wanted_by_passes = 0  # flags
+        self.watchers: weakref.WeakSet[Any] = weakref.WeakSet()  # registrations
+        self.whole_program: Any = None  # the recording of `pyrometer run`
+        self.failure: str | None = None  # why passes cannot be recorded, said once
+        self.last_status: dict[str, Any] = {}  # of the recorder when it was stopped
+        self._observers: Any = None
+        self._open_passes = 0
+        self._is_registered = False
+
+    @property
+    def is_running(self) -> bool:
+        return self.settings is not None
+
+    def start(self, settings: Settings) -> None:
+        """Begins the session. Raises what the recorder or the observers say."""
+        with self.lock:
+            if self.settings is not None:
+                raise Error(
+                    f"a recording is running already: {self.settings.path or '(passes)'}",
+                    "argument",
+                    "",
+                    None,
+                )
+            from pyrometer._capture import observers
+
+            self._register()
+            if settings.overwrite and not settings.temporary:
+                refuse_inputs(settings.path)
+            _core.recorder_start(
+                settings.path,
+                settings.flags,
+                settings.max_bytes,
+                settings.keep_last,
+                settings.overwrite,
+                settings.temporary,
+            )
+            try:
+                self._observers = observers.start(settings)
+            except BaseException:
+                _core.recorder_stop()
+                raise
+            self.settings = settings
+            self._rest_between_passes()
+            for key, value in observers.describe().items():
+                _core.recorder_property(key, value)
+            _env.debug(f"recording to {settings.path or 'memory'}: {self._observers.description}")
+
+    def begin(self) -> None:
+        """The end of the warm-up: what was recorded until now does not count."""
+        with self.lock:
+            if self.settings is not None:
+                self._observers.begin()
+                _core.recorder_discard()
+
+    def stop(self) -> None:
+        """Ends it; what was recorded is on disk then. Fine when none runs."""
+        with self.lock:
+            if self.settings is None:
+                return
+            observers, self._observers = self._observers, None
+            self.settings = None
+            try:
+                observers.stop()
+            finally:
+                self.last_status = _core.recorder_status()
+                with contextlib.suppress(Error):
+                    _core.recorder_wait()  # passes that failed have said so themselves
+                _core.recorder_stop()
+
+    def want_passes(self, flags: int) -> None:
+        """Called for every decorated class: a session for its passes records at least that."""
+        with self.lock:
+            self.wanted_by_passes |= flags
+
+    def ensure(self, flags: int) -> bool:
+        """A session that passes can be taken from; False, said once, when there can be none."""
+        settings = self.settings
+        if settings is not None and flags & ~settings.flags == 0:
+            return True
+        with self.lock:
+            if self.settings is not None:
+                if not self.settings.temporary or flags & ~self.settings.flags == 0:
+                    return True  # what it does not record is missing in the passes
+                self.stop()
+            if self.failure is not None:
+                return False
+            try:
+                self.start(self._of_passes())
+            except Exception as error:
+                self.failure = str(error)
+                _env.say(f"forward passes are not captured: {error}")
+                return False
+            return True
+
+    def open_pass(self) -> None:
+        """A session that is only for passes records while there is one."""
+        with self.lock:
+            self._open_passes += 1
+            if self._open_passes == 1:
+                self._rest_between_passes()
+
+    def close_pass(self) -> None:
+        with self.lock:
+            self._open_passes -= 1
+            if self._open_passes == 0:
+                self._rest_between_passes()
+
+    def _rest_between_passes(self) -> None:
+        if self.settings is not None and self.settings.temporary:
+            self._observers.rest(self._open_passes == 0)
+
+    def rest(self) -> None:
+        """Ends a session that no decorated class has a use for any more."""
+        with self.lock:
+            if self.settings is not None and self.settings.temporary:
+                if all(watcher.is_over for watcher in self.watchers):
+                    self.stop()
+
+    def _of_passes(self) -> Settings:
+        return Settings(
+            path=os.path.join(tempfile.gettempdir(), f"pyrometer-{os.getpid()}.pyro"),
+            flags=self.wanted_by_passes,
+            max_bytes=PASS_ROOM_BYTES,
+            keep_last=True,
+            overwrite=True,
+            temporary=True,
+        )
+
+    def _register(self) -> None:
+        if not self._is_registered:
+            self._is_registered = True
+            atexit.register(self._at_exit)
+            os.register_at_fork(after_in_child=self._in_child)
+
+    def _at_exit(self) -> None:
+        try:
+            self.stop()
+        except Exception as error:
+            _env.say(f"the recording did not end well: {error}")
+
+    def _in_child(self) -> None:
+        # The recorder goes on in a file of the child's own; a lock may be held by nobody here.
+        self.lock = threading.RLock()
+        self.failure = None
+
+
+session = Session()
+
+
+def has_torch() -> bool:
+    return "torch" in sys.modules

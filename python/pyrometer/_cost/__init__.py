@@ -1,0 +1,1 @@
+"""Pricing models: what they are called, what they cost, the registry."""

@@ -1,0 +1,1 @@
+"""Traces and many ranks as Python objects."""

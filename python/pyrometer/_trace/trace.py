@@ -1,0 +1,361 @@
+"""pyrometer.trace() and what it returns; parse_model_trace(). All numbers come from the library."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
+
+from pyrometer import _core, _display
+from pyrometer._cost import open_model
+from pyrometer._error import Error
+
+if TYPE_CHECKING:
+    import pandas
+
+NO_PARENT = 2**32 - 1  # of the column `parent`, which is unsigned
+# Called with the path of a file that is about to be read: passes may still be writing it.
+before_opening: list[Callable[[str], None]] = []
+
+
+def trace(
+    path: str | os.PathLike[str],
+    *,
+    model: str | os.PathLike[str] | None = None,
+    layers_from: str | None = None,
+    step: int | None = None,
+    phase: str | None = None,
+    filter: str | None = None,
+    threads: int = 0,
+) -> Trace:
+    """What a run did cost, from a trace of torch.profiler.
+
+    Args:
+        path: Kineto or Chrome JSON, plain, gzip or zstd; "-" is standard input.
+        model: the model that ran, as for cost(): gives layers their dotted names where the trace
+            has only classes.
+        layers_from: take layers from user annotations: a POSIX extended regular expression whose
+            first group is the layer's path, r"fwd\\|(.*)" for one.
+        step: only the profiler step with this number.
+        phase: only the device work of "forward", "backward" or "optimizer".
+        filter: only ops, kernels and layers whose name matches this regular expression.
+        threads: how many read; 0 means one a core.
+
+    A damaged file gives what could be read, and `warnings` that say what could not.
+
+    Raises:
+        FileNotFoundError: no such file.
+        Error: nothing could be read.
+        ValueError: a regular expression, phase or step that makes no sense.
+    """
+    _wait_for(path)
+    opened = None if model is None else open_model.open_model(model)
+    if step is not None and step < 0:
+        raise ValueError(f"step {step}: steps are numbered from 0")
+    core = _core.open_trace(
+        path, opened, layers_from, -1 if step is None else step, phase, filter, threads
+    )
+    return Trace(core)
+
+
+def _wait_for(path: str | os.PathLike[str]) -> None:
+    """A pass of this process is written in the background: its file may not be there yet."""
+    for wait in before_opening:
+        wait(os.path.abspath(os.fspath(path)))
+
+
+class Table(Sequence):
+    """Rows of a trace, as columns: `table["calls"]` or `table.calls`.
+
+    A column of numbers is a memoryview over the library's own memory, which np.asarray() takes
+    without a copy; a column of text is a list. `table[0]` is a row as a dict, in which None stands
+    for what is not known (-1 in the columns; NA in to_pandas()).
+    """
+
+    __module__ = "pyrometer"
+
+    def __init__(self, core: _core.Trace, name: str, columns: dict[str, bool]) -> None:
+        self._core = core
+        self._name = name
+        self._optional = columns
+        self._kept: dict[str, memoryview | list[str]] = {}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self._optional)
+
+    @overload
+    def __getitem__(self, key: str) -> memoryview | list[str]: ...
+    @overload
+    def __getitem__(self, key: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, key: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, key):
+        if isinstance(key, slice):
+            return [self[index] for index in range(*key.indices(len(self)))]
+        if isinstance(key, str):
+            if key not in self._optional:
+                raise KeyError(f"{self._name} has no column {key!r}: {', '.join(self.columns)}")
+            if key not in self._kept:
+                self._kept[key] = self._core.column(self._name, key)
+            return self._kept[key]
+        return {name: self._value(name, key) for name in self._optional}
+
+    def _value(self, name: str, index: int) -> Any:
+        value = self[name][index]
+        unknown = self._unknown(name)
+        return None if unknown is not None and value == unknown else value
+
+    def __getattr__(self, name: str) -> memoryview | list[str]:
+        if name.startswith("_") or name not in self._optional:
+            raise AttributeError(f"{type(self).__name__} has no column {name!r}")
+        return self[name]
+
+    def __len__(self) -> int:
+        return len(self[next(iter(self._optional))])
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (self[index] for index in range(len(self)))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A DataFrame; NA stands for what is not known."""
+        pandas = _display.import_pandas()
+        return pandas.DataFrame(
+            {
+                name: self[name]
+                if isinstance(self[name], list)
+                else _display.column(self[name], self._unknown(name))
+                for name in self._optional
+            }
+        )
+
+    def _unknown(self, name: str) -> int | None:
+        """What stands for "not known" in a column; None: it is always known."""
+        if not self._optional[name]:
+            return None
+        return NO_PARENT if name == "parent" else -1
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Columns as lists; None stands for what is not known."""
+        return {
+            name: [self._value(name, index) for index in range(len(self))]
+            for name in self._optional
+        }
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._optional]
+
+    def __repr__(self) -> str:
+        return f"<pyrometer.Table {self._name}: {len(self)} rows, {', '.join(self.columns)}>"
+
+
+OP_COLUMNS = {
+    "Op": lambda row: row["name"],
+    "Calls": lambda row: row["calls"],
+    "Host, own (ms)": _display.ms("host_self_ns"),
+    "Device, own (ms)": _display.ms("device_self_ns"),
+}
+
+
+class Trace:
+    """What a run did cost. Times are in nanoseconds, memory in bytes.
+
+    Every table of the JSON that `pyrometer trace --format json` writes is an attribute with the same
+    name and columns: `steps`, `layers`, `ops`, `kernels` and so on; docs/reference/trace.md
+    defines them.
+    """
+
+    __module__ = "pyrometer"
+
+    # For completion in editors. The library decides which tables there are.
+    steps: Table
+    training: Table
+    layers: Table
+    ops: Table
+    ops_by_shape: Table
+    kernels: Table
+    gaps: Table
+    synchronizations: Table
+    copies: Table
+    collectives: Table
+    memory: Table
+    findings: Table
+    stacks: Table
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Table: ...
+
+    def __init__(self, core: _core.Trace) -> None:
+        self._core = core
+        self._tables = {name: Table(core, name, columns) for name, columns in core.tables().items()}
+        for name, table in self._tables.items():
+            setattr(self, name, table)
+
+    @cached_property
+    def _data(self) -> dict[str, Any]:
+        return json.loads(self._core.report(True))
+
+    @property
+    def file(self) -> str:
+        return self._data["file"]
+
+    @property
+    def events(self) -> int:
+        return self._data["events"]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was wrong with the file, and how much of it was lost."""
+        return list(self._data["warnings"])
+
+    @property
+    def notes(self) -> list[str]:
+        return list(self._data["notes"])
+
+    @property
+    def device(self) -> str | None:
+        return self._data["device"]
+
+    @property
+    def span_ns(self) -> int:
+        return self._data["span_ns"]
+
+    @property
+    def device_total_ns(self) -> int:
+        """Durations of kernels, copies and memsets, added up."""
+        return self._data["device_total_ns"]
+
+    @property
+    def device_busy_ns(self) -> int:
+        """Time in which at least one of them ran."""
+        return self._data["device_busy_ns"]
+
+    @property
+    def unattributed(self) -> dict[str, int]:
+        """Device time that no layer got, by reason."""
+        return dict(self._data["unattributed"])
+
+    @property
+    def launch(self) -> dict[str, Any]:
+        return dict(self._data["launch"])
+
+    @property
+    def data_loading(self) -> dict[str, Any]:
+        return dict(self._data["data_loading"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, as `pyrometer trace --format json` writes it."""
+        return json.loads(self._core.report(True))
+
+    def to_pandas(self, what: str = "layers") -> pandas.DataFrame:
+        """A DataFrame of one of the tables."""
+        if what not in self._tables:
+            raise ValueError(f"{what!r}: there are {', '.join(self._tables)}")
+        return self._tables[what].to_pandas()
+
+    def __str__(self) -> str:
+        return self._core.report(False)
+
+    def _repr_html_(self) -> str:
+        on_host = self.device_total_ns == 0
+        where = "" if on_host else f", {self.device_total_ns / 1e6:,.3f} ms on devices"
+        title = (
+            f"{os.path.basename(self.file)}: {self.events:,} events, {self.span_ns / 1e6:,.3f} ms"
+        )
+        place = "host" if on_host else "device"
+        own = [f"{phase}_{place}_self_ns" for phase in ("forward", "backward")]
+        rows = sorted(self.layers, key=lambda row: -sum(row[name] for name in own))
+        if not rows:
+            return _display.table(title + where, OP_COLUMNS, list(self.ops))
+        return _display.table(
+            title + where,
+            {
+                "Layer": lambda row: row["path"] or "(model)",
+                "Class": lambda row: row["class"],
+                "Calls": lambda row: row["calls"],
+                f"Forward, {place} (ms)": _display.ms(f"forward_{place}_ns"),
+                f"Backward, {place} (ms)": _display.ms(f"backward_{place}_ns"),
+                f"Own, {place} (ms)": lambda row: sum(row[name] for name in own) / 1e6,
+                "Shapes": lambda row: row["shapes"],
+            },
+            rows,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<pyrometer.Trace {_display.clean(self.file)}: {self.events} events, "
+            f"{len(self.layers)} layers, "
+            f"{len(self.kernels)} kernels by name, {self.device_total_ns / 1e6:.3g} ms on devices>"
+        )
+
+
+def parse_model_trace(trace_file: str, model_name: str = "Unknown") -> dict[str, Any] | None:
+    """Time, calls, shapes and operations of every layer's forward, in one trace.
+
+    Returns a dict of `model_name`, `trace_file`, `layer_stats`, `total_time_us` (wall time of the
+    forward: the sum of the layers, unless threads overlap) and `shapes_from` ("layers" or
+    "operators", see below). `layer_stats` has for each layer that was called, children before
+    parents, the model itself as "(model)":
+
+    - `total_time_us`: wall time of its calls on the host, without the layers that it called;
+    - `op_time_us`: how much of that was spent inside operators;
+    - `call_count`: how often it was called;
+    - `shapes`: of the first tensor that it was given, as tuples;
+    - `operations`: names of the operators that it ran itself, which may be none.
+
+    Traces of torch.profiler do not say what layers were given. There `shapes_from` is "operators":
+    a shape is that of the first operator's input, which need not be the layer's. Their wall times
+    include what the profiler itself costs.
+
+    Returns None, with a warning, when the trace cannot be read.
+    """
+    try:
+        result = trace(trace_file)
+        rows, layers, wall_ns, from_ops = result._core.layer_ops()
+    except (Error, OSError, ValueError) as error:
+        warnings.warn(f"no trace could be read: {error}", stacklevel=2)
+        return None
+    operations: dict[str, set[str]] = {}
+    for path, operation, *_ in rows:
+        operations.setdefault(path, set()).add(operation)
+    layer_stats = {
+        path or "(model)": {
+            "total_time_us": round(layer_ns / 1000),
+            "op_time_us": round(op_ns / 1000),
+            "call_count": calls,
+            "shapes": _shapes(shapes),
+            "operations": operations.get(path, set()),
+        }
+        for path, calls, layer_ns, op_ns, shapes in layers
+    }
+    if not operations:
+        warnings.warn(f"{trace_file}: {_why_no_ops(result)}", stacklevel=2)
+    return {
+        "model_name": model_name,
+        "trace_file": trace_file,
+        "layer_stats": layer_stats,
+        "total_time_us": round(wall_ns / 1000),
+        "shapes_from": "operators" if from_ops else "layers",
+    }
+
+
+def _why_no_ops(result: Trace) -> str:
+    missing = [note for note in result.notes if note.startswith("not recorded: ")]
+    if missing:
+        return f"its layers have no ops; {missing[0]}"
+    if len(result.layers):
+        return "no op ran inside its layers"
+    return "no layers in this trace; record it with torch.profiler.profile(with_stack=True)"
+
+
+def _shapes(text: str) -> set[tuple[int, ...]]:
+    """ "[[32, 100], []]" as a set of tuples; what a damaged file has in their place is left out."""
+    try:
+        shapes = json.loads(text or "[]")
+    except ValueError:
+        return set()
+    return {tuple(shape) for shape in shapes if all(isinstance(size, int) for size in shape)}

@@ -1,0 +1,1 @@
+"""Profiled steps of training: which, what is written, Nsight."""

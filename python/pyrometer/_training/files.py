@@ -1,0 +1,230 @@
+"""The files of profiled steps: their names, the thread that writes them, and how many are kept."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import os
+import re
+import shutil
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from pyrometer import _core, _env
+from pyrometer._capture import devices, passes
+from pyrometer._capture.file_locks import file_locks, of_other_process
+
+if TYPE_CHECKING:
+    from pyrometer._rank import RankInfo
+    from pyrometer._training.options import Options
+
+# Of a profiler that goes on until the end (repeat=0): the first cycle's files and the last ones'.
+KEPT_CYCLES = 16
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+def memory() -> tuple[int, int, int]:
+    """Bytes of the host, of the device and at most of the device, now; -1 where not known."""
+    host = device = peak = -1
+    with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/self/statm") as file:
+        host = int(file.read().split()[1]) * _PAGE_BYTES
+    if devices.is_in_use():
+        import torch
+
+        device, peak = torch.cuda.memory_allocated(), torch.cuda.max_memory_allocated()
+    return host, device, peak
+
+
+def worker_name() -> str:
+    """This process, among all that write to one storage."""
+    host = re.sub(r"[^\w.-]", "_", socket.gethostname())
+    return f"{host}_{os.getpid()}"
+
+
+class Window:
+    """The active steps of one cycle."""
+
+    def __init__(self, cycle: int, recording: str) -> None:
+        self.cycle = cycle
+        self.recording = recording
+        self.first_step = 0
+        self.steps: list[tuple[int, int, int, int]] = []  # number and memory of those that ended
+        self.raised: str | None = None
+        self.state: dict[str, Any] = {}  # of the recorder when it ended
+
+    def add_step(self, number: int) -> None:
+        self.steps.append((number, *memory()))
+
+    def remove(self) -> None:
+        """What only this process needs; a process that is killed leaves it."""
+        for path in (self.recording, self.recording + ".devices.json"):
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+
+class Files:
+    """Those of one rank. Names hold the global rank, and in its folder the host and the process, so
+    that several machines can share the storage."""
+
+    def __init__(self, options: Options, place: RankInfo) -> None:
+        self.options = options
+        self.place = place
+        self.failure: str | None = None
+        self.step_count = 0  # most steps of a window that was written
+        self.worker = f"{worker_name()}_rank{place.rank}"
+        self.suffix = ""  # of the trace's name
+        self.folder = os.path.join(options.output_dir, f"rank_{place.rank}")
+        os.makedirs(self.folder, exist_ok=True)
+        self._scalars: Any = None
+        self._thread: threading.Thread | None = None
+        self._written: collections.deque[tuple[str, str]] = collections.deque()
+        self._move_older_aside()
+
+    def write(self, window: Window) -> None:
+        """On a thread of its own; waits only for the window before."""
+        self.finish()
+        thread = threading.Thread(target=self._write, args=(window,), name="pyrometer-files")
+        try:
+            thread.start()
+        except RuntimeError:  # the interpreter is about to end
+            self._write(window)
+        else:
+            self._thread = thread
+
+    def finish(self) -> None:
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join()
+
+    def _move_older_aside(self) -> None:
+        """Traces of an earlier run under the names of this one, or of ranks that this has not.
+        Files of a process that runs now stay where they are."""
+        rank = self.place.rank
+        path = os.path.join(self.options.output_dir, f"trace_rank_{rank}.json")
+        is_ours = file_locks.take(self.options.output_dir, os.path.basename(path))
+        if not is_ours or of_other_process(path):
+            self.suffix = f"_pid{os.getpid()}"
+            _env.say(
+                f"another process writes {_shown(path)}; this one writes "
+                f"trace_rank_{rank}{self.suffix}.json"
+            )
+            return
+        names = f"{rank}" if rank else rf"(0|{_at_least(self.place.world_size)})"
+        with contextlib.suppress(FileNotFoundError):
+            pattern = re.compile(rf"trace_rank_{names}(_\d+)?\.json")
+            passes.move_aside(self.options.output_dir, pattern, is_silent=rank != 0)
+
+    def _write(self, window: Window) -> None:
+        with contextlib.suppress(OSError, AttributeError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+        try:
+            self._write_window(window)
+        except Exception as error:
+            self._fail(window, error)
+
+    def _write_window(self, window: Window) -> None:
+        path = os.path.join(self.options.output_dir, self._name(window))
+        shown = os.path.join(self.folder, f"{self.worker}.{time.time_ns()}.pt.trace.json")
+        unfinished = f"{path}.{self.worker}.tmp"
+        if self._scalars is None:
+            self._scalars = _core.Scalars(self.folder, f"rank_{self.place.rank}")
+        try:
+            summary, layers = _core.training_files(
+                window.recording,
+                unfinished,
+                self._scalars,
+                self._title(window),
+                window.first_step,
+                window.steps[-1][0],
+                self.options.with_flops,
+                self.options.with_modules,
+                window.steps,
+            )
+            _same_file(unfinished, shown)
+            os.replace(unfinished, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(unfinished)
+            raise
+        window.remove()
+        self.step_count = max(self.step_count, len(window.steps))
+        self._forget_oldest(path, shown)
+        self._say_state(window)
+        if self.place.rank == 0:
+            passes.print_table(summary + (layers or "") + self._places(path))
+
+    def _name(self, window: Window) -> str:
+        number = f"_{window.cycle}" if window.cycle > 1 else ""
+        return f"trace_rank_{self.place.rank}{self.suffix}{number}.json"
+
+    def _title(self, window: Window) -> str:
+        first, last = window.first_step, window.steps[-1][0]
+        steps = f"Step {first}" if first == last else f"Steps {first} to {last}"
+        of = f" of {self.place.world_size}" if self.place.world_size > 1 else ""
+        cycle = f", cycle {window.cycle}" if self.options.schedule.repeat != 1 else ""
+        raised = f"; the training raised {window.raised}" if window.raised else ""
+        return f"{steps}, rank {self.place.rank}{of}{cycle}{raised}"
+
+    def _places(self, path: str) -> str:
+        folder = _shown(self.options.output_dir)
+        return (
+            f"Trace: {_shown(path)} (Perfetto, chrome://tracing, pyrometer trace)\n"
+            f"TensorBoard: tensorboard --logdir {folder}\n"
+        )
+
+    def _forget_oldest(self, path: str, shown: str) -> None:
+        if self.options.schedule.repeat:
+            return
+        self._written.append((path, shown))
+        if len(self._written) > KEPT_CYCLES:
+            for old in self._written[1]:
+                with contextlib.suppress(OSError):
+                    os.unlink(old)
+            del self._written[1]
+
+    def _say_state(self, window: Window) -> None:
+        state = window.state.get("state")
+        if state == _core.RECORDING_FULL:
+            reason = "the recording reached its limit"
+        elif state == _core.RECORDING_DISK_FULL:
+            reason = "the disk is full"
+        else:
+            return
+        _env.say(
+            f"rank {self.place.rank}: {reason}: the last of the active steps are not whole; "
+            "fewer active steps need less room"
+        )
+
+    def _fail(self, window: Window, error: Exception) -> None:
+        self.failure = str(error)
+        kept = ""
+        if os.path.exists(window.recording):
+            kept = f"; pyrometer trace reads what was recorded: {_shown(window.recording)}"
+        _env.say(f"rank {self.place.rank}: the profile is not written: {error}{kept}")
+
+
+def _same_file(existing: str, path: str) -> None:
+    """A second name where the file system has that, else a copy; there is no half of it."""
+    try:
+        os.link(existing, path)
+    except OSError:
+        unfinished = path + ".tmp"
+        shutil.copyfile(existing, unfinished)
+        os.replace(unfinished, path)
+
+
+def _at_least(least: int) -> str:
+    """Of numbers written in digits: a pattern for `least` and all above it."""
+    text = str(least)
+    parts = [rf"\d{{{len(text) + 1},}}", text]
+    for i, digit in enumerate(text):
+        if digit != "9":
+            parts.append(rf"{text[:i]}[{int(digit) + 1}-9]\d{{{len(text) - i - 1}}}")
+    return "|".join(parts)
+
+
+def _shown(path: str) -> str:
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative

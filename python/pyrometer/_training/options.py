@@ -1,0 +1,31 @@
+"""What profiler() was called with."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from pyrometer import _core
+from pyrometer._training.schedule import Schedule
+
+# Of the recording of one window; as JSON it is some ten times as large.
+WINDOW_BYTES = 256 << 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What profiler() was called with."""
+
+    enabled: bool
+    output_dir: str
+    schedule: Schedule
+    with_stack: bool
+    with_flops: bool
+    with_modules: bool
+    nsight_enabled: bool
+    nsight_output: str
+
+    @property
+    def flags(self) -> int:
+        flags = _core.RECORD_LAYERS | _core.RECORD_OPS
+        flags |= _core.RECORD_SHAPES if self.with_flops else 0
+        return flags | (_core.RECORD_STACKS if self.with_stack else 0)

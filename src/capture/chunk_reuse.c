@@ -1,0 +1,67 @@
+/*
+ * Uses chunks again: the oldest that no pass needs and that holds no span which a live thread may
+ * still end. A thread may have taken a span off its stack and be about to write its end, so the
+ * allocator empties a chunk only after it has seen every thread outside of writing.
+ */
+#include "capture/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/*
+ * Threads go on meanwhile: they add spans only to chunks that are not closed, and those are not
+ * asked about. So an old answer is at worst too careful.
+ */
+static bool has_open_span(const pyro_session *session, uint64_t sequence)
+{
+    const pyro_thread_slot *slot = __atomic_load_n(&session->threads, __ATOMIC_ACQUIRE);
+    /* Even when the session is about to end, the spans of its last moment count. */
+    uint32_t generation =
+        (__atomic_load_n(&pyro_the_recorder_api.generation, __ATOMIC_SEQ_CST) - 1) | 1;
+    for (; slot; slot = slot->next) {
+        if (!__atomic_load_n(&slot->is_used, __ATOMIC_ACQUIRE) ||
+            __atomic_load_n(&slot->open.generation, __ATOMIC_ACQUIRE) != generation)
+            continue;
+        uint32_t depth = __atomic_load_n(&slot->open.depth, __ATOMIC_ACQUIRE);
+        for (uint32_t i = 0; i < depth && i < PYRO_MOST_OPEN_SPANS; i++)
+            if (__atomic_load_n(&slot->open.open[i].chunk, __ATOMIC_RELAXED) == sequence)
+                return true;
+    }
+    return false;
+}
+
+static size_t find_oldest(const pyro_session *session)
+{
+    size_t oldest = PYRO_NO_CHUNK;
+    uint64_t needed_from = pyro_passes_need_from(session);
+    for (size_t i = 0; i < session->slot_count; i++) {
+        const pyro_chunk_slot *slot = &session->slots[i];
+        if (slot->kind != PYRO_CHUNK_RECORDS || slot->held || slot->closed_raw == 0 ||
+            slot->closed_raw >= needed_from)
+            continue;
+        if ((oldest == PYRO_NO_CHUNK || slot->sequence < session->slots[oldest].sequence) &&
+            !has_open_span(session, slot->sequence))
+            oldest = i;
+    }
+    return oldest;
+}
+
+size_t pyro_chunk_reuse(pyro_session *session)
+{
+    size_t index = find_oldest(session);
+    if (index == PYRO_NO_CHUNK)
+        return index;
+    char *chunk = pyro_chunk_address(session, index);
+    pyro_chunk_header *header = (pyro_chunk_header *)chunk;
+    session->slots[index] = (pyro_chunk_slot){.held = true};
+    session->header->dropped_chunks++;
+    pthread_mutex_unlock(&session->lock);
+    pyro_threads_quiesce(session, true);
+    /* Readers of the file look at the sequence again after they have read a chunk. */
+    __atomic_store_n(&header->sequence, 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&header->kind, PYRO_CHUNK_FREE, __ATOMIC_SEQ_CST);
+    memset(chunk + sizeof *header, 0, PYRO_RECORDING_CHUNK_BYTES - sizeof *header);
+    pthread_mutex_lock(&session->lock);
+    return index;
+}

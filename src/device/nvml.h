@@ -1,0 +1,58 @@
+/*
+ * NVML, the management library of the NVIDIA driver, loaded while running: the build needs no header
+ * of NVIDIA, and machines without the driver lack nothing else. This is the only place that loads it.
+ */
+#ifndef PYRO_DEVICE_NVML_H
+#define PYRO_DEVICE_NVML_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct pyro_nvml_utilization {
+    unsigned gpu, memory; /* percent */
+} pyro_nvml_utilization;
+
+typedef enum pyro_nvml_clock { PYRO_NVML_CLOCK_SM = 1, PYRO_NVML_CLOCK_MEMORY = 2 } pyro_nvml_clock;
+
+/* The functions that are used. Each returns 0 when it succeeds; NULL: this driver has none. */
+typedef struct pyro_nvml {
+    void *library;
+    int (*init)(void);
+    int (*shutdown)(void);
+    int (*driver)(char *text, unsigned length);
+    int (*count)(unsigned *count);
+    int (*by_index)(unsigned index, void **device);
+    int (*by_uuid)(const char *uuid, void **device);
+    int (*name)(void *device, char *text, unsigned length);
+    int (*clock)(void *device, int type, unsigned *mhz);
+    int (*max_clock)(void *device, int type, unsigned *mhz);
+    int (*reasons)(void *device, unsigned long long *mask);
+    int (*power)(void *device, unsigned *milliwatts);
+    int (*power_cap)(void *device, unsigned *milliwatts);
+    int (*power_default)(void *device, unsigned *milliwatts);
+    int (*temperature)(void *device, int sensor, unsigned *celsius);
+    int (*utilization)(void *device, pyro_nvml_utilization *share);
+} pyro_nvml;
+
+/*
+ * Loads and starts NVML; false where there is none that works, and there is nothing to close. The
+ * environment variable PYRO_NVML names another library. It may be open several times at once.
+ */
+bool pyro_nvml_open(pyro_nvml *nvml);
+void pyro_nvml_close(const pyro_nvml *nvml);
+
+/* A device by its UUID, or the first one for NULL; NVML's code, 0: *device is set. */
+int pyro_nvml_find_device(const pyro_nvml *nvml, const char *uuid, void **device);
+
+/* What a device says now; NaN: this driver does not tell. */
+double pyro_nvml_clock_mhz(const pyro_nvml *nvml, void *device, pyro_nvml_clock which);
+double pyro_nvml_max_clock_mhz(const pyro_nvml *nvml, void *device, pyro_nvml_clock which);
+double pyro_nvml_power_w(const pyro_nvml *nvml, void *device);
+double pyro_nvml_power_cap_w(const pyro_nvml *nvml, void *device);
+double pyro_nvml_default_power_cap_w(const pyro_nvml *nvml, void *device);
+double pyro_nvml_temperature_c(const pyro_nvml *nvml, void *device);
+double pyro_nvml_busy(const pyro_nvml *nvml, void *device); /* a share of the last moments */
+/* Bits of what holds the clocks down; 0: nothing, or not known. */
+uint64_t pyro_nvml_throttle_reasons(const pyro_nvml *nvml, void *device);
+
+#endif

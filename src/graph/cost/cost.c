@@ -1,0 +1,85 @@
+/* Prices a model: checks the options, walks the graph, rolls up. */
+#include "graph/cost/cost.h"
+
+#include "base/error.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_RIDGE = 50 };
+
+/* What most of the parameters are, or the inputs where there are none. */
+static const char *prevailing_dtype(const pyro_model *model)
+{
+    size_t votes[PYRO_DTYPE_COUNT] = {0}, best = PYRO_DTYPE_FLOAT32;
+    for (size_t p = 0; p < model->parameter_count; p++)
+        votes[model->graph->values[model->parameters[p].value].dtype]++;
+    for (size_t i = 0; i < model->input_count; i++)
+        votes[model->graph->values[model->inputs[i]].dtype]++;
+    bool found = false;
+    for (size_t d = 0; d < PYRO_DTYPE_COUNT; d++)
+        if (pyro_dtype_is_floating((pyro_dtype)d) && votes[d] &&
+            (!found || votes[d] > votes[best])) {
+            best = d;
+            found = true;
+        }
+    return pyro_dtype_name((pyro_dtype)best);
+}
+
+static int apply_options(pyro_cost *cost, const pyro_cost_options *options, pyro_error *error)
+{
+    cost->options = options ? *options : (pyro_cost_options){.depth = -1};
+    if (cost->options.ridge == 0)
+        cost->options.ridge = DEFAULT_RIDGE;
+    if (!(cost->options.ridge > 0))
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "the ridge must be a positive number");
+    if ((unsigned)cost->options.convention >= PYRO_CONVENTION_COUNT)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "no such convention");
+    cost->dtype = prevailing_dtype(cost->model);
+    if (!cost->options.dtype)
+        return PYRO_OK;
+    pyro_dtype dtype = pyro_dtype_from_name(cost->options.dtype);
+    if (dtype == PYRO_DTYPE_UNKNOWN)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                         "no element type is called '%s'; try float32, float16, bfloat16, "
+                         "float8_e4m3fn or int8",
+                         cost->options.dtype);
+    cost->options.dtype = cost->dtype = pyro_dtype_name(dtype);
+    return PYRO_OK;
+}
+
+static int compute(pyro_cost *cost, const pyro_cost_options *options, pyro_error *error)
+{
+    int status = apply_options(cost, options, error);
+    if (status == PYRO_OK)
+        status = pyro_model_check_sizes(cost->model, error);
+    for (size_t i = 0; status == PYRO_OK && i < cost->model->note_count; i++)
+        if (!pyro_cost_note(cost, cost->model->notes[i]))
+            status = pyro_fail_memory(error);
+    if (status == PYRO_OK)
+        status = pyro_cost_walk(cost, error);
+    if (status == PYRO_OK)
+        status = pyro_cost_roll_up(cost, error);
+    if (status == PYRO_OK)
+        status = pyro_cost_advise(cost, error);
+    return status;
+}
+
+int pyro_cost_compute(pyro_cost **out, pyro_model *model, const pyro_cost_options *options,
+                      pyro_error *error)
+{
+    pyro_cost *cost = calloc(1, sizeof *cost);
+    if (!cost)
+        return pyro_fail_memory(error);
+    pyro_arena_init(&cost->arena);
+    pyro_intern_init(&cost->types, &cost->arena);
+    pyro_intern_init(&cost->reasons, &cost->arena);
+    cost->model = model;
+    int status = compute(cost, options, error);
+    if (status < 0) {
+        pyro_error_where(error, model->file, NULL);
+        pyro_cost_free(cost);
+        return status;
+    }
+    *out = cost;
+    return PYRO_OK;
+}

@@ -1,0 +1,93 @@
+/* The formats that models are read from, and those that are known but not read. */
+#include "read/formats.h"
+
+#include "base/error.h"
+#include "read/pt2/pt2.h"
+#include <string.h>
+
+static const pyro_model_format formats[] = {
+    {".pt2 archive", pyro_pt2_is_zip, pyro_pt2_open_zip},
+    {"exported program as JSON", pyro_pt2_is_json, pyro_pt2_open_json},
+    {"the same JSON in gzip", pyro_pt2_is_gzip, pyro_pt2_open_gzip},
+};
+
+static bool is_pickle(const pyro_opening *opening)
+{
+    const unsigned char *head = opening->head;
+    return opening->head_size > 1 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;
+}
+
+/* ONNX is protobuf: ir_version (field 1, a small number), then producer, domain or graph. */
+static bool is_onnx(const pyro_opening *opening)
+{
+    const unsigned char *head = opening->head;
+    return opening->head_size > 4 && head[0] == 0x08 && head[1] < 0x20 &&
+           (head[2] == 0x12 || head[2] == 0x1a || head[2] == 0x22 || head[2] == 0x3a ||
+            head[2] == 0x42);
+}
+
+static bool is_safetensors(const pyro_opening *opening)
+{
+    const unsigned char *head = opening->head;
+    return opening->head_size > 9 && head[8] == '{' && !head[7] && !head[6];
+}
+
+/* Told by a function, or by bytes at an offset. */
+static const struct {
+    const char *what;
+    bool (*recognise)(const pyro_opening *opening);
+    size_t offset, length;
+    const char *magic;
+} unsupported[] = {
+    {"a pickle, which is never unpickled", is_pickle, 0, 0, NULL},
+    {"an ONNX model, which is not read yet", is_onnx, 0, 0, NULL},
+    {"a safetensors file: it holds weights, no graph", is_safetensors, 0, 0, NULL},
+    {"a GGUF file, which is not read", NULL, 0, 4, "GGUF"},
+    {"an HDF5 file, which is not read", NULL, 0, 8, "\x89HDF\r\n\x1a\n"},
+    {"a TensorFlow Lite model, which is not read", NULL, 4, 4, "TFL3"},
+    {"an ExecuTorch program, which is not read", NULL, 4, 4, "ET12"},
+    {"a zstd-compressed file (decompress it first), which is not read", NULL, 0, 4,
+     "\x28\xb5\x2f\xfd"},
+    {"a compiled program, which is not read", NULL, 0, 4,
+     "\x7f"
+     "ELF"},
+    {"a NumPy array, which is not read", NULL, 0, 6, "\x93NUMPY"},
+};
+
+static bool has_magic(const pyro_opening *opening, size_t offset, size_t length, const char *magic)
+{
+    return opening->head_size >= offset + length && !memcmp(opening->head + offset, magic, length);
+}
+
+static int refuse(const pyro_opening *opening, pyro_error *error)
+{
+    if (opening->head_size == 0)
+        return pyro_fail(error, PYRO_ERROR_FORMAT, "the file is empty");
+    for (size_t i = 0; i < sizeof unsupported / sizeof *unsupported; i++)
+        if (unsupported[i].recognise ? unsupported[i].recognise(opening)
+                                     : has_magic(opening, unsupported[i].offset,
+                                                 unsupported[i].length, unsupported[i].magic))
+            return pyro_fail(error, PYRO_ERROR_UNSUPPORTED, "%s; " PYRO_EXPORT_HINT,
+                             unsupported[i].what);
+    pyro_buf names = PYRO_BUF_INIT;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        pyro_buf_addf(&names, "%s%s", i ? ", " : "", formats[i].name);
+    int status = pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
+                           "not a model file in a known format (%s); " PYRO_EXPORT_HINT,
+                           names.failed ? "" : names.data);
+    pyro_buf_free(&names);
+    return status;
+}
+
+int pyro_formats_open(pyro_opening *opening, pyro_error *error)
+{
+    int64_t size = opening->source->size;
+    opening->head_size = size < PYRO_HEAD_BYTES ? (size_t)size : PYRO_HEAD_BYTES;
+    int status = pyro_source_read_at(opening->source, 0, opening->head, opening->head_size, error);
+    if (status < 0)
+        return status;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (formats[i].recognise(opening))
+            return formats[i].open(opening, error);
+    return refuse(opening, error);
+}

@@ -1,0 +1,76 @@
+/* The reader of .pt2 files: its rows of formats.c, and below them what its files share. */
+#ifndef PYRO_READ_PT2_H
+#define PYRO_READ_PT2_H
+
+#include "base/json/json.h"
+#include "base/zip/zip.h"
+#include "graph/model.h"
+#include "read/formats.h"
+
+/* What is larger than this, or expands more than that, is no program that anybody exported. */
+#define PYRO_PT2_MAX_BYTES (INT64_C(4) << 30)
+#define PYRO_PT2_MAX_EXPANSION 400
+#define PYRO_PT2_EXPANSION_FREE_BYTES (INT64_C(64) << 20)
+
+/* Rows of formats.c (open.c). */
+bool pyro_pt2_is_zip(const pyro_opening *opening);
+int pyro_pt2_open_zip(const pyro_opening *opening, pyro_error *error);
+bool pyro_pt2_is_json(const pyro_opening *opening);
+int pyro_pt2_open_json(const pyro_opening *opening, pyro_error *error);
+bool pyro_pt2_is_gzip(const pyro_opening *opening);
+int pyro_pt2_open_gzip(const pyro_opening *opening, pyro_error *error);
+
+/* Reads one exported program from a zip archive; `name` chooses among several, NULL: the only one. */
+int pyro_pt2_open(pyro_model *model, const pyro_zip *zip, const char *name, pyro_error *error);
+/* The JSON of that program. */
+int pyro_pt2_open_program(pyro_source **out, const pyro_zip *zip, const char *name,
+                          pyro_error *error);
+/* Only what an archive says of its model beside the graph: model->facts. */
+int pyro_pt2_read_facts(pyro_model *model, const pyro_zip *zip, pyro_error *error);
+/* True when the archive holds an exported program, in either layout. */
+bool pyro_pt2_is(const pyro_zip *zip);
+
+/* Reads the JSON of an exported program (program.c). */
+int pyro_pt2_read_program(pyro_model *model, pyro_source *source, pyro_error *error);
+
+/* What the functions that read JSON work on. Each returns false with the error filled. */
+typedef struct pt2_reader {
+    pyro_model *model;
+    pyro_json *json;
+    pyro_error *error;
+    /* scratch for lists whose length is known only at their end */
+    uint32_t *values;
+    size_t value_count, value_capacity;
+    pyro_arg_integer *integers;
+    size_t integer_count, integer_capacity;
+} pt2_reader;
+
+/* Steps (json.c). The value to read comes next, or for `_at` is the current token. */
+bool pt2_expect(pt2_reader *reader, pyro_json_kind kind, const char *what);
+/* Moves to the next key of an object: false at its end and on error (then pt2_failed). */
+bool pt2_next_key(pt2_reader *reader);
+/* Moves to the next item of an array: false at its end and on error. */
+bool pt2_next_item(pt2_reader *reader);
+bool pt2_failed(const pt2_reader *reader);
+bool pt2_skip(pt2_reader *reader);
+bool pt2_integer(pt2_reader *reader, int64_t *out, const char *what);
+/* Text that is kept: interned in the model. */
+bool pt2_text(pt2_reader *reader, const char **out, const char *what);
+bool pt2_out_of_memory(pt2_reader *reader);
+
+/* A SymInt, SymBool or plain number as a size; one that `is_number` may be below 0. */
+bool pt2_size_at(pt2_reader *reader, bool is_number, pyro_size *out);
+/* A graph with all its nodes and values (graph.c); the object comes next. */
+bool pt2_graph(pt2_reader *reader, pyro_graph *graph);
+/* What the export relied on (guards.c): an array of texts comes next. */
+bool pt2_guards(pt2_reader *reader);
+/* The arguments of a node (args.c); the array comes next. */
+bool pt2_args(pt2_reader *reader, pyro_graph *graph, pyro_node *node);
+/* Our own member beside the program (extra.c); the object comes next. */
+bool pt2_extra(pt2_reader *reader, bool *has_ties);
+/* The parameter of a path; PYRO_NO_VALUE: there is none. */
+uint32_t pt2_find_parameter(const pyro_model *model, const char *path, size_t length);
+/* The values that a list of Arguments names, flattened; the array comes next. */
+bool pt2_values(pt2_reader *reader, pyro_graph *graph, const uint32_t **out, uint32_t *count);
+
+#endif

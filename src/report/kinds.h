@@ -1,0 +1,23 @@
+/* What is reported: a kind has a writer a format (writers.def). */
+#ifndef PYRO_REPORT_KINDS_H
+#define PYRO_REPORT_KINDS_H
+
+typedef enum pyro_report_kind {
+    PYRO_REPORT_NONE,
+    PYRO_REPORT_COST,
+    PYRO_REPORT_SIDE_BY_SIDE, /* several costs */
+    PYRO_REPORT_DIFF,         /* two costs */
+    PYRO_REPORT_MODELS,
+    PYRO_REPORT_CHECK,
+    PYRO_REPORT_TRACE,
+    PYRO_REPORT_PASSES,
+    PYRO_REPORT_TRACE_DIFF,
+    PYRO_REPORT_RANKS,
+    PYRO_REPORT_BENCH,
+    PYRO_REPORT_VERDICT,
+    PYRO_REPORT_GRAPH,
+    PYRO_REPORT_DOCTOR,
+    PYRO_REPORT_KIND_COUNT
+} pyro_report_kind;
+
+#endif

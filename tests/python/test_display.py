@@ -1,0 +1,182 @@
+"""Notebooks and DataFrames: NA for what is not known, escaped tables, public names only."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+import pyrometer
+
+FILES = pathlib.Path(__file__).parents[1] / "files"
+NASTY = "<script>alert('x')</script>\u202eevil\u200b\x1b[31m&"
+
+
+class Checker(html.parser.HTMLParser):
+    """Tags must be ours, and closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag, attrs):
+        assert tag in ("p", "table", "thead", "tbody", "tr", "th", "td"), tag
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data + "|"
+
+
+def check_html(result) -> str:
+    checker = Checker()
+    checker.feed(result._repr_html_())
+    checker.close()
+    assert not checker.open
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e]", checker.text)
+    return checker.text
+
+
+@pytest.fixture
+def nasty_trace(tmp_path):
+    events = [
+        {
+            "ph": "X",
+            "cat": "python_function",
+            "name": f"nn.Module: {NASTY}_0",
+            "pid": 1,
+            "tid": 1,
+            "ts": 1000,
+            "dur": 100,
+        },
+        {"ph": "X", "cat": "cpu_op", "name": NASTY, "pid": 1, "tid": 1, "ts": 1010, "dur": 5},
+    ]
+    path = tmp_path / "nasty.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    return path
+
+
+def unknown_numbers(frame):
+    """Numbers that stand for "not known" in the library's own columns."""
+    return [
+        (name, value)
+        for name in frame
+        for value in frame[name].dropna()
+        if not isinstance(value, (str, bool)) and value in (-1, 2**32 - 1)
+    ]
+
+
+def test_pandas_has_na_for_what_is_not_known():
+    pandas = pytest.importorskip("pandas")
+    result = pyrometer.trace(FILES / "trace" / "good-3-cpu-only.json")
+    for name, table in result._tables.items():
+        frame = result.to_pandas(name)
+        assert not unknown_numbers(frame), name
+        for column in table.columns:
+            values = [row[column] for row in table]
+            assert [None if pandas.isna(one) else one for one in frame[column]] == values
+    layers = result.to_pandas("layers")
+    assert layers["parent"].isna().sum() == sum(row["parent"] is None for row in result.layers) > 0
+    assert str(layers["parent"].dtype) == "Int64"
+    assert str(layers["peak_share"].dtype) == "Float64"
+    assert str(layers["calls"].dtype) == "int64"
+
+
+def test_pandas_of_ranks_and_cost_has_na():
+    pandas = pytest.importorskip("pandas")
+    with pytest.warns(RuntimeWarning):
+        ranks = pyrometer.ranks(FILES / "ranks")
+    frame = ranks.to_pandas()
+    assert frame["memory_peak_bytes"].isna().all()
+    assert frame["memory_peak_bytes"][0] is pandas.NA
+    assert not unknown_numbers(frame)
+    assert str(frame["step_ns"].dtype) == "int64"
+    cost = pyrometer.cost("resnet18")
+    for what in ("layers", "modules", "operators", "nodes"):
+        assert not unknown_numbers(cost.to_pandas(what))
+    assert cost.to_pandas()["macs"].sum() == cost.total_macs
+
+
+def test_columns_of_rows_keep_their_kind():
+    pytest.importorskip("pandas")
+    from pyrometer._display import frame
+
+    rows = [
+        {"a": 2**60 + 1, "b": None, "c": 1.5, "d": True, "e": "x"},
+        {"a": None, "b": None, "c": None, "d": None, "e": None},
+    ]
+    made = frame(rows)
+    assert made["a"][0] == 2**60 + 1
+    assert [str(made[name].dtype) for name in "acd"] == ["Int64", "Float64", "boolean"]
+    assert made.isna().sum().to_dict() == {"a": 1, "b": 2, "c": 1, "d": 1, "e": 1}
+
+
+def test_results_are_tables_in_notebooks(nasty_trace):
+    text = check_html(pyrometer.cost("resnet18"))
+    assert "resnet18" in text and "layer1.0.conv1|" in text
+    with pytest.warns(RuntimeWarning):
+        text = check_html(pyrometer.ranks(FILES / "ranks"))
+    assert "3 ranks, waited for: 1" in text and "trace_rank_2.json" in text
+    text = check_html(pyrometer.trace(FILES / "trace" / "good-3-cpu-only.json"))
+    assert "good-3-cpu-only.json" in text and "Own, host (ms)" in text
+    text = check_html(pyrometer.trace(nasty_trace))
+    assert "<script>alert('x')</script>?evil??[31m&" in text
+
+
+def test_results_of_bench_are_tables_in_notebooks(tmp_path):
+    document = {
+        "schema": "pyrometer.bench/1",
+        "environment": {},
+        "warnings": [],
+        "benchmarks": [
+            {
+                "name": NASTY,
+                "engine": "x",
+                "status": "ok",
+                "message": None,
+                "parameters": {},
+                "items": 1,
+                "metrics": [
+                    {"name": "memory", "unit": "bytes", "value": 123456.0},
+                    {"name": NASTY, "unit": None, "value": None},
+                ],
+            }
+        ],
+    }
+    text = check_html(pyrometer.Results(document))
+    assert "memory|" in text and "1.235e+05|bytes|" in text
+    text = check_html(pyrometer.BenchmarkResults(document, None))
+    assert "1 configurations" in text
+
+
+def test_many_rows_are_cut():
+    from pyrometer._display import MOST_ROWS, table
+
+    text = table("t", {"n": lambda row: row}, list(range(MOST_ROWS + 1234)))
+    assert text.count("<tr>") == MOST_ROWS + 1
+    assert "1,234 more rows" in text
+
+
+def test_dir_lists_public_names_only():
+    assert dir(pyrometer) == sorted(pyrometer.__all__)
+    assert all(hasattr(pyrometer, name) for name in dir(pyrometer) if "rofiler" not in name)
+
+
+@pytest.mark.parametrize("call", ["capture()", "ModelProfiler", "Profiler"])
+def test_without_torch_one_clear_line(call):
+    program = f"import sys; sys.modules['torch'] = None; import pyrometer; pyrometer.{call}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1] == (
+        f"ModuleNotFoundError: pyrometer.{call} needs torch, which is not installed: "
+        "pip install torch"
+    )
+    assert "During handling" not in done.stderr

@@ -1,0 +1,89 @@
+/* Tests of base/containers/intern.c. */
+#include "base/containers/intern.h"
+
+#include "fail_alloc.h"
+#include "unit.h"
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static void test_ids_count_up(void **state)
+{
+    (void)state;
+    pyro_arena arena;
+    pyro_intern table;
+    pyro_arena_init(&arena);
+    pyro_intern_init(&table, &arena);
+    assert_int_equal(pyro_intern_find(&table, "x", 1), PYRO_INTERN_NONE);
+    for (int round = 0; round < 2; round++)
+        for (uint32_t i = 0; i < 5000; i++) {
+            char text[32];
+            int length = snprintf(text, sizeof text, "layer%u.conv%u", i, i % 7);
+            assert_int_equal(pyro_intern_add(&table, text, (size_t)length), i);
+            assert_int_equal(pyro_intern_find(&table, text, (size_t)length), i);
+            assert_string_equal(pyro_intern_text(&table, i), text);
+        }
+    assert_int_equal(table.count, 5000);
+    assert_int_equal(pyro_intern_find(&table, "layer0.conv", 11), PYRO_INTERN_NONE);
+    pyro_intern_free(&table);
+    assert_int_equal(table.count, 0);
+    pyro_arena_free(&arena);
+}
+
+static void test_lengths_and_nuls(void **state)
+{
+    (void)state;
+    pyro_arena arena;
+    pyro_intern table;
+    pyro_arena_init(&arena);
+    pyro_intern_init(&table, &arena);
+    static const char zeros[20] = {0};
+    for (uint32_t length = 0; length < 20; length++)
+        assert_int_equal(pyro_intern_add(&table, zeros, length), length);
+    for (uint32_t length = 0; length < 20; length++)
+        assert_int_equal(pyro_intern_find(&table, zeros, length), length);
+    assert_int_equal(table.entries[7].length, 7);
+    assert_int_equal(pyro_intern_add(&table, NULL, 0), 0);
+    assert_int_equal(pyro_intern_add(&table, zeros, UINT32_MAX), PYRO_INTERN_NONE);
+    assert_int_equal(pyro_intern_find(&table, zeros, UINT32_MAX), PYRO_INTERN_NONE);
+    pyro_intern_free(&table);
+    pyro_arena_free(&arena);
+}
+
+static void test_without_memory(void **state)
+{
+    (void)state;
+    for (long n = 0;; n++) {
+        pyro_arena arena;
+        pyro_intern table;
+        pyro_arena_init(&arena);
+        pyro_intern_init(&table, &arena);
+        fail_alloc_after(n);
+        uint32_t id = 0;
+        char text[32];
+        for (uint32_t i = 0; i < 200 && id != PYRO_INTERN_NONE; i++)
+            id = pyro_intern_add(&table, text, (size_t)snprintf(text, sizeof text, "n%u", i));
+        bool failed = fail_alloc_failures() > 0;
+        fail_alloc_after(-1);
+        assert_int_equal(failed, id == PYRO_INTERN_NONE);
+        /* What went in before is still there, and what did not may be added again. */
+        for (size_t i = 0; i < table.count; i++)
+            assert_int_equal(pyro_intern_find(&table, pyro_intern_text(&table, (uint32_t)i),
+                                              table.entries[i].length),
+                             i);
+        uint32_t next = (uint32_t)table.count;
+        assert_int_equal(pyro_intern_add(&table, "again", 5), next);
+        pyro_intern_free(&table);
+        pyro_arena_free(&arena);
+        if (!failed)
+            break;
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_ids_count_up),
+    cmocka_unit_test(test_lengths_and_nuls),
+    cmocka_unit_test(test_without_memory),
+};
+
+UNIT_TESTS(tests, NULL, NULL)

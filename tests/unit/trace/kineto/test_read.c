@@ -1,0 +1,519 @@
+/* Tests of the Kineto reader: every dialect and defect, by small files whose names say which. */
+#include "trace/kineto/window.h"
+
+#include "base/error.h"
+#include "fail_alloc.h"
+#include "piece_source.h"
+#include "trace_files.h"
+#include "trace_text.h"
+#include "unit.h"
+
+/* Reads bytes with chosen sizes; the text of the trace, or of the error. */
+static char *read_sized(const char *bytes, size_t size, int threads, bool seekable, size_t piece,
+                        pyro_kineto_sizes sizes)
+{
+    piece_source source = seekable ? seekable_pieces_of(bytes, size, size, piece)
+                                   : pieces_of(bytes, size, piece);
+    pyro_trace_options options = {.threads = threads};
+    pyro_trace *trace = pyro_trace_new("test");
+    pyro_error error;
+    assert_non_null(trace);
+    pyro_error_clear(&error);
+    trace->file_bytes = (int64_t)size;
+    int status = pyro_kineto_read_sized(trace, &source.head, &options, sizes, &error);
+    char *text;
+    if (status == PYRO_OK) {
+        text = trace_text(trace);
+    } else {
+        assert_int_equal(status, error.code);
+        text = malloc(sizeof error.message);
+        strcpy(text, error.message);
+    }
+    pyro_trace_close(trace);
+    assert_non_null(text);
+    return text;
+}
+
+static char *read_usual(const char *bytes, size_t size)
+{
+    return read_sized(bytes, size, 1, true, SIZE_MAX, (pyro_kineto_sizes)PYRO_KINETO_SIZES);
+}
+
+static char *read_name(const char *name)
+{
+    char path[512];
+    size_t size = 0;
+    char *bytes = read_whole(test_path(path, name), &size);
+    assert_non_null(bytes);
+    char *text = read_usual(bytes, size);
+    free(bytes);
+    return text;
+}
+
+static void expect(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("\"%s\" is not in:\n%s", part, text);
+}
+
+static void expect_not(const char *text, const char *part)
+{
+    if (strstr(text, part))
+        fail_msg("\"%s\" is in:\n%s", part, text);
+}
+
+static void test_kineto(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "events 25 base 1700000000000000000 rank 3 of 8 nccl shapes 1 stacks 1 memory 1\n",
+        "device 0 NVIDIA H200 150000000000 bytes 132 SMs 2048 threads 9.0\n",
+        "flow 1 s 1011000 track 0\nflow 1 f 1130000 track 3\n",
+        "track 64/64 thread 100 (python) device -1 stream -1\n",
+        "track 0/7 stream 7  device 0 stream 7\n",
+        "annotation ProfilerStep#7 1000000+500250 c0 x1 track 0\n",
+        "python nn.Module: Linear_0 1010001+100000 c0 x0 track 0\n",
+        "op aten::linear 1011000+90125 c0 x2 track 0 sequence 41 thread 0 dims [[8, 64], [32, 64], "
+        "[32]] types [\"float\", \"float\", \"float\"] concrete [\"\", \"\", \"\"] stack -\n",
+        "runtime cudaLaunchKernel 1020500+5500 c77 x2 track 0\n",
+        "kernel void gemm<float, (int)4>(float*) 1030000+12345 c77 x2 track 1 grid 132,2,1 block "
+        "256,1,1 registers 128 shared 49152 sm 1.5 12 19 graph 5.6\n",
+        "memcpy Memcpy HtoD (Pageable -> Device) 1050000+1000 c78 x3 track 1 bytes 4096\n",
+        "memset Memset (Device) 1052000+1001 c79 x0 track 1 bytes 512\n",
+        "sync Stream Synchronize 1060000+2000 c80 x0 track 1\n",
+        "device ProfilerStep#7 1030000+25000 c0 x1 track 1\n",
+        "overhead Activity Buffer Request 1001000+3000",
+        "memory [memory] 1012000+0 c0 x0 track 0 at 140279780737024 bytes 1024 of 1024 2097152 on "
+        "1:0\n",
+        "memory [OutOfMemory] 1013000+0 c0 x0 track 0 at 0 bytes 99999999999 of 1024 2097152 on "
+        "1:0 failed\n",
+        "collective allreduce Float 0 default_pg in 2048 out 2049 size 8 rank 3\n",
+        "sm -1 -1 -1 graph 0.0 collective allreduce Float - - in 2048 out 2048 size 8 rank -1\n",
+        "AddmmBackward0 1130000+40000 c0 x5 track 3 sequence 41 thread 1 dims - types - concrete - "
+        "stack -\n",
+        "other PyTorch Profiler (0) 999000+600000 c0 x0"};
+    char *text = read_name("good-1-kineto.json");
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        expect(text, lines[i]);
+    expect_not(text, "warning");
+    free(text);
+}
+
+/* The same events and metadata, written in other ways. */
+static void test_layouts(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"good-2-metadata-last.json", "good-3-indented.json",
+                                        "good-4-one-line-sorted.json", "good-6-bom-crlf.json"};
+    char *expected = read_name("good-1-kineto.json");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *text = read_name(names[i]);
+        assert_string_equal(text, expected);
+        free(text);
+    }
+    char *bare = read_name("good-5-bare-array.json");
+    expect(bare, "events 25 base 0 rank -1 of -1 - shapes 1 stacks 1 memory 1\nflow 1 s");
+    assert_string_equal(strstr(bare, "flow 1 s"), strstr(expected, "flow 1 s"));
+    free(bare);
+    free(expected);
+}
+
+static void test_dialects(void **state)
+{
+    (void)state;
+    char *text = read_name("good-7-schema-2021.json");
+    expect(text, "track 648a/648a thread 25738 (python) device -1 stream -1\n");
+    expect(text, "op aten::empty 1623142623460111000+25000 c0 x2 track 0 sequence 9 thread 1 dims "
+                 "[[2, 3], []] types [\"float\", \"\"] concrete - stack train.py(12): "
+                 "main;model.py(7): forward\n");
+    expect(text, "kernel volta_sgemm 1623142623460120000+605000 c5 x2");
+    expect(text, "sm 0.0125 -1 0 graph 0.0\n");
+    expect(text, "device 0 stream 7\n");
+    expect(text, "bytes 64\n");
+    expect(text, "memory [memory] 1623142623460121000+0 c0 x0 track 0 at 0 bytes -4 of -1 -1 on "
+                 "0:-1\n");
+    free(text);
+    text = read_name("good-8-legacy-exporter.json");
+    expect(text, "events 5 ");
+    expect(text, "op aten::mm 10500+4250");
+    expect(text, "kernel sgemm 12000+2125");
+    free(text);
+    text = read_name("good-12-rocm-mtia-xpu.json");
+    expect(text, "kernel Cijk 4000+3679 c3 x0");
+    expect(text, "device 2 stream 0\n");
+    expect(text, "memcpy CopyDeviceToHost 9000+1000 c4 x0 track 1 bytes -1\n");
+    expect(text, "runtime runFunction 10000+1000 c5");
+    expect(text, "kernel fc 11000+1000 c5");
+    expect(text, "driver ze 12100+100 c6");
+    expect(text, "other other 13000+1000");
+    free(text);
+}
+
+static void test_numbers(void **state)
+{
+    (void)state;
+    char *text = read_name("good-9-unpadded-2024.json");
+    expect(text, "kernel k 7005+1001 c1 ");
+    expect(text, "kernel k 8450+1002 c2 ");
+    expect(text, "kernel k 10045+1004 c4 ");
+    expect(text, "kernel k 22009+1016 c16 ");
+    free(text);
+    text = read_name("good-10-numbers.json");
+    expect(text, "kernel exponent 1500000+200 c4294967294 x4294967294 ");
+    expect(text, "runtime quoted 1500250+3000 c4294967294 x4294967294 ");
+    expect(text, "track c/7ffffffffffffffb ");
+    expect(text, "kernel decimals 1600001+12346 c7 x0 ");
+    expect(text, "kernel short 1700500+250 c0 x0 ");
+    expect(text, "kernel whole 1800000+0 c0 x0 ");
+    expect_not(text, "warning");
+    free(text);
+    text = read_name("good-11-escapes.json");
+    expect(text, "op a\"b\\c/d\n\xc3\xa9\xf0\x9f\x98\x80 1000+1000");
+    expect(text, "dims [[2, 3], []] types - concrete [\"a, b\", \"\\\"x\\\"\"] stack");
+    expect(text, "op \xef\xbf\xbd 2000+1000 c0 x0 track 0 sequence -1 thread 0 dims [[4]] ");
+    free(text);
+}
+
+static void test_defects(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file;
+        const char *parts[8];
+    } cases[] = {
+        {"bad-1-truncated.json",
+         {"warning file truncated at byte 1896: 83.3% read", "events 6 ",
+          "runtime cudaLaunchKernel 1020500"}},
+        {"bad-2-unescaped-quotes.json",
+         {"events 6 ", "rank 3 of 8 nccl", "warning 5 events with unescaped quotes",
+          "kernel he said \"hi\" twice 1000+2000 c12 x5", "kernel x\", \"y 1000+2000 c12 x5",
+          "kernel list 1000+2000", "kernel last \"one 1000+2000 c12 x5"}},
+        {"bad-3-raw-newlines.json",
+         {"rank 3", "warning 2 events with unescaped control characters",
+          "kernel one\ntwo 1000+2000", "kernel tab\there 1000+2000", "kernel plain 1000+2000"}},
+        {"bad-4-backslashes.json",
+         {"rank 3", "with backslashes that escape nothing", "kernel C:\\Users\\x 1000+2000",
+          "kernel C:\\ 1000+2000", "kernel plain 1000+2000"}},
+        {"bad-5-not-utf8.json",
+         {"warning 1 event with a text that is not UTF-8", "kernel a\xef\xbf\xbd\xef\xbf\xbd"
+                                                           "b 1000+2000"}},
+        {"bad-6-not-json.json",
+         {"warning 1 event without a usable time", "warning 3 events with values that are not JSON",
+          "kernel a 1000+2000", "kernel b 1000+0"}},
+        {"bad-7-huge-integers.json",
+         {"warning 1 event without a usable time", "warning 2 events with numbers too large",
+          "kernel b 1000+2000 c12 x5"}},
+        {"bad-8-negative-durations.json",
+         {"warning 2 events with negative duration", "kernel a 1000+0", "kernel b 1000+0",
+          "kernel c 1000+2000"}},
+        {"bad-9-far-times.json",
+         {"warning 2 events dated far from all others", "kernel zero 1700000000000000000+2000",
+          "kernel future 1700000000000020500+2000"}},
+        {"bad-10-missing.json",
+         {"events 6 ", "warning 1 complete event without a duration",
+          "warning 1 event without a usable time", "warning 5 entries of the event list",
+          "warning 1 begin or end event", "other no duration 3000+0", "other second 2000+9000"}},
+        {"bad-11-garbage-between.json", {"events 2 ", "kernel a 1000", "kernel b 1000", "rank 3"}},
+        {"bad-12-garbage-behind.json",
+         {"what follows the end at byte 323 was ignored", "kernel a"}},
+        {"bad-13-metadata-quotes.json", {"damaged metadata value", "kernel a 1000", "rank 3"}},
+        {"bad-14-empty.json", {"the file is empty"}},
+        {"bad-15-binary.json", {"not a trace: no JSON object or list"}},
+        {"bad-16-other-json.json", {"it has no traceEvents (it has cells, metadata, nbformat)"}},
+        {"bad-17-numbers.json", {"the entries of its list are no events"}},
+        {"bad-18-no-events.json", {"the trace holds no events"}},
+        {"bad-19-text.json", {"not a trace: no JSON object or list"}},
+        {"bad-20-first-event-cut.json", {"the file ends before its first event"}},
+        {"bad-21-endless.json",
+         {"warning 1 event dated far from all others", "kernel endless 1700000000000000000+10000",
+          "kernel usual 1700000000000010000+2000"}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = read_name(cases[i].file);
+        for (size_t part = 0; part < 8 && cases[i].parts[part]; part++)
+            expect(text, cases[i].parts[part]);
+        free(text);
+    }
+}
+
+static const char *const all_files[] = {
+    "good-1-kineto.json",          "good-3-indented.json",       "good-4-one-line-sorted.json",
+    "good-5-bare-array.json",      "good-7-schema-2021.json",    "good-8-legacy-exporter.json",
+    "good-11-escapes.json",        "bad-1-truncated.json",       "bad-2-unescaped-quotes.json",
+    "bad-4-backslashes.json",      "bad-10-missing.json",        "bad-11-garbage-between.json",
+    "bad-13-metadata-quotes.json", "bad-20-first-event-cut.json"};
+
+/* Windows of every size, pieces of every size, and pieces of the file by several threads. */
+static void test_sizes(void **state)
+{
+    (void)state;
+    static const size_t windows[] = {64, 65, 127, 300, 1000, 5000};
+    static const int64_t chunks[] = {1, 37, 200, 1000, 3000};
+    for (size_t file = 0; file < sizeof all_files / sizeof *all_files; file++) {
+        char path[512];
+        size_t size = 0;
+        char *bytes = read_whole(test_path(path, all_files[file]), &size);
+        char *expected = read_usual(bytes, size);
+        for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+            pyro_kineto_sizes sizes = {windows[i], 1 << 20, 1 << 20};
+            for (size_t piece = 1; piece < 100; piece += 41) {
+                char *text = read_sized(bytes, size, 1, false, piece, sizes);
+                assert_string_equal(text, expected);
+                free(text);
+            }
+        }
+        for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
+            pyro_kineto_sizes sizes = {64 + 100 * i, chunks[i], 0};
+            char *text = read_sized(bytes, size, 3, true, SIZE_MAX, sizes);
+            assert_string_equal(text, expected);
+            free(text);
+        }
+        free(expected);
+        free(bytes);
+    }
+}
+
+/* Whatever is cut off, what was complete before is read, and nothing is read beyond the end. */
+static void test_truncated(void **state)
+{
+    (void)state;
+    char path[512];
+    size_t size = 0;
+    char *bytes = read_whole(test_path(path, "good-1-kineto.json"), &size);
+    long long last = 0;
+    for (size_t cut = 0; cut < size - 2; cut++) {
+        char *exact = malloc(cut ? cut : 1);
+        memcpy(exact, bytes, cut);
+        char *text = read_usual(exact, cut);
+        long long events = 0;
+        if (sscanf(text, "events %lld", &events) == 1)
+            expect(text, "warning file truncated at byte");
+        assert_in_range(events - last, 0, 1);
+        last = events;
+        free(text);
+        free(exact);
+    }
+    assert_int_equal(last, 25);
+    free(bytes);
+}
+
+/* Damage of any kind must never crash or hang, nor read more events than there are commas. */
+static void test_flipped_bits(void **state)
+{
+    (void)state;
+    char path[512];
+    size_t size = 0;
+    char *bytes = read_whole(test_path(path, "good-7-schema-2021.json"), &size);
+    for (size_t i = 0; i < size; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            bytes[i] ^= (char)(1 << bit);
+            char *text = read_usual(bytes, size);
+            long long events = 0;
+            if (sscanf(text, "events %lld", &events) == 1)
+                assert_in_range(events, 1, 9);
+            free(text);
+            bytes[i] ^= (char)(1 << bit);
+        }
+    free(bytes);
+}
+
+static void test_memory_failures(void **state)
+{
+    (void)state;
+    char path[512];
+    size_t size = 0;
+    char *bytes = read_whole(test_path(path, "good-1-kineto.json"), &size);
+    pyro_kineto_sizes sizes = {300, 1000, 0};
+    for (int threads = 1; threads <= 2; threads++) {
+        long n = 0, failures;
+        do {
+            piece_source source = seekable_pieces_of(bytes, size, size, SIZE_MAX);
+            pyro_trace_options options = {.threads = threads};
+            pyro_trace *trace = pyro_trace_new("test");
+            pyro_error error;
+            pyro_error_clear(&error);
+            fail_alloc_after(n++);
+            int status = pyro_kineto_read_sized(trace, &source.head, &options, sizes, &error);
+            failures = fail_alloc_failures();
+            fail_alloc_after(-1);
+            if (failures)
+                assert_int_equal(status, PYRO_ERROR_MEMORY);
+            else
+                assert_int_equal(status, PYRO_OK);
+            pyro_trace_close(trace);
+        } while (failures);
+        assert_true(n > 10);
+    }
+    free(bytes);
+}
+
+/* A source that fails in the middle: what came before is kept, and the reason is said. */
+static void test_failing_source(void **state)
+{
+    (void)state;
+    char path[512];
+    size_t size = 0;
+    char *bytes = read_whole(test_path(path, "good-1-kineto.json"), &size);
+    piece_source source = pieces_of(bytes, size / 2, 100);
+    source.failure = PYRO_ERROR_IO;
+    pyro_trace *trace = pyro_trace_new("test");
+    pyro_error error;
+    pyro_error_clear(&error);
+    pyro_kineto_sizes sizes = {256, 1000, 0};
+    assert_int_equal(pyro_kineto_read_sized(trace, &source.head, NULL, sizes, &error), PYRO_OK);
+    char *text = trace_text(trace);
+    expect(text, "warning the source failed: everything before byte ");
+    expect(text, "kernel void gemm");
+    free(text);
+    pyro_trace_close(trace);
+    source = pieces_of(bytes, 10, 100);
+    source.failure = PYRO_ERROR_IO;
+    trace = pyro_trace_new("test");
+    pyro_error_clear(&error);
+    assert_int_equal(pyro_kineto_read_sized(trace, &source.head, NULL, sizes, &error),
+                     PYRO_ERROR_IO);
+    assert_string_equal(error.message, "the source failed");
+    pyro_trace_close(trace);
+    free(bytes);
+}
+
+/* Many levels, many threads, a long text: bounded, and without recursion. */
+static void test_extremes(void **state)
+{
+    (void)state;
+    size_t levels = 1000000, size = 2 * levels + 200;
+    char *bytes = malloc(size);
+    int length = sprintf(bytes, "{\"x\": ");
+    memset(bytes + length, '[', levels);
+    memset(bytes + length + levels, ']', levels);
+    length += (int)(2 * levels);
+    length += sprintf(bytes + length,
+                      ", \"traceEvents\": [{\"ph\": \"X\", \"ts\": 1, \"dur\": 2}]}");
+    char *text = read_usual(bytes, (size_t)length);
+    expect(text, "other - 1000+2000");
+    expect_not(text, "warning");
+    free(text);
+    memset(bytes, '[', size);
+    text = read_usual(bytes, size);
+    expect(text, "the file ends before its first event");
+    free(text);
+    free(bytes);
+    pyro_buf many = PYRO_BUF_INIT;
+    pyro_buf_adds(&many, "[");
+    for (int i = 0; i < 66000; i++)
+        pyro_buf_addf(&many, "{\"ph\":\"X\",\"pid\":%d,\"tid\":\"t\",\"ts\":1,\"dur\":1},", i);
+    pyro_buf_adds(&many, "{\"ph\":\"X\",\"name\":\"");
+    pyro_buf_fill(&many, 'x', 3 << 20);
+    pyro_buf_adds(&many, "\",\"ts\":5,\"dur\":1}]");
+    text = read_usual(many.data, many.length);
+    expect(text, "events 66001 ");
+    expect(text, "warning 466 events beyond 65535 threads and streams (put into one track)");
+    expect(text, "warning 1 event with a text over 1 MiB (cut)");
+    free(text);
+    pyro_buf_free(&many);
+}
+
+/* What one event lacks must not be expected of the next. */
+static void test_changing_events(void **state)
+{
+    (void)state;
+    static const char bytes[] =
+        "[{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"a\", \"ts\": 1, \"dur\": 2, \"args\": null},\n"
+        "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"b\", \"ts\": 3, \"dur\": 2, \"args\": "
+        "{\"correlation\": 5}},\n"
+        "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": 7, \"ts\": 3, \"dur\": 2, \"args\": "
+        "{\"correlation\": null, \"External id\": 4}},\n"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"c\",\"ts\":4,\"dur\":2},"
+        "{\"ph\": \"X\",\"cat\":\"kernel\",\"name\":\"d\",\"ts\":  5,\"dur\": 2},"
+        "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"b\", \"ts\": 3, \"dur\": 2, \"args\": "
+        "{\"Input Dims\": null, \"External id\": 6, \"Input type\": []}}]";
+    char *text = read_usual(bytes, sizeof bytes - 1);
+    expect(text, "kernel a 1000+2000 c0 x0");
+    expect(text, "kernel c 4000+2000 c0 x0");
+    expect(text, "kernel d 5000+2000 c0 x0");
+    expect(text, "kernel b 3000+2000 c5 x0");
+    expect(text, "kernel 7 3000+2000 c0 x4");
+    expect(text, "op b 3000+2000 c0 x6 track 0 sequence -1 thread 0 dims - types [] concrete -");
+    free(text);
+}
+
+/* A value that says nothing, learned with its key, must not carry over what stood before it. */
+static void test_values_without_meaning(void **state)
+{
+    (void)state;
+    static const char bytes[] =
+        "[{\"ph\": \"X\", \"cat\": \"kernel\", \"dur\": 2, \"pid\": 1, \"cat\": 100, "
+        "\"ph\": 5, \"ts\": 1},\n"
+        "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"dur\": 2, \"pid\": 1, \"cat\": 100, "
+        "\"ph\": 5, \"ts\": 2},\n"
+        "{\"ph\": \"i\", \"cat\": \"cpu_op\", \"dur\": 2, \"pid\": 1, \"cat\": 100, "
+        "\"ph\": 5, \"ts\": 3}]";
+    char *text = read_usual(bytes, sizeof bytes - 1);
+    expect(text, "kernel - 1000+2000");
+    expect(text, "op - 2000+2000");
+    expect_not(text, "3000+2000");
+    free(text);
+}
+
+/* A name is not cut at NUL, however it is written, and that is said. */
+static void test_nul_in_names(void **state)
+{
+    (void)state;
+    static const char bytes[] =
+        "[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\\u0000b\",\"ts\":1,\"dur\":2},\n"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\\u0000c\",\"ts\":4,\"dur\":2},\n"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"d\0e\",\"ts\":7,\"dur\":2}]";
+    char *text = read_usual(bytes, sizeof bytes - 1);
+    expect(text, "op a\xef\xbf\xbd"
+                 "b 1000+2000");
+    expect(text, "op a\xef\xbf\xbd"
+                 "c 4000+2000");
+    expect(text, "op d\xef\xbf\xbd"
+                 "e 7000+2000");
+    expect(text, "warning 3 events with NUL characters in texts (replaced)");
+    free(text);
+}
+
+/* The message says what is there in the place of events. */
+static void test_trace_events_that_are_no_list(void **state)
+{
+    static const struct {
+        const char *value, *said;
+    } cases[] = {{"null", "null"},
+                 {"{}", "an object"},
+                 {"\"x\"", "a text"},
+                 {"-1.5", "a number"},
+                 {"true", "a boolean"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char bytes[100], message[100];
+        int size = snprintf(bytes, sizeof bytes, "{\"schemaVersion\":1,\"traceEvents\":%s}",
+                            cases[i].value);
+        snprintf(message, sizeof message, "its traceEvents is %s, where a list of events",
+                 cases[i].said);
+        char *text = read_usual(bytes, (size_t)size);
+        expect(text, message);
+        expect_not(text, "has no traceEvents");
+        free(text);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_kineto),
+    cmocka_unit_test(test_layouts),
+    cmocka_unit_test(test_dialects),
+    cmocka_unit_test(test_numbers),
+    cmocka_unit_test(test_defects),
+    cmocka_unit_test(test_sizes),
+    cmocka_unit_test(test_truncated),
+    cmocka_unit_test(test_flipped_bits),
+    cmocka_unit_test(test_memory_failures),
+    cmocka_unit_test(test_failing_source),
+    cmocka_unit_test(test_extremes),
+    cmocka_unit_test(test_changing_events),
+    cmocka_unit_test(test_values_without_meaning),
+    cmocka_unit_test(test_nul_in_names),
+    cmocka_unit_test(test_trace_events_that_are_no_list),
+};
+
+UNIT_TESTS(tests, NULL, NULL)
