@@ -398,11 +398,11 @@ static int save_markdown(const char *folder, const pyro_command *command)
     pyro_buf page = PYRO_BUF_INIT, path = PYRO_BUF_INIT;
     int exit_code;
 
-    if (command != NULL)
+    if (command)
         pyro_docgen_markdown(&page, command);
     else
         pyro_docgen_markdown_index(&page);
-    pyro_buf_addf(&path, "%s/%s.md", folder, command != NULL ? command->name : "index");
+    pyro_buf_addf(&path, "%s/%s.md", folder, command ? command->name : "index");
     exit_code = save(&page, pyro_text_part(&page, &path));
     pyro_buf_free(&path);
     return exit_code;
