@@ -18,7 +18,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export PYTHON
 
 .PHONY: all help deps python demo test test-c test-asan test-python test-gpu test-peers test-torch test-x86 test-arm \
-        test-arm-torch coverage bench fuzz lint format verify-models catalog verify-catalog install clean
+        test-arm-torch coverage bench fuzz lint format docs verify-models catalog verify-catalog install clean
 
 all:
 	@command -v cmake >/dev/null || { echo "cmake is missing; 'make deps' installs it" >&2; exit 1; }
@@ -44,8 +44,9 @@ help:
 #: make catalog        export the built-in models again (NAMES="resnet18 gpt2": only those)
 #: make verify-catalog check every built-in model against torch, at its own and at other sizes
 #: make fuzz           install clang, then fuzz each reader FUZZ_SECONDS (300)
-#: make lint           check the format of C, Python and shell
+#: make lint           check the format of C, Python and shell, and the wording of documents
 #: make format         rewrite C and Python as make lint wants them
+#: make docs           the documentation as a site: build/site/index.html (downloads 30 MB once)
 #: make deps           install what building needs (Debian, Ubuntu)
 #: make clean          remove what was built; .venv stays
 #: make help           this list
@@ -183,6 +184,9 @@ lint:
 format:
 	@scripts/install-deps.sh python
 	@scripts/lint.sh --fix
+
+docs: all
+	@scripts/build-docs.sh
 
 install: all
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"

@@ -116,6 +116,9 @@ if(NOT PYRO_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
 endif()
 
 if(NOT PYRO_SANITIZE)
+  add_test(NAME words COMMAND ${Python3_EXECUTABLE} scripts/check-words.py
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_tests_properties(words PROPERTIES LABELS docs TIMEOUT 60)
   add_test(NAME install COMMAND
     ${CMAKE_CURRENT_SOURCE_DIR}/tests/install/run.sh ${CMAKE_CURRENT_BINARY_DIR})
   set_tests_properties(install PROPERTIES LABELS install TIMEOUT 300

@@ -1,8 +1,8 @@
 # The tool `pyrometer`, one file with the static library inside, and what is generated from its
-# option tables: man pages and shell completion.
+# option tables: man pages, pages of the site and shell completion.
 file(GLOB_RECURSE cli_sources CONFIGURE_DEPENDS cli/*.c)
 set(cli_main ${CMAKE_CURRENT_SOURCE_DIR}/cli/main.c)
-set(cli_docgen ${CMAKE_CURRENT_SOURCE_DIR}/cli/docgen/main.c)
+file(GLOB cli_docgen CONFIGURE_DEPENDS cli/docgen/*.c)
 list(REMOVE_ITEM cli_sources ${cli_main} ${cli_docgen})
 
 # What the tool does in the user's Python: a zip that Python runs, taken into the tool as bytes.
@@ -52,8 +52,9 @@ if(NOT CMAKE_CROSSCOMPILING AND NOT PYRO_FUZZ)
   set(docs ${CMAKE_CURRENT_BINARY_DIR}/docs)
   add_custom_command(OUTPUT ${docs}/made
     COMMAND ${CMAKE_COMMAND} -E rm -rf ${docs}
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${docs}/man
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${docs}/man ${docs}/commands
     COMMAND pyrometer-docgen man ${docs}/man
+    COMMAND pyrometer-docgen markdown ${docs}/commands
     COMMAND pyrometer-docgen bash ${docs}/pyrometer.bash
     COMMAND pyrometer-docgen zsh ${docs}/_pyrometer
     COMMAND ${CMAKE_COMMAND} -E touch ${docs}/made

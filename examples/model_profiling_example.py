@@ -1,7 +1,7 @@
-"""Every forward pass of four models as a file and a table, and what can be asked of the files.
+"""Captures every forward pass of four models as a file and a table, and reads the files.
 
-python model_profiling_example.py              # the models run as ever, nothing is recorded
-pyrometer python model_profiling_example.py    # a file and a table for each forward
+python model_profiling_example.py              # nothing is recorded
+pyrometer python model_profiling_example.py    # one file and one table per forward
 """
 
 import torch
@@ -130,7 +130,7 @@ class TransformerBlock(nn.Module):
 
 
 def analyze(trace_file, model_name):
-    """What a file holds, layer by layer; the slowest first."""
+    """Prints the layers of a file, slowest first."""
     analysis = parse_model_trace(trace_file, model_name)
     if not analysis:
         print(f"{trace_file} was not recorded")

@@ -1,9 +1,9 @@
-"""A small network is trained with DistributedDataParallel on a Ray cluster, and profiled.
+"""Trains a small network with DistributedDataParallel on a Ray cluster, and profiles it.
 
     python examples/ray_training.py                                     # two ranks, this machine
     python examples/ray_training.py --num-nodes 2 --gpus-per-node 4     # with RAY_ADDRESS set
 
-The traces of all ranks are in ./profiler_logs afterwards, whichever nodes they were written on.
+Afterwards the traces of all ranks are in ./profiler_logs, whichever nodes wrote them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyrometer import profiler, ray, step_profiler
 
 
 def train(steps: int, batch_size: int) -> float:
-    """What every rank runs; the caller gets the value of rank 0."""
+    """Runs in every rank; the caller gets the value of rank 0."""
     has_gpu = torch.cuda.is_available()
     dist.init_process_group("nccl" if has_gpu else "gloo")
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if has_gpu else torch.device("cpu")

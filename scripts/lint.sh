@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks the format of C and how it tests pointers, the style of Python and, where shellcheck is,
-# the shell scripts.
+# Checks the format of C and how it tests pointers, the style of Python, the wording of documents
+# and, if shellcheck is installed, the shell scripts.
 # `lint.sh --fix` rewrites the files as they should be.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -47,6 +47,8 @@ if [ "${pointer_tests:-on}" = on ]; then
 fi
 check "ruff check" "$venv/bin/ruff" check --quiet .
 check "ruff format" "$venv/bin/ruff" format --quiet --check .
+# --code checks strings and comments too; it joins once the code has been rewritten.
+check "words" scripts/check-words.py
 if command -v shellcheck >/dev/null; then
     check "shellcheck" check_shell
 else

@@ -443,7 +443,8 @@ const pyro_command cmd_bench = {
         "--against judges: regressed, improved, no change or cannot tell. Both sides run in turn "
         "until the interval of the change is narrow enough: at least 10 times each, at most 30 times "
         "or as often as fits in --max-time, and no longer than --total-time. How long that takes is "
-        "printed before. The verdict is computed once, afterwards. docs/statistics.md says how.\n\n"
+        "printed before. The verdict is computed once, afterwards. docs/reference/statistics.md "
+        "says how.\n\n"
         "pyrometer profile is the same command.",
     .examples = bench_examples,
     .groups = pyro_bench_groups,

@@ -210,8 +210,8 @@ const pyro_command cmd_diff = {
         "Or they are results that pyrometer bench wrote as JSON. Then every metric is judged: "
         "regressed, improved, no change, or cannot tell (too few samples, another machine, or one "
         "that was busy), which exits with 3, with --fail-on regression with 0 and a warning. "
-        "docs/statistics.md says how. Where GITHUB_STEP_SUMMARY is set, the verdict is added to that "
-        "file as Markdown.",
+        "docs/reference/statistics.md says how. Where GITHUB_STEP_SUMMARY is set, the verdict is "
+        "added to that file as Markdown.",
     .examples = diff_examples,
     .groups = diff_groups,
     .operands = PYRO_COMPLETE_MODEL,

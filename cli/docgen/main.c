@@ -1,7 +1,10 @@
 /*
- * pyrometer-docgen man DIR | bash FILE | zsh FILE: man pages and shell completion from the tables
- * that the tool itself parses with. Run by the build, not installed.
+ * pyrometer-docgen man DIR | markdown DIR | bash FILE | zsh FILE: man pages, pages of the site and
+ * shell completion from the tables that the tool itself parses with. Run by the build, never
+ * installed.
  */
+#include "cli/docgen/docgen.h"
+
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/output.h"
@@ -389,26 +392,49 @@ static int save_page(const char *folder, const pyro_command *command)
     return exit_code;
 }
 
+/* The page of one command, or with NULL the list of commands. */
+static int save_markdown(const char *folder, const pyro_command *command)
+{
+    pyro_buf page = PYRO_BUF_INIT, path = PYRO_BUF_INIT;
+    int exit_code;
+
+    if (command)
+        pyro_docgen_markdown(&page, command);
+    else
+        pyro_docgen_markdown_index(&page);
+    pyro_buf_addf(&path, "%s/%s.md", folder, command ? command->name : "index");
+    exit_code = save(&page, pyro_text_part(&page, &path));
+    pyro_buf_free(&path);
+    return exit_code;
+}
+
+static int save_all(const char *folder, int (*save_one)(const char *, const pyro_command *))
+{
+    int exit_code = save_one(folder, NULL);
+
+    for (size_t i = 0; pyro_commands[i] != NULL && exit_code == PYRO_EXIT_FINE; i++)
+        exit_code = save_one(folder, pyro_commands[i]);
+    return exit_code;
+}
+
 int main(int argc, char **argv)
 {
     pyro_buf buf = PYRO_BUF_INIT;
 
     if (argc != 3) {
-        fputs("usage: pyrometer-docgen man DIR | bash FILE | zsh FILE\n", stderr);
+        fputs("usage: pyrometer-docgen man DIR | markdown DIR | bash FILE | zsh FILE\n", stderr);
         return PYRO_EXIT_ERROR;
     }
-    if (strcmp(argv[1], "man") == 0) {
-        int exit_code = save_page(argv[2], NULL);
-        for (size_t i = 0; pyro_commands[i] != NULL && exit_code == PYRO_EXIT_FINE; i++)
-            exit_code = save_page(argv[2], pyro_commands[i]);
-        return exit_code;
-    }
+    if (strcmp(argv[1], "man") == 0)
+        return save_all(argv[2], save_page);
+    if (strcmp(argv[1], "markdown") == 0)
+        return save_all(argv[2], save_markdown);
     if (strcmp(argv[1], "bash") == 0) {
         add_bash(&buf);
     } else if (strcmp(argv[1], "zsh") == 0) {
         add_zsh(&buf);
     } else {
-        fprintf(stderr, "pyrometer-docgen: %s: not man, bash or zsh\n", argv[1]);
+        fprintf(stderr, "pyrometer-docgen: %s: not man, markdown, bash or zsh\n", argv[1]);
         return PYRO_EXIT_ERROR;
     }
     return save(&buf, argv[2]);

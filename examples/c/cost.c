@@ -1,5 +1,5 @@
 /*
- * Prints what a model should cost and the three layers that cost most. Against an installed copy:
+ * Prints the cost of a model and its three costliest layers. Against an installed copy:
  *
  *     cc cost.c -o cost $(pkg-config --cflags --libs pyrometer)
  *     ./cost resnet18            the built-in model
@@ -9,7 +9,7 @@
 #include <pyrometer/pyrometer.h>
 #include <stdio.h>
 
-/* Every failing call fills in the error; one line tells a person all that it holds. */
+/* Every failing call fills in the error; one line shows all of it. */
 static void complain(const pyro_error *error)
 {
     char line[1024];
@@ -19,7 +19,7 @@ static void complain(const pyro_error *error)
 
 enum { TOP = 3 };
 
-/* Puts the costliest layers first into `top`; returns how many there are, TOP at most. */
+/* Puts the costliest layers into `top`, costliest first; returns their number, at most TOP. */
 static size_t find_costliest(const pyro_cost_row *top[TOP], const pyro_cost_row *layers,
                              size_t count)
 {
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
     print_cost(cost);
     status = 0;
 done:
-    /* The cost refers to the model, so it goes first; both take NULL. */
+    /* The cost refers to the model, so it is freed first; both accept NULL. */
     pyro_cost_free(cost);
     pyro_model_close(model);
     return status;

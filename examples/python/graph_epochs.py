@@ -1,4 +1,4 @@
-"""Times over many passes: how often, median and 95th percentile of every block.
+"""Prints passes, median and 95th percentile of every block, over many passes.
 
 python graph_epochs.py
 """

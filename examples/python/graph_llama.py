@@ -1,6 +1,6 @@
-"""The inner model of a Hugging Face LLaMA, wrapped in its place: generate() works as before.
+"""Wraps the inner model of a Hugging Face LLaMA in place; generate() works as before.
 
-A tiny one with random weights, so that nothing is downloaded; give the name of another to use it:
+Uses a tiny model with random weights, so nothing is downloaded. Pass a name to use another:
 
     python graph_llama.py [FOLDER] [MODEL]
 """

@@ -1,4 +1,4 @@
-"""The graph of ResNet18: its blocks with their times, then every operator, as text files.
+"""Writes the graph of ResNet18 as text files: blocks with their times, then every operator.
 
 python graph_resnet18.py [FOLDER]
 """
@@ -28,7 +28,7 @@ def main(folder: str = ".") -> None:
     prof.graph.stats()
     print("==== Detail Graph Stats ====")
     prof.detail_graph.stats()
-    prof(x)  # the model as ever
+    prof(x)  # behaves like the model
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The graph of a transformer written here, down to its leaves, and where to cut it in two.
+"""Builds the graph of a transformer down to its leaves, and splits it in two.
 
 python graph_transformer.py [FOLDER]
 """

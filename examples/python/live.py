@@ -1,4 +1,4 @@
-"""What a module should cost, asked of the live object: it is exported in memory and never run."""
+"""Prints the cost of a live module, which is exported in memory and never run."""
 
 import torch
 from torch import nn

@@ -1,9 +1,9 @@
-"""Profiles a model of transformers: latency, throughput, memory, and a page of it all.
+"""Profiles a transformers model: latency, throughput, memory, and an HTML report.
 
     python examples/python/model_profiling.py FOLDER [BASELINE.json]
 
-FOLDER is a model that transformers has saved, in this file a BERT. With a baseline the run is
-compared with it; without one it becomes it.
+FOLDER is a model saved by transformers, here a BERT. If BASELINE.json exists, the run is compared
+with it; otherwise the run is saved as the baseline.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What the examples of this folder share: joining the other processes, and how they are started."""
+"""Shared by the examples of this folder: starts the processes and joins them."""
 
 import os
 import socket
@@ -10,8 +10,8 @@ from pyrometer import profiler
 
 
 def join() -> torch.device:
-    """Joins the process group and returns this process's device. Started by plain `python`, the
-    process is alone."""
+    """Joins the process group and returns this process's device. Under plain `python`
+    the process is alone."""
     device = torch.device("cpu")
     if torch.cuda.is_available():
         device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
@@ -47,7 +47,7 @@ def add_arguments(parser) -> None:
 
 
 def run(train, args):
-    """Trains here or, for several nodes, on a Ray cluster; profiled where that was asked for."""
+    """Trains here or, for several nodes, on a Ray cluster; profiles if requested."""
     train = profiler(
         enabled=args.profile or args.nsight,
         output_dir=args.output_dir,

@@ -1,4 +1,4 @@
-"""Trains a transformer with FSDP2, and profiles three steps of it where that is asked for.
+"""Trains a transformer with FSDP2, and profiles three steps on request.
 
 python train.py                                     # alone, not profiled
 python train.py --profile                           # with traces and a summary

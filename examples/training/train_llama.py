@@ -1,4 +1,4 @@
-"""Trains a small transformer of LLaMA's kind: rotary positions, RMSNorm, SwiGLU, causal attention.
+"""Trains a small LLaMA-like transformer: rotary positions, RMSNorm, SwiGLU, causal attention.
 
 python train_llama.py --profile
 torchrun --nproc-per-node 2 train_llama.py --profile
@@ -19,7 +19,7 @@ WORDS = 512
 
 
 def rotate(x, positions):
-    """Turns pairs of values by their position."""
+    """Rotates pairs of values by their position."""
     half = x.shape[-1] // 2
     frequencies = 10_000 ** (-torch.arange(half, device=x.device) / half)
     angles = positions[:, None] * frequencies

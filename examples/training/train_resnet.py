@@ -1,4 +1,4 @@
-"""Trains a ResNet with DistributedDataParallel on pictures of noise, from a DataLoader.
+"""Trains a ResNet with DistributedDataParallel on random images from a DataLoader.
 
 torchrun --nproc-per-node 2 train_resnet.py --profile
 """
@@ -32,7 +32,7 @@ class Block(nn.Module):
 
 
 def resnet(classes=10):
-    """As ResNet-18, for small pictures."""
+    """Builds a ResNet-18 for small images."""
     sizes = ((64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, 2))
     blocks = [
         Block(a, b, stride) if first else Block(b, b, 1)

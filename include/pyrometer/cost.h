@@ -12,7 +12,10 @@
 extern "C" {
 #endif
 
-/* How work is turned into the number called FLOPs; MACs never depend on it (docs/conventions.md). */
+/*
+ * How work becomes the number called FLOPs; MACs never depend on it
+ * (docs/reference/conventions.md).
+ */
 typedef enum pyro_convention {
     PYRO_CONVENTION_FULL,        /* 2 x MACs + elementwise, norm, pooling and activation work */
     PYRO_CONVENTION_TORCH,       /* as torch.utils.flop_counter counts */

@@ -1,7 +1,7 @@
 /*
  * A model as a graph of what runs: nodes are calls of modules or operators, edges the tensors that
- * go from one to the next. From a file, a built-in model or a recording; docs/graph-format.md says
- * what nodes and edges are.
+ * go from one to the next. From a file, a built-in model or a recording.
+ * docs/reference/graph-format.md defines nodes and edges.
  */
 #ifndef PYROMETER_GRAPH_H
 #define PYROMETER_GRAPH_H

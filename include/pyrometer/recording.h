@@ -1,6 +1,6 @@
 /*
- * A recording (.pyro) to the byte, for those who write and read one; docs/recording-format.md says
- * the same in words. Little-endian. A file is a header and chunks of one size; a chunk belongs to
+ * A recording (.pyro) to the byte, for programs that write and read one;
+ * docs/reference/recording-format.md describes it in words. Little-endian. A file is a header and chunks of one size; a chunk belongs to
  * one thread (records) or to all (data: names, shapes, stacks, modules). Whatever was committed is
  * readable while the file is written and after its writer was killed.
  */
@@ -178,7 +178,8 @@ typedef struct pyro_weight_data {
 /*
  * Words of storages, a tensor after the other, each PYRO_STORAGE_WORDS and then its sizes:
  *   tensor and storage   equal for the same tensor object, and for tensors that share memory; no
- *                        other has had that number (docs/recording-format.md: but for two cases)
+ *                        other has had that number (but for two cases, see
+ *                        docs/reference/recording-format.md)
  *   version              how often the memory was written in place; UINT64_MAX not known
  *   begin, end           its bytes in the storage; both UINT64_MAX where they are not known
  *   head                 dtype (c10::ScalarType) | flags, as below | count of sizes << 32

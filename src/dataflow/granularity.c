@@ -1,6 +1,6 @@
 /*
  * Choosing nodes. A leaf is a call in which no other module is called. A block is what models
- * repeat: docs/graph-format.md has the rule that is written here.
+ * repeat: docs/reference/graph-format.md has the rule that is written here.
  */
 #include "dataflow/granularity.h"
 

@@ -1,7 +1,8 @@
 /*
  * What transformers puts into a graph only while torch.export traces it. A run leaves a causal mask
  * out where the kernel's own flag will do, and then lets the kernel read grouped heads as they are; an
- * export always makes the mask, and repeats the heads because of it (docs/conventions.md).
+ * export always makes the mask, and repeats the heads because of it
+ * (docs/reference/conventions.md).
  */
 #ifndef PYRO_GRAPH_EXPORTED_H
 #define PYRO_GRAPH_EXPORTED_H

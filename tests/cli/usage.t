@@ -189,8 +189,8 @@ each.
 Or they are results that pyrometer bench wrote as JSON. Then every metric is
 judged: regressed, improved, no change, or cannot tell (too few samples, another
 machine, or one that was busy), which exits with 3, with --fail-on regression
-with 0 and a warning. docs/statistics.md says how. Where GITHUB_STEP_SUMMARY is
-set, the verdict is added to that file as Markdown.
+with 0 and a warning. docs/reference/statistics.md says how. Where
+GITHUB_STEP_SUMMARY is set, the verdict is added to that file as Markdown.
 
 Tables:
       --top N

@@ -257,7 +257,7 @@ def check_published(outcome: Outcome, options, model: Model, path: pathlib.Path)
     from torchvision.models import get_model_weights, get_weight
 
     weights = get_weight(model.entry.weights)
-    # The detectors' rows were counted with fewer boxes; docs/conventions.md says how many.
+    # The detectors' rows were counted with fewer boxes; docs/reference/conventions.md has them.
     boxes = {
         "FasterRCNN_MobileNet_V3_Large_320_FPN_Weights.COCO_V1": ["proposals=1,0,5"],
         "FasterRCNN_MobileNet_V3_Large_FPN_Weights.COCO_V1": ["proposals=1,0,5"],

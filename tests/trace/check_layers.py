@@ -8,7 +8,7 @@ truth themselves: in them annotations "fwd|<path>" wrap the forward of every lea
                                 [--traces FOLDER] [--table]
 
 Those of tests/files/trace are always read, those of FOLDER where it is there. --table prints the
-table of docs/trace-coverage.md.
+table of docs/reference/trace.md.
 """
 
 import argparse

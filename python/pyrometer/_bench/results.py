@@ -288,7 +288,7 @@ def detect_regressions(
     noise: float | str = 0,
     any_machine: bool = False,
 ) -> Regressions:
-    """What got worse from one result to another, by the procedure of docs/statistics.md.
+    """What got worse from one result to another, by the procedure of docs/reference/statistics.md.
 
     Args:
         baseline: what load_baseline() or profile() gave, or a path.

@@ -246,7 +246,7 @@ class Profiler(nn.Module):
         format: str = "text",
     ) -> list[str]:
         """Writes `<base>_module.txt` and, where there is a detail graph, `<base>_detail.txt`
-        (docs/graph-format.md); gives the paths that were written.
+        (docs/reference/graph-format.md); gives the paths that were written.
 
         Args:
             base_path: folder and beginning of the names.

@@ -174,7 +174,7 @@ def _is_newer(path: str, other: str | None) -> bool:
 
 
 def _has_records(path: str) -> bool:
-    """Whether a recording holds anything: a chunk of records (docs/recording-format.md)."""
+    """Whether a recording holds a chunk of records (docs/reference/recording-format.md)."""
     try:
         with open(path, "rb") as file:
             _, _, at, chunk_bytes = struct.unpack("<8sIII", file.read(20))

@@ -40,7 +40,7 @@ def check_granularity(value: str) -> str:
 @dataclasses.dataclass(frozen=True)
 class GraphTensor:
     """A tensor on an edge; sizes that depend on data are None. `assumed`: it could not be decided
-    whether the reader reads any byte of it (docs/graph-format.md)."""
+    whether the reader reads any byte of it (docs/reference/graph-format.md)."""
 
     dtype: str
     shape: tuple[int | None, ...]

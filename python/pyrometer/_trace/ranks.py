@@ -62,7 +62,7 @@ def ranks(
 
 
 class Ranks:
-    """The answer: tables as lists of rows (docs/ranks.md), with None for what is not known."""
+    """The report: tables as lists of rows (docs/reference/ranks.md); unknown values are None."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
         self._answer = answer

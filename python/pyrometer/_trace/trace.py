@@ -163,8 +163,9 @@ OP_COLUMNS = {
 class Trace:
     """What a run did cost. Times are in nanoseconds, memory in bytes.
 
-    Every table of the JSON that `pyrometer trace --format json` writes is an attribute with the
-    same name and columns: `steps`, `layers`, `ops`, `kernels` and so on; docs/trace.md defines them.
+    Every table of the JSON that `pyrometer trace --format json` writes is an attribute with the same
+    name and columns: `steps`, `layers`, `ops`, `kernels` and so on; docs/reference/trace.md
+    defines them.
     """
 
     __module__ = "pyrometer"

@@ -1,6 +1,6 @@
 /*
  * Descriptive statistics of samples, and the distributions that intervals need. Samples are finite;
- * an answer that does not exist is NaN. docs/statistics.md says which definition is used and why.
+ * an undefined result is NaN. docs/reference/statistics.md has the definitions.
  */
 #ifndef PYRO_BENCH_STATISTICS_STATISTICS_H
 #define PYRO_BENCH_STATISTICS_STATISTICS_H

@@ -1,4 +1,7 @@
-/* A graph as text: nodes, edges, stats and cuts. docs/graph-format.md explains every line. */
+/*
+ * Writes a graph as text: nodes, edges, stats and cuts. docs/reference/graph-format.md explains every
+ * line.
+ */
 #include "base/text/table.h"
 #include "base/text/units.h"
 #include "report/graph/writers.h"

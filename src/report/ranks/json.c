@@ -1,4 +1,7 @@
-/* Many ranks for programs: schema pyrometer.ranks/1 (docs/ranks.md), and one table of it as CSV. */
+/*
+ * Writes many ranks as JSON, schema pyrometer.ranks/1 (docs/reference/ranks.md), and one table of it as
+ * CSV.
+ */
 #include "report/writers.h"
 #include "report/writers.h"
 

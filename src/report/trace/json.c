@@ -1,4 +1,7 @@
-/* A trace for programs: schema pyrometer.trace/1, defined in docs/trace.md. Unknown is null. */
+/*
+ * Writes a trace as JSON, schema pyrometer.trace/1, defined in docs/reference/trace.md. Unknown is
+ * null.
+ */
 #include "report/trace/rows.h"
 #include "report/writers.h"
 

@@ -16,7 +16,7 @@
 #define SLOWEST_RAW_PER_NS 1e-6
 #define FASTEST_RAW_PER_NS 1e3
 
-/* docs/recording-format.md says so. */
+/* docs/reference/recording-format.md says so. */
 _Static_assert(sizeof(pyro_recording_header) == 256 && sizeof(pyro_chunk_header) == 64 &&
                    sizeof(pyro_data_entry) == 16 && sizeof(pyro_module_data) == 24,
                "the format of recordings");

@@ -1,4 +1,4 @@
-"""docs/conventions.md against the table of operators: the free ones are a closed list."""
+"""docs/reference/conventions.md against the table of operators: the free ones are a closed list."""
 
 import pathlib
 import re
@@ -27,7 +27,7 @@ def table() -> list[tuple[str, str, str, str, str]]:
 
 
 def documented() -> list[str]:
-    text = (ROOT / "docs/conventions.md").read_text()
+    text = (ROOT / "docs/reference/conventions.md").read_text()
     begin, end = (f"<!-- zero-cost operators: {mark} -->" for mark in ("begin", "end"))
     assert text.count(begin) == text.count(end) == 1
     listed = text.partition(begin)[2].partition(end)[0]

@@ -146,7 +146,7 @@ CASES = [
 ]
 
 # fvcore fails on a vector on the right, takes one as a weight for a matrix, and prints for einsums
-# that are no product of two matrices what numpy estimates (docs/conventions.md).
+# that are no product of two matrices what numpy estimates (docs/reference/conventions.md).
 NOT_FVCORE = {
     "matmul matrix vector",
     "matmul batch vector",

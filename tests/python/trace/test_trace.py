@@ -295,7 +295,7 @@ def test_a_trace_of_this_torch(tmp_path):
 
 
 def test_every_key_is_documented():
-    document = (ROOT / "docs/trace.md").read_text()
+    document = (ROOT / "docs/reference/trace.md").read_text()
     trace = pyrometer.trace(TRAINING)
     data = trace.to_dict()
     keys = {key for columns in trace._core.tables().values() for key in columns}
