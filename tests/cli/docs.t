@@ -22,11 +22,11 @@ pyrometer-docgen: $TMP/none/pyrometer.1: cannot write: No such file or directory
 [2]
 
 $ pyrometer-docgen fish $TMP/x
-pyrometer-docgen: fish: not man, bash or zsh
+pyrometer-docgen: fish: not man, markdown, bash or zsh
 [2]
 
 $ pyrometer-docgen
-usage: pyrometer-docgen man DIR | bash FILE | zsh FILE
+usage: pyrometer-docgen man DIR | markdown DIR | bash FILE | zsh FILE
 [2]
 
 # Bash completion, as the shell calls it.

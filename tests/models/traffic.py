@@ -1,8 +1,8 @@
 """Bytes that a live run moves: every operator that torch calls, counted from its real tensors.
 
 It shares no code with the tool. An operator reads each of its tensors once and writes each output
-once (docs/reference/conventions.md). Whether it copies or returns a view follows from the storage of
-its output, not from its name.
+once (docs/reference/conventions.md). Whether it copies or returns a view follows from the storage
+of its output, not from its name.
 """
 
 import collections

@@ -56,61 +56,6 @@ bool pyro_recommendation_rule_at(pyro_recommendation_rule *out, size_t index)
     return true;
 }
 
-double pyro_model_threshold(pyro_model_detector detector)
-{
-    size_t rule = 0;
-    while (rule < RULE_COUNT - 1 && rules[rule].detect != detector)
-        rule++;
-    return rules[rule].threshold;
-}
-
-pyro_group_share pyro_model_share(const pyro_model_view *view, unsigned groups)
-{
-    /* An operator that only calls others has hardly any time itself, and is no call of its own. */
-    const double least_share = 0.002;
-    pyro_group_share sums = {0};
-    for (size_t i = 0; i < view->known->op_count; i++) {
-        const pyro_op_share *op = &view->known->ops[i];
-        if (!(view->groups[i] & groups))
-            continue;
-        sums.share += op->share;
-        sums.calls += op->share >= least_share ? op->calls : 0;
-    }
-    return sums;
-}
-
-double pyro_model_waiting_share(const pyro_model_evidence *known)
-{
-    if (known->on_gpu)
-        return 0;
-    if (!isnan(known->waiting_share))
-        return known->waiting_share;
-    return isnan(known->cpu_percent) ? 0 : fmax(0, 1 - known->cpu_percent / 100);
-}
-
-/* True when a list, separated by spaces, has the word. */
-static bool has_word(const char *list, const char *word)
-{
-    size_t length = strlen(word);
-    for (const char *at = list; *at; at += strspn(at, " ")) {
-        size_t here = strcspn(at, " ");
-        if (here == length && !memcmp(at, word, length))
-            return true;
-        at += here;
-    }
-    return false;
-}
-
-bool pyro_model_is_kind(const pyro_model_evidence *known, const char *kinds)
-{
-    return known->kind && has_word(kinds, known->kind);
-}
-
-bool pyro_model_is_precision(const pyro_model_evidence *known, const char *precision)
-{
-    return known->precision && !strcmp(known->precision, precision);
-}
-
 /* False when memory is out. */
 static bool find_groups(pyro_model_view *view, pyro_arena *arena)
 {
@@ -188,7 +133,8 @@ static size_t fill_rows(pyro_recommendation *rows, const pyro_model_view *view, 
     for (size_t i = 0; i < view->known->finding_count; i++) {
         bool is_covered = false;
         for (size_t rule = 0; rule < RULE_COUNT; rule++)
-            is_covered |= holds[rule] && has_word(rules[rule].covers, view->known->findings[i].id);
+            is_covered |= holds[rule] &&
+                          pyro_list_has(rules[rule].covers, view->known->findings[i].id);
         if (!is_covered)
             rows[count++] = from_finding(&view->known->findings[i], arena, memory_out);
     }

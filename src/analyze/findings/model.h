@@ -32,9 +32,8 @@ pyro_group_share pyro_model_share(const pyro_model_view *view, unsigned groups);
  * tell. */
 double pyro_model_waiting_share(const pyro_model_evidence *known);
 
-/* The threshold of the row that has the detector: for detectors that ask whether another row holds. */
-double pyro_model_threshold(pyro_model_detector detector);
-
+/* True when a list, separated by spaces, has the word. */
+bool pyro_list_has(const char *list, const char *word);
 /* True when the model is of one of the kinds, separated by spaces. */
 bool pyro_model_is_kind(const pyro_model_evidence *known, const char *kinds);
 bool pyro_model_is_precision(const pyro_model_evidence *known, const char *precision);
@@ -46,8 +45,13 @@ static inline double pyro_mebibytes(double bytes)
 
 #define MODEL_DETECTOR(name) \
     bool pyro_advise_##name(const pyro_model_view *view, pyro_advice *advice)
+/* The threshold is for detectors that ask whether another row holds. */
 #define RECOMMENDATION(id, detector, rank, threshold, subject, advice, covers) \
-    MODEL_DETECTOR(detector);
+    MODEL_DETECTOR(detector); \
+    static inline double pyro_threshold_of_##detector(void) \
+    { \
+        return threshold; \
+    }
 #include "analyze/findings/model.def"
 #undef RECOMMENDATION
 

@@ -273,7 +273,7 @@ MODEL_DETECTOR(idle_threads)
     const pyro_model_evidence *known = view->known;
     if (known->on_gpu || isnan(known->cpu_percent) || known->threads <= 1 ||
         known->threads > known->usable_cpus ||
-        pyro_model_waiting_share(known) >= pyro_model_threshold(pyro_advise_waiting))
+        pyro_model_waiting_share(known) >= pyro_threshold_of_waiting())
         return false;
     double used = known->cpu_percent / 100;
     int64_t fewer = (int64_t)fmax(1, rint(used));
