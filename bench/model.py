@@ -67,6 +67,25 @@ def measure_loop(runs: int = 20_000) -> None:
     )
 
 
+def measure_gpu(rounds: int) -> None:
+    """What watching the clocks of a GPU costs, and how much slower calls with a cold L2 are."""
+    model = nn.Sequential(*[nn.Linear(2048, 2048) for _ in range(2)]).eval()
+    inputs = torch.randn(1, 2048)
+    profiler = pyrometer.ModelProfiler(model, device="cuda")
+    engine = profiler._engine
+    ratios: dict[str, list[float]] = {"watched to unwatched": [], "cold to warm": []}
+    for _ in range(rounds):
+        warm = profiler.profile(inputs, num_runs=300, only_times=True)["latency"]["p50"]
+        cold = profiler.profile(inputs, num_runs=300, only_times=True, cold_cache=True)
+        gpu, engine._gpu, engine.gpu_reason = engine._gpu, None, "switched off"
+        bare = profiler.profile(inputs, num_runs=300, only_times=True)["latency"]["p50"]
+        engine._gpu, engine.gpu_reason = gpu, None
+        ratios["watched to unwatched"].append(warm / bare)
+        ratios["cold to warm"].append(cold["latency"]["p50"] / warm)
+    for what, found in ratios.items():
+        print(f"on the GPU, {what}: median ratio {statistics.median(found):.4f}")
+
+
 def run_pairs(count: int) -> None:
     """Five processes a side in turn, both of the same; any alarm is a false one."""
     verdicts: dict[str, int] = {}
@@ -109,6 +128,8 @@ def main() -> None:
         json.dump(measure_once().document, sys.stdout)
         return
     measure_loop()
+    if torch.cuda.is_available():
+        measure_gpu(arguments.rounds)
     compare_with_torch(options.rounds)
     run_pairs(options.pairs)
 
