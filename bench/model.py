@@ -129,7 +129,7 @@ def main() -> None:
         return
     measure_loop()
     if torch.cuda.is_available():
-        measure_gpu(arguments.rounds)
+        measure_gpu(options.rounds)
     compare_with_torch(options.rounds)
     run_pairs(options.pairs)
 
