@@ -50,4 +50,4 @@ def test_documents_agree_with_what_is_refused():
     newest = ".".join(map(str, env.NEWEST_CAPTURED))
     named = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text())
     assert named == ["3.11", "3.12", newest]
-    assert f"CPython 3.11, 3.12 or {newest}" in (ROOT / "docs/capture.md").read_text()
+    assert f"CPython 3.11, 3.12 or {newest}" in (ROOT / "docs/guides/capture.md").read_text()

@@ -75,13 +75,20 @@ def build_observer(processor, folder, monkeypatch):
 
 
 def build_extension(processor, folder):
-    """The files of the extension and of the library in it that have thread-local variables."""
+    """The files of the extension and of the library in it that have thread-local variables.
+
+    And those whose variables are hidden, without which the others cannot be linked.
+    """
     compiler = compiler_for(processor, "gcc")
     sources = [
         path
         for room in ("src", "python")
         for path in sorted((ROOT / room).rglob("*.c"))
         if re.search(r"\b(_Thread_local|__thread|thread_local)\b", path.read_text())
+        or (
+            path.with_suffix(".h").exists()
+            and 'visibility("hidden")' in path.with_suffix(".h").read_text()
+        )
     ]
     assert len(sources) >= 3
     objects = [folder / f"{number}.o" for number in range(len(sources))]
