@@ -163,8 +163,8 @@ typedef struct pyro_ranks {
     size_t note_count;
 } pyro_ranks;
 
-/* Analyses a summary, which the caller may free afterwards. A rank that is late by at least
- * `least_late_share` of a step is a straggler; 0 means 0.05. */
+/* Analyses a summary, which the caller may free afterwards. `least_late_share` is the share of a step
+ * from which a late rank is a straggler; 0 means 0.05. */
 PYRO_API int pyro_ranks_analyze(pyro_ranks **out, const pyro_rank_summary *summary,
                                 double least_late_share, pyro_error *error);
 PYRO_API void pyro_ranks_free(pyro_ranks *ranks);
