@@ -56,7 +56,7 @@ static int put_in_place(const char *temporary, const char *path, bool replace)
         return unlink(temporary) == 0 ? 0 : errno;
     if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS)
         return errno;
-    /* A file system without links: between these two calls another process may be quicker. */
+    /* The file system has no links: another process may create the file between these calls. */
     if (access(path, F_OK) == 0)
         return EEXIST;
     return rename(temporary, path) == 0 ? 0 : errno;

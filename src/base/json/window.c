@@ -105,7 +105,7 @@ bool pyro_json_window_refill(pyro_json_window *window)
 {
     if (window->source_ended || !make_room(window))
         return false;
-    /* In the middle of a token the window is filled whole: scanning that starts anew with every
+    /* In the middle of a token the window is filled completely: restarting the scan with every
        few bytes of a long number would take quadratic time. */
     bool fill = window->end > window->bytes;
     char *begin = window->end, *limit = fill_limit(window);

@@ -197,7 +197,7 @@ static int check_readable(const pyro_zip_entry *entry, pyro_error *error)
         entry->method != METHOD_ZSTD)
         return pyro_fail_at(
             error, PYRO_ERROR_UNSUPPORTED, entry->header_offset,
-            "%s: compression method %d is not read (only stored, deflate and zstd are)",
+            "%s: unsupported compression method %d (supported: stored, deflate, zstd)",
             entry->name, entry->method);
     if (entry->method == METHOD_STORED && entry->size != entry->compressed_size)
         return pyro_fail_at(error, PYRO_ERROR_FORMAT, entry->header_offset,
