@@ -41,7 +41,7 @@ static int no_such_model(const char *spec, pyro_error *error)
     return status;
 }
 
-/* Opens a file of that name; a model of the same name takes precedence over a folder. */
+/* True for a file. Folders come later: a model of the same name takes precedence over them. */
 static bool is_file(const char *path)
 {
     struct stat status;

@@ -80,7 +80,7 @@ int pyro_model_open_decode(pyro_model **out, const char *name, pyro_error *error
         return pyro_fail(
             error, PYRO_ERROR_UNSUPPORTED,
             "the model has no graph of a decoding step (\"decode\" in pyrometer models "
-            "--format json says which have one)");
+            "--format json lists those that do)");
     return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
                      "only built-in models have a graph of a decoding step; export yours with its "
                      "cache as an input and price that");

@@ -24,7 +24,7 @@ int pyro_registry_folder(char **out, pyro_error *error)
         length = asprintf(out, "%s/.local/share/pyrometer/models", home);
     else
         return pyro_fail(error, PYRO_ERROR_NOT_FOUND,
-                         "neither XDG_DATA_HOME nor HOME is set, so there is no model registry");
+                         "set XDG_DATA_HOME or HOME to an absolute path: the model registry needs a folder");
     if (length >= 0)
         return PYRO_OK;
     *out = NULL;
