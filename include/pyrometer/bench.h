@@ -124,8 +124,8 @@ PYRO_API void pyro_loop_free(pyro_loop *loop);
 /*
  * One iteration, driven by the caller:
  *     while (pyro_loop_next(loop) != PYRO_LOOP_DONE) { run(); pyro_loop_tick(loop, &error); }
- * next waits for the intended start in rate mode, then reads the clock; tick reads it again. A caller
- * that measures the duration (device events, times of a child process) calls record, not tick.
+ * next waits for the intended start in rate mode, then reads the clock; tick reads it again. A
+ * caller that measures durations (device events, times of a child process) calls record, not tick.
  */
 PYRO_API pyro_loop_phase pyro_loop_next(pyro_loop *loop);
 PYRO_API int pyro_loop_tick(pyro_loop *loop, pyro_error *error);
@@ -303,7 +303,7 @@ PYRO_API int pyro_bench_warn(pyro_bench *bench, pyro_error *error, const char *f
     __attribute__((format(printf, 3, 4)));
 PYRO_API int pyro_bench_add_environment(pyro_bench *bench, const char *name, const char *value,
                                         pyro_error *error);
-/* Fill bench->environment: call _before ahead of the first measurement, _after when all are done. */
+/* Fill bench->environment: call _before the first measurement, _after the last one. */
 PYRO_API int pyro_environment_before(pyro_bench *bench, pyro_error *error);
 PYRO_API int pyro_environment_after(pyro_bench *bench, pyro_error *error);
 /* Computes all summaries and throughputs, and adds warnings about unreliable numbers. */
@@ -414,8 +414,8 @@ PYRO_API int pyro_bench_compare(pyro_comparison **out, const pyro_bench *base,
                                 pyro_error *error);
 PYRO_API void pyro_comparison_free(pyro_comparison *comparison);
 /*
- * Compares one metric without fingerprints or correction. Replicates are in the order of measurement;
- * the caller sets row->processes and row->interleaved.
+ * Compares one metric without fingerprints or correction. Replicates are in the order of
+ * measurement; the caller sets row->processes and row->interleaved.
  */
 PYRO_API int pyro_verdict_of(pyro_verdict_row *row, const double *base, size_t base_count,
                              const double *current, size_t current_count, bool higher_is_better,

@@ -172,10 +172,10 @@ static inline bool pyro_is_recording(const pyro_recorder_api *api)
 }
 
 /*
- * Enter before every use of a thread's memory, and leave after it: the session cannot end in between.
- * The thread that ends the session makes `generation` even, publishes that to all processors
- * (membarrier), and waits until `busy` is 0; so a compiler fence is enough here. In between, never
- * wait for anything that another thread may hold (the GIL).
+ * Enter before every use of a thread's memory, and leave after it: the session cannot end in
+ * between. The thread that ends the session makes `generation` even, publishes that to all
+ * processors (membarrier), and waits until `busy` is 0; so a compiler fence is enough here. In
+ * between, never wait for anything that another thread may hold (the GIL).
  */
 static inline pyro_recorder_thread *pyro_recorder_enter_with(pyro_recorder_api *api,
                                                              pyro_recorder_thread *thread)
@@ -247,8 +247,8 @@ static inline void pyro_span_open(pyro_recorder_thread *thread, pyro_record *rec
 }
 
 /*
- * Pops the span of a key, with all spans above it. Returns its record, or NULL if the span is not on
- * the stack (it started before the session or on another thread) or was lost.
+ * Pops the span of a key, with all spans above it. Returns its record, or NULL if the span is not
+ * on the stack (it started before the session or on another thread) or was lost.
  */
 static inline pyro_record *pyro_span_close(pyro_recorder_thread *thread, const void *key)
 {

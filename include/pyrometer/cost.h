@@ -95,9 +95,9 @@ typedef struct pyro_op_view {
 } pyro_op_view;
 
 /*
- * A custom cost rule for an operator. Returns 1 after setting `macs` and `other_flops`, 0 to use the
- * built-in table, or a negative status to fail the computation (with the reason in `error`). FLOPs
- * follow from the convention, bytes from the operator's tensors.
+ * A custom cost rule for an operator. Returns 1 after setting `macs` and `other_flops`, 0 to use
+ * the built-in table, or a negative status to fail the computation (with the reason in `error`).
+ * FLOPs follow from the convention, bytes from the operator's tensors.
  */
 typedef int (*pyro_rule_fn)(void *user, const pyro_op_view *op, int64_t *macs, int64_t *other_flops,
                             pyro_error *error);

@@ -12,7 +12,7 @@ extern "C" {
 
 typedef struct pyro_model pyro_model;
 
-/* An input tensor of the model. Pointers are valid until the model is closed or its sizes change. */
+/* An input tensor. Its pointers are valid until the model is closed or its sizes change. */
 typedef struct pyro_input {
     const char *name;
     const char *dtype; /* "float32", ... */
@@ -37,7 +37,7 @@ typedef struct pyro_default_shape {
     const int64_t *dims;
 } pyro_default_shape;
 
-/* What a file states about its model besides the graph. Unknown texts are "", unknown numbers -1. */
+/* What a file states about its model. Unknown texts are "", unknown numbers -1. */
 typedef struct pyro_facts {
     const char *name, *display_name, *family, *task;
     int64_t params, published_params;
@@ -59,8 +59,8 @@ typedef enum pyro_spec_kind {
 PYRO_API pyro_spec_kind pyro_spec_of(const char *spec);
 
 /*
- * Opens a model; the caller closes it with pyro_model_close(). `spec` is a path, "path:name" for one
- * of several models in a file, a folder with one .pt2 file, the name of a model in the user's
+ * Opens a model; the caller closes it with pyro_model_close(). `spec` is a path, "path:name" for
+ * one of several models in a file, a folder with one .pt2 file, the name of a model in the user's
  * registry or the catalog, or a Hugging Face or timm id of a model in the catalog. Never reads
  * weights or unpickles anything. PYRO_ERROR_UNSUPPORTED if the spec needs Python (pyro_spec_of).
  */
@@ -91,8 +91,8 @@ PYRO_API int pyro_model_set_batch(pyro_model *model, int64_t batch, pyro_error *
 PYRO_API int pyro_model_set_size(pyro_model *model, const char *symbol, int64_t size,
                                  pyro_error *error);
 /*
- * Sets every dim of a kind: "sequence", "past", "height" ... If the file does not name its dims, only
- * "sequence" is known, and only where the first input is a matrix of integers.
+ * Sets every dim of a kind: "sequence", "past", "height" ... If the file does not name its dims,
+ * only "sequence" is known, and only where the first input is a matrix of integers.
  */
 PYRO_API int pyro_model_set_kind(pyro_model *model, const char *what, int64_t size,
                                  pyro_error *error);

@@ -26,8 +26,8 @@ PYRO_API pyro_rank_summary *pyro_rank_summary_new(void);
 PYRO_API int pyro_rank_summary_make(pyro_rank_summary **out, pyro_trace *trace,
                                     const pyro_analysis_options *options, pyro_error *error);
 /*
- * Adds the contents of `other`, which stays unchanged. Associative, commutative and idempotent: every
- * order and tree of merges gives the same bytes and reports.
+ * Adds the contents of `other`, which stays unchanged. Associative, commutative and idempotent:
+ * every order and tree of merges gives the same bytes and reports.
  */
 PYRO_API int pyro_rank_summary_merge(pyro_rank_summary *summary, const pyro_rank_summary *other,
                                      pyro_error *error);
@@ -40,8 +40,8 @@ PYRO_API size_t pyro_rank_summary_count(const pyro_rank_summary *summary); /* nu
 PYRO_API void pyro_rank_summary_free(pyro_rank_summary *summary);
 
 /*
- * Finds rank and cycle in a file name: "rank_3", "trace_rank_3.json" and "run-rank3.json.gz" are rank
- * 3, "trace_rank_3_1.json" is its second cycle (1). *rank is -1 if the name has no rank.
+ * Finds rank and cycle in a file name: "rank_3", "trace_rank_3.json" and "run-rank3.json.gz" are
+ * rank 3, "trace_rank_3_1.json" is its second cycle (1). *rank is -1 if the name has no rank.
  */
 PYRO_API void pyro_rank_of_name(const char *path, int64_t *rank, int64_t *cycle);
 
@@ -163,8 +163,8 @@ typedef struct pyro_ranks {
     size_t note_count;
 } pyro_ranks;
 
-/* Analyses a summary, which the caller may free afterwards. `least_late_share` is the share of a step
- * from which a late rank is a straggler; 0 means 0.05. */
+/* Analyses a summary, which the caller may free afterwards. `least_late_share` is the share of a
+ * step from which a late rank is a straggler; 0 means 0.05. */
 PYRO_API int pyro_ranks_analyze(pyro_ranks **out, const pyro_rank_summary *summary,
                                 double least_late_share, pyro_error *error);
 PYRO_API void pyro_ranks_free(pyro_ranks *ranks);

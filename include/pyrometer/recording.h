@@ -1,8 +1,8 @@
 /*
  * The binary layout of a recording (.pyro); docs/reference/recording-format.md explains it.
- * Little-endian. A file is a header and chunks of equal size; a chunk belongs to one thread (records)
- * or to all (data: names, shapes, stacks, modules). Committed records are readable while the file is
- * being written and after its writer was killed.
+ * Little-endian. A file is a header and chunks of equal size; a chunk belongs to one thread
+ * (records) or to all (data: names, shapes, stacks, modules). Committed records are readable while
+ * the file is being written and after its writer was killed.
  */
 #ifndef PYROMETER_RECORDING_H
 #define PYROMETER_RECORDING_H
@@ -38,8 +38,7 @@ enum {
     PYRO_RECORD_OUTPUTS = 1 << 6, /* shapes of outputs */
 };
 
-/* Simultaneous readings of the fast counter and the monotonic clock. Two of them define the
- * conversion. */
+/* Simultaneous readings of the fast counter and the monotonic clock. Two define the conversion. */
 typedef struct pyro_recording_clock {
     uint64_t raw;
     int64_t monotonic_ns;

@@ -59,8 +59,8 @@ PYRO_API int pyro_report_models(char **out, size_t *size, const pyro_catalog *ca
                                 const pyro_models_query *query, const pyro_report_options *options,
                                 pyro_error *error);
 
-/* What a trace report shows: the overview, or one table (PYRO_TRACE_LAYERS, PYRO_TRACE_OPS, ...; see
- * tables.def). */
+/* What a trace report shows: the overview, or one table (PYRO_TRACE_LAYERS, PYRO_TRACE_OPS, ...;
+ * see tables.def). */
 typedef enum pyro_trace_view {
     PYRO_TRACE_OVERVIEW,
 #define PYRO_TABLE(id, number, ...) PYRO_TRACE_##id = number,
@@ -79,11 +79,11 @@ typedef struct pyro_trace_report_options {
 PYRO_API int pyro_report_trace(char **out, size_t *size, const pyro_trace *trace,
                                const pyro_analysis *analysis,
                                const pyro_trace_report_options *options, pyro_error *error);
-/* One line "frame;frame;frame nanoseconds" per stack: device time if there is any, else host time. */
+/* One line "frame;frame;frame nanoseconds" per stack: device time if any, else host time. */
 PYRO_API int pyro_report_trace_folded(char **out, size_t *size, const pyro_analysis *analysis,
                                       pyro_error *error);
-/* The layer table of one forward pass: calls, own wall time, input shapes and time in ops per layer,
- * and a row TOTAL with the wall time of the pass. `with_flops` adds FLOPs. */
+/* The layer table of one forward pass: calls, own wall time, input shapes and time in ops per
+ * layer, and a row TOTAL with the wall time of the pass. `with_flops` adds FLOPs. */
 PYRO_API int pyro_report_layer_table(char **out, size_t *size, pyro_trace *trace, const char *title,
                                      bool with_flops, pyro_error *error);
 /* Layers over several passes. `options` NULL: text. */

@@ -1,6 +1,6 @@
 /*
- * Reads traces (Kineto or Chrome JSON, plain, gzip or zstd; recordings) and analyses them. Times are
- * int64 nanoseconds, memory is bytes; unattributed time has separate rows.
+ * Reads traces (Kineto or Chrome JSON, plain, gzip or zstd; recordings) and analyses them. Times
+ * are int64 nanoseconds, memory is bytes; unattributed time has separate rows.
  */
 #ifndef PYROMETER_TRACE_H
 #define PYROMETER_TRACE_H
@@ -29,9 +29,9 @@ typedef struct pyro_trace_options {
 } pyro_trace_options;
 
 /*
- * Reads a trace; "-" is standard input. The caller closes it with pyro_trace_close(). Damage becomes
- * warnings (pyro_trace_warnings) if at least one event could be read, else PYRO_ERROR_FORMAT.
- * `options` may be NULL.
+ * Reads a trace; "-" is standard input. The caller closes it with pyro_trace_close(). Damage
+ * becomes warnings (pyro_trace_warnings) if at least one event could be read, else
+ * PYRO_ERROR_FORMAT. `options` may be NULL.
  */
 PYRO_API int pyro_trace_open(pyro_trace **out, const char *path, const pyro_trace_options *options,
                              pyro_error *error);
@@ -41,8 +41,9 @@ PYRO_API int pyro_trace_open_memory(pyro_trace **out, const void *data, size_t s
 PYRO_API void pyro_trace_close(pyro_trace *trace);
 
 /*
- * Adds the kernels, copies, launches and device memory of a torch.profiler trace of the same period,
- * converted to the clock of `trace`. Opening a recording also adds PATH.devices.json if that exists.
+ * Adds the kernels, copies, launches and device memory of a torch.profiler trace of the same
+ * period, converted to the clock of `trace`. Opening a recording also adds PATH.devices.json if
+ * that exists.
  */
 PYRO_API int pyro_trace_join_devices(pyro_trace *trace, const char *path, pyro_error *error);
 
@@ -70,10 +71,10 @@ typedef struct pyro_peaks {
 PYRO_API bool pyro_peaks_load(pyro_peaks *peaks);
 
 typedef struct pyro_analysis_options {
-    pyro_model *model;        /* provides dotted names and FLOPs; may be NULL */
-    const char *layers_from;  /* POSIX extended regex on annotations: group 1 is a layer's path */
-    int step;                 /* number of the step to analyse; negative: all */
-    pyro_phase phase;         /* only this phase's device work; PYRO_PHASE_OTHER: all */
+    pyro_model *model; /* provides dotted names and FLOPs; may be NULL */
+    const char *layers_from; /* POSIX extended regex on annotations: group 1 is a layer's path */
+    int step; /* number of the step to analyse; negative: all */
+    pyro_phase phase; /* only this phase's device work; PYRO_PHASE_OTHER: all */
     const char *filter; /* POSIX extended regex on names of ops, kernels and layers; or NULL */
     int threads; /* 0: one per core */
     bool without_stacks; /* leave stacks[] empty: their texts dominate a small analysis */
@@ -84,8 +85,8 @@ typedef struct pyro_analysis_options {
  * One profiler step, or the whole span if the trace has no steps. The parts of device time are
  * disjoint: compute + communication_exposed + copy_exposed + idle = span. They are clipped to the
  * step's window and are unions over all devices: idle is time in which no device works. Sums (by
- * phase, device_total, kernels) count the work that was launched in the window, even if it ran later;
- * work without a known launch counts where it starts.
+ * phase, device_total, kernels) count the work that was launched in the window, even if it ran
+ * later; work without a known launch counts where it starts.
  */
 typedef struct pyro_step_row {
     const char *name; /* "ProfilerStep#3", or "(whole trace)" */
@@ -131,7 +132,7 @@ typedef struct pyro_layer_row {
     int64_t backward_host_ns, backward_host_self_ns;
     int64_t backward_device_ns, backward_device_self_ns;
     int64_t kernels; /* launched in it or its children, forward and backward */
-    int64_t flops, bytes; /* of its ops and its children's, convention full; -1 if none has a rule */
+    int64_t flops, bytes; /* with its children's ops, convention full; -1 if none has a rule */
     const char *shapes; /* of its first input tensor, else of its first op's inputs; "" unknown */
     int64_t macs; /* like flops */
     int64_t allocated_bytes; /* with children, frees not subtracted; -1: not in the trace */
@@ -406,8 +407,8 @@ typedef struct pyro_averages {
     size_t count;
 } pyro_averages;
 
-/* Groups rows by name, by shapes if requested, and by `frames` innermost frames (0: none). The trace
- * must outlive the result. */
+/* Groups rows by name, by shapes if requested, and by `frames` innermost frames (0: none). The
+ * trace must outlive the result. */
 PYRO_API int pyro_trace_averages(pyro_averages **out, pyro_trace *trace, bool by_shapes,
                                  size_t frames, pyro_error *error);
 PYRO_API void pyro_averages_free(pyro_averages *averages);

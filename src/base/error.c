@@ -12,8 +12,8 @@ void pyro_error_clear(pyro_error *error)
 }
 
 /*
- * Makes a message printable. It may contain names from hostile files, whose control characters would
- * break the line or control the terminal, and a truncated text may end in half a character.
+ * Makes a message printable. It may contain names from hostile files, whose control characters
+ * would break the line or control the terminal, and a truncated text may end in half a character.
  */
 static void make_printable(char *text, size_t capacity)
 {

@@ -47,7 +47,7 @@ int pyro_file_open_temporary(const char *target, char **temporary)
     return -1;
 }
 
-/* Gives the file its name. Returns 0 or an errno. A link, unlike a rename, never replaces a file. */
+/* Gives the file its name. Returns 0 or an errno. Unlike a rename, a link never replaces a file. */
 static int put_in_place(const char *temporary, const char *path, bool replace)
 {
     if (replace)

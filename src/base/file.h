@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Creates a file beside `target`; the caller frees its name *temporary. -1 with errno on failure. */
+/* Creates a file beside `target`; the caller frees *temporary, its name. -1 and errno: failed. */
 int pyro_file_open_temporary(const char *target, char **temporary);
 /* Writes all bytes. Returns false with errno on failure. */
 bool pyro_file_write(int fd, const void *bytes, size_t size);

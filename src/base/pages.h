@@ -8,8 +8,8 @@
 void pyro_prefer_large_pages(void *block, size_t size);
 
 /*
- * malloc for a large block that will be filled completely, in large pages as far as possible. Free it
- * with free().
+ * malloc for a large block that will be filled completely, in large pages as far as possible. Free
+ * it with free().
  */
 void *pyro_alloc_pages(size_t size);
 

@@ -1,7 +1,7 @@
 /*
- * The thread pool of readers, joins, analyses and ranks. A pool lives for one job. Workers take tasks
- * from the job, one at a time, until it is done; the result must not depend on which worker runs a
- * task.
+ * The thread pool of readers, joins, analyses and ranks. A pool lives for one job. Workers take
+ * tasks from the job, one at a time, until it is done; the result must not depend on which worker
+ * runs a task.
  */
 #ifndef PYRO_BASE_PARALLEL_H
 #define PYRO_BASE_PARALLEL_H
@@ -12,8 +12,8 @@
 #define PYRO_MOST_WORKERS 16
 
 /*
- * A job, as functions over its data. The pool holds its lock while it calls any of them but `run`, so
- * that the job needs no lock.
+ * A job, as functions over its data. The pool holds its lock while it calls any of them but `run`,
+ * so that the job needs no lock.
  */
 typedef struct pyro_job {
     /* Takes the next task for a worker. NULL: none yet, the worker waits for other results. */

@@ -5,8 +5,8 @@
 #include <pthread.h>
 
 /*
- * Starts a thread that blocks all signals, so that the program's own threads handle them. `name` has
- * at most 15 characters. Returns 0 or an errno.
+ * Starts a thread that blocks all signals, so that the program's own threads handle them. `name`
+ * has at most 15 characters. Returns 0 or an errno.
  */
 int pyro_thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *argument);
 

@@ -126,7 +126,7 @@ static void fill_bytes(pyro_call *call, pyro_price *price)
     for (size_t a = 0; a < call->arg_count; a++) {
         const pyro_call_arg *arg = &call->args[a];
         for (uint32_t i = 0; arg->tensors && i < arg->count; i++) {
-            /* Long lists (a cat of thousands) are taken as distinct: comparing all would be quadratic. */
+            /* Long lists (a cat of thousands) count as distinct: comparing is quadratic. */
             if (!arg->tensors[i].dims || (tensors < LOOKED_BACK && read_before(call, a, i)))
                 continue;
             int64_t bytes = read_bytes(call, &arg->tensors[i]);

@@ -254,8 +254,8 @@ static int check_index(const lookup *at, uint32_t table, int64_t dim, largest in
         return PYRO_OK;
     const char *layer = at->model->modules[at->node->module].path;
     return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                     "the input is too long: row %" PRId64
-                     " of '%.100s' is looked up (layer '%.100s'), which has rows 0 to %" PRId64,
+                     "the input is too long: it looks up row %" PRId64
+                     " of '%.100s' (layer '%.100s'), which has rows 0 to %" PRId64,
                      index.value, at->graph->values[table].name, layer, rows - 1);
 }
 

@@ -5,8 +5,8 @@
 #include "graph/model.h"
 
 /*
- * PYRO_ERROR_ARGUMENT if an index that depends only on the current sizes (positions, 0 to length - 1)
- * is out of range: the model itself would raise. Ignores values that depend on data.
+ * PYRO_ERROR_ARGUMENT if an index that depends only on the current sizes (positions) is out of
+ * range: the model itself would raise. Ignores values that depend on data.
  */
 int pyro_model_check_indices(const pyro_model *model, pyro_error *error);
 

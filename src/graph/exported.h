@@ -1,7 +1,7 @@
 /*
- * Finds what transformers adds to a graph only while torch.export traces it. A run omits a causal mask
- * if the kernel's flag is enough, and then lets the kernel read grouped heads. An export always makes
- * the mask, and therefore repeats the heads (docs/reference/conventions.md).
+ * Finds what transformers adds to a graph only while torch.export traces it. A run omits a causal
+ * mask if the kernel's flag is enough, and then lets the kernel read grouped heads. An export
+ * always makes the mask, and therefore repeats the heads (docs/reference/conventions.md).
  */
 #ifndef PYRO_GRAPH_EXPORTED_H
 #define PYRO_GRAPH_EXPORTED_H

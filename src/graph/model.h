@@ -1,6 +1,6 @@
 /*
- * The internal model, which readers fill and the cost engine reads: values, nodes with arguments, the
- * module tree, parameters and inputs. The model's arena owns everything.
+ * The internal model, which readers fill and the cost engine reads: values, nodes with arguments,
+ * the module tree, parameters and inputs. The model's arena owns everything.
  */
 #ifndef PYRO_GRAPH_MODEL_H
 #define PYRO_GRAPH_MODEL_H
@@ -174,7 +174,7 @@ bool pyro_model_note(pyro_model *model, const char *format, ...)
 /* The value of a name, added if new; PYRO_NO_VALUE if memory runs out. */
 uint32_t pyro_graph_value(pyro_graph *graph, const char *name, size_t length);
 
-/* The module of a dotted path, added with its ancestors if new; PYRO_NO_VALUE if memory runs out. */
+/* The module of a dotted path, added with its ancestors if new; PYRO_NO_VALUE: out of memory. */
 uint32_t pyro_model_module(pyro_model *model, const char *path, size_t length);
 /* The module of a stack as .pt2 files write it: "key,path,class;..." (modules.c). */
 uint32_t pyro_model_module_of_stack(pyro_model *model, const char *stack, size_t length);
@@ -182,7 +182,7 @@ uint32_t pyro_model_module_of_stack(pyro_model *model, const char *stack, size_t
 uint32_t pyro_model_call_of_stack(const pyro_model *model, const char *stack, size_t length);
 /*
  * The call of the next node of a module, if stacks have no keys: the open call, or a new one if
- * something outside the module ran since. PYRO_NO_VALUE for the model itself, and if memory runs out.
+ * something outside the module ran since. PYRO_NO_VALUE for the model itself, or out of memory.
  */
 uint32_t pyro_model_enter(pyro_model *model, uint32_t module);
 

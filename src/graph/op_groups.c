@@ -40,7 +40,7 @@ const pyro_op *pyro_op_find_recorded(const pyro_op_index *index, const char *nam
 {
     const char *colons = strstr(name, "::");
     char target[128];
-    /* torch:: and prim:: belong to autograd and the interpreter; they are not operators on sizes. */
+    /* torch:: and prim:: belong to autograd and the interpreter; not operators on sizes. */
     if (!colons || strlen(name) >= sizeof target || !strncmp(name, "torch::", 7) ||
         !strncmp(name, "prim::", 6) || !strncmp(name, "math::", 6))
         return NULL;

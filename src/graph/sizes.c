@@ -1,4 +1,4 @@
-/* Sets the sizes of a model: finds the symbol to set, checks the file's constraints, updates all. */
+/* Sets the sizes of a model: finds the symbol, checks the file's constraints, updates all sizes. */
 #include "graph/model.h"
 
 #include "base/containers/buf.h"
@@ -263,8 +263,8 @@ static int set_kind(pyro_model *model, const char *what, int64_t size, pyro_erro
     if (!found && !model->facts.dims && !strcmp(what, "sequence"))
         return set_plain_sequence(model, size, error);
     if (!found)
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                         "the model has no variable %.40s length", what);
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "the model has no variable %.40s length",
+                         what);
     return PYRO_OK;
 }
 

@@ -70,8 +70,8 @@ static const char *leaf_name(const char *path)
 }
 
 /*
- * A module with several names runs under one of them. Unused parameters with the shape, type and last
- * name of a weight that is certainly shared are further names of it.
+ * A module with several names runs under one of them. Unused parameters with the shape, type and
+ * last name of a weight that is certainly shared are further names of it.
  */
 static bool tie_further_names(pyro_model *model, const bool *runs)
 {
@@ -99,8 +99,8 @@ static bool tie_further_names(pyro_model *model, const bool *runs)
 }
 
 /*
- * Ties the table of an embedding and an unused parameter of the same shape and type whose layer never
- * runs: models that share a vocabulary between several stacks give it an extra name.
+ * Ties the table of an embedding and an unused parameter of the same shape and type whose layer
+ * never runs: models that share a vocabulary between several stacks give it an extra name.
  */
 static bool tie_embeddings(pyro_model *model, const ties *ties, const bool *runs)
 {

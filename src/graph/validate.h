@@ -5,8 +5,8 @@
 #include "graph/model.h"
 
 /*
- * Checks that every value is described, and made once before its use. Evaluates sizes, and gives the
- * inputs of subgraphs their roles. PYRO_ERROR_FORMAT with the node's offset if a check fails.
+ * Checks that every value is described, and made once before its use. Evaluates sizes, and gives
+ * the inputs of subgraphs their roles. PYRO_ERROR_FORMAT with the node's offset if a check fails.
  */
 int pyro_model_validate(pyro_model *model, pyro_error *error);
 

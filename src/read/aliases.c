@@ -1,7 +1,7 @@
 /*
  * Maps Hugging Face and timm ids ("meta-llama/Llama-3.1-8B-Instruct", "timm/resnet50.a1_in1k") to
- * built-in models. Rules strip suffixes that do not change the architecture; the index has the names
- * that rules cannot find. Downloads nothing.
+ * built-in models. Rules strip suffixes that do not change the architecture; the index has the
+ * names that rules cannot find. Downloads nothing.
  */
 #include "base/error.h"
 #include "read/catalog.h"

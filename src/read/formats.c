@@ -39,7 +39,7 @@ static const struct {
     size_t offset, length;
     const char *magic;
 } unsupported[] = {
-    {"a pickle, which is unsafe to load and unsupported", is_pickle, 0, 0, NULL},
+    {"a pickle, which is never unpickled", is_pickle, 0, 0, NULL},
     {"an ONNX model, which is not supported yet", is_onnx, 0, 0, NULL},
     {"a safetensors file: it has weights but no graph", is_safetensors, 0, 0, NULL},
     {"a GGUF file, which is unsupported", NULL, 0, 4, "GGUF"},

@@ -9,8 +9,8 @@
 enum { PYRO_INDEX_NAME = 128 };
 
 /*
- * Finds the built-in model for an id (a name, or owner/name) and writes it to `name`. An exact alias
- * has the same architecture, another one is similar. Returns false if the index has neither.
+ * Finds the built-in model for an id (a name, or owner/name) and writes it to `name`. An exact
+ * alias has the same architecture, another one is similar. Returns false if the index has neither.
  */
 bool pyro_index_alias(const char *id, char name[PYRO_INDEX_NAME], bool *exact);
 

@@ -6,8 +6,8 @@
 #include <pyrometer/model.h>
 
 /*
- * Opens a file; `name` selects one of several models in it (NULL: the only one). If `stripped` is not
- * NULL, the stripped program is appended to it and the model gets no graph.
+ * Opens a file; `name` selects one of several models in it (NULL: the only one). If `stripped` is
+ * not NULL, the stripped program is appended to it and the model gets no graph.
  */
 int pyro_open_file(pyro_model **out, const char *path, const char *name, pyro_buf *stripped,
                    pyro_error *error);

@@ -1,4 +1,4 @@
-/* The user's registry: a folder with one small archive per model, so that no index can be damaged. */
+/* The user's registry: a folder with one small archive per model, and no index. */
 #include "base/error.h"
 #include "read/catalog.h"
 #include <dirent.h>
@@ -24,7 +24,7 @@ int pyro_registry_folder(char **out, pyro_error *error)
         length = asprintf(out, "%s/.local/share/pyrometer/models", home);
     else
         return pyro_fail(error, PYRO_ERROR_NOT_FOUND,
-                         "set XDG_DATA_HOME or HOME to an absolute path: the model registry needs a folder");
+                         "no folder for the model registry: set HOME to an absolute path");
     if (length >= 0)
         return PYRO_OK;
     *out = NULL;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Finds the file of FILE, FILE:NAME or a registry model's name; returns false if there is no file. */
+/* Finds the file of FILE, FILE:NAME or a registry model's name; false: not found. */
 static bool identify_source(const char *given, pyro_file_identity *out)
 {
     const char *colon = strrchr(given, ':');

@@ -1,6 +1,6 @@
 /*
- * The growing buffer that every writer fills. It remembers a failed allocation, so that callers check
- * once at the end.
+ * The growing buffer that every writer fills. It remembers a failed allocation, so that callers
+ * check once at the end.
  */
 #ifndef PYRO_BASE_CONTAINERS_BUF_H
 #define PYRO_BASE_CONTAINERS_BUF_H

@@ -50,8 +50,8 @@ static uint32_t id_of_slot(uint64_t slot)
 }
 
 /*
- * Returns the slot of the text's id, or the empty slot where it belongs. The slot holds the hash, so
- * that entries, which are far apart in memory, are compared only if the hashes are equal.
+ * Returns the slot of the text's id, or the empty slot where it belongs. The slot holds the hash,
+ * so that entries, which are far apart in memory, are compared only if the hashes are equal.
  */
 static uint64_t *find_slot(const pyro_intern *table, const char *text, size_t length, uint32_t hash)
 {

@@ -72,8 +72,8 @@ bool pyro_json_is(const pyro_json *json, const char *literal, size_t length);
 #define PYRO_JSON_IS(json, literal) pyro_json_is(json, literal, sizeof(literal) - 1)
 
 /*
- * Records "what, got X" at the current token, stops reading and returns PYRO_ERROR_FORMAT; or returns
- * the status of an earlier failure, which it keeps.
+ * Records "what, got X" at the current token, stops reading and returns PYRO_ERROR_FORMAT; or
+ * returns the status of an earlier failure, which it keeps.
  */
 int pyro_json_fail(pyro_json *json, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -1,7 +1,7 @@
 /*
- * SIMD scans over JSON bytes: white space, ends of strings, nested values, integers; no grammar. Every
- * buffer is followed by PYRO_JSON_PADDING readable bytes, the first of them NUL. No token contains a
- * NUL, so that every scan stops there without a bounds check.
+ * SIMD scans over JSON bytes: white space, ends of strings, nested values, integers; no grammar.
+ * Every buffer is followed by PYRO_JSON_PADDING readable bytes, the first of them NUL. No token
+ * contains a NUL, so that every scan stops there without a bounds check.
  */
 #ifndef PYRO_BASE_JSON_SCAN_H
 #define PYRO_BASE_JSON_SCAN_H
@@ -41,8 +41,8 @@ typedef struct pyro_json_nesting {
 } pyro_json_nesting;
 
 /*
- * Continues the scan of `nesting` (depth at least 1). Returns the byte after the value's last bracket,
- * or `end` if the value continues there (depth is not 0).
+ * Continues the scan of `nesting` (depth at least 1). Returns the byte after the value's last
+ * bracket, or `end` if the value continues there (depth is not 0).
  */
 const char *pyro_json_scan_nested(pyro_json_nesting *nesting, const char *at, const char *end);
 

@@ -1,6 +1,6 @@
 /*
- * A window that slides over a JSON source, padded for the scans of scan.h. The pull reader and faster
- * readers use it.
+ * A window that slides over a JSON source, padded for the scans of scan.h. The pull reader and
+ * faster readers use it.
  */
 #ifndef PYRO_BASE_JSON_WINDOW_H
 #define PYRO_BASE_JSON_WINDOW_H
@@ -26,8 +26,8 @@ int pyro_json_window_open(pyro_json_window *window, pyro_source *source, size_t 
 void pyro_json_window_free(pyro_json_window *window);
 
 /*
- * Reads more input. Keeps the bytes from `token` on, and adjusts `token` and `at` if they move; other
- * pointers become invalid, even on failure. Returns false at the end of input and on failure.
+ * Reads more input. Keeps the bytes from `token` on, and adjusts `token` and `at` if they move;
+ * other pointers become invalid, even on failure. Returns false at the end of input and on failure.
  */
 bool pyro_json_window_refill(pyro_json_window *window);
 

@@ -118,7 +118,8 @@ static int64_t gzip_read(pyro_source *source, void *bytes, size_t size, pyro_err
     int64_t got = read_some(gzip, bytes, size, error);
     gzip->produced += got > 0 ? got : 0;
     if (got > 0 && is_beyond_limit(gzip))
-        got = pyro_fail(error, PYRO_ERROR_LIMIT, "%lld bytes decompress to over %lld, more than the limit",
+        got = pyro_fail(error, PYRO_ERROR_LIMIT,
+                        "%lld bytes decompress to over %lld, more than the limit",
                         (long long)gzip->consumed, (long long)gzip->produced);
     if (got < 0)
         gzip->failure = (int)got;

@@ -8,8 +8,8 @@
 
 #define INPUT_BYTES ((size_t)128 << 10)
 /*
- * 2 GiB, the maximum of `zstd --long=31` and --ultra. A file may make us reserve that much, but only
- * what is decompressed is touched, so that a small file costs little.
+ * 2 GiB, the maximum of `zstd --long=31` and --ultra. A file may make us reserve that much, but
+ * only what is decompressed is touched, so that a small file costs little.
  */
 #define LARGEST_WINDOW_LOG 31
 

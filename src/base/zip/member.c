@@ -1,4 +1,4 @@
-/* Reads a member of a zip archive (stored, deflate or zstd) as a byte stream; checks length, CRC. */
+/* Reads a member of a zip archive (stored, deflate or zstd) and checks length and CRC. */
 #include "base/zip/zip.h"
 
 #include "base/bytes.h"
@@ -197,8 +197,8 @@ static int check_readable(const pyro_zip_entry *entry, pyro_error *error)
         entry->method != METHOD_ZSTD)
         return pyro_fail_at(
             error, PYRO_ERROR_UNSUPPORTED, entry->header_offset,
-            "%s: unsupported compression method %d (supported: stored, deflate, zstd)",
-            entry->name, entry->method);
+            "%s: unsupported compression method %d (supported: stored, deflate, zstd)", entry->name,
+            entry->method);
     if (entry->method == METHOD_STORED && entry->size != entry->compressed_size)
         return pyro_fail_at(error, PYRO_ERROR_FORMAT, entry->header_offset,
                             "%s: is stored, but its two sizes differ", entry->name);

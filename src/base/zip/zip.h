@@ -30,8 +30,8 @@ void pyro_zip_close(pyro_zip *zip);
 const pyro_zip_entry *pyro_zip_find(const pyro_zip *zip, const char *name);
 /*
  * Opens a member as a stream. It reports the end only after checking length and CRC; a mismatch is
- * PYRO_ERROR_FORMAT. It never produces more bytes than the directory states. The archive must outlive
- * it.
+ * PYRO_ERROR_FORMAT. It never produces more bytes than the directory states. The archive must
+ * outlive it.
  */
 int pyro_zip_open_member(pyro_source **out, const pyro_zip *zip, const pyro_zip_entry *entry,
                          pyro_error *error);

@@ -31,8 +31,7 @@ int pyro_convention_parse(pyro_convention *out, const char *name, pyro_error *er
             return PYRO_OK;
         }
     return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                     "unknown convention '%s'; choose full, torch, fvcore or torchvision",
-                     name);
+                     "unknown convention '%s'; choose full, torch, fvcore or torchvision", name);
 }
 
 bool pyro_convention_flops(pyro_convention convention, const pyro_price *price, int64_t *flops)

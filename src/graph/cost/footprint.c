@@ -3,8 +3,8 @@
 #include "graph/cost/cost.h"
 
 /*
- * A prompt fills the cache with `cache_values_per_token` values per token. The catalog has this number
- * for models that also have a graph of the decoding step.
+ * A prompt fills the cache with `cache_values_per_token` values per token. The catalog has this
+ * number for models that also have a graph of the decoding step.
  */
 static bool cache_of_prompt(const pyro_cost *cost, pyro_footprint *out)
 {

@@ -334,7 +334,7 @@ static bool solve_for(const pyro_exprs *exprs, const pyro_expr *expr, pyro_symbo
     unknown->value = low;
     if (run(exprs, expr, &at_low) != PYRO_EXPR_KNOWN)
         goto done;
-    /* Sizes are affine in practice. The solution is verified below, so that a wrong guess only fails. */
+    /* Sizes are affine in practice. The solution is verified below, so a wrong one only fails. */
     if (!pyro_mul_i64(low, 2, &unknown->value) || run(exprs, expr, &at_high) != PYRO_EXPR_KNOWN ||
         !pyro_sub_i64(at_high, at_low, &slope) || slope == 0 || slope == -1 ||
         !pyro_sub_i64(wanted, at_low, &rise) || !pyro_mul_i64(rise, low, &rise))

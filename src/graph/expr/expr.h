@@ -1,6 +1,6 @@
 /*
- * Sizes that are expressions of symbols ("2*s0 + 1"). Reads both notations of .pt2 files: plain Python
- * and sympy's srepr. Computes with exact fractions, never with floating point.
+ * Sizes that are expressions of symbols ("2*s0 + 1"). Reads both notations of .pt2 files: plain
+ * Python and sympy's srepr. Computes with exact fractions, never with floating point.
  */
 #ifndef PYRO_GRAPH_EXPR_H
 #define PYRO_GRAPH_EXPR_H

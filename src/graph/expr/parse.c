@@ -101,9 +101,9 @@ static bool accept(expr_parser *p, const char *token)
 }
 
 /*
- * Reads a decimal number; a fraction becomes a division by a power of ten. Doubles are printed with 17
- * digits, 0.3 as 0.29999999999999999: rounding to 15, which a double always holds, gives the intended
- * decimal.
+ * Reads a decimal number; a fraction becomes a division by a power of ten. Doubles are printed with
+ * 17 digits, 0.3 as 0.29999999999999999: rounding to 15, which a double always holds, gives the
+ * intended decimal.
  */
 static bool parse_number(expr_parser *p)
 {

@@ -16,8 +16,8 @@ static void attend(pyro_call *call, pyro_price *price, int64_t rows, int64_t key
 }
 
 /*
- * Tensors [..., heads, sequence, dim]. Kernels keep the scores on chip. They write [batch, sequence,
- * heads, dim] and return a view, so that transposing it back copies nothing.
+ * Tensors [..., heads, sequence, dim]. Kernels keep the scores on chip. They write [batch,
+ * sequence, heads, dim] and return a view, so that transposing it back copies nothing.
  */
 bool pyro_rule_attention(pyro_call *call, pyro_price *price)
 {

@@ -1,4 +1,4 @@
-/* Rules for convolutions: a weight applies at every output position (transposed: input position). */
+/* Rules for convolutions: a weight applies at every output position (transposed: input). */
 #include "graph/call.h"
 #include "graph/rules/rules.h"
 

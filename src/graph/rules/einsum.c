@@ -93,7 +93,7 @@ static bool read_equation(einsum *e, const char *equation, const pyro_call_arg *
     return true;
 }
 
-/* Labels of only one operand are summed before anything else: one FLOP per value. */
+/* Labels that only one operand has, and not the output, are summed first: one FLOP per value. */
 static int64_t summed_alone(pyro_call *call, const einsum *e, size_t index)
 {
     int64_t elements = 1;
@@ -110,7 +110,7 @@ static int64_t summed_alone(pyro_call *call, const einsum *e, size_t index)
     return sums ? elements : 0;
 }
 
-/* Contracts operand j into operand i; sums labels that no other operand and not the output needs. */
+/* Contracts operand j into operand i; sums labels that nothing else needs. */
 static void contract(pyro_call *call, einsum *e, size_t i, size_t j, pyro_price *price)
 {
     operand *a = &e->operands[i], *b = &e->operands[j], result = {{false}};

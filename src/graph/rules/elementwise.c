@@ -18,7 +18,7 @@ static int64_t largest_elements(const pyro_call *call)
     return input && input->elements > output ? input->elements : output;
 }
 
-/* `factor` FLOPs an output value. */
+/* `factor` FLOPs per output value. */
 bool pyro_rule_elementwise(pyro_call *call, pyro_price *price)
 {
     price->other_flops = pyro_times(call, pyro_output_elements(call), call->op->factor);
@@ -66,8 +66,8 @@ bool pyro_rule_batch_norm(pyro_call *call, pyro_price *price)
 }
 
 /*
- * Layer, group, instance (factor 5: mean, centre, square, sum, scale) and RMS norm (factor 3), which
- * fvcore does not know.
+ * Layer, group, instance (factor 5: mean, centre, square, sum, scale) and RMS norm (factor 3),
+ * which fvcore does not know.
  */
 bool pyro_rule_norm(pyro_call *call, pyro_price *price)
 {
@@ -108,7 +108,7 @@ bool pyro_rule_adaptive_pool(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* `factor` FLOPs an output value. */
+/* `factor` FLOPs per output value. */
 bool pyro_rule_resample(pyro_call *call, pyro_price *price)
 {
     return pyro_rule_elementwise(call, price);

@@ -42,8 +42,8 @@ bool pyro_rule_linear_packed(pyro_call *call, pyro_price *price)
 
 /*
  * dot and mv have no formula in torch's counter. A product with a vector becomes one of them. For a
- * batch it does so only if torch folds the batch into a matrix: not if that needs a copy, unless the
- * vector is a parameter.
+ * batch it does so only if torch folds the batch into a matrix: not if that needs a copy, unless
+ * the vector is a parameter.
  */
 static bool is_uncounted_vector(const pyro_tensor *a, const pyro_tensor *b)
 {

@@ -25,8 +25,8 @@ static bool has_same_axes(const pyro_tensor *a, const pyro_tensor *b)
 }
 
 /*
- * reshape, flatten, contiguous: free for a dense tensor, a copy of a strided one. A reshape (factor 1)
- * that merges and splits no axes is a view of a strided one too.
+ * reshape, flatten, contiguous: free for a dense tensor, a copy of a strided one. A reshape (factor
+ * 1) that merges and splits no axes is a view of a strided one too.
  */
 bool pyro_rule_maybe_copy(pyro_call *call, pyro_price *price)
 {

@@ -1,6 +1,6 @@
 /*
- * Rules for views: other shapes over the same bytes. They track whether values are still dense and in
- * order. A dense tensor with permuted axes stores their order as a number: 4 bits per axis, the
+ * Rules for views: other shapes over the same bytes. They track whether values are still dense and
+ * in order. A dense tensor with permuted axes stores their order as a number: 4 bits per axis, the
  * outermost first, in the lowest bits. It is never 0.
  */
 #include "graph/call.h"

@@ -61,7 +61,7 @@ static bool convolve(pyro_call *call, pyro_output *output, bool up)
     for (size_t d = 0; d < spatial; d++) {
         sliding_window w = {.kernel = weight->dims[2 + d]};
         int64_t size = input->dims[input->rank - spatial + d];
-        /* The stride must be known: a trace without concrete inputs does not determine the output. */
+        /* The stride must be known: a trace without concrete inputs does not define the output. */
         const pyro_call_arg *stride = pyro_call_find(call, "stride", SIZE_MAX);
         if (!stride || !stride->integers || !stride->count ||
             !list_value(call, "stride", d, 1, &w.stride) ||

@@ -10,8 +10,8 @@ struct pyro_output {
 };
 
 /*
- * Derives the first output of a call and makes the call point to it; a call that moves nothing keeps
- * no outputs. Returns false if it cannot be derived.
+ * Derives the first output of a call and makes the call point to it; a call that moves nothing
+ * keeps no outputs. Returns false if it cannot be derived.
  */
 bool pyro_infer_output(pyro_call *call, pyro_output *output);
 

@@ -110,7 +110,7 @@ static int open_member(pyro_source **out, const pyro_zip *zip, const pyro_zip_en
         (entry->size > PYRO_PT2_EXPANSION_FREE_BYTES &&
          entry->size / PYRO_PT2_MAX_EXPANSION > entry->compressed_size))
         return pyro_fail(error, PYRO_ERROR_LIMIT,
-                         "%.150s: %lld bytes would decompress to %lld, more than the limit", entry->name,
+                         "%.150s: %lld bytes would become %lld, more than the limit", entry->name,
                          (long long)entry->compressed_size, (long long)entry->size);
     return pyro_zip_open_member(out, zip, entry, error);
 }

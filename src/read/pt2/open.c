@@ -26,7 +26,7 @@ static int refuse_zip(const pyro_zip *zip, pyro_error *error)
     if (pickle)
         return pyro_fail(
             error, PYRO_ERROR_UNSUPPORTED,
-            "a pickled checkpoint, which has weights but no graph and is unsafe to load; " PYRO_EXPORT_HINT);
+            "a pickled checkpoint: it has weights but no graph and is never unpickled; " PYRO_EXPORT_HINT);
     return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
                      "a zip archive without an exported program; " PYRO_EXPORT_HINT);
 }

@@ -20,7 +20,8 @@ int pyro_pt2_open_json(const pyro_opening *opening, pyro_error *error);
 bool pyro_pt2_is_gzip(const pyro_opening *opening);
 int pyro_pt2_open_gzip(const pyro_opening *opening, pyro_error *error);
 
-/* Reads an exported program from a zip archive; `name` selects one of several, NULL: the only one. */
+/* Reads an exported program from a zip archive; `name` selects one of several, NULL: the
+ * only one. */
 int pyro_pt2_open(pyro_model *model, const pyro_zip *zip, const char *name, pyro_error *error);
 /* The JSON of that program. */
 int pyro_pt2_open_program(pyro_source **out, const pyro_zip *zip, const char *name,

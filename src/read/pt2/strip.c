@@ -107,7 +107,7 @@ static void copy_array(pyro_json *json, pyro_json_writer *writer, document_place
     pyro_json_end_array(writer);
 }
 
-/* Copies the current token and, if it opens something, all up to its end. The reader bounds depth. */
+/* Copies the current token and, if it opens a level, all up to its end. The reader bounds depth. */
 static void copy_value(pyro_json *json, pyro_json_writer *writer, document_place at)
 {
     size_t length;
