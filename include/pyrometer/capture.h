@@ -1,7 +1,7 @@
 /*
- * The recorder: what observers write to while a program runs. One session a process. Writing a
- * record takes no lock, no system call and no memory; names, shapes and stacks are looked up in
- * tables of the thread, and only one that it meets for the first time costs more.
+ * The recorder that observers write to while a program runs; one session per process. Writing a
+ * record takes no lock, system call or allocation: names, shapes and stacks are looked up in
+ * thread-local tables, and only the first occurrence takes a slower path.
  */
 #ifndef PYROMETER_CAPTURE_H
 #define PYROMETER_CAPTURE_H
@@ -20,76 +20,76 @@ extern "C" {
 typedef struct pyro_recorder pyro_recorder;
 
 typedef struct pyro_recorder_options {
-    uint32_t flags;     /* PYRO_RECORD_*: for the header; observers decide what they write */
+    uint32_t flags;     /* PYRO_RECORD_*, for the header; observers decide what they write */
     uint64_t max_bytes; /* 0: no limit */
     bool keep_last;     /* at the limit, drop the oldest chunks instead of stopping */
-    bool overwrite;     /* else an existing file is PYRO_ERROR_EXISTS-like: PYRO_ERROR_ARGUMENT */
-    bool temporary;     /* the file has no name: for passes that are written as JSON anyway */
+    bool overwrite;     /* if false, an existing file is PYRO_ERROR_ARGUMENT */
+    bool temporary;     /* use an unnamed file, for passes that are written as JSON */
 } pyro_recorder_options;
 
-/* A span that has begun and not ended on this thread. */
+/* A span that has started but not ended on this thread. */
 typedef struct pyro_open_span {
     pyro_record *record; /* NULL: could not be written */
-    const void *key;     /* whose end it waits for: the RecordFunction, the module */
+    const void *key;     /* what ends the span: the RecordFunction, the module */
     uint64_t chunk;      /* sequence of its chunk */
 } pyro_open_span;
 
-#define PYRO_MOST_OPEN_SPANS 1024 /* deeper ones are not recorded, and counted as lost */
+#define PYRO_MOST_OPEN_SPANS 1024 /* deeper spans are not recorded; they count as lost */
 
-/* What a thread writes with; all but the open spans is one line of the cache. */
+/* A thread's state for writing. All but the open spans fits in one cache line. */
 typedef struct pyro_recorder_thread {
-    pyro_record *next, *end; /* room in its chunk */
-    uint64_t chunk;          /* its sequence */
-    uint32_t depth;          /* open spans */
-    uint32_t generation;     /* of the session that it belongs to */
-    volatile uint32_t busy;  /* is writing: the session's memory must stay */
+    pyro_record *next, *end; /* free space in its chunk */
+    uint64_t chunk;          /* sequence number of the chunk */
+    uint32_t depth;          /* number of open spans */
+    uint32_t generation;     /* of its session */
+    volatile uint32_t busy;  /* nonzero while writing: the session's memory must stay */
     uint32_t number;
-    void *ops; /* for the observer of ops: memory of its own, which the next thread takes over */
-    void *layer_frame;    /* for the observer of stacks: frame of the innermost layer ... */
-    uint32_t layer_stack; /* ... and its stack */
+    void *ops; /* private memory of the op observer; a later thread reuses it */
+    void *layer_frame;    /* for the stack observer: frame of the innermost layer */
+    uint32_t layer_stack; /* and its stack */
     pyro_open_span open[PYRO_MOST_OPEN_SPANS];
 } pyro_recorder_thread;
 
 /*
- * The one session as observers see it, also from C++ built apart: plain data and functions.
- * `generation` changes at every start and stop and is odd while recording; an observer that finds
- * it even returns at once.
+ * The interface between the session and observers, which may be C++ that is built separately: plain
+ * data and functions. `generation` changes at every start and stop and is odd while recording; an
+ * observer returns at once if it is even.
  */
 typedef struct pyro_recorder_api {
-    uint32_t size; /* of this struct: a mismatch is another version */
+    uint32_t size; /* of this struct; another size means another version */
     volatile uint32_t generation;
     uint32_t flags;
-    uint32_t uses_clock; /* the counter is not to be trusted: ask the system's clock */
-    uint32_t needs_fence; /* there is no membarrier: pyro_recorder_enter must order by itself */
-    /* Nobody wants what happens now: observers of layers, ops and memory leave it out. */
+    uint32_t uses_clock; /* the counter is unreliable: read the system clock */
+    uint32_t needs_fence; /* membarrier is unavailable: pyro_recorder_enter needs a fence */
+    /* Recording is paused: observers of layers, ops and memory skip events. */
     volatile uint32_t is_resting;
-    /* This thread's, made on first use and renewed for a new session (no open spans, `generation`
-     * as above); NULL when that fails or nothing is recorded. */
+    /* Returns this thread's state, created on first use and reset for a new session (no open spans,
+     * `generation` as above). NULL if that fails or nothing is recorded. */
     pyro_recorder_thread *(*thread)(void);
-    /* Where this thread's is kept, as long as it lives: NULL there before the first use. An observer
-     * that remembers the place may find what is there without a call; it still may be of another
-     * session. NULL when there is no such place. */
+    /* Returns the address of this thread's pointer to its state, valid while the thread lives. The
+     * pointer is NULL before the first use and may belong to an earlier session. An observer may
+     * keep the address to save calls. NULL if there is no such address. */
     pyro_recorder_thread *const *(*place)(void);
-    /* A new chunk for the thread; false when recording has come to its end. */
+    /* Takes a new chunk for the thread; returns false if recording has ended. */
     bool (*refill)(pyro_recorder_thread *thread);
-    /* Ids of what records name; 0 when there is no room. Each looks into the thread's table first. */
+    /* Return the id of a value, from the thread's table if it is there; 0 if space runs out. */
     uint32_t (*name)(pyro_recorder_thread *thread, const char *text);
     uint32_t (*signature)(pyro_recorder_thread *thread, const uint64_t *words, size_t count);
     uint32_t (*storages)(pyro_recorder_thread *thread, const uint64_t *words, size_t count);
-    /* The stack of Python frames of this thread; set by the extension, 0 where there is none. */
+    /* Returns the id of this thread's Python stack, or 0. The extension sets this function. */
     uint32_t (*stack)(pyro_recorder_thread *thread);
-    /* The innermost of them: another one has another address as long as this one is there. NULL where
-     * there is none. */
+    /* Returns the innermost Python frame, or NULL. Its address is unique while it lives. */
     const void *(*frame)(void);
 } pyro_recorder_api;
 
-/* The interface of this process; always the same address. */
+/* Returns the interface of this process, always at the same address. */
 PYRO_API pyro_recorder_api *pyro_recorder_entrance(void);
 
-/* Starts the session. PYRO_ERROR_* when one runs, or the file cannot be made. */
+/* Starts the session. PYRO_ERROR_ARGUMENT if one is running or an option is invalid, PYRO_ERROR_IO
+ * if the file cannot be created. */
 PYRO_API int pyro_recorder_start(const char *path, const pyro_recorder_options *options,
                                  pyro_error *error);
-/* Ends it and waits for passes that are still being written. Fine when none runs. */
+/* Ends the session and waits for passes that are still being written. Does nothing without one. */
 PYRO_API int pyro_recorder_stop(pyro_error *error);
 PYRO_API const char *pyro_recorder_path(void); /* of this process's file; "" */
 
@@ -102,45 +102,45 @@ typedef struct pyro_recorder_status {
 } pyro_recorder_status;
 PYRO_API void pyro_recorder_look(pyro_recorder_status *status);
 
-/* Slow ways in, for what is written once: ids as above. */
+/* Slower calls for data that is written once. They return ids, as above. */
 PYRO_API uint32_t pyro_recorder_module(const pyro_module_data *data, const char *path,
                                        const char *class_name);
 PYRO_API uint32_t pyro_recorder_weight(const pyro_weight_data *data, const char *name);
 PYRO_API uint32_t pyro_recorder_frame(const char *text);
 PYRO_API uint32_t pyro_recorder_stack(uint32_t around, const uint32_t *frames, size_t count);
 PYRO_API void pyro_recorder_property(const char *key, const char *value);
-/* What was recorded until now is no part of the recording: readers pass over it. */
+/* Marks everything recorded so far as discarded; readers skip it. */
 PYRO_API void pyro_recorder_discard(void);
 PYRO_API void pyro_recorder_thread_name(const char *name);
 
 /*
- * A pass: what happens between the two calls, on all threads but for what belongs to another pass
- * that was begun there, as a file of Chrome JSON. It is
- * written by a thread of the recorder; pyro_recorder_wait returns when all that were ended are on
- * disk (written under another name, then renamed), with the first failure.
+ * A pass is everything between pyro_pass_begin and pyro_pass_end on all threads, except for passes
+ * that other threads began. A thread of the recorder writes it to a file of Chrome JSON, under a
+ * temporary name that it then renames. pyro_recorder_wait waits until all ended passes are on disk
+ * and returns the first failure.
  */
 struct pyro_trace;
-/* Called by the thread that writes, when a pass is on disk or could not be put there; `trace` is what
- * was written, or NULL. Must not call the recorder. */
+/* Called by the writing thread when a pass is on disk or failed; `trace` is what was written, or
+ * NULL. Must not call the recorder. */
 typedef void (*pyro_pass_done_fn)(void *user, struct pyro_trace *trace, const pyro_error *error);
 
 typedef struct pyro_pass_options {
     const char *path; /* of the JSON file */
-    const char *model; /* its name, for the metadata */
+    const char *model; /* name of the model, for the metadata */
     int64_t number;
     uint32_t flags; /* PYRO_RECORD_*: what goes into the file */
-    pyro_pass_done_fn done; /* may be NULL; else called once for every pass that was ended well */
+    pyro_pass_done_fn done; /* may be NULL; called once if pyro_pass_end succeeded */
     void *user;
-    const char *profile; /* a trace of torch.profiler that is added and then removed; NULL */
-    const char *missing; /* what could not be recorded, for people; NULL: as the session says */
-    bool lacks_ops; /* its ops are among that */
+    const char *profile; /* a torch.profiler trace to merge and then delete; may be NULL */
+    const char *missing; /* text about what could not be recorded; NULL: the session's */
+    bool lacks_ops; /* ops could not be recorded */
 } pyro_pass_options;
-PYRO_API uint64_t pyro_pass_begin(void); /* its start on the fast clock; 0 when nothing records */
+PYRO_API uint64_t pyro_pass_begin(void); /* start on the fast clock; 0 if nothing is recorded */
 PYRO_API int pyro_pass_end(uint64_t begun, const pyro_pass_options *options, pyro_error *error);
-PYRO_API void pyro_pass_abandon(uint64_t begun); /* nothing of it will be written */
+PYRO_API void pyro_pass_abandon(uint64_t begun); /* drops the pass */
 PYRO_API int pyro_recorder_wait(pyro_error *error);
 
-/* The processor's counter; 0 where it has none that is known here. */
+/* Reads the processor's counter; 0 on unsupported processors. */
 static inline uint64_t pyro_counter(void)
 {
 #if defined(__x86_64__)
@@ -156,7 +156,7 @@ static inline uint64_t pyro_counter(void)
 #endif
 }
 
-/* The fast clock: that counter, or nanoseconds where it cannot be trusted. */
+/* Reads the fast clock: the counter, or nanoseconds if the counter is unreliable. */
 static inline uint64_t pyro_raw_time(const pyro_recorder_api *api)
 {
     if (__builtin_expect(!api->uses_clock, 1))
@@ -172,10 +172,10 @@ static inline bool pyro_is_recording(const pyro_recorder_api *api)
 }
 
 /*
- * Around every use of a thread's memory: the session cannot end in between. Who ends it makes
- * `generation` even, lets every processor see that (membarrier), and waits for `busy` to be 0;
- * so a fence for the compiler is enough here. In between, never wait for anything that another
- * thread may hold (the GIL).
+ * Enter before every use of a thread's memory, and leave after it: the session cannot end in
+ * between. The thread that ends the session makes `generation` even, publishes that to all
+ * processors (membarrier), and waits until `busy` is 0; so a compiler fence is enough here. In
+ * between, never wait for anything that another thread may hold (the GIL).
  */
 static inline pyro_recorder_thread *pyro_recorder_enter_with(pyro_recorder_api *api,
                                                              pyro_recorder_thread *thread)
@@ -203,7 +203,7 @@ static inline void pyro_recorder_leave(pyro_recorder_thread *thread)
     __atomic_store_n(&thread->busy, thread->busy - 1, __ATOMIC_RELEASE);
 }
 
-/* Room for the next record, which is all 0; or NULL. */
+/* Returns zeroed space for the next record, or NULL. */
 static inline pyro_record *pyro_record_room(pyro_recorder_api *api, pyro_recorder_thread *thread)
 {
     if (__builtin_expect(thread->next == thread->end, 0) && !api->refill(thread))
@@ -211,21 +211,21 @@ static inline pyro_record *pyro_record_room(pyro_recorder_api *api, pyro_recorde
     return thread->next;
 }
 
-/* Kind and scope, and no notes: in one store, for which a compiler would fetch bytes from memory. */
+/* Sets kind and scope and clears the notes in one store; a compiler would load bytes first. */
 static inline void pyro_record_is(pyro_record *record, uint32_t kind, uint32_t scope)
 {
     uint32_t word = kind | scope << 8;
     memcpy(&record->kind, &word, sizeof word);
 }
 
-/* What was written into the room becomes a record. */
+/* Commits the record that was written into that space. */
 static inline void pyro_record_commit(pyro_recorder_thread *thread, pyro_record *record)
 {
     __atomic_store_n(&record->tag, (uint32_t)thread->chunk, __ATOMIC_RELEASE);
     thread->next = record + 1;
 }
 
-/* Remembers an open span; commit it after this. `record` may be NULL (lost). */
+/* Pushes an open span; commit its record afterwards. `record` is NULL if it was lost. */
 static inline void pyro_span_open_at(pyro_recorder_thread *thread, uint32_t depth,
                                      pyro_record *record, const void *key)
 {
@@ -247,8 +247,8 @@ static inline void pyro_span_open(pyro_recorder_thread *thread, pyro_record *rec
 }
 
 /*
- * Takes the span of a key off the stack, with all that was left open above it; its record, or NULL
- * when it is not there (it began before the session or on another thread) or was lost.
+ * Pops the span of a key, with all spans above it. Returns its record, or NULL if the span is not
+ * on the stack (it started before the session or on another thread) or was lost.
  */
 static inline pyro_record *pyro_span_close(pyro_recorder_thread *thread, const void *key)
 {
@@ -258,7 +258,7 @@ static inline pyro_record *pyro_span_close(pyro_recorder_thread *thread, const v
         if (depth >= PYRO_MOST_OPEN_SPANS)
             continue;
         if (thread->open[depth].key == key) {
-            /* Who finds the span gone must find `busy` set, until its end is written. */
+            /* A thread that sees the span popped must also see `busy`, until its end is written. */
             __atomic_store_n(&thread->depth, depth, __ATOMIC_RELEASE);
             return thread->open[depth].record;
         }

@@ -1,7 +1,7 @@
 /*
- * A model as a graph of what runs: nodes are calls of modules or operators, edges the tensors that
- * go from one to the next. From a file, a built-in model or a recording.
- * docs/reference/graph-format.md defines nodes and edges.
+ * Dataflow graphs of models: nodes are calls of modules or operators, edges are the tensors between
+ * them. Built from a file, a built-in model or a recording. docs/reference/graph-format.md defines
+ * nodes and edges.
  */
 #ifndef PYROMETER_GRAPH_H
 #define PYROMETER_GRAPH_H
@@ -17,18 +17,18 @@
 extern "C" {
 #endif
 
-/* What ran, or would run, in one pass: operators in their order, the modules that they ran in, and
- * the tensors between them. */
+/* What runs in one pass: the operators in order, their modules, and the tensors between them. */
 typedef struct pyro_program pyro_program;
 
-/* Of a priced model. Nothing of the cost or the model is needed afterwards. */
+/* Makes a program from a model's cost. The caller may free cost and model afterwards. */
 PYRO_API int pyro_program_of_model(pyro_program **out, const pyro_cost *cost, pyro_error *error);
-/* Of a recording with storages: what its first pass did, and the times of all of them. The trace
- * is not needed afterwards. PYRO_ERROR_UNSUPPORTED where it does not hold what it takes. */
+/* Makes a program from a recording with storages: the operators of its first pass, timed over all
+ * passes. The caller may close the trace afterwards. PYRO_ERROR_UNSUPPORTED if the trace lacks the
+ * required data. */
 PYRO_API int pyro_program_of_trace(pyro_program **out, pyro_trace *trace, pyro_error *error);
 PYRO_API void pyro_program_free(pyro_program *program);
 PYRO_API const char *pyro_program_name(const pyro_program *program);
-/* How often the model ran: times are over so many passes. 0: it never ran. */
+/* Number of passes that were timed; 0 if the model never ran. */
 PYRO_API int64_t pyro_program_passes(const pyro_program *program);
 
 typedef enum pyro_granularity {
@@ -39,8 +39,8 @@ typedef enum pyro_granularity {
 } pyro_granularity;
 
 typedef enum pyro_op_level {
-    PYRO_LEVEL_HIGH, /* a function of torch stands for the operators that it called, where known */
-    PYRO_LEVEL_ATEN /* every operator that was called from outside of another */
+    PYRO_LEVEL_HIGH, /* torch functions in place of the operators that they called, where known */
+    PYRO_LEVEL_ATEN /* every operator that no other operator called */
 } pyro_op_level;
 
 typedef enum pyro_graph_node_kind {
@@ -49,18 +49,18 @@ typedef enum pyro_graph_node_kind {
     PYRO_GRAPH_NODE_OP
 } pyro_graph_node_kind;
 
-/* Amounts that are not known are -1. */
+/* Unknown amounts are -1. */
 typedef struct pyro_graph_node {
     const char *name; /* unique: "layer1.0", "act@1" (its second call), "layer1.0/add", "x" */
-    const char *path; /* of the module that it is, or ran in; "" is the model */
+    const char *path; /* of the module, or of the operator's module; "" is the model */
     const char *type; /* class of a module, operator, or "input" */
     pyro_graph_node_kind kind;
-    int64_t operators; /* that it stands for */
-    int64_t parameters, parameter_bytes; /* that it uses first: shared ones count once */
-    int64_t passes; /* that were timed */
+    int64_t operators; /* number of operators in this node */
+    int64_t parameters, parameter_bytes; /* shared ones count once, at their first use */
+    int64_t passes; /* timed passes */
     int64_t median_ns, p95_ns, total_ns;
     int64_t flops, moved_bytes;
-    int64_t output_bytes; /* of what it makes that others use, or that is left at the end */
+    int64_t output_bytes; /* outputs that other nodes use or that outlive the pass */
 } pyro_graph_node;
 
 typedef struct pyro_graph_tensor {
@@ -68,15 +68,15 @@ typedef struct pyro_graph_tensor {
     size_t rank;
     const int64_t *dims; /* -1 where a size depends on data */
     int64_t bytes;
-    bool assumed; /* of an edge: it may share no byte with what is read, which is not decided */
+    bool assumed; /* of an edge: that it overlaps with what the node reads is assumed, not known */
 } pyro_graph_tensor;
 
-/* From one node to another; node numbers are indices. */
+/* An edge between two nodes, which are given by index. */
 typedef struct pyro_graph_edge {
     uint32_t from, to;
     uint32_t first_tensor, tensor_count;
     int64_t bytes;
-    bool assumed; /* all of its tensors are */
+    bool assumed; /* all of its tensors are assumed */
 } pyro_graph_edge;
 
 typedef struct pyro_graph_totals {
@@ -87,7 +87,7 @@ typedef struct pyro_graph_totals {
     int64_t pass_median_ns, pass_p95_ns; /* of a whole pass */
     int64_t node_total_ns; /* sum over nodes of their medians */
     int64_t node_mean_ns, node_max_ns; /* of their medians */
-    uint32_t slowest; /* node; UINT32_MAX none */
+    uint32_t slowest; /* index of a node; UINT32_MAX: none */
 } pyro_graph_totals;
 
 typedef struct pyro_dataflow pyro_dataflow;
@@ -97,38 +97,38 @@ typedef struct pyro_dataflow_options {
     pyro_op_level level;
 } pyro_dataflow_options;
 
-/* The graph of a program, which must outlive it. */
+/* Builds the graph of a program. The program must outlive the graph. */
 PYRO_API int pyro_dataflow_build(pyro_dataflow **out, const pyro_program *program,
                                  const pyro_dataflow_options *options, pyro_error *error);
 PYRO_API void pyro_dataflow_free(pyro_dataflow *graph);
 PYRO_API const char *pyro_dataflow_name(const pyro_dataflow *graph);
 PYRO_API pyro_granularity pyro_dataflow_granularity(const pyro_dataflow *graph);
 PYRO_API const char *pyro_granularity_name(pyro_granularity granularity);
-/* In the order in which they began; inputs come first. */
+/* Nodes in the order in which they started, inputs first. */
 PYRO_API const pyro_graph_node *pyro_dataflow_nodes(const pyro_dataflow *graph, size_t *count);
-/* By the node that they go to, then by the one that they come from. */
+/* Edges, sorted by `to`, then by `from`. */
 PYRO_API const pyro_graph_edge *pyro_dataflow_edges(const pyro_dataflow *graph, size_t *count);
 PYRO_API const pyro_graph_tensor *pyro_dataflow_tensors(const pyro_dataflow *graph, size_t *count);
 PYRO_API const pyro_graph_totals *pyro_dataflow_totals(const pyro_dataflow *graph);
 PYRO_API const char *const *pyro_dataflow_notes(const pyro_dataflow *graph, size_t *count);
 
-/* A cut: everything up to a block on one side, everything behind it on the other. */
+/* A cut between two neighbouring blocks: it splits the graph into two sides. */
 typedef struct pyro_cut {
-    uint32_t after; /* node that is the last one before the cut */
-    int64_t bytes; /* that cross it, each tensor once; -1 not known */
+    uint32_t after; /* the last node before the cut */
+    int64_t bytes; /* that cross the cut, each tensor once; -1 unknown */
     int64_t tensors;
-    int64_t before, behind; /* time in ns, or FLOPs where nothing was timed */
+    int64_t before, behind; /* time in ns, or FLOPs if nothing was timed */
 } pyro_cut;
 
 typedef struct pyro_part {
     uint32_t first, last; /* nodes */
     int64_t amount; /* time in ns, or FLOPs */
     int64_t parameters, parameter_bytes;
-    int64_t memory_bytes; /* parameters, and the most that lives at one time beside them */
-    int64_t received_bytes; /* that come from earlier parts */
+    int64_t memory_bytes; /* parameters plus the peak of live tensors */
+    int64_t received_bytes; /* from earlier parts */
 } pyro_part;
 
-/* Times of fewer passes than this are too cold to split by. */
+/* Minimum number of timed passes for a split by time; with fewer, warm-up dominates. */
 #define PYRO_PASSES_FOR_CUTS 5
 
 /* Every cut between two neighbouring blocks, and the best split into parts. */
@@ -139,14 +139,14 @@ typedef struct pyro_cuts {
     pyro_part *parts;
     size_t part_count;
     int64_t memory_limit; /* 0: none */
-    char warning[320]; /* why the times are not to be relied on; "" where they are */
+    char warning[320]; /* why the times are unreliable; "" if they are reliable */
 } pyro_cuts;
 
 /*
- * Splits a graph's blocks, in their order, into `parts` so that the slowest is as fast as can be,
- * none needs more than `memory_limit` bytes (0: any), of such splits the most even one (the smallest
- * sum of squares), and of those one over whose cuts the fewest bytes go.
- * PYRO_ERROR_ARGUMENT where that cannot be done, with the reason.
+ * Splits a graph's blocks, in order, into `parts` parts of at most `memory_limit` bytes each (0: no
+ * limit). Minimises the slowest part; among equal splits takes the most even one (the smallest sum
+ * of squares), then the one whose cuts move the fewest bytes. PYRO_ERROR_ARGUMENT, with the reason,
+ * if no such split exists.
  */
 PYRO_API int pyro_cuts_find(pyro_cuts *out, const pyro_dataflow *graph, int64_t parts,
                             int64_t memory_limit, pyro_error *error);
@@ -159,28 +159,28 @@ typedef enum pyro_graph_format {
     PYRO_GRAPH_GRAPHML
 } pyro_graph_format;
 
-/* Graphviz draws so many nodes and edges within seconds, and people can still read them. */
+/* Limits for a picture: Graphviz draws it within seconds, and people can still read it. */
 #define PYRO_PICTURE_NODES 300
 #define PYRO_PICTURE_EDGES 1200
 
 typedef struct pyro_graph_report {
     pyro_graph_format format;
     bool no_edges, no_stats;
-    const pyro_cuts *cuts; /* NULL: none */
-    /* Of dot alone. Blocks that are alike are drawn once, unless the path of their module has no more
-     * than `depth` names; a graph of more nodes or edges than a picture may have is
-     * PYRO_ERROR_LIMIT, where it is for one. */
+    const pyro_cuts *cuts; /* may be NULL */
+    /* For dot only. Equal blocks are drawn once, unless their module's path has at most `depth`
+     * names. With `for_picture`, a graph that exceeds the limits of a picture fails with
+     * PYRO_ERROR_LIMIT. */
     int64_t depth;
     bool for_picture;
 } pyro_graph_report;
 
-/* A NUL-terminated buffer that the caller frees with pyro_free(). */
+/* Each returns a NUL-terminated buffer that the caller frees with pyro_free(). */
 PYRO_API int pyro_report_graph(char **out, size_t *size, const pyro_dataflow *graph,
                                const pyro_graph_report *report, pyro_error *error);
-/* The stats section alone. */
+/* Only the stats section. */
 PYRO_API int pyro_report_graph_stats(char **out, size_t *size, const pyro_dataflow *graph,
                                      pyro_error *error);
-/* The cuts and the parts as tables for people. */
+/* The cuts and the parts as text tables. */
 PYRO_API int pyro_report_cuts(char **out, size_t *size, const pyro_dataflow *graph,
                               const pyro_cuts *cuts, pyro_error *error);
 

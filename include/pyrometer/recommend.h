@@ -1,6 +1,6 @@
 /*
- * Recommendations about a model: evidence from measuring it goes in, advice worth following comes
- * out. Also the knee of a batch sweep, and the gain of a variant that was tried.
+ * Recommends changes to a model from measured evidence. Also finds the knee of a batch sweep, and
+ * judges the gain of a variant.
  */
 #ifndef PYROMETER_RECOMMEND_H
 #define PYROMETER_RECOMMEND_H
@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* A larger batch that gains a smaller share of throughput than this is past the knee. */
+/* A larger batch is past the knee if it raises throughput by less than this share. */
 #define PYRO_KNEE_GAIN 0.10
 
 typedef struct pyro_batch_time {
@@ -30,40 +30,40 @@ typedef struct pyro_op_share {
 } pyro_op_share;
 
 /*
- * What is known of a model after measuring it. Numbers that are not known are NaN, amounts 0 and
- * texts NULL, as pyro_model_evidence_init leaves them; members may be added at the end.
+ * Measurements of a model. Unknown numbers are NaN, unknown amounts 0 and unknown texts NULL, as
+ * pyro_model_evidence_init sets them. Later versions may add members at the end.
  */
 typedef struct pyro_model_evidence {
     const char *kind;      /* "module", "huggingface", "torchscript", "pt2", "onnx", "callable" */
     const char *precision; /* "fp32", "fp16", "bf16", "int8" */
     bool on_gpu;
-    bool channels_last;  /* weights or inputs have that layout already */
+    bool channels_last;  /* weights or inputs already have that layout */
     int64_t batch_size;
     double call_ms;
-    const pyro_batch_time *batches; /* that were run in turn, the present one among them */
+    const pyro_batch_time *batches; /* of a batch sweep, including the current batch size */
     size_t batch_count;
     const char *half_type, *half_type_reason; /* a 16-bit type that is fast here, and why */
     const pyro_op_share *ops;
     size_t op_count;
-    double outside_share; /* of a call that is in no operator */
+    double outside_share; /* of a call, spent outside operators */
     const char *const *layer_classes; /* "Conv2d" */
     size_t layer_class_count;
     int64_t flops;
     int64_t moved_bytes; /* read and written by all operators */
     int64_t weight_bytes, activation_bytes, device_bytes;
-    double zero_share; /* of the weights that are exactly 0 */
-    int64_t allocations, allocated_bytes; /* of one call */
-    double fragmentation; /* share of held memory that is not used, */
-    int64_t unused_bytes; /* and how much that is */
+    double zero_share; /* of weights that are exactly 0 */
+    int64_t allocations, allocated_bytes; /* per call */
+    double fragmentation; /* unused share of reserved memory */
+    int64_t unused_bytes; /* unused reserved memory */
     int64_t threads, usable_cpus;
     double cpu_percent; /* 100: one processor */
-    double waiting_share; /* of a call in which no thread of it could compute */
+    double waiting_share; /* of a call, while none of its threads could compute */
     double gpu_percent;
-    int64_t disk_read_bytes, timed_calls; /* read in that many calls */
+    int64_t disk_read_bytes, timed_calls; /* bytes read during all timed calls */
     double end_to_end_ms, preprocess_ms, postprocess_ms;
     double first_token_ms, token_ms;
-    int uses_cache; /* of keys and values: 1, 0; -1 not known */
-    int64_t cache_bytes; /* of keys and values at the length that was run */
+    int uses_cache; /* of keys and values: 1, 0; -1 unknown */
+    int64_t cache_bytes; /* of keys and values at the measured length */
     const char *attention; /* how transformers computes it: "eager", "sdpa" */
     const pyro_finding *findings; /* of the recording */
     size_t finding_count;
@@ -71,32 +71,31 @@ typedef struct pyro_model_evidence {
 
 PYRO_API void pyro_model_evidence_init(pyro_model_evidence *evidence);
 
-/* What a recording of a model's calls says beside its tables. */
+/* Totals of a recording of a model's calls that are in no table. */
 typedef struct pyro_recorded_call {
     int64_t host_ns; /* of outermost layers; of operators where no layer was recorded */
-    double
-        outside_share; /* of the layers' time that is in no operator: Python, dispatch, waiting */
-    int64_t activation_bytes; /* most that tensors made in it held at once; -1 not known */
-    int64_t allocations, allocated_bytes; /* 0 where none was recorded */
+    double outside_share; /* of layer time, outside operators: Python, dispatch, waiting */
+    int64_t activation_bytes; /* peak of the tensors that the call made; -1 unknown */
+    int64_t allocations, allocated_bytes; /* 0 if none were recorded */
 } pyro_recorded_call;
 
-/* `on_gpu`: memory is that of a GPU, else the host's. */
+/* `on_gpu`: count GPU memory, else host memory. */
 PYRO_API pyro_recorded_call pyro_analysis_recorded_call(const pyro_analysis *analysis, bool on_gpu);
-/* Shares of own time, on the device where there is any; largest first. `out` has room for
- * analysis->op_count; names belong to the analysis. */
+/* Shares of own time (device time if there is any), largest first. `out` has room for
+ * analysis->op_count rows; the analysis owns the names. */
 PYRO_API void pyro_analysis_op_shares(const pyro_analysis *analysis, pyro_op_share *out);
 
 typedef struct pyro_recommendation {
-    const char *id; /* of its rule, or of the finding that it repeats */
+    const char *id; /* of the rule, or of the finding that it repeats */
     const char *subject, *advice;
     const char *evidence; /* the measured numbers */
     const char *gain; /* ends in "(measured)" or "(estimate)", or is "not estimated" */
-    const char *variant; /* what to run to try it: "precision=bf16", "compile"; "" nothing */
+    const char *variant; /* variant that tests it: "precision=bf16", "compile"; "": none */
 } pyro_recommendation;
 
-/* All texts live as long as the recommendations do; those of the evidence are not kept. */
+/* Owns all its texts; the caller may free the evidence. */
 typedef struct pyro_recommendations {
-    const pyro_recommendation *rows; /* rules by rank, then findings that no rule has told */
+    const pyro_recommendation *rows; /* rules by rank, then findings that no rule covers */
     size_t count;
     struct pyro_recommendations_store *store; /* internal */
 } pyro_recommendations;
@@ -110,7 +109,7 @@ typedef struct pyro_recommendation_rule {
     double threshold;
 } pyro_recommendation_rule;
 
-/* Every rule, in no order; `index` from 0. False: there are no more. */
+/* Reads a rule by index, in no particular order; returns false past the end. */
 PYRO_API bool pyro_recommendation_rule_at(pyro_recommendation_rule *out, size_t index);
 
 typedef struct pyro_batch_rate {
@@ -120,11 +119,11 @@ typedef struct pyro_batch_rate {
 
 typedef struct pyro_knee {
     int64_t batch_size; /* smallest whose doubling gains less than PYRO_KNEE_GAIN */
-    bool reached; /* false: the largest batch that was run, which still gains */
-    char text[64]; /* says so */
+    bool reached; /* false: throughput still rises at the largest measured batch */
+    char text[64]; /* describes the knee */
 } pyro_knee;
 
-/* Sorts the points by batch. False where there are fewer than two. */
+/* Finds the knee and sorts the points by batch size. Returns false for fewer than two points. */
 PYRO_API bool pyro_find_knee(pyro_knee *out, pyro_batch_rate *points, size_t count);
 
 typedef enum pyro_outcome {
@@ -136,8 +135,8 @@ typedef enum pyro_outcome {
 /* "confirmed", "refuted", "not confirmed". */
 PYRO_API const char *pyro_outcome_name(pyro_outcome outcome);
 
-/* What a variant of a model gains in throughput, a share: of six rounds the smallest and the largest
- * hold the median with 97%. */
+/* Throughput gain of a variant, a share. With six rounds, `low` and `high` (smallest and largest)
+ * are a 97% interval for the median. */
 typedef struct pyro_variant_gain {
     double low, middle, high;
     double before_ms, after_ms; /* medians */
@@ -146,9 +145,9 @@ typedef struct pyro_variant_gain {
 } pyro_variant_gain;
 
 /*
- * Compares rounds of the model with rounds of the variant, which ran in turn and handles `factor`
- * times the samples per call. A variant that frees processors is confirmed where it keeps the
- * throughput; others have to raise it. PYRO_ERROR_ARGUMENT without rounds.
+ * Compares alternating rounds of a model and a variant that handles `factor` times the samples per
+ * call. A variant that frees processors is confirmed if it keeps the throughput; others must raise
+ * it. PYRO_ERROR_ARGUMENT if there are no rounds.
  */
 PYRO_API int pyro_variant_compare(pyro_variant_gain *out, const double *before_ms,
                                   const double *after_ms, size_t rounds, double factor,

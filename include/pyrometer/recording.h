@@ -1,8 +1,8 @@
 /*
- * A recording (.pyro) to the byte, for programs that write and read one;
- * docs/reference/recording-format.md describes it in words. Little-endian. A file is a header and chunks of one size; a chunk belongs to
- * one thread (records) or to all (data: names, shapes, stacks, modules). Whatever was committed is
- * readable while the file is written and after its writer was killed.
+ * The binary layout of a recording (.pyro); docs/reference/recording-format.md explains it.
+ * Little-endian. A file is a header and chunks of equal size; a chunk belongs to one thread
+ * (records) or to all (data: names, shapes, stacks, modules). Committed records are readable while
+ * the file is being written and after its writer was killed.
  */
 #ifndef PYROMETER_RECORDING_H
 #define PYROMETER_RECORDING_H
@@ -19,12 +19,12 @@ extern "C" {
 #define PYRO_RECORDING_CHUNK_BYTES (256 * 1024)
 #define PYRO_RECORDING_RECORD_BYTES 64
 
-/* Why nothing more is written. */
+/* Whether the recording is complete, or why it ended. */
 typedef enum pyro_recording_state {
     PYRO_RECORDING_RUNNING = 0, /* or its process was killed */
     PYRO_RECORDING_CLOSED = 1,
-    PYRO_RECORDING_FULL = 2,      /* max_bytes were reached; what came after is counted as lost */
-    PYRO_RECORDING_DISK_FULL = 3, /* as above, the file system had no room */
+    PYRO_RECORDING_FULL = 2,      /* max_bytes was reached; later records count as lost */
+    PYRO_RECORDING_DISK_FULL = 3, /* the file system was full; later records count as lost */
 } pyro_recording_state;
 
 /* What is recorded; bits of pyro_recording_header.flags and of the recorder's options. */
@@ -34,11 +34,11 @@ enum {
     PYRO_RECORD_SHAPES = 1 << 2, /* of inputs */
     PYRO_RECORD_MEMORY = 1 << 3,
     PYRO_RECORD_STACKS = 1 << 4,
-    PYRO_RECORD_STORAGES = 1 << 5, /* which tensors go into ops and come out of them, and weights */
-    PYRO_RECORD_OUTPUTS = 1 << 6, /* shapes of outputs too */
+    PYRO_RECORD_STORAGES = 1 << 5, /* identities of input and output tensors, and weights */
+    PYRO_RECORD_OUTPUTS = 1 << 6, /* shapes of outputs */
 };
 
-/* A reading of the fast counter beside the monotonic clock; two of them turn one into the other. */
+/* Simultaneous readings of the fast counter and the monotonic clock. Two define the conversion. */
 typedef struct pyro_recording_clock {
     uint64_t raw;
     int64_t monotonic_ns;
@@ -51,12 +51,12 @@ typedef struct pyro_recording_header {
     uint32_t flags, state;
     int64_t process, parent_process;
     int64_t start_realtime_ns; /* of the first clock reading */
-    double raw_per_ns; /* a first estimate; the two readings are better */
-    pyro_recording_clock first, last; /* `last` is renewed now and then */
-    uint64_t chunk_count; /* chunks that the file has room for */
+    double raw_per_ns; /* a first estimate; the two readings are more exact */
+    pyro_recording_clock first, last; /* `last` is updated from time to time */
+    uint64_t chunk_count; /* capacity of the file in chunks */
     uint64_t max_bytes; /* 0: no limit */
-    uint64_t dropped_chunks; /* --keep-last: overwritten since the start */
-    uint64_t lost_records; /* could not be written */
+    uint64_t dropped_chunks; /* with --keep-last: chunks overwritten since the start */
+    uint64_t lost_records; /* records that could not be written */
     uint64_t reserved[16];
 } pyro_recording_header;
 
@@ -64,9 +64,9 @@ enum { PYRO_CHUNK_FREE = 0, PYRO_CHUNK_RECORDS = 1, PYRO_CHUNK_DATA = 2 };
 
 /* The first 64 bytes of a chunk. */
 typedef struct pyro_chunk_header {
-    uint64_t sequence; /* 1 for the first chunk ever taken; never used again. Written last. */
-    uint32_t kind; /* 0 while the chunk changes hands */
-    uint32_t thread; /* pyro_recording's own number of the thread, from 1 */
+    uint64_t sequence; /* unique, from 1 in the order of use. Written last. */
+    uint32_t kind; /* 0 while the chunk changes its owner */
+    uint32_t thread; /* the recording's number of the thread, from 1 */
     int64_t system_thread;
     uint64_t first_raw;
     uint64_t reserved[4];
@@ -74,15 +74,15 @@ typedef struct pyro_chunk_header {
 
 typedef enum pyro_record_kind {
     PYRO_RECORD_NONE = 0,
-    PYRO_RECORD_OP = 1, /* any at::RecordFunction; `scope` says which kind */
+    PYRO_RECORD_OP = 1, /* any at::RecordFunction; `scope` is its kind */
     PYRO_RECORD_LAYER = 2, /* a call of nn.Module._call_impl */
     PYRO_RECORD_ALLOCATION = 3, /* pyro_memory_record */
-    PYRO_RECORD_MARK = 4, /* an instant or a span that the recorder's user named */
-    PYRO_RECORD_DEVICE = 5, /* kept for kernels and copies */
+    PYRO_RECORD_MARK = 4, /* an instant or a span that the user named */
+    PYRO_RECORD_DEVICE = 5, /* reserved for kernels and copies */
     PYRO_RECORD_DEVICE_MORE = 6,
-    PYRO_RECORD_THREAD =
-        7, /* what follows in this chunk is of the thread numbered `name`, which the
-                               system calls `sequence`: a thread had ended and left room */
+    /* The rest of this chunk belongs to thread number `name`, whose system id is `sequence`: the
+     * chunk's first thread ended and left space. */
+    PYRO_RECORD_THREAD = 7,
 } pyro_record_kind;
 
 /* Bits of pyro_record.notes. */
@@ -91,30 +91,29 @@ enum {
     PYRO_NOTE_ELSEWHERE = 2 /* ended on another thread */
 };
 
-/* A span. It is written when it begins, and `end_raw` and what else is known then when it ends. */
+/* A span. It is written at its start; `end_raw` and what is known at the end are added then. */
 typedef struct pyro_record {
     uint64_t start_raw;
-    uint64_t end_raw; /* 0 while it runs, and for ever when its process was killed */
-    int64_t sequence; /* of ops: autograd's sequence number, -1 none */
+    uint64_t end_raw; /* 0 while it runs; stays 0 if the process is killed */
+    int64_t sequence; /* of ops: autograd's sequence number; -1: none */
     uint32_t name; /* PYRO_DATA_NAME; of layers PYRO_DATA_MODULE */
-    uint32_t inputs, outputs; /* PYRO_DATA_SIGNATURE; 0 none. `outputs` is written at the end. */
-    uint32_t stack; /* PYRO_DATA_STACK; 0 none */
-    uint32_t forward_thread; /* of backward ops: torch's number of the forward's thread */
-    uint32_t torch_thread; /* torch's number of this thread (ops) */
-    uint32_t input_storages, output_storages; /* PYRO_DATA_STORAGES; 0 none */
+    uint32_t inputs, outputs; /* PYRO_DATA_SIGNATURE; 0: none. `outputs` is written at the end. */
+    uint32_t stack; /* PYRO_DATA_STACK; 0: none */
+    uint32_t forward_thread; /* of backward ops: torch's number of the forward thread */
+    uint32_t torch_thread; /* of ops: torch's number of this thread */
+    uint32_t input_storages, output_storages; /* PYRO_DATA_STORAGES; 0: none */
     uint8_t kind; /* pyro_record_kind */
     uint8_t scope; /* at::RecordScope */
     uint8_t notes;
     uint8_t reserved;
-    uint32_t
-        tag; /* low half of the chunk's sequence. Written last: without it there is no record. */
+    uint32_t tag; /* low half of the chunk's sequence. Written last: it commits the record. */
 } pyro_record;
 
-/* An allocation or a free, in the place of a record. */
+/* An allocation or a free, in the space of a record. */
 typedef struct pyro_memory_record {
     uint64_t start_raw;
     uint64_t address;
-    int64_t bytes; /* negative: a free; of unknown size INT64_MIN */
+    int64_t bytes; /* negative: a free; INT64_MIN: a free of unknown size */
     int64_t total_allocated, total_reserved; /* -1 unknown */
     int16_t device_type, device_index; /* c10's numbers */
     uint32_t stack;
@@ -127,46 +126,43 @@ typedef struct pyro_memory_record {
 
 typedef enum pyro_data_type {
     PYRO_DATA_NAME = 1, /* UTF-8 text */
-    PYRO_DATA_SIGNATURE = 2, /* words as below: the values an op was given, or gave */
+    PYRO_DATA_SIGNATURE = 2, /* words as below: the inputs or outputs of an op */
     PYRO_DATA_FRAME = 3, /* UTF-8 "file.py(12): function" */
-    PYRO_DATA_STACK =
-        4, /* uint32_t: id of the stack around it (0 none), then ids of frames, outermost
-                                first */
-    PYRO_DATA_MODULE =
-        5, /* pyro_module_data, then the dotted path and the class, each ended by 0 */
-    PYRO_DATA_STORAGES = 6, /* words as below: the tensors that an op was given, or gave */
+    /* uint32_t: id of the enclosing stack (0: none), then ids of frames, outermost first */
+    PYRO_DATA_STACK = 4,
+    PYRO_DATA_MODULE = 5, /* pyro_module_data, then dotted path and class, each ended by 0 */
+    PYRO_DATA_STORAGES = 6, /* words as below: the input or output tensors of an op */
     PYRO_DATA_PROPERTY = 7, /* "key" 0 "value" 0: the program, versions, rank, host, device */
     PYRO_DATA_THREAD = 8, /* id is the thread's number; UTF-8 name */
     PYRO_DATA_WEIGHT = 9, /* pyro_weight_data, then the dotted name, ended by 0 */
 } pyro_data_type;
 
-/* A property whose value is a raw time, in decimal digits: records that start before it do not count. */
+/* A property with a raw time in decimal digits: readers skip records that start before it. */
 #define PYRO_PROPERTY_DISCARDED "discarded_until"
 
-/* Data entries follow each other in data chunks, each padded to 16 bytes; ids count from 1 within
- * a type, and an entry is written before the first record that names it. */
+/* Entries follow each other in data chunks, each padded to 16 bytes. Ids count from 1 per type, and
+ * an entry is written before the first record that refers to it. */
 typedef struct pyro_data_entry {
-    uint32_t bytes; /* of what follows, without padding */
+    uint32_t bytes; /* of the data that follows, without padding */
     uint32_t id;
     uint32_t type;
     uint32_t tag; /* low half of the chunk's sequence, written last */
 } pyro_data_entry;
 
 typedef struct pyro_module_data {
-    uint32_t root; /* id of the module that the path starts at; its own for a root */
-    uint32_t instance; /* one number a module object of the process: shared modules have one */
-    uint64_t parameters, parameter_bytes; /* its own and below, each once; UINT64_MAX not known */
+    uint32_t root; /* id of the module that the path starts at; its own id for a root */
+    uint32_t instance; /* unique per module object: equal for all paths of a shared module */
+    uint64_t parameters, parameter_bytes; /* with descendants, each once; UINT64_MAX unknown */
 } pyro_module_data;
 
 typedef enum pyro_weight_kind {
     PYRO_WEIGHT_IS_PARAMETER = 0,
     PYRO_WEIGHT_IS_BUFFER = 1,
-    PYRO_WEIGHT_IS_INPUT = 2, /* what the model was called with */
-    PYRO_WEIGHT_IS_LEAVING =
-        3 /* no weight: it was given to numpy or the like; its name is by what */
+    PYRO_WEIGHT_IS_INPUT = 2, /* an input of the model */
+    PYRO_WEIGHT_IS_LEAVING = 3 /* a tensor passed out of torch; its name is that of the call */
 } pyro_weight_kind;
 
-/* A tensor that was there before the ops, with PYRO_RECORD_STORAGES, or one that leaves torch. */
+/* With PYRO_RECORD_STORAGES: a tensor that existed before the ops, or one that leaves torch. */
 typedef struct pyro_weight_data {
     uint64_t tensor, storage; /* as the words of storages have them */
     uint64_t begin; /* its first byte in the storage */
@@ -176,12 +172,11 @@ typedef struct pyro_weight_data {
 } pyro_weight_data;
 
 /*
- * Words of storages, a tensor after the other, each PYRO_STORAGE_WORDS and then its sizes:
- *   tensor and storage   equal for the same tensor object, and for tensors that share memory; no
- *                        other has had that number (but for two cases, see
- *                        docs/reference/recording-format.md)
- *   version              how often the memory was written in place; UINT64_MAX not known
- *   begin, end           its bytes in the storage; both UINT64_MAX where they are not known
+ * Words of storages: per tensor PYRO_STORAGE_WORDS words, then its sizes:
+ *   tensor, storage      identify the tensor object and its memory; numbers are not reused, except
+ *                        for two cases (docs/reference/recording-format.md)
+ *   version              number of in-place writes to the memory; UINT64_MAX unknown
+ *   begin, end           its bytes in the storage; both UINT64_MAX if unknown
  *   head                 dtype (c10::ScalarType) | flags, as below | count of sizes << 32
  */
 #define PYRO_STORAGE_WORDS 6
@@ -190,12 +185,12 @@ typedef struct pyro_weight_data {
 enum {
     PYRO_STORAGE_DENSE = 1 << 8, /* every byte from begin to end is the tensor's */
     PYRO_STORAGE_STRIDED = 1 << 9, /* as many strides as sizes follow the sizes, in elements */
-    PYRO_STORAGE_WRITTEN = 1 << 10, /* the schema of the op says that it writes into it */
+    PYRO_STORAGE_WRITTEN = 1 << 10, /* the op's schema says that it writes to it */
     PYRO_STORAGE_FOREIGN = 1 << 11, /* torch did not allocate the memory: from_numpy, DLPack */
 };
 
 /*
- * Words of a signature: one head a value, then what it says.
+ * Words of a signature: per value one head, then the words that its kind needs.
  * head = what | dtype << 8 (c10::ScalarType) | device << 16 (c10::DeviceType) | count << 32
  */
 typedef enum pyro_value_kind {
@@ -206,7 +201,7 @@ typedef enum pyro_value_kind {
     PYRO_VALUE_BOOLEAN = 4, /* one word */
     PYRO_VALUE_LIST = 5, /* `count` values follow, each with its head */
     PYRO_VALUE_OTHER = 6, /* nothing follows: text, generators, symbolic or nested tensors... */
-    PYRO_VALUE_CUT = 7, /* too long: the rest is not here */
+    PYRO_VALUE_CUT = 7, /* too long: the rest is missing */
 } pyro_value_kind;
 
 #define PYRO_SIGNATURE_MOST_WORDS 2048

@@ -1,4 +1,4 @@
-/* Results as text for people, JSON for programs and CSV for spreadsheets. */
+/* Writes results as text, JSON or CSV. */
 #ifndef PYROMETER_REPORT_H
 #define PYROMETER_REPORT_H
 
@@ -23,14 +23,14 @@ typedef enum pyro_sort {
 typedef struct pyro_report_options {
     pyro_format format;
     pyro_sort sort;  /* of the layer table */
-    int top;         /* rows of the layer table; 0 means 10, negative all */
+    int top;         /* rows of the layer table; 0 means 10, negative: all */
     bool verbose;    /* every layer, and every node in JSON and CSV */
     bool color;      /* ANSI colour in text */
     int width;       /* columns of the terminal; 0 means 80 */
-    bool quiet;      /* the numbers only: no notes and no advice in text */
+    bool quiet;      /* text without notes and advice */
 } pyro_report_options;
 
-/* Each gives a NUL-terminated buffer that the caller frees with pyro_free(). */
+/* Each returns a NUL-terminated buffer that the caller frees with pyro_free(). */
 PYRO_API int pyro_report_cost(char **out, size_t *size, const pyro_cost *cost,
                               const pyro_report_options *options, pyro_error *error);
 /* Several models side by side. */
@@ -44,23 +44,23 @@ PYRO_API int pyro_report_diff(char **out, size_t *size, const pyro_cost *before,
 
 typedef enum pyro_models_sort {
     PYRO_MODELS_BY_NAME,
-    PYRO_MODELS_BY_PARAMS, /* largest first, as MACs */
+    PYRO_MODELS_BY_PARAMS, /* params and MACs: largest first */
     PYRO_MODELS_BY_MACS
 } pyro_models_sort;
 
-/* Which models are listed (pyro_catalog_matches), and in which order. */
+/* Selects models (pyro_catalog_matches) and their order. */
 typedef struct pyro_models_query {
     const char *pattern, *family, *task; /* NULL: any */
     pyro_models_sort sort;
 } pyro_models_query;
 
-/* The models by name. `query` NULL asks for all; none that matches is an empty list. */
+/* Lists models. `query` NULL: all. If no model matches, the list is empty. */
 PYRO_API int pyro_report_models(char **out, size_t *size, const pyro_catalog *catalog,
                                 const pyro_models_query *query, const pyro_report_options *options,
                                 pyro_error *error);
 
-/* What a report of a trace shows: one screen about everything, or one table (PYRO_TRACE_LAYERS,
- * PYRO_TRACE_OPS, ...: tables.def lists them). */
+/* What a trace report shows: the overview, or one table (PYRO_TRACE_LAYERS, PYRO_TRACE_OPS, ...;
+ * see tables.def). */
 typedef enum pyro_trace_view {
     PYRO_TRACE_OVERVIEW,
 #define PYRO_TABLE(id, number, ...) PYRO_TRACE_##id = number,
@@ -68,25 +68,25 @@ typedef enum pyro_trace_view {
 } pyro_trace_view;
 
 typedef struct pyro_trace_report_options {
-    pyro_report_options report; /* `sort` is not used; `verbose` adds the stacks to JSON */
-    pyro_trace_view view;       /* of text, and the table of CSV; JSON has them all */
-    int depth; /* deeper layers are rolled up into their ancestor; negative: none */
+    pyro_report_options report; /* ignores `sort`; `verbose` adds the stacks to JSON */
+    pyro_trace_view view;       /* for text and CSV; JSON has all tables */
+    int depth; /* deeper layers are rolled up into their ancestor; negative: no roll-up */
     int part; /* CSV of several traces: 1 for the first, then 2, 3, ...: every row names its file
-                 and only the first part has the header; 0: a trace alone */
+                 and only part 1 has the header; 0: a single trace */
 } pyro_trace_report_options;
 
-/* `options` NULL means text, the overview, every layer. */
+/* `options` NULL: text, the overview, all layers. */
 PYRO_API int pyro_report_trace(char **out, size_t *size, const pyro_trace *trace,
                                const pyro_analysis *analysis,
                                const pyro_trace_report_options *options, pyro_error *error);
-/* "frame;frame;frame nanoseconds", a line a stack: device time where there is any, else host. */
+/* One line "frame;frame;frame nanoseconds" per stack: device time if any, else host time. */
 PYRO_API int pyro_report_trace_folded(char **out, size_t *size, const pyro_analysis *analysis,
                                       pyro_error *error);
-/* The table of one forward pass: layers, their calls, own wall time, input shapes and time in ops,
- * and a row TOTAL, the wall time of the forward; with FLOPs where they are asked for. */
+/* The layer table of one forward pass: calls, own wall time, input shapes and time in ops per
+ * layer, and a row TOTAL with the wall time of the pass. `with_flops` adds FLOPs. */
 PYRO_API int pyro_report_layer_table(char **out, size_t *size, pyro_trace *trace, const char *title,
                                      bool with_flops, pyro_error *error);
-/* Layers over several passes; `options` NULL means text. */
+/* Layers over several passes. `options` NULL: text. */
 PYRO_API int pyro_report_passes(char **out, size_t *size, const pyro_pass_summary *summary,
                                 const pyro_report_options *options, pyro_error *error);
 /* What changed between two runs: the layers, ops and kernels whose time changed most. */
@@ -95,31 +95,32 @@ PYRO_API int pyro_report_trace_diff(char **out, size_t *size, const pyro_trace_d
 
 typedef enum pyro_bench_format {
     PYRO_BENCH_TEXT,
-    PYRO_BENCH_JSON, /* what pyro_bench_open reads */
-    PYRO_BENCH_CSV,  /* a row a metric */
+    PYRO_BENCH_JSON, /* for pyro_bench_open */
+    PYRO_BENCH_CSV,  /* one row per metric */
     PYRO_BENCH_MARKDOWN,
-    PYRO_BENCH_HTML,  /* one file without references to others */
+    PYRO_BENCH_HTML,  /* one self-contained file */
     PYRO_BENCH_JUNIT,
-    PYRO_BENCH_GITHUB /* what github-action-benchmark reads */
+    PYRO_BENCH_GITHUB /* for github-action-benchmark */
 } pyro_bench_format;
 
-/* Results, and what was made of them; only `bench` must be there. */
+/* Results with their gates and comparison. Only `bench` is required. */
 typedef struct pyro_bench_report {
     const pyro_bench *bench;
     const pyro_gate_row *gates;
     size_t gate_count;
-    const pyro_comparison *comparison; /* with an earlier result; NULL: none */
-    bool cannot_tell_passes; /* JUnit: a verdict of cannot tell is skipped, no error */
+    const pyro_comparison *comparison; /* with an earlier result; may be NULL */
+    bool cannot_tell_passes; /* JUnit: report "cannot tell" as skipped, not as an error */
     bool without_drawings, without_details; /* HTML: numbers only; no facts, tables, environment */
 } pyro_bench_report;
 
-/* `options` may be NULL; its format is not used. */
+/* `options` may be NULL; its format is ignored. */
 PYRO_API int pyro_report_bench(char **out, size_t *size, const pyro_bench_report *report,
                                pyro_bench_format format, const pyro_report_options *options,
                                pyro_error *error);
 /* The verdict between two results: text, JSON or CSV by options->format. */
 PYRO_API int pyro_report_verdict(char **out, size_t *size, const pyro_comparison *comparison,
                                  const pyro_report_options *options, pyro_error *error);
+/* Frees a buffer that this library returned. */
 PYRO_API void pyro_free(void *memory);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /*
- * The tables of an analysis, described: the writers and other languages walk rows by these columns
- * instead of naming every member again.
+ * Describes the tables of an analysis. Writers and other languages walk the rows by these columns
+ * instead of naming every member.
  */
 #ifndef PYROMETER_TABLES_H
 #define PYROMETER_TABLES_H
@@ -27,7 +27,7 @@ typedef struct pyro_trace_column {
     const char *name; /* as in JSON and CSV */
     pyro_column_kind kind;
     size_t offset; /* of the member in a row */
-    bool optional; /* -1 means that it is not known */
+    bool optional; /* -1 means unknown */
 } pyro_trace_column;
 
 typedef struct pyro_trace_table {
@@ -38,16 +38,16 @@ typedef struct pyro_trace_table {
     size_t rows_offset, count_offset; /* of the pointer and the count in pyro_analysis */
 } pyro_trace_table;
 
-/* Every table, in the order of the JSON. */
+/* All tables, in JSON order. */
 PYRO_API const pyro_trace_table *pyro_trace_tables(size_t *count);
-/* NULL when there is none of that name. */
+/* Finds a table by name; returns NULL if the name is unknown. */
 PYRO_API const pyro_trace_table *pyro_trace_table_find(const char *name);
 PYRO_API const void *pyro_trace_table_rows(const pyro_trace_table *table,
                                            const pyro_analysis *analysis, size_t *count);
 
-/* Text of a text or an enum, never NULL; "" for other kinds. */
+/* The text of a text or enum column, never NULL; "" for other kinds. */
 PYRO_API const char *pyro_column_text(const pyro_trace_column *column, const void *row);
-/* The value of every kind of integer, and of a boolean; false where it is not known. */
+/* Reads any integer or boolean column; returns false if the value is unknown. */
 PYRO_API bool pyro_column_integer(const pyro_trace_column *column, const void *row, int64_t *value);
 /* The same for PYRO_COLUMN_NUMBER. */
 PYRO_API bool pyro_column_number(const pyro_trace_column *column, const void *row, double *value);

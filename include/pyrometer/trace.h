@@ -1,6 +1,6 @@
 /*
- * What a run did cost: a trace (Kineto or Chrome JSON, plain, gzip or zstd) and its analysis.
- * Times are int64 nanoseconds, memory is bytes; what could not be attributed has rows of its own.
+ * Reads traces (Kineto or Chrome JSON, plain, gzip or zstd; recordings) and analyses them. Times
+ * are int64 nanoseconds, memory is bytes; unattributed time has separate rows.
  */
 #ifndef PYROMETER_TRACE_H
 #define PYROMETER_TRACE_H
@@ -19,18 +19,19 @@ extern "C" {
 
 typedef struct pyro_trace pyro_trace;
 
-/* Called now and then while a file is read; `total_bytes` is -1 where it is not known. */
+/* Called from time to time while a file is read; `total_bytes` is -1 if unknown. */
 typedef void (*pyro_progress_fn)(void *user, int64_t done_bytes, int64_t total_bytes);
 
 typedef struct pyro_trace_options {
-    int threads;               /* 0: one a core */
+    int threads;               /* 0: one per core */
     pyro_progress_fn progress; /* may be NULL */
     void *progress_user;
 } pyro_trace_options;
 
 /*
- * Reads a trace; "-" is standard input. Damage is counted and said (pyro_trace_warnings) as long
- * as at least one event could be read; otherwise PYRO_ERROR_FORMAT. `options` may be NULL.
+ * Reads a trace; "-" is standard input. The caller closes it with pyro_trace_close(). Damage
+ * becomes warnings (pyro_trace_warnings) if at least one event could be read, else
+ * PYRO_ERROR_FORMAT. `options` may be NULL.
  */
 PYRO_API int pyro_trace_open(pyro_trace **out, const char *path, const pyro_trace_options *options,
                              pyro_error *error);
@@ -40,13 +41,14 @@ PYRO_API int pyro_trace_open_memory(pyro_trace **out, const void *data, size_t s
 PYRO_API void pyro_trace_close(pyro_trace *trace);
 
 /*
- * Adds the kernels, copies, launches and device memory of a torch.profiler trace of the same time, by
- * the clock of `trace`. A recording is opened with those in PATH.devices.json, where there is one.
+ * Adds the kernels, copies, launches and device memory of a torch.profiler trace of the same
+ * period, converted to the clock of `trace`. Opening a recording also adds PATH.devices.json if
+ * that exists.
  */
 PYRO_API int pyro_trace_join_devices(pyro_trace *trace, const char *path, pyro_error *error);
 
 PYRO_API const char *pyro_trace_file(const pyro_trace *trace);
-PYRO_API int64_t pyro_trace_event_count(const pyro_trace *trace); /* all in the file, flows too */
+PYRO_API int64_t pyro_trace_event_count(const pyro_trace *trace); /* all in the file, with flows */
 PYRO_API const char *const *pyro_trace_warnings(const pyro_trace *trace, size_t *count);
 
 typedef enum pyro_phase {
@@ -58,40 +60,39 @@ typedef enum pyro_phase {
 } pyro_phase;
 PYRO_API const char *pyro_phase_name(pyro_phase phase);
 
-/* What a machine can do at most, as it was measured; 0 where it was not. */
+/* Measured peak rates of a machine; 0 where not measured. */
 typedef struct pyro_peaks {
     double float64_flops_per_s, float32_flops_per_s, float16_flops_per_s, bfloat16_flops_per_s;
     double int8_ops_per_s;
     double bytes_per_s;
 } pyro_peaks;
-/* What `pyrometer doctor --calibrate` measured on this machine; false when nothing was, or it cannot
- * be read. */
+/* Loads what `pyrometer doctor --calibrate` measured on this machine; returns false if that is
+ * missing or unreadable. */
 PYRO_API bool pyro_peaks_load(pyro_peaks *peaks);
 
 typedef struct pyro_analysis_options {
-    pyro_model *model;        /* gives dotted names and FLOPs; may be NULL */
-    const char
-        *layers_from;  /* POSIX extended regex on user annotations: group 1 is a layer's path */
-    int step;                 /* number of the one step to look at; negative: all */
-    pyro_phase phase;         /* only this phase's device work; PYRO_PHASE_OTHER: all */
+    pyro_model *model; /* provides dotted names and FLOPs; may be NULL */
+    const char *layers_from; /* POSIX extended regex on annotations: group 1 is a layer's path */
+    int step; /* number of the step to analyse; negative: all */
+    pyro_phase phase; /* only this phase's device work; PYRO_PHASE_OTHER: all */
     const char *filter; /* POSIX extended regex on names of ops, kernels and layers; or NULL */
-    int threads; /* 0: one a core */
-    bool without_stacks; /* leave stacks[] empty: their texts are most of a small analysis */
-    const pyro_peaks *peaks; /* of the host, for what ran there; a device's are known by its name */
+    int threads; /* 0: one per core */
+    bool without_stacks; /* leave stacks[] empty: their texts dominate a small analysis */
+    const pyro_peaks *peaks; /* of the host; those of a device are looked up by its name */
 } pyro_analysis_options;
 
 /*
- * One profiler step, or the whole span where the trace has none. Parts of the devices' time are
+ * One profiler step, or the whole span if the trace has no steps. The parts of device time are
  * disjoint: compute + communication_exposed + copy_exposed + idle = span. They are clipped to the
- * step's window, whenever the work was launched, and are unions over all devices: idle is time in
- * which no device works. Sums (by phase, device_total, kernels) count the work that was launched in
- * the window, wherever it ran; work without a known launch counts where it starts.
+ * step's window and are unions over all devices: idle is time in which no device works. Sums (by
+ * phase, device_total, kernels) count the work that was launched in the window, even if it ran
+ * later; work without a known launch counts where it starts.
  */
 typedef struct pyro_step_row {
     const char *name; /* "ProfilerStep#3", or "(whole trace)" */
-    int64_t number; /* -1 where it has none */
+    int64_t number; /* -1: none */
     int64_t start_ns, span_ns;
-    int64_t compute_ns; /* union of kernels that are no collectives, and memsets */
+    int64_t compute_ns; /* union of memsets and kernels other than collectives */
     int64_t communication_ns; /* union of collectives */
     int64_t communication_exposed_ns; /* of it, not covered by compute */
     int64_t copy_ns, copy_exposed_ns; /* not covered by compute or communication */
@@ -104,22 +105,22 @@ typedef struct pyro_step_row {
 } pyro_step_row;
 
 /*
- * A step of training by what it was spent on: forward + backward + optimizer + data + communication +
- * other = span. Where a device worked, time is the device's, by the phase that launched the work, and
- * data is loading while it did nothing; else it is the host's, on all threads. Communication is only
- * what no computing covers. Work is that of the ops that began in the step.
+ * The breakdown of a training step: forward + backward + optimizer + data + communication + other =
+ * span. If a device worked, this is device time by the phase that launched the work, and data is
+ * loading while the device was idle; else it is host time on all threads. Communication is the
+ * exposed part. FLOPs are those of the ops that started in the step.
  */
 typedef struct pyro_training_step {
     int64_t number, start_ns, span_ns;
     int64_t forward_ns, backward_ns, optimizer_ns, data_ns, communication_ns, other_ns;
-    int64_t communication_total_ns; /* with what computing covers */
-    int64_t flops, torch_flops; /* conventions full and torch; -1 when no op has a price */
-    const char *dtype; /* of most of its FLOPs, "float32"; "" */
-    double flops_per_s; /* flops over the span; -1 */
-    double peak_flops_per_s; /* of what did the work, with that dtype; -1 not known */
+    int64_t communication_total_ns; /* including the part that compute covers */
+    int64_t flops, torch_flops; /* conventions full and torch; -1 if no op has a rule */
+    const char *dtype; /* of most of its FLOPs, "float32"; "" unknown */
+    double flops_per_s; /* flops over the span; -1 unknown */
+    double peak_flops_per_s; /* of the hardware, with that dtype; -1 unknown */
 } pyro_training_step;
 
-/* One row a dotted path; *_self_ns without children, the others with them. */
+/* One row per dotted path; *_self_ns without children, the others with them. */
 typedef struct pyro_layer_row {
     const char *path; /* "" is the model itself */
     const char *class_name; /* "Conv2d" */
@@ -130,18 +131,17 @@ typedef struct pyro_layer_row {
     int64_t forward_device_ns, forward_device_self_ns;
     int64_t backward_host_ns, backward_host_self_ns;
     int64_t backward_device_ns, backward_device_self_ns;
-    int64_t kernels; /* launched in it or below, both directions */
-    int64_t flops, bytes; /* of the ops in it or below, convention full; -1 when no op has a rule */
-    const char
-        *shapes; /* of the tensor that it was given first; else of its first op's inputs; "" */
-    int64_t macs; /* as flops */
-    int64_t allocated_bytes; /* in it or below, frees not taken off; -1: the trace has none */
-    const char *dtype; /* of most of its FLOPs, "float32"; "" */
-    double flops_per_s; /* flops in its whole time, on the device where it has any; -1 */
-    double peak_share; /* of what the hardware can do with that dtype; -1 */
+    int64_t kernels; /* launched in it or its children, forward and backward */
+    int64_t flops, bytes; /* with its children's ops, convention full; -1 if none has a rule */
+    const char *shapes; /* of its first input tensor, else of its first op's inputs; "" unknown */
+    int64_t macs; /* like flops */
+    int64_t allocated_bytes; /* with children, frees not subtracted; -1: not in the trace */
+    const char *dtype; /* of most of its FLOPs, "float32"; "" unknown */
+    double flops_per_s; /* flops over its total time (device time if any); -1 unknown */
+    double peak_share; /* of the hardware's peak with that dtype; -1 unknown */
 } pyro_layer_row;
 
-/* By name, or with `shapes` by name and input shapes. */
+/* One row per name, or per name and input shapes. */
 typedef struct pyro_op_row {
     const char *name;
     const char *shapes; /* "" in the table by name */
@@ -149,37 +149,37 @@ typedef struct pyro_op_row {
     int64_t host_total_ns, host_self_ns;
     int64_t device_total_ns, device_self_ns;
     int64_t flops, bytes; /* -1: no rule or no shapes */
-    pyro_phase phase; /* where most of its device (else host) time lies */
+    pyro_phase phase; /* with most of its device (else host) time */
 } pyro_op_row;
 
 typedef struct pyro_kernel_row {
     const char *name, *short_name;
-    const char *op; /* that launches it most; "" when none is known */
+    const char *op; /* that launches it most often; "" unknown */
     int64_t calls, total_ns, min_ns, max_ns, median_ns;
-    bool tensor_core; /* its name says that it uses tensor (matrix) cores */
+    bool tensor_core; /* by its name, it uses tensor (matrix) cores */
     double occupancy_percent; /* mean of the estimates, weighted by time; -1 unknown */
     double waves; /* mean grid / (SMs x blocks per SM); -1 unknown */
     int64_t outliers; /* calls that took more than 3 times the median, and over 10 us */
 } pyro_kernel_row;
 
-/* Host wait: the next work was launched after the device had run dry. Kernel wait: it was queued
- * already. Other: its launch is not in the trace. */
+/* Host wait: the next work was launched after the device became idle. Kernel wait: it was already
+ * queued. Other: its launch is not in the trace. */
 typedef enum pyro_gap_kind {
     PYRO_GAP_HOST_WAIT,
     PYRO_GAP_KERNEL_WAIT,
     PYRO_GAP_OTHER
 } pyro_gap_kind;
 
-/* A time between a device's first and last work in which it did nothing, on any stream. */
+/* A period between a device's first and last work in which all its streams were idle. */
 typedef struct pyro_gap_row {
     int64_t start_ns, duration_ns;
     int device;
     pyro_gap_kind kind;
-    /* The culprit: what the thread that launched the next work ran for most of it (op or, where no
-     * op ran, the user's annotation); "" unknown */
+    /* The cause: what the thread that launched the next work ran for most of the gap (an op, else
+     * the user's annotation); "" unknown */
     const char *op, *layer, *line;
-    const char *sync; /* synchronising call in it, on that thread; "" none */
-    int64_t step; /* number of the step that holds its middle; -1 none */
+    const char *sync; /* synchronising call in the gap, on that thread; "": none */
+    int64_t step; /* number of the step at its middle; -1: none */
 } pyro_gap_row;
 
 typedef struct pyro_collective_row {
@@ -191,7 +191,7 @@ typedef struct pyro_collective_row {
     int64_t exposed_ns; /* not covered by compute */
     int64_t bytes; /* message bytes in all; -1 unknown */
     double bus_gb_per_s; /* bus bandwidth (nccl-tests' factors); -1 unknown */
-    int64_t message_bytes; /* of each call: the larger of what goes in and out; -1 unknown */
+    int64_t message_bytes; /* per call: the larger of input and output; -1 unknown */
 } pyro_collective_row;
 
 typedef struct pyro_copy_row {
@@ -210,7 +210,7 @@ typedef struct pyro_memory_point {
     int64_t time_ns, allocated_bytes, reserved_bytes;
 } pyro_memory_point;
 
-/* Who holds the memory at the peak. */
+/* What holds the memory at the peak. */
 typedef struct pyro_memory_holder {
     const char *layer, *op;
     int64_t bytes, blocks;
@@ -221,11 +221,11 @@ typedef struct pyro_memory_device {
     int64_t peak_bytes, peak_time_ns;
     int64_t peak_reserved_bytes; /* -1 unknown, as in the curve */
     int64_t allocations, frees, allocated_bytes; /* bytes allocated in all */
-    int64_t growth_bytes_per_step; /* of live memory between steps; 0 when it does not grow */
+    int64_t growth_bytes_per_step; /* of live memory between steps; 0: no growth */
     double growth_confidence; /* share of steps that grew */
     const pyro_memory_point *curve; /* at most 2000 points, peaks kept */
     size_t curve_count;
-    const pyro_memory_holder *holders; /* largest first; they add up to the peak */
+    const pyro_memory_holder *holders; /* largest first; they sum to the peak */
     size_t holder_count;
 } pyro_memory_device;
 
@@ -233,13 +233,12 @@ enum { PYRO_SLOW_LAUNCH_US = 50 };
 
 typedef struct pyro_launch_summary {
     int64_t launches, launch_total_ns, launch_median_ns; /* of calls that started kernels */
-    int64_t delay_median_ns,
-        delay_p95_ns; /* from the launch's end to the kernel's start; not < 0 */
-    int64_t short_kernels; /* shorter than their own launch call */
+    int64_t delay_median_ns, delay_p95_ns; /* from launch end to kernel start, at least 0 */
+    int64_t short_kernels; /* shorter than their launch call */
     int64_t short_kernel_total_ns;
     int64_t slow_launches; /* launch calls over PYRO_SLOW_LAUNCH_US */
-    int64_t late_kernels; /* launched after all work of their device had ended */
-    int64_t max_queue; /* most kernels launched and not begun */
+    int64_t late_kernels; /* launched when their device was idle */
+    int64_t max_queue; /* most kernels launched but not started */
     double mean_queue; /* over the time from the first launch to the last start */
 } pyro_launch_summary;
 
@@ -250,8 +249,7 @@ typedef struct pyro_data_loading {
 } pyro_data_loading;
 
 typedef struct pyro_stack_row {
-    const char
-        *frames; /* "run;forward;conv2d;kernel", outermost first, as flame-graph tools read */
+    const char *frames; /* "run;forward;conv2d;kernel", outermost first, for flame graphs */
     int64_t device_ns, host_self_ns;
 } pyro_stack_row;
 
@@ -267,18 +265,18 @@ typedef struct pyro_finding {
     const char *title; /* one line */
     const char *evidence; /* the measured numbers against the threshold */
     const char *advice; /* what to do */
-    const char *place; /* layer, op or line; "" the whole run */
+    const char *place; /* layer, op or line; "": the whole run */
     int64_t gain_ns; /* estimated time that could be saved; -1 unknown */
 } pyro_finding;
 
-/* What could not be given to a layer, by reason; collectives go here whatever layer launched them. */
+/* Time that belongs to no layer, by reason. Collectives are always here. */
 typedef struct pyro_unattributed {
     int64_t no_launch_ns, outside_layer_ns, optimizer_ns, collective_ns;
 } pyro_unattributed;
 
-/* A whole analysis; arrays live as long as it does. */
+/* The result of an analysis, which owns its arrays. */
 typedef struct pyro_analysis {
-    const char *device_name; /* "NVIDIA H200"; "" where there is none */
+    const char *device_name; /* "NVIDIA H200"; "": no device */
     bool device_known; /* the chip is in hardware.def */
     int64_t start_ns, span_ns;
     int64_t device_total_ns; /* sum over kernels, copies and memsets */
@@ -288,7 +286,7 @@ typedef struct pyro_analysis {
     bool is_captured; /* by Pyrometer, not by torch.profiler alone */
     const pyro_step_row *steps;
     size_t step_count;
-    const pyro_training_step *training; /* a row a profiler step; none where there are no steps */
+    const pyro_training_step *training; /* one row per profiler step; may be empty */
     size_t training_count;
     const pyro_layer_row *layers; /* parents before children */
     size_t layer_count;
@@ -318,26 +316,26 @@ typedef struct pyro_analysis {
     size_t note_count;
 } pyro_analysis;
 
-/* Analyses a trace; `options` NULL means the defaults. The trace must outlive the analysis. */
+/* Analyses a trace, which must outlive the analysis. `options` NULL: the defaults. */
 PYRO_API int pyro_trace_analyze(pyro_analysis **out, pyro_trace *trace,
                                 const pyro_analysis_options *options, pyro_error *error);
 PYRO_API void pyro_analysis_free(pyro_analysis *analysis);
 
-/* An op that ran in a layer's forward, by name and input shapes. */
+/* An op of a layer's forward, per name and input shapes. */
 typedef struct pyro_layer_op_row {
-    const char *layer, *op, *shapes; /* shapes "" where they are not known */
+    const char *layer, *op, *shapes; /* shapes "" if unknown */
     int64_t calls;
-    int64_t host_ns; /* of calls that are not inside another op of the same call of the layer */
-    bool nested; /* all calls are */
+    int64_t host_ns; /* of calls that are not inside another op of the same layer call */
+    bool nested; /* all calls are inside another op */
 } pyro_layer_op_row;
 
-/* A layer's forward, all its calls together. */
+/* A layer's forward, summed over its calls. */
 typedef struct pyro_layer_time_row {
     const char *layer;
     int64_t calls;
-    int64_t wall_ns; /* on the host, less the layers that it called */
+    int64_t wall_ns; /* on the host, without the layers that it called */
     int64_t op_ns; /* of that, spent inside ops */
-    /* Of the first tensor that it was given: "[[32, 100], [64, 100]]" where calls differ; "" unknown. */
+    /* Of its first input tensor: "[[32, 100], [64, 100]]" if calls differ; "" unknown. */
     const char *shapes;
 } pyro_layer_time_row;
 
@@ -346,61 +344,61 @@ typedef struct pyro_layer_ops {
     size_t count;
     const pyro_layer_time_row *layers; /* by the end of their first call: children before parents */
     size_t layer_count;
-    int64_t wall_ns; /* during which some layer ran: the sum of the rows, unless threads overlap */
-    /* The trace does not say what layers were given: `layers[].shapes` are those of the first op. */
+    int64_t wall_ns; /* while any layer ran: the sum of the rows, unless threads overlap */
+    /* The trace lacks the inputs of layers: `layers[].shapes` are those of the first op. */
     bool shapes_from_ops;
 } pyro_layer_ops;
 
-/* What each layer is made of. The trace must outlive the result. */
+/* Lists the ops of each layer. The trace must outlive the result. */
 PYRO_API int pyro_trace_layer_ops(pyro_layer_ops **out, pyro_trace *trace,
                                   const pyro_analysis_options *options, pyro_error *error);
 PYRO_API void pyro_layer_ops_free(pyro_layer_ops *ops);
 
-/* True when the layers' dotted paths are in the file: our own recordings and passes. */
+/* True if the file has the layers' dotted paths, as Pyrometer's recordings and passes do. */
 PYRO_API bool pyro_trace_has_paths(const pyro_trace *trace);
 
-/* Fewer passes than this say nothing about the slowest twentieth of them. */
+/* Minimum number of passes for a 95th percentile. */
 #define PYRO_PASSES_FOR_P95 20
 
-/* A layer over several passes; times are of one pass, all its calls in it and what lies below. */
+/* A layer over several passes. Times are per pass, with all its calls and its children. */
 typedef struct pyro_pass_row {
     const char *path, *class_name;
     int64_t passes; /* in which it was called */
     int64_t calls; /* in all of them */
     int64_t total_ns, median_ns, min_ns, max_ns;
     int64_t p95_ns; /* -1: too few passes */
-    const char *shapes; /* what it was given in the first pass, as pyro_layer_row has it */
-    int64_t shape_sets, op_sets; /* that differ, over the passes; more than 1: it changed */
-    const char *changed_in; /* the first file that differs; "" none */
+    const char *shapes; /* its input in the first pass, as in pyro_layer_row */
+    int64_t shape_sets, op_sets; /* distinct sets over the passes; above 1: it changed */
+    const char *changed_in; /* the first file that differs; "": none */
 } pyro_pass_row;
 
 typedef struct pyro_pass_summary {
     const char *const *files;
     size_t file_count;
-    bool on_device; /* times are the devices', else the host's */
-    size_t passes_without_ops; /* whose ops could not be recorded, so that they are not compared */
+    bool on_device; /* times are device times, else host times */
+    size_t passes_without_ops; /* passes without recorded ops, which are not compared */
     const pyro_pass_row *rows; /* in the order in which they first ran */
     size_t row_count;
 } pyro_pass_summary;
 
-/* Files of one pass each, added one by one; nothing of a trace is kept. */
+/* Collects files of one pass each. The caller may close a trace after adding it. */
 typedef struct pyro_passes pyro_passes;
-PYRO_API pyro_passes *pyro_passes_new(void); /* NULL when memory is out */
+PYRO_API pyro_passes *pyro_passes_new(void); /* NULL if memory runs out */
 PYRO_API int pyro_passes_add(pyro_passes *passes, pyro_trace *trace, const pyro_analysis *analysis,
                              const pyro_analysis_options *options, pyro_error *error);
-/* The result lives as long as `passes`, until another is added. */
+/* `passes` owns the result, which is valid until another pass is added. */
 PYRO_API int pyro_passes_summarize(pyro_passes *passes, const pyro_pass_summary **out,
                                    pyro_error *error);
 PYRO_API void pyro_passes_free(pyro_passes *passes);
 
-/* Ops and labels as torch.profiler's key_averages has them; a total is with what it calls. */
+/* Ops and labels as in torch.profiler's key_averages; totals include called ops. */
 typedef struct pyro_average_row {
-    const char *name, *shapes; /* shapes "" where they were not asked for */
-    const char *stack; /* its innermost frames, ';' between them; "" as above */
+    const char *name, *shapes; /* shapes "" if not requested */
+    const char *stack; /* its innermost frames, separated by ';'; "" if not requested */
     int64_t calls;
     int64_t host_total_ns, host_self_ns;
     int64_t device_ns_total, device_ns_self;
-    int64_t host_bytes_total, host_bytes_self; /* allocated less freed */
+    int64_t host_bytes_total, host_bytes_self; /* allocated minus freed */
     int64_t device_bytes_total, device_bytes_self;
 } pyro_average_row;
 
@@ -409,7 +407,8 @@ typedef struct pyro_averages {
     size_t count;
 } pyro_averages;
 
-/* `frames` innermost frames tell rows apart; 0: none. The trace must outlive the result. */
+/* Groups rows by name, by shapes if requested, and by `frames` innermost frames (0: none). The
+ * trace must outlive the result. */
 PYRO_API int pyro_trace_averages(pyro_averages **out, pyro_trace *trace, bool by_shapes,
                                  size_t frames, pyro_error *error);
 PYRO_API void pyro_averages_free(pyro_averages *averages);
@@ -422,33 +421,33 @@ typedef enum pyro_diff_table {
     PYRO_DIFF_TABLE_COUNT
 } pyro_diff_table;
 
-/* Times and calls are per step or pass (pyro_trace_diff.unit) and 0 where one does not have it. */
+/* Times and calls are per step or pass (pyro_trace_diff.unit), and 0 where a run lacks the row. */
 typedef struct pyro_diff_row {
     const char *name;
-    double before_ns, after_ns; /* without what is inside: a slow layer, not the blocks around it */
+    double before_ns, after_ns; /* own time: shows a slow layer, not the blocks around it */
     double before_calls, after_calls;
 } pyro_diff_row;
 
 typedef struct pyro_trace_diff {
     const pyro_diff_row *rows[PYRO_DIFF_TABLE_COUNT]; /* largest change first */
     size_t counts[PYRO_DIFF_TABLE_COUNT];
-    bool device; /* times are the device's; else the host's */
+    bool device; /* times are device times, else host times */
     const char *unit; /* "step", "pass" or "trace" */
     double before_units, after_units;
-    double before_span_ns, after_span_ns, before_busy_ns, after_busy_ns; /* a unit */
+    double before_span_ns, after_span_ns, before_busy_ns, after_busy_ns; /* per unit */
 } pyro_trace_diff;
 
-/* What changed between two runs. The analyses must outlive the result. */
+/* Compares two runs. The analyses must outlive the result. */
 PYRO_API int pyro_trace_compare(pyro_trace_diff **out, const pyro_analysis *before,
                                 const pyro_analysis *after, pyro_error *error);
 PYRO_API void pyro_trace_diff_free(pyro_trace_diff *diff);
 
-/* Takes the next bytes of an output; PYRO_OK, or a status with `error` filled. */
+/* Receives the next bytes of an output. Returns PYRO_OK, or a status after filling `error`. */
 typedef int (*pyro_write_fn)(void *user, const char *bytes, size_t size, pyro_error *error);
 
 /*
- * Writes the trace, or the part that `options` choose (step, phase, filter), as Chrome JSON with
- * counters of queue length, copy bandwidth and memory added. It is given to `write` in pieces.
+ * Writes the trace, or the part that `options` select (step, phase, filter), as Chrome JSON with
+ * added counters for queue length, copy bandwidth and memory. Calls `write` with each piece.
  */
 PYRO_API int pyro_trace_write_chrome(pyro_trace *trace, const pyro_analysis_options *options,
                                      pyro_write_fn write, void *user, pyro_error *error);

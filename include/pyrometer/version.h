@@ -10,7 +10,7 @@ extern "C" {
 
 #define PYRO_VERSION "0.1.0"
 
-/* The version of the library that is linked, which may differ from that of the header. */
+/* Version of the linked library, which may differ from that of this header. */
 PYRO_API const char *pyro_version(void);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* Little-endian integers out of file bytes, whatever the alignment and the machine. */
+/* Reads little-endian integers from file bytes, on any machine and at any alignment. */
 #ifndef PYRO_BASE_BYTES_H
 #define PYRO_BASE_BYTES_H
 

@@ -1,4 +1,4 @@
-/* int64 arithmetic that says when it overflows, for sizes that come from files. */
+/* int64 arithmetic with overflow checks, for sizes that come from files. */
 #ifndef PYRO_BASE_CHECKED_H
 #define PYRO_BASE_CHECKED_H
 

@@ -1,4 +1,4 @@
-/* CRC-32C half a byte at a time: the records are small, and a table of 16 needs no set-up. */
+/* Computes CRC-32C by half bytes: records are small, and a table of 16 needs no set-up. */
 #include "base/crc32c.h"
 
 /* The remainders of the 16 half bytes by the polynomial 0x1EDC6F41, bits reversed. */

@@ -1,4 +1,4 @@
-/* CRC-32C (Castagnoli), as record files of TensorFlow use it. */
+/* CRC-32C (Castagnoli), as in TensorFlow's record files. */
 #ifndef PYRO_BASE_CRC32C_H
 #define PYRO_BASE_CRC32C_H
 

@@ -1,4 +1,4 @@
-/* Filling a pyro_error: the first failure wins, and its text stays one printable line. */
+/* Fills a pyro_error: the first failure wins, and its text stays one printable line. */
 #include "base/error.h"
 
 #include <stdarg.h>
@@ -12,8 +12,8 @@ void pyro_error_clear(pyro_error *error)
 }
 
 /*
- * Names from hostile files end up in messages: control characters would break the line or drive
- * the terminal, and a text that was cut may end in half a character.
+ * Makes a message printable. It may contain names from hostile files, whose control characters
+ * would break the line or control the terminal, and a truncated text may end in half a character.
  */
 static void make_printable(char *text, size_t capacity)
 {
@@ -70,7 +70,7 @@ void pyro_error_where(pyro_error *error, const char *file, const char *member)
 {
     if (!error || error->code == PYRO_OK || error->where[0])
         return;
-    /* The end of a long path says more than its beginning. */
+    /* Keeps the end of a long path, which is more informative than its start. */
     size_t file_length = strlen(file);
     size_t member_length = member ? strlen(member) + 1 : 0;
     size_t room = sizeof error->where - 1;

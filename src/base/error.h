@@ -1,4 +1,4 @@
-/* How the library's own code fills a pyro_error. */
+/* Functions of the library that fill a pyro_error. */
 #ifndef PYRO_BASE_ERROR_H
 #define PYRO_BASE_ERROR_H
 
@@ -12,10 +12,10 @@ int pyro_fail(pyro_error *error, pyro_status code, const char *format, ...)
 int pyro_fail_at(pyro_error *error, pyro_status code, int64_t offset, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Names the file (and member, may be NULL) that a failure happened in; kept if already named. */
+/* Names the file (and member, may be NULL) of a failure, unless it already has a name. */
 void pyro_error_where(pyro_error *error, const char *file, const char *member);
 
-/* "out of memory", the one text for it. */
+/* Fails with "out of memory". */
 int pyro_fail_memory(pyro_error *error);
 
 #endif

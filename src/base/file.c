@@ -1,4 +1,4 @@
-/* Writing files that appear whole or not at all, and the folders they lie in. */
+/* Writes files atomically, and creates folders. */
 #include "base/file.h"
 
 #include "base/error.h"
@@ -47,7 +47,7 @@ int pyro_file_open_temporary(const char *target, char **temporary)
     return -1;
 }
 
-/* Gives the file its name; 0, or what went wrong. A link, unlike a rename, never replaces. */
+/* Gives the file its name. Returns 0 or an errno. Unlike a rename, a link never replaces a file. */
 static int put_in_place(const char *temporary, const char *path, bool replace)
 {
     if (replace)
@@ -56,7 +56,7 @@ static int put_in_place(const char *temporary, const char *path, bool replace)
         return unlink(temporary) == 0 ? 0 : errno;
     if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS)
         return errno;
-    /* A file system without links: between these two calls another process may be quicker. */
+    /* The file system has no links: another process may create the file between these calls. */
     if (access(path, F_OK) == 0)
         return EEXIST;
     return rename(temporary, path) == 0 ? 0 : errno;
@@ -79,7 +79,7 @@ int pyro_file_write_whole(const char *path, const void *bytes, size_t size, bool
         unlink(temporary);
     free(temporary);
     if (number == EEXIST)
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "there is one of that name already");
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "the file already exists");
     if (number != 0)
         return pyro_fail(error, PYRO_ERROR_IO, "cannot write: %s", strerror(number));
     return PYRO_OK;
@@ -118,7 +118,7 @@ int pyro_file_make_folder(const char *path, pyro_error *error)
     }
     free(copy);
     if (number != 0)
-        return pyro_fail(error, PYRO_ERROR_IO, "cannot make the folder %.200s: %s", path,
+        return pyro_fail(error, PYRO_ERROR_IO, "cannot create the folder %.200s: %s", path,
                          strerror(number));
     return PYRO_OK;
 }

@@ -1,4 +1,4 @@
-/* Files that appear whole or not at all: a temporary one beside the target, then renamed. */
+/* Writes files atomically: to a temporary file beside the target, which is then renamed. */
 #ifndef PYRO_BASE_FILE_H
 #define PYRO_BASE_FILE_H
 
@@ -7,26 +7,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A new file beside `target`, whose name *temporary the caller frees; -1 with errno set. */
+/* Creates a file beside `target`; the caller frees *temporary, its name. -1 and errno: failed. */
 int pyro_file_open_temporary(const char *target, char **temporary);
-/* True when everything was written; errno says why not. */
+/* Writes all bytes. Returns false with errno on failure. */
 bool pyro_file_write(int fd, const void *bytes, size_t size);
 
 /*
- * Writes a whole file. Without `replace`, PYRO_ERROR_ARGUMENT where there is one of that name
- * already, also when another process was quicker.
+ * Writes a whole file. Without `replace`, an existing file is PYRO_ERROR_ARGUMENT, even if another
+ * process has just created it.
  */
 int pyro_file_write_whole(const char *path, const void *bytes, size_t size, bool replace,
                           pyro_error *error);
-/* A regular file apart from its names: two names, links included, are one file when these agree. */
+/* The identity of a regular file: two paths, links included, name one file if these are equal. */
 typedef struct pyro_file_identity {
     uint64_t device, inode;
 } pyro_file_identity;
-/* False where `path` names no regular file. Symbolic links are followed. */
+/* Follows symbolic links. Returns false if `path` is not a regular file. */
 bool pyro_file_identify(const char *path, pyro_file_identity *out);
 bool pyro_file_equal(pyro_file_identity left, pyro_file_identity right);
 
-/* Makes a folder and those it lies in. */
+/* Creates a folder and its parents. */
 int pyro_file_make_folder(const char *path, pyro_error *error);
 
 #endif

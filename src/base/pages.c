@@ -1,4 +1,4 @@
-/* Large pages by madvise, on Linux; elsewhere nothing. */
+/* Requests large pages with madvise on Linux; does nothing elsewhere. */
 #include "base/pages.h"
 
 #include <stdint.h>
@@ -33,7 +33,7 @@ void *pyro_alloc_pages(size_t size)
 {
     if (size < LARGE_PAGE || size > SIZE_MAX / 2)
         return malloc(size);
-    /* What is behind the last whole page stays with small ones, so that nothing is wasted. */
+    /* The rest after the last whole large page stays in small pages, so that nothing is wasted. */
     void *block = aligned_alloc(LARGE_PAGE, (size + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1));
     if (block)
         advise(block, size);

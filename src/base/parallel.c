@@ -1,4 +1,4 @@
-/* The pool: worker threads that take tasks of one job under one lock. */
+/* Implements the thread pool: workers take tasks of one job under one lock. */
 #include "base/parallel.h"
 
 #include "base/processors.h"
@@ -83,7 +83,7 @@ static void run_part(void *data, void *task, unsigned worker)
     parts->run(parts->data, *(unsigned *)task);
 }
 
-/* No part waits for another. */
+/* Parts never wait for each other. */
 static bool finish_part(void *data, void *task, unsigned worker)
 {
     (void)data, (void)task, (void)worker;

@@ -1,7 +1,7 @@
 /*
- * The scheduler of everything that runs on several threads: readers, joins, analyses and ranks. A
- * pool of workers lives for one job. Workers take tasks from the job, one at a time, until it is
- * over; which worker does a task must not matter to the result.
+ * The thread pool of readers, joins, analyses and ranks. A pool lives for one job. Workers take
+ * tasks from the job, one at a time, until it is done; the result must not depend on which worker
+ * runs a task.
  */
 #ifndef PYRO_BASE_PARALLEL_H
 #define PYRO_BASE_PARALLEL_H
@@ -12,41 +12,41 @@
 #define PYRO_MOST_WORKERS 16
 
 /*
- * What a pool works on, as functions of the job's data. All but `run` are called with the pool's
- * lock held, so that the job needs none of its own.
+ * A job, as functions over its data. The pool holds its lock while it calls any of them but `run`,
+ * so that the job needs no lock.
  */
 typedef struct pyro_job {
-    /* Takes the next task for a worker. NULL: none now, and the worker waits for others' results. */
+    /* Takes the next task for a worker. NULL: none yet, the worker waits for other results. */
     void *(*take)(void *data, unsigned worker);
     void (*run)(void *data, void *task, unsigned worker);
-    /* Enters the result. True: workers that wait may find a task now, or the end. */
+    /* Stores the result. Returns true if waiting workers should try again. */
     bool (*finish)(void *data, void *task, unsigned worker);
-    /* Whether the worker has nothing to do any more. */
+    /* True if no work is left for the worker. */
     bool (*is_over)(const void *data, unsigned worker);
 } pyro_job;
 
 /*
- * Runs a job and returns when it is over for all workers (at most PYRO_MOST_WORKERS). Worker 0 is
- * the calling thread; others may be missing where no thread can be started.
+ * Runs a job and returns when all workers (at most PYRO_MOST_WORKERS) are done. Worker 0 is the
+ * calling thread; others are missing if threads cannot be started.
  */
 void pyro_pool_run(const pyro_job *job, void *data, unsigned workers);
 
-/* Does part `part` of the work that `data` describes. */
+/* Runs part `part` of the work in `data`. */
 typedef void pyro_part_fn(void *data, unsigned part);
 
 /*
- * A job of parts 0 to parts - 1 (at most PYRO_MOST_WORKERS) that need nothing of each other; returns
- * when all are done.
+ * Runs the independent parts 0 to parts - 1 (at most PYRO_MOST_WORKERS) and returns when all are
+ * done.
  */
 void pyro_run_parts(pyro_part_fn *run, void *data, unsigned parts);
 
 /*
- * Into how many parts to divide work on `items` things: as many as threads are asked for (0: one per
- * processor), but none that would have fewer than `least` things.
+ * Number of parts for `items` items: one per requested thread (0: one per processor), with at least
+ * `least` items each.
  */
 unsigned pyro_count_parts(int threads, size_t items, size_t least);
 
-/* Where a part of `count` things begins; that of part `parts` is their end. */
+/* Index of the first item of a part of `count` items; for part `parts` it is `count`. */
 static inline size_t pyro_part_begin(size_t count, unsigned part, unsigned parts)
 {
     return count / parts * part + count % parts * part / parts;

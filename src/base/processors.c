@@ -1,4 +1,4 @@
-/* The processors that this process may use. */
+/* Counts the processors that this process may use. */
 #include "base/processors.h"
 
 #include <sched.h>

@@ -1,8 +1,8 @@
-/* How many threads are worth starting. */
+/* The number of usable processors. */
 #ifndef PYRO_BASE_PROCESSORS_H
 #define PYRO_BASE_PROCESSORS_H
 
-/* How many threads may run here at once: what `taskset` and containers leave of the machine. */
+/* Number of threads that can run at once, within the limits of `taskset` and containers. */
 int pyro_count_processors(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Threads without signals. */
+/* Starts threads with all signals blocked. */
 #include "base/thread.h"
 
 #include <signal.h>

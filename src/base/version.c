@@ -1,4 +1,4 @@
-/* The version of the library that is linked. */
+/* Returns the version of the linked library. */
 #include <pyrometer/version.h>
 
 const char *pyro_version(void)

@@ -1,4 +1,4 @@
-/* Looking at a call, and the bytes that any operator moves. */
+/* Accesses the arguments of a call, and computes the bytes that any operator moves. */
 #include "graph/call.h"
 
 #include "base/checked.h"
@@ -97,7 +97,7 @@ int64_t pyro_tensor_bytes(pyro_call *call, const pyro_tensor *tensor)
     return tensor->dims ? pyro_times(call, tensor->elements, pyro_dtype_bytes(tensor->dtype)) : 0;
 }
 
-/* What reading a tensor once moves. */
+/* Bytes moved by reading a tensor once. */
 static int64_t read_bytes(pyro_call *call, const pyro_tensor *tensor)
 {
     if (tensor->is_skipped)
@@ -105,7 +105,7 @@ static int64_t read_bytes(pyro_call *call, const pyro_tensor *tensor)
     return pyro_tensor_bytes(call, tensor) / (tensor->repeats ? tensor->repeats : 1);
 }
 
-/* True when the same value stands earlier among the arguments. */
+/* True if the same value is an earlier argument. */
 static bool read_before(const pyro_call *call, size_t arg, size_t item)
 {
     uint64_t id = call->args[arg].tensors[item].id;
@@ -126,7 +126,7 @@ static void fill_bytes(pyro_call *call, pyro_price *price)
     for (size_t a = 0; a < call->arg_count; a++) {
         const pyro_call_arg *arg = &call->args[a];
         for (uint32_t i = 0; arg->tensors && i < arg->count; i++) {
-            /* Many (a cat of thousands) are distinct tensors: looking back would be square. */
+            /* Long lists (a cat of thousands) count as distinct: comparing is quadratic. */
             if (!arg->tensors[i].dims || (tensors < LOOKED_BACK && read_before(call, a, i)))
                 continue;
             int64_t bytes = read_bytes(call, &arg->tensors[i]);
@@ -140,7 +140,7 @@ static void fill_bytes(pyro_call *call, pyro_price *price)
                                          pyro_tensor_bytes(call, &call->outputs[o]));
 }
 
-/* Every tensor that the call makes is one that only an export makes. */
+/* True if only an export makes the tensors that the call makes. */
 static bool is_skipped(const pyro_call *call)
 {
     size_t skipped = 0;
@@ -166,7 +166,7 @@ bool pyro_op_price(pyro_call *call, pyro_price *price)
         price->torch_macs = price->macs;
     if (price->fvcore_flops == PYRO_SAME)
         price->fvcore_flops = price->macs;
-    /* Sizes are never negative, but arguments of a senseless call may be: a kernel of -3. */
+    /* Sizes are never negative, but arguments of an invalid call may be: a kernel of -3. */
     return price->macs >= 0 && price->other_flops >= 0 && price->torch_macs >= 0 &&
            price->fvcore_flops >= 0;
 }

@@ -1,4 +1,4 @@
-/* Matching the layers of two models by dotted path. */
+/* Matches the layers of two models by dotted path. */
 #include "graph/cost_changes.h"
 
 #include "base/error.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The layers of one model in the order of their names; equal names stay in graph order. */
+/* The layers of one model, sorted by name; equal names stay in graph order. */
 typedef struct named_layers {
     const pyro_cost_row *first;
     const pyro_cost_row **sorted;

@@ -1,10 +1,10 @@
-/* Layers of two models matched by name, and what changed between them. */
+/* Matches the layers of two models by name and computes what changed. */
 #ifndef PYRO_GRAPH_COST_CHANGES_H
 #define PYRO_GRAPH_COST_CHANGES_H
 
 #include <pyrometer/cost.h>
 
-/* A layer of either model; `before` or `after` is NULL where the other does not have it. */
+/* A layer of either model; `before` or `after` is NULL if that model lacks the layer. */
 typedef struct pyro_layer_change {
     const pyro_cost_row *before, *after;
     size_t position; /* in the graph, for changes of equal size */
@@ -17,7 +17,7 @@ typedef struct pyro_layer_changes {
     size_t identical;
 } pyro_layer_changes;
 
-/* The rows must outlive the changes, which point at them. */
+/* The rows must outlive the changes, which point to them. */
 int pyro_match_layers(pyro_layer_changes *out, const pyro_cost_row *before, size_t before_count,
                       const pyro_cost_row *after, size_t after_count, pyro_error *error);
 void pyro_layer_changes_free(pyro_layer_changes *changes);
@@ -26,7 +26,7 @@ void pyro_layer_changes_free(pyro_layer_changes *changes);
 const char *pyro_change_kind(const pyro_layer_change *change);
 const char *pyro_change_name(const pyro_layer_change *change);
 
-/* after - before, with 0 for a layer that is not there; held at the ends of int64. */
+/* after - before, with 0 for a missing layer; clamped to int64. */
 int64_t pyro_change_i64(int64_t before, int64_t after);
 
 #endif

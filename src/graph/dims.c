@@ -1,4 +1,4 @@
-/* Which sizes of a model may change: what its file says of them, in words. */
+/* Describes in words which sizes of a model may change, and writes the errors for invalid ones. */
 #include "graph/dims.h"
 
 #include "base/containers/buf.h"
@@ -78,10 +78,10 @@ int pyro_dim_check(const pyro_model *model, const pyro_value *value, size_t axis
     if (nearest < dim->min)
         nearest += dim->multiple;
     if (nearest != wanted && nearest >= dim->min && nearest <= dim->max)
-        pyro_buf_addf(&range, " (%" PRId64 " is near)", nearest);
+        pyro_buf_addf(&range, " (such as %" PRId64 ")", nearest);
     int status = pyro_fail(
         error, PYRO_ERROR_ARGUMENT,
-        "input '%.60s': %.40s cannot be %" PRId64 ": it must be %s; the model takes %.250s",
+        "input '%.60s': %.40s cannot be %" PRId64 ": it must be %s; valid shapes are %.250s",
         value->name, dim->what, wanted, range.data ? range.data : "", shape.data ? shape.data : "");
     pyro_buf_free(&shape);
     pyro_buf_free(&range);
@@ -95,9 +95,9 @@ int pyro_dim_fixed(const pyro_model *model, const pyro_value *value, size_t axis
     describe_shape(&shape, model, value);
     int status = pyro_fail(error, PYRO_ERROR_ARGUMENT,
                            "input '%.60s': dim %zu is fixed at %" PRId64 ", not %" PRId64
-                           ": the model takes %.200s%s%.150s",
+                           "; valid shapes are %.200s%s%.150s",
                            value->name, axis, fixed, wanted, shape.data ? shape.data : "",
-                           *model->facts.variants ? "; for other sizes there is " : "",
+                           *model->facts.variants ? "; models for other sizes: " : "",
                            model->facts.variants);
     pyro_buf_free(&shape);
     return status;

@@ -1,4 +1,4 @@
-/* Look-ups in the table of element types. */
+/* Looks up element types in the table of dtypes.def. */
 #include "graph/dtype.h"
 
 #include <stddef.h>
@@ -43,7 +43,7 @@ pyro_dtype pyro_dtype_from_pt2(int64_t code)
 
 pyro_dtype pyro_dtype_from_scalar_type(uint64_t number)
 {
-    /* Row + 1 of each number; 0: a type that has none. */
+    /* Row + 1 of each number; 0: no such type. */
     static const uint8_t rows_of[] = {
         [0] = PYRO_DTYPE_UINT8 + 1,
         [1] = PYRO_DTYPE_INT8 + 1,

@@ -16,11 +16,11 @@ typedef enum pyro_dtype {
 const char *pyro_dtype_name(pyro_dtype dtype);
 int64_t pyro_dtype_bytes(pyro_dtype dtype);
 bool pyro_dtype_is_floating(pyro_dtype dtype);
-/* From the code that .pt2 files use; PYRO_DTYPE_UNKNOWN when there is no such type. */
+/* From the code in .pt2 files; PYRO_DTYPE_UNKNOWN if invalid. */
 pyro_dtype pyro_dtype_from_pt2(int64_t code);
-/* From the number that c10::ScalarType has for it, as recordings do. */
+/* From the number of c10::ScalarType, as in recordings. */
 pyro_dtype pyro_dtype_from_scalar_type(uint64_t number);
-/* From a name ("float16") or short name ("fp16"); PYRO_DTYPE_UNKNOWN when there is no such type. */
+/* From a name ("float16") or short name ("fp16"); PYRO_DTYPE_UNKNOWN if invalid. */
 pyro_dtype pyro_dtype_from_name(const char *name);
 
 #endif

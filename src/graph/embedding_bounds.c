@@ -1,6 +1,6 @@
 /*
- * Rows that a graph looks up by position. Positions are counted up from the sizes (arange, or ones
- * that are summed up), so their largest one is known; a table with fewer rows cannot serve it.
+ * Checks the rows that a graph looks up by position. Positions follow from the sizes (arange, or a
+ * running sum of ones), so that the largest is known; a table with fewer rows is an error.
  */
 #include "graph/embedding_bounds.h"
 
@@ -11,27 +11,27 @@
 #include <string.h>
 
 /*
- * What is known of the values of an integer tensor: the largest one, which is also the last along
- * every dim, so that it is in every part of the tensor that reaches the end.
+ * The largest value of an integer tensor. It is also the last along every dim, so that every slice
+ * up to the end contains it.
  */
 typedef struct largest {
     int64_t value;
     bool known;
-    bool is_constant; /* all values are that one */
-    bool is_mask;     /* 0 or 1, as the data wants it */
-    size_t era;       /* in which it was found out: a write into memory begins another */
+    bool is_constant; /* all values are equal */
+    bool is_mask;     /* 0 or 1, depending on data */
+    size_t era;       /* in which this was found; an in-place write starts a new era */
 } largest;
 
-/* Looking at one node of a graph. */
+/* The node of a graph that is being checked. */
 typedef struct lookup {
     const pyro_model *model;
     const pyro_graph *graph;
     const pyro_node *node;
     const largest *known; /* of every value of the graph */
-    size_t era;           /* what is known from an earlier one does not hold any more */
+    size_t era;           /* facts from an earlier era are no longer valid */
 } lookup;
 
-/* Operators that hand on every value that they are given. */
+/* Operators that keep every value of their input. */
 static const char *const same_values[] = {
     "aten._to_copy",   "aten._unsafe_view", "aten.alias",           "aten.clone",
     "aten.contiguous", "aten.detach",       "aten.expand",          "aten.expand_as",
@@ -45,7 +45,7 @@ static const char *const comparisons[] = {
     "aten.eq", "aten.ge", "aten.gt", "aten.le", "aten.lt", "aten.ne",
 };
 
-/* Whether a target is an overload of an operator: "aten.add.Tensor" of "aten.add". */
+/* True if a target is an overload of an operator: "aten.add.Tensor" of "aten.add". */
 static bool is_op(const pyro_node *node, const char *name)
 {
     size_t length = strlen(name);
@@ -61,7 +61,7 @@ static bool is_one_of(const pyro_node *node, const char *const *names, size_t co
     return false;
 }
 
-/* The argument of a name, or at a position where the file names none; NULL: not given. */
+/* Finds an argument by name, or by position if the file has no names; NULL: not given. */
 static const pyro_arg *find_arg(const pyro_node *node, const char *name, size_t position)
 {
     for (uint32_t a = 0; a < node->arg_count; a++)
@@ -85,7 +85,7 @@ static bool integer_of(const lookup *at, const pyro_arg *arg, int64_t *out)
            pyro_size_value(at->model, value->sizes[0], out);
 }
 
-/* The value of a tensor argument; PYRO_NO_VALUE: it is none. */
+/* The value of a tensor argument; PYRO_NO_VALUE: not a tensor. */
 static uint32_t tensor_of(const pyro_arg *arg)
 {
     return arg && arg->kind == PYRO_ARG_TENSOR ? arg->items.values[0] : PYRO_NO_VALUE;
@@ -102,7 +102,7 @@ static largest known_of(const lookup *at, const pyro_arg *arg)
     return known_of_value(at, tensor_of(arg));
 }
 
-/* The size of a value along a dim, which may be counted from the end. */
+/* The size of a value along a dim; negative dims count from the end. */
 static bool dim_of(const lookup *at, uint32_t index, int64_t dim, int64_t *out)
 {
     const pyro_value *value = &at->graph->values[index];
@@ -134,7 +134,7 @@ static largest filled(const lookup *at)
     return (largest){.value = value, .known = true, .is_constant = true};
 }
 
-/* A running sum: of ones it ends at their number, and so does that of a mask that hides nothing. */
+/* A running sum: that of ones ends at their count, as does that of a mask that hides nothing. */
 static largest summed_up(const lookup *at)
 {
     const pyro_arg *self = find_arg(at->node, "self", 0);
@@ -176,7 +176,7 @@ static largest combined(const lookup *at)
     return left;
 }
 
-/* A part that reaches the end of the dim has the largest value too. */
+/* A slice up to the end of the dim also contains the largest value. */
 static largest cut_out(const lookup *at)
 {
     const pyro_arg *self = find_arg(at->node, "self", 0), *last = find_arg(at->node, "end", 3);
@@ -208,7 +208,7 @@ static largest limited(const lookup *at)
     return result;
 }
 
-/* The data may answer as it wants only where it is asked itself. */
+/* Comparing an input itself gives a mask; other comparisons are unknown. */
 static largest compared(const lookup *at)
 {
     uint32_t value = tensor_of(find_arg(at->node, "self", 0));
@@ -244,7 +244,7 @@ static largest largest_of(const lookup *at)
     return (largest){0};
 }
 
-/* Refuses where the largest value of an index reaches beyond a dim of what is indexed. */
+/* Fails if the largest value of an index is beyond the dim that it indexes. */
 static int check_index(const lookup *at, uint32_t table, int64_t dim, largest index,
                        pyro_error *error)
 {
@@ -254,12 +254,12 @@ static int check_index(const lookup *at, uint32_t table, int64_t dim, largest in
         return PYRO_OK;
     const char *layer = at->model->modules[at->node->module].path;
     return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                     "the input is too long: row %" PRId64
-                     " of '%.100s' is looked up (layer '%.100s'), which has rows 0 to %" PRId64,
+                     "the input is too long: it looks up row %" PRId64
+                     " of '%.100s' (layer '%.100s'), which has rows 0 to %" PRId64,
                      index.value, at->graph->values[table].name, layer, rows - 1);
 }
 
-/* aten.index has an index for each of the first dims, or none. */
+/* aten.index has an index or None for each of the first dims. */
 static int check_index_list(const lookup *at, uint32_t table, pyro_error *error)
 {
     const pyro_arg *list = find_arg(at->node, "indices", 1);
@@ -286,7 +286,7 @@ static int check_node(const lookup *at, pyro_error *error)
     return PYRO_OK;
 }
 
-/* What writes into a tensor: "aten.fill_.Scalar", but not "aten.__and__.Tensor". */
+/* True for in-place operators: "aten.fill_.Scalar", but not "aten.__and__.Tensor". */
 static bool writes_in_place(const pyro_node *node)
 {
     const char *name = strchr(node->target, '.'), *end = name ? strchr(name + 1, '.') : NULL;
@@ -302,7 +302,7 @@ int pyro_model_check_indices(const pyro_model *model, pyro_error *error)
     for (size_t n = 0; status == PYRO_OK && n < graph->node_count; n++) {
         const pyro_node *node = at.node = &graph->nodes[n];
         status = check_node(&at, error);
-        if (writes_in_place(node)) { /* and what others see of that memory changes with it */
+        if (writes_in_place(node)) { /* views of that memory change too */
             at.era++;
         } else if (node->output_count && node->outputs[0] != PYRO_NO_VALUE) {
             largest found = largest_of(&at);

@@ -1,13 +1,12 @@
-/* Rows that a graph looks up by position: whether its tables have that many. */
+/* Checks that tables have all the rows that a graph looks up by position. */
 #ifndef PYRO_GRAPH_EMBEDDING_BOUNDS_H
 #define PYRO_GRAPH_EMBEDDING_BOUNDS_H
 
 #include "graph/model.h"
 
 /*
- * PYRO_ERROR_ARGUMENT where an index that follows from the sizes in force alone (positions, 0 to
- * length - 1) is beyond the end of what it indexes: the model itself would raise. Values that depend
- * on data are not followed.
+ * PYRO_ERROR_ARGUMENT if an index that depends only on the current sizes (positions) is out of
+ * range: the model itself would raise. Ignores values that depend on data.
  */
 int pyro_model_check_indices(const pyro_model *model, pyro_error *error);
 

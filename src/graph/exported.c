@@ -4,21 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Heads of more than this many values have no kernel that reads them grouped. */
+/* No kernel reads grouped heads of more than this many values. */
 enum { MAX_GROUPED_HEAD = 256, MAX_CHAIN = 8, NO_NODE = -1 };
 
 typedef struct finder {
     const pyro_model *model;
     const pyro_graph *graph;
     pyro_exported *out;
-    int64_t *producer;  /* of each value: its node, NO_NODE for an input */
-    uint32_t *readers;  /* of each value, those that read its bytes */
-    int64_t *local;     /* of each value: 0, or it follows from sizes and reaches that far */
+    int64_t *producer;  /* of each value: its node; NO_NODE for an input */
+    uint32_t *readers;  /* of each value: number of nodes that read its bytes */
+    int64_t *local;     /* of each value: 0, or the reach of a value that depends only on sizes */
 } finder;
 
 bool pyro_exported_drops_masks(const char *class_path, size_t length)
 {
-    /* Models that always make their mask, for a bias or an index that goes into it. */
+    /* Models that always make their mask, because it contains a bias or an index. */
     static const char *const always[] = {"axk2.",        "deepseek_v32.",  "diffusion_gemma.",
                                          "doge.",        "falcon.",        "glm5_next.",
                                          "glm_moe_dsa.", "mistral_large4."};
@@ -36,7 +36,7 @@ bool pyro_exported_drops_masks(const char *class_path, size_t length)
     return true;
 }
 
-/* Whether a target is that operator of ATen, in any overload. */
+/* True if a target is any overload of this ATen operator. */
 static bool is_op(const char *target, const char *name)
 {
     size_t length = strlen(name);
@@ -57,13 +57,13 @@ static bool is_attention(const pyro_node *node)
     return is_op(node->target, "scaled_dot_product_attention");
 }
 
-/* Asserting and asking for a size do not read the bytes of a tensor. */
+/* Assertions and size queries do not read the bytes of a tensor. */
 static bool reads_bytes(const pyro_node *node)
 {
     return strncmp(node->target, "aten._assert", 12) && strncmp(node->target, "aten.sym_", 9);
 }
 
-/* The value of a tensor argument; PYRO_NO_VALUE where it is not given. */
+/* The value of a tensor argument; PYRO_NO_VALUE if it is not given. */
 static uint32_t value_of(const pyro_node *node, const char *name, uint32_t position)
 {
     for (uint32_t a = 0; a < node->arg_count; a++) {
@@ -104,7 +104,7 @@ static void drop_reader(finder *f, uint32_t value)
     f->readers[value]--;
 }
 
-/* What follows from sizes and is read by nothing that runs is not made. */
+/* A run does not make values that depend only on sizes and that no running node reads. */
 static void skip_unread(finder *f, uint32_t value)
 {
     if (!f->readers[value] && f->local[value])
@@ -126,7 +126,7 @@ static int64_t local_size(const pyro_node *node)
     return INT64_MAX;
 }
 
-/* What transformers makes masks of; from positions, all of it follows from sizes alone. */
+/* The operators of transformers' masks. Applied to positions, they depend only on sizes. */
 static bool is_mask_arithmetic(const char *target)
 {
     static const char *const names[] = {
@@ -140,7 +140,7 @@ static bool is_mask_arithmetic(const char *target)
            !strcmp(target, "torch._functorch.predispatch._remove_batch_dim");
 }
 
-/* Whether the outputs of a node follow from sizes, and how far its positions reach: 0: they do not. */
+/* The reach of a node's positions if its outputs depend only on sizes; else 0. */
 static int64_t reach_of(const finder *f, const pyro_node *node)
 {
     static const char *const makers[] = {"arange",   "ones",     "zeros", "full",
@@ -162,7 +162,7 @@ static int64_t reach_of(const finder *f, const pyro_node *node)
     return reach;
 }
 
-/* One pass in the order of the graph: who makes, who reads, and what follows from sizes. */
+/* Finds, in graph order, the producer and readers of each value, and what depends only on sizes. */
 static void look_at_nodes(finder *f)
 {
     for (size_t v = 0; v < f->graph->value_count; v++)
@@ -180,7 +180,7 @@ static void look_at_nodes(finder *f)
     }
 }
 
-/* How often `expand` repeats every head, [batch, heads, repeats, length, width]; 0: it does not. */
+/* How often `expand` repeats every head, [batch, heads, repeats, length, width]; 0: never. */
 static uint32_t repeats_of(const finder *f, const pyro_node *node)
 {
     uint32_t from = value_of(node, "self", 0);
@@ -194,7 +194,7 @@ static uint32_t repeats_of(const finder *f, const pyro_node *node)
     return (uint32_t)after->sizes[2];
 }
 
-/* Whether nobody but attention reads a tensor of repeated heads; `chain` are its forms. */
+/* True if only attention reads a tensor of repeated heads; `chain` has its forms. */
 static uint32_t find_repeats(const finder *f, uint32_t value, uint32_t *chain, size_t *length)
 {
     static const char *const reshapes[] = {"reshape", "_unsafe_view", "view",
@@ -211,7 +211,7 @@ static uint32_t find_repeats(const finder *f, uint32_t value, uint32_t *chain, s
     return 0;
 }
 
-/* Keys and values of as many values a head, and not too many: a run lets the kernel group them. */
+/* If keys and values have equal and small heads, a run lets the kernel group them. */
 static void group_heads(finder *f, uint32_t key, uint32_t value)
 {
     uint32_t keys[MAX_CHAIN], values[MAX_CHAIN];
@@ -255,7 +255,7 @@ static void look_at_attention(finder *f)
     }
 }
 
-/* A mask that some attention still reads is made; one that none does is not, nor what leads to it. */
+/* A run makes a mask only if some attention reads it; else it skips the mask and its inputs. */
 static void skip_what_leads_to_masks(finder *f)
 {
     bool found = false;
@@ -263,7 +263,7 @@ static void skip_what_leads_to_masks(finder *f)
         f->out->skipped[v] &= !f->readers[v];
         found |= f->out->skipped[v];
     }
-    for (size_t v = 0; found && v < f->graph->value_count; v++) /* positions that nobody looks at */
+    for (size_t v = 0; found && v < f->graph->value_count; v++) /* positions that no node reads */
         skip_unread(f, (uint32_t)v);
     for (size_t n = f->graph->node_count; n-- > 0;) {
         const pyro_node *node = &f->graph->nodes[n];

@@ -1,4 +1,4 @@
-/* Making, naming and freeing models; the accessors of the public interface. */
+/* Creates, names and frees models. Has the accessors of the public interface. */
 #include "graph/model.h"
 
 #include "base/containers/buf.h"

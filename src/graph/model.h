@@ -1,6 +1,6 @@
 /*
- * The graph as a reader fills it: values, nodes with their arguments, the module tree, parameters
- * and inputs. Everything lives in the model's arena. This is what readers write and cost reads.
+ * The internal model, which readers fill and the cost engine reads: values, nodes with arguments,
+ * the module tree, parameters and inputs. The model's arena owns everything.
  */
 #ifndef PYRO_GRAPH_MODEL_H
 #define PYRO_GRAPH_MODEL_H
@@ -27,7 +27,7 @@ typedef enum pyro_role {
 } pyro_role;
 
 typedef enum pyro_graph_value_kind {
-    PYRO_GRAPH_VALUE_UNDESCRIBED, /* named by a node, its shape not met yet */
+    PYRO_GRAPH_VALUE_UNDESCRIBED, /* named by a node, its shape not read yet */
     PYRO_GRAPH_VALUE_TENSOR,
     PYRO_GRAPH_VALUE_SYMBOLIC, /* a number: its one size is in `sizes` */
     PYRO_GRAPH_VALUE_OTHER     /* a token, a custom object */
@@ -36,9 +36,9 @@ typedef enum pyro_graph_value_kind {
 typedef struct pyro_value {
     const char *name;
     const pyro_size *sizes;
-    const pyro_size *strides; /* in elements; NULL where the file does not say */
+    const pyro_size *strides; /* in elements; NULL if unknown */
     pyro_size offset;         /* of its first element in the storage; with strides */
-    uint32_t device;          /* equal for equal devices; 0 where the file does not say */
+    uint32_t device;          /* equal for equal devices; 0 if unknown */
     uint8_t kind, role, dtype, rank;
     bool made;          /* an input, or the output of a node that came earlier */
     bool used;          /* by some node */
@@ -63,11 +63,11 @@ typedef enum pyro_arg_kind {
 /* An integer argument: a literal, or the value of a symbolic number. */
 typedef struct pyro_arg_integer {
     int64_t literal;
-    uint32_t value; /* PYRO_NO_VALUE: the literal counts */
+    uint32_t value; /* PYRO_NO_VALUE: use the literal */
 } pyro_arg_integer;
 
 typedef struct pyro_arg {
-    const char *name; /* as in the operator's schema; "" where it has none */
+    const char *name; /* as in the operator's schema; "" without a name */
     uint8_t kind;
     uint32_t count;
     union {
@@ -80,14 +80,14 @@ typedef struct pyro_arg {
 } pyro_arg;
 
 typedef struct pyro_node {
-    const char *name;   /* of its first output; its target's where it has none */
+    const char *name;   /* of its first output, else of its target */
     const char *target; /* "aten.conv2d.default" */
     const pyro_arg *args;
     const uint32_t *outputs;
     uint32_t arg_count, output_count;
-    uint32_t module; /* PYRO_NO_VALUE until validation: that of the node around it, or the model */
-    uint32_t call; /* of that module; PYRO_NO_VALUE where the file does not say */
-    int64_t offset; /* where it begins in the file */
+    uint32_t module; /* PYRO_NO_VALUE: validation sets that of the enclosing node, or the model */
+    uint32_t call; /* of that module; PYRO_NO_VALUE if unknown */
+    int64_t offset; /* in the file */
 } pyro_node;
 
 /* The main graph, or the body of a higher-order operator. */
@@ -97,7 +97,7 @@ struct pyro_graph {
     size_t value_count, value_capacity;
     pyro_node *nodes;
     size_t node_count, node_capacity;
-    const uint32_t *inputs; /* PYRO_NO_VALUE where one is no value */
+    const uint32_t *inputs; /* PYRO_NO_VALUE for an input that is not a value */
     size_t input_count;
     pyro_graph *next; /* all graphs of a model, to be freed */
 };
@@ -105,17 +105,17 @@ struct pyro_graph {
 /* A module of the tree; 0 is the model itself, with the path "". */
 typedef struct pyro_module {
     const char *path;
-    const char *class_name; /* "Conv2d"; "" where the file does not say */
+    const char *class_name; /* "Conv2d"; "" if unknown */
     uint32_t parent;
     uint32_t depth;
     bool is_called; /* some stack names it; a ModuleList is never called */
-    bool drops_masks; /* of transformers, which makes some masks only for an export (exported.h) */
+    bool drops_masks; /* from transformers, which makes some masks only for exports (exported.h) */
 } pyro_module;
 
-/* One call of a module, where a file tells its calls apart. */
+/* One call of a module, for files that distinguish calls. */
 typedef struct pyro_module_call {
     uint32_t module;
-    uint32_t parent; /* call around it; PYRO_NO_VALUE: none */
+    uint32_t parent; /* enclosing call; PYRO_NO_VALUE: none */
 } pyro_module_call;
 
 typedef struct pyro_parameter {
@@ -131,8 +131,8 @@ struct pyro_model {
     pyro_intern strings;
     pyro_exprs exprs;
     const char *name, *display_name, *source;
-    const char *file; /* its path, or what the caller calls the bytes */
-    int64_t file_bytes; /* -1 when it came from memory */
+    const char *file; /* its path, or the caller's label */
+    int64_t file_bytes; /* -1 if opened from memory */
 
     pyro_graph *graph;
     pyro_graph *all_graphs;
@@ -143,7 +143,7 @@ struct pyro_model {
     size_t module_count, module_capacity;
     pyro_map module_of_stack; /* interned text of a module stack -> module */
     pyro_map call_of_stack;
-    uint32_t open_call; /* of the latest node, where stacks have no keys; PYRO_NO_VALUE none */
+    uint32_t open_call; /* of the last node, if stacks have no keys; PYRO_NO_VALUE: none */
     pyro_intern call_keys; /* id of a key ("L__self__act@1") is the index of its call */
     pyro_module_call *calls;
     size_t call_count, call_capacity;
@@ -152,52 +152,51 @@ struct pyro_model {
     pyro_parameter *parameters; /* buffers and constants too */
     size_t parameter_count, parameter_capacity;
 
-    uint32_t *inputs; /* values of the tensors that the user gives */
+    uint32_t *inputs; /* values of the user's input tensors */
     size_t input_count, input_capacity;
 
-    uint32_t *guards; /* expressions that must hold for the graph to be the one that would run */
+    uint32_t *guards; /* expressions that must hold for the graph to be valid */
     size_t guard_count, guard_capacity;
 
     const char **notes;
     size_t note_count, note_capacity;
     pyro_facts facts;
     pyro_origin origin;
-    int64_t cache_values_per_token; /* of a language model's keys and values; 0: not known */
+    int64_t cache_values_per_token; /* of a language model's keys and values; 0: unknown */
 };
 
 pyro_model *pyro_model_new(void);
 pyro_graph *pyro_model_add_graph(pyro_model *model);
-/* Remembers something the user should know about these numbers. False when memory is out. */
+/* Adds a note for the user about the numbers. Returns false if memory runs out. */
 bool pyro_model_note(pyro_model *model, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The value of a name, added when it is new; PYRO_NO_VALUE when memory is out. */
+/* The value of a name, added if new; PYRO_NO_VALUE if memory runs out. */
 uint32_t pyro_graph_value(pyro_graph *graph, const char *name, size_t length);
 
-/* The module of a dotted path, with all its ancestors; PYRO_NO_VALUE when memory is out. */
+/* The module of a dotted path, added with its ancestors if new; PYRO_NO_VALUE: out of memory. */
 uint32_t pyro_model_module(pyro_model *model, const char *path, size_t length);
 /* The module of a stack as .pt2 files write it: "key,path,class;..." (modules.c). */
 uint32_t pyro_model_module_of_stack(pyro_model *model, const char *stack, size_t length);
-/* The call of that module, of a stack whose module was asked for; PYRO_NO_VALUE: not known. */
+/* The call of that module, for the same stack; PYRO_NO_VALUE: unknown. */
 uint32_t pyro_model_call_of_stack(const pyro_model *model, const char *stack, size_t length);
 /*
- * The call that the next node of a module lies in, where stacks have no keys to tell calls apart: the
- * one that is still open, or a new one where something outside of the module ran since. PYRO_NO_VALUE
- * in the model itself, and when memory is out.
+ * The call of the next node of a module, if stacks have no keys: the open call, or a new one if
+ * something outside the module ran since. PYRO_NO_VALUE for the model itself, or out of memory.
  */
 uint32_t pyro_model_enter(pyro_model *model, uint32_t module);
 
-/* A size in force: false when it depends on data or could not be worked out. */
+/* Reads a current size; returns false if it depends on data or could not be computed. */
 bool pyro_size_value(const pyro_model *model, pyro_size size, int64_t *out);
-/* The expression of a size, or NULL when it is fixed. */
+/* The expression of a size, or NULL if it is fixed. */
 const pyro_expr *pyro_size_expr(const pyro_model *model, pyro_size size);
 
-/* The input of a name, or of an index when `name` is NULL; NULL when there is none. */
+/* Finds an input by name, or by index if `name` is NULL; returns NULL if not found. */
 const pyro_value *pyro_model_find_input(const pyro_model *model, const char *name);
-/* Applies a shape as the file's own default: as set_shape, but a later wish may contradict it. */
+/* Applies a default shape of the file: like set_shape, but later requests may override it. */
 int pyro_model_default_shape(pyro_model *model, const char *input, const int64_t *dims, size_t rank,
                              pyro_error *error);
-/* Checks the guards, the assertions, that no size went negative, and tables (embedding_bounds.h). */
+/* Checks guards, assertions, negative sizes, and table bounds (embedding_bounds.h). */
 int pyro_model_check_sizes(const pyro_model *model, pyro_error *error);
 
 #endif

@@ -1,4 +1,4 @@
-/* The module tree, built from the dotted paths of layers and from the stacks that nodes carry. */
+/* Builds the module tree from the dotted paths of layers and the module stacks of nodes. */
 #include "graph/model.h"
 
 #include "base/containers/buf.h"
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Further ancestors are not made: a path of a million dots must not cost their square. */
+/* Maximum number of ancestors: a path of a million dots must not take quadratic time. */
 enum { MAX_ANCESTORS = 256, MAX_ANCESTOR_BYTES = 1024 };
 
 static uint32_t add_module(pyro_model *model, const char *path, size_t length, uint32_t parent)
@@ -42,7 +42,7 @@ uint32_t pyro_model_module(pyro_model *model, const char *path, size_t length)
     return module;
 }
 
-/* The name behind the last dot of "torch.nn.modules.conv.Conv2d". */
+/* The name after the last dot of "torch.nn.modules.conv.Conv2d". */
 static const char *short_class(const char *text, size_t length, size_t *short_length)
 {
     const char *begin = text;
@@ -60,8 +60,8 @@ static bool begins(const char *text, size_t length, const char *prefix)
 }
 
 /*
- * Strict export writes paths as Python finds them, "L['self'].layer1[0]._modules['conv1']"; the
- * plain form is "layer1.0.conv1". Other paths are plain already, whatever characters they hold.
+ * Strict export writes paths as Python expressions, "L['self'].layer1[0]._modules['conv1']"; the
+ * plain form is "layer1.0.conv1". Other paths are already plain, whatever their characters.
  */
 static void add_plain_path(pyro_buf *plain, const char *path, size_t length)
 {
@@ -94,7 +94,7 @@ static size_t without_call_number(const char *path, size_t length)
     return end && end < length && path[end - 1] == '@' ? end - 1 : length;
 }
 
-/* The comma behind the key: the first one, unless the key repeats a path that holds commas. */
+/* The comma after the key: the first one, unless the key repeats a path that contains commas. */
 static const char *find_key_end(const char *entry, const char *class_begin)
 {
     static const char self[] = "L__self__";
@@ -108,7 +108,7 @@ static const char *find_key_end(const char *entry, const char *class_begin)
     return memchr(entry, ',', length);
 }
 
-/* Keys tell calls apart: "L__self__act@1" is the second call of "act". False: memory is out. */
+/* Keys identify calls: "L__self__act@1" is the second call of "act". False: memory ran out. */
 static bool enter_call(pyro_model *model, const char *key, size_t length, uint32_t module,
                        uint32_t *call)
 {
@@ -125,8 +125,8 @@ static bool enter_call(pyro_model *model, const char *key, size_t length, uint32
 }
 
 /*
- * One "key,path,class" of a stack; the class is behind the last comma. `call` is the one around.
- * Built-in models leave out the keys, and modules around that an earlier stack has told.
+ * Reads one "key,path,class" of a stack; the class follows the last comma. `call` is the enclosing
+ * call. Built-in models omit the keys, and enclosing modules that an earlier stack has listed.
  */
 static uint32_t module_of_entry(pyro_model *model, const char *entry, size_t length, uint32_t *call)
 {
@@ -178,8 +178,8 @@ static bool is_entry_start(const char *text, size_t length)
 }
 
 /*
- * Entries are separated by semicolons, which a path may hold as well, and commas too. One that
- * separates has a whole entry (two commas) before it, and a known key or a whole entry behind it.
+ * Semicolons separate entries, but a path may contain semicolons and commas too. A separator has a
+ * whole entry (two commas) before it, and a known key or a whole entry after it.
  */
 static const char *entry_end(const char *at, const char *end)
 {
@@ -199,7 +199,7 @@ static const char *entry_end(const char *at, const char *end)
 
 uint32_t pyro_model_module_of_stack(pyro_model *model, const char *stack, size_t length)
 {
-    /* Neighbouring nodes share their stack, so each text is taken apart once. */
+    /* Neighbouring nodes share their stack, so each text is parsed once. */
     uint32_t id = pyro_intern_add(&model->strings, stack, length);
     if (id == PYRO_INTERN_NONE)
         return PYRO_NO_VALUE;

@@ -27,7 +27,7 @@ unsigned pyro_op_groups(const pyro_op *op)
         return PYRO_GROUP_FUSIBLE | (has_label(op, "Softmax") ? PYRO_GROUP_SCORES : 0);
     case PYRO_CATEGORY_ELEMENTWISE:
         return PYRO_GROUP_FUSIBLE;
-    case PYRO_CATEGORY_REDUCTION: /* of reductions, what norms that are written out are made of */
+    case PYRO_CATEGORY_REDUCTION: /* the reductions that unfused norms consist of */
         return has_label(op, "Mean") ? PYRO_GROUP_FUSIBLE : 0;
     case PYRO_CATEGORY_MEMORY:
         return has_label(op, "Copy") ? PYRO_GROUP_FUSIBLE : 0;
@@ -40,7 +40,7 @@ const pyro_op *pyro_op_find_recorded(const pyro_op_index *index, const char *nam
 {
     const char *colons = strstr(name, "::");
     char target[128];
-    /* torch:: and prim:: are autograd's and the interpreter's own, not operators on sizes. */
+    /* torch:: and prim:: belong to autograd and the interpreter; not operators on sizes. */
     if (!colons || strlen(name) >= sizeof target || !strncmp(name, "torch::", 7) ||
         !strncmp(name, "prim::", 6) || !strncmp(name, "math::", 6))
         return NULL;

@@ -1,23 +1,23 @@
-/* Operators by the names that traces have for them, and the groups that advice is about. */
+/* Finds operators by their names in traces, and groups them for advice. */
 #ifndef PYRO_GRAPH_OP_GROUPS_H
 #define PYRO_GRAPH_OP_GROUPS_H
 
 #include "graph/ops.h"
 
-/* Bits; they follow from an operator's row in ops.def. */
+/* Bits, derived from an operator's row in ops.def. */
 enum {
-    PYRO_GROUP_CONTRACTION = 1, /* products, convolutions, attention: what matrix units compute */
-    PYRO_GROUP_PRODUCT = 2, /* matrix products, linear layers among them */
+    PYRO_GROUP_CONTRACTION = 1, /* products, convolutions, attention: work of matrix units */
+    PYRO_GROUP_PRODUCT = 2, /* matrix products, including linear layers */
     PYRO_GROUP_CONVOLUTION = 4,
-    PYRO_GROUP_FUSIBLE = 8, /* element by element, norms and softmax: what compilers fuse */
+    PYRO_GROUP_FUSIBLE = 8, /* elementwise operators, norms and softmax, which compilers fuse */
     PYRO_GROUP_BATCH_NORM = 16,
-    PYRO_GROUP_SCORES = 32 /* products and softmax of attention that is not fused */
+    PYRO_GROUP_SCORES = 32 /* products and softmax of unfused attention */
 };
 
 /* PYRO_GROUP_* of an operator; 0 for NULL. */
 unsigned pyro_op_groups(const pyro_op *op);
 
-/* The row of an operator as a trace names it ("aten::conv2d"); NULL: it has none. */
+/* Finds an operator by its name in traces ("aten::conv2d"), or returns NULL. */
 const pyro_op *pyro_op_find_recorded(const pyro_op_index *index, const char *name);
 
 #endif

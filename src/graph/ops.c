@@ -1,4 +1,4 @@
-/* The table of operators and look-ups in it. */
+/* Holds the table of operators and looks up its rows. */
 #include "graph/ops.h"
 
 #include "graph/rules/rules.h"
@@ -6,7 +6,7 @@
 #include <string.h>
 
 const pyro_op pyro_ops[] = {
-/* The factor and, behind it, the optional columns come as one list of initializers. */
+/* The factor and the optional columns after it are one list of initializers. */
 #define OP(name_, label_, category_, rule_, ...) \
     {.name = name_, \
      .label = label_, \
@@ -39,7 +39,7 @@ bool pyro_op_index_init(pyro_op_index *index)
     pyro_intern_init(&index->names, &index->arena);
     for (size_t i = 0; i < pyro_op_count; i++)
         if (pyro_intern_add(&index->names, pyro_ops[i].name, strlen(pyro_ops[i].name)) != i)
-            return false; /* memory is out: names are distinct, as a test makes sure */
+            return false; /* memory ran out: names are distinct, as a test verifies */
     return true;
 }
 
@@ -68,7 +68,7 @@ static const pyro_op *lookup_copy(const pyro_op_index *index, const char *name, 
 
 const pyro_op *pyro_op_find(const pyro_op_index *index, const char *target)
 {
-    /* Python's own functions on sizes: "_operator.mul", "math.floor", "torch.sym_max". */
+    /* Python functions on sizes: "_operator.mul", "math.floor", "torch.sym_max". */
     static const char *const host[] = {"_operator.", "math.", "builtins.", "torch.", "prim."};
     size_t length = strlen(target);
     const pyro_op *op = lookup(index, target, length);

@@ -1,6 +1,6 @@
 /*
- * The one table of operators (ops.def) and what a rule sees and says. A graph read from a file, an
- * operator seen live and one of a trace are all priced through pyro_op_price.
+ * The table of operators (ops.def), and the input and result of a rule. pyro_op_price computes the
+ * cost of every operator, from a file, a live run or a trace.
  */
 #ifndef PYRO_GRAPH_OPS_H
 #define PYRO_GRAPH_OPS_H
@@ -39,17 +39,17 @@ const char *pyro_category_name(pyro_category category);
 typedef struct pyro_tensor {
     const int64_t *dims; /* NULL: None in a list of optional tensors */
     int64_t elements;
-    uint64_t id; /* equal for the same value, so that it is read once */
+    uint64_t id; /* equal for the same value, which counts as read once */
     uint8_t rank, dtype;
     bool is_weight;
-    bool is_strided; /* a transposed, expanded or cut view: not one dense block in order */
+    bool is_strided; /* a transposed, expanded or sliced view: not one dense block in order */
     bool is_skipped; /* only an export makes it (exported.h) */
-    uint8_t grows_along; /* 1 + the axis along which it is a cache of past tokens; 0: it is none */
-    uint32_t order; /* of its axes in memory where it is dense but for that (rules/views.c) */
-    uint32_t repeats; /* each of its values is read once though it is there so often; 0: once */
+    uint8_t grows_along; /* 1 + the axis of past tokens if it is a cache; else 0 */
+    uint32_t order; /* of its axes in memory if it is dense but permuted (rules/views.c) */
+    uint32_t repeats; /* how often each value is repeated, though read once; 0: not repeated */
 } pyro_tensor;
 
-/* An argument as a rule sees it; `name` is "" where only its position is known. */
+/* An argument as a rule sees it; `name` is "" if only its position is known. */
 typedef struct pyro_call_arg {
     const char *name;
     uint8_t kind; /* pyro_arg_kind; integers are evaluated */
@@ -67,28 +67,28 @@ typedef struct pyro_call {
     size_t arg_count;
     const pyro_tensor *outputs;
     size_t output_count;
-    bool overflow; /* some product did not fit; checked after the rule */
+    bool overflow; /* a product did not fit; checked after the rule */
 } pyro_call;
 
-/* What an operator does. Bytes come filled in: every tensor read once, every output written. */
+/* The cost of a call. Bytes are preset: every tensor read once, every output written. */
 typedef struct pyro_price {
     int64_t macs;
     int64_t other_flops;
     int64_t torch_macs; /* MACs that torch's counter sees; PYRO_SAME: all */
-    int64_t fvcore_flops; /* what fvcore calls flops; PYRO_SAME: the MACs */
+    int64_t fvcore_flops; /* fvcore's flops; PYRO_SAME: the MACs */
     int64_t activation_read_bytes, weight_read_bytes, written_bytes;
     bool is_free; /* nothing is moved: a view */
     bool is_strided; /* its outputs are strided views */
-    uint32_t order; /* of the axes of those in memory; 0: not known */
+    uint32_t order; /* of their axes in memory; 0: unknown */
     bool is_skipped; /* a run does not call it: only an export does (exported.h) */
 } pyro_price;
 
 #define PYRO_SAME INT64_MIN
 
-/* False when the arguments are not those that the rule was written for. */
+/* Returns false if the rule does not support the arguments. */
 typedef bool (*pyro_rule)(pyro_call *call, pyro_price *price);
 
-/* Derives the first output of a call (shapes/shapes.h); false when it cannot be derived. */
+/* Derives the first output of a call (shapes/shapes.h); returns false if it cannot. */
 typedef struct pyro_output pyro_output;
 typedef bool (*pyro_shape_rule)(pyro_call *call, pyro_output *output);
 
@@ -98,14 +98,14 @@ struct pyro_op {
     pyro_category category;
     pyro_rule rule;
     int factor; /* of the rule: FLOPs per element, spatial dims, ... */
-    pyro_shape_rule shape; /* NULL: the one that rules.def pairs with the rule */
-    const char *arguments; /* their names, separated by spaces; NULL: the rules' positions hold */
+    pyro_shape_rule shape; /* NULL: the shape of its rule in rules.def */
+    const char *arguments; /* their names, separated by spaces; NULL: the rules' default order */
 };
 
 extern const pyro_op pyro_ops[];
 extern const size_t pyro_op_count;
 
-/* Finds rows by name; made once a computation so that nothing is global. */
+/* Finds rows by name; made once per computation, so that nothing is global. */
 typedef struct pyro_op_index {
     pyro_arena arena;
     pyro_intern names;
@@ -114,12 +114,12 @@ typedef struct pyro_op_index {
 bool pyro_op_index_init(pyro_op_index *index);
 void pyro_op_index_free(pyro_op_index *index);
 /*
- * The row of "aten.add_.Tensor": by its whole name, without its overload, and without the
- * underscore that marks it as in-place; NULL when the table does not know it.
+ * Finds the row of "aten.add_.Tensor" by its full name, then without its overload, then without the
+ * in-place underscore; returns NULL if the table has none of them.
  */
 const pyro_op *pyro_op_find(const pyro_op_index *index, const char *target);
 
-/* Fills the bytes by the shapes, then lets the rule speak. False: not understood. */
+/* Sets the bytes from the shapes, then calls the rule. Returns false if the rule fails. */
 bool pyro_op_price(pyro_call *call, pyro_price *price);
 
 #endif

@@ -1,4 +1,4 @@
-/* Sizes in force, and inputs by name. */
+/* Reads current sizes, and finds inputs by name. */
 #include "graph/model.h"
 
 #include <string.h>

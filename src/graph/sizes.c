@@ -1,4 +1,4 @@
-/* Giving sizes to a model: which symbol a wish sets, what the file allows, and what follows. */
+/* Sets the sizes of a model: finds the symbol, checks the file's constraints, updates all sizes. */
 #include "graph/model.h"
 
 #include "base/containers/buf.h"
@@ -18,22 +18,21 @@ static int unknown_input(const pyro_model *model, const char *name, pyro_error *
         pyro_buf_adds(&names, model->graph->values[model->inputs[i]].name);
     }
     int status = name
-                     ? pyro_fail(error, PYRO_ERROR_ARGUMENT, "no input is called '%s'; there %s %s",
-                                 name, model->input_count == 1 ? "is" : "are",
-                                 names.length ? names.data : "none")
-                     : pyro_fail(error, PYRO_ERROR_ARGUMENT, "the model takes no tensor");
+                     ? pyro_fail(error, PYRO_ERROR_ARGUMENT, "unknown input '%s'; the model has %s",
+                                 name, names.length ? names.data : "no tensor inputs")
+                     : pyro_fail(error, PYRO_ERROR_ARGUMENT, "the model has no tensor inputs");
     pyro_buf_free(&names);
     return status;
 }
 
-/* The layer that reads a value first: where its size became fixed. */
+/* The first layer that reads a value: where its size became fixed. */
 static const char *first_reader(const pyro_model *model, const pyro_value *value, const char **op)
 {
     uint32_t index = (uint32_t)(value - model->graph->values);
     for (size_t n = 0; n < model->graph->node_count; n++) {
         const pyro_node *node = &model->graph->nodes[n];
         if (!strncmp(node->target, "aten.sym_", 9))
-            continue; /* asking for a size does not fix it */
+            continue; /* a size query does not fix the size */
         for (uint32_t a = 0; a < node->arg_count; a++) {
             const pyro_arg *arg = &node->args[a];
             if (arg->kind != PYRO_ARG_TENSOR && arg->kind != PYRO_ARG_TENSORS)
@@ -120,7 +119,7 @@ static int set_dim(pyro_model *model, const pyro_value *value, size_t dim, int64
     return set_symbol(value, dim, symbol, solution, pin, error);
 }
 
-/* A copy of all symbols, for end_wish; NULL when memory is out. */
+/* Copies all symbols for end_wish; NULL if memory runs out. */
 static pyro_symbol *begin_wish(const pyro_model *model)
 {
     const pyro_exprs *exprs = &model->exprs;
@@ -130,7 +129,7 @@ static pyro_symbol *begin_wish(const pyro_model *model)
     return saved;
 }
 
-/* All or nothing: a wish that failed half-way leaves every size as it was. */
+/* Restores every size if the request failed half-way. */
 static int end_wish(pyro_model *model, pyro_symbol *saved, int status)
 {
     pyro_exprs *exprs = &model->exprs;
@@ -144,7 +143,7 @@ static int end_wish(pyro_model *model, pyro_symbol *saved, int status)
 static int set_dims(pyro_model *model, const pyro_value *value, const int64_t *dims, size_t rank,
                     bool pin, pyro_error *error)
 {
-    /* Plain symbols first: they make the expressions of the other dims solvable. */
+    /* Plain symbols come first: they make the expressions of the other dims solvable. */
     for (int plain = 1; plain >= 0; plain--)
         for (size_t d = 0; d < rank; d++) {
             pyro_size size = value->sizes[d];
@@ -223,7 +222,7 @@ int pyro_model_set_size(pyro_model *model, const char *symbol, int64_t size, pyr
         pyro_buf names = PYRO_BUF_INIT;
         for (size_t i = 0; i < model->exprs.symbol_count && names.length < 200; i++)
             pyro_buf_addf(&names, "%s%s", i ? ", " : "", model->exprs.symbols[i].name);
-        int status = pyro_fail(error, PYRO_ERROR_ARGUMENT, "no size is called '%s'; there are: %s",
+        int status = pyro_fail(error, PYRO_ERROR_ARGUMENT, "unknown size '%s'; the model has: %s",
                                symbol, names.length ? names.data : "none");
         pyro_buf_free(&names);
         return status;
@@ -234,14 +233,14 @@ int pyro_model_set_size(pyro_model *model, const char *symbol, int64_t size, pyr
     return status;
 }
 
-/* Where a file does not say which size is the sequence: rows of integers are tokens. */
+/* If the file does not name the sequence, a matrix of integers is taken as tokens. */
 static int set_plain_sequence(pyro_model *model, int64_t size, pyro_error *error)
 {
     const pyro_value *value = pyro_model_find_input(model, NULL);
     if (!value || value->rank != 2 || pyro_dtype_is_floating(value->dtype))
         return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                         "the model does not say which of its sizes is the sequence; give the "
-                         "shape of its input instead");
+                         "the file does not name the sequence length; give the shape of the input "
+                         "instead");
     return set_dim(model, value, 1, size, true, error);
 }
 
@@ -264,8 +263,8 @@ static int set_kind(pyro_model *model, const char *what, int64_t size, pyro_erro
     if (!found && !model->facts.dims && !strcmp(what, "sequence"))
         return set_plain_sequence(model, size, error);
     if (!found)
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                         "the model has no %.40s length that may change", what);
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "the model has no variable %.40s length",
+                         what);
     return PYRO_OK;
 }
 
@@ -277,7 +276,7 @@ int pyro_model_set_kind(pyro_model *model, const char *what, int64_t size, pyro_
     return end_wish(model, saved, set_kind(model, what, size, error));
 }
 
-/* An assertion node whose condition is known to be false at these sizes. */
+/* Fails for an assertion node whose condition is false at these sizes. */
 static int check_assertion(const pyro_model *model, const pyro_graph *graph, const pyro_node *node,
                            pyro_error *error)
 {
@@ -305,7 +304,7 @@ static int check_value(const pyro_model *model, const char *layer, const pyro_va
             continue;
         if (expr->state == PYRO_EXPR_OPAQUE || expr->state == PYRO_EXPR_OVERFLOW)
             return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                             "dim %zu of '%s' cannot be worked out at these sizes: %.200s", d,
+                             "dim %zu of '%s' cannot be computed at these sizes: %.200s", d,
                              value->name, expr->text);
         if (expr->state == PYRO_EXPR_KNOWN && expr->value < 0)
             return pyro_fail(
@@ -338,8 +337,8 @@ static int check_guards(const pyro_model *model, pyro_error *error)
     for (size_t i = 0; i < model->guard_count; i++)
         if (pyro_expr_is_broken(&model->exprs, model->guards[i]))
             return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                             "at these sizes other operators would run than those in the file, "
-                             "which was exported where %.300s",
+                             "at these sizes the model would run other operators than those in the "
+                             "file, which requires %.300s",
                              model->exprs.items[model->guards[i]].text);
     return PYRO_OK;
 }

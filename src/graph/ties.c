@@ -1,14 +1,14 @@
-/* Which names of parameters are one weight, where the file itself does not say it. */
+/* Infers which parameters are the same weight if the file does not say so. */
 #include "graph/ties.h"
 
 #include "base/error.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* Groups that are followed up: enough for any model, and no square of a hostile one. */
+/* Maximum number of groups: enough for any model, and bounded for hostile files. */
 enum { MOST_GROUPS = 64 };
 
-/* A layer has a handful of weights: looking further would only cost time on hostile files. */
+/* A layer has a handful of weights; the limit bounds the time on hostile files. */
 enum { MOST_CANDIDATES = 64 };
 
 static bool same_shape(const pyro_value *a, const pyro_value *b)
@@ -17,7 +17,7 @@ static bool same_shape(const pyro_value *a, const pyro_value *b)
            !memcmp(a->sizes, b->sizes, a->rank * sizeof *a->sizes);
 }
 
-/* What the search for tied weights looks things up in. */
+/* Look-up tables of the search for tied weights. */
 typedef struct ties {
     pyro_map parameter_of_value;
     pyro_map unused_of_module; /* the first one; PYRO_MAP_NONE: none */
@@ -42,7 +42,7 @@ static bool prepare_ties(const pyro_model *model, ties *ties)
     return true;
 }
 
-/* Ties the unused parameters of the node's module to what the node uses in their place. */
+/* Ties the unused parameters of the node's module to those that the node uses instead. */
 static bool tie_by_node(pyro_model *model, const ties *ties, const pyro_node *node, uint32_t value)
 {
     uint32_t used = pyro_map_get(&ties->parameter_of_value, value);
@@ -70,8 +70,8 @@ static const char *leaf_name(const char *path)
 }
 
 /*
- * A module with several names runs under one of them. Of a weight that is shared for certain, the
- * parameters that never run and have its shape, type and last name are further names.
+ * A module with several names runs under one of them. Unused parameters with the shape, type and
+ * last name of a weight that is certainly shared are further names of it.
  */
 static bool tie_further_names(pyro_model *model, const bool *runs)
 {
@@ -99,8 +99,8 @@ static bool tie_further_names(pyro_model *model, const bool *runs)
 }
 
 /*
- * A table that an embedding reads, and an unused parameter of the same shape and type whose layer
- * never runs: models with one vocabulary for several stacks keep it under a name of its own.
+ * Ties the table of an embedding and an unused parameter of the same shape and type whose layer
+ * never runs: models that share a vocabulary between several stacks give it an extra name.
  */
 static bool tie_embeddings(pyro_model *model, const ties *ties, const bool *runs)
 {

@@ -1,13 +1,13 @@
-/* Weights that several names share, inferred from how the graph uses them. */
+/* Infers weights with several names from how the graph uses them. */
 #ifndef PYRO_GRAPH_TIES_H
 #define PYRO_GRAPH_TIES_H
 
 #include "graph/model.h"
 
 /*
- * For files that do not say which weights share storage. Export replaces every use of a shared
- * weight by its last name: a parameter that no node uses, while a node of the module that owns it
- * uses another module's parameter of the same shape and type, is that parameter. Noted.
+ * For files that do not state which weights share storage. Export replaces every use of a shared
+ * weight by its last name. So an unused parameter is tied if a node of its module uses another
+ * module's parameter of the same shape and type. Adds a note.
  */
 int pyro_model_tie_unused(pyro_model *model, pyro_error *error);
 

@@ -1,4 +1,4 @@
-/* The checks that turn a graph somebody sent into one that can be trusted. */
+/* Validates an untrusted graph after reading. */
 #include "graph/validate.h"
 
 #include "base/error.h"
@@ -43,7 +43,7 @@ static int check_args(pyro_graph *graph, const pyro_node *node, pyro_error *erro
     return status;
 }
 
-/* Nodes that do not name their layer are in that of the node around them. */
+/* Nodes without a layer belong to that of the enclosing node. */
 static void pass_module(const pyro_node *node)
 {
     for (uint32_t a = 0; a < node->arg_count; a++) {
@@ -56,7 +56,7 @@ static void pass_module(const pyro_node *node)
     }
 }
 
-/* Gives the inputs of a body the roles of the operands, which are the arguments from `a` on. */
+/* Copies the roles of the operands (the arguments from `a` on) to the inputs of a body. */
 static void pass_roles_into(const pyro_graph *graph, const pyro_node *node, uint32_t a,
                             const pyro_graph *body)
 {
@@ -73,7 +73,7 @@ static void pass_roles_into(const pyro_graph *graph, const pyro_node *node, uint
     }
 }
 
-/* Weights that are passed into a subgraph are weights inside it as well. */
+/* Weights that are passed into a subgraph are weights inside it too. */
 static void pass_roles(const pyro_graph *graph, const pyro_node *node)
 {
     uint32_t operands = node->arg_count;
@@ -113,7 +113,7 @@ static int validate_graph(pyro_graph *graph, pyro_error *error)
     return PYRO_OK;
 }
 
-/* Passing roles needs outer graphs first; the list has the inner ones, read later, in front. */
+/* Roles pass from outer to inner graphs; the list has the inner ones, read later, in front. */
 static int validate_outermost_first(pyro_graph *graph, pyro_error *error)
 {
     pyro_graph *reversed = NULL;

@@ -1,4 +1,4 @@
-/* Look-ups in the table of chips. */
+/* Looks up chips in the table of hardware.def. */
 #include "hardware/hardware.h"
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ const size_t pyro_chip_count = sizeof pyro_chips / sizeof *pyro_chips;
 
 static const char separators[] = " -_/,()";
 
-/* Whether a word stands in a name; *name moves behind it. */
+/* Finds a word in a name and moves *name past it. */
 static bool find_word(const char **name, const char *word, size_t length)
 {
     const char *at = *name;
@@ -45,9 +45,9 @@ static bool has_words(const char *name, const char *words)
 
 const pyro_chip *pyro_chip_find(const char *device_name, int64_t memory_bytes)
 {
-    /* Not known is negative, and then the smallest of a name is meant. */
+    /* Negative is unknown, and then the smallest variant is assumed. */
     double gib = memory_bytes > 0 ? (double)memory_bytes / (1024.0 * 1024.0 * 1024.0) : 0;
-    /* Chips of laptops share names with faster ones. */
+    /* Laptop chips share names with faster ones. */
     if (has_words(device_name, "Laptop") || has_words(device_name, "Max Q"))
         return NULL;
     for (size_t i = 0; i < pyro_chip_count; i++)
@@ -85,7 +85,7 @@ double pyro_chip_peak_flops_per_s(const pyro_chip *chip, pyro_dtype dtype)
         break;
     }
     if (tflops < chip->fp32_tflops && dtype != PYRO_DTYPE_FLOAT64 && dtype != PYRO_DTYPE_COMPLEX128)
-        tflops = chip->fp32_tflops; /* no units of its own: it is computed as float32 */
+        tflops = chip->fp32_tflops; /* no units for it: computed as float32 */
     return tflops * 1e12;
 }
 

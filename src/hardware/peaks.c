@@ -1,5 +1,5 @@
-/* Reads the peaks of this machine: a flat JSON object in the user's data folder, one file a host,
- * because homes are shared between machines. */
+/* Reads the measured peaks of this machine: a flat JSON object in the user's data folder. One file
+ * per host, because machines may share a home folder. */
 #include <pyrometer/trace.h>
 
 #include "base/json/json.h"

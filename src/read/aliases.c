@@ -1,7 +1,7 @@
 /*
- * Ids of Hugging Face and timm as built-in models: "meta-llama/Llama-3.1-8B-Instruct",
- * "timm/resnet50.a1_in1k". Rules take off what does not change the architecture; the index has the
- * names that rules cannot find. Nothing is downloaded.
+ * Maps Hugging Face and timm ids ("meta-llama/Llama-3.1-8B-Instruct", "timm/resnet50.a1_in1k") to
+ * built-in models. Rules strip suffixes that do not change the architecture; the index has the
+ * names that rules cannot find. Downloads nothing.
  */
 #include "base/error.h"
 #include "read/catalog.h"
@@ -17,7 +17,7 @@ enum { SIDE_MIN = 64, SIDE_MAX = 1536 };
 /* An id in its parts; `name` is shortened by the rules. */
 typedef struct parts {
     char owner[PYRO_INDEX_NAME], name[PYRO_INDEX_NAME];
-    int64_t side; /* of the image that the name or its tag says; 0: none */
+    int64_t side; /* image size in the name or its tag; 0: none */
 } parts;
 
 static bool starts_with(const char *text, const char *start)
@@ -39,7 +39,7 @@ static const char *without_address(const char *id, bool *address)
     return id;
 }
 
-/* Names of files are no ids. */
+/* File names are not ids. */
 static bool is_file_name(const char *name)
 {
     static const char *const endings[] = {".pt2", ".pt",   ".pth",         ".onnx", ".py",  ".json",
@@ -62,7 +62,7 @@ static bool copy(char out[PYRO_INDEX_NAME], const char *text, size_t length)
     return true;
 }
 
-/* False where the text can be no id: a path, a file's name, or too long. */
+/* Returns false if the text cannot be an id: a path, a file name, or too long. */
 static bool split(parts *out, const char *text)
 {
     bool address;
@@ -86,7 +86,7 @@ static bool is_folder(const char *name)
     return *name && stat(name, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* Where the last word of a name begins, its separator included; 0: it has one word only. */
+/* Offset of the last word of a name, with its separator; 0: the name is one word. */
 static size_t last_word(const char *name)
 {
     for (size_t at = strlen(name); at > 1; at--)
@@ -95,7 +95,7 @@ static size_t last_word(const char *name)
     return 0;
 }
 
-/* Words behind a name that change weights or their use, not the architecture. */
+/* Suffixes that change the weights or their use, not the architecture. */
 static bool is_neutral(const char *word)
 {
     static const char *const words[] = {"instruct", "chat",    "it", "hf",      "pt",
@@ -106,7 +106,7 @@ static bool is_neutral(const char *word)
     return false;
 }
 
-/* "224" as the side of an image; 0: it is none. */
+/* Parses "224" as an image size; 0 if it is not one. */
 static int64_t side_of(const char *word)
 {
     char *end;
@@ -114,7 +114,7 @@ static int64_t side_of(const char *word)
     return side >= SIDE_MIN && side <= SIDE_MAX && !*end ? side : 0;
 }
 
-/* "resnet50.a1_in1k": timm's tag of weights begins with a letter, as no version does. */
+/* "resnet50.a1_in1k": timm's weight tags start with a letter, versions do not. */
 static char *tag_of(const parts *id)
 {
     char *dot = strchr(id->name, '.');
@@ -122,14 +122,14 @@ static char *tag_of(const parts *id)
     return timm && dot && dot != id->name && isalpha((unsigned char)dot[1]) ? dot : NULL;
 }
 
-/* Whether weights with this tag have the 1000 classes that the built-in models have. */
+/* True if weights with this tag have 1000 classes, as the built-in models do. */
 static bool is_usual_tag(const char *tag)
 {
     size_t length = strlen(tag);
     return length >= 4 && !strcmp(tag + length - 4, "in1k");
 }
 
-/* "e2400_r224_in1k" says the size of the images. */
+/* Finds the image size in "e2400_r224_in1k". */
 static int64_t side_of_tag(const char *tag)
 {
     for (const char *at = tag; (at = strstr(at, "_r")); at += 2) {
@@ -144,7 +144,7 @@ static int64_t side_of_tag(const char *tag)
     return 0;
 }
 
-/* A name as it stands: a built-in model's, or one that the index knows; NULL: neither. */
+/* Looks up an unchanged name among the built-in models and in the index; NULL: not found. */
 static const pyro_embedded_model *look_up(const parts *id, bool *exact)
 {
     char whole[2 * PYRO_INDEX_NAME], name[PYRO_INDEX_NAME];
@@ -160,7 +160,7 @@ static const pyro_embedded_model *look_up(const parts *id, bool *exact)
     return pyro_index_alias(id->name, name, exact) ? pyro_builtin_find(name, false) : NULL;
 }
 
-/* The model at the size of images that the id says; otherwise it is only near. */
+/* The match is exact only if the model's image size is that of the id. */
 static void settle_side(const parts *id, pyro_alias *out)
 {
     pyro_index_model known;
@@ -170,7 +170,7 @@ static void settle_side(const parts *id, pyro_alias *out)
     out->side = known.image_side && known.open_image ? id->side : 0;
 }
 
-/* Takes off what does not matter, word by word from the end, until a name is known. */
+/* Strips irrelevant suffixes, word by word, until the name is known. */
 static bool shorten(parts *id, pyro_alias *out)
 {
     bool exact = true;
@@ -208,7 +208,7 @@ bool pyro_alias_find(pyro_alias *out, const char *id)
     *out = (pyro_alias){.exact = false};
     if (!split(&found, id))
         return false;
-    if (is_folder(found.owner)) /* a path was meant */
+    if (is_folder(found.owner)) /* it is a path */
         return false;
     out->model = look_up(&found, &out->exact);
     return out->model || shorten(&found, out);

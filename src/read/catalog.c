@@ -1,4 +1,4 @@
-/* The list of all models: the built-in ones with what the index knows, and the user's own. */
+/* Lists all models: the built-in ones with data from the index, and the user's registry. */
 #include "read/catalog.h"
 
 #include "base/error.h"
@@ -19,13 +19,13 @@ struct pyro_catalog {
     pyro_intern names; /* of the built-in models; an id is an index into `macs` */
     int64_t *macs;
     pyro_catalog_entry *entries;
-    pyro_model **models; /* of each entry: what its facts live in; NULL where it is unreadable */
+    pyro_model **models; /* of each entry: owns its facts; NULL if unreadable */
     size_t count, capacity;
 };
 
 static const pyro_facts no_facts = PYRO_FACTS_NONE;
 
-/* One model of the index; the object has begun. */
+/* Reads one model of the index, inside its object. */
 static bool read_index_entry(pyro_catalog *catalog, pyro_json *json)
 {
     uint32_t id = PYRO_INTERN_NONE;
@@ -97,7 +97,7 @@ static int read_facts(pyro_model **out, const pyro_embedded_model *builtin, pyro
     return status;
 }
 
-/* Room for one more entry, which is added empty; NULL when memory is out. */
+/* Adds an empty entry; NULL if memory runs out. */
 static pyro_catalog_entry *new_entry(pyro_catalog *catalog, pyro_error *error)
 {
     size_t capacity = catalog->capacity;
@@ -129,7 +129,7 @@ static int add_builtin(pyro_catalog *catalog, size_t index, const pyro_embedded_
     return PYRO_OK;
 }
 
-/* An own model that cannot be read is listed with the reason. */
+/* Lists a registry model that cannot be read, with the reason. */
 static int add_own(pyro_catalog *catalog, const char *name, pyro_error *error)
 {
     pyro_catalog_entry *entry = new_entry(catalog, error);
@@ -195,7 +195,7 @@ static int fill(pyro_catalog *catalog, pyro_error *error)
     return status;
 }
 
-/* By name; the user's own before the built-in one that it hides. */
+/* By name; a registry model comes before the built-in one that it hides. */
 static int compare_entries(const void *a, const void *b)
 {
     const pyro_catalog_entry *first = a, *second = b;

@@ -1,4 +1,4 @@
-/* The model skeletons built into the library; the build makes the table from catalog/. */
+/* The model skeletons built into the library. The build generates the table from catalog/. */
 #ifndef PYRO_READ_EMBEDDED_H
 #define PYRO_READ_EMBEDDED_H
 
@@ -13,7 +13,7 @@ typedef struct pyro_embedded_model {
 /* Sorted by name (strcmp); the last row has a NULL name. */
 extern const pyro_embedded_model pyro_embedded_models[];
 
-/* What their default cost is: JSON, catalog/index.json. */
+/* Their index with default costs: catalog/index.json. */
 extern const unsigned char pyro_embedded_index[];
 extern const size_t pyro_embedded_index_size;
 

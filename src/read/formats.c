@@ -1,4 +1,4 @@
-/* The formats that models are read from, and those that are known but not read. */
+/* Lists the supported model formats, and the formats that are recognised but unsupported. */
 #include "read/formats.h"
 
 #include "base/error.h"
@@ -32,7 +32,7 @@ static bool is_safetensors(const pyro_opening *opening)
     return opening->head_size > 9 && head[8] == '{' && !head[7] && !head[6];
 }
 
-/* Told by a function, or by bytes at an offset. */
+/* Recognised by a function, or by bytes at an offset. */
 static const struct {
     const char *what;
     bool (*recognise)(const pyro_opening *opening);
@@ -40,18 +40,18 @@ static const struct {
     const char *magic;
 } unsupported[] = {
     {"a pickle, which is never unpickled", is_pickle, 0, 0, NULL},
-    {"an ONNX model, which is not read yet", is_onnx, 0, 0, NULL},
-    {"a safetensors file: it holds weights, no graph", is_safetensors, 0, 0, NULL},
-    {"a GGUF file, which is not read", NULL, 0, 4, "GGUF"},
-    {"an HDF5 file, which is not read", NULL, 0, 8, "\x89HDF\r\n\x1a\n"},
-    {"a TensorFlow Lite model, which is not read", NULL, 4, 4, "TFL3"},
-    {"an ExecuTorch program, which is not read", NULL, 4, 4, "ET12"},
-    {"a zstd-compressed file (decompress it first), which is not read", NULL, 0, 4,
+    {"an ONNX model, which is not supported yet", is_onnx, 0, 0, NULL},
+    {"a safetensors file: it has weights but no graph", is_safetensors, 0, 0, NULL},
+    {"a GGUF file, which is unsupported", NULL, 0, 4, "GGUF"},
+    {"an HDF5 file, which is unsupported", NULL, 0, 8, "\x89HDF\r\n\x1a\n"},
+    {"a TensorFlow Lite model, which is unsupported", NULL, 4, 4, "TFL3"},
+    {"an ExecuTorch program, which is unsupported", NULL, 4, 4, "ET12"},
+    {"a zstd-compressed file, which is unsupported (decompress it first)", NULL, 0, 4,
      "\x28\xb5\x2f\xfd"},
-    {"a compiled program, which is not read", NULL, 0, 4,
+    {"a compiled program, which is unsupported", NULL, 0, 4,
      "\x7f"
      "ELF"},
-    {"a NumPy array, which is not read", NULL, 0, 6, "\x93NUMPY"},
+    {"a NumPy array, which is unsupported", NULL, 0, 6, "\x93NUMPY"},
 };
 
 static bool has_magic(const pyro_opening *opening, size_t offset, size_t length, const char *magic)

@@ -1,7 +1,6 @@
 /*
- * The formats that models are read from: a row each in formats.c, tried in order over the first
- * bytes of the input. The first row that recognises them opens it, so a row stands before those
- * that recognise less.
+ * The model formats: one row per format in formats.c. The first row that recognises the first bytes
+ * of the input opens it, so specific rows come before general ones.
  */
 #ifndef PYRO_READ_FORMATS_H
 #define PYRO_READ_FORMATS_H
@@ -10,20 +9,20 @@
 #include "base/source/source.h"
 #include "graph/model.h"
 
-/* What a user can do about a file that is no exported program. */
+/* The advice for files that are not exported programs. */
 #define PYRO_EXPORT_HINT \
     "export the model with torch.export.save(torch.export.export(model, inputs), \"model.pt2\")"
 
 enum { PYRO_HEAD_BYTES = 64 };
 
-/* An input on its way to become a model. */
+/* An input that is being opened as a model. */
 typedef struct pyro_opening {
-    pyro_model *model;   /* to be filled; has its file and the size of that */
-    pyro_buf *stripped;  /* not NULL: only the program is taken, stripped, and no graph is made */
+    pyro_model *model;   /* to be filled; its file and file size are set */
+    pyro_buf *stripped;  /* not NULL: write the stripped program here and make no graph */
     pyro_source *source; /* seekable; the caller closes it */
     const char *name;    /* of one of several models in the file; NULL: the only one */
     unsigned char head[PYRO_HEAD_BYTES];
-    size_t head_size; /* bytes that are in `head`, all there are where they are fewer */
+    size_t head_size; /* bytes in `head`; the whole input if it is shorter */
 } pyro_opening;
 
 typedef struct pyro_model_format {

@@ -1,4 +1,4 @@
-/* Looks things up in the catalog's index, a JSON text that is read anew each time: it is small. */
+/* Looks up data in the catalog's index, a small JSON text that is parsed on each call. */
 #include "read/index.h"
 
 #include "base/json/json.h"
@@ -108,7 +108,7 @@ typedef struct model_search {
     bool found;
 } model_search;
 
-/* {"x": [1, 3, 224, 224]}: the side of a square image, else 0. */
+/* {"x": [1, 3, 224, 224]}: the side of a square image; else 0. */
 static bool read_side(pyro_json *json, int64_t *side)
 {
     int64_t dims[4] = {0};
@@ -140,7 +140,7 @@ static bool read_dims(pyro_json *json, bool *open_image)
     return pyro_json_current(json) == PYRO_JSON_ARRAY_END;
 }
 
-/* One model of the list; the object has begun. */
+/* Reads one model of the list, inside its object. */
 static bool read_model(pyro_json *json, model_search *search)
 {
     char name[PYRO_INDEX_NAME] = "";

@@ -1,4 +1,4 @@
-/* The catalog's index: what is known of built-in models without opening them. */
+/* The catalog's index: facts about built-in models that need no opening of the model. */
 #ifndef PYRO_READ_INDEX_H
 #define PYRO_READ_INDEX_H
 
@@ -9,18 +9,18 @@
 enum { PYRO_INDEX_NAME = 128 };
 
 /*
- * The built-in model that is known elsewhere as `id` (a name, or owner/name), in `name`. An exact
- * alias is the same architecture; another one is near it. False where the index has neither.
+ * Finds the built-in model for an id (a name, or owner/name) and writes it to `name`. An exact
+ * alias has the same architecture, another one is similar. Returns false if the index has neither.
  */
 bool pyro_index_alias(const char *id, char name[PYRO_INDEX_NAME], bool *exact);
 
-/* Values of keys and values that each token adds to a language model's cache; 0: not known. */
+/* Elements of keys and values that each token adds to a language model's cache; 0: unknown. */
 int64_t pyro_index_cache_values(const char *name);
 
-/* What the index says of a model's first input and family; false where there is no such model. */
+/* The first input and family of a model in the index; returns false if the model is unknown. */
 typedef struct pyro_index_model {
     char family[PYRO_INDEX_NAME];
-    int64_t image_side; /* 0: the first input is no square image */
+    int64_t image_side; /* 0: the first input is not a square image */
     bool open_image;    /* its height may change */
 } pyro_index_model;
 bool pyro_index_find(const char *name, pyro_index_model *out);

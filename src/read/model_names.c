@@ -1,10 +1,10 @@
-/* Which spellings are one name, and the built-in models by theirs. */
+/* Normalises model names, and finds built-in models by name. */
 #include "read/catalog.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* Reads a name as it is compared: lower case, and separators only where they part two numbers. */
+/* Normalises a name: lower case, and separators only between two digits. */
 typedef struct spelling {
     const char *at;
     bool after_digit;

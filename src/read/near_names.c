@@ -1,4 +1,4 @@
-/* Suggests models whose names are near one that is not there. */
+/* Suggests models with names similar to an unknown one. */
 #include "base/text/suggest.h"
 #include "read/catalog.h"
 #include <string.h>
@@ -49,7 +49,7 @@ static void add_names(pyro_buf *buf, const char *before, const nearest *near, co
     pyro_buf_adds(buf, near->count ? behind : "");
 }
 
-/* The longest family whose name is part of what is wanted ("llama" in "codellama13b"). */
+/* Finds the longest family name inside the requested name ("llama" in "codellama13b"). */
 static bool find_family(char family[PYRO_INDEX_NAME], const char *wanted)
 {
     pyro_index_model known;
@@ -68,7 +68,7 @@ static bool find_family(char family[PYRO_INDEX_NAME], const char *wanted)
     return longest > 2;
 }
 
-/* The models of a family that are nearest by their names. */
+/* Finds the models of a family with the nearest names. */
 static void suggest_family(pyro_buf *buf, nearest *near, const char *family)
 {
     char before[PYRO_INDEX_NAME + 64] = "; nearest of family ";

@@ -1,4 +1,4 @@
-/* Opens a model by whatever names it: a file, one model of a file, a folder, a name, an id. */
+/* Opens a model from any spec: a file, one model of a file, a folder, a name or an id. */
 #include "base/containers/buf.h"
 #include "base/error.h"
 #include "read/catalog.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* An id of elsewhere whose model is not here, but one that is near it. */
+/* Fails for an id without an exact built-in model, and suggests a similar one. */
 static int only_near(const pyro_alias *alias, pyro_error *error)
 {
     char option[64] = "";
@@ -41,7 +41,7 @@ static int no_such_model(const char *spec, pyro_error *error)
     return status;
 }
 
-/* A file of that name; a folder is none as long as a model is called so. */
+/* True for a file. Folders come later: a model of the same name takes precedence over them. */
 static bool is_file(const char *path)
 {
     struct stat status;
@@ -54,7 +54,7 @@ static bool is_there(const char *path)
     return stat(path, &status) == 0;
 }
 
-/* A folder stands for the one file of a model in it. */
+/* A folder stands for the only model file in it. */
 static int open_folder(pyro_model **out, const char *folder, pyro_buf *stripped, pyro_error *error)
 {
     char *path = pyro_spec_only_file(folder);
@@ -66,7 +66,7 @@ static int open_folder(pyro_model **out, const char *folder, pyro_buf *stripped,
     return result;
 }
 
-/* A built-in model of that name, which has no file. */
+/* Opens a built-in model of that name, which has no file. */
 static int strip_builtin(const char *name, pyro_buf *stripped, pyro_error *error)
 {
     pyro_model *none = NULL;

@@ -1,4 +1,4 @@
-/* Opens a model from the bytes of a file or of memory, in whichever format they are. */
+/* Opens a model from a file or from memory, in any supported format. */
 #include "read/open_file.h"
 
 #include "base/error.h"

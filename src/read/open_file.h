@@ -1,4 +1,4 @@
-/* Opening bytes, for those who know the file: open.c decides which file a text names. */
+/* Opens a model from a known file; open.c decides which file a spec names. */
 #ifndef PYRO_READ_OPEN_FILE_H
 #define PYRO_READ_OPEN_FILE_H
 
@@ -6,8 +6,8 @@
 #include <pyrometer/model.h>
 
 /*
- * Opens a file; `name` chooses one of several models in it, NULL: the only one. Where `stripped` is
- * not NULL the program is added to it without what does not price it, and the model has no graph.
+ * Opens a file; `name` selects one of several models in it (NULL: the only one). If `stripped` is
+ * not NULL, the stripped program is appended to it and the model gets no graph.
  */
 int pyro_open_file(pyro_model **out, const char *path, const char *name, pyro_buf *stripped,
                    pyro_error *error);

@@ -1,4 +1,4 @@
-/* Opens models by name: the user's own, built-in ones, and ids of elsewhere that stand for these. */
+/* Opens models by name: registry models, built-in ones, and Hugging Face or timm ids of these. */
 #include "base/error.h"
 #include "graph/model.h"
 #include "read/catalog.h"
@@ -15,7 +15,7 @@ static int open_builtin(pyro_model **out, const pyro_embedded_model *model, pyro
     return status;
 }
 
-/* A built-in model that is known elsewhere under this id, which is said. */
+/* Opens the built-in model for a Hugging Face or timm id, and adds a note about it. */
 static int open_alias(pyro_model **out, const pyro_embedded_model *model, const char *id,
                       pyro_error *error)
 {
@@ -80,7 +80,7 @@ int pyro_model_open_decode(pyro_model **out, const char *name, pyro_error *error
         return pyro_fail(
             error, PYRO_ERROR_UNSUPPORTED,
             "the model has no graph of a decoding step (\"decode\" in pyrometer models "
-            "--format json says which have one)");
+            "--format json lists those that do)");
     return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
                      "only built-in models have a graph of a decoding step; export yours with its "
                      "cache as an input and price that");

@@ -1,4 +1,4 @@
-/* What torchvision publishes of its models, as rows. */
+/* The table of numbers that torchvision publishes for its models. */
 #include <pyrometer/catalog.h>
 
 static const pyro_published rows[] = {

@@ -1,4 +1,4 @@
-/* Chooses the models of the catalog that a query asks for, in its order. */
+/* Selects and sorts the catalog entries that match a query. */
 #include "read/catalog.h"
 
 #include "base/error.h"
@@ -29,7 +29,7 @@ static int compare_macs(const void *a, const void *b)
     return compare_amounts(first->macs, second->macs, first->facts->name, second->facts->name);
 }
 
-/* The entries that are asked for, in order; the caller frees *out. */
+/* The matching entries, in order; the caller frees *out. */
 int pyro_catalog_query(const pyro_catalog_entry ***out, size_t *count, const pyro_catalog *catalog,
                        const pyro_models_query *query, pyro_error *error)
 {

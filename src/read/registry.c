@@ -1,4 +1,4 @@
-/* The user's own models: a folder with one small archive each, so that no index can be torn. */
+/* The user's registry: a folder with one small archive per model, and no index. */
 #include "base/error.h"
 #include "read/catalog.h"
 #include <dirent.h>
@@ -24,7 +24,7 @@ int pyro_registry_folder(char **out, pyro_error *error)
         length = asprintf(out, "%s/.local/share/pyrometer/models", home);
     else
         return pyro_fail(error, PYRO_ERROR_NOT_FOUND,
-                         "neither XDG_DATA_HOME nor HOME names a folder for your own models");
+                         "no folder for the model registry: set HOME to an absolute path");
     if (length >= 0)
         return PYRO_OK;
     *out = NULL;
@@ -37,7 +37,7 @@ static bool ends_with(const char *text, const char *end)
     return length > end_length && !strcmp(text + length - end_length, end);
 }
 
-/* A name is also the name of a file, and a word on a command line. */
+/* A name must be valid as a file name and as a word on a command line. */
 static bool is_name(const char *name)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -53,7 +53,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Adds a file's model to the list; 0, or a negative status. */
+/* Adds a file's model to the list. Returns 0 or a negative status. */
 static int add_name(const char ***names, size_t *count, size_t *capacity, pyro_arena *arena,
                     const char *file, pyro_error *error)
 {
@@ -64,7 +64,7 @@ static int add_name(const char ***names, size_t *count, size_t *capacity, pyro_a
     if (!is_name(name))
         return PYRO_OK;
     if (*count == MAX_OWN_MODELS)
-        return pyro_fail(error, PYRO_ERROR_LIMIT, "more than %d models of your own",
+        return pyro_fail(error, PYRO_ERROR_LIMIT, "more than %d models in the registry",
                          MAX_OWN_MODELS);
     (*names)[(*count)++] = name;
     return PYRO_OK;
@@ -79,7 +79,7 @@ int pyro_registry_names(const char ***out, size_t *count, pyro_arena *arena, pyr
     *out = NULL;
     *count = 0;
     if (pyro_registry_folder(&folder, NULL) < 0)
-        return PYRO_OK; /* no place for own models, so there are none */
+        return PYRO_OK; /* no registry folder, so the list is empty */
     DIR *files = opendir(folder);
     int status = PYRO_OK;
     if (!files && errno != ENOENT && errno != ENOTDIR)
@@ -116,7 +116,7 @@ int pyro_registry_path(char **out, const char *name, pyro_error *error)
     return status;
 }
 
-/* The user's spelling of a name, in the arena; NULL where there is no such model. */
+/* The user's spelling of a name, in the arena; NULL if there is no such model. */
 static int find_name(const char **out, const char *wanted, pyro_arena *arena, pyro_error *error)
 {
     const char **names;
@@ -150,8 +150,8 @@ int pyro_registry_check_name(const char *name, bool replace, pyro_error *error)
     const char *own;
     if (!is_name(name))
         return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                         "\"%.100s\" is no name for a model: letters, digits, and . _ - behind the "
-                         "first, at most %d, and no extension",
+                         "\"%.100s\" is not a valid model name: use letters, digits and, after the "
+                         "first character, . _ -; at most %d characters, no extension",
                          name, NAME_MAX_LENGTH);
     const pyro_embedded_model *builtin = pyro_builtin_find(name, false);
     if (builtin && !replace)
@@ -163,12 +163,12 @@ int pyro_registry_check_name(const char *name, bool replace, pyro_error *error)
     int status = find_name(&own, name, &arena, error);
     if (status == PYRO_OK && own && strcmp(own, name))
         status = pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                           "you have a model called %s, which counts as the same name; remove it "
-                           "first or choose another",
+                           "your model %s counts as the same name; remove it first or choose "
+                           "another name",
                            own);
     else if (status == PYRO_OK && own && !replace)
         status = pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                           "you have a model called %s already (force replaces it)", own);
+                           "you already have a model called %s (force replaces it)", own);
     pyro_arena_free(&arena);
     return status;
 }

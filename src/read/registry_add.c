@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The file of FILE, FILE:NAME or the name of an own model; false where there is none. */
+/* Finds the file of FILE, FILE:NAME or a registry model's name; false: not found. */
 static bool identify_source(const char *given, pyro_file_identity *out)
 {
     const char *colon = strrchr(given, ':');
@@ -21,7 +21,7 @@ static bool identify_source(const char *given, pyro_file_identity *out)
     return found;
 }
 
-/* A model is not added from its own entry, which would be replaced by what was read from it. */
+/* Rejects adding a model from its own entry, which would overwrite its source. */
 static int check_source(const char *given, const char *path, pyro_error *error)
 {
     pyro_file_identity source, target;

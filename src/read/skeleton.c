@@ -1,4 +1,4 @@
-/* A model as the registry keeps it: an archive with the stripped program and the model's facts. */
+/* Makes the archive that the registry stores: the stripped program and the model's facts. */
 #include "base/error.h"
 #include "base/json/write.h"
 #include "base/source/source.h"
@@ -24,7 +24,7 @@ static void write_ties(pyro_json_writer *writer, const pyro_model *model)
     pyro_json_end_object(writer);
 }
 
-/* The sizes in force; an input one of whose sizes depends on data has none to give. */
+/* Writes the current sizes; skips inputs with a size that depends on data. */
 static void write_shapes(pyro_json_writer *writer, const pyro_model *model)
 {
     pyro_json_key(writer, "default_shapes");
@@ -46,7 +46,7 @@ static void write_shapes(pyro_json_writer *writer, const pyro_model *model)
     pyro_json_end_object(writer);
 }
 
-/* What a dim most likely is, where nobody said so. */
+/* Guesses the kind of a dim that the file does not name. */
 static const char *kind_of_axis(const pyro_value *value, size_t axis)
 {
     if (axis == 0)
@@ -107,7 +107,7 @@ static int write_extra(pyro_buf *out, pyro_model *model, const char *name,
     pyro_json_member_string(&writer, "task", facts->task);
     pyro_json_member_integer(&writer, "params", pyro_cost_total(cost)->work.params);
     write_ties(&writer, model);
-    /* Before the shapes: what they may be is then known when they are read. */
+    /* Before the shapes, so that the reader knows their valid sizes. */
     write_dims(&writer, model);
     write_shapes(&writer, model);
     pyro_json_key(&writer, "source");

@@ -1,4 +1,4 @@
-/* What the text that names a model stands for: the one place that decides it for every command. */
+/* Decides, for every command, what the text that names a model refers to. */
 #include "read/catalog.h"
 #include <ctype.h>
 #include <dirent.h>
@@ -48,7 +48,7 @@ static bool is_function(const char *spec)
     return file || is_dotted(spec, place);
 }
 
-/* Whether the text before the last colon names a model or a file of models by itself. */
+/* True if the text before the last colon is itself a model or a file of models. */
 static bool is_known_place(const char *spec)
 {
     const char *colon = strrchr(spec, ':');
@@ -63,7 +63,7 @@ pyro_spec_kind pyro_spec_of(const char *spec)
 {
     char *path = NULL;
     if (is_folder(spec)) {
-        /* A folder is a model only where no model is called so. */
+        /* A folder is a model only if no model has its name. */
         bool named = pyro_builtin_find(spec, false) != NULL;
         if (!named && pyro_registry_find(&path, spec, NULL) == PYRO_OK && path)
             named = true;

@@ -1,4 +1,4 @@
-/* The arena: a list of zeroed blocks; only the first one is still being filled. */
+/* Implements the arena as a list of zeroed blocks. New pieces come from the first block. */
 #include "base/containers/arena.h"
 
 #include "base/pages.h"
@@ -36,7 +36,7 @@ void pyro_arena_free(pyro_arena *arena)
     pyro_arena_init(arena);
 }
 
-/* A block that holds `size` bytes at least; it becomes the first one unless that has more room. */
+/* Adds a block of at least `size` bytes. It becomes the first one unless that has more space. */
 static pyro_arena_block *add_block(pyro_arena *arena, size_t size)
 {
     pyro_arena_block *first = arena->blocks;

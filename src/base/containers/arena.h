@@ -1,4 +1,4 @@
-/* Memory taken piece by piece and given back all at once: one arena a graph, one a trace. */
+/* An arena: memory allocated piece by piece and freed all at once. One per graph, one per trace. */
 #ifndef PYRO_BASE_CONTAINERS_ARENA_H
 #define PYRO_BASE_CONTAINERS_ARENA_H
 
@@ -14,7 +14,7 @@ typedef struct pyro_arena {
 void pyro_arena_init(pyro_arena *arena);
 void pyro_arena_free(pyro_arena *arena);
 
-/* Zeroed and aligned for any type; NULL when memory is out. */
+/* Returns zeroed memory, aligned for any type; NULL if memory runs out. */
 void *pyro_arena_alloc(pyro_arena *arena, size_t size);
 /* count * size, checked for overflow. */
 void *pyro_arena_array(pyro_arena *arena, size_t count, size_t size);

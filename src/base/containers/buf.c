@@ -1,4 +1,4 @@
-/* The growing buffer, the growing array, and the public way to free what was detached from them. */
+/* Implements the growing buffer, the growing array, and pyro_free() for detached buffers. */
 #include "base/containers/buf.h"
 
 #include "base/pages.h"
@@ -29,7 +29,7 @@ bool pyro_grow(void *items_pointer, size_t *capacity, size_t needed, size_t item
     size_t bytes;
     if (__builtin_mul_overflow(wanted, item_size, &bytes) || bytes > PTRDIFF_MAX)
         return false;
-    /* The pointer's type is not known here; copying its bytes is always allowed. */
+    /* The pointer's type is unknown here; copying its bytes is always allowed. */
     void *items;
     memcpy(&items, items_pointer, sizeof items);
     items = realloc(items, bytes);

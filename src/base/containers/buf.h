@@ -1,6 +1,6 @@
 /*
- * The growing buffer that every writer fills. Failure to grow is remembered, not returned: write
- * freely and ask once at the end.
+ * The growing buffer that every writer fills. It remembers a failed allocation, so that callers
+ * check once at the end.
  */
 #ifndef PYRO_BASE_CONTAINERS_BUF_H
 #define PYRO_BASE_CONTAINERS_BUF_H
@@ -23,16 +23,16 @@ void pyro_buf_addc(pyro_buf *buf, char c);
 void pyro_buf_add_integer(pyro_buf *buf, int64_t value); /* in decimal */
 void pyro_buf_fill(pyro_buf *buf, char c, size_t count);
 void pyro_buf_addf(pyro_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Room for `size` more bytes, uninitialised; NULL when memory is out. Commit by raising length. */
+/* Reserves `size` uninitialised bytes; NULL if memory runs out. Raise `length` to commit them. */
 char *pyro_buf_reserve(pyro_buf *buf, size_t size);
 void pyro_buf_reset(pyro_buf *buf); /* empty, memory kept */
 void pyro_buf_free(pyro_buf *buf);
-/* Hands the bytes over (free() them); NULL when something failed. The buffer is empty then. */
+/* Detaches the bytes, which the caller frees; NULL if an addition failed. Empties the buffer. */
 char *pyro_buf_detach(pyro_buf *buf, size_t *size);
 
 /*
- * Makes room in a plain growing array: `items` has room for *capacity things of `item_size`, and
- * shall have room for `needed`. Returns false when memory is out; the array is then as it was.
+ * Grows an array from *capacity to at least `needed` items of `item_size` bytes. Returns false if
+ * memory runs out, and leaves the array unchanged.
  */
 bool pyro_grow(void *items_pointer, size_t *capacity, size_t needed, size_t item_size);
 

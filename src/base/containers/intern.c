@@ -1,4 +1,4 @@
-/* Interned strings: entries in the order they came, and an open-addressed table of their ids. */
+/* Implements interned strings: entries in insertion order, and an open-addressed table of ids. */
 #include "base/containers/intern.h"
 
 #include "base/containers/buf.h"
@@ -19,7 +19,7 @@ void pyro_intern_free(pyro_intern *table)
     pyro_intern_init(table, table->arena);
 }
 
-/* The seed is an address, so that a file cannot hold names that are known to collide. */
+/* The seed is an address, so that a file cannot contain names that collide on purpose. */
 static uint32_t hash_text(uintptr_t seed, const char *text, size_t length)
 {
     uint64_t hash = (uint64_t)seed ^ length * UINT64_C(0x9e3779b97f4a7c15);
@@ -50,8 +50,8 @@ static uint32_t id_of_slot(uint64_t slot)
 }
 
 /*
- * The slot that holds the text's id, or the empty one where it belongs. The hash stands in the slot
- * so that entries, which are far apart in memory, are looked at only where it is the same.
+ * Returns the slot of the text's id, or the empty slot where it belongs. The slot holds the hash,
+ * so that entries, which are far apart in memory, are compared only if the hashes are equal.
  */
 static uint64_t *find_slot(const pyro_intern *table, const char *text, size_t length, uint32_t hash)
 {

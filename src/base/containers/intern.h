@@ -1,4 +1,4 @@
-/* Strings kept once: equal texts get equal ids, ids count up from 0. */
+/* Interned strings: equal texts get equal ids, which count from 0. */
 #ifndef PYRO_BASE_CONTAINERS_INTERN_H
 #define PYRO_BASE_CONTAINERS_INTERN_H
 
@@ -8,7 +8,7 @@
 #define PYRO_INTERN_NONE UINT32_MAX
 
 typedef struct pyro_intern_entry {
-    const char *text; /* NUL-terminated (it may hold NULs inside too) */
+    const char *text; /* NUL-terminated; may also contain NULs */
     uint32_t length;
     uint32_t hash;
 } pyro_intern_entry;
@@ -23,9 +23,9 @@ typedef struct pyro_intern {
 
 void pyro_intern_init(pyro_intern *table, pyro_arena *arena);
 void pyro_intern_free(pyro_intern *table);
-/* The id of a text, which is copied when it is new. PYRO_INTERN_NONE when memory is out. */
+/* Returns the id of a text and copies new ones; PYRO_INTERN_NONE if memory runs out. */
 uint32_t pyro_intern_add(pyro_intern *table, const char *text, size_t length);
-/* PYRO_INTERN_NONE when the text was never added. */
+/* Returns the id of a text, or PYRO_INTERN_NONE if it was never added. */
 uint32_t pyro_intern_find(const pyro_intern *table, const char *text, size_t length);
 
 static inline const char *pyro_intern_text(const pyro_intern *table, uint32_t id)

@@ -1,4 +1,4 @@
-/* The hash map: open addressing with linear probing, at most three quarters full. */
+/* Implements the hash map: open addressing with linear probing, at most three quarters full. */
 #include "base/containers/map.h"
 
 #include <stdlib.h>
@@ -6,8 +6,8 @@
 #define SMALLEST_CAPACITY 16
 
 /*
- * The address of the slots is mixed in, so that a file cannot be made whose keys all fall into the
- * same place: it changes from run to run and with every growth.
+ * Mixes in the address of the slots, which changes with every run and every growth, so that no file
+ * can provoke collisions.
  */
 static size_t slot_of(const pyro_map_slot *slots, size_t capacity, uint64_t key)
 {
@@ -18,7 +18,7 @@ static size_t slot_of(const pyro_map_slot *slots, size_t capacity, uint64_t key)
     return (size_t)mixed & (capacity - 1);
 }
 
-/* The slot that holds the key, or the empty one where it belongs. */
+/* Returns the slot of the key, or the empty slot where it belongs. */
 static pyro_map_slot *find_slot(pyro_map_slot *slots, size_t capacity, uint64_t key)
 {
     size_t at = slot_of(slots, capacity, key);

@@ -22,7 +22,7 @@ typedef struct pyro_map {
 
 /* PYRO_MAP_NONE when absent. */
 uint32_t pyro_map_get(const pyro_map *map, uint64_t key);
-/* Adds or replaces; `value` must not be PYRO_MAP_NONE. False when memory is out. */
+/* Adds or replaces; `value` must not be PYRO_MAP_NONE. Returns false if memory runs out. */
 bool pyro_map_put(pyro_map *map, uint64_t key, uint32_t value);
 void pyro_map_free(pyro_map *map);
 

@@ -1,4 +1,4 @@
-/* The JSON pull reader: the grammar over a window that slides over the source. */
+/* The JSON pull reader: applies the grammar to a sliding window over the source. */
 #include "base/json/json.h"
 
 #include "base/containers/buf.h"
@@ -28,7 +28,7 @@ struct pyro_json {
     pyro_json_options options;
 
     expectation expect;
-    char *levels; /* the brackets that are open */
+    char *levels; /* the open brackets */
     size_t depth, level_capacity;
 
     pyro_json_kind kind;
@@ -59,7 +59,7 @@ static pyro_json_kind fail_long_token(pyro_json *json)
     return json->kind = PYRO_JSON_ERROR;
 }
 
-/* Says what stands at `at` instead of what is expected there. */
+/* Fails with what is at `at` and what is expected there. */
 static pyro_json_kind unexpected(pyro_json *json, const char *at, const char *expected)
 {
     char message[128];
@@ -73,7 +73,7 @@ static pyro_json_kind unexpected(pyro_json *json, const char *at, const char *ex
     return fail_format(json, at, message);
 }
 
-/* The next byte that is not white space; NUL (at `end`) when there is none. */
+/* Returns the next byte that is not white space; NUL (at `end`) at the end of input. */
 static inline char peek(pyro_json *json)
 {
     pyro_json_window *window = &json->window;
@@ -99,7 +99,7 @@ static inline pyro_json_kind end_value(pyro_json *json, pyro_json_kind kind)
     return json->kind = kind;
 }
 
-/* Finds the closing quote, reading on as far as needed; NULL on failure. */
+/* Finds the closing quote and reads more input as needed; NULL on failure. */
 static char *find_string_end(pyro_json *json, bool *beyond_ascii, bool *escapes)
 {
     pyro_json_window *window = &json->window;
@@ -119,7 +119,7 @@ static char *find_string_end(pyro_json *json, bool *beyond_ascii, bool *escapes)
                 continue;
             }
         } else if (at < window->end) {
-            fail_format(json, at, "a control character in a string is not escaped");
+            fail_format(json, at, "unescaped control character in a string");
             return NULL;
         }
         if (json->skipping)
@@ -151,7 +151,7 @@ static pyro_json_kind read_string(pyro_json *json)
         (bad = pyro_json_find_bad_utf8(json->text, json->length)))
         return fail_format(json, bad, "a string is not UTF-8");
     if (escapes && (bad = pyro_json_unescape(json->text, &json->length)))
-        return fail_format(json, bad, "a string has an escape that is not JSON");
+        return fail_format(json, bad, "invalid escape in a string");
     json->text[json->length] = '\0';
     return PYRO_JSON_STRING;
 }
@@ -273,12 +273,12 @@ static pyro_json_kind read_value(pyro_json *json, char c)
 static pyro_json_kind read_end(pyro_json *json)
 {
     if (json->window.at != json->window.end)
-        return unexpected(json, json->window.at, "nothing behind the document");
+        return unexpected(json, json->window.at, "the end of the document");
     begin_token(json);
     return json->kind = json->window.status == PYRO_OK ? PYRO_JSON_END : PYRO_JSON_ERROR;
 }
 
-/* Behind a value: a comma and what follows it, or the end of the object or array. */
+/* After a value: reads a comma and the next token, or the end of the object or array. */
 static pyro_json_kind read_next_item(pyro_json *json, char c)
 {
     bool object = in_object(json);
@@ -344,7 +344,7 @@ static bool skip_rest(pyro_json *json)
     }
     window->at--;
     if (nesting.curly_depth != 0 || *window->at != (in_object(json) ? '}' : ']')) {
-        fail_format(json, window->at, "brackets that do not match");
+        fail_format(json, window->at, "mismatched brackets");
         return false;
     }
     close_level(json);

@@ -1,4 +1,4 @@
-/* Passing over nested JSON values 64 bytes at a step, and the scalar twins of all scans. */
+/* Skips nested JSON values in steps of 64 bytes. Also has the scalar version of every scan. */
 #include "base/json/scan.h"
 
 void pyro_json_classify_scalar(pyro_json_block *block, const char *at)
@@ -59,7 +59,7 @@ const char *pyro_json_scan_nested_scalar(pyro_json_nesting *nesting, const char 
     return at;
 }
 
-/* The baseline of x86-64 has no instruction for it, and the compiler's helper is slower. */
+/* Baseline x86-64 has no population count instruction, and the compiler's helper is slower. */
 static inline int64_t count_bits(uint64_t bits, bool native)
 {
 #if defined(__POPCNT__) || defined(__aarch64__)
@@ -81,7 +81,7 @@ static inline uint64_t prefix_xor(uint64_t bits)
     return bits;
 }
 
-/* The bytes that follow an escaping backslash; they are rare, and walked one by one. */
+/* Finds the bytes after an escaping backslash, one by one: they are rare. */
 static uint64_t escaped_bytes(uint64_t backslash, uint64_t first_escaped)
 {
     uint64_t escaped = first_escaped;
@@ -95,7 +95,7 @@ static uint64_t escaped_bytes(uint64_t backslash, uint64_t first_escaped)
     return escaped;
 }
 
-/* Walks the brackets of a block in which the value may end; returns that byte's index or 64. */
+/* Walks the brackets of a block in which the value may end; returns the index of its end or 64. */
 static int find_last_bracket(pyro_json_nesting *nesting, uint64_t open, uint64_t close,
                              uint64_t curly)
 {
@@ -110,7 +110,7 @@ static int find_last_bracket(pyro_json_nesting *nesting, uint64_t open, uint64_t
     return 64;
 }
 
-/* The quotes among the first `size` bytes of a block that open or close strings. */
+/* Finds the quotes in the first `size` bytes of a block that open or close strings. */
 static inline uint64_t string_quotes(pyro_json_nesting *nesting, const pyro_json_block *block,
                                      size_t size)
 {
@@ -127,7 +127,7 @@ static inline uint64_t string_quotes(pyro_json_nesting *nesting, const pyro_json
     return block->quote & valid & ~escaped;
 }
 
-/* Counts a block's brackets; the index behind the last one of the value, or 0 when it goes on. */
+/* Counts a block's brackets. Returns the index after the value, or 0 if the value continues. */
 static inline size_t count_brackets(pyro_json_nesting *nesting, const pyro_json_block *block,
                                     uint64_t outside, bool native)
 {

@@ -1,7 +1,7 @@
 /*
- * JSON's bytes, many at a step: white space, ends of strings, whole nested values, integers; no
- * grammar. Every buffer is followed by PYRO_JSON_PADDING readable bytes, the first of them NUL: no
- * token contains one, so that every scan stops there without asking where the end is.
+ * SIMD scans over JSON bytes: white space, ends of strings, nested values, integers; no grammar.
+ * Every buffer is followed by PYRO_JSON_PADDING readable bytes, the first of them NUL. No token
+ * contains a NUL, so that every scan stops there without a bounds check.
  */
 #ifndef PYRO_BASE_JSON_SCAN_H
 #define PYRO_BASE_JSON_SCAN_H
@@ -25,28 +25,28 @@
 
 #define PYRO_JSON_PADDING 64
 
-/* One bit a byte of a block of 64, the lowest for the first byte. */
+/* One bit per byte of a block of 64, the lowest for the first byte. */
 typedef struct pyro_json_block {
     uint64_t quote, backslash;
     uint64_t open, close; /* brackets of both kinds */
     uint64_t curly;       /* of the brackets: those of objects; other bytes have any value */
 } pyro_json_block;
 
-/* How far a scan over a nested value has come; it goes on in the next piece of the input. */
+/* The state of a scan over a nested value, which continues in the next piece of input. */
 typedef struct pyro_json_nesting {
-    int64_t depth;        /* brackets that are open; 0 once the value has ended */
-    int64_t curly_depth;  /* of them: those of objects; not 0 at the end means a wrong kind */
+    int64_t depth;        /* open brackets; 0 after the end of the value */
+    int64_t curly_depth;  /* open curly brackets; nonzero at the end: a mismatch */
     uint64_t in_string;   /* all ones inside a string */
     uint64_t escaped;     /* 1 when the next byte follows a backslash */
 } pyro_json_nesting;
 
 /*
- * Goes on with `nesting` (depth 1 or more, the brackets that were read already) and returns where
- * the value ended, just behind its last bracket, or `end` when it goes on there: look at depth.
+ * Continues the scan of `nesting` (depth at least 1). Returns the byte after the value's last
+ * bracket, or `end` if the value continues there (depth is not 0).
  */
 const char *pyro_json_scan_nested(pyro_json_nesting *nesting, const char *at, const char *end);
 
-/* What it is made of; the fastest that the machine can do is chosen. */
+/* Its implementations; the fastest that the machine supports is used. */
 const char *pyro_json_scan_nested_baseline(pyro_json_nesting *nesting, const char *at,
                                            const char *end);
 #if defined(PYRO_JSON_AVX2)
@@ -58,7 +58,7 @@ static inline bool pyro_json_has_avx2(void)
 }
 #endif
 
-/* The same things a byte at a time: what the others are tested against, and the portable way. */
+/* The scalar versions: portable, and the reference in tests. */
 const char *pyro_json_scan_nested_scalar(pyro_json_nesting *nesting, const char *at,
                                          const char *end);
 void pyro_json_classify_scalar(pyro_json_block *block, const char *at);
@@ -78,7 +78,7 @@ static inline bool pyro_json_is_digit(char c)
 
 #if defined(__SSE2__)
 
-/* For 16 bytes: bit i says something of byte i. */
+/* Masks of 16 bytes: bit i is about byte i. */
 static inline uint32_t pyro_json_mask_not_space(const char *at)
 {
     __m128i bytes = _mm_loadu_si128((const __m128i *)at);
@@ -121,7 +121,7 @@ static inline void pyro_json_classify(pyro_json_block *block, const char *at)
 
 #elif defined(PYRO_JSON_SIMD)
 
-/* NEON has no movemask: each byte keeps a bit of its own, and neighbours are added up. */
+/* NEON has no movemask: each byte keeps one distinct bit, and neighbours are added. */
 static inline uint32_t pyro_json_neon_mask(uint8x16_t truth)
 {
     static const uint8_t bit_of_byte[16] = {1, 2, 4, 8, 16, 32, 64, 128,
@@ -188,7 +188,7 @@ static inline void pyro_json_classify(pyro_json_block *block, const char *at)
 /* The first byte that is not white space. */
 static inline const char *pyro_json_scan_space(const char *at)
 {
-    /* Most often there is none, or one blank behind a comma or colon. */
+    /* Usually there is no white space, or one blank after a comma or colon. */
     if (!pyro_json_is_space(*at))
         return at;
     at++;
@@ -206,9 +206,9 @@ static inline const char *pyro_json_scan_space(const char *at)
 }
 
 /*
- * From inside a string: its closing quote, or the first backslash or control character (the NUL
- * behind the buffer among them). Sets `beyond_ascii` when bytes from 0x80 up came before, and
- * leaves it alone otherwise.
+ * From inside a string, finds its closing quote, or the first backslash or control character
+ * (including the NUL after the buffer). Sets `beyond_ascii` if there are bytes from 0x80 up before
+ * that, else leaves it unchanged.
  */
 static inline const char *pyro_json_scan_string(const char *at, bool *beyond_ascii)
 {
@@ -226,7 +226,7 @@ static inline const char *pyro_json_scan_string(const char *at, bool *beyond_asc
 #endif
 }
 
-/* How many of the first 8 bytes are digits; `digits` gets their values, the first one lowest. */
+/* Counts the digits at the start of 8 bytes; `digits` gets their values, the first one lowest. */
 static inline unsigned pyro_json_count_digits(const char *at, uint64_t *digits)
 {
     uint64_t word;
@@ -239,8 +239,8 @@ static inline unsigned pyro_json_count_digits(const char *at, uint64_t *digits)
 }
 
 /*
- * A run of digits (leading zeros too) that has at most 18: the value and the first byte behind it.
- * NULL when there is no digit, or more than 18 and so maybe too many for an int64.
+ * Reads up to 18 digits (leading zeros too) and returns the byte after them. NULL if there is no
+ * digit, or more than 18, which may not fit in an int64.
  */
 static inline const char *pyro_json_scan_integer(const char *at, uint64_t *value)
 {

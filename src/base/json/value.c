@@ -1,4 +1,4 @@
-/* Escapes, UTF-8 and numbers of JSON tokens that lie whole in memory. */
+/* Decodes escapes, UTF-8 and numbers of complete JSON tokens. */
 #include "base/json/value.h"
 
 #include "base/json/scan.h"
@@ -48,7 +48,7 @@ static uint32_t code_unit(const char *at, const char *end)
     return value;
 }
 
-/* Decodes "\uXXXX", and the second half of a pair with it. Returns the bytes read, 0 when wrong. */
+/* Decodes "\uXXXX" or a surrogate pair. Returns the bytes read, 0 if invalid. */
 static size_t unescape_unicode(const char *at, const char *end, uint32_t *code_point)
 {
     uint32_t first = code_unit(at, end);
@@ -126,7 +126,7 @@ static const char *skip_digits(const char *at)
     return at;
 }
 
-/* An integer of 19 digits or more: false when it does not fit. */
+/* Reads an integer of 19 digits or more; returns false if it does not fit. */
 static bool parse_long_integer(const char *at, const char *end, bool negative, int64_t *out)
 {
     int64_t value = 0;

@@ -1,4 +1,4 @@
-/* The sliding window: moving, growing, reading on, and failing. */
+/* Implements the sliding window: moves, grows and refills it, and records failures. */
 #include "base/json/window.h"
 
 #include "base/error.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define SMALLEST_WINDOW_BYTES 64
-/* How much of a source that carries a checksum is read to the end after the text proved wrong. */
+/* After a syntax error, how much more of a checksummed source is read to reach its checksum. */
 #define SHORT_READ_BYTES ((ptrdiff_t)16 << 10)
 #define DRAIN_BYTES ((int64_t)256 << 20)
 
@@ -32,7 +32,7 @@ void pyro_json_window_free(pyro_json_window *window)
     free(window->bytes);
 }
 
-/* Damaged data often breaks the grammar before its checksum is reached: that says more. */
+/* Damaged data often breaks the grammar before its checksum, which is the better diagnosis. */
 static void drain_source(pyro_json_window *window)
 {
     char scratch[8192];
@@ -61,7 +61,7 @@ int pyro_json_window_fail_long(pyro_json_window *window, int64_t offset)
     return pyro_json_window_fail(window, PYRO_ERROR_LIMIT, offset, message);
 }
 
-/* Moves the bytes from `token` on to the front, and makes room when they fill the window. */
+/* Moves the bytes from `token` on to the front, and grows the window if they fill it. */
 static bool make_room(pyro_json_window *window)
 {
     size_t kept = (size_t)(window->end - window->token);
@@ -105,7 +105,7 @@ bool pyro_json_window_refill(pyro_json_window *window)
 {
     if (window->source_ended || !make_room(window))
         return false;
-    /* In the middle of a token the window is filled whole: scanning that starts anew with every
+    /* In the middle of a token the window is filled completely: restarting the scan with every
        few bytes of a long number would take quadratic time. */
     bool fill = window->end > window->bytes;
     char *begin = window->end, *limit = fill_limit(window);

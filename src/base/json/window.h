@@ -1,6 +1,6 @@
 /*
- * The part of a JSON source that is in memory: a window that slides over it and is padded as the
- * scans of scan.h need it. What the pull reader stands on, and any faster reader.
+ * A window that slides over a JSON source, padded for the scans of scan.h. The pull reader and
+ * faster readers use it.
  */
 #ifndef PYRO_BASE_JSON_WINDOW_H
 #define PYRO_BASE_JSON_WINDOW_H
@@ -14,11 +14,11 @@ typedef struct pyro_json_window {
     size_t max_token_bytes;
     char *bytes; /* `capacity` of them, and the padding */
     size_t capacity;
-    char *at, *end; /* what was read and is not used up; *end is NUL */
-    char *token;    /* bytes from here on stay when the window slides; never behind `at` */
+    char *at, *end; /* bytes that were read but not consumed; *end is NUL */
+    char *token;    /* bytes from here on are kept when the window slides; never after `at` */
     int64_t offset; /* of the window's first byte in the source */
     bool source_ended;
-    int64_t pause; /* offset behind which only little is read at a time; 0: none */
+    int64_t pause; /* offset after which reads are small; 0: none */
 } pyro_json_window;
 
 int pyro_json_window_open(pyro_json_window *window, pyro_source *source, size_t capacity,
@@ -26,12 +26,12 @@ int pyro_json_window_open(pyro_json_window *window, pyro_source *source, size_t 
 void pyro_json_window_free(pyro_json_window *window);
 
 /*
- * Reads on. Bytes from `token` on are kept, and `token` and `at` follow them when they move (other
- * pointers do not, also where this returns false). False at the end of the input and on failure.
+ * Reads more input. Keeps the bytes from `token` on, and adjusts `token` and `at` if they move;
+ * other pointers become invalid, even on failure. Returns false at the end of input and on failure.
  */
 bool pyro_json_window_refill(pyro_json_window *window);
 
-/* Records a failure and ends the reading; one of the source itself wins. Returns the status. */
+/* Records a failure and stops reading; a failure of the source wins. Returns the status. */
 int pyro_json_window_fail(pyro_json_window *window, int code, int64_t offset, const char *message);
 int pyro_json_window_fail_long(pyro_json_window *window, int64_t offset);
 

@@ -25,7 +25,7 @@ static void begin_line(pyro_json_writer *writer)
     pyro_buf_fill(writer->buf, ' ', (size_t)writer->indent * (size_t)writer->depth);
 }
 
-/* What stands between the last thing and the next value or key. */
+/* Writes what separates the next value or key from the last one. */
 static void separate(pyro_json_writer *writer)
 {
     if (writer->after_key) {
@@ -106,7 +106,7 @@ static void write_escape(pyro_buf *buf, unsigned char c)
     }
 }
 
-/* What is hidden when it is shown raw: "\u202e". */
+/* Escapes a character that is invisible in raw form: "\u202e". */
 static void write_code_point(pyro_buf *buf, uint32_t code)
 {
     if (code < 0x10000)
@@ -207,7 +207,7 @@ void pyro_json_integer(pyro_json_writer *writer, int64_t value)
     pyro_buf_add_integer(writer->buf, value);
 }
 
-/* printf writes the locale's decimal point, whatever bytes that has; JSON knows only the dot. */
+/* printf writes the locale's decimal point, which may be several bytes; JSON has only the dot. */
 static void restore_decimal_point(char *text)
 {
     char *out = text;

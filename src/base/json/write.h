@@ -1,4 +1,4 @@
-/* The one JSON writer: commas, escapes and indentation are its business, order the caller's. */
+/* The JSON writer: adds commas, escapes and indentation. The caller decides the order. */
 #ifndef PYRO_BASE_JSON_WRITE_H
 #define PYRO_BASE_JSON_WRITE_H
 
@@ -7,7 +7,7 @@
 
 typedef struct pyro_json_writer {
     pyro_buf *buf;
-    int indent; /* spaces a level; 0 writes one line */
+    int indent; /* spaces per level; 0 writes one line */
     int depth;
     uint64_t compact_levels; /* internal: levels that are written on one line */
     bool first, after_key;
@@ -16,7 +16,7 @@ typedef struct pyro_json_writer {
 void pyro_json_writer_init(pyro_json_writer *writer, pyro_buf *buf, int indent);
 void pyro_json_begin_object(pyro_json_writer *writer);
 void pyro_json_begin_array(pyro_json_writer *writer);
-/* An object or array that stays on one line, with all that is in it. */
+/* An object or array that is written on one line, with everything in it. */
 void pyro_json_begin_object_inline(pyro_json_writer *writer);
 void pyro_json_begin_array_inline(pyro_json_writer *writer);
 void pyro_json_end_object(pyro_json_writer *writer);
@@ -26,20 +26,20 @@ void pyro_json_key(pyro_json_writer *writer, const char *key);
 void pyro_json_string(pyro_json_writer *writer, const char *text);
 void pyro_json_string_n(pyro_json_writer *writer, const char *text, size_t length);
 void pyro_json_integer(pyro_json_writer *writer, int64_t value);
-/* Shortest text that reads back as the same double; null where it is not finite. */
+/* Writes the shortest text that reads back as the same double; null if it is not finite. */
 void pyro_json_number(pyro_json_writer *writer, double value);
 void pyro_json_boolean(pyro_json_writer *writer, bool value);
 void pyro_json_null(pyro_json_writer *writer);
-/* A value that is JSON already. */
+/* Writes a value that is already JSON. */
 void pyro_json_raw(pyro_json_writer *writer, const char *text);
 
-/* A string with its quotes, wherever it goes. */
+/* Writes a quoted string to any buffer. */
 void pyro_json_quote(pyro_buf *buf, const char *text, size_t length);
 
 /* A key and its value. */
 void pyro_json_member_string(pyro_json_writer *writer, const char *key, const char *text);
 void pyro_json_member_integer(pyro_json_writer *writer, const char *key, int64_t value);
-/* An amount that is not known, which is below 0, is null. */
+/* Writes null for an unknown amount (below 0). */
 void pyro_json_member_amount(pyro_json_writer *writer, const char *key, int64_t amount);
 void pyro_json_member_number(pyro_json_writer *writer, const char *key, double value);
 void pyro_json_member_boolean(pyro_json_writer *writer, const char *key, bool value);

@@ -1,4 +1,4 @@
-/* What is inside a source by its first bytes: gzip and zstd are unpacked, all else is as it is. */
+/* Recognises compressed sources by their first bytes and decompresses gzip and zstd. */
 #include "base/source/source.h"
 
 #include "base/error.h"
@@ -7,7 +7,7 @@
 
 #define MAGIC_BYTES PYRO_PEEKED_BYTES
 
-/* A stream whose first bytes were looked at already. */
+/* A stream whose first bytes were already read. */
 typedef struct peeked_source {
     pyro_source head;
     pyro_source *inner;
@@ -36,7 +36,7 @@ static void peeked_close(pyro_source *source)
 
 static const pyro_source_kind peeked_kind = {peeked_read, NULL, peeked_close};
 
-/* Puts a source that gives its first bytes once more in the place of `inner`. */
+/* Replaces `inner` by a source that returns its first bytes again. */
 static int peek_stream(pyro_source **inner, unsigned char *magic, size_t *count, pyro_error *error)
 {
     peeked_source *peeked = calloc(1, sizeof *peeked);

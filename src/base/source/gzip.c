@@ -1,4 +1,4 @@
-/* A gzip stream as a byte source: several members one after another, each with its CRC checked. */
+/* Reads a gzip stream of one or more members as a byte source, and checks each CRC. */
 #include "base/source/source.h"
 
 #include "base/error.h"
@@ -15,8 +15,8 @@ typedef struct gzip_source {
     pyro_source *inner;
     int64_t consumed; /* compressed bytes read from `inner` */
     int64_t produced; /* bytes given so far */
-    int64_t free_bytes, expansion, most_bytes; /* as pyro_gzip_limit has them */
-    int failure; /* what an earlier read failed with */
+    int64_t free_bytes, expansion, most_bytes; /* see pyro_gzip_limit */
+    int failure; /* status of an earlier failure */
     bool inflating, member_ended, ended;
     z_stream inflater;
     unsigned char input[INPUT_BYTES];
@@ -28,7 +28,7 @@ static int fail_gzip(const gzip_source *gzip, pyro_error *error, const char *wha
     return pyro_fail_at(error, PYRO_ERROR_FORMAT, offset, "%s", what);
 }
 
-/* Adds bytes to the input, behind those that are left; returns how many, 0 at the end. */
+/* Appends bytes to the unused input; returns how many, 0 at the end. */
 static int64_t refill_input(gzip_source *gzip, pyro_error *error)
 {
     z_stream *inflater = &gzip->inflater;
@@ -44,7 +44,7 @@ static int64_t refill_input(gzip_source *gzip, pyro_error *error)
     return got;
 }
 
-/* Behind a member: another one, or the end. What is neither is ignored, as gzip(1) does. */
+/* After a member: starts the next one, or ends. Ignores trailing garbage, as gzip(1) does. */
 static int begin_next_member(gzip_source *gzip, pyro_error *error)
 {
     while (gzip->inflater.avail_in < 2) {
@@ -118,7 +118,8 @@ static int64_t gzip_read(pyro_source *source, void *bytes, size_t size, pyro_err
     int64_t got = read_some(gzip, bytes, size, error);
     gzip->produced += got > 0 ? got : 0;
     if (got > 0 && is_beyond_limit(gzip))
-        got = pyro_fail(error, PYRO_ERROR_LIMIT, "it expands from %lld bytes to over %lld: refused",
+        got = pyro_fail(error, PYRO_ERROR_LIMIT,
+                        "%lld bytes decompress to over %lld, more than the limit",
                         (long long)gzip->consumed, (long long)gzip->produced);
     if (got < 0)
         gzip->failure = (int)got;

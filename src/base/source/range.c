@@ -1,4 +1,4 @@
-/* A source that reads another, seekable one from any place on; several can share it. */
+/* A stream over a borrowed seekable source, from any offset. Several ranges can share a source. */
 #include "base/source/source.h"
 
 #include "base/error.h"

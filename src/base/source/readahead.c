@@ -1,4 +1,4 @@
-/* A source that is read by a thread of its own, a few blocks ahead of whoever asks for them. */
+/* Reads a source in a separate thread, a few blocks ahead of the reader. */
 #include "base/source/source.h"
 
 #include "base/error.h"
@@ -22,10 +22,10 @@ typedef struct readahead_source {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     /* Guarded by the mutex. */
-    size_t written, taken; /* blocks, counted from the beginning */
+    size_t written, taken; /* blocks, counted from the start */
     bool stop;
     pyro_error error; /* of the block that failed */
-    /* The thread's: blocks [written]; the reader's: blocks [taken] and the position in it. */
+    /* The thread owns blocks[written]; the reader owns blocks[taken] and the position in it. */
     block blocks[BLOCKS];
     size_t position;
 } readahead_source;
@@ -39,7 +39,7 @@ static void fill_block(readahead_source *ahead, block *block, pyro_error *error)
                                        BLOCK_BYTES - (size_t)block->size, error);
         if (got < 0 && block->size == 0)
             block->size = got;
-        /* A failure behind some bytes is met again by the next block. */
+        /* If a failure follows some bytes, the next block meets it again. */
         if (got <= 0)
             return;
         block->size += got;

@@ -1,4 +1,4 @@
-/* The plain byte sources, file and memory, and what all kinds share. */
+/* Implements file and memory sources, and what all kinds of sources share. */
 #include "base/source/source.h"
 
 #include "base/error.h"
@@ -9,14 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Linux reads no more than this at once anyway. */
+/* The most that Linux reads in one call. */
 #define LARGEST_READ ((size_t)1 << 30)
 
 typedef struct file_source {
     pyro_source head;
     int descriptor;
-    bool owned;       /* standard input is not */
-    bool regular;     /* nothing else will do */
+    bool owned;       /* false for standard input */
+    bool regular;     /* require a regular file */
     int64_t position; /* of the next read() */
     char *path;
 } file_source;
@@ -58,7 +58,7 @@ static int64_t file_read_at(pyro_source *source, int64_t offset, void *bytes, si
     return got;
 }
 
-/* A file ends where it ended when it was opened, even when somebody is still writing to it. */
+/* A file ends where it ended at opening, even if another process appends to it. */
 static int64_t file_read(pyro_source *source, void *bytes, size_t size, pyro_error *error)
 {
     file_source *file = (file_source *)source;
@@ -116,11 +116,11 @@ static int open_descriptor(file_source *file, const char *path, pyro_error *erro
         return PYRO_ERROR_UNSUPPORTED;
     }
     if (file->regular && !S_ISREG(status.st_mode)) {
-        pyro_fail(error, PYRO_ERROR_UNSUPPORTED, "a pipe or device, where a file is expected");
+        pyro_fail(error, PYRO_ERROR_UNSUPPORTED, "is a pipe or device; expected a file");
         pyro_error_where(error, file->path, NULL);
         return PYRO_ERROR_UNSUPPORTED;
     }
-    /* Standard input may be a file that somebody has read a part of: the rest is a stream then. */
+    /* Standard input may be a file that was partly read: then the rest is a stream. */
     bool whole = S_ISREG(status.st_mode) &&
                  (file->owned || lseek(file->descriptor, 0, SEEK_CUR) == 0);
     file->head.kind = whole ? &file_kind : &pipe_kind;

@@ -1,4 +1,4 @@
-/* A zstd stream as a byte source: several frames one after another, their checksums checked. */
+/* Reads a zstd stream of one or more frames as a byte source, and checks the checksums. */
 #include "base/source/source.h"
 
 #include "base/error.h"
@@ -8,8 +8,8 @@
 
 #define INPUT_BYTES ((size_t)128 << 10)
 /*
- * 2 GiB, the most that `zstd --long=31` and --ultra use. That much is reserved where a file asks for
- * it, but only what is really unpacked is touched, so that a small file costs little whatever it says.
+ * 2 GiB, the maximum of `zstd --long=31` and --ultra. A file may make us reserve that much, but
+ * only what is decompressed is touched, so that a small file costs little.
  */
 #define LARGEST_WINDOW_LOG 31
 
@@ -18,7 +18,7 @@ typedef struct zstd_source {
     pyro_source *inner;
     ZSTD_DStream *stream;
     int64_t consumed; /* compressed bytes read from `inner` */
-    int failure;      /* what an earlier read failed with */
+    int failure;      /* status of an earlier failure */
     bool in_frame, ended;
     ZSTD_inBuffer input;
     unsigned char bytes[INPUT_BYTES];
@@ -39,11 +39,11 @@ static int fail_stream(const zstd_source *zstd, size_t result, pyro_error *error
     switch (ZSTD_getErrorCode(result)) {
     case ZSTD_error_frameParameter_windowTooLarge:
         return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
-                         "zstd with a window of more than 2 GiB, which is not read; compress it "
-                         "again with --long=31 or less");
+                         "unsupported zstd window of more than 2 GiB; compress the file again with "
+                         "--long=31 or less");
     case ZSTD_error_memory_allocation:
         return pyro_fail(error, PYRO_ERROR_LIMIT,
-                         "no memory for the window of this zstd stream; unpack the file first "
+                         "not enough memory for the zstd window; decompress the file first "
                          "(zstd -d --long=31)");
     default:
         return pyro_fail_at(error, PYRO_ERROR_FORMAT, zstd->consumed,

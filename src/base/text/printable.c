@@ -1,10 +1,10 @@
-/* Which characters may be shown. */
+/* Decides which characters are printable. */
 #include "base/text/printable.h"
 
 #include "base/text/utf8.h"
 #include <string.h>
 
-/* Ranges of characters that are controls, reorder what is around them, or cannot be seen. */
+/* Ranges of characters that are controls, reorder their neighbours, or are invisible. */
 static const struct {
     uint32_t first, last;
 } hidden[] = {
@@ -24,7 +24,7 @@ static const struct {
     {0xfeff, 0xfeff},   /* byte order mark */
     {0xffa0, 0xffa0},   /* halfwidth Hangul filler */
     {0xfff0, 0xfffb},   /* interlinear annotations */
-    {0xfffe, 0xffff},   /* no characters */
+    {0xfffe, 0xffff},   /* noncharacters */
     {0x1bca0, 0x1bca3}, /* shorthand controls */
     {0x1d173, 0x1d17a}, /* musical controls */
     {0xe0000, 0xe0fff}, /* tags, further variation selectors */

@@ -1,4 +1,4 @@
-/* The one reader of shares: what 0.1, 2 and 10% mean in every option and argument. */
+/* Parses and checks shares for every option and argument: what 0.1, 2 and 10% mean. */
 #include "base/error.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Edit distance over short words, and the choice of the nearest one. */
+/* Computes edit distances of short words and picks the nearest word. */
 #include "base/text/suggest.h"
 
 #include <string.h>
@@ -42,7 +42,7 @@ void pyro_suggestion_offer(pyro_suggestion *suggestion, const char *candidate)
     size_t distance = pyro_edit_distance(suggestion->wanted, candidate);
     size_t allowed = wanted_length / 3 + 1;
 
-    /* A word cut short ("conv" for "convention") is near however long the rest of it is. */
+    /* An abbreviation ("conv" for "convention") is near, however long the rest is. */
     if (wanted_length >= 2 && strncmp(candidate, suggestion->wanted, wanted_length) == 0)
         distance = 1;
     if (distance > allowed || distance >= wanted_length)

@@ -1,14 +1,14 @@
-/* "Did you mean": the known word that is nearest to one that is not known. */
+/* "Did you mean": finds the valid word nearest to an unknown one. */
 #ifndef PYRO_BASE_TEXT_SUGGEST_H
 #define PYRO_BASE_TEXT_SUGGEST_H
 
 #include <stddef.h>
 
-/* Starts empty; offer every word that would have been right, then read `nearest`. */
+/* Starts empty; offer every valid word, then read `nearest`. */
 typedef struct pyro_suggestion {
     const char *wanted;
     size_t distance;     /* of `nearest` */
-    const char *nearest; /* NULL: nothing is near enough to be worth naming */
+    const char *nearest; /* NULL: nothing is near enough */
 } pyro_suggestion;
 
 #define PYRO_SUGGESTION(word) {(word), 0, NULL}

@@ -1,4 +1,4 @@
-/* Text tables. Widths are counted in code points; text from files is made printable. */
+/* Writes text tables. Counts widths in code points, and makes text from files printable. */
 #include "base/text/table.h"
 
 #include "base/text/printable.h"
@@ -14,7 +14,7 @@
 #define DIM "\033[2m"
 #define PLAIN "\033[0m"
 
-/* Stands among the cells for a rule; only its address matters. */
+/* Marks a rule among the cells; only its address matters. */
 static const char rule_mark[] = "-";
 
 void pyro_table_init(pyro_table *table, const pyro_table_column *columns, size_t count)
@@ -66,7 +66,7 @@ void pyro_table_cellf(pyro_table *table, const char *format, ...)
     va_end(arguments);
 }
 
-/* How many cells the row that is being filled has. */
+/* Number of cells in the current row. */
 static size_t cells_in_row(const pyro_table *table)
 {
     size_t count = 0;
@@ -92,7 +92,7 @@ static size_t text_width(const char *text)
     return width;
 }
 
-/* The byte where the code point with this index begins. */
+/* Offset of the code point with this index. */
 static size_t byte_of(const char *text, size_t index)
 {
     size_t at = 0;
@@ -152,7 +152,7 @@ static void write_cut(pyro_buf *buf, const char *text, size_t length, size_t wid
     pyro_buf_adds(buf, text + byte_of(text, length - tail));
 }
 
-/* Writes a row of titles or cells; blanks are written only before something that follows. */
+/* Writes a row of titles or cells, without trailing blanks. */
 static void write_row(const pyro_table *table, pyro_buf *buf, const size_t *widths,
                       const char *const *cells, size_t count, size_t indent)
 {

@@ -1,4 +1,4 @@
-/* Text tables: columns as wide as their longest cell, numbers to the right, long names cut. */
+/* Text tables: columns as wide as their longest cell, numbers right-aligned, long names cut. */
 #ifndef PYRO_BASE_TEXT_TABLE_H
 #define PYRO_BASE_TEXT_TABLE_H
 
@@ -28,7 +28,7 @@ void pyro_table_cellf(pyro_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Draws a rule before the next row (for totals). */
 void pyro_table_rule(pyro_table *table);
-/* Writes title line, rule and rows, each behind `indent` spaces, no wider than `width` columns. */
+/* Writes titles, rule and rows, indented by `indent` spaces, at most `width` columns wide. */
 void pyro_table_write(pyro_table *table, pyro_buf *buf, int indent, int width, bool color);
 void pyro_table_free(pyro_table *table);
 

@@ -1,4 +1,4 @@
-/* Numbers for people, by integer arithmetic: no locale and no rounding of doubles gets in. */
+/* Formats numbers with integer arithmetic, independent of the locale and of double rounding. */
 #include "base/text/units.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ static uint64_t magnitude(int64_t value)
 static uint64_t divide_rounded(uint64_t value, uint64_t unit, unsigned parts)
 {
     uint64_t whole = value / unit, rest = value % unit;
-    /* The largest units leave no room for the product below; the bits given up do not show. */
+    /* With the largest units the product below would overflow; the dropped bits are not visible. */
     if (unit > UINT64_C(1) << 50) {
         rest >>= 10;
         unit >>= 10;
@@ -37,8 +37,8 @@ static uint64_t divide_rounded(uint64_t value, uint64_t unit, unsigned parts)
 }
 
 /*
- * Two decimals below `two_decimals_below`, one from there on. A value that would be rounded up to a
- * whole step ("1000.0 k") goes to the next unit.
+ * Two decimals below `two_decimals_below`, else one. A value that would round up to a whole step
+ * ("1000.0 k") uses the next unit.
  */
 static char *format_scaled(char text[PYRO_UNIT_TEXT], const char *sign, uint64_t value,
                            const unit_system *units, unsigned two_decimals_below)

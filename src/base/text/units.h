@@ -1,4 +1,4 @@
-/* Numbers for people: decimal G/M/k for counts, binary MiB for bytes, ms for times, shares. */
+/* Formats numbers for people: decimal G/M/k for counts, MiB for bytes, ms for times, shares. */
 #ifndef PYRO_BASE_TEXT_UNITS_H
 #define PYRO_BASE_TEXT_UNITS_H
 
@@ -13,11 +13,11 @@ char *pyro_format_count_signed(char text[PYRO_UNIT_TEXT], int64_t value);
 /* "44.6 MiB", "512 B". */
 char *pyro_format_bytes(char text[PYRO_UNIT_TEXT], int64_t bytes);
 char *pyro_format_bytes_signed(char text[PYRO_UNIT_TEXT], int64_t bytes);
-/* "850 ns", "9.87 us", "12.3 ms", "1.50 s"; nothing is longer than seconds. */
+/* "850 ns", "9.87 us", "12.3 ms", "1.50 s"; seconds are the largest unit. */
 char *pyro_format_duration(char text[PYRO_UNIT_TEXT], int64_t duration_ns);
 /* "12,345,678". */
 char *pyro_format_exact(char text[PYRO_UNIT_TEXT], int64_t value);
-/* part / whole: "85.2%", "<0.1%", "-" when whole is 0. */
+/* part / whole: "85.2%", "<0.1%", "-" if whole is 0. */
 char *pyro_format_share(char text[PYRO_UNIT_TEXT], double part, double whole);
 
 #endif

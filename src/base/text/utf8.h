@@ -1,4 +1,4 @@
-/* UTF-8, as far as readers of hostile text need it: whether a sequence is sound, and its length. */
+/* Validates and encodes UTF-8 sequences, for readers of untrusted text. */
 #ifndef PYRO_BASE_TEXT_UTF8_H
 #define PYRO_BASE_TEXT_UTF8_H
 
@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * Bytes (1 to 4) of the sound sequence that begins at `at`, or 0: overlong forms, surrogates, code
- * points above U+10FFFF and sequences that reach past `end` are not sound. `at` is before `end`.
+ * Length (1 to 4) of the valid sequence at `at`, which is before `end`, or 0. Overlong forms,
+ * surrogates, code points above U+10FFFF and sequences that reach past `end` are invalid.
  */
 static inline size_t pyro_utf8_sequence(const char *at, const char *end)
 {

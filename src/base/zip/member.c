@@ -1,4 +1,4 @@
-/* A member of a zip archive as a byte stream: stored, deflate or zstd; length and CRC checked. */
+/* Reads a member of a zip archive (stored, deflate or zstd) and checks length and CRC. */
 #include "base/zip/zip.h"
 
 #include "base/bytes.h"
@@ -15,7 +15,7 @@
 #define METHOD_STORED 0
 #define METHOD_DEFLATED 8
 #define METHOD_ZSTD 93
-/* 128 MiB, as for streams of their own: more could exhaust the memory. */
+/* 128 MiB: larger windows could exhaust the memory. */
 #define LARGEST_WINDOW_LOG 27
 
 typedef struct member_source {
@@ -26,11 +26,11 @@ typedef struct member_source {
     int64_t compressed_left; /* not yet read from the archive */
     int64_t produced;
     uLong crc;
-    int failure; /* what an earlier read failed with */
+    int failure; /* status of an earlier failure */
     bool inflating, stream_ended;
     z_stream inflater;
     ZSTD_DStream *zstd; /* NULL: not such a member */
-    const unsigned char *next; /* compressed bytes that were read and not yet used */
+    const unsigned char *next; /* compressed bytes that were read but not used yet */
     size_t available;
     unsigned char input[];
 } member_source;
@@ -97,7 +97,7 @@ static int64_t inflate_some(member_source *member, void *bytes, size_t size, pyr
     return (int64_t)(size - inflater->avail_out);
 }
 
-/* The same of a zstd frame. */
+/* The same for a zstd frame. */
 static int64_t unpack_some(member_source *member, void *bytes, size_t size, pyro_error *error)
 {
     ZSTD_outBuffer output = {bytes, size, 0};
@@ -124,7 +124,7 @@ static int64_t decompress_some(member_source *member, void *bytes, size_t size, 
                         : inflate_some(member, bytes, size, error);
 }
 
-/* All promised bytes were produced: nothing may follow, and the checksum must be right. */
+/* All bytes were produced: nothing may follow, and the checksum must match. */
 static int check_end(member_source *member, pyro_error *error)
 {
     if ((member->inflating || member->zstd) && !member->stream_ended) {
@@ -136,7 +136,7 @@ static int check_end(member_source *member, pyro_error *error)
             return fail_damaged(member, error, "it is longer than the directory says");
     }
     if (member->compressed_left > 0 || member->available > 0)
-        return fail_damaged(member, error, "its compressed data goes on after its end");
+        return fail_damaged(member, error, "its compressed data continues after its end");
     if (member->crc != member->entry->crc32)
         return pyro_fail_at(error, PYRO_ERROR_FORMAT, member->position,
                             "%s: wrong checksum (%08lx, the directory says %08lx)",
@@ -197,15 +197,15 @@ static int check_readable(const pyro_zip_entry *entry, pyro_error *error)
         entry->method != METHOD_ZSTD)
         return pyro_fail_at(
             error, PYRO_ERROR_UNSUPPORTED, entry->header_offset,
-            "%s: compression method %d is not read (only stored, deflate and zstd are)",
-            entry->name, entry->method);
+            "%s: unsupported compression method %d (supported: stored, deflate, zstd)", entry->name,
+            entry->method);
     if (entry->method == METHOD_STORED && entry->size != entry->compressed_size)
         return pyro_fail_at(error, PYRO_ERROR_FORMAT, entry->header_offset,
                             "%s: is stored, but its two sizes differ", entry->name);
     return PYRO_OK;
 }
 
-/* The name is repeated before the data; another one there means another member's data. */
+/* The local header repeats the name; another name means that the data is another member's. */
 static int check_local_name(const pyro_zip *zip, const pyro_zip_entry *entry, size_t length,
                             pyro_error *error)
 {
@@ -226,7 +226,7 @@ static int check_local_name(const pyro_zip *zip, const pyro_zip_entry *entry, si
     }
     if (!same)
         return pyro_fail_at(error, PYRO_ERROR_FORMAT, entry->header_offset,
-                            "%s: has another name in its local header", entry->name);
+                            "%s: its local header has another name", entry->name);
     return PYRO_OK;
 }
 
@@ -243,7 +243,7 @@ static int find_data(int64_t *data_offset, const pyro_zip *zip, const pyro_zip_e
                             "%s: no local header here: the archive is damaged", entry->name);
     if (pyro_le16(header + 8) != entry->method)
         return pyro_fail_at(error, PYRO_ERROR_FORMAT, entry->header_offset,
-                            "%s: has another compression method in its local header", entry->name);
+                            "%s: its local header has another compression method", entry->name);
     size_t name_length = pyro_le16(header + 26);
     int64_t before_data = LOCAL_HEADER_BYTES + (int64_t)name_length + pyro_le16(header + 28);
     /* The directory was checked to lie in the file, so none of this can overflow. */
@@ -254,7 +254,7 @@ static int find_data(int64_t *data_offset, const pyro_zip *zip, const pyro_zip_e
     return check_local_name(zip, entry, name_length, error);
 }
 
-/* Readies what decompresses the member; false when memory is out. */
+/* Sets up the decompressor of the member; returns false if memory runs out. */
 static bool start_decompressing(member_source *member)
 {
     if (member->entry->method == METHOD_DEFLATED)

@@ -1,10 +1,10 @@
-/* Writing a zip archive: no zip64, no time stamps, every member deflated. */
+/* Writes zip archives: no zip64, no time stamps, every member deflated. */
 #include "base/zip/write.h"
 
 #include <string.h>
 #include <zlib.h>
 
-#define EPOCH_DATE 0x0021 /* 1980-01-01, the earliest that a zip can tell */
+#define EPOCH_DATE 0x0021 /* 1980-01-01, the earliest date in a zip */
 #define METHOD_DEFLATED 8
 #define FLAG_UTF8 0x0800
 #define VERSION_NEEDED 20
@@ -30,7 +30,7 @@ static void put_shared(pyro_buf *buf, uint32_t crc, size_t compressed, size_t si
     put(buf, 0, 2);
 }
 
-/* Deflates into `packed`; false when memory is out. */
+/* Deflates into `packed`; returns false if memory runs out. */
 static bool pack(pyro_buf *packed, const void *bytes, size_t size)
 {
     z_stream stream = {0};

@@ -1,4 +1,4 @@
-/* Writing a small zip archive into memory: deflated members whose bytes depend on nothing else. */
+/* Writes small zip archives to memory. The same members always give the same bytes. */
 #ifndef PYRO_BASE_ZIP_WRITE_H
 #define PYRO_BASE_ZIP_WRITE_H
 
@@ -13,12 +13,13 @@ typedef struct pyro_zip_writer {
     bool failed;
 } pyro_zip_writer;
 
-/* Members follow each other in `out`, which is empty and borrowed. */
+/* Writes members to `out`, which is borrowed and must be empty. */
 void pyro_zip_write_begin(pyro_zip_writer *writer, pyro_buf *out);
-/* At most 4 GiB a member and 65,535 members; more fails at the end. */
+/* At most 4 GiB per member and 65,535 members; more fails at the end. */
 void pyro_zip_write_member(pyro_zip_writer *writer, const char *name, const void *bytes,
                            size_t size);
-/* The directory. False when memory was out or a limit was passed; the writer is empty then. */
+/* Writes the directory. Returns false, with an empty writer, if memory ran out or a limit was
+ * exceeded. */
 bool pyro_zip_write_end(pyro_zip_writer *writer);
 
 #endif

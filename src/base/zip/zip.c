@@ -1,4 +1,4 @@
-/* The directory of a zip archive. Nothing it says is believed before it was checked. */
+/* Reads and checks the directory of a zip archive. */
 #include "base/zip/zip.h"
 
 #include "base/bytes.h"
@@ -25,7 +25,7 @@ bool pyro_zip_is(const void *bytes, size_t size)
     return size >= 4 && (memcmp(bytes, "PK\3\4", 4) == 0 || memcmp(bytes, "PK\5\6", 4) == 0);
 }
 
-/* Where the last end record begins in the file's tail, or -1. */
+/* Offset of the last end record in the file's tail, or -1. */
 static int64_t find_end_record(const unsigned char *tail, size_t size)
 {
     for (size_t at = size - END_RECORD_BYTES + 1; at-- > 0;) {
@@ -38,7 +38,7 @@ static int64_t find_end_record(const unsigned char *tail, size_t size)
     return -1;
 }
 
-/* Large archives repeat the end record with wider numbers; a locator before it says where. */
+/* Large archives repeat the end record with wider numbers; a locator before it has the offset. */
 static int read_zip64_record(directory_place *place, pyro_source *source, pyro_error *error)
 {
     unsigned char bytes[END64_RECORD_BYTES];
@@ -79,7 +79,7 @@ static int check_place(const directory_place *place, pyro_error *error)
                             (unsigned long long)place->count, (unsigned long long)place->size);
     if (place->size > (uint64_t)LARGEST_DIRECTORY)
         return pyro_fail_at(error, PYRO_ERROR_LIMIT, place->end_offset,
-                            "the directory has %llu bytes; at most %lld are read",
+                            "the directory has %llu bytes; the limit is %lld",
                             (unsigned long long)place->size, (long long)LARGEST_DIRECTORY);
     return PYRO_OK;
 }
@@ -122,7 +122,7 @@ done:
     return status;
 }
 
-/* Takes the next 64-bit number of a zip64 field where the 32-bit one has no room for it. */
+/* Reads the next 64-bit number of a zip64 field if the 32-bit field is too small. */
 static bool widen(uint64_t *value, const unsigned char **field, size_t *field_size)
 {
     if (*value != UINT32_MAX)
@@ -135,7 +135,7 @@ static bool widen(uint64_t *value, const unsigned char **field, size_t *field_si
     return true;
 }
 
-/* False when a size is wider than 32 bits and its zip64 field is missing or cut. */
+/* Returns false if a size needs more than 32 bits and its zip64 field is missing or truncated. */
 static bool read_wide_sizes(const unsigned char *extra, size_t extra_size, uint64_t *size,
                             uint64_t *compressed_size, uint64_t *header_offset)
 {
@@ -163,7 +163,7 @@ static int add_entry(pyro_zip *zip, const unsigned char *bytes, size_t name_leng
     uint64_t compressed_size = pyro_le32(bytes + 20), size = pyro_le32(bytes + 24);
     uint64_t header_offset = pyro_le32(bytes + 42);
     if (memchr(name, '\0', name_length))
-        return pyro_fail_at(error, PYRO_ERROR_FORMAT, at, "an entry's name holds a NUL");
+        return pyro_fail_at(error, PYRO_ERROR_FORMAT, at, "an entry's name contains a NUL");
     if (!read_wide_sizes(bytes + ENTRY_BYTES + name_length, extra_length, &size, &compressed_size,
                          &header_offset))
         return pyro_fail_at(error, PYRO_ERROR_FORMAT, at, "%.*s: its zip64 sizes are missing",
@@ -177,7 +177,7 @@ static int add_entry(pyro_zip *zip, const unsigned char *bytes, size_t name_leng
     if (id == PYRO_INTERN_NONE)
         return pyro_fail_memory(error);
     if (id != zip->count)
-        return pyro_fail_at(error, PYRO_ERROR_FORMAT, at, "%.*s: is there twice", (int)name_length,
+        return pyro_fail_at(error, PYRO_ERROR_FORMAT, at, "%.*s: duplicate entry", (int)name_length,
                             name);
     zip->entries[zip->count++] = (pyro_zip_entry){
         .name = pyro_intern_text(&zip->names, id),
@@ -203,7 +203,7 @@ static int parse_directory(pyro_zip *zip, const unsigned char *bytes, const dire
         size_t name_length = pyro_le16(bytes + 28), extra_length = pyro_le16(bytes + 30);
         size_t length = ENTRY_BYTES + name_length + extra_length + pyro_le16(bytes + 32);
         if (length > left)
-            return pyro_fail_at(error, PYRO_ERROR_FORMAT, at, "a directory entry is cut off");
+            return pyro_fail_at(error, PYRO_ERROR_FORMAT, at, "a directory entry is truncated");
         int status = add_entry(zip, bytes, name_length, extra_length, at, error);
         if (status != PYRO_OK)
             return status;

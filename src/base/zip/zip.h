@@ -1,4 +1,4 @@
-/* Zip archives (zip64 too): the directory, and members as byte sources with their CRC checked. */
+/* Reads zip archives (zip64 too): the directory, and members as byte sources with checked CRCs. */
 #ifndef PYRO_BASE_ZIP_ZIP_H
 #define PYRO_BASE_ZIP_ZIP_H
 
@@ -7,7 +7,7 @@
 #include "base/source/source.h"
 
 typedef struct pyro_zip_entry {
-    const char *name; /* NUL-terminated; a name with a NUL inside is refused */
+    const char *name; /* NUL-terminated; names that contain a NUL are rejected */
     int64_t size, compressed_size, header_offset;
     uint32_t crc32;
     uint16_t method; /* 0 stored, 8 deflated, 93 zstd */
@@ -23,14 +23,14 @@ typedef struct pyro_zip {
     int64_t directory_offset; /* every member lies before it */
 } pyro_zip;
 
-/* Reads the directory. Two entries of one name, or one that lies outside the file, are refused. */
+/* Reads the directory. Rejects duplicate names, and entries outside the file. */
 int pyro_zip_open(pyro_zip *zip, pyro_source *source, pyro_error *error);
 void pyro_zip_close(pyro_zip *zip);
-/* NULL when there is none. */
+/* Finds an entry by name, or returns NULL. */
 const pyro_zip_entry *pyro_zip_find(const pyro_zip *zip, const char *name);
 /*
- * A member as a stream. Its end is reported only after length and CRC were found right; a wrong one
- * is PYRO_ERROR_FORMAT. More bytes than the directory promises are never produced. The archive must
+ * Opens a member as a stream. It reports the end only after checking length and CRC; a mismatch is
+ * PYRO_ERROR_FORMAT. It never produces more bytes than the directory states. The archive must
  * outlive it.
  */
 int pyro_zip_open_member(pyro_source **out, const pyro_zip *zip, const pyro_zip_entry *entry,

@@ -1,4 +1,4 @@
-/* What the distribution of the work suggests about hardware, each with the share that led to it. */
+/* Derives hardware advice from the distribution of the work. Each sentence has its share. */
 #include "base/error.h"
 #include "graph/cost/cost.h"
 #include <string.h>
@@ -22,7 +22,7 @@ static bool advise(pyro_cost *cost, const char *text)
     return text != NULL;
 }
 
-/* What moves the bytes of a memory-bound model, and what would move fewer of them. */
+/* Says what moves the bytes of a memory-bound model, and how to move fewer. */
 static const char *memory_text(pyro_cost *cost)
 {
     double moved = (double)cost->total.memory_bytes;
@@ -54,7 +54,7 @@ static const char *compute_text(pyro_cost *cost)
                              wide ? ", and most hardware has more of them for 16-bit types" : "");
 }
 
-/* What most of the FLOPs are. Which hardware pays follows from what bounds the whole, below. */
+/* Says what most FLOPs are. The bound of the whole model decides the advice on hardware, below. */
 static bool advise_by_kind(pyro_cost *cost)
 {
     static const char *const convolutions[] = {"convolution"};

@@ -1,4 +1,4 @@
-/* The conventions: how a price becomes the number called FLOPs. */
+/* Applies the conventions: how the cost of a call becomes FLOPs. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "graph/cost/cost.h"
@@ -31,8 +31,7 @@ int pyro_convention_parse(pyro_convention *out, const char *name, pyro_error *er
             return PYRO_OK;
         }
     return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                     "no convention is called '%s'; there are: full, torch, fvcore, torchvision",
-                     name);
+                     "unknown convention '%s'; choose full, torch, fvcore or torchvision", name);
 }
 
 bool pyro_convention_flops(pyro_convention convention, const pyro_price *price, int64_t *flops)

@@ -1,4 +1,4 @@
-/* Prices a model: checks the options, walks the graph, rolls up. */
+/* Computes the cost of a model: checks the options, walks the graph, rolls up. */
 #include "graph/cost/cost.h"
 
 #include "base/error.h"
@@ -7,7 +7,7 @@
 
 enum { DEFAULT_RIDGE = 50 };
 
-/* What most of the parameters are, or the inputs where there are none. */
+/* The element type of most parameters or, without parameters, of most inputs. */
 static const char *prevailing_dtype(const pyro_model *model)
 {
     size_t votes[PYRO_DTYPE_COUNT] = {0}, best = PYRO_DTYPE_FLOAT32;
@@ -33,14 +33,14 @@ static int apply_options(pyro_cost *cost, const pyro_cost_options *options, pyro
     if (!(cost->options.ridge > 0))
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "the ridge must be a positive number");
     if ((unsigned)cost->options.convention >= PYRO_CONVENTION_COUNT)
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "no such convention");
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "invalid convention");
     cost->dtype = prevailing_dtype(cost->model);
     if (!cost->options.dtype)
         return PYRO_OK;
     pyro_dtype dtype = pyro_dtype_from_name(cost->options.dtype);
     if (dtype == PYRO_DTYPE_UNKNOWN)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                         "no element type is called '%s'; try float32, float16, bfloat16, "
+                         "unknown element type '%s'; try float32, float16, bfloat16, "
                          "float8_e4m3fn or int8",
                          cost->options.dtype);
     cost->options.dtype = cost->dtype = pyro_dtype_name(dtype);

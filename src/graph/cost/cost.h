@@ -1,11 +1,11 @@
-/* Inside the cost engine: what its files share. */
+/* Internal interface of the cost engine. */
 #ifndef PYRO_GRAPH_COST_H
 #define PYRO_GRAPH_COST_H
 
 #include "graph/ops.h"
 #include <pyrometer/cost.h>
 
-/* The unrolled result; the public accessors hand out its arrays. */
+/* The complete result; the public accessors return its arrays. */
 struct pyro_cost {
     pyro_arena arena;
     pyro_model *model;
@@ -19,7 +19,7 @@ struct pyro_cost {
     size_t module_capacity;
     uint32_t *node_types; /* of each node: index into `types` */
     size_t type_capacity;
-    uint32_t *node_origins; /* of each node: the one of the main graph that it is, or is inside */
+    uint32_t *node_origins; /* of each node: itself or its enclosing node in the main graph */
     size_t origin_capacity;
 
     pyro_intern types; /* labels of operator types */
@@ -38,25 +38,25 @@ struct pyro_cost {
     const char **advice;
     size_t advice_count;
     int64_t param_bytes, buffer_values;
-    bool overflow; /* some sum did not fit */
+    bool overflow; /* a sum did not fit */
 };
 
-/* Turns a price into FLOPs (convention.c). False on overflow. */
+/* Turns the cost of a call into FLOPs (convention.c). Returns false on overflow. */
 bool pyro_convention_flops(pyro_convention convention, const pyro_price *price, int64_t *flops);
 
 /* Rolls nodes and parameters up into layers, modules, operator types and the total (rollup.c). */
 int pyro_cost_roll_up(pyro_cost *cost, pyro_error *error);
-/* What the shares suggest (advice.c). */
+/* Adds the hardware advice (advice.c). */
 int pyro_cost_advise(pyro_cost *cost, pyro_error *error);
-/* Prices every node, those of subgraphs as often as they run (walk.c). */
+/* Computes the cost of every node; nodes of subgraphs count as often as they run (walk.c). */
 int pyro_cost_walk(pyro_cost *cost, pyro_error *error);
-/* Remembers a note. */
+/* Adds a note. */
 bool pyro_cost_note(pyro_cost *cost, const char *text);
 
-/* The axis along which an input holds past keys or values; -1: it is no cache (decode.c). */
+/* The axis of past tokens if an input is a cache of keys or values; else -1 (decode.c). */
 int pyro_cache_axis(const pyro_model *model, const pyro_value *value);
 
-/* The element type that a tensor is priced at. */
+/* The element type that a tensor counts as. */
 pyro_dtype pyro_cost_price_dtype(const pyro_cost *cost, pyro_dtype dtype);
 
 #endif

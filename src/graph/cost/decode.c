@@ -1,4 +1,4 @@
-/* A decoding step: which of a model's inputs are the cache of past tokens, and how large it is. */
+/* Finds the inputs of a decoding step that are the cache of past tokens, and their size. */
 #include "graph/cost/cost.h"
 
 #include "base/checked.h"

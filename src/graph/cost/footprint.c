@@ -1,10 +1,10 @@
-/* What a model holds at once: its weights, and the keys and values of a language model. */
+/* Computes a model's footprint: its weights, and the keys and values of a language model. */
 #include "base/checked.h"
 #include "graph/cost/cost.h"
 
 /*
- * A prompt fills the cache: `cache_values_per_token` for each of its tokens. The catalog knows how
- * many those are where it has a graph of the decoding step too.
+ * A prompt fills the cache with `cache_values_per_token` values per token. The catalog has this
+ * number for models that also have a graph of the decoding step.
  */
 static bool cache_of_prompt(const pyro_cost *cost, pyro_footprint *out)
 {

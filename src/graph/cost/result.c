@@ -1,4 +1,4 @@
-/* The priced model: what fills it shares, its accessors, and its end. */
+/* The cost of a model: shared helpers that fill it, its accessors, and its release. */
 #include "graph/cost/cost.h"
 
 #include "base/containers/buf.h"

@@ -1,4 +1,4 @@
-/* From nodes to rows: layers, the module tree, operator types and the whole model. */
+/* Rolls nodes up into rows: layers, the module tree, operator types and the whole model. */
 #include "base/containers/buf.h"
 #include "base/checked.h"
 #include "base/error.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The sum of two amounts; one that does not fit is remembered, to be told from want of memory. */
+/* Adds two amounts. Records an overflow, to distinguish it from a lack of memory. */
 static bool add(pyro_cost *cost, int64_t *sum, int64_t amount)
 {
     if (pyro_add_i64(*sum, amount, sum))
@@ -24,7 +24,7 @@ static bool add_work(pyro_cost *cost, pyro_work *sum, const pyro_work *work)
            add(cost, &sum->params, work->params);
 }
 
-/* The figures that follow from the sums. */
+/* Computes the figures that follow from the sums. */
 static bool finish_row(pyro_cost *cost, pyro_cost_row *row)
 {
     const pyro_work *work = &row->work;
@@ -59,7 +59,7 @@ static bool parameter_size(pyro_cost *cost, const pyro_parameter *parameter, int
     return !cost->overflow;
 }
 
-/* The module whose row a module's work goes to. */
+/* The module whose row gets a module's work. */
 static uint32_t row_module(const pyro_cost *cost, uint32_t module)
 {
     const pyro_module *modules = cost->model->modules;
@@ -68,7 +68,7 @@ static uint32_t row_module(const pyro_cost *cost, uint32_t module)
     return module;
 }
 
-/* Sums that nodes and parameters are added to, one a module, and which type leads in each. */
+/* Sums of nodes and parameters, one per module, and the leading type of each. */
 typedef struct sums {
     pyro_cost_row *self; /* by module, disjoint */
     bool *present;
@@ -155,7 +155,7 @@ static bool add_parameters(pyro_cost *cost, sums *sums)
     return true;
 }
 
-/* "Conv2D" as the layers' type is written: "conv2d". */
+/* Writes a type as in the layers' rows: "conv2d" for "Conv2D". */
 static const char *lower(pyro_cost *cost, const char *text)
 {
     char *copy = pyro_arena_text(&cost->arena, text, strlen(text));
@@ -181,7 +181,7 @@ static bool is_heavier(const sums *sums, uint32_t module, const int64_t *than)
     return leader[0] > than[0] || (leader[0] == than[0] && leader[1] > than[1]);
 }
 
-/* Layers: each module by itself, or rolled into its ancestor where depth says so. */
+/* Layers: each module alone, or rolled up into its ancestor beyond the depth. */
 static bool make_layers(pyro_cost *cost, const sums *sums)
 {
     size_t modules = cost->model->module_count;
@@ -260,7 +260,7 @@ static uint32_t *tree_order(const pyro_cost *cost, const sums *sums, size_t *cou
     return order;
 }
 
-/* Every module with all that is below it; its type is the heaviest one of any module in it. */
+/* Every module with its descendants; its type is the heaviest one of any module in it. */
 static bool make_modules(pyro_cost *cost, const sums *sums)
 {
     size_t count = 0;
@@ -275,7 +275,7 @@ static bool make_modules(pyro_cost *cost, const sums *sums)
         cost->modules[i].work = sums->self[order[i]].work;
         cost->modules[i].operators = sums->self[order[i]].operators;
     }
-    /* Children come after their parents: from the end, each is complete when it is passed up. */
+    /* Children come after their parents: in reverse, each is complete when added to its parent. */
     for (size_t i = good ? count : 0; good && i-- > 1;) {
         uint32_t above = cost->model->modules[order[i]].parent;
         pyro_cost_row *parent = &cost->modules[row_of[above]];

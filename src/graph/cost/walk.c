@@ -1,4 +1,4 @@
-/* Walking the graph: every node becomes a call, gets its price, and is written down. */
+/* Walks the graph: turns every node into a call, computes its cost, and records it. */
 #include "base/containers/buf.h"
 #include "base/checked.h"
 #include "base/error.h"
@@ -15,7 +15,7 @@ typedef struct walker {
     pyro_error *error;
     pyro_op_index index;
     pyro_map op_of_target; /* address of an interned target -> row + 1; 0: none */
-    /* scratch of the node at hand, reused */
+    /* scratch of the current node, reused */
     pyro_arena arena;
     pyro_call_arg *args;
     size_t arg_capacity;
@@ -26,7 +26,7 @@ typedef struct walker {
     const char *open_size; /* text of a size that depends on data */
     uint32_t origin;       /* node of the main graph that is being walked */
     bool noted_cond, noted_vmap, noted_exported;
-    bool measuring;        /* only adding up, to compare branches */
+    bool measuring;        /* only summing, to compare branches */
     int64_t measured_flops;
     pyro_map measured_of_graph; /* graphs that were measured -> index into `measured` */
     int64_t *measured;
@@ -35,7 +35,7 @@ typedef struct walker {
 
 enum { MAX_VMAP_DEPTH = 16 };
 
-/* What is known of the values of one graph while it is walked. */
+/* Facts about the values of one graph during the walk. */
 typedef struct frame {
     const pyro_graph *graph;
     bool *strided;
@@ -67,7 +67,7 @@ static int too_large(walker *w, const pyro_node *node)
                         node->name, node->target);
 }
 
-/* Appends what a value is to the scratch. */
+/* Appends a value to the scratch. */
 static int push_tensor(walker *w, const frame *frame, const pyro_node *node, uint32_t index)
 {
     if (!pyro_grow(&w->tensors, &w->tensor_capacity, w->tensor_count + 1, sizeof *w->tensors))
@@ -122,7 +122,7 @@ static int push_integer(walker *w, const frame *frame, const pyro_arg_integer *i
     return PYRO_OK;
 }
 
-/* First everything is pushed, then pointed at: the scratch may move while it grows. */
+/* Pushes everything before taking pointers: the scratch may move while it grows. */
 static int push_args(walker *w, const frame *frame, const pyro_node *node)
 {
     int status = PYRO_OK;
@@ -146,7 +146,7 @@ static int make_call(walker *w, const frame *frame, const pyro_node *node, pyro_
     int status = push_args(w, frame, node);
     if (status < 0)
         return status;
-    /* Room for one at least: also a node without arguments or outputs points into the scratch. */
+    /* Space for at least one: even a node without arguments or outputs points into the scratch. */
     if (!pyro_grow(&w->args, &w->arg_capacity, node->arg_count + 1u, sizeof *w->args) ||
         !pyro_grow(&w->tensors, &w->tensor_capacity, w->tensor_count + 1u, sizeof *w->tensors))
         return pyro_fail_memory(w->error);
@@ -179,7 +179,7 @@ static void view_tensor(pyro_op_tensor *out, const pyro_tensor *tensor, const ch
                             tensor->is_weight};
 }
 
-/* The caller's own rule: 1 when it priced the call. */
+/* Calls the caller's rule; returns 1 if it set the cost. */
 static int ask_custom_rule(walker *w, const pyro_node *node, const pyro_call *call,
                            pyro_price *price)
 {
@@ -201,11 +201,11 @@ static int ask_custom_rule(walker *w, const pyro_node *node, const pyro_call *ca
     int64_t macs = 0, other_flops = 0;
     int answer = options->rule(options->rule_user, &view, &macs, &other_flops, w->error);
     if (answer < 0)
-        pyro_fail(w->error, PYRO_ERROR_ARGUMENT, "the rule given for '%.100s' failed",
+        pyro_fail(w->error, PYRO_ERROR_ARGUMENT, "the custom rule failed for '%.100s'",
                   node->target);
     if (answer == 1 && (macs < 0 || other_flops < 0))
         return pyro_fail(w->error, PYRO_ERROR_ARGUMENT,
-                         "the rule given for '%.100s' returned a negative amount", node->target);
+                         "the custom rule returned a negative amount for '%.100s'", node->target);
     if (answer == 1) {
         price->macs = price->torch_macs = price->fvcore_flops = macs;
         price->other_flops = other_flops;
@@ -266,7 +266,7 @@ static const char *shape_text(walker *w, const pyro_call *call)
     return id == PYRO_INTERN_NONE ? NULL : pyro_intern_text(&w->cost->reasons, id);
 }
 
-/* Writes a node down, its work multiplied by how often it runs. */
+/* Records a node, with its work multiplied by how often it runs. */
 static int record(walker *w, const frame *frame, const pyro_node *node, const pyro_call *call,
                   const char *label, pyro_category category, pyro_work work)
 {
@@ -305,7 +305,7 @@ static int record(walker *w, const frame *frame, const pyro_node *node, const py
     return PYRO_OK;
 }
 
-/* Bytes are known by the shapes even where the work is not; `price` NULL: nothing is. */
+/* Shapes give the bytes even if the work is unknown; `price` NULL: both are unknown. */
 static int record_uncounted(walker *w, const frame *frame, const pyro_node *node,
                             const pyro_call *call, const pyro_price *price, const char *reason)
 {
@@ -372,7 +372,7 @@ static int price_node(walker *w, const frame *frame, const pyro_node *node)
                       .activation_read_bytes = price.activation_read_bytes,
                       .weight_read_bytes = price.weight_read_bytes,
                       .written_bytes = price.written_bytes};
-    /* Which branch of a cond counts must not depend on the convention, or the MACs would. */
+    /* The choice of a cond's branch must not depend on the convention, or the MACs would. */
     pyro_convention convention = w->measuring ? PYRO_CONVENTION_FULL : w->cost->options.convention;
     if (!pyro_convention_flops(convention, &price, &work.flops))
         return too_large(w, node);
@@ -391,7 +391,7 @@ static int price_node(walker *w, const frame *frame, const pyro_node *node)
                  : pyro_fail_memory(w->error);
 }
 
-/* The length of the first dim of the first tensor of a list argument; 1 when there is none. */
+/* The first dim of the first tensor of a list argument; 1 without one. */
 static int64_t leading_size(const walker *w, const frame *frame, const pyro_node *node,
                             uint32_t arg)
 {
@@ -406,7 +406,7 @@ static int64_t leading_size(const walker *w, const frame *frame, const pyro_node
     return 1;
 }
 
-/* The FLOPs of a graph; remembered, so that nested conds are not measured again at every level. */
+/* The FLOPs of a graph, cached so that nested conds are not measured again at every level. */
 static int measure(walker *w, const pyro_graph *graph, int64_t *flops)
 {
     uint32_t known = pyro_map_get(&w->measured_of_graph, (uint64_t)(uintptr_t)graph);
@@ -433,7 +433,7 @@ static int measure(walker *w, const pyro_graph *graph, int64_t *flops)
     return PYRO_OK;
 }
 
-/* Of the branches of a cond the costlier one counts. */
+/* Counts the more expensive branch of a cond. */
 static int walk_cond(walker *w, const frame *frame, const pyro_node *node)
 {
     const pyro_graph *costliest = NULL;
@@ -501,7 +501,7 @@ static bool has_subgraph(const pyro_node *node)
     return false;
 }
 
-/* Between the two marks that vmap leaves, values are those of one sample of the batch. */
+/* Between the two marks of vmap, values are those of one sample of the batch. */
 static int enter_or_leave_vmap(walker *w, frame *frame, const pyro_node *node)
 {
     static const char mark[] = "torch._functorch.predispatch._vmap_";
@@ -522,8 +522,8 @@ static int enter_or_leave_vmap(walker *w, frame *frame, const pyro_node *node)
         frame->vmap_batches[frame->vmap_depth++] = batch;
         if (!w->noted_vmap &&
             !pyro_cost_note(w->cost,
-                            "vmap: what runs a sample is counted once a sample, its weights "
-                            "too"))
+                            "vmap: operators that run per sample are counted once per sample, "
+                            "including their weights"))
             return pyro_fail_memory(w->error);
         w->noted_vmap = true;
     }

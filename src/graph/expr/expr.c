@@ -1,4 +1,4 @@
-/* The table of size expressions, their evaluation in exact fractions, and solving for a symbol. */
+/* Stores size expressions, evaluates them in exact fractions, and solves for a symbol. */
 #include "graph/expr/expr.h"
 
 #include "base/containers/buf.h"
@@ -305,7 +305,7 @@ pyro_symbol *pyro_expr_as_symbol(pyro_exprs *exprs, size_t index)
     return &exprs->symbols[expr->steps[0].argument];
 }
 
-/* The one symbol in an expression that is not pinned or, with `unknown`, has no value; or NULL. */
+/* The only symbol in an expression that is not pinned or, with `unknown`, has no value; or NULL. */
 static pyro_symbol *only_symbol(pyro_exprs *exprs, const pyro_expr *expr, bool unknown)
 {
     pyro_symbol *found = NULL;
@@ -322,7 +322,7 @@ static pyro_symbol *only_symbol(pyro_exprs *exprs, const pyro_expr *expr, bool u
     return found;
 }
 
-/* The value of a symbol that makes the expression `wanted`; false when there is none. */
+/* Finds the symbol's value that makes the expression `wanted`; returns false without one. */
 static bool solve_for(const pyro_exprs *exprs, const pyro_expr *expr, pyro_symbol *unknown,
                       int64_t wanted, int64_t *value)
 {
@@ -334,7 +334,7 @@ static bool solve_for(const pyro_exprs *exprs, const pyro_expr *expr, pyro_symbo
     unknown->value = low;
     if (run(exprs, expr, &at_low) != PYRO_EXPR_KNOWN)
         goto done;
-    /* Sizes are affine in practice; the answer is tried out below, so a wrong guess only fails. */
+    /* Sizes are affine in practice. The solution is verified below, so a wrong one only fails. */
     if (!pyro_mul_i64(low, 2, &unknown->value) || run(exprs, expr, &at_high) != PYRO_EXPR_KNOWN ||
         !pyro_sub_i64(at_high, at_low, &slope) || slope == 0 || slope == -1 ||
         !pyro_sub_i64(wanted, at_low, &rise) || !pyro_mul_i64(rise, low, &rise))
@@ -347,7 +347,7 @@ done:
     return found;
 }
 
-/* Made of sums and products only, so that its value says what its symbol is. */
+/* True if it has only sums and products, so that its value determines its symbol. */
 static bool is_polynomial(const pyro_expr *expr)
 {
     for (uint32_t i = 0; i < expr->step_count; i++)
@@ -366,7 +366,7 @@ static bool is_polynomial(const pyro_expr *expr)
     return true;
 }
 
-/* A derived dim (8*s2) may be all that is said about its symbol: its hint gives the symbol's. */
+/* If only a derived dim (8*s2) mentions a symbol, its hint gives the symbol's hint. */
 static void infer_hints(pyro_exprs *exprs)
 {
     for (size_t i = 0; i < exprs->count; i++) {

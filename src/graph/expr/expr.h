@@ -1,6 +1,6 @@
 /*
- * Sizes that are expressions of symbols ("2*s0 + 1"). Both spellings that .pt2 files use are read:
- * plain Python and sympy's srepr. Arithmetic is on exact fractions, never on floating point.
+ * Sizes that are expressions of symbols ("2*s0 + 1"). Reads both notations of .pt2 files: plain
+ * Python and sympy's srepr. Computes with exact fractions, never with floating point.
  */
 #ifndef PYRO_GRAPH_EXPR_H
 #define PYRO_GRAPH_EXPR_H
@@ -14,11 +14,11 @@
 /* One symbol, and what is known about it. */
 typedef struct pyro_symbol {
     const char *name;
-    int64_t value;    /* in force; meaningful when `known` */
-    int64_t hint;     /* the size the model was exported with */
-    int64_t min, max; /* range that the file allows */
+    int64_t value;    /* current value; valid if `known` */
+    int64_t hint;     /* the size at export */
+    int64_t min, max; /* valid range, from the file */
     bool known, has_hint;
-    bool pinned;      /* set by the user, so that a second wish can be seen to contradict it */
+    bool pinned;      /* set by the user, to detect contradictory requests */
 } pyro_symbol;
 
 /* One step of an expression in postfix order. */
@@ -32,8 +32,8 @@ typedef struct pyro_expr_step {
 typedef enum pyro_expr_state {
     PYRO_EXPR_KNOWN,
     PYRO_EXPR_OPEN,    /* a symbol has no value (it depends on data) */
-    PYRO_EXPR_OPAQUE,  /* not understood, and sizes differ from those of the export */
-    PYRO_EXPR_OVERFLOW /* no 64-bit integer */
+    PYRO_EXPR_OPAQUE,  /* unsupported expression, and sizes differ from those of the export */
+    PYRO_EXPR_OVERFLOW /* not a 64-bit integer */
 } pyro_expr_state;
 
 typedef struct pyro_expr {
@@ -62,32 +62,32 @@ typedef struct pyro_exprs {
 void pyro_exprs_init(pyro_exprs *exprs, pyro_arena *arena);
 void pyro_exprs_free(pyro_exprs *exprs);
 
-/* The index of an expression, parsed when it is new; negative status when memory is out. */
+/* Index of an expression, parsed if new; a negative status if memory runs out. */
 int64_t pyro_exprs_add(pyro_exprs *exprs, const char *text, size_t length);
-/* The index of a symbol, added when it is new; negative status when memory is out. */
+/* Index of a symbol, added if new; a negative status if memory runs out. */
 int64_t pyro_exprs_symbol(pyro_exprs *exprs, const char *name, size_t length);
-/* The symbol that an expression consists of, or NULL when it is more than that. */
+/* The symbol if an expression is just a symbol, else NULL. */
 pyro_symbol *pyro_expr_as_symbol(pyro_exprs *exprs, size_t index);
 
-/* After reading: gives symbols their hints, and compares every expression with its own. */
+/* After reading: gives symbols their hints, and compares every expression with its hint. */
 void pyro_exprs_settle(pyro_exprs *exprs);
 /* Re-evaluates everything after symbols were set. */
 void pyro_exprs_evaluate(pyro_exprs *exprs);
 /*
- * Whether a condition is known to be broken by the sizes in force. Export assumes that no symbol is
- * 1: a condition that holds with a 2 in the place of every 1 is about that, and not broken.
+ * True if the current sizes break a condition. Export assumes that no symbol is 1: a condition that
+ * holds with 2 in place of every 1 only expresses that, and is not broken.
  */
 bool pyro_expr_is_broken(const pyro_exprs *exprs, size_t index);
 /*
- * Finds the value of the one free symbol that makes the expression `wanted`: sets *symbol and
- * *value and returns true, or false (*symbol means nothing then) when there is no such integer.
+ * Finds the value of the only free symbol that makes the expression `wanted` and sets *symbol and
+ * *value. Returns false, with *symbol undefined, if there is no such integer.
  */
 bool pyro_expr_solve(pyro_exprs *exprs, size_t index, int64_t wanted, pyro_symbol **symbol,
                      int64_t *value);
 
 /*
- * Parses the text of an expression, `length` bytes, into steps (parse.c). False when it is not
- * understood or memory is out.
+ * Parses the text of an expression, `length` bytes, into steps (parse.c). Returns false if it is
+ * unsupported or memory runs out.
  */
 bool pyro_expr_parse(pyro_exprs *exprs, pyro_expr *expr, size_t length);
 

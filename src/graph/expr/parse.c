@@ -1,4 +1,4 @@
-/* From the text of an expression to postfix steps: Python's arithmetic, with sympy's functions. */
+/* Parses an expression (Python arithmetic with sympy functions) into postfix steps. */
 #include "graph/expr/expr.h"
 
 #include "base/containers/buf.h"
@@ -101,9 +101,9 @@ static bool accept(expr_parser *p, const char *token)
 }
 
 /*
- * A decimal number: digits, and a fraction that is turned into a division by a power of ten.
- * Doubles are printed with 17 digits, 0.3 as 0.29999999999999999: the decimal that was meant is
- * found by rounding to 15, as many as a double always holds.
+ * Reads a decimal number; a fraction becomes a division by a power of ten. Doubles are printed with
+ * 17 digits, 0.3 as 0.29999999999999999: rounding to 15, which a double always holds, gives the
+ * intended decimal.
  */
 static bool parse_number(expr_parser *p)
 {
@@ -167,7 +167,7 @@ static bool emit_symbol(expr_parser *p, const char *name, size_t length)
     return true;
 }
 
-/* Passes over ", name=value" assumptions up to the closing parenthesis. */
+/* Skips ", name=value" assumptions up to the closing parenthesis. */
 static bool skip_assumptions(expr_parser *p)
 {
     while (p->at < p->end && *p->at != ')')
@@ -270,7 +270,7 @@ static bool parse_primary(expr_parser *p)
     return false;
 }
 
-/* Longer spellings come before their beginnings. */
+/* Longer operators come before their prefixes. */
 static const struct infix {
     const char *token;
     uint8_t op, precedence, right_precedence;
@@ -311,7 +311,7 @@ static bool parse_expression(expr_parser *p, int precedence)
     return good && !p->failed;
 }
 
-/* How deep the evaluation stack gets; false when the steps do not leave exactly one value. */
+/* Depth of the evaluation stack; returns false if the steps do not leave exactly one value. */
 static bool measure_stack(const pyro_expr_step *steps, size_t count, uint32_t *depth)
 {
     size_t height = 0, highest = 0;

@@ -1,4 +1,4 @@
-/* The pool of expressions and symbols of a model: its life, and symbols by name. */
+/* Creates and frees the pool of a model's expressions and symbols; finds symbols by name. */
 #include "graph/expr/expr.h"
 
 #include "base/containers/buf.h"

@@ -1,4 +1,4 @@
-/* Attention in all its forms, and recurrent layers. */
+/* Rules for attention in all its forms, and for recurrent layers. */
 #include "graph/call.h"
 #include "graph/rules/rules.h"
 
@@ -16,8 +16,8 @@ static void attend(pyro_call *call, pyro_price *price, int64_t rows, int64_t key
 }
 
 /*
- * Tensors [..., heads, sequence, dim]; the scores are not written: kernels keep them on chip. They
- * write [batch, sequence, heads, dim] and give a view, so that turning it back copies nothing.
+ * Tensors [..., heads, sequence, dim]. Kernels keep the scores on chip. They write [batch,
+ * sequence, heads, dim] and return a view, so that transposing it back copies nothing.
  */
 bool pyro_rule_attention(pyro_call *call, pyro_price *price)
 {
@@ -37,7 +37,7 @@ bool pyro_rule_attention(pyro_call *call, pyro_price *price)
     if (mask && !mask->is_skipped)
         price->other_flops = pyro_plus(call, price->other_flops,
                                        pyro_times(call, rows, key->dims[key->rank - 2]));
-    price->fvcore_flops = 0; /* fvcore leaves fused attention out */
+    price->fvcore_flops = 0; /* fvcore does not count fused attention */
     if (output->rank == sizeof sequence_first)
         pyro_price_order(price, output, sequence_first);
     return true;
@@ -74,7 +74,7 @@ static bool multi_head(pyro_call *call, pyro_price *price, const pyro_tensor *qu
                             pyro_times(call, scores, pyro_times(call, 2, width)));
     price->other_flops = pyro_times(call, pyro_times(call, scores, heads),
                                     SOFTMAX_FLOPS + SCALE_FLOPS);
-    price->torch_macs = price->fvcore_flops = 0; /* one opaque operator to both */
+    price->torch_macs = price->fvcore_flops = 0; /* both see one opaque operator */
     return true;
 }
 
@@ -114,7 +114,7 @@ bool pyro_rule_encoder_layer(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* All matrices of a recurrent layer, for one step of one sequence; gates' work aside. */
+/* All matrices of a recurrent layer, for one step of one sequence, without the gates. */
 static int64_t matrix_elements(pyro_call *call, const pyro_call_arg *params, int64_t *gates)
 {
     int64_t sum = 0;
@@ -133,7 +133,7 @@ static bool recur(pyro_call *call, pyro_price *price, int64_t steps, const pyro_
     if (!params || !params->tensors)
         return false;
     price->macs = pyro_times(call, steps, matrix_elements(call, params, &gates));
-    /* bias, non-linearity and combination: about 5 FLOPs a gate value */
+    /* bias, non-linearity and combination: about 5 FLOPs per gate value */
     price->other_flops = pyro_times(call, steps, pyro_times(call, gates, 5));
     price->fvcore_flops = 0;
     return true;
@@ -149,7 +149,7 @@ bool pyro_rule_recurrent(pyro_call *call, pyro_price *price)
                  pyro_call_find(call, "params", 2));
 }
 
-/* Packed sequences: one row a step of a sequence. */
+/* Packed sequences: one row per step of a sequence. */
 bool pyro_rule_recurrent_packed(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *data = pyro_call_tensor(call, "data", 0);

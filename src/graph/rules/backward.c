@@ -1,4 +1,4 @@
-/* Gradients: what the backward of an operator does, priced by the operator's own shapes. */
+/* Rules for gradients: the backward of an operator costs what the operator's shapes imply. */
 #include "graph/call.h"
 #include "graph/rules/rules.h"
 
@@ -10,8 +10,8 @@ static int64_t positions(pyro_call *call, const pyro_tensor *tensor, size_t spat
 }
 
 /*
- * Gradients of input and weight each multiply as much as the forward did, groups included; the mask
- * says which are wanted. Without a mask the price is not known.
+ * Gradients of input and weight each need as many MACs as the forward, groups included; the mask
+ * selects them. Without a mask the cost is unknown.
  */
 bool pyro_rule_convolution_backward(pyro_call *call, pyro_price *price)
 {
@@ -32,7 +32,7 @@ bool pyro_rule_convolution_backward(pyro_call *call, pyro_price *price)
     price->macs = pyro_times(call, forward, wanted);
     if (mask->count > 2 && mask->integers[2])
         price->other_flops = gradient->elements;
-    /* The filled-in bytes hold the gradient of the input as written, wanted or not. */
+    /* The preset bytes include writing the gradient of the input, requested or not. */
     price->written_bytes = 0;
     if (mask->integers[0])
         price->written_bytes = pyro_tensor_bytes(call, input);
@@ -83,7 +83,7 @@ bool pyro_rule_attention_backward_sequence_first(pyro_call *call, pyro_price *pr
                            value);
 }
 
-/* Maximum: one addition a gradient; mean (factor: spatial dims): one a value of its window. */
+/* Maximum: one addition per gradient; mean (factor: spatial dims): one per value of its window. */
 bool pyro_rule_pool_backward(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *gradient = pyro_call_tensor(call, "grad_output", 0);
@@ -100,7 +100,7 @@ bool pyro_rule_pool_backward(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* `factor` FLOPs a value of the gradient that comes out. */
+/* `factor` FLOPs per value of the output gradient. */
 bool pyro_rule_gradient(pyro_call *call, pyro_price *price)
 {
     price->other_flops = pyro_times(call, pyro_output_elements(call), call->op->factor);

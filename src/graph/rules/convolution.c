@@ -1,13 +1,13 @@
-/* Convolutions: a weight is applied at every position of the output (transposed: of the input). */
+/* Rules for convolutions: a weight applies at every output position (transposed: input). */
 #include "graph/call.h"
 #include "graph/rules/rules.h"
 
-/* What the libraries behind torch call them. */
+/* Their names in the libraries behind torch. */
 static const char *const input_names[] = {"input", "self", "X", "qx", NULL};
 static const char *const weight_names[] = {"weight", "W", "qw", NULL};
 static const char *const bias_names[] = {"bias", "B", NULL};
 
-/* How many positions a tensor has: N times its spatial dims; `spatial` dims may come unbatched. */
+/* Number of positions of a tensor: N times its `spatial` spatial dims; it may be unbatched. */
 static int64_t positions(pyro_call *call, const pyro_tensor *tensor, size_t spatial)
 {
     if (tensor->rank == spatial + 1)
@@ -25,14 +25,14 @@ static bool convolve(pyro_call *call, pyro_price *price, bool transposed)
     const pyro_tensor *over = transposed ? input : &call->outputs[0];
     if (over->rank != spatial + 1 && over->rank != spatial + 2)
         return false;
-    /* Groups are in the weight's shape: its second dim is what one group sees. */
+    /* The weight's shape includes groups: its second dim is the input channels of one group. */
     price->macs = pyro_times(call, positions(call, over, spatial), weight->elements);
     if (pyro_call_tensor_of(call, bias_names, 2))
         price->other_flops = pyro_output_elements(call);
     const pyro_call_arg *padding = pyro_call_find(call, "padding", 4);
     if (padding && padding->kind == PYRO_ARG_TEXT)
         price->fvcore_flops =
-            0; /* "same" is an operator of its own to fvcore, which it leaves out */
+            0; /* to fvcore, "same" is a separate operator, which it does not count */
     return true;
 }
 
@@ -46,13 +46,13 @@ bool pyro_rule_transposed_convolution(pyro_call *call, pyro_price *price)
     return convolve(call, price, true);
 }
 
-/* aten.convolution says by a flag which one it is. */
+/* aten.convolution has a flag for transposed. */
 bool pyro_rule_any_convolution(pyro_call *call, pyro_price *price)
 {
     return convolve(call, price, pyro_call_integer(call, "transposed", 6, 0) != 0);
 }
 
-/* Every tap is sampled bilinearly (7 FLOPs an input value) before it is multiplied. */
+/* Every tap is sampled bilinearly (7 FLOPs per input value) before the multiplication. */
 bool pyro_rule_deformable_convolution(pyro_call *call, pyro_price *price)
 {
     if (!convolve(call, price, false))

@@ -1,9 +1,9 @@
-/* einsum: contracted pair by pair in the order torch uses; a pair that sums nothing is a product. */
+/* Rule for einsum: contracts pair by pair in torch's order; a pair without a sum is a product. */
 #include "graph/call.h"
 #include "graph/rules/rules.h"
 #include <string.h>
 
-/* Labels are letters; dims under an ellipsis get labels of their own, counted from the right. */
+/* Labels are letters; dims of an ellipsis get separate labels, counted from the right. */
 enum { ELLIPSIS_BASE = 128, LABEL_COUNT = ELLIPSIS_BASE + PYRO_MAX_RANK, MAX_OPERANDS = 32 };
 
 typedef struct operand {
@@ -12,13 +12,13 @@ typedef struct operand {
 
 typedef struct einsum {
     int64_t size[LABEL_COUNT];
-    uint8_t occurrences[LABEL_COUNT]; /* in all terms; more than 2 are as good as 2 */
+    uint8_t occurrences[LABEL_COUNT]; /* in all terms; more than 2 count as 2 */
     operand operands[MAX_OPERANDS];
     size_t count;
     bool in_output[LABEL_COUNT];
 } einsum;
 
-/* Not isalpha: in some locales that takes bytes for which there is no room. */
+/* Not isalpha: in some locales it accepts bytes that have no label. */
 static bool is_label(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -93,7 +93,7 @@ static bool read_equation(einsum *e, const char *equation, const pyro_call_arg *
     return true;
 }
 
-/* Labels of one operand that nobody else needs are summed before anything else: one FLOP a value. */
+/* Labels that only one operand has, and not the output, are summed first: one FLOP per value. */
 static int64_t summed_alone(pyro_call *call, const einsum *e, size_t index)
 {
     int64_t elements = 1;
@@ -110,7 +110,7 @@ static int64_t summed_alone(pyro_call *call, const einsum *e, size_t index)
     return sums ? elements : 0;
 }
 
-/* Contracts operand j into operand i; what no other operand and not the output needs is summed. */
+/* Contracts operand j into operand i; sums labels that nothing else needs. */
 static void contract(pyro_call *call, einsum *e, size_t i, size_t j, pyro_price *price)
 {
     operand *a = &e->operands[i], *b = &e->operands[j], result = {{false}};
@@ -123,7 +123,7 @@ static void contract(pyro_call *call, einsum *e, size_t i, size_t j, pyro_price 
         for (size_t k = 0; k < e->count && !needed; k++)
             needed = k != i && k != j && e->operands[k].has[label];
         if (!needed && !(a->has[label] && b->has[label]))
-            continue; /* summed out of its one operand beforehand */
+            continue; /* already summed out of its only operand */
         result.has[label] = needed;
         sums |= !needed && e->size[label] > 1;
         product = pyro_times(call, product, e->size[label]);

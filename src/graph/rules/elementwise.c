@@ -1,4 +1,4 @@
-/* Work that is proportional to the values it touches: maps, reductions, norms, pooling, sampling. */
+/* Rules for work proportional to values: maps, reductions, norms, pooling, sampling. */
 #include "graph/call.h"
 #include "graph/rules/rules.h"
 
@@ -18,14 +18,14 @@ static int64_t largest_elements(const pyro_call *call)
     return input && input->elements > output ? input->elements : output;
 }
 
-/* `factor` FLOPs an output value. */
+/* `factor` FLOPs per output value. */
 bool pyro_rule_elementwise(pyro_call *call, pyro_price *price)
 {
     price->other_flops = pyro_times(call, pyro_output_elements(call), call->op->factor);
     return true;
 }
 
-/* The same for every tensor of the list that comes out; forms in place have only the one going in. */
+/* The same for every tensor of an output list; in-place forms have only the input list. */
 bool pyro_rule_elementwise_lists(pyro_call *call, pyro_price *price)
 {
     int64_t elements = 0;
@@ -38,7 +38,7 @@ bool pyro_rule_elementwise_lists(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* `factor` FLOPs an input value; forms that only compare two tensors have larger outputs. */
+/* `factor` FLOPs per input value; forms that compare two tensors have larger outputs. */
 bool pyro_rule_reduction(pyro_call *call, pyro_price *price)
 {
     price->other_flops = pyro_times(call, largest_elements(call), call->op->factor);
@@ -50,7 +50,7 @@ bool pyro_rule_softmax(pyro_call *call, pyro_price *price)
     return pyro_rule_elementwise(call, price);
 }
 
-/* In evaluation a scale and a shift; in training the mean and variance of the batch before it. */
+/* In evaluation a scale and a shift; in training also the mean and variance of the batch. */
 bool pyro_rule_batch_norm(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *input = first_input(call);
@@ -66,8 +66,8 @@ bool pyro_rule_batch_norm(pyro_call *call, pyro_price *price)
 }
 
 /*
- * Layer, group, instance (factor 5: mean, centre, square, sum, scale) and RMS norm (factor 3), which
- * fvcore does not know.
+ * Layer, group, instance (factor 5: mean, centre, square, sum, scale) and RMS norm (factor 3),
+ * which fvcore does not know.
  */
 bool pyro_rule_norm(pyro_call *call, pyro_price *price)
 {
@@ -81,7 +81,7 @@ bool pyro_rule_norm(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* One FLOP a value of the window, for every output. */
+/* One FLOP per value of the window, for every output. */
 bool pyro_rule_pool(pyro_call *call, pyro_price *price)
 {
     size_t dims = (size_t)call->op->factor;
@@ -97,7 +97,7 @@ bool pyro_rule_pool(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* Every input value is in one window, or about one. Factor 1: fvcore counts it as well. */
+/* Every input value is in about one window. Factor 1: fvcore counts it too. */
 bool pyro_rule_adaptive_pool(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *input = first_input(call);
@@ -108,20 +108,20 @@ bool pyro_rule_adaptive_pool(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* `factor` FLOPs an output value. */
+/* `factor` FLOPs per output value. */
 bool pyro_rule_resample(pyro_call *call, pyro_price *price)
 {
     return pyro_rule_elementwise(call, price);
 }
 
-/* The same, and fvcore has 4 for linear filters and 1 for copies. */
+/* The same; fvcore counts 4 for linear filters and 1 for copies. */
 bool pyro_rule_resample_counted(pyro_call *call, pyro_price *price)
 {
     price->fvcore_flops = pyro_times(call, pyro_output_elements(call), call->op->factor ? 4 : 1);
     return pyro_rule_elementwise(call, price);
 }
 
-/* Bilinear samples (7 FLOPs each), as many a bin as the ratio asks for; adaptive ones take 4. */
+/* Bilinear samples (7 FLOPs each), as many per bin as the ratio sets; 4 if adaptive. */
 bool pyro_rule_roi(pyro_call *call, pyro_price *price)
 {
     int64_t ratio = pyro_call_integer(call, "sampling_ratio", 5, -1);
@@ -159,7 +159,7 @@ bool pyro_rule_sort(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* log2(n) comparisons a value that is looked for. */
+/* log2(n) comparisons per searched value. */
 bool pyro_rule_search(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *sorted = pyro_call_tensor(call, "boundaries", 1);
@@ -172,7 +172,7 @@ bool pyro_rule_search(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* `factor` FLOPs a pair of boxes: the most that suppression can need. */
+/* `factor` FLOPs per pair of boxes: the worst case of suppression. */
 bool pyro_rule_box_pairs(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *boxes = first_input(call);
@@ -183,7 +183,7 @@ bool pyro_rule_box_pairs(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* 5 n log2(n), the usual count for a complex transform; half of it where one side is real. */
+/* 5 n log2(n), the usual count for a complex transform; half of it if one side is real. */
 bool pyro_rule_fourier(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *input = first_input(call);
@@ -208,7 +208,7 @@ bool pyro_rule_fourier(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* One real transform of n_fft points a frame; the frames are those of the spectrum, which is the
+/* One real transform of n_fft points per frame; the frames are those of the spectrum, which is the
  * output or, for the inverse (factor 1), the input. */
 bool pyro_rule_short_fourier(pyro_call *call, pyro_price *price)
 {
@@ -222,7 +222,7 @@ bool pyro_rule_short_fourier(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* `factor` FLOPs a value of the prediction. */
+/* `factor` FLOPs per value of the prediction. */
 bool pyro_rule_loss(pyro_call *call, pyro_price *price)
 {
     return pyro_rule_reduction(call, price);

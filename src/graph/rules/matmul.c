@@ -1,4 +1,4 @@
-/* Products of matrices and vectors. */
+/* Rules for products of matrices and vectors. */
 #include "graph/call.h"
 #include "graph/rules/rules.h"
 
@@ -19,13 +19,13 @@ bool pyro_rule_linear(pyro_call *call, pyro_price *price)
     price->macs = pyro_times(call, input->elements, weight->rank == 2 ? weight->dims[0] : 1);
     if (first_of(call, "bias", "B", 2))
         price->other_flops = pyro_output_elements(call);
-    /* A weight that is a vector goes through mv, which torch's counter does not count. */
+    /* A weight that is a vector uses mv, which torch's counter does not count. */
     if (weight->rank == 1)
         price->torch_macs = 0;
     return true;
 }
 
-/* A weight packed in a form of the kernel's own: rows x K values, as many columns as the output. */
+/* A weight packed in a kernel-specific layout: rows x K values, as many columns as the output. */
 bool pyro_rule_linear_packed(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *input = NULL;
@@ -41,8 +41,8 @@ bool pyro_rule_linear_packed(pyro_call *call, pyro_price *price)
 }
 
 /*
- * dot and mv have no formula in torch's counter. A product with a vector becomes one of them, but
- * for a batch only where torch folds that into a matrix: not where it would have to copy it, unless
+ * dot and mv have no formula in torch's counter. A product with a vector becomes one of them. For a
+ * batch it does so only if torch folds the batch into a matrix: not if that needs a copy, unless
  * the vector is a parameter.
  */
 static bool is_uncounted_vector(const pyro_tensor *a, const pyro_tensor *b)
@@ -52,7 +52,7 @@ static bool is_uncounted_vector(const pyro_tensor *a, const pyro_tensor *b)
     return a->rank == 1 && b->rank > 2 && (a->is_weight || b->is_strided);
 }
 
-/* torch.matmul over all ranks. */
+/* torch.matmul for all ranks. */
 bool pyro_rule_matmul(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *a = first_of(call, "self", "input", 0);
@@ -62,12 +62,12 @@ bool pyro_rule_matmul(pyro_call *call, pyro_price *price)
     price->macs = pyro_times(call, pyro_output_elements(call), a->dims[a->rank - 1]);
     if (is_uncounted_vector(a, b))
         price->torch_macs = 0;
-    if (b->rank > 1) /* fvcore does not see that the left side is broadcast */
+    if (b->rank > 1) /* fvcore ignores that the left side is broadcast */
         price->fvcore_flops = pyro_times(call, a->elements, b->dims[b->rank - 1]);
     return true;
 }
 
-/* Every row of one with every row of the other: a product with the second transposed. */
+/* Every row of one with every row of the other: a product with the second one transposed. */
 bool pyro_rule_inner(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *a = pyro_call_tensor(call, "self", 0);
@@ -84,7 +84,7 @@ bool pyro_rule_inner(pyro_call *call, pyro_price *price)
 /* Bits of the factor of matrix_product. */
 enum { WITH_ADDEND = 1, UNKNOWN_TO_TORCH = 2 };
 
-/* mm and bmm or, with an addend in front, addmm, addbmm and baddbmm. */
+/* mm and bmm or, with an addend first, addmm, addbmm and baddbmm. */
 bool pyro_rule_matrix_product(pyro_call *call, pyro_price *price)
 {
     bool addend = call->op->factor & WITH_ADDEND;
@@ -96,7 +96,7 @@ bool pyro_rule_matrix_product(pyro_call *call, pyro_price *price)
     price->macs = pyro_times(call, a->elements, b->dims[b->rank - 1]);
     if (addend)
         price->other_flops = pyro_output_elements(call);
-    if (addend && a->rank == 3) /* fvcore knows none of the batched forms with an addend */
+    if (addend && a->rank == 3) /* fvcore does not count batched forms with an addend */
         price->fvcore_flops = 0;
     if (call->op->factor & UNKNOWN_TO_TORCH)
         price->torch_macs = 0;
@@ -135,7 +135,7 @@ bool pyro_rule_tensordot(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* y[o] = a . W[o] . b: one matrix-vector product and one dot product an output. */
+/* y[o] = a . W[o] . b: one matrix-vector product and one dot product per output. */
 bool pyro_rule_bilinear(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *weight = pyro_call_tensor(call, "weight", 2);
@@ -158,7 +158,7 @@ bool pyro_rule_grouped_matmul(pyro_call *call, pyro_price *price)
     if (!a || !b || !call->output_count || a->rank < 2 || b->rank < 2)
         return false;
     const pyro_tensor *output = &call->outputs[0];
-    if (a->rank == 2 && b->rank == 2) /* grouped along K: every group has a product of its own */
+    if (a->rank == 2 && b->rank == 2) /* grouped along K: every group has a separate product */
         price->macs = pyro_times(call, a->elements, b->dims[1]);
     else
         price->macs = pyro_times(call, output->elements, a->dims[a->rank - 1]);
@@ -169,7 +169,7 @@ bool pyro_rule_grouped_matmul(pyro_call *call, pyro_price *price)
 enum { MAX_CHAIN = 32 };
 
 /* Rows of each matrix of a list and, last, the columns of the last one; vectors at the ends count
- * as a row and a column. False when they do not fit. */
+ * as a row and a column. Returns false if they do not match. */
 static bool chain_sizes(const pyro_call_arg *list, int64_t sizes[MAX_CHAIN + 1])
 {
     for (uint32_t i = 0; i < list->count; i++) {
@@ -184,7 +184,7 @@ static bool chain_sizes(const pyro_call_arg *list, int64_t sizes[MAX_CHAIN + 1])
     return true;
 }
 
-/* The cheapest order of a chain of products, which is the one that torch takes. */
+/* The cheapest order of a chain of products, which torch uses. */
 bool pyro_rule_chain_matmul(pyro_call *call, pyro_price *price)
 {
     const pyro_call_arg *list = call->arg_count ? &call->args[0] : NULL;
@@ -209,7 +209,7 @@ bool pyro_rule_chain_matmul(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* Every row of one against every row of the other; a difference, a square and a sum a value. */
+/* Every row of one against every row of the other; a difference, a square and a sum per value. */
 bool pyro_rule_distances(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *a = pyro_call_tensor(call, "x1", 0);

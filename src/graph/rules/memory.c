@@ -1,14 +1,14 @@
-/* Operators that compute nothing: copies, look-ups, and what only the host does. */
+/* Rules for operators that compute nothing: copies, look-ups, and host-only work. */
 #include "graph/call.h"
 #include "graph/rules/rules.h"
 
-/* A run lets the kernel read the heads that this repeats (exported.h). */
+/* True if a run lets the kernel read the heads that this call repeats (exported.h). */
 static bool is_repetition(const pyro_call *call)
 {
     return call->output_count && call->outputs[0].repeats > 1;
 }
 
-/* Whether two shapes differ in nothing but axes of size 1. */
+/* True if two shapes differ only in axes of size 1. */
 static bool has_same_axes(const pyro_tensor *a, const pyro_tensor *b)
 {
     size_t i = 0, j = 0;
@@ -25,8 +25,8 @@ static bool has_same_axes(const pyro_tensor *a, const pyro_tensor *b)
 }
 
 /*
- * reshape, flatten, contiguous: free over a dense tensor, a copy of a strided one. A reshape (factor
- * 1) that merges and splits no axes is a view of that too.
+ * reshape, flatten, contiguous: free for a dense tensor, a copy of a strided one. A reshape (factor
+ * 1) that merges and splits no axes is a view of a strided one too.
  */
 bool pyro_rule_maybe_copy(pyro_call *call, pyro_price *price)
 {
@@ -40,20 +40,20 @@ bool pyro_rule_maybe_copy(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* Of a tensor that fill_bytes() took for read whole, only `bytes` are. */
+/* Only `bytes` of a tensor are read, which fill_bytes() counted in full. */
 static void read_only(pyro_call *call, pyro_price *price, const pyro_tensor *tensor, int64_t bytes)
 {
     int64_t *total = tensor->is_weight ? &price->weight_read_bytes : &price->activation_read_bytes;
     *total = pyro_plus(call, *total - pyro_tensor_bytes(call, tensor), bytes);
 }
 
-/* to, type_as: free where the element type stays. */
+/* to, type_as: free if the element type stays the same. */
 bool pyro_rule_convert(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *input = pyro_call_first_tensor(call);
     if (!input || !call->output_count)
         return false;
-    const pyro_tensor *like = pyro_call_tensor(call, "other", 1); /* lends its type only */
+    const pyro_tensor *like = pyro_call_tensor(call, "other", 1); /* only its type matters */
     if (like && like->id != input->id)
         read_only(call, price, like, 0);
     if (input->dtype == call->outputs[0].dtype) {
@@ -71,7 +71,7 @@ bool pyro_rule_copy(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* cat: a cache of past tokens has room for new ones, which are all that is written; else a copy. */
+/* cat: a cache of past tokens has space for new ones, so only these are written; else a copy. */
 bool pyro_rule_concatenate(pyro_call *call, pyro_price *price)
 {
     const pyro_call_arg *tensors = pyro_call_find(call, "tensors", 0);
@@ -96,7 +96,7 @@ bool pyro_rule_overwrite(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* zeros_like, full, arange: their arguments only lend their shape. */
+/* zeros_like, full, arange: only the shapes of the arguments matter. */
 bool pyro_rule_create(pyro_call *call, pyro_price *price)
 {
     price->activation_read_bytes = price->weight_read_bytes = 0;
@@ -104,7 +104,7 @@ bool pyro_rule_create(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* Of the table only the rows that come out are read; the indices are read whole. */
+/* Reads only the selected rows of the table, and all indices. */
 bool pyro_rule_gather(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *table = pyro_call_tensor(call, "weight", 0);
@@ -116,7 +116,7 @@ bool pyro_rule_gather(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* One row of the table an index, added up a bag. */
+/* One row of the table per index, summed per bag. */
 bool pyro_rule_embedding_bag(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *table = pyro_call_tensor(call, "weight", 0);
@@ -141,7 +141,7 @@ static const pyro_tensor *scattered(const pyro_call *call)
     return NULL;
 }
 
-/* In place: as many values of self as there are in the source are written (factor 1: and added). */
+/* In place: writes as many values of self as the source has (factor 1: and adds them). */
 bool pyro_rule_scatter(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *self = pyro_call_tensor(call, "self", 0), *source = scattered(call);
@@ -155,7 +155,7 @@ bool pyro_rule_scatter(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* Not in place: the whole of self is copied as well. */
+/* Not in place: self is copied as well. */
 bool pyro_rule_scatter_copy(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *source = scattered(call);
@@ -163,7 +163,7 @@ bool pyro_rule_scatter_copy(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* Python's arithmetic on sizes. What makes a tensor is something else, and must not be free. */
+/* Python's arithmetic on sizes. A call that makes a tensor is something else and is not free. */
 bool pyro_rule_host(pyro_call *call, pyro_price *price)
 {
     for (size_t o = 0; o < call->output_count; o++)
@@ -173,7 +173,7 @@ bool pyro_rule_host(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* Sizes, assertions, memory that nobody has written to: nothing is moved. */
+/* Sizes, assertions, uninitialised memory: nothing is moved. */
 bool pyro_rule_scalar(pyro_call *call, pyro_price *price)
 {
     (void)call;

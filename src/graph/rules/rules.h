@@ -1,4 +1,4 @@
-/* The rules that price operators; rules.def lists them, each file here has those of one subject. */
+/* The cost rules of operators, listed in rules.def. Each file here has those of one subject. */
 #ifndef PYRO_GRAPH_RULES_H
 #define PYRO_GRAPH_RULES_H
 

@@ -1,7 +1,7 @@
 /*
- * Views: other shapes over the same bytes, and whether the values still lie densely in their order.
- * A dense tensor whose axes lie in another order keeps it as a number: 4 bits an axis, the outermost
- * first, in the lowest bits. No such number is 0.
+ * Rules for views: other shapes over the same bytes. They track whether values are still dense and
+ * in order. A dense tensor with permuted axes stores their order as a number: 4 bits per axis, the
+ * outermost first, in the lowest bits. It is never 0.
  */
 #include "graph/call.h"
 #include "graph/rules/rules.h"
@@ -26,7 +26,7 @@ bool pyro_rule_view(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* A view whose values no longer lie densely in order. */
+/* A view whose values are no longer dense and in order. */
 bool pyro_rule_strided_view(pyro_call *call, pyro_price *price)
 {
     (void)call;
@@ -41,7 +41,7 @@ void pyro_price_order(pyro_price *price, const pyro_tensor *output, const uint8_
     price->is_strided = false;
     price->order = 0;
     for (uint8_t i = 0; i < output->rank; i++) {
-        if (output->dims[axes[i]] == 1) /* where such an axis lies makes no difference */
+        if (output->dims[axes[i]] == 1) /* the place of such an axis makes no difference */
             continue;
         price->is_strided |= axes[i] < latest;
         latest = axes[i];
@@ -50,14 +50,14 @@ void pyro_price_order(pyro_price *price, const pyro_tensor *output, const uint8_
         price->order |= (uint32_t)axes[i] << (AXIS_BITS * i);
 }
 
-/* The axis that an integer means, counted from the end where it is negative; -1: none. */
+/* The axis of an integer; negative integers count from the end. -1: invalid. */
 static int axis_of(const pyro_tensor *tensor, int64_t axis)
 {
     axis += axis < 0 ? tensor->rank : 0;
     return axis >= 0 && axis < tensor->rank ? (int)axis : -1;
 }
 
-/* Two axes change places: named by the call (factor 1), or the last two. */
+/* Swaps two axes: those named by the call (factor 1), or the last two. */
 static bool find_swap(const pyro_call *call, const pyro_tensor *input, uint8_t *from)
 {
     int first = input->rank - 2, second = input->rank - 1;
@@ -78,7 +78,7 @@ static bool find_swap(const pyro_call *call, const pyro_tensor *input, uint8_t *
     return true;
 }
 
-/* `from`: for every axis of the output the one of the input that it is. */
+/* `from`: the input axis of every output axis. */
 static bool find_axes(const pyro_call *call, const pyro_tensor *input, uint8_t *from)
 {
     const pyro_call_arg *dims = pyro_call_find(call, "dims", 1);
@@ -97,7 +97,7 @@ static bool find_axes(const pyro_call *call, const pyro_tensor *input, uint8_t *
     return true;
 }
 
-/* permute (factor 0), transpose and their like: the same values with their axes in another order. */
+/* permute (factor 0), transpose and so on: the same values with permuted axes. */
 bool pyro_rule_reordered_view(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *input = pyro_call_first_tensor(call);
@@ -118,7 +118,7 @@ bool pyro_rule_reordered_view(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* slice, split: a dense block where all but one are cut off along the outermost axis. */
+/* slice, split: a dense block if only the outermost axis larger than 1 is sliced. */
 bool pyro_rule_cut_view(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *input = pyro_call_first_tensor(call);
@@ -144,7 +144,7 @@ bool pyro_rule_cut_view(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* expand: nothing changes where it repeats nothing. */
+/* expand: changes nothing if it repeats nothing. */
 bool pyro_rule_expanded_view(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *input = pyro_call_first_tensor(call);

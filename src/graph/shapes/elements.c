@@ -1,4 +1,4 @@
-/* Shapes of maps, reductions, look-ups, copies and creation. */
+/* Shape rules for maps, reductions, look-ups, copies and creation. */
 #include "graph/call.h"
 #include "graph/shapes/rules.h"
 
@@ -35,7 +35,7 @@ SHAPE_RULE(scalar)
     return true;
 }
 
-/* As many values as a list of tensors holds, whatever their shapes. */
+/* As many values as a list of tensors has, whatever their shapes. */
 SHAPE_RULE(list)
 {
     const pyro_call_arg *list = call->arg_count ? &call->args[0] : NULL;
@@ -48,7 +48,8 @@ SHAPE_RULE(list)
     return pyro_output_append(output, elements);
 }
 
-/* Tensors with dims outrank those without, floating types integers, and large types small ones. */
+/* Type promotion: tensors with dims win over those without, floating over integer types, large
+ * over small types. */
 static int type_rank(const pyro_tensor *tensor)
 {
     return (tensor->rank > 0) * 1000 + pyro_dtype_is_floating(tensor->dtype) * 100 +
@@ -89,7 +90,7 @@ SHAPE_RULE(outer)
     return a && b && pyro_output_like(output, a) && pyro_output_append_dims(output, b, 0, b->rank);
 }
 
-/* Without the dims that an argument lists, or with 1 in their places; all where it lists none. */
+/* Removes the dims that an argument lists, or sets them to 1; all dims if it lists none. */
 static bool reduced(pyro_call *call, pyro_output *output, size_t dims_at, size_t keep_at)
 {
     const pyro_tensor *input = pyro_call_nth_tensor(call, 0);
@@ -97,7 +98,7 @@ static bool reduced(pyro_call *call, pyro_output *output, size_t dims_at, size_t
         return false;
     const pyro_call_arg *dims = dims_at < call->arg_count ? &call->args[dims_at] : NULL;
     bool keep = pyro_call_integer(call, "keepdim", keep_at, 0) != 0, drop[PYRO_MAX_RANK];
-    /* A lone number in the place of the dims is an element type: sum(input, dtype). */
+    /* A single number in place of the dims is an element type: sum(input, dtype). */
     bool all = !dims || !dims->integers || !dims->count ||
                (dims->kind == PYRO_ARG_INTEGER && call->arg_count <= dims_at + 1);
     memset(drop, all, sizeof drop);
@@ -146,7 +147,7 @@ SHAPE_RULE(topk)
     return true;
 }
 
-/* gather(input, dim, index): as the index. */
+/* gather(input, dim, index): the shape of the index. */
 SHAPE_RULE(gather)
 {
     const pyro_tensor *table = pyro_call_nth_tensor(call, 0),
@@ -236,7 +237,7 @@ SHAPE_RULE(repeat)
     return true;
 }
 
-/* The element type that a number stands for in torch (c10::ScalarType); .pt2 counts from 1. */
+/* The element type of a c10::ScalarType number; .pt2 counts from 1. */
 static pyro_dtype scalar_type(int64_t code)
 {
     if (code == 15)

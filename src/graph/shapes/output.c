@@ -1,4 +1,4 @@
-/* What shape rules look at, and what they build outputs with. */
+/* Helpers of shape rules: access to arguments, and building of outputs. */
 #include "graph/shapes/rules.h"
 
 #include <string.h>

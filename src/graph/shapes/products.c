@@ -1,10 +1,10 @@
-/* Shapes of what slides windows or multiplies: convolutions, pools, products, attention. */
+/* Shape rules for convolutions, pooling, products and attention. */
 #include "graph/call.h"
 #include "graph/shapes/rules.h"
 
 #include <string.h>
 
-/* The nth of a list that may stand for all dims with one value. */
+/* The nth of a list, which may have one value for all dims. */
 static bool list_value(const pyro_call *call, const char *name, size_t n, int64_t otherwise,
                        int64_t *out)
 {
@@ -23,7 +23,7 @@ typedef struct sliding_window {
     int64_t kernel, stride, padding, dilation, output_padding;
 } sliding_window;
 
-/* Sizes from a file are anything: what does not fit has no shape. */
+/* Sizes from a file are untrusted: a size that does not fit has no shape. */
 static bool slide(pyro_call *call, int64_t input, const sliding_window *w, bool up, int64_t *out)
 {
     if (w->stride < 1 || w->dilation < 1 || w->kernel < 0 || w->padding < 0 ||
@@ -61,7 +61,7 @@ static bool convolve(pyro_call *call, pyro_output *output, bool up)
     for (size_t d = 0; d < spatial; d++) {
         sliding_window w = {.kernel = weight->dims[2 + d]};
         int64_t size = input->dims[input->rank - spatial + d];
-        /* The stride must be known: a trace without concrete inputs does not tell the output. */
+        /* The stride must be known: a trace without concrete inputs does not define the output. */
         const pyro_call_arg *stride = pyro_call_find(call, "stride", SIZE_MAX);
         if (!stride || !stride->integers || !stride->count ||
             !list_value(call, "stride", d, 1, &w.stride) ||
@@ -115,7 +115,7 @@ SHAPE_RULE(pool)
             !slide(call, size, &w, false, &pooled))
             return false;
         int64_t reached = (pooled - 1) * w.stride + w.dilation * (w.kernel - 1) + 1;
-        /* A last, partial window counts unless it starts in the padding behind. */
+        /* A last, partial window counts unless it starts in the trailing padding. */
         if (ceil_mode && reached < size + 2 * w.padding && pooled * w.stride < size + w.padding)
             pooled++;
         if (!pyro_output_append(output, pooled))
@@ -180,7 +180,7 @@ SHAPE_RULE(matmul)
 
 SHAPE_RULE(matrix_product)
 {
-    size_t first = call->op->factor ? 1 : 0; /* an addend in front */
+    size_t first = call->op->factor ? 1 : 0; /* an addend first */
     const pyro_tensor *a = pyro_call_tensor_at(call, first),
                       *b = pyro_call_tensor_at(call, first + 1);
     if (!a || !b || a->rank < 2 || b->rank < 2)

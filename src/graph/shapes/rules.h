@@ -1,19 +1,19 @@
-/* The shape rules that ops.def and rules.def name, and what they build outputs with. */
+/* The shape rules in ops.def and rules.def, and the helpers that build outputs. */
 #ifndef PYRO_GRAPH_SHAPE_RULES_H
 #define PYRO_GRAPH_SHAPE_RULES_H
 
 #include "graph/shapes/shapes.h"
 
-/* The tensor at a position, and the nth of the tensors; of a list the first. NULL: none. */
+/* The tensor at a position, and the nth tensor; for a list its first. NULL: none. */
 const pyro_tensor *pyro_call_tensor_at(const pyro_call *call, size_t position);
 const pyro_tensor *pyro_call_nth_tensor(const pyro_call *call, size_t n);
 
-/* Each false when the rank or a size goes out of bounds. */
+/* Each returns false if the rank or a size is out of bounds. */
 bool pyro_output_append(pyro_output *output, int64_t size);
 bool pyro_output_append_dims(pyro_output *output, const pyro_tensor *tensor, size_t from,
                              size_t to);
 bool pyro_output_like(pyro_output *output, const pyro_tensor *tensor);
-/* Makes the output as large as it and a tensor together; false when they do not fit. */
+/* Broadcasts the output with a tensor; returns false if their shapes do not match. */
 bool pyro_output_broadcast(pyro_output *output, const pyro_tensor *tensor);
 
 #define SHAPE_RULE(name) bool pyro_shape_##name(pyro_call *call, pyro_output *output)

@@ -1,4 +1,4 @@
-/* Derives the output of a call by the shape rule of its operator. */
+/* Derives the output of a call with the shape rule of its operator. */
 #include "graph/shapes/shapes.h"
 
 #include "graph/call.h"

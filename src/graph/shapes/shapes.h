@@ -1,4 +1,4 @@
-/* Output shapes from input shapes, for calls whose outputs nobody recorded. */
+/* Derives output shapes from input shapes, for calls whose outputs were not recorded. */
 #ifndef PYRO_GRAPH_SHAPES_H
 #define PYRO_GRAPH_SHAPES_H
 
@@ -10,8 +10,8 @@ struct pyro_output {
 };
 
 /*
- * Derives the first output of a call and makes the call point to it; a call that moves nothing is
- * left without outputs. False when it cannot be derived.
+ * Derives the first output of a call and makes the call point to it; a call that moves nothing
+ * keeps no outputs. Returns false if it cannot be derived.
  */
 bool pyro_infer_output(pyro_call *call, pyro_output *output);
 

@@ -1,4 +1,4 @@
-/* The archive around an exported program: its two layouts, its models, which weights are tied. */
+/* Reads the archive around an exported program: its two layouts, its models and tied weights. */
 #include "read/pt2/pt2.h"
 
 #include "base/containers/buf.h"
@@ -10,7 +10,7 @@
 
 static const char flat_program[] = "serialized_exported_program.json";
 
-/* The length of the folder that everything in the archive lies in, its slash included. */
+/* Length of the archive's root folder name, with its slash. */
 static size_t root_length(const pyro_zip *zip)
 {
     const char *slash = zip->count ? strchr(zip->entries[0].name, '/') : NULL;
@@ -20,11 +20,11 @@ static size_t root_length(const pyro_zip *zip)
     for (size_t i = 1; i < zip->count; i++)
         if (strncmp(zip->entries[i].name, zip->entries[0].name, length))
             return 0;
-    /* An archive that holds nothing but its models/ has no root folder around it. */
+    /* An archive that contains only models/ has no root folder. */
     return !strncmp(zip->entries[0].name, "models/", 7) ? 0 : length;
 }
 
-/* The model that an entry holds ("models/NAME.json"), as a length inside its name; 0: none. */
+/* Length of the model's name in an entry "models/NAME.json"; 0: not a model. */
 static size_t model_name(const char *entry, const char **name)
 {
     size_t length = strlen(entry);
@@ -55,7 +55,7 @@ bool pyro_pt2_is(const pyro_zip *zip)
     return false;
 }
 
-/* Names the models of the archive in `names`, and finds the one that was asked for. */
+/* Lists the models of the archive in `names`, and finds the requested one. */
 static const pyro_zip_entry *choose(const pyro_zip *zip, size_t root, const char *wanted,
                                     pyro_buf *names, size_t *count)
 {
@@ -87,16 +87,16 @@ static int choose_model(const pyro_zip_entry **out, const pyro_zip *zip, size_t 
         *out = find(zip, root, flat_program);
     else if (count > 1 && !wanted)
         status = pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                           "the file holds %zu models (%s): choose one as FILE:NAME", count,
+                           "the file has %zu models (%s): choose one with FILE:NAME", count,
                            names.data);
     if (status == PYRO_OK && !*out)
-        status = pyro_fail(error, PYRO_ERROR_NOT_FOUND, "no model '%s' in the file; it holds: %s",
+        status = pyro_fail(error, PYRO_ERROR_NOT_FOUND, "no model '%s' in the file; it has: %s",
                            wanted ? wanted : "", names.length ? names.data : "one without a name");
     pyro_buf_free(&names);
     return status;
 }
 
-/* Says which member an error is in, unless its message does already, as the archive's own do. */
+/* Adds the member to an error, unless the message already names it, as the archive's own do. */
 static void name_member(const pyro_model *model, const pyro_zip_entry *entry, pyro_error *error)
 {
     bool named = error && !strncmp(error->message, entry->name, strlen(entry->name));
@@ -110,7 +110,7 @@ static int open_member(pyro_source **out, const pyro_zip *zip, const pyro_zip_en
         (entry->size > PYRO_PT2_EXPANSION_FREE_BYTES &&
          entry->size / PYRO_PT2_MAX_EXPANSION > entry->compressed_size))
         return pyro_fail(error, PYRO_ERROR_LIMIT,
-                         "%.150s would expand from %lld to %lld bytes: refused", entry->name,
+                         "%.150s: %lld bytes would become %lld, more than the limit", entry->name,
                          (long long)entry->compressed_size, (long long)entry->size);
     return pyro_zip_open_member(out, zip, entry, error);
 }
@@ -140,7 +140,7 @@ static bool read_weight(pt2_reader *reader, pyro_intern *files, pyro_map *first_
         return !pt2_failed(reader);
     pyro_model *model = reader->model;
     if (model->graph->values[model->parameters[parameter].value].on_meta)
-        return true; /* every weight on meta claims the same empty file */
+        return true; /* all weights on meta have the same empty file */
     *any_on_disk = true;
     uint32_t first = pyro_map_get(first_of_file, file);
     if (first == PYRO_MAP_NONE)
@@ -182,7 +182,7 @@ static bool read_weights(pt2_reader *reader, bool *any_on_disk)
     return good;
 }
 
-/* Reads a small JSON member with one of the functions above; a member that is not there is fine. */
+/* Reads a small JSON member with one of the functions above, if the member exists. */
 static int read_member(pyro_model *model, const pyro_zip *zip, const pyro_zip_entry *entry,
                        bool (*read)(pt2_reader *, bool *), bool *flag, pyro_error *error)
 {
@@ -203,7 +203,7 @@ static int read_member(pyro_model *model, const pyro_zip *zip, const pyro_zip_en
     return status;
 }
 
-/* Which weights are one: by our own list, by the files they are stored in, else by their use. */
+/* Finds tied weights: by Pyrometer's list, by the files they are stored in, else by their use. */
 static int tie_weights(pyro_model *model, const pyro_zip *zip, size_t root, const char *name,
                        size_t name_length, pyro_error *error)
 {

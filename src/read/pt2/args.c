@@ -1,4 +1,4 @@
-/* The arguments of nodes: one-key objects whose key says what they hold. */
+/* Reads the arguments of nodes: objects with one key, which is the kind of the argument. */
 #include "read/pt2/pt2.h"
 
 #include "base/containers/buf.h"
@@ -24,7 +24,7 @@ static bool push_integer(pt2_reader *reader, int64_t literal, uint32_t value)
     return true;
 }
 
-/* Copies what was pushed since `from` into the arena and takes it off the scratch. */
+/* Copies what was pushed since `from` into the arena and pops it from the scratch. */
 static bool keep_values(pt2_reader *reader, size_t from, const uint32_t **out, uint32_t *count)
 {
     size_t length = reader->value_count - from;
@@ -144,7 +144,7 @@ static bool symbolic_integer_at(pt2_reader *reader, pyro_graph *graph)
     return !pt2_failed(reader) && push_integer(reader, literal, value);
 }
 
-/* A number that is an integer is kept, anything else is 0: no cost depends on it. */
+/* Keeps an integer; anything else becomes 0, because no cost depends on it. */
 static bool number_at(pt2_reader *reader)
 {
     int64_t literal = 0;
@@ -217,7 +217,7 @@ static bool read_tagged(pt2_reader *reader, pyro_graph *graph, pyro_arg *arg)
 {
     pyro_json *json = reader->json;
     size_t values_from = reader->value_count, integers_from = reader->integer_count;
-    *arg = (pyro_arg){.name = arg->name}; /* of two kinds, which no file has, the last counts */
+    *arg = (pyro_arg){.name = arg->name}; /* of two kinds, which no file has, the last one wins */
     if (PYRO_JSON_IS(json, "as_tensor"))
         return read_one_value(reader, graph, arg);
     bool optional = PYRO_JSON_IS(json, "as_optional_tensors");

@@ -1,4 +1,4 @@
-/* The member that Pyrometer adds to an archive: ties, default shapes, and facts of the model. */
+/* Reads the member that Pyrometer adds to an archive: ties, default shapes and model facts. */
 #include "read/pt2/pt2.h"
 
 #include "base/containers/buf.h"
@@ -10,7 +10,7 @@
 
 enum { MAX_INPUTS = 4096, MAX_DIMS = 65536, MAX_VARIANT_BYTES = 400 };
 
-/* A text; anything else leaves `out` as it is. */
+/* Reads a text; anything else leaves `out` unchanged. */
 static bool optional_text(pt2_reader *reader, const char **out)
 {
     pyro_json_kind kind = pyro_json_next(reader->json);
@@ -28,7 +28,7 @@ static bool optional_text(pt2_reader *reader, const char **out)
     return kind != PYRO_JSON_ERROR;
 }
 
-/* A count of 0 or more; anything else leaves `out` as it is. */
+/* Reads a count of 0 or more; anything else leaves `out` unchanged. */
 static bool optional_count(pt2_reader *reader, int64_t *out)
 {
     pyro_json_kind kind = pyro_json_next(reader->json);
@@ -40,7 +40,7 @@ static bool optional_count(pt2_reader *reader, int64_t *out)
     return kind != PYRO_JSON_ERROR;
 }
 
-/* {alias: path, ...} of our own extra file. */
+/* {alias: path, ...} of our extra file. */
 static bool read_ties(pt2_reader *reader)
 {
     pyro_model *model = reader->model;
@@ -63,14 +63,14 @@ static bool read_ties(pt2_reader *reader)
     return !pt2_failed(reader);
 }
 
-/* Among the facts, and as the sizes in force where there is a graph. */
+/* Adds a shape to the facts, and makes it the current sizes if there is a graph. */
 static bool keep_shape(pt2_reader *reader, const char *input, const int64_t *dims, size_t rank)
 {
     pyro_model *model = reader->model;
     pyro_facts *facts = &model->facts;
     size_t count = facts->shape_count;
     pyro_default_shape *shapes = (pyro_default_shape *)(uintptr_t)facts->shapes;
-    /* Room doubles, so that what the arena cannot take back stays small. */
+    /* Doubles the capacity: the arena cannot free the old array. */
     if ((count & (count - 1)) == 0) {
         shapes = pyro_arena_array(&model->arena, count ? 2 * count : 1, sizeof *shapes);
         if (shapes && count)
@@ -87,7 +87,7 @@ static bool keep_shape(pt2_reader *reader, const char *input, const int64_t *dim
            pyro_model_default_shape(model, input, dims, rank, reader->error) == PYRO_OK;
 }
 
-/* {input: [sizes], ...} of our own extra file. */
+/* {input: [sizes], ...} of our extra file. */
 static bool read_default_shapes(pt2_reader *reader)
 {
     if (!pt2_expect(reader, PYRO_JSON_OBJECT, "default shapes"))
@@ -205,7 +205,7 @@ static bool read_source(pt2_reader *reader)
     return !pt2_failed(reader);
 }
 
-/* {"size": 384, "model": "vit_b_16_384"}, added to a text unless it is the model itself. */
+/* Appends {"size": 384, "model": "vit_b_16_384"} to a text, unless it is the model itself. */
 static bool read_variant(pt2_reader *reader, pyro_buf *text)
 {
     const char *name = "";
@@ -246,7 +246,7 @@ static bool read_variants(pt2_reader *reader)
     return good;
 }
 
-/* One of the plain facts; *known is false where the key is another one. */
+/* Reads one of the plain facts; *known is false for other keys. */
 static bool read_fact(pt2_reader *reader, bool *known)
 {
     pyro_facts *facts = &reader->model->facts;

@@ -1,4 +1,4 @@
-/* A graph of an exported program: its nodes and the descriptions of its values. */
+/* Reads a graph of an exported program: its nodes and the descriptions of its values. */
 #include "read/pt2/pt2.h"
 
 #include "base/containers/buf.h"
@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A list of sizes or strides; NULL when it failed. Strides may be anything. */
+/* Reads a list of sizes or strides; NULL on failure. Strides are not checked. */
 static const pyro_size *read_dims(pt2_reader *reader, bool are_sizes, size_t *rank)
 {
     pyro_size dims[PYRO_MAX_RANK];
@@ -151,7 +151,7 @@ static bool read_other(pt2_reader *reader, pyro_value *value)
     return pt2_skip(reader);
 }
 
-/* {"name": description, ...}; a name described twice makes the file ambiguous. */
+/* {"name": description, ...}; a name that is described twice is an error. */
 static bool read_values(pt2_reader *reader, pyro_graph *graph,
                         bool (*describe)(pt2_reader *, pyro_value *))
 {
@@ -248,7 +248,7 @@ static bool node_at(pt2_reader *reader, pyro_graph *graph)
     if (pt2_failed(reader))
         return false;
     if (node.module == PYRO_NO_VALUE)
-        reader->model->open_call = PYRO_NO_VALUE; /* it lies in no module, so none is open */
+        reader->model->open_call = PYRO_NO_VALUE; /* it is in no module, so no call is open */
     if (!node.target) {
         pyro_json_fail(reader->json, "a node without a target");
         return false;

@@ -1,6 +1,6 @@
 /*
- * The guards of an exported program: what tracing found true of the sizes and relied on. Other sizes
- * that break one would run other operators than those in the file.
+ * Reads the guards of an exported program: conditions on sizes that tracing relied on. Sizes that
+ * break a guard would run other operators than those in the file.
  */
 #include "read/pt2/pt2.h"
 
@@ -15,7 +15,7 @@ static bool ends_with(const char *text, const char *end)
 }
 
 /*
- * Adds the size that "L['x'].size()[2]" at *at stands for and moves behind it; false where the
+ * Adds the size that "L['x'].size()[2]" at *at refers to and moves past it; returns false if the
  * model has no such input.
  */
 static bool add_input_size(pyro_buf *out, const pyro_model *model, const char **at)
@@ -40,7 +40,7 @@ static bool add_input_size(pyro_buf *out, const pyro_model *model, const char **
     return true;
 }
 
-/* Rewrites a guard, which is Python, as an expression of the symbols; false where it is not one. */
+/* Rewrites a guard, which is Python, as an expression of symbols; returns false if it cannot. */
 static bool translate(pyro_buf *out, const pyro_model *model, const char *text)
 {
     for (const char *at = text; *at;) {
@@ -65,7 +65,7 @@ static bool add_guard(pt2_reader *reader, const char *text)
     pyro_model *model = reader->model;
     pyro_buf expression = PYRO_BUF_INIT;
     bool good = true;
-    /* That a size is not 0 or 1 is about the layout of memory: the operators are the same. */
+    /* A guard against 0 or 1 is about memory layout: the operators are the same. */
     bool kept = !ends_with(text, " != 1") && !ends_with(text, " != 0") &&
                 translate(&expression, model, text);
     if (expression.failed)

@@ -1,4 +1,4 @@
-/* The small steps of reading an exported program's JSON: keys, items, texts, integers, sizes. */
+/* Helpers that read an exported program's JSON: keys, items, texts, integers and sizes. */
 #include "read/pt2/pt2.h"
 
 #include "base/error.h"
@@ -16,14 +16,14 @@ bool pt2_failed(const pt2_reader *reader)
     return pyro_json_current(reader->json) == PYRO_JSON_ERROR;
 }
 
-/* Texts are C strings from here on: one that a NUL would cut is refused, not cut. */
+/* Texts become C strings: one that contains a NUL is rejected, not truncated. */
 static bool is_whole(pt2_reader *reader, const char *what)
 {
     size_t length;
     const char *text = pyro_json_text(reader->json, &length);
     if (!text || !memchr(text, '\0', length))
         return true;
-    pyro_json_fail(reader->json, "%s holds a NUL character", what);
+    pyro_json_fail(reader->json, "%s contains a NUL character", what);
     return false;
 }
 
@@ -59,7 +59,7 @@ bool pt2_integer(pt2_reader *reader, int64_t *out, const char *what)
         return false;
     if (pyro_json_int(reader->json, out))
         return true;
-    pyro_json_fail(reader->json, "%s is no 64-bit integer", what);
+    pyro_json_fail(reader->json, "%s is not a 64-bit integer", what);
     return false;
 }
 
@@ -101,7 +101,7 @@ static bool read_hint(pt2_reader *reader, bool *has_hint, int64_t *hint)
         if (is_boolean)
             *hint = kind == PYRO_JSON_TRUE;
         if (!*has_hint && kind != PYRO_JSON_ERROR)
-            pyro_json_fail(reader->json, "the hint of an expression is no integer");
+            pyro_json_fail(reader->json, "the hint of an expression is not an integer");
         if (!*has_hint)
             return false;
     }
@@ -146,7 +146,7 @@ static bool read_expression(pt2_reader *reader, pyro_size *out)
     return true;
 }
 
-/* A literal below 0, which only a number may be, becomes an expression without symbols. */
+/* A negative literal, which is valid only for a number, becomes an expression without symbols. */
 static bool negative_at(pt2_reader *reader, bool is_number, pyro_size *out)
 {
     size_t length;

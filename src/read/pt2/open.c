@@ -1,11 +1,11 @@
-/* Recognises and opens what torch.export saves: archives, and the JSON of a program by itself. */
+/* Recognises and opens files of torch.export: archives, and the JSON of a program alone. */
 #include "base/error.h"
 #include "base/source/source.h"
 #include "read/pt2/pt2.h"
 #include "read/pt2/strip.h"
 #include <string.h>
 
-/* What else a zip archive may be. */
+/* Reports what else a zip archive is. */
 static int refuse_zip(const pyro_zip *zip, pyro_error *error)
 {
     bool pickle = false, script = false, compiled = false;
@@ -22,16 +22,16 @@ static int refuse_zip(const pyro_zip *zip, pyro_error *error)
                          "an AOTInductor package without its exported program; " PYRO_EXPORT_HINT);
     if (script)
         return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
-                         "a TorchScript archive, which is not read; " PYRO_EXPORT_HINT);
+                         "a TorchScript archive, which is unsupported; " PYRO_EXPORT_HINT);
     if (pickle)
         return pyro_fail(
             error, PYRO_ERROR_UNSUPPORTED,
-            "a pickled checkpoint: it holds weights, no graph, and is never unpickled; " PYRO_EXPORT_HINT);
+            "a pickled checkpoint: it has weights but no graph and is never unpickled; " PYRO_EXPORT_HINT);
     return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
                      "a zip archive without an exported program; " PYRO_EXPORT_HINT);
 }
 
-/* The JSON of a program: the graph of the model or, where only that is wanted, text again. */
+/* Reads the JSON of a program into the model's graph or, if requested, into stripped text. */
 static int take_program(const pyro_opening *opening, pyro_source *program, pyro_error *error)
 {
     return opening->stripped ? pyro_strip_program(opening->stripped, program, error)
@@ -78,7 +78,7 @@ int pyro_pt2_open_json(const pyro_opening *opening, pyro_error *error)
     return take_program(opening, opening->source, error);
 }
 
-/* Only a file can be opened a second time, to be unpacked. */
+/* Only a file can be opened a second time for decompression. */
 bool pyro_pt2_is_gzip(const pyro_opening *opening)
 {
     return opening->head_size > 2 && opening->head[0] == 0x1f && opening->head[1] == 0x8b &&

@@ -1,4 +1,4 @@
-/* An exported program: the graph, and around it what says which values are weights and inputs. */
+/* Reads an exported program: its graph, and the signature that marks weights and inputs. */
 #include "read/pt2/pt2.h"
 
 #include "base/containers/buf.h"
@@ -82,7 +82,7 @@ static bool read_spec_value(pt2_reader *reader, uint32_t *value)
     return !pt2_failed(reader);
 }
 
-/* The object behind "parameter", "user_input" and so on. */
+/* Reads the object of "parameter", "user_input" and so on. */
 static bool read_spec(pt2_reader *reader, pyro_role role)
 {
     uint32_t value = PYRO_NO_VALUE;
@@ -179,7 +179,7 @@ static bool read_graph_module(program *program)
     return !pt2_failed(reader);
 }
 
-/* A bound that is null, an infinity or no integer leaves `bound` as it is. */
+/* A bound that is null, infinite or not an integer leaves `bound` unchanged. */
 static bool read_bound(pt2_reader *reader, int64_t *bound)
 {
     pyro_json_kind kind = pyro_json_next(reader->json);
@@ -270,7 +270,7 @@ static int check_program(program *program, pyro_error *error)
 {
     pyro_model *model = program->reader.model;
     if (!program->has_graph)
-        return pyro_fail(error, PYRO_ERROR_FORMAT, "this JSON holds no exported program");
+        return pyro_fail(error, PYRO_ERROR_FORMAT, "the JSON contains no exported program");
     if (program->schema_major > SCHEMA_MAJOR)
         return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
                          "schema version %" PRId64 ".%" PRId64 " is newer than %d.x; a newer "
@@ -278,8 +278,8 @@ static int check_program(program *program, pyro_error *error)
                          program->schema_major, program->schema_minor, SCHEMA_MAJOR);
     if (program->schema_major >= 0 && program->schema_major < SCHEMA_MAJOR)
         pyro_model_note(model,
-                        "schema version %" PRId64 ".%" PRId64 " is older than %d.0: read as "
-                        "far as it is the same",
+                        "schema version %" PRId64 ".%" PRId64 " is older than %d.0: only the parts "
+                        "common to both are read",
                         program->schema_major, program->schema_minor, SCHEMA_MAJOR);
     model->source = pyro_arena_format(&model->arena, "pt2 %" PRId64 ".%" PRId64 ", torch %s",
                                       program->schema_major, program->schema_minor,

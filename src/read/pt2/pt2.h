@@ -1,4 +1,4 @@
-/* The reader of .pt2 files: its rows of formats.c, and below them what its files share. */
+/* The reader of .pt2 files: its functions for formats.c, and what its files share. */
 #ifndef PYRO_READ_PT2_H
 #define PYRO_READ_PT2_H
 
@@ -7,7 +7,7 @@
 #include "graph/model.h"
 #include "read/formats.h"
 
-/* What is larger than this, or expands more than that, is no program that anybody exported. */
+/* Limits on the size and expansion of a program; no real export reaches them. */
 #define PYRO_PT2_MAX_BYTES (INT64_C(4) << 30)
 #define PYRO_PT2_MAX_EXPANSION 400
 #define PYRO_PT2_EXPANSION_FREE_BYTES (INT64_C(64) << 20)
@@ -20,20 +20,21 @@ int pyro_pt2_open_json(const pyro_opening *opening, pyro_error *error);
 bool pyro_pt2_is_gzip(const pyro_opening *opening);
 int pyro_pt2_open_gzip(const pyro_opening *opening, pyro_error *error);
 
-/* Reads one exported program from a zip archive; `name` chooses among several, NULL: the only one. */
+/* Reads an exported program from a zip archive; `name` selects one of several, NULL: the
+ * only one. */
 int pyro_pt2_open(pyro_model *model, const pyro_zip *zip, const char *name, pyro_error *error);
 /* The JSON of that program. */
 int pyro_pt2_open_program(pyro_source **out, const pyro_zip *zip, const char *name,
                           pyro_error *error);
-/* Only what an archive says of its model beside the graph: model->facts. */
+/* Reads only model->facts from an archive, not the graph. */
 int pyro_pt2_read_facts(pyro_model *model, const pyro_zip *zip, pyro_error *error);
-/* True when the archive holds an exported program, in either layout. */
+/* True if the archive contains an exported program, in either layout. */
 bool pyro_pt2_is(const pyro_zip *zip);
 
 /* Reads the JSON of an exported program (program.c). */
 int pyro_pt2_read_program(pyro_model *model, pyro_source *source, pyro_error *error);
 
-/* What the functions that read JSON work on. Each returns false with the error filled. */
+/* State of the functions that read JSON. Each returns false after filling the error. */
 typedef struct pt2_reader {
     pyro_model *model;
     pyro_json *json;
@@ -58,19 +59,19 @@ bool pt2_integer(pt2_reader *reader, int64_t *out, const char *what);
 bool pt2_text(pt2_reader *reader, const char **out, const char *what);
 bool pt2_out_of_memory(pt2_reader *reader);
 
-/* A SymInt, SymBool or plain number as a size; one that `is_number` may be below 0. */
+/* Reads a SymInt, SymBool or plain number as a size; with `is_number` it may be negative. */
 bool pt2_size_at(pt2_reader *reader, bool is_number, pyro_size *out);
 /* A graph with all its nodes and values (graph.c); the object comes next. */
 bool pt2_graph(pt2_reader *reader, pyro_graph *graph);
-/* What the export relied on (guards.c): an array of texts comes next. */
+/* The guards of the export (guards.c); an array of texts comes next. */
 bool pt2_guards(pt2_reader *reader);
 /* The arguments of a node (args.c); the array comes next. */
 bool pt2_args(pt2_reader *reader, pyro_graph *graph, pyro_node *node);
-/* Our own member beside the program (extra.c); the object comes next. */
+/* Pyrometer's member beside the program (extra.c); the object comes next. */
 bool pt2_extra(pt2_reader *reader, bool *has_ties);
-/* The parameter of a path; PYRO_NO_VALUE: there is none. */
+/* Finds a parameter by path; PYRO_NO_VALUE: not found. */
 uint32_t pt2_find_parameter(const pyro_model *model, const char *path, size_t length);
-/* The values that a list of Arguments names, flattened; the array comes next. */
+/* The values in a list of Arguments, flattened; the array comes next. */
 bool pt2_values(pt2_reader *reader, pyro_graph *graph, const uint32_t **out, uint32_t *count);
 
 #endif

@@ -1,5 +1,5 @@
-/* The JSON of an exported program without what a reader of costs does not need: stack traces, call
- * graphs, source lines. The same schema with fewer fields, so that the ordinary reader takes it. */
+/* Strips the JSON of an exported program of what its cost does not need: stack traces, call graphs,
+ * source lines. Keeps the schema, so that the ordinary reader can read the result. */
 #include "read/pt2/strip.h"
 
 #include "base/error.h"
@@ -7,7 +7,7 @@
 #include "base/json/write.h"
 #include <string.h>
 
-/* Where in the document a value stands, as far as that says which of its keys are kept. */
+/* The place of a value in the document, which decides the keys that are kept. */
 typedef enum document_place {
     PLACE_PROGRAM,
     PLACE_GRAPH_MODULE,
@@ -22,7 +22,7 @@ typedef enum document_place {
     PLACE_ELSEWHERE
 } document_place;
 
-/* The keys that are kept, and where their values stand. */
+/* The keys that are kept, and the places of their values. */
 static const struct {
     document_place at;
     const char *key;
@@ -54,7 +54,7 @@ static const struct {
     {PLACE_SUBGRAPH, "graph", PLACE_GRAPH},
 };
 
-/* Whether the current key is kept, and where its value stands. */
+/* True if the current key is kept; also finds the place of its value. */
 static bool is_kept(const pyro_json *json, document_place at, document_place *inside)
 {
     *inside = PLACE_ELSEWHERE;
@@ -107,7 +107,7 @@ static void copy_array(pyro_json *json, pyro_json_writer *writer, document_place
     pyro_json_end_array(writer);
 }
 
-/* The current token and, where it opens something, all up to its end. The reader bounds depth. */
+/* Copies the current token and, if it opens a level, all up to its end. The reader bounds depth. */
 static void copy_value(pyro_json *json, pyro_json_writer *writer, document_place at)
 {
     size_t length;

@@ -1,4 +1,4 @@
-/* An exported program stripped to what prices it. */
+/* Strips an exported program to what its cost needs. */
 #ifndef PYRO_READ_STRIP_H
 #define PYRO_READ_STRIP_H
 
