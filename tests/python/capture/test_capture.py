@@ -550,7 +550,7 @@ def test_capture_without_a_file_and_its_misuse(tmp_path):
         nn.Linear(2, 2)(torch.zeros(1, 2))
         with pytest.raises(RuntimeError, match="still running"):
             block.layers()
-        with pytest.raises(pyrometer.Error, match="running already"), pyrometer.capture():
+        with pytest.raises(pyrometer.Error, match="already running"), pyrometer.capture():
             pass
     path = block.path
     assert block.layers()["class"] == ["Linear"]
