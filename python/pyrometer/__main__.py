@@ -1,4 +1,4 @@
-"""python -m pyrometer COMMAND ...: runs the tool `pyrometer`, and gives it this Python."""
+"""python -m pyrometer COMMAND ...: runs the tool `pyrometer`, with this Python as --python."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ class Error(Exception):
     """Pyrometer could not read, price, record or run something.
 
     Attributes:
-        code: the kind of failure: "io", "format", "unsupported", "limit", "export" or
+        code: the kind of failure: "io", "format", "unsupported", "limit", "argument", "export" or
             "cluster".
         where: the file, and the member of it, that was being read; otherwise "".
         offset: the byte offset in it, or None.

@@ -24,7 +24,7 @@ def make_loop(
     max_runs: int = 0,
     deepest: float = 0,
 ) -> Any:
-    """A given time limit overrides the number of runs; without one the number is fixed."""
+    """Makes a loop. A given time limit overrides the number of runs; without one it is fixed."""
     if runs is not None and runs < 1:
         raise ValueError("num_runs must be at least 1")
     if warmup is not None and warmup < 0:

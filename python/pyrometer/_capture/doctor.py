@@ -123,8 +123,8 @@ def _cache() -> Check:
     return check(
         "cache",
         "note",
-            f"{folder} is not writable: every process builds the observer again",
-            "set XDG_CACHE_HOME to a writable folder",
+        f"{folder} is not writable: every process builds the observer again",
+        "set XDG_CACHE_HOME to a writable folder",
     )
 
 

@@ -168,7 +168,7 @@ def compile_library(source: Path, target: Path) -> None:
                 break
         else:
             errors = [line for line in done.stderr.splitlines() if "error" in line.lower()]
-            said = (errors or done.stderr.splitlines() or ["it said nothing"])[0][:200]
+            said = (errors or done.stderr.splitlines() or ["no output"])[0][:200]
             raise Unavailable(
                 f"{command[0]} could not build the observer: {said}",
                 "set CXX to another C++ compiler (Debian: g++) that supports C++20",

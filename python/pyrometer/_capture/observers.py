@@ -85,7 +85,7 @@ class Observers:
         lost = ", ".join([*torch_profiler.missing(settings.flags), "ops of other threads"])
         _env.say(
             f"ops come from torch.profiler, which costs more and does not record {lost}: "
-            f"{reason} (pyrometer doctor says more)"
+            f"{reason} (details: pyrometer doctor)"
         )
         if self._devices is not None:
             self._devices.stop()

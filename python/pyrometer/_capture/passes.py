@@ -227,7 +227,7 @@ class Files:
 
 
 def move_aside(folder: str, pattern: re.Pattern[str], is_silent: bool = False) -> None:
-    """Renames X_forward_001.json to X_forward_001.json.1, or the next free number."""
+    """Renames X_forward_001.json to X_forward_001.json.1, or to the next free number."""
     names = sorted(name for name in os.listdir(folder) if pattern.fullmatch(name))
     moved = []
     for name in names:
@@ -239,10 +239,10 @@ def move_aside(folder: str, pattern: re.Pattern[str], is_silent: bool = False) -
         except OSError as error:
             _env.say(f"cannot rename {name} of an earlier run: {error.strerror}")
         else:
-            moved.append(f"{name} is {name}.{number} now")
+            moved.append(f"{name} of an earlier run to {name}.{number}")
     if moved and not is_silent:
         more = f", and {len(moved) - 1} more" if len(moved) > 1 else ""
-        _env.say(f"of an earlier run: {moved[0]}{more}")
+        _env.say(f"renamed {moved[0]}{more}")
 
 
 def leave_session() -> bool:

@@ -153,8 +153,7 @@ class OnRay:
 def _check_folder(output_dir: str) -> None:
     if os.pardir in output_dir.split(os.sep):
         raise ValueError(
-            f"output_dir: {output_dir} leads out of the rank's folder; "
-            "use an absolute path"
+            f"output_dir: {output_dir} leads out of the rank's folder; use an absolute path"
         )
 
 

@@ -283,9 +283,7 @@ class Group:
         try:
             return cloudpickle.loads(member.outcome["data"])
         except Exception as error:
-            raise Error(
-                f"cannot unpickle the value of {member}: {error}", "cluster"
-            ) from error
+            raise Error(f"cannot unpickle the value of {member}: {error}", "cluster") from error
 
     def _release(self) -> None:
         for actor in [member.actor for member in self.members] + self.agents:

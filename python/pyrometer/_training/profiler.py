@@ -334,7 +334,7 @@ class Run:
 
     def _end_last_step(self, window: Window, raised: type[BaseException] | None) -> None:
         """Work after the last step_profiler() counts as a step only if an exception ended it, or if
-        the schedule wants a single step and the block is that step; and only if something ran."""
+        the schedule needs a single step and the block is that step; and only if something ran."""
         is_all = self.step_number == 0 and self.options.schedule.needed_steps == 1
         is_step = raised is not None or is_all
         if not is_step or _core.mark_is_empty():

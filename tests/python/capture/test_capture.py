@@ -255,8 +255,8 @@ def test_files_of_an_earlier_run_are_moved(on, capsys):
     assert (on / "Net_forward_002.json.1").read_text() == "Net_forward_002.json"
     assert json.loads((on / "Net_forward_001.json").read_text())["traceEvents"]
     said = [line for line in capsys.readouterr().err.splitlines() if "earlier run" in line]
-    assert said == ["pyrometer: of an earlier run: Net_forward_001.json is "
-                    "Net_forward_001.json.2 now, and 1 more"]  # fmt: skip
+    assert said == ["pyrometer: renamed Net_forward_001.json of an earlier run to "
+                    "Net_forward_001.json.2, and 1 more"]  # fmt: skip
 
 
 def test_where_files_go(on, monkeypatch):

@@ -274,7 +274,9 @@ def test_files_that_cannot_be_written(cluster, tmp_path, monkeypatch, capfd):
 
     assert write() == 42
     (message,) = [one for one in capfd.readouterr().err.splitlines() if "pyrometer:" in one]
-    kept = pathlib.Path(re.match(r"pyrometer: cannot copy the files of ranks from (\S+) on", message)[1])
+    kept = pathlib.Path(
+        re.match(r"pyrometer: cannot copy the files of ranks from (\S+) on", message)[1]
+    )
     assert (kept / "rank_0/taken/logs/result").read_text() == "kept"
     ray_worker.shutil.rmtree(kept)
 
