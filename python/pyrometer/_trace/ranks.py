@@ -35,7 +35,7 @@ def ranks(
         late: report ranks that are late by at least this share of a step: 0.05 or "5%".
         threads: number of reading threads, each with one trace in memory; 0: one per core.
 
-    A file that cannot be read raises a RuntimeWarning; the report covers the others.
+    A file that cannot be read causes a RuntimeWarning; the report covers the others.
 
     Raises:
         Error: nothing could be read.
