@@ -1,4 +1,4 @@
-"""What a PyTorch model should cost, and what a run of it did cost, layer by layer.
+"""Predicts what a PyTorch model costs, and reports what a run of it cost, layer by layer.
 
 >>> import pyrometer
 >>> pyrometer.cost("resnet18").total("macs")
@@ -67,7 +67,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """These need torch, and so only asking for them does."""
+    """Imports the names that require torch only when they are used."""
     if name in ("ModelProfiler", "Profiler"):
         _env.require_torch(f"pyrometer.{name}")
     if name == "ModelProfiler":
@@ -82,5 +82,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names alone."""
+    """Lists only the public names."""
     return sorted(__all__)

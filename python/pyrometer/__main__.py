@@ -1,4 +1,4 @@
-"""python -m pyrometer COMMAND ...: the tool `pyrometer`, with this Python for what needs one."""
+"""python -m pyrometer COMMAND ...: runs the tool `pyrometer`, with this Python as --python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WITH_PYTHON = ("bench", "profile", "check", "run")
 
 
 def find_tool() -> str | None:
-    """The tool that was installed with this package, or that the same build made."""
+    """The tool of this installation, or of the same build."""
     folder = Path(__file__).resolve().parent
     places = [
         os.environ.get("PYRO_TOOL"),
@@ -30,7 +30,7 @@ def find_tool() -> str | None:
 def main() -> int:
     tool = find_tool()
     if tool is None:
-        sys.stderr.write("pyrometer: the tool is not installed; pip install pyrometer has it\n")
+        sys.stderr.write("pyrometer: the tool is missing; pip install pyrometer installs it\n")
         return 2
     words = sys.argv[1:]
     named = any(word == "--python" or word.startswith("--python=") for word in words)

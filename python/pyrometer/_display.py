@@ -1,4 +1,4 @@
-"""How results are shown and handed on: tables as HTML for notebooks, rows as pandas DataFrames."""
+"""Renders results: tables as HTML for notebooks, rows as pandas DataFrames."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ MOST_ROWS = 50
 
 
 def clean(text: str) -> str:
-    """Text from a file without what a terminal obeys, reorders or hides."""
+    """Text from a file without terminal control, bidirectional and invisible characters."""
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() or one == "\n" else "?" for one in text)
 
 
 def table(title: str, columns: Mapping[str, Callable[[Any], Any]], rows: Sequence[Any]) -> str:
-    """An HTML table: a title, and a column for each heading with the value that its function gives
-    of a row. Numbers stand to the right, None is empty, everything is escaped."""
+    """An HTML table with a title; each column has a heading and a function of a row. Numbers are
+    right-aligned, None is empty, everything is escaped."""
     heads = "".join(f"<th>{_cell(name)}</th>" for name in columns)
     body = "".join(_row(columns.values(), row) for row in rows[:MOST_ROWS])
     more = len(rows) - MOST_ROWS
@@ -50,7 +50,7 @@ def _cell(value: Any) -> str:
 
 
 def ms(name: str) -> Callable[[Any], float | None]:
-    """The getter of a column in nanoseconds, in milliseconds."""
+    """A getter that converts a column from nanoseconds to milliseconds."""
 
     def get(row: Any) -> float | None:
         value = row[name]
@@ -63,12 +63,12 @@ def import_pandas() -> Any:
     try:
         import pandas
     except ImportError:
-        raise ImportError("to_pandas() needs pandas: pip install pandas") from None
+        raise ImportError("to_pandas() requires pandas: pip install pandas") from None
     return pandas
 
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
-    """A DataFrame of rows, in which NA stands for what is None there; numbers stay numbers."""
+    """A DataFrame of rows with NA for None; numbers stay numbers."""
     pandas = import_pandas()
     names = dict.fromkeys(name for row in rows for name in row)
     return pandas.DataFrame(
@@ -90,8 +90,8 @@ def _column(pandas: Any, values: list[Any]) -> Any:
 
 
 def column(values: Any, unknown: int | None) -> Any:
-    """A column of numbers for a DataFrame; `unknown` (None: nothing) becomes NA, and the type is
-    one that has NA whether or not something is unknown."""
+    """A column of numbers for a DataFrame; `unknown` (None: no such value) becomes NA. The type
+    supports NA even if no value is unknown."""
     import numpy
 
     pandas = import_pandas()

@@ -1,4 +1,4 @@
-"""Whether capturing is switched on, and what the debugging variables let us say."""
+"""Reads the environment variables that enable capturing and debugging, and prints messages."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def is_debugging() -> bool:
 def why_no_capture(
     version: tuple[int, ...] = tuple(sys.version_info), has_gil: bool | None = None
 ) -> str | None:
-    """Why this interpreter cannot be captured in, as one sentence; None when it can.
+    """Why this interpreter does not support capturing, as one sentence; None if it does.
 
-    The layer hook and the stacks rely on the layout that functions and frames have in the versions
-    that it was tested with. Models and traces are read by every version.
+    The layer hook and the stacks rely on the layout of functions and frames in the tested versions.
+    Every version can read models and traces.
     """
     if has_gil is None:
         has_gil = not sysconfig.get_config_var("Py_GIL_DISABLED")
     name = f"Python {version[0]}.{version[1]}"
     if not has_gil:
-        return f"capturing needs an interpreter with a global lock; this is a free-threaded {name}"
+        return f"capturing requires the global interpreter lock; this is a free-threaded {name}"
     if version[:2] > NEWEST_CAPTURED:
         newest = ".".join(map(str, NEWEST_CAPTURED))
         return f"capturing works in Python 3.11 to {newest}; this is {name}"
@@ -44,19 +44,19 @@ def why_no_capture(
 
 
 def require_torch(what: str) -> None:
-    """Raises one clear line where torch is not installed."""
+    """Raises an error of one clear line if torch is not installed."""
     try:
         found = importlib.util.find_spec("torch") is not None
     except (ImportError, ValueError):
         found = False
     if not found:
         raise ModuleNotFoundError(
-            f"{what} needs torch, which is not installed: pip install torch", name="torch"
+            f"{what} requires torch, which is not installed: pip install torch", name="torch"
         )
 
 
 def say(message: str) -> None:
-    """A line for people, on standard error; a program without one goes on."""
+    """Prints a message on standard error; does nothing without one."""
     from pyrometer._display import clean
 
     try:
@@ -72,7 +72,7 @@ def debug(message: str) -> None:
 
 
 def rank_suffix() -> str:
-    """ "_rank3" where several processes train one model, else "" ."""
+    """ "_rank3" if several processes train one model, else "" ."""
     try:
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             return f"_rank{int(os.environ.get('RANK', os.environ.get('LOCAL_RANK', '0')))}"

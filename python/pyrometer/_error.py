@@ -1,16 +1,16 @@
-"""The exception for models that cannot be read or priced."""
+"""The exception of this package."""
 
 from __future__ import annotations
 
 
 class Error(Exception):
-    """A model could not be read or priced.
+    """Pyrometer could not read, price, record or run something.
 
     Attributes:
-        code: what kind of failure: "io", "format", "unsupported", "limit", "export" or
+        code: the kind of failure: "io", "format", "unsupported", "limit", "argument", "export" or
             "cluster".
-        where: the file, and the member of it, that was being read; "" when none.
-        offset: the byte in it, or None.
+        where: the file, and the member of it, that was being read; otherwise "".
+        offset: the byte offset in it, or None.
     """
 
     __module__ = "pyrometer"

@@ -1,4 +1,4 @@
-"""Refuses to write over inputs: two names, links included, are one file when device and inode
+"""Refuses to overwrite inputs. Two names, links included, are the same file if device and inode
 agree."""
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 
 RECORDING_MAGIC = b"PYROREC1"
-MOST_ENTRIES = 100_000  # of a folder
+MOST_ENTRIES = 100_000  # per folder
 
 
 def refuse_inputs(path: str | os.PathLike[str], *inputs: Any) -> None:
-    """Raises ValueError when `path` is one of `inputs`, which are files, folders or FILE:NAME, or
-    code of the running program. What is no path is ignored."""
+    """Raises ValueError if `path` is one of `inputs`, which are files, folders or FILE:NAME, or
+    code of the running program. Ignores inputs that are not paths."""
     target = _identity(os.fspath(path))
     if target is None:
         return
@@ -28,7 +28,7 @@ def refuse_inputs(path: str | os.PathLike[str], *inputs: Any) -> None:
 
 
 def refuse_code(path: str | os.PathLike[str]) -> None:
-    """Raises ValueError when `path` is a file that a module of this process was loaded from."""
+    """Raises ValueError if a module of this process was loaded from `path`."""
     target = _identity(os.fspath(path))
     for module in list(sys.modules.values()) if target is not None else ():
         file = getattr(module, "__file__", None)
@@ -59,7 +59,7 @@ def _is_recording(path: str | os.PathLike[str]) -> bool:
 
 
 def _files_of(name: str) -> Iterator[str]:
-    """The files that a name stands for: with what lies beside a recording or in a folder."""
+    """The files that a name refers to, with those beside a recording or in a folder."""
     if not os.path.exists(name) and ":" in name:
         name = name.rpartition(":")[0]
     yield name

@@ -1,4 +1,4 @@
-"""Who this process is among those that train together."""
+"""Finds the rank of this process among those that train together."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ class RankInfo(NamedTuple):
 
     rank: int
     world_size: int
-    backend: str  # of the process group; "" when there is none
+    backend: str  # of the process group; "" without one
 
     @property
     def is_certain(self) -> bool:
-        """False where a process group may still come and say another rank."""
+        """False if a process group may still be created and define another rank."""
         return bool(self.backend) or "RANK" in os.environ
 
     def renewed(self) -> RankInfo:
-        """What is known now; a group that was destroyed meanwhile still counts."""
+        """The current rank; a group that was destroyed meanwhile still counts."""
         now = rank_info()
         return now if now.backend or not self.backend else self
 
 
 def rank_info() -> RankInfo:
-    """From torch.distributed where it is initialised, else from RANK and WORLD_SIZE."""
+    """The rank from torch.distributed if initialised, else from RANK and WORLD_SIZE."""
     distributed = sys.modules.get("torch.distributed")
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return RankInfo(

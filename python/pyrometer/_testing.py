@@ -1,8 +1,8 @@
-"""Private names that the tests and benchmarks use, under one roof.
+"""Private names that the tests and benchmarks use, in one place.
 
 Tests import public names from `pyrometer` and everything else from here, so that moving a private
-module changes this file and no test. A name is looked up when it is asked for: importing this
-module needs no torch.
+module changes this file and no test. A name is looked up on first use: importing this module does
+not import torch.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import importlib
 import sys
 from typing import Any
 
-# Name here: the module, or the module and one object in it.
+# Maps a name to a module, or to a module and an object in it.
 _PLACES = {
     "Evidence": "pyrometer._bench.recommendations:Evidence",
     "MOST_ROWS": "pyrometer._display:MOST_ROWS",
@@ -74,7 +74,7 @@ def finish_passes() -> None:
 
 
 def stop_watching() -> None:
-    """Stops the session and takes the hooks away, which captured passes keep for the next one."""
+    """Stops the session and removes the hooks, which captured passes keep for the next one."""
     session_module = _PLACES["session"].partition(":")[0]
     if session_module not in sys.modules:
         return

@@ -124,7 +124,7 @@ def test_results_are_tables_in_notebooks(nasty_trace):
     assert "resnet18" in text and "layer1.0.conv1|" in text
     with pytest.warns(RuntimeWarning):
         text = check_html(pyrometer.ranks(FILES / "ranks"))
-    assert "3 ranks, waited for: 1" in text and "trace_rank_2.json" in text
+    assert "3 ranks, stragglers: 1" in text and "trace_rank_2.json" in text
     text = check_html(pyrometer.trace(FILES / "trace" / "good-3-cpu-only.json"))
     assert "good-3-cpu-only.json" in text and "Own, host (ms)" in text
     text = check_html(pyrometer.trace(nasty_trace))
@@ -176,7 +176,7 @@ def test_without_torch_one_clear_line(call):
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1] == (
-        f"ModuleNotFoundError: pyrometer.{call} needs torch, which is not installed: "
+        f"ModuleNotFoundError: pyrometer.{call} requires torch, which is not installed: "
         "pip install torch"
     )
     assert "During handling" not in done.stderr

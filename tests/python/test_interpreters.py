@@ -23,8 +23,8 @@ def test_versions_that_are_captured_in(minor):
     [
         ((3, 14, 0), True, "works in Python 3.11 to 3.13; this is Python 3.14"),
         ((4, 0, 0), True, "works in Python 3.11 to 3.13; this is Python 4.0"),
-        ((3, 13, 1), False, "a global lock; this is a free-threaded Python 3.13"),
-        ((3, 14, 0), False, "a global lock; this is a free-threaded Python 3.14"),
+        ((3, 13, 1), False, "the global interpreter lock; this is a free-threaded Python 3.13"),
+        ((3, 14, 0), False, "the global interpreter lock; this is a free-threaded Python 3.14"),
     ],
 )
 def test_versions_that_are_refused(monkeypatch, tmp_path, version, has_gil, words):

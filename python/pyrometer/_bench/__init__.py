@@ -1,1 +1,1 @@
-"""Measuring models: engines, amounts, recommendations, results and verdicts."""
+"""Measures models: engines, metrics, recommendations, results and comparisons."""

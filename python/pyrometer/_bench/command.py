@@ -1,5 +1,5 @@
-"""`pyrometer bench --model-path`: measures as the command asks, and answers with results that the
-tool judges and writes."""
+"""`pyrometer bench --model-path`: measures a model as requested and returns results, which the tool
+evaluates and writes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PERCENTILES = {"p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 
 
 def measure(request: dict[str, Any]) -> dict[str, Any]:
-    """Results, or {"unusable": what stood in the way}."""
+    """Returns results, or {"unusable": reason}."""
     try:
         return _measure(request)
     except ModuleNotFoundError as error:
@@ -34,8 +34,8 @@ def measure(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def stop_once() -> None:
-    """The first request to stop ends the measuring, and what was measured is told; those that
-    follow it, since a terminal asks us beside the tool, do not end the telling."""
+    """Makes the first signal end the measurement, whose results are still reported. Later signals
+    are ignored: a terminal sends its signal to us as well as to the tool."""
 
     def stop(number: int, frame: Any) -> None:
         for name in (signal.SIGINT, signal.SIGTERM):
@@ -47,9 +47,9 @@ def stop_once() -> None:
 
 
 def _enter(request: dict[str, Any]) -> None:
-    """Into the folder that the model's code is to run in. Where that is a copy of a checkout,
-    modules come from the copy too, whatever led to the checkout: PYTHONPATH or an installation that
-    can be edited."""
+    """Changes to the folder in which the model's code runs. If that is a copy of a checkout,
+    modules are imported from the copy too, also those found through PYTHONPATH or an editable
+    installation of the checkout."""
     source, copy = request["checkout_from"], request["checkout_to"]
     if source and copy:
         copy = os.path.abspath(copy)
@@ -106,12 +106,12 @@ def _run(
 
 
 def _loop_settings(request: dict[str, Any]) -> dict[str, Any]:
-    """As many runs as were asked for; else until the interval is narrow, and enough for the deepest
-    percentile that has a threshold."""
+    """The requested number of runs; otherwise until the interval is narrow, with enough runs for
+    the deepest percentile that has a threshold."""
     asked = [text.partition(":")[0] for text in request["thresholds"]]
     runs = request["runs"] if request["runs"] > 0 else None
     limit_s = request["max_time_s"] if request["max_time_s"] > 0 else None
-    least = MIN_RUNS if limit_s is None else 0  # a limit that was given wins over our own least
+    least = MIN_RUNS if limit_s is None else 0  # a given time limit overrides our minimum
     if limit_s is None and runs is None:
         limit_s = MAX_SECONDS
     return {

@@ -1,4 +1,4 @@
-"""The interface of what runs a model, and what all kinds of it share."""
+"""The interface of engines, which run models, and their common parts."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ TYPES = {name: kind for name, kind in precisions.TYPES.items() if name != "int8"
 
 
 def need(package: str, what: str) -> Any:
-    """The module of that name, or an error with the line that installs it."""
+    """Imports a package, or raises an error with the command that installs it."""
     if importlib.util.find_spec(package) is None:
-        raise Error(f"{what} needs {package}; pip install {package}", "unsupported")
+        raise Error(f"{what} requires {package}; pip install {package}", "unsupported")
     return importlib.import_module(package)
 
 
 class Engine:
-    """A model that can be called. `module` is None where there is no nn.Module in it."""
+    """A model that can be called. `module` is None without an nn.Module."""
 
     kind = "module"
 
@@ -35,14 +35,14 @@ class Engine:
         self.name = name
         self.device = device
         self.precision = precision
-        self.how = ""  # how the precision is had, for the result
+        self.how = ""  # how the precision was obtained, for the result
         self.module: Any = None
-        self.priced: Any = None  # what pyrometer.cost() takes
+        self.priced: Any = None  # argument of pyrometer.cost()
         self.why_not_priced = ""
         self.path: str | None = None
-        self.autocast: Any = None  # the dtype, where it is by autocast
-        self.ran: str | None = None  # what operators really ran in, once that was looked at
-        self.doubt: str | None = None  # what to warn of about it
+        self.autocast: Any = None  # the dtype of autocast, if used
+        self.ran: str | None = None  # observed precision of the operators, set by verify()
+        self.doubt: str | None = None  # warning about it
         self.gpu_reason: str | None = None if self.on_gpu else "runs on the processor"
         self._gpu: Any = None
 
@@ -60,13 +60,12 @@ class Engine:
         return functools.partial(torch.cuda.synchronize, self.device)
 
     def gpu(self) -> Any:
-        """The GPU by its driver's own library; None, with `gpu_reason`, where that is missing."""
+        """The GPU in the driver's library; None, with `gpu_reason`, if the library is missing."""
         if self._gpu is None and self.gpu_reason is None:
             import torch
 
             try:
-                # By its own name: the driver's numbers are not those that CUDA_VISIBLE_DEVICES
-                # leaves.
+                # By its UUID: CUDA_VISIBLE_DEVICES does not change the driver's numbers.
                 uuid = str(torch.cuda.get_device_properties(self.device).uuid)
                 self._gpu = _core.Gpu(f"GPU-{uuid.removeprefix('GPU-')}")
             except (Error, AttributeError, ValueError) as error:
@@ -74,13 +73,13 @@ class Engine:
         return self._gpu
 
     def verify(self, placed: Inputs) -> None:
-        """Calls once and fills `ran`: the precision that the operators have, whatever was asked
-        for. An Error where it is another one altogether."""
+        """Calls once and sets `ran` to the precision in which the operators run. Raises an Error if
+        the requested precision is not used at all."""
         if self.ran is not None:
             return
         try:
             seen = self._observe(placed)
-        except Exception as error:  # what is wrong with the call is said by the measuring
+        except Exception as error:  # the measurement reports what is wrong with the call
             lines = str(error).strip().splitlines() or [type(error).__name__]
             self.ran = f"not verified: {lines[0][:120]}"
             self._explain_call(error)
@@ -91,7 +90,7 @@ class Engine:
             self.ran += " (TF32 is allowed for products)"
 
     def _observe(self, placed: Inputs) -> precisions.Types:
-        # What torch.compile made is looked at as it was written.
+        # A compiled module is observed in its original form.
         whole = getattr(self.module, "_orig_mod", self.module)
         run = self.bind(placed) if whole is self.module else self._bound(whole, placed)
         with self.running():
@@ -103,13 +102,13 @@ class Engine:
         return seen
 
     def _explain_call(self, error: Exception) -> None:
-        """Raises in better words what torch says of a call that fails."""
+        """Raises a clearer error for a failed call of torch."""
 
     def make_inputs(self, batch_size: int | None) -> Inputs:
-        raise Error("this does not say what it takes; give input_data", "argument")
+        raise Error("this model does not describe its inputs; pass input_data", "argument")
 
     def place(self, inputs: Inputs) -> Inputs:
-        """On the device, in the precision of the weights."""
+        """Moves inputs to the device, in the precision of the weights."""
         import torch
 
         wanted = None
@@ -128,7 +127,7 @@ class Engine:
         return inputs.map(move)
 
     def bind(self, inputs: Inputs) -> Callable[[], Any]:
-        """One iteration, as a function of nothing."""
+        """One iteration, as a function without arguments."""
         return self._bound(self.module, inputs)
 
     def _bound(self, call: Callable[..., Any], inputs: Inputs) -> Callable[[], Any]:
@@ -147,8 +146,8 @@ class Engine:
         return lambda: call(*args, **kwargs)
 
     def casting(self) -> Any:
-        """Around every call, as programs do it: weights that are cast once for many calls would
-        look cheaper than they are."""
+        """Surrounds every single call, as in programs: weights cast once for many calls would look
+        cheaper than they are."""
         if self.autocast is None:
             return contextlib.nullcontext()
         import torch
@@ -157,7 +156,7 @@ class Engine:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """Evaluation without gradients; a module of the user's is as it was afterwards."""
+        """Evaluation mode without gradients; restores the state of the user's module."""
         import torch
 
         training: list[Any] = []
@@ -197,7 +196,7 @@ class Engine:
         return sum(held.values())
 
     def size_bytes(self) -> tuple[int | None, str]:
-        """On disk, and what that is."""
+        """Size on disk, and what it covers."""
         if self.path is None:
             return None, "the model is not in a file"
         path = pathlib.Path(self.path)
@@ -208,7 +207,7 @@ class Engine:
         return sum(file.stat().st_size for file in files), "weights and settings in the folder"
 
     def _take(self, module: Any, own: bool, autocast: bool) -> None:
-        """Sets the module in this precision on this device; what is not our own is not changed."""
+        """Sets up the module in this precision on this device; never changes the user's module."""
         import torch
 
         self.priced = module

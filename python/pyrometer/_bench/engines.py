@@ -1,4 +1,4 @@
-"""Chooses the engine of a model: of a module, a callable, a path, a builder or a built-in name."""
+"""Chooses the engine for a module, a callable, a path, a builder or a built-in name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pyrometer._helper.requirements import Missing, Unusable
 
 
 def choose_device(device: str | None) -> str:
-    """cuda where there is one and nothing else was asked for."""
+    """cuda if available, unless another device is requested."""
     import torch
 
     if device is None:
@@ -36,21 +36,21 @@ def choose_device(device: str | None) -> str:
     device = str(device)
     kind = device.partition(":")[0]
     if kind not in ("cpu", "cuda"):
-        raise ValueError(f'device {device!r}: "cpu" and "cuda" are known')
+        raise ValueError(f'invalid device {device!r}; valid: "cpu", "cuda"')
     if kind == "cuda":
         if not torch.cuda.is_available():
-            why = "torch was built without it" if torch.version.cuda is None else "no GPU is seen"
-            raise Error(f'no CUDA here ({why}); device="cpu" runs on the processor', "unsupported")
+            why = "torch was built without it" if torch.version.cuda is None else "no GPU found"
+            raise Error(f'CUDA is not available ({why}); use device="cpu"', "unsupported")
         index = torch.device(device).index
         if index is not None and index >= torch.cuda.device_count():
-            raise Error(f"{device}: there are {torch.cuda.device_count()} GPUs", "argument")
+            raise Error(f"{device}: this machine has {torch.cuda.device_count()} GPUs", "argument")
     return device
 
 
 def load(model: Any, device: str, precision: str, autocast: bool = False) -> Engine:
-    """The engine of a module, a callable or a path."""
+    """Loads the engine of a module, a callable or a path."""
     if precision not in PRECISIONS:
-        raise ValueError(f"precision {precision!r}: one of {', '.join(PRECISIONS)}")
+        raise ValueError(f"invalid precision {precision!r}; valid: {', '.join(PRECISIONS)}")
     if not isinstance(model, str | os.PathLike):
         import torch
 
@@ -58,7 +58,7 @@ def load(model: Any, device: str, precision: str, autocast: bool = False) -> Eng
             return ModuleEngine(model, device, precision, autocast)
         if callable(model):
             return CallableEngine(model, device, precision)
-        raise TypeError(f"a path, an nn.Module or a callable is wanted, not {type(model)!r}")
+        raise TypeError(f"expected a path, an nn.Module or a callable, not {type(model)!r}")
     path = os.fspath(model)
     if os.path.isdir(path):
         return _load_folder(path, device, precision, autocast)
@@ -83,14 +83,14 @@ def _load_folder(path: str, device: str, precision: str, autocast: bool) -> Engi
 
 
 def _load_builder(path: str, device: str, precision: str, autocast: bool) -> Engine:
-    """FILE.py:function or package.module:function, which gives a module or is the callable."""
+    """FILE.py:function or package.module:function, which returns a module or is the callable."""
     try:
         module, inputs = build(load_builder(path))
     except Unusable as error:
         raise Error(str(error), "argument") from None
     except Missing as error:
         packages = " ".join(error.packages)
-        raise Error(f"{path} needs {packages}; pip install {packages}") from None
+        raise Error(f"{path} requires {packages}; pip install {packages}") from None
     except Broken as error:
         failed = error.as_error(path)
         raise failed from failed.__cause__
@@ -103,8 +103,8 @@ def _load_builder(path: str, device: str, precision: str, autocast: bool) -> Eng
 
 
 def _load_named(name: str, device: str, precision: str, autocast: bool) -> Engine:
-    """A model that is known by name: built by its package, with random weights."""
-    priced = cost(name).to_dict()  # says what is near where there is no such model
+    """A built-in model by name: its package builds it with random weights."""
+    priced = cost(name).to_dict()  # for an unknown name, the error suggests similar ones
     model = MODEL_REGISTRY[priced["model"]]
     builder = model.source["builder"]
     if model.own:
@@ -114,7 +114,7 @@ def _load_named(name: str, device: str, precision: str, autocast: bool) -> Engin
     try:
         module = named_models.make_named(model.source["package"], builder, "cpu")
     except ModuleNotFoundError as error:
-        raise Error(f"{name} needs {error.name}; pip install {error.name}") from None
+        raise Error(f"{name} requires {error.name}; pip install {error.name}") from None
     except Unusable as error:
         raise Error(f"{name}: {error}") from None
     args, kwargs = named_models.named_inputs(module, priced["inputs"], "cpu")
@@ -126,11 +126,11 @@ def _load_named(name: str, device: str, precision: str, autocast: bool) -> Engin
 
 
 def _archive_kind(path: str) -> type[Engine]:
-    """By what is in the file, whatever it is called."""
+    """Chooses by content, not by file name."""
     if not os.path.exists(path):  # file.pt2:name
         return ProgramEngine
     if not zipfile.is_zipfile(path):
-        raise Error(f"{path}: neither .pt2, TorchScript nor .onnx", "format")
+        raise Error(f"{path}: not a .pt2, TorchScript or .onnx file", "format")
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
     if any("/code/" in f"/{name}" for name in names):
@@ -141,7 +141,7 @@ def _archive_kind(path: str) -> type[Engine]:
     if is_program:
         return ProgramEngine
     raise Error(
-        f"{path}: weights or a pickled module, which is not run from here: save it with "
-        "torch.export.save(), or give the nn.Module itself",
+        f"{path}: contains weights or a pickled module, which cannot be run; save it with "
+        "torch.export.save(), or pass the nn.Module itself",
         "format",
     )

@@ -1,4 +1,4 @@
-"""What recommendations stand on, gathered from an engine, its recording and what was measured."""
+"""Gathers the evidence for recommendations from an engine, its recording and its measurements."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def gather(
     recorded: recorded_calls.Recorded | None,
     measured: Mapping[str, Any],
 ) -> Evidence:
-    """`batch_ms`: milliseconds of a call by batch, the present one among them. `measured`: amounts
-    of the calls that were timed, by the names that Evidence has; "peak" is that of memory."""
+    """`batch_ms`: milliseconds per call by batch, the current one included. `measured`: amounts of
+    the timed calls, named like the fields of Evidence; "peak" is the peak memory."""
     import torch
 
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
@@ -61,7 +61,7 @@ def gather(
 
 
 def _half_type(engine: Any) -> tuple[str, str] | None:
-    """The 16-bit type that is fast here, and why; None: none is."""
+    """The 16-bit type that is fast here, and why; None if there is no such type."""
     if engine.on_gpu:
         import torch
 
@@ -72,7 +72,7 @@ def _half_type(engine: Any) -> tuple[str, str] | None:
 
 
 def _is_channels_last(engine: Any, placed: Inputs) -> bool:
-    """Whether weights of convolutions, or pictures, lie that way already."""
+    """Whether convolution weights or image inputs already have that layout."""
     import torch
 
     tensors = [tensor for _, tensor in placed.tensors() if isinstance(tensor, torch.Tensor)]
@@ -87,7 +87,7 @@ def _is_channels_last(engine: Any, placed: Inputs) -> bool:
 
 
 def _zero_share(engine: Any) -> float | None:
-    """Of the weights with two dims or more; biases and scales are often 0 by design."""
+    """Share of zeros in weights with at least two dims; biases and scales are often 0 by design."""
     import torch
 
     if not isinstance(engine.module, torch.nn.Module) or engine.kind == "torchscript":
@@ -128,7 +128,7 @@ def _add_measured(found: Evidence, measured: Mapping[str, Any]) -> None:
             setattr(found, name, measured[name])
     share, peak = found.fragmentation, measured.get("peak")
     if share is not None and peak and share < 1:
-        # Of a GPU the peak is what was allocated, of the processor all that was held.
+        # On a GPU the peak counts allocated memory, on the CPU all resident memory.
         found.unused_bytes = int((peak / (1 - share) if found.on_gpu else peak) * share)
 
 
@@ -143,7 +143,7 @@ def _add_language(found: Evidence, engine: Any, placed: Inputs) -> None:
 
 
 def _cache_bytes(config: Any, engine: Any, placed: Inputs) -> int | None:
-    """Keys and values of every layer for the tokens that were run."""
+    """Bytes of keys and values of every layer, for the measured tokens."""
     from pyrometer._bench.language_model import prompt_of
 
     prompt = prompt_of(placed)

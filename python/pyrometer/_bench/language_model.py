@@ -1,4 +1,4 @@
-"""A language model's two phases apart: reading the prompt, and making one token after another."""
+"""Measures the two phases of a language model separately: prefill and decode."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEW_TOKENS = 16
 
 
 def is_language_model(engine: Engine) -> bool:
-    """Whether it makes tokens from tokens, with a cache between."""
+    """Whether the model generates tokens with a KV cache."""
     config = getattr(engine.module, "config", None)
     if config is None or getattr(config, "is_encoder_decoder", False):
         return False
@@ -25,7 +25,7 @@ def is_language_model(engine: Engine) -> bool:
 
 
 def prompt_of(inputs: Inputs) -> Any:
-    """The tokens among the inputs; None where there are none."""
+    """The tokens among the inputs; None without tokens."""
     if "input_ids" in inputs.kwargs:
         return inputs.kwargs["input_ids"]
     for _, tensor in inputs.tensors():
@@ -35,7 +35,7 @@ def prompt_of(inputs: Inputs) -> Any:
 
 
 def with_room(engine: Engine, prompt: Any, new_tokens: int) -> Any:
-    """The prompt, cut where the model has no positions for it and the new tokens."""
+    """The prompt, cut if the model lacks positions for it and the new tokens."""
     limit = getattr(engine.module.config, "max_position_embeddings", None)
     if not isinstance(limit, int) or prompt.shape[1] + new_tokens <= limit:
         return prompt
@@ -44,15 +44,15 @@ def with_room(engine: Engine, prompt: Any, new_tokens: int) -> Any:
 
 @dataclass
 class Phases:
-    """Milliseconds to the first token, one a run, and of each later one."""
+    """Milliseconds to the first token, one per run, and of each later token."""
 
     first_ms: list[float] = field(default_factory=list)
     token_ms: list[float] = field(default_factory=list)
-    discarded: int = 0  # runs, beside which the GPU was throttled
+    discarded: int = 0  # runs during which the GPU was throttled
 
 
 def _generate(engine: Engine, prompt: Any, new_tokens: int) -> list[int]:
-    """When it began, and when each token was there; greedy, so that every run does the same."""
+    """Start time, and the time of each token; greedy, so that all runs are equal."""
     module, wait = engine.module, engine.synchronize() or (lambda: None)
     wait()
     marks = [time.perf_counter_ns()]
@@ -73,8 +73,8 @@ def _generate(engine: Engine, prompt: Any, new_tokens: int) -> list[int]:
 def measure(
     engine: Engine, prompt: Any, runs: int, new_tokens: int, max_time_s: float | None = None
 ) -> Phases:
-    """All sequences of the batch advance together. The first run warms up; a run beside which the
-    GPU is throttled is made again, as often as there are runs."""
+    """All sequences of the batch advance together. The first run is the warm-up; a run during which
+    the GPU is throttled is repeated, at most as often as there are runs."""
     found, gpu = Phases(), engine.gpu()
     start = time.perf_counter()
     _generate(engine, prompt, new_tokens)
@@ -97,7 +97,7 @@ def measure(
 def add_phases(
     bench: Any, index: int, engine: Engine, placed: Inputs, max_time_s: float | None = None
 ) -> dict[str, float]:
-    """Both phases into a result; their means in ms. What cannot be run so is warned of."""
+    """Adds both phases to a result; returns their means in ms. Warns if the model cannot run so."""
     prompt = prompt_of(placed)
     if prompt is None:
         return {}

@@ -1,4 +1,4 @@
-"""Amounts beside latency into a result: memory, use of the machine, rates; and a sweep's knee."""
+"""Adds metrics besides latency to a result: memory, utilization, rates; and the knee of a sweep."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def add_memory(bench: Any, index: int, engine: Any, sampler: Any, reset: bool) -
 
 
 def add_memory_per_sample(bench: Any, index: int, engine: Any, placed: Inputs) -> None:
-    """What one more sample takes: the slope of a call's memory, its inputs included, over two
-    batches. What is there once, say the weights, is in no sample."""
+    """Memory per additional sample: the slope of a call's memory, inputs included, over two batch
+    sizes. Constant parts, such as the weights, do not count."""
     batch = placed.batch_size()
     sizes = (batch // 2, batch) if batch > 1 else (1, 2)
     try:
@@ -50,7 +50,7 @@ def add_memory_per_sample(bench: Any, index: int, engine: Any, placed: Inputs) -
         slope = (large - small) / (sizes[1] - sizes[0])
         if slope < 0:
             raise Error(f"a batch of {sizes[1]} took no more memory than one of {sizes[0]}")
-    except Exception as error:  # a fixed batch, memory is out, or nobody sees the allocations
+    except Exception as error:  # a fixed batch, out of memory, or allocations are not visible
         lines = str(error).strip().splitlines() or [type(error).__name__]
         bench.fact(index, "no memory per sample", lines[0])
         return
@@ -60,7 +60,7 @@ def add_memory_per_sample(bench: Any, index: int, engine: Any, placed: Inputs) -
 
 
 def _call_bytes(engine: Any, placed: Inputs, batch: int) -> int:
-    """The most that one call of this batch holds at once, its inputs included."""
+    """Peak memory of one call with this batch, inputs included."""
     inputs = placed.resized(batch)
     if inputs.batch_size() != batch:
         raise Error("the inputs have no batch")
@@ -71,7 +71,7 @@ def _call_bytes(engine: Any, placed: Inputs, batch: int) -> int:
     if engine.on_gpu:
         run = engine.bind(inputs)
         with engine.running():
-            run()  # libraries take their workspaces in the first call
+            run()  # libraries allocate their workspaces in the first call
             torch.cuda.synchronize(engine.device)
             before = torch.cuda.memory_allocated(engine.device)
             torch.cuda.reset_peak_memory_stats(engine.device)
@@ -91,7 +91,7 @@ def _tensor_bytes(tensor: Any) -> int:
 
 
 def _resident_bytes(engine: Any, inputs: Inputs) -> int:
-    """Peak of the process; of what torch does not allocate nothing finer is known."""
+    """Peak memory of the process; the only measure where torch does not allocate."""
     run = engine.bind(inputs)
     run()
     if not resources.reset_peak():
@@ -125,7 +125,7 @@ def add_use(bench: Any, index: int, used: Mapping[str, Any], sampler: Any) -> di
 
 
 def add_rates(bench: Any, index: int, placed: Inputs) -> None:
-    """Tokens or images per second, where the inputs are such."""
+    """Tokens or images per second, if the inputs are tokens or images."""
     tokens = language_model.prompt_of(placed)
     if tokens is not None:
         bench.rate(
@@ -142,8 +142,8 @@ def add_rates(bench: Any, index: int, placed: Inputs) -> None:
 
 
 def find_knee(results: BenchmarkResults) -> dict[str, Any] | None:
-    """Of the configurations that differ by batch alone: the smallest batch whose doubling gains
-    less than 10% throughput. None where fewer than two batches ran."""
+    """Among configurations that differ only by batch: the smallest batch whose doubling gains less
+    than 10% throughput. None if fewer than two batches ran."""
     by_precision: dict[Any, list[tuple[int, float]]] = {}
     for result in results:
         rate = result["throughput"]["samples_per_second"]
@@ -164,7 +164,7 @@ def find_knee(results: BenchmarkResults) -> dict[str, Any] | None:
 
 
 def tell_knee(bench: Any, results: BenchmarkResults, knee: Mapping[str, Any] | None) -> None:
-    """A fact of the result that is the knee of its precision and device."""
+    """Marks the result that is the knee of its precision and device."""
     for index, result in enumerate(results):
         found = (knee or {}).get(f"{result['precision']['asked']} {result['device']}")
         if found is None or result["parameters"].get("batch_size") != str(found["batch_size"]):

@@ -1,4 +1,4 @@
-"""ModelProfiler: runs a model, and says how long it takes, what it uses and what to do about it."""
+"""ModelProfiler: runs a model and reports its time, its resource use and recommendations."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from pyrometer._error import Error
 from pyrometer._helper.example_inputs import Inputs, as_inputs
 from pyrometer._output_files import refuse_inputs
 
-RESOURCE_RUNS = 20  # of the pass that samples memory, which is not timed
-RECORDINGS = 5  # of which the quickest is analysed: others may have been interrupted
+RESOURCE_RUNS = 20  # of the untimed pass that samples memory
+RECORDINGS = 5  # the quickest is analysed: others may have been interrupted
 GPU_RESOURCE_SECONDS = (
-    0.5  # and its length on a GPU, whose driver tells its use a few times a second
+    0.5  # length of that pass on a GPU, whose driver updates its use a few times per second
 )
 
 
@@ -45,15 +45,15 @@ class ModelProfiler:
 
     Args:
         model_path: a folder of transformers, a .pt2, .onnx or TorchScript file, "file.py:function"
-            that builds a module; or an nn.Module or any callable itself.
-        device: "cpu" or "cuda"; None: cuda where there is one.
-        precision: "fp32", "fp16", "bf16" or "int8" (dynamic quantisation, on the processor).
-        autocast: 16-bit precision by autocast rather than by casting the weights.
+            that builds a module; or an nn.Module or another callable.
+        device: "cpu" or "cuda"; None: cuda where available.
+        precision: "fp32", "fp16", "bf16" or "int8" (dynamic quantisation, on the CPU).
+        autocast: use autocast for 16-bit precision instead of casting the weights.
 
     Raises:
-        Error: there is no such device, the model cannot be read, or a package is missing.
-        FileNotFoundError: there is no such file.
-        ValueError: a precision that this model cannot have.
+        Error: the device is missing, the model cannot be read, or a package is missing.
+        FileNotFoundError: no such file.
+        ValueError: the model does not support the precision.
     """
 
     __module__ = "pyrometer"
@@ -96,29 +96,30 @@ class ModelProfiler:
         try_variants: bool = False,
         only_times: bool = False,
     ) -> Results:
-        """Latency, throughput, memory, use and cost of one call.
+        """Measures latency, throughput, memory, utilization and cost of one call.
 
         Args:
-            input_data: a tensor, a tuple of arguments or a dict of them by name; or the path of a
-                model, which is loaded in place of the present one. Without it: what was given
-                last, else inputs made from the model's own signature, with the shapes of the
-                baseline that was loaded last where those fit.
-            num_runs: iterations that are timed; None: until the median's interval is narrow.
-            warmup_runs: iterations before them; None: until two windows look alike, or 10 where
+            input_data: a tensor, a tuple of arguments or a dict of keyword arguments; or the path
+                of a model, which replaces the current one. Default: the previous inputs, else
+                inputs made from the model's signature, with the shapes of the last loaded
+                baseline where those fit.
+            num_runs: number of timed iterations; None: until the interval of the median is narrow.
+            warmup_runs: number of warm-up iterations; None: until two windows agree, or 10 if
                 num_runs is given.
-            detailed_analysis: layers, operators and memory from a recording, and recommendations.
-            batch_size: dim 0 of the inputs becomes this.
-            preprocess: called with nothing, gives what the model takes; timed apart.
-            postprocess: called with what the model gave; timed apart.
-            rate_per_s: start iterations by a schedule of this rate, and time from the intended
-                start.
-            min_runs, max_runs: with num_runs=None: its limits.
-            max_time_s: end after so many seconds of calls, also with num_runs; the result says how
-                many runs there were then. None: 60 with num_runs=None, else no limit.
-            deepest_percentile: with num_runs=None: 0.99 asks for the 299 runs that p99 needs.
-            cold_cache: empty the caches before every call: on a GPU its L2, else the processor's.
-            try_variants: with detailed_analysis: run what is recommended, and say what it gains.
-            only_times: neither FLOPs nor activations, which take an export and a recording.
+            detailed_analysis: add layers, operators and memory from a recording, and
+                recommendations.
+            batch_size: set dim 0 of the inputs to this.
+            preprocess: called without arguments, returns the model's input; timed separately.
+            postprocess: called with the model's output; timed separately.
+            rate_per_s: start iterations on a schedule of this rate, and time each from its
+                scheduled start.
+            min_runs, max_runs: limits with num_runs=None.
+            max_time_s: stop after this many seconds of calls, also with num_runs; the result has
+                the actual number of runs. None: 60 with num_runs=None, else no limit.
+            deepest_percentile: with num_runs=None: 0.99 requests the 299 runs that p99 requires.
+            cold_cache: empty the caches before every call: on a GPU its L2, else the CPU's.
+            try_variants: with detailed_analysis: run the recommended changes and report the gain.
+            only_times: skip FLOPs and activations, which require an export and a recording.
         """
         if isinstance(input_data, str | os.PathLike):
             self._load(input_data)
@@ -147,7 +148,7 @@ class ModelProfiler:
         self, bench: Any, index: int, placed: Inputs, loop: Any, measured: Mapping[str, Any],
         detailed: bool, tries: bool,
     ) -> None:  # fmt: skip
-        """What one export and one recording say, beside the times."""
+        """Adds the results of one export and one recording to the times."""
         costs = self._add_cost(bench, index, placed)
         recorded = self._record(bench, index, placed, detailed)
         metrics.add_memory_per_sample(bench, index, self._engine, placed)
@@ -171,11 +172,11 @@ class ModelProfiler:
         deepest_percentile: float = 0,
         cold_cache: bool = False,
     ) -> BenchmarkResults:
-        """One result for each configuration: {"batch_size": 8, "precision": "fp16"}; "device" and
-        "num_runs" may be there too. One that runs out of memory, or that this model or machine
-        cannot do, has status "failed" and a message; the others go on.
+        """Measures each configuration, such as {"batch_size": 8, "precision": "fp16"}; "device" and
+        "num_runs" are also valid keys. A configuration that runs out of memory, or that the model
+        or the machine does not support, gets status "failed" and a message; the others continue.
 
-        The `knee` of what comes back is the batch from which a doubling gains less than 10%.
+        The result's `knee` is the batch from which a doubling gains less than 10%.
         """
         if not configurations:
             raise ValueError("no configurations")
@@ -186,7 +187,7 @@ class ModelProfiler:
             known = {"batch_size", "precision", "device", "num_runs", "warmup_runs"}
             if set(configuration) - known:
                 odd = ", ".join(sorted(set(configuration) - known))
-                raise ValueError(f"configuration: {odd}: known are {', '.join(sorted(known))}")
+                raise ValueError(f"configuration: invalid {odd}; valid: {', '.join(sorted(known))}")
             runs = configuration.get("num_runs", num_runs)
             warmup = configuration.get("warmup_runs", warmup_runs)
             limits = {"min_runs": min_runs, "max_runs": max_runs, "deepest": deepest_percentile}
@@ -205,9 +206,9 @@ class ModelProfiler:
         layer_names: Sequence[str] | None = None,
         num_runs: int = 10,
     ) -> dict[str, Any]:
-        """Time, memory and work of layers, by name: a part of a layer's path or class, whatever the
-        case. Without names every layer is its own entry. A name that no layer has gives an empty
-        entry with a note of what there is."""
+        """Time, memory and work of layers, selected by name: a part of a layer's path or class,
+        ignoring case. Without names every layer has an entry. A name without a matching layer gets
+        an empty entry with a note that lists the layers."""
         engine, placed = self._recordable(input_data)
         recorded = recorded_calls.record(engine, placed, num_runs)
         flops = self._flops_by_module(placed)
@@ -220,8 +221,8 @@ class ModelProfiler:
         memory_snapshots: bool = True,
         input_data: Any = None,
     ) -> dict[str, Any]:
-        """Memory of tensors in one call: peak, who holds it, allocations and frees, and how it
-        went over time. In bytes."""
+        """Tensor memory during one call: peak, holders at the peak, allocations and frees, and the
+        timeline. In bytes."""
         engine, placed = self._recordable(input_data)
         recorded = recorded_calls.record(engine, placed, 1)
         return recorded_calls.memory(
@@ -235,15 +236,15 @@ class ModelProfiler:
         profile_nvtx: bool = False,
         input_data: Any = None,
     ) -> dict[str, Any]:
-        """Kernels, copies, gaps and waits on the GPU in one call.
+        """Reports kernels, copies, gaps and waits on the GPU during one call.
 
-        profile_nvtx runs one more call, with every operator marked for Nsight Systems, which has to
-        have been started around this program to see the marks.
+        profile_nvtx runs one more call with every operator marked for Nsight Systems. The marks are
+        visible only if this program runs under nsys.
         """
         if not self._engine.on_gpu:
             raise Error(
-                "gpu_profile() needs a GPU, and this profiler runs on the processor; "
-                "profile_layers() and memory_profile() work there",
+                "gpu_profile() requires a GPU, but this profiler runs on the CPU; "
+                "use profile_layers() and memory_profile() there",
                 "unsupported",
             )
         engine, placed = self._recordable(input_data)
@@ -255,7 +256,7 @@ class ModelProfiler:
         return found
 
     def recommendations(self) -> list[dict[str, Any]]:
-        """Those of the last profile(detailed_analysis=True)."""
+        """The recommendations of the last profile(detailed_analysis=True)."""
         results = self._last()
         return list(results.get("recommendations", ())) if isinstance(results, Results) else []
 
@@ -265,7 +266,7 @@ class ModelProfiler:
         include_graphs: bool = True,
         include_details: bool = True,
     ) -> str:
-        """Writes the last results as one page that needs no other file; returns its path."""
+        """Writes the last results as one self-contained HTML page; returns its path."""
         self._last()
         refuse_inputs(output_path, self._model)
         text = self._bench.report("html", include_graphs, include_details)
@@ -275,7 +276,7 @@ class ModelProfiler:
 
     def export_json(self, path: str | os.PathLike[str]) -> dict[str, Any]:
         """Writes the last results with every sample, for load_baseline() and `pyrometer diff`;
-        returns what was written."""
+        returns the written document."""
         whole = self._last().to_json()
         refuse_inputs(path, self._model)
         with open(path, "w", encoding="utf-8") as file:
@@ -284,7 +285,7 @@ class ModelProfiler:
         return whole
 
     def export_csv(self, path: str | os.PathLike[str]) -> str:
-        """Writes the last results, a row for each metric; returns the path."""
+        """Writes the last results with one row per metric; returns the path."""
         self._last()
         refuse_inputs(path, self._model)
         with open(path, "w", encoding="utf-8", newline="") as file:
@@ -293,7 +294,7 @@ class ModelProfiler:
 
     def _last(self) -> Results | BenchmarkResults:
         if self.results is None:
-            raise RuntimeError("nothing was measured yet: call profile() or benchmark() first")
+            raise RuntimeError("no results yet: call profile() or benchmark() first")
         return self.results
 
     def _load(self, model: Any) -> None:
@@ -327,7 +328,7 @@ class ModelProfiler:
     def _begin(
         self, bench: Any, engine: Any, name: str, inputs: Inputs, settings: Mapping[str, Any]
     ) -> tuple[int, Inputs]:
-        """A result with its settings and inputs told; the inputs where the engine wants them."""
+        """Starts a result with its settings and inputs; returns the inputs on the device."""
         index = bench.add(name, engine.kind, engine.path, float(max(inputs.batch_size(), 1)))
         for key, value in settings.items():
             bench.parameter(index, key, str(value))
@@ -348,7 +349,7 @@ class ModelProfiler:
         return index, placed
 
     def _add_cold(self, bench: Any, index: int, engine: Any, cold: bool) -> None:
-        """Caches as they are to be for the measuring that follows."""
+        """Sets the cache state for the following measurement."""
         self._cold = timing.ColdCache(engine) if cold else None
         bench.parameter(index, "cache", "cold" if cold else "warm")
         if self._cold is not None:
@@ -358,7 +359,7 @@ class ModelProfiler:
         self, bench: Any, loaded: dict[tuple[str, str], Any], configuration: dict[str, Any],
         base: Inputs, loop: Any, max_time_s: float | None, cold: bool,
     ) -> None:  # fmt: skip
-        """Measures one configuration; what fails stays in its result."""
+        """Measures one configuration; stores a failure in its result."""
         device = configuration.get("device", self.device)
         precision = configuration.get("precision", self.precision)
         settings = {
@@ -412,7 +413,7 @@ class ModelProfiler:
         self, bench: Any, index: int, engine: Any, placed: Inputs, loop: Any,
         max_time_s: float | None = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """Times the calls, then samples memory in calls that are not timed; what was used."""
+        """Times the calls, then samples memory in untimed calls; returns the resource use."""
         run = engine.bind(placed)
         reset = resources.reset_peaks(engine)
         with engine.running():
@@ -423,7 +424,7 @@ class ModelProfiler:
             bench.loop(index, loop)
             self._under_way = (bench, index, None)
             if self._cold is not None:
-                self._cold = None  # its buffer is no memory of the model
+                self._cold = None  # its buffer is not memory of the model
                 reset = resources.reset_peaks(engine)
             sampler = resources.Sampler(engine)
             with sampler.sampling():
@@ -438,7 +439,7 @@ class ModelProfiler:
         max_time_s: float | None, preprocess: Callable[[], Any] | None,
         postprocess: Callable[[Any], Any] | None,
     ) -> dict[str, float]:  # fmt: skip
-        """The steps around the model by themselves, and all of it in one: means in ms."""
+        """Times the stages around the model separately and together; returns means in ms."""
         engine, means = self._engine, {}
         with engine.running():
             output = engine.bind(placed)()
@@ -463,7 +464,7 @@ class ModelProfiler:
         return means
 
     def _price(self, placed: Inputs) -> Any:
-        """What the call should cost; an Error with the reason where that is not known."""
+        """Predicts the cost of the call; raises an Error with the reason if that is impossible."""
         from pyrometer._cost.cost import cost
 
         engine = self._engine
@@ -509,7 +510,7 @@ class ModelProfiler:
         return found
 
     def _record(self, bench: Any, index: int, placed: Inputs, detailed: bool) -> Any:
-        """Activation memory by the recorder; with `detailed` layers and operators too."""
+        """Records activation memory; with `detailed` layers and operators too."""
         engine = self._engine
         if engine.kind in ("onnx",):
             bench.fact(index, "no recording", "the recorder sees torch, not onnxruntime")
@@ -531,7 +532,7 @@ class ModelProfiler:
     def _evidence(
         self, placed: Inputs, loop: Any, costs: Any, recorded: Any, measured: Mapping[str, Any]
     ) -> Evidence:
-        """What recommendations stand on; larger batches are run for it."""
+        """Collects the evidence for recommendations; runs larger batches for it."""
         times = variants.larger_batches(self._engine, placed)
         present = times.get(placed.batch_size(), _core.median(loop.latency_ms()))
         return evidence.gather(self._engine, placed, present, times, costs, recorded, measured)
@@ -548,7 +549,7 @@ class ModelProfiler:
             return {}
 
     def _rescue(self) -> bool:
-        """What an interrupted measurement has so far becomes the last results; False: nothing."""
+        """Makes the partial results of an interrupted run the last results; False: no results."""
         bench, index, loop = self._under_way or (None, None, None)
         if bench is None or index is None or (loop is not None and not loop.latency_ms()):
             return False
@@ -568,7 +569,7 @@ class ModelProfiler:
 
 
 def _run_untimed(engine: Any, run: Callable[[], Any], max_time_s: float | None) -> None:
-    """Calls beside which memory and use are sampled."""
+    """Runs untimed calls while memory and utilization are sampled."""
     wait = engine.synchronize()
     start = time.perf_counter()
     least_s = GPU_RESOURCE_SECONDS if engine.on_gpu else 0
@@ -589,5 +590,5 @@ def _first_line(error: BaseException) -> str:
 
 def _resize(inputs: Inputs, batch_size: int) -> Inputs:
     if batch_size < 1:
-        raise ValueError("batch_size is at least 1")
+        raise ValueError("batch_size must be at least 1")
     return inputs.resized(batch_size)

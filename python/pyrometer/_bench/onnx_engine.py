@@ -1,4 +1,4 @@
-"""What runs an .onnx file: onnxruntime."""
+"""Runs .onnx files in onnxruntime."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OnnxEngine(Engine):
         if device != "cpu":
             if "CUDAExecutionProvider" not in runtime.get_available_providers():
                 raise Error(
-                    'this onnxruntime has no CUDA; pip install onnxruntime-gpu, or device="cpu"'
+                    'this onnxruntime lacks CUDA; pip install onnxruntime-gpu, or use device="cpu"'
                 )
             providers.insert(0, "CUDAExecutionProvider")
         self.path = path
@@ -39,7 +39,7 @@ class OnnxEngine(Engine):
         if precision == "int8":
             path = self._quantised(path)
         elif precision != "fp32":
-            raise ValueError(f'an .onnx file runs in its own types: convert it for "{precision}"')
+            raise ValueError(f'the types of an .onnx file are fixed; convert it to "{precision}"')
         self.runs = path
         self.session = runtime.InferenceSession(path, providers=providers)
 
@@ -58,7 +58,7 @@ class OnnxEngine(Engine):
         return example_inputs.from_onnx(self.session, batch_size)
 
     def place(self, inputs: Inputs) -> Inputs:
-        """Arrays by the names of the file's inputs."""
+        """Arrays by the names of the inputs in the file."""
 
         def as_array(value: Any) -> Any:
             return value.detach().cpu().numpy() if hasattr(value, "detach") else value
@@ -84,11 +84,10 @@ class OnnxEngine(Engine):
         return None  # run() returns when its outputs are on the host
 
     def _observe(self, placed: Inputs) -> precisions.Types:
-        """By the nodes of the file that runs: onnxruntime computes in the types it is written
-        in."""
+        """Reads the types from the nodes of the file, in which onnxruntime computes."""
         seen = precisions.Types()
         if importlib.util.find_spec("onnx") is None:
-            raise Error("the package onnx is missing, which reads the types in the file")
+            raise Error("reading the types in the file requires the package onnx")
         import onnx
 
         graph = onnx.load(self.runs, load_external_data=False).graph

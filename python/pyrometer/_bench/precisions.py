@@ -1,5 +1,5 @@
-"""Precisions: quantising a module with an engine that works here, and seeing which types the
-operators of a call really run in."""
+"""Quantises modules with an engine that works on this machine, and observes the types in which the
+operators of a call run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyrometer._error import Error
 
 TYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "int8": "int8"}
 
-# Operators whose type is what a precision is about; what surrounds them may stay wider.
+# Operators that define a precision; the others may use wider types.
 PRODUCTS = (
     "mm", "linear", "conv1d", "conv2d", "conv3d", "convolution", "conv_transpose", "matmul",
     "attention", "einsum", "lstm", "gru", "rnn", "encoder_layer", "addmv", "dot", "mv",
@@ -24,18 +24,18 @@ EIGHT_BITS = ("torch.int8", "torch.uint8", "torch.qint8", "torch.quint8")
 
 
 def quantise(module: Any, device: str) -> tuple[Any, str]:
-    """A copy with linear and recurrent layers in int8, and how; also where the module itself is
-    such a layer. ValueError where nothing could be quantised."""
+    """Returns a copy with linear and recurrent layers in int8, and a description; the module may
+    itself be such a layer. Raises ValueError if nothing could be quantised."""
     import torch
 
     if device != "cpu":
-        raise ValueError('precision "int8" is dynamic quantisation, which runs on device="cpu"')
+        raise ValueError('precision "int8" is dynamic quantisation, which requires device="cpu"')
     from torch.ao.quantization import quantize_dynamic
 
     kinds = {torch.nn.Linear, torch.nn.LSTM, torch.nn.GRU}
     if not any(type(layer) in kinds for layer in module.modules()):
-        raise ValueError('precision "int8" quantises linear and recurrent layers; there are none')
-    # quantize_dynamic() replaces layers in what holds them: the module itself needs a holder too.
+        raise ValueError('precision "int8" requires linear or recurrent layers; the model has none')
+    # quantize_dynamic() replaces children of a module: the module itself needs a parent too.
     holder = torch.nn.Sequential(copy.deepcopy(module).eval().float())
     with _working_engine() as engine, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -53,13 +53,13 @@ def _is_quantised(layer: Any) -> bool:
 
 
 def _candidates() -> list[str]:
-    """Engines of torch for quantised operators, those first that suit this processor."""
+    """Torch's engines for quantised operators, the best for this processor first."""
     import torch
 
     quantized = torch.backends.quantized
     x86 = platform.machine().lower() in ("x86_64", "amd64", "i686")
     order = ["x86", "fbgemm", "onednn", "qnnpack"]
-    # Elsewhere the one that torch has set may be made for x86, or end the process (onednn on an
+    # On other processors torch's default may be made for x86, or crash the process (onednn on an
     # AArch64 processor that it does not know).
     names = [quantized.engine, *order] if x86 else ["qnnpack", quantized.engine, *reversed(order)]
     names += quantized.supported_engines
@@ -71,7 +71,7 @@ def _candidates() -> list[str]:
 
 
 def _probe() -> None:
-    """Quantises and runs one layer; raises where the present engine cannot, or computes badly."""
+    """Quantises and runs one layer; raises if the current engine fails or computes badly."""
     import torch
 
     generator = torch.Generator().manual_seed(0)
@@ -89,8 +89,8 @@ def _probe() -> None:
 
 @contextlib.contextmanager
 def _working_engine() -> Iterator[str]:
-    """Sets the first engine that works on this processor; torch lists some that do not (fbgemm on
-    AArch64). The one that was set before is set again."""
+    """Sets the first engine that works on this processor; torch also lists engines that do not
+    (fbgemm on AArch64). Restores the previous engine."""
     import torch
 
     quantized = torch.backends.quantized
@@ -111,15 +111,15 @@ def _working_engine() -> Iterator[str]:
             return
         raise ValueError(
             'precision "int8": this torch has no engine for quantised layers that works on this '
-            f"processor ({'; '.join(failed) or 'it was built without any'})"
+            f"processor ({'; '.join(failed) or 'built without any'})"
         )
     finally:
         quantized.engine = before
 
 
 class Types:
-    """Types that the operators of one call ran in, with how often: of products (matrices,
-    convolutions, attention, recurrent layers), and of all others that compute."""
+    """Types in which the operators of one call ran, with counts: for products (matrices,
+    convolutions, attention, recurrent layers), and for all other computing operators."""
 
     def __init__(self) -> None:
         self.products: collections.Counter[str] = collections.Counter()
@@ -142,7 +142,7 @@ class Types:
         return self.products or self.others
 
     def share(self, kind: str) -> float | None:
-        """Of the products, else of the other operators; None: nothing was seen."""
+        """Share of the products, else of the other operators; None: nothing was observed."""
         whole = sum(self.counted.values())
         return self.counted[kind] / whole if whole else None
 
@@ -169,8 +169,8 @@ def _names_of(values: Any) -> Iterator[str]:
 
 
 def observe(run: Callable[[], Any]) -> Types:
-    """Calls once and notes the type of every operator below autocast and above kernels. What is
-    compiled runs as it was written, whose types it shares."""
+    """Calls once and notes the type of every operator below autocast and above kernels. Compiled
+    code runs in its original form, which uses the same types."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -189,7 +189,7 @@ def observe(run: Callable[[], Any]) -> Types:
 
 
 def of_weights(module: Any) -> Types:
-    """Where operators cannot be seen: the types of the parameters."""
+    """The types of the parameters, for models whose operators cannot be observed."""
     seen = Types()
     for parameter in module.parameters():
         seen.see("weight", [str(parameter.dtype)])
@@ -197,23 +197,23 @@ def of_weights(module: Any) -> Types:
 
 
 def check(asked: str, seen: Types, how: str) -> str | None:
-    """What to warn of where only a part runs in the precision that was asked for; an Error where
-    nothing does."""
+    """Returns a warning if only a part runs in the requested precision; raises an Error if nothing
+    does."""
     if asked == "fp32":
         return None
     kind = TYPES[asked]
     share = seen.share(kind)
     if share is None:
         raise Error(
-            f'precision "{asked}" was asked for ({how}), but no operator of torch was seen in a '
-            'call: what it computes in cannot be converted from here; precision="fp32" measures '
-            "it as it is",
+            f'requested precision "{asked}" ({how}), but no operator of torch was observed in a '
+            'call, so the model cannot be converted; use precision="fp32" to measure '
+            "it unchanged",
             "unsupported",
         )
     if share == 0:
         raise Error(
-            f'precision "{asked}" was asked for ({how}), but what runs is {seen.describe()}: '
-            "the model sets its own types; convert it before, and measure it as it is with "
+            f'requested precision "{asked}" ({how}), but the model runs in {seen.describe()}: '
+            "it sets its own types; convert it first, and measure it unchanged with "
             'precision="fp32"',
             "unsupported",
         )

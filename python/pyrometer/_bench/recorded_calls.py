@@ -1,4 +1,4 @@
-"""What a recording of a few calls says about a model: layers, operators, memory, waits."""
+"""Analyses a recording of a few calls of a model: layers, operators, memory, waits."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pyrometer._capture.block import capture
 from pyrometer._helper.example_inputs import Inputs
 
 TABLE_ROWS = 15
-RECORDING_SECONDS = 2.0  # for recordings of the same call
+RECORDING_SECONDS = 2.0  # time limit for recordings of the same call
 
-# What people call parts of a transformer, and what models call them.
+# Common names of the parts of a transformer, and the names in models.
 ALIASES = {
     "attention": ("attention", "attn"),
     "mlp": ("mlp", "ffn", "feed_forward", "feedforward", "intermediate"),
@@ -37,7 +37,7 @@ class Recorded:
 
     @property
     def host_ns(self) -> int:
-        """How long the calls took, on the host."""
+        """Duration of the calls on the host."""
         return self.call(False).host_ns
 
     def call(self, on_gpu: bool) -> Call:
@@ -45,17 +45,17 @@ class Recorded:
 
 
 class Call(NamedTuple):
-    """What the library sums up over a recording."""
+    """The library's summary of a recording."""
 
     host_ns: int
-    outside: float  # share of the layers' time that is in no operator
-    activation_bytes: int  # -1: not known
+    outside: float  # share of the layers' time outside of operators
+    activation_bytes: int  # -1: unknown
     allocations: int
     allocated_bytes: int
 
 
 def record(engine: Any, placed: Inputs, calls: int) -> Recorded:
-    """Runs once unrecorded, then `calls` times recorded."""
+    """Runs once unrecorded, then records `calls` calls."""
     run, wait = engine.bind(placed), engine.synchronize() or (lambda: None)
     with engine.running():
         run()
@@ -69,9 +69,9 @@ def record(engine: Any, placed: Inputs, calls: int) -> Recorded:
 
 
 def record_undisturbed(engine: Any, placed: Inputs, tries: int) -> Recorded:
-    """Of so many recordings of one call the quickest: in one call alone, an interruption of a few
+    """The quickest of several recordings of one call: in a single call, an interruption of a few
     milliseconds makes an operator that does nothing look like the largest. Long calls, where that
-    does not show, are recorded less often."""
+    is negligible, are recorded less often."""
     start = time.perf_counter()
     best = record(engine, placed, 1)
     for _ in range(tries - 1):
@@ -84,8 +84,8 @@ def record_undisturbed(engine: Any, placed: Inputs, tries: int) -> Recorded:
 
 
 def mark(engine: Any, placed: Inputs) -> None:
-    """Runs once with every operator marked for Nsight Systems. Not while we record: torch marks for
-    one profiler at a time."""
+    """Runs once with every operator marked for Nsight Systems. Not during a recording: torch marks
+    for one profiler at a time."""
     import torch
 
     run, wait = engine.bind(placed), engine.synchronize() or (lambda: None)
@@ -95,7 +95,7 @@ def mark(engine: Any, placed: Inputs) -> None:
 
 
 def activation_bytes(recorded: Recorded, engine: Any) -> int | None:
-    """Most that tensors made by the call held at once; weights and inputs were there before."""
+    """Peak bytes of tensors created by the call, without weights and inputs."""
     held = recorded.call(engine.on_gpu).activation_bytes
     return None if held < 0 else held
 
@@ -124,8 +124,8 @@ def _layer(
 def layers_by_name(
     recorded: Recorded, names: Sequence[str] | None, calls: int, flops: Mapping[str, int]
 ) -> dict[str, Any]:
-    """An entry for each name, with the layers that match and their sums; a layer inside of one that
-    matches is listed but not added again."""
+    """One entry per name, with the matching layers and their sums; a layer inside another match is
+    listed but not added again."""
     on_device = recorded.data["device_total_ns"] > 0
     rows = recorded.layers
     whole_ns = sum(_time_ns(row, on_device) for row in rows if row["parent"] is None)
@@ -176,7 +176,7 @@ def _some(rows: Sequence[Mapping[str, Any]]) -> str:
 def memory(
     recorded: Recorded, allocations: bool, deallocations: bool, snapshots: bool
 ) -> dict[str, Any]:
-    """Memory by device: what was asked for of it."""
+    """Memory by device, with the requested parts."""
     devices = {}
     for device in recorded.data["memory"].get("devices", ()):
         entry: dict[str, Any] = {
@@ -206,7 +206,7 @@ def memory(
 
 
 def gpu(recorded: Recorded, kernels: bool, transfers: bool) -> dict[str, Any]:
-    """Device time, and of kernels and copies what was asked for."""
+    """Device time, with kernels and copies if requested."""
     data = recorded.data
     found = {
         "device": data["device"],
@@ -227,12 +227,12 @@ def gpu(recorded: Recorded, kernels: bool, transfers: bool) -> dict[str, Any]:
 
 def op_shares(recorded: Recorded) -> tuple[list[tuple[str, float, int]], float]:
     """(name, share of all operators' own time, calls), largest first; and the share of the calls'
-    time that is outside of operators: Python, and the framework between them."""
+    time outside of operators: Python, and the framework between them."""
     return recorded.core.op_shares(), recorded.call(False).outside
 
 
 def add_tables(bench: Any, index: int, recorded: Recorded) -> None:
-    """Layers, operators and waits into a result, the largest first."""
+    """Adds layers, operators and waits to a result, the largest first."""
     on_device = recorded.data["device_total_ns"] > 0
     leaves = {row["parent"] for row in recorded.layers}
     own = "forward_device_self_ns" if on_device else "forward_host_self_ns"

@@ -1,4 +1,4 @@
-"""What a process and its machine use while a model runs: memory, processor, GPU, disk, network."""
+"""Resource use of a process and its machine while a model runs: memory, CPU, GPU, disk, network."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def resident_bytes() -> int | None:
 
 
 def reset_peak() -> bool:
-    """The kernel's high-water mark starts anew; False where it may not."""
+    """Resets the kernel's high-water mark; False if that is not permitted."""
     try:
         with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
             file.write("5")
@@ -33,7 +33,7 @@ def reset_peak() -> bool:
 
 
 def reset_peaks(engine: Any) -> bool:
-    """The same of the device that a model runs on, too."""
+    """Also resets the peak of the device that a model runs on."""
     if engine.on_gpu:
         import torch
 
@@ -42,7 +42,7 @@ def reset_peaks(engine: Any) -> bool:
 
 
 def peak_bytes() -> int | None:
-    """Most that was resident since reset_peak()."""
+    """Peak resident memory since reset_peak()."""
     try:
         with open("/proc/self/status", encoding="ascii", errors="replace") as file:
             for line in file:
@@ -62,7 +62,7 @@ class _Heap(ctypes.Structure):
 
 
 def heap_fragmentation() -> float | None:
-    """Share of the C library's heap that is free but held; None where it does not say."""
+    """Share of the C heap that is free but held; None where unknown."""
     try:
         mallinfo = ctypes.CDLL(None).mallinfo2
     except (OSError, AttributeError):
@@ -74,7 +74,7 @@ def heap_fragmentation() -> float | None:
 
 
 def disk_bytes() -> tuple[int, int] | None:
-    """Read from and written to disks by this process."""
+    """Bytes that this process read from and wrote to disks."""
     try:
         with open("/proc/self/io", encoding="ascii") as file:
             fields = dict(line.split(": ") for line in file.read().splitlines())
@@ -84,7 +84,7 @@ def disk_bytes() -> tuple[int, int] | None:
 
 
 def network_bytes() -> tuple[int, int] | None:
-    """Received and sent by everything that shares this process's network, loopback left out."""
+    """Bytes received and sent in this process's network namespace, without loopback."""
     received = sent = 0
     try:
         with open("/proc/self/net/dev", encoding="ascii") as file:
@@ -100,7 +100,7 @@ def network_bytes() -> tuple[int, int] | None:
 
 
 def run_delay_s() -> float | None:
-    """How long the calling thread has been ready to run while others had the processor."""
+    """Time that the calling thread was runnable but did not have a processor."""
     try:
         with open("/proc/thread-self/schedstat", encoding="ascii") as file:
             return int(file.read().split()[1]) / 1e9
@@ -109,7 +109,7 @@ def run_delay_s() -> float | None:
 
 
 class Usage:
-    """From its begin to stop(): processor, disk and network; costs nothing in between."""
+    """CPU, disk and network use from creation to stop(); costs nothing in between."""
 
     def __init__(self) -> None:
         self._disk, self._network = disk_bytes(), network_bytes()
@@ -127,7 +127,7 @@ class Usage:
         }
         delay = run_delay_s()
         if wall > 0 and delay is not None and self._delay is not None:
-            # Time that other programs took from this thread is no waiting of its own.
+            # Time that other programs took from this thread is not time that it waited.
             found["waiting"] = max(0.0, 1 - (busy + delay - self._delay) / wall)
         for name, before, after in (
             ("disk", self._disk, disk_bytes()),
@@ -142,7 +142,7 @@ class Usage:
 
 
 class Sampler:
-    """Resident memory, and the GPU where one is used, a few hundred times a second."""
+    """Samples resident memory, and the GPU if used, a few hundred times per second."""
 
     def __init__(self, engine: Any) -> None:
         self.device: str = engine.device
@@ -182,7 +182,7 @@ class Sampler:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """CUDA's own class, Python's, or what the CPU allocator says."""
+    """Recognizes CUDA's class, Python's, and the messages of the CPU allocator."""
     import torch
 
     if isinstance(error, MemoryError | torch.cuda.OutOfMemoryError):

@@ -1,4 +1,4 @@
-"""Results of profiling as a dictionary, earlier ones from a file, and the verdict between two."""
+"""Profiling results as dictionaries, baselines from files, and the comparison of two results."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ RESULT_COLUMNS: dict[str, Any] = {
 
 
 class Results(dict[str, Any]):
-    """What was measured, by subject: latency, throughput, memory, compute, use, inputs, ...
+    """Measurements by subject: latency, throughput, memory, compute, use, inputs, ...
 
-    `document` is the same as `pyrometer diff` and `pyrometer bench` read and write it, with every
-    sample.
+    `document` holds the same data, with every sample, in the format of `pyrometer diff` and
+    `pyrometer bench`.
     """
 
     def __init__(self, document: dict[str, Any], index: int = 0) -> None:
@@ -50,7 +50,7 @@ class Results(dict[str, Any]):
         super().__init__(_by_subject(document, document["benchmarks"][index]))
 
     def to_json(self) -> dict[str, Any]:
-        """Both shapes in one: what load_baseline() and `pyrometer diff` take."""
+        """Subjects and document in one dict, for load_baseline() and `pyrometer diff`."""
         return {**self.document, **self}
 
     def _repr_html_(self) -> str:
@@ -141,7 +141,7 @@ STAGES = ("preprocess", "postprocess", "end_to_end")
 
 
 def _timing(metric: dict[str, Any] | None) -> dict[str, Any]:
-    """In milliseconds; a percentile that more samples may move is listed as uncertain."""
+    """Times in milliseconds; lists percentiles with too few samples as uncertain."""
     if metric is None or not metric.get("n"):
         return {"n": 0, "mean": None, "p50": None, "p95": None, "p99": None, "max": None}
     found: dict[str, Any] = {
@@ -181,7 +181,7 @@ def _throughput(of: dict[str, Any], metrics: dict[str, Any], value: Any) -> dict
 
 
 class BenchmarkResults(list[Results]):
-    """A Results for each configuration, in their order."""
+    """One Results per configuration, in order."""
 
     def __init__(self, document: dict[str, Any], knee: dict[str, Any] | None) -> None:
         self.document = document
@@ -198,8 +198,8 @@ class BenchmarkResults(list[Results]):
 class Regressions(list[dict[str, Any]]):
     """Metrics that got worse; empty, and so false, when none did.
 
-    Each has metric, benchmark, effect (0.05: 5% worse by number), interval and text. `verdict` is
-    that of all; `cannot_tell` and `improved` hold the metrics that are so.
+    Each has metric, benchmark, effect (0.05: 5% worse), interval and text. `verdict` covers all
+    metrics; `cannot_tell` and `improved` list the metrics with that verdict.
     """
 
     def __init__(self, verdict: dict[str, Any]) -> None:
@@ -232,20 +232,20 @@ def _entry(row: dict[str, Any]) -> dict[str, Any]:
     return entry
 
 
-_loaded: list[tuple[str, str]] = []  # name and inputs of the baseline that was loaded last
+_loaded: list[tuple[str, str]] = []  # name and inputs of the last loaded baseline
 
 
 def as_in_baseline(engine: Any) -> Any:
-    """Inputs for this engine of the shapes in the baseline that was loaded last, so that what is
-    measured next can be compared with it; None where there is no such, or they do not fit. Of a
-    model of another name only the batch is taken over."""
+    """Makes inputs for this engine with the shapes of the last loaded baseline, so that the next
+    measurement is comparable; None without a baseline or if the shapes do not fit. From a baseline
+    of another model it uses only the batch size."""
     if not _loaded:
         return None
     name, tensors = _loaded[0]
     same = name == engine.name
     try:
         made = example_inputs.like(engine.make_inputs(None), tensors, only_batch=not same)
-    except Error:  # the model does not say what it takes, and its baseline does
+    except Error:  # the model does not describe its inputs, but its baseline does
         made = example_inputs.described(tensors) if same else None
     if made is None:
         return None
@@ -254,12 +254,12 @@ def as_in_baseline(engine: Any) -> Any:
 
 
 def load_baseline(path: str | os.PathLike[str]) -> Results:
-    """Earlier results: what export_json() or `pyrometer bench --output-dir` wrote. A model that is
-    profiled next without inputs of its own gets inputs of the same shapes.
+    """Loads earlier results, written by export_json() or `pyrometer bench --output-dir`. The next
+    model that is profiled without inputs gets inputs of the same shapes.
 
     Raises:
         Error: the file is damaged (code "format"), or of another schema ("unsupported").
-        FileNotFoundError: there is none.
+        FileNotFoundError: no such file.
     """
     with open(path, "rb") as file:
         data = file.read()
@@ -269,7 +269,7 @@ def load_baseline(path: str | os.PathLike[str]) -> Results:
         raise Error(f"{os.fspath(path)}: {error}", error.code, os.fspath(path)) from None
     document = json.loads(bench.report("json"))
     if not document["benchmarks"]:
-        raise Error(f"{os.fspath(path)}: no results in it", "format", os.fspath(path))
+        raise Error(f"{os.fspath(path)}: contains no results", "format", os.fspath(path))
     _loaded.clear()
     if len(document["benchmarks"]) > 1:
         return BenchmarkResults(document, json.loads(data).get("knee"))  # type: ignore[return-value]
@@ -288,21 +288,21 @@ def detect_regressions(
     noise: float | str = 0,
     any_machine: bool = False,
 ) -> Regressions:
-    """What got worse from one result to another, by the procedure of docs/reference/statistics.md.
+    """Finds what got worse between two results, by the procedure of docs/reference/statistics.md.
 
     Args:
-        baseline: what load_baseline() or profile() gave, or a path.
-        current: the same, of the new run.
-        delta: a change that matters, a share: 0.02 or "2%".
-        floor_ms: a difference of times that never matters.
-        noise: what this machine shows between equal runs, a share: 0.01 or "1%".
-        any_machine: compare although the machines differ.
+        baseline: the result of load_baseline() or profile(), or a path.
+        current: the same, for the new run.
+        delta: the smallest relevant change, as a share: 0.02 or "2%".
+        floor_ms: time differences up to this are never relevant.
+        noise: variation between equal runs on this machine, as a share: 0.01 or "1%".
+        any_machine: compare results of different machines.
 
-    Returns a list that is empty, and so false, when nothing got worse. Where a metric may or may
-    not have got worse, that is warned of and in its `cannot_tell`.
+    Returns a list that is empty, and so false, when nothing got worse. Undecided metrics cause a
+    warning and are in its `cannot_tell`.
 
     Raises:
-        Error: nothing can be compared: another machine, other benchmarks, too few samples.
+        Error: the results are not comparable: another machine, other benchmarks, too few samples.
     """
     sides = [
         load_baseline(side) if isinstance(side, str | os.PathLike) else side
@@ -310,7 +310,7 @@ def detect_regressions(
     ]
     documents = [getattr(side, "document", side) for side in sides]
     if not all(isinstance(each, dict) and "benchmarks" in each for each in documents):
-        raise TypeError("results of profile(), benchmark() or load_baseline() are wanted")
+        raise TypeError("expected results of profile(), benchmark() or load_baseline()")
     documents[1] = _named_alike(*documents)
     benches = [_core.parse_bench(json.dumps(document).encode()) for document in documents]
     shares = (_core.share(delta), floor_ms, _core.share(noise))
@@ -322,12 +322,12 @@ def detect_regressions(
     found = Regressions(verdict)
     if found.cannot_tell and not found:
         texts = "; ".join(entry["text"] for entry in found.cannot_tell)
-        warnings.warn(f"it cannot be told whether this got worse: {texts}", stacklevel=2)
+        warnings.warn(f"cannot tell whether this got worse: {texts}", stacklevel=2)
     return found
 
 
 def _named_alike(base: dict[str, Any], current: dict[str, Any]) -> dict[str, Any]:
-    """One model on each side is meant to be compared, whatever its folder is called now."""
+    """Gives both sides the same name if each has one model, whose folder may have been renamed."""
     if len(base["benchmarks"]) != 1 or len(current["benchmarks"]) != 1:
         return current
     (named,), (other,) = base["benchmarks"], current["benchmarks"]
@@ -335,5 +335,5 @@ def _named_alike(base: dict[str, Any], current: dict[str, Any]) -> dict[str, Any
 
 
 def _is_comparable(row: dict[str, Any]) -> bool:
-    """Whether the samples could be set beside each other, whatever came of it."""
+    """Whether the samples could be compared, regardless of the outcome."""
     return row["verdict"] != "cannot tell" or (row["reason"] or "").endswith("measure more")

@@ -1,4 +1,4 @@
-"""Timing calls of a model: the limits of a loop, the GPU that is watched, caches that are cold."""
+"""Times calls of a model: limits of the loop, GPU throttling, cold caches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 from pyrometer import _core
 from pyrometer._error import Error
 
-MAX_SECONDS = 60.0  # of a loop that ends by itself, where no limit was given
+MAX_SECONDS = 60.0  # limit of an adaptive loop, unless given
 
 
 def make_loop(
@@ -24,15 +24,15 @@ def make_loop(
     max_runs: int = 0,
     deepest: float = 0,
 ) -> Any:
-    """A limit of time that was given wins over a number of runs; without one so many are run."""
+    """Makes a loop. A given time limit overrides the number of runs; without one it is fixed."""
     if runs is not None and runs < 1:
-        raise ValueError("num_runs is at least 1")
+        raise ValueError("num_runs must be at least 1")
     if warmup is not None and warmup < 0:
-        raise ValueError("warmup_runs is not below 0")
+        raise ValueError("warmup_runs must be at least 0")
     if max_time_s is not None and not max_time_s > 0:
-        raise ValueError("max_time_s is above 0")
+        raise ValueError("max_time_s must be greater than 0")
     if warmup is None and runs is not None:
-        warmup = 10  # the windows of a detected warm-up count as samples, and would be more
+        warmup = 10  # the windows of a detected warm-up count as samples and would exceed num_runs
     return _core.Loop(
         warmup_runs=-1 if warmup is None else warmup,
         min_runs=runs or min_runs,
@@ -47,7 +47,7 @@ def make_loop(
 def run_loop(
     loop: Any, engine: Any, run: Callable[[], Any], prepare: Callable[[], Any] | None = None
 ) -> None:
-    """Runs it with the device waited for; samples of a throttled GPU are taken again."""
+    """Runs the loop, synchronized with the device; repeats samples of a throttled GPU."""
     gpu = engine.gpu()
     if gpu is not None:
         loop.watch(gpu)
@@ -55,8 +55,8 @@ def run_loop(
 
 
 def cache_sizes() -> dict[int, int]:
-    """Bytes of one cache of each level of the first processor, instructions left out; empty where
-    the system does not say."""
+    """Bytes of one data cache per level of the first processor; empty if the system does not
+    report them."""
     sizes: dict[int, int] = {}
     for folder in glob.glob("/sys/devices/system/cpu/cpu0/cache/index*"):
         try:
@@ -84,9 +84,9 @@ def _read(path: str) -> str:
 
 
 class ColdCache:
-    """Pushes what earlier calls left out of the caches of the device that a model runs on: writes
-    a buffer of twice their size. Of a processor every thread of torch writes its part, so that
-    private caches are emptied too. Raises Error where the sizes are not known."""
+    """Evicts the caches of the device that a model runs on by writing a buffer of twice their size.
+    On a CPU every thread of torch writes its part, which empties private caches too. Raises Error
+    if the sizes are unknown."""
 
     def __init__(self, engine: Any) -> None:
         if engine.on_gpu:
@@ -100,7 +100,7 @@ class ColdCache:
             self.size, what = 2 * max(largest, private), "caches"
         if largest <= 0:
             raise Error(
-                "cold_cache: the system does not say how large the caches of this device are",
+                "cold_cache: the system does not report the cache sizes of this device",
                 "unsupported",
             )
         self.buffer = torch.zeros(self.size, dtype=torch.uint8, device=engine.device)

@@ -1,4 +1,4 @@
-"""What runs models in torch: modules, Hugging Face folders, .pt2, TorchScript, plain callables."""
+"""Runs models in torch: modules, Hugging Face folders, .pt2, TorchScript, plain callables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ModuleEngine(Engine):
 
 @contextlib.contextmanager
 def _quiet(logging: Any) -> Iterator[None]:
-    """No progress bars and notes while weights are loaded."""
+    """Suppresses progress bars and notes while weights are loaded."""
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
@@ -81,9 +81,9 @@ class ProgramEngine(Engine):
         self.priced = self.program
         self.how = "as exported"
         if precision == "int8":
-            raise ValueError('precision "int8" wants a module or a Hugging Face folder, not a .pt2')
+            raise ValueError('precision "int8" requires a module or a Hugging Face folder')
         if precision != "fp32":
-            # The graph has its types written into it, so that casting the weights would break it.
+            # The graph fixes its types: casting the weights would break it.
             self.autocast = getattr(torch, TYPES[precision])
             self.how = f"autocast to {TYPES[precision]}: the types of an exported graph are fixed"
 
@@ -101,7 +101,7 @@ class ProgramEngine(Engine):
             raise Error(
                 f"{self.path}: the file was exported for other inputs "
                 f"({text.removeprefix('Guard failed:').strip()}); export it with dynamic_shapes, "
-                "or call it with the sizes it has",
+                "or call it with the exported sizes",
                 "argument",
             ) from None
 
@@ -129,7 +129,7 @@ class ScriptEngine(Engine):
         import torch
 
         if precision == "int8":
-            raise ValueError('precision "int8" wants a module or a Hugging Face folder')
+            raise ValueError('precision "int8" requires a module or a Hugging Face folder')
         self.path = path
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -143,14 +143,14 @@ class ScriptEngine(Engine):
 
     def make_inputs(self, batch_size: int | None) -> Inputs:
         raise Error(
-            "a TorchScript file does not say which shapes it takes; give input_data "
+            "a TorchScript file does not describe its input shapes; pass input_data "
             "(pyrometer bench: --input-shape)",
             "argument",
         )
 
 
 class CallableEngine(Engine):
-    """Any function; what it computes in is its own matter, but autocast reaches torch in it."""
+    """Any function; it chooses its own types, but autocast affects torch inside it."""
 
     kind = "callable"
 
@@ -160,7 +160,7 @@ class CallableEngine(Engine):
         self.how = "as the callable computes"
         self.why_not_priced = "a callable has no graph"
         if precision == "int8":
-            raise ValueError('precision "int8" wants a module, not a callable')
+            raise ValueError('precision "int8" requires a module, not a callable')
         if precision != "fp32":
             import torch
 
@@ -176,7 +176,7 @@ class CallableEngine(Engine):
         return super().make_inputs(batch_size)
 
     def verify(self, placed: Inputs) -> None:
-        if self.autocast is not None:  # else nothing was converted, and a call may cost anything
+        if self.autocast is not None:  # else nothing was converted, and a call may be expensive
             super().verify(placed)
 
     def bind(self, inputs: Inputs) -> Callable[[], Any]:

@@ -1,4 +1,4 @@
-"""Runs what was recommended, in turn with the present model, for the gain that it really has."""
+"""Runs the recommended variants interleaved with the current model, to measure their real gain."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pyrometer._bench import engines
 from pyrometer._helper.example_inputs import Inputs
 
 ROUNDS, CALLS = 6, 4
-DOUBLINGS = 3  # of the batch that are run whatever the first of them gains
-BATCH_MOST = 64  # times the present batch
-BATCH_SECONDS = 1.0  # for one batch; where calls are slower, fewer of them
+DOUBLINGS = 3  # of the batch that always run, even if the first gains nothing
+BATCH_MOST = 64  # times the current batch
+BATCH_SECONDS = 1.0  # per batch; slower calls run fewer times
 
 REFUTED, FAILED = "refuted", "could not be run"
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """What came of trying a variant."""
+    """The outcome of trying a variant."""
 
     outcome: str
     gain: str
@@ -34,8 +34,8 @@ def in_turn(
     rounds: int = ROUNDS,
     calls: int = CALLS,
 ) -> tuple[list[float], list[float]]:
-    """Median milliseconds of both in each round; what else the machine does meets one as the
-    other."""
+    """Median milliseconds of both in each round; interleaved, so that other load on the machine
+    affects both."""
     medians: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
         for run, found in zip((first, second), medians, strict=True):
@@ -46,9 +46,9 @@ def in_turn(
 
 
 def larger_batches(engine: Any, placed: Inputs) -> dict[int, float]:
-    """Milliseconds of a call by batch: the present one, and doublings of it until throughput no
-    longer grows, memory or time run out; each in turn with the present one. Empty where not even
-    twice the batch can be run."""
+    """Milliseconds per call by batch: the current one, and doublings of it until throughput stops
+    growing or memory or time run out; each interleaved with the current one. Empty if not even
+    twice the batch runs."""
     batch = placed.batch_size()
     run, wait = engine.bind(placed), engine.synchronize()
     present: list[float] = []
@@ -63,11 +63,11 @@ def larger_batches(engine: Any, placed: Inputs) -> dict[int, float]:
                 if plan is None:
                     break
                 both = in_turn(run, other, wait, *plan)
-        except Exception as error:  # a fixed batch, or memory is out
-            _env.debug(f"a batch of {size} was not run: {error}")
+        except Exception as error:  # a fixed batch, or out of memory
+            _env.debug(f"cannot run a batch of {size}: {error}")
             break
         present += both[0]
-        # Relative to the present batch in the same rounds: the machine may have slowed down.
+        # Relative to the current batch in the same rounds: the machine may have slowed down.
         ratio = _core.median([b / a for a, b in zip(*both, strict=True)])
         found[size] = ratio
         rate = size / ratio
@@ -82,7 +82,7 @@ def larger_batches(engine: Any, placed: Inputs) -> dict[int, float]:
 
 
 def _plan(run: Callable[[], Any], wait: Any, is_first: bool) -> tuple[int, int] | None:
-    """Rounds and calls that fit into the time for one batch; None: not even a few do."""
+    """Rounds and calls that fit into the time of one batch; None if too few fit."""
     loop = _core.Loop(warmup_runs=1, min_runs=1, max_runs=1)
     loop.run(run, wait)
     seconds = loop.latency_ms()[0] / 1e3
@@ -94,14 +94,14 @@ def _plan(run: Callable[[], Any], wait: Any, is_first: bool) -> tuple[int, int] 
 
 
 def tell(before: list[float], after: list[float], factor: float) -> str:
-    """The gain in throughput with its interval: from the smallest to the largest of six rounds,
-    which hold the median with 97%."""
+    """The gain in throughput with its interval: the smallest and the largest of six rounds contain
+    the median with 97% confidence."""
     return _core.compare_variant(before, after, factor, False)[1]
 
 
 def judge(before: list[float], after: list[float], factor: float, frees: bool = False) -> str:
-    """Whether trying bore a recommendation out. One that is to free processors has to keep the
-    throughput; others have to raise it."""
+    """Whether the measurement confirms a recommendation. One that frees processors must keep the
+    throughput; others must raise it."""
     return _core.compare_variant(before, after, factor, frees)[0]
 
 
@@ -177,7 +177,7 @@ def _with_threads(run: Callable[[], Any], count: int) -> Callable[[], Any]:
 def _make(
     engine: Any, model: Any, inputs: Inputs, run: Callable[[], Any], kind: str, value: str
 ) -> tuple[Callable[[], Any] | None, float, str]:
-    """The variant as a function of nothing, how many times the samples it handles, and a note."""
+    """The variant as a function without arguments, its factor of samples, and a note."""
     if kind == "precision":
         call, note = _other_precision(engine, model, inputs, value)
         return call, 1.0, note
@@ -193,9 +193,9 @@ def _make(
 
 
 def attempt(engine: Any, model: Any, inputs: Inputs, variant: str, frees: bool = False) -> Attempt:
-    """What a variant ("precision=bf16", "batch=64", "threads=2", "compile", "channels_last",
-    "fold", "attention=sdpa") gains here, or why it could not be run; `frees`: it is to need fewer
-    processors rather than to be faster."""
+    """Measures what a variant ("precision=bf16", "batch=64", "threads=2", "compile",
+    "channels_last", "fold", "attention=sdpa") gains here, or returns why it could not run. `frees`:
+    its goal is fewer processors, not speed."""
     kind, _, value = variant.partition("=")
     try:
         with engine.running():
@@ -214,8 +214,8 @@ def attempt(engine: Any, model: Any, inputs: Inputs, variant: str, frees: bool =
 
 
 def try_all(engine: Any, model: Any, inputs: Inputs, rows: list[list[str]]) -> list[list[str]]:
-    """Recommendations with what came of trying them; what was refuted, and what could not be run,
-    is at the end. A variant that several rows name is run once."""
+    """Adds the outcomes to recommendations; refuted ones, and those that could not run, move to the
+    end. A variant that several rows name runs once."""
     known: dict[tuple[str, bool], Attempt] = {}
     tried = []
     for *told, gain, variant, outcome in rows:

@@ -1,1 +1,1 @@
-"""Recording a live process: sessions, passes, observers, programs under `pyrometer run`."""
+"""Records a live process: sessions, passes, observers, programs under `pyrometer run`."""

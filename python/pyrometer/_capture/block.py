@@ -1,4 +1,4 @@
-"""pyrometer.capture(): records a block of code, and answers from the recording."""
+"""pyrometer.capture(): records a block of code and reports on the recording."""
 
 from __future__ import annotations
 
@@ -42,31 +42,31 @@ def capture(
         c.layers()
 
     Args:
-        path: the recording, which `pyrometer trace` reads too; without one it is kept as long as
-            what this returns.
-        record_shapes: shapes and types of what ops take and give.
-        record_outputs: False leaves out those of what they give, as torch.profiler does; a little
-            cheaper on models of tiny ops.
-        profile_memory: allocations and frees.
-        with_stack: Python stacks of ops.
+        path: file of the recording, readable by `pyrometer trace`; without it, the recording is
+            deleted together with the returned Capture.
+        record_shapes: record shapes and types of the inputs and outputs of ops.
+        record_outputs: False leaves out the outputs, as torch.profiler does; slightly cheaper for
+            models of tiny ops.
+        profile_memory: record allocations and frees.
+        with_stack: record the Python stacks of ops.
         ops: False records layers only.
-        storages: which tensors go from op to op, for graph() and `pyrometer graph`.
-        max_size: bytes after which nothing more is recorded.
-        keep_last: at max_size drop the oldest part instead.
-        overwrite: False raises ValueError where the file is there already.
+        storages: record which tensors go from op to op, for graph() and `pyrometer graph`.
+        max_size: stop recording at this many bytes.
+        keep_last: at max_size drop the oldest part instead; requires max_size.
+        overwrite: False raises ValueError if the file exists.
 
     Raises:
         ModuleNotFoundError: torch is not installed.
 
-    Raises, at the begin of the block:
-        Error: a recording is running already, or the file cannot be made.
-        ValueError: the file is code of this program, or exists and `overwrite` is False.
+    Raises, at the start of the block:
+        Error: a recording is already running, or the file cannot be created.
+        ValueError: the file is source code of this program, or exists and `overwrite` is False.
     """
     _env.require_torch("pyrometer.capture()")
     from pyrometer._capture import observers
 
     if keep_last and not max_size:
-        raise ValueError("keep_last needs max_size: how much to keep")
+        raise ValueError("keep_last requires a size limit: set max_size")
     flags = observers.flags(
         ops=ops,
         shapes=record_shapes,
@@ -79,7 +79,7 @@ def capture(
 
 
 class Capture:
-    """A block that is recorded; afterwards, what it did cost."""
+    """A recorded block of code; after it, reports what it cost."""
 
     __module__ = "pyrometer"
 
@@ -127,11 +127,11 @@ class Capture:
     @cached_property
     def _trace(self) -> Trace:
         if not self._is_done:
-            raise RuntimeError("the block is still running: ask after it has ended")
+            raise RuntimeError("the block is still running: read results after it has ended")
         return trace(self.path)
 
     def trace(self) -> Trace:
-        """All of it, as pyrometer.trace() gives it."""
+        """The whole recording, as pyrometer.trace() returns it."""
         return self._trace
 
     def layers(self) -> Table:
@@ -141,27 +141,27 @@ class Capture:
         return self._trace.ops
 
     def summary(self) -> str:
-        """What `pyrometer trace` prints about it."""
+        """The text that `pyrometer trace` prints for the recording."""
         return str(self._trace)
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> Any:
-        """Ops by name as torch.profiler's key_averages() gives them: torch's own EventList, whose
+        """Ops by name, like torch.profiler's key_averages(): returns torch's EventList, whose
         table(sort_by=, row_limit=) has torch's columns."""
         from pyrometer._trace.key_averages import key_averages
 
         if not self._is_done:
-            raise RuntimeError("the block is still running: ask after it has ended")
+            raise RuntimeError("the block is still running: read results after it has ended")
         return key_averages(self.path, group_by_input_shape, group_by_stack_n)
 
     def graph(self, granularity: str = "module", level: str = "high") -> Graph:
-        """The model as the graph that ran; needs storages=True. "module", "layer" or "op"."""
+        """The graph of the model that ran: "module", "layer" or "op". Requires storages=True."""
         if not self._is_done:
-            raise RuntimeError("the block is still running: ask after it has ended")
+            raise RuntimeError("the block is still running: read results after it has ended")
         program = _core.program_of_recording(self.path)
         return Graph(program, granularity, level, inputs=(self.path,))
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Chrome JSON, for Perfetto and chrome://tracing.
+        """Writes Chrome JSON, for Perfetto and chrome://tracing.
 
         Raises:
             ValueError: `path` is the recording itself.

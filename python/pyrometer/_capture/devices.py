@@ -1,7 +1,7 @@
-"""Kernels and device memory, from torch.profiler underneath: for one pass, or beside a recording.
+"""Records kernels and device memory with torch.profiler, for one pass or beside a recording.
 
-It runs only once the program has used CUDA, which is never touched from here: a process that has
-may not fork and use it again."""
+It starts only once the program has used CUDA, and never initializes CUDA itself: a process that has
+done so can no longer fork and use it in the child."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _options(with_memory: bool) -> dict[str, Any]:
     import torch
 
     activities = [
-        torch.profiler.ProfilerActivity.CPU,  # ops tell how the clocks differ
+        torch.profiler.ProfilerActivity.CPU,  # ops show how the clocks differ
         torch.profiler.ProfilerActivity.CUDA,
     ]
     return {"activities": activities, "profile_memory": with_memory}
@@ -34,14 +34,14 @@ def _options(with_memory: bool) -> dict[str, Any]:
 
 class DevicePass:
     """The kernels of one pass: started, stopped and exported on the model's thread, joined on
-    another. Kineto turns the device's times into wall clock only while it exports, with what the
-    latest profiler of the process knows about the clock: it cannot wait for the next pass."""
+    another. The export cannot wait for the next pass: only there Kineto converts device times to
+    wall clock, with the clock data of the latest profiler of the process."""
 
     _said: ClassVar[set[str]] = set()
 
     def __init__(self, held: kineto.Held | None) -> None:
         self._held = held
-        self.exported: str | None = None  # the file, which the pass's writer removes
+        self.exported: str | None = None  # the file, removed by the pass's writer
         self.missing: str | None = None
         self.lacks_ops = False
 
@@ -64,11 +64,11 @@ class DevicePass:
             return one
 
     def _lose(self, reason: str, later: str = "") -> None:
-        """`later`: only what came after some time is lost."""
+        """`later`: only the later part is lost."""
         self.missing = f"{later}kernels ({reason})"
 
     def stop(self) -> None:
-        """Stops the profile and exports what it saw; where it cannot, `missing` says so."""
+        """Stops the profile and exports it; sets `missing` on failure."""
         held, self._held = self._held, None
         if held is None:
             return
@@ -89,7 +89,7 @@ class DevicePass:
                 self._lose(held.reason, "later ")
 
     def discard(self) -> None:
-        """The pass is not written."""
+        """Drops the profile of a pass that is not written."""
         self.stop()
         if self.exported is not None:
             with contextlib.suppress(OSError):
@@ -98,7 +98,7 @@ class DevicePass:
 
 
 class DeviceRecording:
-    """The kernels of a whole recording, in a file beside it that its reader looks for."""
+    """The kernels of a whole recording, in a file beside it that its reader looks up."""
 
     def __init__(self, path: str, with_memory: bool, is_warmup: bool = False) -> None:
         self.path = path + SUFFIX
@@ -110,7 +110,7 @@ class DeviceRecording:
             os.unlink(self.path)
         import torch
 
-        # At once where CUDA is in use, else when it first is; never where there is none.
+        # Now if CUDA is in use, else on its first use; never without CUDA.
         torch.cuda._lazy_call(self._begin)
 
     def _begin(self) -> None:
@@ -121,10 +121,10 @@ class DeviceRecording:
                 _options(self.with_memory), is_pass=False, is_warmup=self.is_warmup
             )
         except kineto.Busy as error:
-            _env.say(f"no kernels are recorded: {error}")
+            _env.say(f"cannot record kernels: {error}")
 
     def begin(self) -> None:
-        """The end of the warm-up."""
+        """Ends the warm-up."""
         was_warmup, self.is_warmup = self.is_warmup, False
         if was_warmup and self.held is not None:
             kineto.begin(self.held)

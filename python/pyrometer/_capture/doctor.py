@@ -1,4 +1,4 @@
-"""What `pyrometer doctor` asks: looks around in this Python and answers in JSON."""
+"""Examines this Python for `pyrometer doctor` and prints the findings as JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ Check = dict[str, str]
 
 
 def check(name: str, state: str, text: str, remedy: str = "") -> Check:
-    """state is ok, note (works, but less well) or problem (something that should work does not)."""
+    """state is ok, note (works, but less well) or problem (broken)."""
+    # words: ok, JSON key of `pyrometer doctor`
     return {"name": name, "state": state, "text": text, "mend": remedy}
 
 
@@ -34,10 +35,10 @@ def look_around() -> list[Check]:
 def _python() -> Check:
     text = f"{platform.python_implementation()} {platform.python_version()}, {sys.executable}"
     if platform.python_implementation() != "CPython":
-        return check("python", "problem", text, "layers are observed in CPython only")
+        return check("python", "problem", text, "layers can be observed only in CPython")
     problem = _env.why_no_capture()
     if problem is not None:
-        return check("python", "problem", f"{text}: {problem}", "cost and trace work all the same")
+        return check("python", "problem", f"{text}: {problem}", "cost and trace still work")
     return check("python", "ok", text)
 
 
@@ -79,7 +80,7 @@ def _has_library(*names: str) -> str | None:
 
 
 def _nvidia_wheels() -> list[str]:
-    """Libraries of CUDA that came with torch's own wheels."""
+    """CUDA libraries that torch's wheels installed."""
     found = []
     for folder in sys.path:
         root = pathlib.Path(folder or ".") / "nvidia"
@@ -122,13 +123,13 @@ def _cache() -> Check:
     return check(
         "cache",
         "note",
-        f"{folder} cannot be written: the observer is built again in every process",
-        "set XDG_CACHE_HOME to a folder that can be written",
+        f"{folder} is not writable: every process builds the observer again",
+        "set XDG_CACHE_HOME to a writable folder",
     )
 
 
 def _recording() -> Check:
-    """A real recording, begun and ended."""
+    """Makes a real recording."""
     folder = tempfile.gettempdir()
     path = os.path.join(folder, f"pyrometer-doctor-{os.getpid()}.pyro")
     try:
@@ -151,9 +152,9 @@ def _clock() -> Check:
     for _ in range(count):
         time.perf_counter_ns()
     cost_ns = (time.perf_counter_ns() - begin) / count
-    text = f"{name}, {cost_ns:.0f} ns a reading from Python"
+    text = f"{name}, {cost_ns:.0f} ns per reading from Python"
     if platform.machine() in ("x86_64", "AMD64") and name not in ("tsc", "unknown"):
-        return check("clock", "note", text, "the processor's counter is not trusted here: slower")
+        return check("clock", "note", text, "the kernel does not trust the CPU's counter: slower")
     return check("clock", "ok", text)
 
 
@@ -167,7 +168,7 @@ def _perf() -> Check:
 
 
 def peaks_path() -> pathlib.Path:
-    """One file a host: homes are shared between machines. cli/peaks.c reads the same."""
+    """One file per host, since machines may share a home. cli/peaks.c reads the same file."""
     data = os.environ.get("XDG_DATA_HOME", "")
     folder = pathlib.Path(data) if data.startswith("/") else pathlib.Path.home() / ".local/share"
     return folder / "pyrometer" / f"peaks-{os.uname().nodename}.json"
@@ -193,7 +194,7 @@ def _peaks() -> Check:
 
 
 def _best_s(run: Callable[[], Any], budget_s: float = 0.6) -> float:
-    """The shortest time of many: the peak is what the machine can do undisturbed."""
+    """The shortest of many times: the peak is the undisturbed speed of the machine."""
     run()
     best, end = float("inf"), time.perf_counter() + budget_s
     while time.perf_counter() < end:
@@ -204,7 +205,7 @@ def _best_s(run: Callable[[], Any], budget_s: float = 0.6) -> float:
 
 
 def _multiply(torch: Any, dtype: Any, size: int) -> float | None:
-    """Operations a second of a square product; None where torch has none for the type."""
+    """Operations per second of a square product; None if torch does not support the type."""
     try:
         if dtype is torch.int8:
             left = torch.ones(size, size, dtype=dtype)
@@ -217,7 +218,7 @@ def _multiply(torch: Any, dtype: Any, size: int) -> float | None:
 
 
 def calibrate() -> dict[str, Any]:
-    """Measures products of matrices by type and a copy, through torch, and keeps them."""
+    """Measures matrix products by type and a copy, through torch, and stores the rates."""
     import torch
 
     peaks: dict[str, Any] = {
@@ -230,7 +231,7 @@ def calibrate() -> dict[str, Any]:
     types = ("float64", "float32", "float16", "bfloat16", "int8")
     with torch.no_grad():
         for name in types:
-            # A type without fast code takes minutes at the large size.
+            # A type without optimized code takes minutes at the large size.
             rate = _multiply(torch, getattr(torch, name), 256)
             if rate is not None and 2 * 1536**3 / rate < 0.5:
                 rate = max(rate, _multiply(torch, getattr(torch, name), 1536) or 0)
@@ -255,7 +256,7 @@ def main() -> None:
         try:
             answer["peaks"] = calibrate()
         except (ImportError, OSError) as error:
-            failure = check("calibrate", "problem", f"nothing could be kept: {error}")
+            failure = check("calibrate", "problem", f"cannot store the result: {error}")
     answer["checks"] = look_around() + ([failure] if failure else [])
     _env.debug(f"{len(answer['checks'])} checks")
     json.dump(answer, sys.stdout, indent=2)

@@ -1,5 +1,5 @@
-"""Which processes write which output files: two that run at the same time must not write over each
-other's, or take each other's for those of an earlier run."""
+"""Tracks which process writes which output file, so that concurrent processes neither overwrite
+each other's files nor mistake them for files of an earlier run."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import re
 import tempfile
 import threading
 
-# Of a file that we wrote: enough of its begin to say which process that was.
+# Enough bytes from the start of our file to find the process that wrote it.
 _HEAD_BYTES = 16384
 _PROCESS = re.compile(rb'"process": ?"(\d+)"')
 _EVENT_PROCESS = re.compile(rb'"pid": ?(\d+)')
 
 
 class FileLocks:
-    """Names that this process writes under, each locked by a file in the temporary folder. Locks
-    end with the process, however that ends."""
+    """Names under which this process writes, each locked by a file in the temporary folder. Locks
+    end with the process, even if it is killed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._held: dict[str, int] = {}  # paths of locks, with their descriptors
+        self._held: dict[str, int] = {}  # lock paths with their descriptors
 
     def take(self, folder: str, name: str) -> bool:
-        """False when another process has the name. True as well where there are no locks."""
+        """False if another process has the name. True also where locks are unsupported."""
         key = f"{os.path.realpath(folder)}\0{name}".encode(errors="surrogateescape")
         digest = hashlib.sha256(key).hexdigest()[:24]
         path = os.path.join(tempfile.gettempdir(), f"pyrometer-{os.getuid()}-{digest}.lock")
@@ -43,7 +43,7 @@ class FileLocks:
         return True
 
     def forget(self) -> None:
-        """In a forked process, which writes under names of its own: the parent keeps the locks."""
+        """For a forked process, which uses other names: the parent keeps the locks."""
         self._lock = threading.Lock()
         held, self._held = self._held, {}
         for descriptor in held.values():
@@ -51,7 +51,7 @@ class FileLocks:
                 os.close(descriptor)
 
     def release(self) -> None:
-        """At the end of the process: leaves no file behind."""
+        """Removes the lock files at the end of the process."""
         with self._lock:
             held, self._held = self._held, {}
             for path, descriptor in held.items():
@@ -61,7 +61,7 @@ class FileLocks:
 
 
 def _lock_file(path: str) -> int:
-    """The descriptor of a lock that is held; BlockingIOError where it is another's."""
+    """Locks a file and returns its descriptor; BlockingIOError if another process holds it."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     while True:
         descriptor = os.open(path, flags, 0o600)
@@ -73,11 +73,11 @@ def _lock_file(path: str) -> int:
         except BaseException:
             os.close(descriptor)
             raise
-        os.close(descriptor)  # its owner removed it in between
+        os.close(descriptor)  # its owner removed it meanwhile
 
 
 def of_other_process(path: str) -> bool:
-    """Whether a process wrote the file that ran beside this one, as a child does that has ended."""
+    """Whether a concurrent process wrote the file, such as a child that has ended."""
     try:
         with open(path, "rb") as file:
             head = file.read(_HEAD_BYTES)
@@ -86,19 +86,19 @@ def of_other_process(path: str) -> bool:
         return False
     notes, _, events = head.partition(b'"traceEvents":')
     found = _PROCESS.search(notes.partition(b'"pyrometer":')[2])
-    if found is None and b'"Module path"' in events:  # what devices were added to has no notes
+    if found is None and b'"Module path"' in events:  # files joined with devices lack the notes
         found = _EVENT_PROCESS.search(events)
     return found is not None and int(found[1]) != os.getpid() and written > _started()
 
 
 def _started() -> float:
-    """When this process began, in seconds since 1970; never where the system does not say it."""
+    """Start time of this process, in seconds since 1970; infinite if unknown."""
     try:
         with open("/proc/self/stat", "rb") as file:
             ticks = int(file.read().rpartition(b")")[2].split()[19])
         with open("/proc/stat", "rb") as file:
             boot = next(line for line in file if line.startswith(b"btime"))
-        # The kernel rounds both down; a program of ours takes far longer than that to write a file.
+        # The kernel rounds both down, but writing a file takes far longer than the error.
         return int(boot.split()[1]) + ticks / os.sysconf("SC_CLK_TCK") + 1
     except (OSError, ValueError, IndexError, StopIteration):
         return float("inf")

@@ -1,5 +1,5 @@
-"""Marks in a recording around the Python functions of torch.nn.functional, so that one that calls
-several operators can stand for them."""
+"""Marks calls of torch.nn.functional in a recording, so that a function that calls several
+operators can be one node."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _marked(name: str, function: Any) -> Any:
 
 @contextlib.contextmanager
 def marks() -> Iterator[None]:
-    """The functions mark themselves in this block, and are the same objects as before after it."""
+    """Replaces the functions by marking ones in this block, and restores the originals after it."""
     from torch.nn import functional
 
     originals = {

@@ -1,4 +1,4 @@
-"""pyrometer.Profiler: a model that can say what its graph is, and is the model otherwise."""
+"""pyrometer.Profiler: wraps a model, behaves like it, and builds its graph."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pyrometer._error import Error
 from pyrometer._graph.graph import EXTENSIONS, Graph, check_granularity, choose
 from pyrometer._output_files import refuse_inputs
 
-# What a module keeps its parts in: shared with the wrapped model, so that both are one tree.
+# Attributes in which a module holds its parts; shared with the wrapped model, so both are one tree.
 _SHARED = (
     "_parameters",
     "_buffers",
@@ -60,17 +60,17 @@ class Profiler(nn.Module):
         prof.graph.stats()
         prof.export("model_profile")
 
-    Attributes, `.to`, `.eval`, parameters and the keys of state_dict() are the model's own, so
-    that a part of a model can be wrapped in its place: `model.model = Profiler(model.model)`.
+    Attributes, `.to`, `.eval`, parameters and the keys of state_dict() are those of the model, so
+    a part of a model can be wrapped in place: `model.model = Profiler(model.model)`.
 
     Args:
         model: any nn.Module.
-        granularity: what a node of `graph` is: "module" stops at blocks that the model repeats,
+        granularity: the nodes of `graph`: "module" stops at the blocks that the model repeats,
             "layer" goes to the leaves and shows the operators between them.
-        token_kwarg: the keyword that tokens are given by ("input_ids"); a lone positional tensor
-            is passed under it, and `tokens_per_second` is taken from it.
-        auto_profile: the first call also builds the graph.
-        capture_ops: profile_once builds `detail_graph` from the same pass too.
+        token_kwarg: the keyword argument for tokens ("input_ids"); a single positional tensor is
+            passed under this name, and `tokens_per_second` counts its elements.
+        auto_profile: build the graph on the first call.
+        capture_ops: let profile_once also build `detail_graph` from the same pass.
     """
 
     __module__ = "pyrometer"
@@ -100,7 +100,7 @@ class Profiler(nn.Module):
         own["detail_graph"] = None
         own["tokens_per_second"] = None
 
-    # The model's own.
+    # Delegated to the model.
 
     def __getattr__(self, name: str) -> Any:
         wrapped = self.__dict__.get("_wrapped")
@@ -155,7 +155,7 @@ class Profiler(nn.Module):
         problem = _why_not()
         if problem is not None:
             self.auto_profile = False
-            _env.say(f"the graph of {type(self._wrapped).__name__} is not built: {problem}")
+            _env.say(f"cannot build the graph of {type(self._wrapped).__name__}: {problem}")
             args, kwargs = self._with_tokens(args, kwargs)
             return self._wrapped(*args, **kwargs)
         return self.profile_once(*args, **kwargs)
@@ -163,18 +163,18 @@ class Profiler(nn.Module):
     # Profiling.
 
     def profile_once(self, *args: Any, **kwargs: Any) -> Any:
-        """One forward, from which `graph` is built; gives what the model returned.
+        """Runs one forward and builds `graph` from it; returns the model's output.
 
-        Raises what the model raises, and Error where operators cannot be observed.
+        Raises the model's exceptions, and Error if operators cannot be observed.
         """
         return self._profile([(args, kwargs)], detail="aten" if self.capture_ops else None)
 
     def profile_detail(self, *args: Any, level: str = "high", **kwargs: Any) -> Any:
-        """One forward, from which `detail_graph` is built: its operators.
+        """Runs one forward and builds `detail_graph`, the graph of its operators.
 
-        Those that return no tensor (dim, item) are left out. With level="high" a function of
-        torch.nn.functional that calls several operators stands for them; "aten" has every operator
-        that the program called.
+        Operators that return no tensor (dim, item) are left out. With level="high", a function of
+        torch.nn.functional that calls several operators is one node; with "aten", every operator
+        that the program called is a node.
         """
         choose("level", level, ("high", "aten"))
         with functional_marks.marks() if level == "high" else contextlib.nullcontext():
@@ -183,11 +183,12 @@ class Profiler(nn.Module):
         return output
 
     def profile_passes(self, inputs: Iterable[Any]) -> None:
-        """A forward for each of `inputs` (a tensor, a tuple of arguments or a dict of keywords):
-        `graph` has their number, median and 95th percentile for every node."""
+        """Runs a forward for each of `inputs` (a tensor, a tuple of arguments or a dict of
+        keywords). Every node of `graph` has the number of passes, the median and the 95th
+        percentile."""
         calls = [_as_call(one) for one in inputs]
         if not calls:
-            raise ValueError("profile_passes needs one input at least")
+            raise ValueError("profile_passes requires at least one input")
         self._profile(calls, detail="aten" if self.capture_ops else None)
 
     def _profile(self, calls: list[Any], detail: str | None) -> Any:
@@ -198,13 +199,13 @@ class Profiler(nn.Module):
         return output
 
     def _run(self, calls: list[Any], all_ops: bool) -> tuple[Any, Any]:
-        """Records the calls; operators of the first only, unless all are wanted."""
+        """Records the calls; operators of the first call only, unless `all_ops`."""
         problem = _why_not()
         if problem is not None:
             raise Error(problem)
         prepared = [self._with_tokens(args, kwargs) for args, kwargs in calls]
         devices = _cuda_devices(self._wrapped)
-        # Blocks have no ops as nodes: theirs need not wait.
+        # In a graph of modules, ops are not nodes: they need not synchronize.
         shows_ops = all_ops or self.granularity == "layer"
         with _recording(devices if shows_ops else ()) as recording:
             tensor_roles.note_inputs(self._wrapped, *prepared[0])
@@ -245,19 +246,19 @@ class Profiler(nn.Module):
         overwrite_module: bool = False,
         format: str = "text",
     ) -> list[str]:
-        """Writes `<base>_module.txt` and, where there is a detail graph, `<base>_detail.txt`
-        (docs/reference/graph-format.md); gives the paths that were written.
+        """Writes `<base>_module.txt` and, if a detail graph exists, `<base>_detail.txt`
+        (docs/reference/graph-format.md); returns the paths of the written files.
 
         Args:
             base_path: folder and beginning of the names.
             module_include_edges, detail_include_edges: False leaves the edges out.
             include_stats: False leaves the totals out.
-            overwrite_module: False keeps a module file that is there already.
-            format: "text", "dot", "json", "graphml" or "svg"; the extension follows it.
+            overwrite_module: False keeps an existing module file.
+            format: "text", "dot", "json", "graphml" or "svg"; it sets the extension.
 
         Raises:
             Error: nothing was profiled yet.
-            ValueError: a file to write is code of this program.
+            ValueError: an output file is source code of this program.
         """
         choose("format", format, tuple(EXTENSIONS))
         if self.graph is None and self.detail_graph is None:
@@ -283,21 +284,21 @@ def _as_call(one: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def _why_not() -> str | None:
-    """Why no graph can be recorded now; None when one can."""
+    """Why a graph cannot be recorded now; None if it can."""
     from pyrometer._capture import observer_build
 
     settings = session.settings
     if settings is not None and not settings.temporary:
-        return "a recording is running already, and a process has one at a time"
+        return "a recording is already running; a process can have only one at a time"
     try:
         observer_build.load()
     except observer_build.Unavailable as error:
-        return f"which tensors go where needs the observer of ops: {error}"
+        return f"tracking tensors requires the observer of ops: {error}"
     return None
 
 
 class _Recording:
-    """One recording in a file that is gone when its program was read."""
+    """A recording in a temporary file, which is deleted once its program is read."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -317,12 +318,12 @@ class _Recording:
 
 @contextlib.contextmanager
 def _recording(devices: Iterable[torch.device]) -> Iterator[_Recording]:
-    """A recording; its ops wait for the devices."""
+    """Records; ops synchronize with the devices."""
     from pyrometer._capture import observer_build
 
     if session.settings is not None:
         passes.finisher.finish()
-        session.stop()  # that of decorated models; it begins again when one is called
+        session.stop()  # of decorated models; it starts again when one is called
     handle, path = tempfile.mkstemp(prefix="pyrometer-", suffix=".pyro")
     os.close(handle)
     try:
@@ -348,7 +349,7 @@ def _cuda_devices(model: nn.Module) -> set[torch.device]:
 
 @contextlib.contextmanager
 def _synchronised(devices: set[torch.device]) -> Iterator[None]:
-    """On a GPU every module waits for its work, so that its time is its own."""
+    """On a GPU every module waits for its own work, so that its time is its own."""
     if not devices:
         yield
         return

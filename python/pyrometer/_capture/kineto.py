@@ -1,8 +1,8 @@
-"""The one torch.profiler of this process: ours or the program's, never both.
+"""The only torch.profiler of this process: either ours or the program's, never both.
 
-Torch crashes when a second profiler starts on another thread, when one is stopped on another thread
-than it was started on, and when one starts while another warms up. So all of ours start and stop
-here, one at a time, each on its own thread, and give way to the program's."""
+Torch crashes when a second profiler starts on another thread, when a profiler is stopped on another
+thread than it was started on, and when one starts while another warms up. So all our profilers
+start and stop here, one at a time, each on its own thread, and yield to the program's."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from typing import Any, ClassVar
 
 from pyrometer import _core, _env
 
-# How long a profiler of the program waits for a forward pass on another thread to end.
+# How long a profiler of the program waits for a forward pass on another thread.
 LONGEST_WAIT_S = 10.0
 
 
 class Busy(Exception):
-    """Why torch.profiler cannot be had now; its text is for people."""
+    """torch.profiler is not available now; the text is a message for users."""
 
 
 class _State:
     lock = threading.RLock()  # held while a profiler starts or stops, never longer
-    held: Held | None = None  # ours that runs
-    others: ClassVar[weakref.WeakSet[Any]] = weakref.WeakSet()  # the program's, warming up too
+    held: Held | None = None  # our running profiler
+    others: ClassVar[weakref.WeakSet[Any]] = weakref.WeakSet()  # the program's, warm-ups included
     is_watching = False
-    # Of a thread: .calls, it is starting or stopping one of ours; .end, what stops one of its own.
+    # Per thread: .calls is true while it starts or stops our profiler; .end stops its profiler.
     own = threading.local()
 
 
 class Held:
-    """One of our profilers, running or warming up."""
+    """Our profiler, running or warming up."""
 
     def __init__(self, profile: Any, is_pass: bool, is_warm: bool) -> None:
         self.profile = profile
@@ -47,7 +47,7 @@ class Held:
         self.thread = threading.get_ident()
         self.process = os.getpid()
         self.is_stopped = False
-        self.reason = ""  # why it has nothing, or not all
+        self.reason = ""  # why nothing, or not everything, was recorded
 
     @property
     def is_running_here(self) -> bool:
@@ -63,7 +63,7 @@ class Held:
             if self.is_stopped:
                 return self.profile
             if self.thread != threading.get_ident():
-                # It goes on until its thread asks for the next one, or ends.
+                # It runs until its thread starts the next one, or ends.
                 self.reason = "torch.profiler must be stopped by the thread that started it"
                 return None
             return self._stop()
@@ -73,7 +73,7 @@ class Held:
         try:
             with _own_call():
                 if self.is_warm:
-                    self.profile.start_trace()  # one that was prepared ends only after that
+                    self.profile.start_trace()  # a prepared one can stop only after it started
                 self.profile.stop()
         except Exception as error:
             self.reason = f"torch.profiler did not stop: {error}"
@@ -86,7 +86,7 @@ class Held:
 
 
 class _AtThreadEnd:
-    """Stops a profiler when its thread ends: torch crashes later where it still runs."""
+    """Stops a profiler when its thread ends: torch would crash later if it still ran."""
 
     def __init__(self, held: Held) -> None:
         self._held = held
@@ -111,8 +111,8 @@ def _own_call() -> Iterator[None]:
 
 
 def quiet_options() -> dict[str, Any]:
-    """Torch's note that a profiler forgets its earlier cycles is not for the user's program: ours
-    have one cycle each."""
+    """Suppresses torch's note that a profiler forgets its earlier cycles: ours have one cycle
+    each."""
     import torch
 
     known = inspect.signature(torch.profiler.profile.__init__).parameters
@@ -121,8 +121,8 @@ def quiet_options() -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _quiet_start() -> Iterator[None]:
-    """Kineto writes two lines to standard error per profile, from torch 2.13 on. It asks for its
-    level of messages once, when the first profile of the process starts."""
+    """Silences Kineto, which from torch 2.13 on writes two lines to standard error per profile. It
+    reads its log level once, when the first profile of the process starts."""
     name = "KINETO_LOG_LEVEL"
     if name in os.environ:
         yield
@@ -166,7 +166,7 @@ def start(options: dict[str, Any], *, is_pass: bool, is_warmup: bool = False) ->
 
 
 def begin(held: Held) -> None:
-    """The end of the warm-up of one that was started so."""
+    """Ends the warm-up of a profiler that was started with one."""
     with _State.lock, _own_call():
         if _State.held is held and held.is_warm:
             held.is_warm = False
@@ -174,8 +174,8 @@ def begin(held: Held) -> None:
 
 
 def _finish_own(is_pass: bool) -> None:
-    """Ends one of this thread's that was left running: another thread wanted to stop it, or an
-    interrupt came between its start and its pass. One whose thread has gone is forgotten."""
+    """Stops a profiler of this thread that was left running: another thread tried to stop it, or an
+    interrupt came between its start and its pass. Forgets one whose thread has ended."""
     held = _State.held
     if held is None:
         return
@@ -197,7 +197,7 @@ def _has_other() -> bool:
 
 
 def _watch_others() -> None:
-    """From now on the program's profilers are seen, and ours make way when they start."""
+    """Tracks the program's profilers from now on; ours stop when they start."""
     if _State.is_watching:
         return
     _State.is_watching = True
@@ -221,7 +221,7 @@ def _watch_others() -> None:
 
 
 def _find_warm_others() -> None:
-    """One that the program is warming up looks idle to torch, and crashes when another starts."""
+    """Torch reports a warming-up profiler as idle, but crashes when another one starts."""
     import torch
 
     for one in gc.get_objects():
@@ -232,7 +232,7 @@ def _find_warm_others() -> None:
 
 
 def _make_way(other: Any) -> None:
-    """A profiler of the program starts: ours on this thread ends, one on another is waited for."""
+    """The program starts a profiler: stops ours on this thread, or waits for another thread's."""
     until = time.monotonic() + LONGEST_WAIT_S
     while True:
         with _State.lock:
@@ -246,15 +246,15 @@ def _make_way(other: Any) -> None:
                 return
         if not held.is_pass or time.monotonic() > until:
             raise RuntimeError(
-                "pyrometer records with torch.profiler on another thread, and torch has one per "
-                "process; a C++ compiler lets pyrometer record without it (pyrometer doctor)"
+                "pyrometer records with torch.profiler on another thread, and torch allows one per "
+                "process; with a C++ compiler pyrometer records without it (pyrometer doctor)"
             )
         time.sleep(0.005)
 
 
 def _in_child() -> None:
-    """The parent's profile has a copy here that nobody wants. Its memory grows until it is ended,
-    which is safe on the thread that forked, unless a GPU is in use."""
+    """Ends the child's unused copy of the parent's profile, whose memory would grow. That is safe
+    on the thread that forked, unless a GPU is in use."""
     _State.lock = threading.RLock()
     held, _State.held = _State.held, None
     _core.set_marks(None)
@@ -270,7 +270,7 @@ def _in_child() -> None:
             torch._C._autograd._disable_profiler()
             torch.autograd.profiler._is_profiler_enabled = False
     except Exception as error:
-        _env.debug(f"the parent's profile did not end in the child: {error}")
+        _env.debug(f"cannot end the parent's profile in the child: {error}")
 
 
 def _at_exit() -> None:

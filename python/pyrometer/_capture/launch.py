@@ -1,5 +1,5 @@
-"""Inside a program that `pyrometer run` or `pyrometer python` started: recording begins when torch
-has been imported, and ends with the process."""
+"""Runs inside a program that `pyrometer run` or `pyrometer python` started. Starts recording once
+torch is imported, and ends with the process."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pyrometer import _env
 
 
 def begin() -> None:
-    """Called once, before the program."""
+    """Called once, before the program starts."""
     path = os.environ.get("PYROMETER_RECORD")
     if not path:
-        _env.debug("models under @capture_model are captured")
+        _env.debug("capturing models under @capture_model")
         return
     recording = Recording(path)
     atexit.register(recording.at_exit)
@@ -37,13 +37,13 @@ class Recording:
         self.settings = _parse(os.environ.get("PYROMETER_RECORD_SETTINGS", ""))
         self.is_first = os.environ.get("PYROMETER_RECORD_PROCESS") == str(os.getpid())
         self.process = os.getpid()
-        self.begun = time.time() - 1  # file systems round times
+        self.begun = time.time() - 1  # file systems round timestamps
         self.path: str | None = None
         self.parts = 0
         self.failed = False
 
     def suspend(self) -> bool:
-        """A block of the program records to a file of its own; False when nothing runs."""
+        """Pauses while a block of the program records to its own file; False if not recording."""
         from pyrometer._capture.session import session
 
         if session.settings is None or session.settings.path != self.path:
@@ -52,12 +52,12 @@ class Recording:
         return True
 
     def resume(self) -> None:
-        """What comes after such a block goes to the next part."""
+        """Continues in the next part after such a block."""
         self.parts += 1
         self.start()
 
     def start(self) -> None:
-        """Never lets a failure of ours into the program."""
+        """Never lets our own failure reach the program."""
         from pyrometer._capture import observers
         from pyrometer._capture.session import session
         from pyrometer._capture.settings import Settings
@@ -82,12 +82,12 @@ class Recording:
             session.start(settings)
         except Exception as error:
             self.failed = True
-            _env.say(f"the program is not recorded: {error}")
+            _env.say(f"cannot record the program: {error}")
         else:
             self.path = path
 
     def at_exit(self) -> None:
-        """Registered first, so called last but for the session, which it ends itself."""
+        """Registered first, so called last except for the session, which it ends itself."""
         from pyrometer import _core
         from pyrometer._capture.session import session
 
@@ -100,13 +100,13 @@ class Recording:
         try:
             session.stop()
         except Exception as error:
-            _env.say(f"{self.path}: the recording did not end well: {error}")
+            _env.say(f"{self.path}: cannot finish the recording: {error}")
             return
         status = session.last_status
         if status["state"] == _core.RECORDING_DISK_FULL:
-            _env.say(f"{self.path}: the disk is full; what came after is not recorded")
+            _env.say(f"{self.path}: the disk is full; the rest is not recorded")
         elif status["state"] == _core.RECORDING_FULL:
-            _env.say(f"{self.path}: --max-size was reached; what came after is not recorded")
+            _env.say(f"{self.path}: --max-size was reached; the rest is not recorded")
         elif status["dropped_chunks"]:
             _env.say(f"{self.path}: only the last part was kept (--keep-last)")
         if status["lost_records"]:
@@ -117,17 +117,17 @@ class Recording:
     def _say_what_was_recorded(self) -> None:
         path = _shown(self.given)
         if not self.parts and not _has_records(self.given):
-            # A launcher: what its children did is in files of their own.
+            # A launcher: its child processes wrote separate files.
             children = _Children(self.given, self.begun)
             said = children.summary() if children.paths else f"{path} is empty: no op was called"
             _env.say(said)
             return
-        more = f" and {self.parts} more after blocks with their own" if self.parts else ""
+        more = f" and {self.parts} more parts after captured blocks" if self.parts else ""
         _env.say(f"recorded {path}{more}; next: pyrometer trace {path}")
 
 
 class _Children:
-    """Recordings of the processes that a program started, under names made of its own."""
+    """Recordings of the processes that a program started; their names derive from its own."""
 
     def __init__(self, given: str, begun: float) -> None:
         self.folder = os.path.dirname(given)
@@ -142,7 +142,7 @@ class _Children:
                 continue
             self.paths.append(path)
             rank = int(match[1]) if match[1] else None
-            # A rank that was started again: its last attempt.
+            # A restarted rank: use its last attempt.
             if rank is not None and _is_newer(path, self.ranks.get(rank)):
                 self.ranks[rank] = path
 
@@ -156,7 +156,7 @@ class _Children:
         )
 
     def _all(self, ranks: list[str]) -> str:
-        """As arguments: a pattern where it stands for these files alone, else their names."""
+        """Arguments: a pattern if it matches only these files, else their names."""
         prefix = f"{self.stem}_rank"
         alike = [name for name in os.listdir(self.folder) if name.startswith(prefix)]
         if len(ranks) > 4 and len(alike) == len(ranks):
@@ -206,7 +206,7 @@ def _child_path(path: str) -> str:
 
 
 class AfterImport(importlib.abc.MetaPathFinder):
-    """Calls back when a module has been imported, and leaves nothing behind."""
+    """Calls back once a module has been imported, then removes itself."""
 
     def __init__(self, name: str, callback: Any) -> None:
         self.name = name
@@ -222,7 +222,7 @@ class AfterImport(importlib.abc.MetaPathFinder):
             if spec is not None:
                 break
         if spec is None or spec.loader is None:
-            sys.meta_path.insert(0, self)  # perhaps it can be imported later
+            sys.meta_path.insert(0, self)  # a later import may succeed
             return None
         spec.loader = _CallingLoader(spec.loader, self)
         return spec

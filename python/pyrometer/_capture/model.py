@@ -1,4 +1,4 @@
-"""capture_model(): every forward pass of a model as a file and a table."""
+"""capture_model(): writes every forward pass of a model as a file and prints a table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyrometer._capture import passes
 from pyrometer._capture.registration import Registration, check_options
 from pyrometer._capture.session import session
 
-# Under this name a decorated class holds its registration, and its subclasses find it.
+# Attribute of a decorated class that holds its registration; subclasses inherit it.
 MARKER = "__pyrometer_capture__"
 
 
@@ -25,7 +25,7 @@ def _make_registration(model_name: str, options: dict[str, Any]) -> Registration
     return registration
 
 
-# A class that is pickled by value (cloudpickle) brings its registration with it.
+# A class that cloudpickle pickles by value carries its registration with it.
 copyreg.pickle(Registration, lambda one: (_make_registration, (one.model_name, one.options)))
 
 
@@ -45,26 +45,26 @@ def capture_model(
         model = capture_model(model)
 
     Each forward writes `{model_name}_forward_{n:03d}.json`, a Chrome trace, and prints a table of
-    its layers. Nothing happens, and what was given comes back as it is, unless PYROMETER=1 (or
-    CHISEL_BACKEND_RUN=1) is set or the program runs under `pyrometer run` or `pyrometer python`.
+    its layers. Unless PYROMETER=1 (or CHISEL_BACKEND_RUN=1) is set or the program runs under
+    `pyrometer run` or `pyrometer python`, capture_model returns its argument unchanged.
 
     Args:
-        model_name: of the files and the table; the name of the class by default.
-        record_shapes: shapes and types of what ops take and give.
-        profile_memory: allocations and frees.
-        output_dir: where the files go; PYROMETER_OUTPUT_DIR, else the current folder.
-        every: only every N-th pass is recorded, the first one included.
-        max_passes: no more than this many are recorded.
-        with_stack: Python stacks of ops; on by default.
-        with_flops: FLOPs in the table too.
-        activities: as torch.profiler's: without CPU no ops, without CUDA no kernels.
-        schedule: as torch.profiler's, with passes for steps.
-        on_trace_ready: called with each pass after its file was written, in order, on a thread
-            of its own; it can export_chrome_trace() and key_averages().
+        model_name: name in the files and the table; the name of the class by default.
+        record_shapes: record shapes and types of the inputs and outputs of ops.
+        profile_memory: record allocations and frees.
+        output_dir: folder of the files; default: PYROMETER_OUTPUT_DIR, else the current folder.
+        every: record only every N-th pass, starting with the first.
+        max_passes: record at most this many passes.
+        with_stack: record the Python stacks of ops; on by default.
+        with_flops: add FLOPs to the table.
+        activities: as in torch.profiler: without CPU no ops, without CUDA no kernels.
+        schedule: as in torch.profiler, with passes as steps.
+        on_trace_ready: called for each pass after its file is written, in order, on a separate
+            thread. The pass has export_chrome_trace() and key_averages().
 
     Raises:
-        TypeError: an argument that torch.profiler does not have either, or no module.
-        ValueError: one that it has, with a value that cannot be honoured.
+        TypeError: an argument that torch.profiler does not have either, or not a module.
+        ValueError: an argument of torch.profiler with an unsupported value.
     """
     options = {
         "record_shapes": bool(record_shapes),
@@ -92,7 +92,7 @@ def _register(target: Any, model_name: str | None, options: dict[str, Any]) -> A
     is_class = _is_module_class(target)
     if not is_class and not _is_module_class(type(target)):
         raise TypeError(
-            f"capture_model is for torch.nn.Module classes and modules, not {target!r:.100}"
+            f"capture_model expects a torch.nn.Module class or module, not {target!r:.100}"
         )
     kind = target if is_class else type(target)
     if not _env.is_on():
@@ -104,7 +104,7 @@ def _register(target: Any, model_name: str | None, options: dict[str, Any]) -> A
         _follow_subclasses(target)
     else:
         _watch(target, registration)
-    _env.debug(f"every forward of {registration.model_name} is captured")
+    _env.debug(f"capturing every forward of {registration.model_name}")
     return target
 
 
@@ -118,14 +118,14 @@ def _watch(module: Any, registration: Registration) -> None:
 
 
 def watch_forward(kind: type) -> None:
-    """A call of `forward` itself is a pass as a call of the module is."""
+    """Makes a direct call of `forward` a pass, like a call of the module."""
     forward = inspect.getattr_static(kind, "forward", None)
     if isinstance(forward, types.FunctionType):
         _core.forward_watch(forward)
 
 
 def _follow_subclasses(kind: type) -> None:
-    """Classes that are derived from a decorated one have a `forward` of their own."""
+    """Watches the `forward` of classes derived from a decorated class."""
     own = vars(kind).get("__init_subclass__")
 
     def __init_subclass__(cls: type, **kwargs: Any) -> None:

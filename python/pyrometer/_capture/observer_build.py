@@ -1,7 +1,7 @@
-"""Builds observer.cpp against the torch that is installed, keeps the result, and tries it out.
+"""Builds observer.cpp against the installed torch, caches the result, and tests it.
 
-There is no C interface to torch's ops, and a library built for one torch loads into another and
-silently sees nothing, so each torch gets its own: made on first use, kept in the user's cache."""
+Torch has no C interface to its ops, and a library built for one torch loads into another and
+silently records nothing. So each torch gets its own library, built on first use."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ _FLAGS = (
     "-fvisibility=hidden",
     "-fno-semantic-interposition",
     "-fno-plt",
-    "-fno-tree-slp-vectorize",  # it makes what every op runs longer
+    "-fno-tree-slp-vectorize",  # it lengthens the hot path of every op
 )
 _BUILD_SECONDS = 300
-# Older ones lack what the allocator's wrapper needs; newer ones are tried, and tried out.
+# Older versions lack what the allocator's wrapper needs; newer ones are tried and tested.
 _OLDEST_TORCH = (2, 3)
 
 
 class Unavailable(Exception):
-    """Why ops cannot be observed here; its text is for people.
+    """Ops cannot be observed here; the text is a message for users.
 
     `remedy` is what the user can do. An expected reason (no compiler, an old torch, switched off)
-    leaves capturing as good as it can be there; any other one is a defect, here or in Pyrometer."""
+    is a limit of the environment; any other reason is a defect, there or in Pyrometer."""
 
     def __init__(self, reason: str, remedy: str = "", *, expected: bool = False) -> None:
         super().__init__(reason)
@@ -54,7 +54,7 @@ class Unavailable(Exception):
         self.expected = expected
 
     def copy(self) -> Unavailable:
-        """One without a traceback, whose frames would keep what they hold alive."""
+        """A copy without a traceback, whose frames would keep objects alive."""
         return Unavailable(str(self), self.remedy, expected=self.expected)
 
 
@@ -68,12 +68,12 @@ def include_folder() -> Path:
 
 
 def compiler() -> list[str]:
-    """The C++ compiler as the start of a command: $CXX, or one that is on the path."""
+    """The C++ compiler as the start of a command: $CXX, or one on the path."""
     wanted = shlex.split(os.environ.get("CXX", ""))
     for command in [wanted] if wanted else [["c++"], ["g++"], ["clang++"]]:
         if shutil.which(command[0]):
             return command
-    what = f"$CXX ({wanted[0]}) is not there" if wanted else "there is no C++ compiler"
+    what = f"$CXX ({wanted[0]}) was not found" if wanted else "no C++ compiler was found"
     remedy = "install one (Debian: g++) or set CXX"
     raise Unavailable(f"{what}; {remedy}", remedy, expected=True)
 
@@ -85,7 +85,7 @@ def _torch_version() -> tuple[int, int]:
         major, minor = torch.__version__.split(".")[:2]
         return int(major), int(minor)
     except ValueError:
-        raise Unavailable(f"torch {torch.__version__} has no version that is known here") from None
+        raise Unavailable(f"torch {torch.__version__} has an unknown version format") from None
 
 
 def compile_command(source: Path, target: Path, *definitions: str) -> list[str]:
@@ -95,7 +95,7 @@ def compile_command(source: Path, target: Path, *definitions: str) -> list[str]:
     version = _torch_version()
     if version < _OLDEST_TORCH:
         raise Unavailable(
-            f"torch {torch.__version__} is too old: ops are observed from 2.3 on",
+            f"torch {torch.__version__} is too old: observing ops requires 2.3",
             "install a newer torch",
             expected=True,
         )
@@ -105,7 +105,7 @@ def compile_command(source: Path, target: Path, *definitions: str) -> list[str]:
         *compiler(),
         *_FLAGS,
         "-std=c++20" if version >= (2, 13) else "-std=c++17",
-        # Without it torch asserts at every look at an op's inputs.
+        # Without it torch runs an assertion at every access to an op's inputs.
         "-DNDEBUG",
         *definitions,
         f"-D_GLIBCXX_USE_CXX11_ABI={abi}",
@@ -124,7 +124,7 @@ def cache_folder() -> Path:
 
 
 def library_path() -> Path:
-    """Where the library for this torch is kept; its name says all that it depends on."""
+    """The path of the library for this torch; its name contains all its dependencies."""
     import torch
 
     digest = hashlib.sha256()
@@ -133,7 +133,7 @@ def library_path() -> Path:
     for path in (*sources, *(include / "pyrometer" / name for name in _HEADERS)):
         digest.update(path.read_bytes())
     digest.update(" ".join(_FLAGS).encode())
-    # Two torches of one version may still be built differently.
+    # Two builds of one torch version may still differ.
     digest.update(str(getattr(torch.version, "git_version", "")).encode())
     parts = (
         torch.__version__,
@@ -147,18 +147,18 @@ def library_path() -> Path:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Several processes that start together build once."""
+    """Makes processes that start together build only once."""
     with open(path, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def compile_library(source: Path, target: Path) -> None:
-    """Builds into a file of its own and renames it: a half-written library is never seen."""
+    """Builds into a temporary file and renames it, so that no partial library is ever visible."""
     handle, name = tempfile.mkstemp(prefix=".building-", suffix=".so", dir=target.parent)
     os.close(handle)
     try:
-        # What needs a member that torch keeps to itself is left out where that is not there.
+        # Code that needs a private member of torch is left out where torch lacks the member.
         for definitions in (("-DPYROMETER_READS_PRIVATE_FIELDS",), ()):
             command = compile_command(source, Path(name), *definitions)
             done = subprocess.run(
@@ -168,17 +168,17 @@ def compile_library(source: Path, target: Path) -> None:
                 break
         else:
             errors = [line for line in done.stderr.splitlines() if "error" in line.lower()]
-            said = (errors or done.stderr.splitlines() or ["it said nothing"])[0][:200]
+            said = (errors or done.stderr.splitlines() or ["no output"])[0][:200]
             raise Unavailable(
                 f"{command[0]} could not build the observer: {said}",
-                "set CXX to another C++ compiler (Debian: g++) that knows C++20",
+                "set CXX to another C++ compiler (Debian: g++) that supports C++20",
             )
         os.chmod(name, 0o755)
         os.replace(name, target)
     except subprocess.TimeoutExpired:
         raise Unavailable(
-            f"{compiler()[0]} took over {_BUILD_SECONDS} s to build the observer",
-            "try again on a machine that is less busy, or set CXX to another compiler",
+            f"{compiler()[0]} took more than {_BUILD_SECONDS} s to build the observer",
+            "try again on a less busy machine, or set CXX to another compiler",
         ) from None
     finally:
         with contextlib.suppress(FileNotFoundError):
@@ -189,7 +189,7 @@ def _built() -> Path:
     target = library_path()
     if target.is_file():
         return target
-    compiler()  # says what is missing before anything is made
+    compiler()  # reports a missing compiler before anything is created
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with _locked(target.with_suffix(".lock")):
@@ -198,7 +198,7 @@ def _built() -> Path:
     except OSError as error:
         raise Unavailable(
             f"{target.parent}: {error.strerror or error}",
-            "set XDG_CACHE_HOME to a folder that can be written",
+            "set XDG_CACHE_HOME to a writable folder",
         ) from None
     return target
 
@@ -221,8 +221,8 @@ def _load(path: Path) -> ctypes.CDLL:
         library.pyro_observer_tried.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
     except (OSError, AttributeError) as error:
         raise Unavailable(
-            f"the observer does not load: {error}",
-            f"remove {path} so that it is built again; if it still does not load, report this line",
+            f"cannot load the observer: {error}",
+            f"remove {path} to rebuild it; if it still does not load, report this line",
         ) from None
     return library
 
@@ -232,7 +232,7 @@ def _tensor_words(code: int, *sizes: int) -> str:
 
 
 def _try_out(library: ctypes.CDLL) -> None:
-    """One product whose types, shapes, sequence number and memory are known beforehand."""
+    """Observes one product with known types, shapes, sequence number and memory."""
     import torch
 
     left = torch.ones(3, 5, dtype=torch.float64, requires_grad=True)
@@ -243,7 +243,7 @@ def _try_out(library: ctypes.CDLL) -> None:
     try:
         with torch.enable_grad():
             product = torch.mm(left, right)
-        # AccumulateGrad's has none: the number is the node's of the product.
+        # AccumulateGrad has no number: this is the number of the product's node.
         node = product.grad_fn
         sequence = node._sequence_nr() if node is not None else -1
         del product
@@ -251,19 +251,19 @@ def _try_out(library: ctypes.CDLL) -> None:
         text = ctypes.create_string_buffer(1 << 16)
         library.pyro_observer_tried(text, len(text))
     seen = text.value.decode().splitlines()
-    double = 7  # c10's number of float64
+    double = 7  # c10's code of float64
     inputs = _tensor_words(double, 3, 5) + _tensor_words(double, 5, 7)
     wanted = f"aten::mm|{sequence}|{inputs}|{_tensor_words(double, 3, 7)}|ended"
     for line in (wanted, f"memory|{3 * 7 * 8}", f"memory|-{3 * 7 * 8}"):
         if line not in seen:
             raise Unavailable(
-                f"the observer does not see torch {torch.__version__} as it is: "
+                f"the observer does not match torch {torch.__version__}: "
                 f"{line!r} is not among {seen[:4]!r}",
                 "install a release of torch that this version of pyrometer was tested with",
             )
 
 
-# A function of each of torch's files that Python runs ops from.
+# One function from each torch file from which Python runs ops.
 _STACK_FUNCTIONS = {
     "torch.nn.functional": "relu",
     "torch.functional": "einsum",
@@ -277,7 +277,7 @@ _STACK_FUNCTIONS = {
 
 
 def stack_functions() -> list[Any]:
-    """For _core.stacks_install(): those that are imported, of which none need be there."""
+    """The functions for _core.stacks_install() whose modules are imported; may be empty."""
     found = (
         getattr(sys.modules.get(module), name, None) for module, name in _STACK_FUNCTIONS.items()
     )
@@ -286,11 +286,11 @@ def stack_functions() -> list[Any]:
 
 class _State:
     library: ctypes.CDLL | None = None
-    reason: Unavailable | None = None  # why there is none, once that is known
+    reason: Unavailable | None = None  # why the library is unavailable, once known
 
 
 def load() -> ctypes.CDLL:
-    """The library, built, loaded and tried out once a process; raises Unavailable."""
+    """The library, built, loaded and tested once per process; raises Unavailable."""
     if _State.reason is not None:
         raise _State.reason.copy()
     if _State.library is None:
@@ -303,7 +303,7 @@ def load() -> ctypes.CDLL:
                 _try_out(library)
             except Unavailable:
                 with contextlib.suppress(OSError):
-                    path.unlink()  # the next process builds it anew
+                    path.unlink()  # the next process rebuilds it
                 raise
             _State.library = library
         except Unavailable as error:
@@ -313,7 +313,7 @@ def load() -> ctypes.CDLL:
 
 
 def status() -> dict[str, Any]:
-    """For `pyrometer doctor`: whether ops can be observed, by what, or why not."""
+    """For `pyrometer doctor`: whether ops can be observed, with which library, or why not."""
     try:
         path = library_path()
         was_there = path.is_file()
@@ -330,8 +330,8 @@ def status() -> dict[str, Any]:
 
 @contextlib.contextmanager
 def waiting_for(devices: int, wait: Any = None) -> Iterator[None]:
-    """Every op that a program calls waits for devices, a bit each, once it is started: its time
-    has what it left to them. `wait` is a C function of a device's number that does it instead."""
+    """Makes every op that the program calls wait for the devices (a bit mask) after it starts, so
+    that its time includes its device work. `wait`: a C function of a device index, used instead."""
     library = load()
     library.pyro_observer_wait_for(devices, wait and ctypes.cast(wait, ctypes.c_void_p))
     try:
@@ -341,14 +341,14 @@ def waiting_for(devices: int, wait: Any = None) -> Iterator[None]:
 
 
 def start(flags: int) -> None:
-    """Ops and memory go to the recorder from now on; raises Unavailable."""
+    """Sends ops and memory events to the recorder from now on; raises Unavailable."""
     reason = load().pyro_observer_start(_core.recorder_api(), flags)
     if reason:
         raise Unavailable(reason.decode())
 
 
 def numbers(tensor: Any) -> tuple[int, int]:
-    """Those that a tensor and its storage have where ops write them down; raises Unavailable."""
+    """The ids of a tensor and its storage as recorded with ops; raises Unavailable."""
     pair = (ctypes.c_uint64 * 2)()
     if not load().pyro_observer_numbers(tensor._cdata, pair):
         raise Unavailable("the tensor has no storage")
@@ -356,7 +356,7 @@ def numbers(tensor: Any) -> tuple[int, int]:
 
 
 def describe_function() -> int:
-    """The address of what reads a tensor's sizes, for _core.inputs_install(); 0 without it."""
+    """The address of the function that reads tensor sizes, for _core.inputs_install(), or 0."""
     try:
         function = load().pyro_observer_tensor
     except Unavailable:
@@ -365,12 +365,12 @@ def describe_function() -> int:
 
 
 def rest(rests: bool) -> None:
-    """Ops are not announced for a while; fine when it was not started."""
+    """Pauses or resumes the recording of ops; does nothing if not started."""
     if _State.library is not None:
         _State.library.pyro_observer_rest(rests)
 
 
 def stop() -> None:
-    """Fine when it was not started."""
+    """Stops recording; does nothing if not started."""
     if _State.library is not None:
         _State.library.pyro_observer_stop()

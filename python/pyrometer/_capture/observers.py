@@ -1,5 +1,5 @@
-"""What observes for a session: layers always, ops and memory by the observer that is built on first
-use, or by torch.profiler where it cannot be."""
+"""The observers of a session: layers always; ops and memory by the observer built on first use, or
+by torch.profiler if that cannot be built."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _is_watching = False
 
 
 def watch_modules() -> None:
-    """Calls of modules are seen from now on, for ever: what is not asked for costs a few ns."""
+    """Installs the layer hook permanently; it costs a few ns per call while not recording."""
     global _is_watching
     if _is_watching:
         return
@@ -31,8 +31,8 @@ def watch_modules() -> None:
 
 
 def watch_inputs() -> None:
-    """Layers say what they are given, by the observer where there is one. Must come before ops are
-    observed: it makes tensors."""
+    """Records the inputs of layers, with the observer if available. Call before ops are observed:
+    it creates tensors."""
     import torch
 
     from pyrometer._capture import observer_build
@@ -48,7 +48,7 @@ def watch_inputs() -> None:
 
 
 class Observers:
-    """Those of one session."""
+    """The observers of one session."""
 
     def __init__(self, settings: Settings) -> None:
         from pyrometer._capture import devices, observer_build, tensor_exits
@@ -85,16 +85,16 @@ class Observers:
         lost = ", ".join([*torch_profiler.missing(settings.flags), "ops of other threads"])
         _env.say(
             f"ops come from torch.profiler, which costs more and does not record {lost}: "
-            f"{reason} (pyrometer doctor says more)"
+            f"{reason} (details: pyrometer doctor)"
         )
         if self._devices is not None:
             self._devices.stop()
-            self._devices = None  # there is one profiler a process, and it sees devices too
+            self._devices = None  # a process has one profiler, and it sees devices too
         self._ops = torch_profiler.start(settings)
         self.description = "layers, ops by torch.profiler"
 
     def rest(self, rests: bool) -> None:
-        """Nothing is recorded from now on, or all of it again."""
+        """Pauses or resumes all recording."""
         from pyrometer._capture import observer_build
 
         _core.recorder_rest(rests)
@@ -102,7 +102,7 @@ class Observers:
             observer_build.rest(rests)
 
     def begin(self) -> None:
-        """The end of a warm-up."""
+        """Ends a warm-up."""
         for one in (self._devices, self._ops):
             if hasattr(one, "begin"):
                 one.begin()
@@ -131,7 +131,7 @@ def flags(
     stacks: Any = 1,
     storages: Any = 0,
 ) -> int:
-    """RECORD_* for what is wanted; layers always are."""
+    """The RECORD_* flags of the requested data; layers are always included."""
     chosen = _core.RECORD_LAYERS
     if ops:
         chosen |= _core.RECORD_OPS
@@ -144,7 +144,7 @@ def flags(
 
 
 def describe() -> dict[str, str]:
-    """Properties of the recording: what ran, where, with what."""
+    """Properties of the recording: program, versions, machine, rank."""
     import torch
 
     properties = {
@@ -166,8 +166,8 @@ def describe() -> dict[str, str]:
 
 
 def begin_device_pass(registration: Registration) -> Any:
-    """What collects the kernels of one pass, and its ops where there is no observer; None where
-    there is nothing to collect."""
+    """Starts collecting the kernels of one pass, and its ops without an observer; None if there is
+    nothing to collect."""
     from pyrometer._capture import devices, torch_profiler
 
     if torch_profiler.current is not None:
@@ -184,7 +184,7 @@ def examine() -> tuple[str, str, str]:
     status = observer_build.status()
     if status["ok"]:
         how = "built now" if status["built"] else "built before"
-        return "ok", f"{how} and tried out: {status['library']}", ""
+        return "ok", f"{how} and tested: {status['library']}", ""
     return (
         "note" if status["expected"] else "problem",
         f"ops come from torch.profiler, which costs more: {status['reason']}",

@@ -1,4 +1,4 @@
-"""Passes: where each forward's file goes, and the thread that prints its table when it is there."""
+"""Passes: chooses the file of each forward, and owns the thread that prints its table."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 class Pass:
-    """One forward pass; what on_trace_ready gets. Of torch.profiler's profile it has what a handler
-    uses: step_num, export_chrome_trace(), key_averages()."""
+    """A forward pass; the argument of on_trace_ready. Like torch.profiler's profile it has
+    step_num, export_chrome_trace() and key_averages()."""
 
     __module__ = "pyrometer"
 
@@ -31,7 +31,7 @@ class Pass:
         self.number = number
         self.path = path
         self.raised: str | None = None
-        self.missing = ""  # what could not be recorded
+        self.missing = ""  # data that could not be recorded
         self._registration = registration
         self._begun = 0
         self._device: Any = None
@@ -46,7 +46,7 @@ class Pass:
         return self.number - 1
 
     def export_chrome_trace(self, path: str, **unused: Any) -> None:
-        """A copy of the file; what torch's own handlers pass on beside the path means nothing.
+        """Copies the file of the pass; ignores further arguments, which torch's handlers pass.
 
         Raises:
             ValueError: `path` is the file of the pass itself.
@@ -75,9 +75,9 @@ class Pass:
 
 
 def begin(registration: Registration, module: Any) -> Pass | None:
-    """The hook of layers asks this where the forward of a decorated model begins."""
+    """Called by the layer hook at the beginning of a decorated model's forward."""
     if module.__dict__.get("_is_replica"):
-        return None  # DataParallel's call, which waits for its replicas, is the pass
+        return None  # the pass is DataParallel's call, which waits for its replicas
     registration.renew_in_child()
     number = next(registration.passes)
     if not _is_wanted(registration, number):
@@ -123,7 +123,7 @@ def _is_wanted(registration: Registration, number: int) -> bool:
 
 
 def end(one: Pass, raised: type | None) -> None:
-    """... and this where it ends, after its last record."""
+    """Called by the layer hook at the end of that forward, after its last record."""
     try:
         _end(one, raised)
     except BaseException:
@@ -148,7 +148,7 @@ def _end(one: Pass, raised: type | None) -> None:
     except OSError as error:
         _core.pass_abandon(one._begun)
         _discard(device)
-        finisher.say_once(f"passes cannot be written: {error}")
+        finisher.say_once(f"cannot write passes: {error}")
         return
     finisher.prepare()
     with finisher.written:
@@ -170,7 +170,7 @@ def _end(one: Pass, raised: type | None) -> None:
     except (Error, ValueError) as error:
         _discard(device)
         finisher.settle(one.path)
-        finisher.say_once(f"a pass was not recorded: {error}")
+        finisher.say_once(f"cannot record a pass: {error}")
 
 
 def _discard(device: Any) -> None:
@@ -179,17 +179,17 @@ def _discard(device: Any) -> None:
 
 
 class Files:
-    """Which names this process has given out. Files of earlier runs are moved aside; those of
-    processes that run beside this one are left alone."""
+    """File names in use by this process. Files of earlier runs are moved aside; files of other
+    running processes stay unchanged."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.process = os.getpid()
         self.taken: dict[tuple[str, str], set[int]] = {}  # by folder and stem
-        self.stems: dict[tuple[str, str], str] = {}  # by folder and the stem that was wished for
+        self.stems: dict[tuple[str, str], str] = {}  # by folder and requested stem
 
     def take(self, folder: str, model_name: str, number: int, is_forked: bool = False) -> str:
-        """The path of a pass; the first of a model moves what an earlier run left."""
+        """The path of a pass; a model's first pass moves the files of an earlier run aside."""
         wish = re.sub(r"[/\0]", "_", model_name) + self._suffix(is_forked)
         with self.lock:
             if (folder, wish) not in self.stems:
@@ -197,13 +197,13 @@ class Files:
                 self.stems[folder, wish] = self._lock_stem(folder, wish)
             stem = self.stems[folder, wish]
             taken = self.taken.setdefault((folder, stem), set())
-            if number in taken:  # two classes of one name
+            if number in taken:  # two classes with the same name
                 number = max(taken) + 1
             taken.add(number)
         return os.path.join(folder, f"{stem}_forward_{number:03d}.json")
 
     def _lock_stem(self, folder: str, stem: str) -> str:
-        """The stem, or one with the number of this process where another one uses it."""
+        """The stem, with this process's id appended if another process uses it."""
         pattern = re.compile(re.escape(stem) + r"_forward_\d{3,}\.json")
         names = sorted(name for name in os.listdir(folder) if pattern.fullmatch(name))
         is_ours = file_locks.take(folder, stem + "_forward")
@@ -218,7 +218,7 @@ class Files:
         return own
 
     def _suffix(self, is_forked: bool) -> str:
-        """Ranks, forks and children of multiprocessing write beside their parent, not over it."""
+        """Ranks, forks and multiprocessing children get separate names, to not overwrite files."""
         if self.process != os.getpid():
             self.process, self.taken, self.stems = os.getpid(), {}, {}
         multiprocessing = sys.modules.get("multiprocessing.process")
@@ -227,7 +227,7 @@ class Files:
 
 
 def move_aside(folder: str, pattern: re.Pattern[str], is_silent: bool = False) -> None:
-    """X_forward_001.json becomes X_forward_001.json.1, or the next number that is free."""
+    """Renames X_forward_001.json to X_forward_001.json.1, or to the next free number."""
     names = sorted(name for name in os.listdir(folder) if pattern.fullmatch(name))
     moved = []
     for name in names:
@@ -237,39 +237,39 @@ def move_aside(folder: str, pattern: re.Pattern[str], is_silent: bool = False) -
         try:
             os.rename(os.path.join(folder, name), os.path.join(folder, f"{name}.{number}"))
         except OSError as error:
-            _env.say(f"{name} of an earlier run cannot be renamed: {error.strerror}")
+            _env.say(f"cannot rename {name} of an earlier run: {error.strerror}")
         else:
-            moved.append(f"{name} is {name}.{number} now")
+            moved.append(f"{name} of an earlier run to {name}.{number}")
     if moved and not is_silent:
         more = f", and {len(moved) - 1} more" if len(moved) > 1 else ""
-        _env.say(f"of an earlier run: {moved[0]}{more}")
+        _env.say(f"renamed {moved[0]}{more}")
 
 
 def leave_session() -> bool:
-    """Ends the session that passes or the whole program are recorded by, so that another can begin;
-    True when the program's must be resumed after that one."""
+    """Ends the session of passes or of the whole program, so that another one can begin; True if
+    the program's must be resumed afterwards."""
     if session.settings is not None and session.settings.temporary:
         finisher.finish()
-        session.stop()  # passes are taken from the other as long as it runs
+        session.stop()  # while the other session runs, passes use that one
     whole = session.whole_program
     return whole is not None and whole.suspend()
 
 
 class Finisher:
-    """Prints the tables of passes as their files are written, in order; never the model's thread.
+    """Prints the tables of passes in order once their files are written; never on a model's thread.
 
-    A table is one write that begins on a new line, so that lines of the program stay whole.
+    A table is a single write that starts on a new line, so that it does not split program output.
     """
 
     def __init__(self) -> None:
         self.process = 0
         self.thread: threading.Thread | None = None
-        self.is_over = False  # no thread can be started any more
-        self.is_ending = False  # the process ends: nobody calls finish() after a later pass
+        self.is_over = False  # the interpreter ends: no thread can be started
+        self.is_ending = False  # the process ends: finish() is not called after later passes
         self.said: set[str] = set()
         self.lock = threading.Lock()
         self.written = threading.Condition()
-        self.pending: set[str] = set()  # paths whose files are not there yet
+        self.pending: set[str] = set()  # paths of files that are not written yet
 
     def settle(self, path: str) -> None:
         with self.written:
@@ -277,13 +277,13 @@ class Finisher:
             self.written.notify_all()
 
     def wait_for(self, path: str) -> None:
-        """Returns when the file is not being written by this process."""
+        """Returns once this process is not writing the file."""
         with self.written:
             while path in self.pending and self.process == os.getpid():
                 self.written.wait(1)
 
     def prepare(self) -> None:
-        """There is a thread when the first pass has ended."""
+        """Starts the thread before the first pass ends."""
         if self.thread is not None and self.process == os.getpid():
             return
         with self.lock:
@@ -297,13 +297,13 @@ class Finisher:
             thread = threading.Thread(target=self._run, name="pyrometer", daemon=True)
             try:
                 thread.start()
-            except RuntimeError:  # the interpreter is about to end: finish() does it
+            except RuntimeError:  # the interpreter is ending: finish() writes instead
                 self.is_over = True
             else:
                 self.thread = thread
 
     def finish(self) -> None:
-        """Returns when all is written and printed. A later pass begins anew."""
+        """Returns once everything is written and printed. A later pass starts over."""
         if self.process != os.getpid():
             return
         with self.lock:
@@ -330,7 +330,7 @@ class Finisher:
         options = one._registration.options
         try:
             if failure is not None:
-                self.say_once(f"a pass could not be written: {failure}")
+                self.say_once(f"cannot write a pass: {failure}")
                 return
         finally:
             self.settle(one.path)
@@ -363,7 +363,7 @@ def print_table(text: str) -> None:
 
 
 def _finish_in_worker(finish: Any) -> None:
-    """Workers of multiprocessing leave by os._exit, after their own list of what is to be done."""
+    """Registers with multiprocessing, whose workers exit by os._exit after their finalizers."""
     process = sys.modules.get("multiprocessing.process")
     util = sys.modules.get("multiprocessing.util")
     if process is not None and util is not None and process.parent_process() is not None:

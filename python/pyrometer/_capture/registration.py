@@ -1,4 +1,4 @@
-"""What a decorated class asks for: its options, checked, and how many passes it had."""
+"""The registration of a decorated class: its checked options, and its number of passes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from pyrometer import _core
 
-# Arguments of torch.profiler.profile that mean nothing here unless they are left at this.
+# Arguments of torch.profiler.profile that are supported only with this value.
 _REFUSED: dict[str, tuple[Any, str]] = {
-    "experimental_config": (None, "Kineto, which it configures, is not what records"),
+    "experimental_config": (None, "it configures Kineto, which is not used"),
     "execution_trace_observer": (None, "execution traces are not recorded"),
-    "acc_events": (False, "every pass has a file of its own"),
+    "acc_events": (False, "every pass has a separate file"),
     "custom_trace_id_callback": (None, "traces have no id"),
-    "post_processing_timeout_s": (None, "nothing is processed at the end"),
+    "post_processing_timeout_s": (None, "there is no post-processing"),
 }
 _KNOWN = (
     "with_stack",
@@ -32,7 +32,7 @@ _KNOWN = (
 
 
 class Registration:
-    """A decorated class or a chosen module: what to record, and how many passes there were."""
+    """A decorated class or a chosen module: what to record, and how many passes it had."""
 
     def __init__(self, model_name: str, options: dict[str, Any]) -> None:
         self.model_name = model_name
@@ -42,10 +42,10 @@ class Registration:
         self.passes = itertools.count(1)
         self.written = itertools.count(1)
         self.process = self.home = os.getpid()
-        self.is_over = False  # max_passes were recorded
+        self.is_over = False  # max_passes reached
 
     def renew_in_child(self) -> None:
-        """A forked process counts for itself."""
+        """A forked process counts its own passes."""
         if self.process != os.getpid():
             self.process = os.getpid()
             self.passes, self.written = itertools.count(1), itertools.count(1)
@@ -65,7 +65,7 @@ def check_options(options: dict[str, Any]) -> None:
             not isinstance(value, int) or isinstance(value, bool) or value < 1
         ):
             raise ValueError(
-                f"capture_model: {name} is a whole number of at least 1, not {value!r}"
+                f"capture_model: {name} must be an integer of at least 1, not {value!r}"
             )
     for name in ("schedule", "on_trace_ready"):
         if options.get(name) is not None and not callable(options[name]):

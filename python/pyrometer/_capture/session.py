@@ -1,4 +1,4 @@
-"""The one recording session of this process: who wants it, what observes for it, how it ends."""
+"""The recording session of this process (at most one). Owns its users, observers and end."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from pyrometer._output_files import refuse_inputs
 
 
 class Session:
-    """All of it is guarded by `lock`, which a model's thread takes where a session or a pass begins
+    """`lock` guards all of it; a model's thread takes the lock where a session or a pass begins
     and ends."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.settings: Settings | None = None  # of the session that runs
+        self.settings: Settings | None = None  # of the running session
         self.wanted_by_passes = 0  # flags
         self.watchers: weakref.WeakSet[Any] = weakref.WeakSet()  # registrations
         self.whole_program: Any = None  # the recording of `pyrometer run`
-        self.failure: str | None = None  # why passes cannot be recorded, said once
-        self.last_status: dict[str, Any] = {}  # of the recorder when it was stopped
+        self.failure: str | None = None  # why passes cannot be recorded, reported once
+        self.last_status: dict[str, Any] = {}  # of the recorder when it stopped
         self._observers: Any = None
         self._open_passes = 0
         self._is_registered = False
@@ -38,11 +38,11 @@ class Session:
         return self.settings is not None
 
     def start(self, settings: Settings) -> None:
-        """Begins the session. Raises what the recorder or the observers say."""
+        """Begins the session. Raises the errors of the recorder and the observers."""
         with self.lock:
             if self.settings is not None:
                 raise Error(
-                    f"a recording is running already: {self.settings.path or '(passes)'}",
+                    f"a recording is already running: {self.settings.path or '(passes)'}",
                     "argument",
                     "",
                     None,
@@ -75,14 +75,14 @@ class Session:
             _env.debug(f"recording to {settings.path or 'memory'}: {self._observers.description}")
 
     def begin(self) -> None:
-        """The end of the warm-up: what was recorded until now does not count."""
+        """Ends the warm-up and discards what it recorded."""
         with self.lock:
             if self.settings is not None:
                 self._observers.begin()
                 _core.recorder_discard()
 
     def stop(self) -> None:
-        """Ends it; what was recorded is on disk then. Fine when none runs."""
+        """Ends the session and writes the recording to disk. Does nothing without a session."""
         with self.lock:
             if self.settings is None:
                 return
@@ -93,23 +93,23 @@ class Session:
             finally:
                 self.last_status = _core.recorder_status()
                 with contextlib.suppress(Error):
-                    _core.recorder_wait()  # passes that failed have said so themselves
+                    _core.recorder_wait()  # failed passes have reported their errors themselves
                 _core.recorder_stop()
 
     def want_passes(self, flags: int) -> None:
-        """Called for every decorated class: a session for its passes records at least that."""
+        """Called for every decorated class: a session for its passes records at least `flags`."""
         with self.lock:
             self.wanted_by_passes |= flags
 
     def ensure(self, flags: int) -> bool:
-        """A session that passes can be taken from; False, said once, when there can be none."""
+        """Ensures a session for passes; returns False, reported once, if that is impossible."""
         settings = self.settings
         if settings is not None and flags & ~settings.flags == 0:
             return True
         with self.lock:
             if self.settings is not None:
                 if not self.settings.temporary or flags & ~self.settings.flags == 0:
-                    return True  # what it does not record is missing in the passes
+                    return True  # the passes lack what this session does not record
                 self.stop()
             if self.failure is not None:
                 return False
@@ -117,12 +117,12 @@ class Session:
                 self.start(self._of_passes())
             except Exception as error:
                 self.failure = str(error)
-                _env.say(f"forward passes are not captured: {error}")
+                _env.say(f"cannot capture forward passes: {error}")
                 return False
             return True
 
     def open_pass(self) -> None:
-        """A session that is only for passes records while there is one."""
+        """A session that exists only for passes records only during passes."""
         with self.lock:
             self._open_passes += 1
             if self._open_passes == 1:
@@ -139,7 +139,7 @@ class Session:
             self._observers.rest(self._open_passes == 0)
 
     def rest(self) -> None:
-        """Ends a session that no decorated class has a use for any more."""
+        """Ends a session that no decorated class needs any more."""
         with self.lock:
             if self.settings is not None and self.settings.temporary:
                 if all(watcher.is_over for watcher in self.watchers):
@@ -165,10 +165,10 @@ class Session:
         try:
             self.stop()
         except Exception as error:
-            _env.say(f"the recording did not end well: {error}")
+            _env.say(f"cannot finish the recording: {error}")
 
     def _in_child(self) -> None:
-        # The recorder goes on in a file of the child's own; a lock may be held by nobody here.
+        # The recorder continues in a separate file of the child; locks may be held by lost threads.
         self.lock = threading.RLock()
         self.failure = None
 

@@ -1,4 +1,4 @@
-"""What a session records, and where to."""
+"""Settings of a session: what it records, and where."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ EVERYTHING = (
     | _core.RECORD_MEMORY
     | _core.RECORD_STACKS
 )
-# Of a recording without a name, which lives only until its passes are files.
+# Size limit of an unnamed recording, which is deleted once its passes are files.
 PASS_ROOM_BYTES = 1 << 30
 
 
 @dataclasses.dataclass
 class Settings:
-    """What a session records, and where to."""
+    """What a session records, and where."""
 
     path: str
     flags: int = EVERYTHING
@@ -29,4 +29,4 @@ class Settings:
     overwrite: bool = False
     temporary: bool = False
     devices: bool = True
-    warmup: bool = False  # what comes before Session.begin() is not part of it
+    warmup: bool = False  # discard what is recorded before Session.begin()

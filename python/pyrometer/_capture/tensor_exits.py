@@ -1,5 +1,5 @@
-"""Notes in a recording with storages which tensors go to numpy or another library: what is done
-with them there is no operator, and their graph has no edge for it."""
+"""Records, with storages, which tensors go to numpy or another library: work there is not an
+operator, so that the graph lacks its edges."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _watched(name: str, method: Any) -> Any:
 
 
 class Watch:
-    """Methods of torch.Tensor say that they are called, until stop()."""
+    """Makes methods of torch.Tensor record their calls, until stop()."""
 
     def __init__(self) -> None:
         import torch

@@ -1,5 +1,4 @@
-"""Tells a recording which tensors are weights and inputs of a model, and which leave torch, for its
-graph."""
+"""Records which tensors are weights and inputs of a model and which leave torch, for its graph."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ _PARAMETER, _BUFFER, _INPUT, _LEAVING = range(4)
 
 
 def _note(name: str, kind: int, tensor: Any) -> None:
-    """By the numbers of the tensor and of its storage, which the observer of ops writes too."""
+    """Uses the ids of the tensor and its storage that the observer of ops writes too."""
     try:
         number, storage = observer_build.numbers(tensor)
         item, values = tensor.element_size(), tensor.numel()
@@ -26,12 +25,12 @@ def _note(name: str, kind: int, tensor: Any) -> None:
             values,
             values * item,
         )
-    except Exception:  # lazy, nested, sparse or another's class of tensors: it has no storage
+    except Exception:  # lazy, nested, sparse and foreign tensor classes have no storage
         return
 
 
 def note_weights(model: Any) -> None:
-    """Called by the hook of layers for every model of a recording with storages."""
+    """Called by the layer hook for every model of a recording with storages."""
     import torch
 
     with torch._C.DisableTorchFunction():
@@ -55,7 +54,7 @@ def _tensors(name: str, value: Any) -> Iterable[tuple[str, Any]]:
 
 
 def note_inputs(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """What the model is about to be called with, by the names of its parameters."""
+    """Records the inputs of the next call, by the names of the model's parameters."""
     import inspect
 
     import torch
@@ -71,7 +70,7 @@ def note_inputs(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
 
 
 def note_leaving(tensor: Any, how: str) -> None:
-    """Its data go where no operator is seen."""
+    """Records that a tensor's data leave the observed operators."""
     import torch
 
     with torch._C.DisableTorchFunction():

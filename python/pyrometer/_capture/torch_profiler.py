@@ -1,9 +1,9 @@
-"""Ops and memory from torch.profiler, where the observer cannot be built: of a whole recording in a
-file beside it that its reader joins to the layers, or of one pass, joined to the pass's file.
+"""Records ops and memory with torch.profiler where the observer cannot be built: for a whole
+recording into a file beside it, or for one pass. The reader joins its events to the layers.
 
-Marks at both ends of every layer, in the profiler's own events, tell which layer an op belongs to.
-Against the observer's, these recordings have no shapes of outputs, no stacks and no identities of
-tensors, see only the thread that began and its backward, and cost more."""
+Marks at both ends of every layer, in the profiler's own events, assign ops to layers. Unlike the
+observer, it records no output shapes, no stacks and no tensor identities, sees only the starting
+thread and its backward, and costs more."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pyrometer._capture.settings import Settings
 
 _CLOCK = "pyrometer: clock"  # src/trace/recording/devices.h
-_CLOCK_MARKS = 8  # at either end: a thread may lose the processor within one
-current: Fallback | None = None  # what the running session has in the observer's place
+_CLOCK_MARKS = 8  # at either end: the thread may be preempted within one
+current: Fallback | None = None  # replaces the observer in the running session
 
 
 def _label_class() -> Any:
@@ -46,14 +46,14 @@ def _options(flags: int) -> dict[str, Any]:
 def _start(flags: int, is_pass: bool) -> kineto.Held:
     held = kineto.start(_options(flags), is_pass=is_pass)
     label = _label_class()
-    with label(f"{_CLOCK} 0"):  # the first label of a process takes milliseconds
+    with label(f"{_CLOCK} 0"):  # the first label of a process is slow: milliseconds
         pass
     _core.set_marks(label)
     return held
 
 
 def _mark_clock(first: int) -> None:
-    """Spans that both recorders see: how their clocks differ also where no layer is called."""
+    """Adds spans that both recorders see, to align their clocks even without layers."""
     label = _label_class()
     for number in range(first, first + _CLOCK_MARKS):
         name = f"{_CLOCK} {number}"
@@ -67,7 +67,7 @@ def _mark_clock(first: int) -> None:
 
 
 def missing(flags: int) -> list[str]:
-    """What is wanted and not recorded by torch.profiler."""
+    """Requested data that torch.profiler does not record."""
     wanted = (
         (_core.RECORD_OUTPUTS, "output shapes"),
         (_core.RECORD_STACKS, "Python stacks"),
@@ -81,8 +81,8 @@ def _ops_of(flags: int) -> str:
 
 
 class Fallback:
-    """In the observer's place for one session. Passes have a profile each, because what a profile
-    saw is known only when it has stopped."""
+    """Replaces the observer for one session. Each pass has its own profile, because the events of a
+    profile are available only after it has stopped."""
 
     def __init__(self, settings: Settings) -> None:
         global current
@@ -93,7 +93,7 @@ class Fallback:
         self._held: kineto.Held | None = None
         if not settings.temporary:
             _remove(self.path + devices.SUFFIX)  # of an earlier run
-            _core.recorder_property("ops", "torch.profiler")  # in that file
+            _core.recorder_property("ops", "torch.profiler")  # ops are in that file
         self._report_missing()
         if not settings.temporary and not settings.warmup:
             self.begin()
@@ -116,7 +116,7 @@ class Fallback:
         return self._process != os.getpid()
 
     def begin(self) -> None:
-        """Starts the profile; at the end of a warm-up where there is one."""
+        """Starts the profile, at the end of a warm-up if there is one."""
         try:
             self._held = _start(self.flags, is_pass=False)
         except kineto.Busy as error:
@@ -129,7 +129,7 @@ class Fallback:
         current = None
         held, self._held = self._held, None
         if held is None or self.is_forked:
-            return  # the reader says that a child's file is not there
+            return  # the reader reports the missing file of a child
         if held.is_running_here:
             _mark_clock(1 + _CLOCK_MARKS)
         profile = held.stop()
@@ -174,7 +174,7 @@ def start(settings: Settings) -> Fallback:
 
 
 def begin_pass(fallback: Fallback, flags: int) -> Pass | None:
-    """The profile of a pass, or what says why it has none."""
+    """Starts the profile of a pass, or returns a Pass with the reason why it has no profile."""
     if not flags & (_core.RECORD_OPS | _core.RECORD_MEMORY):
         return None
     if not fallback.has_passes_only:

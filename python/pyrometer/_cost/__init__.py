@@ -1,1 +1,1 @@
-"""Pricing models: what they are called, what they cost, the registry."""
+"""Prices models: cost(), opening models by name or path, and the registry."""

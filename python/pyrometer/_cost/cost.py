@@ -1,4 +1,4 @@
-"""pyrometer.cost() and what it returns. All numbers come from the C library."""
+"""pyrometer.cost() and its result, Cost. All numbers come from the C library."""
 
 from __future__ import annotations
 
@@ -68,48 +68,48 @@ def cost(
     dynamic_shapes: Any = None,
     strict: bool = False,
 ) -> Cost:
-    """What a model should cost, without running it.
+    """Predicts what a model costs, without running it.
 
     Args:
         model_or_path: an nn.Module (exported in memory: nothing is written, no weight is copied
-            and the module is left as it is), a torch.export.ExportedProgram, the path of a .pt2
+            and the module stays unchanged), a torch.export.ExportedProgram, the path of a .pt2
             file, "path:name" for one of several models in it, the name of a model that
-            pyrometer.models() lists, an id of Hugging Face or timm of one of these
+            pyrometer.models() lists, the Hugging Face or timm id of such a model
             ("meta-llama/Llama-3.1-8B"; nothing is downloaded), a folder with a config.json of
-            transformers or timm, or "file.py:function" ("package.module:function"), which is run
-            and returns an nn.Module or the module and its inputs.
-        inputs: for a module: what to call it with, a tensor, a tuple or list of positional
-            arguments, or a dict of keyword arguments. Fake and meta tensors do.
-        kwargs: for a module: keyword arguments beside `inputs`.
-        convention: what is called FLOPs: "full", "torch", "fvcore" or "torchvision". MACs are
+            transformers or timm, or "file.py:function" ("package.module:function"). Such a
+            function is called and returns an nn.Module, or a module and its inputs.
+        inputs: for a module: its example inputs: a tensor, a tuple or list of positional
+            arguments, or a dict of keyword arguments. Fake and meta tensors are accepted.
+        kwargs: for a module: keyword arguments in addition to `inputs`.
+        convention: how FLOPs are counted: "full", "torch", "fvcore" or "torchvision". MACs are
             the same in all of them.
-        dtype: price floating point tensors as this type, "float16" for one.
-        batch: the size of dim 0 where the model leaves it open.
-        input_shape: sizes of the first input, where the model leaves them open.
-        input_shapes: sizes of inputs by name.
-        sizes: sizes by symbol, for those that depend on data ("u0") or stand for a dim ("s0").
-        seq: the length of the sequence, where the model leaves it open; of a language model, the
-            prompt.
-        decode: price the making of one new token by a built-in language model, over a cache.
-        past: with `decode`: how many tokens are in the cache.
-        depth: layers deeper than this are rolled up into their ancestor; negative: none are.
-        ridge: FLOPs a byte above which a layer is called compute-bound.
-        rules: how to price operators: a callable, or a dict of them by operator ("my::op",
-            "my.op" or "my.op.default"). A rule is given an Operator and returns its MACs, or
-            (MACs, other FLOPs), or None to leave it to the library.
-        dynamic_shapes: for a module: handed to torch.export.export().
-        strict: for a module: handed to torch.export.export().
+        dtype: price floating point tensors as this type, for example "float16".
+        batch: the batch size (dim 0), where the model leaves it open.
+        input_shape: the shape of the first input, where the model leaves sizes open.
+        input_shapes: shapes of inputs by name.
+        sizes: sizes by symbol, for sizes that depend on data ("u0") or stand for a dim ("s0").
+        seq: the sequence length, where the model leaves it open; for a language model, the prompt
+            length.
+        decode: price one decoding step of a built-in language model, with a KV cache.
+        past: with `decode`: the number of tokens in the cache.
+        depth: roll layers deeper than this up into their ancestor; negative: keep all layers.
+        ridge: FLOPs per byte above which a layer is compute-bound.
+        rules: custom prices of operators: a callable, or a dict of callables by operator
+            ("my::op", "my.op" or "my.op.default"). A rule takes an Operator and returns its MACs,
+            or (MACs, other FLOPs), or None to leave the operator to the library.
+        dynamic_shapes: for a module: passed to torch.export.export().
+        strict: for a module: passed to torch.export.export().
 
     Raises:
         Error: the model cannot be exported, read or priced.
-        FileNotFoundError: there is no such file or built-in model.
-        ValueError: an argument makes no sense, or the model does not allow it.
+        FileNotFoundError: no such file or built-in model.
+        ValueError: an argument is invalid, or the model does not support it.
     """
     uncalled_modules: frozenset[str] = frozenset()
     if isinstance(model_or_path, (str, os.PathLike)):
         if inputs is not None or kwargs is not None or dynamic_shapes is not None:
             raise ValueError(
-                "inputs, kwargs and dynamic_shapes are for exporting a module; for a file give "
+                "inputs, kwargs and dynamic_shapes apply only to modules; for a file use "
                 "batch, input_shape or input_shapes"
             )
         model = (
@@ -118,14 +118,14 @@ def cost(
             else open_model.open_model(model_or_path, input_shape)
         )
     elif decode:
-        raise ValueError("decode is for built-in models; export a module of yours with its cache")
+        raise ValueError("decode requires a built-in model; export your own with its cache")
     elif archive.is_live(model_or_path):
         live = archive.read_live(model_or_path, inputs, kwargs, dynamic_shapes, strict)
         model = _core.open_memory(live.archive, live.label)
         uncalled_modules = live.uncalled_modules
     else:
         raise TypeError(
-            f"a path, an nn.Module or an ExportedProgram is wanted, not {type(model_or_path)!r}"
+            f"expected a path, an nn.Module or an ExportedProgram, not {type(model_or_path)!r}"
         )
 
     if input_shape is not None:
@@ -140,7 +140,7 @@ def cost(
         model.set_kind("sequence", seq)
     if past is not None:
         if not decode:
-            raise ValueError("past goes with decode=True")
+            raise ValueError("past requires decode=True")
         model.set_kind("past", past)
     dtype_name = None if dtype is None else str(dtype).removeprefix("torch.")
     settings = (convention, dtype_name, float(ridge), depth, as_one_rule(rules))
@@ -148,7 +148,7 @@ def cost(
 
 
 def as_one_rule(rules: Rule | Mapping[str, Rule] | None) -> Callable[..., Any] | None:
-    """One function as the extension calls it: of plain tuples, returning None or a pair."""
+    """Merges the rules into the function that the extension calls with plain tuples."""
     if rules is None:
         return None
     if callable(rules):
@@ -156,7 +156,7 @@ def as_one_rule(rules: Rule | Mapping[str, Rule] | None) -> Callable[..., Any] |
     elif isinstance(rules, Mapping) and all(callable(rule) for rule in rules.values()):
         by_name = {name.replace("::", "."): rule for name, rule in rules.items()}
     else:
-        raise ValueError("rules is a callable or a dict of callables by operator")
+        raise ValueError("rules must be a callable or a dict of callables by operator")
 
     def ask(name: str, inputs: Any, outputs: Any) -> tuple[int, int] | None:
         rule = rules if by_name is None else by_name.get(name)
@@ -174,7 +174,7 @@ def as_one_rule(rules: Rule | Mapping[str, Rule] | None) -> Callable[..., Any] |
 
 
 class Cost:
-    """What a model should cost. Every number is for one forward pass at the sizes in force."""
+    """The predicted cost of a model. Every number is for one forward pass at the given sizes."""
 
     def __init__(
         self, model: _core.Model, settings: tuple[Any, ...], uncalled_modules: frozenset[str]
@@ -191,12 +191,12 @@ class Cost:
 
     @property
     def convention(self) -> str:
-        """What is called FLOPs here."""
+        """The convention that counts the FLOPs."""
         return self._data["convention"]
 
     @property
     def total_flops(self) -> int:
-        """FLOPs in the convention that was asked for."""
+        """FLOPs in the requested convention."""
         return self._data["total_flops"]
 
     @property
@@ -206,18 +206,18 @@ class Cost:
 
     @property
     def total_memory(self) -> int:
-        """Traffic: bytes read and written. What is held at once is `footprint`."""
+        """Traffic: bytes read and written. `footprint` has the bytes held at once."""
         return self._data["total_memory"]
 
     @property
     def footprint(self) -> dict[str, int | None]:
-        """Bytes that are held at once: weights, and the KV cache of all sequences where it is
-        known; activations are not part of it."""
+        """Bytes held at once: weights, and the KV cache of all sequences where its size is
+        known. Activations are not included."""
         return dict(self._data["footprint"])
 
     @property
     def params(self) -> int:
-        """Parameters, those that are shared once."""
+        """Number of parameters; shared ones count once."""
         return self._data["params"]
 
     @property
@@ -226,25 +226,25 @@ class Cost:
         return self._data["coverage"]["share"]
 
     def total(self, metric: str = "flops") -> int:
-        """The whole model's amount of a metric: one of METRICS."""
+        """The total of a metric over the whole model; `metric` is one of METRICS."""
         return sum(row[known(metric)] for row in self._data["layers"])
 
     def by_module(self, metric: str = "flops") -> Counter[str]:
-        """Per dotted path of a module, with all that is below it; "" is the model."""
+        """A metric per dotted module path, submodules included; "" is the model."""
         known(metric)
         rows = self._data["modules"]
         inner = {row["name"]: row[metric] for row in rows if row["depth"] > 0}
         return Counter({"": self.total(metric), **inner})
 
     def by_operator(self, metric: str = "flops") -> Counter[str]:
-        """Per type of operator ("Conv2D")."""
+        """A metric per type of operator ("Conv2D")."""
         known(metric)
         return Counter({row["name"]: row[metric] for row in self._data["operators_by_type"]})
 
     def by_module_and_operator(self, metric: str = "flops") -> dict[str, Counter[str]]:
-        """Per module, with all that is below it, per type of operator."""
+        """A metric per module, submodules included, and per type of operator."""
         if known(metric) in ("params", "operators"):
-            raise ValueError(f"{metric} is not counted by operator and module")
+            raise ValueError(f"{metric} is not available by module and operator")
         result = {name: Counter[str]() for name in self.by_module(metric)}
         for node in self._data["nodes"]:
             for module in enclosing(node["layer"]):
@@ -253,25 +253,25 @@ class Cost:
         return result
 
     def unsupported_ops(self) -> Counter[str]:
-        """Operators that no rule could price, and how many there are: they count as 0."""
+        """Operators without a matching rule, with their counts. Their cost is taken as 0."""
         result: Counter[str] = Counter()
         for row in self._data["coverage"]["uncounted"]:
             result[row["op"]] += row["count"]
         return result
 
     def uncalled_modules(self) -> set[str]:
-        """Modules with a forward() that was never called. A file does not tell: then none."""
+        """Modules whose forward() was never called; empty for a model read from a file."""
         return set(self._uncalled_modules)
 
     def table(self, max_depth: int | None = None) -> str:
-        """Text as `pyrometer cost` prints it, every layer down to `max_depth`."""
+        """The text that `pyrometer cost` prints, with every layer down to `max_depth`."""
         convention, dtype, ridge, depth, rule = self._settings
         if max_depth is not None:
             depth = max_depth
         return self._model.report(False, convention, dtype, ridge, depth, rule, -1)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, as `pyrometer cost -v --format json` writes it."""
+        """All data, as `pyrometer cost -v --format json` writes it."""
         return json.loads(json.dumps(self._data))
 
     def to_pandas(self, what: str = "layers") -> pandas.DataFrame:
@@ -283,7 +283,7 @@ class Cost:
             "nodes": "nodes",
         }
         if what not in keys:
-            raise ValueError(f"{what!r}: there are {', '.join(keys)}")
+            raise ValueError(f"invalid table {what!r}; valid: {', '.join(keys)}")
         return _display.frame(self._data[keys[what]])
 
     def __str__(self) -> str:
@@ -317,18 +317,18 @@ class Cost:
 
 def known(metric: str) -> str:
     if metric not in METRICS:
-        raise ValueError(f"{metric!r}: the metrics are {', '.join(METRICS)}")
+        raise ValueError(f"invalid metric {metric!r}; valid: {', '.join(METRICS)}")
     return metric
 
 
 def enclosing(path: str) -> list[str]:
-    """A module's path and those of all modules around it, the model's "" first."""
+    """The paths of a module and of all enclosing modules, the model's "" first."""
     parts = path.split(".") if path not in ("", "(model)") else []
     return [".".join(parts[:length]) for length in range(len(parts) + 1)]
 
 
 def scaled(amount: int) -> str:
-    """Three digits and a decimal prefix, with a space before the unit to come: "1.81 G"."""
+    """Three digits and a decimal prefix, with a space before the unit: "1.81 G"."""
     for prefix, size in (("T", 10**12), ("G", 10**9), ("M", 10**6), ("k", 10**3)):
         if amount >= size:
             return f"{amount / size:.3g} {prefix}"

@@ -1,4 +1,4 @@
-"""Opening what users call a model, as the command-line tool does."""
+"""Opens a model by path, name or id, as the command-line tool does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyrometer._helper.requirements import Missing, Unusable, require
 def open_model(
     spec: str | os.PathLike[str], input_shape: Sequence[int] | None = None
 ) -> _core.Model:
-    """A file, a name, an id of Hugging Face or timm, a folder, or "file.py:function"."""
+    """Opens a file, a name, a Hugging Face or timm id, a folder, or "file.py:function"."""
     if _core.spec_kind(spec) == "model":
         return _core.open(spec)
     text = os.fspath(spec)
@@ -24,7 +24,7 @@ def open_model(
 
 
 def export(spec: str, input_shape: Sequence[int] | None = None) -> bytes:
-    """What Python has to build, as an archive; every size that can be open is."""
+    """Builds a model in Python and exports it as an archive, with every possible size open."""
     try:
         require(["torch"])
         module, inputs = build_spec(spec)

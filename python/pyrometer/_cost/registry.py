@@ -1,4 +1,4 @@
-"""Models by name: pyrometer.models() lists them, MODEL_REGISTRY adds one's own."""
+"""Models by name: pyrometer.models() lists them, MODEL_REGISTRY adds your own."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Builder = Callable[[], "torch.nn.Module | tuple[torch.nn.Module, Any]"]
 
 
 class Model(NamedTuple):
-    """A model that is known by name. Calling it prices it: MODEL_REGISTRY["resnet50"]().
+    """A model that has a name. Calling it prices it: MODEL_REGISTRY["resnet50"]().
 
-    `macs` and `params` are at the shapes of `input`; None where they are not known.
-    `dims` are the sizes that may change, `source` and `params_source` where architecture and
-    published parameter count are from.
+    `macs` and `params` are at the shapes of `input`; None where unknown.
+    `dims` are the sizes that may change. `source` and `params_source` name the origin of the
+    architecture and of the published parameter count.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Model(NamedTuple):
     problem: str | None
 
     def __call__(self, **options: Any) -> Cost:
-        """What the model should cost; takes what pyrometer.cost() takes for a file."""
+        """Prices the model; accepts the options that pyrometer.cost() accepts for a file."""
         return cost(self.name, **options)
 
 
@@ -56,7 +56,7 @@ def models(
     task: str | None = None,
     sort: str = "name",
 ) -> list[Model]:
-    """The models that pyrometer.cost() knows by name.
+    """Lists the models that pyrometer.cost() accepts by name.
 
     Args:
         pattern: a part of a name or family, or a glob such as "vit_*".
@@ -87,24 +87,24 @@ def register(
 ) -> None:
     """Stores a model under a name, so that pyrometer.cost(name) and `pyrometer cost NAME` price it.
 
-    The model is built and exported at once; its graph, without weights, is kept in the user's
-    registry, and pricing it needs no torch and no Python.
+    The model is built and exported at once. Its graph, without weights, is stored in the user's
+    registry; pricing it requires neither torch nor Python.
 
     Args:
-        name: letters, digits, and . _ - behind the first.
-        builder: called without arguments; returns an nn.Module, or one with its example inputs.
-        input_shape: shape of its one input; (1, 3, 224, 224) if nothing says otherwise.
-        inputs: example inputs, where one tensor does not do: as pyrometer.cost() takes them.
-        force: replace a model of yours, or hide a built-in one of that name.
+        name: letters, digits, and (not first) the characters . _ -
+        builder: called without arguments; returns an nn.Module, or a module and its example inputs.
+        input_shape: shape of its only input; (1, 3, 224, 224) unless given otherwise.
+        inputs: example inputs, where one tensor is not enough, in the form of pyrometer.cost().
+        force: replace your own model, or hide a built-in model of that name.
 
     Raises:
         ModuleNotFoundError: torch is not installed.
-        ValueError: the name is taken, or is no name.
+        ValueError: the name is taken or invalid.
         Error: the model cannot be built or traced; the message names the line.
     """
     _core.registry_check_name(name, force)
     if not callable(builder):
-        raise TypeError(f"a function that returns an nn.Module is wanted, not {type(builder)!r}")
+        raise TypeError(f"expected a function that returns an nn.Module, not {type(builder)!r}")
     try:
         require(["torch"])
         module, own_inputs = build(builder)
@@ -113,7 +113,7 @@ def register(
         archive = export_module(module, inputs, input_shape)
     except Missing as error:
         raise ModuleNotFoundError(
-            f"registering a model exports it, which needs torch: pip install {error}"
+            f"registering a model exports it, which requires torch: pip install {error}"
         ) from error
     except Unusable as error:
         raise TypeError(f"{name}: {error}") from error
@@ -124,7 +124,7 @@ def register(
 
 
 def source_of(builder: Builder) -> str:
-    """ "file.py:function", where a function can be found again; else what Python calls it."""
+    """ "file.py:function" where that finds the function again; otherwise its qualified name."""
     code = getattr(builder, "__code__", None)
     name = getattr(builder, "__qualname__", type(builder).__name__)
     if code is None or "<" in name:
@@ -133,7 +133,7 @@ def source_of(builder: Builder) -> str:
 
 
 class ModelRegistry(MutableMapping[str, Any]):
-    """Every model that is known by name: the built-in ones, and the user's own.
+    """All models that have a name: the built-in ones and the user's own.
 
     Setting a name to a function that returns an nn.Module is register(); deleting one removes it
     from the user's registry. A built-in model can be neither replaced nor deleted.
@@ -153,7 +153,7 @@ class ModelRegistry(MutableMapping[str, Any]):
 
     def __delitem__(self, name: str) -> None:
         if not self[name].own:
-            raise TypeError(f"{name} is a built-in model, which cannot be removed")
+            raise TypeError(f"{name} is a built-in model and cannot be removed")
         _core.registry_remove(name)
 
     def __iter__(self) -> Iterator[str]:

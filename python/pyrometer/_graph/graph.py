@@ -1,4 +1,4 @@
-"""Graphs of models: what the library wrote, as Python objects."""
+"""Graphs of models that the library built, as Python objects."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ _GRANULARITIES = ("module", "layer", "op")
 _LEVELS = ("high", "aten")
 _FORMATS = ("text", "dot", "json", "graphml")
 _STATS_ONLY = -1
-_MOST_SECONDS = 120  # that dot may take
+_MOST_SECONDS = 120  # time limit of dot
 EXTENSIONS = {"text": "txt", "dot": "dot", "json": "json", "graphml": "graphml", "svg": "svg"}
 
 
 def choose(what: str, value: str, choices: tuple[str, ...]) -> int:
-    """The number of a choice; raises ValueError with those that there are."""
+    """The index of a choice; raises ValueError with the valid choices."""
     if value not in choices:
-        raise ValueError(f"{what} {value!r}: there are {', '.join(choices)}")
+        raise ValueError(f"invalid {what} {value!r}; valid: {', '.join(choices)}")
     return choices.index(value)
 
 
 def check_granularity(value: str) -> str:
-    """What a Profiler may be asked for; operators are its detail graph."""
+    """Checks the granularity of a Profiler; operators are in its detail graph."""
     choose("granularity", value, _GRANULARITIES[:2])
     return value
 
 
 @dataclasses.dataclass(frozen=True)
 class GraphTensor:
-    """A tensor on an edge; sizes that depend on data are None. `assumed`: it could not be decided
-    whether the reader reads any byte of it (docs/reference/graph-format.md)."""
+    """A tensor on an edge; sizes that depend on data are None. `assumed`: the analysis could not
+    decide whether the reader reads any byte of it (docs/reference/graph-format.md)."""
 
     dtype: str
     shape: tuple[int | None, ...]
@@ -50,7 +50,7 @@ class GraphTensor:
 
 @dataclasses.dataclass(frozen=True)
 class Node:
-    """A module, an operator or an input. What is not known is None."""
+    """A module, an operator or an input. Unknown values are None."""
 
     id: int
     name: str
@@ -71,7 +71,7 @@ class Node:
 
 @dataclasses.dataclass(frozen=True)
 class Edge:
-    """Tensors that go from one node to another; `assumed` where all of them are."""
+    """Tensors that go from one node to another; `assumed` if all of them are."""
 
     source: Node
     target: Node
@@ -89,7 +89,7 @@ def _edge(nodes: list[Node], row: dict[str, Any]) -> Edge:
 
 
 class Graph:
-    """A model as nodes and edges; iterating gives the nodes in the order in which they ran."""
+    """A model as nodes and edges; iteration yields the nodes in the order in which they ran."""
 
     __module__ = "pyrometer"
 
@@ -97,7 +97,7 @@ class Graph:
         self, program: Any, granularity: str, level: str = "high", inputs: tuple[str, ...] = ()
     ) -> None:
         self._program = program
-        self._inputs = inputs  # files that it was made from, which save() leaves alone
+        self._inputs = inputs  # files that it was made from; save() never overwrites them
         self._choice = (
             choose("granularity", granularity, _GRANULARITIES),
             choose("level", level, _LEVELS),
@@ -134,7 +134,7 @@ class Graph:
 
     @property
     def notes(self) -> list[str]:
-        """What these numbers leave out or assume."""
+        """Omissions and assumptions of these numbers."""
         return self._data["notes"]
 
     def __iter__(self) -> Iterator[Node]:
@@ -144,23 +144,23 @@ class Graph:
         return len(self.nodes)
 
     def stats(self) -> dict[str, Any]:
-        """Prints the totals, and returns them."""
+        """Prints and returns the totals."""
         print(self._write(_STATS_ONLY), end="")
         return dict(self._data["stats"])
 
     def cuts(self, parts: int, memory_limit: int = 0) -> dict[str, Any]:
-        """Every cut between two nodes, and the best split into parts that follow each other.
+        """Returns every cut between two nodes, and the best split into consecutive parts.
 
-        The slowest part is as fast as can be, and of splits that reach that the most even one is
-        taken. Times of fewer than five passes are too cold to split by: there is a warning then
+        The best split has the fastest slowest part; of several such splits it is the most even
+        one. Times of fewer than five passes are too cold to split by and cause a warning
         (profile_passes measures more).
 
         Args:
-            parts: how many.
-            memory_limit: bytes that no part may need more than; 0 is no limit.
+            parts: number of parts.
+            memory_limit: most bytes that a part may need; 0: no limit.
 
         Raises:
-            ValueError: no split does.
+            ValueError: no split satisfies the limit.
         """
         data = json.loads(self._write(_FORMATS.index("json"), False, False, parts, memory_limit))
         for warning in data["warnings"]:
@@ -170,13 +170,13 @@ class Graph:
     def text(
         self, format: str = "text", *, edges: bool = True, stats: bool = True, depth: int = 0
     ) -> str:
-        """The graph in a format: text, dot, json, graphml, or svg (drawn by Graphviz).
+        """Renders the graph as text, dot, json, graphml, or svg (drawn by Graphviz).
 
-        Pictures (dot, svg) have blocks that are alike once, with their number; `depth` draws them
-        one by one where the path of their module has at most so many names.
+        Pictures (dot, svg) show repeated identical blocks once, with their count; `depth` draws
+        them separately where the path of their module has at most this many names.
 
         Raises:
-            Error: Graphviz is not there, or the picture would be too large to be drawn.
+            Error: Graphviz is missing, or the picture would be too large to draw.
         """
         if format == "svg":
             dot = _FORMATS.index("dot")
@@ -192,10 +192,10 @@ class Graph:
         stats: bool = True,
         depth: int = 0,
     ) -> None:
-        """Writes text() to a file, whole or not at all.
+        """Writes text() to a file atomically.
 
         Raises:
-            ValueError: `path` is the recording that the graph was made from, or code.
+            ValueError: `path` is the recording that the graph was made from, or source code.
         """
         refuse_inputs(path, *self._inputs)
         replace(os.fspath(path), self.text(format, edges=edges, stats=stats, depth=depth))
@@ -225,13 +225,13 @@ def _draw(text: str) -> str:
         )
     except subprocess.TimeoutExpired:
         raise Error(
-            f"dot did not draw the graph within {_MOST_SECONDS} s: the format dot can be laid out "
-            "by another program"
+            f"dot did not draw the graph within {_MOST_SECONDS} s; save it with format dot and "
+            "draw it with another program"
         ) from None
     except FileNotFoundError:
         raise Error(
-            "SVG is drawn by Graphviz, which is not installed (Debian: graphviz); "
-            "the format dot is what it reads"
+            "svg requires Graphviz, which is not installed (Debian: graphviz); "
+            "the format dot works without it"
         ) from None
     except subprocess.CalledProcessError as error:
         raise Error(f"dot failed to draw the graph: {error.stderr[:200]}") from None
@@ -239,7 +239,7 @@ def _draw(text: str) -> str:
 
 
 def replace(path: str, text: str) -> None:
-    """Writes a file beside it, with the mode that it has or would have, and renames that."""
+    """Replaces a file atomically; keeps its mode, or uses the default mode for a new file."""
     folder = os.path.dirname(os.path.abspath(path))
     handle, temporary = tempfile.mkstemp(prefix=".pyrometer-", suffix=".tmp", dir=folder)
     try:

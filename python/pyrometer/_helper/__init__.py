@@ -1,2 +1,2 @@
-"""Building and exporting models with torch. The tool carries this folder too, so it uses only
+"""Builds and exports models with torch. The tool embeds this folder too, so it uses only
 `_error.py` beside it."""

@@ -1,4 +1,4 @@
-"""A live nn.Module as the bytes of a .pt2 archive without weights, made in memory."""
+"""Converts a live nn.Module to the bytes of a .pt2 archive without weights, in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LiveModel(NamedTuple):
-    """What the library is given of a module, and what only the module itself can tell."""
+    """A module's archive for the library, and facts that only the module knows."""
 
     archive: bytes
     label: str
@@ -30,7 +30,7 @@ EXPORTED = "ExportedProgram"
 
 
 def is_live(model: object) -> bool:
-    """Whether this is a module or an exported program, without importing torch to find out."""
+    """Whether this is a module or an exported program; does not import torch."""
     return any(
         (base.__module__, base.__qualname__) == ("torch.nn.modules.module", "Module")
         or (base.__module__, base.__qualname__) == ("torch.export.exported_program", EXPORTED)
@@ -45,21 +45,21 @@ def read_live(
     dynamic_shapes: Any,
     strict: bool,
 ) -> LiveModel:
-    """Exports a module as it stands (its mode, weights and hooks are left alone)."""
+    """Exports a module as it is; its mode, weights and hooks stay unchanged."""
     if type(model).__name__ == EXPORTED:
         if inputs is not None or kwargs is not None or dynamic_shapes is not None:
-            raise ValueError("an exported program has its inputs; give none beside it")
+            raise ValueError("an exported program already has its inputs; do not pass inputs")
         try:
             archive = write_archive(model, "ExportedProgram", {})
         except Broken as broken:
             failed = broken.as_error("the exported program")
             raise failed from failed.__cause__
         return LiveModel(archive, "ExportedProgram", frozenset())
-    # What torch.compile() returns wraps the module; its layers are those of the module inside.
+    # torch.compile() returns a wrapper; the layers are those of the module inside.
     model = getattr(model, "_orig_mod", model)
     label = type(model).__name__
     args, keywords = as_call(model, inputs, kwargs)
-    # Strict export compiles the model and does not take hooks.
+    # Strict export compiles the model and does not support hooks.
     watching = contextlib.nullcontext() if strict else watch_calls(model)
     try:
         with watching as called, slow_attention_path(), quiet():
@@ -86,8 +86,8 @@ def as_call(
     if inputs is None:
         if not keywords:
             raise ValueError(
-                f"a {type(model).__name__} is exported by example: give inputs=, "
-                "a tensor, a tuple of them, or a dict by name"
+                f"exporting a {type(model).__name__} requires example inputs: pass inputs=, "
+                "a tensor, a tuple of tensors, or a dict by name"
             )
         return (), keywords
     if isinstance(inputs, Mapping):
@@ -108,7 +108,7 @@ def export(
 
     name = type(model).__name__
     if not hasattr(torch, "export") or not hasattr(torch.export, "export"):
-        raise Error(f"{name}: torch {torch.__version__} has no torch.export; 2.4 is enough")
+        raise Error(f"{name}: torch {torch.__version__} has no torch.export; install torch 2.4")
     try:
         return torch.export.export(
             model, args, kwargs or None, dynamic_shapes=dynamic_shapes, strict=strict
@@ -119,8 +119,8 @@ def export(
 
 @contextlib.contextmanager
 def watch_calls(model: torch.nn.Module) -> Iterator[set[int]]:
-    """Collects the ids of the modules that are called. The hook is torch's global one, because
-    one on the model itself would change the model."""
+    """Collects the ids of the called modules. Uses torch's global hook, because a hook on the model
+    itself would change the model."""
     from torch.nn.modules.module import register_module_forward_pre_hook
 
     ids = {id(module) for module in model.modules()}
@@ -138,7 +138,7 @@ def watch_calls(model: torch.nn.Module) -> Iterator[set[int]]:
 
 
 def modules_of_nodes(model: torch.nn.Module, program: ExportedProgram) -> set[int]:
-    """The ids of the modules that left an operator in the graph."""
+    """The ids of the modules with an operator in the graph."""
     modules = dict(model.named_modules())
     stacks = (node.meta.get("nn_module_stack", {}) for node in program.graph.nodes)
     paths = {path for stack in stacks for path, _ in stack.values()}
@@ -147,8 +147,8 @@ def modules_of_nodes(model: torch.nn.Module, program: ExportedProgram) -> set[in
 
 @contextlib.contextmanager
 def slow_attention_path() -> Iterator[None]:
-    """Has torch's own Transformer layers run as the modules they are made of, not as one fused
-    operator in which their layers cannot be told apart."""
+    """Makes torch's Transformer layers run as their submodules, not as one fused operator, which
+    hides their layers."""
     from torch.backends import mha
 
     before = mha.get_fastpath_enabled()
@@ -160,12 +160,12 @@ def slow_attention_path() -> Iterator[None]:
 
 
 def has_forward(module: torch.nn.Module) -> bool:
-    """Containers such as ModuleList have none: they are never called and so not missed."""
+    """False for containers such as ModuleList, which are never called."""
     return getattr(type(module).forward, "__name__", "") != "_forward_unimplemented"
 
 
 def tied_parameters(model: torch.nn.Module) -> dict[str, str]:
-    """Each parameter that is the same memory as an earlier one, by the earlier one's name."""
+    """Maps each parameter that shares memory with an earlier one to the earlier one's name."""
     first_names: dict[Any, str] = {}
     ties: dict[str, str] = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):
@@ -176,8 +176,8 @@ def tied_parameters(model: torch.nn.Module) -> dict[str, str]:
 
 
 def memory_of(parameter: torch.Tensor) -> Any:
-    """What two names of one weight share. A storage is known by its own address, not by that of
-    its data, since on the meta device no storage has data."""
+    """An id of the memory that tied weights share. It is the address of the storage, not of the
+    data, since storages on the meta device have no data."""
     try:
         storage = parameter.untyped_storage()._cdata
         return storage, parameter.storage_offset(), parameter.numel()
@@ -191,7 +191,7 @@ def write_archive(
     ties: dict[str, str],
     default_shapes: dict[str, list[int]] | None = None,
 ) -> bytes:
-    """The archive, laid out as torch >= 2.8 does, with what the library wants to know besides."""
+    """The archive in the layout of torch >= 2.8, with additional data for the library."""
     extra: dict[str, Any] = {"name": label, "display_name": label, "ties": ties}
     if default_shapes:
         extra["default_shapes"] = default_shapes
@@ -203,8 +203,8 @@ def write_archive(
 
 
 def program_json(program: ExportedProgram) -> bytes:
-    """The graph as torch.export.save() writes it, if possible without the copy of all weights
-    that saving makes."""
+    """The graph as torch.export.save() writes it, if possible without the copy of all weights that
+    saving makes."""
     try:
         try:
             return graph_json(program)
@@ -219,7 +219,7 @@ def program_json(program: ExportedProgram) -> bytes:
 
 
 def graph_json(program: ExportedProgram) -> bytes:
-    """Calls the part of torch that writes the graph; private, so saved_json() stands behind it."""
+    """Calls torch's private writer of graphs; saved_json() is the fallback."""
     import torch
     from torch._export.serde import schema, serialize
 
@@ -238,7 +238,7 @@ def graph_json(program: ExportedProgram) -> bytes:
 
 
 def saved_json(program: ExportedProgram) -> bytes:
-    """Saves the program into memory, weights and all, and takes the graph out of that."""
+    """Saves the whole program in memory, weights included, and extracts the graph."""
     import torch
 
     buffer = io.BytesIO()
@@ -247,4 +247,4 @@ def saved_json(program: ExportedProgram) -> bytes:
         for name in archive.namelist():
             if name.endswith(("models/model.json", "serialized_exported_program.json")):
                 return archive.read(name)
-    raise Error(f"torch {torch.__version__} saves programs in a form that is not known here")
+    raise Error(f"torch {torch.__version__} saves programs in an unknown format")

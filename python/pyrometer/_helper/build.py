@@ -1,4 +1,4 @@
-"""The module that a function, a file or a folder of the user's stands for."""
+"""Builds the module that a user's function, file or folder describes."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def load(spec: str) -> Callable[[], Any]:
         wrong = f"has no {name}" if name else "name a function of it"
         raise Unusable(f"{place}: {wrong}; it has: {names}")
     if not callable(target):
-        raise Unusable(f"{spec}: is no function")
+        raise Unusable(f"{spec}: not a function")
     return target
 
 
 def builders(module: Any) -> list[str]:
-    """Functions without arguments, and classes of modules, that a file defines."""
+    """The functions without arguments and the module classes that a file defines."""
     names = []
     for name, value in vars(module).items():
         own = getattr(value, "__module__", None) == module.__name__
@@ -87,15 +87,15 @@ def build(make: Callable[[], Any]) -> tuple[torch.nn.Module, Any]:
         made, inputs = made
     if not isinstance(made, torch.nn.Module):
         raise Unusable(
-            f"{type(made).__name__} was returned where an nn.Module, or one with a tuple of its "
-            "inputs, is wanted"
+            "expected an nn.Module, or an nn.Module and a tuple of its inputs, but "
+            f"{type(made).__name__} was returned"
         )
     return made.eval(), inputs
 
 
 def build_spec(spec: str, device: str | None = None) -> tuple[torch.nn.Module, Any]:
-    """The module that a function or a folder of transformers or timm stands for, and its example
-    inputs or None."""
+    """Builds the module of a function or of a folder of transformers or timm; returns it with its
+    example inputs or None."""
     if os.path.isdir(spec):
         return build_folder(spec, device or "meta")
     module, inputs = build(load(spec))

@@ -1,4 +1,4 @@
-"""A folder of Hugging Face, of transformers or timm, as a module without weights."""
+"""Builds a module without weights from a Hugging Face folder of transformers or timm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def build_folder(folder: str, device: str) -> tuple[torch.nn.Module, Any]:
-    """The module that config.json describes, and inputs for it. Weights are not read."""
+    """The module that config.json describes, and inputs for it. Does not read weights."""
     path = pathlib.Path(folder) / "config.json"
     try:
         config = json.loads(path.read_text())
@@ -41,7 +41,7 @@ def _timm(config: dict[str, Any], device: str) -> tuple[torch.nn.Module, Any]:
         with torch.device(device):
             module = timm.create_model(config["architecture"], num_classes=classes).eval()
     except Exception as error:
-        raise Broken("build", error, "check that the timm here knows the architecture") from error
+        raise Broken("build", error, "check that this timm knows the architecture") from error
     size = settings.get("input_size") or (3, 224, 224)
     return module, torch.zeros((1, *size), device=device)
 
@@ -62,7 +62,7 @@ def _transformers(folder: str, device: str) -> tuple[torch.nn.Module, Any]:
                 kind(config) if kind is not None else transformers.AutoModel.from_config(config)
             )
     except Exception as error:
-        hint = "check that the transformers here knows the model and can be imported with torch"
+        hint = "check that this transformers knows the model and can be imported with torch"
         raise Broken("build", error, hint) from error
     try:
         inputs = from_config(module, 1)

@@ -1,6 +1,6 @@
-"""Other counters of FLOPs, asked about the models that the tool prices: fvcore and torch's own.
+"""Runs other FLOP counters, fvcore and torch's, on the models that the tool prices.
 
-The command-line tool carries this file and runs it in the user's Python.
+The command-line tool embeds this file and runs it in the user's Python.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def plain_paths() -> Iterator[None]:
-    """Turns off the fused paths inside which torch's own counter sees nothing."""
+    """Disables the fused paths, which torch's counter cannot look into."""
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -38,11 +38,11 @@ def plain_paths() -> Iterator[None]:
         yield
 
 
-Call = tuple[Any, tuple[Any, ...], dict[str, Any]]  # what to call, and with what
+Call = tuple[Any, tuple[Any, ...], dict[str, Any]]  # callable and arguments
 
 
 def call_of_program(path: str, inputs: Sequence[Mapping[str, Any]]) -> Call:
-    """An exported program, and zeros of the sizes in question in the structure that it takes."""
+    """An exported program, and zeros of the requested sizes in the structure of its inputs."""
     import torch
     from torch.export.graph_signature import ConstantArgument, InputKind
     from torch.utils import _pytree as pytree
@@ -63,7 +63,7 @@ def call_of_program(path: str, inputs: Sequence[Mapping[str, Any]]) -> Call:
             leaves.append(torch.zeros(tuple(size["shape"]), dtype=getattr(torch, size["dtype"])))
     args, kwargs = pytree.tree_unflatten(leaves, program.call_spec.in_spec)
     module = program.module(check_guards=False)
-    # Counters that trace cannot follow sizes that are computed: these sizes are fixed here.
+    # Tracing counters cannot follow computed sizes: fix the sizes here.
     if program.range_constraints:
         with contextlib.suppress(Exception):
             module = torch.export.export(module, tuple(args), dict(kwargs)).module()
@@ -71,8 +71,7 @@ def call_of_program(path: str, inputs: Sequence[Mapping[str, Any]]) -> Call:
 
 
 def call_of_builder(spec: str, inputs: Sequence[Mapping[str, Any]], device: str) -> Call:
-    """What a function or a folder of the user's builds, with its own inputs at the sizes in
-    question."""
+    """The module of the user's function or folder, with its own inputs at the requested sizes."""
     import torch
     from torch.utils import _pytree as pytree
 
@@ -97,14 +96,14 @@ def call_of_builder(spec: str, inputs: Sequence[Mapping[str, Any]], device: str)
 
 
 def file_of(model: Mapping[str, Any]) -> str:
-    """The .pt2 file that a model of the user's registry was added from, if it is there; else ""."""
+    """The .pt2 file from which a registered model was added, if it exists; else ""."""
     builder = model["builder"]
     is_file = not model["package"] and pathlib.Path(builder).is_file()
     return builder if builder and is_file and not builder.endswith(".py") else ""
 
 
 def call_of(model: Mapping[str, Any], device: str) -> Call:
-    """What another counter counts: the model itself, and inputs of the sizes in question."""
+    """The call to count: the model itself, and inputs of the requested sizes."""
     path = model["path"] or file_of(model)
     if path:
         if device != "cpu":
@@ -112,15 +111,15 @@ def call_of(model: Mapping[str, Any], device: str) -> Call:
         return call_of_program(path, model["inputs"])
     if not model["package"]:
         if not model["builder"]:
-            raise Unusable("there is nothing to build it from")
+            raise Unusable("its builder is unknown")
         return call_of_builder(model["builder"], model["inputs"], device)
     module = make_named(model["package"], model["builder"], device)
     return module, *named_inputs(module, model["inputs"], device)
 
 
 def of_tensors(module: Any, leaves: Sequence[Any], structure: Any) -> torch.nn.Module:
-    """The module for counters that trace: it takes the tensors among `leaves` in order, and gives
-    the tensors of its result, which may be an object of the module's own."""
+    """Wraps the module for tracing counters: it takes the tensors among `leaves` in order, and
+    returns the tensors of its result, which may be a custom object."""
     import torch
     from torch.utils import _pytree as pytree
 
@@ -144,7 +143,7 @@ def of_tensors(module: Any, leaves: Sequence[Any], structure: Any) -> torch.nn.M
             return tuple(tensors_in(self.module(*args, **kwargs)))
 
     made = OfTensors()
-    # An exported program has no such mode.
+    # An exported program has no eval mode.
     with contextlib.suppress(NotImplementedError):
         made.eval()
     return made
@@ -158,7 +157,7 @@ def count_fvcore(model: Mapping[str, Any]) -> dict[str, Any]:
 
     needed = 4 * model["params"]
     if needed > available_bytes() * 0.7:
-        raise RuntimeError(f"fvcore makes every weight, which is {needed / 2**30:.0f} GiB here")
+        raise RuntimeError(f"fvcore allocates all weights, here {needed / 2**30:.0f} GiB")
     module, args, kwargs = call_of(model, "cpu")
     leaves, structure = pytree.tree_flatten((args, kwargs))
     tensors = tuple(leaf for leaf in leaves if isinstance(leaf, torch.Tensor))
@@ -177,7 +176,7 @@ def count_fvcore(model: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def count_torch(model: Mapping[str, Any]) -> dict[str, Any]:
-    """FlopCounterMode's total and operators, on the meta device where the model allows that."""
+    """FlopCounterMode's total and operators, on the meta device if the model allows it."""
     from torch.utils.flop_counter import FlopCounterMode
 
     last: Exception | None = None
@@ -200,7 +199,7 @@ def count_torch(model: Mapping[str, Any]) -> dict[str, Any]:
             "uncounted": {},
         }
     if last is None:
-        raise Unusable(f"it needs {4 * model['params'] / 2**30:.0f} GiB of memory to run")
+        raise Unusable(f"running it requires {4 * model['params'] / 2**30:.0f} GiB of memory")
     raise last
 
 
@@ -208,7 +207,7 @@ _COUNTERS = {"fvcore": count_fvcore, "torch": count_torch}
 
 
 def count(request: Mapping[str, Any]) -> dict[str, Any]:
-    """What each counter says of each model; a failure is told beside the others."""
+    """Runs each counter on each model; failures are part of the results."""
     packages = ["torch", *(name for name in request["against"] if name != "torch")]
     packages += [model["package"] for model in request["models"] if model["package"]]
     require(list(dict.fromkeys(packages)))
@@ -227,7 +226,7 @@ def count(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reason_of(error: Exception) -> str:
-    """Why a counter has no number, in one line with the place in the user's code."""
+    """Why a counter failed, in one line with the place in the user's code."""
     if isinstance(error, Unusable):
         return str(error)
     if isinstance(error, Missing):
@@ -240,7 +239,7 @@ def reason_of(error: Exception) -> str:
 
 
 def versions(packages: Sequence[str]) -> dict[str, str]:
-    """The versions that are installed."""
+    """The installed versions."""
     import importlib.metadata
 
     found = {}

@@ -1,4 +1,4 @@
-"""What a model is called with: given by the user, or made from the model's own signature."""
+"""Inputs of a model: given by the user, or made from the model's own signature."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 from .._error import Error
 
-SEQUENCE_LENGTH = 128  # of inputs that are made, where the model does not say
-AUDIO_SAMPLES = 16000  # a second, at the rate most models of speech are trained with
+SEQUENCE_LENGTH = 128  # of generated inputs, unless the model defines it
+AUDIO_SAMPLES = 16000  # one second at the usual sampling rate of speech models
 
 
 @dataclass
@@ -23,13 +23,13 @@ class Inputs:
     origin: str = "given"
 
     def map(self, change: Callable[[Any], Any]) -> Inputs:
-        """The same with every tensor changed."""
+        """A copy with every tensor changed."""
         args = tuple(_map(value, change) for value in self.args)
         kwargs = {name: _map(value, change) for name, value in self.kwargs.items()}
         return Inputs(args, kwargs, self.origin)
 
     def tensors(self) -> Iterator[tuple[str, Any]]:
-        """Every tensor, with the name of the argument or its number."""
+        """Every tensor, with the name or the index of its argument."""
         for index, value in enumerate(self.args):
             yield from _tensors(str(index), value)
         for name, value in self.kwargs.items():
@@ -44,21 +44,21 @@ class Inputs:
         return ", ".join(parts) or "no tensors"
 
     def batch_size(self) -> int:
-        """Dim 0 of the first tensor that has one; 1 where there is none."""
+        """Dim 0 of the first tensor that has dims; otherwise 1."""
         for _, tensor in self.tensors():
             if len(tensor.shape) > 0:
                 return int(tensor.shape[0])
         return 1
 
     def resized(self, batch_size: int) -> Inputs:
-        """Dim 0 of every tensor that has the batch's size there, repeated or cut."""
+        """A copy in which every tensor with the batch in dim 0 is repeated or cut."""
         before = self.batch_size()
 
         def resize(tensor: Any) -> Any:
             if len(tensor.shape) == 0 or tensor.shape[0] != before or before == batch_size:
                 return tensor
             if before == 0:
-                raise ValueError("an input whose dim 0 is 0 cannot be resized")
+                raise ValueError("cannot resize an input whose dim 0 is 0")
             times = -(-batch_size // before)
             if hasattr(tensor, "repeat") and hasattr(tensor, "contiguous"):
                 repeated = tensor.repeat(times, *[1] * (tensor.dim() - 1))
@@ -123,7 +123,7 @@ def as_arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Size:
-    """A size that a file fixes, or bounds, for one dim of one input."""
+    """A size that a file fixes or bounds, for one dim of one input."""
 
     name: str
     axis: int
@@ -132,7 +132,7 @@ class Size:
 
 
 def check_sizes(where: str, inputs: Inputs, sizes: list[Size]) -> None:
-    """A sentence for inputs that a file cannot be run with."""
+    """Raises a clear error for inputs that do not fit the file."""
     given = dict(inputs.tensors())
     for size in sizes:
         tensor = given.get(size.name)
@@ -140,7 +140,7 @@ def check_sizes(where: str, inputs: Inputs, sizes: list[Size]) -> None:
             continue
         if size.axis >= len(tensor.shape):
             raise Error(
-                f"{where}: input {size.name} has {len(tensor.shape)} dims, and the file wants more",
+                f"{where}: input {size.name} has {len(tensor.shape)} dims; the file requires more",
                 "argument",
             )
         actual = int(tensor.shape[size.axis])
@@ -151,21 +151,21 @@ def check_sizes(where: str, inputs: Inputs, sizes: list[Size]) -> None:
         if size.low != size.high and size.high is not None:
             allowed += f" to {size.high}"
         raise Error(
-            f"{where}: the {what} is {allowed} in this file, and {actual} was asked for; use "
+            f"{where}: the {what} is {allowed} in this file, but {actual} was requested; use "
             f"{size.low}, or export it with a dynamic size there",
             "argument",
         )
 
 
 def sizes_of(program: Any, inputs: Inputs) -> list[Size]:
-    """The sizes that an exported program takes, by the names that `inputs` gives its tensors;
-    empty where they cannot be matched."""
+    """The sizes that an exported program supports, with the names that `inputs` gives its tensors;
+    empty if they cannot be matched."""
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     wanted = [nodes.get(name) for name in program.graph_signature.user_inputs]
     given = [name for name, _ in inputs.tensors()]
     if len(wanted) != len(given) or None in wanted:
         return []
-    if inputs.kwargs:  # by name, in whichever order they were given
+    if inputs.kwargs:  # by name, in any order
         by_name = {node.name: node for node in wanted}
         wanted = [by_name.get(name, node) for name, node in zip(given, wanted, strict=True)]
     sizes = []
@@ -193,9 +193,8 @@ def _bounds(program: Any, size: Any) -> tuple[int | None, int | None]:
 
 
 def like(made: Inputs, described: str, only_batch: bool = False) -> Inputs | None:
-    """Inputs of the shapes that a description has ("0: int64[32, 128]"), with the values of those
-    that were made; None where the two are of other kinds, or with `only_batch` where they differ in
-    another dim than the first."""
+    """Inputs with the shapes of a description ("0: int64[32, 128]") and the values of `made`; None
+    if their kinds differ, or with `only_batch` if another dim than the first differs."""
     import torch
 
     wanted = parse_description(described)
@@ -221,7 +220,7 @@ def like(made: Inputs, described: str, only_batch: bool = False) -> Inputs | Non
 
 
 def described(text: str) -> Inputs | None:
-    """Random tensors of a description, for a model that does not say what it takes."""
+    """Random tensors by a description, for a model that does not describe its inputs."""
     wanted = parse_description(text)
     if not wanted:
         return None
@@ -231,7 +230,7 @@ def described(text: str) -> Inputs | None:
 
 
 def parse_description(text: str) -> list[tuple[str, Any, tuple[int, ...]]]:
-    """Names, types and shapes of what Inputs.describe() wrote; empty where it is not that."""
+    """Names, types and shapes in a text of Inputs.describe(); empty for any other text."""
     import re
 
     import torch
@@ -252,7 +251,7 @@ def parse_shape(text: str) -> tuple[int, ...]:
 
 
 def from_shapes(shapes: list[tuple[int, ...]], engine: Any) -> Inputs:
-    """Random tensors of the shapes that --input-shape gave, in the types the model takes."""
+    """Random tensors of the shapes of --input-shape, with the types of the model's inputs."""
     import torch
 
     try:
@@ -278,7 +277,7 @@ def _random(shape: tuple[int, ...], dtype: Any, bound: int = 100) -> Any:
 
 
 def _first(config: Any, *names: str) -> Any:
-    """The first of these that a configuration has, also in its parts for text and pictures."""
+    """The first of these attributes in a configuration or in its text and vision parts."""
     parts = [config] + [
         part
         for name in ("text_config", "vision_config", "encoder", "decoder")
@@ -293,7 +292,7 @@ def _first(config: Any, *names: str) -> Any:
 
 
 def from_config(model: Any, batch_size: int) -> Inputs:
-    """For a model of transformers: what its config.json says it takes."""
+    """For a model of transformers: inputs by its config.json."""
     import torch
 
     config = model.config
@@ -315,7 +314,7 @@ def from_config(model: Any, batch_size: int) -> Inputs:
         values[name] = _random((batch_size, bins, frames), torch.float32)
     elif vocabulary is None:
         raise Error(
-            f"config.json does not say what the model takes ({name}); give input_data", "argument"
+            f"config.json does not describe the inputs ({name}); pass input_data", "argument"
         )
     if name == "input_ids" or "input_ids" in inspect.signature(model.forward).parameters:
         if vocabulary is not None:
@@ -326,7 +325,7 @@ def from_config(model: Any, batch_size: int) -> Inputs:
 
 
 def from_first_layer(module: Any, batch_size: int) -> Inputs:
-    """For a plain module: what its first layer with weights takes; the last resort."""
+    """For a plain module: inputs of its first layer with weights; the last resort."""
     from torch import float32, int64, nn
 
     for path, layer in module.named_modules():
@@ -341,11 +340,11 @@ def from_first_layer(module: Any, batch_size: int) -> Inputs:
             size = {1: 1024, 2: 224, 3: 32}[dims]
             shape = (batch_size, layer.in_channels, *[size] * dims)
             return Inputs((_random(shape, float32),), {}, origin)
-    raise Error("the module does not say what it takes; give input_data", "argument")
+    raise Error("the module does not describe its inputs; pass input_data", "argument")
 
 
 def from_program(program: Any, batch_size: int | None) -> Inputs:
-    """For a .pt2: the example it was saved with, else the shapes and types of its graph."""
+    """For a .pt2: the example stored in it, else the shapes and types of its graph."""
     import torch
 
     if program.example_inputs is not None:
@@ -359,7 +358,7 @@ def from_program(program: Any, batch_size: int | None) -> Inputs:
             if node.op == "placeholder" and node.name in wanted
         ]
         if not all(isinstance(value, torch.Tensor) for value in values):
-            raise Error("the file's inputs are not tensors alone; give input_data", "argument")
+            raise Error("the file has inputs that are not tensors; pass input_data", "argument")
         made = tuple(_random(tuple(_hint(size) for size in v.shape), v.dtype) for v in values)
         inputs = Inputs(made, {}, "made from the graph in the file")
     return inputs if batch_size is None else inputs.resized(batch_size)
@@ -375,7 +374,7 @@ def _hint(size: Any) -> int:
 
 
 def from_onnx(session: Any, batch_size: int | None) -> Inputs:
-    """For an .onnx: names, types and shapes of its inputs; open sizes are 1, or 128 of a
+    """For an .onnx: names, types and shapes of its inputs; open sizes become 1, or 128 for a
     sequence."""
     import numpy
 
@@ -388,7 +387,7 @@ def from_onnx(session: Any, batch_size: int | None) -> Inputs:
     values = {}
     for entry in session.get_inputs():
         if entry.type not in types:
-            raise Error(f"{entry.name}: {entry.type} is not made; give input_data", "argument")
+            raise Error(f"{entry.name}: unsupported type {entry.type}; pass input_data", "argument")
         shape = []
         for axis, size in enumerate(entry.shape):
             if isinstance(size, int) and size > 0:

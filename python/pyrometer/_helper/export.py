@@ -1,4 +1,4 @@
-"""A module that the user names as an archive without weights, with all sizes open that can be."""
+"""Exports the user's module as an archive without weights, with as many sizes open as possible."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ DEFAULT_SHAPE = (1, 3, 224, 224)
 
 
 def example(module: torch.nn.Module, shape: Sequence[int] | None) -> torch.Tensor:
-    """A tensor of that shape, of the type that the module's first layer takes; without a shape,
-    what that layer says it takes."""
+    """A tensor of that shape, with the type of the module's first layer; without a shape, an input
+    of that layer."""
     import torch
 
     parameter = next(iter(module.parameters()), None)
@@ -44,7 +44,7 @@ def example(module: torch.nn.Module, shape: Sequence[int] | None) -> torch.Tenso
 
 
 def with_batch_of_two(value: Any) -> Any:
-    """A tensor with 2 where its first size is 1: export would take a 1 for fixed."""
+    """A tensor with 2 where its first size is 1: export would fix a size of 1."""
     import torch
 
     if not isinstance(value, torch.Tensor) or value.ndim == 0 or value.shape[0] != 1:
@@ -53,7 +53,7 @@ def with_batch_of_two(value: Any) -> Any:
 
 
 def open_sizes(value: Any) -> Any:
-    """What torch.export takes to leave every size of a tensor open that can be."""
+    """The argument for torch.export that leaves as many sizes of a tensor open as possible."""
     import torch
 
     if not isinstance(value, torch.Tensor):
@@ -62,7 +62,7 @@ def open_sizes(value: Any) -> Any:
 
 
 def run_plainly(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raises Broken where the model does not even run with these inputs."""
+    """Raises Broken if the model does not run with these inputs."""
     import torch
 
     try:
@@ -73,7 +73,7 @@ def run_plainly(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str
 
 
 def export_module(module: torch.nn.Module, inputs: Any, shape: Sequence[int] | None) -> bytes:
-    """A module as an archive without weights, every size that can be open left open."""
+    """A module as an archive without weights, with as many sizes open as possible."""
     import torch
     from torch.utils import _pytree as pytree
 
@@ -102,7 +102,7 @@ def export_module(module: torch.nn.Module, inputs: Any, shape: Sequence[int] | N
 
 
 def default_shapes(program: Any, given: Sequence[Any]) -> dict[str, list[int]]:
-    """Each tensor that a program takes, by its name there, with the shape that was given."""
+    """Each input tensor of a program, by name, with its given shape."""
     import torch
 
     values = {node.name: node.meta.get("val") for node in program.graph.nodes}
@@ -113,8 +113,8 @@ def default_shapes(program: Any, given: Sequence[Any]) -> dict[str, list[int]]:
 
 
 def with_shape(module: torch.nn.Module, inputs: Any, shape: Sequence[int] | None) -> Any:
-    """Example inputs with the shape that was asked for, where one tensor is all there is. Of
-    several, the first is given its size when the program is priced."""
+    """Example inputs with the requested shape, if the only input is a tensor. With several inputs,
+    the first gets its size when the program is priced."""
     import torch
     from torch.utils import _pytree as pytree
 

@@ -1,6 +1,6 @@
-"""Models that cannot be exported: where and why, in a few lines, with what to do about it.
+"""Reports models that cannot be exported: where, why, and what to do, in a few lines.
 
-The command-line tool carries this file too.
+The command-line tool embeds this file too.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
 CODE_LENGTH = 120
-MESSAGE_LENGTH = 300  # of torch's own text, which may be a whole graph
+MESSAGE_LENGTH = 300  # limit for torch's text, which may be a whole graph
 NOWHERE: dict[str, Any] = {"file": None, "line": None, "function": None, "code": None}
 
 
 class Broken(Exception):
-    """The user's code raised, or torch cannot export it: where, and what to do about it."""
+    """The user's code raised, or torch cannot export it; has the place and a hint."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Broken(Exception):
         self.place = place
 
     def report(self) -> dict[str, Any]:
-        """The failure for the caller: message, file, line and the line's text."""
+        """The failure as a dict: message, file, line and the line's text."""
         return {
             "stage": self.stage,
             "type": type(self.error).__name__,
@@ -57,7 +57,7 @@ class Broken(Exception):
         }
 
     def as_error(self, name: str) -> Error:
-        """The same for users of the package, in one line: what failed, where, and what to do."""
+        """The failure for users of the package, in one line: what failed, where, what to do."""
         report = self.report()
         what = "cannot be exported" if self.stage == "trace" else f"failed in its {self.stage}"
         code = str(report["code"])[:CODE_LENGTH]
@@ -65,13 +65,13 @@ class Broken(Exception):
         hint = f"; {report['hint']}" if report["hint"] else ""
         text = f"{name}: {what}{where}: {report['type']}: {report['message']}{hint}"
         raised = Error(text, "export", name)
-        # A new one, which brings neither torch's traceback nor the graph that torch prints with it.
+        # A new exception, without torch's traceback and the graph that torch prints with it.
         raised.__cause__ = Broken(self.stage, self.error, self.hint, self.place)
         return raised
 
 
 def first_line(error: BaseException) -> str:
-    """What an exception says, without the graph or the traceback that torch puts behind it."""
+    """The message of an exception, without the graph or traceback that torch appends."""
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
     line = re.sub(r" in graph: .*| \(unhinted: .*", "", lines[0]).rstrip(".") if lines else ""
@@ -79,7 +79,7 @@ def first_line(error: BaseException) -> str:
 
 
 def is_own(path: str) -> bool | None:
-    """Whether a file is the user's; None: neither the user's nor another package's."""
+    """Whether a file is the user's; None: neither the user's nor a package's."""
     library = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
     packages = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
     ours = os.path.dirname(os.path.dirname(__file__))
@@ -91,15 +91,15 @@ def is_own(path: str) -> bool | None:
 
 
 def locate(error: BaseException, module: torch.nn.Module | None = None) -> dict[str, Any]:
-    """The innermost line of the user's own code, else of a package's, that an error passed; else
-    where the forward() of `module` begins."""
+    """The innermost line of the user's code, else of a package, in the traceback; else the first
+    line of `module`'s forward()."""
     found: dict[bool, traceback.FrameSummary] = {}
     chain: list[BaseException] = []
     link: BaseException | None = error
     while link is not None and link not in chain:
         chain.append(link)
         link = link.__cause__ or link.__context__
-    # The first cause is the last of the chain; its frames are the deepest.
+    # The first cause is the last of the chain and has the deepest frames.
     for part in reversed(chain):
         for frame in traceback.extract_tb(part.__traceback__):
             own = is_own(frame.filename)
@@ -115,7 +115,7 @@ def locate(error: BaseException, module: torch.nn.Module | None = None) -> dict[
 
 
 def forward_of(module: torch.nn.Module | None) -> dict[str, Any]:
-    """Where a module's forward() is written, as far as that is known."""
+    """The place of a module's forward(), if known."""
     with contextlib.suppress(TypeError, OSError, AttributeError):
         function = inspect.unwrap(type(module).forward)
         file, line = inspect.getsourcefile(function), inspect.getsourcelines(function)[1]
@@ -126,7 +126,7 @@ def forward_of(module: torch.nn.Module | None) -> dict[str, Any]:
 
 
 def locate_node(program: ExportedProgram, name: str) -> dict[str, Any]:
-    """The line of code that a node of an exported graph comes from."""
+    """The line of code that created a node of an exported graph."""
     frames = re.compile(r'File "([^"]+)", line (\d+), in (\S+)\n\s*(.*)')
     for node in program.graph.nodes:
         if node.name != name:
@@ -141,17 +141,17 @@ def locate_node(program: ExportedProgram, name: str) -> dict[str, Any]:
     return dict(NOWHERE)
 
 
-# What torch says, and what can be done about it; the first that is found counts.
+# Messages of torch and what to do about them; the first match counts.
 _HINTS = (
     (
         r"data-dependent|DataDependent|item\(\)|Eq\(u\d",
-        "what happens here depends on the values of a tensor, which a trace does not have: use "
+        "this code depends on the values of a tensor, which a trace does not have: use "
         "torch.cond or torch.where, or fix the choice before tracing",
     ),
     (
         r"flex_attention",
         "torch cannot store flex_attention in an exported program: price the model with "
-        "torch.nn.functional.scaled_dot_product_attention in its place",
+        "torch.nn.functional.scaled_dot_product_attention instead",
     ),
     (
         r"[Ff]ailed serializing|SerializeError|higher_order",
@@ -160,7 +160,7 @@ _HINTS = (
     ),
     (
         r"no fake impl|register_fake|abstract impl",
-        "say what the operator returns: register a function for it with "
+        "define what the operator returns: register a function for it with "
         "torch.library.register_fake",
     ),
     (
@@ -172,32 +172,32 @@ _HINTS = (
         r"not a known type|pytree",
         "return tensors, or tuples, lists and dicts of them",
     ),
-    (r"ScriptModule", "give the nn.Module that was scripted"),
+    (r"ScriptModule", "pass the nn.Module that was scripted"),
     (
         r"Constraints violated|dynamic_shapes|dynamic shapes",
-        "the model fixes a size that dynamic_shapes leaves open: leave it out there",
+        "the model fixes a size that dynamic_shapes leaves open: remove it there",
     ),
     (
         r"shape|size|dimension|channels|reduction dim|must match",
-        "if the input has the wrong shape, give another: inputs=, or --input-shape",
+        "if the input has the wrong shape, change it with inputs=, or --input-shape",
     ),
 )
 
 
 def hint_for(error: BaseException, module: torch.nn.Module | None = None) -> str:
-    """What can be done about a model that could not be exported."""
+    """What to do about a model that could not be exported."""
     text = f"{type(error).__name__} {error}"
     if re.search(r"required argument|positional argument|keyword argument", text):
         takes = signature_of(module)
-        return f"inputs are what forward{takes} takes" if takes else "give what forward() takes"
+        return f"pass the arguments of forward{takes}" if takes else "pass forward()'s arguments"
     for pattern, hint in _HINTS:
         if re.search(pattern, text):
             return hint
-    return "check that the model runs with these inputs by itself"
+    return "check that the model runs with these inputs outside of pyrometer"
 
 
 def signature_of(module: torch.nn.Module | None) -> str:
-    """ "(x, mask)", or "" where it is not known."""
+    """ "(x, mask)", or "" if unknown."""
     with contextlib.suppress(TypeError, ValueError, AttributeError):
         parameters = inspect.signature(module.forward).parameters.values()
         return f"({', '.join(str(part).partition(':')[0] for part in parameters)})"
@@ -206,8 +206,8 @@ def signature_of(module: torch.nn.Module | None) -> str:
 
 @contextlib.contextmanager
 def quiet(hide_warnings: bool = False) -> Iterator[None]:
-    """Keeps what torch prints about a trace that fails to itself; the exception says it better.
-    What was printed while nothing failed is printed afterwards."""
+    """Suppresses torch's output about a failing trace; the exception is clearer. Prints the output
+    afterwards if nothing failed."""
     printed, errors = io.StringIO(), io.StringIO()
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)

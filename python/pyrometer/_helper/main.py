@@ -1,6 +1,6 @@
-"""The program that the tool runs in the user's Python, which need not have Pyrometer installed.
+"""The program that the tool runs in the user's Python, which may lack Pyrometer.
 
-It exports models and asks other counters; it counts nothing.
+It exports models and runs other counters; it counts nothing itself.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .requirements import Missing, Unusable, declare_operators
 
 
 def bench(request: str) -> dict[str, Any]:
-    """Results of measuring a model, by the package that is installed here."""
-    # By name: here the package is another program, which may be missing.
+    """Measures a model with the installed package."""
+    # Imported by name: the package is a separate installation, which may be missing.
     command = importlib.import_module("pyrometer._bench.command")
     command.stop_once()
     declare_operators()
@@ -28,13 +28,13 @@ def bench(request: str) -> dict[str, Any]:
 
 
 def answer(options: argparse.Namespace) -> dict[str, Any]:
-    """What was asked for, or what stood in the way."""
+    """The requested result, or the reason why it is missing."""
     try:
         if options.verb == "bench":
             return bench(options.spec)
         if options.verb == "export":
             return export_spec(options.spec, options.input_shape, options.archive)
-        from .counters import count  # what only this one needs takes a while to import
+        from .counters import count  # imported late: its own imports are slow
 
         with open(options.spec) as file:
             return count(json.load(file))
@@ -49,7 +49,7 @@ def answer(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> int:
-    """The tool's side: the answer goes to a file, since a model's code may print what it likes."""
+    """Writes the answer to a file, since the model's code may print to standard output."""
     parser = argparse.ArgumentParser()
     parser.add_argument("verb", choices=("export", "count", "bench"))
     parser.add_argument("spec")

@@ -1,4 +1,4 @@
-"""Models by their names in the tool: built by their packages with random weights, or loaded."""
+"""Builds the tool's named models with their packages and random weights, or loads them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def make_named(package: str, builder: str, device: str) -> torch.nn.Module:
-    """A built-in model as its package builds it, by the tool's own expression."""
+    """Builds a built-in model with its package, by the tool's expression."""
     import torch
 
     if "..." in builder:
-        raise Unusable("how it is built is not stored in full")
+        raise Unusable("its stored builder is incomplete")
     declare_operators()
     downloads = without_downloads() if package == "torchvision" else contextlib.nullcontext()
     names = {"torch": torch, package: importlib.import_module(package)}
@@ -30,10 +30,10 @@ def make_named(package: str, builder: str, device: str) -> torch.nn.Module:
         module = eval(builder, names).eval()
     if type(getattr(module, "transform", None)).__name__ == "GeneralizedRCNNTransform":
         raise Unusable(
-            "a detector chooses boxes by their values; its graph is priced with their number as an "
-            "input, which another counter cannot be given"
+            "a detector selects boxes by their values; its graph is priced with their number as an "
+            "input, which other counters do not support"
         )
-    # A cache is what nobody asked for, and no tensor.
+    # Disable the cache: it was not requested, and is not a tensor.
     config = getattr(module, "config", None)
     if package == "transformers" and config is not None:
         config.use_cache = False
@@ -41,7 +41,7 @@ def make_named(package: str, builder: str, device: str) -> torch.nn.Module:
 
 
 def open_program(path: str) -> Any:
-    """The exported program of "file.pt2", or of "file.pt2:name" where there are several."""
+    """The exported program of "file.pt2", or of "file.pt2:name" if the file has several."""
     import torch
 
     if pathlib.Path(path).is_dir():
@@ -57,7 +57,7 @@ def open_program(path: str) -> Any:
 def named_inputs(
     module: torch.nn.Module, inputs: Sequence[Mapping[str, Any]], device: str
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Zeros of the sizes in question: by name where forward knows the names, else in order."""
+    """Zeros of the requested sizes: by name if forward has these names, else in order."""
     import torch
 
     tensors = {
@@ -73,7 +73,7 @@ def named_inputs(
 
 
 def available_bytes() -> int:
-    """Memory that a new process could have."""
+    """Memory available to a new process."""
     with contextlib.suppress(OSError, ValueError):
         with open("/proc/meminfo") as file:
             for line in file:

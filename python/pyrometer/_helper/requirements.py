@@ -1,4 +1,4 @@
-"""What a request needs and may lack: packages, and operators of torchvision."""
+"""Checks the requirements of a request: packages, and operators of torchvision."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 
 class Missing(Exception):
-    """A package is not there."""
+    """Required packages are not installed."""
 
     def __init__(self, packages: Sequence[str]) -> None:
         super().__init__(", ".join(packages))
@@ -16,18 +16,18 @@ class Missing(Exception):
 
 
 class Unusable(Exception):
-    """What was asked for is not there or is no model: a file, a function, a result of it."""
+    """The requested file, function or result is missing or is not a model."""
 
 
 def require(packages: Sequence[str]) -> None:
-    """Raises Missing for those that cannot be imported."""
+    """Raises Missing for packages that cannot be imported."""
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
         raise Missing(missing)
 
 
 def declare_operators() -> None:
-    """Lets other packages import torchvision where it is installed without its library."""
+    """Makes torchvision importable where it is installed without its library."""
     if importlib.util.find_spec("torchvision") is None:
         return
     with contextlib.suppress(Exception):

@@ -1,8 +1,8 @@
-"""Lets torchvision be imported where its compiled library is missing or does not load.
+"""Makes torchvision importable where its compiled library is missing or does not load.
 
-torchvision looks its operators up while it is imported. Models never call most of them, so
-declaring their schemas is enough to build, export and count every model. Where the compiled
-library does load, nothing is declared.
+torchvision looks up its operators during import. Models never call most of them, so declaring their
+schemas is enough to build, export and count every model. If the compiled library loads, nothing is
+declared.
 """
 
 import importlib.util
@@ -42,7 +42,7 @@ _library = None
 
 
 def _load_compiled_library():
-    """Loads torchvision's own operators; False where there are none that this torch can load."""
+    """Loads torchvision's own operators; False if this torch cannot load them."""
     spec = importlib.util.find_spec("torchvision")
     if spec is None:
         raise ModuleNotFoundError("torchvision is not installed", name="torchvision")
@@ -63,7 +63,7 @@ def _roi_align_shape(
 
 
 def declare():
-    """Declares those of torchvision's operators that are not registered; safe to call twice."""
+    """Declares torchvision's operators that are not registered; safe to call twice."""
     global _library
     if _library is not None or _load_compiled_library():
         return
@@ -71,5 +71,5 @@ def declare():
     for schema in _SCHEMAS:
         if not hasattr(torch.ops.torchvision, schema.partition("(")[0]):
             _library.define(schema)
-    # Detectors call this one; export needs to know what it gives.
+    # Detectors call this one; export needs its output shape.
     torch.library.register_fake("torchvision::roi_align", _roi_align_shape, lib=_library)

@@ -10,8 +10,8 @@ from unittest import mock
 
 @contextlib.contextmanager
 def without_downloads() -> Iterator[None]:
-    """Lets torchvision's builders be asked for weights, which sets a model's options, but loads
-    none."""
+    """Lets torchvision's builders accept a weights argument, which sets a model's options, without
+    loading the weights."""
     import torch
     from torchvision.models._api import WeightsEnum
     from torchvision.models.regnet import BlockParams

@@ -1,1 +1,1 @@
-"""A function as the ranks of a training run on a Ray cluster."""
+"""Runs a function as the ranks of a training run on a Ray cluster."""

@@ -1,5 +1,5 @@
-"""pyrometer.ray(): a function as the ranks of a training run, on the nodes of a Ray cluster. Ray is
-imported when such a function is called and not before."""
+"""pyrometer.ray(): runs a function as the ranks of a training run on a Ray cluster. Ray is imported
+only when such a function is called."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from pyrometer._ray.settings import DEFAULT_OUTPUT_DIR, Settings, describe, plur
 from pyrometer._ray.worker import INSIDE
 
 CONNECT_S = 5.0
-# What ranks print comes by way of files that Ray reads now and then; a cluster that ends takes the
-# last lines with it.
+# Ray polls the files that the ranks print to; the last lines are lost if the cluster ends before it
+# reads them.
 LOGS_S = 0.5
 
 
@@ -43,29 +43,31 @@ def ray(
         @profiler(output_dir="./profiles")
         def train(args): ...
 
-    A call starts one process a GPU (or `workers_per_node` processes on CPUs) on each of
-    `num_nodes` nodes, with the variables that torch.distributed wants, calls the function with the
-    same arguments in all of them and waits. Files that they write below output_dir come to the
-    caller's output_dir; no storage is shared. Inside of such a process the function is itself.
+    A call starts one process per GPU (or `workers_per_node` processes on CPUs) on each of
+    `num_nodes` nodes, with the environment variables of torch.distributed. It calls the function
+    with the same arguments in every process and waits. Files that the ranks write below output_dir
+    are copied to the caller's output_dir; no shared storage is needed. Inside such a process a
+    call of the function just calls it.
 
     Args:
-        num_nodes: how many nodes, each a different one.
-        gpus_per_node: GPUs, and with them ranks, on each.
-        workers_per_node: ranks on each node when there are no GPUs; 1 by default.
-        cpus_per_worker: CPUs that Ray sets aside for a rank.
-        output_dir: the folder whose files are brought; by default that of the profiler below,
-            or ./profiler_logs. Relative to the current folder, or absolute.
-        return_all: a call gives the list of all ranks' values, instead of rank 0's.
-        address: of the cluster; by default the one in use, that of RAY_ADDRESS, one that runs on
-            this machine, or else a new one of this machine for the time of the call.
-        runtime_env: Ray's, for the ranks.
-        wait_s: how long to wait for resources that others use.
-        grace_s: how long ranks may take to end when another one failed.
+        num_nodes: number of nodes; each is a different machine.
+        gpus_per_node: number of GPUs, and so of ranks, per node.
+        workers_per_node: number of ranks per node without GPUs; 1 by default.
+        cpus_per_worker: CPUs that Ray reserves per rank.
+        output_dir: the folder whose files are copied to the caller; by default that of the
+            decorated profiler, or ./profiler_logs. Absolute, or relative to the current folder.
+        return_all: return the list of all ranks' values instead of rank 0's value.
+        address: the address of the cluster; by default the connected cluster, RAY_ADDRESS, a
+            cluster that runs on this machine, or a new local one for the duration of the call.
+        runtime_env: Ray's runtime_env for the ranks.
+        wait_s: how long to wait for resources in use by others.
+        grace_s: how long the other ranks may take to end after one failed.
 
     Raises:
-        The first rank's exception, of its own type; a note says which rank it was.
+        The exception of the first rank that failed, with its own type and a note that names the
+            rank.
         Error: the cluster is too small, or a rank's process died.
-        ImportError: there is no ray.
+        ImportError: Ray is not installed.
     """
     if callable(num_nodes):
         return ray()(num_nodes)
@@ -82,11 +84,11 @@ def ray(
         grace_s=grace_s,
     )
     if not cpus_per_worker > 0:
-        raise ValueError(f"cpus_per_worker: {cpus_per_worker!r} is not more than 0")
+        raise ValueError(f"cpus_per_worker: must be greater than 0, not {cpus_per_worker!r}")
 
     def decorate(function: Callable[..., Any]) -> OnRay:
         if not callable(function):
-            raise TypeError(f"ray is for functions, not {function!r:.100}")
+            raise TypeError(f"ray can only decorate functions, not {function!r:.100}")
         return OnRay(function, settings)
 
     return decorate
@@ -94,7 +96,7 @@ def ray(
 
 def _count(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name}: {value!r} is not a whole number of {least} or more")
+        raise ValueError(f"{name}: must be an integer of at least {least}, not {value!r}")
     return value
 
 
@@ -111,7 +113,7 @@ def _workers(gpus_per_node: int, workers_per_node: int | None) -> int:
 
 
 class OnRay:
-    """A function that is spread over the cluster when it is called."""
+    """A function that runs on the cluster when it is called."""
 
     def __init__(self, function: Callable[..., Any], settings: Settings) -> None:
         functools.update_wrapper(self, function, updated=())
@@ -121,7 +123,7 @@ class OnRay:
 
     @property
     def output_dir(self) -> str:
-        """Where files come to."""
+        """The caller's folder that receives the files."""
         if self.settings.output_dir is not None:
             return self.settings.output_dir
         function = self.function
@@ -151,8 +153,7 @@ class OnRay:
 def _check_folder(output_dir: str) -> None:
     if os.pardir in output_dir.split(os.sep):
         raise ValueError(
-            f"output_dir: {output_dir} leads out of the folder that a rank has for itself; "
-            "give an absolute path"
+            f"output_dir: {output_dir} leads out of the rank's folder; use an absolute path"
         )
 
 
@@ -160,13 +161,13 @@ def _import_ray() -> Any:
     try:
         import ray as real
     except ImportError as error:
-        raise ImportError(f"pyrometer.ray needs Ray: pip install ray ({error})") from None
+        raise ImportError(f"pyrometer.ray requires Ray: pip install ray ({error})") from None
     return real
 
 
 @contextlib.contextmanager
 def _connected(settings: Settings) -> Iterator[bool]:
-    """A cluster to use; True where it was made for this call, and ends with it."""
+    """Connects to a cluster; yields True if this call started it and must end it."""
     real = _import_ray()
     if real.is_initialized():
         yield False
@@ -177,7 +178,7 @@ def _connected(settings: Settings) -> Iterator[bool]:
     try:
         real.init(address=settings.address, num_cpus=cpus, include_dashboard=False)
         is_ours = True
-    except ValueError:  # so Ray says that there is a cluster, whose CPUs are given
+    except ValueError:  # Ray found a running cluster and rejects num_cpus
         real.init(address=settings.address)
         is_ours = False
     try:
@@ -189,7 +190,7 @@ def _connected(settings: Settings) -> Iterator[bool]:
 
 
 def _check_address(address: str | None) -> None:
-    """Ray itself tries an address where nobody answers for minutes."""
+    """Fails early: Ray retries an unreachable address for minutes."""
     found = re.fullmatch(r"(?:ray://)?(.+):(\d+)", address or "")
     if found is None:
         return
@@ -203,7 +204,7 @@ def _check_address(address: str | None) -> None:
 
 
 def _check_size(settings: Settings, is_ours: bool) -> None:
-    """Says at once what the cluster can never give."""
+    """Fails early if the cluster can never provide the resources."""
     real = _import_ray()
     nodes = [one["Resources"] for one in real.nodes() if one["Alive"]]
     fitting = [
@@ -215,13 +216,13 @@ def _check_size(settings: Settings, is_ours: bool) -> None:
         return
     there = "; ".join(describe(one) for one in nodes)
     advice = (
-        "no running cluster was found, so there is this machine alone: start one with "
+        "no running cluster was found, so only this machine is used: start one with "
         "'ray start', or set RAY_ADDRESS"
         if is_ours
-        else "add nodes with 'ray start', or ask for less"
+        else "add nodes with 'ray start', or request less"
     )
     raise Error(
-        f"the Ray cluster is too small: asked for {plural(settings.num_nodes, 'node')} with "
+        f"the Ray cluster is too small: requested {plural(settings.num_nodes, 'node')} with "
         f"{describe(settings.bundle)} each; there {'is' if len(nodes) == 1 else 'are'} "
         f"{plural(len(nodes), 'node')} ({there}); {advice}",
         "cluster",

@@ -1,5 +1,5 @@
-"""Brings the files that ranks wrote to the caller's folder: in pieces, so that no file is ever
-whole in memory, and under their names only when they are whole."""
+"""Copies the files of ranks to the caller's folder. Transfers them in pieces to bound the memory;
+a file gets its final name only when it is complete."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 
 from pyrometer._output_files import refuse_code
 
-# Of these so many are on their way at once: enough to hide a round trip, little memory.
+# Number of pieces in flight: enough to hide a round trip, little memory.
 PIECE_BYTES = 4 << 20
 PIECES_AHEAD = 4
 
 
 def bring(agent: Any, target: str, taken: dict[str, int]) -> None:
-    """Copies all files of a node below `target`. `taken` has the names of those that came before,
-    with their ranks; a second file of a name gets its rank into it. Raises OSError."""
+    """Copies all files of a node below `target`. `taken` maps the names already copied to their
+    ranks; a second file of the same name gets its rank into the name. Raises OSError."""
     import ray
 
     for rank, name, size_bytes in ray.get(agent.files.remote()):
@@ -28,9 +28,9 @@ def bring(agent: Any, target: str, taken: dict[str, int]) -> None:
 
 
 def free_name(name: str, rank: int, taken: dict[str, int]) -> str:
-    """log.txt, or log.rank3.txt where another rank's file has that name already."""
+    """log.txt, or log.rank3.txt if another rank's file already has that name."""
     if os.path.isabs(name) or os.pardir in name.split(os.sep):
-        raise OSError(f"rank {rank} has a file with the name {name!r}")
+        raise OSError(f"rank {rank} has a file with the invalid name {name!r}")
     stem, suffix = os.path.splitext(name)
     candidates = itertools.chain(
         (name, f"{stem}.rank{rank}{suffix}"),

@@ -1,4 +1,4 @@
-"""The ranks of one call of a function under pyrometer.ray: placed, started, awaited and ended."""
+"""Places, starts, awaits and ends the ranks of one call of a function under pyrometer.ray."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from pyrometer._ray import files
 from pyrometer._ray.settings import Settings, describe, plural
 from pyrometer._ray.worker import INSIDE, NodeAgent, Rank
 
-# After a failure the others may be about to say why: a connection that closes is noticed sooner
-# than the death of the process that closed it.
+# Time for the other ranks to fail after the first: a peer notices a closed connection before the
+# driver notices the death of the process that closed it.
 SETTLE_S = 1.0
 _CONSEQUENCE = re.compile(r"gloo|nccl|connection (closed|reset|refused)|Dist\w*Error", re.I)
-# Of the caller's environment, what switches capturing on. Paths mean nothing on other machines.
+# Variables of the caller's environment that enable capturing. Paths are invalid on other machines.
 _CARRIED = ("PYROMETER", "PYROMETER_DEBUG", "CHISEL_BACKEND_RUN", "CHISEL_DEBUG")
 
 
 class RankTraceback(Exception):
-    """The cause of an exception from a rank: where it was raised there, as text."""
+    """The traceback of a rank's exception as text, set as the cause of that exception."""
 
     def __str__(self) -> str:
         return "\n" + self.args[0]
@@ -40,7 +40,7 @@ class RankTraceback(Exception):
 
 @dataclasses.dataclass
 class Member:
-    """One rank as the driver sees it."""
+    """A rank as the driver sees it."""
 
     rank: int
     node: int
@@ -58,7 +58,7 @@ def pack(function: Callable[..., Any], arguments: tuple, keywords: dict[str, Any
     try:
         return cloudpickle.dumps((function, arguments, keywords))
     except Exception as error:
-        error.add_note("pyrometer.ray: the function or its arguments cannot be sent to ranks")
+        error.add_note("pyrometer.ray: cannot send the function or its arguments to the ranks")
         raise
 
 
@@ -82,9 +82,9 @@ class Group:
         try:
             if not self._placement.wait(self.settings.wait_s):
                 raise Error(
-                    f"the Ray cluster is busy: asked for {plural(len(bundles), 'node')} with "
-                    f"{describe(bundles[0])} each; free are {describe(ray.available_resources())} "
-                    f"in all after {self.settings.wait_s:g} s",
+                    f"the Ray cluster is busy: requested {plural(len(bundles), 'node')} with "
+                    f"{describe(bundles[0])} each; {describe(ray.available_resources())} "
+                    f"free in all after {self.settings.wait_s:g} s",
                     "cluster",
                 )
             self._start()
@@ -97,7 +97,7 @@ class Group:
         self._release()
 
     def _start(self) -> None:
-        """Nodes are bundles, and the ranks of a node follow each other."""
+        """A node is a bundle; the ranks of a node are consecutive."""
         settings = self.settings
         for node in range(settings.num_nodes):
             place = PlacementGroupSchedulingStrategy(self._placement, node)
@@ -120,10 +120,10 @@ class Group:
                 member.address, member.process = found["address"], found["process"]
                 member.gpus = tuple(found["gpus"])
         except RayError as error:
-            raise Error(f"the ranks could not be started: {error}", "cluster") from error
+            raise Error(f"cannot start the ranks: {error}", "cluster") from error
 
     def run(self, call: bytes) -> Any:
-        """Rank 0's value, or all; raises what a rank raised."""
+        """Returns rank 0's value, or all values; raises the exception of a rank."""
         folders = self._prepare_folders()
         port = ray.get(self.members[0].actor.open_port.remote())
         sent = ray.put(call)
@@ -187,7 +187,7 @@ class Group:
             "GROUP_RANK": str(member.node),
         }
         if member.gpus:
-            # All of the node's, so that cuda:LOCAL_RANK is a rank's own, as under torchrun.
+            # All GPUs of the node, so that a rank uses cuda:LOCAL_RANK as under torchrun.
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpu for one in local for gpu in one.gpus)
         return {
             "environment": environment,
@@ -200,7 +200,8 @@ class Group:
         }
 
     def _wait(self, running: dict[Any, Member]) -> None:
-        """Until all have ended, or `grace_s` after one failed and the others were interrupted."""
+        """Waits until all ranks have ended, or for `grace_s` after one failed and the others were
+        interrupted."""
         while running and not self.failures:
             self._collect(running, None, 1)
         self._collect(running, SETTLE_S)
@@ -211,7 +212,7 @@ class Group:
     def _collect(
         self, running: dict[Any, Member], timeout_s: float | None, count: int | None = None
     ) -> None:
-        """Waits for `count` ranks, or all, and takes those that have ended out of `running`."""
+        """Waits for `count` ranks, or all, and removes the ended ones from `running`."""
         if not running:
             return
         done, _ = ray.wait(list(running), num_returns=count or len(running), timeout=timeout_s)
@@ -222,12 +223,12 @@ class Group:
                 self.failures.append(member)
 
     def _interrupt(self, running: dict[Any, Member]) -> None:
-        """KeyboardInterrupt in the ranks that still run, so that their `finally` blocks do."""
+        """Raises KeyboardInterrupt in the running ranks, so that their `finally` blocks run."""
         for node, agent in enumerate(self.agents):
             agent.interrupt.remote([one.process for one in running.values() if one.node == node])
 
     def _end(self) -> None:
-        """Ends the processes; those that returned run their exit handlers."""
+        """Ends the processes; those that returned run their exit handlers first."""
         ending = []
         for member in self.members:
             if member.outcome is None:
@@ -238,7 +239,7 @@ class Group:
             ray.wait(ending, num_returns=len(ending), timeout=self.settings.grace_s)
 
     def _bring_files(self) -> None:
-        """A failure of this is said, and is not one of the function."""
+        """Copies the files of all nodes. A failure is reported but does not fail the call."""
         taken: dict[str, int] = {}
         for node, agent in enumerate(self.agents):
             address = next(one.address for one in self.members if one.node == node)
@@ -247,14 +248,14 @@ class Group:
                 files.bring(agent, self.target, taken)
                 left = ray.get(agent.remove.remote())
             except OSError as error:
-                _env.say(f"files of ranks stay in {where}: {error}")
+                _env.say(f"cannot copy the files of ranks from {where}: {error}")
             except RayError as error:
-                _env.say(f"files of ranks are lost, or stay in {where}: {_first_line(error)}")
+                _env.say(f"the files of ranks are lost or still in {where}: {_first_line(error)}")
             else:
                 if left:
                     _env.say(
-                        f"{plural(len(left), 'file')} outside of {self.output_dir} "
-                        f"({left[0]}, ...) stay in {where}"
+                        f"{plural(len(left), 'file')} outside {self.output_dir} "
+                        f"({left[0]}, ...) not copied from {where}"
                     )
         if taken:
             _env.say(
@@ -263,12 +264,13 @@ class Group:
             )
 
     def _raise_failure(self) -> None:
-        """The one that explains the others: a death, then an exception of the function's own."""
+        """Raises the failure that explains the others: a dead process first, then an exception of
+        the function itself."""
         real = [one for one in self.failures if not one.outcome.get("interrupted")]
         first = min(real or self.failures, key=_order_of_blame)
         notes = [f"pyrometer.ray: raised on {first}, one of {plural(len(self.members), 'rank')}"]
         notes += [
-            f"pyrometer.ray: {one} failed too: {one.outcome['summary'].splitlines()[0]}"
+            f"pyrometer.ray: {one} also failed: {one.outcome['summary'].splitlines()[0]}"
             for one in real
             if one is not first
         ]
@@ -281,9 +283,7 @@ class Group:
         try:
             return cloudpickle.loads(member.outcome["data"])
         except Exception as error:
-            raise Error(
-                f"the value of {member} cannot be opened here: {error}", "cluster"
-            ) from error
+            raise Error(f"cannot unpickle the value of {member}: {error}", "cluster") from error
 
     def _release(self) -> None:
         for actor in [member.actor for member in self.members] + self.agents:
@@ -323,7 +323,7 @@ def _exception_of(member: Member) -> tuple[BaseException, BaseException | None]:
 
 
 def _exit_detail(text: str) -> str:
-    """Ray's report is long; its first sentences say what it knows."""
+    """The relevant first sentences of Ray's long report."""
     found = re.search(r"Worker exit detail: (.*)", text, re.DOTALL)
     detail = " ".join((found.group(1) if found else text).split())
     return detail[:300]

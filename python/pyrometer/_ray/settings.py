@@ -1,4 +1,4 @@
-"""What pyrometer.ray() was asked for, and words for amounts of it."""
+"""The checked arguments of pyrometer.ray(), and texts for amounts of resources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DEFAULT_OUTPUT_DIR = "./profiler_logs"
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What was asked for, checked."""
+    """The checked arguments of pyrometer.ray()."""
 
     num_nodes: int
     gpus_per_node: int
@@ -29,7 +29,7 @@ class Settings:
 
     @property
     def bundle(self) -> dict[str, float]:
-        """What one node has to give."""
+        """The resources that a node must provide."""
         bundle: dict[str, float] = {"CPU": self.cpus_per_worker * self.workers_per_node}
         if self.gpus_per_node:
             bundle["GPU"] = self.gpus_per_node

@@ -1,5 +1,5 @@
-"""What runs on the nodes of a Ray cluster for pyrometer.ray: an actor a rank, which calls the
-function, and an actor a node, which outlives its ranks and hands out the files they wrote."""
+"""Actors of pyrometer.ray on the nodes of a Ray cluster: one per rank, which calls the function;
+and one agent per node, which outlives its ranks and serves the files that they wrote."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from typing import Any
 from pyrometer import _env
 from pyrometer._capture.session import session
 
-# In the environment of every rank and of what it starts: the function is not spread again there.
+# Set for every rank and its child processes: there the function runs directly, not on Ray.
 INSIDE = "PYROMETER_RAY_WORKER"
 _SIOCGIFADDR = 0x8915
 
 
 class Rank:
-    """The process of one rank. A call of run() is its whole life."""
+    """The process of one rank; it makes one call of run()."""
 
     def __init__(self) -> None:
         self._port: socket.socket | None = None
         self._is_running = False
-        self._is_cancelled = False  # before the function was called
+        self._is_cancelled = False  # interrupted, possibly before the function was called
 
     def describe(self) -> dict[str, Any]:
         import ray
@@ -41,18 +41,18 @@ class Rank:
         }
 
     def open_port(self) -> int:
-        """A port for MASTER_PORT. It stays bound without listening, so that nobody else is given
-        it before torch.distributed listens there, which may bind it again (SO_REUSEADDR)."""
+        """Reserves a port for MASTER_PORT. It stays bound without listening, so that no other
+        process gets it; torch.distributed can still bind it (SO_REUSEADDR)."""
         self._port = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._port.bind(("", 0))
         return self._port.getsockname()[1]
 
     def run(self, orders: dict[str, Any], call: bytes) -> dict[str, Any]:
-        """Calls the function in a folder of its own; what it gave or raised, as bytes."""
+        """Calls the function in a separate folder; returns its value or exception, pickled."""
         os.environ.update(orders["environment"])
         if orders["is_spread"]:
-            # gloo would take the address of the host's name, which often is one of loopback.
+            # gloo would use the address of the host name, which often is a loopback address.
             interface = _interface_of(orders["address"])
             if interface is not None:
                 os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
@@ -87,11 +87,11 @@ class Rank:
             return {"data": cloudpickle.dumps(value)}
         except Exception as error:
             kind = type(value).__name__
-            return {"summary": f"its value, of type {kind}, cannot be sent: {error}"}
+            return {"summary": f"cannot send its value of type {kind}: {error}"}
 
     def _on_interrupt(self, number: int, frame: Any) -> None:
         is_first, self._is_cancelled = not self._is_cancelled, True
-        if is_first and self._is_running:  # once: `finally` blocks run undisturbed
+        if is_first and self._is_running:  # once, so that `finally` blocks run to the end
             raise KeyboardInterrupt
 
 
@@ -109,16 +109,16 @@ def _describe_error(error: BaseException) -> dict[str, Any]:
 
 
 def _finish_recordings() -> None:
-    """Files that are still being written are whole before they are asked for."""
+    """Completes the files that are still being written before the driver requests them."""
     try:
         session.stop()
     except Exception as error:
-        _env.say(f"the recording did not end well: {error}")
+        _env.say(f"cannot finish the recording: {error}")
 
 
 def enter(folder: str, output_dir: str) -> None:
-    """Makes `folder` the current one. What was in the current one can be read there as before,
-    through links; only `output_dir`, where it is relative, is a folder of its own."""
+    """Changes to `folder`. Links in it make the content of the previous folder readable; only
+    `output_dir`, if relative, is a new folder."""
     parts = [] if os.path.isabs(output_dir) else os.path.normpath(output_dir).split(os.sep)
     _mirror(os.getcwd(), folder, [part for part in parts if part != "."])
     os.chdir(folder)
@@ -135,7 +135,7 @@ def _mirror(source: str, target: str, parts: list[str]) -> None:
     if parts:
         target = os.path.join(target, parts[0])
         os.mkdir(target)
-        if parts[1:]:  # what earlier runs wrote to output_dir itself is none of this one's
+        if parts[1:]:  # files of earlier runs in output_dir itself are not linked
             _mirror(os.path.join(source, parts[0]), target, parts[1:])
 
 
@@ -156,12 +156,13 @@ class NodeAgent:
 
     def __init__(self) -> None:
         self._root = ""
-        self._sources: dict[int, str] = {}  # of files, by rank
+        self._sources: dict[int, str] = {}  # folder of files by rank
         self._before: dict[str, tuple[int, int]] = {}
 
     def prepare(self, ranks: list[int], output_dir: str, token: str | None) -> dict[int, str]:
-        """A folder a rank. A relative output_dir is one in each of them. An absolute one is the
-        node's, and of interest only where the driver's token says that it is not the driver's."""
+        """Creates one folder per rank. A relative output_dir lies in each of them. An absolute one
+        is the node's; its files are copied only if the driver's token is missing there, which
+        means that the driver does not share it."""
         self._root = tempfile.mkdtemp(prefix="pyrometer-ray-")
         folders = {rank: os.path.join(self._root, f"rank_{rank}") for rank in ranks}
         for folder in folders.values():
@@ -182,7 +183,7 @@ class NodeAgent:
                 os.kill(process, signal.SIGINT)
 
     def files(self) -> list[tuple[int, str, int]]:
-        """Rank, name and bytes of all that was written, by rank and name."""
+        """Rank, name and bytes of all written files, sorted by rank and name."""
         return [
             (rank, name, stamp[0])
             for rank, folder in sorted(self._sources.items())
@@ -196,7 +197,7 @@ class NodeAgent:
             return file.read(size_bytes)
 
     def remove(self) -> list[str]:
-        """Removes the folders, but for files that lie outside of output_dir: their names."""
+        """Removes the folders, except files outside of output_dir, whose names it returns."""
         left = []
         for name, path, _ in _walk(self._root):
             if not any(path.startswith(os.path.join(one, "")) for one in self._sources.values()):
@@ -211,7 +212,7 @@ class NodeAgent:
 
 
 def _walk(folder: str) -> list[tuple[str, str, tuple[int, int]]]:
-    """Plain files below a folder: name in it, path, (bytes, time of the last change)."""
+    """Regular files below a folder: relative name, path, (bytes, time of the last change)."""
     found = []
     for parent, _, names in os.walk(folder):
         for name in names:

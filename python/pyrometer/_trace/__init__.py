@@ -1,1 +1,1 @@
-"""Traces and many ranks as Python objects."""
+"""Traces, of one rank or many, as Python objects."""

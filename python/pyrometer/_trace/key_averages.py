@@ -1,4 +1,4 @@
-"""key_averages(): rows of the library in torch's own list, so that its table() has torch's form."""
+"""key_averages(): the library's rows as torch's EventList, so that table() looks like torch's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyrometer._trace.trace import trace
 def key_averages(
     path: str | os.PathLike[str], group_by_input_shape: bool, group_by_stack_n: int
 ) -> Any:
-    """A torch.autograd.profiler_util.EventList of averages."""
+    """Builds a torch.autograd.profiler_util.EventList of averages."""
     from torch.autograd.profiler_util import EventList
 
     recording = trace(path)
@@ -37,8 +37,7 @@ def _flops(recording: Any, by_shape: bool) -> dict[tuple[str, str], int]:
 
 
 def _device_rows(recording: Any) -> Iterator[tuple[str, int, int]]:
-    """What ran on devices, as rows of its own: torch takes the whole of the device's time from
-    them."""
+    """Separate rows for device work: torch adds up the device time from them."""
     kernels, copies = recording.kernels, recording.copies
     yield from zip(kernels["name"], kernels["calls"], kernels["total_ns"], strict=True)
     for kind, calls, total_ns in zip(

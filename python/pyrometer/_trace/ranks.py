@@ -1,4 +1,4 @@
-"""pyrometer.ranks(): many ranks of one run answered together. All numbers come from the library."""
+"""pyrometer.ranks(): many ranks of one run in one report. All numbers come from the library."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ def ranks(
     late: float | str = 0.05,
     threads: int = 0,
 ) -> Ranks:
-    """Who is waited for in a distributed run, from the traces of its ranks.
+    """Finds the stragglers of a distributed run, from the traces of its ranks.
 
     Args:
-        paths: folders and files: traces of torch.profiler and our own recordings.
-        model: the model that ran, as for cost(): gives layers their dotted names.
-        layers_from: take layers from user annotations, as for trace().
+        paths: folders and files: traces of torch.profiler and pyrometer's recordings.
+        model: the model that ran, as for cost(); it provides the dotted names of layers.
+        layers_from: read layers from user annotations, as for trace().
         step: only the profiler step with this number.
-        late: name ranks that are late by at least this share of a step: 0.05 or "5%".
-        threads: how many read, each with one trace in memory; 0 means one a core.
+        late: report ranks that are late by at least this share of a step: 0.05 or "5%".
+        threads: number of reading threads, each with one trace in memory; 0: one per core.
 
-    A file that cannot be read gives a RuntimeWarning, and the others are answered.
+    A file that cannot be read causes a RuntimeWarning; the report covers the others.
 
     Raises:
         Error: nothing could be read.
-        ValueError: a number that makes no sense.
+        ValueError: a number is out of range.
     """
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
     if step is not None and step < 0:
-        raise ValueError(f"step {step}: steps are numbered from 0")
+        raise ValueError(f"invalid step {step}: steps are numbered from 0")
     share = _core.share(late)
     if not 0 < share <= 1:
-        raise ValueError(f"late {late}: a share of the step, above 0 and at most 100%")
+        raise ValueError(f"invalid late {late}: must be a share above 0 and at most 100%")
     opened = None if model is None else open_model.open_model(model)
     text, failures = _core.ranks(
         list(paths), opened, layers_from, -1 if step is None else step, share, threads
@@ -88,13 +88,13 @@ class Ranks:
         return self._answer["notes"]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as `pyrometer ranks --format json` writes it."""
+        """All data, as `pyrometer ranks --format json` writes it."""
         return self._answer
 
     def to_pandas(self, table: str = "ranks") -> pandas.DataFrame:
-        """One of the tables ranks, steps, groups and stragglers."""
+        """A DataFrame of the table "ranks", "steps", "groups" or "stragglers"."""
         if table not in ("ranks", "steps", "groups", "stragglers"):
-            raise ValueError(f"table {table!r}: there are ranks, steps, groups and stragglers")
+            raise ValueError(f"invalid table {table!r}; valid: ranks, steps, groups, stragglers")
         return _display.frame(self._answer[table])
 
     def _repr_html_(self) -> str:
@@ -109,8 +109,8 @@ class Ranks:
             "Late (ms)": _display.ms("late_ns"),
             "File": lambda row: os.path.basename(row["file"] or ""),
         }
-        return _display.table(f"{len(self.ranks)} ranks, waited for: {named}", columns, self.ranks)
+        return _display.table(f"{len(self.ranks)} ranks, stragglers: {named}", columns, self.ranks)
 
     def __repr__(self) -> str:
         named = [row["rank"] for row in self.stragglers]
-        return f"<Ranks: {len(self.ranks)} ranks, waited for: {named or 'nobody'}>"
+        return f"<Ranks: {len(self.ranks)} ranks, stragglers: {named or 'none'}>"

@@ -1,4 +1,4 @@
-"""pyrometer.trace() and what it returns; parse_model_trace(). All numbers come from the library."""
+"""pyrometer.trace(), its result, and parse_model_trace(). All numbers come from the library."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pyrometer._error import Error
 if TYPE_CHECKING:
     import pandas
 
-NO_PARENT = 2**32 - 1  # of the column `parent`, which is unsigned
-# Called with the path of a file that is about to be read: passes may still be writing it.
+NO_PARENT = 2**32 - 1  # in the column `parent`, which is unsigned
+# Called with the path of a file before it is read: a pass may still be writing the file.
 before_opening: list[Callable[[str], None]] = []
 
 
@@ -31,30 +31,30 @@ def trace(
     filter: str | None = None,
     threads: int = 0,
 ) -> Trace:
-    """What a run did cost, from a trace of torch.profiler.
+    """Reports what a run cost, from a trace of torch.profiler.
 
     Args:
         path: Kineto or Chrome JSON, plain, gzip or zstd; "-" is standard input.
-        model: the model that ran, as for cost(): gives layers their dotted names where the trace
-            has only classes.
-        layers_from: take layers from user annotations: a POSIX extended regular expression whose
-            first group is the layer's path, r"fwd\\|(.*)" for one.
+        model: the model that ran, as for cost(); it provides the dotted names of layers where the
+            trace has only classes.
+        layers_from: read layers from user annotations: a POSIX extended regular expression whose
+            first group is the layer's path, for example r"fwd\\|(.*)".
         step: only the profiler step with this number.
         phase: only the device work of "forward", "backward" or "optimizer".
         filter: only ops, kernels and layers whose name matches this regular expression.
-        threads: how many read; 0 means one a core.
+        threads: number of reading threads; 0: one per core.
 
-    A damaged file gives what could be read, and `warnings` that say what could not.
+    For a damaged file, the result covers what could be read; `warnings` lists what is missing.
 
     Raises:
         FileNotFoundError: no such file.
         Error: nothing could be read.
-        ValueError: a regular expression, phase or step that makes no sense.
+        ValueError: a regular expression, phase or step is invalid.
     """
     _wait_for(path)
     opened = None if model is None else open_model.open_model(model)
     if step is not None and step < 0:
-        raise ValueError(f"step {step}: steps are numbered from 0")
+        raise ValueError(f"invalid step {step}: steps are numbered from 0")
     core = _core.open_trace(
         path, opened, layers_from, -1 if step is None else step, phase, filter, threads
     )
@@ -62,7 +62,7 @@ def trace(
 
 
 def _wait_for(path: str | os.PathLike[str]) -> None:
-    """A pass of this process is written in the background: its file may not be there yet."""
+    """Waits for a pass of this process that is still being written in the background."""
     for wait in before_opening:
         wait(os.path.abspath(os.fspath(path)))
 
@@ -70,9 +70,9 @@ def _wait_for(path: str | os.PathLike[str]) -> None:
 class Table(Sequence):
     """Rows of a trace, as columns: `table["calls"]` or `table.calls`.
 
-    A column of numbers is a memoryview over the library's own memory, which np.asarray() takes
-    without a copy; a column of text is a list. `table[0]` is a row as a dict, in which None stands
-    for what is not known (-1 in the columns; NA in to_pandas()).
+    A column of numbers is a memoryview of the library's memory, which np.asarray() wraps without
+    a copy; a column of text is a list. `table[0]` is a row as a dict. Unknown values are -1 in
+    columns, None in rows, and NA in to_pandas().
     """
 
     __module__ = "pyrometer"
@@ -121,7 +121,7 @@ class Table(Sequence):
         return (self[index] for index in range(len(self)))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A DataFrame; NA stands for what is not known."""
+        """A DataFrame; unknown values are NA."""
         pandas = _display.import_pandas()
         return pandas.DataFrame(
             {
@@ -133,13 +133,13 @@ class Table(Sequence):
         )
 
     def _unknown(self, name: str) -> int | None:
-        """What stands for "not known" in a column; None: it is always known."""
+        """The number that means "unknown" in a column; None if all values are known."""
         if not self._optional[name]:
             return None
         return NO_PARENT if name == "parent" else -1
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Columns as lists; None stands for what is not known."""
+        """Columns as lists; unknown values are None."""
         return {
             name: [self._value(name, index) for index in range(len(self))]
             for name in self._optional
@@ -161,16 +161,15 @@ OP_COLUMNS = {
 
 
 class Trace:
-    """What a run did cost. Times are in nanoseconds, memory in bytes.
+    """What a run cost. Times are in nanoseconds, memory in bytes.
 
-    Every table of the JSON that `pyrometer trace --format json` writes is an attribute with the same
-    name and columns: `steps`, `layers`, `ops`, `kernels` and so on; docs/reference/trace.md
-    defines them.
+    Every table that `pyrometer trace --format json` writes is an attribute with the same name and
+    columns: `steps`, `layers`, `ops`, `kernels` and so on; docs/reference/trace.md defines them.
     """
 
     __module__ = "pyrometer"
 
-    # For completion in editors. The library decides which tables there are.
+    # For completion in editors. The library decides which tables exist.
     steps: Table
     training: Table
     layers: Table
@@ -209,7 +208,7 @@ class Trace:
 
     @property
     def warnings(self) -> list[str]:
-        """What was wrong with the file, and how much of it was lost."""
+        """Problems of the file, and how much of it was lost."""
         return list(self._data["warnings"])
 
     @property
@@ -226,17 +225,17 @@ class Trace:
 
     @property
     def device_total_ns(self) -> int:
-        """Durations of kernels, copies and memsets, added up."""
+        """Sum of the durations of kernels, copies and memsets."""
         return self._data["device_total_ns"]
 
     @property
     def device_busy_ns(self) -> int:
-        """Time in which at least one of them ran."""
+        """Time during which at least one kernel, copy or memset ran."""
         return self._data["device_busy_ns"]
 
     @property
     def unattributed(self) -> dict[str, int]:
-        """Device time that no layer got, by reason."""
+        """Device time that belongs to no layer, by reason."""
         return dict(self._data["unattributed"])
 
     @property
@@ -248,13 +247,13 @@ class Trace:
         return dict(self._data["data_loading"])
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, as `pyrometer trace --format json` writes it."""
+        """All data, as `pyrometer trace --format json` writes it."""
         return json.loads(self._core.report(True))
 
     def to_pandas(self, what: str = "layers") -> pandas.DataFrame:
         """A DataFrame of one of the tables."""
         if what not in self._tables:
-            raise ValueError(f"{what!r}: there are {', '.join(self._tables)}")
+            raise ValueError(f"invalid table {what!r}; valid: {', '.join(self._tables)}")
         return self._tables[what].to_pandas()
 
     def __str__(self) -> str:
@@ -294,22 +293,22 @@ class Trace:
 
 
 def parse_model_trace(trace_file: str, model_name: str = "Unknown") -> dict[str, Any] | None:
-    """Time, calls, shapes and operations of every layer's forward, in one trace.
+    """Returns time, calls, shapes and operations of every layer's forward in one trace.
 
     Returns a dict of `model_name`, `trace_file`, `layer_stats`, `total_time_us` (wall time of the
     forward: the sum of the layers, unless threads overlap) and `shapes_from` ("layers" or
-    "operators", see below). `layer_stats` has for each layer that was called, children before
-    parents, the model itself as "(model)":
+    "operators", see below). `layer_stats` has an entry per called layer, children before parents;
+    the model itself is "(model)":
 
     - `total_time_us`: wall time of its calls on the host, without the layers that it called;
-    - `op_time_us`: how much of that was spent inside operators;
-    - `call_count`: how often it was called;
-    - `shapes`: of the first tensor that it was given, as tuples;
-    - `operations`: names of the operators that it ran itself, which may be none.
+    - `op_time_us`: the part of that time spent inside operators;
+    - `call_count`: number of calls;
+    - `shapes`: shapes of its first tensor argument, as tuples;
+    - `operations`: names of the operators that it ran itself; may be empty.
 
-    Traces of torch.profiler do not say what layers were given. There `shapes_from` is "operators":
-    a shape is that of the first operator's input, which need not be the layer's. Their wall times
-    include what the profiler itself costs.
+    Traces of torch.profiler do not contain the arguments of layers. There `shapes_from` is
+    "operators": a shape is that of the first operator's input, which may differ from the layer's.
+    Wall times in such traces include the profiler's overhead.
 
     Returns None, with a warning, when the trace cannot be read.
     """
@@ -317,7 +316,7 @@ def parse_model_trace(trace_file: str, model_name: str = "Unknown") -> dict[str,
         result = trace(trace_file)
         rows, layers, wall_ns, from_ops = result._core.layer_ops()
     except (Error, OSError, ValueError) as error:
-        warnings.warn(f"no trace could be read: {error}", stacklevel=2)
+        warnings.warn(f"cannot read the trace: {error}", stacklevel=2)
         return None
     operations: dict[str, set[str]] = {}
     for path, operation, *_ in rows:
@@ -353,7 +352,7 @@ def _why_no_ops(result: Trace) -> str:
 
 
 def _shapes(text: str) -> set[tuple[int, ...]]:
-    """ "[[32, 100], []]" as a set of tuples; what a damaged file has in their place is left out."""
+    """ "[[32, 100], []]" as a set of tuples; invalid entries of a damaged file are left out."""
     try:
         shapes = json.loads(text or "[]")
     except ValueError:

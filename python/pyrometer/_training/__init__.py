@@ -1,1 +1,1 @@
-"""Profiled steps of training: which, what is written, Nsight."""
+"""Profiles training steps: the schedule, the output files, Nsight."""

@@ -1,4 +1,4 @@
-"""The files of profiled steps: their names, the thread that writes them, and how many are kept."""
+"""Output files of profiled steps. Owns their names, the writer thread, and the file limit."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from pyrometer._rank import RankInfo
     from pyrometer._training.options import Options
 
-# Of a profiler that goes on until the end (repeat=0): the first cycle's files and the last ones'.
+# With repeat=0, keep the files of the first cycle and of the most recent cycles.
 KEPT_CYCLES = 16
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 def memory() -> tuple[int, int, int]:
-    """Bytes of the host, of the device and at most of the device, now; -1 where not known."""
+    """Bytes in use on the host and on the device, and the device's peak; -1 where unknown."""
     host = device = peak = -1
     with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/self/statm") as file:
         host = int(file.read().split()[1]) * _PAGE_BYTES
@@ -38,7 +38,7 @@ def memory() -> tuple[int, int, int]:
 
 
 def worker_name() -> str:
-    """This process, among all that write to one storage."""
+    """A name of this process that is unique among all writers to one storage."""
     host = re.sub(r"[^\w.-]", "_", socket.gethostname())
     return f"{host}_{os.getpid()}"
 
@@ -50,31 +50,31 @@ class Window:
         self.cycle = cycle
         self.recording = recording
         self.first_step = 0
-        self.steps: list[tuple[int, int, int, int]] = []  # number and memory of those that ended
+        self.steps: list[tuple[int, int, int, int]] = []  # number and memory of finished steps
         self.raised: str | None = None
-        self.state: dict[str, Any] = {}  # of the recorder when it ended
+        self.state: dict[str, Any] = {}  # of the recorder at the end of the window
 
     def add_step(self, number: int) -> None:
         self.steps.append((number, *memory()))
 
     def remove(self) -> None:
-        """What only this process needs; a process that is killed leaves it."""
+        """Removes the files that only this process needs; a killed process leaves them behind."""
         for path in (self.recording, self.recording + ".devices.json"):
             with contextlib.suppress(OSError):
                 os.unlink(path)
 
 
 class Files:
-    """Those of one rank. Names hold the global rank, and in its folder the host and the process, so
-    that several machines can share the storage."""
+    """The files of one rank. File names contain the global rank, and in the rank's folder the host
+    and the process, so that several machines can share the storage."""
 
     def __init__(self, options: Options, place: RankInfo) -> None:
         self.options = options
         self.place = place
         self.failure: str | None = None
-        self.step_count = 0  # most steps of a window that was written
+        self.step_count = 0  # of the written window with the most steps
         self.worker = f"{worker_name()}_rank{place.rank}"
-        self.suffix = ""  # of the trace's name
+        self.suffix = ""  # in the name of the trace
         self.folder = os.path.join(options.output_dir, f"rank_{place.rank}")
         os.makedirs(self.folder, exist_ok=True)
         self._scalars: Any = None
@@ -83,7 +83,7 @@ class Files:
         self._move_older_aside()
 
     def write(self, window: Window) -> None:
-        """On a thread of its own; waits only for the window before."""
+        """Writes a window on a separate thread; waits only for the previous window."""
         self.finish()
         thread = threading.Thread(target=self._write, args=(window,), name="pyrometer-files")
         try:
@@ -99,8 +99,8 @@ class Files:
             thread.join()
 
     def _move_older_aside(self) -> None:
-        """Traces of an earlier run under the names of this one, or of ranks that this has not.
-        Files of a process that runs now stay where they are."""
+        """Renames traces of an earlier run that have this rank's name, and on rank 0 those of ranks
+        beyond the world size. Files of a running process stay unchanged."""
         rank = self.place.rank
         path = os.path.join(self.options.output_dir, f"trace_rank_{rank}.json")
         is_ours = file_locks.take(self.options.output_dir, os.path.basename(path))
@@ -193,20 +193,20 @@ class Files:
         else:
             return
         _env.say(
-            f"rank {self.place.rank}: {reason}: the last of the active steps are not whole; "
-            "fewer active steps need less room"
+            f"rank {self.place.rank}: {reason}: the last active steps are incomplete; "
+            "use fewer active steps"
         )
 
     def _fail(self, window: Window, error: Exception) -> None:
         self.failure = str(error)
         kept = ""
         if os.path.exists(window.recording):
-            kept = f"; pyrometer trace reads what was recorded: {_shown(window.recording)}"
-        _env.say(f"rank {self.place.rank}: the profile is not written: {error}{kept}")
+            kept = f"; to read the recording: pyrometer trace {_shown(window.recording)}"
+        _env.say(f"rank {self.place.rank}: cannot write the profile: {error}{kept}")
 
 
 def _same_file(existing: str, path: str) -> None:
-    """A second name where the file system has that, else a copy; there is no half of it."""
+    """Hard-links the file where the file system supports it, otherwise copies it atomically."""
     try:
         os.link(existing, path)
     except OSError:
@@ -216,7 +216,7 @@ def _same_file(existing: str, path: str) -> None:
 
 
 def _at_least(least: int) -> str:
-    """Of numbers written in digits: a pattern for `least` and all above it."""
+    """A pattern that matches decimal numbers from `least` up."""
     text = str(least)
     parts = [rf"\d{{{len(text) + 1},}}", text]
     for i, digit in enumerate(text):

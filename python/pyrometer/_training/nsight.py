@@ -1,4 +1,4 @@
-"""For Nsight Systems: the range that it captures, and NVTX ranges of steps and layers in it."""
+"""Nsight Systems: the range that nsys captures, and NVTX ranges of steps and layers in it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def has_device() -> bool:
 
 
 def command_line(output: str) -> str:
-    """What to type so that nsys captures the profiled steps of this very program."""
+    """The command that captures the profiled steps of this program with nsys."""
     nsys = [
         "nsys", "profile", "-o", output, "--capture-range=cudaProfilerApi",
         "--capture-range-end=stop", "--trace=cuda,nvtx,osrt",
@@ -41,7 +41,7 @@ def _program() -> list[str]:
 
 
 class Ranges:
-    """From start() to stop() nsys captures; steps and the forwards of layers are NVTX ranges."""
+    """nsys captures from start() to stop(); steps and layer forwards become NVTX ranges."""
 
     def __init__(self) -> None:
         import torch
@@ -72,7 +72,7 @@ class Ranges:
             self._torch.cuda.nvtx.range_pop()
 
     def stop(self) -> None:
-        """Fine at any time, also when start() has failed or an exception is on its way."""
+        """Safe at any time, also after a failed start() or while an exception propagates."""
         for handle in self._handles:
             handle.remove()
         self._handles = []
@@ -102,9 +102,9 @@ class Ranges:
 
 
 def ranges(output: str, is_first_rank: bool) -> Ranges | None:
-    """None, with one warning, where there is no GPU."""
+    """Returns None, with one warning, on a machine without a GPU."""
     if not has_device():
         if is_first_rank:
-            _env.say("nsight_enabled has no effect: there is no GPU; training goes on")
+            _env.say("nsight_enabled has no effect: no GPU found; training continues")
         return None
     return Ranges()

@@ -1,4 +1,4 @@
-"""What profiler() was called with."""
+"""The arguments of profiler()."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import dataclasses
 from pyrometer import _core
 from pyrometer._training.schedule import Schedule
 
-# Of the recording of one window; as JSON it is some ten times as large.
+# Size limit of one window's recording; the JSON is about ten times as large.
 WINDOW_BYTES = 256 << 20
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """What profiler() was called with."""
+    """The arguments of profiler()."""
 
     enabled: bool
     output_dir: str

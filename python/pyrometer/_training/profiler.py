@@ -1,4 +1,4 @@
-"""profiler() and step_profiler(): chosen steps of a training run, recorded and summed up."""
+"""profiler() and step_profiler(): records scheduled training steps and summarizes them."""
 
 from __future__ import annotations
 
@@ -44,34 +44,34 @@ def profiler(
     nsight_enabled: bool = False,
     nsight_output: str = "nsight_profile",
 ) -> Any:
-    """Profiles chosen steps of a training run, on every rank.
+    """Profiles scheduled steps of a training run, on every rank.
 
-    As a decorator, with or without parentheses, of a function that calls step_profiler() at the end
-    of each step; or around a block:
+    Use it as a decorator, with or without parentheses, of a function that calls step_profiler() at
+    the end of each step; or around a block:
 
         with profiler(active=5) as p:
             for batch in loader:
                 ...
                 p.step()
 
-    Steps are chosen as torch.profiler.schedule does: skip_first once, then wait, warmup and active,
-    repeat times (0: until the end). Of the active steps each rank writes
-    `{output_dir}/trace_rank_{rank}.json` (from the second cycle on `..._{cycle}.json`), and what
-    TensorBoard shows to `{output_dir}/rank_{rank}/`. Rank 0 prints a summary.
+    The schedule is that of torch.profiler.schedule: skip_first once, then wait, warmup and active,
+    repeat times (0: until the end). For the active steps each rank writes
+    `{output_dir}/trace_rank_{rank}.json` (from the second cycle on `..._{cycle}.json`), and
+    TensorBoard files to `{output_dir}/rank_{rank}/`. Rank 0 prints a summary.
 
-    What the function returns and raises passes through, whatever happens to the profile.
+    The function's result or exception passes through unchanged, even if profiling fails.
 
     Args:
-        enabled: False gives the function back as it is.
-        with_stack: Python stacks of ops.
-        with_flops: shapes and, from them, FLOPs.
-        with_modules: the summary has a table of layers too.
-        nsight_enabled: the active steps are the range that nsys captures, with NVTX ranges.
-        nsight_output: of the nsys command that is shown.
+        enabled: False returns the function unchanged.
+        with_stack: record the Python stacks of ops.
+        with_flops: record shapes, and compute FLOPs from them.
+        with_modules: add a table of layers to the summary.
+        nsight_enabled: make the active steps the capture range of nsys, with NVTX ranges.
+        nsight_output: output name in the nsys command that is printed.
 
     Raises:
-        ValueError: a number that makes no schedule.
-        RuntimeError: on entering, when steps of this process are being profiled already.
+        ValueError: a number of the schedule is invalid.
+        RuntimeError: on entry, if this process is already being profiled.
     """
     function = enabled if callable(enabled) else None
     options = Options(
@@ -88,13 +88,13 @@ def profiler(
     return profile if function is None else profile(function)
 
 
-# The end of a training step; nothing where no profiler is active. It asks Run.advance() only at the
-# steps where something is to be done, so that all others cost next to nothing.
+# Marks the end of a training step; does nothing without an active profiler. It calls Run.advance()
+# only at the steps where the schedule changes, so that all other steps cost next to nothing.
 step_profiler = _core.step_profiler
 
 
 class TrainingProfiler:
-    """What profiler() returns: a decorator, and a context manager with step()."""
+    """The result of profiler(): a decorator, and a context manager with step()."""
 
     __module__ = "pyrometer"
 
@@ -104,7 +104,7 @@ class TrainingProfiler:
 
     def __call__(self, function: Callable[..., Any]) -> Any:
         if not callable(function):
-            raise TypeError(f"profiler decorates functions, not {function!r:.100}")
+            raise TypeError(f"profiler can only decorate functions, not {function!r:.100}")
         return function if not self._options.enabled else _wrap(function, self._options)
 
     def __enter__(self) -> TrainingProfiler:
@@ -123,7 +123,7 @@ class TrainingProfiler:
             run.end(kind)
 
     def step(self) -> None:
-        """The end of a training step."""
+        """Marks the end of a training step."""
         if self._run is not None:
             step_profiler()
 
@@ -150,13 +150,13 @@ def _wrap(function: Callable[..., Any], options: Options) -> Callable[..., Any]:
             with TrainingProfiler(options):
                 return function(*args, **kwargs)
 
-    profiled.output_dir = options.output_dir  # who runs it elsewhere fetches the files from there
+    profiled.output_dir = options.output_dir  # pyrometer.ray fetches the files from there
     return profiled
 
 
 class Run:
-    """One training run that is being profiled. What goes wrong here is said once, and ends the
-    profiling but never the training."""
+    """A training run that is being profiled. A failure is reported once; it ends the profiling but
+    never the training."""
 
     @classmethod
     def begin(cls, options: Options) -> Run:
@@ -164,7 +164,7 @@ class Run:
         with _lock:
             if _current is not None:
                 raise RuntimeError(
-                    "profiler: a training run of this process is being profiled already; "
+                    "profiler: this process is already profiling a training run; "
                     "profilers cannot be nested"
                 )
             _current = run = cls(options)
@@ -172,21 +172,21 @@ class Run:
         return run
 
     def __init__(self, options: Options) -> None:
-        # Relative to where the run begins, which under pyrometer.ray is another machine.
+        # Relative to the folder where the run starts, which under pyrometer.ray is another machine.
         folder = os.path.abspath(options.output_dir)
         self.options = dataclasses.replace(options, output_dir=folder)
         self.step_number = 0
         self._action = Action.NONE
         self._cycles = 0
         self._files: Files | None = None
-        self._window: Window | None = None  # that is being recorded
+        self._window: Window | None = None  # the one being recorded
         self._place = RankInfo(0, 1, "")
-        self._is_inside_program = False  # `pyrometer run` records all of it
+        self._is_inside_program = False  # `pyrometer run` records the whole program
         self._ranges: nsight.Ranges | None = None
         self._has_failed = self._has_asked_nsight = False
 
     def end(self, raised: type[BaseException] | None) -> None:
-        """Writes what was recorded and waits for it."""
+        """Writes the recorded steps and waits until they are written."""
         global _current
         try:
             self.step_number = _core.steps_done()
@@ -208,7 +208,7 @@ class Run:
             self._fail(error)
 
     def advance(self, step: int) -> None:
-        """A step begins at which something is to be done."""
+        """Called at the beginning of a step where the schedule changes."""
         self.step_number = step
         due = NEVER
         try:
@@ -264,7 +264,7 @@ class Run:
         return self._files
 
     def _make_window(self) -> Window:
-        """Its recording lies beside the folders of ranks while the rank is not yet known."""
+        """The recording lies beside the folders of ranks while the rank is unknown."""
         folder, worker = self.options.output_dir, worker_name()
         if self._files is not None:
             folder, worker = self._files.folder, self._files.worker
@@ -272,7 +272,7 @@ class Run:
         return Window(self._cycles, os.path.join(folder, f"{worker}.cycle{self._cycles}.pyro"))
 
     def _renew_place(self) -> None:
-        """The process group may be made inside of the function, and be gone before it ends."""
+        """The function may create the process group, and destroy it before it returns."""
         known, self._place = self._place, self._place.renewed()
         if self._place != known and self._window is not None:
             self._write_place()
@@ -291,10 +291,10 @@ class Run:
         if self._ranges is None or not is_first:
             return
         if nsight.is_attached():
-            _env.say("kernels are left to nsys: the traces have none")
+            _env.say("nsys records the kernels; the traces contain none")
         else:
             line = nsight.command_line(self.options.nsight_output)
-            passes.print_table(f"nsys is not attached; to capture these steps with it:\n{line}\n")
+            passes.print_table(f"nsys is not attached; to capture these steps, run:\n{line}\n")
 
     def _activate(self, window: Window | None) -> None:
         if window is None:
@@ -319,7 +319,7 @@ class Run:
             self._window.add_step(self.step_number - 1)
 
     def _close(self, raised: type[BaseException] | None) -> None:
-        """At the end of the run, wherever the schedule is."""
+        """Called at the end of the run, at any point of the schedule."""
         window, action, self._action = self._window, self._action, Action.NONE
         if window is None:
             return
@@ -333,8 +333,8 @@ class Run:
             window.remove()
 
     def _end_last_step(self, window: Window, raised: type[BaseException] | None) -> None:
-        """What comes after the last step_profiler() is a step only if an exception ended it, or if
-        one step is all that is asked for and the block is that; and only if something ran."""
+        """Work after the last step_profiler() counts as a step only if an exception ended it, or if
+        the schedule needs a single step and the block is that step; and only if something ran."""
         is_all = self.step_number == 0 and self.options.schedule.needed_steps == 1
         is_step = raised is not None or is_all
         if not is_step or _core.mark_is_empty():
@@ -370,7 +370,7 @@ class Run:
         self._action = Action.NONE
         had_failed, self._has_failed = self._has_failed, True
         if not had_failed:
-            _env.say(f"rank {self._place.rank}: training is not profiled: {error}")
+            _env.say(f"rank {self._place.rank}: cannot profile the training: {error}")
         try:
             if self._window is not None:
                 window = self._window
@@ -397,7 +397,7 @@ class Run:
             )
 
     def forget_in_child(self) -> None:
-        """A forked process does not train: it leaves no recording."""
+        """A forked process does not train: remove its recording."""
         _core.set_steps(None, 0)
         if self._window is None:
             return

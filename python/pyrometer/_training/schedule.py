@@ -1,4 +1,4 @@
-"""Which steps of a training run are profiled: the rule of torch.profiler.schedule."""
+"""Chooses the training steps to profile, by the rule of torch.profiler.schedule."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ NEVER = sys.maxsize
 
 
 class Action(enum.Enum):
-    """What is done in a step; the names are torch.profiler's."""
+    """The action of a step; the names are torch.profiler's."""
 
     NONE = 0
     WARMUP = 1
@@ -30,7 +30,7 @@ class Schedule:
 
     @property
     def needed_steps(self) -> int:
-        """Until the first cycle is complete."""
+        """Number of steps until the first cycle is complete."""
         return self.skip_first + self.cycle_steps
 
     def action(self, step: int) -> Action:
@@ -45,7 +45,7 @@ class Schedule:
         return Action.RECORD if at < self.cycle_steps - 1 else Action.RECORD_AND_SAVE
 
     def next_due(self, step: int) -> int:
-        """The first step after this one at whose begin something is to be done."""
+        """The next step at whose beginning the schedule requires an action."""
         action = self.action(step)
         if action in (Action.RECORD, Action.RECORD_AND_SAVE):
             return step + 1
@@ -66,5 +66,5 @@ class Schedule:
 
 def _whole(name: str, value: int, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"profiler: {name} is a whole number of at least {least}, not {value!r}")
+        raise ValueError(f"profiler: {name} must be an integer of at least {least}, not {value!r}")
     return value

@@ -114,7 +114,7 @@ def test_caches_are_emptied_before_every_call(monkeypatch):
     try:
         results = profiler.profile(num_runs=5, warmup_runs=2, only_times=True, cold_cache=True)
     except Error as error:
-        assert "how large the caches" in str(error)
+        assert "report the cache sizes" in str(error)
         pytest.skip("this machine does not say how large its caches are")
     assert flushed == list(range(7))  # once before each of the seven, and not after the last
     facts = results.document["benchmarks"][0]["facts"]
@@ -125,5 +125,5 @@ def test_caches_are_emptied_before_every_call(monkeypatch):
 
 def test_caches_of_unknown_size_are_an_error(monkeypatch):
     monkeypatch.setattr(timing, "cache_sizes", dict)
-    with pytest.raises(Error, match="does not say how large the caches"):
+    with pytest.raises(Error, match="does not report the cache sizes"):
         ModelProfiler(lambda: None, device="cpu").profile(num_runs=5, cold_cache=True)

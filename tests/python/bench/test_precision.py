@@ -76,7 +76,7 @@ class Stubborn(nn.Module):
 
 @pytest.mark.parametrize("settings", [{}, {"autocast": True}], ids=["cast", "autocast"])
 def test_a_precision_that_does_not_run_is_refused(settings):
-    with pytest.raises(Error, match=r"bf16.*but what runs is float32"):
+    with pytest.raises(Error, match=r"bf16.*but the model runs in float32"):
         ran(Stubborn(), torch.randn(2, 16), precision="bf16", **settings)
     assert ran(Stubborn(), torch.randn(2, 16))[0] == "float32"
 
@@ -86,7 +86,7 @@ def test_refused_precisions_end_one_configuration():
     configurations = [{"precision": "fp32"}, {"precision": "bf16"}]
     results = profiler.benchmark(configurations, torch.randn(2, 16), num_runs=5)
     assert [result["status"] for result in results] == ["ok", "failed"]
-    assert "what runs is float32" in results[1]["message"]
+    assert "the model runs in float32" in results[1]["message"]
 
 
 @pytest.mark.parametrize("precision", ["fp16", "bf16"])

@@ -255,8 +255,8 @@ def test_files_of_an_earlier_run_are_moved(on, capsys):
     assert (on / "Net_forward_002.json.1").read_text() == "Net_forward_002.json"
     assert json.loads((on / "Net_forward_001.json").read_text())["traceEvents"]
     said = [line for line in capsys.readouterr().err.splitlines() if "earlier run" in line]
-    assert said == ["pyrometer: of an earlier run: Net_forward_001.json is "
-                    "Net_forward_001.json.2 now, and 1 more"]  # fmt: skip
+    assert said == ["pyrometer: renamed Net_forward_001.json of an earlier run to "
+                    "Net_forward_001.json.2, and 1 more"]  # fmt: skip
 
 
 def test_where_files_go(on, monkeypatch):
@@ -550,7 +550,7 @@ def test_capture_without_a_file_and_its_misuse(tmp_path):
         nn.Linear(2, 2)(torch.zeros(1, 2))
         with pytest.raises(RuntimeError, match="still running"):
             block.layers()
-        with pytest.raises(pyrometer.Error, match="running already"), pyrometer.capture():
+        with pytest.raises(pyrometer.Error, match="already running"), pyrometer.capture():
             pass
     path = block.path
     assert block.layers()["class"] == ["Linear"]

@@ -134,7 +134,7 @@ def test_their_passes_are_complete(programs, name, passes):
     assert tables == passes
     if name == "no_folder":
         said = (root / f"{name}-on" / "stderr").read_text()
-        assert said.count("pyrometer: passes cannot be written") == 1
+        assert said.count("pyrometer: cannot write passes") == 1
 
 
 KILLED = """

@@ -342,7 +342,7 @@ def test_a_script_that_starts_another_keeps_its_files(on, order):
     done = subprocess.run(
         [sys.executable, script, script, "5"], cwd=on, check=True, capture_output=True, text=True
     )
-    assert "of an earlier run: Net_forward_001.json is Net_forward_001.json.1 now" in done.stderr
+    assert "renamed Net_forward_001.json of an earlier run to Net_forward_001.json.1" in done.stderr
     assert parse_model_trace(str(on / "Net_forward_001.json"))["layer_stats"]["(model)"][
         "shapes"
     ] == {(5, 4)}

@@ -162,9 +162,9 @@ def test_an_argument_of_a_wrong_type_is_a_type_error(options):
 
 def test_an_unknown_metric_names_the_known(resnet18):
     for ask in (resnet18.total, resnet18.by_module, resnet18.by_operator):
-        with pytest.raises(ValueError, match="the metrics are flops, macs"):
+        with pytest.raises(ValueError, match="valid: flops, macs"):
             ask("speed")
-    with pytest.raises(ValueError, match="there are layers"):
+    with pytest.raises(ValueError, match="valid: layers"):
         resnet18.to_pandas("speed")
 
 

@@ -78,7 +78,7 @@ def test_keyword_arguments(net, image):
 
 
 def test_a_module_without_inputs_is_told_so(net):
-    with pytest.raises(ValueError, match="give inputs="):
+    with pytest.raises(ValueError, match="pass inputs="):
         pyrometer.cost(net)
 
 

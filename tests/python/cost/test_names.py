@@ -193,7 +193,7 @@ def test_what_cannot_be_exported_names_file_line_and_remedy(
 
 
 def test_wrong_shape_is_an_error_with_a_remedy(code, capfd):
-    with pytest.raises(pyrometer.Error, match=r"names_net\.py:\d+ .*wrong shape, give another"):
+    with pytest.raises(pyrometer.Error, match=r"names_net\.py:\d+ .*wrong shape, change it"):
         pyrometer.cost(code.Net(), torch.zeros(2, 9))
     assert "".join(capfd.readouterr()) == ""
 

@@ -352,7 +352,7 @@ def test_files(tmp_path):
     assert len(tree.findall(f".//{space}edge")) == len(prof.graph.edges)
     prof.export(base, format="dot")
     assert (tmp_path / "base_module.dot").read_text().startswith('digraph "Transformer" {')
-    with pytest.raises(ValueError, match="there are text"):
+    with pytest.raises(ValueError, match="valid: text"):
         prof.export(base, format="png")
     assert not list(tmp_path.glob(".*"))
 
@@ -423,7 +423,7 @@ def test_only_one_recording_at_a_time():
     model = graph_models.Reused()
     prof = pyrometer.Profiler(model)
     with pyrometer.capture(storages=True):
-        with pytest.raises(pyrometer.Error, match="running already"):
+        with pytest.raises(pyrometer.Error, match="already running"):
             prof.profile_once(torch.randn(2, 8))
         prof(torch.randn(2, 8))  # the model runs, without a graph
     assert prof.graph is None

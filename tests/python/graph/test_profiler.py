@@ -76,9 +76,9 @@ def test_copies():
 def test_wrong_uses():
     with pytest.raises(TypeError, match="wraps an nn"):
         Profiler(lambda x: x)
-    with pytest.raises(ValueError, match="there are module, layer"):
+    with pytest.raises(ValueError, match="valid: module, layer"):
         Profiler(nn.Linear(1, 1), granularity="op")
-    with pytest.raises(ValueError, match="there are high, aten"):
+    with pytest.raises(ValueError, match="valid: high, aten"):
         Profiler(nn.Linear(1, 1)).profile_detail(torch.randn(1, 1), level="cuda")
 
 

@@ -274,7 +274,9 @@ def test_files_that_cannot_be_written(cluster, tmp_path, monkeypatch, capfd):
 
     assert write() == 42
     (message,) = [one for one in capfd.readouterr().err.splitlines() if "pyrometer:" in one]
-    kept = pathlib.Path(re.match(r"pyrometer: files of ranks stay in (\S+) on", message)[1])
+    kept = pathlib.Path(
+        re.match(r"pyrometer: cannot copy the files of ranks from (\S+) on", message)[1]
+    )
     assert (kept / "rank_0/taken/logs/result").read_text() == "kept"
     ray_worker.shutil.rmtree(kept)
 
@@ -287,8 +289,8 @@ def test_too_large_for_the_cluster(cluster):
     with pytest.raises(pyrometer.Error) as caught:
         never()
     assert str(caught.value) == (
-        "the Ray cluster is too small: asked for 3 nodes with 8 CPUs and 8 GPUs each; there are "
-        "2 nodes (2 CPUs and 2 GPUs; 2 CPUs and 2 GPUs); add nodes with 'ray start', or ask for "
+        "the Ray cluster is too small: requested 3 nodes with 8 CPUs and 8 GPUs each; there are "
+        "2 nodes (2 CPUs and 2 GPUs; 2 CPUs and 2 GPUs); add nodes with 'ray start', or request "
         "less"
     )
 
@@ -299,18 +301,18 @@ def test_a_busy_cluster(here):
     other = placement_group([{"CPU": 1}])
     assert other.wait(LONG_S)
     try:
-        with pytest.raises(pyrometer.Error, match=r"busy: asked for 2 nodes with 2 CPUs.* 1 s"):
+        with pytest.raises(pyrometer.Error, match=r"busy: requested 2 nodes with 2 CPUs.* 1 s"):
             pyrometer.ray(num_nodes=2, workers_per_node=2, wait_s=1)(print)()
     finally:
         remove_placement_group(other)
 
 
 def test_a_value_that_cannot_be_sent(here):
-    with pytest.raises(pyrometer.Error, match=r"^rank 0 .*its value, of type lock, cannot be sent"):
+    with pytest.raises(pyrometer.Error, match=r"^rank 0 .*cannot send its value of type lock"):
         pyrometer.ray(threading.Lock)()
     with pytest.raises(TypeError) as caught:
         pyrometer.ray(print)(threading.Lock())
-    assert "cannot be sent to ranks" in caught.value.__notes__[0]
+    assert "cannot send the function" in caught.value.__notes__[0]
 
 
 def test_nobody_at_the_address(monkeypatch):

@@ -141,7 +141,7 @@ def test_to_pandas(resnet18):
     assert list(frame.columns) == list(resnet18.kernels.columns)
     assert frame["total_ns"].sum() == sum(resnet18.kernels.total_ns)
     assert list(resnet18.to_pandas()["path"]) == resnet18.layers.path
-    with pytest.raises(ValueError, match="there are steps, training, layers"):
+    with pytest.raises(ValueError, match="valid: steps, training, layers"):
         resnet18.to_pandas("nothing")
 
 

@@ -76,7 +76,7 @@ def test_nothing_changes_before_it_is_due():
     "numbers", [{"active": 0}, {"wait": -1}, {"repeat": 1.5}, {"warmup": True}, {"skip_first": "1"}]
 )
 def test_bad_numbers(numbers):
-    with pytest.raises(ValueError, match=f"profiler: {next(iter(numbers))} is a whole number"):
+    with pytest.raises(ValueError, match=f"profiler: {next(iter(numbers))} must be an integer"):
         profiler(**numbers)
 
 
@@ -315,7 +315,7 @@ def test_other_kinds_of_functions(tmp_path, capfd):
     assert asyncio.run(run()) == 6
     assert list(pieces()) == [6]
     assert capfd.readouterr().out.count("Steps 3 to 5") == 2
-    with pytest.raises(TypeError, match="profiler decorates functions"):
+    with pytest.raises(TypeError, match="profiler can only decorate functions"):
         profiler()(3)
 
 
@@ -351,7 +351,7 @@ def test_inside_a_recording_is_said_and_training_goes_on(tmp_path, capfd):
         assert profiler(output_dir=tmp_path)(train)(6) == 6
     assert recording.ops()
     messages = capfd.readouterr().err
-    assert messages.count("training is not profiled: a recording is running already") == 1
+    assert messages.count("cannot profile the training: a recording is already running") == 1
     assert "nothing was profiled" not in messages
 
 
@@ -499,7 +499,7 @@ def test_output_that_cannot_be_written(tmp_path):
     done = run_script(PROGRAM, str(tmp_path / "file" / "logs"))
     assert done.returncode == 3 and done.stdout == ""
     assert done.stderr.count("pyrometer:") == 1
-    assert "training is not profiled" in done.stderr and "Not a directory" in done.stderr
+    assert "cannot profile the training" in done.stderr and "Not a directory" in done.stderr
 
 
 def test_rank_from_the_environment(tmp_path):

@@ -1,6 +1,6 @@
 """Runs before a program that `pyrometer run` or `pyrometer python` started, and in its children.
 
-Leaves no trace on sys.path, and then runs the sitecustomize that it stood in front of.
+Removes itself from sys.path, and then runs the sitecustomize that it shadows.
 """
 
 import os
@@ -12,7 +12,7 @@ sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _
 try:
     import pyrometer._capture.launch
 except ImportError:
-    pass  # another Python than the one that was started: not ours to record
+    pass  # another Python than the one that was started: do not record it
 else:
     pyrometer._capture.launch.begin()
 
