@@ -80,13 +80,13 @@ def _strip_graph(graph: dict) -> dict:
 
 def shorten_stacks(graph: dict) -> None:
     """Removes from each stack the modules that an earlier one contains, except the innermost."""
-    told: set[str] = set()
+    seen: set[str] = set()
     for node in graph["nodes"]:
         stack = node["metadata"].get("nn_module_stack")
         if stack:
             modules = stack.split(";")
-            kept = [module for module in modules[:-1] if module not in told]
-            told.update(modules)
+            kept = [module for module in modules[:-1] if module not in seen]
+            seen.update(modules)
             node["metadata"]["nn_module_stack"] = ";".join([*kept, modules[-1]])
 
 

@@ -145,11 +145,12 @@ static size_t find_pointer(PyObject *tensor)
 /* Whether observer and Python report the same sizes for a tensor. */
 static bool is_right(PyObject *tensor)
 {
-    uint64_t read[8], told[8];
+    uint64_t read[8], expected[8];
     size_t count = describe(tensor, read, 8);
 
-    return count > 0 && count == ask_python(tensor, told, 8) && read[0] >> 32 == told[0] >> 32 &&
-           memcmp(read + 1, told + 1, (count - 1) * sizeof *read) == 0;
+    return count > 0 && count == ask_python(tensor, expected, 8) &&
+           read[0] >> 32 == expected[0] >> 32 &&
+           memcmp(read + 1, expected + 1, (count - 1) * sizeof *read) == 0;
 }
 
 const char core_inputs_install_doc[] =

@@ -125,8 +125,8 @@ typedef struct holdings {
     bool is_unknown, is_lazy;
 } holdings;
 
-/* True the first time; false if memory ran out. */
-static bool is_first_sight(PyObject *seen, PyObject *object)
+/* Adds an address; true if it is new, false also if memory ran out. */
+static bool add_seen(PyObject *seen, PyObject *object)
 {
     PyObject *address = PyLong_FromVoidPtr(object);
     Py_ssize_t before = PySet_GET_SIZE(seen);
@@ -150,7 +150,7 @@ static uint64_t ask_number(PyObject *tensor, PyObject *method)
 
 static void count_parameter(holdings *held, PyObject *parameter)
 {
-    if (parameter == Py_None || !is_first_sight(held->seen, parameter))
+    if (parameter == Py_None || !add_seen(held->seen, parameter))
         return;
     int is_lazy = PyObject_IsInstance(parameter, names.lazy_class);
     if (is_lazy) {
@@ -185,7 +185,7 @@ static PyObject *items_of(PyObject *module, PyObject *key)
 
 static void count_module(holdings *held, PyObject *module, int depth)
 {
-    if (depth > MOST_DEPTH || !is_first_sight(held->seen, module))
+    if (depth > MOST_DEPTH || !add_seen(held->seen, module))
         return;
     PyObject *parameters = items_of(module, names.parameters_key);
     for (Py_ssize_t i = 0; parameters && i < PyList_GET_SIZE(parameters); i++)
@@ -314,7 +314,7 @@ static bool set_home(PyObject *module, uint32_t root, const char *path)
 /* Sets the first path of every module below a root, in the order of named_modules(). */
 static bool walk(PyObject *module, uint32_t root, char *path, PyObject *visited, int depth)
 {
-    if (depth > MOST_DEPTH || !is_first_sight(visited, module))
+    if (depth > MOST_DEPTH || !add_seen(visited, module))
         return true;
     if (!set_home(module, root, path))
         return false;
@@ -346,7 +346,7 @@ static bool search(char *path, PyObject *around, PyObject *module, PyObject *vis
     PyObject *children = own_dictionary(around, names.modules_key), *key, *child;
     Py_ssize_t position = 0;
     size_t length = strlen(path);
-    if (!children || depth > MOST_DEPTH || !is_first_sight(visited, around))
+    if (!children || depth > MOST_DEPTH || !add_seen(visited, around))
         return false;
     /* Only reads dictionaries, so no code runs that could change them. */
     while (PyDict_Next(children, &position, &key, &child)) {
