@@ -1,1 +1,1 @@
-"""The models that the tool knows by name, and the scripts that export them."""
+"""The built-in models of the tool, and the scripts that export them."""

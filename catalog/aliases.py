@@ -1,11 +1,11 @@
-"""Names that built-in models have elsewhere and that the rules of src/read/aliases.c do not find.
+"""Aliases of built-in models that the rules of src/read/aliases.c do not find.
 
-The rules take off owners ("google/"), timm's tags of weights (".a1_in1k"), words that do not change
-the architecture ("-Instruct", "-hf") and the size of images where it is the model's own. Separators
-and case never matter. A name without an owner is found under every owner.
+The rules remove owners ("google/"), timm's tags of weights (".a1_in1k"), words that do not change
+the architecture ("-Instruct", "-hf") and the model's own image size. Separators and case never
+matter. A name without an owner matches every owner.
 """
 
-# The same architecture: parameters and operators are the same.
+# Same architecture: equal parameters and operators.
 SAME: dict[str, tuple[str, ...]] = {
     "beit_base": ("beit_base_patch16_224",),
     "bge_base_en": ("bge-base-en-v1.5",),
@@ -114,7 +114,7 @@ SAME: dict[str, tuple[str, ...]] = {
     "wav2vec2_large": ("wav2vec2-large-robust",),
 }
 
-# Near: another head, vocabulary or set of classes, or a part of a pipeline. Only suggested.
+# Similar: another head, vocabulary or set of classes, or part of a pipeline. Only suggested.
 NEAR: dict[str, tuple[str, ...]] = {
     "flux1_dev": ("black-forest-labs/FLUX.1-dev", "FLUX.1-schnell"),
     "inception_v3": ("timm/inception_v3",),

@@ -1,6 +1,6 @@
-"""Zip archives whose larger members are compressed with zstd, which Python's zipfile cannot write.
+"""Reads and writes zip archives with zstd members (method 93), which Python's zipfile cannot write.
 
-Method 93 is zstd. The bytes depend on nothing but the members and the version of zstandard.
+The bytes depend only on the members and the version of zstandard.
 """
 
 import pathlib
@@ -13,20 +13,20 @@ _STORED = 0
 _ZSTD = 93
 _VERSION_NEEDED = 63
 _LEVEL = 19
-# 1 January 1980, midnight: the first day that a zip can tell.
+# 1 January 1980, midnight: the earliest time in a zip.
 _DOS_TIME, _DOS_DATE = 0, 0x21
 _UNIX = 3 << 8
 _PLAIN_FILE = 0o100644 << 16
 
 
 def _compressed(data: bytes) -> tuple[int, bytes]:
-    """The method and the bytes to store; what zstd does not make smaller stays as it is."""
+    """The method and the bytes to store; uncompressed if zstd does not make them smaller."""
     packed = zstandard.ZstdCompressor(level=_LEVEL).compress(data)
     return (_ZSTD, packed) if len(packed) < len(data) else (_STORED, data)
 
 
 def zstd_archive(members: dict[str, bytes]) -> bytes:
-    """An archive of the members, in the order of their names."""
+    """An archive of the members, sorted by name."""
     files, directory = [], []
     offset = 0
     for name in sorted(members):
@@ -60,12 +60,12 @@ def zstd_archive(members: dict[str, bytes]) -> bytes:
 
 
 def write_zstd(path: str, members: dict[str, bytes]) -> None:
-    """Writes such an archive to a file."""
+    """Writes zstd_archive(members) to a file."""
     pathlib.Path(path).write_bytes(zstd_archive(members))
 
 
 def read_zstd(path: str) -> dict[str, bytes]:
-    """The members of an archive that was written here."""
+    """The members of an archive that write_zstd() wrote."""
     data = pathlib.Path(path).read_bytes()
     members = {}
     at = 0
@@ -79,7 +79,7 @@ def read_zstd(path: str) -> dict[str, bytes]:
             else packed
         )
         if zlib.crc32(content) != crc:
-            raise ValueError(f"{path}: wrong checksum")
+            raise ValueError(f"{path}: invalid checksum")
         members[data[at + 30 : at + 30 + name_length].decode()] = content
         at = start + packed_size
     return members

@@ -1,9 +1,9 @@
-"""Exports the catalog: a weightless skeleton of every model, and the index of all.
+"""Exports the catalog: one weightless skeleton per model.
 
-Nothing is downloaded; models are built from their packages' own code, on the meta device. The same
-versions of the packages give the same bytes.
+Downloads nothing: builds models from their packages' code, on the meta device. The same versions of
+the packages give the same bytes.
 
-usage: python -m catalog.build [NAME...] [--missing] [--dir catalog/skeletons] [--tool pyrometer]
+usage: python -m catalog.build [NAME...] [--missing] [--dir catalog/skeletons] [--limit SECONDS]
 """
 
 import argparse
@@ -27,19 +27,19 @@ from catalog.export import default_shapes, export_program
 from catalog.model import Model
 from catalog.repeat_layers import repeated
 
-# Axes whose size belongs to the model, as its channels do.
+# Axes whose size the model determines, such as its channels.
 _PART_OF_THE_MODEL = ("channel", "box", "heads", "features")
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def _dim(program, given: Input, name: str, axis: int, expression: sympy.Expr) -> dict:
-    """What may be said of one size that may change."""
+    """The description of one variable size: its meaning and its bounds."""
     what = given.axes[axis]
     dim = {"symbol": str(expression), "input": name, "axis": axis, "what": what}
     if expression.is_Symbol:
         bounds = program.range_constraints[expression]
-        # Export never allows 1 where it saw 2, though the graph is the same.
+        # Export raises the bound to 2 although the graph is also valid for 1.
         dim["min"] = 1 if int(bounds.lower) == 2 else int(bounds.lower)
         if isinstance(bounds.upper, sympy.Integer) and int(bounds.upper) < 2**31:
             dim["max"] = int(bounds.upper)
@@ -58,7 +58,7 @@ def _dim(program, given: Input, name: str, axis: int, expression: sympy.Expr) ->
 def dims_of(
     entry: Entry, program: torch.export.ExportedProgram, shapes: dict[str, list[int]]
 ) -> list[dict]:
-    """Which sizes of the inputs may change, each once, what they are, and within which bounds."""
+    """The variable sizes of the inputs, each once, with their meaning and bounds."""
     values = {node.name: node.meta.get("val") for node in program.graph.nodes}
     dims: dict[str, dict] = {}
     for name, given in zip(shapes, entry.inputs(), strict=True):
@@ -70,7 +70,7 @@ def dims_of(
 
 
 def fixed_of(entry: Entry, program: torch.export.ExportedProgram, shapes: dict) -> list[dict]:
-    """The sizes of images and sequences that the model takes and no other, input by input."""
+    """The fixed sizes of images and sequences, per input."""
     values = {node.name: node.meta.get("val") for node in program.graph.nodes}
     fixed = []
     for (name, shape), given in zip(shapes.items(), entry.inputs(), strict=True):
@@ -85,7 +85,7 @@ def fixed_of(entry: Entry, program: torch.export.ExportedProgram, shapes: dict) 
 
 
 def bound(document: dict, dims: list[dict]) -> None:
-    """Writes the bounds that export could not know into the program."""
+    """Adds the bounds that export could not know to the program."""
     for dim in dims:
         limits = document["range_constraints"].get(dim["symbol"])
         if limits and dim["min"] == 0:
@@ -95,7 +95,7 @@ def bound(document: dict, dims: list[dict]) -> None:
 
 
 def _shallow(model: Model, entry: Entry) -> Entry:
-    """The entry to trace: with fewer layers, where the others can be copied from those."""
+    """The entry to trace: with fewer layers if the others can be copied."""
     if not model.depth:
         return entry
     few = model.depth.at(model.depth.traced())
@@ -111,7 +111,7 @@ def _input_shapes(entry: Entry, stripped: dict) -> dict[str, list[int]]:
 
 
 def skeleton_of(model: Model, entry: Entry) -> tuple[bytes, dict]:
-    """The archive of one entry of a model, and what it says of itself."""
+    """The archive of one entry of a model, and its metadata."""
     module = entry.module()
     params = unique_parameters(module)
     if not model.published.agrees_with(params):
@@ -151,7 +151,7 @@ def skeleton_of(model: Model, entry: Entry) -> tuple[bytes, dict]:
 
 
 def renamed(model: Model, entry: Entry, path: pathlib.Path) -> tuple[bytes, dict]:
-    """The skeleton of a model that is another but for its weights, made of the other's."""
+    """The skeleton of a model that differs only in its weights from `same_as`."""
     members = archive.read_zstd(str(path))
     extra = json.loads(members.pop("extra/pyrometer.json"))
     program = members.pop(f"models/{model.same_as}.json")
@@ -159,14 +159,14 @@ def renamed(model: Model, entry: Entry, path: pathlib.Path) -> tuple[bytes, dict
     extra["published_params"] = model.published.params
     extra["params_source"] = model.published.source
     if not model.published.agrees_with(extra["params"]):
-        raise ValueError(f"{model.name}: not of the size of {model.same_as}")
+        raise ValueError(f"{model.name}: parameter count differs from {model.same_as}")
     members["extra/pyrometer.json"] = skeleton.compact_json(extra)
     members[f"models/{model.name}.json"] = program
     return archive.zstd_archive(members), extra
 
 
 def _entries(model: Model) -> list[tuple[str, Entry]]:
-    """The files of a model."""
+    """The files of a model, with their entries."""
     files = [(f"{model.name}.pt2", model.entry)]
     if model.decode:
         files.append((f"{model.name}.decode.pt2", model.decode))
@@ -174,7 +174,7 @@ def _entries(model: Model) -> list[tuple[str, Entry]]:
 
 
 def _write(name: str, folder: pathlib.Path) -> None:
-    """Writes the files of one model; runs in a process of its own."""
+    """Writes the files of one model; runs in a separate process."""
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     torch.set_num_threads(1)
@@ -195,17 +195,17 @@ def _write(name: str, folder: pathlib.Path) -> None:
 
 
 def _load_exporter() -> None:
-    """Loads what torch.export loads when it is first called, so that no process does so again."""
+    """Runs the lazy imports of torch.export once, so that forked processes need not."""
     with torch.no_grad():
         program = torch.export.export(torch.nn.Linear(1, 1), (torch.zeros(2, 1),))
     serialize(program)
 
 
 def write_models(names: list[str], folder: pathlib.Path, limit_s: float) -> list[str]:
-    """Writes models one after the other, each within a time; gives the names of those that failed.
+    """Writes models one by one, each within a time limit; returns the names of those that failed.
 
-    Each has a process of its own, which starts with all packages loaded: an export leaves much
-    behind, and one that takes too long can only be ended with its process.
+    Each runs in a forked process with all packages loaded, because an export leaves
+    much memory allocated and can only be stopped by ending its process.
     """
     failed = []
     context = multiprocessing.get_context("fork")
@@ -217,7 +217,7 @@ def write_models(names: list[str], folder: pathlib.Path, limit_s: float) -> list
         if process.is_alive():
             process.kill()
             process.join()
-            print(f"{name}: not done after {limit_s:.0f} s", flush=True)
+            print(f"{name}: stopped after {limit_s:.0f} s", flush=True)
         if process.exitcode != 0:
             failed.append(name)
     return failed
@@ -225,10 +225,10 @@ def write_models(names: list[str], folder: pathlib.Path, limit_s: float) -> list
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help="models; all if none")
-    parser.add_argument("--missing", action="store_true", help="only models that are not there")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="Models to export; default: all.")
+    parser.add_argument("--missing", action="store_true", help="Export only missing models.")
     parser.add_argument("--dir", type=pathlib.Path, default=ROOT / "catalog" / "skeletons")
-    parser.add_argument("--limit", type=float, default=900, help="seconds for one model")
+    parser.add_argument("--limit", type=float, default=900, help="Time limit per model in seconds.")
     options = parser.parse_args()
     options.dir.mkdir(parents=True, exist_ok=True)
     names = [models.find(name).name for name in options.names] or list(models.all_models())

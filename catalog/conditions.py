@@ -1,7 +1,7 @@
-"""What an exported program says of the sizes that it may be given.
+"""Extracts the conditions on input sizes from an exported program.
 
-Tracing follows one branch of every question about a size. Which answers it relied on are the guards
-of the export: sizes that break one would run other operators, so a skeleton keeps them.
+Tracing follows one branch of every test of a size, and export keeps the conditions as guards. Sizes
+that violate one would run other operators, so a skeleton stores them.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def _symbolic_sizes(program: torch.export.ExportedProgram) -> Iterator[torch.Sym
 
 
 def _is_about_layout(condition: sympy.Basic) -> bool:
-    """That a size is not 1 only says how memory is laid out; a cost is the same at 1."""
+    """Whether a condition only excludes 0 or 1, which affects memory layout but not cost."""
     return isinstance(condition, sympy.Ne) and condition.rhs in (0, 1)
 
 

@@ -1,5 +1,4 @@
-"""One model of the catalog or of the zoo of the tests: how it is built, what it takes, and which of
-its sizes may change."""
+"""Describes one model of the catalog or of the test zoo: its builder, inputs and variable sizes."""
 
 import dataclasses
 import math
@@ -13,12 +12,12 @@ from torch.utils import _pytree as pytree
 
 @dataclasses.dataclass(frozen=True)
 class Input:
-    """A tensor that a model takes.
+    """An input tensor of a model.
 
-    `dynamic` names the dims that an export leaves symbolic, `other` is a second shape at which the
-    cost is evaluated again, and integers are drawn from [0, `high`). For models of the catalog,
-    `axes` says what each dim is ("batch", "height", ...) and `bounds` which sizes (least, most) a
-    dim may have where export cannot know it.
+    `dynamic` lists the dims that export leaves symbolic, `other` is a second shape at which tests
+    compute the cost, and integers are drawn from [0, `high`). For models of the catalog, `axes` is
+    the meaning of each dim ("batch", "height", ...) and `bounds` the valid sizes (least, most) of a
+    dim if export cannot know them.
     """
 
     shape: tuple[int, ...]
@@ -30,13 +29,13 @@ class Input:
     bounds: Mapping[str, tuple[int, int | None]] = dataclasses.field(default_factory=dict)
 
     def export_shape(self) -> tuple[int, ...]:
-        """The shape to export with: a symbolic dim of size 1 would be fixed at 1, so it is 2."""
+        """The shape for export, with 2 for symbolic dims of size 1: export would fix them at 1."""
         return tuple(
             2 if size == 1 and dim in self.dynamic else size for dim, size in enumerate(self.shape)
         )
 
     def tensor(self, shape: tuple[int, ...], device: str) -> torch.Tensor:
-        """An example of that shape; its values are the same every time."""
+        """An example of that shape, with deterministic values."""
         if device == "meta":
             return torch.empty(shape, dtype=self.dtype, device=device)
         values = torch.arange(math.prod(shape), device=device).reshape(shape)
@@ -45,7 +44,7 @@ class Input:
         return (values % self.high).to(self.dtype)
 
 
-# What a forward takes by name: inputs, nested lists and dicts of them, or plain values.
+# Arguments of a forward by name: inputs, nested lists and dicts of them, or plain values.
 Arguments = Mapping[str, Any]
 
 
@@ -57,11 +56,10 @@ def _is_input(value: Any) -> bool:
 class Entry:
     """A named model.
 
-    `build` runs under the default device of the entry and gives a module in eval mode. Arguments
-    are passed by position, or by name where `by_name` is set, as forward(**arguments).
-    `weights` is the torchvision weights entry whose published numbers the model must match.
-    `plain` builds a module that does the same work without what other counters cannot follow,
-    such as a loop in the graph.
+    `build` runs under the entry's default device and returns a module. Arguments are passed by
+    position or, with `by_name`, as forward(**arguments). `weights` is the torchvision weights entry
+    whose published numbers the model must match. `plain` builds a module that does the same work
+    without constructs that other counters do not support, such as a loop in the graph.
     """
 
     name: str
@@ -77,7 +75,7 @@ class Entry:
     plain: Callable[[], torch.nn.Module] | None = None
 
     def module(self) -> torch.nn.Module:
-        """Builds the model; twice gives the same weights."""
+        """Builds the model in eval mode, with deterministic weights."""
         torch.manual_seed(0)
         with torch.device(self.device):
             return self.build().eval()
@@ -107,16 +105,16 @@ class Entry:
         return ((), values) if self.by_name else (tuple(values.values()), {})
 
     def inputs(self) -> list[Input]:
-        """Its tensors in the order in which an exported program takes them."""
+        """Its input tensors, in the order of an exported program's inputs."""
         leaves = pytree.tree_leaves(dict(self.arguments), is_leaf=_is_input)
         return [leaf for leaf in leaves if _is_input(leaf)]
 
     def is_dynamic(self) -> bool:
-        """Whether any size of its inputs may change."""
+        """Whether any size of its inputs is variable."""
         return any(leaf.dynamic for leaf in self.inputs())
 
     def dynamic_shapes(self) -> Any:
-        """What torch.export takes for the dims that may change; None where there are none."""
+        """The dynamic_shapes argument of torch.export; None if all sizes are fixed."""
         if not self.is_dynamic():
             return None
 
@@ -128,7 +126,7 @@ class Entry:
 
 
 def ties(module: torch.nn.Module) -> dict[str, str]:
-    """Every further name of a parameter that has several, mapped to its first name."""
+    """Further names of tied parameters, mapped to their first name."""
     first: dict[int, str] = {}
     tied: dict[str, str] = {}
     for name, parameter in module.named_parameters(remove_duplicate=False):
@@ -138,5 +136,5 @@ def ties(module: torch.nn.Module) -> dict[str, str]:
 
 
 def unique_parameters(module: torch.nn.Module) -> int:
-    """How many parameter values the module holds, tied ones once."""
+    """Number of parameter values of the module; tied ones count once."""
     return sum(parameter.numel() for parameter in module.parameters())

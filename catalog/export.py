@@ -1,4 +1,4 @@
-"""Exports an entry with torch.export, for the catalog and for the zoo of the tests."""
+"""Exports an entry with torch.export, for the catalog and the test zoo."""
 
 import warnings
 
@@ -10,7 +10,7 @@ from catalog.entry import Entry
 def export_program(
     entry: Entry, module: torch.nn.Module, static: bool = False
 ) -> torch.export.ExportedProgram:
-    """Exports a module of an entry; `static` fixes every size at its default."""
+    """Exports an entry's module; `static` fixes every size at its default."""
     fixed = static or not entry.is_dynamic()
     args, kwargs = entry.example("default" if fixed else "export")
     dynamic_shapes = None if fixed else entry.dynamic_shapes()
@@ -22,7 +22,7 @@ def export_program(
 
 
 def default_shapes(entry: Entry, program: torch.export.ExportedProgram) -> dict[str, list[int]]:
-    """Each input of the program with the shape at which its cost is reported by default."""
+    """Each input of the program with its default shape for cost reports."""
     names = [name for name in program.graph_signature.user_inputs if isinstance(name, str)]
     values = {node.name: node.meta.get("val") for node in program.graph.nodes}
     tensors = [name for name in names if isinstance(values[name], torch.Tensor)]

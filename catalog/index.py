@@ -1,5 +1,4 @@
-"""Writes the index of the catalog: what each skeleton says of itself, its cost by the tool, and the
-names that models have elsewhere.
+"""Writes the index of the catalog: each skeleton's metadata and cost, and the aliases of models.
 
 usage: python -m catalog.index [--tool build/pyrometer] [--dir catalog/skeletons]
 """
@@ -17,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def row(tool: str, path: pathlib.Path) -> dict:
-    """What the index says of one skeleton."""
+    """The index row of one skeleton."""
     extra = json.loads(archive.read_zstd(str(path))["extra/pyrometer.json"])
     command = [tool, "cost", str(path), "--format", "json"]
     finished = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -37,7 +36,7 @@ def row(tool: str, path: pathlib.Path) -> dict:
 
 
 def cache_values(tool: str, name: str) -> int:
-    """Keys and values that a token adds to the cache of a language model, by its decoding step."""
+    """Number of values that one token adds to a language model's cache, from its decoding step."""
     command = [tool, "cost", name, "--decode", "--format", "json"]
     finished = subprocess.run(command, capture_output=True, text=True, check=True)
     cost = json.loads(finished.stdout)
@@ -46,21 +45,21 @@ def cache_values(tool: str, name: str) -> int:
 
 
 def section(entries: dict) -> str:
-    """A JSON object with an entry per line."""
+    """A JSON object with one entry per line."""
     lines = (f"{json.dumps(key)}:{json.dumps(entries[key])}" for key in sorted(entries))
     return "{\n" + ",\n".join(lines) + "\n}"
 
 
 def by_alias(names: dict[str, tuple[str, ...]], known: set[str]) -> dict[str, str]:
-    """Aliases and their models, which there must be."""
+    """Aliases mapped to their models; ValueError if a model is missing."""
     unknown = sorted(set(names) - known)
     if unknown:
-        raise ValueError(f"aliases of models that are not in the catalog: {', '.join(unknown)}")
+        raise ValueError(f"aliases for models missing in the catalog: {', '.join(unknown)}")
     return {alias: name for name, given in names.items() for alias in given}
 
 
 def text(tool: str, rows: list[dict], decoding: list[str]) -> str:
-    """The index: aliases, sizes of caches, and a line per model."""
+    """The index: aliases, cache sizes, and one line per model."""
     known = {found["name"] for found in rows}
     lines = ",\n".join(json.dumps(found, separators=(",", ":")) for found in rows)
     caches = {name: cache_values(tool, name) for name in decoding}
@@ -75,7 +74,7 @@ def text(tool: str, rows: list[dict], decoding: list[str]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     tool = os.environ.get("PYRO_TOOL", str(ROOT / "build" / "pyrometer"))
-    parser.add_argument("--tool", default=tool, help="the tool, build/pyrometer if not given")
+    parser.add_argument("--tool", default=tool, help="Path of the tool; default: build/pyrometer.")
     parser.add_argument("--dir", type=pathlib.Path, default=ROOT / "catalog" / "skeletons")
     options = parser.parse_args()
     paths = [path for path in sorted(options.dir.glob("*.pt2")) if ".decode" not in path.name]

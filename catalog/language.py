@@ -1,4 +1,4 @@
-"""How causal language models are built, exported and told apart: what their lists share."""
+"""Builds catalog models of causal language models from their configurations."""
 
 import collections
 import dataclasses
@@ -13,9 +13,9 @@ from catalog.model import Depth, Model, Published
 _LENGTH = 128
 _PAST = 1024
 _CACHE_AXES = ("batch", "heads", "past", "features")
-# Layers whose attention reaches all tokens and a window of them take turns.
+# Classes in which layers with full and with windowed attention alternate.
 _PERIODS = {"Gemma2ForCausalLM": 2, "Gemma3ForCausalLM": 6}
-# Where the list of layers is; in most classes it is the first.
+# Path of the list of layers, by class.
 _LAYERS = collections.defaultdict(
     lambda: "model.layers",
     {
@@ -33,7 +33,7 @@ _CHECKPOINT = "tensors in the checkpoint {}, weights that are shared counted onc
 
 @dataclasses.dataclass(frozen=True)
 class Cache:
-    """What a model keeps of each token: in how many layers, and of which sizes."""
+    """Sizes of a key-value cache; `most` limits the past tokens."""
 
     layers: int
     heads: int
@@ -96,7 +96,7 @@ def language_model(
     length: int = _LENGTH,
     positions: int | None = None,
 ) -> Model:
-    """A model of a configuration; `positions`: how many tokens it has positions for, if limited."""
+    """A model of a configuration; `positions` is the maximum sequence length, if limited."""
     class_name, config_name = kind
     vocabulary = options.get("vocab_size", 50257)
     entry = Entry(

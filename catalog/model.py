@@ -1,4 +1,4 @@
-"""One model of the catalog: an entry with its task, its published size and its ways of running."""
+"""Describes one model of the catalog: its entry, task, published size and variants."""
 
 import dataclasses
 from collections.abc import Callable
@@ -8,9 +8,9 @@ from catalog.entry import Entry
 
 @dataclasses.dataclass(frozen=True)
 class Published:
-    """What others say of a model: its parameters, and who says so.
+    """The published parameter count of a model, and its source.
 
-    `rounded_to` is 1 where every digit was published; a count of "7.24B" is rounded to 10**7.
+    `rounded_to` is 1 for an exact count; a count of "7.24B" is rounded to 10**7.
     """
 
     params: int
@@ -18,15 +18,15 @@ class Published:
     rounded_to: int = 1
 
     def agrees_with(self, params: int) -> bool:
-        """Whether a count is the published one, as far as that was told."""
+        """Whether a count equals the published one within its rounding."""
         return abs(params - self.params) * 2 <= (self.rounded_to if self.rounded_to > 1 else 0)
 
 
 @dataclasses.dataclass(frozen=True)
 class Depth:
-    """The layers of a model that are alike: where they are, how many, and how to have fewer.
+    """The identical layers of a model: their path and number, and a builder with fewer layers.
 
-    Before layer `first` others may come; then `period` layers in turn repeat.
+    From layer `first` on, rounds of `period` layers repeat; layers before it may differ.
     """
 
     prefix: str
@@ -36,17 +36,16 @@ class Depth:
     period: int = 1
 
     def traced(self) -> int:
-        """How many layers are enough to copy the rest from."""
+        """Number of layers to trace, from which the rest is copied."""
         return self.first + 3 * self.period
 
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """A model that the tool knows by name.
+    """A built-in model of the tool.
 
-    `decode` runs the same weights for one new token beside a cache of keys and values.
-    `variants` are the entries of the same builder for other image sizes, by that size, and
-    `same_as` names a model that differs in nothing but its weights.
+    `decode` runs the same weights for one new token with a key-value cache. `variants` are models
+    of the same builder by image size. `same_as` names a model that differs only in its weights.
     """
 
     entry: Entry

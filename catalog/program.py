@@ -1,11 +1,11 @@
-"""Writes exported programs (schema 8) without torch: for test files and generated graphs."""
+"""Builds exported programs (schema 8) without torch, for test files and generated graphs."""
 
 from typing import Any
 
 FLOAT = 7
 LONG = 5
 
-# A size is a number, or an expression over symbols with the value that it had at export.
+# A size is a number, or an expression of symbols with its value at export.
 Size = int | tuple[str, int]
 
 
@@ -22,7 +22,7 @@ def symbol(name: str) -> str:
 
 
 def argument(value: Any) -> dict:
-    """An argument of a node: a name is a tensor, other values are themselves."""
+    """An argument of a node; a str is the name of a tensor."""
     if value is None:
         return {"as_none": True}
     if isinstance(value, bool):
@@ -41,7 +41,7 @@ def argument(value: Any) -> dict:
 
 
 class Program:
-    """A graph in the making; `document` gives the JSON."""
+    """Builder of a program; `document` returns its JSON."""
 
     def __init__(self, root_class: str = "test.Model"):
         self.root_class = root_class
@@ -53,7 +53,7 @@ class Program:
         self.range_constraints: dict[str, dict] = {}
 
     def tensor(self, name: str, sizes: list[Size], dtype: int = FLOAT) -> str:
-        """Declares a value; gives its name."""
+        """Declares a value; returns its name."""
         self.tensor_values[name] = {"dtype": dtype, "sizes": [_size(size) for size in sizes]}
         return name
 
@@ -69,7 +69,7 @@ class Program:
         return self._placeholder(name, sizes, dtype, spec)
 
     def user_input(self, name: str, sizes: list[Size], dtype: int = FLOAT) -> str:
-        """Declares what the model takes."""
+        """Declares an input of the model."""
         spec = {"user_input": {"arg": {"as_tensor": {"name": name}}}}
         return self._placeholder(name, sizes, dtype, spec)
 
@@ -81,7 +81,7 @@ class Program:
         sizes: list[Size],
         layer: tuple[str, str] | None = None,
     ) -> str:
-        """Adds a node with one output, in a layer given as (path, class); gives the output."""
+        """Adds a node with one output in a layer (path, class); returns the output's name."""
         stack = f"L__self__,,{self.root_class}"
         if layer:
             stack += f";L__self__{layer[0]},{layer[0]},{layer[1]}"
@@ -99,7 +99,7 @@ class Program:
         return self.tensor(output, sizes)
 
     def linear(self, layer: str, given: str, rows: Size, width: int, outputs: int) -> str:
-        """A linear layer with its parameters; its value is named after the layer."""
+        """Adds a linear layer with its parameters; names its output after the layer."""
         weight = self.parameter(f"{layer}.weight", [outputs, width])
         bias = self.parameter(f"{layer}.bias", [outputs])
         return self.node(
@@ -111,11 +111,11 @@ class Program:
         )
 
     def output(self, name: str) -> None:
-        """Marks a value as what the model gives."""
+        """Marks a value as an output of the model."""
         self.outputs.append({"as_tensor": {"name": name}})
 
     def document(self, torch_version: str = "2.13.0", minor: int = 20) -> dict:
-        """The program as the file holds it."""
+        """The JSON document of the program."""
         outputs = [{"user_output": {"arg": output}} for output in self.outputs]
         return {
             "graph_module": {

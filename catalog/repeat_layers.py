@@ -1,8 +1,8 @@
-"""Makes the program of a deep model from that of a shallow one.
+"""Builds the program of a deep model from that of a shallow one.
 
-The layers of a language model are alike, and tracing eighty of them takes minutes. A program with
-a few is traced, that its layers are alike is checked node by node, and the last of them are copied
-until there are enough. Where the layers of a kind alternate, a unit is one round of them.
+The layers of a language model are alike, and tracing eighty of them takes minutes. So a program
+with few layers is traced, its layers are compared node by node, and the last are copied. If several
+kinds of layers alternate, a unit is one round of them.
 """
 
 import copy
@@ -27,7 +27,7 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
 
 
 def _outputs(node: dict) -> list[str]:
-    """The names that a node makes."""
+    """The names of a node's outputs."""
     found = []
 
     def visit(value: Any) -> None:
@@ -46,7 +46,7 @@ def _outputs(node: dict) -> list[str]:
 
 
 class _Repeater:
-    """One program in the making; layers are numbered, units are rounds of `period` layers."""
+    """Repeats the layers of one program; a unit is a round of `period` layers."""
 
     def __init__(self, program: dict, prefix: str, first: int, period: int):
         self.program = copy.deepcopy(program)
@@ -68,7 +68,7 @@ class _Repeater:
         return (layer - self.first) // self.period
 
     def spec_path(self, spec: dict) -> str:
-        """What says to which layer an input belongs: a weight's path, or a number in its name."""
+        """The path that assigns an input to a layer: a weight's path, or a cache's number."""
         kind, body = next(iter(spec.items()))
         if kind == "user_input":
             name = body["arg"].get("as_tensor", {}).get("name", "")
@@ -86,14 +86,14 @@ class _Repeater:
         return [self.unit_of(self.layer_of(stack)) for stack in stacks]
 
     def segments(self) -> tuple[int, int, int]:
-        """Where the second unit, the third and what follows begin among the nodes."""
+        """Node indices at which the second unit, the third unit and the rest begin."""
         units = self.node_units()
         second, third = units.index(1), units.index(2)
         end = len(units) - units[::-1].index(2)
         if any(unit not in (1, None) for unit in units[second:third]) or any(
             unit not in (2, None) for unit in units[third:end]
         ):
-            raise ValueError("the nodes of layers are not one after the other")
+            raise ValueError("the nodes of different layers are interleaved")
         return second, third, end
 
     def node_shifted(self, node: dict, names: dict[str, str], by: int) -> dict:
@@ -116,12 +116,12 @@ class _Repeater:
         ]
 
     def unit_names(self, unit: int, begin: int, end: int) -> list[str]:
-        """The values of a unit: what its nodes make, then its weights and its cache."""
+        """The names of a unit's values: outputs of its nodes, then its weights and cache."""
         made = [name for node in self.graph["nodes"][begin:end] for name in _outputs(node)]
         return made + [self.spec_name(self.specs[index]) for index in self.inputs_of_unit(unit)]
 
     def is_same_name(self, one: str, other: str, moved: dict[str, str]) -> bool:
-        """Whether a name in the second unit is, one unit on, the other name.
+        """Whether a name in the second unit corresponds to the other name in the third.
 
         Both may name a value of their own unit, of the unit before, or one that all layers share.
         """
@@ -173,7 +173,7 @@ class _Repeater:
                 raise ValueError(f"{one} and {other} differ in size")
 
     def add_spec(self, index: int, names: dict[str, str], by: int) -> tuple[dict, dict]:
-        """The input of a weight or of a cache, moved on by so many layers."""
+        """The input of a weight or of a cache, shifted by `by` layers."""
         kind, body = next(iter(self.specs[index].items()))
         moved = {key: value for key, value in body.items() if key != "arg"}
         for key, value in moved.items():
@@ -183,7 +183,7 @@ class _Repeater:
         return {kind: moved}, _renamed(self.graph["inputs"][index], names)
 
     def names_of(self, third: list[str], unit: int) -> dict[str, str]:
-        """What the values of the third unit are called in a further one."""
+        """Names of the third unit's values in a later unit."""
         by = (unit - 2) * self.period
         names = {}
         for name in third:
@@ -194,7 +194,7 @@ class _Repeater:
     def repeat(self, layers: int) -> dict:
         units, rest = divmod(layers - self.first, self.period)
         if rest or units < 3:
-            raise ValueError(f"{layers} layers are no whole rounds of {self.period}")
+            raise ValueError(f"{layers} layers are not three or more whole rounds of {self.period}")
         begin, middle, end = self.segments()
         second = self.unit_names(1, begin, middle)
         third = self.unit_names(2, middle, end)
@@ -222,7 +222,7 @@ class _Repeater:
         return self.program
 
     def insert_inputs(self, added: dict[int, list[tuple[dict, dict]]]) -> None:
-        """Puts the new inputs behind those of the third unit, unit by unit."""
+        """Inserts the new inputs after those of the third unit, unit by unit."""
         specs, inputs = [], []
         run: list[int] = []
         for index, (spec, given) in enumerate(zip(self.specs, self.graph["inputs"], strict=True)):
@@ -242,6 +242,6 @@ class _Repeater:
 def repeated(program: dict, prefix: str, layers: int, first: int = 0, period: int = 1) -> dict:
     """A stripped program with `layers` layers, made from one with `first` + 3 * `period`.
 
-    `prefix` is the path of the list of layers. ValueError where the layers are not alike.
+    `prefix` is the path of the list of layers. Raises ValueError if the layers differ.
     """
     return _Repeater(program, prefix, first, period).repeat(layers)

@@ -1,7 +1,7 @@
-"""Weightless skeletons: an exported program stripped to what a reader of costs needs.
+"""Builds weightless skeletons: exported programs stripped to what the cost model needs.
 
-The same program always gives the same bytes: members are sorted, time stamps fixed, and nothing of
-the machine (paths, source lines, stack traces) is kept.
+The same program always gives the same bytes: members are sorted, time stamps are fixed, and nothing
+machine-specific (paths, source lines, stack traces) is kept.
 """
 
 import json
@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Sequence
 from typing import Any
 
-# Checks at run time have no cost, and hold most of the symbolic expressions of some models.
+# Runtime checks have no cost, but contain most of the symbolic expressions of some models.
 _CHECKS = (
     "torch.ops.aten._assert_scalar.default",
     "torch.ops.aten._assert_tensor_metadata.default",
@@ -44,7 +44,7 @@ def _strip_value(value: Any) -> Any:
 
 
 def _short_stack(stack: str) -> str:
-    """Leaves the keys out of "key,path,class;...": they repeat the paths."""
+    """Removes the keys from "key,path,class;...", because they repeat the paths."""
     modules = [module for module in stack.split(";") if not module.startswith("_empty_nn_module")]
     return ";".join("," + module.partition(",")[2] for module in modules)
 
@@ -79,19 +79,19 @@ def _strip_graph(graph: dict) -> dict:
 
 
 def shorten_stacks(graph: dict) -> None:
-    """Leaves out of each stack the modules that an earlier one has told, but for the innermost."""
-    told: set[str] = set()
+    """Removes from each stack the modules that an earlier one contains, except the innermost."""
+    seen: set[str] = set()
     for node in graph["nodes"]:
         stack = node["metadata"].get("nn_module_stack")
         if stack:
             modules = stack.split(";")
-            kept = [module for module in modules[:-1] if module not in told]
-            told.update(modules)
+            kept = [module for module in modules[:-1] if module not in seen]
+            seen.update(modules)
             node["metadata"]["nn_module_stack"] = ";".join([*kept, modules[-1]])
 
 
 def strip_program(program: dict, conditions: Sequence[str] = ()) -> dict:
-    """The program's JSON with the same schema and fewer fields, and the conditions on its sizes."""
+    """The program's JSON with the same schema, fewer fields, and the conditions on its sizes."""
     module = program["graph_module"]
     stripped = {
         "graph_module": {
@@ -109,12 +109,12 @@ def strip_program(program: dict, conditions: Sequence[str] = ()) -> dict:
 
 
 def compact_json(value: Any) -> bytes:
-    """JSON without spaces, in the order of the value."""
+    """JSON without spaces, in the given order."""
     return json.dumps(value, separators=(",", ":")).encode()
 
 
 def write_archive(path: str, members: dict[str, bytes], stored: bool = False) -> None:
-    """Writes a zip, deflated unless `stored`, that depends on nothing but the members."""
+    """Writes a zip, deflated unless `stored`, whose bytes depend only on the members."""
     with zipfile.ZipFile(path, "w") as archive:
         for name in sorted(members):
             info = zipfile.ZipInfo(name, _EPOCH)
@@ -125,7 +125,7 @@ def write_archive(path: str, members: dict[str, bytes], stored: bool = False) ->
 
 
 def members(name: str, stripped: dict, extra: dict) -> dict[str, bytes]:
-    """The files in the skeleton of one stripped program, with what Pyrometer adds to it."""
+    """The files in the skeleton of one stripped program, with Pyrometer's metadata."""
     return {
         "archive_format": b"pt2",
         "archive_version": b"0",

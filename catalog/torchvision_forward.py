@@ -1,8 +1,8 @@
-"""Forwards of torchvision's detectors that a graph can hold.
+"""Exportable forwards of torchvision's detectors.
 
-How many boxes a detector keeps depends on the image. Here they are inputs: `proposals`, the boxes
-of each image that reach the box head, and `detections`, those that reach the mask or keypoint head.
-Everything that costs runs as the detector runs it; what is left out is choosing among boxes.
+The number of boxes that a detector keeps depends on the image. Here boxes are inputs: `proposals`,
+the boxes per image for the box head, and `detections`, those for the mask or keypoint head. All
+costly parts run unchanged; only the selection of boxes is left out.
 """
 
 import types
@@ -17,7 +17,7 @@ def _features(detector: nn.Module, images: torch.Tensor) -> dict[str, torch.Tens
 
 
 def _pool(pooler: nn.Module, features: dict[str, torch.Tensor], boxes: torch.Tensor):
-    """Pools all boxes from the finest level: every level has as many channels."""
+    """Pools all boxes from the finest level, because all levels have the same channels."""
     level = next(features[name] for name in pooler.featmap_names if name in features)
     torch._check(boxes.shape[0] == level.shape[0])
     height, width = pooler.output_size
@@ -57,7 +57,7 @@ def _forward_one_stage(self, images):
 
 
 def same_batches(flow: nn.Module) -> nn.Module:
-    """Lets RAFT say that its two images come in pairs, which export cannot see."""
+    """Adds a check to RAFT that both inputs have the same batch size, which export cannot see."""
 
     def forward(self, image1, image2):
         torch._check(image1.shape[0] == image2.shape[0])

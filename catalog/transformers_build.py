@@ -1,4 +1,4 @@
-"""Building models of the transformers library from configurations; no weights are downloaded."""
+"""Builds models of the transformers library from configurations, without downloading weights."""
 
 import importlib.util
 import types
@@ -10,7 +10,7 @@ from pyrometer._helper import torchvision_ops
 
 
 def build(class_name: str, config, dtype: torch.dtype = torch.float32) -> nn.Module:
-    """A model of that class; `config` is (class of the configuration, its options)."""
+    """A model of that class; `config` is (name of the configuration class, its options)."""
     if importlib.util.find_spec("torchvision"):
         torchvision_ops.declare()
     import transformers
@@ -18,7 +18,7 @@ def build(class_name: str, config, dtype: torch.dtype = torch.float32) -> nn.Mod
     config_name, options = config
     configuration = getattr(transformers, config_name)(**options)
     if "tie_word_embeddings" in options:
-        # T5's configuration takes this for another question and always ties.
+        # T5's configuration uses this option for something else and always ties.
         configuration.tie_word_embeddings = options["tie_word_embeddings"]
     previous = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
@@ -28,18 +28,18 @@ def build(class_name: str, config, dtype: torch.dtype = torch.float32) -> nn.Mod
         torch.set_default_dtype(previous)
     module.tie_weights()
     if hasattr(module, "shared"):
-        # Encoder and decoder read one embedding, whether or not the output shares it too.
+        # Encoder and decoder share one embedding, whether or not the output shares it, too.
         module.set_input_embeddings(module.shared)
     return module
 
 
 def _decode(self, input_ids, past_keys, past_values):
-    """One forward of new tokens beside keys and values that were computed before."""
+    """One forward of new tokens with a cache of earlier keys and values."""
     from transformers.cache_utils import DynamicCache, DynamicLayer
 
     cache = DynamicCache()
     for keys, values in zip(past_keys, past_values, strict=True):
-        # Cache.update would copy what is given; a cache that was filled before is just there.
+        # Sets the tensors directly, because Cache.update would copy them.
         layer = DynamicLayer()
         layer.keys, layer.values = keys, values
         layer.dtype, layer.device, layer.is_initialized = keys.dtype, keys.device, True

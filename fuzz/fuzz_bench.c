@@ -1,4 +1,4 @@
-/* Fuzzes the reader of benchmark results: what it takes can be written, read again and compared. */
+/* Fuzzes the reader of benchmark results: valid input can be written, read again and compared. */
 #include <pyrometer/report.h>
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         pyro_bench_parse(&again, text, length, &error) != PYRO_OK ||
         pyro_bench_compare(&comparison, bench, again, NULL, &error) != PYRO_OK)
         abort();
-    /* Nothing differs from itself. */
+    /* A result has not regressed against itself. */
     if (comparison->regressed)
         abort();
     pyro_free(text);

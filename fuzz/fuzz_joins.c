@@ -1,6 +1,6 @@
 /*
- * Joins traces that are made of the input's bytes, sound in shape and senseless in content, and
- * checks what must hold of any result. Bytes after the header are events of ten bytes each.
+ * Fuzzes the joins: builds well-formed traces with arbitrary content from the input and checks the
+ * invariants of the result. Bytes after the header are events of ten bytes each.
  */
 #include "base/containers/buf.h"
 #include "graph/model.h"
@@ -162,7 +162,7 @@ static void check_layers(const pyro_joins *joins)
     }
 }
 
-/* Positions in order of time rule out cycles of parents. */
+/* A parent's position in time order is before its child's, which rules out cycles. */
 static void check(const pyro_trace *trace, const pyro_joins *joins)
 {
     size_t *position = columns_of(trace->count, sizeof *position);
@@ -198,7 +198,7 @@ static pyro_model *make_model(void)
     return model;
 }
 
-/* Several threads must find what one did. */
+/* Several threads must give the same result as one. */
 static void check_threads(pyro_trace *trace, const pyro_joins *alone,
                           const pyro_analysis_options *options)
 {

@@ -1,6 +1,6 @@
 /*
- * Fuzzes the JSON reader: every input is read with a large and with a tiny window, token by token,
- * and both readings must agree; then it is skipped, by the fast scan and by its scalar twin.
+ * Fuzzes the JSON reader: reads every input token by token with a large and with a tiny window and
+ * compares the results. Then skips it, and compares the fast scan with the scalar one.
  */
 #include "base/json/json.h"
 #include "base/json/scan.h"
@@ -72,7 +72,7 @@ static reading read_all(const uint8_t *data, size_t size, const pyro_json_option
     return result;
 }
 
-/* A document that reads well is also skipped well. */
+/* A valid document can also be skipped. */
 static void skip_all(const uint8_t *data, size_t size, const pyro_json_options *options, bool sound)
 {
     pyro_source *source;

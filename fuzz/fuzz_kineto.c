@@ -1,7 +1,5 @@
-/*
- * Fuzzes the Kineto reader: small windows, and pieces by threads must give what one reading in
- * order gives.
- */
+/* Fuzzes the Kineto reader: small windows and several threads must give the same trace as a plain
+ * sequential reading. */
 #include "trace/kineto/window.h"
 
 #include "../tests/unit/support/trace_text.h"
@@ -28,7 +26,7 @@ static pyro_trace *read_with(const uint8_t *data, size_t size, int threads, pyro
     return trace;
 }
 
-/* All that a reading gave as text, touched by that; to be freed. */
+/* The whole trace as text, which reads every row. The caller frees it. */
 static char *text_of(const pyro_trace *trace)
 {
     char *text = trace ? trace_text(trace) : NULL;

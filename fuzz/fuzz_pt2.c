@@ -1,7 +1,7 @@
 /*
- * Fuzzes the .pt2 reader and everything behind it: sizes, prices, roll-ups and reports. The input is
- * an archive, the JSON of a program, or, separated by NULs, a program, our extra file and the list
- * of weights, which are put into an archive here: a mutated archive never has the right checksums.
+ * Fuzzes the .pt2 reader and its users: sizes, costs, roll-ups and reports. The input is an
+ * archive, the JSON of a program, or a program, our extra file and the list of weights, separated
+ * by NULs. We build the archive of the latter, because a mutated archive never has valid checksums.
  */
 #include "base/containers/buf.h"
 #include <pyrometer/pyrometer.h>
@@ -10,7 +10,7 @@
 #include <zlib.h>
 
 #define MOST_PARTS 3
-/* Reports are quadratic in nothing, but a fuzzer's time is better spent elsewhere. */
+/* Limits the time that the fuzzer spends on reports. */
 #define MOST_REPORTED_NODES 2000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -27,7 +27,7 @@ static void put(pyro_buf *buf, uint64_t value, int bytes)
         pyro_buf_addc(buf, (char)(value >> 8 * i));
 }
 
-/* What a local header and an entry of the directory have in common. */
+/* Writes the fields that a local header and a directory entry share. */
 static void put_member(pyro_buf *out, const char *name, const uint8_t *data, size_t size)
 {
     put(out, 20, 2);
@@ -39,7 +39,7 @@ static void put_member(pyro_buf *out, const char *name, const uint8_t *data, siz
     put(out, 0, 2);
 }
 
-/* An archive whose members are the parts of the input. */
+/* Builds an archive whose members are the parts of the input. */
 static void build_archive(pyro_buf *archive, const uint8_t *data, size_t size)
 {
     static const char *const names[MOST_PARTS] = {"models/model.json", "extra/pyrometer.json",
@@ -75,7 +75,7 @@ static void build_archive(pyro_buf *archive, const uint8_t *data, size_t size)
     pyro_buf_free(&directory);
 }
 
-/* A failure says what it was, in one line. */
+/* Every failure has a message of one line. */
 static void require_error(const pyro_error *error, int status)
 {
     char line[1024];
@@ -136,7 +136,7 @@ static void write_reports(const pyro_cost *cost)
     }
 }
 
-/* Graphs at every granularity, and a split. */
+/* Builds graphs at every granularity and splits them. */
 static void check_graphs(const pyro_cost *cost)
 {
     pyro_program *program;
@@ -159,7 +159,7 @@ static void check_graphs(const pyro_cost *cost)
     pyro_program_free(program);
 }
 
-/* Prices the model in every convention; MACs must not depend on it. */
+/* Computes the cost in every convention; MACs must not depend on it. */
 static void price(pyro_model *model, int depth)
 {
     int64_t macs = -1;
@@ -188,7 +188,7 @@ static void price(pyro_model *model, int depth)
     }
 }
 
-/* Other sizes than those of the file, where it allows them. */
+/* Sets other sizes than the file's, where it allows them. */
 static void resize(pyro_model *model, int64_t by)
 {
     pyro_error error;

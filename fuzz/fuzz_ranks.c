@@ -1,4 +1,4 @@
-/* Fuzzes summaries of ranks: what is read can be written, read again, merged and answered. */
+/* Fuzzes rank summaries: valid input can be written, read again, merged and analyzed. */
 #include <pyrometer/ranks.h>
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         pyro_rank_summary_merge(again, summary, &error) != PYRO_OK ||
         pyro_rank_summary_write(&second, &second_length, again, &error) != PYRO_OK)
         abort();
-    /* A part that is there is not added again. */
+    /* Merging adds no part twice. */
     if (length != second_length || memcmp(text, second, length) != 0)
         abort();
     pyro_free(text);

@@ -1,4 +1,4 @@
-/* Fuzzes the reader of recordings and what is made of its rows: analysis, Chrome JSON, graphs. */
+/* Fuzzes the reader of recordings and the users of its rows: analysis, Chrome JSON, graphs. */
 #include "trace/trace.h"
 
 #include <pyrometer/graph.h>
@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int pass_over(void *user, const char *bytes, size_t size, pyro_error *error)
+static int discard_bytes(void *user, const char *bytes, size_t size, pyro_error *error)
 {
     (void)user;
     (void)bytes;
@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t *copy = malloc(size + 8);
     if (!copy)
         return 0;
-    /* What does not begin with the magic is another reader's. */
+    /* Input without the magic would go to another reader. */
     memcpy(copy, data, size);
     memcpy(copy, PYRO_RECORDING_MAGIC, size < 8 ? size : 8);
     pyro_error_clear(&error);
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_rows(trace);
         if (pyro_trace_analyze(&analysis, trace, &options, &error) == PYRO_OK)
             pyro_analysis_free(analysis);
-        pyro_trace_write_chrome(trace, &options, pass_over, NULL, &error);
+        pyro_trace_write_chrome(trace, &options, discard_bytes, NULL, &error);
         build_graphs(trace);
         pyro_trace_close(trace);
     }

@@ -1,4 +1,4 @@
-/* Fuzzes the zip directory and its members, and gzip streams when the input begins like one. */
+/* Fuzzes the zip directory and its members, or a gzip stream if the input begins like one. */
 #include "base/zip/zip.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Reads to the end or the limit; aborts when more comes than was promised. */
+/* Reads to the end or the limit; aborts if there is more than the announced size. */
 static void drain(pyro_source *source, pyro_error *error)
 {
     char bytes[4096];

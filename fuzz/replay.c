@@ -1,6 +1,6 @@
 /*
- * Runs the fuzz targets where there is no fuzzer: replay CORPUS [TARGET...] gives every file of the
- * folder CORPUS/TARGET to that target once; all targets when none is named.
+ * Runs the fuzz targets without a fuzzer: `replay CORPUS [TARGET...]` runs each target, by default
+ * all, once on every file in the folder CORPUS/TARGET.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 typedef int fuzz_function(const uint8_t *data, size_t size);
 
-/* REPLAY_TARGETS is a TARGET(name) for each fuzz_<name>.c, from CMake. */
+/* CMake defines REPLAY_TARGETS: one TARGET(name) per fuzz_<name>.c. */
 #define TARGET(name) fuzz_function fuzz_##name;
 REPLAY_TARGETS
 #undef TARGET
@@ -33,13 +33,13 @@ static int fail(const char *path)
     return -1;
 }
 
-/* Returns 1, the inputs that were run, or -1. */
+/* Returns the number of replayed inputs, 1, or -1. */
 static int replay_file(const target *target, const char *path, size_t size)
 {
     int status = 1;
     FILE *file = fopen(path, "rb");
     uint8_t *data = malloc(size ? size : 1);
-    /* So that the last line before a crash names the input. */
+    /* The last line before a crash must name the input. */
     printf("%s: %s\n", target->name, path);
     if (!file || !data || fread(data, 1, size, file) != size)
         status = fail(path);

@@ -1,4 +1,4 @@
-"""The catalog: every model that the tool knows by name."""
+"""The catalog: all built-in models of the tool."""
 
 import difflib
 import functools
@@ -18,18 +18,18 @@ _FAMILIES = (
 
 @functools.cache
 def all_models() -> dict[str, Model]:
-    """Every model by its name, in the order of names."""
+    """All models by name, sorted."""
     found: dict[str, Model] = {}
     for family in _FAMILIES:
         for model in importlib.import_module(f"catalog.models.{family}").models():
             if model.name in found:
-                raise ValueError(f"{model.name}: named twice in the catalog")
+                raise ValueError(f"{model.name}: duplicate name in the catalog")
             found[model.name] = model
     return dict(sorted(found.items()))
 
 
 def find(name: str) -> Model:
-    """The model of that name; LookupError, with the nearest names, where there is none."""
+    """The model of that name; LookupError, with the nearest names, if unknown."""
     known = all_models()
     if name in known:
         return known[name]

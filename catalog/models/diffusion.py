@@ -1,4 +1,4 @@
-"""What denoises in diffusion models: UNets and transformers, from diffusers' configurations."""
+"""Denoisers of diffusion models: UNets and transformers, from diffusers' configurations."""
 
 from typing import Any
 
@@ -224,5 +224,5 @@ def _transformers() -> list[Model]:
 
 
 def models() -> list[Model]:
-    """All of them."""
+    """All models of this file."""
     return [*_unets(), *_transformers()]

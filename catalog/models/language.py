@@ -1,4 +1,4 @@
-"""Language models of other makes, from their published configurations."""
+"""Language models that differ from Llama, from their published configurations."""
 
 from typing import Any
 
@@ -268,7 +268,7 @@ def _gpt_oss() -> list[Model]:
 
 
 def _mamba() -> list[Model]:
-    """Its scan runs step by step, which fixes the length; its state is no cache of keys."""
+    """Mamba: its step-by-step scan fixes the length, and it has no key-value cache."""
     found = []
     for name, display_name, width, layers, params in (
         ("mamba_130m", "Mamba 130M", 768, 24, 129135360),
@@ -297,7 +297,7 @@ def _mamba() -> list[Model]:
 
 
 def models() -> list[Model]:
-    """All of them."""
+    """All models of this file."""
     return [
         *_gpt(),
         *_pythia(),

@@ -1,4 +1,4 @@
-"""Language models in the manner of Llama, from their published configurations."""
+"""Language models similar to Llama, from their published configurations."""
 
 import dataclasses
 
@@ -412,7 +412,7 @@ def _phi_and_others() -> list[Model]:
     ]
 
 
-# Models that differ from another in nothing but their weights.
+# Models that differ from another one only in their weights.
 _SAME = {
     "llama_7b": "llama2_7b",
     "llama3_1_8b": "llama3_8b",
@@ -421,7 +421,7 @@ _SAME = {
 
 
 def models() -> list[Model]:
-    """All of them."""
+    """All models of this file."""
     found = [
         *_llama(),
         *_like_llama_by_others(),

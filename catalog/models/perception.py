@@ -341,7 +341,7 @@ def _timm_builder(builder: str) -> Callable[[], torch.nn.Module]:
 
 
 def _timm() -> list[Model]:
-    """A row: name, title, family, timm's builder, side, whether it may change, millions."""
+    """Rows: name, title, family, timm's builder, image side, dynamic dims, million parameters."""
     free, fixed = (0, 2, 3), (0,)
     rows = [
         ("deit_tiny", "DeiT-Tiny", "deit", "deit_tiny_patch16_224", 224, fixed, 5.72),
@@ -430,7 +430,7 @@ def _timm() -> list[Model]:
 
 
 def models() -> list[Model]:
-    """All of them."""
+    """All models of this file."""
     return [
         *_whisper(),
         *_waves(),

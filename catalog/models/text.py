@@ -11,7 +11,7 @@ from catalog.model import Model, Published
 _CHECKPOINT = "tensors in the checkpoint {}, weights that are shared counted once"
 
 
-# How many tokens there are positions for, where an export cannot know it.
+# Maximum sequence length of classes for which export cannot know it.
 _POSITIONS = {"BartModel": 1024, "RobertaModel": 512, "XLMRobertaModel": 512}
 
 
@@ -411,5 +411,5 @@ def _text_to_text() -> list[Model]:
 
 
 def models() -> list[Model]:
-    """All of them."""
+    """All models of this file."""
     return [*_encoders(), *_other_encoders(), *_text_to_text()]

@@ -1,4 +1,4 @@
-"""torchvision's 121 models, each built as the weights that publish its cost were trained."""
+"""torchvision's 121 models, each built for the weights whose metadata publish its cost."""
 
 import re
 
@@ -13,7 +13,7 @@ from pyrometer._helper.torchvision_weights import without_downloads
 _IMAGE_AXES = ("batch", "channel", "height", "width")
 _VIDEO_AXES = ("batch", "channel", "frames", "height", "width")
 
-# What turns the name of a builder into the one that people write, one rule after the other.
+# Rules that turn a builder's name into the usual spelling, applied in order.
 _SPELLINGS = (
     (r"^quantized_(.*)", r"\1 (before quantization)"),
     (r"_fpn_v2", " FPN v2"),
@@ -55,7 +55,7 @@ _SPELLINGS = (
     (r"_", " "),
 )
 
-# Torchvision's windows and position tables fix the image; the batch may change.
+# Windows and position tables of these models fix the image size; the batch is variable.
 _FIXED_IMAGE = ("vit_", "swin", "maxvit", "mvit")
 _VIDEO = ("mc3_", "mvit_", "r2plus1d_", "r3d_", "s3d", "swin3d_")
 
@@ -91,7 +91,7 @@ def _build(builder: str, weights_name: str) -> torch.nn.Module:
     weights = torchvision.models.get_weight(weights_name)
     options = {}
     if builder.startswith("quantized_"):
-        # The published count is that of the model before its weights became integers.
+        # The published count is that of the model before quantization.
         weights, options = None, {"quantize": False}
         if builder == "quantized_googlenet":
             options["aux_logits"] = False
@@ -111,7 +111,7 @@ def _image(side: int, dynamic: tuple[int, ...] = (0, 2, 3)) -> Input:
 
 
 def _detector_inputs(builder: str) -> dict[str, Input]:
-    """Images and boxes. Heads that are given no box cost nothing, which export cannot know."""
+    """Images and boxes. Zero boxes are valid, which export cannot know."""
     side = 300 if builder == "ssd300_vgg16" else 320 if "320" in builder else 800
     arguments = {"images": _image(side)}
     if "rcnn" in builder:
@@ -170,13 +170,13 @@ def _model(name: str, builder: str, weights, crop: int, variants) -> Model:
 
 
 def _models_of(builder: str) -> list[Model]:
-    """The model as its first weights have it, and those of other weights that have other sizes."""
+    """The model of a builder's first weights, and one per further crop size."""
     from torchvision.models import get_model_weights
 
     sizes = {}
     for weights in get_model_weights(builder):
         sizes.setdefault((_crop(weights), weights.meta["num_params"]), weights)
-    # A model whose image may change needs no other entry for another crop.
+    # Only ViT models need an entry per crop.
     ordered = sorted(sizes.items(), key=lambda item: item[0])
     if not builder.startswith("vit_"):
         first = next(iter(get_model_weights(builder)))
@@ -192,7 +192,7 @@ def _models_of(builder: str) -> list[Model]:
 
 
 def models() -> list[Model]:
-    """All of them."""
+    """All models of this file."""
     torchvision_ops.declare()
     import torchvision
 

@@ -1,5 +1,5 @@
-/* Results and their comparison as Python sees them: what was measured goes into the library's
- * results, and its writers give text. */
+/* Python type for benchmark results: collects measurements, writes reports and compares results.
+ * The library computes all statistics. */
 #include "module.h"
 
 #include <pyrometer/bench.h>
@@ -10,7 +10,7 @@ enum { TABLE_COLUMNS_MAX = 64 };
 typedef struct bench_object {
     PyObject_HEAD
     pyro_bench *bench;
-    bool finished; /* summaries are there to be written */
+    bool finished; /* summaries are computed */
 } bench_object;
 
 static PyObject *fail(PyObject *self, const pyro_error *error, int status)
@@ -18,7 +18,8 @@ static PyObject *fail(PyObject *self, const pyro_error *error, int status)
     return core_fail(PyType_GetModuleState(Py_TYPE(self)), error, status, 0);
 }
 
-static PyObject *answer(PyObject *self, const pyro_error *error, int status)
+/* None, or NULL with an exception if the status is an error. */
+static PyObject *none_or_fail(PyObject *self, const pyro_error *error, int status)
 {
     return status < 0 ? fail(self, error, status) : Py_NewRef(Py_None);
 }
@@ -48,12 +49,13 @@ static PyObject *bench_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     return (PyObject *)self;
 }
 
-/* -1 with an exception where there is no such result. */
+/* -1 with an exception if the index is invalid. */
 static int check_result(const bench_object *self, Py_ssize_t result)
 {
     if (result >= 0 && (size_t)result < self->bench->result_count)
         return 0;
-    PyErr_SetString(PyExc_IndexError, "no such result");
+    PyErr_Format(PyExc_IndexError, "result index %zd is out of range (%zu results)", result,
+                 self->bench->result_count);
     return -1;
 }
 
@@ -96,7 +98,7 @@ static PyObject *bench_set_status(bench_object *self, PyObject *args)
     int status = pyro_bench_set_text(self->bench, &of->status, name, &error);
     if (status == PYRO_OK)
         status = pyro_bench_set_text(self->bench, &of->message, message, &error);
-    return answer((PyObject *)self, &error, status);
+    return none_or_fail((PyObject *)self, &error, status);
 }
 
 typedef int (*add_pair)(pyro_bench *, size_t, const char *, const char *, pyro_error *);
@@ -110,7 +112,8 @@ static PyObject *add_text(bench_object *self, PyObject *args, add_pair add)
     if (!PyArg_ParseTuple(args, "nss", &result, &name, &value) || check_result(self, result))
         return NULL;
     pyro_error_clear(&error);
-    return answer((PyObject *)self, &error, add(self->bench, (size_t)result, name, value, &error));
+    return none_or_fail((PyObject *)self, &error,
+                        add(self->bench, (size_t)result, name, value, &error));
 }
 
 static PyObject *bench_parameter(bench_object *self, PyObject *args)
@@ -131,8 +134,8 @@ static PyObject *bench_environment(bench_object *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "ss:environment", &name, &value))
         return NULL;
     pyro_error_clear(&error);
-    return answer((PyObject *)self, &error,
-                  pyro_bench_add_environment(self->bench, name, value, &error));
+    return none_or_fail((PyObject *)self, &error,
+                        pyro_bench_add_environment(self->bench, name, value, &error));
 }
 
 static PyObject *bench_warn(bench_object *self, PyObject *args)
@@ -143,7 +146,7 @@ static PyObject *bench_warn(bench_object *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "s:warn", &text))
         return NULL;
     pyro_error_clear(&error);
-    return answer((PyObject *)self, &error, pyro_bench_warn(self->bench, &error, "%s", text));
+    return none_or_fail((PyObject *)self, &error, pyro_bench_warn(self->bench, &error, "%s", text));
 }
 
 static double *as_doubles(PyObject *list)
@@ -163,7 +166,7 @@ static double *as_doubles(PyObject *list)
     return values;
 }
 
-/* A number, which was measured as a whole, or a sequence of samples. */
+/* Adds a metric: a single number or a sequence of samples. */
 static PyObject *bench_metric(bench_object *self, PyObject *args)
 {
     Py_ssize_t result;
@@ -183,9 +186,9 @@ static PyObject *bench_metric(bench_object *self, PyObject *args)
             return NULL;
         status = pyro_bench_add_value(self->bench, (size_t)result, name, unit, higher, value,
                                       &error);
-        return answer((PyObject *)self, &error, status);
+        return none_or_fail((PyObject *)self, &error, status);
     }
-    list = PySequence_Fast(amount, "a number or a sequence of them is wanted");
+    list = PySequence_Fast(amount, "the amount must be a number or a sequence of numbers");
     double *values = list ? as_doubles(list) : NULL;
     if (!values) {
         Py_XDECREF(list);
@@ -195,7 +198,7 @@ static PyObject *bench_metric(bench_object *self, PyObject *args)
                                    (size_t)PySequence_Fast_GET_SIZE(list), &error);
     PyMem_Free(values);
     Py_DECREF(list);
-    return answer((PyObject *)self, &error, status);
+    return none_or_fail((PyObject *)self, &error, status);
 }
 
 static PyObject *bench_rate(bench_object *self, PyObject *args)
@@ -209,8 +212,9 @@ static PyObject *bench_rate(bench_object *self, PyObject *args)
         check_result(self, result))
         return NULL;
     pyro_error_clear(&error);
-    return answer((PyObject *)self, &error,
-                  pyro_bench_add_rate(self->bench, (size_t)result, of, name, unit, amount, &error));
+    return none_or_fail(
+        (PyObject *)self, &error,
+        pyro_bench_add_rate(self->bench, (size_t)result, of, name, unit, amount, &error));
 }
 
 static PyObject *bench_loop(bench_object *self, PyObject *args)
@@ -224,15 +228,17 @@ static PyObject *bench_loop(bench_object *self, PyObject *args)
         check_result(self, result))
         return NULL;
     pyro_error_clear(&error);
-    return answer((PyObject *)self, &error,
-                  pyro_bench_add_loop(self->bench, (size_t)result, core_loop_of(loop), &error));
+    return none_or_fail(
+        (PyObject *)self, &error,
+        pyro_bench_add_loop(self->bench, (size_t)result, core_loop_of(loop), &error));
 }
 
-/* Texts of a sequence, None as NULL; they belong to its items. False with an exception. */
+/* Borrows the texts of a sequence's items, NULL for None. False with an exception. */
 static bool as_texts(const char **out, PyObject *list, Py_ssize_t wanted)
 {
     if (PySequence_Fast_GET_SIZE(list) != wanted) {
-        PyErr_SetString(PyExc_ValueError, "a row has not a cell for each column");
+        PyErr_Format(PyExc_ValueError, "a row has %zd cells, but the table has %zd columns",
+                     PySequence_Fast_GET_SIZE(list), wanted);
         return false;
     }
     for (Py_ssize_t i = 0; i < wanted; i++) {
@@ -252,7 +258,8 @@ static bool add_rows(bench_object *self, size_t result, PyObject *rows, Py_ssize
     bool good = true;
 
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(rows) && good; i++) {
-        PyObject *cells = PySequence_Fast(PySequence_Fast_GET_ITEM(rows, i), "a row is a sequence");
+        PyObject *cells = PySequence_Fast(PySequence_Fast_GET_ITEM(rows, i),
+                                          "a row must be a sequence");
         int status = PYRO_OK;
 
         good = cells && as_texts(texts, cells, columns);
@@ -279,12 +286,13 @@ static PyObject *bench_table(bench_object *self, PyObject *args)
         check_result(self, result))
         return NULL;
     pyro_error_clear(&error);
-    columns = PySequence_Fast(columns_object, "columns are a sequence");
-    rows = PySequence_Fast(rows_object, "rows are a sequence");
+    columns = PySequence_Fast(columns_object, "columns must be a sequence");
+    rows = PySequence_Fast(rows_object, "rows must be a sequence");
     Py_ssize_t count = columns ? PySequence_Fast_GET_SIZE(columns) : 0;
     good = columns && rows;
     if (good && count > TABLE_COLUMNS_MAX) {
-        PyErr_SetString(PyExc_ValueError, "too many columns");
+        PyErr_Format(PyExc_ValueError, "a table has at most %d columns, this one has %zd",
+                     TABLE_COLUMNS_MAX, count);
         good = false;
     }
     good = good && as_texts(texts, columns, count);
@@ -311,7 +319,7 @@ static PyObject *bench_finish(bench_object *self, PyObject *unused)
     if (status == PYRO_OK)
         status = pyro_bench_finish(self->bench, &error);
     self->finished = status == PYRO_OK;
-    return answer((PyObject *)self, &error, status);
+    return none_or_fail((PyObject *)self, &error, status);
 }
 
 static PyObject *bench_report(bench_object *self, PyObject *args)
@@ -334,7 +342,7 @@ static PyObject *bench_report(bench_object *self, PyObject *args)
     while (index < sizeof formats / sizeof *formats && strcmp(formats[index], format) != 0)
         index++;
     if (index == sizeof formats / sizeof *formats)
-        return PyErr_Format(PyExc_ValueError, "%s: no such format", format);
+        return PyErr_Format(PyExc_ValueError, "unknown report format '%s'", format);
     report.without_drawings = !drawings;
     report.without_details = !details;
     pyro_error_clear(&error);
@@ -357,20 +365,21 @@ static void bench_dealloc(bench_object *self)
 
 static PyMethodDef bench_methods[] = {
     {"add", (PyCFunction)bench_add, METH_VARARGS, "add(name, engine, command, items) -> index"},
-    {"count", (PyCFunction)bench_count, METH_NOARGS, "How many were added."},
+    {"count", (PyCFunction)bench_count, METH_NOARGS, "count() -> int: number of results."},
     {"set_status", (PyCFunction)bench_set_status, METH_VARARGS, "set_status(index, name, message)"},
     {"parameter", (PyCFunction)bench_parameter, METH_VARARGS, "parameter(index, name, value)"},
     {"fact", (PyCFunction)bench_fact, METH_VARARGS, "fact(index, name, value)"},
     {"metric", (PyCFunction)bench_metric, METH_VARARGS,
      "metric(index, name, unit, higher_is_better, number or samples)"},
     {"rate", (PyCFunction)bench_rate, METH_VARARGS,
-     "rate(index, metric, name, unit, amount): amount per second, by the metric's mean time."},
-    {"loop", (PyCFunction)bench_loop, METH_VARARGS, "loop(index, loop): latency, of one process."},
+     "rate(index, metric, name, unit, amount): adds amount per second of the metric's mean time."},
+    {"loop", (PyCFunction)bench_loop, METH_VARARGS,
+     "loop(index, loop): adds a loop's latencies as one process."},
     {"table", (PyCFunction)bench_table, METH_VARARGS, "table(index, title, columns, rows)"},
     {"environment", (PyCFunction)bench_environment, METH_VARARGS, "environment(name, value)"},
     {"warn", (PyCFunction)bench_warn, METH_VARARGS, "warn(text)"},
     {"finish", (PyCFunction)bench_finish, METH_NOARGS,
-     "Sums up; only facts may be added after it."},
+     "finish(): computes summaries; only facts may be added afterwards."},
     {"report", (PyCFunction)bench_report, METH_VARARGS,
      "report(format, drawings=True, details=True) -> str"},
     {NULL, NULL, 0, NULL},
@@ -380,7 +389,8 @@ static PyType_Slot bench_slots[] = {
     {Py_tp_new, bench_new},
     {Py_tp_dealloc, bench_dealloc},
     {Py_tp_methods, bench_methods},
-    {Py_tp_doc, "Results as the library keeps them; the machine is looked at when it is made."},
+    {Py_tp_doc,
+     "Bench(): benchmark results of the library; reads the machine's state when created."},
     {0, NULL},
 };
 

@@ -1,4 +1,4 @@
-/* A GPU as its driver sees it: clocks, power, heat, and what holds the clocks down. */
+/* Python type for a GPU: reads clocks, power, temperature and throttle reasons from the driver. */
 #include "module.h"
 
 #include <math.h>
@@ -34,7 +34,7 @@ static PyObject *gpu_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
     return (PyObject *)self;
 }
 
-/* None where the driver does not say. */
+/* None if the driver does not report the value. */
 static bool set_number(PyObject *dict, const char *name, double value)
 {
     PyObject *number = isnan(value) ? Py_NewRef(Py_None) : PyFloat_FromDouble(value);
@@ -75,7 +75,7 @@ static void gpu_dealloc(gpu_object *self)
 
 static PyMethodDef gpu_methods[] = {
     {"read", (PyCFunction)gpu_read, METH_NOARGS,
-     "Clocks, power, heat, use and reasons now; None: the driver does not say."},
+     "read() -> dict: clocks, power, temperature, use and throttle reasons; None: unknown."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -83,7 +83,7 @@ static PyType_Slot gpu_slots[] = {
     {Py_tp_new, gpu_new},
     {Py_tp_dealloc, gpu_dealloc},
     {Py_tp_methods, gpu_methods},
-    {Py_tp_doc, "Gpu(uuid=None): a GPU by the library of its driver; the first without a UUID."},
+    {Py_tp_doc, "Gpu(uuid=None): a GPU by its driver's library; by default the first."},
     {0, NULL},
 };
 

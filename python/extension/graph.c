@@ -1,5 +1,5 @@
-/* Programs and their graphs as Python sees them: a program is read once, and every graph or cut of
- * it is a text that a writer of the library made. Also what a recording needs to become one. */
+/* Python type for programs: reads one from a recording or a model and writes its graphs as text.
+ * Also records the weights and marks that a recording needs to become a program. */
 #include "module.h"
 
 #include <pyrometer/graph.h>
@@ -23,7 +23,7 @@ static core_state *state_of(program_object *self)
     return PyType_GetModuleState(Py_TYPE(self));
 }
 
-/* What to write, beside the graph itself. */
+/* Options of a graph's report. */
 typedef struct writing {
     pyro_graph_report report;
     bool only_stats;
@@ -54,7 +54,7 @@ static int write_graph(char **text, size_t *size, const pyro_program *program,
 
 PyDoc_STRVAR(write_doc, "write(granularity, level, format, edges, stats, parts, memory_limit, "
                         "depth, for_picture)\n\n"
-                        "The graph as text; parts 0 means no cuts, and format -1 the stats alone.");
+                        "Returns the graph as text. parts 0: no cuts; format -1: only stats.");
 
 static PyObject *program_write(program_object *self, PyObject *args)
 {
@@ -105,8 +105,8 @@ static PyMethodDef program_methods[] = {
 };
 
 static PyGetSetDef program_getters[] = {
-    {"name", (getter)program_name, NULL, "The class of the model.", NULL},
-    {"passes", (getter)program_passes, NULL, "How often the model ran.", NULL},
+    {"name", (getter)program_name, NULL, "Class of the model.", NULL},
+    {"passes", (getter)program_passes, NULL, "Number of times the model ran.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -198,8 +198,8 @@ static PyObject *program_of_model(PyObject *module, PyObject *args)
 }
 
 PyDoc_STRVAR(weight_doc, "recorder_weight(name, kind, tensor, storage, begin, values, bytes)\n\n"
-                         "A tensor that is there before the model runs: 0 parameter, 1 buffer, "
-                         "2 input.");
+                         "Records a tensor that exists before the model runs. Kind 0: parameter, "
+                         "1: buffer, 2: input.");
 
 static PyObject *recorder_weight(PyObject *module, PyObject *args)
 {
@@ -220,7 +220,7 @@ static PyObject *recorder_weight(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* Marks nest, so that one key serves them all: the innermost is closed. */
+/* Marks nest, so one key is enough: closing a span closes the innermost. */
 static const char mark_key;
 
 static PyObject *mark_begin(PyObject *module, PyObject *name)
@@ -246,8 +246,8 @@ static PyObject *mark_begin(PyObject *module, PyObject *name)
     Py_RETURN_NONE;
 }
 
-/* The innermost mark of this thread, taken off its stack, if its record is still there. The chunk may
- * be another's by now, where only the last ones are kept. */
+/* Pops the innermost mark of this thread. NULL if its record was overwritten, as happens when only
+ * the last chunks are kept. */
 static pyro_record *close_mark(pyro_recorder_thread *thread)
 {
     pyro_record *record = pyro_span_close(thread, &mark_key);
@@ -280,7 +280,7 @@ static PyObject *mark_drop(PyObject *module, PyObject *unused)
     if (thread) {
         pyro_record *record = close_mark(thread);
         if (record)
-            record->kind = 0; /* which readers pass over */
+            record->kind = 0; /* readers skip it */
         pyro_recorder_leave(thread);
     }
     Py_RETURN_NONE;
@@ -305,14 +305,17 @@ static PyObject *mark_is_empty(PyObject *module, PyObject *unused)
 }
 
 static PyMethodDef graph_methods[] = {
-    {"program_of_recording", program_of_recording, METH_VARARGS, "Reads a recording."},
-    {"program_of_model", program_of_model, METH_VARARGS, "What a Model would run."},
+    {"program_of_recording", program_of_recording, METH_VARARGS,
+     "program_of_recording(path) -> Program"},
+    {"program_of_model", program_of_model, METH_VARARGS,
+     "program_of_model(model) -> Program: the ops that a Model would run."},
     {"recorder_weight", recorder_weight, METH_VARARGS, weight_doc},
-    {"mark_begin", mark_begin, METH_O, "Begins a span that has a name, in the recording."},
-    {"mark_end", mark_end, METH_NOARGS, "Ends the innermost of them."},
-    {"mark_drop", mark_drop, METH_NOARGS, "Takes the innermost of them out of the recording."},
+    {"mark_begin", mark_begin, METH_O, "mark_begin(name): begins a named span in the recording."},
+    {"mark_end", mark_end, METH_NOARGS, "mark_end(): ends the innermost mark."},
+    {"mark_drop", mark_drop, METH_NOARGS,
+     "mark_drop(): removes the innermost mark from the recording."},
     {"mark_is_empty", mark_is_empty, METH_NOARGS,
-     "Whether this thread has recorded nothing since it began the innermost of them."},
+     "mark_is_empty() -> bool: whether this thread recorded nothing inside its innermost mark."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,17 +1,17 @@
 /*
- * Calls of `forward` itself, past __call__: takes the vectorcall slot of the forward functions of
- * decorated models, so that such a call is a pass too. The functions stay what they are.
+ * Records direct calls of `forward`, without __call__, as passes: replaces the vectorcall slot of
+ * the forward functions of decorated models. The function objects stay the same.
  */
 #include "hook_modules.h"
 
-/* A function whose slot was taken. Its address may be another's once it is gone: then the slot of
- * that one is not ours, and it is watched anew. */
+/* A function whose slot was replaced. Another function may reuse its address; that one's slot is
+ * not ours, so forward_watch() replaces it again. */
 typedef struct watched {
     PyObject *function; /* only compared */
     vectorcallfunc original;
 } watched;
 
-/* Guarded by the interpreter's lock. There are as many as decorated models. */
+/* Guarded by the GIL. One entry per decorated model. */
 static watched *all;
 static size_t count, capacity;
 
@@ -34,7 +34,7 @@ static PyObject *observe_forward(PyObject *function, PyObject *const *arguments,
         !layers_is_module(arguments[0]))
         return original(function, arguments, count_and_flag, names);
     core_pass_enter(&pass, arguments[0]);
-    /* Only a pass needs the layer: below __call__ there is one already. */
+    /* Only a pass needs a layer span: calls by __call__ have one already. */
     result = pass.token ? layers_call(original, function, arguments, count_and_flag, names)
                         : original(function, arguments, count_and_flag, names);
     if (pass.is_asked)
@@ -43,13 +43,13 @@ static PyObject *observe_forward(PyObject *function, PyObject *const *arguments,
 }
 
 #if PY_VERSION_HEX < 0x030C0000
-/* Python 3.11 runs the code of a plain function without a look at its vectorcall slot, unless it is
- * called with * or **. It does not with functions of a derived type, which are functions to all else. */
+/* Python 3.11 ignores the vectorcall slot of plain functions, unless they are called with * or **.
+ * It respects that of a derived type, which is otherwise treated as a function. */
 static PyObject *reduce(PyObject *function, PyObject *protocol)
 {
     (void)protocol;
     return Py_NewRef(
-        ((PyFunctionObject *)function)->func_qualname); /* found by its name, as others */
+        ((PyFunctionObject *)function)->func_qualname); /* pickled by name, like functions */
 }
 
 static PyMethodDef watched_methods[] = {
@@ -77,7 +77,7 @@ static int see_all_calls(PyObject *function)
         watched_type.tp_clear = PyFunction_Type.tp_clear;
         watched_type.tp_dealloc = PyFunction_Type.tp_dealloc;
         watched_type.tp_descr_get = PyFunction_Type.tp_descr_get;
-        /* The type's own text would hide the function's. */
+        /* The type's __doc__ would hide the function's. */
         if (PyType_Ready(&watched_type) < 0 ||
             PyDict_DelItemString(watched_type.tp_dict, "__doc__") < 0)
             return -1;
@@ -96,8 +96,8 @@ static int see_all_calls(PyObject *function)
 #endif
 
 const char core_forward_watch_doc[] =
-    "forward_watch(function): a call of it with a decorated model is a pass. The function is the\n"
-    "`forward` of its class.";
+    "forward_watch(function): records its calls with a decorated model as passes. The function is\n"
+    "the `forward` of the model's class.";
 
 PyObject *core_forward_watch(PyObject *module, PyObject *function)
 {
@@ -105,7 +105,7 @@ PyObject *core_forward_watch(PyObject *module, PyObject *function)
 
     (void)module;
     if (!PyObject_TypeCheck(function, &PyFunction_Type)) {
-        PyErr_SetString(PyExc_TypeError, "forward_watch() takes a function");
+        PyErr_SetString(PyExc_TypeError, "forward_watch() requires a Python function");
         return NULL;
     }
     if (((PyFunctionObject *)function)->vectorcall == observe_forward)

@@ -1,24 +1,24 @@
 /*
- * What a layer is given: the first tensor among the arguments of its call, as the words of a
- * signature. The observer reads sizes out of torch's own object; without it Python is asked.
+ * Finds the first tensor among a layer's arguments and writes its sizes as signature words. Reads
+ * the sizes with the observer if it is available, otherwise through Python.
  */
 #include "hook_modules.h"
 
 #include <string.h>
 
-/* Inside of arguments: lists in lists, and items of one. */
+/* Limits of the search in arguments: nesting, and items per container. */
 #define DEEPEST_ARGUMENT 3
 #define MOST_ITEMS 64
 
 typedef size_t (*describe_fn)(const void *tensor, uint64_t *words, size_t room);
 
-/* Guarded by the interpreter's lock; set once a session. */
+/* Guarded by the GIL; set once per session. */
 static struct {
-    PyTypeObject *tensor, *base; /* torch.Tensor, and what all tensors are */
+    PyTypeObject *tensor, *base; /* torch.Tensor, and the base class of all tensors */
     describe_fn describe; /* the observer's; NULL without it */
-    size_t pointer_at;    /* where a Python tensor keeps the address of torch's object */
+    size_t pointer_at;    /* offset of the C++ object's address in a Python tensor */
     PyObject *quiet, *is_tracing, *count_modes; /* of torch._C: see inputs_install() */
-    PyObject *shape; /* the word */
+    PyObject *shape; /* the string "shape" */
 } torch_types;
 
 static inline bool is_tensor(PyObject *value)
@@ -48,7 +48,7 @@ static PyObject *find_tensor(PyObject *value, int depth)
     return found;
 }
 
-/* torch.Size as words, 0 where a size is not a plain number. */
+/* Writes a torch.Size as words; 0 if a size is not a plain int. */
 static size_t put_sizes(PyObject *shape, uint64_t *words, size_t room)
 {
     Py_ssize_t count = shape && PyTuple_Check(shape) ? PyTuple_GET_SIZE(shape) : -1;
@@ -66,7 +66,7 @@ static size_t put_sizes(PyObject *shape, uint64_t *words, size_t room)
     return (size_t)count + 1;
 }
 
-/* The question, such that no subclass and no mode sees it. A new reference, or NULL. */
+/* Reads the shape, hidden from subclasses and modes. A new reference, or NULL. */
 static PyObject *ask_quietly(PyObject *tensor)
 {
     PyObject *guard = PyObject_CallNoArgs(torch_types.quiet), *shape = NULL;
@@ -83,7 +83,7 @@ static PyObject *ask_quietly(PyObject *tensor)
     return shape;
 }
 
-/* Asks the tensor for its shape. Not while torch.jit traces, which would write the question down. */
+/* Reads the shape through Python. Not while torch.jit traces, which would record the access. */
 static size_t ask_python(PyObject *tensor, uint64_t *words, size_t room)
 {
     PyObject *tracing = PyObject_CallNoArgs(torch_types.is_tracing), *shape = NULL;
@@ -125,7 +125,7 @@ size_t layers_input(uint64_t *words, size_t room, PyObject *const *arguments, si
     return 0;
 }
 
-/* Where in the object of a tensor the address lies; 0 when it is not found. */
+/* The offset of the C++ object's address in a Python tensor; 0 if not found. */
 static size_t find_pointer(PyObject *tensor)
 {
     PyObject *number = PyObject_GetAttrString(tensor, "_cdata");
@@ -142,21 +142,23 @@ static size_t find_pointer(PyObject *tensor)
     return 0;
 }
 
-/* Whether the observer reads of a tensor what Python says. */
+/* Whether observer and Python report the same sizes for a tensor. */
 static bool is_right(PyObject *tensor)
 {
-    uint64_t read[8], told[8];
+    uint64_t read[8], expected[8];
     size_t count = describe(tensor, read, 8);
 
-    return count > 0 && count == ask_python(tensor, told, 8) && read[0] >> 32 == told[0] >> 32 &&
-           memcmp(read + 1, told + 1, (count - 1) * sizeof *read) == 0;
+    return count > 0 && count == ask_python(tensor, expected, 8) &&
+           read[0] >> 32 == expected[0] >> 32 &&
+           memcmp(read + 1, expected + 1, (count - 1) * sizeof *read) == 0;
 }
 
 const char core_inputs_install_doc[] =
-    "inputs_install(describe, tensors, base, quiet, is_tracing, count_modes): layers say what they\n"
-    "were given. `describe` is the address of the observer's function or 0, `tensors` two different\n"
-    "tensors, `base` the class of all tensors; the rest are torch._C.DisableTorchFunction,\n"
-    "_get_tracing_state and _len_torch_function_stack. True when the observer is asked.";
+    "inputs_install(describe, tensors, base, quiet, is_tracing, count_modes) -> bool\n\n"
+    "Records input shapes of layers. `describe` is the address of the observer's function or 0,\n"
+    "`tensors` two different tensors, `base` the class of all tensors. The rest are\n"
+    "torch._C.DisableTorchFunction, _get_tracing_state and _len_torch_function_stack. Returns\n"
+    "True if the observer reads the shapes.";
 
 PyObject *core_inputs_install(PyObject *module, PyObject *args)
 {

@@ -1,6 +1,6 @@
 /*
- * Marks: labels that torch.profiler records among its ops where a layer begins and ends. Where the
- * profiler takes the observer's place, they assign its ops to layers by order instead of by time.
+ * Records marks: labels in torch.profiler's trace where a layer begins and ends. When the profiler
+ * replaces the observer, readers use them to assign ops to layers by order instead of by time.
  */
 #include "module.h"
 
@@ -13,7 +13,7 @@ static uint32_t last_mark;
 
 int64_t core_marks_next(void)
 {
-    /* A reader keeps the number in 32 bits, where 0 means none. */
+    /* Readers store the number in 32 bits; 0 means no mark. */
     last_mark = last_mark < INT32_MAX ? last_mark + 1 : 1;
     return last_mark;
 }
@@ -40,12 +40,12 @@ void core_mark(int64_t number, bool begins)
     if (name)
         record_label(name);
     Py_XDECREF(name);
-    PyErr_Clear(); /* the reader reports a layer without its mark */
+    PyErr_Clear(); /* the reader reports the missing mark */
     PyErr_Restore(type, value, traceback);
 }
 
 PyDoc_STRVAR(set_doc, "set_marks(class or None)\n\n"
-                      "From now on layers are marked in torch.profiler by this context manager.");
+                      "Marks layers in torch.profiler with this context manager; None stops it.");
 
 static PyObject *set_marks(PyObject *module, PyObject *class)
 {

@@ -1,27 +1,27 @@
 /*
- * Layers: takes the vectorcall slot of torch.nn.Module._call_impl, so that every call of a module
- * becomes a span while function, code and identity stay what they were. What a module is called is
- * looked up by address in module_table.c; hook_paths.c finds it out at the first call.
+ * Records layers: replaces the vectorcall slot of torch.nn.Module._call_impl, so that every module
+ * call becomes a span while function, code and identity stay unchanged. hook_paths.c resolves a
+ * module's name at its first call; module_table.c caches it by address.
  */
 #include "hook_modules.h"
 
-/* One hook a process: there is one Module class. All of it is guarded by the interpreter's lock. */
+/* One hook per process, because there is one Module class. Guarded by the GIL. */
 static struct {
     PyObject *function, *module_class;
     vectorcallfunc original;
     pyro_recorder_api *api;
-    bool is_wrapped; /* another has taken the slot after us, and will call us for ever */
+    bool is_wrapped; /* another hook replaced the slot after us and keeps calling us */
 } hook;
 
-/* Of this thread, where it is found without a call. */
+/* State of this thread, reached without a function call. */
 static _Thread_local struct {
-    layer_call call;                    /* what is being called */
-    pyro_recorder_thread *const *place; /* where the recorder keeps what it writes with */
+    layer_call call;                    /* the running layer */
+    pyro_recorder_thread *const *place; /* the recorder's pointer to its state of this thread */
 } thread_state __attribute__((tls_model("initial-exec")));
 
 /*
- * Finds out the name. No Python code of ours runs, and tracers do not see what torch runs. Returns
- * 0 where there is none; then an exception is only set when it is not ours to hide.
+ * Resolves the name of a module. Runs no Python code of pyrometer, and hides torch's from tracers.
+ * Returns 0 if it fails, with an exception only if that is not an Exception (KeyboardInterrupt).
  */
 static uint32_t name_of_new(PyObject *module, const layer_call *caller, uint32_t generation)
 {
@@ -37,7 +37,7 @@ static uint32_t name_of_new(PyObject *module, const layer_call *caller, uint32_t
     return id;
 }
 
-/* Modules are called in the same order again, so what follows this one is fetched until then. */
+/* Prefetches the slot of the module that followed last time: the order of calls repeats. */
 static inline void expect_follower(const module_slot *called)
 {
     uint32_t number = (uint32_t)(called - core_modules.slots), mask = core_modules.slot_count - 1;
@@ -83,7 +83,7 @@ static __attribute__((noinline)) pyro_recorder_thread *enter_first(pyro_recorder
     return pyro_recorder_enter(api);
 }
 
-/* As pyro_recorder_enter. */
+/* Like pyro_recorder_enter(). */
 static inline pyro_recorder_thread *enter(pyro_recorder_api *api)
 {
     pyro_recorder_thread *thread = thread_state.place ? *thread_state.place : NULL;
@@ -92,7 +92,7 @@ static inline pyro_recorder_thread *enter(pyro_recorder_api *api)
     return pyro_recorder_enter_with(api, thread);
 }
 
-/* The words of a layer's input. */
+/* The input of a layer as words. */
 #define MOST_INPUT_WORDS 32
 
 typedef struct layer_input {
@@ -100,7 +100,7 @@ typedef struct layer_input {
     uint64_t words[MOST_INPUT_WORDS];
 } layer_input;
 
-/* Begins the span; false when it cannot be written. What stacks need is set for those inside. */
+/* Begins the span; false if it cannot be written. Sets the base for stacks of nested calls. */
 static inline bool begin_layer(uint32_t id, const void *key, const layer_input *input, int64_t mark)
 {
     pyro_recorder_api *api = hook.api;
@@ -147,7 +147,7 @@ static inline void end_layer(const void *key, bool raised, uint32_t generation,
     pyro_recorder_leave(thread);
 }
 
-/* The stack of the layer around, to be set again when this one ends. */
+/* Reads the stack of the enclosing layer, which end_layer() restores. */
 static __attribute__((noinline)) void read_layer_stack(uint32_t *stack, void **frame)
 {
     pyro_recorder_thread *thread = enter(hook.api);
@@ -158,7 +158,7 @@ static __attribute__((noinline)) void read_layer_stack(uint32_t *stack, void **f
     pyro_recorder_leave(thread);
 }
 
-/* The call as a span, where the module has a name. */
+/* Calls the module, as a span if it has a name. */
 static inline PyObject *observe_layer(vectorcallfunc original, PyObject *function,
                                       PyObject *const *arguments, size_t count_and_flag,
                                       PyObject *names, module_slot *known, uint32_t generation)
@@ -211,7 +211,7 @@ static PyObject *observe_call(PyObject *function, PyObject *const *arguments, si
 {
     if (__builtin_expect(!hook.function || PyVectorcall_NARGS(count_and_flag) < 1, 0))
         return hook.original(function, arguments, count_and_flag, names);
-    /* Who has a slot is a module. */
+    /* Only modules have a slot. */
     module_slot *known = module_find_slot(arguments[0]);
     if (__builtin_expect(!known, 0) &&
         !PyObject_TypeCheck(arguments[0], (PyTypeObject *)hook.module_class))
@@ -219,7 +219,7 @@ static PyObject *observe_call(PyObject *function, PyObject *const *arguments, si
     core_pass pass = {NULL, NULL, false};
     if (core_passes_wanted) {
         core_pass_enter(&pass, arguments[0]);
-        known = module_find_slot(arguments[0]); /* that may have moved it */
+        known = module_find_slot(arguments[0]); /* the table may have moved it */
     }
     PyObject *result = call_module(hook.original, function, arguments, count_and_flag, names,
                                    known);
@@ -245,15 +245,15 @@ void layers_set_vectorcall(PyFunctionObject *function, vectorcallfunc call)
 #if PY_VERSION_HEX >= 0x030C0000
     PyFunction_SetVectorcall(function, call);
 #else
-    /* Without a version the interpreter does not run the code past this slot. */
+    /* Without a version the interpreter does not bypass this slot. */
     function->func_version = 0;
     function->vectorcall = call;
 #endif
 }
 
 const char core_layers_install_doc[] =
-    "layers_install(function, module_class): every call of the function with a module becomes a\n"
-    "span of the running session. The function is torch.nn.Module._call_impl.";
+    "layers_install(function, module_class): records calls of the function with a module as spans\n"
+    "of the running session. The function is torch.nn.Module._call_impl.";
 
 PyObject *core_layers_install(PyObject *module, PyObject *args)
 {
@@ -263,11 +263,14 @@ PyObject *core_layers_install(PyObject *module, PyObject *args)
                           &module_class))
         return NULL;
 #ifdef Py_GIL_DISABLED
-    PyErr_SetString(PyExc_RuntimeError, "layers need an interpreter with a global lock");
+    PyErr_SetString(
+        PyExc_RuntimeError,
+        "recording layers requires a Python with the GIL; free-threaded builds are unsupported");
     return NULL;
 #endif
     if (hook.function) {
-        PyErr_SetString(PyExc_RuntimeError, "layers are already observed");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "layers are recorded already; call layers_remove() first");
         return NULL;
     }
     if (layers_names_begin(module_class))
@@ -283,7 +286,7 @@ PyObject *core_layers_install(PyObject *module, PyObject *args)
 }
 
 const char core_recorder_api_doc[] =
-    "recorder_api() -> int: the address of the recorder's interface, for the observer.";
+    "recorder_api() -> int: address of the recorder's API, for the observer.";
 
 PyObject *core_recorder_api(PyObject *module, PyObject *unused)
 {
@@ -291,7 +294,8 @@ PyObject *core_recorder_api(PyObject *module, PyObject *unused)
     return PyLong_FromVoidPtr(pyro_recorder_entrance());
 }
 
-const char core_layers_remove_doc[] = "layers_remove(): gives the slot back. Fine when not taken.";
+const char core_layers_remove_doc[] =
+    "layers_remove(): stops recording layers; does nothing if they are not recorded.";
 
 PyObject *core_layers_remove(PyObject *module, PyObject *unused)
 {
@@ -299,7 +303,7 @@ PyObject *core_layers_remove(PyObject *module, PyObject *unused)
     if (!hook.function)
         Py_RETURN_NONE;
     PyFunctionObject *function = (PyFunctionObject *)hook.function;
-    /* A call that is under way ends in observe_call, so `original` and `api` stay. */
+    /* Calls in progress still return through observe_call, so `original` and `api` stay. */
     hook.is_wrapped = function->vectorcall != observe_call;
     if (!hook.is_wrapped)
         layers_set_vectorcall(function, hook.original);

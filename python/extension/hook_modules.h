@@ -1,4 +1,4 @@
-/* What the files about calls of modules share: the call that runs, its name and its inputs. */
+/* Shared declarations of the layer hook: the running call, its name and its inputs. */
 #ifndef PYROMETER_EXTENSION_HOOK_MODULES_H
 #define PYROMETER_EXTENSION_HOOK_MODULES_H
 
@@ -7,32 +7,32 @@
 
 #include <pyrometer/capture.h>
 
-/* The layer that is being called: its module, who lives as long, and its id. */
+/* The running layer: its module and root, which outlive the call, and its id. */
 typedef struct layer_call {
     PyObject *module, *root;
     uint32_t id, generation;
 } layer_call;
 
-/* Remembers torch's types and functions that naming needs; -1 with an exception. */
+/* Loads the torch types and functions that naming needs; -1 with an exception. */
 int layers_names_begin(PyObject *module_class);
 void layers_names_end(void);
 /*
- * The id of a module that `caller` calls, in the session `generation`; 0 with an exception. `keep`
- * is false when it must be asked for again at the next call, because the module is still lazy.
+ * The id of a module that `caller` calls, in the session `generation`; 0 with an exception. Sets
+ * `keep` to false if the next call must resolve it again, because the module is still lazy.
  */
 uint32_t layers_resolve(PyObject *module, const layer_call *caller, uint32_t generation,
                         bool *keep);
 
-/* hook_inputs.c: the words of the first tensor among the arguments of a call, of which the first is
- * the module and the last are those by keyword; how many, 0 when there is none. */
+/* hook_inputs.c: writes the words of the first tensor among a call's arguments, which begin with
+ * the module and end with the keyword arguments. Returns their number, 0 without a tensor. */
 size_t layers_input(uint64_t *words, size_t room, PyObject *const *arguments, size_t count);
 
-/* A call of a module, by whatever function, as a span where layers are recorded. */
+/* Calls a module's function, as a span if layers are recorded. */
 PyObject *layers_call(vectorcallfunc original, PyObject *function, PyObject *const *arguments,
                       size_t count_and_flag, PyObject *names);
-/* Whether it is an nn.Module, and layers are observed. */
+/* Whether layers are recorded and the object is an nn.Module. */
 bool layers_is_module(PyObject *object);
-/* Calls of the function go to `call` from now on. */
+/* Redirects calls of the function to `call`. */
 void layers_set_vectorcall(PyFunctionObject *function, vectorcallfunc call);
 
 #endif

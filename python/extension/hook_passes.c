@@ -1,5 +1,5 @@
-/* Which module calls are passes: those of decorated classes and of chosen modules. The hook of
- * layers asks here around every call; Python is asked only where a pass begins or ends. */
+/* Recognizes passes among module calls: those of decorated classes and of registered modules. The
+ * layer hook calls it around every module call; it calls Python only when a pass begins or ends. */
 #include "module.h"
 
 #include <pthread.h>
@@ -7,16 +7,16 @@
 #include <pyrometer/report.h>
 #include <stdbool.h>
 
-bool core_passes_wanted; /* some class or module is to be watched */
+bool core_passes_wanted; /* a class or module is registered */
 
 static PyObject *begin_function, *end_function;
-static PyObject *marker;    /* the name under which a class holds its registration */
+static PyObject *marker;    /* attribute of a class that holds its registration */
 static PyObject *instances; /* id of a module -> its registration */
-static _Thread_local bool inside; /* a pass */
-static _Thread_local PyObject *asked; /* the model whose call may be a pass; only compared */
+static _Thread_local bool inside; /* this thread is inside a pass */
+static _Thread_local PyObject *asked; /* the model whose running call was checked; only compared */
 
-/* Wrappers of a model. The call of one that runs the model elsewhere, compiled or on other threads,
- * is the pass; the others call the model, which is. */
+/* Wrappers of a model. With is_pass, the wrapper's call is the pass, because it runs the model
+ * compiled or on other threads. Other wrappers call the model, whose call is the pass. */
 static const struct wrapper {
     const char *type, *child;
     bool is_pass;
@@ -35,7 +35,7 @@ static const struct wrapper *wrapper_of(PyObject *module)
     return NULL;
 }
 
-/* A new reference to what a wrapper holds, or NULL. */
+/* A new reference to a wrapper's child module, or NULL. */
 static PyObject *child_of(PyObject *module, const char *name)
 {
     PyObject *modules = PyObject_GetAttrString(module, "_modules"), *result = NULL;
@@ -47,7 +47,7 @@ static PyObject *child_of(PyObject *module, const char *name)
     return result;
 }
 
-/* A new reference to the model below a wrapper, or below several, whose call is the pass; or NULL. */
+/* A new reference to the model below one or more wrappers, if their call is the pass; or NULL. */
 static PyObject *wrapped_module(PyObject *module)
 {
     const struct wrapper *wrapper = wrapper_of(module);
@@ -58,7 +58,7 @@ static PyObject *wrapped_module(PyObject *module)
     return result;
 }
 
-/* A new reference to the registration that a call of the module belongs to, or NULL. */
+/* A new reference to the registration of the module or its class, or NULL. */
 static PyObject *find_registration(PyObject *module)
 {
     PyObject *found = _PyType_Lookup(Py_TYPE(module), marker);
@@ -74,7 +74,7 @@ static PyObject *find_registration(PyObject *module)
     return Py_XNewRef(found);
 }
 
-/* Dynamo must not compile what is called from here; the callback that was set, to be given back. */
+/* Prevents Dynamo from compiling our callbacks. Returns its callback for resume_dynamo(). */
 static PyObject *pause_dynamo(PyObject **setter)
 {
     PyObject *modules = PyImport_GetModuleDict();
@@ -96,7 +96,7 @@ static void resume_dynamo(PyObject *setter, PyObject *before)
     Py_XDECREF(before);
 }
 
-/* A new reference, or NULL; what the call raises is shown and forgotten. */
+/* Calls a function and prints its exceptions. A new reference, or NULL. */
 static PyObject *call_quietly(PyObject *function, PyObject *a, PyObject *b)
 {
     PyObject *setter, *before = pause_dynamo(&setter);
@@ -104,7 +104,7 @@ static PyObject *call_quietly(PyObject *function, PyObject *a, PyObject *b)
 
     if (!result && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
         PyErr_Clear();
-        PyErr_SetInterrupt(); /* it was meant for the program, which gets it now */
+        PyErr_SetInterrupt(); /* raises it again in the program */
     } else if (!result) {
         PyErr_WriteUnraisable(function);
     }
@@ -117,13 +117,13 @@ bool core_is_inside_pass(void)
     return inside;
 }
 
-/* Begins a pass of `model`, unless its call was asked about already: the wrapper's, or __call__'s
- * where this is `forward`. */
+/* Begins a pass of `model`, unless its running call was checked already: in its wrapper, or in
+ * __call__ before `forward`. */
 static void ask(core_pass *pass, PyObject *registration, PyObject *model)
 {
     if (model == asked)
         return;
-    inside = true; /* what begins a pass may call modules */
+    inside = true; /* begin_function may call modules */
     pass->token = call_quietly(begin_function, registration, model);
     if (pass->token == Py_None)
         Py_CLEAR(pass->token);
@@ -146,7 +146,7 @@ void core_pass_enter(core_pass *pass, PyObject *module)
     if (registration)
         ask(pass, registration, wrapped ? wrapped : module);
     Py_XDECREF(registration);
-    Py_XDECREF(wrapped); /* the wrapper keeps it for as long as it is called */
+    Py_XDECREF(wrapped); /* the wrapper keeps it alive during the call */
 }
 
 void core_pass_leave(core_pass *pass)
@@ -183,20 +183,20 @@ static PyObject *set_passes(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* A pass that was ended: what its table needs, then the table. */
+/* An ended pass: the inputs of its table, then the table. */
 typedef struct ended_pass {
     struct ended_pass *next;
-    PyObject *token; /* only looked at with the interpreter's lock */
+    PyObject *token; /* only used with the GIL */
     char *title, *table, *failure;
     bool with_flops;
 } ended_pass;
 
-/* Passes that are done, in the order in which they ended, for next_pass(). */
+/* Queue of finished passes for next_pass(), in the order in which they ended. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     ended_pass *first, *last;
-    size_t under_way; /* ended, and not yet done */
+    size_t under_way; /* ended, but not yet in the queue */
     bool is_closing;
 } done = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -211,7 +211,7 @@ static void free_pass(ended_pass *pass)
     free(pass);
 }
 
-/* On the recorder's thread, which must not touch Python. */
+/* Runs on the recorder's thread, which must not use Python. */
 static void pass_is_done(void *user, pyro_trace *trace, const pyro_error *error)
 {
     ended_pass *pass = user;
@@ -260,10 +260,11 @@ static void count_under_way(int change)
     pthread_mutex_unlock(&done.lock);
 }
 
-PyDoc_STRVAR(end_doc, "pass_end(token, begun, path, model, number, flags, title, with_flops,\n"
-                      "profile or None, missing or None, lacks_ops)\n\n"
-                      "Its table comes from next_pass() when its file is there. The profile, a\n"
-                      "trace of torch.profiler, is added to the file and removed.");
+PyDoc_STRVAR(end_doc,
+             "pass_end(token, begun, path, model, number, flags, title, with_flops,\n"
+             "profile or None, missing or None, lacks_ops)\n\n"
+             "Ends a pass and writes its file in the background; next_pass() returns its\n"
+             "table. Adds the profile, a trace of torch.profiler, to the file and deletes it.");
 
 static PyObject *pass_end(PyObject *module, PyObject *args)
 {
@@ -294,7 +295,7 @@ static PyObject *pass_end(PyObject *module, PyObject *args)
     options.user = pass;
     pyro_error_clear(&error);
     count_under_way(1);
-    Py_BEGIN_ALLOW_THREADS /* it waits where the writer has fallen too far behind */
+    Py_BEGIN_ALLOW_THREADS /* waits if the writer is too far behind */
     status = pyro_pass_end(begun, &options, &error);
     Py_END_ALLOW_THREADS
     Py_DECREF(path);
@@ -307,8 +308,8 @@ static PyObject *pass_end(PyObject *module, PyObject *args)
 }
 
 PyDoc_STRVAR(next_doc, "next_pass() -> (token, table or None, failure or None), or None\n\n"
-                       "Waits for the next pass, in the order of pass_end(); None after\n"
-                       "close_passes(), when all are done.");
+                       "Waits for the next finished pass, in the order of pass_end(). None after\n"
+                       "close_passes(), once all passes were returned.");
 
 static PyObject *next_pass(PyObject *module, PyObject *unused)
 {
@@ -345,7 +346,7 @@ static PyObject *close_passes(PyObject *module, PyObject *closing)
     Py_RETURN_NONE;
 }
 
-/* In a forked child, where the thread that would write the parent's passes is not. */
+/* For a forked child, which lacks the thread that writes the parent's passes. */
 static PyObject *forget_passes(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -362,12 +363,13 @@ static PyObject *forget_passes(PyObject *module, PyObject *unused)
 
 static PyMethodDef pass_methods[] = {
     {"set_passes", set_passes, METH_VARARGS, set_doc},
-    {"pass_begin", pass_begin, METH_NOARGS, "Begins a pass: its time, 0 when nothing records."},
+    {"pass_begin", pass_begin, METH_NOARGS, "pass_begin() -> int: begin time; 0: not recording."},
     {"pass_end", pass_end, METH_VARARGS, end_doc},
-    {"pass_abandon", pass_abandon, METH_O, "pass_abandon(begun): nothing of it is written."},
+    {"pass_abandon", pass_abandon, METH_O, "pass_abandon(begun): discards a pass."},
     {"next_pass", next_pass, METH_NOARGS, next_doc},
-    {"close_passes", close_passes, METH_O, "close_passes(bool): no more will be ended."},
-    {"forget_passes", forget_passes, METH_NOARGS, "For a forked child: none was ended here."},
+    {"close_passes", close_passes, METH_O, "close_passes(bool): no further pass_end() follows."},
+    {"forget_passes", forget_passes, METH_NOARGS,
+     "forget_passes(): resets all state in a forked child."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,13 +1,13 @@
 /*
- * What a module is called: the path of the attributes that lead to it from the module that was
- * called first, as named_modules() has it, and of a shared module from the one that calls it. Walks
- * dictionaries in C: no Python frame appears that a tracer, a profiler or a compiler would see.
+ * Resolves module names: the attribute path from the root module that was called first, as in
+ * named_modules(); for a shared module the path through its caller. Walks dictionaries in C, so
+ * that tracers, profilers and compilers see no Python frame.
  */
 #include "hook_modules.h"
 
-#define MOST_DEPTH 200         /* of modules inside each other: they may hold themselves */
+#define MOST_DEPTH 200         /* of nested modules, which may contain themselves */
 #define LONGEST_PATH 4096
-#define LONGEST_DETOUR 256     /* bytes that a path may be longer than the module's first one */
+#define LONGEST_DETOUR 256     /* bytes by which a path may exceed the module's first path */
 #define UNKNOWN UINT64_MAX
 
 typedef struct place {
@@ -15,12 +15,12 @@ typedef struct place {
     char *path;
 } place;
 
-/* Of the running session, and what of torch is asked; guarded by the interpreter's lock. */
+/* Names of the running session, and torch's classes and functions. Guarded by the GIL. */
 static struct {
     PyObject *module_class, *parameter_class, *tensor_class, *lazy_class;
     PyObject *tracing_state, *quiet_class;
     PyObject *modules_key, *parameters_key, *numel_key, *element_size_key;
-    PyObject *ids; /* text of all that an entry says -> its id */
+    PyObject *ids; /* text of an entry's fields -> id */
     place *places; /* by id */
     uint32_t place_count, generation;
 } names;
@@ -83,12 +83,12 @@ void layers_names_end(void)
     Py_CLEAR(names.ids);
 }
 
-/* A dictionary of the module's own attributes, borrowed; NULL where it has none. */
+/* A dictionary in the module's __dict__, borrowed; NULL if missing. */
 static PyObject *own_dictionary(PyObject *module, PyObject *key)
 {
     PyObject *attributes = PyObject_GenericGetDict(module, NULL);
     PyObject *found = attributes ? PyDict_GetItemWithError(attributes, key) : NULL;
-    Py_XDECREF(attributes); /* the module holds it */
+    Py_XDECREF(attributes); /* the module keeps it alive */
     PyErr_Clear();
     return found && PyDict_Check(found) ? found : NULL;
 }
@@ -98,8 +98,8 @@ static bool is_module(PyObject *object)
     return object && PyObject_TypeCheck(object, (PyTypeObject *)names.module_class);
 }
 
-/* Makes "path.key" of the path in a buffer of LONGEST_PATH; false, and nothing is changed, where
- * that does not fit or the key is no text. */
+/* Appends ".key" to the path in a buffer of LONGEST_PATH. Returns false and changes nothing if it
+ * does not fit or the key is not a str. */
 static bool join_path(char *path, PyObject *key)
 {
     Py_ssize_t size = 0;
@@ -112,21 +112,21 @@ static bool join_path(char *path, PyObject *key)
     if (length)
         path[length++] = '.';
     memcpy(path + length, text, (size_t)size + 1);
-    for (Py_ssize_t i = 0; i < size; i++) /* a NUL in it would end the path */
+    for (Py_ssize_t i = 0; i < size; i++) /* a NUL would end the path */
         if (!text[i])
             path[length + (size_t)i] = '?';
     return true;
 }
 
-/* What a module holds, each parameter once. */
+/* A module's parameters, each counted once. */
 typedef struct holdings {
-    PyObject *seen; /* addresses of modules and parameters that were counted */
+    PyObject *seen; /* addresses of counted modules and parameters */
     uint64_t parameters, bytes;
     bool is_unknown, is_lazy;
 } holdings;
 
-/* True the first time; also true when there is no memory to remember it. */
-static bool is_first_sight(PyObject *seen, PyObject *object)
+/* Adds an address; true if it is new, false also if memory ran out. */
+static bool add_seen(PyObject *seen, PyObject *object)
 {
     PyObject *address = PyLong_FromVoidPtr(object);
     Py_ssize_t before = PySet_GET_SIZE(seen);
@@ -150,7 +150,7 @@ static uint64_t ask_number(PyObject *tensor, PyObject *method)
 
 static void count_parameter(holdings *held, PyObject *parameter)
 {
-    if (parameter == Py_None || !is_first_sight(held->seen, parameter))
+    if (parameter == Py_None || !add_seen(held->seen, parameter))
         return;
     int is_lazy = PyObject_IsInstance(parameter, names.lazy_class);
     if (is_lazy) {
@@ -158,7 +158,7 @@ static void count_parameter(holdings *held, PyObject *parameter)
         held->is_lazy = held->is_unknown = true;
         return;
     }
-    /* Other kinds of tensors may answer with Python code of their own. */
+    /* Reading other tensor classes may run their Python code. */
     if (held->is_unknown || ((PyObject *)Py_TYPE(parameter) != names.parameter_class &&
                              (PyObject *)Py_TYPE(parameter) != names.tensor_class)) {
         held->is_unknown = true;
@@ -174,7 +174,7 @@ static void count_parameter(holdings *held, PyObject *parameter)
     held->bytes += count * bytes;
 }
 
-/* A snapshot of a dictionary, because what is asked may change it; NULL where it is empty. */
+/* A copy of a dictionary's items, because our calls may change it; NULL if it is empty. */
 static PyObject *items_of(PyObject *module, PyObject *key)
 {
     PyObject *dictionary = own_dictionary(module, key);
@@ -185,7 +185,7 @@ static PyObject *items_of(PyObject *module, PyObject *key)
 
 static void count_module(holdings *held, PyObject *module, int depth)
 {
-    if (depth > MOST_DEPTH || !is_first_sight(held->seen, module))
+    if (depth > MOST_DEPTH || !add_seen(held->seen, module))
         return;
     PyObject *parameters = items_of(module, names.parameters_key);
     for (Py_ssize_t i = 0; parameters && i < PyList_GET_SIZE(parameters); i++)
@@ -200,7 +200,7 @@ static void count_module(holdings *held, PyObject *module, int depth)
     Py_XDECREF(children);
 }
 
-/* A tracer writes questions about tensors into the user's graph. */
+/* While torch.jit traces, it records reads of tensor properties in the user's graph. */
 static bool is_tracing(void)
 {
     PyObject *tracing = PyObject_CallNoArgs(names.tracing_state);
@@ -210,7 +210,7 @@ static bool is_tracing(void)
     return is_on;
 }
 
-/* Counts without being seen by modes, subclasses or a tracer of torch's. */
+/* Counts parameters, hidden from torch's modes, subclasses and tracer. */
 static void count_holdings(holdings *held, PyObject *module)
 {
     PyObject *quiet = PyObject_CallNoArgs(names.quiet_class);
@@ -251,7 +251,7 @@ static bool keep_place(uint32_t id, uint32_t root, const char *path)
     return true;
 }
 
-/* Nothing in it that would tell one from another: losses and activations made in passing. */
+/* Whether a module has no children and no parameters, like losses and activations. */
 static bool is_bare(PyObject *module)
 {
     PyObject *children = own_dictionary(module, names.modules_key);
@@ -259,7 +259,7 @@ static bool is_bare(PyObject *module)
     return !(children && PyDict_GET_SIZE(children)) && !(parameters && PyDict_GET_SIZE(parameters));
 }
 
-/* The id of a module at a place; root 0 makes it a root. 0 with an exception. */
+/* The id of a module at a path below a root; root 0 makes it a root. 0 with an exception. */
 static uint32_t id_of(PyObject *module, uint32_t root, const char *path, bool is_passing,
                       bool *keep)
 {
@@ -272,7 +272,7 @@ static uint32_t id_of(PyObject *module, uint32_t root, const char *path, bool is
     uint32_t instance = seen->instance;
     const char *class_name = strrchr(Py_TYPE(module)->tp_name, '.');
     class_name = class_name ? class_name + 1 : Py_TYPE(module)->tp_name;
-    count_holdings(&held, module); /* `seen` may be another's afterwards */
+    count_holdings(&held, module); /* invalidates `seen` */
     *keep = !held.is_lazy;
     pyro_module_data data = {
         .root = root,
@@ -280,7 +280,7 @@ static uint32_t id_of(PyObject *module, uint32_t root, const char *path, bool is
         .parameters = held.is_unknown ? UNKNOWN : held.parameters,
         .parameter_bytes = held.is_unknown ? UNKNOWN : held.bytes,
     };
-    /* What is passing and bare has one entry for all of its class, or there would be no end. */
+    /* Temporary bare modules share one entry per class, or entries would grow without limit. */
     PyObject *text = PyUnicode_FromFormat("%u %u %llu %s %s", root,
                                           is_passing && is_bare(module) ? 0u : instance,
                                           (unsigned long long)data.parameters, class_name, path);
@@ -311,10 +311,10 @@ static bool set_home(PyObject *module, uint32_t root, const char *path)
     return true;
 }
 
-/* Gives every module below a root its first path, in the order of named_modules(). */
+/* Sets the first path of every module below a root, in the order of named_modules(). */
 static bool walk(PyObject *module, uint32_t root, char *path, PyObject *visited, int depth)
 {
-    if (depth > MOST_DEPTH || !is_first_sight(visited, module))
+    if (depth > MOST_DEPTH || !add_seen(visited, module))
         return true;
     if (!set_home(module, root, path))
         return false;
@@ -340,15 +340,15 @@ static bool walk_root(PyObject *module, uint32_t root)
     return ok;
 }
 
-/* The path from `around` to a module below it, behind `path`; false when it is not there. */
+/* Appends the path from `around` to a module below it; false if the module is not there. */
 static bool search(char *path, PyObject *around, PyObject *module, PyObject *visited, int depth)
 {
     PyObject *children = own_dictionary(around, names.modules_key), *key, *child;
     Py_ssize_t position = 0;
     size_t length = strlen(path);
-    if (!children || depth > MOST_DEPTH || !is_first_sight(visited, around))
+    if (!children || depth > MOST_DEPTH || !add_seen(visited, around))
         return false;
-    /* Only dictionaries are read here: nothing can change them. */
+    /* Only reads dictionaries, so no code runs that could change them. */
     while (PyDict_Next(children, &position, &key, &child)) {
         if (!is_module(child) || !join_path(path, key))
             continue;
@@ -376,7 +376,7 @@ static bool is_child(char *path, PyObject *module, PyObject *parent)
     return false;
 }
 
-/* Turns the caller's path into the module's: a child, else by its first path, else by a search. */
+/* Turns the caller's path into the module's: as its child, by the first path, or by a search. */
 static bool find_below(char *path, PyObject *module, const layer_call *caller, const char *home)
 {
     if (is_child(path, module, caller->module))
@@ -392,14 +392,14 @@ static bool find_below(char *path, PyObject *module, const layer_call *caller, c
     return found;
 }
 
-/* Dynamo compiles, or complains about, every Python function that runs while it is at work. */
+/* Whether Dynamo is active, which compiles or rejects every Python function that runs. */
 static bool is_compiling(void)
 {
     return _PyInterpreterState_GetEvalFrameFunc(PyInterpreterState_Get()) !=
            _PyEval_EvalFrameDefault;
 }
 
-/* The parameters and buffers of a model, so that its graph knows them; whatever fails, the model
+/* Records the parameters and buffers of a model for its graph. Ignores failures, so that the model
  * runs on. */
 static void note_weights(PyObject *module)
 {
@@ -428,7 +428,7 @@ static uint32_t resolve_root(PyObject *module, bool *keep)
     return id;
 }
 
-/* A module that belongs to another part of the model, or to none, or that calls itself. */
+/* Resolves a module that is not below its caller. */
 static uint32_t resolve_unrelated(PyObject *module, const layer_call *caller, bool *keep)
 {
     const seen_module *seen = layers_find(module);
@@ -436,7 +436,7 @@ static uint32_t resolve_unrelated(PyObject *module, const layer_call *caller, bo
     uint32_t root = around->root;
     char path[LONGEST_PATH];
     if (!(seen && seen->generation == names.generation && seen->home_root)) {
-        /* Made since the root was walked? */
+        /* It may have been added since the root was walked. */
         const seen_module *top = layers_find(caller->root);
         if (top && top->generation == names.generation && top->home_root && !*top->home_path &&
             !walk_root(caller->root, top->home_root))
@@ -476,7 +476,7 @@ uint32_t layers_resolve(PyObject *module, const layer_call *caller, uint32_t gen
     snprintf(path, sizeof path, "%s", around->path);
     bool is_below = find_below(path, module, caller, has_home ? seen->home_path : NULL);
     if (is_below && has_home && strlen(path) > strlen(seen->home_path) + LONGEST_DETOUR)
-        is_below = false; /* modules that hold each other: the path would grow for ever */
+        is_below = false; /* modules contain each other: the path would grow without limit */
     if (is_below)
         return id_of(module, around->root, path, false, keep);
     return resolve_unrelated(module, caller, keep);

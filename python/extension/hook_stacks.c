@@ -1,8 +1,7 @@
 /*
- * Python stacks: walks the interpreter's frames of the calling thread in C, without the lock and
- * without making frame objects, and interns what it finds by code object and instruction. The one
- * file that knows the layout of frames, which differs from version to version. stack_codes.c keeps
- * what it names alive.
+ * Records Python stacks: walks the calling thread's interpreter frames in C, without the GIL and
+ * without creating frame objects, and interns them by code object and instruction. Only this file
+ * knows the frame layout, which differs between Python versions.
  */
 #include "stack_codes.h"
 
@@ -10,11 +9,11 @@
 #include <pthread.h>
 
 const char core_stacks_install_doc[] =
-    "stacks_install(functions) -> bool: the recorder can ask for stacks from now on; False where the\n"
-    "frames of this Python are not known. The functions, and all of their files, are known from the\n"
-    "start: of torch those that Python calls around ops.";
+    "stacks_install(functions) -> bool: enables recording of stacks; False if this Python's frame\n"
+    "layout is unsupported. Holds the code of the functions and of their files from the start:\n"
+    "the functions of torch that Python calls around ops.";
 const char core_stacks_remove_doc[] =
-    "stacks_remove(): lets go of the code objects. The session must have ended.";
+    "stacks_remove(): releases the code objects. The session must have ended.";
 
 #if PY_VERSION_HEX >= 0x030E0000
 uint32_t core_layer_stack(pyro_recorder_thread *thread)
@@ -40,7 +39,7 @@ PyObject *core_stacks_remove(PyObject *module, PyObject *unused)
 #include <internal/pycore_frame.h>
 #undef Py_BUILD_CORE
 
-#define MOST_FRAMES 512 /* of deeper stacks the innermost are kept */
+#define MOST_FRAMES 512 /* deeper stacks keep the innermost */
 #define GROUP_FRAMES 4
 #define LAST_FRAMES 8
 #define FEWEST_GROUPS 1024u
@@ -93,30 +92,30 @@ static inline const _Py_CODEUNIT *instruction_of(const _PyInterpreterFrame *fram
 }
 #endif
 
-/* Of the instruction that runs, in bytes. */
+/* Offset of the current instruction, in bytes. */
 static inline uint32_t offset_of(const _PyInterpreterFrame *frame)
 {
     return (uint32_t)((const char *)instruction_of(frame) -
                       (const char *)_PyCode_CODE(code_of(frame)));
 }
 
-/* Some frames, outermost first, and the stack around them: one cache line. */
+/* A few frames, outermost first, and the stack around them: one cache line. */
 typedef struct stack_group {
-    uint64_t code[GROUP_FRAMES];   /* its number, or its address while it is held */
+    uint64_t code[GROUP_FRAMES];   /* its number, or its address if held */
     uint32_t offset[GROUP_FRAMES]; /* of the instruction, in bytes */
     uint32_t around, count;
-    uint32_t id; /* 0 where the slot is free */
+    uint32_t id; /* 0: the slot is free */
     uint32_t reserved;
 } stack_group;
 
-/* The stack that was walked last, innermost frame first: ops inside of ops have the same. */
+/* The last walked stack, innermost frame first: nested ops have the same one. */
 typedef struct last_stack {
     uint32_t id, around, count;
     uint32_t offset[LAST_FRAMES];
     uint64_t code[LAST_FRAMES];
 } last_stack;
 
-/* A thread's groups of one session. */
+/* The groups of one thread in one session. */
 typedef struct stack_table {
     uint32_t generation, used, capacity;
     stack_group *groups;
@@ -150,7 +149,7 @@ static stack_table *make_table(void)
     return table;
 }
 
-/* The thread's table, empty when it was another session's; NULL without memory. */
+/* The thread's table, cleared for a new session; NULL if memory ran out. */
 static inline stack_table *table_of(const pyro_recorder_thread *thread)
 {
     stack_table *table = thread_table;
@@ -184,7 +183,7 @@ static inline bool is_same(const stack_group *left, const stack_group *right)
     return true;
 }
 
-/* Its slot, or the free one where it belongs. */
+/* The slot of a group, or the free slot for it. */
 static inline stack_group *slot_of(const stack_table *table, const stack_group *group)
 {
     uint32_t mask = table->capacity - 1;
@@ -194,7 +193,7 @@ static inline stack_group *slot_of(const stack_table *table, const stack_group *
     return &table->groups[i];
 }
 
-/* Room for one more; a table that has grown to its limit starts anew. */
+/* Makes room for one more; clears a full table of the largest size. */
 static bool grow_table(stack_table *table)
 {
     if (table->used * 2 < table->capacity)
@@ -221,7 +220,7 @@ static bool grow_table(stack_table *table)
     return true;
 }
 
-/* UTF-8 of a text that nobody changes, without the lock; what does not fit is left out. */
+/* Writes an immutable str as UTF-8, truncated to `room`. Needs no GIL. */
 static size_t put_text(char *out, size_t room, PyObject *text)
 {
     size_t used = 0;
@@ -238,7 +237,7 @@ static size_t put_text(char *out, size_t room, PyObject *text)
             out[used++] = (char)(0xc0 | point >> 6);
             out[used++] = (char)(0x80 | (point & 63));
         } else if (point >= 0xd800 && point < 0xe000) {
-            out[used++] = '?'; /* half of a pair: a name of a file that is no text */
+            out[used++] = '?'; /* a lone surrogate, from a file name that is not UTF-8 */
         } else if (point < 0x10000) {
             out[used++] = (char)(0xe0 | point >> 12);
             out[used++] = (char)(0x80 | (point >> 6 & 63));
@@ -337,7 +336,7 @@ static inline void set_last(last_stack *last, uint32_t id, uint32_t around,
     }
 }
 
-/* The stack of frames, innermost first, behind another: outermost groups first. */
+/* Interns frames, given innermost first, below the stack `around`. */
 static uint32_t intern_frames(stack_table *table, uint32_t around,
                               const _PyInterpreterFrame *const *found, uint32_t count)
 {
@@ -360,8 +359,8 @@ static uint32_t intern_frames(stack_table *table, uint32_t around,
 }
 
 /*
- * The frames from the innermost to that of the layer around, behind that layer's stack. Only this
- * thread changes its frames, so that walking them needs no lock.
+ * Interns the frames from the innermost to that of the enclosing layer, below that layer's stack.
+ * Only this thread changes its frames, so walking them needs no lock.
  */
 static inline uint32_t walk(pyro_recorder_thread *thread, const _PyInterpreterFrame *frame)
 {
@@ -378,7 +377,7 @@ static inline uint32_t walk(pyro_recorder_thread *thread, const _PyInterpreterFr
             break;
         found[count++] = frame;
     }
-    /* Too deep, or the layer's frame is not below: another stack of the same thread. */
+    /* Too deep, or the layer's frame is on another stack of this thread. */
     if (!frame || (const void *)frame != stop)
         around = 0;
     if (is_last(&table->last, around, found, count))
@@ -414,7 +413,7 @@ PyObject *core_stacks_install(PyObject *module, PyObject *functions)
     if (!has_table_key && pthread_key_create(&table_key, free_table))
         return PyErr_NoMemory();
     has_table_key = true;
-    PyObject *list = PySequence_Fast(functions, "functions is a sequence of functions");
+    PyObject *list = PySequence_Fast(functions, "functions must be a sequence");
     if (!list)
         return NULL;
 #if !CODE_HAS_NUMBER
@@ -434,7 +433,8 @@ PyObject *core_stacks_remove(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
     if (pyro_is_recording(pyro_recorder_entrance())) {
-        PyErr_SetString(PyExc_RuntimeError, "a session is running: its stacks need the code");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "cannot release code objects while a session runs; stop it first");
         return NULL;
     }
     stacks_release();

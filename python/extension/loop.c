@@ -1,4 +1,4 @@
-/* The measuring loop as Python sees it: a callable is run by the library's loop. */
+/* Python type for the library's sampling loop: calls a callable until there are enough samples. */
 #include "module.h"
 
 #include <pyrometer/bench.h>
@@ -8,7 +8,7 @@ typedef struct loop_object {
     pyro_loop *loop;
     bool by_schedule;
     bool running;
-    PyObject *gpu; /* that is watched; NULL: none */
+    PyObject *gpu; /* watched for throttling; NULL: none */
 } loop_object;
 
 pyro_loop *core_loop_of(PyObject *loop)
@@ -33,7 +33,8 @@ static PyObject *loop_new(PyTypeObject *type, PyObject *args, PyObject *keywords
                                      &seed, &wins))
         return NULL;
     if (!(min_time_s >= 0 && min_time_s < 1e9 && max_time_s >= 0 && max_time_s < 1e9)) {
-        PyErr_SetString(PyExc_ValueError, "times are seconds from 0 to 1e9");
+        PyErr_SetString(PyExc_ValueError,
+                        "min_time_s and max_time_s must be seconds from 0 to 1e9");
         return NULL;
     }
     options.warmup_runs = warmup;
@@ -71,7 +72,7 @@ static pyro_loop_phase wait_for_next(const loop_object *self)
     return phase;
 }
 
-/* Calls and forgets what came back; false with the exception set. */
+/* Calls and discards the result; false with an exception. */
 static bool call(PyObject *callable)
 {
     PyObject *result = PyObject_CallNoArgs(callable);
@@ -80,7 +81,7 @@ static bool call(PyObject *callable)
     return result != NULL;
 }
 
-/* The device is waited for at both ends, so that only what an iteration started is in its time. */
+/* Synchronizes the device around each iteration, so that its time covers only its own work. */
 static PyObject *loop_run(loop_object *self, PyObject *args)
 {
     PyObject *run, *synchronize = Py_None, *prepare = Py_None;
@@ -91,7 +92,7 @@ static PyObject *loop_run(loop_object *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "O|OO:run", &run, &synchronize, &prepare))
         return NULL;
     if (self->running) {
-        PyErr_SetString(PyExc_RuntimeError, "the loop is running already");
+        PyErr_SetString(PyExc_RuntimeError, "this loop is running already");
         return NULL;
     }
     self->running = true;
@@ -182,13 +183,15 @@ static void loop_dealloc(loop_object *self)
 
 static PyMethodDef loop_methods[] = {
     {"run", (PyCFunction)loop_run, METH_VARARGS,
-     "run(callable, synchronize=None, prepare=None): calls it until there are samples enough; "
-     "prepare is called before each, untimed."},
+     "run(callable, synchronize=None, prepare=None): calls the callable until there are enough "
+     "samples; calls prepare, untimed, before each."},
     {"watch", (PyCFunction)loop_watch, METH_VARARGS,
-     "watch(gpu): samples beside which it is throttled are discarded."},
-    {"discarded", (PyCFunction)loop_discarded, METH_NOARGS, "How many were."},
-    {"latency_ms", (PyCFunction)loop_latency_ms, METH_NOARGS, "Every sample, in their order."},
-    {"end", (PyCFunction)loop_end, METH_NOARGS, "narrow, noisy, fixed, stopped or running."},
+     "watch(gpu): discards samples during which the GPU throttles."},
+    {"discarded", (PyCFunction)loop_discarded, METH_NOARGS,
+     "discarded() -> int: number of discarded samples."},
+    {"latency_ms", (PyCFunction)loop_latency_ms, METH_NOARGS, "All samples, in order."},
+    {"end", (PyCFunction)loop_end, METH_NOARGS,
+     "Why the loop ended: narrow, noisy, fixed, stopped; or running."},
     {NULL, NULL, 0, NULL},
 };
 

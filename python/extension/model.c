@@ -1,5 +1,5 @@
-/* A model as Python sees it: opened, sized and priced. Arguments are parsed, the library is called,
- * its text is returned: no more. */
+/* Python type for models: opens a model, sets its sizes and reports its cost. Only parses arguments
+ * and calls the library. */
 #include "module.h"
 
 enum { MAX_RANK = 64 };
@@ -71,7 +71,8 @@ PyObject *core_open_memory(PyObject *module, PyObject *args)
 int core_enter_model(model_object *self)
 {
     if (self->busy) {
-        PyErr_SetString(PyExc_RuntimeError, "the model is being priced by another caller");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "another call is using this model; wait for it or open the model again");
         return -1;
     }
     self->busy = 1;
@@ -96,7 +97,7 @@ static PyObject *model_set_shape(model_object *self, PyObject *args)
 
     if (!PyArg_ParseTuple(args, "zO:set_shape", &input, &dims_object))
         return NULL;
-    dims_list = PySequence_Fast(dims_object, "a shape is a sequence of integers");
+    dims_list = PySequence_Fast(dims_object, "a shape must be a sequence of integers");
     if (!dims_list)
         return NULL;
     rank = PySequence_Fast_GET_SIZE(dims_list);
@@ -176,7 +177,7 @@ static PyObject *tensors_as_tuple(const pyro_op_tensor *tensors, size_t count)
     return tuple;
 }
 
-/* Asks the Python rule, which answers None or (macs, other FLOPs). */
+/* Calls the Python rule, which returns None or (macs, other FLOPs). */
 static int call_rule(void *user, const pyro_op_view *op, int64_t *macs, int64_t *other_flops,
                      pyro_error *error)
 {
@@ -197,7 +198,8 @@ static int call_rule(void *user, const pyro_op_view *op, int64_t *macs, int64_t 
     }
     if (status < 0 && error) {
         error->code = PYRO_ERROR_ARGUMENT;
-        PyOS_snprintf(error->message, sizeof error->message, "the rule for %s raised", op->op);
+        PyOS_snprintf(error->message, sizeof error->message, "the cost rule failed for op %s",
+                      op->op);
     }
     Py_XDECREF(answer);
     Py_XDECREF(inputs);
@@ -218,7 +220,7 @@ static int price(model_object *self, const pyro_cost_options *options,
 }
 
 PyDoc_STRVAR(report_doc, "report(as_json, convention, dtype, ridge, depth, rule, top) -> str\n\n"
-                         "Prices the model and returns what pyro_report_cost() writes about it.");
+                         "Computes the model's cost and returns the report of pyro_report_cost().");
 
 static PyObject *model_report(model_object *self, PyObject *args)
 {
@@ -275,11 +277,11 @@ static void model_dealloc(model_object *self)
 
 static PyMethodDef model_methods[] = {
     {"set_shape", (PyCFunction)model_set_shape, METH_VARARGS,
-     "set_shape(input, dims): sizes of an input; None names the first."},
-    {"set_batch", (PyCFunction)model_set_batch, METH_VARARGS, "set_batch(size): dim 0."},
+     "set_shape(input, dims): sets the sizes of an input; None: the first."},
+    {"set_batch", (PyCFunction)model_set_batch, METH_VARARGS, "set_batch(size): sets dim 0."},
     {"set_size", (PyCFunction)model_set_size, METH_VARARGS, "set_size(symbol, size)"},
     {"set_kind", (PyCFunction)model_set_kind, METH_VARARGS,
-     "set_kind(what, size): every dim of a kind, \"sequence\" for one."},
+     "set_kind(what, size): sets every dim of a kind, such as \"sequence\"."},
     {"report", (PyCFunction)model_report, METH_VARARGS, report_doc},
     {NULL, NULL, 0, NULL},
 };
@@ -287,7 +289,7 @@ static PyMethodDef model_methods[] = {
 static PyType_Slot model_slots[] = {
     {Py_tp_dealloc, model_dealloc},
     {Py_tp_methods, model_methods},
-    {Py_tp_doc, "A model as the library has read it; made by open() and open_memory()."},
+    {Py_tp_doc, "A model; created by open(), open_memory() and open_decode()."},
     {0, NULL},
 };
 

@@ -1,10 +1,10 @@
-/* Models by name as Python sees them: the list, and the user's registry. */
+/* Python functions for the model catalog and the user's registry of models. */
 #include "module.h"
 
 #include <string.h>
 
-const char core_models_doc[] = "models(pattern, family, task, sort) -> str: JSON of what matches; "
-                               "None asks for nothing.";
+const char core_models_doc[] =
+    "models(pattern, family, task, sort) -> str: JSON of matching models; None matches all.";
 
 static PyObject *fail(PyObject *module, const pyro_error *error, int code)
 {
@@ -29,7 +29,7 @@ PyObject *core_models(PyObject *module, PyObject *args)
         chosen++;
     if (chosen == 3)
         return PyErr_Format(PyExc_ValueError,
-                            "sort is \"name\", \"params\" or \"macs\", not \"%s\"", sort);
+                            "sort must be \"name\", \"params\" or \"macs\", not \"%s\"", sort);
     query.sort = (pyro_models_sort)chosen;
     pyro_error_clear(&error);
     Py_BEGIN_ALLOW_THREADS

@@ -1,4 +1,5 @@
-/* The extension module: its functions and types, which the other files define, and its state. */
+/* Defines the extension module: its state and its table of functions. Other files define the
+ * functions and types. */
 #include "module.h"
 
 static int core_exec(PyObject *module)
@@ -64,15 +65,16 @@ static PyMethodDef core_methods[] = {
     {"stacks_install", core_stacks_install, METH_O, core_stacks_install_doc},
     {"stacks_remove", core_stacks_remove, METH_NOARGS, core_stacks_remove_doc},
     {"models", core_models, METH_VARARGS, core_models_doc},
-    {"same_name", core_same_name, METH_VARARGS, "same_name(a, b): whether both name one model."},
+    {"same_name", core_same_name, METH_VARARGS,
+     "same_name(a, b) -> bool: whether both name the same model."},
     {"builtin_of_id", core_builtin_of_id, METH_O,
      "builtin_of_id(id) -> str or None: the built-in model of a Hugging Face or timm id."},
     {"spec_kind", core_spec_kind, METH_VARARGS,
-     "spec_kind(spec) -> str: \"model\", which open() opens; \"python\" or \"folder\", which Python "
-     "has to build."},
-    {"share", core_share, METH_O, "share(given) -> float: 0.1 or \"10%\"; raises ValueError."},
+     "spec_kind(spec) -> str: \"model\" for open(), or \"python\" or \"folder\" for a builder."},
+    {"share", core_share, METH_O,
+     "share(given) -> float: parses 0.1 or \"10%\"; raises ValueError."},
     {"registry_check_name", core_registry_check_name, METH_VARARGS,
-     "registry_check_name(name, replace): raises ValueError where no model may be stored so."},
+     "registry_check_name(name, replace): raises ValueError if no model may have this name."},
     {"registry_add", core_registry_add, METH_VARARGS,
      "registry_add(name, archive, builder, replace): stores a model without its weights."},
     {"registry_remove", core_registry_remove, METH_VARARGS, "registry_remove(name)"},
@@ -87,7 +89,7 @@ static PyModuleDef_Slot core_slots[] = {
 static struct PyModuleDef core_module = {
     PyModuleDef_HEAD_INIT,
     .m_name = "pyrometer._core",
-    .m_doc = "The C library, thinly wrapped.",
+    .m_doc = "Thin wrapper of the C library.",
     .m_size = sizeof(core_state),
     .m_methods = core_methods,
     .m_slots = core_slots,

@@ -1,5 +1,5 @@
-/* Modules that were seen, by address, each with the names that it has below its callers. A weak
- * reference forgets a module when it dies, because its address may become another's. */
+/* Table of torch modules by address, with the layer names of each. A weak reference removes a
+ * module when it dies, because its address may be reused. */
 #include "module_table.h"
 
 #define FEWEST_SLOTS 256u
@@ -20,7 +20,7 @@ static void put_slot(PyObject *module, seen_module *seen)
     core_modules.slots[i] = (module_slot){.module = module, .seen = seen};
 }
 
-/* Room for one more; the table is at most half full. */
+/* Makes room for one more; the table is at most half full. */
 static bool grow_slots(void)
 {
     if (core_modules.seen_count * 2 < core_modules.slot_count)
@@ -49,7 +49,7 @@ static void free_seen(seen_module *seen)
     Py_XDECREF(weak);
 }
 
-/* Those behind a freed slot move up, so that a search still finds them. */
+/* Removes a module and moves up entries after its slot, so that searches still find them. */
 static void forget(const PyObject *module)
 {
     uint32_t mask = core_modules.slot_count - 1, i;
@@ -70,7 +70,7 @@ static void forget(const PyObject *module)
     free_seen(seen);
 }
 
-/* A module has died: called by its weak reference, with its address. */
+/* Callback of the weak reference of a module that died, with its address. */
 static PyObject *module_died(PyObject *address, PyObject *weak)
 {
     (void)weak;
@@ -107,7 +107,7 @@ seen_module *layers_see(PyObject *module, uint32_t generation)
 {
     seen_module *seen = layers_find(module);
     if (!seen) {
-        /* Making the weak reference may run the collector, which may forget others. */
+        /* Creating a weak reference may run the garbage collector, which may remove entries. */
         PyObject *weak = watch_death(module);
         seen = weak && grow_slots() ? PyMem_Calloc(1, sizeof *seen) : NULL;
         if (!seen) {

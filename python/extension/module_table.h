@@ -1,42 +1,42 @@
-/* Modules that were seen, by address. All of it is guarded by the interpreter's lock. */
+/* Table of torch modules by address, with their layer names. Guarded by the GIL. */
 #ifndef PYROMETER_EXTENSION_MODULE_TABLE_H
 #define PYROMETER_EXTENSION_MODULE_TABLE_H
 
 #include "module.h"
 
-/* What a module is called below one caller; a shared module has several. */
+/* A module's name below one caller; a shared module has several. */
 typedef struct layer_name {
-    uint32_t parent; /* id of the caller's layer, 0 where there is none */
+    uint32_t parent; /* id of the caller's layer; 0: none */
     uint32_t id;
 } layer_name;
 
-/* A module object that lives; forgotten when it dies, so that its address may be another's. */
+/* A live module. Removed when the module dies, because its address may be reused. */
 typedef struct seen_module {
     PyObject *weak;
     uint32_t instance;
-    uint32_t generation; /* of the session that the rest belongs to */
-    uint32_t home_root;  /* id of the first root that holds it; 0 none */
-    char *home_path;     /* its path there */
+    uint32_t generation; /* of the session that the fields below belong to */
+    uint32_t home_root;  /* id of the first root that contains it; 0: none */
+    char *home_path;     /* its path below that root */
     uint32_t name_count, name_capacity;
     layer_name *names;
 } seen_module;
 
 typedef struct module_slot {
-    PyObject *module; /* an address; NULL where the slot is free */
+    PyObject *module; /* only compared; NULL: the slot is free */
     seen_module *seen;
-    /* What it was last called, in a session and below a caller; 0 nothing. */
+    /* Its last id, with the session and the caller that it is valid for; 0: none. */
     uint32_t generation, parent, id;
-    uint32_t follower; /* the slot of the module that was called next, last time */
+    uint32_t follower; /* slot of the module that was called next last time */
 } module_slot;
 
-/* One table per process: there is one Module class. */
+/* One table per process, because there is one Module class. */
 typedef struct module_table {
     module_slot *slots; /* open addressing by address */
     uint32_t slot_count, seen_count, instance_count;
-    uint32_t last_slot; /* of the module that was called last */
+    uint32_t last_slot; /* of the last called module */
 } module_table;
 
-/* Hidden, so that it is found without the table of global addresses. */
+/* Hidden, so that access needs no global offset table. */
 extern module_table core_modules __attribute__((visibility("hidden")));
 
 static inline uint32_t module_first_slot(const PyObject *module)
@@ -45,7 +45,7 @@ static inline uint32_t module_first_slot(const PyObject *module)
     return (uint32_t)(mixed >> 32) & (core_modules.slot_count - 1);
 }
 
-/* Every call of a module looks here, so this is no call of its own. */
+/* Inlined, because every module call looks up its slot. */
 static inline module_slot *module_find_slot(const PyObject *module)
 {
     if (!core_modules.slot_count)
@@ -58,12 +58,12 @@ static inline module_slot *module_find_slot(const PyObject *module)
     }
 }
 
-/* The module's entry, or NULL when it was never seen. */
+/* The module's entry, or NULL if the table has none. */
 seen_module *layers_find(const PyObject *module);
-/* As above, made where there is none; NULL with an exception. */
+/* Finds or adds the module's entry; NULL with an exception. */
 seen_module *layers_see(PyObject *module, uint32_t generation);
 void layers_forget_all(void);
-/* Remembers what the module is called below a parent; false with an exception. */
+/* Stores the module's id below a parent; false with an exception. */
 bool layers_keep_name(PyObject *module, uint32_t parent, uint32_t id, uint32_t generation);
 
 #endif

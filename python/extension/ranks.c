@@ -1,4 +1,4 @@
-/* Many ranks as Python sees them: the library's own JSON, and what could not be read. */
+/* Python function for traces of many ranks: returns the library's JSON, and files that failed. */
 #include "module.h"
 
 #include <pyrometer/ranks.h>
@@ -6,7 +6,7 @@
 const char core_ranks_doc[] =
     "ranks(paths, model, layers_from, step, late, threads) -> (json, [(file, message, named)])";
 
-/* What a call needs while it runs. */
+/* Arguments and results of one call. */
 typedef struct ranks_call {
     pyro_rank_files files;
     pyro_rank_reading reading;
@@ -20,7 +20,7 @@ typedef struct ranks_call {
 
 static int add_paths(ranks_call *call, PyObject *paths, core_state *state)
 {
-    PyObject *list = PySequence_Fast(paths, "paths is a list");
+    PyObject *list = PySequence_Fast(paths, "paths must be a sequence");
     int status = list ? 0 : -1;
 
     for (Py_ssize_t i = 0; status == 0 && i < PySequence_Fast_GET_SIZE(list); i++) {
@@ -40,8 +40,8 @@ static int add_paths(ranks_call *call, PyObject *paths, core_state *state)
     return status < 0 ? -1 : 0;
 }
 
-/* Without the interpreter's lock. */
-static int answer(ranks_call *call, pyro_error *error)
+/* Runs without the GIL. */
+static int analyze_ranks(ranks_call *call, pyro_error *error)
 {
     static const pyro_report_options json = {.format = PYRO_FORMAT_JSON};
     pyro_rank_summary *summary = NULL;
@@ -91,7 +91,7 @@ PyObject *core_ranks(PyObject *module, PyObject *args)
         (model == Py_None || !core_enter_model((model_object *)model))) {
         call.analysis.model = model == Py_None ? NULL : ((model_object *)model)->model;
         Py_BEGIN_ALLOW_THREADS
-        status = answer(&call, &error);
+        status = analyze_ranks(&call, &error);
         Py_END_ALLOW_THREADS
         if (model != Py_None)
             ((model_object *)model)->busy = 0;

@@ -1,5 +1,5 @@
-/* Recommendations as Python sees them: evidence is read from the attributes of an object, rows come
- * back as tuples; and the numbers of sweeps and variants that stand on the same library calls. */
+/* Python functions for recommendations: read evidence from an object's attributes and return rows
+ * as tuples. Also the knee of a batch sweep, the gain of a variant, and statistics of samples. */
 #include "module.h"
 
 #include <pyrometer/recommend.h>
@@ -7,7 +7,7 @@
 
 enum kind { INTEGER, NUMBER, TEXT, FLAG, TRISTATE };
 
-/* Members of the evidence by the attribute that holds them. None leaves a member as it is. */
+/* Members of the evidence by attribute name. None leaves a member unchanged. */
 static const struct member {
     const char *attribute;
     enum kind kind;
@@ -46,10 +46,10 @@ static const struct member {
 #undef MEMBER
 };
 
-/* Evidence with what its pointers need to stay alive. */
+/* Evidence, and the objects that keep its pointers valid. */
 typedef struct gathered {
     pyro_model_evidence evidence;
-    PyObject *kept; /* list of objects whose texts are used */
+    PyObject *kept; /* list of objects that own its texts */
     pyro_batch_time *batches;
     pyro_op_share *ops;
     const char **classes;
@@ -83,7 +83,7 @@ static bool read_value(PyObject *value, enum kind kind, void *out)
     return !PyErr_Occurred();
 }
 
-/* A new reference that `kept` holds too; NULL with an exception. */
+/* A new reference, also added to `kept`; NULL with an exception. */
 static PyObject *attribute(gathered *all, PyObject *object, const char *name)
 {
     PyObject *value = PyObject_GetAttrString(object, name);
@@ -108,7 +108,7 @@ static bool read_members(gathered *all, PyObject *object)
     return good;
 }
 
-/* An attribute as a list that `kept` holds, with zeroed room for as many items; NULL with an
+/* An attribute as a list, borrowed from `kept`, and a zeroed array for its items; NULL with an
  * exception. */
 static PyObject *read_list(gathered *all, PyObject *object, const char *name, size_t item_size,
                            void *room)
@@ -214,7 +214,7 @@ static bool read_findings(gathered *all, PyObject *object)
     return good;
 }
 
-/* Texts with the reason: a pair or None. */
+/* The attribute is a pair (type, reason) or None. */
 static bool read_half_type(gathered *all, PyObject *object)
 {
     PyObject *value = attribute(all, object, "half_type");
@@ -243,7 +243,7 @@ static bool read_stages(gathered *all, PyObject *object)
         good = !value || read_value(value, NUMBER, stages[i].ms);
     }
     if (!good && !PyErr_Occurred())
-        PyErr_SetString(PyExc_TypeError, "stages_ms is a dict");
+        PyErr_SetString(PyExc_TypeError, "stages_ms must be a dict");
     Py_XDECREF(dict);
     return good;
 }
@@ -307,10 +307,10 @@ static PyObject *recommendation_rules(PyObject *module, PyObject *unused)
     return list;
 }
 
-/* The numbers of a sequence, to be freed; NULL with an exception. */
+/* The numbers of a sequence, which the caller frees; NULL with an exception. */
 static double *as_numbers(PyObject *sequence, size_t *count)
 {
-    PyObject *list = PySequence_Fast(sequence, "a sequence of numbers is wanted");
+    PyObject *list = PySequence_Fast(sequence, "samples must be a sequence of numbers");
     double *values = NULL;
 
     if (!list)
@@ -331,7 +331,7 @@ static double *as_numbers(PyObject *sequence, size_t *count)
 
 static PyObject *find_knee(PyObject *module, PyObject *pairs)
 {
-    PyObject *list = PySequence_Fast(pairs, "a sequence of pairs is wanted"), *result = NULL;
+    PyObject *list = PySequence_Fast(pairs, "points must be a sequence of pairs"), *result = NULL;
     pyro_batch_rate *points = NULL;
     pyro_knee knee;
     bool good;
@@ -375,7 +375,7 @@ static PyObject *compare_variant(PyObject *module, PyObject *args)
     before = as_numbers(before_object, &before_count);
     after = before ? as_numbers(after_object, &after_count) : NULL;
     if (after && before_count != after_count) {
-        PyErr_SetString(PyExc_ValueError, "as many rounds of both are wanted");
+        PyErr_SetString(PyExc_ValueError, "before_ms and after_ms must have the same length");
     } else if (after) {
         int status = pyro_variant_compare(&gain, before, after, before_count, factor, frees,
                                           &error);
@@ -418,11 +418,11 @@ static PyMethodDef methods[] = {
     {"recommendation_rules", recommendation_rules, METH_NOARGS,
      "recommendation_rules() -> [(id, subject, threshold)]"},
     {"find_knee", find_knee, METH_O,
-     "find_knee([(batch, rate)]) -> (batch, reached, text), or None below two batches."},
+     "find_knee([(batch, rate)]) -> (batch, reached, text), or None for fewer than two batches."},
     {"compare_variant", compare_variant, METH_VARARGS,
      "compare_variant(before_ms, after_ms, factor, frees_processors) -> (outcome, text)"},
-    {"mean", mean, METH_O, "mean(samples): NaN without any."},
-    {"median", median, METH_O, "median(samples): NaN without any."},
+    {"mean", mean, METH_O, "mean(samples) -> float: NaN if empty."},
+    {"median", median, METH_O, "median(samples) -> float: NaN if empty."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,5 +1,5 @@
-/* The recorder as Python sees it: its session, passes that become files, and the table of a pass.
- * Whatever waits does so without the interpreter's lock. */
+/* Python functions for the recorder: control its session and read finished recordings. All
+ * functions that wait release the GIL. */
 #include "module.h"
 
 #include <pyrometer/capture.h>
@@ -35,7 +35,7 @@ static PyObject *recorder_start(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* Runs one of the recorder's calls that may wait. */
+/* Calls a function of the recorder that may wait. */
 static PyObject *call_recorder(PyObject *module, int (*call)(pyro_error *))
 {
     pyro_error error;
@@ -109,7 +109,7 @@ static int write_layer_table(char **text, size_t *size, const char *path, const 
 }
 
 PyDoc_STRVAR(layer_table_doc, "layer_table(path, title, with_flops) -> str\n\n"
-                              "The table of layers of a pass, from its file.");
+                              "Returns the layer table of a recorded pass.");
 
 static PyObject *layer_table(PyObject *module, PyObject *args)
 {
@@ -199,7 +199,7 @@ int core_write_to_file(void *user, const char *bytes, size_t size, pyro_error *e
     return fwrite(bytes, 1, size, user) == size ? PYRO_OK : core_fail_to_write(error);
 }
 
-/* Writes a trace, with the device work of another where `devices` is not NULL. */
+/* Writes a trace, joined with the device work of another unless `devices` is NULL. */
 static int write_trace(const char *from, const char *devices, FILE *file, pyro_error *error)
 {
     pyro_trace *trace = NULL;
@@ -216,7 +216,7 @@ static int write_trace(const char *from, const char *devices, FILE *file, pyro_e
 }
 
 PyDoc_STRVAR(write_doc, "write_chrome(trace, devices or None, path)\n\n"
-                        "Writes Chrome JSON, with the device work of another trace joined to it.");
+                        "Writes a trace as Chrome JSON, joined with the device work of another.");
 
 static PyObject *write_chrome(PyObject *module, PyObject *args)
 {
@@ -249,7 +249,7 @@ done:
     return result;
 }
 
-PyDoc_STRVAR(span_doc, "recorder_span(name, function): calls the function inside of an op's span.");
+PyDoc_STRVAR(span_doc, "recorder_span(name, function): calls the function inside an op's span.");
 
 static PyObject *recorder_span(PyObject *module, PyObject *args)
 {
@@ -302,12 +302,12 @@ static PyObject *recorder_rest(PyObject *module, PyObject *rests)
 static PyMethodDef capture_methods[] = {
     {"recorder_span", recorder_span, METH_VARARGS, span_doc},
     {"recorder_start", recorder_start, METH_VARARGS, start_doc},
-    {"recorder_stop", recorder_stop, METH_NOARGS, "Ends the session; waits for its passes."},
-    {"recorder_wait", recorder_wait, METH_NOARGS, "Waits until every pass that ended is on disk."},
-    {"recorder_path", recorder_path, METH_NOARGS, "The file of this process, or \"\"."},
-    {"recorder_status", recorder_status, METH_NOARGS, "How the session stands, as a dict."},
+    {"recorder_stop", recorder_stop, METH_NOARGS, "Ends the session and waits for its passes."},
+    {"recorder_wait", recorder_wait, METH_NOARGS, "Waits until all ended passes are on disk."},
+    {"recorder_path", recorder_path, METH_NOARGS, "The recording of this process, or \"\"."},
+    {"recorder_status", recorder_status, METH_NOARGS, "State of the session, as a dict."},
     {"recorder_rest", recorder_rest, METH_O,
-     "recorder_rest(bool): observers leave out what comes."},
+     "recorder_rest(bool): pauses or resumes all observers."},
     {"recorder_property", recorder_property, METH_VARARGS, "recorder_property(key, value)"},
     {"layer_table", layer_table, METH_VARARGS, layer_table_doc},
     {"averages", averages, METH_VARARGS, averages_doc},

@@ -1,4 +1,4 @@
-/* Keeps code objects alive while stacks name them by address. Needed only in Python 3.11. */
+/* Holds references to code objects that stacks name by address. Only needed in Python 3.11. */
 #include "stack_codes.h"
 
 #if CODE_HAS_NUMBER
@@ -58,8 +58,8 @@ static bool grow_held(void)
     return true;
 }
 
-/* Makes sure that the code object outlives the session; false where that cannot be. `is_new` says
- * whether it was not held before. */
+/* Holds a reference to the code object until the session ends; false if that fails. Sets `is_new`
+ * if it was not held before. */
 static bool hold(PyCodeObject *code, bool *is_new)
 {
     bool is_held = false;
@@ -89,7 +89,7 @@ void stacks_release(void)
     free(codes);
 }
 
-/* The code and that of functions inside of it; whether it was not held before. */
+/* Holds the code and that of nested functions. Returns whether it was not held before. */
 static bool hold_code(PyObject *object, int depth)
 {
     bool is_new;
@@ -129,7 +129,7 @@ bool stacks_hold_file(PyObject *code, PyObject *globals)
     Py_ssize_t position = 0;
     bool is_new;
     if (!hold_code(code, 0))
-        return hold((PyCodeObject *)code, &is_new); /* if so, the file was looked at, too */
+        return hold((PyCodeObject *)code, &is_new); /* then its file was processed, too */
     while (globals && PyDict_Check(globals) && PyDict_Next(globals, &position, &name, &value)) {
         hold_function(value);
         if (PyType_Check(value) && PyType_HasFeature((PyTypeObject *)value, Py_TPFLAGS_HEAPTYPE))
@@ -138,7 +138,7 @@ bool stacks_hold_file(PyObject *code, PyObject *globals)
     return true;
 }
 
-/* Only reads dictionaries: no code runs in between. */
+/* Only reads dictionaries, so no Python code runs meanwhile. */
 void core_stacks_hold(PyTypeObject *type)
 {
     PyObject *mro = type->tp_mro, *name, *value;

@@ -1,4 +1,4 @@
-/* How a failure of the library becomes a Python exception. */
+/* Turns errors of the library into Python exceptions. */
 #include "module.h"
 
 /* Names of the negative codes, by their absolute value. */
@@ -13,7 +13,7 @@ static const char *code_name(int code)
     return index < sizeof code_names / sizeof *code_names ? code_names[index] : "unknown";
 }
 
-/* Raises pyrometer.Error(message, code, where, offset) with what the library said. */
+/* Raises pyrometer.Error(message, code, where, offset) for an error of the library. */
 static void raise_error(PyObject *error_type, const pyro_error *error, int code)
 {
     char line[1024];
@@ -29,12 +29,11 @@ static void raise_error(PyObject *error_type, const pyro_error *error, int code)
     Py_XDECREF(raised);
 }
 
-/* Turns a failure into the exception that a Python user would look for; returns NULL. */
 PyObject *core_fail(core_state *state, const pyro_error *error, int code, int opening)
 {
     char line[1024];
 
-    if (PyErr_Occurred()) /* a rule written in Python raised it */
+    if (PyErr_Occurred()) /* a cost rule written in Python raised */
         return NULL;
     switch (code) {
     case PYRO_ERROR_MEMORY:

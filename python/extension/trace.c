@@ -1,12 +1,12 @@
-/* A trace and its analysis as Python sees them: columns are buffers over the library's own rows,
- * which live as long as anything refers to them. */
+/* Python types for a trace with its analysis, and for its columns: buffers over the library's rows,
+ * which keep the trace alive. */
 #include "module.h"
 
 typedef struct trace_object {
     PyObject_HEAD
     pyro_trace *trace;
     pyro_analysis *analysis;
-    PyObject *model;       /* a model_object that gave names, or NULL */
+    PyObject *model; /* the model_object for layer names, or NULL */
     PyObject *layers_from; /* str or NULL; kept for layer_ops() */
 } trace_object;
 
@@ -19,7 +19,7 @@ typedef struct column_object {
     const char *format;
 } column_object;
 
-/* Of an empty column, whose address must not be NULL. */
+/* Address of empty columns, which must not be NULL. */
 static const int64_t nothing;
 
 const char core_open_trace_doc[] =
@@ -36,11 +36,11 @@ static int parse_phase(pyro_phase *out, const char *name)
             return 0;
         }
     }
-    PyErr_Format(PyExc_ValueError, "phase '%s': there are forward, backward and optimizer", name);
+    PyErr_Format(PyExc_ValueError, "phase must be forward, backward or optimizer, not '%s'", name);
     return -1;
 }
 
-/* Reads and analyses without the interpreter's lock. */
+/* Reads and analyzes without the GIL. */
 static int read_and_analyze(trace_object *self, const char *path, int threads,
                             const pyro_analysis_options *options, pyro_error *error)
 {
@@ -71,7 +71,7 @@ PyObject *core_open_trace(PyObject *module, PyObject *args)
         return NULL;
     if (layers_from != Py_None && !PyUnicode_Check(layers_from)) {
         Py_DECREF(path);
-        return PyErr_Format(PyExc_TypeError, "layers_from is a str, not %R", layers_from);
+        return PyErr_Format(PyExc_TypeError, "layers_from must be a str, not %R", layers_from);
     }
     pyro_error_clear(&error);
     options.threads = threads;
@@ -109,7 +109,7 @@ static void trace_dealloc(trace_object *self)
     Py_DECREF(type);
 }
 
-/* What a number column looks like in memory; NULL for text. */
+/* The buffer format of a numeric column; NULL for text. */
 static const char *column_format(pyro_column_kind kind, Py_ssize_t *size)
 {
     switch (kind) {
@@ -186,7 +186,7 @@ static PyObject *trace_column(trace_object *self, PyObject *args)
         return NULL;
     table = pyro_trace_table_find(table_name);
     if (!table)
-        return PyErr_Format(PyExc_KeyError, "no table '%s'", table_name);
+        return PyErr_Format(PyExc_KeyError, "unknown table '%s'", table_name);
     rows = pyro_trace_table_rows(table, self->analysis, &count);
     for (size_t i = 0; i < table->column_count; i++) {
         const pyro_trace_column *column = &table->columns[i];
@@ -197,10 +197,10 @@ static PyObject *trace_column(trace_object *self, PyObject *args)
             return view_of_column(self, table, column, rows, count);
         return texts_of_column(table, column, rows, count);
     }
-    return PyErr_Format(PyExc_KeyError, "no column '%s' in %s", column_name, table_name);
+    return PyErr_Format(PyExc_KeyError, "table '%s' has no column '%s'", table_name, column_name);
 }
 
-/* {table: {column: -1 may stand for unknown, ...}, ...} */
+/* {table: {column: whether -1 means unknown, ...}, ...} */
 static PyObject *trace_tables(PyObject *self, PyObject *unused)
 {
     size_t count;
@@ -351,11 +351,11 @@ static PyObject *trace_op_shares(trace_object *self, PyObject *unused)
 
 static PyMethodDef trace_methods[] = {
     {"tables", trace_tables, METH_NOARGS,
-     "tables() -> {table: {column: whether -1 stands for unknown}}"},
+     "tables() -> {table: {column: whether -1 means unknown}}"},
     {"column", (PyCFunction)trace_column, METH_VARARGS,
      "column(table, column) -> memoryview of numbers, or list of str"},
     {"report", (PyCFunction)trace_report, METH_VARARGS,
-     "report(as_json) -> str: what pyro_report_trace() writes."},
+     "report(as_json) -> str: the report of pyro_report_trace()."},
     {"layer_ops", (PyCFunction)trace_layer_ops, METH_NOARGS,
      "layer_ops() -> ([(layer, op, shapes, calls, host_ns, nested), ...],\n"
      "[(layer, calls, wall_ns, op_ns, shapes), ...], wall_ns, shapes_from_ops)"},
@@ -370,7 +370,7 @@ static PyMethodDef trace_methods[] = {
 static PyType_Slot trace_slots[] = {
     {Py_tp_dealloc, trace_dealloc},
     {Py_tp_methods, trace_methods},
-    {Py_tp_doc, "A trace and its analysis; made by open_trace()."},
+    {Py_tp_doc, "A trace and its analysis; created by open_trace()."},
     {0, NULL},
 };
 
@@ -387,11 +387,12 @@ static int column_getbuffer(column_object *self, Py_buffer *view, int flags)
 
     view->obj = NULL;
     if (flags & PyBUF_WRITABLE) {
-        PyErr_SetString(PyExc_BufferError, "columns of a trace are read-only");
+        PyErr_SetString(PyExc_BufferError, "trace columns are read-only");
         return -1;
     }
     if (!contiguous && (flags & PyBUF_STRIDES) != PyBUF_STRIDES) {
-        PyErr_SetString(PyExc_BufferError, "the column is strided");
+        PyErr_SetString(PyExc_BufferError,
+                        "the column is not contiguous; request a strided buffer");
         return -1;
     }
     *view = (Py_buffer){
@@ -420,7 +421,7 @@ static void column_dealloc(column_object *self)
 static PyType_Slot column_slots[] = {
     {Py_tp_dealloc, column_dealloc},
     {Py_bf_getbuffer, column_getbuffer},
-    {Py_tp_doc, "A numeric column of a trace; gives its memory, no more."},
+    {Py_tp_doc, "A numeric column of a trace; only supports the buffer protocol."},
     {0, NULL},
 };
 

@@ -1,4 +1,5 @@
-/* Profiled steps of training: event files, and everything that is made of one recording. */
+/* Python functions for profiled training steps: count steps, write event files, and turn a
+ * recording into Chrome JSON, scalars and tables. */
 #include "module.h"
 
 #include <stdio.h>
@@ -52,12 +53,12 @@ static PyObject *scalars_path(PyObject *self, void *unused)
 }
 
 static PyGetSetDef scalars_members[] = {
-    {"path", scalars_path, NULL, "The event file.", NULL},
+    {"path", scalars_path, NULL, "Path of the event file.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot scalars_slots[] = {
-    {Py_tp_doc, "Scalars(folder, suffix): an event file that TensorBoard reads."},
+    {Py_tp_doc, "Scalars(folder, suffix): an event file for TensorBoard."},
     {Py_tp_new, new_scalars},
     {Py_tp_dealloc, free_scalars},
     {Py_tp_getset, scalars_members},
@@ -69,7 +70,7 @@ static PyType_Spec scalars_spec = {.name = "pyrometer._core.Scalars",
                                    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
                                    .slots = scalars_slots};
 
-/* What is made of a recording, and from what. */
+/* Inputs and outputs of processing one recording. */
 typedef struct job {
     const char *recording, *chrome;
     pyro_scalars *scalars;
@@ -123,10 +124,10 @@ static int do_job(job *job, pyro_error *error)
     return status;
 }
 
-/* (step, host, device, device's peak) a step. */
+/* Reads one (step, host, device, device peak) per step. */
 static int take_memory(job *job, PyObject *list)
 {
-    PyObject *rows = PySequence_Fast(list, "memory is a sequence");
+    PyObject *rows = PySequence_Fast(list, "memory must be a sequence");
     Py_ssize_t count = rows ? PySequence_Fast_GET_SIZE(rows) : 0;
 
     if (!rows)
@@ -153,7 +154,7 @@ static int take_memory(job *job, PyObject *list)
 PyDoc_STRVAR(training_doc,
              "training_files(recording, chrome, scalars or None, title, first, last, with_flops,\n"
              "with_modules, memory) -> (summary, table of layers or None)\n\n"
-             "Writes the recording as Chrome JSON and its steps as numbers.");
+             "Writes the recording as Chrome JSON and its steps as scalars.");
 
 static PyObject *training_files(PyObject *module, PyObject *args)
 {
@@ -169,7 +170,7 @@ static PyObject *training_files(PyObject *module, PyObject *args)
                           &last, &with_flops, &with_modules, &memory))
         return NULL;
     if (scalars != Py_None && !Py_IS_TYPE(scalars, (PyTypeObject *)state->scalars_type)) {
-        PyErr_SetString(PyExc_TypeError, "scalars: Scalars or None");
+        PyErr_SetString(PyExc_TypeError, "scalars must be Scalars or None");
         goto done;
     }
     if (take_memory(&job, memory) < 0)
@@ -204,7 +205,7 @@ static PyObject *recorder_discard(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-/* Steps of the run that is profiled: Python is asked only at those where something is to be done. */
+/* Step counter of the profiled run. Calls Python only at steps where the profiler has work. */
 static PyObject *due_function;
 static long long steps_left, steps_done;
 
@@ -217,7 +218,7 @@ static PyObject *step_profiler(PyObject *module, PyObject *unused)
     steps_done++;
     if (--steps_left > 0)
         Py_RETURN_NONE;
-    /* It may set another, or none. */
+    /* The function may call set_steps(). */
     PyObject *function = Py_NewRef(due_function);
     PyObject *number = PyLong_FromLongLong(steps_done);
     PyObject *result = number ? PyObject_CallOneArg(function, number) : NULL;
@@ -229,8 +230,8 @@ static PyObject *step_profiler(PyObject *module, PyObject *unused)
 
 PyDoc_STRVAR(set_steps_doc,
              "set_steps(function or None, left)\n\n"
-             "The function is called with the number of steps that were done, after\n"
-             "`left` more. They count from 0 after None.");
+             "Calls the function after `left` more steps with the number of steps done.\n"
+             "None resets that number.");
 
 static PyObject *set_steps(PyObject *module, PyObject *args)
 {
@@ -258,12 +259,11 @@ static PyObject *get_steps_done(PyObject *module, PyObject *unused)
 
 static PyMethodDef training_methods[] = {
     {"step_profiler", step_profiler, METH_NOARGS,
-     "The end of a training step; nothing where no profiler is active."},
+     "Ends a training step; does nothing if no profiler is active."},
     {"set_steps", set_steps, METH_VARARGS, set_steps_doc},
-    {"steps_done", get_steps_done, METH_NOARGS, "Of the run that is profiled."},
+    {"steps_done", get_steps_done, METH_NOARGS, "Number of steps done in the profiled run."},
     {"training_files", training_files, METH_VARARGS, training_doc},
-    {"recorder_discard", recorder_discard, METH_NOARGS,
-     "What was recorded until now is no part of the recording."},
+    {"recorder_discard", recorder_discard, METH_NOARGS, "Discards everything recorded so far."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -78,7 +78,7 @@ def test_layers_may_take_turns():
 
     made = renumbered(repeated(alternating(6), "blocks", 12, period=2))
     assert made == renumbered(alternating(12))
-    with pytest.raises(ValueError, match="no whole rounds"):
+    with pytest.raises(ValueError, match="not three or more whole rounds"):
         repeated(alternating(6), "blocks", 13, period=2)
     with pytest.raises(ValueError):
         repeated(alternating(6), "blocks", 12)

@@ -166,7 +166,7 @@ def test_narrowing():
         ({"path": FILES / "bad-5-not-a-trace.json"}, pyrometer.Error, "no trace"),
         ({"path": TRAINING, "filter": "("}, ValueError, "filter"),
         ({"path": TRAINING, "layers_from": "("}, ValueError, "Unmatched"),
-        ({"path": TRAINING, "phase": "sideways"}, ValueError, "there are forward, backward"),
+        ({"path": TRAINING, "phase": "sideways"}, ValueError, "must be forward, backward"),
         ({"path": TRAINING, "step": 7}, ValueError, "no step 7"),
         ({"path": TRAINING, "step": -2}, ValueError, "numbered from 0"),
         ({"path": TRAINING, "model": "none.pt2"}, FileNotFoundError, "none.pt2"),

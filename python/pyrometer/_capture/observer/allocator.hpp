@@ -1,4 +1,5 @@
-/* The memory of torch's CPU allocator: what is allocated and freed. */
+/* Wraps torch's CPU allocator and records every allocation and free with its size. Owns the table
+ * of blocks in use. */
 #ifndef PYROMETER_OBSERVER_ALLOCATOR_HPP
 #define PYROMETER_OBSERVER_ALLOCATOR_HPP
 
@@ -7,10 +8,10 @@
 namespace
 {
 
-// Memory in use: address -> size.
+// Blocks in use: address -> size.
 //
-// A slot is one word, so that no lock is needed: a tag of the address, the way, and the size. What
-// finds no room, or is pushed out, is of unknown size when it is freed; it is never of a wrong one.
+// A slot is one word (address tag, way, size), so the table needs no lock. A block that does not
+// fit or was evicted has an unknown size when it is freed, but never a wrong one.
 template <int slot_bits> class Blocks
 {
   public:
@@ -20,7 +21,7 @@ template <int slot_bits> class Blocks
         return !(number & 63) && !(number >> 48) && !(bytes >> size_bits) && number;
     }
 
-    // Pushes out another where there is no room: its address, or NULL.
+    // Adds a block. Returns the address of the block that it evicted, or NULL.
     const void *note(const void *address, size_t bytes, size_t *other_bytes)
     {
         uint64_t key = key_of(address);
@@ -28,7 +29,7 @@ template <int slot_bits> class Blocks
         for (size_t way = 0; way < ways; way++) {
             uint64_t word = words_[first ^ way].load(std::memory_order_relaxed);
             if (word >> size_bits == (key | way)) {
-                chosen = first ^ way; // freed behind our back
+                chosen = first ^ way; // freed without our deleter
                 break;
             }
             if (!word)
@@ -43,7 +44,7 @@ template <int slot_bits> class Blocks
         return address_of(before, chosen);
     }
 
-    // The size, and the slot is free again; -1 when it is not known.
+    // Removes a block and returns its size, or -1 if it is unknown.
     int64_t take(const void *address)
     {
         uint64_t key = key_of(address);
@@ -60,7 +61,7 @@ template <int slot_bits> class Blocks
     }
 
   private:
-    // 48 bits of address, 64 bytes apart: some choose the slot, the others are the tag.
+    // Addresses have 48 bits and are multiples of 64. Some bits select the slot, the rest is tag.
     static constexpr int way_bits = 2, tag_bits = 48 - 6 - slot_bits;
     static constexpr int size_bits = 64 - tag_bits - way_bits;
     static constexpr size_t ways = size_t{1} << way_bits;
@@ -77,7 +78,7 @@ template <int slot_bits> class Blocks
     {
         return word & ((uint64_t{1} << size_bits) - 1);
     }
-    // The tag only moves the slot, so slot and tag together still are the address.
+    // Hashes the tag into the slot index. The address can be restored from slot and tag.
     static uint64_t spread(uint64_t tag)
     {
         return tag * UINT64_C(0x9e3779b97f4a7c15) >> (64 - slot_bits);
@@ -97,7 +98,7 @@ template <int slot_bits> class Blocks
     alignas(64) std::atomic<uint64_t> words_[1u << slot_bits];
 };
 
-// Most blocks are soon free again: they should be found where memory is still at hand.
+// Most blocks are freed soon, so a small table that stays in the cache serves them first.
 Blocks<8> near_blocks;
 Blocks<16> far_blocks;
 
@@ -121,7 +122,7 @@ COLD int64_t take_far(const void *address)
     return far_blocks.take(address);
 }
 
-// As Blocks::take.
+// Like Blocks::take, in both tables.
 INLINED int64_t take_block(const void *address)
 {
     if (__builtin_expect(!near_blocks.fits(address, 0), 0))
@@ -130,8 +131,8 @@ INLINED int64_t take_block(const void *address)
     return __builtin_expect(bytes >= 0, 1) ? bytes : take_far(address);
 }
 
-// The total is left to who reads: a sum over the recording's own blocks, while what is in use here
-// may be of an earlier capture.
+// Leaves the totals to the reader, which sums over this recording's blocks. A total from here could
+// include blocks of an earlier capture.
 INLINED void write_memory(pyro_recorder_thread *thread, pyro_record *room, const void *address,
                           int64_t bytes, bool out_of_memory, uint64_t now)
 {
@@ -159,7 +160,7 @@ COLD void record_memory(const void *address, int64_t bytes, bool out_of_memory)
     pyro_recorder_leave(thread);
 }
 
-// Nearly always, and no more than that needs.
+// Fast path for nearly all calls; hands every special case to record_memory().
 HOT __attribute__((noinline)) void record_memory_quickly(const void *address, int64_t bytes)
 {
     uint32_t busy;
@@ -177,8 +178,8 @@ HOT __attribute__((noinline)) void record_memory_quickly(const void *address, in
     leave_fast(thread, busy);
 }
 
-// Stands in front of torch's allocator. It is never freed, and neither is this library: blocks that
-// were allocated under it come back to it long after a capture, and storages ask it for more.
+// Wraps torch's allocator. Neither it nor this library is ever freed: blocks that it allocated are
+// returned to it long after a capture, and storages use it to grow.
 class WatchedAllocator final : public c10::Allocator
 {
   public:
@@ -217,7 +218,7 @@ class WatchedAllocator final : public c10::Allocator
             throw;
         }
     }
-    // Torch's own deleter gets the same address: its context is the block.
+    // Passes the block on to torch's deleter, whose context is also the block's address.
     static void release(void *block);
 };
 
@@ -232,7 +233,7 @@ HOT void WatchedAllocator::release(void *block)
     watched->inner_deleter(block);
 }
 
-// With the priority that it has, so that another allocator can still be set; else with the highest.
+// Uses the lowest priority, so that others can still set theirs; if torch rejects it, the highest.
 bool set_cpu_allocator(c10::Allocator *allocator)
 {
     c10::SetAllocator(c10::DeviceType::CPU, allocator, 0);
@@ -247,15 +248,15 @@ const char *watch_memory()
     if (present == watched && watched)
         return nullptr;
     if (watched && present != watched->inner)
-        return "another CPU allocator was set since the last capture";
+        return "the program replaced the CPU allocator after the last capture";
     if (!present->raw_deleter())
-        return "the CPU allocator of this program cannot be watched";
+        return "this program's CPU allocator has no raw deleter, so its memory cannot be recorded";
     if (!watched) {
         watched = new WatchedAllocator;
         watched->inner = present;
         watched->inner_deleter = present->raw_deleter();
     }
-    return set_cpu_allocator(watched) ? nullptr : "the CPU allocator could not be set";
+    return set_cpu_allocator(watched) ? nullptr : "torch rejected the observer's CPU allocator";
 }
 
 void unwatch_memory()

@@ -1,4 +1,4 @@
-/* Ops as spans: the callbacks of at::RecordFunction. */
+/* Callbacks of at::RecordFunction: write one span per op to the recorder. */
 #ifndef PYROMETER_OBSERVER_CALLBACKS_HPP
 #define PYROMETER_OBSERVER_CALLBACKS_HPP
 
@@ -9,7 +9,7 @@
 namespace
 {
 
-// Spans of labels (record_function) may end on another thread: their records by address.
+// Open labels (record_function), which may end on another thread: address -> record.
 class Labels
 {
   public:
@@ -37,7 +37,7 @@ class Labels
         unlock();
     }
 
-    // Takes the entry out; false when there is none of this session.
+    // Removes the entry; false if this session has no such entry.
     bool close(const void *key, uint32_t generation, Entry *out)
     {
         bool found = false;
@@ -75,7 +75,7 @@ bool is_intact(const pyro_record *record, uint64_t chunk)
     return __atomic_load_n(&record->tag, __ATOMIC_RELAXED) == static_cast<uint32_t>(chunk);
 }
 
-// Spans that ended elsewhere are taken off the thread's list now and then, or it would fill up.
+// Removes spans that ended on other threads from this thread's list, which would fill up otherwise.
 COLD void prune_open(pyro_recorder_thread *thread)
 {
     OpPredictor *predictor = predictor_of(&thread_state, thread);
@@ -101,8 +101,8 @@ COLD uint32_t storages_of(pyro_recorder_thread *thread, const c10::IValue *first
     return writer.count ? api->storages(thread, writer.words, writer.count) : 0;
 }
 
-// The engine runs a backward function inside of a span without inputs or number; as in
-// torch.profiler's traces, that span gets the number of what it runs.
+// The engine runs a backward function inside a span that has no inputs and no sequence number. That
+// span gets the number of the function, as in torch.profiler's traces.
 __attribute__((noinline)) void number_evaluation(pyro_recorder_thread *thread,
                                                  const at::RecordFunction &function)
 {
@@ -118,8 +118,8 @@ __attribute__((noinline)) void number_evaluation(pyro_recorder_thread *thread,
     outer->forward_thread = static_cast<uint32_t>(function.forwardThreadId());
 }
 
-// An op inside of another has the same stack, unless Python runs in between: the frames around an op
-// wait for it, so that its innermost one stands for all.
+// A nested op has the stack of the op around it, unless Python runs in between. The frames around
+// an op cannot change while it runs, so comparing the innermost frame is enough.
 inline uint32_t stack_of(pyro_recorder_thread *thread, const OpPredictor *predictor,
                          const void *frame)
 {
@@ -133,7 +133,7 @@ inline uint32_t stack_of(pyro_recorder_thread *thread, const OpPredictor *predic
     return api->stack(thread);
 }
 
-// Only ops that the dispatcher runs: what Python opens and closes lets its frames go on.
+// Only for ops that the dispatcher runs: under spans that Python opens, frames may change.
 inline void keep_stack(const pyro_recorder_thread *thread, OpPredictor *predictor,
                        const pyro_record *record, const at::RecordFunction &function,
                        const void *frame)
@@ -144,8 +144,8 @@ inline void keep_stack(const pyro_recorder_thread *thread, OpPredictor *predicto
                                          schema_of(function) ? frame : nullptr, record->stack};
 }
 
-// Writes what is known when an op begins, and commits it: the last thing before it runs. What is not
-// written is 0 in any room.
+// Fills in the record when an op begins and commits it, as the last step before the op runs. Free
+// records are zeroed, so other fields stay 0.
 INLINED void begin_record(pyro_recorder_thread *thread, pyro_record *record, const PredictedOp *op,
                           const at::RecordFunction &function, at::RecordScope scope, uint64_t now)
 {
@@ -197,11 +197,11 @@ void begin_op(pyro_recorder_thread *thread, const at::RecordFunction &function)
     prefetch(op->next[0]);
 }
 
-// Before the first op; NULL, or why ops cannot be observed.
+// Prepares for the first op. Returns NULL, or the reason why ops cannot be recorded.
 const char *prepare()
 {
     if (!learn_layout())
-        return "this torch keeps numbers in another place";
+        return "this torch version has an unsupported memory layout of values";
     watch_registrations();
     return nullptr;
 }
@@ -216,7 +216,7 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &function
     try {
         begin_op(thread, function);
     } catch (...) {
-        // A tensor that does not say its sizes: the op goes on as if nobody had asked.
+        // A tensor refused to report its sizes: the op runs, but is not recorded.
     }
     pyro_recorder_leave(thread);
     return nullptr;
@@ -234,7 +234,7 @@ INLINED void end_record(pyro_recorder_thread *thread, pyro_record *record,
             if (flags & PYRO_RECORD_STORAGES)
                 record->output_storages = storages_of(thread, values.data(), values.size(), true);
         } catch (...) {
-            // As above.
+            // A tensor refused to report its sizes: the record lacks outputs or storages.
         }
     }
     __atomic_store_n(&record->end_raw, now, __ATOMIC_RELEASE);

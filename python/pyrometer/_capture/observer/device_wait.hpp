@@ -1,7 +1,6 @@
 /*
- * Waiting for devices around the ops that a program calls, so that the time of each has what it
- * left to the device. A callback of its own, which comes before the one that takes the times: who
- * does not wait pays nothing.
+ * Synchronizes devices before and after each outermost op, so that an op's time includes the device
+ * work that it launched. A separate callback, so that captures without it have no overhead.
  */
 #ifndef PYROMETER_OBSERVER_DEVICE_WAIT_HPP
 #define PYROMETER_OBSERVER_DEVICE_WAIT_HPP
@@ -13,10 +12,10 @@
 namespace
 {
 
-uint64_t waited_for;            // devices, a bit each
-void (*wait_for)(int32_t);      // what waits for one; NULL: as torch.cuda.synchronize
+uint64_t waited_for;            // devices, one bit each
+void (*wait_for)(int32_t);      // synchronizes one device; NULL: torch's own function
 at::CallbackHandle wait_handle;
-thread_local uint32_t wait_depth; // ops that are open on this thread
+thread_local uint32_t wait_depth; // nesting depth of ops on this thread
 
 void wait_for_devices()
 {
@@ -29,12 +28,12 @@ void wait_for_devices()
             else
                 at::detail::getCUDAHooks().deviceSynchronize(static_cast<c10::DeviceIndex>(device));
         } catch (...) {
-            // A stream that is captured cannot be waited for; what failed before says so itself.
+            // Streams under capture cannot be synchronized; the program sees other failures.
         }
     }
 }
 
-// What ran outside of ops is not theirs.
+// Waits for work that was launched before the op, so that the op's time excludes it.
 std::unique_ptr<at::ObserverContext> before_op(const at::RecordFunction &)
 {
     if (wait_depth++ == 0)
@@ -55,7 +54,7 @@ void stop_waiting()
     wait_handle = 0;
 }
 
-// Before the callback that takes the times is added: callbacks run in the order of their adding.
+// Call before adding the timing callback: torch runs callbacks in the order of registration.
 void start_waiting()
 {
     if (waited_for)

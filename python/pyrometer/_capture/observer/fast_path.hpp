@@ -1,7 +1,6 @@
 /*
- * Callbacks for ops that were predicted, which most are. The code is small, because a program runs so
- * much else between two ops that it must be fetched into the cache again. Any other op is handed to
- * callbacks.hpp from its beginning.
+ * Callbacks for correctly predicted ops, which are nearly all. The code is small because the
+ * program evicts it from the cache between two ops. Passes every other op to callbacks.hpp.
  */
 #ifndef PYROMETER_OBSERVER_FAST_PATH_HPP
 #define PYROMETER_OBSERVER_FAST_PATH_HPP
@@ -11,7 +10,7 @@
 namespace
 {
 
-// With the fast clock, and where neither stacks nor storages are wanted.
+// Requires the fast clock, and a capture without stacks and storages.
 bool can_use_fast_path(uint32_t flags)
 {
     return !api->uses_clock && !(flags & (PYRO_RECORD_STACKS | PYRO_RECORD_STORAGES));
@@ -50,7 +49,7 @@ HOT std::unique_ptr<at::ObserverContext> on_start_fast(const at::RecordFunction 
     return nullptr;
 }
 
-// Whether the op that was open at a depth gave what was expected; then the id of that is `id`.
+// Whether the op at this depth returned outputs of the expected layout; sets `id` to their id.
 INLINED bool gave_expected(const ThreadState *state, uint32_t depth,
                            const at::RecordFunction &function, uint32_t *id)
 {
@@ -91,7 +90,7 @@ HOT void on_end_fast(const at::RecordFunction &function, at::ObserverContext *co
     leave_fast(thread, busy);
 }
 
-// What observes ops for a session.
+// The callback pair that records a session's ops.
 at::RecordFunctionCallback callback_for(uint32_t flags)
 {
     if (!can_use_fast_path(flags))

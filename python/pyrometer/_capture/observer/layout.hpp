@@ -1,8 +1,7 @@
 /*
- * Layout of an op's values: all that is recorded of them, in the order in which torch has it in
- * memory. Comparing values with a layout takes few instructions and fewer branches. That counts,
- * because what a program runs between two ops leaves neither code nor branch predictions in the
- * caches.
+ * Layout of an op's values: every recorded property of them, in torch's memory order. Comparing
+ * values with a layout takes few instructions and fewer branches. This matters because code and
+ * branch predictions are usually cold when an op begins.
  */
 #ifndef PYROMETER_OBSERVER_LAYOUT_HPP
 #define PYROMETER_OBSERVER_LAYOUT_HPP
@@ -25,7 +24,7 @@ INLINED Pair own_pair(const void *first, size_t offset)
     return *reinterpret_cast<const OwnPair *>(static_cast<const char *>(first) + offset);
 }
 
-// Of torch's memory, which is not aligned.
+// Reads from torch's memory, which is not aligned to 16 bytes.
 INLINED Pair their_pair(const void *first, size_t offset)
 {
     return *reinterpret_cast<const TheirPair *>(static_cast<const char *>(first) + offset);
@@ -36,13 +35,12 @@ INLINED bool is_any(Pair pair)
     return (pair[0] | pair[1]) != 0;
 }
 
-// A layout is groups: the values, then the items of each list among them. A group is a head, its
-// values, and the tensors among these.
+// A layout is a sequence of groups: first the values, then the items of each list among them. A
+// group is a header, its values, and the tensors among them.
 struct Group {
     uint32_t count, tensors;
-    uint32_t
-        next_list; // whose items the next group is: place of the list among the values; or none
-    uint32_t bytes;     // of all groups; in the first
+    uint32_t next_list; // offset of the list whose items are the next group; or no_list
+    uint32_t bytes;     // size of all groups; only set in the first
 };
 using ValueLayout = Group;
 constexpr uint32_t no_list = UINT32_MAX;
@@ -50,12 +48,12 @@ constexpr uint32_t no_list = UINT32_MAX;
 struct ExpectedValue {
     uint64_t bits;
     uint32_t tag;
-    uint32_t mask; // its offset; where torch has nothing
+    uint32_t mask; // offset of the mask, stored where torch has padding
 };
 
 struct ExpectedTensor {
-    uint32_t place; // of the value: an offset from the first
-    uint32_t mask;  // its offset
+    uint32_t place; // offset of the value from the first
+    uint32_t mask;  // offset of the mask
     uint64_t kind;  // Peek::kind_of
     uint64_t sizes[1 + most_sizes];
 };
@@ -63,7 +61,7 @@ struct ExpectedTensor {
 static_assert(sizeof(Group) == 16 && sizeof(ExpectedValue) == 16 && sizeof(ExpectedTensor) == 64,
               "all parts of a layout are aligned");
 
-// Values of torch from here on, one after the other.
+// An array of torch's values.
 struct Values {
     const void *first;
     size_t count;
@@ -84,7 +82,7 @@ struct Values {
     }
 };
 
-// How values differ from those expected at `at`, which moves behind them.
+// Bits in which values differ from those expected at `at`; moves `at` past them.
 INLINED Pair differing_values(const Settings *all, const char *&at, Values values)
 {
     Pair difference = {};
@@ -96,7 +94,7 @@ INLINED Pair differing_values(const Settings *all, const char *&at, Values value
     return difference;
 }
 
-// The values that are expected to be tensors must be.
+// The same for tensors. The caller has checked that the expected tensors are tensors.
 INLINED Pair differing_tensors(const Settings *all, const char *&at, Values values, size_t count)
 {
     Pair difference = {};
@@ -105,7 +103,7 @@ INLINED Pair differing_tensors(const Settings *all, const char *&at, Values valu
         auto *expected = reinterpret_cast<const ExpectedTensor *>(at);
         auto *tensor = values.pointer<c10::TensorImpl>(expected->place);
         const void *sizes = Peek::sizes_of(tensor);
-        // One address for all: else each would take a register.
+        // Forces one base address; otherwise each mask would take a register.
         auto *masks = reinterpret_cast<const char *>(all) + expected->mask;
         __asm__("" : "+r"(masks));
         difference |= Pair{Peek::kind_of(tensor) ^ expected->kind, 0};
@@ -117,7 +115,7 @@ INLINED Pair differing_tensors(const Settings *all, const char *&at, Values valu
     return difference;
 }
 
-// Whether the values are those of the layout, no more and no fewer.
+// Whether the values match the layout, including their number.
 HOT __attribute__((noinline)) bool has_layout(const ValueLayout *layout, Values arguments)
 {
     const Settings *all = &settings;
@@ -126,7 +124,7 @@ HOT __attribute__((noinline)) bool has_layout(const ValueLayout *layout, Values 
     Values values = arguments;
     for (;;) {
         auto *at = reinterpret_cast<const char *>(group + 1);
-        // Nothing is taken for a tensor or a list before it is known to be one.
+        // Tags are compared first, before any value is read as a tensor or a list.
         if (group->count != values.count || is_any(differing_values(all, at, values)) ||
             is_any(differing_tensors(all, at, values, group->tensors)))
             return false;
@@ -137,12 +135,12 @@ HOT __attribute__((noinline)) bool has_layout(const ValueLayout *layout, Values 
     }
 }
 
-// Writes the layout of values.
+// Builds the layout of values.
 class LayoutWriter
 {
   public:
-    // False where there is none: the values are too many, or some are odd: tensors that do not keep
-    // their sizes, or many; lists in lists.
+    // False if the values have no layout: too many values, nested lists, or tensors with custom or
+    // too many sizes.
     bool put(const c10::IValue *values, size_t count)
     {
         size_t last = 0;

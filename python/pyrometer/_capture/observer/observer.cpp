@@ -1,7 +1,7 @@
 /*
- * The ops, their values and the memory of a running torch, written to the recorder: a callback of
- * at::RecordFunction and a wrapper of the CPU allocator. In C++, because torch offers neither to C;
- * it is built on first use against the user's torch (_capture/observer_build.py).
+ * Records ops, their values and memory of a running torch, by a callback of at::RecordFunction and
+ * a wrapper of the CPU allocator. It is C++ because torch offers neither to C, and is built on
+ * first use against the user's torch (_capture/observer_build.py).
  */
 #include "fast_path.hpp"
 #include "device_wait.hpp"
@@ -42,20 +42,20 @@ EXPORT void pyro_observer_stop()
     tensor_ids().clear();
 }
 
-// Ops of the next start wait for these devices, a bit each; by `wait`, or as torch does where NULL.
+// Ops after the next start synchronize these devices (one bit each); `wait` NULL: by torch.
 EXPORT void pyro_observer_wait_for(uint64_t devices, void (*wait)(int32_t))
 {
     waited_for = devices;
     wait_for = wait;
 }
 
-// Starts to write to a recorder what the flags say; NULL, or why not, and then nothing is observed.
+// Starts recording to `to` what the flags select. Returns NULL, or the reason why it did not start.
 EXPORT const char *pyro_observer_start(pyro_recorder_api *to, uint32_t flags)
 {
     const char *reason = nullptr;
     pyro_observer_stop();
     if (to->size != sizeof *to)
-        return "the observer was built for another version of the recorder";
+        return "the observer was built for another version of pyrometer";
     api = to;
     try {
         if ((reason = prepare()))
@@ -69,12 +69,12 @@ EXPORT const char *pyro_observer_start(pyro_recorder_api *to, uint32_t flags)
         }
     } catch (const std::exception &) {
         pyro_observer_stop();
-        reason = "torch refused the callback";
+        reason = "torch rejected the observer's callback";
     }
     return reason;
 }
 
-// Ops are not even announced while the recorder rests; sizes of blocks are still kept.
+// Disables the op callback while the recorder rests; the allocator still tracks block sizes.
 EXPORT void pyro_observer_rest(int rests)
 {
     if (!handle)
@@ -85,7 +85,7 @@ EXPORT void pyro_observer_rest(int rests)
         at::reenableCallback(handle);
 }
 
-// The numbers that a tensor and its storage have in a recording; 0 when it has no storage.
+// Writes the ids of a tensor and its storage in a recording; 0 if it has no storage.
 EXPORT int pyro_observer_numbers(c10::TensorImpl *tensor, uint64_t out[2])
 {
     using Pointer = c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
@@ -98,7 +98,7 @@ EXPORT int pyro_observer_numbers(c10::TensorImpl *tensor, uint64_t out[2])
     return 1;
 }
 
-// The words of a tensor as a value of an op has them; their number, 0 where its sizes are not plain.
+// Writes a tensor's words as for a value of an op. Returns their number, 0 if sizes are not plain.
 EXPORT size_t pyro_observer_tensor(const c10::TensorImpl *tensor, uint64_t *words, size_t room)
 {
     if (tensor == c10::UndefinedTensorImpl::singleton() ||
@@ -109,9 +109,9 @@ EXPORT size_t pyro_observer_tensor(const c10::TensorImpl *tensor, uint64_t *word
     return end ? static_cast<size_t>(end - words) : 0;
 }
 
-// A trial of the above with a recorder of its own, before a session trusts this library. The caller
-// runs ops on this thread in between; the answer is text: "name|sequence|inputs|outputs" a line and
-// "memory|bytes".
+// A self-test with a private recorder, before a session relies on this library. The caller runs ops
+// on this thread between pyro_observer_try() and pyro_observer_tried(), which writes the records as
+// text: lines "name|sequence|inputs|outputs|state" and "memory|bytes".
 namespace
 {
 

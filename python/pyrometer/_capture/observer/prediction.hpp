@@ -1,5 +1,5 @@
-/* Predicts the next op: its name and values are compared with those of the op that followed last
- * time. */
+/* Predicts the next op of a thread from the ops before it, so that a comparison replaces the lookup
+ * of its name and values. Owns each thread's history of ops. */
 #ifndef PYROMETER_OBSERVER_PREDICTION_HPP
 #define PYROMETER_OBSERVER_PREDICTION_HPP
 
@@ -9,12 +9,12 @@
 namespace
 {
 
-// What an op was when it was last met after the same ops: its name and values, and their ids.
+// An op as it was last seen after the same history: its name, its values and their ids.
 struct alignas(64) PredictedOp {
-    PredictedOp *next[2]; // what followed it; the latest first
-    const void *schema; // `by_name`: only the text of the name tells
+    PredictedOp *next[2]; // ops that followed it, the latest first
+    const void *schema; // &by_name: identified by its name's text
     const char *name;   // a copy
-    const ValueLayout *output_layout; // NULL: none is known
+    const ValueLayout *output_layout; // NULL: unknown
     uint64_t history; // the 16 ops before it, four bits each
     uint32_t name_id, inputs, outputs;
 
@@ -24,9 +24,9 @@ struct alignas(64) PredictedOp {
     }
 };
 
-static_assert(sizeof(PredictedOp) == 64, "what every op looks at is one line of the cache");
+static_assert(sizeof(PredictedOp) == 64, "the part that every op reads fits one cache line");
 
-// In the place of a schema.
+// Special values of PredictedOp::schema.
 const char by_name = 0, by_nothing = 0;
 
 PredictedOp no_op = {{&no_op, &no_op}, &by_nothing};
@@ -39,25 +39,25 @@ inline uint32_t op_hash(uint32_t name_id, uint32_t inputs)
         (uint64_t{name_id} << 32 | inputs) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
 
-// The stack of an op that is open, by what tells its span from all others.
+// The stack of an open op. Record and chunk identify its span.
 struct OpenStack {
     const pyro_record *record;
     uint64_t chunk;
-    const void *frame; // that was innermost; NULL where it may go on while the span is open
+    const void *frame; // the innermost; NULL if it may run on while the span is open
     uint32_t stack;
 };
 
-// A model runs the same ops in the same order again and again, so the next one is most likely what
-// followed last time: then comparing it, from memory that was laid out in that order, replaces all
-// looking up. What is compared is everything, so nothing is taken from an earlier call.
+// A model runs the same ops in the same order, so the next op is most likely the one that followed
+// last time. Comparing it with memory that is laid out in that order replaces all lookups. The
+// comparison is complete, so nothing wrong is carried over from an earlier call.
 struct OpPredictor {
-    static constexpr size_t room_bytes = 8u << 20; // of which only what is used becomes memory
+    static constexpr size_t room_bytes = 8u << 20; // virtual; only used pages become resident
     static constexpr int index_bits = 14;
-    PredictedOp *transient; // an op that is not kept
+    PredictedOp *transient; // scratch for an op that is not stored
     size_t used;
-    PredictedOp *open[PYRO_MOST_OPEN_SPANS]; // NULL: not kept
+    PredictedOp *open[PYRO_MOST_OPEN_SPANS]; // NULL: not stored
     OpenStack open_stacks[PYRO_MOST_OPEN_SPANS];
-    PredictedOp *index[1u << index_bits]; // by history: the chain of what follows closes to rings
+    PredictedOp *index[1u << index_bits]; // by hash of history and op
     alignas(64) char room[room_bytes];
 };
 
@@ -82,7 +82,7 @@ COLD OpPredictor *renew_predictor(pyro_recorder_thread *thread)
     return predictor;
 }
 
-// NULL where there is no memory for it.
+// NULL if memory ran out.
 inline OpPredictor *predictor_of(const ThreadState *state, pyro_recorder_thread *thread)
 {
     return __builtin_expect(state->predictor != nullptr, 1) ? state->predictor
@@ -107,7 +107,7 @@ inline bool fits(const PredictedOp *op, const at::RecordFunction &function,
     return is_op(op, function) && has_layout(op->input_layout(), {inputs.data(), inputs.size()});
 }
 
-// Room that is there until the next renewal; NULL where it is used up.
+// Allocates memory that stays valid until the next renewal; NULL if none is left.
 void *take_room(OpPredictor *predictor, size_t bytes)
 {
     size_t rounded = (bytes + alignof(PredictedOp) - 1) & ~(alignof(PredictedOp) - 1);
@@ -118,7 +118,7 @@ void *take_room(OpPredictor *predictor, size_t bytes)
     return room;
 }
 
-// Makes room for an op and what it was given; NULL where that is too long to be worth it.
+// Allocates an op with the layout of its inputs; NULL if its name is too long.
 PredictedOp *append(pyro_recorder_thread *thread, OpPredictor *predictor, const char *name,
                     const LayoutWriter &inputs)
 {
@@ -138,7 +138,7 @@ PredictedOp *append(pyro_recorder_thread *thread, OpPredictor *predictor, const 
     return op;
 }
 
-// The op with these ids after those that were last; NULL where it cannot be kept.
+// The op with these ids after the current history; NULL if it cannot be stored.
 PredictedOp *find_or_append(pyro_recorder_thread *thread, OpPredictor *predictor,
                             const at::RecordFunction &function,
                             c10::ArrayRef<const c10::IValue> values, uint32_t name_id,
@@ -169,7 +169,7 @@ PredictedOp *find_or_append(pyro_recorder_thread *thread, OpPredictor *predictor
     return predictor->index[slot] = op;
 }
 
-// Looks up what was not expected, and remembers it as what follows the last op.
+// Looks up a mispredicted op and stores it as the successor of the last op.
 PredictedOp *learn(pyro_recorder_thread *thread, OpPredictor *predictor,
                    const at::RecordFunction &function, c10::ArrayRef<const c10::IValue> values)
 {
@@ -201,7 +201,7 @@ COLD PredictedOp *recognize_other(pyro_recorder_thread *thread, OpPredictor *pre
     return next[0];
 }
 
-// The op that begins.
+// Identifies the op that begins.
 inline const PredictedOp *recognize(pyro_recorder_thread *thread, OpPredictor *predictor,
                                     const at::RecordFunction &function,
                                     c10::ArrayRef<const c10::IValue> inputs)
@@ -220,7 +220,7 @@ inline const PredictedOp *recognize(pyro_recorder_thread *thread, OpPredictor *p
     return op;
 }
 
-// What comes next is compared when this op has run; by then it should be at hand.
+// Prefetches the op that is expected next, which is compared after this op has run.
 inline void prefetch(const PredictedOp *op)
 {
     auto *line = reinterpret_cast<const char *>(op);
@@ -230,7 +230,7 @@ inline void prefetch(const PredictedOp *op)
     __builtin_prefetch(line + 192);
 }
 
-// The id of values that were not expected.
+// Looks up the id of unexpected outputs and stores their layout.
 COLD uint32_t learn_outputs(pyro_recorder_thread *thread, PredictedOp *op,
                             const std::vector<c10::IValue> &values)
 {
@@ -243,7 +243,7 @@ COLD uint32_t learn_outputs(pyro_recorder_thread *thread, PredictedOp *op,
     uint32_t id = outputs.count ? api->signature(thread, outputs.words, outputs.count) : 0;
     LayoutWriter layout;
     if (op && id && layout.put(values.data(), values.size())) {
-        // In the place of what was known, where that is as long.
+        // Overwrites the old layout if it has the same size.
         bool fits = op->output_layout && op->output_layout->bytes == layout.bytes();
         void *room = fits ? const_cast<ValueLayout *>(op->output_layout)
                           : take_room(thread_state.predictor, layout.bytes());
@@ -256,7 +256,7 @@ COLD uint32_t learn_outputs(pyro_recorder_thread *thread, PredictedOp *op,
     return id;
 }
 
-// The outputs' id; `depth` is where the op was open.
+// Returns the id of the outputs of the op at `depth`.
 inline uint32_t recognize_outputs(pyro_recorder_thread *thread, uint32_t depth,
                                   const std::vector<c10::IValue> &values)
 {

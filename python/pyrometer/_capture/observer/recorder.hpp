@@ -1,4 +1,5 @@
-/* The recorder that the observer writes to, what is to be recorded, and the state of each thread. */
+/* Connects the observer to the recorder. Owns the settings of a session and the state of each
+ * thread. */
 #ifndef PYROMETER_OBSERVER_RECORDER_HPP
 #define PYROMETER_OBSERVER_RECORDER_HPP
 
@@ -14,8 +15,7 @@
 
 #include <pyrometer/capture.h>
 
-// What every op runs lies together, from the beginning of a line of the cache on; what few do is out
-// of its way.
+// Groups code that every op runs (HOT), aligned to cache lines, apart from rare code (COLD).
 #define HOT __attribute__((hot, aligned(64)))
 #define COLD __attribute__((noinline, cold))
 #define INLINED __attribute__((always_inline)) inline
@@ -23,21 +23,21 @@
 namespace
 {
 
-constexpr size_t most_sizes = 5; // that torch keeps within a tensor
+constexpr size_t most_sizes = 5; // that torch stores inside a tensor
 
-// Read at every op, so side by side.
+// Read by every op, so kept in adjacent cache lines.
 struct alignas(64) Settings {
     pyro_recorder_api *api;
     std::atomic<uint32_t> wanted; // PYRO_RECORD_*
-    std::atomic<uint8_t> schema_index{
-        1}; // of torch's variant; none once an address may be another's
+    // Index in torch's variant; invalid once a schema's address may have been reused.
+    std::atomic<uint8_t> schema_index{1};
 
-    // For layout.hpp. Where in a word torch keeps what kind of tensor it is.
+    // For layout.hpp: the bits of a word in which torch stores the kind of a tensor.
     uint64_t kind_mask;
-    // Which bits of a value count: always its tag; of its own none, all, or those of a boolean.
+    // Bits of a value to compare: its tag, and none, all or the boolean's bits of its payload.
     alignas(16) uint64_t value_masks[3][2] = {
         {0, UINT32_MAX}, {UINT64_MAX, UINT32_MAX}, {UINT8_MAX, UINT32_MAX}};
-    // Which words count of a tensor with so many sizes: their number, and they.
+    // Words to compare of a tensor with N sizes: the count and the sizes.
 #define X UINT64_MAX
     alignas(16) uint64_t size_masks[1 + most_sizes][1 + most_sizes] = {
         {X}, {X, X}, {X, X, X}, {X, X, X, X}, {X, X, X, X, X}, {X, X, X, X, X, X}};
@@ -50,26 +50,26 @@ std::atomic<uint32_t> &wanted = settings.wanted;
 
 struct OpPredictor;
 struct PredictedOp;
-extern PredictedOp no_op; // no op, and what none is expected to be
+extern PredictedOp no_op; // matches no op
 
-// Never a thread's.
+// Differs from every thread's pointer.
 pyro_recorder_thread *const no_thread = reinterpret_cast<pyro_recorder_thread *>(&settings);
 
-// What belongs to this thread; finding it is no call. Not aligned to a cache line: glibc on AArch64
-// refuses to load a library whose initial-exec variables are aligned beyond 16 bytes.
+// State of this thread, reached without a function call. Not aligned to a cache line: glibc on
+// AArch64 refuses to load a library whose initial-exec variables are aligned beyond 16 bytes.
 struct alignas(16) ThreadState {
-    pyro_recorder_thread *thread; // what it writes with ...
-    pyro_recorder_thread *const *place; // ... and where the recorder keeps that; gone at its end
-    PredictedOp *last, *expected; // ops, as prediction.hpp has them
+    pyro_recorder_thread *thread;       // the recorder's state of this thread
+    pyro_recorder_thread *const *place; // the recorder's own pointer to it; reset when it ends
+    PredictedOp *last, *expected;       // of prediction.hpp
     OpPredictor *predictor; // NULL before the first op
-    uint32_t generation; // of the session that all of this belongs to; 0 none
+    uint32_t generation; // of the session that this state belongs to; 0: none
 };
 
 #define NO_THREAD_STATE {nullptr, &no_thread, &no_op, &no_op, nullptr, 0}
 
 __thread ThreadState thread_state __attribute__((tls_model("initial-exec"))) = NO_THREAD_STATE;
 
-// Once a function: the compiler would find it again and again.
+// Call once per function: the compiler would recompute the address at every use.
 inline ThreadState *find_thread_state()
 {
     ThreadState *found = &thread_state;
@@ -86,12 +86,12 @@ COLD pyro_recorder_thread *enter_first(ThreadState *state)
         return nullptr;
     state->thread = thread;
     state->generation = thread->generation;
-    if (api->place && !api->needs_fence) // else it goes this way every time
+    if (api->place && !api->needs_fence) // otherwise every call takes this path
         state->place = api->place();
     return thread;
 }
 
-// As pyro_recorder_enter where this thread has done that before, else NULL; `busy` is for leave_fast.
+// Like pyro_recorder_enter(), but NULL at a thread's first time. Pass `busy` to leave_fast().
 INLINED pyro_recorder_thread *enter_fast(const ThreadState *state, uint32_t *busy)
 {
     pyro_recorder_thread *thread = state->thread;
@@ -111,7 +111,7 @@ INLINED void leave_fast(pyro_recorder_thread *thread, uint32_t busy)
     __atomic_store_n(&thread->busy, busy, __ATOMIC_RELEASE);
 }
 
-// As pyro_recorder_enter.
+// Like pyro_recorder_enter().
 inline pyro_recorder_thread *enter()
 {
     uint32_t busy;
@@ -120,7 +120,7 @@ inline pyro_recorder_thread *enter()
     return __builtin_expect(thread != nullptr, 1) ? thread : enter_first(state);
 }
 
-// A line that will be written soon: it is fetched as the writer's own.
+// Prefetches a cache line for writing.
 inline void prefetch_for_write(const void *line)
 {
 #if defined(__x86_64__)

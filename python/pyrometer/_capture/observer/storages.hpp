@@ -1,4 +1,4 @@
-/* Which tensors, and which bytes of which memory, ops read and write. */
+/* Describes which tensors ops read and write, and which bytes of which storage these occupy. */
 #ifndef PYROMETER_OBSERVER_STORAGES_HPP
 #define PYROMETER_OBSERVER_STORAGES_HPP
 
@@ -10,14 +10,14 @@
 namespace
 {
 
-// Words of storages, in the form of recording.h. A tensor that finds no room is left out.
+// Writes words of storages in the format of recording.h. Leaves out tensors that do not fit.
 class StorageWriter
 {
   public:
     uint64_t words[most_words];
     size_t count = 0;
 
-    // Those that an op gives, or those that it is given; `schema` says of these which it writes.
+    // For the outputs of an op, or its inputs; `schema` says which inputs the op writes.
     explicit StorageWriter(bool are_given_by_op, const c10::FunctionSchema *schema = nullptr)
         : are_given_by_op_(are_given_by_op), schema_(schema)
     {
@@ -52,7 +52,7 @@ class StorageWriter
     void tensor(const at::Tensor &value)
     {
         if (!value.defined() || value.unsafeGetTensorImpl()->is_wrapped_number())
-            return; // a number of Python's that an op takes as a tensor comes from nowhere
+            return; // a Python number that an op takes as a tensor has no source
         c10::TensorImpl *impl = value.unsafeGetTensorImpl();
         bool is_plain = has_plain_sizes(impl);
         size_t rank = is_plain ? impl->sizes().size() : 0;
@@ -83,7 +83,7 @@ class StorageWriter
         count += needed;
     }
 
-    // Which bytes of the storage are the tensor's, and whether torch allocated them.
+    // Writes which bytes of the storage belong to the tensor and whether torch allocated them.
     static void place(const c10::TensorImpl *impl, uint64_t *at)
     {
         uint64_t item = impl->itemsize(), last = 0;
@@ -93,13 +93,13 @@ class StorageWriter
                 last += static_cast<uint64_t>(sizes[d] - 1) * static_cast<uint64_t>(strides[d]);
         at[3] = static_cast<uint64_t>(impl->storage_offset()) * item;
         at[4] = at[3] + (impl->numel() ? (last + 1) * item : 0);
-        // Memory that torch was given cannot be made larger.
+        // Torch cannot resize memory that it did not allocate.
         bool is_own = impl->unsafe_storage().unsafeGetStorageImpl()->resizable();
         at[5] |= is_own ? 0 : PYRO_STORAGE_FOREIGN;
     }
 
-    // Every element from the first to the last is the tensor's: each stride, from the smallest on,
-    // goes no further than what smaller ones have reached.
+    // Whether the tensor covers every element from its first to its last: no stride, in ascending
+    // order, skips beyond the elements that smaller strides reach.
     static bool is_dense(const c10::TensorImpl *impl)
     {
         if (impl->is_contiguous())

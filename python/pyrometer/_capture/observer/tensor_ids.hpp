@@ -1,4 +1,4 @@
-/* Ids of tensors and storages: an id belongs to one object while it lives and is never used again. */
+/* Assigns ids to tensors and storages. An id belongs to one object and is never reused. */
 #ifndef PYROMETER_OBSERVER_TENSOR_IDS_HPP
 #define PYROMETER_OBSERVER_TENSOR_IDS_HPP
 
@@ -18,10 +18,10 @@ namespace
 using WeakTensor = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
 using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
 
-// Before torch 2.10 a storage that dies while somebody points to it weakly leaves its Python object
-// behind. Python's own weak references still find that (those of torch.compile do), and whoever
-// uses it frees the storage a second time. So there storages are never pointed to, but followed
-// from tensor to tensor. Since 2.10 the object goes first, in which the storage has a part.
+// Before torch 2.10, a storage that dies while a weak pointer to it exists leaves its Python object
+// behind. Python's weak references (such as torch.compile's) still find that object, and its user
+// then frees the storage a second time. With these versions we take no weak pointers to storages,
+// but track them from tensor to tensor. Since 2.10 the storage releases its Python object first.
 template <typename Impl, typename = void> struct LeavesNothing : std::false_type {};
 template <typename Impl>
 struct LeavesNothing<Impl, std::void_t<decltype(std::declval<const Impl &>().decref_pyobject())>>
@@ -32,19 +32,19 @@ struct TensorId {
     uint64_t tensor, storage;
 };
 
-// Addresses are used again, so each is looked up here. A weak pointer keeps the address from others
-// and says whether who had it is gone; from time to time those are let go, so that no more than a
-// few thousand dead objects, or as many as live, are held: some hundred bytes each.
+// Maps addresses, which may be reused, to ids. A weak pointer keeps an address from being reused
+// and says whether its object is dead. Sweeps free dead objects (some hundred bytes each), so
+// that at most a few thousand of them remain, or as many as are alive.
 class TensorIds
 {
   public:
-    // `is_given`: by an op, which may have made it.
+    // The ids of a tensor. `is_given`: it is an op's output, which the op may have created.
     TensorId see(const at::Tensor &value, bool is_given)
     {
-        Gone gone; // freed without the lock, because that may call into Python
+        Removed removed; // freed after the lock is released, because that may call into Python
         std::lock_guard<std::mutex> guard(lock_);
         if (tensors_.size() >= next_sweep_)
-            sweep(gone);
+            sweep(removed);
         const c10::TensorImpl *impl = value.unsafeGetTensorImpl();
         Tensor &tensor = tensors_[impl];
         bool is_new = !tensor.number;
@@ -65,10 +65,10 @@ class TensorIds
 
     void clear()
     {
-        Gone gone;
+        Removed removed;
         std::lock_guard<std::mutex> guard(lock_);
-        gone.all_tensors.swap(tensors_);
-        gone.all_storages.swap(storages_);
+        removed.all_tensors.swap(tensors_);
+        removed.all_storages.swap(storages_);
         next_sweep_ = least_sweep;
     }
 
@@ -80,13 +80,13 @@ class TensorIds
     struct Storage {
         uint64_t number = 0;
         std::optional<WeakStorage> pointer;
-        // Where it is followed: its memory, and tensors that were seen in it.
+        // Without weak pointers: its memory, and tensors that were seen in it.
         const void *data = nullptr;
         std::vector<const c10::TensorImpl *> users;
     };
     using Tensors = std::unordered_map<const c10::TensorImpl *, Tensor>;
     using Storages = std::unordered_map<const c10::StorageImpl *, Storage>;
-    struct Gone {
+    struct Removed {
         std::vector<Tensors::node_type> tensors;
         std::vector<Storages::node_type> storages;
         Tensors all_tensors;
@@ -94,8 +94,8 @@ class TensorIds
     };
     static constexpr size_t least_sweep = 4096;
 
-    // Tensors of classes derived from it keep other tensors until the last weak pointer is gone:
-    // those of vmap, of functionalization, sparse ones. They go by address and storage alone.
+    // Tensors of derived classes (vmap, functionalization, sparse) keep other tensors alive until
+    // the last weak pointer to them is gone. These are identified by address and storage alone.
     static bool is_released_by_torch(const c10::TensorImpl *impl)
     {
         return typeid(*impl) == typeid(c10::TensorImpl);
@@ -111,9 +111,9 @@ class TensorIds
         return at->second.number;
     }
 
-    // It is the one that was seen here if a tensor that was in it still is. If none is, then an
-    // op's new tensor has a new one; another tensor may be what is left of it (`x.data`, what
-    // autograd saved), unless the memory is elsewhere.
+    // The storage at an address is the known one if a tensor that was in it is still alive. If none
+    // is, a new output of an op has a new storage. Any other tensor may be a remaining alias
+    // (`x.data`, a tensor saved by autograd), unless its memory is at another address.
     uint64_t followed(const c10::TensorImpl *impl, const Tensor &tensor, bool is_fresh)
     {
         const c10::StorageImpl *storage = impl->unsafe_storage().unsafeGetStorageImpl();
@@ -157,11 +157,12 @@ class TensorIds
         try {
             return storage.data();
         } catch (...) {
-            return nullptr; // of a tensor without memory, under torch.compile
+            return nullptr; // a tensor without memory, under torch.compile
         }
     }
 
-    template <typename Map> static void let_go(Map &from, std::vector<typename Map::node_type> &to)
+    template <typename Map>
+    static void extract_dead(Map &from, std::vector<typename Map::node_type> &to)
     {
         for (auto at = from.begin(); at != from.end();) {
             auto next = std::next(at);
@@ -171,11 +172,11 @@ class TensorIds
         }
     }
 
-    COLD void sweep(Gone &gone)
+    COLD void sweep(Removed &removed)
     {
-        let_go(tensors_, gone.tensors);
+        extract_dead(tensors_, removed.tensors);
         if (points_to_storages)
-            let_go(storages_, gone.storages);
+            extract_dead(storages_, removed.storages);
         for (auto &[address, storage] : storages_) {
             uint64_t number = storage.number;
             auto dead = [&](const c10::TensorImpl *user) { return !is_alive_in(user, number); };
@@ -194,7 +195,7 @@ class TensorIds
 
 TensorIds &tensor_ids()
 {
-    static TensorIds *forever = new TensorIds; // callbacks may come after static objects are gone
+    static TensorIds *forever = new TensorIds; // callbacks may run after static destructors
     return *forever;
 }
 

@@ -1,4 +1,4 @@
-/* Private fields of torch that are read, and when they become invalid. */
+/* Private torch fields we read, and when they become invalid. */
 #ifndef PYROMETER_OBSERVER_TORCH_PRIVATE_HPP
 #define PYROMETER_OBSERVER_TORCH_PRIVATE_HPP
 
@@ -13,8 +13,8 @@ namespace
 
 #ifdef PYROMETER_READS_PRIVATE_FIELDS
 
-// An explicit instantiation may name private members: what is read here is never written. Where it
-// has another name this does not compile, and the library is built without it.
+// An explicit instantiation may name private members. We only read them. If a torch version names
+// one differently, this does not compile and the library is built without it.
 template <typename Owner, typename Member, Member Owner::*member> struct Reveal {
     friend Member &reveal(Owner &owner, Member *)
     {
@@ -28,7 +28,7 @@ OpName &reveal(at::RecordFunction &, OpName *);
 
 template struct Reveal<at::RecordFunction, OpName, &at::RecordFunction::fn_>;
 
-// Whose name it is, as long as no op is taken away; NULL where that is not to be relied on.
+// The op's schema, which identifies it until an op is deregistered; NULL if unreliable.
 inline const void *schema_of(const at::RecordFunction &function)
 {
     auto &revealed = reveal(const_cast<at::RecordFunction &>(function),
@@ -40,7 +40,7 @@ inline const void *schema_of(const at::RecordFunction &function)
     return &std::get_if<1>(&revealed)->get();
 }
 
-// An op that is taken away may leave its place to another.
+// After a deregistration, another op's schema may reuse the address.
 struct Registrations final : c10::OpRegistrationListener {
     void onOperatorRegistered(const c10::OperatorHandle &) override
     {
@@ -51,7 +51,7 @@ struct Registrations final : c10::OpRegistrationListener {
     }
 };
 
-// For as long as the process lives.
+// Stays registered until the process ends.
 void watch_registrations()
 {
     static auto *forever = new c10::RegistrationHandleRAII(

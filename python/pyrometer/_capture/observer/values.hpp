@@ -1,4 +1,4 @@
-/* Values of ops as words: tensors by type, device and sizes; numbers; lists of these. */
+/* Writes values of ops as words: tensors by type, device and sizes; numbers; lists of these. */
 #ifndef PYROMETER_OBSERVER_VALUES_HPP
 #define PYROMETER_OBSERVER_VALUES_HPP
 
@@ -12,31 +12,31 @@
 namespace
 {
 
-constexpr int most_nesting = 4; // of lists in lists
+constexpr int most_nesting = 4; // of lists
 constexpr size_t most_words = PYRO_SIGNATURE_MOST_WORDS;
 
-// Lets through what torch keeps for itself and its heirs.
+// Gives access to protected members of torch's tensors.
 struct Peek : c10::TensorImpl {
     static bool has_own_sizes(const c10::TensorImpl *tensor)
     {
         return peek(tensor)->matches_policy(SizesStridesPolicy::CustomSizes);
     }
-    // Whether asking for them would run Python.
+    // Whether reading the sizes would run Python code.
     static bool asks_python(const c10::TensorImpl *tensor)
     {
         return peek(tensor)->matches_python_custom(SizesStridesPolicy::CustomSizes);
     }
-    // Whether sizes and device are not simply there.
+    // Whether sizes or device are not stored in the tensor.
     static bool is_odd(const c10::TensorImpl *tensor)
     {
         return has_own_sizes(tensor) || peek(tensor)->device_policy_;
     }
-    // Equal for tensors of one type that are on one type of device and equally odd.
+    // Equal for tensors with the same data type, device type and policies.
     static uint64_t kind_of(const c10::TensorImpl *tensor)
     {
         return kind_word(peek(tensor)) & settings.kind_mask;
     }
-    // The number of sizes, and the sizes where they are few.
+    // The number of sizes, followed by the sizes if they are at most most_sizes.
     static const void *sizes_of(const c10::TensorImpl *tensor)
     {
         return &peek(tensor)->sizes_and_strides_;
@@ -57,7 +57,7 @@ struct Peek : c10::TensorImpl {
     }
 };
 
-// Sets what counts in a tensor that is none, and looks which bits that changes.
+// Sets fields of a dummy tensor and finds which bits of the word change.
 bool Peek::learn_kind()
 {
     alignas(c10::TensorImpl) static char room[sizeof(c10::TensorImpl)];
@@ -106,8 +106,8 @@ inline uint64_t head_of(const c10::TensorImpl *tensor, size_t dimensions)
            static_cast<uint64_t>(dimensions) << 32;
 }
 
-// The bits of an integer or a real number, which torch's own functions would fetch by a call into
-// its library. Where they lie is found out before it is relied on.
+// The bits of an integer or a real number, without the call into torch's library that its own
+// accessors make. learn_layout() checks their position first.
 inline uint64_t bits_of(const c10::IValue &value)
 {
     uint64_t bits;
@@ -115,7 +115,7 @@ inline uint64_t bits_of(const c10::IValue &value)
     return bits;
 }
 
-// What kind of value it is, as torch numbers them; behind the bits.
+// Torch's tag for the kind of value, stored after the bits.
 inline uint8_t tag_of(const c10::IValue &value)
 {
     uint32_t tag;
@@ -123,9 +123,9 @@ inline uint8_t tag_of(const c10::IValue &value)
     return static_cast<uint8_t>(tag);
 }
 
-uint8_t mask_of_tag[256]; // of layout.hpp's: 0 none of the bits count, 1 all, 2 a boolean's
+uint8_t mask_of_tag[256]; // index of Settings::value_masks: 0 no bits, 1 all, 2 a boolean's
 
-// Finds out where torch keeps bits, kinds and sizes; false where that is another place.
+// Checks where torch stores bits, tags and sizes; false if the layout is unsupported.
 bool learn_layout()
 {
     double real = 0.3;
@@ -150,8 +150,8 @@ bool learn_layout()
     return true;
 }
 
-// Writes words of values, in the form of recording.h, behind `at`. NULL when they do not fit before
-// `end`: then the values are written again into room that is large, and cut there.
+// Writes a value as words, in the format of recording.h, at `at` and returns the new end. NULL if
+// they do not fit before `end`; the caller then uses CutWriter, which has more room.
 uint64_t *put_value(uint64_t *at, uint64_t *end, const c10::IValue &value, int nesting);
 
 inline uint64_t *put_sizes(uint64_t *at, uint64_t *end, const c10::TensorImpl *tensor)
@@ -229,8 +229,8 @@ inline uint64_t *put_value(uint64_t *at, uint64_t *end, const c10::IValue &value
     return at;
 }
 
-// As much of the values as fits, ended by the mark of a cut: whole values, and of a list that is
-// too long its first items.
+// Writes as many values as fit, and of a list that is too long its first items. Ends truncated
+// values with PYRO_VALUE_CUT.
 class CutWriter
 {
   public:
@@ -263,12 +263,12 @@ class CutWriter
     }
 };
 
-// The words of some values where they are few, which they nearly always are.
+// The words of a few values, which is nearly always enough.
 struct Words {
     size_t count = 0;
     uint64_t words[192];
 
-    // False when they are more.
+    // False if the values do not fit.
     bool put(const c10::IValue *first, size_t number)
     {
         uint64_t *at = words, *end = words + sizeof words / sizeof *words;
