@@ -74,7 +74,7 @@ class Outcome:
 
 
 class ToolError(Exception):
-    """The tool failed, or its output breaks its schema."""
+    """The tool failed, or its output is invalid."""
 
 
 def price(tool: str, path: pathlib.Path, convention: str, inputs: list[str]) -> dict:
@@ -100,7 +100,7 @@ def input_names(path: pathlib.Path) -> list[str]:
 
 
 def shape_options(entry: Entry, path: pathlib.Path, which: str) -> list[str]:
-    """NAME=SIZES for every input with sizes."""
+    """NAME=SIZES for every input with dynamic sizes."""
     options = []
     for name, given in zip(input_names(path), entry.inputs(), strict=True):
         if given.dynamic:
