@@ -41,7 +41,9 @@ def add_arguments(parser) -> None:
     parser.add_argument("--profile", action="store_true", help="profile steps 3 to 5")
     parser.add_argument("--nsight", action="store_true", help="also mark these steps for nsys")
     parser.add_argument("--output-dir", default="./profiler_logs")
-    parser.add_argument("--num-nodes", type=int, default=1, help="number of nodes; more than one uses Ray")
+    parser.add_argument(
+        "--num-nodes", type=int, default=1, help="number of nodes; more than one uses Ray"
+    )
     parser.add_argument("--gpus-per-node", type=int, default=0)
     parser.add_argument("--workers-per-node", type=int, help="ranks per node without GPUs")
 

@@ -68,7 +68,7 @@ def goldens() -> dict[str, dict]:
 def test_golden(name: str) -> None:
     path = next((found for found in (OURS / name, FOLDER / name) if found.exists()), None)
     if path is None:
-        pytest.skip("a trace of others, which is not here")
+        pytest.skip("a trace of other people, not available")
     assert facts_of(path) == goldens()[name]
 
 

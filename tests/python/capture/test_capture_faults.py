@@ -240,7 +240,7 @@ def small_disk(tmp_path):
         capture_output=True, check=False,
     )  # fmt: skip
     if mounted.returncode != 0:
-        pytest.skip("file systems cannot be mounted here; tests of the recorder have a full disk")
+        pytest.skip("cannot mount a file system; the recorder's unit tests cover a full disk")
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=False)
 

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.usefixtures("observer")
 
 
 def random_calls(count):
-    """The same ops again and again, each time with one whose values are other ones. A call is the
-    op's name, its inputs, and what calls it."""
+    """The same ops repeatedly, each time with new values for one of them. A call is the
+    op's name, its inputs, and the function that calls it."""
     chooser = random.Random(0)
     codes = {
         code: dtype for code, dtype in ((4, torch.int64), (6, torch.float32), (7, torch.double))

@@ -186,7 +186,7 @@ def test_memory_is_that_of_torch_profiler(tmp_path, name):
     _, _, recording, theirs = both(tmp_path, WORK[name])
     mine = [(m.address, m.bytes) for m in recording.memory]
     known = [(e["Addr"], e["Bytes"]) for e in theirs]
-    # Our recording starts before it and ends after it; its ops are a contiguous part of ours.
+    # We start before the profiler and stop after it: its events are a contiguous part of our events.
     first = next(i for i in range(len(mine)) if mine[i : i + len(known)] == known) if known else 0
     assert mine[first : first + len(known)] == known
     assert len(mine) - len(known) < 30
@@ -361,7 +361,7 @@ def own_bytes():
         with open("/proc/self/status") as status:
             lines = dict(line.split(":", 1) for line in status)
     except FileNotFoundError:
-        pytest.skip("this system does not say what memory is a process's own")
+        pytest.skip("this system does not report the private memory of a process")
     return int(lines["RssAnon"].split()[0]) * 1024
 
 

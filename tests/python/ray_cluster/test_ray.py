@@ -76,7 +76,7 @@ def here(cluster, tmp_path, monkeypatch):
 
 
 def free_cpus():
-    """Free resources of the cluster, after it has noticed ended processes."""
+    """Free CPUs of the cluster, after it has noticed ended processes."""
     deadline = time.monotonic() + LONG_S
     while ray.available_resources().get("CPU") != 4 and time.monotonic() < deadline:
         time.sleep(0.1)

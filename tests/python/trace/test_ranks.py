@@ -194,7 +194,7 @@ def test_two_ranks_of_somebody():
     """As above, with NCCL: traces of two of 128 ranks."""
     files = sorted(OTHERS.glob("ranks2_rank*.json.gz"))
     if len(files) != 2:
-        pytest.skip("traces of others, which are not here")
+        pytest.skip("traces of other people, not available")
     answer = pyrometer.ranks(files)
     assert [row["rank"] for row in answer.ranks] == [0, 1]
     assert answer.to_dict()["missing"] == 126

@@ -164,7 +164,7 @@ def test_a_full_disk(tmp_path):
         ["mount", "-t", "tmpfs", "-o", "size=700k", "tmpfs", small], capture_output=True
     ).returncode  # fmt: skip
     if not mounted:
-        pytest.skip("no file system can be mounted here")
+        pytest.skip("cannot mount a file system")
     try:
         program = """
 import sys, torch

@@ -399,7 +399,7 @@ def main():
             else:
                 path.write_text(trace.text())
     if stale:
-        sys.exit(f"make.py: not as it would write them: {', '.join(stale)}")
+        sys.exit(f"make.py: out of date, run make.py: {', '.join(stale)}")
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ static void expect_refused(program *p, int64_t length, const char *words)
     pyro_model_close(model);
 }
 
-/* Computes indices from positions, and gives the longest input for a table of 16 rows. */
+/* The op that computes indices from positions, and the longest input for a table of 16 rows. */
 static const struct {
     const char *target, *args;
     int64_t longest;

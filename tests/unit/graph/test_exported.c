@@ -157,7 +157,7 @@ static void test_heads_that_the_model_itself_repeats_are_copied(void **unused)
     expect(&(given){.is_own_repeat = true}, true, true);
 }
 
-/* Tensors with other readers must be kept. */
+/* Repeated heads that another op reads are copied. */
 static void test_heads_that_are_read_again_are_copied(void **unused)
 {
     (void)unused;

@@ -27,7 +27,7 @@ static const char pass[] = FILE_OF(
                                                                                                 "700",
                                                                                                 "[[64]]"));
 
-/* A layer that sleeps, one whose first input is a table, and one that an op calls. */
+/* A layer that sleeps, one whose op takes a table before the indices, and one that an op calls. */
 static const char outside[] = FILE_OF(
     GIVEN("", "0", "90000", "[[2,7]]") "," GIVEN("sleep", "100", "50000", "[[2,7]]") "," GIVEN(
         "embed", "51000", "1000",

@@ -413,7 +413,7 @@ static void test_extremes(void **state)
     pyro_buf_free(&many);
 }
 
-/* A key that one event lacks may be present in the next. */
+/* Keys and types of values may change from one event to the next. */
 static void test_changing_events(void **state)
 {
     (void)state;
@@ -437,7 +437,7 @@ static void test_changing_events(void **state)
     free(text);
 }
 
-/* An empty value, learned with its key, must not keep the previous value. */
+/* A meaningless value, learned with its key, must not keep the previous event's value. */
 static void test_values_without_meaning(void **state)
 {
     (void)state;
