@@ -186,7 +186,7 @@ def test_memory_is_that_of_torch_profiler(tmp_path, name):
     _, _, recording, theirs = both(tmp_path, WORK[name])
     mine = [(m.address, m.bytes) for m in recording.memory]
     known = [(e["Addr"], e["Bytes"]) for e in theirs]
-    # We start before the profiler and stop after it: its events are a contiguous part of our events.
+    # We start before the profiler and stop after it: its events are a contiguous part of our own.
     first = next(i for i in range(len(mine)) if mine[i : i + len(known)] == known) if known else 0
     assert mine[first : first + len(known)] == known
     assert len(mine) - len(known) < 30
