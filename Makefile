@@ -1,20 +1,20 @@
-# A friendly front to CMake and the scripts; `make help` lists what there is.
-# Every target can be run again at any time, asks nothing, and does only what is still to do.
+# Front end to CMake and the scripts; `make help` lists the targets.
+# A target can be run again at any time, asks nothing, and skips what is already done.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
 WERROR ?= ON
 FUZZ_SECONDS ?= 300
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
-# Files of Python tests at once; each starts processes and threads of its own.
+# Number of Python test files that run at once; each starts processes and threads.
 TEST_JOBS ?= 2
 
-# Only the first configuration of a folder looks at this; make serves where there is no ninja.
+# CMake reads this only when it first configures a folder. Without ninja it uses make.
 ifneq ($(shell command -v ninja 2>/dev/null),)
 export CMAKE_GENERATOR ?= Ninja
 endif
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
-# PYTHON=/path/to/python chooses the interpreter of everything; scripts/find-python.sh else does.
+# PYTHON=/path/to/python selects the interpreter; by default scripts/find-python.sh selects it.
 export PYTHON
 
 .PHONY: all help deps python demo test test-c test-asan test-python test-gpu test-peers test-torch test-x86 test-arm \
@@ -28,30 +28,30 @@ all:
 help:
 	@sed -n 's/^#: //p' Makefile
 
-#: make                build the tool: build/pyrometer (and the library beside it)
-#: make demo           install what is missing, build, and show what models cost
-#: make test           the same, with a virtual environment and every test
-#: make python         .venv with pinned torch and the package
+#: make                build the tool (build/pyrometer) and the library
+#: make demo           install missing packages, build, and show what models cost
+#: make test           install missing packages, build, make .venv, and run all tests
+#: make python         make .venv with pinned torch and the package
 #: make install        install under PREFIX (/usr/local), staged under DESTDIR
-#: make test-x86       the unit tests as x86-64, under qemu on another machine (test-arm: AArch64)
-#: make test-arm-torch capturing on AArch64 with a real torch, under qemu: 250 MB, 15 minutes
-#: make test-gpu       the tests that need a GPU, with python3's own torch; SECONDS=420 runs a part
-#: make test-peers     results beside HTA, TensorBoard's plugin and hooks, in environments of their own
-#: make coverage       line coverage of src/ per room by the C tests; build-coverage/uncovered.txt lists the rest
-#: make test-torch TORCH=2.8.0  the tests of capturing with another torch, in a .venv of its own
-#: make bench          time it beside fvcore, torch's own counter and simdjson
+#: make test-x86       run the unit tests on x86-64, under qemu if needed (test-arm: on AArch64)
+#: make test-arm-torch run the capture tests on AArch64 with torch, under qemu: 250 MB, 15 minutes
+#: make test-gpu       run the GPU tests with python3's torch; SECONDS=420 runs a part of them
+#: make test-peers     compare results with HTA, TensorBoard's plugin and hooks, each in its own environment
+#: make test-torch TORCH=2.8.0  run the capture tests with another torch, in its own environment
+#: make coverage       print line coverage of src/ per room by the C tests; list the rest in build-coverage/uncovered.txt
+#: make bench          run the benchmarks, also against fvcore, FlopCounterMode and simdjson
 #: make verify-models  check every model of the test zoo against torch
 #: make catalog        export the built-in models again (NAMES="resnet18 gpt2": only those)
-#: make verify-catalog check every built-in model against torch, at its own and at other sizes
-#: make fuzz           install clang, then fuzz each reader FUZZ_SECONDS (300)
+#: make verify-catalog check every built-in model against torch, at default and other sizes
+#: make fuzz           install clang, then fuzz each reader for FUZZ_SECONDS (300)
 #: make lint           check the format of C, Python and shell, and the wording of documents
-#: make format         rewrite C and Python as make lint wants them
-#: make docs           the documentation as a site: build/site/index.html (downloads 30 MB once)
-#: make deps           install what building needs (Debian, Ubuntu)
-#: make clean          remove what was built; .venv stays
-#: make help           this list
-#: PYTHON=... chooses the Python interpreter, JOBS=... how many compile at once, TEST_JOBS=... how many
-#: files of Python tests run at once (2).
+#: make format         reformat C and Python for make lint
+#: make docs           build the documentation site: build/site/index.html (downloads 30 MB once)
+#: make deps           install the build dependencies (Debian, Ubuntu)
+#: make clean          remove the build folders; .venv stays
+#: make help           print this list
+#: PYTHON=... selects the Python interpreter; JOBS=... sets the number of parallel compile jobs,
+#: TEST_JOBS=... the number of Python test files that run at once (2).
 
 deps:
 	@scripts/install-deps.sh build
@@ -66,7 +66,7 @@ demo:
 	@$(MAKE) --no-print-directory all
 	@scripts/demo.sh
 
-# One after the other: the tests of Python need what the C tests have shown to work.
+# In this order, because the Python tests need what the C tests check.
 test:
 	@scripts/make-venv.sh test --plan
 	@scripts/install-deps.sh test
@@ -97,7 +97,7 @@ test-python:
 	    tests/python/capture/test_capture.py
 	@scripts/test-pythons.sh
 
-# Installs nothing. With SECONDS it stops in time and goes on when called again.
+# Installs nothing. With SECONDS it stops in time, and the next call resumes.
 test-gpu:
 	@scripts/test-gpu.sh $(SECONDS)
 
@@ -122,7 +122,7 @@ test-arm:
 test-arm-torch:
 	@scripts/test-arm-torch.sh $(TESTS)
 
-# A transcript runs the tool where it cannot write files; libgcov's complaints are no output of it.
+# A CLI test runs the tool where it cannot write files; libgcov's errors must not mix with its output.
 coverage:
 	@scripts/install-deps.sh test
 	@scripts/configure.sh coverage -DPython3_EXECUTABLE="$$(scripts/find-python.sh)"
@@ -154,7 +154,7 @@ verify-models:
 	@scripts/make-venv.sh test
 	@.venv/bin/python tests/models/verify.py --all
 
-# The index holds costs, so the tool comes between the skeletons and it.
+# The index contains costs, so the tool is built after the skeletons and before the index.
 catalog:
 	@scripts/make-venv.sh catalog --plan
 	@scripts/install-deps.sh test

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Checks pyrometer bench by experiment: the loop's overhead, its intervals, real A/A pairs, and the
-same commands in hyperfine.
+"""Measures `pyrometer bench`: the loop's overhead, its intervals, real A/A pairs, and hyperfine.
 
     make && python3 bench/bench.py [--pairs 10]
 
-Nothing here fails on a time: it prints what it finds. Where hyperfine is installed, both measure
-the same commands in the same run.
+Prints results and never fails on a time. If hyperfine is installed, both tools measure the same
+commands in the same run.
 """
 
 import argparse
@@ -21,7 +20,7 @@ import time
 import pairs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Without a shell: hyperfine takes off the mean of its shell's time, which a busy machine raises.
+# Without a shell: hyperfine subtracts its shell's mean time, which a busy machine raises.
 COMPARED = ("python3 -S -c 'sum(i * i for i in range(200000))'", "sleep 0.02", "true")
 ROUNDS, RUNS = 3, 20
 
@@ -59,11 +58,11 @@ def timed(call, *arguments):
 
 
 def compare_with_hyperfine(tool: pathlib.Path, folder: pathlib.Path) -> None:
-    """The same commands, the two tools in turn; and how much longer each takes than what it ran."""
+    """Prints, per command, the mean that each tool measured and the tool's own overhead."""
     if shutil.which("hyperfine") is None:
-        print("hyperfine: not installed, not compared")
+        print("hyperfine: skipped, not installed")
         return
-    print("mean of the same command in ms (95% interval), and the tool's own time a run:")
+    print("mean of the same command in ms (95% interval), and the tool's overhead per run:")
     for command in COMPARED:
         samples: dict[str, list[float]] = {"ours": [], "theirs": []}
         spent = {"ours": 0.0, "theirs": 0.0}
@@ -80,7 +79,7 @@ def compare_with_hyperfine(tool: pathlib.Path, folder: pathlib.Path) -> None:
             mean = statistics.fmean(found)
             half = 1.96 * statistics.stdev(found) / len(found) ** 0.5
             own = (spent[name] - sum(found) / len(found) * ROUNDS * (RUNS + 1)) / (ROUNDS * RUNS)
-            print(f"    {name:6} {mean:8.3f} (+- {half:.3f}), {own:.2f} ms a run beside it")
+            print(f"    {name:6} {mean:8.3f} (+- {half:.3f}), {own:.2f} ms overhead per run")
         means = [statistics.fmean(found) for found in samples.values()]
         errors = [statistics.stdev(found) / len(found) ** 0.5 for found in samples.values()]
         within = abs(means[0] - means[1]) <= 1.96 * (errors[0] ** 2 + errors[1] ** 2) ** 0.5

@@ -1,20 +1,19 @@
-"""What capturing costs beside the bare model and torch.profiler, interleaved in one process.
+"""Measures the overhead of capturing over the bare model, and of torch.profiler, in one process.
 
-Every round runs each way of looking once, in another order, with calls of the bare model before and
-after each. A ratio is the median over the rounds of that way's time by that of the bare calls
-around it, with a 95 % interval by resampling rounds. "bare again" goes the same way and looks at
-nothing: what it is away from 1 is the error of the rest. "quiet" is the ratio of the lowest tenths,
-of calls that nothing else disturbed. It prints what is asked beside what is measured, and never
-fails on a time.
+Every round runs each variant once, in random order, with calls of the bare model before and after.
+A ratio is the median over the rounds of the variant's time divided by that of the bare calls around
+it, with a 95 % interval from resampled rounds. "bare again" is the control: its distance from 1 is
+the error of the other ratios. "quiet" is the ratio of the lowest tenths, of undisturbed calls.
+Prints targets next to results, and never fails on a time.
 
 usage: python bench/capture.py [--rounds 50] [--calls 4] [--only resnet18|transformer] [--cpu]
        python bench/capture.py --ladder [--rounds 50]
 
-The transformer runs in four times as many rounds: its calls are short, and differences small.
+The transformer runs four times as many rounds, because its calls are short and differences small.
 
---cpu takes the processor time of the model's thread, which other programs disturb less; --ladder
-says what each step of observing an op costs. A thread of the recorder makes room ahead: where all
-of the process is kept on one core (taskset), its work is in the times too.
+--cpu measures the CPU time of the model's thread, which other programs disturb less. --ladder
+prints the cost of each step of observing an op. A thread of the recorder allocates chunks ahead; if
+the process is pinned to one core (taskset), the times include its work.
 """
 
 import argparse
@@ -98,7 +97,7 @@ class Transformer(nn.Module):
 MODELS = {
     "resnet18, 224": (resnet18, lambda: torch.randn(1, 3, 224, 224), 1),
     "transformer, 12 x 128, 16 tokens": (Transformer, lambda: torch.randint(0, 1000, (1, 16)), 4),
-}  # the number: so many times the rounds, where calls are short and differences small
+}  # the number multiplies the rounds, for models with short calls and small differences
 
 
 @contextlib.contextmanager
@@ -146,7 +145,7 @@ def floor(library, with_outputs, with_clock=False):
 
 def ways(library):
     shapes = {"record_shapes": True, "profile_memory": True}
-    full = ("layers", "ops", "shapes", "memory")  # shapes of inputs, which the others have too
+    full = ("layers", "ops", "shapes", "memory")  # input shapes, as torch.profiler records them
     return {
         "bare again": contextlib.nullcontext,
         "floor": lambda: floor(library, False),
@@ -162,8 +161,7 @@ def ways(library):
 
 
 def time_calls(model, example, calls, clock):
-    """Seconds of some calls, after a few others: what is measured is a program that runs, not its
-    first steps."""
+    """Seconds of each call, after warm-up calls."""
     until = time.perf_counter() + 0.015
     model(example)
     while time.perf_counter() < until:
@@ -183,7 +181,7 @@ def say_progress(name, done, rounds, began):
 
 
 def measure(name, model, example, table, count, options):
-    """For every way and round, the seconds of its calls and of the bare calls around them."""
+    """For every variant and round, the seconds of its calls and of the bare calls around them."""
     clock = time.thread_time_ns if options.cpu else time.perf_counter_ns
     order = list(table)
     rounds = {way: [] for way in order}
@@ -207,7 +205,7 @@ def measure(name, model, example, table, count, options):
 
 
 class Figures:
-    """What the rounds say: values with the middle 95 % of them over resampled rounds."""
+    """Statistics of the rounds, each with the middle 95 % of its values over resampled rounds."""
 
     def __init__(self, rounds):
         self._rounds = rounds
@@ -228,7 +226,7 @@ class Figures:
         return lowest_tenth(self._all(way, 0)) / lowest_tenth(bare)
 
     def difference(self, way, other):
-        """How much more of the bare time one way takes than the other: of medians, since the two
+        """Difference of two variants in units of the bare time. Uses medians, because the variants
         ran at different times of a round."""
 
         def statistic(rows):
@@ -238,7 +236,7 @@ class Figures:
         return with_interval(pairs, statistic)
 
     def share(self, way, other):
-        """One way's cost by the other's: a ratio of differences to bare, so of medians."""
+        """Overhead of one variant divided by that of the other, from medians."""
 
         def statistic(rows):
             mine = statistics.median(a for a, _ in rows) - 1
@@ -267,10 +265,10 @@ def with_interval(values, statistic):
     return statistic(values), again[25], again[974]
 
 
-def line(text, measured, quiet, asked=""):
+def line(text, measured, quiet, target=""):
     value, low, high = measured
     interval = f"({low:.3f} to {high:.3f})"
-    print(f"  {text:<48} {value:7.3f}  {interval:<16} {quiet:8.3f}  {asked}".rstrip(), flush=True)
+    print(f"  {text:<48} {value:7.3f}  {interval:<16} {quiet:8.3f}  {target}".rstrip(), flush=True)
 
 
 RATIOS = (
@@ -279,9 +277,9 @@ RATIOS = (
     ("full", "layers, ops, shapes, memory, x bare"),
     ("full and outputs", "... and shapes of outputs, x bare"),
     ("full and stacks", "... and stacks, x bare"),
-    ("floor", "callbacks that do nothing, with inputs, x bare"),
+    ("floor", "empty callbacks, with inputs, x bare"),
     ("floor with outputs", "... and with outputs, x bare"),
-    ("floor with outputs and clock", "... and two looks at the clock, x bare"),
+    ("floor with outputs and clock", "... and two clock reads, x bare"),
     ("profiler", "torch.profiler, shapes and memory, x bare"),
     ("profiler and stacks", "... and stacks, x bare"),
 )
@@ -291,25 +289,25 @@ def report(name, figures):
     is_small = "transformer" in name
     print(f"\n{name}: bare {figures.bare_ms:.2f} ms")
     print(f"  {'':<48} {'median':>7}  {'':<16} {'quiet':>8}")
-    asked = {"bare again": "control: 1", "layers": "asked: 1.02 at most"}
+    target = {"bare again": "control: 1", "layers": "target: at most 1.02"}
     if not is_small:
-        asked["full"] = "asked: 1.02 at most"
+        target["full"] = "target: at most 1.02"
     for way, text in RATIOS:
-        line(text, figures.ratio(way), figures.quiet(way), asked.get(way, ""))
+        line(text, figures.ratio(way), figures.quiet(way), target.get(way, ""))
     for way, other, text in (
-        ("full", "floor", "ours above the callbacks"),
+        ("full", "floor", "ours above empty callbacks"),
         ("full and outputs", "floor with outputs", "... both with outputs"),
         ("full and outputs", "floor with outputs and clock", "... and with the clock"),
     ):
-        limit = "asked: 0.05 at most" if is_small and (way, other) == ("full", "floor") else ""
+        limit = "target: at most 0.05" if is_small and (way, other) == ("full", "floor") else ""
         quiet = figures.quiet(way) - figures.quiet(other)
         line(f"{text}, of bare", figures.difference(way, other), quiet, limit)
     for way, other, text, limit in (
-        ("full", "profiler", "our cost by torch.profiler's", 0.6),
-        ("full and outputs", "profiler", "... with outputs, which it has not", 0.6),
+        ("full", "profiler", "our overhead / torch.profiler's", 0.6),
+        ("full and outputs", "profiler", "... ours with outputs", 0.6),
         ("full and stacks", "profiler and stacks", "... with stacks", 0.4),
     ):
-        limit = f"asked: {limit} at most" if is_small else ""
+        limit = f"target: at most {limit}" if is_small else ""
         line(text, figures.share(way, other), figures.quiet_share(way, other), limit)
     return {
         "name": name,
@@ -331,7 +329,7 @@ def main():
     FOLDER.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    # The fused path of eval mode would leave one op a layer, and little to observe.
+    # The fused path of eval mode has one op per layer, too few to observe.
     torch.backends.mha.set_fastpath_enabled(False)
     observer_build.load()
     if options.ladder:
@@ -341,7 +339,7 @@ def main():
     print(
         f"torch {torch.__version__}, Python {platform.python_version()}, {platform.machine()}, "
         f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; "
-        f"{options.rounds} rounds of {options.calls} calls, four times as many of the transformer"
+        f"{options.rounds} rounds of {options.calls} calls, four times as many for the transformer"
     )
     results = []
     for name, (make, example, times) in MODELS.items():

@@ -1,7 +1,8 @@
-"""What a file for every forward costs: capture_model beside torch.profiler, in one process.
+"""Measures the overhead of one file per forward: capture_model and torch.profiler, in one process.
 
-Cost is what a forward takes more than the bare one. Ours is shown as the model's thread sees it and
-with the wait until the last file is on disk; each round runs every way, in another order.
+Overhead is the time of a forward minus that of the bare one. Ours is printed as the model's thread
+sees it, and with the wait until the last file is on disk. Every round runs all variants in random
+order.
 
 usage: python bench/capture_files.py [--rounds 10] [--calls 10]
 """
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import time
 
-os.environ["PYROMETER"] = "1"  # decides when a model is decorated
+os.environ["PYROMETER"] = "1"  # read when a model is decorated
 
 import torch
 from torch.profiler import ProfilerActivity, profile
@@ -42,7 +43,7 @@ def bare(model, _, example, calls, folder):
 
 
 def ours(_, decorated, example, calls, folder):
-    """Seconds a call on the model's thread; then those of the wait for the files."""
+    """Seconds per call on the model's thread, and with the wait for the files."""
     start = time.perf_counter()
     for _ in range(calls):
         decorated(example)
@@ -89,14 +90,14 @@ def measure(rounds, calls, folder):
             for way in ways:
                 model(example)
                 taken = way(model, decorated, example, calls, folder)
-                if number:  # the first round builds, loads and opens
+                if number:  # skip the first round, which builds, loads and opens
                     seconds[way.__name__].append(taken)
                 gc.collect()
     return seconds
 
 
 def times_cheaper(seconds, theirs, which):
-    """Their cost by ours, as medians over the rounds."""
+    """Their overhead divided by ours, as medians over the rounds."""
     rows = list(zip(seconds[theirs], seconds["ours"], seconds["bare"], strict=True))
 
     def statistic(rows):
@@ -115,20 +116,20 @@ def main():
     torch.set_num_threads(1)
     torch.backends.mha.set_fastpath_enabled(False)
     with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as nowhere:
-        with contextlib.redirect_stdout(nowhere):  # a table is printed for every pass
+        with contextlib.redirect_stdout(nowhere):  # each pass prints a table
             seconds = measure(options.rounds, options.calls, pathlib.Path(folder))
     plain = statistics.median(seconds["bare"]) * 1e3
-    print(f"transformer, 12 x 128, 16 tokens, a file a forward: bare {plain:.2f} ms")
+    print(f"transformer, 12 x 128, 16 tokens, one file per forward: bare {plain:.2f} ms")
     for name in ("one_profile", "a_profile_each"):
-        print(f"  {name}: {statistics.median(seconds[name]) * 1e3:.2f} ms a forward")
+        print(f"  {name}: {statistics.median(seconds[name]) * 1e3:.2f} ms per forward")
     for which, text in ((0, "the model's thread"), (1, "with the wait for files")):
         taken = statistics.median(pair[which] for pair in seconds["ours"])
-        print(f"  ours, {text}: {taken * 1e3:.2f} ms a forward")
+        print(f"  ours, {text}: {taken * 1e3:.2f} ms per forward")
     for which, text in ((0, "model's thread"), (1, "and files on disk")):
         one = times_cheaper(seconds, "one_profile", which)
-        line(f"times cheaper than one profile + export ({text})", one, "asked: 10 at least")
+        line(f"times cheaper than one profile + export ({text})", one, "target: at least 10")
         each = times_cheaper(seconds, "a_profile_each", which)
-        line(f"... than a profile each + parse ({text})", each, "asked: 15 at least")
+        line(f"... than one profile per forward + parse ({text})", each, "target: at least 15")
     sys.stdout.flush()
 
 

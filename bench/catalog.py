@@ -1,6 +1,6 @@
-"""Times models by name: one cold, beside a cold fvcore; all of them in one process; the size.
+"""Times built-in models: one in a cold process, with fvcore for comparison; all in one process.
 
-It prints ratios measured in one run on one machine, and never fails on a time.
+Also prints the size of the catalog. All ratios come from one run; it never fails on a time.
 
 usage: python bench/catalog.py [--tool build/pyrometer] [--quick]
 """
@@ -13,7 +13,7 @@ import sys
 
 from cost import PEER_RUNS, PEERS, ROOT, begin, measure, print_row
 
-# What is asked of the catalog; said beside the measurement, never enforced.
+# Targets; printed next to the results, never enforced.
 ASKED_TIMES_FASTER = 200
 ASKED_ALL_S = 3
 ASKED_LIBRARY_BYTES = 8 << 20
@@ -28,11 +28,11 @@ def names_of(tool: str) -> list[str]:
 
 
 def bench_one(program: str, tool: str, runs: int) -> None:
-    """ResNet-50 by name, cold, beside fvcore, cold."""
+    """ResNet-50 by name and with fvcore, each in a cold process."""
     ours = measure(program, [tool, "cost", "resnet50"], runs)
     print_row("resnet50 by name: pyrometer cost", ours)
     if importlib.util.find_spec("fvcore") is None:
-        print("    fvcore is not installed: not compared")
+        print("    fvcore: skipped, not installed")
         return
     theirs = measure(
         program, [sys.executable, str(PEERS / "fvcore_resnet50.py")], min(runs, PEER_RUNS)
@@ -40,28 +40,28 @@ def bench_one(program: str, tool: str, runs: int) -> None:
     beside = ""
     if ours and theirs:
         times = theirs.median / ours.median
-        beside = f"{times:,.0f} times our time (asked: {ASKED_TIMES_FASTER} or more)"
+        beside = f"{times:,.0f} times our time (target: at least {ASKED_TIMES_FASTER})"
     print_row("resnet50: fvcore", theirs, beside)
 
 
 def bench_all(program: str, tool: str, runs: int) -> None:
-    """Every model in one process, and the list of all."""
+    """All models in one process, and `pyrometer models`."""
     names = names_of(tool)
     command = [tool, "cost", "--model", ",".join(names), "--format", "csv"]
     result = measure(program, command, min(runs, 5))
-    print_row(f"all {len(names)} models in one process", result, f"(asked: under {ASKED_ALL_S} s)")
-    print_row("the list of all: pyrometer models", measure(program, [tool, "models"], runs))
+    print_row(f"all {len(names)} models in one process", result, f"(target: under {ASKED_ALL_S} s)")
+    print_row("list of all models: pyrometer models", measure(program, [tool, "models"], runs))
 
 
 def print_sizes(tool: str) -> None:
-    """Bytes of the library with the catalog inside, of the tool, and of the catalog itself."""
+    """Sizes of the library with the catalog, of the tool, and of the catalog."""
     skeletons = sum(path.stat().st_size for path in (ROOT / "catalog/skeletons").glob("*.pt2"))
     library = pathlib.Path(tool).parent / "libpyrometer.so"
     if library.exists():
         size = library.resolve().stat().st_size
-        asked = f"(asked: under {ASKED_LIBRARY_BYTES / 2**20:.0f} MiB)"
-        print(f"{'libpyrometer.so with the catalog':<46}{size / 2**20:>8.2f} MiB  {asked}")
-    print(f"{'the tool, with the library inside':<46}{os.path.getsize(tool) / 2**20:>8.2f} MiB")
+        target = f"(target: under {ASKED_LIBRARY_BYTES / 2**20:.0f} MiB)"
+        print(f"{'libpyrometer.so with the catalog':<46}{size / 2**20:>8.2f} MiB  {target}")
+    print(f"{'tool with the library':<46}{os.path.getsize(tool) / 2**20:>8.2f} MiB")
     print(f"{'skeletons in the catalog':<46}{skeletons / 2**20:>8.2f} MiB")
 
 

@@ -1,6 +1,6 @@
-"""Times `pyrometer cost` beside fvcore and FlopCounterMode, every run a cold process.
+"""Times `pyrometer cost`, fvcore and FlopCounterMode, each run in a cold process.
 
-It prints ratios measured in one run on one machine, and never fails on a time.
+All ratios come from one run on one machine; it never fails on a time.
 
 usage: python bench/cost.py [--tool build/pyrometer] [--quick]
 """
@@ -48,7 +48,7 @@ def build_measure() -> str:
 
 
 def measure(program: str, command: list[str], runs: int) -> Measurement | None:
-    """Runs a command once to warm the page cache, then as often as asked; None if it fails."""
+    """Runs a command once to warm the page cache, then `runs` times; None if it fails."""
     seconds, peaks = [], []
     for run in range(runs + 1):
         finished = subprocess.run([program, *command], capture_output=True, text=True, check=False)
@@ -104,7 +104,7 @@ def _line_of(path: str, key: str) -> str:
 
 
 def print_machine(tool: str) -> None:
-    """Says what was measured on what."""
+    """Prints the machine, the tool and the number of runs."""
     version = subprocess.run([tool, "--version"], capture_output=True, text=True, check=False)
     processor = _line_of("/proc/cpuinfo", "model name")
     if processor == "unknown":
@@ -115,7 +115,7 @@ def print_machine(tool: str) -> None:
     print(f"         {_line_of('/proc/meminfo', 'MemTotal')} memory, {platform.platform()}")
     print(f"tool:    {version.stdout.strip() or tool}; Python {platform.python_version()}")
     print(f"runs:    cold processes, median of {RUNS}; Python tools of {PEER_RUNS}; ", end="")
-    print(f"a million nodes of {LARGEST_RUNS}; one more run before each is not counted")
+    print(f"a million nodes of {LARGEST_RUNS}; after one warm-up run each")
     print()
 
 
@@ -139,7 +139,7 @@ def cost_command(tool: str, path: pathlib.Path) -> list[str]:
 
 
 def bench_peers(program: str, tool: str, runs: int) -> None:
-    """ResNet-50 in ours and in the counters that people use."""
+    """ResNet-50 with our tool and with common counters."""
     path = exported("resnet50")
     if path is None:
         return
@@ -183,14 +183,14 @@ def bench_growth(program: str, tool: str, runs: int) -> None:
 
 
 def begin(description: str) -> tuple[str, str, int]:
-    """Reads the command line and prints the head of the table: what measures, the tool, the runs.
+    """Reads the command line and prints the machine, the tool, the runs and the table's head.
 
     Exits with 2 where there is no tool.
     """
     parser = argparse.ArgumentParser(description=description.partition("\n")[0])
     tool = os.environ.get("PYRO_TOOL", str(ROOT / "build" / "pyrometer"))
-    parser.add_argument("--tool", default=tool, help="the tool, build/pyrometer if not given")
-    parser.add_argument("--quick", action="store_true", help="three runs of each")
+    parser.add_argument("--tool", default=tool, help="path of the tool (default: build/pyrometer)")
+    parser.add_argument("--quick", action="store_true", help="run each command three times")
     options = parser.parse_args()
     if not os.access(options.tool, os.X_OK):
         print(f"{options.tool}: no such program; build it first", file=sys.stderr)

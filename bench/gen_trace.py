@@ -33,7 +33,7 @@ MICROSECONDS_BETWEEN = 1000
 
 
 def read_text(path: pathlib.Path) -> str:
-    """The whole file, unpacked where its name says so."""
+    """The whole file, decompressed if its name ends in .gz."""
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rb") as file:
         return file.read().decode("utf-8", "surrogateescape")

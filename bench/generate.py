@@ -1,4 +1,4 @@
-"""Writes a .pt2 of any number of nodes, without torch: what the time of a read grows with.
+"""Writes a .pt2 with any number of nodes, without torch, to measure how reading scales.
 
 usage: python bench/generate.py NODES FILE
 """
@@ -88,7 +88,7 @@ def _block_inputs(block: int) -> list[dict]:
 
 
 class _Writer:
-    """Writes parts of a document as they come, so that a large graph needs little memory."""
+    """Writes a document in parts, so that a large graph needs little memory."""
 
     def __init__(self, file: io.IOBase, blocks: int):
         self.file = file
@@ -98,7 +98,7 @@ class _Writer:
         self.file.write(text.encode())
 
     def items(self, first: str, of_block, pairs: bool = False) -> None:
-        """Writes `first`, then what every block adds, with commas."""
+        """Writes `first`, then the items of every block, with commas."""
         self.text(first)
         for start in range(0, self.blocks, _BLOCKS_PER_WRITE):
             stop = min(start + _BLOCKS_PER_WRITE, self.blocks)

@@ -1,4 +1,4 @@
-"""What building a graph costs: a model of many layers, profiled, beside its plain forward.
+"""Measures the overhead of building a graph of a model with many layers over its plain forward.
 
 .venv/bin/python bench/graph.py [--layers 1000] [--rounds 9]
 """
@@ -48,13 +48,13 @@ def main() -> None:
     forward, graph = statistics.median(plain), statistics.median(built)
     ratio = statistics.median(b / a for a, b in zip(plain, afterwards, strict=True))
     limit = ALLOWED_TIMES * forward + ALLOWED_S
-    print(f"{options.layers} layers, median of {options.rounds} rounds in turns")
+    print(f"{options.layers} layers, median of {options.rounds} interleaved rounds")
     print(f"  plain forward                        {forward * 1e3:9.1f} ms")
     print(f"  graph: forward, nodes and edges      {graph * 1e3:9.1f} ms")
     print(
         f"  2 x forward + 0.2 s                  {limit * 1e3:9.1f} ms  ({graph / limit:.2f} of it)"
     )
-    print(f"  a plain forward right after a graph, by one before it: {ratio:.3f}")
+    print(f"  plain forward right after the graph / before it: {ratio:.3f}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""The steps from a bare op to one that is observed, a line each: what torch charges for telling,
-and what is ours. Each adds to the one before, by the observer's code (peers/observer_ladder.cpp).
+"""Prints the cost of each step from a bare op to an observed op: torch's part and ours. Each step
+adds to the one before and uses the observer's code (peers/observer_ladder.cpp).
 
-Runs of a few dozen ops are so short that some are undisturbed, also where others use the machine: a
-step is the least of many runs, taken in turns. They are timed twice: one right after the other, and
-after as many bytes were read as a small model has weights, so that the nearer caches are empty."""
+Runs of a few dozen ops are so short that some are undisturbed even on a busy machine; a step is the
+minimum of many interleaved runs. They are timed twice: back to back, and after reading as many
+bytes as a small model has weights, so that the nearer caches are cold."""
 
 import ctypes
 import random
@@ -12,11 +12,11 @@ from pyrometer._testing import core, observer_build
 
 STEPS = (
     ("bare", "the ops themselves"),
-    ("callbacks", "torch: callbacks that do nothing"),
-    ("inputs", "torch: inputs are handed over (the floor)"),
-    ("outputs", "torch: outputs are handed over"),
-    ("clocks", "two looks at the clock"),
-    ("records", "names, nesting and records are written"),
+    ("callbacks", "torch: empty callbacks"),
+    ("inputs", "torch: passes inputs (the floor)"),
+    ("outputs", "torch: passes outputs"),
+    ("clocks", "two clock reads"),
+    ("records", "write names, nesting and records"),
     ("shapes", "shapes and types of inputs and outputs"),
     ("memory", "allocations and frees"),
 )
@@ -39,7 +39,7 @@ def build(source, folder):
 
 
 def measure(library, rounds, weight_bytes):
-    """ns of a run at each step: the lower quartile over rounds of the least of some runs."""
+    """ns per run at each step: the lower quartile over rounds of the minimum of RUNS runs."""
     least = [[] for _ in STEPS]
     order = list(range(len(STEPS)))
     for _ in range(rounds):
@@ -61,12 +61,12 @@ def show(source, folder, rounds):
         warm, cold = (measure(library, rounds, size) for size in (0, WEIGHT_BYTES))
     finally:
         core.recorder_stop()
-    print(f"\nns an op that each step adds, over {count} ops; lower quartile of {rounds} rounds")
-    print(f"  {'':<46} {'in cache':>9} {'not':>9}")
+    print(f"\nns per op that each step adds, over {count} ops; lower quartile of {rounds} rounds")
+    print(f"  {'':<46} {'warm':>9} {'cold':>9}")
     for i, (_, text) in enumerate(STEPS):
         before = (warm[i - 1], cold[i - 1]) if i else (0, 0)
         steps = [(now - then) / count for now, then in zip((warm[i], cold[i]), before, strict=True)]
         print(f"  {text:<46} {steps[0]:9.1f} {steps[1]:9.1f}", flush=True)
-    for text, first in (("all above the floor", 2), ("of it ours", 3)):
+    for text, first in (("total above the floor", 2), ("... ours", 3)):
         total = [(times[-1] - times[first]) / count for times in (warm, cold)]
         print(f"  {text:<46} {total[0]:9.1f} {total[1]:9.1f}", flush=True)

@@ -1,6 +1,6 @@
 /*
- * What the sampling loop adds to an iteration, and whether its intervals hold the truth: callables
- * that take a time drawn from a known distribution, by sleeping or by spinning.
+ * Measures the sampling loop's overhead per iteration, and how often its intervals contain the true
+ * value. The callables sleep or spin for a time drawn from a known distribution.
  */
 #include "bench/clock.h"
 #include "bench/statistics/random.h"
@@ -19,10 +19,10 @@ enum { OVERHEAD_RUNS = 2000000, LOOPS = 60, RUNS = 200 };
 typedef struct callable {
     pyro_random random;
     bool sleeps;
-    double taken_ns; /* by its own clock, added up */
+    double taken_ns; /* total, by its own clock */
 } callable;
 
-/* A lognormal time whose mean is MEAN_NS. */
+/* Takes a lognormal time whose mean is MEAN_NS. */
 static int take_time(void *user)
 {
     callable *self = user;
@@ -40,7 +40,7 @@ static int take_time(void *user)
     return 0;
 }
 
-/* This thread's processor time: what other programs take of the machine is not the loop's. */
+/* This thread's CPU time, which excludes other programs. */
 static int64_t processor_ns(void)
 {
     struct timespec time;
@@ -49,7 +49,7 @@ static int64_t processor_ns(void)
     return (int64_t)time.tv_sec * PYRO_SECOND_NS + time.tv_nsec;
 }
 
-/* An iteration that does nothing; durations are made up, so that the interval never gets narrow. */
+/* Times empty iterations; their durations are random, so that the interval stays wide. */
 static void measure_overhead(const char *name, pyro_loop_options options)
 {
     pyro_loop *loop;
@@ -63,12 +63,12 @@ static void measure_overhead(const char *name, pyro_loop_options options)
         if (pyro_loop_record(loop, (int64_t)pyro_random_below(&random, 1000000), NULL) != PYRO_OK)
             exit(1);
     size_t count = pyro_loop_read(loop).count;
-    printf("overhead, %s: %.0f ns an iteration of %zu\n", name,
+    printf("overhead, %s: %.0f ns per iteration, %zu iterations\n", name,
            (double)(processor_ns() - start_ns) / (double)count, count);
     pyro_loop_free(loop);
 }
 
-/* One loop's interval of the mean, and whether it holds what the callable took by its own clock. */
+/* Runs one loop; counts whether its intervals contain the callable's own mean and true median. */
 static void check_loop(callable *self, int *holds_own, int *holds_true, double *error)
 {
     pyro_loop_options options = {.warmup_runs = 0, .min_runs = RUNS, .max_runs = RUNS};
@@ -113,8 +113,8 @@ int main(void)
         pyro_random_seed(&self.random, 5);
         for (int i = 0; i < LOOPS; i++)
             check_loop(&self, &holds_own, &holds_true, &error);
-        printf("a callable that %s: the interval holds its own clock's mean in %d of %d loops, "
-               "the median's holds the distribution's in %d; means differ by %.4f%%\n",
+        printf("callable that %s: in %d of %d loops the mean's interval contains the mean by its "
+               "own clock, in %d the median's contains the true median; means differ by %.4f%%\n",
                names[sleeps], holds_own, LOOPS, holds_true, error * 100);
     }
     return 0;

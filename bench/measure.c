@@ -1,7 +1,6 @@
 /*
  * Runs a command and prints its wall time and peak memory: "NANOSECONDS KIBIBYTES STATUS".
- * A program of its own, because a child's peak starts at the size of the process that forks it:
- * measured from Python, nothing would be smaller than Python.
+ * Not in Python, because a child's peak starts at the size of the process that forks it.
  */
 #include <fcntl.h>
 #include <stdio.h>

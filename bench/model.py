@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks ModelProfiler by experiment: what its loop adds to a call, the same call beside
-torch.utils.benchmark in the same run, and A/A pairs.
+"""Measures ModelProfiler: the overhead of its loop, torch.utils.benchmark on the same call, and A/A
+pairs.
 
     make python && .venv/bin/python bench/model.py [--rounds 10] [--pairs 10]
 
-Both measure the same call in turn, so that what else the machine does meets both. Nothing here
-fails on a time: it prints what it finds.
+Both tools measure the same call in turn, so that other load on the machine affects both. Prints
+results and never fails on a time.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import warnings
 
-# Threads that wait for each other measure the other load of the machine.
+# With several threads, the waits between them would measure other load on the machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import torch
@@ -52,19 +52,17 @@ def compare_with_torch(rounds: int) -> None:
         theirs.append(statistics.median(times))
     ratios = sorted(a / b for a, b in zip(ours, theirs, strict=True))
     print(
-        f"beside torch.utils.benchmark: {statistics.median(ours):.3f} ms and "
-        f"{statistics.median(theirs):.3f} ms, ratio of a round: median "
+        f"ours {statistics.median(ours):.3f} ms, torch.utils.benchmark "
+        f"{statistics.median(theirs):.3f} ms; ratio per round: median "
         f"{statistics.median(ratios):.4f}, from {ratios[0]:.4f} to {ratios[-1]:.4f}"
     )
 
 
 def measure_loop(runs: int = 20_000) -> None:
-    """A call that does nothing: what is left is the loop around it."""
+    """Measures the loop around an empty call."""
     loop = core.Loop(warmup_runs=100, min_runs=runs, max_runs=runs)
     loop.run(int)
-    print(
-        f"the loop around an empty call: median {statistics.median(loop.latency_ms()) * 1e6:.0f} ns"
-    )
+    print(f"loop overhead per empty call: {statistics.median(loop.latency_ms()) * 1e6:.0f} ns")
 
 
 def measure_gpu(rounds: int) -> None:
@@ -87,7 +85,7 @@ def measure_gpu(rounds: int) -> None:
 
 
 def run_pairs(count: int) -> None:
-    """Five processes a side in turn, both of the same; any alarm is a false one."""
+    """Compares equal models, five interleaved processes per side; every alarm is false."""
     verdicts: dict[str, int] = {}
     command = [sys.executable, __file__, "--once"]
     for pair in range(count):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Real A/A pairs: `pyrometer bench --against HEAD` where nothing has changed. Any alarm is a false
-one, and makes this exit with 1; "cannot tell" is what a busy machine deserves.
+"""Runs real A/A pairs: `pyrometer bench --against HEAD` without changes. Every alarm is false and
+makes this exit with 1; "cannot tell" is accepted, since the machine may be busy.
 
     make && python3 bench/pairs.py [--pairs 10] [--models 0 --python .venv/bin/python]
 
-Ten pairs of commands take about a minute A pair of models starts at least 20 processes.
+Ten pairs of commands take about a minute. A pair of models starts at least 20 processes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def make_repository(folder: pathlib.Path) -> None:
 
 
 def run_pair(tool: pathlib.Path, folder: pathlib.Path, *words: str) -> dict:
-    """The row of the verdict on latency."""
+    """The verdict's row for latency."""
     command = [str(tool), "bench", "-q", "--against", "HEAD", "--max-time", "10"]
     command += ["--format", "json", *words]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -49,7 +49,7 @@ def run_pair(tool: pathlib.Path, folder: pathlib.Path, *words: str) -> dict:
 
 
 def run_pairs(tool: pathlib.Path, what: str, count: int, *words: str) -> int:
-    """False alarms."""
+    """Number of false alarms."""
     verdicts: collections.Counter[str] = collections.Counter()
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as name:

@@ -1,13 +1,11 @@
-"""Times `pyrometer trace` on large traces beside simdjson, every run a process of its own.
+"""Times `pyrometer trace` and simdjson on large traces, each run in a separate process.
 
-Generates traces from a real one, and prints speeds, their ratio to simdjson merely adding up the
-durations, how much a second core helps, memory, and the time an event at each size. What is
-compared runs in turns (A B C A B C ...), so that all meet the same machine; a ratio is the median
-over the turns of the ratio within a turn, because cores of shared machines change their speed by a
-half within seconds. One core is each of the two in each turn, and counts as their mean. Beside
-what two cores give one trace stands what they give two processes that have nothing to do with each
-other, one on each: where cores share caches, memory or a physical core, that is less than twice,
-and no program gets more. It never fails on a time.
+Generates traces from a real one. Prints throughput, its ratio to simdjson (which only sums the
+durations), the speedup on two cores, memory, and ns per event at each size. The commands run in
+turns (A B C A B C ...); a ratio is the median of the ratios within a turn, because the speed of
+cores on shared machines varies by half within seconds. A one-core time is the mean of the two
+cores in the same turn. The upper bound of the speedup is that of two independent processes, one
+per core: it is below 2 if the cores share caches, memory or a physical core. Never fails on a time.
 
 usage: python bench/trace.py [--tool build/pyrometer] [--quick] [--cores 0,1] [--runs 9]
 """
@@ -33,7 +31,7 @@ HTA = ("HolisticTraceAnalysis==0.5.0", "pandas==2.2.3")  # with newer pandas som
 
 
 class Runs:
-    """The runs of one command, a run a turn."""
+    """The runs of one command, one per turn."""
 
     def __init__(self) -> None:
         self.turns: list[float] = []
@@ -45,12 +43,12 @@ class Runs:
 
     @property
     def seconds(self) -> float:
-        """What it takes in the middle."""
+        """Median time."""
         return statistics.median(self.turns)
 
 
 def compile_program(name: str, source: pathlib.Path, *flags: str) -> str | None:
-    """Builds a small program into the bench folder; None where that fails."""
+    """Builds a small program into the bench folder; None if that fails."""
     program = FOLDER / name
     compiler = "c++" if source.suffix == ".cpp" else os.environ.get("CC", "cc")
     command = [compiler, "-O3", "-o", str(program), str(source), *flags]
@@ -85,9 +83,10 @@ def run_once(measure: str, commands: list[list[str]]) -> tuple[float, int] | Non
 
 
 def run_in_turns(measure: str, peers: dict, turns: int) -> dict:
-    """Runs all peers in turns, once to warm the page cache and then as often as asked.
+    """Runs all peers in turns, once to warm the page cache and then `turns` times.
 
-    A peer is a list of commands that run at the same time. The runs of each, None for failures.
+    A peer is a list of commands that run at the same time. Returns the runs per peer; None if one
+    fails.
     """
     runs: dict[str, Runs | None] = {name: Runs() for name in peers}
     for turn in range(turns + 1):
@@ -106,7 +105,7 @@ def run_alone(measure: str, command: list[str], turns: int, cores: str) -> Runs 
 
 
 def mean_of(first: Runs | None, second: Runs | None) -> Runs | None:
-    """Turn by turn the mean of two that did the same."""
+    """Mean of two equal commands, per turn."""
     if not first or not second:
         return None
     mean = Runs()
@@ -116,12 +115,12 @@ def mean_of(first: Runs | None, second: Runs | None) -> Runs | None:
 
 
 def speed(size: int, runs: Runs | None) -> str:
-    """Megabytes of the file a second."""
+    """Megabytes of the file per second."""
     return f"{size / MB / runs.seconds:,.0f} MB/s" if runs else "-"
 
 
 def gain(value: Runs | None, than: Runs | None) -> float | None:
-    """How many times faster one is than the other: in the middle of the turns."""
+    """Speedup of one over the other: the median over the turns."""
     if not value or not than:
         return None
     return statistics.median(b / a for a, b in zip(value.turns, than.turns, strict=True))
@@ -133,7 +132,7 @@ def ratio(value: Runs | None, than: Runs | None) -> str:
 
 
 def count_events(tool: str, name: str) -> int:
-    """Events of a file, by the tool itself."""
+    """Number of events in a file, as the tool counts them."""
     command = [tool, "trace", name, "--format", "json", "-q"]
     return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["events"]
 
@@ -141,7 +140,7 @@ def count_events(tool: str, name: str) -> int:
 def bench_plain(programs: dict, tool: str, path: pathlib.Path, turns: int) -> tuple | None:
     """One plain file: the reader alone and the whole command, on one core and on two.
 
-    Gives the events and the time on one core.
+    Returns the events and the time on one core.
     """
     size, name = path.stat().st_size, str(path)
     first, second = programs["cores"].split(",")
@@ -160,7 +159,7 @@ def bench_plain(programs: dict, tool: str, path: pathlib.Path, turns: int) -> tu
     runs = run_in_turns(programs["measure"], peers, turns)
     simdjson = runs.get("simdjson")
     print(f"\n{path.name}, {size / MB:,.0f} MB")
-    print(f"  simdjson adds up durations, 1 core  {speed(size, simdjson):>12}")
+    print(f"  simdjson sums durations, 1 core     {speed(size, simdjson):>12}")
     for label, key in (("reader alone", "reader"), ("pyrometer trace", "whole")):
         one, two = mean_of(runs[f"{key}, first"], runs[f"{key}, second"]), runs[f"{key}, both"]
         beside = ratio(runs[f"{key}, first"], simdjson)
@@ -168,7 +167,7 @@ def bench_plain(programs: dict, tool: str, path: pathlib.Path, turns: int) -> tu
         print(f"  {label + ', 2 cores':<36}{speed(size, two):>12}  {ratio(two, one)} one core")
     if one and runs["apart"]:
         most = 2 * gain(runs["apart"], one)
-        print(f"  {'two of them at once, a core each':<36}{'':>12}  {most:.2f}x one core")
+        print(f"  {'two processes, one core each':<36}{'':>12}  {most:.2f}x one core")
     if two:
         peak = f"{two.peak_bytes / MB:,.0f} MB"
         print(f"  {'peak memory':<36}{peak:>12}  {two.peak_bytes / size:.2f} of the file")
@@ -176,14 +175,14 @@ def bench_plain(programs: dict, tool: str, path: pathlib.Path, turns: int) -> tu
 
 
 def print_linearity(results: list) -> None:
-    """Time an event at each size, on one core: the same where the work is linear."""
-    print("\nns an event, 1 core:")
+    """Time per event at each size, on one core; constant if the work is linear."""
+    print("\nns per event, 1 core:")
     for name, events, seconds in results:
         print(f"  {name:<36}{seconds * 1e9 / events:>9,.0f} ns  {events:,} events")
 
 
 def bench_packed(programs: dict, tool: str, path: pathlib.Path, turns: int) -> None:
-    """The same file packed: what the reader keeps of the unpacker's own speed."""
+    """The same file compressed: our throughput as a share of zlib's."""
     packed = path.with_name(path.name + ".gz")
     if not packed.exists():
         with open(path, "rb") as plain, gzip.open(packed, "wb", 6) as file:
@@ -196,18 +195,18 @@ def bench_packed(programs: dict, tool: str, path: pathlib.Path, turns: int) -> N
         peers["zlib"] = [pin([programs["inflate"], str(packed)], first)]
     runs = run_in_turns(programs["measure"], peers, turns)
     zlib, whole = runs.get("zlib"), runs["whole"]
-    print(f"\n{packed.name}, {size / MB:,.0f} MB unpacked")
-    print(f"  zlib unpacks, 1 core                {speed(size, zlib):>12}")
+    print(f"\n{packed.name}, {size / MB:,.0f} MB decompressed")
+    print(f"  zlib decompresses, 1 core           {speed(size, zlib):>12}")
     kept = gain(whole, zlib)
     share = f"{100 * kept:.0f}% of zlib's speed" if kept else ""
     print(f"  pyrometer trace, 2 cores            {speed(size, whole):>12}  {share}")
 
 
 def hta_python() -> str | None:
-    """An interpreter that has HTA, which pins old packages: an environment of its own."""
+    """An interpreter with HTA, in a separate environment because HTA pins old packages."""
     python = ROOT / ".venv-hta" / "bin" / "python"
     if not python.exists():
-        print(f"    into .venv-hta will be downloaded: {', '.join(HTA)} and what they need, 150 MB")
+        print(f"    downloading into .venv-hta: {', '.join(HTA)} and their dependencies, 150 MB")
         subprocess.run([sys.executable, "-m", "venv", str(ROOT / ".venv-hta")], check=True)
     pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", *HTA]
     finished = subprocess.run(pip, capture_output=True, text=True, check=False)
@@ -218,7 +217,7 @@ def hta_python() -> str | None:
 
 
 def bench_hta(programs: dict, tool: str, path: pathlib.Path, turns: int) -> None:
-    """Loading and two analyses by HTA, once because it takes a minute, beside all of ours."""
+    """HTA loads and runs two analyses, once because it takes a minute; ours runs all analyses."""
     python = hta_python()
     if not python:
         return
@@ -239,7 +238,7 @@ def bench_hta(programs: dict, tool: str, path: pathlib.Path, turns: int) -> None
 
 
 def bench_small(programs: dict, tool: str, turns: int) -> None:
-    """What a small file costs with everything that is not reading."""
+    """Time of the whole command on a small file, most of which is not reading."""
     path = make_file("1mb", MB)
     command = [tool, "trace", str(path), "-q"]
     whole = run_alone(programs["measure"], command, 2 * turns, programs["cores"])
@@ -248,7 +247,7 @@ def bench_small(programs: dict, tool: str, turns: int) -> None:
 
 
 def make_file(name: str, size: int) -> pathlib.Path:
-    """A trace of about this size, kept from run to run. The smallest is one whole copy."""
+    """A trace of about this size, kept between runs. The smallest is a part of the source."""
     path = FOLDER / f"trace-{name}.json"
     if size <= MB:
         lines = gen_trace.read_text(SOURCE)
@@ -265,9 +264,9 @@ def main() -> None:
     """Builds, generates, measures, prints."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tool", default=str(ROOT / "build" / "pyrometer"))
-    parser.add_argument("--quick", action="store_true", help="only 100 MB, fewer runs")
-    parser.add_argument("--cores", default="0,1", help="the two that are used")
-    parser.add_argument("--runs", type=int, help="of each, after one that does not count")
+    parser.add_argument("--quick", action="store_true", help="measure only 100 MB, with fewer runs")
+    parser.add_argument("--cores", default="0,1", help="the two cores to use")
+    parser.add_argument("--runs", type=int, help="number of runs, after one warm-up run")
     arguments = parser.parse_args()
     turns = arguments.runs or (3 if arguments.quick else 9)
     FOLDER.mkdir(parents=True, exist_ok=True)

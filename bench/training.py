@@ -1,14 +1,14 @@
-"""What profiler() costs a training run: where it is not active, in its active steps, and until the
-files are there, beside torch.profiler with the same options and schedule in the same run.
+"""Measures the overhead of profiler() in training: inactive, in active steps, and of a whole run.
 
-Every round trains with each way of looking once, in another order. The overhead of a step is the
-median of all active steps less that of the bare ones; that of a run is the median over the rounds
-of its time less the bare time of the same round. It prints what is asked beside what is measured,
-and never fails on a time.
+Compares with torch.profiler with the same options and schedule. Every round trains with each
+variant once, in random order. The overhead of a step is the median of all active steps minus that
+of the bare ones; the overhead of a run, until its files are written, is the median over the rounds
+of its time minus the bare time of the same round. Prints targets next to results, and never fails
+on a time.
 
 usage: python bench/training.py [--rounds 15] [--active 10] [--cpu]
 
---cpu takes processor time, which other programs disturb less.
+--cpu measures CPU time, which other programs disturb less.
 """
 
 import argparse
@@ -47,7 +47,7 @@ PEERS = ("ours", "torch")
 
 
 def nanoseconds_a_call(function, calls=200_000, rounds=9):
-    """The fastest of the rounds in processor time, without what an empty loop takes."""
+    """CPU time of the fastest round, minus that of an empty loop."""
 
     def time_once(body):
         begin = time.thread_time_ns()
@@ -67,15 +67,15 @@ def nanoseconds_a_call(function, calls=200_000, rounds=9):
 
 
 def inactive():
-    """step_profiler() where nothing is profiled, and where the schedule waits; and a call of a
-    function whose decorator is not enabled, beside the function's own."""
+    """ns of step_profiler() without a profiler and while the schedule waits, and of a disabled
+    decorator around a function."""
 
     def nothing():
         pass
 
     rows = {"step_profiler(), no profiler": nanoseconds_a_call(step_profiler)}
     with quiet(), profiler(output_dir=FOLDER / "waiting", skip_first=10**9):
-        rows["step_profiler(), the schedule waits"] = nanoseconds_a_call(step_profiler)
+        rows["step_profiler(), schedule waiting"] = nanoseconds_a_call(step_profiler)
     rows["a function under @profiler(enabled=False)"] = nanoseconds_a_call(
         profiler(enabled=False)(nothing)
     ) - nanoseconds_a_call(nothing)
@@ -100,7 +100,7 @@ class Bare:
 
 
 def by_torch(active):
-    """One trace, and no table: less than ours writes."""
+    """torch.profiler, which writes one trace and no table, less than ours."""
     return torch.profiler.profile(
         activities=[ProfilerActivity.CPU],
         schedule=torch.profiler.schedule(skip_first=1, wait=1, warmup=1, active=active, repeat=1),
@@ -146,16 +146,16 @@ def compare(name, rounds, active, is_cpu):
             with quiet():
                 times[way] = train(model, example, ways[way](), active, is_cpu)
         if number == 0:
-            continue  # builds, caches, files
+            continue  # the first round builds and fills caches
         for way in ways:
             steps[way] += times[way][0]
             runs[way].append(times[way][1] - times["bare"][1])
     bare = statistics.median(steps["bare"])
-    print(f"\n{name}: {bare * 1e3:.2f} ms a step, {active} active steps")
-    print(f"{'':34}{'ours':>12}{'torch':>12}{'share':>9}   asked")
+    print(f"\n{name}: {bare * 1e3:.2f} ms per step, {active} active steps")
+    print(f"{'':34}{'ours':>12}{'torch':>12}{'share':>9}   target")
     for title, ours, torchs in (
         ("each active step, +ms", *(statistics.median(steps[way]) - bare for way in PEERS)),
-        ("run, files and summary there, +ms", *(statistics.median(runs[way]) for way in PEERS)),
+        ("run with files and summary, +ms", *(statistics.median(runs[way]) for way in PEERS)),
     ):
         share = ours / torchs if torchs > 0 else float("nan")
         print(f"{title:34}{ours * 1e3:12.3f}{torchs * 1e3:12.3f}{share:9.2f}   <= {SHARE}")

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Counts wrong verdicts: simulated recordings, and real ones on an idle and on a busy machine.
+"""Counts wrong verdicts on simulated recordings, and on real ones on an idle and a busy machine.
 
     make && python3 bench/verdicts.py [--simulated 100] [--pairs 20] [--load 6] [--only NAME...]
 
-A pair is two recordings that `pyrometer diff` judges one after the other, or one run of `pyrometer
-bench --against HEAD`, which interleaves both sides. The busy machine is made by `--load` busy
-loops. The real part takes about an hour; every pair is written to build/bench/verdicts.jsonl as it
-ends, and a run that is started again with the same tool goes on behind the last one (--restart
-begins anew). `--pairs 0` leaves the real part out. A criterion for an idle machine is only judged
-where the machine was idle.
+A pair is two recordings, made one after the other, that `pyrometer diff` compares, or one run of
+`pyrometer bench --against HEAD`, which interleaves both sides. `--load` busy loops make the machine
+busy. The real part takes about an hour; build/bench/verdicts.jsonl gets every pair as it ends, and
+another run with the same tool resumes there (--restart starts over). `--pairs 0` skips the real
+part. A criterion for an idle machine is judged only if the machine was idle.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ from collections.abc import Callable, Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OCTAVES = 10
-# Other programs may use this share of the processors of an idle machine.
+# Largest share of the processors that other programs use on an idle machine.
 IDLE_SHARE = 0.1
 
 
 class SlowPhases:
-    """1/f noise of variance 1: processes of one memory each, which doubles from one to the next."""
+    """1/f noise of variance 1: a sum of autoregressive processes whose time constants double."""
 
     def __init__(self, draw: random.Random) -> None:
         self.draw = draw
@@ -56,7 +55,7 @@ def heavy_tail(draw: random.Random) -> float:
 
 
 def simulate(seed: int, busy: bool) -> tuple[int, Callable[[], float]]:
-    """How many runs a side has, and a machine: each call is the time of one run in ms."""
+    """Runs per side, and a simulated machine: each call returns the time of one run in ms."""
     draw = random.Random(seed)
     if busy:
         own, drift = draw.uniform(0.05, 0.3), draw.uniform(0.05, 0.3)
@@ -93,7 +92,7 @@ def results(samples: list[float], busy: bool, rounds: str | None) -> dict:
 
 
 def row_of(document: dict) -> dict:
-    """What is kept of a verdict on latency."""
+    """The part of the verdict on latency that the log keeps."""
     row = next(row for row in document["metrics"] if row["metric"] == "latency")
     return {
         "verdict": row["verdict"],
@@ -120,7 +119,7 @@ def simulated_pair(
         sides = [[pair[0] for pair in rounds], [pair[1] for pair in rounds]]
     else:
         base = [run() for _ in range(count)]
-        for _ in range(count // 2):  # time that passes between two recordings
+        for _ in range(count // 2):  # simulates the time between two recordings
             run()
         sides = [base, [run() * slower for _ in range(count)]]
     with tempfile.TemporaryDirectory() as name:
@@ -147,7 +146,7 @@ def busy_loops(count: int) -> Iterator[None]:
 
 
 def other_share(seconds: float = 2) -> float:
-    """What all programs use of the processors while we sleep."""
+    """Share of the processors that all programs use while we sleep."""
 
     def read() -> list[int]:
         with open("/proc/stat") as file:
@@ -161,7 +160,7 @@ def other_share(seconds: float = 2) -> float:
 
 
 class Work:
-    """A repository whose commit takes a while, and whose work tree takes 10% longer or as long."""
+    """A repository with a program whose work tree takes as long as its commit, or 10% longer."""
 
     def __init__(self, folder: pathlib.Path, count: int) -> None:
         self.folder, self.count, self.ratio = folder, count, 1.1
@@ -169,7 +168,7 @@ class Work:
         settings = ("-c", "user.name=Bench", "-c", "user.email=bench@example.org")
         for words in (("init", "-q", "."), ("add", "."), (*settings, "commit", "-qm", "base")):
             subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
-        # The start of Python does not get slower, so that the loop has to by more than 10%.
+        # Python's start-up does not get slower, so the loop must, by more than 10%.
         start, whole = self.processor_time(0), self.processor_time(count)
         self.slow_count = round(count * (1 + 0.1 * whole / (whole - start)))
 
@@ -177,7 +176,7 @@ class Work:
         (self.folder / "work.py").write_text(f"sum(i * i for i in range({count}))\n")
 
     def processor_time(self, count: int) -> float:
-        """The least of several runs: what others do adds to the rest."""
+        """The minimum of several runs, because other programs only add time."""
         code = f"sum(i * i for i in range({count}))"
         least = math.inf
         for _ in range(15):
@@ -258,7 +257,7 @@ def run_part(log: Log, part: str, count: int, judge: Callable[[int], dict], real
 
 
 def report(log: Log, part: str, count: int, limit: str, passed: Callable[[dict], bool]) -> bool:
-    """One line for one criterion; False where it is broken."""
+    """Prints the result of one criterion; returns False if it failed."""
     entries = [log.pairs[part, pair] for pair in range(1, count + 1) if (part, pair) in log.pairs]
     if not entries:
         return True
@@ -297,9 +296,11 @@ def main() -> None:
     parser.add_argument("--simulated", type=int, default=100)
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--load", type=int, default=6)
-    parser.add_argument("--count", type=int, default=200000, help="iterations of the real work")
     parser.add_argument(
-        "--only", nargs="+", default=[], help="parts whose name contains one of these"
+        "--count", type=int, default=200000, help="iterations of the real program's loop"
+    )
+    parser.add_argument(
+        "--only", nargs="+", default=[], help="run only parts with one of these in their name"
     )
     parser.add_argument("--restart", action="store_true")
     arguments = parser.parse_args()
@@ -309,7 +310,7 @@ def main() -> None:
     print(f"load {load:.1f} on {processors} processors; pairs are kept in {log.path}")
     alarms = "at most 5% false alarms"
     at_load = f"load {arguments.load}"
-    # Name, busy, slower, interleaved, what is asked for.
+    # Name, busy, slower, interleaved, criterion, check.
     simulated = [
         ("simulated A/A at load 6", True, 1.0, False, alarms, few_alarms),
         ("simulated interleaved A/A at load 6", True, 1.0, True, alarms, few_alarms),
@@ -338,7 +339,7 @@ def main() -> None:
 
         run_part(log, part, arguments.simulated, judge, False)
     if real and shutil.which("git") is None:
-        sys.exit("the real pairs need git")
+        sys.exit("the real pairs require git; install it, or pass --pairs 0")
     with tempfile.TemporaryDirectory() as name:
         work = Work(pathlib.Path(name), arguments.count) if real else None
         for part, loops, slow, way, _, _ in real:

@@ -1,6 +1,6 @@
-# Embeds every model skeleton of the catalog, and its index, in the library: an assembly file takes
-# in the bytes (no compiler has to parse them), a C file holds the table that src/read/embedded.h
-# declares.
+# Embeds every model skeleton of the catalog, and its index, in the library. An assembly file
+# includes the bytes, so that no compiler parses them; a C file contains the table that
+# src/read/embedded.h declares.
 file(GLOB skeletons CONFIGURE_DEPENDS catalog/skeletons/*.pt2)
 set(skeleton_names "")
 foreach(skeleton IN LISTS skeletons)
@@ -9,7 +9,7 @@ foreach(skeleton IN LISTS skeletons)
   list(APPEND skeleton_names ${name})
 endforeach()
 list(SORT skeleton_names)
-# The table holds sizes, so a changed file must configure again, not only assemble again.
+# The table contains sizes, so CMake must configure again when a file changes.
 set(catalog_index ${CMAKE_CURRENT_SOURCE_DIR}/catalog/index.json)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${skeletons} ${catalog_index})
 if(NOT EXISTS ${catalog_index})

@@ -1,4 +1,4 @@
-# Compile and link flags of everything that is built here, carried by one interface target.
+# Interface target with the compile and link flags of all targets.
 add_library(pyrometer_flags INTERFACE)
 target_compile_options(pyrometer_flags INTERFACE
   $<$<COMPILE_LANGUAGE:C>:-Wall>

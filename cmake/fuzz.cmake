@@ -1,5 +1,5 @@
-# Fuzz targets fuzz/fuzz_<name>.c: libFuzzer binaries with PYRO_FUZZ; otherwise one executable,
-# which feeds every file of fuzz/corpus/<name> to its target once and is a test.
+# Fuzz targets fuzz/fuzz_<name>.c: libFuzzer binaries with PYRO_FUZZ; otherwise one test executable
+# that feeds every file of fuzz/corpus/<name> to its target once.
 file(GLOB fuzz_sources CONFIGURE_DEPENDS fuzz/fuzz_*.c)
 set(replayed "")
 foreach(source IN LISTS fuzz_sources)
@@ -11,7 +11,7 @@ foreach(source IN LISTS fuzz_sources)
     target_include_directories(fuzz_${name} PRIVATE include src)
     target_link_libraries(fuzz_${name} PRIVATE pyrometer_flags pyrometer_static)
   else()
-    # All targets have the name that libFuzzer calls; in one executable each needs its own.
+    # All targets define the function that libFuzzer calls; in one executable the names must differ.
     set_source_files_properties(${source} PROPERTIES
       COMPILE_DEFINITIONS LLVMFuzzerTestOneInput=fuzz_${name})
     string(APPEND replayed "TARGET(${name})")

@@ -11,7 +11,7 @@ target_link_libraries(pyrometer_static PUBLIC pyrometer_system)
 target_include_directories(pyrometer_static PUBLIC include)
 set_target_properties(pyrometer_static PROPERTIES OUTPUT_NAME pyrometer LINKER_LANGUAGE C)
 
-# A wheel carries the tool and the extension, which hold the static library.
+# A wheel needs no shared library: the tool and the extension contain the static one.
 if(NOT SKBUILD)
   add_library(pyrometer_shared SHARED $<TARGET_OBJECTS:pyrometer_objects>)
   target_link_libraries(pyrometer_shared PRIVATE pyrometer_flags pyrometer_system)

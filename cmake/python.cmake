@@ -1,15 +1,15 @@
-# The extension pyrometer._core: into the wheel under scikit-build-core, else with the package's
-# Python files into <build>/python, which PYTHONPATH can point at.
+# Builds the extension pyrometer._core: into the wheel under scikit-build-core, otherwise with the
+# package's Python files into <build>/python, for PYTHONPATH.
 find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
 file(GLOB extension_sources CONFIGURE_DEPENDS python/extension/*.c)
 python3_add_library(_core MODULE WITH_SOABI ${extension_sources})
 target_link_libraries(_core PRIVATE pyrometer_flags pyrometer_static)
 if(NOT APPLE)
-  # The library inside must not answer for a libpyrometer.so that the same process has loaded.
+  # Its symbols must not replace those of a libpyrometer.so in the same process.
   target_link_options(_core PRIVATE -Wl,--exclude-libs,ALL)
 endif()
 
-# What the observer is built with, on the user's machine.
+# Headers for building the observer on the user's machine.
 set(observer_headers include/pyrometer/capture.h include/pyrometer/recording.h
                      include/pyrometer/error.h)
 if(SKBUILD)

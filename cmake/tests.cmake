@@ -1,4 +1,4 @@
-# Unit tests (one executable per room), command line transcripts and the test of the installed copy.
+# Unit tests (one executable per room), CLI tests, checks of the source tree, and the install test.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
@@ -6,17 +6,17 @@ find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
 set(unit_folder ${CMAKE_CURRENT_SOURCE_DIR}/tests/unit)
 set(no_data ${CMAKE_CURRENT_BINARY_DIR}/no-data)
 
-# Plays back clocks and throttling where there is no GPU.
+# Simulates clocks and throttling on machines without a GPU.
 add_library(nvml_stub MODULE tests/unit/bench/nvml_stub.c)
 target_link_libraries(nvml_stub PRIVATE pyrometer_flags)
 
-# What the runner of every room needs, compiled once.
+# Helpers of every room's runner, compiled once.
 add_library(unit_support OBJECT 
   tests/unit/support/fail_alloc.c tests/unit/support/fake_clock.c
   tests/unit/support/process_state.c)
 target_link_libraries(unit_support PRIVATE pyrometer_flags)
 
-# Every test can have allocations fail and set the clock, the library's included.
+# Tests can make allocations fail and set the clock, also inside the library.
 set(unit_link_options
   -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=clock_gettime)
 
@@ -25,9 +25,9 @@ if(CMAKE_CROSSCOMPILING)
   set(unit_timeout 1500) # an emulator is some twenty times slower
 endif()
 
-# A folder of tests/unit is a room: all files test_*.c below it are one executable, since a process
-# under LeakSanitizer costs up to seconds, and so does linking. The files register themselves
-# (support/unit.h), and the runner puts back what a file changes of the process (support/runner.c).
+# A folder of tests/unit is a room. All its test_*.c files are one executable, because linking and
+# LeakSanitizer take up to seconds per executable. The files register themselves (support/unit.h),
+# and the runner restores the process state that a file changes (support/runner.c).
 file(GLOB unit_rooms RELATIVE ${unit_folder} CONFIGURE_DEPENDS LIST_DIRECTORIES true tests/unit/*)
 list(REMOVE_ITEM unit_rooms support)
 foreach(room IN LISTS unit_rooms)
@@ -47,7 +47,7 @@ foreach(room IN LISTS unit_rooms)
     $<$<BOOL:${CMAKE_CROSSCOMPILING}>:UNIT_EMULATED>)
   target_link_libraries(${target} PRIVATE
     pyrometer_flags unit_support pyrometer_static PkgConfig::CMOCKA)
-  # The library is what runs; optimising the tests would double the time to compile them.
+  # Optimizing the tests would double their compile time; most time is spent in the library.
   target_compile_options(${target} PRIVATE -O0)
   target_link_options(${target} PRIVATE ${unit_link_options})
   add_dependencies(${target} nvml_stub)
@@ -62,11 +62,11 @@ add_dependencies(unit_tests ${unit_targets})
 if(TARGET replay)
   add_dependencies(unit_tests replay)
 endif()
-# The longest first, so that none runs alone at the end.
+# Start the longest tests first, so that none runs alone at the end.
 set_tests_properties(unit_read unit_trace unit_capture PROPERTIES COST 4)
 set_tests_properties(unit_bench unit_analyze PROPERTIES COST 2)
 
-# The runner itself: what it prints, restores, and says of a process that dies.
+# The runner itself: what it prints, what it restores, and how it reports a crash.
 if(NOT PYRO_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   set(support ${unit_folder}/support)
   add_executable(runner_sample
@@ -80,7 +80,7 @@ if(NOT PYRO_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   set_tests_properties(runner PROPERTIES LABELS structure TIMEOUT 300)
 endif()
 
-# Layers of real traces against what Python alone makes of them; skipped where there are none.
+# Compares the layers of real traces with a Python implementation; skipped without traces.
 add_executable(dump_joins tests/trace/dump_joins.c)
 target_include_directories(dump_joins PRIVATE include src)
 target_link_libraries(dump_joins PRIVATE pyrometer_flags pyrometer_static)
@@ -89,7 +89,7 @@ add_test(NAME layers COMMAND ${Python3_EXECUTABLE} tests/trace/check_layers.py
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 set_tests_properties(layers PROPERTIES LABELS trace TIMEOUT 300 SKIP_RETURN_CODE 77)
 
-# Recordings as Chrome JSON, for others' readers where they are installed.
+# Reads recordings exported as Chrome JSON with other readers, if installed.
 add_executable(record_sample tests/trace/record_sample.c)
 target_include_directories(record_sample PRIVATE include tests/unit/support)
 target_link_libraries(record_sample PRIVATE pyrometer_flags pyrometer_static)
@@ -104,7 +104,7 @@ add_test(NAME cli COMMAND ${Python3_EXECUTABLE} tests/cli/run.py
 set_tests_properties(cli PROPERTIES
   LABELS cli TIMEOUT 600 COST 5 ENVIRONMENT "XDG_DATA_HOME=${no_data}")
 
-# Cycles of files, arrows between rooms, size of folders; and that the check finds such. It reads
+# Checks file cycles, dependencies between rooms and folder sizes; and tests that check. It reads
 # one object file per source, which only these builds have.
 if(NOT PYRO_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   add_test(NAME structure COMMAND ${Python3_EXECUTABLE} tests/structure/check.py

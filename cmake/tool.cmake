@@ -1,19 +1,19 @@
-# The tool `pyrometer`, one file with the static library inside, and what is generated from its
-# option tables: man pages, pages of the site and shell completion.
+# Builds the tool `pyrometer`, which contains the static library, and generates man pages, pages of
+# the site and shell completion from its option tables.
 file(GLOB_RECURSE cli_sources CONFIGURE_DEPENDS cli/*.c)
 set(cli_main ${CMAKE_CURRENT_SOURCE_DIR}/cli/main.c)
 file(GLOB cli_docgen CONFIGURE_DEPENDS cli/docgen/*.c)
 list(REMOVE_ITEM cli_sources ${cli_main} ${cli_docgen})
 
-# What the tool does in the user's Python: a zip that Python runs, taken into the tool as bytes.
-# In it _pyrometer_helper stands for the package, so that relative imports are the same in both.
+# The helper that the tool runs in the user's Python: a zip file, embedded in the tool. In it
+# _pyrometer_helper replaces the package, so that relative imports work in both.
 set(helper_folder ${CMAKE_CURRENT_BINARY_DIR}/helper)
 set(helper_package ${helper_folder}/_pyrometer_helper)
 set(helper_error ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer/_error.py)
 file(GLOB helper_sources CONFIGURE_DEPENDS
   ${CMAKE_CURRENT_SOURCE_DIR}/python/pyrometer/_helper/*.py)
 set(helper_archive ${CMAKE_CURRENT_BINARY_DIR}/generated/helper.zip)
-file(REMOVE_RECURSE ${helper_folder}) # files that have moved since
+file(REMOVE_RECURSE ${helper_folder}) # removes files that have moved since
 file(MAKE_DIRECTORY ${helper_package}/_helper)
 file(WRITE ${helper_folder}/__main__.py
   "import sys\nfrom _pyrometer_helper._helper.main import main\nsys.exit(main())\n")
@@ -32,7 +32,7 @@ set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/generated/helper.S
   PROPERTIES OBJECT_DEPENDS ${helper_archive})
 list(APPEND cli_sources ${CMAKE_CURRENT_BINARY_DIR}/generated/helper.S)
 
-# A library, so that the documentation generator and unit tests see the same option tables.
+# A library, so that the documentation generator and unit tests use the same option tables.
 add_library(pyrometer_cli STATIC ${cli_sources})
 target_include_directories(pyrometer_cli PUBLIC ${CMAKE_CURRENT_SOURCE_DIR} src)
 target_link_libraries(pyrometer_cli PRIVATE pyrometer_flags PUBLIC pyrometer_static)

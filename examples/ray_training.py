@@ -3,7 +3,7 @@
     python examples/ray_training.py                                     # two ranks, this machine
     python examples/ray_training.py --num-nodes 2 --gpus-per-node 4     # with RAY_ADDRESS set
 
-Afterwards the traces of all ranks are in ./profiler_logs, whichever nodes wrote them.
+Afterwards ./profiler_logs contains the traces of all ranks, whichever nodes wrote them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def train(steps: int, batch_size: int) -> float:
     model = nn.Sequential(nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 1)).to(device)
     parallel = nn.parallel.DistributedDataParallel(model)
     optimizer = torch.optim.AdamW(parallel.parameters(), lr=1e-2)
-    data = torch.Generator().manual_seed(dist.get_rank())  # each rank has its own share
+    data = torch.Generator().manual_seed(dist.get_rank())  # each rank has its own data
     for _ in range(steps):
         inputs = torch.randn(batch_size, 32, generator=data).to(device)
         loss = nn.functional.mse_loss(parallel(inputs), inputs.sum(dim=1, keepdim=True))
@@ -45,7 +45,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--num-nodes", type=int, default=1)
     parser.add_argument("--gpus-per-node", type=int, default=0)
-    parser.add_argument("--workers-per-node", type=int, help="ranks on a node without GPUs")
+    parser.add_argument("--workers-per-node", type=int, help="ranks per node without GPUs")
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--output-dir", default="./profiler_logs")

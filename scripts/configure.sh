@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Configures a CMake preset, quietly unless it fails: configure.sh PRESET [-DNAME=VALUE...]
+# Configures a CMake preset; prints output only on failure: configure.sh PRESET [-DNAME=VALUE...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

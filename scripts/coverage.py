@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Prints the line coverage of src/ per room, and lists the lines that no test reached.
 
-coverage.py BUILD: a build with --coverage whose tests were run. The list goes to
-BUILD/uncovered.txt, a line per file: path, share, ranges of lines.
+    coverage.py BUILD
+
+BUILD is a build with --coverage whose tests have run. The list is BUILD/uncovered.txt, one line
+per file: path, share, line ranges.
 """
 
 import collections
@@ -17,11 +19,11 @@ SOURCES = ROOT / "src"
 
 
 def read_counts(build):
-    """How often each line of src/ ran, by file; a header's lines summed over its users."""
+    """Number of runs of each line of src/, by file; a header's lines are summed over its users."""
     counts = collections.defaultdict(collections.Counter)
     objects = sorted(build.glob("CMakeFiles/pyrometer_objects.dir/**/*.gcno"))
     if not objects:
-        sys.exit(f"coverage: {build}: no .gcno files; is this a build with --coverage?")
+        sys.exit(f"coverage: {build}: no .gcno files; build with --coverage")
     reports = subprocess.run(
         [os.environ.get("GCOV", "gcov"), "--json-format", "--stdout", *map(str, objects)],
         cwd=build, check=True, capture_output=True, text=True,
@@ -84,7 +86,7 @@ def main():
     counts = read_counts(build)
     print_rooms(counts)
     write_uncovered(counts, build / "uncovered.txt")
-    print(f"The rest is listed in {os.path.relpath(build / 'uncovered.txt')}")
+    print(f"{os.path.relpath(build / 'uncovered.txt')} lists the uncovered lines")
 
 
 if __name__ == "__main__":

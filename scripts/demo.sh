@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Shows the main job: the cost of models by name, and of a live nn.Module where torch is.
+# Shows the cost of built-in models and, if torch is importable, of a live nn.Module.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 has() { "$1" -c "import $2" >/dev/null 2>&1; }
 
-# The interpreter for the live part: .venv, then the chosen one; none when neither has torch.
+# Prints the interpreter for the live part: .venv, then $PYTHON; nothing if neither has torch.
 find_torch() {
     local candidate
     for candidate in .venv/bin/python "${PYTHON:-python3}"; do
@@ -16,7 +16,7 @@ find_torch() {
     done
 }
 
-# Makes the package importable without touching the user's interpreter.
+# Builds the package for an interpreter into build-live/, without installing it.
 build_beside() {
     cmake -S . -B build-live -DCMAKE_BUILD_TYPE=Release -DPYRO_PYTHON=ON \
         -DPython3_EXECUTABLE="$("$1" -c 'import sys; print(sys.executable)')" &&
@@ -29,29 +29,38 @@ show() {
     echo
 }
 
-show models resnet --sort macs
-show cost resnet50
-# The lines of a summary that change with the sizes.
-sizes() { sed -n '1p;/Inputs: *x/p;/Total MACs:/p;/Total Memory:/p;/KV Cache:/p;$p'; }
+# Keeps the command and the lines of a summary that change with the sizes.
+sizes() {
+    sed -n '1p;/Inputs: *x/p;/Decoding Step:/p;/Total MACs:/p;/ Traffic:/p;/Footprint:/p;/KV Cache:/p;$p'
+}
 
+echo "# List built-in models, most expensive first"
+show models resnet --sort macs
+echo "# Cost of one model, without running it"
+show cost resnet50
+echo "# The same model with another batch and image size (summary only)"
 show cost resnet50 --input-shape 8,3,320,352 -q | sizes
+echo "# A language model: a prompt of 2048 tokens, then one token after 8192 (summaries only)"
 show cost llama3_8b --prefill 2048 -q | sizes
 show cost llama3_8b --decode --past 8192 -q | sizes
+echo "# Compare models"
 show cost resnet50 vit_b_16 efficientnet_b0 convnext_tiny -q
+echo "# Check our counts against the numbers that torchvision publishes"
 show check --models resnet50,vit_b_16 --against torchvision
 
 python=$(find_torch)
 if [ -z "$python" ]; then
-    echo "No torch is importable, so the live part is left out; 'make python' gets one."
+    echo "Skipped: cost of a live nn.Module, because torch is missing; 'make python' installs it."
     exit 0
 fi
 if ! has "$python" pyrometer; then
     if ! log=$(build_beside "$python" 2>&1); then
-        echo "torch is there, but the extension for $python could not be built; left out:"
+        echo "Skipped: cost of a live nn.Module, because building the extension for $python failed:"
         echo "$log" | tail -n 5
         exit 0
     fi
     export PYTHONPATH=build-live/python${PYTHONPATH:+:$PYTHONPATH}
 fi
+echo "# Cost of your own nn.Module, from Python"
 echo "\$ python examples/python/live.py"
 "$python" examples/python/live.py

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Prints the one Python interpreter that the build, the virtual environment and the tests use:
-# $PYTHON where it is set, else the first that is new enough, can make a venv and has headers.
+# Prints the Python interpreter for the build, the virtual environment and the tests: $PYTHON if
+# set, otherwise the first that is new enough, can make a venv and has headers.
 set -euo pipefail
 
 oldest="3.11"
 
-# Prints the interpreter's own path, or on standard error what it lacks.
+# Prints the interpreter's path, or on standard error what it lacks.
 examine() {
     "$1" - "$oldest" <<'PY'
 import importlib.util
@@ -44,5 +44,5 @@ for candidate in python3 python3.11 python3.12 python3.13 python3.14 /usr/bin/py
     fi
 done
 echo "find-python: no Python $oldest or newer with venv and headers" \
-    "(Debian: python3 python3-venv python3-dev); or name one: make PYTHON=/path/to/python" >&2
+    "(Debian: python3 python3-venv python3-dev); install one, or set PYTHON=/path/to/python" >&2
 exit 1

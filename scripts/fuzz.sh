@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every fuzz target of a build folder for a while each: fuzz.sh BUILD SECONDS
-# New inputs and crashes stay in BUILD; fuzz/corpus is read only.
+# Runs each fuzz target of a build folder for SECONDS: fuzz.sh BUILD SECONDS
+# Writes new inputs and crashes to BUILD; only reads fuzz/corpus.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs what is missing on Debian and Ubuntu for the jobs named: build, python, test, bench, fuzz.
-# Nothing missing: says nothing and calls no package manager.
+# Installs missing packages on Debian and Ubuntu for the named jobs: build, python, test, bench,
+# arm, fuzz. If none is missing, prints nothing and calls no package manager.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 cc=${CC:-cc}
 missing=()
 
-# The tests build the observer of ops for the other processor too.
+# The tests also cross-compile the observer for the other processor.
 case $(uname -m) in
 aarch64) foreign_triplet=x86_64-linux-gnu foreign_compiler=g++-x86-64-linux-gnu ;;
 *) foreign_triplet=aarch64-linux-gnu foreign_compiler=g++-aarch64-linux-gnu ;;
@@ -23,7 +23,7 @@ need() {
 
 has_header() { echo "#include <$1>" | "$cc" -E - >/dev/null; }
 
-# cmocka.h wants others to come before it.
+# cmocka.h requires other headers before it.
 has_cmocka() {
     printf '#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n%s\n' \
         '#include <setjmp.h>
@@ -80,7 +80,7 @@ check_fuzz() {
     fi
 }
 
-# Distributions before Python 3.11 became their python3 offer it beside it.
+# Distributions with an older python3 offer Python 3.11 as extra packages.
 choose_python_packages() {
     python_packages=(python3 python3-venv python3-dev)
     local offered
@@ -98,7 +98,7 @@ check() {
     done
 }
 
-# The runtimes of the sanitizers and the fuzzer are a package of their own, named by version.
+# The runtimes of the sanitizers and the fuzzer are a separate package, named by version.
 clang_runtime() {
     local version
     version=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p')
@@ -113,7 +113,7 @@ apt() {
 }
 
 if [ -n "${PYTHON:-}" ]; then
-    # A named interpreter that does not fit is the user's to mend, not a package to install.
+    # An unsuitable $PYTHON is an error, not a reason to install packages.
     for job in "$@"; do
         case $job in python | test) scripts/find-python.sh >/dev/null ;; esac
     done
@@ -126,8 +126,8 @@ if [ ${#missing[@]} -eq 0 ]; then
 fi
 
 if ! command -v apt-get >/dev/null; then
-    echo "install-deps: missing, by their Debian names: ${missing[*]}" >&2
-    echo "install-deps: there is no apt-get here; install them by this system's own means" >&2
+    echo "install-deps: missing (Debian package names): ${missing[*]}" >&2
+    echo "install-deps: no apt-get found; install them with this system's package manager" >&2
     exit 1
 fi
 
@@ -139,13 +139,13 @@ if [ "$(id -u)" -ne 0 ]; then
         choose_python_packages
         check "$@"
         echo "install-deps: missing: ${missing[*]}" >&2
-        echo "install-deps: neither root nor sudo; have this run as root, then try again:" >&2
+        echo "install-deps: neither root nor sudo; run this as root, then try again:" >&2
         echo "    apt-get update && apt-get install -y --no-install-recommends ${missing[*]}" >&2
         exit 1
     fi
 fi
 
-echo "Installing what is missing: ${missing[*]}"
+echo "Installing missing packages: ${missing[*]}"
 apt update
 choose_python_packages
 check "$@"

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Checks the format of C and how it tests pointers, the style of Python, the wording of documents
 # and, if shellcheck is installed, the shell scripts.
-# `lint.sh --fix` rewrites the files as they should be.
+# `lint.sh --fix` reformats the files.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 venv=.venv-lint
 key=$(sha256sum requirements/lint.txt)
 if [ "$(cat "$venv/pyrometer-lint.key" 2>/dev/null)" != "$key" ]; then
-    echo "Into $venv will be downloaded: clang-format and ruff, about 15 MB."
+    echo "Downloading into $venv: clang-format and ruff, about 15 MB."
     "$(scripts/find-python.sh)" -m venv --clear "$venv"
     "$venv/bin/python" -m pip --disable-pip-version-check install --quiet \
         -r requirements/lint.txt
@@ -43,7 +43,7 @@ check_shell() { { files '*.sh'; echo .ci/run; } | xargs shellcheck; }
 
 check "clang-format" check_c
 if [ "${pointer_tests:-on}" = on ]; then
-    check "tests of pointers" check_pointers
+    check "pointer tests" check_pointers
 fi
 check "ruff check" "$venv/bin/ruff" check --quiet .
 check "ruff format" "$venv/bin/ruff" format --quiet --check .
@@ -52,9 +52,9 @@ check "words" scripts/check-words.py
 if command -v shellcheck >/dev/null; then
     check "shellcheck" check_shell
 else
-    echo "shellcheck: skipped, it is not installed"
+    echo "shellcheck: skipped, not installed"
 fi
 if [ ${#failed[@]} -ne 0 ]; then
-    echo "lint: failed: ${failed[*]}; 'make format' fixes what a program can" >&2
+    echo "lint: failed: ${failed[*]}; run 'make format', then fix the rest by hand" >&2
     exit 1
 fi

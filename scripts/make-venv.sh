@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Makes .venv in steps, each left out when its inputs are those it was last done with:
-# `torch` (pinned torch and this package), `test` (also what the tests need), `catalog` (also what
-# the models of the catalog are made of).
-# With --plan it says what would be downloaded and does nothing.
+# Makes .venv in steps and skips steps whose inputs have not changed. Levels: `torch` (pinned torch
+# and this package), `test` (also the tests' requirements), `catalog` (also the catalog's).
+# With --plan it only prints what it would download.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,12 +9,12 @@ level=${1:?torch, test or catalog}
 mode=${2:-}
 venv=.venv
 
-# A step remembers a digest of its inputs.
+# A step stores a digest of its inputs.
 is_done() { [ "$(cat "$venv/pyrometer-$1.key" 2>/dev/null)" = "$2" ]; }
 mark_done() { echo "$2" >"$venv/pyrometer-$1.key"; }
 digest() { sha256sum "$@" | sha256sum | cut -d' ' -f1; }
 
-# All that the built package depends on.
+# All inputs of the built package.
 package_files() {
     find CMakeLists.txt cmake pyproject.toml README.md LICENSE include src cli python \
         catalog/skeletons schemas -type f ! -name '*.pyc' -print0 | LC_ALL=C sort -z
@@ -35,21 +34,21 @@ wants_catalog() { [ "$level" = catalog ] && ! is_done catalog "$catalog_key"; }
 
 if [ "$mode" = --plan ]; then
     if wants_torch || wants_test || wants_catalog; then
-        echo "Into $venv, by pip with your own settings, will be downloaded:"
+        echo "pip, with your settings, will download into $venv:"
     fi
     if wants_torch; then
         cat <<'TEXT'
-    torch 2.13.0 and what it needs: about 200 MB as the CPU build. The default build for Linux
-    on x86-64 carries CUDA and is about 3 GB; an index of CPU builds in pip's own settings
-    (pip.conf or PIP_EXTRA_INDEX_URL) makes it the smaller one.
+    torch 2.13.0 and its dependencies: about 200 MB for the CPU build. The default build for Linux
+    on x86-64 includes CUDA and is about 3 GB; to get the CPU build, add an index of CPU builds to
+    pip's settings (pip.conf or PIP_EXTRA_INDEX_URL).
 TEXT
     fi
     if wants_test; then
         echo "    torchvision 0.28.0, timm, transformers, fvcore, onnxruntime, tensorboard, ray, pandas,"
-        echo "    pytest and what they need: about 200 MB."
+        echo "    pytest and their dependencies: about 200 MB."
     fi
     if wants_catalog; then
-        echo "    diffusers and what it needs: about 10 MB."
+        echo "    diffusers and its dependencies: about 10 MB."
     fi
     exit 0
 fi
@@ -67,13 +66,13 @@ if wants_torch; then
     mark_done torch "$torch_key"
 fi
 if wants_test; then
-    echo "Installing what the tests need into $venv"
+    echo "Installing the tests' requirements into $venv"
     pip_install --quiet --no-deps -r requirements/no-deps.txt
     pip_install --quiet --use-pep517 -r requirements/test.txt -c requirements/constraints.txt
     mark_done test "$test_key"
 fi
 if wants_torchvision; then
-    # So that torchvision and transformers can be imported, in any order and in any process.
+    # Makes torchvision and transformers importable in any order and in any process.
     site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     cp "${torchvision_files[0]}" "$site/"
     cp "${torchvision_files[1]}" "$site/pyrometer_torchvision_ops.py"
@@ -81,7 +80,7 @@ if wants_torchvision; then
     mark_done torchvision "$torchvision_key"
 fi
 if wants_catalog; then
-    echo "Installing what the catalog needs into $venv"
+    echo "Installing the catalog's requirements into $venv"
     pip_install --quiet -r requirements/catalog.txt -c requirements/constraints.txt
     mark_done catalog "$catalog_key"
 fi

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks how C files test pointers: `!p` and `p`, not `p == NULL` and `p != NULL`.
 
-`p != NULL` stays where the truth value itself is stored, returned or passed on. `null_tests.py
-FILE...` lists what is written otherwise and fails; `null_tests.py --fix FILE...` rewrites it.
+`p != NULL` is allowed where the truth value is stored, returned or passed on. `null_tests.py
+FILE...` lists violations and exits with 1; `null_tests.py --fix FILE...` rewrites them.
 """
 
 import pathlib
@@ -48,7 +48,7 @@ def tokenize(source: str) -> list[Token]:
 
 
 def opening(tokens: list[Token], closer: int) -> int:
-    """Index of the bracket that a closing one belongs to."""
+    """Index of the opening bracket of a closing one."""
     depth = 0
     for i in range(closer, -1, -1):
         if tokens[i].text in CLOSERS:
@@ -106,7 +106,7 @@ def operand_start(tokens: list[Token], last: int) -> int:
 
 
 def is_condition(tokens: list[Token], before: int, after: int) -> bool:
-    """Whether only the truth of what is between the two tokens counts."""
+    """Whether the expression between the two tokens is used only as a condition."""
     left, right = tokens[before].text, tokens[after].text
     if left in ("&&", "||") or right in ("&&", "||", "?"):
         return True

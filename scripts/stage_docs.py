@@ -18,7 +18,7 @@ LINK = re.compile(r"(\[[^\]\[]*\])\(([^)\s]+)\)")
 
 
 def staged_path(source: pathlib.Path) -> pathlib.PurePosixPath | None:
-    """Where a file of the repository is in the site; None for folders, which have no page."""
+    """Path in the site of a file of the repository; None for folders, which have no page."""
     name = source.relative_to(ROOT).as_posix()
     if name.startswith("docs/"):
         return pathlib.PurePosixPath(name[len("docs/") :])
@@ -26,7 +26,7 @@ def staged_path(source: pathlib.Path) -> pathlib.PurePosixPath | None:
         return pathlib.PurePosixPath("project", name)
     if source.is_dir():
         return None
-    # A page would be rendered; plain files are copied as they are.
+    # MkDocs renders pages and copies other files unchanged.
     return pathlib.PurePosixPath("files", name + (".txt" if name.endswith(".md") else ""))
 
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Runs the tests of capturing on AArch64 with a real torch, under qemu, on an x86-64 machine.
-# Everything lies under build/arm-torch: an AArch64 Python from Debian's packages, torch's CPU wheel,
-# and the package built by the cross compiler. Nothing of the system is changed but by install-deps.
-# Downloads about 250 MB once and takes ten to fifteen minutes on two cores. TORCH=2.10.0 is the last release whose AArch64 wheel has no CUDA.
+# Runs the capture tests on AArch64 with a real torch, under qemu, on an x86-64 machine.
+# build/arm-torch holds all files: an AArch64 Python from Debian's packages, torch's CPU wheel, and
+# the cross-compiled package. Only install-deps.sh changes the system. Downloads about 250 MB once
+# and takes 10 to 15 minutes on two cores. torch 2.10.0 is the last release whose AArch64 wheel has
+# no CUDA; TORCH=... selects another.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,7 +14,7 @@ site=$home/site-$torch
 triplet=aarch64-linux-gnu
 
 if [ "$(uname -m)" = aarch64 ]; then
-    echo "== This machine is AArch64: make test runs these tests as they are"
+    echo "== This machine is AArch64: make test runs these tests without qemu"
     exit 0
 fi
 scripts/install-deps.sh test arm
@@ -21,12 +22,12 @@ python=$(scripts/find-python.sh)
 case $("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])') in
 3.11) ;;
 *)
-    echo "test-arm-torch: Python 3.11 is needed, as Debian 12 has it: set PYTHON" >&2
+    echo "test-arm-torch: Python 3.11 (the version of Debian 12) is required; set PYTHON" >&2
     exit 1
     ;;
 esac
 
-# apt with a state of its own, in which no package is installed and all are of AArch64.
+# apt with separate state: AArch64 packages only, none installed.
 foreign_apt() {
     apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 \
         -o Dir::State="$home/apt" -o Dir::State::status="$home/apt/status" \
@@ -43,7 +44,7 @@ if [ ! -e "$root/done" ]; then
     for package in "$home"/apt/cache/archives/*.deb; do
         dpkg -x "$package" "$root"
     done
-    # Absolute links would lead out of it.
+    # An absolute link would point outside $root.
     ln -sfn ../lib/$triplet/ld-linux-aarch64.so.1 "$root/lib/ld-linux-aarch64.so.1"
     touch "$root/done"
 fi
@@ -67,7 +68,7 @@ cmake -S . -B "$home/package" -DCMAKE_BUILD_TYPE=Release -DPYRO_PYTHON=ON \
 cmake --build "$home/package" -j "${JOBS:-2}" >/dev/null
 cp -R include "$home/package/python/pyrometer/" # where an installed package has them
 
-# The name by which programs under test start themselves again: no kernel support is needed.
+# Programs under test restart themselves by this name, so that no kernel support is needed.
 mkdir -p "$home/bin"
 cat >"$home/bin/python3" <<SCRIPT
 #!/bin/sh
@@ -83,6 +84,6 @@ if [ $# -eq 0 ]; then
     set -- tests/python/capture/test_layers.py tests/python/capture/test_observers.py \
         tests/python/capture/test_observed_values.py
 fi
-# It measures memory, and qemu keeps about 280 KB of every thread that has ended.
+# The deselected test measures memory, and qemu leaks about 280 KB per finished thread.
 "$home/bin/python3" -m pytest "$@" \
     --deselect tests/python/capture/test_observers.py::test_on_and_off_a_thousand_times

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds for another processor and runs the unit tests under qemu: test-foreign.sh x86_64|aarch64
-# On a machine of that kind it runs them as they are. Debian and Ubuntu only: the cross compiler
-# and the libraries of the other architecture come from their packages.
+# On a machine with that processor it runs them directly. Debian and Ubuntu only: installs their
+# packages of the cross compiler and of the other architecture's libraries.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,14 +10,14 @@ case $processor in
 x86_64) architecture=amd64 compiler=x86-64-linux-gnu ;;
 aarch64) architecture=arm64 compiler=aarch64-linux-gnu ;;
 *)
-    echo "test-foreign: $processor: x86_64 or aarch64 is wanted" >&2
+    echo "test-foreign: $processor: unsupported; use x86_64 or aarch64" >&2
     exit 2
     ;;
 esac
 triplet=$processor-linux-gnu
 
 if [ "$(uname -m)" = "$processor" ]; then
-    echo "== This machine is $processor: its unit tests, as they are"
+    echo "== This machine is $processor: running its unit tests without qemu"
     make --no-print-directory test-c
     exit 0
 fi

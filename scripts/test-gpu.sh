@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Runs tests/gpu with the interpreter at hand (PYTHON, or python3), which brings its own torch.
-# Installs nothing; the package is built for that interpreter into build-gpu/. `test-gpu.sh 420`
-# stops before so many seconds have passed, building included, and goes on when called again.
+# Runs tests/gpu with the interpreter PYTHON (default: python3) and its torch. Installs nothing;
+# builds the package for that interpreter in build-gpu/. `test-gpu.sh 420` stops within 420 seconds,
+# building included; the next call resumes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 limit=${1:-}
 begun=$(date +%s)
 python=$(command -v "${PYTHON:-python3}") || {
-    echo "test-gpu: ${PYTHON:-python3}: no such interpreter; name one: make test-gpu PYTHON=..." >&2
+    echo "test-gpu: ${PYTHON:-python3}: no such interpreter; set one: make test-gpu PYTHON=..." >&2
     exit 1
 }
 if ! "$python" -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
@@ -16,7 +16,7 @@ if ! "$python" -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2
 fi
 for program in cmake cc c++; do
     if ! command -v "$program" >/dev/null; then
-        echo "test-gpu: $program is missing, and nothing is installed from here" >&2
+        echo "test-gpu: $program is missing; install it (make test-gpu installs nothing)" >&2
         exit 1
     fi
 done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares results with other tools: tests/peers. Each tool has an environment under build/peers,
+# Compares results with other tools (tests/peers). Each tool has an environment under build/peers,
 # made once from requirements/peers-<tool>.txt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,7 +10,7 @@ make_environment() {
     if [ "$(cat "$venv/pyrometer.key" 2>/dev/null)" = "$key" ]; then
         return
     fi
-    echo "Into $venv will be downloaded: $(grep -v '^#' "$requirements" | tr '\n' ' ')(150 MB)"
+    echo "Downloading into $venv: $(grep -v '^#' "$requirements" | tr '\n' ' ')(150 MB)"
     "$(scripts/find-python.sh)" -m venv --clear "$venv"
     "$venv/bin/python" -m pip --disable-pip-version-check install --quiet -r "$requirements"
     echo "$key" >"$venv/pyrometer.key"
@@ -19,5 +19,5 @@ make_environment() {
 for name in hta tensorboard; do
     make_environment "$name"
 done
-echo "== Results beside other tools"
+echo "== Comparison with other tools"
 PYRO_TOOL=${PYRO_TOOL:-build/pyrometer} ${VENV_PYTHON:-.venv/bin/python} -m pytest -m peers tests/peers "$@"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the part of the Python tests that needs no torch with every other interpreter from 3.11 on
-# that is at hand (in PATH or under pyenv), and says which were tested and which are not here.
-# PYTHONS="python3.13 /opt/python3.14t/bin/python3" names them instead.
+# Runs the Python tests that need no torch with every other interpreter from 3.11 on that is
+# installed (in PATH or under pyenv), and prints which were tested and which are missing.
+# PYTHONS="python3.13 /opt/python3.14t/bin/python3" selects them instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -55,7 +55,7 @@ if [ -n "${PYTHONS:-}" ]; then
 else
     for version in "${wanted[@]}"; do
         if [ "$version" = "$own" ]; then
-            continue # every test has run with it
+            continue # all tests have already run with it
         fi
         python=$(find_python "$version")
         if [ -n "$python" ]; then
@@ -65,4 +65,4 @@ else
         fi
     done
 fi
-echo "== Tested with Python ${own:+$own }${tested[*]:-}; not here: ${missing[*]:-none}"
+echo "== Tested with Python ${own:+$own }${tested[*]:-}; not installed: ${missing[*]:-none}"

@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
-# Runs the tests of capturing with another torch, in an environment of its own under build/.
-# First without what it depends on, because a CPU build needs little of that; a CUDA build does not
-# load without its packages, so that these come too.
+# Runs the capture tests with another torch, in its own environment under build/. Installs torch
+# without dependencies first, because a CPU build needs few; a CUDA build does not load without its
+# packages and gets them too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-version=${1:?which torch? make test-torch TORCH=2.8.0}
+version=${1:?set the version of torch: make test-torch TORCH=2.8.0}
 venv=build/torch-$version
 
 python=$(scripts/find-python.sh)
 if ! "$venv/bin/python" -c "import torch, pytest; assert torch.__version__.split('+')[0] == '$version'" \
     2>/dev/null; then
-    echo "Into $venv will be downloaded: torch $version and what it needs, 100 MB to 900 MB."
+    echo "Downloading into $venv: torch $version and its dependencies, 100 MB to 900 MB."
     mkdir -p build
     "$python" -m venv --clear "$venv"
     pip() { "$venv/bin/python" -m pip --disable-pip-version-check install --quiet "$@"; }
     pip pytest 'numpy<2' filelock typing-extensions sympy networkx jinja2 fsspec setuptools
     pip --no-deps "torch==$version"
     if ! "$venv/bin/python" -c 'import torch' 2>/dev/null; then
-        echo "It does not load without its CUDA packages: about 3 GB more."
+        echo "This build of torch requires its CUDA packages: about 3 GB more."
         pip "torch==$version"
     fi
 fi

@@ -1,7 +1,7 @@
-"""Order of the files, and signals as a terminal has them.
+"""Sorts the test files, and restores SIGINT's default action.
 
-The files that take longest come first, so that no worker is left alone with one at the end: `make
-test` gives whole files to its workers in the order of collection (--no-loadscope-reorder).
+The longest files come first, so that no worker runs one alone at the end: `make
+test` assigns whole files to its workers in the order of collection (--no-loadscope-reorder).
 """
 
 import signal
@@ -23,8 +23,8 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_configure():
-    """A shell starts jobs in the background with SIGINT ignored, which programs under test inherit:
-    those that are interrupted would never end."""
+    """A shell starts background jobs with SIGINT ignored, and programs under test inherit that:
+    interrupting them would have no effect."""
     is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     if is_ignored and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -3,7 +3,7 @@
 import pathlib
 import sys
 
-# This one file of the package: importing all of it would count as the other tool's time.
+# Only one file of the package: importing all of it would count as FlopCounterMode's time.
 sys.path.append(str(pathlib.Path(__file__).parents[2] / "python/pyrometer/_helper"))
 
 import torch

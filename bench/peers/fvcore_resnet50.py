@@ -1,9 +1,9 @@
-"""fvcore's count of ResNet-50, as its users write it; it cannot trace a model on meta."""
+"""fvcore's count of ResNet-50, as its users run it; fvcore cannot trace a model on meta."""
 
 import pathlib
 import sys
 
-# This one file of the package: importing all of it would count as the other tool's time.
+# Only one file of the package: importing all of it would count as fvcore's time.
 sys.path.append(str(pathlib.Path(__file__).parents[2] / "python/pyrometer/_helper"))
 
 import torch

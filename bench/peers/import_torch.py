@@ -1,4 +1,4 @@
-"""What every Python tool pays before it starts."""
+"""Imports torch only: the start-up time of every Python tool."""
 
 import torch
 

@@ -1,4 +1,4 @@
-/* Unpacks a gzip file by zlib and throws it away: the most that a reader of it can reach. */
+/* Decompresses a gzip file with zlib and discards the output: the upper bound for a reader. */
 #include <stdio.h>
 #include <zlib.h>
 

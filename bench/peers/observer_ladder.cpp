@@ -1,5 +1,5 @@
-/* What each step of observing ops costs: from callbacks that do nothing to the observer as it is,
- * around the same few dozen ops, which are short enough that some run of them is undisturbed. */
+/* Measures the cost of each step of observing ops, from empty callbacks to the full observer,
+ * around the same few dozen ops. They are so short that some runs are undisturbed. */
 #include "fast_path.hpp"
 
 #include <ATen/ATen.h>
@@ -50,7 +50,7 @@ void observe(at::RecordFunctionCallback callback, int rung)
                      at::RecordScope::TORCHSCRIPT_FUNCTION, at::RecordScope::USER_SCOPE}));
 }
 
-// The ops of an encoder's block, which are mostly views of something small.
+// The ops of an encoder block, mostly views of small tensors.
 struct Work {
     at::Tensor x = at::randn({1, 16, 64}), weight = at::randn({192, 64}), bias = at::randn({192}),
                norm = at::ones({64}), zero = at::zeros({64});
@@ -91,7 +91,7 @@ EXPORT void ladder_set(pyro_recorder_api *to, int rung)
         observe(at::RecordFunctionCallback(&begin_nothing, &end_nothing), rung);
 }
 
-// Ops of one run.
+// Number of ops per run.
 EXPORT int64_t ladder_count()
 {
     c10::InferenceMode guard;
@@ -105,8 +105,8 @@ EXPORT int64_t ladder_count()
     return op_count;
 }
 
-// The shortest of some runs, in ns; each after as many bytes were read as a model's weights have, so
-// that nothing is left in the nearer caches.
+// The shortest of some runs, in ns. Before each, reads as many bytes as a model has weights, so
+// that the nearer caches are cold.
 EXPORT double ladder_run(int runs, size_t weight_bytes)
 {
     c10::InferenceMode guard;

@@ -1,4 +1,4 @@
-// What a reader must at least do, by simdjson's on-demand interface: adds up all durations.
+// Sums all durations with simdjson's on-demand interface: the least that a reader must do.
 #include <cstdio>
 #include <simdjson.h>
 

@@ -9,7 +9,7 @@
 #include <pyrometer/pyrometer.h>
 #include <stdio.h>
 
-/* Every failing call fills in the error; one line shows all of it. */
+/* Every failing call fills in the error; pyro_error_line() prints it as one line. */
 static void complain(const pyro_error *error)
 {
     char line[1024];
@@ -76,7 +76,7 @@ int main(int argc, char **argv)
         complain(&error);
         goto done;
     }
-    /* NULL options: the convention "full", the file's own sizes and types. */
+    /* NULL options: the convention "full", and the sizes and types of the file. */
     if (pyro_cost_compute(&cost, model, NULL, &error) < 0) {
         complain(&error);
         goto done;

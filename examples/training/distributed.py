@@ -39,11 +39,13 @@ def add_arguments(parser) -> None:
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--profile", action="store_true", help="profile steps 3 to 5")
-    parser.add_argument("--nsight", action="store_true", help="mark them for nsys, too")
+    parser.add_argument("--nsight", action="store_true", help="also mark these steps for nsys")
     parser.add_argument("--output-dir", default="./profiler_logs")
-    parser.add_argument("--num-nodes", type=int, default=1, help="more than one: through Ray")
+    parser.add_argument(
+        "--num-nodes", type=int, default=1, help="number of nodes; more than one uses Ray"
+    )
     parser.add_argument("--gpus-per-node", type=int, default=0)
-    parser.add_argument("--workers-per-node", type=int, help="where there are no GPUs")
+    parser.add_argument("--workers-per-node", type=int, help="ranks per node without GPUs")
 
 
 def run(train, args):

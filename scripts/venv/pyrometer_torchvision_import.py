@@ -1,9 +1,9 @@
 """Declares torchvision's operators before torchvision is imported in this environment.
 
-The environment has a CPU build of torch, which torchvision's compiled library does not load with:
-`import torchvision`, and with it much of transformers, would end in "operator torchvision::nms does
-not exist". scripts/make-venv.sh puts this file and torchvision_ops.py beside each other into
-site-packages, and a .pth file imports it whenever Python starts. It imports nothing by itself.
+The environment has a CPU build of torch, and torchvision's compiled library does not load with it:
+`import torchvision`, and with it much of transformers, would fail with "operator torchvision::nms
+does not exist". scripts/make-venv.sh copies this file and torchvision_ops.py into site-packages,
+and a .pth file imports it whenever Python starts. It does not import torch or torchvision.
 """
 
 import importlib.machinery
@@ -11,7 +11,7 @@ import sys
 
 
 class Declaring:
-    """Loads torchvision as its own loader does, after its operators were declared."""
+    """Declares torchvision's operators, then loads torchvision with its own loader."""
 
     def __init__(self, loader):
         self._loader = loader

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Runs command-line transcripts: tests/cli/*.t, each a list of commands with what they print.
+"""Runs the CLI tests tests/cli/*.t, each a list of commands with their expected output.
 
     # a comment
     $ pyrometer cost --bogus
     pyrometer: unknown option --bogus (see pyrometer cost --help)
     [2]
 
-A command goes on in lines that begin with "> ". Output is standard output and standard error
-together; a line may end in " (re)" or " (glob)" to be matched as such. [N] is the exit code where
-it is not 0. Empty lines at the end of an output do not count. Commands run in tests/files with
-$TMP, an empty folder of the transcript's own. --update writes what was printed into the transcript.
+Lines that begin with "> " continue a command. Output is standard output and standard error
+together; a line that ends in " (re)" or " (glob)" is a pattern. [N] is the exit code if
+it is not 0. Empty lines at the end of an output are ignored. Commands run in tests/files with
+$TMP, an empty folder per test file. --update writes the actual output into the test files.
 """
 
 import argparse
@@ -28,7 +28,7 @@ TIMEOUT_S = 600
 
 
 class Step:
-    """One command: the lines that say it, and the lines it shall print."""
+    """One command: its lines, and the lines it must print."""
 
     def __init__(self, line_number, command_lines):
         self.line_number = line_number
@@ -40,7 +40,7 @@ class Step:
 
 
 def parse(text):
-    """Splits a transcript into its parts: a Step for each command, a str for each line between."""
+    """Splits a test file into parts: a Step per command, a str per line between."""
     parts = []
     for number, line in enumerate(text.split("\n"), 1):
         last = parts[-1] if parts else None
@@ -56,7 +56,7 @@ def parse(text):
 
 
 def strip_end(lines):
-    """The lines without the empty ones at their end."""
+    """The lines without empty ones at the end."""
     lines = list(lines)
     while lines and lines[-1] == "":
         lines.pop()
@@ -74,7 +74,7 @@ def matches(expected, actual):
 
 
 def execute(command, environment, folder, temporary):
-    """What a command prints, as lines, with [N] behind where it fails."""
+    """The output of a command as lines, followed by [N] if it fails."""
     try:
         done = subprocess.run(
             ["bash", "-c", command],
@@ -102,7 +102,7 @@ def show_difference(path, step, actual):
 
 
 def run_transcript(path, tools, folder, update):
-    """Runs one file; returns how many of its commands passed and failed."""
+    """Runs one file; returns the numbers of passed and failed commands."""
     parts = parse(path.read_text(encoding="utf-8"))
     passed = failed = 0
     out = []
@@ -140,7 +140,7 @@ def run_transcript(path, tools, folder, update):
 
 
 def link_tools(folder, tool):
-    """Makes the tool, and what was built beside it, commands of a folder for PATH."""
+    """Links the tool, and programs built with it, into a folder for PATH."""
     (folder / "pyrometer").symlink_to(tool)
     docgen = tool.parent / "pyrometer-docgen"
     if docgen.exists():

@@ -26,7 +26,7 @@ def documents() -> list[pathlib.Path]:
 
 @dataclass
 class Block:
-    """A fenced block: its language, its text, and what its mark asks for."""
+    """A fenced block: its language, its text, and its mark's settings."""
 
     path: pathlib.Path
     line: int  # of the opening fence, from 1
@@ -76,7 +76,7 @@ class Block:
             self.problem = f"unknown option of a mark: {option}"
 
     def commands(self) -> list[tuple[str, str | None]]:
-        """Shell commands with the output shown for them; None in blocks that show none."""
+        """Shell commands with the output shown for them; None if the block shows no output."""
         if self.language == "sh":
             lines = self.text.replace("\\\n", " ").splitlines()
             return [(line, None) for line in lines if line.strip() and not line.startswith("#")]
@@ -112,7 +112,7 @@ def blocks(path: pathlib.Path) -> list[Block]:
 
 
 def without_fences(text: str) -> str:
-    """The text with code blanked out, so that line numbers stay."""
+    """The text with code replaced by spaces, so that line numbers stay the same."""
     keep, inside = [], False
     for line in text.splitlines():
         is_fence = line.startswith("```")
@@ -163,7 +163,7 @@ def command_lines(path: pathlib.Path) -> list[tuple[str, str]]:
 
 
 def options_of(line: str) -> tuple[str, list[str]]:
-    """The command of a `pyrometer` line and the long options that are its own."""
+    """The command of a `pyrometer` line and its long options."""
     words = shlex.split(re.split(r"\s[|>]\s?", line)[0], comments=True)[1:]
     command = words[0] if words else ""
     options = []

@@ -1,9 +1,9 @@
-"""Runs the blocks of documents in order; called once by test_docs.py, so that torch is loaded once.
+"""Runs the blocks of documents in order. test_docs.py calls it once, so that torch loads once.
 
 python run_blocks.py TOOL FOLDER RESULTS.json [--update] [DOCUMENT...]
 
-Each document has a folder and a Python namespace of its own. --update writes the real output into
-the documents in place of the output that they show.
+Each document has its own folder and Python namespace. --update writes the actual output into
+the documents.
 """
 
 import argparse
@@ -28,15 +28,15 @@ UNITS = r"(?:\s?(?:ns|us|ms|s|B|KiB|MiB|GiB|k|M|G|T)\b)?"
 
 
 def mask(text: str) -> list[str]:
-    """Lines in which numbers, their units, spaces and rules do not differ any more."""
+    """The lines with numbers, units, spaces and rules normalized."""
     text = re.sub(r"<?[-+]?\d[\d,.]*" + UNITS + "%?", "#", text)
-    text = re.sub(r"(?<!\S)-(?!\S)", "#", text)  # a number that is unknown in this run
+    text = re.sub(r"(?<!\S)-(?!\S)", "#", text)  # an unknown number in this run
     text = re.sub(r"[-#─]{2,}", "--", text)
     return [re.sub(r"\s+", " ", line).strip() for line in text.splitlines()]
 
 
 def is_same(shown: str, real: str, numbers_vary: bool) -> bool:
-    """With other numbers, rows may be sorted and sentences be wrapped in another way."""
+    """If numbers vary, ignores row order and line breaks, which depend on them."""
     if not numbers_vary:
         return shown.rstrip() == real
     lines, other_lines = mask(shown.rstrip()), mask(real)
@@ -44,7 +44,7 @@ def is_same(shown: str, real: str, numbers_vary: bool) -> bool:
 
 
 def select(text: str, ranges: list[tuple[int, int]]) -> str:
-    """The chosen lines, counted from 1, with `...` in place of what is left out."""
+    """The chosen lines, counted from 1, with `...` in place of omitted ones."""
     lines = text.rstrip("\n").splitlines()
     if not ranges:
         return "\n".join(lines)
@@ -71,7 +71,7 @@ class Runner:
             os.environ.pop(name, None)
 
     def document(self, path: pathlib.Path) -> tuple[list[str], int]:
-        """Problems of a document, and how many blocks ran."""
+        """Problems of a document, and the number of blocks that ran."""
         problems, ran = [], 0
         folder = self.folder / path.relative_to(ROOT).with_suffix("")
         folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""README and docs: every block runs or says why not, shown output is real, links lead somewhere."""
+"""README and docs: every block runs or says why not, shown output is real, links are valid."""
 
 import json
 import os

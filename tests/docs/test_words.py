@@ -1,4 +1,4 @@
-"""The word check finds what it should, where it should, and nothing else."""
+"""Tests of scripts/check-words.py: it finds the listed words in the right places, and no others."""
 
 import pathlib
 import subprocess

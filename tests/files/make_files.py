@@ -1,4 +1,4 @@
-"""Writes the model files of this folder: good ones, damaged ones, and ones that are no .pt2 at all.
+"""Writes the model files of this folder: valid ones, damaged ones, and files of other formats.
 
 It needs no torch and always writes the same bytes. README.md says what each file proves.
 
@@ -20,7 +20,7 @@ LINEAR = "torch.nn.modules.linear.Linear"
 
 
 def two_layers(batch=("s0", 2), width: int = 8) -> Program:
-    """Two linear layers and a ReLU over a batch that may change."""
+    """Two linear layers and a ReLU over a dynamic batch."""
     program = Program("test.TwoLayers")
     if isinstance(batch, tuple):
         program.range_constraints["s0"] = {"min_val": 2, "max_val": 64}
@@ -133,7 +133,7 @@ def weights_config(paths: dict[str, str]) -> bytes:
 
 
 def write_good(folder: pathlib.Path) -> None:
-    """Files that must be read."""
+    """Files that the tool must read."""
     srepr = {
         "n": symbol("s0"),
         "h": symbol("s1"),
@@ -168,7 +168,7 @@ def write_good(folder: pathlib.Path) -> None:
 
 
 def damaged_documents() -> dict[str, dict]:
-    """Programs that are sound JSON and senseless otherwise, by the name of their file."""
+    """Programs that are valid JSON but invalid otherwise, by file name."""
     documents = {}
 
     def change(name: str, edit) -> None:
@@ -213,7 +213,7 @@ def damaged_documents() -> dict[str, dict]:
 
 
 def write_bad(folder: pathlib.Path) -> None:
-    """Files that must be refused with one line."""
+    """Files that the tool must reject with one line."""
     whole = archive({"model": two_layers(batch=2).document()})
     write_archive(str(folder / "bad-1-empty.pt2"), {})
     (folder / "bad-1-empty.pt2").write_bytes(b"")
@@ -222,7 +222,7 @@ def write_bad(folder: pathlib.Path) -> None:
     (folder / "bad-2-truncated.pt2").write_bytes(data[: len(data) * 2 // 3])
     write_archive(str(folder / "bad-3-flipped-bit.pt2"), whole, stored=True)
     data = bytearray((folder / "bad-3-flipped-bit.pt2").read_bytes())
-    # One digit of a size becomes another: sound JSON, which only the checksum gives away.
+    # One digit of a size changes: valid JSON, so only the checksum reveals it.
     data[data.index(b'{"as_int":16}') + len('{"as_int":1')] ^= 1
     (folder / "bad-3-flipped-bit.pt2").write_bytes(data)
     for name, document in damaged_documents().items():
@@ -239,7 +239,7 @@ def write_bad(folder: pathlib.Path) -> None:
 
 
 def write_others(folder: pathlib.Path) -> None:
-    """Files of other kinds, which must be told by their content."""
+    """Files of other formats, which the tool must recognize by content."""
     script = {
         "m/constants.pkl": b"\x80\x02).",
         "m/code/__torch__.py": b"",

@@ -1,6 +1,6 @@
-"""What the tests of tests/gpu share: facts that are printed as they are checked, and a clean GPU.
+"""Shared by the tests of tests/gpu: checks that print their facts, and a clean GPU.
 
-They import no pytest, because machines with a GPU often have none: tests/gpu/run.py runs them too.
+Imports no pytest, which machines with a GPU often lack: tests/gpu/run.py runs the tests too.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ TOOL = os.path.abspath(os.environ.get("PYRO_TOOL", "build/pyrometer"))
 
 
 def check(name, holds, detail=""):
-    """One fact of a test, printed with what was measured."""
+    """Checks one fact and prints it with the measured values."""
     print(f"{'PASS' if holds else 'FAIL'}  {name}{f': {detail}' if detail else ''}", flush=True)
     assert holds, f"{name}: {detail}" if detail else name
 
@@ -38,9 +38,9 @@ def raises(kind, call):
 
 @contextlib.contextmanager
 def around(folder):
-    """What every test runs in: an empty GPU, its own folder, and nothing of ours left in it."""
+    """Runs a test with an empty GPU and its own folder; fails if temporary files are left."""
     gc.collect()
-    torch.cuda.empty_cache()  # what the last test held counts in the peak of the next
+    torch.cuda.empty_cache()  # memory that the last test held would count in the next test's peak
     before = os.getcwd(), tempfile.tempdir
     temporary = folder / "temporary"
     temporary.mkdir()

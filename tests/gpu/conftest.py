@@ -1,4 +1,4 @@
-"""Every test of this folder has the marker `gpu`; without a GPU that torch can use none is run."""
+"""Marks every test of this folder `gpu`, and skips them without a GPU that torch can use."""
 
 import importlib.util
 import pathlib

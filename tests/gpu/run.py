@@ -1,10 +1,10 @@
 """Runs the tests of this folder on a machine with a GPU, in parts and without pytest.
 
-    make test-gpu                 builds the package for the interpreter at hand, then runs this
-    make test-gpu SECONDS=420     stops before the limit; the next call goes on with the rest
+    make test-gpu                 builds the package for python3 or PYTHON, then runs this
+    make test-gpu SECONDS=420     stops before the limit; the next call resumes
 
 A test is a function test_*(), with or without the parameter tmp_path. Each file runs in one
-process, so that torch is imported once per file. The names of the tests that have passed are kept,
+process, so that torch is imported once per file. The names of passed tests are kept,
 with a digest of the package, the tests and the machine, until all have. Exit status: 0 all passed,
 1 a test failed, 3 some tests are left.
 """
@@ -32,14 +32,14 @@ LEFT = 3
 
 
 def names_in(path):
-    """The tests of a file in their order; it is not imported."""
+    """The tests of a file in order, without importing it."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             yield f"{path.name}::{node.name}"
 
 
 def digest_of(package, facts):
-    """Of all that a result depends on."""
+    """Digest of all inputs of a result."""
     found = hashlib.sha256(facts.encode())
     files = [path for path in HERE.iterdir() if path.suffix == ".py"]
     files += [path for path in package.rglob("*") if path.suffix in (".py", ".so", ".cpp", ".hpp")]
@@ -49,7 +49,7 @@ def digest_of(package, facts):
 
 
 def machine():
-    """(what tests run on, or None; one line about it), asked in a process of its own."""
+    """(the GPU, or None; one line about it), queried in a separate process."""
     program = (
         "import sys\n"
         "try:\n    import torch\n"
@@ -64,7 +64,7 @@ def machine():
 
 
 class State:
-    """What has passed, how long tests took, and which was cut off, from one call to the next."""
+    """Passed tests, their times, and the interrupted test, kept between calls."""
 
     def __init__(self, path, digest, again):
         self.path, self.data = path, {"digest": digest, "passed": {}, "cut_off": None}
@@ -89,13 +89,13 @@ class State:
         temporary.replace(self.path)
 
     def forget_passed(self):
-        """All have passed: the next call begins anew, and knows how long each takes."""
+        """All have passed: the next call starts over, with the times known."""
         self.data = {"digest": None, "passed": {}, "cut_off": None}
         self.save()
 
 
 class Runner:
-    """Files one after the other, each in a child that says what begins and what has ended."""
+    """Runs files one after the other, each in a child that reports each test's start and end."""
 
     def __init__(self, state, deadline):
         self.state, self.deadline = state, deadline
@@ -103,7 +103,7 @@ class Runner:
         self.is_cut_off = False
 
     def run_file(self, name, tests):
-        """False when the time is over."""
+        """Returns False when the time is over."""
         begun = time.monotonic()
         command = [sys.executable, str(HERE / "run.py"), "--child", name, *tests]
         if self.deadline is not None:
@@ -156,17 +156,17 @@ class Runner:
             self.failed.append(test)
 
     def _cut_off(self, test):
-        """A test that was alone in its call and still did not end never will."""
+        """A test that ran alone and was still interrupted can never finish in the limit."""
         if self.state.data["cut_off"] == test:
-            self._end(test, "failed", self.state.seconds.get(test, 0), "took all of the time twice")
+            self._end(test, "failed", self.state.seconds.get(test, 0), "exceeded the limit twice")
         else:
-            print(f"CUT OFF  {test}  the time is over; it comes first next time", flush=True)
+            print(f"CUT OFF  {test}  the time is over; the next call starts with it", flush=True)
             self.state.data["cut_off"] = test
             self.state.save()
 
 
 def plan(state):
-    """[(file, [tests])] of what has not passed; one that was cut off comes first."""
+    """[(file, [tests])] that have not passed; an interrupted test comes first."""
     files = []
     for path in sorted(HERE.glob("test_*.py")):
         tests = [test for test in names_in(path) if test not in state.data["passed"]]
@@ -181,7 +181,7 @@ def plan(state):
 
 
 def run_test(function, checks):
-    """(outcome, reason) of one test, in a folder of its own."""
+    """(outcome, reason) of one test, which runs in its own folder."""
     try:
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "test")
@@ -200,7 +200,7 @@ def run_test(function, checks):
 
 
 def run_child(name, tests, report, until):
-    """In a process of its own: the tests of one file."""
+    """Runs the tests of one file; the child process."""
 
     def say(event, **more):
         os.write(report, json.dumps({"event": event, **more}).encode() + b"\n")

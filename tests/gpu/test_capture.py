@@ -1,4 +1,4 @@
-"""Capturing on a GPU: passes, training, `pyrometer run`, and kernels beside torch.profiler's."""
+"""Capturing on a GPU: passes, training, `pyrometer run`, and kernels as in torch.profiler."""
 
 import contextlib
 import io
@@ -41,7 +41,7 @@ class Net(nn.Module):
 
 
 def annotate(model):
-    """Labels around every module's forward: the truth about which layer launched what."""
+    """Labels every module's forward, which gives the true layer of each launch."""
     labels = {}
     for path, module in model.named_modules():
 
@@ -61,7 +61,7 @@ def kernels_by_layer(trace):
 
 
 def truth_of(model, x, folder):
-    """Kernels of each layer as torch.profiler and labels have them."""
+    """Kernels per layer, from torch.profiler and the labels."""
     handles = list(annotate(model))
     try:
         with torch.profiler.profile() as profile:
@@ -81,7 +81,7 @@ def test_the_observer_of_ops_is_there():
 
 
 def capture_passes(model, batches):
-    """What is printed while each of the batches is a captured pass."""
+    """The output of capturing each batch as a pass."""
     printed = io.StringIO()
     with mock.patch.dict(os.environ, PYROMETER="1"), contextlib.redirect_stdout(printed):
         capture_model("Net")(model)
@@ -95,7 +95,7 @@ def test_passes(tmp_path):
     torch.manual_seed(0)
     model, x = Net().cuda().eval(), torch.randn(8, 3, 64, 64, device="cuda")
     with torch.no_grad():
-        model(x)  # what is made on first use is in no pass
+        model(x)  # first-use initialization is outside all passes
         truth = truth_of(model, x, tmp_path)
         text = capture_passes(model, (x, x, x[:4]))
     stop_watching()
@@ -103,7 +103,7 @@ def test_passes(tmp_path):
     check("three passes are three files", len(files) == 3, ", ".join(files))
     trace = pyrometer.trace(tmp_path / "Net_forward_002.json")
     ours = kernels_by_layer(trace)
-    # Labels know no root: what they give to "" is what lies between the layers.
+    # Labels have no root: "" is the work between layers.
     truth[""] = sum(kernels for path, kernels in truth.items() if "." not in path)
     for path, kernels in truth.items():
         check(f"kernels of {path or '(model)'}", ours.get(path) == kernels,

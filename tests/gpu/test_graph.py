@@ -1,4 +1,4 @@
-"""Times of graphs on a GPU: those of ops and layers sum to that of the pass."""
+"""Times of graphs on a GPU: ops and layers sum to the pass."""
 
 import contextlib
 import io
@@ -26,14 +26,14 @@ class Block(nn.Module):
 
 
 def model_and_input():
-    """Products that take the device far longer than the host takes to launch them."""
+    """Matrix products that run far longer on the device than their launch takes on the host."""
     torch.manual_seed(0)
     model = nn.Sequential(*[Block(4096) for _ in range(4)]).cuda().eval()
     return model, torch.randn(2048, 4096, device="cuda")
 
 
 def plain_ms(model, x):
-    """A forward without anything around it, synchronised: the median of several."""
+    """Median time of a synchronized forward without profiling."""
     times = []
     for _ in range(8):
         torch.cuda.synchronize()
@@ -78,7 +78,7 @@ def test_times_of_ops_and_layers():
         wanted = model(x)
         plain = plain_ms(model, x)
         prof = pyrometer.Profiler(model, granularity="layer", auto_profile=False)
-        output = prof.profile_detail(x)  # what is made on first use is not measured
+        output = prof.profile_detail(x)  # first-use initialization is not measured
         check("the result is the model's own", torch.equal(output, wanted))
         for level in ("aten", "high"):
             check_detail(prof, x, plain, level)

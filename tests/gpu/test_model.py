@@ -20,7 +20,7 @@ from pyrometer import ModelProfiler, detect_regressions, load_baseline
 
 
 class Net(nn.Module):
-    """Large enough that the device, and not the launching, is what is timed."""
+    """Large enough not to be launch-bound."""
 
     def __init__(self, width=4096):
         super().__init__()
@@ -138,7 +138,7 @@ def test_gpu_profile():
 
 
 class Wide(nn.Module):
-    """2 GiB for each sample."""
+    """Allocates 2 GiB per sample."""
 
     def forward(self, x):
         return x.new_empty((x.shape[0], 2**29)).sum()
@@ -166,7 +166,7 @@ def test_out_of_memory():
 
 
 def test_benchmark():
-    """Both measure one call with the device waited for at its ends; in one run, in turn."""
+    """Both measure one call between synchronizations; in one run, in turn."""
     net, x = Net().cuda().eval(), torch.randn(2048, 4096, device="cuda")
     profiler = ModelProfiler(net, device="cuda")
     check("a module that is there is not copied", profiler._engine.module is net)
@@ -175,7 +175,7 @@ def test_benchmark():
         ours.append(profiler.profile(x, num_runs=100, only_times=True)["latency"]["p50"])
         with torch.inference_mode():
             timer = benchmark.Timer("net(x)", globals={"net": net, "x": x})
-            # One call a measurement, waited for, as a request is.
+            # One synchronized call per measurement, like a request.
             taken = [timer.timeit(1).mean * 1e3 for _ in range(100)]
         theirs.append(statistics.median(taken))
     ratio = statistics.median(ours) / statistics.median(theirs)
@@ -242,7 +242,7 @@ def test_session(tmp_path):
 
 
 def ask_smi(*names):
-    """Numbers as nvidia-smi has them; None where it is missing."""
+    """Numbers from nvidia-smi; None if it is missing."""
     query = ["nvidia-smi", f"--query-gpu={','.join(names)}", "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run([*query, "--id=0"], capture_output=True, text=True, check=True)
@@ -252,7 +252,7 @@ def ask_smi(*names):
 
 
 def test_clocks():
-    """What the driver says of the GPU is in the results; watching it costs nothing."""
+    """The results contain the driver's data about the GPU; watching it has no overhead."""
     net, x = Net(), torch.randn(2048, 4096)
     profiler = ModelProfiler(net, device="cuda", precision="bf16")
     results = profiler.profile(x, num_runs=200, only_times=True)
@@ -276,7 +276,7 @@ def test_clocks():
 
 
 def test_cold_cache():
-    """32 MiB of weights, which the L2 of a large GPU holds from one call to the next."""
+    """32 MiB of weights, which stay in the L2 cache of a large GPU between calls."""
     net, x = Net(2048), torch.randn(1, 2048)
     profiler = ModelProfiler(net, device="cuda")
     warm = profiler.profile(x, num_runs=300, only_times=True)
@@ -296,7 +296,7 @@ def test_cold_cache():
 
 
 def test_throttling(tmp_path):
-    """The driver's library is replaced by one that plays back a hot GPU, in other processes."""
+    """Replaces the driver's library, in other processes, by a stub that simulates a hot GPU."""
     import shutil
 
     compiler = shutil.which("cc") or shutil.which("gcc")
@@ -306,7 +306,7 @@ def test_throttling(tmp_path):
     source = ROOT / "tests" / "unit" / "bench" / "nvml_stub.c"
     subprocess.run([compiler, "-shared", "-fPIC", "-o", stub, source], check=True)
     (tmp_path / "model.py").write_text(MODEL.replace("2048", "8192"))
-    # 10 looks while it warms up, 5 steady ones, and two in which it is hot.
+    # 10 samples of warm-up, 5 steady ones, and 2 throttled ones.
     played = {"PYRO_NVML": str(stub), "PYRO_STUB_GPU": "15*1980:0,2*1980:0x40,1980:0"}
     os.environ.update(played)
     try:

@@ -21,7 +21,7 @@ from pyrometer import profiler, step_profiler
 
 
 def one_rank(test):
-    """A process group of this process alone, over NCCL, around the test."""
+    """Runs the test in an NCCL process group with this process only."""
 
     @functools.wraps(test)
     def with_group(tmp_path):
@@ -64,7 +64,7 @@ def train(steps, at_step=lambda step: None):
 
 
 def run(folder, *args, **options):
-    """What a profiled training returns, and what it prints."""
+    """Result and output of a profiled training."""
     output, messages = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(messages):
         value = profiler(output_dir=folder, **options)(train)(*args)
@@ -140,7 +140,7 @@ def test_several_windows(tmp_path):
 
 
 class CountingCudart:
-    """torch.cuda.cudart() with its profiler's calls counted."""
+    """torch.cuda.cudart() that counts calls of its profiler."""
 
     def __init__(self, inner):
         self.inner, self.calls = inner, []

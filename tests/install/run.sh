@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs a build into a temporary prefix, looks for what should be there, and builds and runs
+# Installs a build into a temporary prefix, checks for the expected files, and builds and runs
 # the C example against that copy, shared and static: run.sh BUILD
 set -euo pipefail
 
@@ -28,10 +28,10 @@ for pattern in bin/pyrometer 'lib*/libpyrometer.so' 'lib*/libpyrometer.a' \
     expect_file "$pattern"
 done
 
-# The tool is one file: nothing of it may depend on the library beside it.
+# The tool is one file: it must not depend on the installed library.
 needs_library() { grep -q libpyrometer <<<"$(ldd "$1")"; }
 ! needs_library "$prefix/bin/pyrometer" || fail "bin/pyrometer needs libpyrometer.so"
-# Only the documented interface may be seen from outside.
+# Only the documented API may be exported.
 foreign=$(nm -D --defined-only "$(find "$prefix" -name libpyrometer.so)" |
     awk '$3 !~ /^pyro_/ { print $3 }')
 [ -z "$foreign" ] || fail "libpyrometer.so exports $foreign"
@@ -50,7 +50,7 @@ build_example() {
 
 read -r -a shared_flags <<<"$(pkg-config --cflags --libs pyrometer)"
 build_example "$prefix/cost-shared" "${shared_flags[@]}"
-# The archive is named by its path, because -static would also want a static libc.
+# The archive is named by its path, because -static would also require a static libc.
 read -r -a static_flags <<<"$(pkg-config --static --cflags --libs pyrometer)"
 build_example "$prefix/cost-static" "${static_flags[@]/#-lpyrometer/$libdir/libpyrometer.a}"
 

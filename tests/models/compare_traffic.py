@@ -1,13 +1,13 @@
-"""Compares the bytes of language models, decoding and reading a prompt, with those of a live run.
+"""Compares the traffic of language models, in decoding and prefill, with that of a live run.
 
 The real module of every skeleton is built without values and run once at the default shape, with
 every operator recorded (traffic.py); deep models with one and two rounds of their layers, and
 extrapolated. Decoding runs with the cache that transformers uses by default, which grows by
-concatenation. The tool prices a cache with room: what growing copies is the one difference that is
-expected, and its size is known.
+concatenation. The tool prices a preallocated cache: the copies made by growing are the only
+expected difference, and their size is known.
 
-With --small, small models of every architecture are run with values, after a prompt that fills the
-cache, and without; both must move the same.
+With --small, runs small models of every architecture with values, after a prompt that fills the
+cache, and without; both must move the same bytes.
 
 usage: python tests/models/compare_traffic.py [NAME...] [--prefill | --small] [--markdown]
 """
@@ -39,7 +39,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKELETONS = ROOT / "catalog" / "skeletons"
 TOOL = os.environ.get("PYRO_TOOL", str(ROOT / "build" / "pyrometer"))
 
-# What is left over, by class of the model's code, and why.
+# Remaining differences, by class of the model's code, and their reasons.
 EXPLAINED = {
     "BloomForCausalLM": "torch.where makes tensors of two of its numbers",
     "Gemma2ForCausalLM": "torch.where makes tensors of two of its numbers",
@@ -54,7 +54,7 @@ EXPLAINED_PREFILL = EXPLAINED | {
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """Bytes of one step: by the tool, and recorded, of which `growth` for a cache without room."""
+    """Bytes of one step: by the tool, and recorded, including `growth` of the cache."""
 
     name: str
     priced: int
@@ -69,7 +69,7 @@ class Comparison:
 
 @contextlib.contextmanager
 def _one_sequence_a_row() -> Iterator[None]:
-    """Tells transformers what it would read from position ids, which have no values here."""
+    """Gives transformers what it would read from position ids, which have no values here."""
     from transformers import masking_utils
 
     found = masking_utils.find_packed_sequence_indices
@@ -88,7 +88,7 @@ def _record(entry: Entry) -> collections.Counter:
 
 
 def recorded(model: Model, decode: bool) -> collections.Counter:
-    """Bytes by operator of one run, extrapolated to all layers."""
+    """Bytes per operator of one run, extrapolated to all layers."""
 
     def chosen(of: Model) -> Entry:
         return of.decode if decode else of.entry
@@ -112,7 +112,7 @@ def compare(name: str, decode: bool = True, tool: str = TOOL) -> Comparison:
     command = [tool, "cost", str(path), "--format", "json"]
     finished = subprocess.run(command, capture_output=True, text=True, check=True)
     cost = json.loads(finished.stdout)
-    # Concatenating reads and writes all that is in the cache.
+    # Concatenation reads and writes the whole cache.
     growth = 2 * cost["decode"]["kv_cache_read_bytes"] if decode else 0
     found = recorded(model, decode)
     return Comparison(name, cost["total_memory"], sum(found.values()), growth, found)
@@ -137,7 +137,7 @@ def small_steps(class_name: str) -> tuple[collections.Counter, collections.Count
 
 
 def explanation(name: str, decode: bool) -> str:
-    """Why some bytes of a model are left over; "" where none should be."""
+    """The reason for a model's remaining difference; "" if none is expected."""
     known = EXPLAINED if decode else EXPLAINED_PREFILL
     builder = models.find(name).entry.builder
     return known.get(builder.removeprefix("transformers.").partition("(")[0], "")

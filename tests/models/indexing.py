@@ -1,8 +1,8 @@
-"""What a model raises on real integers, told without real weights.
+"""Predicts what a model raises on real integers, without real weights.
 
-On the meta device nothing has values, so a table that is asked for a row beyond its end gives no
-error. Here values are followed: what is computed from tokens and counts, and not from weights, has
-them beside it, and every lookup is checked as the kernels of the CPU check it.
+On the meta device tensors have no values, so a lookup of a row beyond the end of a table raises no
+error. This mode tracks values: tensors computed from tokens and counts, and not from weights, have
+them attached, and every lookup is checked as the CPU kernels check it.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 aten = torch.ops.aten
-# Positions are fewer than this; masks of long sequences are not followed.
+# Positions have fewer elements than this; masks of long sequences are not tracked.
 _MOST_VALUES = 1 << 18
 _LOOKUPS = {
     aten.embedding.default: lambda args: [(args[0].shape[0], args[1])],
@@ -29,7 +29,7 @@ _LOOKUPS = {
 
 @contextlib.contextmanager
 def _on_real_tensors():
-    """Leaves every mode, those of fake tensors and of counters too."""
+    """Leaves every mode, also those of fake tensors and counters."""
     with unset_fake_temporarily(), _disable_current_modes():
         yield
 
@@ -44,7 +44,7 @@ class CheckedIndices(TorchDispatchMode):
             self._keep(tensor, value)
 
     def _keep(self, tensor: torch.Tensor, value: torch.Tensor) -> None:
-        # The tensor is kept too, so that no other can have its id.
+        # Keeps the tensor too, so that no other can get its id.
         self._kept[id(tensor)] = (tensor, value)
 
     def _value(self, tensor: torch.Tensor) -> torch.Tensor | None:
@@ -62,7 +62,7 @@ class CheckedIndices(TorchDispatchMode):
                 raise IndexError("index out of range in self")
 
     def _follow(self, func, args, kwargs, result) -> None:
-        """Computes a result from values too, where all that it is made of has some."""
+        """Also computes a result's values, if all its inputs have values."""
         if not isinstance(result, torch.Tensor) or result.numel() > _MOST_VALUES:
             return
         given = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if _is_tensor(leaf)]
@@ -93,7 +93,7 @@ def _is_tensor(leaf) -> bool:
 
 
 def checked_indices(args: tuple, kwargs: dict, highs: list[int]) -> CheckedIndices:
-    """The mode for one run: integers among the arguments are the largest that each may be."""
+    """The mode for one run: integer arguments have the largest value allowed."""
     values = []
     integers = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if _is_tensor(leaf)]
     for tensor, high in zip(integers, highs, strict=True):

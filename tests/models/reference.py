@@ -1,4 +1,4 @@
-"""What other counters say of a live model: FlopCounterMode, fvcore, and a counter of our own."""
+"""Counts of a live model by FlopCounterMode, fvcore, and an independent counter of MACs."""
 
 import contextlib
 import importlib.util
@@ -20,7 +20,7 @@ aten = torch.ops.aten
 
 @contextlib.contextmanager
 def _no_encoder_fast_path():
-    """Keeps nn.MultiheadAttention and its like from running as one operator."""
+    """Keeps nn.MultiheadAttention and similar modules from running as one operator."""
     was_enabled = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
@@ -32,7 +32,7 @@ def _no_encoder_fast_path():
 
 @contextlib.contextmanager
 def _no_hidden_paths():
-    """Turns off the fused paths of the CPU, inside which FlopCounterMode sees nothing."""
+    """Turns off the fused paths of the CPU, which FlopCounterMode cannot see into."""
     with (
         _no_encoder_fast_path(),
         sdpa_kernel(SDPBackend.MATH),
@@ -42,7 +42,7 @@ def _no_hidden_paths():
 
 
 def plain_module(entry: Entry) -> torch.nn.Module:
-    """The module that counters can follow: the model itself, but for a few of the zoo."""
+    """The module that counters can trace: the model itself, except for a few of the zoo."""
     if entry.plain is None:
         return entry.module()
     torch.manual_seed(0)
@@ -51,17 +51,17 @@ def plain_module(entry: Entry) -> torch.nn.Module:
 
 
 def _checks(entry: Entry, args: tuple, kwargs: dict):
-    """Lets tensors without values raise what those with values raise by themselves."""
+    """Makes tensors without values raise the errors of tensors with values."""
     if entry.device != "meta":
         return contextlib.nullcontext()
     return checked_indices(args, kwargs, [given.high for given in entry.inputs()])
 
 
 def _run(entry: Entry, which: str, new_counter):
-    """Runs the model at those shapes under a new counter, and gives the counter.
+    """Runs the model at those shapes under a new counter, and returns the counter.
 
-    Where a model asks a tensor for its value, which one on meta has not, it runs on fake tensors:
-    those are known to be without values, and models leave the question out.
+    If a model reads a tensor's value, which a meta tensor lacks, it runs on fake tensors:
+    models know that these have no values, and do not read them.
     """
     module = plain_module(entry)
     try:
@@ -86,9 +86,9 @@ def torch_flops(entry: Entry, which: str) -> int:
 
 
 class _MacCounter(TorchDispatchMode):
-    """Multiply-accumulates of contractions, from the shapes of what is called.
+    """Multiply-accumulates of contractions, from the shapes of the arguments.
 
-    It shares no formula with FlopCounterMode, and counts what that leaves out.
+    It shares no formula with FlopCounterMode, and counts operators that it omits.
     """
 
     def __init__(self):
@@ -123,7 +123,7 @@ def _summed_product_macs(result, _bias, left, right, *_):
 
 
 def _convolution_macs(result, given, weight, _bias, _s, _p, _d, transposed, *_):
-    """Each weight meets every position: of the output, or of the input when transposed."""
+    """Each weight is used at every position of the output, or of the input if transposed."""
     positions = given.shape[2:] if transposed else result.shape[2:]
     return given.shape[0] * weight.numel() * math.prod(positions)
 
@@ -133,7 +133,7 @@ def _dot_macs(_result, left, _right):
 
 
 def _trilinear_macs(_result, left, weight, right, *_):
-    """Bilinear layers: a row of left meets the whole weight, a row of right what comes of it."""
+    """Bilinear layers: each row of left times the whole weight, then that times a row of right."""
     rows = max(left.shape[0], right.shape[0])
     outputs, _, right_width = weight.shape[-3:]
     return rows * (weight.numel() + outputs * right_width)
@@ -158,7 +158,7 @@ _MAC_RULES = {
 
 
 def _rule_of(operator):
-    """The rule of an operator; transformers' own exist only once its modules are imported."""
+    """The rule of an operator; those of transformers exist only after importing its modules."""
     if str(operator) == "transformers.grouped_mm_fallback":
         return _product_macs
     return _MAC_RULES.get(operator)
@@ -169,7 +169,7 @@ def macs(entry: Entry, which: str) -> int:
     return _run(entry, which, _MacCounter).macs
 
 
-# Where fvcore counts otherwise than its convention says, and why.
+# Where fvcore deviates from its own convention, and why.
 FVCORE_DIFFERENCES = {
     "maxvit_t": "prices most einsums by NumPy's estimate, which is rounded",
     "einsum_forms": "prices most einsums by NumPy's estimate, which is rounded",
@@ -186,12 +186,12 @@ FVCORE_DIFFERENCES = {
     "resampling": "has no rule for bicubic interpolation",
 }
 
-# fvcore makes every weight and runs the model on the CPU.
+# fvcore allocates every weight and runs the model on the CPU.
 _FVCORE_PARAMETER_LIMIT = 200_000_000
 
 
 def fvcore_flops(entry: Entry) -> int | None:
-    """fvcore's total at the default shapes; None where it is absent or cannot trace the model."""
+    """fvcore's total at the default shapes; None if it is missing or cannot trace the model."""
     if importlib.util.find_spec("fvcore") is None or entry.by_name:
         return None
     if (
@@ -211,5 +211,5 @@ def fvcore_flops(entry: Entry) -> int | None:
         analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False)
         try:
             return int(analysis.total())
-        except Exception:  # whatever a tracer raises on a model that it cannot follow
+        except Exception:  # any exception of a tracer that cannot follow a model
             return None

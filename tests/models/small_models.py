@@ -1,4 +1,4 @@
-"""A small configuration of every architecture that decodes, to be run with values."""
+"""A small configuration of every decoder architecture, for runs with values."""
 
 import torch
 

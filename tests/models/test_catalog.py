@@ -1,4 +1,4 @@
-"""The catalog: its skeletons can be made again, and are right or refuse at every size tried."""
+"""The catalog: its skeletons can be rebuilt, and are right or reject each size tried."""
 
 import functools
 import json
@@ -18,7 +18,7 @@ from catalog import archive, build, models
 SKELETONS = verify_catalog.SKELETONS
 INDEX = SKELETONS.parent / "index.json"
 
-# One of each way of making a skeleton: all sizes free, a fixed image, layers that are copied.
+# One skeleton of each kind: all sizes dynamic, a fixed image, copied layers.
 REMADE = ("resnet18", "vit_b_32", "gpt2")
 # One of each kind of input.
 CHECKED = ("mobilenet_v3_small", "vit_b_32", "googlenet", "bert_base", "gpt2")
@@ -58,7 +58,7 @@ def test_counts_are_right_or_refused(name, options):
     ("name", "most"), [("gpt2", 1024), ("opt_125m", 2048), ("roberta_base", 512)]
 )
 def test_what_is_refused_raises_on_real_values(name, most, options):
-    """The longest sequence is priced; one token more is refused, and raises on the CPU too."""
+    """The longest sequence is priced; one token more is rejected, and raises on the CPU too."""
     model = models.find(name)
     path = SKELETONS / f"{name}.pt2"
     for length in (most, most + 1):
@@ -68,7 +68,7 @@ def test_what_is_refused_raises_on_real_values(name, most, options):
     few = model.depth.at(1).entry if model.depth else model.entry
     tokens = few.arguments["input_ids"]
     module = few.build().eval()
-    # A gather beyond the end is a RuntimeError.
+    # A gather beyond the end raises RuntimeError.
     with pytest.raises((IndexError, RuntimeError), match="out of"), torch.no_grad():
         module(torch.full((1, most + 1), tokens.high - 1))
     meta = verify_catalog.expected(

@@ -1,4 +1,4 @@
-"""The model files of tests/files: good ones are priced, all others refused with one line."""
+"""The model files of tests/files: valid ones are priced, all others rejected with one line."""
 
 import json
 import os
@@ -13,7 +13,7 @@ TOOL = os.environ.get("PYRO_TOOL", str(ROOT / "build" / "pyrometer"))
 
 pytestmark = pytest.mark.skipif(not pathlib.Path(TOOL).exists(), reason=f"{TOOL} is not built")
 
-# MACs and parameters of each, worked out by hand.
+# MACs and parameters of each, computed by hand.
 GOOD = {
     "good-1-flat-layout.pt2": (2 * 16 * 8 * 8 * 27, 8 * 27),
     "good-2-infix-expressions.pt2": (2 * 16 * 8 * 8 * 27, 8 * 27),

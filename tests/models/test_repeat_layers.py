@@ -1,4 +1,4 @@
-"""Copying layers: a program with few becomes the one with many, or is refused."""
+"""Copying layers: a program with few layers becomes one with many, or is rejected."""
 
 import copy
 
@@ -29,7 +29,7 @@ def stacked(layers, width=8, odd_layer=None):
 
 
 def renumbered(document):
-    """The program with every value called by the order in which it is made."""
+    """The program with every value renamed by its order of creation."""
     text = copy.deepcopy(document)
     graph = text["graph_module"]["graph"]
     names = {}

@@ -1,4 +1,4 @@
-"""Bytes of language models: those of a run, operator by operator, and not those of an export."""
+"""Traffic of language models equals that of a run per operator, not that of an export."""
 
 import json
 import pathlib
@@ -18,8 +18,8 @@ import traffic
 if not pathlib.Path(compare_traffic.TOOL).exists():
     pytest.skip(f"{compare_traffic.TOOL} is not built", allow_module_level=True)
 
-# One of each kind of attention: grouped heads, as many, windows, by two products, with a mask
-# always, with a bias, over latents; and experts.
+# One of each kind of attention: grouped heads, equal heads, windows, two products, always with a
+# mask, with a bias, over latents; and experts.
 DECODED = (
     "llama3_1_8b",
     "gpt2",
@@ -42,7 +42,7 @@ def priced(path, *options):
 @pytest.mark.parametrize("name", DECODED)
 def test_decoding_moves_what_a_recorded_step_moves(name):
     found = compare_traffic.compare(name)
-    # Where something is left over, it is tensors of one number each.
+    # Remaining differences are tensors of one number each.
     assert 0 <= found.rest <= (8 if compare_traffic.explanation(name, decode=True) else 0)
 
 
@@ -53,7 +53,7 @@ def test_reading_a_prompt_moves_what_a_recorded_run_moves(name):
 
 @pytest.mark.parametrize("class_name", RUN)
 def test_a_run_with_values_moves_the_same(class_name):
-    """So that what is recorded without values stands for a real run."""
+    """Recording without values gives the same as a real run."""
     real, without_values = compare_traffic.small_steps(class_name)
     assert real == without_values
 
@@ -66,7 +66,7 @@ def test_a_long_cache_of_grouped_heads_is_read_once():
         "past_keys_0=1,8,131072,128",
     )
     cache = 2 * 32 * 8 * 131072 * 128 * 2
-    weights = 2 * (8030261248 - 128256 * 4096)  # of the embedding one row is read
+    weights = 2 * (8030261248 - 128256 * 4096)  # of the embedding, only one row is read
     assert cost["decode"]["kv_cache_read_bytes"] == cache == 16 * 2**30
     assert cache + weights < cost["total_memory"] < (cache + weights) * 1.001
 
@@ -94,14 +94,14 @@ def test_a_file_of_ones_own_has_no_mask_below_the_window(windowed, length):
     module, path = windowed
     found = _recorded(module, length)
     cost = priced(path, "--seq", str(length))
-    # A run looks for packed sequences in the positions, which only a mask could follow from.
+    # A run looks for packed sequences in the positions; only these would need a mask.
     assert 0 <= found.total - cost["total_memory"] < 100 * length
     assert found.bytes["clone"] == 0
     assert any("transformers" in note for note in cost["notes"])
 
 
 def test_copies_that_a_run_makes_are_counted_from_the_window_on(windowed):
-    """There a run has a mask, and repeats the heads."""
+    """In this case a run has a mask, and repeats the heads."""
     module, path = windowed
     found = _recorded(module, 64)
     cost = priced(path, "--seq", "64")
@@ -111,7 +111,7 @@ def test_copies_that_a_run_makes_are_counted_from_the_window_on(windowed):
 
 
 class _Repeats(torch.nn.Module):
-    """Grouped heads that the model itself repeats, mask or none."""
+    """Grouped heads that the model itself repeats, with or without a mask."""
 
     def __init__(self, masked):
         super().__init__()
@@ -139,7 +139,7 @@ def test_heads_that_a_model_repeats_itself_are_counted(masked, tmp_path):
 
 
 def test_caches_of_transformers_move_more():
-    """One that grows copies itself; one with room has a mask, for which heads are repeated."""
+    """A growing cache copies itself; a preallocated one has a mask and repeats the heads."""
     from transformers import DynamicCache, StaticCache
 
     module = small_models.build("LlamaForCausalLM", num_hidden_layers=1)

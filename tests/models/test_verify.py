@@ -1,4 +1,4 @@
-"""The chosen models of the zoo: our counts equal those of other counters, exactly."""
+"""Selected models of the zoo: our counts equal those of other counters exactly."""
 
 import json
 import pathlib

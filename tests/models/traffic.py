@@ -1,6 +1,6 @@
-"""Bytes that a live run moves: every operator that torch calls, counted from its real tensors.
+"""Counts the bytes that a live run moves: every operator that torch calls, from its real tensors.
 
-It shares no code with the tool. An operator reads each of its tensors once and writes each output
+Shares no code with the tool. An operator reads each of its tensors once and writes each output
 once (docs/reference/conventions.md). Whether it copies or returns a view follows from the storage
 of its output, not from its name.
 """
@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-# What is set aside, and what is written without reading.
+# Operators that only allocate, and operators that write without reading.
 _ALLOCATED = ("empty", "empty_like", "empty_strided", "new_empty")
 _CREATED = (
     "arange",
@@ -26,10 +26,10 @@ _CREATED = (
     "zeros",
     "zeros_like",
 )
-# Of the table only the rows that come out are read; of the target as much is written as is given.
+# Of a table, only the returned rows are read; of a target, as much is written as is given.
 _LOOKED_UP = ("embedding", "gather", "index", "index_select")
 _OVERWRITTEN = ("copy_", "index_copy_", "index_put_")
-# Functions of torch.nn.functional that run as several, one of them with outputs for the backward.
+# Functions of torch.nn.functional that run several operators, one with outputs for the backward.
 _WHOLE = {
     torch.nn.functional.scaled_dot_product_attention: "scaled_dot_product_attention",
     torch.nn.functional.layer_norm: "layer_norm",
@@ -51,7 +51,7 @@ def _storage(tensor: torch.Tensor) -> int:
 
 
 class _Whole(TorchFunctionMode):
-    """Counts a call as one operator, whatever it runs inside."""
+    """Counts a call as one operator, whatever it calls."""
 
     def __init__(self, record: "Record"):
         super().__init__()
@@ -65,7 +65,7 @@ class _Whole(TorchFunctionMode):
         try:
             result = func(*args, **kwargs)
             if result.is_meta and func is torch.nn.functional.scaled_dot_product_attention:
-                # Kernels write the heads of a token side by side; without a device there is none.
+                # Kernels write the heads of a token side by side; the meta device has no kernel.
                 result = result.transpose(1, 2).contiguous().transpose(1, 2)
         finally:
             self.record.inside -= 1
@@ -74,7 +74,7 @@ class _Whole(TorchFunctionMode):
 
 
 class Record(TorchDispatchMode):
-    """Bytes read and written by operator while it is entered."""
+    """Counts bytes read and written per operator while active."""
 
     def __init__(self):
         super().__init__()
@@ -133,7 +133,7 @@ class Record(TorchDispatchMode):
 
 
 def record(module: torch.nn.Module, *args, **kwargs) -> Record:
-    """What one call of a module moves."""
+    """Bytes that one call of a module moves."""
     with torch.no_grad(), Record() as found:
         module(*args, **kwargs)
     return found

@@ -1,10 +1,10 @@
 """Checks `pyrometer cost` on the zoo against other counters and published numbers.
 
 Every model is exported, saved and priced by the tool. Its parameters, its FLOPs in the convention
-of torch, and its MACs must equal those of the live module exactly, at the default shapes and, where
-sizes may change, at a second set; published GMACs must agree to three decimals. What fvcore says,
-where it can trace the model, must be what we say in its convention, but for differences that are
-named with their reason.
+of torch, and its MACs must equal those of the live module exactly, at the default shapes and, if
+sizes may change, at a second set; published GMACs must agree to three decimals. fvcore's count,
+if it can trace the model, must equal ours in its convention, except for differences that are
+listed with their reason.
 
 usage: python tests/models/verify.py [NAME...] [--all] [--tool build/pyrometer] [--reuse]
 """
@@ -48,7 +48,7 @@ CHOSEN = (
 
 @dataclasses.dataclass
 class Check:
-    """One number of ours beside the one that it must be."""
+    """One of our numbers, and the number it must equal."""
 
     what: str
     ours: int | str
@@ -61,7 +61,7 @@ class Check:
 
 @dataclasses.dataclass
 class Outcome:
-    """What became of one model; `skipped` says why it could not be checked."""
+    """Result of one model; `skipped` says why it could not be checked."""
 
     name: str
     checks: list[Check] = dataclasses.field(default_factory=list)
@@ -74,11 +74,11 @@ class Outcome:
 
 
 class ToolError(Exception):
-    """The tool failed, or its answer is not what it promises."""
+    """The tool failed, or its output is invalid."""
 
 
 def price(tool: str, path: pathlib.Path, convention: str, inputs: list[str]) -> dict:
-    """Runs the tool and gives its JSON."""
+    """Runs the tool and returns its JSON."""
     command = [tool, "cost", str(path), "--format", "json", "--convention", convention]
     for given in inputs:
         command += ["--input", given]
@@ -90,7 +90,7 @@ def price(tool: str, path: pathlib.Path, convention: str, inputs: list[str]) -> 
 
 
 def input_names(path: pathlib.Path) -> list[str]:
-    """The tensors that the saved program takes, in their order."""
+    """The input tensors of the saved program, in order."""
     with zipfile.ZipFile(path) as archive:
         member = next(name for name in archive.namelist() if "models/" in name)
         program = json.loads(archive.read(member))
@@ -100,7 +100,7 @@ def input_names(path: pathlib.Path) -> list[str]:
 
 
 def shape_options(entry: Entry, path: pathlib.Path, which: str) -> list[str]:
-    """NAME=SIZES for every input that has a size to set."""
+    """NAME=SIZES for every input with dynamic sizes."""
     options = []
     for name, given in zip(input_names(path), entry.inputs(), strict=True):
         if given.dynamic:
@@ -152,7 +152,7 @@ def checks_of(entry: Entry, path: pathlib.Path, options: argparse.Namespace) -> 
 
 
 def verify(name: str, options: argparse.Namespace) -> Outcome:
-    """Checks one model; never raises on what a model or the tool does wrong."""
+    """Checks one model; never raises if the model or the tool fails."""
     outcome = Outcome(name)
     started = time.monotonic()
     try:
@@ -161,7 +161,7 @@ def verify(name: str, options: argparse.Namespace) -> Outcome:
         outcome.checks = checks_of(entry, path, options)
     except ModuleNotFoundError as error:
         outcome.skipped = f"needs the package {error.name}"
-    except Exception as error:  # one model must not end the run, whatever torch raises
+    except Exception as error:  # one model must not stop the run, whatever torch raises
         first_line = (str(error).strip().splitlines() or [""])[0]
         outcome.error = f"{type(error).__name__}: {first_line}"
     outcome.seconds = time.monotonic() - started
@@ -190,7 +190,7 @@ _COLUMNS = {
 
 
 def print_row(outcome: Outcome) -> None:
-    """Prints a line of the table, and below it what is wrong."""
+    """Prints a line of the table, and the problems below it."""
     cells = "".join(f"{_cell(outcome, what):<18}" for what in _COLUMNS.values())
     verdict = "skipped" if outcome.skipped else "ok" if outcome.passed() else "FAILED"
     print(f"{outcome.name:<30}{cells}{outcome.seconds:6.1f} s  {verdict}")
@@ -220,7 +220,7 @@ def parse_options(arguments: list[str] | None = None) -> argparse.Namespace:
 
 
 def selected(options: argparse.Namespace) -> list[str]:
-    """The models that were asked for."""
+    """The requested models."""
     entries = zoo.all_entries()
     if options.all:
         return list(entries)
@@ -234,7 +234,7 @@ def main() -> int:
     if not os.access(options.tool, os.X_OK):
         print(f"{options.tool}: no such program; build it first", file=sys.stderr)
         return 2
-    # Libraries warn of much that has no bearing on a count.
+    # Most warnings of libraries do not affect a count.
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     torch.set_num_threads(1)

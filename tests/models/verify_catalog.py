@@ -1,15 +1,15 @@
-"""Checks every model of the catalog: at its own size and at others, right or refused.
+"""Checks every model of the catalog at its default and other sizes: right or rejected.
 
 The real module is built from its package and run at a shape under FlopCounterMode; the tool prices
-the skeleton at that shape. Both must say the same. The tool may refuse a shape that the model was
+the skeleton at that shape. Both must agree. The tool may reject a shape that the model was
 not exported for, but never its default, nor one in which only the sizes change that it says may,
 unless the export relied on what those sizes break.
-Where the published GMACs and parameters of torchvision are known, they must be met too.
-At the smallest and largest sizes that it takes, a model must be right as well, and just beyond them
-refused, as it raises there; "stricter" says that it is refused though it would run.
+Numbers that torchvision publishes (GMACs and parameters) must be met too.
+At its smallest and largest valid sizes a model must be right as well, and just beyond them
+rejected, as the module raises there; "stricter" means rejected although it would run.
 
-What was found is kept (--rows) under a digest of the skeleton, the tool and the scripts, so that a
-run that was ended goes on where it was, and a table is of one state of all of them.
+Results are kept (--rows) under a digest of the skeleton, the tool and the scripts, so that an
+interrupted run resumes, and a table describes one state of all of them.
 
 usage: python tests/models/verify_catalog.py [NAME...] [--tool build/pyrometer] [--markdown]
 """
@@ -30,7 +30,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-# Functions that a model hands to TorchScript do not run on tensors without values.
+# Functions that a model compiles with TorchScript do not run on tensors without values.
 os.environ.setdefault("PYTORCH_JIT", "0")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
@@ -44,7 +44,7 @@ from catalog.model import Model
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKELETONS = ROOT / "catalog" / "skeletons"
 
-# What a size becomes, by what it is: two other shapes, unlike each other and unlike the default.
+# Two other values per kind of size, different from each other and from the default.
 _OTHERS = {
     "batch": (3, 2),
     "height": (1.25, 1.5),
@@ -58,15 +58,15 @@ _OTHERS = {
     "patches": (1024, 2304),
 }
 
-# How the tool begins to say that an export relied on something that other sizes break.
+# Start of the tool's message that other sizes break an assumption of the export.
 _GUARD = "at these sizes other operators would run"
-# Deeper models are run with few of their layers, which are alike, and extrapolated.
+# Deeper models run with few of their equal layers, and are extrapolated.
 _FULL_DEPTH = 12
 
 
 @dataclasses.dataclass
 class Outcome:
-    """What became of one skeleton: a word for each shape."""
+    """Result of one skeleton: one word per shape."""
 
     name: str
     words: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -82,7 +82,7 @@ def _scaled(what: str, size: int, which: int) -> int:
 
 
 def at_shape(entry: Entry, which: int, only_free: bool) -> Entry:
-    """The entry with other sizes as its default; `only_free` changes those alone that may."""
+    """The entry with other default sizes; `only_free` changes only dynamic sizes."""
 
     def changed(given: Any) -> Any:
         if isinstance(given, list):
@@ -125,7 +125,7 @@ def _skeleton_inputs(path: pathlib.Path) -> dict[str, list[int]]:
 
 
 def price(tool: str, path: pathlib.Path, entry: Entry) -> dict | str:
-    """The cost by the tool in torch's convention, or the line with which it refuses."""
+    """The tool's cost in torch's convention, or its error line."""
     command = [tool, "cost", str(path), "--format", "json", "--convention", "torch"]
     for name, given in zip(_skeleton_inputs(path), entry.inputs(), strict=True):
         command += ["--input", f"{name}={','.join(map(str, given.shape))}"]
@@ -149,10 +149,10 @@ def _flops(model: Model, entry: Entry, change: Callable[[Entry], Entry]) -> int:
 
 
 def expected(model: Model, entry: Entry, change: Callable[[Entry], Entry]) -> int | str:
-    """FlopCounterMode's count of the module at the changed shape, or why it does not run there."""
+    """FlopCounterMode's count at the changed shape, or why the module does not run there."""
     try:
         return _flops(model, entry, change)
-    except Exception as error:  # whatever a model raises on a shape that it does not take
+    except Exception as error:  # any exception of a model on an unsupported shape
         first_line = (str(error).strip().splitlines() or [""])[0]
         return f"{type(error).__name__}: {first_line}"
 
@@ -165,12 +165,12 @@ def check_shape(
     change: Callable[[Entry], Entry],
     refusable: bool = False,
 ) -> None:
-    """Compares at one shape, and notes the outcome in a word."""
+    """Compares at one shape, and stores the outcome as one word."""
     model, entry, path = subject
     ours = price(options.tool, path, change(entry))
     if isinstance(ours, str):
         outcome.words[label] = "refused"
-        # A guard may forbid some sizes in the midst of those that may change.
+        # A guard may forbid some sizes within a valid range.
         if not refusable and _GUARD not in ours:
             outcome.problems.append(f"{label}: {ours}")
         return
@@ -181,7 +181,7 @@ def check_shape(
 
 
 def _bounds(path: pathlib.Path) -> list[tuple[list[tuple[int, int]], int | None, int | None, int]]:
-    """Of each size that may change: where it is, its least and most, and the step between two."""
+    """For each dynamic size: its place, minimum, maximum and step."""
     members = archive.read_zstd(str(path))
     extra = json.loads(members["extra/pyrometer.json"])
     program = json.loads(next(data for name, data in members.items() if name.startswith("models/")))
@@ -202,7 +202,7 @@ def _bounds(path: pathlib.Path) -> list[tuple[list[tuple[int, int]], int | None,
 
 
 def _positions(model: Model) -> int | None:
-    """How many positions a language model was trained for, which may limit it or not."""
+    """Number of positions a language model was trained for, which may or may not limit it."""
     depth = model.depth
     few = depth.at(depth.first + depth.period).entry if depth else model.entry
     config = getattr(few.module(), "config", None)
@@ -210,7 +210,7 @@ def _positions(model: Model) -> int | None:
 
 
 def _beyond(outcome: Outcome, options, subject, sizes: dict[tuple[int, int], int]) -> str:
-    """One shape that is just outside: refused, and the model raises there; or right after all."""
+    """Checks one shape just outside: rejected where the model raises, or right."""
     model, entry, path = subject
     change = functools.partial(with_sizes, sizes=sizes)
     ours = price(options.tool, path, change(entry))
@@ -257,7 +257,7 @@ def check_published(outcome: Outcome, options, model: Model, path: pathlib.Path)
     from torchvision.models import get_model_weights, get_weight
 
     weights = get_weight(model.entry.weights)
-    # The detectors' rows were counted with fewer boxes; docs/reference/conventions.md has them.
+    # torchvision counted detectors with fewer boxes; see docs/reference/conventions.md.
     boxes = {
         "FasterRCNN_MobileNet_V3_Large_320_FPN_Weights.COCO_V1": ["proposals=1,0,5"],
         "FasterRCNN_MobileNet_V3_Large_FPN_Weights.COCO_V1": ["proposals=1,0,5"],
@@ -297,7 +297,7 @@ def verify(model: Model, entry: Entry, path: pathlib.Path, options) -> Outcome:
     subject = (model, entry, path)
     check_shape(outcome, "default", options, subject, lambda given: given)
     check_shape(outcome, "free", options, subject, lambda given: at_shape(given, 0, True))
-    # A decoding step is of one token: another length is another run.
+    # A decoding step has one token: another length is another kind of run.
     only_free = entry is model.decode
     for label, which in (("first", 0), ("second", 1)):
         check_shape(
@@ -362,13 +362,13 @@ def digest(paths: Iterable[pathlib.Path]) -> str:
 
 
 def state_of(tool: str) -> str:
-    """A digest of all that an outcome follows from, but for the skeleton."""
+    """A digest of all inputs of a result except the skeleton."""
     scripts = [*(ROOT / "catalog").glob("*.py"), *(ROOT / "tests" / "models").glob("*.py")]
     return digest([pathlib.Path(tool), *sorted(scripts)])
 
 
 def read_rows(path: pathlib.Path | None) -> dict[str, Outcome]:
-    """What earlier runs found, by the digests that it was found for."""
+    """Results of earlier runs, by digest."""
     lines = path.read_text().splitlines() if path and path.exists() else []
     rows = [json.loads(line) for line in lines]
     return {row.pop("key"): Outcome(**row) for row in rows}

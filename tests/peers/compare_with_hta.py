@@ -4,9 +4,9 @@ it with the interpreter that has HTA.
     build/peers/hta/bin/python tests/peers/compare_with_hta.py --tool build/pyrometer TRACE...
 
 HTA rounds times to whole microseconds, drops device work whose launch it does not find, and takes
-device-side waits and annotations for kernels. So the comparison is made on what HTA sees: its table
-of device events is written as a trace and given to pyrometer, whose answer must then be equal to
-the microsecond. How far HTA's view is from the file is printed beside, and where the two do not
+device-side waits and annotations for kernels. So the comparison uses what HTA sees: its table
+of device events is written as a trace and passed to pyrometer, whose result must then be equal to
+the microsecond. Also prints how far HTA's view is from the file, and where the two do not
 agree on which kernels communicate.
 """
 
@@ -22,7 +22,7 @@ import sys
 import tempfile
 import warnings
 
-# HTA chooses a parser by what is installed; this one reads every file that it reads at all.
+# HTA selects an installed parser; this one reads every file that HTA can read.
 os.environ.setdefault("HTA_PARSER_BACKEND", "json")
 logging.disable(logging.CRITICAL)
 warnings.filterwarnings("ignore")
@@ -44,7 +44,7 @@ def analyze(tool, path):
 
 
 def load_in_hta(path, folder):
-    """HTA's table of a trace, with times that its rounding made negative set to 0."""
+    """HTA's table of a trace; times that its rounding made negative are set to 0."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         analyzer = TraceAnalysis(
             trace_files={0: path}, trace_dir=folder, include_last_profiler_step=True
@@ -74,7 +74,7 @@ def device_rows(analyzer, table):
 
 
 def as_event(row, kind, device, stream, correlation):
-    """An event of HTA's kind, by names that leave pyrometer no choice."""
+    """An event of HTA's kind, with a name that pyrometer classifies the same way."""
     names = {"COMPUTATION": "compute", "COMMUNICATION": "ncclKernel_AllReduce"}
     return {
         "ph": "X",
@@ -135,7 +135,7 @@ def check_breakdown(tool, analyzer, rows, path):
 
 
 def check_idle(tool, analyzer, rows, path):
-    """Idle time of each stream whose host was late. HTA's other kinds are split by a threshold."""
+    """Idle time per stream caused by the host. HTA splits its other kinds by a threshold."""
     write_view(path, rows, by_stream=True)
     ours = analyze(tool, path)["gap_totals"]
     hta, _ = analyzer.get_idle_time_breakdown(ranks=[0], visualize=False)
@@ -144,7 +144,7 @@ def check_idle(tool, analyzer, rows, path):
 
 
 def describe_view(tool, path, rows, turned):
-    """What HTA leaves out of the file, adds to it, loses by rounding, and takes for compute."""
+    """What HTA omits from the file, adds, loses by rounding, and takes for compute."""
     opened = gzip.open if path.endswith(".gz") else open
     with opened(path, "rb") as file:
         trace = json.loads(file.read().decode("utf-8", "replace"), strict=False)
@@ -168,7 +168,7 @@ def describe_view(tool, path, rows, turned):
 
 
 def check_file(tool, path):
-    """Number of differences, None where HTA does not read the file."""
+    """Number of differences; None if HTA cannot read the file."""
     print(os.path.basename(path))
     with tempfile.TemporaryDirectory() as folder:
         view = os.path.join(folder, "view.json")

@@ -1,7 +1,7 @@
-"""Every test of this folder has the marker `peers`.
+"""Marks every test of this folder `peers`.
 
-Other tools are in virtual environments of their own, which scripts/test-peers.sh makes: they pin
-packages that the rest of the tests cannot have.
+Each tool has its own virtual environment, which scripts/test-peers.sh makes: they pin
+packages that conflict with those of the other tests.
 """
 
 import os

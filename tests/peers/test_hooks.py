@@ -1,4 +1,4 @@
-"""The layers of a trace beside hooks that watched the same run.
+"""Compares the layers of a trace with hooks that observed the same run.
 
 A model trains on the CPU under torch.profiler(with_stack, record_shapes) while forward hooks time
 every module. The trace must show every module by its dotted path with as many forward and backward
@@ -6,10 +6,10 @@ calls as the hooks saw. For every module whose forwards take over a millisecond 
 passes: the strictest reading) the trace's forward time must be within 10% of the hooks': the median
 over the passes of the ratio in each.
 
-Hooks run inside the frame that the trace shows: what their own calls and torch's calling of them
-take, up to a tenth of a millisecond under the profiler, is in the trace's time and not in theirs.
+Hooks run inside the frame that the trace shows: the time of calling and running them, up to a
+tenth of a millisecond under the profiler, is in the trace's time and not in theirs.
 So the models are large enough for every module to take several milliseconds per call, and nothing
-is corrected. Times are compared, so the machine should have nothing else to do.
+is corrected. Since times are compared, the machine should be idle.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ MODELS = {
 
 
 class Watch:
-    """Forward calls and times of every module, one record a pass."""
+    """Forward calls and times of every module, one record per pass."""
 
     def __init__(self, model: nn.Module) -> None:
         self.passes: list[dict[str, list[int]]] = []
@@ -99,12 +99,12 @@ class Watch:
 
 
 def count_backward_calls(model: nn.Module, example: torch.Tensor) -> collections.Counter[str]:
-    """How often each module's backward runs in one pass, by torch's own hooks."""
+    """Number of backward runs of each module in one pass, from torch's hooks."""
     calls: collections.Counter[str] = collections.Counter()
     handles = []
     for path, module in model.named_modules():
         if getattr(module, "inplace", False):
-            module.inplace = False  # full backward hooks do not go with in-place work
+            module.inplace = False  # full backward hooks do not support in-place operators
         handles.append(
             module.register_full_backward_hook(lambda *_, _path=path: calls.update([_path]))
         )
@@ -143,7 +143,7 @@ def step_numbers(tool: str, trace: str) -> list[int]:
 
 @pytest.fixture(scope="module", params=MODELS)
 def run(request, tmp_path_factory, tool):
-    """(what the hooks saw, the trace, the program, backward calls of each module)"""
+    """(records of the hooks, the trace, the program, backward calls per module)"""
     folder = tmp_path_factory.mktemp(request.param)
     torch.manual_seed(0)
     build, make_example = MODELS[request.param]

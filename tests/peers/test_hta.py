@@ -1,4 +1,4 @@
-"""Steps, overlap, idle time and kernel totals are those of HolisticTraceAnalysis."""
+"""Steps, overlap, idle time and kernel totals equal those of HolisticTraceAnalysis."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""HTA and TensorBoard's profiler plugin read what a recording becomes as Chrome JSON."""
+"""HTA and TensorBoard's profiler plugin read a recording exported as Chrome JSON."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""What every file of tests may rely on."""
+"""Fixtures for all test files."""
 
 import importlib.util
 import os
@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-# Tests change their folder.
+# Tests change the current folder.
 if "PYRO_TOOL" in os.environ:
     os.environ["PYRO_TOOL"] = os.path.abspath(os.environ["PYRO_TOOL"])
 
-# Files that want torch at once are left out where there is none.
+# Without torch, skips files that import it at the top.
 _FOLDER = pathlib.Path(__file__).parent
 collect_ignore = [
     str(path.relative_to(_FOLDER))
@@ -25,18 +25,18 @@ collect_ignore = [
 
 
 def pytest_collection_modifyitems(items):
-    """The tests of capturing run a second time with PYROMETER_OBSERVER=off."""
+    """The capture tests run a second time with PYROMETER_OBSERVER=off."""
     if os.environ.get("PYROMETER_OBSERVER") != "off":
         return
     for item in items:
         if item.get_closest_marker("needs_observer") or "observer" in item.fixturenames:
-            item.add_marker(pytest.mark.skip(reason="needs the observer, which is switched off"))
+            item.add_marker(pytest.mark.skip(reason="needs the observer, which is turned off"))
 
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_is_watched_for_ever():
-    """Passes keep their session and the hook for the next one; another file of tests begins
-    without."""
+    """Passes keep their session and the hook for the next pass; each test file starts without
+    them."""
     yield
     if "pyrometer" in sys.modules:
         from pyrometer._testing import stop_watching
@@ -46,7 +46,7 @@ def nothing_is_watched_for_ever():
 
 @pytest.fixture(scope="module")
 def one_thread():
-    """Threads that spin for each other measure what else the machine does."""
+    """Runs torch with one thread; spinning threads would measure other load on the machine."""
     torch = pytest.importorskip("torch")
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -56,8 +56,8 @@ def one_thread():
 
 @pytest.fixture(scope="module")
 def observer():
-    """The library that sees ops. Skips only where none is expected (no compiler, an old torch);
-    where one should work and does not, the test fails."""
+    """The library that observes ops. Skips only if none is expected (no compiler, an old torch);
+    if one should work and does not, the test fails."""
     from pyrometer._testing import observer_build
 
     try:

@@ -1,4 +1,4 @@
-"""Notebooks and DataFrames: NA for what is not known, escaped tables, public names only."""
+"""Notebooks and DataFrames: NA for unknown values, escaped tables, public names only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NASTY = "<script>alert('x')</script>\u202eevil\u200b\x1b[31m&"
 
 
 class Checker(html.parser.HTMLParser):
-    """Tags must be ours, and closed."""
+    """Checks that only our tags occur, and that they are closed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ def nasty_trace(tmp_path):
 
 
 def unknown_numbers(frame):
-    """Numbers that stand for "not known" in the library's own columns."""
+    """Numbers that mean "unknown" in the library's columns."""
     return [
         (name, value)
         for name in frame

@@ -1,4 +1,4 @@
-"""The virtual environment of the tests: packages that need each other can be imported at all."""
+"""The tests' virtual environment: torchvision and transformers can be imported in any order."""
 
 import importlib.util
 import subprocess
@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
-# What of each package looks up operators of torchvision, or is only there with torchvision.
+# A module of each package that needs torchvision or its operators.
 IMPORTS = {
     "torchvision": "import torchvision; torchvision.ops.nms; torchvision.models.resnet18",
     "transformers": "from transformers.image_processing_utils_fast import BaseImageProcessorFast",
 }
-# Importing torch takes long, and both begin with it: a process that has it forks for each order.
+# Importing torch takes long, so one process imports it and forks for each order.
 PROGRAM = """
 import os, sys, torch
 for order in sys.argv[1:]:

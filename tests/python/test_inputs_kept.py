@@ -1,4 +1,4 @@
-"""No function writes over what it reads, whatever links lead there."""
+"""No function overwrites its input, not even through links."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def build():
 
 
 def check_kept(file: pathlib.Path, write, *targets: pathlib.Path) -> None:
-    """`write` is refused for the file, a symbolic and a hard link to it; all other targets are
+    """`write` is rejected for the file and for symbolic and hard links to it; other targets are
     written."""
     before = file.read_bytes()
     soft, hard = (file.with_name(f"{kind}-{file.name}") for kind in ("soft", "hard"))

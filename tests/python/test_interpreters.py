@@ -1,4 +1,4 @@
-"""Interpreters that cannot be captured in say so in one sentence; models and traces they read."""
+"""Interpreters without support for capturing say so in one sentence, but read models and traces."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""scripts/null_tests.py: which tests of pointers it finds, and what it makes of them."""
+"""scripts/null_tests.py: which pointer tests it finds, and how it rewrites them."""
 
 import importlib.util
 import pathlib

@@ -1,4 +1,4 @@
-"""Every JSON output is as its schema in schemas/ says, and has no key that the schema lacks."""
+"""Every JSON output is valid by its schema in schemas/, and has no other keys."""
 
 import ctypes
 import json
@@ -19,7 +19,7 @@ TOOL = os.path.abspath(os.environ.get("PYRO_TOOL", ROOT / "build" / "pyrometer")
 
 
 def strict(schema):
-    """Refuses keys that the schema does not name; what is published allows them, for later ones."""
+    """The schema without additional keys; the published one allows them for later versions."""
     if isinstance(schema, dict):
         copy = {key: strict(value) for key, value in schema.items()}
         if "properties" in copy:
@@ -51,7 +51,7 @@ def test_schemas_are_schemas():
 
 
 def test_every_table_of_a_trace_is_in_its_schema():
-    """Says which entry of `properties` a new table needs; `stacks` is written on request only."""
+    """Every table has an entry in `properties`; `stacks` is written on request only."""
     pyrometer = pytest.importorskip("pyrometer")
     trace = pyrometer.trace(FILES / "trace" / "good-1-training.json")
     known = SCHEMAS["trace-1"]["properties"]
@@ -165,7 +165,7 @@ def test_outputs_of_the_package(tmp_path, monkeypatch):
         model(torch.ones(rows, 4))
     paths = [tmp_path / f"Net_forward_{number:03d}.json" for number in (1, 2, 3)]
     for path in paths:
-        pyrometer.parse_model_trace(str(path), "Net")  # waits where it is being written
+        pyrometer.parse_model_trace(str(path), "Net")  # waits until it is written
     check(run("trace", *paths, "--format", "json"))
 
 
@@ -189,5 +189,5 @@ def test_measured_peaks(tmp_path, monkeypatch):
     from pyrometer._testing import doctor
 
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    monkeypatch.setattr(doctor, "_best_s", lambda run: 1.0)  # the form matters here, not the rates
+    monkeypatch.setattr(doctor, "_best_s", lambda run: 1.0)  # this checks the form, not the rates
     check(doctor.calibrate())

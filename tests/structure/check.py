@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the structure of the code: cycles of files, arrows between rooms, size of folders.
+"""Checks the structure of the code: cycles of files, dependencies between rooms, size of folders.
 
 check.py --build BUILD reads includes, the symbols of BUILD's object files and Python's imports. It
 fails on a cycle that allowed.toml does not list, on a use that ARCHITECTURE.md's table of rooms
@@ -23,9 +23,9 @@ CODE_FOLDERS = (
 
 
 def check_cycles(graph, listed):
-    """Messages about cycles that are not listed, and about listed ones that are gone.
+    """Messages about unlisted cycles, and about listed cycles that no longer exist.
 
-    A temporary entry is about to be cut: what is left of it passes, and so does its end.
+    A temporary entry passes while any part of its cycle is left, and also when it is gone.
     """
     messages = []
     found = [frozenset(cycle) for cycle in graph.cycles()]
@@ -49,7 +49,7 @@ def check_cycles(graph, listed):
 
 
 def check_rooms(graph, table):
-    """Messages about uses that the table does not allow, and about files outside of all rooms."""
+    """Messages about uses that the table does not allow, and about files outside all rooms."""
     messages = []
     reach = rooms.allowed(table)
     for path in sorted(graph.uses):

@@ -1,6 +1,6 @@
 """Reads which file of the repository uses which: includes, calls between C files, Python imports.
 
-An edge goes from a file to one that it uses and carries the kind of use, so that a message can say
+An edge goes from a file to one that it uses and holds the kind of use, so that a message can say
 why it is there. A C source uses the headers that it includes and the sources whose symbols it links
 with; a header uses the headers that it includes.
 """
@@ -85,13 +85,13 @@ def symbols_of_objects(objects, nm="nm"):
 
 
 def symbols_of_text(text):
-    """The same by the text of a source, for one that this build does not compile."""
+    """The same from a source's text, if this build does not compile it."""
     code = COMMENT.sub("", text)
     return set(DEFINITION.findall(code)), set(WORD.findall(code))
 
 
 def call_edges(root, build, sources):
-    """Edges between sources by linking: who uses a symbol that another one defines."""
+    """Edges between sources by linking: from the user of a symbol to its definition."""
     built = objects_of(build)
     objects = {path: built.get(path) for path in sources}
     compiled = symbols_of_objects([obj for obj in objects.values() if obj])
@@ -102,8 +102,8 @@ def call_edges(root, build, sources):
     homes = {}
     for path, (defined, _) in symbols.items():
         for name in defined:
-            # Programs may each have a main; the parts of the repository that are one program are
-            # told apart by their topmost folder.
+            # Each program may have a main; the topmost folder distinguishes
+            # the programs of the repository.
             homes.setdefault(name, []).append(path)
     for path, (defined, used) in symbols.items():
         for name in sorted(used - defined):
@@ -113,7 +113,7 @@ def call_edges(root, build, sources):
 
 
 def import_edges(root, files, package_folders):
-    """Edges between Python files; an import inside a function counts, one for types only does not.
+    """Edges between Python files, including imports inside functions, without type-only imports.
 
     Files ending in .pyi stand for extensions, which import nothing.
     """
@@ -136,7 +136,7 @@ def _runtime_nodes(tree):
 
 
 def _import_targets(node, path, package_folders):
-    """Places without suffix that an import may mean, most exact first."""
+    """Paths without suffix that an import may refer to, most exact first."""
     if isinstance(node, ast.Import):
         for name in node.names:
             for folder in package_folders:
@@ -162,7 +162,7 @@ def _find_module(candidates, known):
 
 
 class Graph:
-    """Files, the files that each uses, and an example of why."""
+    """Files, the files that each uses, and one reason per edge."""
 
     def __init__(self):
         self.uses = collections.defaultdict(set)
@@ -177,7 +177,7 @@ class Graph:
         self.reasons.setdefault((start, end), f"{start} {kind} {end}")
 
     def cycles(self):
-        """Files that can all reach each other, more than one, sorted."""
+        """Groups of two or more files that can all reach each other, sorted."""
         return sorted(sorted(part) for part in strong_components(self.uses) if len(part) > 1)
 
 

@@ -15,7 +15,7 @@ class Room:
 
 
 def parse(text):
-    """Rooms by folder, in the order of the table; raises ValueError where the table is unclear."""
+    """Rooms by folder, in the order of the table; raises ValueError if the table is invalid."""
     rooms = {}
     section = text[text.index(HEADING) :].split("\n## ")[0]
     for line in section.splitlines():
@@ -48,15 +48,15 @@ def _used_rooms(cell, above):
 
 
 def room_of(rooms, path):
-    """The innermost room that a file lies in or is, or None."""
+    """The innermost room that contains or is the file, or None."""
     inside = [room for room in rooms if path == room or path.startswith(room + "/")]
     return max(inside, key=len, default=None)
 
 
 def allowed(rooms):
-    """For each room all that it may use: what it names, what those may use, the public headers."""
+    """All rooms that each room may use: those it names, what these may use, public headers."""
     closure = {}
-    for folder, room in rooms.items():  # names point up, so those are there already
+    for folder, room in rooms.items():  # names point up, so these are already in the result
         reach = {folder, "include/pyrometer"} | room.uses
         for used in room.uses:
             reach |= closure[used]

@@ -1,4 +1,4 @@
-"""Tests of the structural check on small trees made here: what it must find, and must not."""
+"""Tests of check.py on small generated trees: what it must find, and must not."""
 
 import pathlib
 import subprocess

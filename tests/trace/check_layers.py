@@ -1,13 +1,13 @@
-"""Checks the layers that the library derives from traces against what this script works out alone.
+"""Checks the layers that the library derives from traces against an independent computation.
 
-Every piece of device work is followed here in plain Python from the JSON: correlation to launch,
-launch to the ranges around it, backward op to forward op by sequence number. Some traces say the
-truth themselves: in them annotations "fwd|<path>" wrap the forward of every leaf module.
+Follows every piece of device work in plain Python from the JSON: correlation to launch,
+launch to the ranges around it, backward op to forward op by sequence number. Some traces have the
+truth: annotations "fwd|<path>" around the forward of every leaf module.
 
     tests/trace/check_layers.py --dump build/dump_joins [--tool build/pyrometer]
                                 [--traces FOLDER] [--table]
 
-Those of tests/files/trace are always read, those of FOLDER where it is there. --table prints the
+Reads tests/files/trace always, and FOLDER if it exists. --table prints the
 table of docs/reference/trace.md.
 """
 
@@ -32,7 +32,7 @@ Work = collections.namedtuple("Work", "name duration launch")
 
 
 def nanoseconds(text):
-    """Of microseconds as the file writes them: numbers are kept as text, so nothing is rounded."""
+    """Nanoseconds from microseconds as text, so that nothing is rounded."""
     whole, _, fraction = text.partition(".")
     return int(whole) * 1000 + int((fraction + "000")[:3])
 
@@ -119,7 +119,7 @@ class Innermost:
 
 
 class Truth:
-    """Own device time of each layer, by direction: {layer: [count, ns]}."""
+    """Self device time of each layer, by direction: {layer: [count, ns]}."""
 
     def __init__(self, trace, layers, name_of):
         self.forward = collections.defaultdict(lambda: [0, 0])
@@ -153,7 +153,7 @@ class Truth:
             row[1] += work.duration
 
     def before(self, accumulate):
-        """The backward op that a sum of gradients runs behind, on its thread."""
+        """The backward op before a sum of gradients, on its thread."""
         starts = self.behind.starts.get(accumulate.thread, ())
         at = bisect.bisect_left(starts, accumulate.start) - 1
         return self.behind.threads[accumulate.thread][at] if at >= 0 else None
@@ -168,7 +168,7 @@ class Truth:
 
     @staticmethod
     def maker_of(op, makers):
-        """The last op with the number before it; on its own thread only if on no other."""
+        """The last earlier op with that number; on its own thread only if on no other."""
         before = [maker for maker in makers.get(op.sequence, ()) if maker.start < op.start]
         others = [maker for maker in before if maker.thread != op.thread]
         return max(others or before, key=lambda maker: maker.start, default=None)
@@ -182,7 +182,7 @@ def dump(tool, path, *options):
 
 
 def compare(what, truth, rows, key, fields, problems):
-    """Rows of the library against the truth, both ways: nothing missing, nothing too much."""
+    """Compares rows of the library with the truth: none missing, none extra."""
     measured = {key(row): [row[field] for field in fields] for row in rows}
     for layer, expected in truth.items():
         if measured.get(layer) != expected:
@@ -197,7 +197,7 @@ def instance_of(row):
 
 
 def annotated_instances(trace):
-    """Which instance each annotated path is: that of the leaf frame around or inside of it."""
+    """The instance of each annotated path: that of the leaf frame around or inside it."""
     find = Innermost(trace.ranges["frame"])
     inside = collections.defaultdict(list)
     for frame in trace.ranges["frame"]:
@@ -241,7 +241,7 @@ def check_annotated(name, tool, path, trace, problems):
 
 
 def check_any(name, tool, path, trace, problems):
-    """Sums on every trace, and its frames' own layers where it has any. Returns a table row."""
+    """Checks sums, and the layers of frames if the trace has any. Returns a table row."""
     result = dump(tool, path)
     total = sum(work.duration for work in trace.work)
     buckets = {key: sum(value.values()) for key, value in result["buckets"].items()}
@@ -268,7 +268,7 @@ def check_any(name, tool, path, trace, problems):
 
 
 def check_command(name, tool, path, result, problems):
-    """What the command prints is what the joins made, and its totals add up over the tree."""
+    """The command prints the layers of the joins, and its totals add up over the tree."""
     printed = dump(tool, path, "trace", "--format", "json")
     buckets = {key: sum(value.values()) for key, value in result["buckets"].items()}
     expected = {f"{key}_ns": value for key, value in buckets.items() if key != "layer"}

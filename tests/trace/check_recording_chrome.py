@@ -1,7 +1,7 @@
-"""Checks the keys of a recording as Chrome JSON, and that it says the same as the recording.
+"""Checks a recording's Chrome JSON: its keys, and that it agrees with the recording.
 
 check_recording_chrome.py --tool pyrometer --sample record_sample
-tests/peers/test_recording_chrome.py asks other readers of such files.
+tests/peers/test_recording_chrome.py reads such files with other tools.
 """
 
 from __future__ import annotations

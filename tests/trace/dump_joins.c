@@ -1,6 +1,6 @@
 /*
- * Prints what the joins made of a trace as JSON: layers with their own device time, buckets and
- * phases. tests/trace/check_layers.py compares it with what Python works out from the file.
+ * Prints the result of a trace's joins as JSON: layers with their self device time, buckets and
+ * phases. tests/trace/check_layers.py compares it with its own computation from the file.
  *     dump_joins [--model SPEC] [--layers-from REGEX] FILE
  */
 #include "base/containers/buf.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Device work of a layer alone, by phase. */
+/* Self device work of a layer, by phase. */
 typedef struct layer_sums {
     int64_t calls, kernels[PYRO_PHASE_COUNT], device_ns[PYRO_PHASE_COUNT];
 } layer_sums;

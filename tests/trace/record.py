@@ -1,4 +1,4 @@
-"""Records training traces that carry their own truth: every leaf module's forward runs inside a
+"""Records training traces that contain their own truth: every leaf module's forward runs inside a
 user annotation `fwd|<dotted path>`. Needs CUDA: python tests/trace/record.py OUTPUT_FOLDER"""
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Encoder(nn.Module):
 
 
 class Branches(nn.Module):
-    """Several inputs to one module, outputs that are thrown away, checkpointed layers."""
+    """Several inputs to one module, discarded outputs, checkpointed layers."""
 
     def __init__(self) -> None:
         super().__init__()

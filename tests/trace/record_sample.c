@@ -1,4 +1,4 @@
-/* Makes a recording and three passes of a small model that does not exist: record_sample FOLDER. */
+/* Writes a recording and three passes of a made-up small model: record_sample FOLDER. */
 #include "record.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
-"""What the tool says of traces, against numbers that were looked at and kept in goldens.json.
+"""Compares the tool's results on traces with reviewed numbers in goldens.json.
 
-Traces of tests/files/trace are always read; further ones, of other people and not part of the
-project, where they are at hand. `python tests/trace/test_goldens.py` writes the numbers of those at
-hand anew: look at the difference before keeping it.
+Traces of tests/files/trace are always read; other people's, which are not part of the
+project, if available. `python tests/trace/test_goldens.py` rewrites the numbers of available
+traces: review the difference.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def leading(rows: list[dict], *keys: str) -> list[list]:
 
 
 def facts_of(path: pathlib.Path) -> dict:
-    """What a golden keeps of a trace's whole answer: totals, first rows, and sums of tables."""
+    """The part of a trace's results in goldens.json: totals, first rows, and sums of tables."""
     command = [TOOL, "trace", str(path), "--format", "json"]
     done = subprocess.run(command, capture_output=True, check=True, text=True)
     answer = json.loads(done.stdout)
@@ -68,7 +68,7 @@ def goldens() -> dict[str, dict]:
 def test_golden(name: str) -> None:
     path = next((found for found in (OURS / name, FOLDER / name) if found.exists()), None)
     if path is None:
-        pytest.skip("a trace of others, which is not here")
+        pytest.skip("a trace of other people, not available")
     assert facts_of(path) == goldens()[name]
 
 

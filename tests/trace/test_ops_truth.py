@@ -1,4 +1,4 @@
-"""Ops of a trace against torch itself: times and calls are key_averages', FLOPs are those of
+"""Compares ops of a trace with torch: times and calls equal key_averages', FLOPs those of
 torch's counter and of `pyrometer cost` on the same model."""
 
 import json
@@ -117,7 +117,7 @@ def test_forward_flops_equal_those_of_the_model(tmp_path):
 
 
 def test_backward_flops_equal_torchs(tmp_path):
-    """Where torch's counter is right: not for grouped convolutions."""
+    """FLOPs where torch's counter is right: without grouped convolutions."""
     from torch.utils.flop_counter import FlopCounterMode
 
     torch.manual_seed(0)

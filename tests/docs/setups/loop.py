@@ -1,4 +1,4 @@
-"""Gives blocks what a training loop needs: model, optimizer and loader."""
+"""Defines model, optimizer and loader of a training loop for blocks."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Gives blocks torch and nn, as a script that uses PyTorch has them."""
+"""Defines torch and nn for blocks."""
 
 import torch
 from torch import nn

@@ -23,7 +23,7 @@ H100 = {
 
 
 class Trace:
-    """Events in the words of today's Kineto, and the ids that join them."""
+    """Events as Kineto writes them today, and the ids that join them."""
 
     def __init__(self, **head):
         self.head = {"schemaVersion": 1, "deviceProperties": [H100], **head}
@@ -133,7 +133,7 @@ def training():
 
 
 def annotations():
-    """No Python frames: layers are where a user's record_function says so."""
+    """No Python frames: layers come from the user's record_function ranges."""
     trace = Trace()
     for index, path in enumerate(("stem.conv", "stem.norm", "head")):
         at = 100 + 100 * index
@@ -248,7 +248,7 @@ def odd_names():
 
 
 def defects():
-    """What a reader meets in the wild, all at once."""
+    """Defects found in real files, all in one trace."""
     trace = cpu_only()
     trace.op("aten::negative", 500, -4)
     trace.op("aten::without_end", 510, 0)
@@ -258,7 +258,7 @@ def defects():
 
 
 def damage(text):
-    """Makes sound JSON unsound in the ways that Kineto did."""
+    """Makes valid JSON invalid in the ways that Kineto did."""
     text = text.replace('"aten::without_end"', '"aten::with"quote"')
     return text.replace('"dur": 80', '"dur": 80, "x": NaN')
 

@@ -1,4 +1,4 @@
-"""The zoo: every named model that Pyrometer's numbers are checked on."""
+"""The zoo: all named models that tests check Pyrometer's numbers on."""
 
 import difflib
 import functools
@@ -11,7 +11,7 @@ _FAMILIES = (torchvision, transformers, timm, layers)
 
 @functools.cache
 def all_entries() -> dict[str, Entry]:
-    """Every entry by its name, family after family."""
+    """Every entry by name, family by family."""
     entries: dict[str, Entry] = {}
     for family in _FAMILIES:
         for entry in family.entries():
@@ -22,7 +22,7 @@ def all_entries() -> dict[str, Entry]:
 
 
 def find(name: str) -> Entry:
-    """The entry of that name; LookupError, with the nearest names, where there is none."""
+    """The entry of that name; raises LookupError with the nearest names if it is missing."""
     entries = all_entries()
     if name in entries:
         return entries[name]

@@ -1,4 +1,4 @@
-"""Exports models of the zoo as the `.pt2` files that tests read.
+"""Exports models of the zoo as `.pt2` files for tests.
 
 usage: PYTHONPATH=.:tests/models python -m zoo.export --pt2 NAME... --dir FOLDER [--static]
 """
@@ -15,7 +15,7 @@ from catalog.export import export_program
 
 
 def write_pt2(entry: Entry, path: str, static: bool = False) -> None:
-    """Writes the file that torch.export.save gives."""
+    """Writes a file with torch.export.save."""
     program = export_program(entry, entry.module(), static)
     torch.export.save(program, path)
 

@@ -1,4 +1,4 @@
-"""The hand-made modules of the zoo that exercise forms of a graph rather than operators."""
+"""Hand-written modules of the zoo that exercise forms of a graph rather than operators."""
 
 import torch
 from torch import nn
@@ -50,7 +50,7 @@ class Unused(nn.Module):
 
 
 class SeveralOutputs(nn.Module):
-    """A dict, a tuple, and an input that is given back."""
+    """A dict, a tuple, and an input that is also an output."""
 
     def __init__(self):
         super().__init__()
@@ -167,7 +167,7 @@ class Looped(nn.Module):
 
 
 class PlainLooped(Looped):
-    """The body once, which is all that a file tells."""
+    """The body once, which is all that a file records."""
 
     def forward(self, x):
         return self.step(x)
@@ -205,7 +205,7 @@ class DataDependent(nn.Module):
 
 
 class PlainDataDependent(DataDependent):
-    """The part whose size a file tells."""
+    """The part whose size a file records."""
 
     def forward(self, x):
         return self.before(x)

@@ -1,4 +1,4 @@
-"""Small hand-made modules, each for one operator or one form of a graph."""
+"""Small hand-written modules, each for one operator or one form of a graph."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The hand-made modules of the zoo that exercise operators: contractions, attention, norms."""
+"""Hand-written modules of the zoo that exercise operators: contractions, attention, norms."""
 
 import torch
 from torch import nn
@@ -266,7 +266,7 @@ class GroupedQueryAttention(_Heads):
 
 
 class MaskedAttention(_Heads):
-    """Attention with a mask of its own."""
+    """Attention with its own mask."""
 
     def forward(self, x):
         query, key, value = self.heads(x)
@@ -377,7 +377,7 @@ class Activations(nn.Module):
 
 
 class Indexing(nn.Module):
-    """Gather, scatter, index, sort and their like."""
+    """Gather, scatter, index, sort and similar operators."""
 
     def forward(self, x):
         order = x.argsort(-1)

@@ -1,4 +1,4 @@
-"""The hand-made modules of the zoo for what few models use: odd types, odd operators, odd calls."""
+"""Hand-written modules of the zoo for rare types, operators and calls."""
 
 import torch
 from torch import nn
@@ -8,7 +8,7 @@ from torch.nn.utils import parametrizations
 
 @torch.library.custom_op("pyrometer_zoo::smooth", mutates_args=())
 def smooth(x: torch.Tensor, strength: float) -> torch.Tensor:
-    """An operator that no table knows."""
+    """An operator that is in no table."""
     return x * strength
 
 
@@ -18,7 +18,7 @@ def _(x, strength):
 
 
 class CustomOperator(nn.Module):
-    """A layer and an operator of the user's own."""
+    """A layer and a custom operator of the user."""
 
     def __init__(self):
         super().__init__()
@@ -133,7 +133,7 @@ class Unbatched(nn.Module):
 
 
 class ChainedProducts(nn.Module):
-    """multi_dot, chain_matmul's heir, inner, kron, addbmm, addr and their like."""
+    """multi_dot (successor of chain_matmul), inner, kron, addbmm, addr and similar operators."""
 
     def forward(self, a, b, c):
         chain = torch.linalg.multi_dot([a, b, c])

@@ -30,7 +30,7 @@ def _entry(builder: str, display_name: str, side: int, other: tuple[int, int] | 
 
 
 def entries() -> list[Entry]:
-    """All of them; a second image size only where the model takes one."""
+    """All of them; a second image size only if the model supports one."""
     return [
         _entry("convnextv2_atto", "ConvNeXt V2 Atto", 224, (256, 288)),
         _entry("deit_tiny_patch16_224", "DeiT-Tiny", 224, None),

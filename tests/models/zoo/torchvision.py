@@ -1,4 +1,4 @@
-"""torchvision's models, built as the weights that publish their cost were."""
+"""torchvision's models, built like the weights whose cost is published."""
 
 import torch
 
@@ -13,7 +13,7 @@ def _build(builder: str, options: dict) -> torch.nn.Module:
     import torchvision
 
     if builder.startswith("regnet"):
-        # Its block widths are computed with tensors, which must hold values.
+        # It computes its block widths with tensors, which must have values.
         with torch.device("cpu"):
             module = torchvision.models.get_model(builder, weights=None, **options)
         return module.to(torch.get_default_device())

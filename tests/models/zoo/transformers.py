@@ -76,7 +76,7 @@ _TINY = _decoder_options(64, 160, 2, 4, 2, 512)
 
 def _encoders() -> list[Entry]:
     tokens = {"input_ids": _tokens(30522)}
-    # T5-small but for its vocabulary. On meta a file could not tell that its embeddings are tied.
+    # T5-small with another vocabulary. On meta a file could not show that its embeddings are tied.
     t5 = {
         "vocab_size": 2048,
         "d_model": 512,

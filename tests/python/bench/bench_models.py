@@ -1,4 +1,4 @@
-"""Small models that tests of measuring share."""
+"""Small models shared by the tests of this folder."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Models that every test of measuring may ask for."""
+"""Fixtures with models for the tests of this folder."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Results against those of an earlier run: verdicts, and what cannot be compared."""
+"""Comparison with an earlier run: verdicts, and what cannot be compared."""
 
 import json
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def scaled(results, factor):
-    """The same samples, each so many times as long: a busy machine cannot change the verdict."""
+    """The same samples times a factor, so that a busy machine cannot change the verdict."""
     document = json.loads(json.dumps(results.document))
     for metric in document["benchmarks"][0]["metrics"]:
         if metric["name"] == "latency":
@@ -71,7 +71,7 @@ def test_baselines_that_cannot_be_compared(net, tmp_path):
 
 
 def test_a_fresh_profiler_is_compared_with_a_baseline(bert, tmp_path):
-    """As in a job of continuous integration: the baseline was given tokens, the new run is not."""
+    """As in a CI job: the baseline has a number of tokens, the new run has none."""
     tokens = torch.randint(0, 1000, (4, 64))
     profiler = ModelProfiler(bert, device="cpu")
     quick(profiler, tokens, only_times=True)
@@ -84,7 +84,7 @@ def test_a_fresh_profiler_is_compared_with_a_baseline(bert, tmp_path):
     assert current_results["inputs"]["origin"].startswith("shapes as in the baseline")
     baseline_results = scaled(baseline_results, 1)
     assert detect_regressions(baseline_results, scaled(current_results, 1)).verdict == "no change"
-    # The same model under another name, and inputs by name or by place.
+    # The same model under another name, and inputs by name or by position.
     moved = json.loads(json.dumps(scaled(current_results, 1).document))
     moved["benchmarks"][0]["name"] = "bert-of-today"
     assert not detect_regressions(baseline_results, pyrometer.Results(moved))

@@ -1,4 +1,4 @@
-"""What runs a model: modules, .pt2, TorchScript, .onnx; what they take, and what they refuse."""
+"""Engines: modules, .pt2, TorchScript, .onnx; which inputs they accept and reject."""
 
 import importlib.util
 

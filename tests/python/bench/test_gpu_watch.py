@@ -1,4 +1,4 @@
-"""GPUs that are throttled, played back by a stand-in for the driver's library; and cold caches."""
+"""Throttled GPUs, simulated by a stub of the driver's library; and cold caches."""
 
 import os
 import pathlib
@@ -30,7 +30,7 @@ def stub(tmp_path_factory):
 
 @pytest.fixture
 def play(stub, monkeypatch):
-    """Makes the processor look like a GPU whose clocks are played back."""
+    """Makes the CPU look like a GPU with simulated clocks."""
 
     def begin(script):
         monkeypatch.setenv("PYRO_NVML", stub)
@@ -44,7 +44,7 @@ def play(stub, monkeypatch):
 
 def profile(**settings):
     def call():
-        time.sleep(0.002)  # longer than the pause between two looks at the GPU
+        time.sleep(0.002)  # longer than the interval between two samples of the GPU
 
     profiler = ModelProfiler(call, device="cpu")
     return profiler.profile(num_runs=10, warmup_runs=0, only_times=True, **settings), profiler
@@ -55,7 +55,7 @@ def test_a_gpu_as_the_driver_sees_it(play):
         "clock_mhz": 1755.0,
         "memory_clock_mhz": 3201.0,
         "power_w": 431.5,
-        "temperature_c": None,  # this driver does not say
+        "temperature_c": None,  # this driver does not report it
         "busy_percent": 87.0,
         "reasons": "power cap, heat (hardware)",
         "throttled": True,
@@ -116,7 +116,7 @@ def test_caches_are_emptied_before_every_call(monkeypatch):
     except Error as error:
         assert "report the cache sizes" in str(error)
         pytest.skip("this machine does not say how large its caches are")
-    assert flushed == list(range(7))  # once before each of the seven, and not after the last
+    assert flushed == list(range(7))  # once before each of the seven runs, not after the last
     facts = results.document["benchmarks"][0]["facts"]
     assert facts["caches are"].startswith("cold: ") and results["parameters"]["cache"] == "cold"
     warm = profiler.profile(num_runs=5, warmup_runs=2, only_times=True)

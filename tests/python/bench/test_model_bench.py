@@ -1,4 +1,4 @@
-"""`pyrometer bench --model-path`, as a job of continuous integration runs it."""
+"""`pyrometer bench --model-path`, as a CI job runs it."""
 
 import contextlib
 import json
@@ -90,7 +90,7 @@ def test_what_cannot_be_told_and_what_is_wrong(model, tmp_path):
     assert run("bench", "--cold-cache", "true")[0] == 2
     assert run("bench", "--model-path", model, "--threshold", "latncy:1s")[0] == 2
     assert run("bench", "--model-path", model, "--threshold", "latency:1parsec")[0] == 2
-    # The inputs have neither tokens nor images; what was measured is written all the same.
+    # The inputs have neither tokens nor images; the results are still written.
     code, out, err = run(
         "bench", "--model-path", model, "--runs", 5, "--threshold", "throughput:1tokens/s",
         "throughput:0.001requests/s", "--export-json", tmp_path / "units.json",
@@ -115,7 +115,7 @@ def test_against_an_earlier_file(model, tmp_path):
     result = whole["benchmarks"][0]
     assert result["processes"] == [25, 25]
     assert len(result["metrics"][0]["samples"]) == 50
-    # Every sample a hundredth: even on a busy machine the present run is a regression of that.
+    # Every sample divided by 100: even on a busy machine the current run is a regression.
     for metric in result["metrics"]:
         if metric["name"] == "latency":
             metric["samples"] = [sample / 100 for sample in metric["samples"]]
@@ -131,7 +131,7 @@ def test_against_an_earlier_file(model, tmp_path):
 
 @pytest.fixture
 def repository(tmp_path):
-    """A commit whose model, and the module it takes its pause from, differ from the work tree."""
+    """A commit whose model, and the module that defines its pause, differ from the work tree."""
     if shutil.which("git") is None:
         pytest.skip("there is no git")
     folder = tmp_path / "repository" / "part"
@@ -164,7 +164,7 @@ def verdict_of(text):
 def test_against_a_commit(repository, tmp_path):
     (tmp_path / "tmp").mkdir()
     settings = ("--runs", 20, "--format", "json", "--against", "HEAD", "--fail-on", "regression")
-    # An absolute path in PYTHONPATH leads to the commit's modules too.
+    # An absolute path in PYTHONPATH also finds the commit's modules.
     package = str(pathlib.Path(sys.modules["pyrometer"].__file__).parents[1])
     paths = {"PYTHONPATH": f"{repository}:{package}", "TMPDIR": str(tmp_path / "tmp")}
     code, out, err = run(
@@ -201,7 +201,7 @@ def test_against_another_model(model, tmp_path):
 
 @contextlib.contextmanager
 def started(*words, folder, is_under_way):
-    """The tool, once the model in it has been called as often as is wanted."""
+    """Starts the tool and waits until is_under_way() is true or the tool has ended."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(folder)}
     command = [TOOL, "bench", "--python", sys.executable, *map(str, words)]
     process = subprocess.Popen(
@@ -225,7 +225,7 @@ def test_an_interruption_keeps_what_was_measured(tmp_path, number):
     words = ("--model-path", f"{tmp_path / 'model.py'}:Model", "--warmup", 0, "--runs", 1000000)
     words += ("--max-time", 3600, "--format", "json")
 
-    # Some calls come before the first that is measured.
+    # Some calls precede the first measured call.
     def is_measured():
         return called.exists() and called.stat().st_size > 100
 
@@ -263,7 +263,7 @@ def test_a_sweep(model):
     results = json.loads(out)["benchmarks"]
     assert [result["parameters"]["batch_size"] for result in results] == ["1", "4"]
     assert [result["items"] for result in results] == [1, 4]
-    # The time is that of a pause, whatever the batch.
+    # Each call takes the same pause, whatever the batch.
     assert results[1]["facts"]["knee"].startswith("not reached")
     assert "knee" not in results[0]["facts"]
 

@@ -1,4 +1,4 @@
-"""ModelProfiler measures what runs, and says what it measured."""
+"""ModelProfiler: what it measures, and how it reports it."""
 
 import json
 import pathlib
@@ -45,7 +45,7 @@ def test_the_example_session_runs_as_written(bert, tmp_path, monkeypatch, capsys
     # Two products of the attention (32 x 2 heads x 128 x 128 x 16) and the linear layers.
     linear = 32 * 128 * (4 * 32 * 32 + 2 * 32 * 64) * 2 + 32 * 32 * 32
     assert results["compute"]["macs"] == linear + 2 * 2 * (32 * 2 * 128 * 128 * 16)
-    # profile(model_path) ran the same model on the inputs that were given last.
+    # profile(model_path) ran the same model on the last inputs.
     assert found["current_results"]["inputs"] == results["inputs"]
     page = (tmp_path / "bert_profiling_report.html").read_text()
     assert "<svg" in page and "encoder.layer.0" in page and "Recommendations" in page
@@ -62,7 +62,7 @@ def test_results_say_what_the_samples_bear(net):
     assert results["use"]["cpu_percent"] > 0 and results["use"]["gpu_percent"] is None
     assert results["compute"]["flops"] == pyrometer.cost(Net(), torch.randn(8, 64)).total_flops
     assert results["compute"]["size_on_disk"] is None
-    # The input's two successors are alive at once: 8 x 256 before and after the ReLU.
+    # The two tensors after the input are alive at once: 8 x 256 before and after the ReLU.
     assert results["memory"]["activations"] == 2 * 8 * 256 * 4
 
 
@@ -78,7 +78,7 @@ def test_latency_is_what_the_callable_took():
     results = ModelProfiler(call, device="cpu").profile(num_runs=90, warmup_runs=6)
     samples, true = results.document["benchmarks"][0]["metrics"][0]["samples"], own[6:96]
     assert len(samples) == 90 and results["latency"]["mean"] == pytest.approx(sum(samples) / 90)
-    # What lies around the callable is part of a sample, and far less than the shortest pause.
+    # A sample includes the overhead around the callable, far less than the shortest pause.
     around = [sample - inside for sample, inside in zip(samples, true, strict=True)]
     assert min(around) >= 0 and statistics.median(around) < 1e3 * min(pauses)
     assert results["compute"]["flops_reason"] == "a callable has no graph"
@@ -129,7 +129,7 @@ def test_stages_are_apart(net):
 
 
 class Hungry(nn.Module):
-    """Asks for more than any machine has, from a batch of 4 on."""
+    """Allocates more memory than any machine has, from batch 4 on."""
 
     def forward(self, x):
         return torch.empty(2**46 if x.shape[0] >= 4 else 16)
@@ -168,7 +168,7 @@ def test_configurations(net, tmp_path):
 
 
 def test_the_knee():
-    """Twice the batch costs nothing up to 4, and nearly twice the time from there on."""
+    """Doubling the batch costs nothing up to 4, then nearly doubles the time."""
     rates = {1: 100, 2: 200, 4: 400, 16: 440, 8: 420}
     results = [
         {
@@ -226,7 +226,7 @@ def test_recommendations_stand_on_measurements():
     results = quick(profiler, torch.randn(2, 8), detailed_analysis=True)
     rows = {row["subject"]: row for row in results["recommendations"]}
     assert rows.keys() >= {"batch size", "dynamic batching"}
-    # Batches of 4, 8 and 16 are run at least, and larger ones as long as they gain.
+    # Runs at least batches of 4, 8 and 16, and larger ones while they gain.
     assert int(rows["batch size"]["try"].removeprefix("batch=")) >= 16
     assert "batch 2: " in rows["batch size"]["evidence"]
     assert "batch 16: " in rows["batch size"]["evidence"]
@@ -265,7 +265,7 @@ def test_a_limit_of_time_ends_fixed_runs():
     assert time.perf_counter() - start < 30
     assert 1 <= results["latency"]["n"] <= 30 and results["status"] == "noisy"
     assert any(f"after {results['latency']['n']} of 100000 runs" in w for w in results["warnings"])
-    # Without a limit there are as many as were asked for.
+    # Without a limit, all requested runs happen.
     assert quick(profiler)["latency"]["n"] == 20
     with pytest.raises(ValueError, match="max_time_s"):
         profiler.profile(max_time_s=0)
@@ -286,7 +286,7 @@ def test_p99_of_100_runs_is_told_as_uncertain(net):
 
 @pytest.mark.parametrize("batch", [1, 2, 32])
 def test_memory_per_sample_is_what_one_more_takes(net, batch):
-    """64 values in, 256 before and after the ReLU: whatever the batch, and without the weights."""
+    """64 values in, 256 before and after the ReLU, per sample and without the weights."""
     results = quick(ModelProfiler(net, device="cpu"), torch.randn(batch, 64))
     assert results["memory"]["per_sample"] == (64 + 2 * 256) * 4
     assert results["memory"]["per_sample_is"].startswith("the slope from a batch of")

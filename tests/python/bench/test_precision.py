@@ -1,4 +1,4 @@
-"""The precision that is reported is the one that runs, whatever was asked for."""
+"""The reported precision is the one that runs, whatever was requested."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_int8_of_a_bare_recurrent_layer(layer):
 
 
 class Half(nn.Module):
-    """Linear layers are quantised, products of its own are not."""
+    """Its linear layers are quantized, its own matrix products are not."""
 
     def __init__(self, products):
         super().__init__()
@@ -62,7 +62,7 @@ def test_a_part_in_int8_is_told_as_a_part():
 
 
 class Stubborn(nn.Module):
-    """Computes in float32 whatever its weights are."""
+    """Computes in float32, whatever the type of its weights."""
 
     def __init__(self):
         super().__init__()
@@ -122,7 +122,7 @@ def test_what_is_compiled_is_not_compiled_to_be_looked_at():
 
 
 def test_an_engine_that_is_listed_and_does_not_work(monkeypatch):
-    """As fbgemm on AArch64: torch lists it, and it knows no such processor."""
+    """Like fbgemm on AArch64: torch lists it, but it does not support the processor."""
     before = torch.backends.quantized.engine
     probe, tried = precisions._probe, []
 

@@ -1,4 +1,4 @@
-"""Every rule of the recommendations fires on what it is about and is quiet just below it."""
+"""Every rule of the recommendations triggers at its threshold and not just below it."""
 
 import dataclasses
 import itertools
@@ -23,7 +23,7 @@ def ops(**shares):
     return [(f"aten::{name}", share, 10) for name, share in shares.items()]
 
 
-# subject: (evidence that triggers it, what of that to change for a near miss)
+# subject: (evidence that triggers it, changes that make it a near miss)
 CASES = {
     "batch size": ({"batch_ms": {1: 10, 2: 18}}, {"batch_ms": {1: 10, 2: 18.3}}),
     "dynamic batching": (
@@ -170,7 +170,7 @@ def test_a_gain_says_how_sure_it_is():
 
 
 def advised(monkeypatch, times, **settings):
-    """Recommendations that were tried, of variants that take so many times the present one's."""
+    """Recommendations after trying variants, whose times are these multiples of the current one."""
     runs = []
 
     def in_turn(first, second, wait=None):
@@ -193,7 +193,7 @@ def test_a_recommendation_that_did_not_help_is_refuted(monkeypatch):
     assert outcomes["precision"] == outcomes["quantisation"] == "refuted"
     assert outcomes["pruning"] == ""  # nothing to try
     refuted = [row for row in found if row["outcome"] == "refuted"]
-    assert found[-len(refuted) :] == refuted  # behind all others
+    assert found[-len(refuted) :] == refuted  # after all others
     assert all(row["gain"].startswith("refuted: -17% throughput") for row in refuted)
     assert "weights take" in next(r for r in refuted if r["subject"] == "quantisation")["gain"]
     found, _ = advised(monkeypatch, [0.5] * 6, **settings)
@@ -217,20 +217,20 @@ def test_a_variant_is_tried_once(monkeypatch):
     both = {row["subject"]: row for row in found}
     assert len(runs) == 1
     assert [both[name]["try"] for name in ("operator fusion", "dispatch")] == ["compile"] * 2
-    assert {row["outcome"] for row in found} == {"refuted"}  # whichever row named it
+    assert {row["outcome"] for row in found} == {"refuted"}  # whichever row contains it
 
 
 def test_a_model_that_waits_is_not_small():
     waits = rows(outside=0.95, cpu_percent=6.0, threads=4, usable=4)
     assert waits.keys() == {"waiting"} and "small" not in waits["waiting"][1]
-    # On a busy machine a thread has little of the processor and does not wait.
+    # On a busy machine a thread gets little CPU time although it does not wait.
     assert rows(outside=0.95, cpu_percent=30.0, waiting=0.01).keys() == {"dispatch"}
     assert rows(outside=0.95, waiting=0.9).keys() == {"waiting"}
     assert rows(outside=0.95, waiting=0.5).keys() == {"waiting", "dispatch"}
 
 
 def test_batches_beyond_one_doubling():
-    """Twice the batch gains nothing, eight times does."""
+    """Doubling the batch gains nothing, eight times the batch does."""
     far = rows(batch_size=8, batch_ms={8: 10.0, 16: 19.8, 32: 39.0, 64: 20.0, 128: 39.0})
     assert far["batch size"][4] == "batch=64"
     assert far["batch size"][3] == "300% throughput (measured)"
@@ -241,7 +241,7 @@ def test_batches_beyond_one_doubling():
 
 def test_batches_are_run_until_nothing_is_gained():
     class Steps(nn.Module):
-        """10 ms for every 16 samples or a part of them."""
+        """10 ms per 16 samples, rounded up."""
 
         def __init__(self):
             super().__init__()
@@ -260,7 +260,7 @@ def test_batches_are_run_until_nothing_is_gained():
 
 
 def evidence_of(module, data, **settings):
-    """What a real run gives."""
+    """The evidence of a real run."""
     profiler = ModelProfiler(module, device="cpu")
     found = []
     gather = evidence.gather
@@ -283,7 +283,7 @@ class Pictures(nn.Module):
 
 
 def test_evidence_of_pictures():
-    """What is said depends on how fast the kernels of this machine are; what is seen does not."""
+    """The advice depends on the speed of this machine's kernels; the evidence does not."""
     found, _, profiler = evidence_of(Pictures(), torch.randn(2, 3, 64, 64))
     assert "Conv2d" in found.classes and not found.channels_last
     names = {name for name, _, calls in found.ops if calls >= 1}

@@ -1,4 +1,4 @@
-"""Runs small programs as test_capture_faults.py asks: each in a forked child, so that torch is
+"""Runs small programs for test_capture_faults.py, each in a forked child, so that torch is
 imported once. `fault_driver.py jobs.json`; the status of each goes to standard output as JSON."""
 
 import json
@@ -16,7 +16,7 @@ torch.set_num_threads(1)
 
 
 def become(job):
-    """In the child: what a fresh process would have."""
+    """In the child: restores the state of a fresh process."""
     os.chdir(job["folder"])
     for name in ("stdout", "stderr"):
         fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -26,7 +26,7 @@ def become(job):
 
 
 def calls_of(folder):
-    """What a program has counted in the file `counter`; -1 before it has begun."""
+    """The count that a program wrote to the file `counter`; -1 before it starts."""
     if not os.path.exists(os.path.join(folder, "started")):
         return -1
     with open(os.path.join(folder, "counter"), "rb") as file:

@@ -1,4 +1,4 @@
-"""Models that the tests of observers run."""
+"""Models for the observers' tests."""
 
 import torch
 from torch import nn

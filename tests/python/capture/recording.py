@@ -1,4 +1,4 @@
-"""Reads a recording by its description alone, without the library, for tests to compare with."""
+"""Reads a recording by its documentation, without the library, for tests to compare with."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Recording:
             kind = fields[11]
             if fields[-1] != tag:
                 continue
-            if kind == 7:  # another thread goes on in this chunk
+            if kind == 7:  # another thread continues in this chunk
                 thread = fields[3]
             elif kind == ALLOCATION:
                 memory = MEMORY.unpack_from(self.bytes, at)
@@ -196,7 +196,7 @@ def _value(words: list[int], at: int):
 
 @contextlib.contextmanager
 def observed(path: str | Path, *what: str):
-    """Records what is named ("layers", "ops", ...) to a file, by the parts that sessions use."""
+    """Records the named parts ("layers", "ops", ...) to a file, with the functions of sessions."""
     import torch
 
     from pyrometer._testing import core, observer_build, observers

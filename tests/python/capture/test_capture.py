@@ -1,4 +1,4 @@
-"""capture_model() and capture(): files, tables, names, sums; models stay what they were."""
+"""capture_model() and capture(): files, tables, names, sums; models stay unchanged."""
 
 import contextlib
 import copy
@@ -21,7 +21,7 @@ from pyrometer._testing import core, finish_passes, session
 
 @pytest.fixture
 def on(monkeypatch, tmp_path):
-    """Capturing switched on, in a folder of its own."""
+    """Enables capturing, in a separate folder."""
     monkeypatch.setenv("PYROMETER", "1")
     monkeypatch.chdir(tmp_path)
     yield tmp_path
@@ -295,7 +295,7 @@ def test_nothing_is_recorded_between_passes(on):
     assert core.recorder_status()["running"]
     before = used()
     for _ in range(2):
-        kept = torch.ones(1000, 1000)  # allocated unseen, and freed in a pass
+        kept = torch.ones(1000, 1000)  # allocated before recording, and freed in a pass
         for _ in range(10000):  # records of five chunks
             x.add(1)
         net(x)
@@ -430,7 +430,7 @@ def test_threads_have_passes_of_their_own(on):
     assert names(on) == [f"Net_forward_{number:03d}.json" for number in range(1, 41)]
     for path in on.iterdir():
         if json.loads(path.read_text())["pyrometer"].get("ops") == "missing":
-            continue  # without the observer one thread at a time has ops
+            continue  # without the observer, only one thread at a time records ops
         stats = parse_model_trace(str(path))["layer_stats"]
         assert {name: stats[name]["call_count"] for name in stats} == {
             "linear1": 1, "relu": 1, "linear2": 1, "(model)": 1}  # fmt: skip

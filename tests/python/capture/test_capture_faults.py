@@ -1,4 +1,4 @@
-"""What goes wrong in a program, or under the recorder, and that the program never notices us."""
+"""Faults in a program or in the recorder never change the program's behavior."""
 
 import json
 import os
@@ -94,7 +94,7 @@ def make_job(tmp_path, name, code, environment, **more):
 
 
 def own_output(text):
-    """What a program printed, without our tables and lines; line numbers of ours do not count."""
+    """A program's output without Pyrometer's tables and lines; ignores its line numbers."""
     blocks = re.sub(r"\n.*Layer Analysis for (.|\n)*?\nTOTAL.*\n", "", text)
     return [line for line in blocks.splitlines() if not line.startswith("pyrometer:")]
 
@@ -232,7 +232,7 @@ if __name__ == '__main__':
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of one mebibyte."""
+    """A file system of 1 MiB."""
     folder = tmp_path / "small"
     folder.mkdir()
     mounted = subprocess.run(
@@ -240,7 +240,7 @@ def small_disk(tmp_path):
         capture_output=True, check=False,
     )  # fmt: skip
     if mounted.returncode != 0:
-        pytest.skip("file systems cannot be mounted here; tests of the recorder have a full disk")
+        pytest.skip("cannot mount a file system; the recorder's unit tests cover a full disk")
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=False)
 

@@ -1,4 +1,4 @@
-"""A program does the same while it is captured, and afterwards, as it did before: every feature of
+"""A program behaves the same before, during and after capturing. Tests every feature of
 torch that touches the call of a module, in each of the three states."""
 
 import copy
@@ -102,7 +102,7 @@ def raising_hook():
 
 
 def failure(call):
-    """What was raised, from where, and what it was raised in place of."""
+    """The exception, its origin, and the exception it replaced."""
     try:
         call()
     except BaseException as error:
@@ -226,7 +226,7 @@ def wrappers():
 
 
 def distributed():
-    """One rank: the wrappers' own hooks and all-gathers."""
+    """One rank: the hooks and all-gathers of the wrappers."""
     import torch.distributed as dist
 
     if not dist.is_available() or not dist.is_gloo_available():
@@ -308,7 +308,7 @@ def modes():
 
 
 def tracers():
-    """What Python's own profiling and tracing see."""
+    """Calls that Python's profiling and tracing see."""
     seen = []
 
     def note(frame, event, argument):
@@ -336,13 +336,13 @@ def identity():
 
 
 def lifetimes():
-    """Modules and tensors die when they did."""
+    """Modules and tensors are freed at the same time as without capturing."""
     model = net()
     alive = [weakref.ref(model), weakref.ref(model.a)]
     out = model(example())
     alive += [weakref.ref(out), weakref.ref(out.untyped_storage())]
     given = example()
-    torch.func.vmap(lambda row: row + 1)(given)  # wraps it for the time being
+    torch.func.vmap(lambda row: row + 1)(given)  # wraps it temporarily
     alive.append(weakref.ref(given))
     del model, out, given
     return [one() is None for one in alive]
@@ -412,7 +412,7 @@ def quiet():
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda one: one.__name__)
 def test_same_before_during_and_after(tmp_path, observer, situation):
-    situation()  # what torch does only once
+    situation()  # one-time initialization of torch
     before = situation()
     with observed(tmp_path / "x.pyro", *EVERYTHING):
         during = situation()

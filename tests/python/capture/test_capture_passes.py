@@ -1,4 +1,4 @@
-"""What a pass is and what its table shows: time outside ops, inputs of layers, files."""
+"""Passes and their tables: time outside ops, inputs of layers, files."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ from pyrometer._testing import finish_passes
 
 @pytest.fixture
 def on(monkeypatch, tmp_path):
-    """Capturing switched on, in a folder of its own."""
+    """Enables capturing, in a separate folder."""
     monkeypatch.setenv("PYROMETER", "1")
     monkeypatch.chdir(tmp_path)
     yield tmp_path
@@ -73,7 +73,7 @@ def test_time_outside_ops_belongs_to_its_layer(on, monkeypatch, capsys, observer
 
 
 def run_with_observer(observer, folder):
-    """A model of slow layers in a process of its own, its second pass timed."""
+    """Runs a model of slow layers in a separate process and times its second pass."""
     script = folder / "script.py"
     script.write_text(
         textwrap.dedent(
@@ -216,7 +216,7 @@ def test_forward_of_a_subclass_and_of_a_chosen_module(on):
     module = capture_model(model_name="Net")(nn.Sequential(nn.Linear(4, 4)))
     other = nn.Sequential(nn.Linear(4, 4))
     module.forward(torch.zeros(2, 4))
-    other.forward(torch.zeros(2, 4))  # of the same class, and not chosen
+    other.forward(torch.zeros(2, 4))  # of the same class, and not selected
     passes(on, 2)
 
 
@@ -338,7 +338,7 @@ def test_a_script_that_starts_another_keeps_its_files(on, order):
         batches.setdefault(name.split("_forward_")[0], []).append(next(iter(shapes))[0])
     assert sorted(batches.values()) == [[1, 2], [3, 3]]
     assert "Net" in batches and len(batches) == 2
-    # The next run finds all of them written, and moves what has the name of its own.
+    # The next run finds all of them written, and renames those with its own names.
     done = subprocess.run(
         [sys.executable, script, script, "5"], cwd=on, check=True, capture_output=True, text=True
     )

@@ -1,4 +1,4 @@
-"""Without the observer, torch.profiler gives the same layers, ops, shapes and memory."""
+"""Without the observer, torch.profiler provides the same layers, ops, shapes and memory."""
 
 import collections
 import json
@@ -110,7 +110,7 @@ def test_a_broken_compiler_is_said(tmp_path):
 
 
 def test_a_torch_with_another_inside(tmp_path):
-    """Where torch's private members have other names, the observer is built without them."""
+    """If torch's private members have other names, the observer is built without them."""
     script = tmp_path / "compiler"
     try:
         compiler = shlex.join(observer_build.compiler())

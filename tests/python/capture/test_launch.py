@@ -1,4 +1,4 @@
-"""pyrometer run, python and doctor: the program is as without us, and what it did is recorded."""
+"""pyrometer run, python and doctor: the program behaves as usual and is recorded."""
 
 import json
 import os
@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).parents[3]
 TOOL = os.path.abspath(os.environ.get("PYRO_TOOL", ROOT / "build/pyrometer"))
 EXAMPLE = ROOT / "examples/model_profiling_example.py"
 
-# What the tests themselves run with must be found by the programs too.
+# The programs must find the tests' own packages too.
 ENVIRONMENT = {
     **os.environ,
     "PYTHONPATH": os.pathsep.join(
@@ -59,7 +59,7 @@ def test_the_example(tmp_path):
     assert sum(row["class"] == "Conv2d" for row in rows.values()) == 53
     assert rows[""]["forward_host_ns"] == resnet.layers.forward_host_ns[0]
     own = sum(row["forward_host_self_ns"] for row in rows.values())
-    assert own == rows[""]["forward_host_ns"]  # every nanosecond is some layer's own
+    assert own == rows[""]["forward_host_ns"]  # every nanosecond is the self time of a layer
     summary = run(TOOL, "trace", *sorted(tmp_path.glob("MyModel*.json")), folder=tmp_path)
     assert summary.returncode == 0 and "linear1" in summary.stdout
 
@@ -119,7 +119,7 @@ def test_run_is_as_python(tmp_path):
     failing = run_tool("run", "-q", "-f", script, "fail", folder=tmp_path)
     plain = run(sys.executable, script, "fail", folder=tmp_path)
     assert failing.returncode == plain.returncode == 1
-    assert failing.stderr == plain.stderr  # the traceback, and nothing of ours in it
+    assert failing.stderr == plain.stderr  # the traceback has no frame of Pyrometer
 
 
 def test_modules_and_code(tmp_path):
@@ -281,7 +281,7 @@ def test_doctor(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "state", "exit_code"),
     [
-        ({"CXX": "false"}, "problem", 1),  # a compiler that builds nothing
+        ({"CXX": "false"}, "problem", 1),  # a compiler that always fails
         ({"CXX": "no-such-compiler"}, "note", 0),
         ({"PYROMETER_OBSERVER": "off"}, "note", 0),
     ],
@@ -293,7 +293,7 @@ def test_doctor_reports_a_compiler_without_an_observer(tmp_path, settings, state
     )
     (check,) = [one for one in json.loads(done.stdout)["checks"] if one["name"] == "observer"]
     assert (check["state"], done.returncode) == (state, exit_code)
-    assert check["mend"]
+    assert check["mend"]  # words: ok, a key of the JSON output
 
 
 @pytest.fixture

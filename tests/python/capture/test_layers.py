@@ -1,4 +1,4 @@
-"""What the observer of layers sees: modules of every kind by their names."""
+"""The observer of layers: modules of every kind, and their names."""
 
 import gc
 
@@ -36,7 +36,7 @@ def test_names(tmp_path):
 
 
 class Odd(nn.Module):
-    """Shares, recurses, makes modules in passing and keeps some where torch does not look."""
+    """Shares modules, recurses, creates modules on the fly and hides some from torch."""
 
     def __init__(self):
         super().__init__()
@@ -84,7 +84,7 @@ def test_modules_outside_of_a_root_and_made_later(tmp_path):
         (s.name, s.module.class_name) for s in record(tmp_path / "x.pyro", work, "layers").layers
     ]
     assert names[4] == ("linear1", "Linear")
-    assert names[5] == ("", "Linear")  # nobody has called its parent since it was made
+    assert names[5] == ("", "Linear")  # its parent has not been called since it was created
     assert names[6] == ("", "Dropout")
     assert names[7] == ("", "ReLU")
     assert [name for name, _ in names[8:]] == ["", "linear1", "relu", "linear2"]

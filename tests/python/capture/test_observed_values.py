@@ -1,4 +1,4 @@
-"""Values of ops where they are not what is expected there, and ways that few machines need."""
+"""Values of ops that the observer did not predict, and code paths that few machines need."""
 
 import ctypes
 import random
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.usefixtures("observer")
 
 
 def random_calls(count):
-    """The same ops again and again, each time with one whose values are other ones. A call is the
-    op's name, its inputs, and what calls it."""
+    """The same ops repeatedly, each time with new values for one of them. A call is the
+    op's name, its inputs, and the function that calls it."""
     chooser = random.Random(0)
     codes = {
         code: dtype for code, dtype in ((4, torch.int64), (6, torch.float32), (7, torch.double))
@@ -80,7 +80,7 @@ def random_calls(count):
 
 def same_value(mine, wanted):
     if isinstance(wanted, list):
-        # Torch leaves out what is missing at the end of a list.
+        # torch omits missing values at the end of a list.
         return len(mine) <= len(wanted) and all(
             same_value(mine[i] if i < len(mine) else None, one) for i, one in enumerate(wanted)
         )
@@ -109,13 +109,13 @@ def test_values_that_change_from_call_to_call(tmp_path, with_stacks):
         assert [output[1] for output in span.outputs] == [tuple(result.shape)], span.name
 
 
-# Numbers of the recorder's interface behind its size, generation and flags (capture.h).
+# Fields of the recorder's API after its size, generation and flags (capture.h).
 OFFSETS = {"the system's clock": 12, "a fence": 16}
 
 
 @pytest.mark.parametrize("name", OFFSETS)
 def test_machines_that_need_more(tmp_path, name):
-    """Those whose counter is not steady, and kernels without membarrier."""
+    """Processors without a steady counter, and kernels without membarrier."""
     x = torch.ones(3, 4)
     flags = core.RECORD_OPS | core.RECORD_SHAPES | core.RECORD_OUTPUTS | core.RECORD_MEMORY
     with observed(tmp_path / "x.pyro"):

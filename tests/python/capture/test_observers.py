@@ -1,4 +1,4 @@
-"""What the observer of ops sees: ops and memory as torch.profiler has them; stacks, threads."""
+"""The observer of ops: ops and memory as in torch.profiler; stacks, threads."""
 
 import gc
 import json
@@ -118,7 +118,7 @@ def inside(spans, label, start, end, name):
 
 
 def both(tmp_path, work):
-    """The same run as torch.profiler and as we see it: ops and memory of each."""
+    """Ops and memory of the same run, by torch.profiler and by our observer."""
     work()
     with observed(tmp_path / "x.pyro", "layers", "ops", "shapes", "memory"):
         with torch.profiler.profile(record_shapes=True, profile_memory=True) as profiler:
@@ -140,7 +140,7 @@ def both(tmp_path, work):
 def test_ops_are_those_of_torch_profiler(tmp_path, name):
     ours, theirs, _, _ = both(tmp_path, WORK[name])
     assert len(ours) > 5
-    # Times of both are taken at different moments: order by name and number within a run is exact.
+    # Both read their clocks at different moments; the order by name and number in a run is exact.
     assert sorted(s.name for s in ours) == sorted(e["name"] for e in theirs)
 
     def sequences(pairs):
@@ -186,7 +186,7 @@ def test_memory_is_that_of_torch_profiler(tmp_path, name):
     _, _, recording, theirs = both(tmp_path, WORK[name])
     mine = [(m.address, m.bytes) for m in recording.memory]
     known = [(e["Addr"], e["Bytes"]) for e in theirs]
-    # We begin before it and end after it; what it has is a part of ours without a gap.
+    # We start before the profiler and stop after it: its events are a contiguous part of our own.
     first = next(i for i in range(len(mine)) if mine[i : i + len(known)] == known) if known else 0
     assert mine[first : first + len(known)] == known
     assert len(mine) - len(known) < 30
@@ -246,7 +246,7 @@ def test_no_outputs_where_an_op_raises(tmp_path):
 
 
 def test_names_of_ops_that_come_and_go(tmp_path):
-    """The place of an op that is taken away may become another's."""
+    """The address of a removed op may be reused by another."""
     names = [f"{letter}_op" for letter in "abcdefgh"] * 4
 
     def work():
@@ -300,7 +300,7 @@ def test_storages(tmp_path):
     assert view.input_storages[0] == view.output_storages[0] == first
     assert add.input_storages[0] == first
     assert add.output_storages[0] == (first[0], first[1] + 1)
-    # The second may have the address of the first, but it is another.
+    # The second may have the address of the first, but is a different storage.
     assert second[0] != first[0]
 
 
@@ -314,7 +314,7 @@ def storages_of(ops, name):
 def test_a_storage_outlives_the_tensor_that_was_seen(tmp_path):
     def work():
         for _ in range(50):
-            left = torch.ones(3).data  # what the op gave is gone
+            left = torch.ones(3).data  # the op's result has been freed
             left.neg()
             del left
         leaf = torch.ones(3, requires_grad=True)
@@ -356,12 +356,12 @@ def test_storages_that_no_op_made(tmp_path):
 
 
 def own_bytes():
-    """Of the process, without files that it maps: the recording is one."""
+    """Memory of the process without mapped files, such as the recording."""
     try:
         with open("/proc/self/status") as status:
             lines = dict(line.split(":", 1) for line in status)
     except FileNotFoundError:
-        pytest.skip("this system does not say what memory is a process's own")
+        pytest.skip("this system does not report the private memory of a process")
     return int(lines["RssAnon"].split()[0]) * 1024
 
 
@@ -377,7 +377,7 @@ def test_storages_of_tensors_that_are_gone_are_let_go(tmp_path):
         work(200_000)
         grown = own_bytes() - before
     (tmp_path / "x.pyro").unlink()
-    # The recorder's table of what it wrote, and nothing of the tensors and storages themselves.
+    # The recorder's own tables, and no tensors or storages.
     assert grown < 200_000 * 300
 
 
@@ -506,7 +506,7 @@ def test_labels_that_end_elsewhere(tmp_path):
 
 
 def test_sizes_of_many_blocks_at_once(tmp_path):
-    """More than are kept near: each is freed with the size that it was allocated with."""
+    """More allocations than the cache holds: each is freed with its allocated size."""
     counts = [(n * 7919) % 5000 + 1 for n in range(3000)]
 
     def work():

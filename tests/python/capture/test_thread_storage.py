@@ -1,4 +1,4 @@
-"""Thread-local variables of the extension and of the observer, read from ELF files of both
+"""Thread-local variables of the extension and the observer, from ELF files of both
 processors: glibc loads a library into a running process only while these are small and, on AArch64,
 aligned to 16 bytes at most ("cannot allocate memory in static TLS block")."""
 
@@ -51,14 +51,14 @@ def thread_storage(path, processor):
 
 
 def link(compiler, objects, target, *flags):
-    """A shared library whose other symbols the running process would have."""
+    """Links a shared library whose missing symbols the running process would provide."""
     command = [compiler, "-shared", "-Wl,--unresolved-symbols=ignore-all", *flags]
     subprocess.run([*command, *map(str, objects), "-o", str(target)], check=True)
 
 
 def build_observer(processor, folder, monkeypatch):
     if processor == platform.machine():
-        observer_build.load()  # the one that this machine uses
+        observer_build.load()  # the native compiler
         return observer_build.library_path()
     monkeypatch.setenv("CXX", compiler_for(processor, "g++"))
     command = observer_build.compile_command(
@@ -66,8 +66,8 @@ def build_observer(processor, folder, monkeypatch):
         folder / "observer.o",
         "-DPYROMETER_READS_PRIVATE_FIELDS",
     )
-    # Torch's libraries are of this processor, so the observer is linked without them; variables are
-    # laid out the same without optimisation, in a third of the time.
+    # torch's libraries are for one processor, so the observer is linked without them; variables are
+    # laid out the same without optimization, which takes a third of the time.
     kept = [part for part in command if not part.startswith(("-L", "-l")) and part != "-shared"]
     subprocess.run([*kept, "-O0", "-c"], check=True)
     link(compiler_for(processor, "g++"), [folder / "observer.o"], folder / "observer.so")

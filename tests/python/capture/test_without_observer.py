@@ -1,4 +1,4 @@
-"""Capturing by torch.profiler: no crash, every op in its layer, and what is missing is said.
+"""Capturing by torch.profiler: no crash, every op in its layer, and missing data is reported.
 
 The observer is switched off inside this process, so that these run on every machine."""
 
@@ -24,7 +24,7 @@ TOOL = os.path.abspath(os.environ["PYRO_TOOL"]) if "PYRO_TOOL" in os.environ els
 
 @pytest.fixture(autouse=True)
 def without_observer(monkeypatch, tmp_path):
-    """Capturing is on, in a folder of its own, and no observer can be had."""
+    """Enables capturing, in a separate folder, without an observer."""
     session.stop()
     reason = observer_build.Unavailable("switched off by a test", expected=True)
     monkeypatch.setattr(observer_build._State, "reason", reason)
@@ -80,7 +80,7 @@ def trace_tool(*arguments):
 
 @contextlib.contextmanager
 def busy_thread():
-    """Another thread takes the interpreter from the model at any time, as a loaded machine does."""
+    """Another thread interrupts the model at any time, as on a busy machine."""
     is_over, before = threading.Event(), sys.getswitchinterval()
 
     def spin():
@@ -247,7 +247,9 @@ def test_the_programs_profiler_on_another_thread_waits_for_the_pass(tmp_path):
     def meanwhile():
         other.start()
         begun.wait()
-        time.sleep(0.05)  # it waits by now; were it later still, nothing would be proven or fail
+        time.sleep(
+            0.05
+        )  # it waits by now; if it were later, the test would prove nothing, but still pass
 
     make_net(meanwhile)(torch.ones(2, 8))
     other.join()

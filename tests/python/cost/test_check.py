@@ -1,4 +1,4 @@
-"""pyrometer check beside the real fvcore and torch's own counter."""
+"""pyrometer check against the real fvcore and torch's counter."""
 
 import importlib.util
 import json
@@ -51,7 +51,7 @@ def test_fvcore():
 
 @needs_fvcore
 def test_fvcore_on_language_models():
-    """Models whose results are objects of their own, and that take two inputs by name."""
+    """Models that return their own classes, and that have two inputs by name."""
     pytest.importorskip("transformers")
     code, document = check("--models", "gpt2,flan_t5_small")
     assert code == 0, document
@@ -77,7 +77,7 @@ def test_tolerance():
 
 
 def test_every_published_row():
-    """All that torchvision publishes, to its three decimals, or it is not compared and says why."""
+    """All numbers that torchvision publishes agree to three decimals, or a reason is given."""
     listing = subprocess.run(
         [TOOL, "models", "--format", "csv"], capture_output=True, text=True, check=True
     )

@@ -1,4 +1,4 @@
-"""docs/reference/conventions.md against the table of operators: the free ones are a closed list."""
+"""docs/reference/conventions.md agrees with the table of operators, also on those that are free."""
 
 import pathlib
 import re
@@ -31,7 +31,7 @@ def documented() -> list[str]:
     begin, end = (f"<!-- zero-cost operators: {mark} -->" for mark in ("begin", "end"))
     assert text.count(begin) == text.count(end) == 1
     listed = text.partition(begin)[2].partition(end)[0]
-    # Names in the prose between the lists are examples; a list has nothing else on its lines.
+    # Names in the prose between the lists are examples; lines of a list contain only names.
     lines = [line for line in listed.splitlines() if re.fullmatch(r"(`[\w.]+` ?)+", line)]
     return re.findall(r"`([\w.]+)`", "\n".join(lines))
 
@@ -55,7 +55,7 @@ def test_names_are_distinct():
 
 
 def test_shapes_are_said_once():
-    """An operator names a shape only where it differs from the one of its rule."""
+    """An operator names a shape only if it differs from its rule's."""
     rules = dict(RULE.findall((ROOT / "src/graph/rules/rules.def").read_text()))
     assert set(rules) == {rule for _name, _label, _category, rule, _factor, _shape in rows()}
     for name, _label, _category, rule, _factor, shape in rows():
@@ -63,7 +63,7 @@ def test_shapes_are_said_once():
 
 
 def test_documented_factors():
-    """The numbers of the document that stand for a whole group of operators."""
+    """The numbers of the document that apply to a whole group of operators."""
     factors = {name: (rule, int(factor)) for name, _label, _category, rule, factor in table()}
     for name, rule, factor in [
         ("aten.relu", "elementwise", 1),

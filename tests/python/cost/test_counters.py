@@ -1,4 +1,4 @@
-"""Conventions against the counters that they are named after, one operator at a time."""
+"""Each convention agrees with the counter it is named after, operator by operator."""
 
 import contextlib
 import logging
@@ -145,8 +145,8 @@ CASES = [
     ("ij->i", einsum("ij->i"), [(4, 5)]),
 ]
 
-# fvcore fails on a vector on the right, takes one as a weight for a matrix, and prints for einsums
-# that are no product of two matrices what numpy estimates (docs/reference/conventions.md).
+# fvcore fails on a vector on the right, takes a vector weight for a matrix, and prints for einsums
+# that are no matrix product numpy's estimate (docs/reference/conventions.md).
 NOT_FVCORE = {
     "matmul matrix vector",
     "matmul batch vector",
@@ -161,7 +161,7 @@ NOT_FVCORE = {
     "ij->i",
 }
 
-# What torch says about exporting these modules is not what is tested.
+# Ignores torch's warnings about exporting these modules.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -178,7 +178,7 @@ def inputs_of(sizes):
 
 @contextlib.contextmanager
 def plain_paths():
-    """Without the fused paths of the CPU, inside which counters see nothing."""
+    """Turns off the fused paths of the CPU, which counters cannot see into."""
     attention = torch.nn.attention
     with (
         torch.no_grad(),

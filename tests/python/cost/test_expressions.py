@@ -1,4 +1,4 @@
-"""Symbolic sizes against sympy, with torch's own functions: random formulas in both spellings."""
+"""Symbolic sizes agree with sympy and torch's functions on random formulas in both spellings."""
 
 import json
 import pathlib
@@ -57,7 +57,7 @@ def grow(chance: random.Random, depth: int):
 
 
 def value(formula, sizes: dict) -> int | None:
-    """The formula's value where it is a size, else None."""
+    """The formula's value if it is a size, else None."""
     result = formula.subs(sizes)
     if not isinstance(result, sympy.Integer) or not 0 <= result < 2**40:
         return None
@@ -65,7 +65,7 @@ def value(formula, sizes: dict) -> int | None:
 
 
 def make_formulas() -> list:
-    """Formulas that are sizes wherever they are tried."""
+    """Formulas whose value is a size for all tested inputs."""
     chance = random.Random(20)
     formulas = []
     while len(formulas) < COUNT:
@@ -73,7 +73,7 @@ def make_formulas() -> list:
             formula = grow(chance, chance.randint(1, 4))
             sound = all(value(formula, sizes) is not None for sizes in (EXPORTED, *OTHERS))
         except (AssertionError, TypeError, ValueError, ZeroDivisionError):
-            continue  # torch's functions refuse what cannot come up in a model
+            continue  # torch's functions reject values that no model has
         if sound and formula.free_symbols:
             formulas.append(formula)
     return formulas
@@ -113,7 +113,7 @@ def test_sizes_follow(formulas, spell, tmp_path):
 
 
 def test_derived_dims_are_solved(tmp_path):
-    """An input dim a*s0 + b gives s0, and what is no such number is refused."""
+    """An input dim a*s0 + b gives s0; other values are rejected."""
     chance = random.Random(21)
     for index in range(50):
         factor, offset = chance.randint(1, 16), chance.randint(0, 9)

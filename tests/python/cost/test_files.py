@@ -1,4 +1,4 @@
-"""pyrometer.cost() on files and built-in models: the part that needs no torch."""
+"""pyrometer.cost() on files and built-in models, without torch."""
 
 import copy
 import json

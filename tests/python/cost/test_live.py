@@ -1,4 +1,4 @@
-"""pyrometer.cost() on live modules: what the export hands over, and what stays untouched."""
+"""pyrometer.cost() on live modules: what the export passes on, and what stays unchanged."""
 
 import json
 import os

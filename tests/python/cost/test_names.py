@@ -1,4 +1,4 @@
-"""One way to name a model in every command, and what cannot be exported: where, why, what to do."""
+"""All commands name models the same way; errors of exporting say where, why and what to do."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Models by name: the list, one's own models, and pricing them where there is no Python."""
+"""Models by name: the list, registered models, and pricing them without Python."""
 
 import json
 import os
@@ -17,7 +17,7 @@ TOOL = os.environ.get("PYRO_TOOL", "build/pyrometer")
 
 
 class Net(nn.Module):
-    """Two layers that share nothing, over images of any size."""
+    """Two separate layers, over images of any size."""
 
     def __init__(self, width: int = 8) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class Net(nn.Module):
 
 
 class Branching(Net):
-    """Cannot be traced: what it does depends on values."""
+    """Cannot be traced: its control flow depends on values."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = self.conv(x)
@@ -57,13 +57,13 @@ def branching() -> nn.Module:
 
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path, monkeypatch):
-    """A registry that is empty and nobody's."""
+    """An empty, temporary registry."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     return tmp_path / "data" / "pyrometer" / "models"
 
 
 def tool(*arguments: str) -> subprocess.CompletedProcess:
-    """Runs the tool with no Python in its reach."""
+    """Runs the tool without Python in PATH."""
     environment = {"XDG_DATA_HOME": os.environ["XDG_DATA_HOME"], "PATH": "/nonexistent"}
     return subprocess.run(
         [os.path.abspath(TOOL), *arguments],

@@ -1,4 +1,4 @@
-"""Models whose graphs the tests know: residuals, skips, reuse, dicts, several outputs."""
+"""Models with known graphs: residuals, skips, reuse, dicts, several outputs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Up(nn.Module):
 
 
 class UNet(nn.Module):
-    """Skips from every depth to the other side."""
+    """A U-Net: skips from every depth of the encoder to the decoder."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -143,7 +143,7 @@ class Result:
 
 
 class DictModel(nn.Module):
-    """Takes a dict and keywords, passes tuples between its parts, gives a dict."""
+    """Takes a dict and keywords, passes tuples between its parts, returns a dict."""
 
     def __init__(self) -> None:
         super().__init__()

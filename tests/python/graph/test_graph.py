@@ -1,4 +1,4 @@
-"""Graphs of models that ran: their edges against torch.export's, and what is left behind."""
+"""Graphs of models that ran: their edges compared with torch.export's, and cleanup."""
 
 import json
 import os
@@ -38,8 +38,8 @@ def edges_of(graph):
 
 
 def exported(model, args, kwargs):
-    """Ops that give tensors, in their order, and which of them feeds which; what picks an item out
-    of several outputs is looked through, and so is what returns its input."""
+    """Ops that return tensors, in order, and their edges. Skips ops that pick an item out
+    of several outputs or return their input."""
     ops, edges, number = [], set(), {}
     for node in torch.export.export(model, args, kwargs).graph.nodes:
         if node.op != "call_function":
@@ -181,16 +181,16 @@ def test_writes_are_seen_through_views(inference):
         ("add_", "exp"),
         ("add_", "select"),
         ("select", "fill_"),
-        ("lift_fresh", "fill_"),  # the number, which is no input
+        ("lift_fresh", "fill_"),  # the number is no input
         ("add_", "select@1"),
-        ("select@1", "sin"),  # of what was not filled
+        ("select@1", "sin"),  # of the part that was not filled
         ("fill_", "cos"),
         ("add_", "cos"),
     }
 
 
 class Keeps(nn.Module):
-    """Keeps a tensor from pass to pass."""
+    """Keeps a tensor between passes."""
 
     def __init__(self):
         super().__init__()
@@ -264,7 +264,7 @@ def test_granularities():
         "x", "conv1", "bn1", "relu", "maxpool", "layer1.0"
     ]  # fmt: skip
     assert [node.name for node in blocks][-3:] == ["layer4.1", "avgpool", "fc"]
-    assert ("avgpool", "fc") in edges_of(blocks)  # flatten is looked through
+    assert ("avgpool", "fc") in edges_of(blocks)  # flatten is no node
     leaves = layers(model, *args)
     assert ("bn1", "relu") in edges_of(leaves)
     assert ("maxpool", "layer1.0/add") not in edges_of(leaves)
@@ -283,7 +283,7 @@ def test_granularities():
         "ids", "tokens", "drop", "blocks.0", "blocks.1", "blocks.2", "norm", "head"
     ]  # fmt: skip
     by_name = {node.name: node for node in graph}
-    assert by_name["head"].parameters == 0  # its weight is the table of tokens
+    assert by_name["head"].parameters == 0  # its weight is the token embedding
     assert by_name["tokens"].parameters == 50 * 32
 
 
@@ -313,7 +313,9 @@ def test_many_passes():
     prof = pyrometer.Profiler(model, granularity="layer", auto_profile=False, capture_ops=True)
     prof.profile_passes(torch.randn(2, 8) for _ in range(9))
     assert {node.passes for node in prof.graph if node.kind != "input"} == {9}
-    assert {node.p95_ns for node in prof.graph} == {None}  # 9 say nothing about a twentieth
+    assert {node.p95_ns for node in prof.graph} == {
+        None
+    }  # 9 passes are too few for a 95th percentile
     prof.profile_passes(torch.randn(2, 8) for _ in range(20))
     assert all(node.median_ns <= node.p95_ns for node in prof.graph if node.kind != "input")
     prof.profile_passes(torch.randn(2, 8) for _ in range(9))
@@ -322,7 +324,7 @@ def test_many_passes():
     prof.profile_passes([(torch.randn(2, 8),), {"x": torch.randn(2, 8)}])
     passes = {node.name: node.passes for node in prof.graph if node.kind != "input"}
     assert passes["cell"] == passes["act@1"] == 2
-    assert passes["mul"] == 1  # operators are watched in the first pass only
+    assert passes["mul"] == 1  # operators are recorded in the first pass only
 
 
 def test_files(tmp_path):

@@ -1,4 +1,4 @@
-"""Which node a tensor comes from: through operators that return it, views and partial writes."""
+"""The node that produced a tensor, through operators that return it, views and partial writes."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def filed(tmp_path, model, *args, granularity="layer"):
 
 
 class Branches(nn.Module):
-    """Parallel branches that each begin with an operator that returns its input."""
+    """Parallel branches that each start with an operator that returns its input."""
 
     def __init__(self):
         super().__init__()
@@ -80,7 +80,7 @@ BRANCHES = {
 
 
 class Residual(nn.Module):
-    """The residual starts at the stem, whatever was done with its result in between."""
+    """The residual starts at the stem, whatever uses its result in between."""
 
     def __init__(self):
         super().__init__()
@@ -124,7 +124,7 @@ def test_branches_of_a_file(model, wanted, tmp_path):
 
 
 def test_cuts_follow_the_producer():
-    """A tensor that crosses because of a branch counts, though an operator handed it on."""
+    """A tensor that crosses a cut because of a branch counts, even if an operator returned it."""
     prof = pyrometer.Profiler(Branches().eval(), granularity="layer", auto_profile=False)
     prof.profile_once(torch.randn(2, 4))
     names = [node.name for node in prof.graph]
@@ -263,7 +263,7 @@ def random_slice(generator, size):
 
 
 def random_plan(seed):
-    """What to do, and who is read in truth."""
+    """The operations, and the true producers of each read."""
     generator = random.Random(seed)
     shape = tuple(generator.randint(2, 7) for _ in range(generator.choice([2, 2, 3])))
     last, plan, wanted, writes = torch.full(shape, -1), [], set(), 0
@@ -297,7 +297,7 @@ def test_random_writes_of_a_file(seed, tmp_path):
 
 
 class Chunks(nn.Module):
-    """A tensor that two blocks fill, and that is taken apart between blocks."""
+    """A tensor that two blocks fill, and that is split between blocks."""
 
     def __init__(self):
         super().__init__()

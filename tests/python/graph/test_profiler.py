@@ -1,4 +1,4 @@
-"""Profiler is the model that it wraps; the programs it was made for run as they are written."""
+"""Profiler behaves like the model that it wraps; the example programs run unchanged."""
 
 import contextlib
 import copy
@@ -200,7 +200,7 @@ def test_the_program_for_resnet18(tmp_path, monkeypatch):
 
 
 def test_the_program_for_llama(tmp_path, monkeypatch):
-    """With a tiny model and a tokenizer of bytes in the place of those that would be downloaded."""
+    """Uses a tiny model and a byte tokenizer instead of downloading them."""
     model = tiny_llama()
     import transformers
 
@@ -249,7 +249,7 @@ def test_without_an_observer(monkeypatch, capsys):
 
 @pytest.fixture
 def device_waits(monkeypatch):
-    """Models of the CPU look as if they were on two GPUs; to wait for one takes 2 ms."""
+    """Makes CPU models look like models on two GPUs; synchronizing one takes 2 ms."""
     waits = []
 
     @ctypes.CFUNCTYPE(None, ctypes.c_int32)
@@ -266,7 +266,7 @@ def device_waits(monkeypatch):
 
 
 def test_ops_wait_for_their_devices(device_waits):
-    """Once before and once after each op that the model calls; the time has the latter."""
+    """Synchronizes before and after each op of the model; the time includes the latter."""
     model = nn.Sequential(nn.Linear(4, 4), nn.GELU(), nn.Linear(4, 2)).eval()
     prof = Profiler(model, auto_profile=False)
     prof.profile_detail(torch.randn(3, 4), level="aten")

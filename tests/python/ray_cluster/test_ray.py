@@ -1,4 +1,4 @@
-"""pyrometer.ray on a real Ray cluster: two nodes on loopback, whose processes the fixture ends."""
+"""pyrometer.ray on a real Ray cluster: two nodes on loopback, which the fixture stops."""
 
 import os
 import pathlib
@@ -20,12 +20,12 @@ torch = pytest.importorskip("torch")
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples"
 LARGE_BYTES = ray_files.PIECE_BYTES * 5 + 7
-# Nothing here takes long; on a busy machine Ray does. These only end what would never end.
+# Timeouts for hung calls only; Ray may be slow on a busy machine.
 LONG_S = 600
 
 
 class TooCold(Exception):
-    """An exception of a module that only the tests have, with arguments of its own."""
+    """An exception with its own arguments, from a module that only the tests have."""
 
     def __init__(self, degrees, rank):
         super().__init__(f"{degrees} degrees")
@@ -45,13 +45,13 @@ def cluster(tmp_path_factory):
     patch.delenv("RAY_ADDRESS", raising=False)
     node = {
         "num_cpus": 2,
-        "num_gpus": 2,  # as far as Ray knows
+        "num_gpus": 2,  # in Ray's accounting
         "object_store_memory": 100 << 20,
     }
-    # What ranks leave behind is looked for in a folder that no other run of the tests has.
+    # Ranks use a temporary folder of this test run, in which leftovers are searched.
     patch.setenv("RAY_TMPDIR", tempfile.gettempdir())
     patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("temporary")))
-    # Nodes have folders of their own, so that nothing is shared by accident.
+    # Each node has its own folder, so that they share nothing by accident.
     patch.chdir(tmp_path_factory.mktemp("head"))
     made = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
     try:
@@ -68,7 +68,7 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture
 def here(cluster, tmp_path, monkeypatch):
-    """A folder of the driver; afterwards nothing of the call is left on the nodes."""
+    """A folder for the driver; then checks that the call left nothing on the nodes."""
     monkeypatch.chdir(tmp_path)
     yield tmp_path
     assert not list(pathlib.Path(os.environ["TMPDIR"]).glob("pyrometer-ray-*"))
@@ -76,7 +76,7 @@ def here(cluster, tmp_path, monkeypatch):
 
 
 def free_cpus():
-    """Of the whole cluster, when it has had a moment to hear of what ended."""
+    """Free CPUs of the cluster, after it has noticed ended processes."""
     deadline = time.monotonic() + LONG_S
     while ray.available_resources().get("CPU") != 4 and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -112,7 +112,7 @@ def train(steps, learning_rate=0.1):
 def test_profiled_training_on_two_nodes(here, capfd):
     value = train(4, learning_rate=0.5)
     assert value["rank"] == 0
-    value["weight"] += 1  # it is the caller's own
+    value["weight"] += 1  # it belongs to the caller
     logs = here / "profiles"
     found = names(logs)
     tensorboard = [one for one in found if one.startswith("rank_")]
@@ -147,7 +147,7 @@ VARIABLES = [
 def test_a_rank_a_gpu(here):
     @pyrometer.ray(num_nodes=2, gpus_per_node=2, return_all=True)
     def environment(names):
-        # Not spread again: it is the function itself in here.
+        # Not distributed again: inside a rank this is the plain function.
         assert environment.__wrapped__ is not None
         return [os.environ[name] for name in names], os.environ["MASTER_ADDR"], inner(), node()
 
@@ -195,12 +195,12 @@ def test_an_exception_of_a_rank(here):
     assert (caught.value.degrees, caught.value.rank) == (-40, 1)
     assert re.search(r"raised on rank 1 \(pid \d+ on [\d.]+\)", caught.value.__notes__[0])
     assert "raise TooCold(-40, rank)" in str(caught.value.__cause__)
-    # An absolute folder that is the driver's own is written to and left alone.
+    # An absolute folder of the driver is written to and not removed.
     assert names(absolute) == ["rank_0.txt", "rank_1.txt"]
 
 
 def test_a_rank_is_killed(here, monkeypatch):
-    monkeypatch.setattr(ray_group, "SETTLE_S", LONG_S)  # both end; Ray may hear of one much later
+    monkeypatch.setattr(ray_group, "SETTLE_S", LONG_S)  # both end; Ray may notice one much later
 
     @pyrometer.ray(num_nodes=2)
     def be_killed():
@@ -241,8 +241,8 @@ def test_the_driver_is_interrupted(here, monkeypatch):
     def interrupt():
         while not all((here / rank).exists() for rank in "01") and not has_ended.is_set():
             time.sleep(0.05)
-        # Python drops an interrupt that arrives in a callback from C, of which Ray has many: it is
-        # sent until the driver begins to end the ranks, and not while it does.
+        # Python drops an interrupt that arrives in a callback from C, of which Ray has many. It is
+        # sent until the driver starts to stop the ranks.
         while not has_ended.is_set():
             os.kill(os.getpid(), signal.SIGINT)
             if was_heard.wait(10):
@@ -329,7 +329,7 @@ def test_without_ray(monkeypatch):
 
 
 def test_the_example(tmp_path):
-    """Without a cluster: Ray is started on this machine, and ends with the call."""
+    """Without a cluster, Ray starts on this machine and stops with the call."""
     environment = {**os.environ, "RAY_AUTH_MODE": "disabled", "RAY_ADDRESS": "local"}
     done = subprocess.run(
         [sys.executable, EXAMPLES / "ray_training.py", "--workers-per-node", "3", "--steps", "6"],

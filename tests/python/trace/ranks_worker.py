@@ -1,4 +1,4 @@
-"""One rank of small training runs on gloo, with a layer that may sleep. Run by test_ranks.py.
+"""One rank of small training runs on gloo, with a layer that may sleep. test_ranks.py runs it.
 
 `ranks_worker.py FOLDER SECONDS`: each folder in FOLDER is a run, named PROFILER-ENGINE-SLOWRANK.
 """
@@ -89,10 +89,10 @@ def record(profiler, model, folder, rank):
 
 
 def main(folder, delay_s):
-    """One run after the other in the same processes: to import torch takes longer than a run."""
+    """All runs use the same processes, because importing torch takes longer than a run."""
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.set_num_threads(1)
-    # A file in place of a port, which another test could take in the meantime.
+    # A file instead of a port, which another test could take in the meantime.
     store = dist.FileStore(f"{folder}/store", world)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=world)
     for name in sorted(os.listdir(folder)):

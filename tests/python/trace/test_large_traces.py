@@ -1,4 +1,4 @@
-"""Traces that are extreme in one way: deep nesting, or more threads than tracks."""
+"""Extreme traces: deep nesting, or more threads than tracks."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_a_hundred_thousand_nested_modules_take_linear_time(tmp_path):
     nested_modules(few, 10_000)
     nested_modules(many, 100_000)
     for options in (["trace", "-q"], ["ranks", "-q"]):
-        # Ten times the work; were it the square, it would be a hundred times. What else runs on
-        # the machine changes the time of the processor by a factor of two at most.
+        # Linear work would grow ten times, quadratic work a hundred times. Other load on
+        # the machine changes CPU time by a factor of two at most.
         allowed = 40 * max(processor_time(*options, few), 0.02)
         assert processor_time(*options, many) < allowed
 

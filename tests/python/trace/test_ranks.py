@@ -35,7 +35,7 @@ NOBODY = "none"
 
 @pytest.fixture(scope="module", params=[2, 4])
 def runs(request, tmp_path_factory):
-    """(number of ranks, folder of all runs); a rank is a process that takes part in every run."""
+    """(number of ranks, folder of all runs); each rank is one process for all runs."""
     world, folder = request.param, tmp_path_factory.mktemp("runs")
     for profiler, engine in LAYERS:
         (folder / f"{profiler}-{engine}-{world - 1}").mkdir()
@@ -78,13 +78,13 @@ def test_slow_rank_and_layer_are_named(runs, profiler, engine):
     if profiler == "torch":
         assert row["op"] == "<built-in function sleep>"
     assert answer.ranks[0]["wait_ns"] > answer.ranks[slow_rank]["wait_ns"]
-    # On one machine the clocks are the same.
+    # On one machine all ranks share the clock.
     assert all(abs(row["clock_offset_ns"]) < DELAY_S * 1e9 / 2 for row in answer.ranks)
 
 
 @pytest.mark.parametrize(("profiler", "engine"), LAYERS)
 def test_nobody_is_accused(runs, profiler, engine):
-    """A busy machine may hold a rank up now and then, but no layer is slow in all steps."""
+    """A busy machine may delay a rank sometimes, but no layer is slow in all steps."""
     _, folder = runs
     answer = pyrometer.ranks(folder / f"{profiler}-{engine}-{NOBODY}")
     assert answer.ranks[0]["matched_collectives"] >= 6
@@ -191,10 +191,10 @@ def test_ranks_of_this_repository():
 
 
 def test_two_ranks_of_somebody():
-    """As above, with NCCL on a cluster of 128 ranks of which two are at hand."""
+    """As above, with NCCL: traces of two of 128 ranks."""
     files = sorted(OTHERS.glob("ranks2_rank*.json.gz"))
     if len(files) != 2:
-        pytest.skip("traces of others, which are not here")
+        pytest.skip("traces of other people, not available")
     answer = pyrometer.ranks(files)
     assert [row["rank"] for row in answer.ranks] == [0, 1]
     assert answer.to_dict()["missing"] == 126

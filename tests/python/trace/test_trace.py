@@ -1,4 +1,4 @@
-"""pyrometer.trace(), parse_model_trace(), and the command over every real trace that is at hand."""
+"""pyrometer.trace(), parse_model_trace(), and the command on every real trace available."""
 
 import gc
 import json
@@ -21,7 +21,7 @@ TRAINING = FILES / "good-1-training.json"
 RESNET18 = FILES / "h200_resnet18_train.json.gz"
 TOOL = os.path.abspath(os.environ.get("PYRO_TOOL", ROOT / "build/pyrometer"))
 FOLDER = pathlib.Path(os.environ.get("PYRO_TRACES", ROOT.parent / "shared" / "traces"))
-# Ours, one of each dialect; and those of other people where they are at hand.
+# Our traces, one per dialect, and other people's if available.
 OURS = [*sorted(FILES.glob("good-*.json*")), *sorted(FILES.glob("h200_*.json.gz"))]
 REAL = OURS + sorted(FOLDER.glob("*.json*"))
 
@@ -71,7 +71,7 @@ def test_columns_share_the_librarys_memory():
     assert np.shares_memory(first, second)
     assert first.__array_interface__["data"] == second.__array_interface__["data"]
     host = np.asarray(trace.layers.forward_host_ns)
-    assert first.strides == host.strides  # both lie in the same rows
+    assert first.strides == host.strides  # both share the same rows
     assert (
         abs(host.__array_interface__["data"][0] - first.__array_interface__["data"][0])
         < (first.strides[0])
@@ -200,7 +200,7 @@ print(pyrometer.trace(sys.argv[2]).events)
 
 
 def test_the_lock_is_released_while_reading(tmp_path):
-    """The bytes come from another thread of Python: with the lock held, they never would."""
+    """Another Python thread supplies the bytes, which deadlocks if the GIL is held."""
     os.mkfifo(tmp_path / "pipe.json")
     done = subprocess.run(
         [sys.executable, "-c", READ_WHAT_A_THREAD_WRITES, TRAINING, tmp_path / "pipe.json"],
@@ -230,11 +230,11 @@ def test_parse_model_trace():
     path = str(FILES / "good-3-cpu-only.json")
     stats = pyrometer.parse_model_trace(path, "Net")
     assert (stats["model_name"], stats["trace_file"]) == ("Net", path)
-    assert stats["shapes_from"] == "operators"  # torch.profiler does not say what layers are given
+    assert stats["shapes_from"] == "operators"  # torch.profiler does not record inputs of layers
     layers = stats["layer_stats"]
     assert list(layers) == ["Net_0.Linear_0", "Net_0.ReLU_0", "Net_0"]
     linear = layers["Net_0.Linear_0"]
-    assert linear["op_time_us"] == 80  # aten::linear; the addmm inside is not added
+    assert linear["op_time_us"] == 80  # aten::linear; the addmm inside is not counted again
     assert linear["total_time_us"] >= 80 and linear["call_count"] == 1
     assert linear["shapes"] == layers["Net_0"]["shapes"] == {(32, 100)}
     assert linear["operations"] == {"aten::linear", "aten::addmm"}

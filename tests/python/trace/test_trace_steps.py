@@ -1,4 +1,4 @@
-"""Steps of traces, recomputed here from the file in whole nanoseconds: every part is equal."""
+"""Recomputes the steps of traces in whole nanoseconds; every part must be equal."""
 
 import gzip
 import json
@@ -13,7 +13,7 @@ TOOL = os.environ.get("PYRO_TOOL", "build/pyrometer")
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 FOLDER = pathlib.Path(os.environ.get("PYRO_TRACES", ROOT.parent / "shared" / "traces"))
 FILES = ROOT / "tests" / "files" / "trace"
-# Ours, one of each dialect; and those of other people where they are at hand.
+# Our traces, one per dialect, and other people's if available.
 OURS = [*sorted(FILES.glob("good-*.json*")), *sorted(FILES.glob("h200_*.json.gz"))]
 TRACES = OURS + sorted(FOLDER.glob("*.json.gz"))
 COLLECTIVES = ("nccl", "multimem_all_reduce")

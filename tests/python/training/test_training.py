@@ -1,4 +1,4 @@
-"""profiler() and step_profiler() in one process: schedule, files, summary, what passes through."""
+"""profiler() and step_profiler() in one process: schedule, files, summary, results and errors."""
 
 import itertools
 import json
@@ -119,7 +119,7 @@ def test_rows_of_the_summary_are_those_of_the_trace(tmp_path, capfd):
     rows = [line.rsplit(None, 4) for line in lines[rules[1] + 1 : rules[2]]]
     times = []
     for name, flops, host, device, calls in rows:
-        name = name.strip()  # a long one is cut, and ends in dots
+        name = name.strip()  # long names are cut and end in dots
         op = ops.get(name) or next(ops[one] for one in ops if one.startswith(name.rstrip(".")))
         assert int(calls) == op["calls"] and device == "--"
         if flops != "--":
@@ -193,7 +193,7 @@ def test_the_folder_is_that_of_the_begin(tmp_path, monkeypatch, capfd):
 
 
 def test_forked_workers_leave_nothing(tmp_path, capfd):
-    """Those of a loader begin in the middle of the active steps."""
+    """Workers of a loader start in the middle of the active steps."""
     data = torch.utils.data.TensorDataset(torch.randn(8, 32))
     with profiler(output_dir=tmp_path, skip_first=0, wait=0, active=2) as profile:
         for _ in range(4):
@@ -388,7 +388,7 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 def test_flops_of_a_step_are_torchs(tmp_path, capfd, name):
-    """In the convention torch, with torch's counter set up so that it sees everything."""
+    """In the convention torch, with torch's counter configured to see everything."""
     make, shape = MODELS[name]
     model = make()
     inputs = torch.randn(shape)
@@ -447,7 +447,7 @@ def test_memory_of_a_long_run_is_flat(tmp_path):
     line = next(line for line in done.stdout.splitlines() if line.startswith("sizes"))
     sizes = [int(size) for size in line.split()[1:]]
     assert done.stdout.count("# of Calls") == 20
-    # 14 cycles lie between: what one leaves behind would add up.
+    # 14 cycles in between, so that leaks would add up.
     assert max(sizes[3:]) - sizes[2] < 4 << 20, sizes
     assert len(list(tmp_path.glob("trace_rank_0*.json"))) == 16
     assert not list(tmp_path.rglob("*.pyro"))
@@ -479,7 +479,7 @@ sys.exit(train())
 
 
 def test_under_pyrometer_run(tmp_path):
-    """The program's own recording goes on after the active steps."""
+    """The program's own recording continues after the active steps."""
     tool = os.environ.get("PYRO_TOOL")
     if not tool or not os.path.exists(tool):
         pytest.skip("PYRO_TOOL is not set")

@@ -133,7 +133,7 @@ def test_examples(tmp_path, name):
 
 
 def test_a_rank_that_is_killed(tmp_path):
-    """Not by torchrun, which would end the other one too."""
+    """Without torchrun, which would stop the other rank too."""
     ranks = [
         subprocess.Popen(
             [sys.executable, DRIVER, "die", tmp_path],
@@ -145,7 +145,7 @@ def test_a_rank_that_is_killed(tmp_path):
     output, messages = ranks[0].communicate(timeout=600)
     ranks[1].communicate(timeout=600)
     assert ranks[1].returncode == -9
-    assert ranks[0].returncode == 1 and "Error" in messages  # gloo's own, from the training
+    assert ranks[0].returncode == 1 and "Error" in messages  # gloo's, from the training
     assert "Steps 3 to 4, rank 0 of 2; the training raised" in output
     whole = pyrometer.trace(tmp_path / "trace_rank_0.json")
     assert [row["number"] for row in whole.training][:2] == [3, 4]
@@ -157,14 +157,14 @@ def test_a_rank_that_is_killed(tmp_path):
 
 
 def test_a_full_disk(tmp_path):
-    """A file system of 700 KiB: training goes on, one warning, its own exit code."""
+    """A file system of 700 KiB: training continues, with one warning and its own exit code."""
     small = tmp_path / "small"
     small.mkdir()
     mounted = os.geteuid() == 0 and shutil.which("mount") and not subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=700k", "tmpfs", small], capture_output=True
     ).returncode  # fmt: skip
     if not mounted:
-        pytest.skip("no file system can be mounted here")
+        pytest.skip("cannot mount a file system")
     try:
         program = """
 import sys, torch
@@ -214,7 +214,7 @@ if __name__ == "__main__":
 
 
 def test_a_group_that_is_made_inside_of_the_function(tmp_path):
-    """The rank is known only after the first step has begun, and no longer when the last ended."""
+    """The rank is known only from the first step's start to the last step's end."""
     script = tmp_path / "spawned.py"
     script.write_text(SPAWNED)
     environment = {name: text for name, text in ENVIRONMENT.items() if name != "RANK"}

@@ -1,4 +1,4 @@
-"""What the ranks of test_training_ranks.py run: DDP and FSDP2 over gloo, on small models."""
+"""The program of the ranks in test_training_ranks.py: DDP and FSDP2 over gloo, small models."""
 
 import os
 import signal

@@ -18,7 +18,7 @@ BF16, FP32 = "c10::BFloat16", "float"
 
 
 class Trace:
-    """A trace in the making; times are whole microseconds."""
+    """Builds a trace; times are whole microseconds."""
 
     def __init__(self, device="NVIDIA H100 80GB HBM3", major=9, memory=80 * GIB):
         self.events = []
@@ -399,7 +399,7 @@ def main():
             else:
                 path.write_text(trace.text())
     if stale:
-        sys.exit(f"make.py: not as it would write them: {', '.join(stale)}")
+        sys.exit(f"make.py: out of date, run make.py: {', '.join(stale)}")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-/* The analysis as a whole: narrowing, filters, memory that runs out, and hostile traces. */
+/* The whole analysis: narrowing, filters, failing allocations, and hostile traces. */
 #include "analyze_maker.h"
 #include "fail_alloc.h"
 #include "unit.h"
 
 #define ALLREDUCE "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 
-/* Two steps with something for every analysis. */
+/* Two steps with input for every analysis. */
 static void make_rich_trace(maker *maker)
 {
     maker_begin(maker);
@@ -47,7 +47,7 @@ static void test_phase(void **state)
     assert_int_equal(analysis->copy_count, 0);
     assert_int_equal(analysis->collective_count, 0);
     assert_int_equal(analysis->gap_count, 2);
-    assert_int_equal(analysis->steps[0].compute_ns, 700); /* a step is whole whatever is asked */
+    assert_int_equal(analysis->steps[0].compute_ns, 700); /* a step is whole, whatever the filter */
     maker_end(&maker);
 }
 
@@ -68,7 +68,7 @@ static void test_filter_narrows_rows(void **state)
     maker_end(&maker);
 }
 
-/* Whatever allocation fails, the analysis says so and leaves nothing behind. */
+/* Whatever allocation fails, the analysis reports it and leaks nothing. */
 static void test_memory_runs_out(void **state)
 {
     (void)state;
@@ -100,7 +100,7 @@ static uint64_t mix_text(uint64_t hash, const char *text)
     return hash * UINT64_C(0x100000001b3);
 }
 
-/* All that the rows of gaps say, in their order. */
+/* The rows of gaps as text, in order. */
 static uint64_t hash_gaps(const pyro_analysis *analysis)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -113,7 +113,7 @@ static uint64_t hash_gaps(const pyro_analysis *analysis)
     return hash;
 }
 
-/* One lane or several: the same answer. */
+/* One lane or several: the same result. */
 static void test_lanes_agree(void **state)
 {
     (void)state;
@@ -145,8 +145,8 @@ static void test_lanes_agree(void **state)
     maker_end(&maker);
 }
 
-/* Prices are there before layers and steps are told of ops, whoever tells them: ops inside of priced
- * ones would count twice. */
+/* Prices exist before layers and steps see ops, on whichever thread: otherwise ops inside priced
+ * ops would count twice. */
 static void test_lanes_wait_for_prices(void **state)
 {
     (void)state;
@@ -170,7 +170,7 @@ static void test_lanes_wait_for_prices(void **state)
     maker_end(&maker);
 }
 
-/* Long steps, steps of no length, and steps inside of each other: linear all the same. */
+/* Long steps, empty steps, and nested steps: still linear. */
 static void test_very_many_steps(void **state)
 {
     (void)state;
@@ -190,7 +190,7 @@ static void test_very_many_steps(void **state)
     maker_end(&maker);
 }
 
-/* Every gap reaches over the whole trace for a device of its own: the search for culprits ends. */
+/* Every gap spans the whole trace on its own device: the search for causes stays bounded. */
 static void test_gaps_of_many_devices(void **state)
 {
     (void)state;
@@ -208,7 +208,7 @@ static void test_gaps_of_many_devices(void **state)
     maker_end(&maker);
 }
 
-/* Times at the ends of what can be said must not overflow. */
+/* Times at the ends of the range must not overflow. */
 static void test_extreme_times(void **state)
 {
     (void)state;

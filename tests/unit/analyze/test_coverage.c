@@ -1,4 +1,4 @@
-/* Stretches of time: joined, measured, and one taken from another. */
+/* Sets of time ranges: union, length and difference. */
 #include "analyze/coverage.h"
 #include "unit.h"
 

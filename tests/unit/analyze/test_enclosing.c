@@ -1,4 +1,4 @@
-/* Tests of analyze/enclosing.c: deep nests are walked once. */
+/* Tests of analyze/enclosing.c: deep nesting is walked once. */
 #include "analyze/enclosing.h"
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-/* The sweep over classes of intervals, beside one that looks at every unit of time. */
+/* The sweep over classes of intervals, compared with one that visits every unit of time. */
 #include "analyze/intervals.h"
 #include "unit.h"
 
@@ -18,13 +18,13 @@ static void paint(void *user, int64_t start_ns, int64_t end_ns, unsigned classes
 {
     picture *seen = user;
     assert_true(start_ns < end_ns);
-    assert_int_equal(start_ns, seen->last_ns); /* nothing is left out, nothing said twice */
+    assert_int_equal(start_ns, seen->last_ns); /* nothing is missing, nothing reported twice */
     for (int64_t time = start_ns; time < end_ns; time++)
         seen->classes[time] = classes;
     seen->last_ns = end_ns;
 }
 
-/* A generator of its own keeps the cases the same everywhere. */
+/* Our own generator makes the cases the same everywhere. */
 static unsigned next_random(unsigned *seed)
 {
     *seed = *seed * 1103515245u + 12345u;
@@ -39,7 +39,7 @@ static void sweeps_like_the_slow_way(unsigned seed)
     int64_t start = 0;
     while (start < TIMES - 50) {
         unsigned class = next_random(&seed) % CLASSES;
-        int64_t end = start + next_random(&seed) % 50; /* of no length too */
+        int64_t end = start + next_random(&seed) % 50; /* also empty ones */
         pyro_sweep_cover(&sweep, class, start, end);
         for (int64_t time = start; time < end; time++)
             wanted.classes[time] |= 1u << class;

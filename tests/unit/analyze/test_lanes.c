@@ -1,5 +1,5 @@
-/* Tests of analyze/lanes.c: every lane sees all events once, comes after the one it waits for, and
- * items are done once each, whoever does them. */
+/* Tests of analyze/lanes.c: every lane sees all events once, runs after the lane it depends on, and
+ * each item is processed once, on whichever thread. */
 #include "analyze/lanes.h"
 #include "base/error.h"
 #include "unit.h"

@@ -44,7 +44,7 @@ static void test_forward(void **state)
 {
     (void)state;
     static const example examples[] = {
-        /* torch's own worked values: 240 and 28,800 */
+        /* torch's example values: 240 and 28,800 */
         {"aten::mm", "[[4,5],[5,6]]", "[\"float\",\"float\"]", "[\"\",\"\"]", 240,
          4 * (20 + 30 + 24)},
         {"aten::conv2d", "[[2,3,6,6],[6,3,4,4],[],[],[],[],[]]",
@@ -133,7 +133,7 @@ static void test_backward(void **state)
     CHECK(examples);
 }
 
-/* What is not known is -1, never 0 and never a guess. */
+/* Unknown numbers are -1, never 0 and never a guess. */
 static void test_unknown(void **state)
 {
     (void)state;
@@ -154,7 +154,7 @@ static void test_unknown(void **state)
         int64_t flops, bytes;
         const example *e = &examples[i];
         if (strchr(e->dims, '[') && strlen(e->dims) == 6)
-            continue; /* no JSON at all: the reader's business */
+            continue; /* no JSON: rejected by the reader */
         price(e->name, e->dims, e->types, e->values, &flops, &bytes);
         if (flops != e->flops || bytes != e->bytes)
             fail_msg("%s %s: %lld FLOPs, %lld bytes", e->name, e->dims, (long long)flops,
@@ -162,7 +162,7 @@ static void test_unknown(void **state)
     }
 }
 
-/* Texts of any kind are refused without harm. */
+/* Arbitrary texts are rejected without harm. */
 static void test_hostile_signatures(void **state)
 {
     (void)state;
@@ -200,7 +200,7 @@ static void test_hostile_signatures(void **state)
     free(signature);
 }
 
-/* Of nested ops the outermost that does anything carries the FLOPs. */
+/* Of nested ops, the outermost one with a price has the FLOPs. */
 static void test_nesting(void **state)
 {
     (void)state;
@@ -209,7 +209,7 @@ static void test_nesting(void **state)
     maker_begin(&maker);
     maker_event(&maker, "cpu_op", "aten::matmul", 100, 1, 0, 100, mm);
     maker_event(&maker, "cpu_op", "aten::mm", 100, 1, 10, 50, mm);
-    /* a reshape that copies: it has no price of its own, the copy inside has */
+    /* a reshape that copies: it has no price, but the copy inside has */
     maker_event(&maker, "cpu_op", "aten::reshape", 100, 1, 200, 100,
                 "\"Input Dims\":[[4,5],[]],\"Input type\":[\"float\",\"ScalarList\"]");
     maker_event(&maker, "cpu_op", "aten::clone", 100, 1, 210, 50,

@@ -1,4 +1,4 @@
-/* Quantiles by selection, beside sorting. */
+/* Quantiles by selection, compared with sorting. */
 #include "analyze/quantile.h"
 #include "unit.h"
 
@@ -33,7 +33,7 @@ static void test_of_nothing(void **state)
     assert_int_equal(pyro_quantile(NULL, 0, 1, 2), 0);
 }
 
-/* A quadratic selection would not come back within the test's time. */
+/* A quadratic selection would exceed the test's time limit. */
 static void test_hostile_orders(void **state)
 {
     (void)state;

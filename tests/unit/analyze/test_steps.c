@@ -1,4 +1,4 @@
-/* Steps: parts that add up, whatever overlaps; work counted where it was launched. */
+/* Steps: parts that add up despite overlaps; work counts in the step that launched it. */
 #include "analyze_maker.h"
 #include "unit.h"
 
@@ -48,7 +48,7 @@ static void test_parts_are_disjoint(void **state)
     assert_int_equal(row->kernels, 3);
     check_sum(row);
     row = &analysis->steps[1];
-    assert_int_equal(row->compute_ns, 100); /* of work that the step before launched */
+    assert_int_equal(row->compute_ns, 100); /* of work that the previous step launched */
     assert_int_equal(row->idle_ns, 400);
     assert_int_equal(row->device_total_ns, 0);
     check_sum(row);
@@ -112,7 +112,7 @@ static void test_without_steps(void **state)
     maker_begin(&maker);
     maker_host(&maker, "cpu_op", "aten::mm", 1, 0, 100);
     maker_kernel(&maker, "gemm", 150, 250, 20);
-    maker_kernel(&maker, "empty", 400, 0, 30); /* of no length, at the very end */
+    maker_kernel(&maker, "empty", 400, 0, 30); /* empty, at the very end */
     const pyro_analysis *analysis = maker_analyze(&maker, NULL);
     assert_int_equal(analysis->step_count, 1);
     assert_string_equal(analysis->steps[0].name, "(whole trace)");
@@ -141,7 +141,7 @@ static void test_host_only(void **state)
 
 #define TIMES 1200
 
-/* What covers each unit of time, painted. */
+/* The state of each unit of time. */
 typedef struct painting {
     bool compute[TIMES], communication[TIMES], copy[TIMES];
 } painting;

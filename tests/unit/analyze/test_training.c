@@ -1,4 +1,4 @@
-/* Steps of training: parts that add up on device and host, work, the summary, numbers for a file. */
+/* Training steps: parts that add up on device and host, work, the summary, numbers for a file. */
 #include "analyze_maker.h"
 #include "unit.h"
 #include <pyrometer/report.h>
@@ -108,7 +108,7 @@ static void test_on_the_device(void **state)
     assert_int_equal(row->communication_total_ns, 200);
     assert_int_equal(row->optimizer_ns, 100);
     assert_int_equal(row->other_ns, 240);
-    assert_true(row->peak_flops_per_s > 1e12); /* an H200 is known */
+    assert_true(row->peak_flops_per_s > 1e12); /* the table has the H200 */
     check_sum(&row[1]);
     assert_int_equal(row[1].flops, -1);
     maker_end(&maker);

@@ -1,4 +1,4 @@
-/* Tests of base/parallel.c: every task runs once and when it may, and parts cover everything. */
+/* Tests of base/parallel.c: every task runs once and in its stage, and parts cover everything. */
 #include "base/parallel.h"
 #include "unit.h"
 
@@ -14,7 +14,7 @@ static void mark(void *data, unsigned part)
 
 enum { STAGES = 40, STAGE_TASKS = 5 };
 
-/* Tasks of a stage run at any time, those of the next one when all of it are done. */
+/* Tasks of a stage run in any order; the next stage starts when all are done. */
 typedef struct staged {
     int runs[STAGES][STAGE_TASKS], order[STAGES][STAGE_TASKS];
     int stage, next, done, total;

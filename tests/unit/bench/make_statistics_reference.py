@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes statistics_reference.h: samples, and what SciPy, NumPy and statsmodels make of them.
+"""Writes statistics_reference.h: samples, and their statistics by SciPy, NumPy and statsmodels.
 
     python3 -m venv v && v/bin/pip install numpy scipy statsmodels
     v/bin/python tests/unit/bench/make_statistics_reference.py > statistics_reference.h
 
-The bootstrap is compared to the digit: the generator of src/bench/random.c is written again here,
-so that both sides draw the same resamples, and the BCa interval of them is SciPy's formula.
+The bootstrap is compared exactly: this file reimplements src/bench/statistics/random.c,
+so that both sides draw the same resamples, and computes their BCa interval by SciPy's formula.
 """
 
 import math
@@ -57,7 +57,7 @@ class Random:
 
 
 def bca(samples, statistic, resamples, seed, confidence=0.95):
-    """SciPy's BCa interval of resamples that our generator draws."""
+    """SciPy's BCa interval over resamples of our generator."""
     random = Random(seed)
     n = len(samples)
     drawn = np.array(

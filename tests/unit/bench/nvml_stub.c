@@ -1,5 +1,5 @@
 /*
- * Stands in for libnvidia-ml.so.1: one GPU whose clocks and throttle reasons are played back from
+ * Replaces libnvidia-ml.so.1: one GPU whose clocks and throttle reasons come from
  * the environment variable PYRO_STUB_GPU, "3*1980:0,2*1980:0x40,1980:0". An entry is a count, a
  * clock in MHz and a mask of reasons; each query of the reasons uses one up. The last one repeats.
  */
@@ -16,7 +16,7 @@ typedef struct utilization {
 
 static unsigned long looks, users;
 
-/* The entry of the script that the present look falls into. */
+/* The current entry of the script. */
 static void play(unsigned *mhz, unsigned long long *reasons)
 {
     const char *at = getenv("PYRO_STUB_GPU");

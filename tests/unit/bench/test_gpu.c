@@ -1,4 +1,4 @@
-/* Tests of bench/gpu.c and gpu_watch.c with a stand-in for NVML that plays back clocks. */
+/* Tests of bench/gpu.c and gpu_watch.c with a stub of NVML that simulates clocks. */
 #include "bench/gpu.h"
 #include "fail_alloc.h"
 #include "fake_clock.h"
@@ -19,7 +19,7 @@ static pyro_gpu *open_stub(const char *script)
     return gpu;
 }
 
-/* Longer than the pause between two looks, so that every iteration is looked at once. */
+/* Longer than the sampling interval, so that every iteration is sampled once. */
 static int run(void *user)
 {
     (void)user;
@@ -28,8 +28,8 @@ static int run(void *user)
 }
 
 /*
- * Ten runs without a warm-up while the script plays; the caller frees the loop. The clock stands
- * but for the runs: a look that the system interrupts would make the next ones rarer.
+ * Ten runs without warm-up while the script runs; the caller frees the loop. The clock moves only
+ * in runs: a sample that the system interrupts would make the next ones rarer.
  */
 static pyro_loop_samples measure(pyro_loop **loop, const char *script)
 {
@@ -61,7 +61,7 @@ static void test_a_steady_gpu(void **state)
     pyro_loop_free(loop);
 }
 
-/* Two throttled looks: what ended at them, and what began at the last. */
+/* Two throttled samples: the runs that ended at them, and the run that began at the last. */
 static void test_throttled_samples_are_taken_again(void **state)
 {
     static const char *const scripts[] = {
@@ -84,7 +84,7 @@ static void test_throttled_samples_are_taken_again(void **state)
 
 static void test_what_is_no_throttling(void **state)
 {
-    /* A power cap is how a large GPU runs; clocks may be locked; a busy GPU is not idle. */
+    /* A power cap is normal on a large GPU; clocks may be locked; a busy GPU is not idle. */
     static const char *const scripts[] = {"1700:0x4", "1200:0x2", "1200:0", "1980:0x1", "1500:0x4"};
 
     (void)state;
@@ -98,7 +98,7 @@ static void test_what_is_no_throttling(void **state)
     }
 }
 
-/* A GPU that never recovers is measured as it is, and that is said. */
+/* A GPU that never recovers is measured anyway, with a warning. */
 static void test_a_gpu_that_stays_throttled(void **state)
 {
     pyro_loop *loop;

@@ -1,4 +1,4 @@
-/* Tests of bench/loop.c. Times are given, not measured, wherever that is possible. */
+/* Tests of bench/loop.c. Times are given instead of measured, wherever possible. */
 #include "bench/statistics/random.h"
 #include "fail_alloc.h"
 #include "unit.h"
@@ -60,7 +60,7 @@ static void test_fixed(void **state)
     pyro_loop_free(loop);
 }
 
-/* 1 ms a run: 20 ms are over before the 100 runs that were asked for. */
+/* 1 ms per run: 20 ms are over before the 100 requested runs. */
 static void test_a_limit_of_time_ends_fixed_runs(void **state)
 {
     (void)state;
@@ -76,7 +76,7 @@ static void test_a_limit_of_time_ends_fixed_runs(void **state)
     assert_in_range(samples.count, 15, 17);
     assert_int_equal(samples.wanted_count, 100);
     pyro_loop_free(loop);
-    /* One run is longer than the limit: one is warmed up with, and one is measured. */
+    /* One run is longer than the limit: one warm-up run, and one measured run. */
     options.max_time_ns = 500000;
     loop = new_loop(&options);
     samples = feed(loop, steady);
@@ -124,7 +124,7 @@ static void test_says_noisy(void **state)
     pyro_loop_free(loop);
 }
 
-/* The slow start is left out, and what was steady before that was noticed is kept. */
+/* The slow start is dropped; steady runs before its detection are kept. */
 static void test_detects_warmup(void **state)
 {
     (void)state;
@@ -215,8 +215,8 @@ static int stall_once(void *user)
 }
 
 /*
- * One stall of 20 ms in a stream of one a millisecond: those that should have started meanwhile
- * waited, and their latency says so. A closed loop would show one slow call.
+ * One stall of 20 ms at one call per millisecond: calls that should have started meanwhile
+ * waited, and their latency includes the wait. A closed loop would show one slow call.
  */
 static void test_coordinated_omission(void **state)
 {

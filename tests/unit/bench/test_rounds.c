@@ -1,4 +1,4 @@
-/* Tests of bench/rounds.c: limits, estimates, and simulated comparisons that are told to stop. */
+/* Tests of bench/rounds.c: limits, estimates, and when simulated comparisons stop. */
 #include "unit.h"
 #include "bench/rounds.h"
 
@@ -22,7 +22,7 @@ static void test_plan(void **state)
     pyro_rounds exact = pyro_rounds_plan(&(pyro_rounds_request){.exact = 7, .least = 3, .most = 9});
     assert_int_equal(exact.least, 7);
     assert_int_equal(exact.most, 7);
-    /* Who limits the number of rounds is not limited by time as well. */
+    /* A limit on rounds disables the limit on time. */
     pyro_rounds few = pyro_rounds_plan(&(pyro_rounds_request){.most = 4, .side_s = 5});
     assert_int_equal(few.least, 4);
     assert_int_equal(few.most, 4);
@@ -67,7 +67,7 @@ static void test_limits(void **state)
     assert_false(pyro_rounds_reached_limit(&rounds, 29, 1000, 104 * SECOND));
     assert_true(pyro_rounds_reached_limit(&rounds, 30, 10, 104 * SECOND));
     assert_false(rounds.out_of_time);
-    /* Without replicates for an interval nothing could be said, so that a few always run. */
+    /* A few rounds always run, because an interval needs replicates. */
     assert_false(pyro_rounds_reached_limit(&rounds, 4, 0, 1000 * SECOND));
     assert_true(pyro_rounds_reached_limit(&rounds, 5, 0, 105 * SECOND));
     assert_true(rounds.out_of_time);
@@ -112,7 +112,7 @@ static void test_estimate(void **state)
     assert_true(time.least_s == 20 && time.most_s == 60);
 }
 
-/* Where a comparison of sides with this noise stops; a sample takes about 1 ms. */
+/* When a comparison of sides with this noise stops; a sample takes about 1 ms. */
 static int64_t compare(double noise, double factor, double base_unit, bool is_interleaved,
                        bool *out_of_time)
 {
@@ -146,7 +146,7 @@ static void test_comparisons(void **state)
 {
     (void)state;
     bool out_of_time;
-    /* Quiet sides stop at the first look, noisy ones when the total time is over. */
+    /* Quiet sides stop at the first check, noisy ones when the total time is over. */
     assert_int_equal(compare(0.001, 1, 1e6, true, &out_of_time), PYRO_ROUNDS_MIN);
     assert_false(out_of_time);
     assert_int_equal(compare(0.2, 1, 1e6, true, &out_of_time), 100);
@@ -195,7 +195,7 @@ static pyro_bench *make_results(double noise, uint64_t seed)
     assert_int_equal(
         pyro_bench_add_metric(bench, 0, "latency", "ms", false, latency_ms, PYRO_ROUNDS_MIN, NULL),
         PYRO_OK);
-    /* It has no interval, and more processes would give none. */
+    /* It has no interval, and more processes would not give it one. */
     assert_int_equal(
         pyro_bench_add_metric(bench, 0, "memory", "bytes", false, memory, PYRO_ROUNDS_MIN, NULL),
         PYRO_OK);

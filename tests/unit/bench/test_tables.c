@@ -1,4 +1,4 @@
-/* Tests of bench/tables.c, and of reading and writing what it holds. */
+/* Tests of bench/tables.c, and of reading and writing its tables. */
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /*
- * Tests of bench/verdict.c: how often it is wrong, and how often it finds what is there, in
+ * Tests of bench/verdict.c: how often it is wrong, and how often it finds a real change, in
  * simulated runs whose processes differ by 1.5% (standard deviation). The seeds are fixed, so the
  * counts are too.
  */
@@ -75,7 +75,7 @@ static void test_faster(void **state)
     assert_int_equal(found.of[PYRO_VERDICT_IMPROVED], 0);
 }
 
-/* At the border itself an alarm is a false one: at most one in forty. */
+/* At the threshold itself an alarm is false: at most one in forty. */
 static void test_border(void **state)
 {
     (void)state;
@@ -111,7 +111,7 @@ static void test_without_noise(void **state)
     assert_int_equal(row.verdict, PYRO_VERDICT_NO_CHANGE);
     assert_int_equal(pyro_verdict_of(&row, none, 6, more, 6, false, &options, NULL), PYRO_OK);
     assert_int_equal(row.verdict, PYRO_VERDICT_CANNOT_TELL);
-    /* A floor in time, or the machine's own noise, can be more than the percentage. */
+    /* A minimum time, or the machine's noise, can exceed the percentage. */
     options.floor_ms = 2;
     assert_int_equal(pyro_verdict_of(&row, same, 6, more, 6, false, &options, NULL), PYRO_OK);
     assert_int_equal(row.verdict, PYRO_VERDICT_NO_CHANGE);
@@ -120,7 +120,7 @@ static void test_without_noise(void **state)
     assert_int_equal(row.verdict, PYRO_VERDICT_NO_CHANGE);
 }
 
-/* Iterations of one process that hang together: blocks keep false alarms rare. */
+/* Autocorrelated iterations of one process: blocks keep false alarms rare. */
 static void test_iterations(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Passes: files appear complete, hold what ran between the calls, and memory stays bounded. */
+/* Passes: files appear complete, contain what ran between the calls, and memory stays bounded. */
 #include "record.h"
 #include "unit.h"
 
@@ -87,7 +87,7 @@ static int64_t calls_in(const char *path, char *shapes, size_t size)
 
 static uint32_t root;
 
-/* A pass is the call of a model: paths begin at what is called first. */
+/* A pass is the call of a model: paths start at the module that is called first. */
 static uint64_t begin_pass(void)
 {
     uint64_t begun = pyro_pass_begin();
@@ -186,7 +186,7 @@ static void test_failures_are_told(void **state)
     assert_int_equal(pyro_pass_end(begun, &nowhere, NULL), PYRO_ERROR_ARGUMENT);
     assert_int_equal(pyro_recorder_wait(&error), PYRO_ERROR_IO);
     assert_string_equal(error.where, "/proc/no/such/file.json");
-    assert_int_equal(pyro_recorder_wait(NULL), PYRO_OK); /* told once */
+    assert_int_equal(pyro_recorder_wait(NULL), PYRO_OK); /* reported once */
     assert_int_equal(pyro_recorder_stop(NULL), PYRO_OK);
 }
 

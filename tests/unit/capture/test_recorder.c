@@ -1,4 +1,4 @@
-/* Recorder: sessions that begin and end, threads, forks, kills, limits, and what is read back. */
+/* Recorder: start and stop of sessions, threads, forks, kills, limits, and reading back. */
 #include "record.h"
 #include "unit.h"
 #include <stddef.h>
@@ -69,7 +69,7 @@ static pyro_trace *open_trace(const char *path)
     return trace;
 }
 
-/* How often an op ran, and with `warning` that one is there which holds this text. */
+/* How often an op ran; with `warning`, checks for a warning that contains this text. */
 static int64_t count_op(const char *path, const char *name, const char *warning)
 {
     pyro_trace *trace = open_trace(path);
@@ -249,7 +249,7 @@ static void test_start_and_stop_often(void **state)
     assert_int_equal(count_maps(true), shared_maps);
     if (!IS_SANITIZED)
         assert_in_range(count_maps(false), 0, (uintmax_t)maps + 2);
-    stop(); /* fine when none runs */
+    stop(); /* allowed when none runs */
 }
 
 static volatile bool go_on;
@@ -381,7 +381,7 @@ static void test_keep_last(void **state)
     for (int i = 0; i < 400000; i++)
         record_op(i < 200000 ? "early" : "late", -1);
     record_op("last", -1);
-    /* The chunk in which the outer span began is kept as long as it has not ended. */
+    /* The chunk in which the outer span began is kept until the span ends. */
     assert_int_equal(count_op(file, "outer", "1 event had not ended"), 1);
     assert_in_range(count_op(file, "early", NULL), 0, 4095);
     end_span(&outer, NULL, 0);
@@ -393,7 +393,7 @@ static void test_keep_last(void **state)
     assert_in_range(count_op(file, "late", NULL), 10000, 200000);
 }
 
-/* A limit on the sizes of files stands for a full disk: the same error, and no signal. */
+/* A limit on file sizes simulates a full disk: the same error, and no signal. */
 static void test_full_disk(void **state)
 {
     (void)state;
@@ -429,7 +429,7 @@ static void test_refusals(void **state)
     stop();
 }
 
-/* Deeper than spans are remembered: nothing is written where it should not be. */
+/* Deeper than the stack of spans: nothing is written out of bounds. */
 static void test_deep_nesting(void **state)
 {
     (void)state;

@@ -119,7 +119,7 @@ static void test_nothing_is_written_over_an_input(void **state)
     fclose(file);
 }
 
-/* An option that takes a file reads it or writes it; which one, its row must say. */
+/* The row of an option with a file must say whether it reads or writes the file. */
 static void test_every_option_that_writes_says_so(void **state)
 {
     static const char *const inputs[] = {"model", "models", "model-path", "against", "python"};

@@ -1,4 +1,4 @@
-/* Tests of the progress line: what it says, and that it keeps to its width. */
+/* Tests of the progress line: its text, and that it fits its width. */
 #include "cli/progress.h"
 #include "unit.h"
 
@@ -34,7 +34,7 @@ static void test_lines(void **state)
     expect_line(3, 2, SECOND, 80, "3 B  3 B/s");
 }
 
-/* Standard error of a test is no terminal, so nothing may be drawn on it. */
+/* Standard error of a test is no terminal, so nothing may be printed. */
 static void test_silent_in_a_pipe(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Tests of cuts: what crosses them, what parts need, and the best split against every split. */
+/* Tests of cuts: what crosses them, what parts need, and the best split against all splits. */
 #include "dataflow/blocks.h"
 #include "flow_maker.h"
 #include "unit.h"
@@ -67,7 +67,7 @@ static void test_what_a_part_needs(void **state)
     pyro_program_free(program);
 }
 
-/* What splits are chosen by: the slowest part, how uneven parts are, and the bytes over cuts. */
+/* Criteria for splits: the slowest part, how uneven parts are, and the bytes over cuts. */
 typedef struct quality {
     int64_t slowest, squares, crossing;
 } quality;
@@ -85,7 +85,7 @@ static bool is_better(const quality *a, const quality *b)
     return a->squares != b->squares ? a->squares < b->squares : a->crossing < b->crossing;
 }
 
-/* Of a split given as the bits of its cuts; false where a part does not fit. */
+/* The criteria of a split, given as the bits of its cuts; false if a part does not fit. */
 static bool try_split(pyro_blocks *blocks, unsigned cuts, int64_t limit, quality *found)
 {
     size_t begin = 0;
@@ -105,7 +105,7 @@ static bool try_split(pyro_blocks *blocks, unsigned cuts, int64_t limit, quality
     return true;
 }
 
-/* Every split of a small chain; false when none fits. */
+/* Tries every split of a small chain; false if none fits. */
 static bool try_all(const pyro_dataflow *graph, int parts, int64_t limit, quality *best)
 {
     pyro_blocks blocks;
@@ -175,7 +175,7 @@ static void test_the_best_split(void **state)
     }
 }
 
-/* One slow layer is the maximum of every split; the others are still shared out. */
+/* One slow layer is the maximum of every split; the others are still distributed. */
 static void test_parts_beside_the_slowest_are_even(void **state)
 {
     (void)state;

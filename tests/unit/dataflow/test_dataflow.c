@@ -1,4 +1,4 @@
-/* Tests of graphs: edges through what runs between nodes, amounts, names, memory that runs out. */
+/* Tests of graphs: edges through ops between nodes, amounts, names, failing allocations. */
 #include "fail_alloc.h"
 #include "flow_maker.h"
 #include "unit.h"
@@ -24,7 +24,7 @@ static void test_modules_look_through_operators(void **state)
     pyro_program *program = residual();
     pyro_dataflow *graph = make_graph(program, PYRO_GRANULARITY_MODULE);
     expect_graph(graph, "x a b", "x>a x>b a>b");
-    /* a gives b its own result, and its part of the view. */
+    /* a passes b its own result, and its part of the view. */
     assert_int_equal(graph->edges[2].tensor_count, 2);
     assert_int_equal(graph->edges[2].bytes, 160);
     assert_int_equal(graph->totals.flops, 21);

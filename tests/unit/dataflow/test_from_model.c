@@ -1,4 +1,4 @@
-/* Programs of models: writes through views, calls of one module, weights that are tied. */
+/* Programs of models: writes through views, calls of one module, tied weights. */
 #include "flow_maker.h"
 #include "priced.h"
 #include "unit.h"
@@ -10,7 +10,7 @@ static void expect(pyro_model *model, pyro_granularity granularity, const char *
     pyro_program *program;
     assert_int_equal(pyro_program_of_model(&program, cost, NULL), PYRO_OK);
     pyro_cost_free(cost);
-    pyro_model_close(model); /* nothing of it is needed any more */
+    pyro_model_close(model); /* the program does not need it any more */
     pyro_dataflow *graph = make_graph(program, granularity);
     expect_graph(graph, nodes, edges);
     pyro_dataflow_free(graph);

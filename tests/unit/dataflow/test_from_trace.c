@@ -1,6 +1,6 @@
 /*
- * Programs of recordings, made by hand: views, writes, weights, inputs, several passes, functions,
- * and words that lie.
+ * Programs of hand-written recordings: views, writes, weights, inputs, several passes, functions,
+ * and invalid records.
  */
 #include "flow_maker.h"
 #include "unit.h"
@@ -226,7 +226,7 @@ static void test_views_and_writes(void **state)
     see(3, 1002, 1, 0, 32);
     op("aten::relu_", inputs, seen());
     plain_op("aten::exp", 2, 9);
-    see(4, 1002, 1, 32, 64); /* nobody was seen to make this look at the half without writes */
+    see(4, 1002, 1, 32, 64); /* no recorded op made this view of the half without writes */
     inputs = seen();
     see_whole(8, 0);
     op("aten::sin", inputs, seen());
@@ -297,7 +297,7 @@ static void test_functions_and_what_gives_nothing(void **state)
     close_span(mark);
     see_whole(3, 0);
     op("aten::item", seen(), 0);
-    /* An op that says nothing of its outputs is looked into: it may be a function of autograd. */
+    /* An op without recorded outputs is opened: it may be a function of autograd. */
     size_t outer = add_record(
         (pyro_record){.name = add_data(PYRO_DATA_NAME, "Mine", 4), .kind = PYRO_RECORD_OP});
     plain_op("aten::cos", 3, 4);

@@ -5,7 +5,7 @@
 #include "unit.h"
 #include <stdio.h>
 
-/* A module with a leaf in it that does something. */
+/* A module with one leaf that computes. */
 static uint32_t inner(pyro_program *program, uint32_t parent, const char *path,
                       const char *class_name)
 {
@@ -77,7 +77,7 @@ static void test_attributes_of_one_class(void **state)
     expect_nodes(program, PYRO_GRANULARITY_MODULE, "down1 down2");
     pyro_program_free(program);
 
-    /* An encoder and a decoder of one class hold the blocks: they are opened. */
+    /* An encoder and a decoder of one class contain the blocks: they are opened. */
     program = make_program();
     for (int i = 0; i < 2; i++) {
         const char *stacks[] = {"encoder", "decoder"};
@@ -93,7 +93,7 @@ static void test_attributes_of_one_class(void **state)
     pyro_program_free(program);
 }
 
-/* Three stages that hold pairs: what is repeated more often is the block. */
+/* Three stages that contain pairs: the block is what repeats more often. */
 static void test_attributes_that_hold_less(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Tests of pictures: equal blocks are drawn once, groups are modules, large ones are refused. */
+/* Tests of pictures: equal blocks are drawn once, groups are modules, large ones are rejected. */
 #include "dataflow/picture.h"
 #include "fail_alloc.h"
 #include "flow_maker.h"
@@ -52,7 +52,7 @@ static void test_equal_blocks_are_drawn_once(void **state)
         pyro_dataflow *graph;
         pyro_picture picture = picture_of(program, &graph, 0);
         assert_int_equal(graph->node_count, 3 + 32 * 3);
-        /* The first uses the weight first, and is drawn for itself. */
+        /* The first block uses the weight first, and is drawn separately. */
         assert_int_equal(picture.node_count, 3 + 2 * 3);
         assert_int_equal(picture.group_count, 2);
         assert_int_equal(picture.groups[1].times, 31);
@@ -100,7 +100,7 @@ static void test_depth_opens_blocks(void **state)
     pyro_program_free(program);
 }
 
-/* Two kinds of blocks that take turns are one run; attributes with numbers are not repetition. */
+/* Two alternating kinds of blocks are one run; attributes with numbers are no repetition. */
 static void test_blocks_that_take_turns(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Tests of programs: what durations come to, and shapes. */
+/* Tests of programs: statistics of durations, and shapes. */
 #include "flow_maker.h"
 #include "unit.h"
 
@@ -20,7 +20,7 @@ static void test_quantiles(void **state)
     assert_true(pyro_samples_add(&samples, 7));
     pyro_samples_finish(&samples);
     assert_int_equal(samples.median_ns, 7);
-    assert_int_equal(samples.p95_ns, -1); /* one says nothing about the slowest */
+    assert_int_equal(samples.p95_ns, -1); /* one sample gives no p95 */
     free(samples.items);
 }
 

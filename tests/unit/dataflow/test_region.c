@@ -1,4 +1,4 @@
-/* Regions of storages against every byte: overlap, covering, and what is seen under writes. */
+/* Regions of storages, checked byte by byte: overlap, covering, and what writes leave visible. */
 #include "dataflow/region.h"
 #include "unit.h"
 
@@ -20,7 +20,7 @@ static int64_t random_below(int64_t end)
     return (int64_t)((seed >> 33) % (uint64_t)end);
 }
 
-/* Slices with steps of a tensor of some shape, or anything that fits. */
+/* Strided slices of a tensor of some shape, or any box that fits. */
 static boxed random_box(const int64_t *shape, size_t rank, int64_t item, bool any)
 {
     boxed box = {.rank = rank, .item = item};
@@ -65,7 +65,7 @@ static void mark(const boxed *box, unsigned char *bytes, unsigned char number)
     }
 }
 
-/* Boxes that writes and a read of one tensor may have. */
+/* Typical boxes of writes to and a read of one tensor. */
 static size_t random_boxes(boxed *boxes, size_t count)
 {
     static const int64_t items[] = {1, 2, 4, 8};
@@ -209,7 +209,7 @@ static void test_what_cannot_be_known(void **state)
     assert_true(region.end > 0);
 }
 
-/* Strides without a common pattern are searched for no longer than is allowed. */
+/* The search over strides without a common pattern stops at its limit. */
 static void test_a_search_ends(void **state)
 {
     (void)state;

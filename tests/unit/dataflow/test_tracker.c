@@ -1,4 +1,4 @@
-/* Tests of the tracker: views, writes through views, and addresses that are used again. */
+/* Tests of the tracker: views, writes through views, and reused addresses. */
 #include "dataflow/tracker.h"
 
 #include "fail_alloc.h"
@@ -27,7 +27,7 @@ static void make(pyro_tracker *tracker, pyro_tensor_use seen, pyro_making how, u
     assert_true(pyro_tracker_make(tracker, &seen, how, value));
 }
 
-/* What a read finds: the first value, and a second one or UINT32_MAX. */
+/* Checks what a read finds: the first value, and a second one or UINT32_MAX. */
 static void reads(pyro_tracker *tracker, pyro_tensor_use seen, uint32_t first, uint32_t second)
 {
     assert_true(pyro_tracker_read(tracker, &seen));
@@ -73,7 +73,7 @@ static void test_a_write_into_a_part(void **state)
     make(&tracker, part(2, 100, 0, 16), PYRO_MAKES_WRITE, 13);
     reads(&tracker, whole(1, 100), 13, 10);
     reads(&tracker, part(3, 100, 16, 32), 12, UINT32_MAX);
-    /* What is not known to lie apart is taken to overlap. */
+    /* Regions that are not provably disjoint count as overlapping. */
     reads(&tracker, (pyro_tensor_use){3, 100, pyro_region_somewhere(16, -1)}, 13, 12);
     pyro_tracker_free(&tracker);
 }
@@ -102,7 +102,7 @@ static void test_halves_that_were_written_hide_what_was_there(void **state)
         reads(&tracker, whole(1, 100), 12, 11);
         reads(&tracker, left, 11, UINT32_MAX);
         reads(&tracker, right, 12, UINT32_MAX);
-        /* Through the whole tensor, but no more of it than a half. */
+        /* Through the whole tensor, but only half of it. */
         left.tensor = right.tensor = 1;
         reads(&tracker, left, 11, UINT32_MAX);
         reads(&tracker, right, 12, UINT32_MAX);
@@ -120,7 +120,7 @@ static void test_what_is_not_decided_is_assumed(void **state)
     make(&tracker, unknown, PYRO_MAKES_WRITE, 11);
     reads(&tracker, high, 11, 12);
     assert_true(tracker.found[0].assumed && tracker.found[1].assumed);
-    reads(&tracker, whole(1, 100), 11, 10); /* it is certainly somewhere in there */
+    reads(&tracker, whole(1, 100), 11, 10); /* it is certainly inside */
     assert_true(!tracker.found[0].assumed && tracker.found[1].assumed);
     pyro_tracker_free(&tracker);
 }
@@ -135,7 +135,7 @@ static void test_addresses_are_used_again(void **state)
     make(&tracker, whole(2, 100), PYRO_MAKES_FRESH, 12);
     assert_int_not_equal(pyro_tracker_memory(&tracker, 100), memory);
     reads(&tracker, whole(2, 100), 12, UINT32_MAX);
-    /* The tensor's address too: it is a new one over the new memory. */
+    /* The tensor's address is reused too: it is a new tensor over new memory. */
     reads(&tracker, whole(1, 100), 12, UINT32_MAX);
     pyro_tracker_free(&tracker);
 }

@@ -1,4 +1,4 @@
-/* Tests of what a file says of its sizes: which may change, how a wrong wish is answered, caches. */
+/* Tests of a file's sizes: which may change, errors for invalid requests, caches. */
 #include "base/containers/buf.h"
 #include "base/zip/write.h"
 #include "program.h"
@@ -104,7 +104,7 @@ static void test_wishes(void **unused)
     pyro_model_close(model);
 }
 
-/* Two caches of which the file names one: both hold the past tokens. */
+/* Two caches of which the file names one: both contain the past tokens. */
 static void test_decode(void **unused)
 {
     (void)unused;
@@ -152,7 +152,7 @@ static void test_decode(void **unused)
     pyro_model_close(model);
 }
 
-/* A cache has room: a new token is written behind it. Along another axis, or of a tensor that is no
+/* A cache is preallocated: a new token is appended. Along another axis, or of a tensor that is no
    cache, a concatenation copies all. */
 static void test_appending_to_a_cache(void **unused)
 {
@@ -188,7 +188,7 @@ static void test_appending_to_a_cache(void **unused)
     }
 }
 
-/* A file that says nothing of its sizes has a sequence where it takes rows of integers. */
+/* In a file without names of sizes, rows of integers are sequences. */
 static void test_plain_sequence(void **unused)
 {
     (void)unused;
@@ -208,7 +208,7 @@ static void test_plain_sequence(void **unused)
     pyro_model_close(model);
 }
 
-/* Numbers and texts of the wrong kind are passed over; dims that say too little are refused. */
+/* Numbers and texts of the wrong kind are skipped; incomplete dims are rejected. */
 static void test_odd_extras(void **unused)
 {
     (void)unused;

@@ -1,4 +1,4 @@
-/* Tests of graph/embedding_bounds.c: tables that are looked up by position, and lengths that they lack. */
+/* Tests of graph/embedding_bounds.c: tables indexed by position, and the longest valid input. */
 #include "graph/embedding_bounds.h"
 
 #include "priced.h"
@@ -29,7 +29,7 @@ static int check_length(pyro_model *model, int64_t length, pyro_error *error)
     return pyro_model_check_indices(model, error);
 }
 
-/* Frees the program; `longest` is the longest input that is taken, 0: any is. */
+/* Frees the program; `longest` is the longest valid input, 0: no limit. */
 static void expect_longest(program *p, int64_t longest, const char *what)
 {
     pyro_error error;
@@ -49,7 +49,7 @@ static void expect_refused(program *p, int64_t length, const char *words)
     pyro_model_close(model);
 }
 
-/* What makes the indices out of the positions, and the longest input for a table of 16 rows. */
+/* The op that computes indices from positions, and the longest input for a table of 16 rows. */
 static const struct {
     const char *target, *args;
     int64_t longest;
@@ -65,7 +65,7 @@ static const struct {
     {"aten.slice.Tensor", "self=%base dim=0 start=2", 16},
     {"aten.arange.start", "start=3 end=@length", 16},
     {"aten.clamp.default", "self=%base min=0", 16},
-    /* What cannot be told, or ends somewhere however long the input is. */
+    /* Unknown indices, or indices bounded for any length of the input. */
     {"aten.slice.Tensor", "self=%base dim=0 start=0 end=4", 0},
     {"aten.clamp.default", "self=%base min=0 max=15", 0},
     {"aten.remainder.Scalar", "self=%base other=16", 0},
@@ -115,7 +115,7 @@ static void test_ways_of_looking_up(void **unused)
     }
 }
 
-/* What was written over is not known any more; an operator of Python's names writes nothing. */
+/* Overwritten values become unknown; operators with Python's names write nothing. */
 static void test_written_over(void **unused)
 {
     (void)unused;

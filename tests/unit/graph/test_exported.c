@@ -14,13 +14,13 @@ enum {
     KEYS = 10
 };
 
-/* What a model is made of; zeros are one token of a Llama that decodes. */
+/* Parts of a model; zeros mean a Llama that decodes one token. */
 typedef struct given {
     const char *layer_class, *query, *window;
     bool mask_of_input, is_own_repeat, is_read_again;
 } given;
 
-/* Positions of keys and queries, compared: causal, and within a window where there is one. */
+/* Compares positions of keys and queries: causal, and within a window if there is one. */
 static void add_mask(program *p, const given *given)
 {
     program_typed(p, "q", 5, given->query);
@@ -157,7 +157,7 @@ static void test_heads_that_the_model_itself_repeats_are_copied(void **unused)
     expect(&(given){.is_own_repeat = true}, true, true);
 }
 
-/* What something else reads must be there. */
+/* Repeated heads that another op reads are copied. */
 static void test_heads_that_are_read_again_are_copied(void **unused)
 {
     (void)unused;

@@ -1,4 +1,4 @@
-/* Tests of graph/modules.c: the tree that dotted paths and module stacks make. */
+/* Tests of graph/modules.c: the tree built from dotted paths and module stacks. */
 #include "graph/model.h"
 
 #include "base/containers/buf.h"
@@ -92,7 +92,7 @@ static void test_strict_paths(void **unused)
     expect("94230,,test.Model;94231,layer1.0,m.Block", "layer1.0", "Block", 2);
 }
 
-/* A path may hold what separates entries; "key,path,class" then repeats it. */
+/* A path may contain the separator of entries; "key,path,class" then repeats it. */
 static void test_odd_characters(void **unused)
 {
     (void)unused;
@@ -148,7 +148,7 @@ static void test_first_class_wins(void **unused)
     pyro_model_close(model);
 }
 
-/* Memory and time must stay linear in what the file holds. */
+/* Memory and time must stay linear in the size of the file. */
 static void test_bombs(void **unused)
 {
     (void)unused;

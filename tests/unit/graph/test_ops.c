@@ -1,6 +1,6 @@
 /*
  * Tests of the table of operators as a whole: every row is called once with plausible arguments, so
- * that no row can cost nothing without anybody having said so.
+ * that no row is free unless its entry says so.
  */
 #include "graph/ops.h"
 
@@ -9,7 +9,7 @@
 #include "graph/rules/rules.h"
 #include "unit.h"
 
-/* A plausible call for every rule; a row whose arguments have other names has one of its own. */
+/* A plausible call for every rule; rows with other argument names have their own. */
 static const struct {
     pyro_rule rule;
     const char *op, *text;
@@ -133,7 +133,7 @@ static int64_t bytes_of(const pyro_price *price)
     return price->activation_read_bytes + price->weight_read_bytes + price->written_bytes;
 }
 
-/* Prices every row and hands it to a check. */
+/* Prices every row and passes it to a check. */
 static void for_every_row(void (*check)(const pyro_op *, const pyro_price *))
 {
     static call_text c;
@@ -148,7 +148,7 @@ static void for_every_row(void (*check)(const pyro_op *, const pyro_price *))
 
 static void check_macs(const pyro_op *op, const pyro_price *price)
 {
-    /* Distances are differences and squares: there is nothing to multiply and accumulate. */
+    /* Distances are differences and squares, without multiply-accumulates. */
     bool expected = is_contraction(op) && op->rule != pyro_rule_distances;
     if ((price->macs > 0) != expected)
         fail_msg("%s: %lld MACs", op->name, (long long)price->macs);
@@ -183,7 +183,7 @@ static void check_flops(const pyro_op *op, const pyro_price *price)
         fail_msg("%s: no FLOPs", op->name);
     if (is_free(op) && (price->macs || price->other_flops))
         fail_msg("%s is free, and has FLOPs", op->name);
-    /* What other counters count is never more than there is, but for their own rules of thumb. */
+    /* Other counters never count more than we do, except by their own rules of thumb. */
     if (price->torch_macs != 0 && price->torch_macs != price->macs)
         fail_msg("%s: torch counts a part", op->name);
 }
@@ -194,7 +194,7 @@ static void test_what_computes_has_flops(void **unused)
     for_every_row(check_flops);
 }
 
-/* A call that no rule was written for is said to be one; it is never priced as nothing. */
+/* A call without a rule is reported as unsupported, never priced as free. */
 static void test_senseless_calls(void **unused)
 {
     (void)unused;
@@ -241,7 +241,7 @@ static bool has_word_before(const char *words, const char *word, size_t length)
     return false;
 }
 
-/* Arguments are read word by word; a repeated or empty one would name the wrong position. */
+/* Arguments are read word by word; a repeated or empty word would shift positions. */
 static void test_arguments(void **unused)
 {
     (void)unused;

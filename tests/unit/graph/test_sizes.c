@@ -1,4 +1,4 @@
-/* Tests of graph/sizes.c: wishes for other sizes, what the file allows, and what follows. */
+/* Tests of graph/sizes.c: requests for other sizes, what the file allows, and their effects. */
 #include "graph/model.h"
 
 #include "fail_alloc.h"
@@ -6,7 +6,7 @@
 #include "unit.h"
 #include <stdio.h>
 
-/* Two inputs that share the batch s0; the second has other sizes that hang together. */
+/* Two inputs that share the batch s0; other sizes of the second depend on each other. */
 static pyro_model *two_inputs(void)
 {
     program p = {0};
@@ -41,7 +41,7 @@ static void expect_set(pyro_model *model, wish wish)
         fail_msg("%s", error.message);
 }
 
-/* The wish is refused with a message that holds `words`, and changes nothing. */
+/* The request is rejected with a message that contains `words`, and changes nothing. */
 static void expect_refused(pyro_model *model, wish wish, const char *words)
 {
     pyro_error error;
@@ -56,7 +56,7 @@ static void expect_refused(pyro_model *model, wish wish, const char *words)
     assert_memory_equal(before, model->exprs.symbols, count * sizeof *before);
 }
 
-/* The shape of an input as the public interface gives it, as text: "2x3x32x64". */
+/* The shape of an input from the public API, as text: "2x3x32x64". */
 static void expect_shape(pyro_model *model, size_t index, const char *expected)
 {
     pyro_input input;
@@ -178,7 +178,7 @@ static void test_contradiction(void **unused)
     pyro_model_close(model);
 }
 
-/* Export never allows 1 where it saw 2, though the graph is the same. */
+/* Export never allows 1 where it saw 2, although the graph is the same. */
 static void test_batch_of_one(void **unused)
 {
     (void)unused;

@@ -7,7 +7,7 @@
 
 #define GIB (INT64_C(1) << 30)
 
-/* Names as torch prints them, with the memory that goes with them. */
+/* Names as torch prints them, with their memory sizes. */
 static void test_names(void **state)
 {
     (void)state;
@@ -70,7 +70,7 @@ static void test_unknown(void **state)
         assert_null(pyro_chip_find(names[i], 80 * GIB));
 }
 
-/* Every row can be found by its own words, and its figures are in order. */
+/* Every row is found by its own words, and its figures are plausible. */
 static void test_rows(void **state)
 {
     (void)state;

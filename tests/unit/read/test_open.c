@@ -1,4 +1,4 @@
-/* Tests of opening models: what a file is, told by its content; archives cut and damaged. */
+/* Tests of opening models: formats recognized by content; truncated and damaged archives. */
 #include "graph/model.h"
 
 #include "base/containers/buf.h"
@@ -138,7 +138,7 @@ static void test_names(void **unused)
     }
 }
 
-/* No bad and no foreign file is read; each says why in one line, with its name in it. */
+/* Every invalid or foreign file is rejected with one line that names it. */
 static void test_other_files(void **unused)
 {
     (void)unused;
@@ -231,7 +231,7 @@ static void test_built_in_models(void **unused)
     assert_int_equal(open_spec("resnet18", &error), 1814073344);
 }
 
-/* Every truncation of an archive is refused. */
+/* Every truncation of an archive is rejected. */
 static void expect_every_cut_refused(const char *name)
 {
     bytes whole = read_file(name);
@@ -246,7 +246,7 @@ static void expect_every_cut_refused(const char *name)
     free(whole.data);
 }
 
-/* Every flip is refused, or was in bytes that are not read and changes nothing. */
+/* Every flipped bit is rejected, or is in unread bytes and changes nothing. */
 static void expect_every_flip_seen(const char *name)
 {
     bytes whole = read_file(name);
@@ -329,8 +329,8 @@ static void put_member(pyro_buf *out, int method, uint32_t crc, size_t packed, s
 }
 
 /*
- * So many mebibytes of `c`, deflated: one is packed, and its bytes are repeated, which full flushes
- * allow. Packing all of it would take most of the time of all tests of src/read.
+ * That many mebibytes of `c`, deflated: one is compressed, and its bytes repeat, as full flushes
+ * allow. Compressing all of it would take most of the time of all tests of src/read.
  */
 static pyro_buf deflated(char c, size_t mebibytes, uint32_t *crc)
 {
@@ -355,7 +355,7 @@ static pyro_buf deflated(char c, size_t mebibytes, uint32_t *crc)
     return out;
 }
 
-/* An archive whose one model is so many mebibytes of `c`, deflated. */
+/* An archive whose model is that many mebibytes of `c`, deflated. */
 static pyro_buf bomb(char c, size_t mebibytes)
 {
     static const char name[] = "models/model.json";
@@ -384,7 +384,7 @@ static pyro_buf bomb(char c, size_t mebibytes)
     return out;
 }
 
-/* A file that grows a thousandfold is refused before it has grown. */
+/* A file that would grow a thousandfold is rejected before decompression. */
 static void test_bombs(void **unused)
 {
     (void)unused;
@@ -399,7 +399,7 @@ static void test_bombs(void **unused)
     for (size_t i = 0; i < sizeof bombs / sizeof *bombs; i++) {
         pyro_error error;
         pyro_buf archive = bomb(bombs[i].c, bombs[i].mebibytes);
-        clock_t begin = clock(); /* the time of the processor, whatever else runs */
+        clock_t begin = clock(); /* CPU time, independent of other load */
         assert_int_equal(open_bytes(archive.data, archive.length, &error), bombs[i].code);
         assert_true(clock() - begin < 5 * CLOCKS_PER_SEC);
         pyro_buf_free(&archive);

@@ -29,7 +29,7 @@ static int remove_all(void **unused)
     return system(command) == 0 ? 0 : -1;
 }
 
-/* A linear layer over a batch that may change, with what is to be stripped in its node. */
+/* A linear layer over a dynamic batch, with metadata to strip in its node. */
 static pyro_buf example(void)
 {
     static const char graph[] =
@@ -79,7 +79,7 @@ static void test_strip(void **unused)
     assert_null(strstr(out.data, "verifiers"));
     assert_non_null(strstr(out.data, "L__self___fc,fc,Linear"));
     assert_non_null(strstr(out.data, "\"s0\":{\"min_val\":2,\"max_val\":64}"));
-    /* There is nothing left to strip. */
+    /* Nothing is left to strip. */
     assert_int_equal(pyro_source_open_memory(&source, out.data, out.length, &error), PYRO_OK);
     assert_int_equal(pyro_strip_program(&again, source, &error), PYRO_OK);
     pyro_source_close(source);
@@ -162,7 +162,7 @@ static size_t count_files(void)
     return count > 2 ? count - 2 : 0;
 }
 
-/* Of many that want one name a single one gets it, and nothing is left lying about. */
+/* Of many writers of one name exactly one succeeds, and no temporary file is left. */
 static void test_at_once(void **unused)
 {
     (void)unused;
@@ -213,7 +213,7 @@ static void test_hiding(void **unused)
     pyro_model_close(model);
 }
 
-/* No two built-in names count as one, and each has facts that its graph bears out. */
+/* All built-in names are distinct, and the facts of each agree with its graph. */
 static void test_catalog(void **unused)
 {
     (void)unused;
@@ -290,7 +290,7 @@ static int open_and_list(void)
     return status;
 }
 
-/* Whatever allocation fails, it is reported and nothing half-made stays. */
+/* Whatever allocation fails, it is reported and no partial file is left. */
 static void test_without_memory(void **unused)
 {
     (void)unused;

@@ -1,4 +1,4 @@
-/* Tests of report/csv.c: what a spreadsheet must be able to open, and must not run. */
+/* Tests of report/csv.c: spreadsheets can open the output, and run nothing in it. */
 #include "report/csv.h"
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-/* Tests of the report entry points on the built-in model: every format, and memory that runs out. */
+/* Tests of the report functions on a built-in model: every format, and failing allocations. */
 #include "base/json/json.h"
 #include "fail_alloc.h"
 #include "unit.h"
@@ -109,7 +109,7 @@ static void test_json_is_json(void **state)
     }
 }
 
-/* Each allocation fails in turn: the answer is an error, never a report with something missing. */
+/* Each allocation fails in turn: the result is an error, never an incomplete report. */
 static void test_memory_runs_out(void **state)
 {
     (void)state;

@@ -37,7 +37,7 @@ static uint32_t masked(const void *data, size_t size)
     return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }
 
-/* Walks the records of a file, checking both checksums; how many there are. */
+/* Walks the records of a file and checks both checksums; returns their number. */
 static int count_records(const char *path, unsigned char *bytes, size_t room, size_t *last)
 {
     FILE *file = fopen(path, "rb");
@@ -107,7 +107,7 @@ static void test_missing_folder(void **state)
     pyro_scalars_close(NULL);
 }
 
-/* A limit on the size of files stands for a full disk: whole records stay, the rest is refused. */
+/* A limit on file sizes simulates a full disk: whole records stay, further writes fail. */
 static void test_no_room(void **state)
 {
     (void)state;

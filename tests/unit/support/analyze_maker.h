@@ -1,4 +1,4 @@
-/* Makes small traces event by event, as Kineto writes them, and analyses them. */
+/* Builds small traces event by event, as Kineto writes them, and analyzes them. */
 #ifndef PYRO_TESTS_ANALYZE_MAKER_H
 #define PYRO_TESTS_ANALYZE_MAKER_H
 
@@ -55,7 +55,7 @@ static inline void maker_step(maker *maker, int number, int64_t start_ns, int64_
 }
 
 /* Device work of a category; `launch_ns` is when thread 1 launched it for `launch_duration_ns`, or
- * negative where the trace does not hold that. */
+ * negative if the trace does not contain it. */
 static inline void maker_work(maker *maker, const char *category, const char *name, int device,
                               int stream, int64_t start_ns, int64_t duration_ns, int64_t launch_ns,
                               int64_t launch_duration_ns, const char *more)
@@ -102,7 +102,7 @@ static inline const pyro_analysis *maker_analyze(maker *maker, const pyro_analys
     char line[800];
     pyro_error_clear(&error);
     if (!maker->trace) {
-        /* A last event without a comma behind it, and of no interest to any analysis. */
+        /* The last event: without a comma after it, and ignored by all analyses. */
         pyro_buf_adds(&maker->text, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":100,\"tid\":1,"
                                     "\"ts\":0,\"args\":{\"name\":\"python\"}}]}\n");
         assert_false(maker->text.failed);

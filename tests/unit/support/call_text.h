@@ -1,8 +1,8 @@
 /*
  * Prices operators that are written as text, for tests of rules:
  *   "input=t2x3x6x6 weight=w6x3x4x4 bias=none stride=[1,1] > t2x6x5x5"
- * A tensor begins with t, as a weight with w, as a strided view with v; behind it may stand an
- * element type ("t2x3/int64"), and "t" alone has no dims. Further values: [t2,w3], 3, [1,2], true,
+ * A tensor begins with t, a weight with w, a strided view with v; an element type may follow
+ * ("t2x3/int64"), and "t" alone has no dims. Other values: [t2,w3], 3, [1,2], true,
  * 'text', none. Equal tensors are different values unless they are named: "t2x3#a".
  */
 #ifndef PYRO_TESTS_CALL_TEXT_H
@@ -103,7 +103,7 @@ static inline void call_text_arg(call_text *c, char *text)
     }
 }
 
-/* Reads a call of a row of the table; its outputs stand behind ">". */
+/* Reads a call of a row of the table; its outputs follow ">". */
 static inline void call_text_read(call_text *c, const pyro_op *op, const char *text)
 {
     memset(c, 0, sizeof *c);
@@ -132,7 +132,7 @@ static inline const pyro_op *call_text_find(const char *name)
     return NULL;
 }
 
-/* Prices a call; false when its rule does not understand it or a product overflows. */
+/* Prices a call; false if its rule does not support it or a product overflows. */
 static inline bool call_text_price(call_text *c, const char *op, const char *text)
 {
     call_text_read(c, call_text_find(op), text);

@@ -1,4 +1,4 @@
-/* A table of expressions to test with, and its symbols. */
+/* Test fixture: a table of expressions and its symbols. */
 #ifndef PYRO_TESTS_EXPR_FIXTURE_H
 #define PYRO_TESTS_EXPR_FIXTURE_H
 

@@ -7,7 +7,7 @@
 
 /* Lets n more allocations succeed, and none after that; -1 lets all succeed. */
 void fail_alloc_after(long n);
-/* How many allocations failed since the last call of fail_alloc_after. */
+/* Number of allocations that failed since the last call of fail_alloc_after. */
 long fail_alloc_failures(void);
 
 #endif

@@ -7,9 +7,9 @@
 
 #include <stdint.h>
 
-/* From now on CLOCK_MONOTONIC stands at this time; 0 lets it run again. */
+/* Stops CLOCK_MONOTONIC at this time; 0 lets it run again. */
 void fake_clock_set(int64_t now_ns);
-/* Moves a clock that stands. */
+/* Advances a stopped clock. */
 void fake_clock_advance(int64_t duration_ns);
 
 #endif

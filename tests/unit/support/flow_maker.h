@@ -1,4 +1,4 @@
-/* Makes small programs for tests of the dataflow: calls, steps that take and make values. */
+/* Builds small programs for tests of the dataflow: calls, and steps with inputs and outputs. */
 #ifndef PYRO_TESTS_FLOW_MAKER_H
 #define PYRO_TESTS_FLOW_MAKER_H
 
@@ -47,7 +47,7 @@ static inline uint32_t make_value(pyro_program *program, uint32_t maker, uint32_
     return pyro_program_add_value(program, &value);
 }
 
-/* A value from outside, with memory of its own. */
+/* An external value with its own memory. */
 static inline uint32_t make_input(pyro_program *program, const char *name, int64_t bytes)
 {
     uint32_t value = make_value(program, PYRO_NONE, (uint32_t)program->value_count + 1000, bytes);
@@ -64,7 +64,7 @@ static inline uint32_t make_weight(pyro_program *program, const char *name, int6
     return value;
 }
 
-/* A step in a call that takes values, up to NO_MORE, and makes one with memory of its own. */
+/* A step in a call: its input values, up to NO_MORE, and one output with its own memory. */
 static inline uint32_t make_step(pyro_program *program, uint32_t call, const char *op,
                                  int64_t bytes, int64_t flops, ...)
 {

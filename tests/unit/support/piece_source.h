@@ -1,4 +1,4 @@
-/* A byte source of the tests' own: it gives its bytes in pieces, and may fail where they end. */
+/* A byte source for tests: returns its bytes in pieces, and may fail at their end. */
 #ifndef PYRO_TESTS_PIECE_SOURCE_H
 #define PYRO_TESTS_PIECE_SOURCE_H
 
@@ -10,8 +10,8 @@ typedef struct piece_source {
     pyro_source head;
     const char *bytes;
     size_t size, position, piece;
-    int failure;   /* what a read behind the last byte fails with; 0: it ends */
-    int closed;    /* how often it was closed */
+    int failure;   /* status of a read after the last byte; 0: end of data */
+    int closed;    /* number of times it was closed */
 } piece_source;
 
 static inline int64_t piece_read(pyro_source *source, void *bytes, size_t size, pyro_error *error)
@@ -50,14 +50,14 @@ static inline void piece_close(pyro_source *source)
     ((piece_source *)source)->closed++;
 }
 
-/* A stream; `piece` is the most that one read gives. */
+/* A stream; `piece` is the most that one read returns. */
 static inline piece_source pieces_of(const char *bytes, size_t size, size_t piece)
 {
     static const pyro_source_kind kind = {piece_read, NULL, piece_close};
     return (piece_source){{&kind, -1, false}, bytes, size, 0, piece, 0, 0};
 }
 
-/* The same, seekable; it may promise another size than it has. */
+/* The same, seekable; it may report a wrong size. */
 static inline piece_source seekable_pieces_of(const char *bytes, size_t size, size_t promised,
                                               size_t piece)
 {

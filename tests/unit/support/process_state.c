@@ -1,4 +1,4 @@
-/* Saves and restores what tests in one process share. */
+/* Saves and restores the process state that tests share. */
 #include "process_state.h"
 
 #include <fcntl.h>

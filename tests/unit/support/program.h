@@ -1,8 +1,8 @@
 /*
  * Writes the JSON of exported programs for tests, from short texts:
- *   sizes  "2 8 s0@4 2*s0@8"       numbers, and expressions with the value that they had at export
+ *   sizes  "2 8 s0@4 2*s0@8"       numbers, and expressions with their value at export
  *   args   "self=%x dims=[1,2]"    %value, [%a,%b], 3, [1,2], true, none, 'text', @symbolic, {JSON}
- * Nothing in them may hold a space.
+ * A size or an argument may not contain a space.
  */
 #ifndef PYRO_TESTS_PROGRAM_H
 #define PYRO_TESTS_PROGRAM_H
@@ -146,7 +146,7 @@ static inline void program_argument(pyro_buf *out, const char *text, size_t leng
                       (int)length, text);
 }
 
-/* "name=value", or "=value" for one that only has a position. */
+/* "name=value", or "=value" for a positional argument. */
 static inline void program_named_argument(pyro_buf *out, const char *text, size_t length)
 {
     const char *equals = memchr(text, '=', length);
@@ -157,7 +157,7 @@ static inline void program_named_argument(pyro_buf *out, const char *text, size_
 
 /*
  * A node of an operator as files name it without "torch.ops."; in the layer of a path ("" is the
- * model, NULL leaves it out) and of a class; its outputs are written as arguments without names.
+ * model, NULL omits it) and of a class; its outputs are written as arguments without names.
  */
 static inline void program_node_in(program *p, const char *target, const char *layer,
                                    const char *layer_class, const char *args, const char *outputs)

@@ -1,4 +1,4 @@
-/* Made traces of ranks: steps with layers and collectives, one rank slower in a layer. */
+/* Builds traces of ranks: steps with layers and collectives, one rank slower in a layer. */
 #ifndef PYRO_TESTS_RANK_MAKER_H
 #define PYRO_TESTS_RANK_MAKER_H
 
@@ -12,17 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A rank of a made run; times in microseconds. */
+/* A rank of a synthetic run; times in microseconds. */
 typedef struct made_rank {
     int rank, world;
     int steps;
-    int slow_us;       /* more in the second Mlp, in every step */
+    int slow_us;       /* extra time in the second Mlp, in every step */
     int pause_step;    /* one step in which the machine paused in the first Mlp; 0: none */
     int64_t offset_us; /* of its clock */
     double drift;
     bool on_device; /* NCCL kernels, else gloo */
     bool without_info; /* no distributedInfo */
-    int64_t slowest_us; /* more that the slowest of all ranks takes */
+    int64_t slowest_us; /* extra time of the slowest of all ranks */
 } made_rank;
 
 #define MADE_BASE_US 1000000
@@ -41,7 +41,7 @@ static inline void made_event(pyro_buf *text, const made_rank *made, const char 
                   (long long)duration_us, args);
 }
 
-/* The work of a step on thread 1 of process 100, and a collective that ends at once on all ranks. */
+/* The work of a step on thread 1 of process 100, and a collective that ends on all ranks at once. */
 static inline void made_step(pyro_buf *text, const made_rank *made, int step)
 {
     char name[40], args[80];
@@ -118,7 +118,7 @@ static inline void made_merge(pyro_rank_summary *summary, const pyro_rank_summar
     assert_int_equal(pyro_rank_summary_merge(summary, other, &error), PYRO_OK);
 }
 
-/* All of these ranks, analysed; the caller frees the answer. */
+/* Analyzes all these ranks; the caller frees the result. */
 static inline pyro_ranks *made_answer(const made_rank *made, size_t count)
 {
     pyro_rank_summary *whole = pyro_rank_summary_new();

@@ -1,4 +1,4 @@
-/* What an observer does, for tests of the recorder: spans, allocations, a small model's calls. */
+/* Acts as an observer in tests of the recorder: spans, allocations, a small model's calls. */
 #ifndef PYRO_TEST_RECORD_H
 #define PYRO_TEST_RECORD_H
 
@@ -17,7 +17,7 @@
 #define SKIP_IF_FORKS_ARE_NOT_FOLLOWED()
 #endif
 
-/* After a test: one that failed half-way would leave its session to those that follow. */
+/* Teardown: a test that failed would leave its session to the next. */
 static inline int stop_session(void **state)
 {
     (void)state;
@@ -34,7 +34,7 @@ static inline void begin_span(pyro_record record, const char *name, const uint64
         return;
     pyro_record *room = pyro_record_room(api, thread);
     if (room) {
-        /* The tag is nobody's business before the record is whole. */
+        /* The tag must not be visible before the record is complete. */
         memcpy(room, &record, offsetof(pyro_record, tag));
         if (name)
             room->name = api->name(thread, name);

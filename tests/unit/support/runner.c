@@ -1,6 +1,6 @@
 /*
- * The main of every executable of unit tests: runs the files of tests that registered themselves,
- * or those that are named, and reports the failures at the end. A crash, a sanitizer's report or a
+ * The main of every unit test executable: runs all registered test files,
+ * or the named ones, and reports failures at the end. A crash, a sanitizer's report or a
  * call of exit() names the file that was running; cmocka's last line before it names the test.
  */
 #include "fail_alloc.h"
@@ -47,7 +47,7 @@ static const char *file_name(const char *path, char name[256])
     return name;
 }
 
-/* In order of their paths, since the order of constructors is the linker's. */
+/* In order of their paths, because the linker decides the order of constructors. */
 void unit_register(unit_file *file)
 {
     unit_file **place = &files;
@@ -57,7 +57,7 @@ void unit_register(unit_file *file)
     *place = file;
 }
 
-/* Only what is safe in a signal handler. */
+/* Calls only functions that are safe in a signal handler. */
 static void name_what_ran(void)
 {
     const char *path = running;
@@ -105,7 +105,7 @@ static bool is_wanted(const char *file, const char *test, char **patterns, bool 
     return wanted;
 }
 
-/* The file's tests that are wanted, to be freed; how many in *count. */
+/* The selected tests of the file, to be freed; their number in *count. */
 static struct CMUnitTest *choose(const unit_file *file, char **patterns, bool *used, size_t *count)
 {
     char name[256];
@@ -118,7 +118,7 @@ static struct CMUnitTest *choose(const unit_file *file, char **patterns, bool *u
     return chosen;
 }
 
-/* Returns how many tests failed; a set-up that fails counts as one. */
+/* Returns the number of failed tests; a failed set-up counts as one. */
 static int run_file(const unit_file *file, const struct CMUnitTest *tests, size_t count)
 {
     char name[256];
@@ -129,7 +129,7 @@ static int run_file(const unit_file *file, const struct CMUnitTest *tests, size_
     running = file->path;
     int failed = _cmocka_run_group_tests(name, tests, count, file->set_up, file->tear_down);
     running = NULL;
-    /* A test that failed half-way may have left these. */
+    /* A failed test may have left these set. */
     fail_alloc_after(-1);
     fake_clock_set(0);
     if (process_state_restore(state) != 0) {
@@ -147,7 +147,7 @@ static void list_tests(const unit_file *file, const struct CMUnitTest *tests, si
         printf("%s:%s\n", name, tests[i].name);
 }
 
-/* Runs or lists what is wanted; the failures go into `failures`, one for each file. */
+/* Runs or lists the selected tests; `failures` gets the failures per file. */
 static int run_all(char **patterns, bool *used, bool list, int *failures)
 {
     int total = 0;
@@ -176,12 +176,12 @@ static void report(const char *program, const int *failures, int total)
     }
 }
 
-/* What the tests want from outside, where the caller has not set it. */
+/* Environment variables for the tests, unless the caller has set them. */
 static void set_environment(void)
 {
     setenv("PYRO_TEST_FILES", UNIT_TEST_FILES, 0);
     setenv("PYRO_NVML", UNIT_NVML_STUB, 0);
-    /* No models of the user's own. */
+    /* No models from the user's registry. */
     setenv("XDG_DATA_HOME", UNIT_DATA_HOME, 1);
 }
 
@@ -199,7 +199,7 @@ int main(int argc, char **argv)
     if (!used || !failures)
         return 2;
 
-    /* Lines before a crash must not be lost, and come in order with those of stderr. */
+    /* Keeps lines before a crash, in order with those of stderr. */
     setvbuf(stdout, NULL, _IOLBF, 0);
     set_environment();
     signal(SIGABRT, on_abort);

@@ -1,4 +1,4 @@
-/* Tests that pass, fail or end the process as SAMPLE says; check_runner.py watches what is printed. */
+/* Tests that pass, fail or end the process as SAMPLE says; check_runner.py checks the output. */
 #include "fail_alloc.h"
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-/* A second file in the process of sample_first.c: nothing of what that changed may be left. */
+/* A second file in the process of sample_first.c, whose changes must be undone. */
 #include "unit.h"
 
 #include <stdlib.h>

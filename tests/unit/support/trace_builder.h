@@ -1,4 +1,4 @@
-/* Makes small traces by hand for the tests of the joins and of what stands on them. */
+/* Builds small traces for the tests of the joins and of the analyses. */
 #ifndef PYRO_TESTS_TRACE_BUILDER_H
 #define PYRO_TESTS_TRACE_BUILDER_H
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What most events need; the rest has sensible values. */
+/* The fields that most events need; the others have defaults. */
 typedef struct built_event {
     int category;
     int track;
@@ -18,7 +18,7 @@ typedef struct built_event {
     uint32_t forward_thread; /* of ops */
 } built_event;
 
-/* Fails the process rather than the test: memory does not run out while a trace is built. */
+/* Aborts the process rather than the test: memory does not run out while a trace is built. */
 static inline void builder_check(bool ok)
 {
     if (!ok)

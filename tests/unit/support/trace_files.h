@@ -1,4 +1,4 @@
-/* Trace files of the tests: read whole, or as paths; strangers' traces where they are at hand. */
+/* Trace files for tests: read whole, or as paths; also other people's traces, if available. */
 #ifndef PYRO_TESTS_TRACE_FILES_H
 #define PYRO_TESTS_TRACE_FILES_H
 
@@ -14,7 +14,7 @@ static inline char *test_path(char path[512], const char *name)
     return path;
 }
 
-/* The file's bytes, to be freed; NULL when there is none. */
+/* The file's bytes, to be freed; NULL if it is missing. */
 static inline char *read_whole(const char *path, size_t *size)
 {
     *size = 0;
@@ -33,7 +33,7 @@ static inline char *read_whole(const char *path, size_t *size)
     return bytes;
 }
 
-/* Calls `visit` for every trace of a folder beside the repository; false when there is none. */
+/* Calls `visit` for every trace of a folder beside the repository; false if it is missing. */
 static inline int visit_shared_traces(void (*visit)(const char *path))
 {
     const char *files = getenv("PYRO_TEST_FILES");

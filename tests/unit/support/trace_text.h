@@ -1,4 +1,4 @@
-/* A trace as text, one line a row with everything it holds, to compare readings with. */
+/* Prints a trace as text, one line per row with all fields, to compare results with. */
 #ifndef PYRO_TESTS_TRACE_TEXT_H
 #define PYRO_TESTS_TRACE_TEXT_H
 

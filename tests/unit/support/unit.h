@@ -1,6 +1,6 @@
 /*
- * The frame of a file of unit tests. The file ends in UNIT_TESTS(tests, set_up, tear_down), which
- * registers it with the runner (runner.c) of its room's executable; nothing else has to know it.
+ * Declarations for a unit test file. The file ends in UNIT_TESTS(tests, set_up, tear_down), which
+ * registers it with the runner (runner.c) of its room's executable; no other list names it.
  */
 #ifndef PYRO_TESTS_UNIT_H
 #define PYRO_TESTS_UNIT_H
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-/* One file of tests. */
+/* One test file. */
 typedef struct unit_file {
     const char *path; /* __FILE__ */
     const struct CMUnitTest *tests;

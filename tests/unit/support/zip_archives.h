@@ -1,4 +1,4 @@
-/* Archives that are built in memory, with where their parts begin, for tests of reading zip. */
+/* Builds zip archives in memory, with the offsets of their parts, for tests of the reader. */
 #ifndef ZIP_ARCHIVES_H
 #define ZIP_ARCHIVES_H
 
@@ -21,7 +21,7 @@ typedef struct member {
     bool zip64;
 } member;
 
-/* Where an archive's parts begin, for tests that damage them. */
+/* Offsets of an archive's parts, for tests that damage them. */
 typedef struct archive {
     pyro_buf bytes;
     size_t local[8], central[8], directory, end;
@@ -152,7 +152,7 @@ static inline char *long_text(size_t size)
     return text;
 }
 
-/* Reads a member to its end; returns the bytes it gave, or a negative status. */
+/* Reads a member to its end; returns the number of bytes, or a negative status. */
 static inline int64_t read_member(const pyro_zip *zip, const pyro_zip_entry *entry, pyro_buf *out,
                                   size_t piece, pyro_error *error)
 {
@@ -169,7 +169,7 @@ static inline int64_t read_member(const pyro_zip *zip, const pyro_zip_entry *ent
         assert_true(total <= entry->size);
         pyro_buf_add(out, bytes, (size_t)got);
     }
-    /* What a source said at its end it says again. */
+    /* A source repeats its last status. */
     pyro_error again;
     pyro_error_clear(&again);
     int64_t repeated = pyro_source_read(source, bytes, piece, &again);
@@ -178,7 +178,7 @@ static inline int64_t read_member(const pyro_zip *zip, const pyro_zip_entry *ent
     return got < 0 ? got : total;
 }
 
-/* Opens the archive and reads every member; the first status that is not fine. */
+/* Opens the archive and reads every member; returns the first failing status. */
 static inline int read_all(const archive *in, size_t size, pyro_error *error)
 {
     pyro_source *source;

@@ -1,4 +1,4 @@
-/* Tests of opening traces: files, memory, pipes, packed ones, threads, and what is no trace. */
+/* Tests of opening traces: files, memory, pipes, compressed files, threads, and other files. */
 #include "trace/trace.h"
 
 #include "trace_files.h"
@@ -39,7 +39,7 @@ static char *memory_text(const void *data, size_t size, int threads)
     return text;
 }
 
-/* Unpacks a gzip file; to be freed. */
+/* Decompresses a gzip file; to be freed. */
 static char *unpack(const char *path, size_t *size)
 {
     gzFile file = gzopen(path, "rb");
@@ -94,7 +94,7 @@ static void expect_events(const char *text, int64_t count)
     pyro_trace_close(trace);
 }
 
-/* JSON is told by its first character, however much white space or which mark stands before it. */
+/* JSON is recognized by its first character, after any white space or byte order mark. */
 static void test_recognised(void **state)
 {
     (void)state;
@@ -125,7 +125,7 @@ static void test_counts(void **state)
     pyro_trace_close(NULL);
 }
 
-/* The same trace packed in three ways, whole and cut. */
+/* The same trace in three compressed formats, whole and truncated. */
 static void test_packed(void **state)
 {
     (void)state;

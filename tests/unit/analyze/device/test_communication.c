@@ -1,4 +1,4 @@
-/* Collectives: grouping, bandwidth, and time that no compute covers. */
+/* Collectives: grouping, bandwidth, and exposed time. */
 #include "analyze_maker.h"
 #include "unit.h"
 
@@ -41,7 +41,7 @@ static void test_rows(void **state)
     maker_end(&maker);
 }
 
-/* The kernel does not say what it is; the op around its launch does. */
+/* The kernel's name does not say what it is; the op around its launch does. */
 static void test_detail_of_the_op(void **state)
 {
     (void)state;
@@ -65,7 +65,7 @@ static void test_detail_of_the_op(void **state)
     maker_end(&maker);
 }
 
-/* Exposed time against time painted unit by unit, with many collectives under way at once. */
+/* Exposed time against a count of every unit of time, with many concurrent collectives. */
 static void test_random_exposure(void **state)
 {
     (void)state;

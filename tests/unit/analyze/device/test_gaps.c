@@ -1,4 +1,4 @@
-/* Gaps: their kinds, their culprits, and that they add up to a device's idle time. */
+/* Gaps: their kinds, their causes, and that they add up to a device's idle time. */
 #include "analyze_maker.h"
 #include "unit.h"
 
@@ -10,7 +10,7 @@ static void test_kinds(void **state)
     maker_kernel(&maker, "a", 100, 100, 10);
     maker_kernel(&maker, "b", 250, 50, 20);  /* queued: the kernel waited */
     maker_kernel(&maker, "c", 500, 50, 400); /* launched late: the host waited */
-    maker_kernel(&maker, "d", 600, 50, -1);  /* not known */
+    maker_kernel(&maker, "d", 600, 50, -1);  /* unknown */
     maker_kernel(&maker, "e", 620, 50, 430); /* overlaps: no gap */
     const pyro_analysis *analysis = maker_analyze(&maker, NULL);
     assert_int_equal(analysis->gap_count, 3);
@@ -82,7 +82,7 @@ static void test_annotation_where_no_op_ran(void **state)
     maker_end(&maker);
 }
 
-/* Two devices: each has gaps of its own; the longest thousand are kept, all are counted. */
+/* Two devices, each with its own gaps; the longest thousand are kept, all are counted. */
 static void test_they_add_up(void **state)
 {
     (void)state;

@@ -63,7 +63,7 @@ static void test_occupancy_and_waves(void **state)
     maker_begin(&maker);
     pyro_buf_reset(&maker.text);
     pyro_buf_adds(&maker.text, device);
-    /* 128 registers x 256 threads: 2 blocks a multiprocessor, 264 in all */
+    /* 128 registers x 256 threads: 2 blocks per multiprocessor, 264 in total */
     kernel(&maker, "a", 1000, 300,
            ",\"grid\":[528,1,1],\"block\":[256,1,1],\"registers per thread\":128,"
            "\"shared memory\":0,\"est. achieved occupancy %\":25");

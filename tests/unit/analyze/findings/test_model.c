@@ -1,5 +1,5 @@
-/* Tests of analyze/findings/model*.c: every rule of model.def fires on what it is about, and is quiet
- * just below its threshold. */
+/* Tests of analyze/findings/model*.c: every rule of model.def triggers at its threshold, and not
+ * just below it. */
 #include "fail_alloc.h"
 #include "unit.h"
 
@@ -59,7 +59,7 @@ static void set_convolutional(pyro_model_evidence *e)
     e->layer_class_count = 2;
 }
 
-/* A case of a rule: what triggers it, and what of that to change for a near miss. */
+/* A case of a rule: what triggers it, and the change that makes it a near miss. */
 #define CASE(name, hit, miss) \
     static void name##_hit(pyro_model_evidence *e) \
         hit static void name##_miss(pyro_model_evidence *e) \
@@ -218,7 +218,7 @@ static void test_nothing_known_is_nothing_to_say(void **state)
     pyro_recommendations_free(NULL);
 }
 
-/* Ids are those of the recommendations that repeat findings, too: none means two things. */
+/* Ids are unique, also among recommendations that repeat findings. */
 static void test_rows_are_distinct(void **state)
 {
     (void)state;

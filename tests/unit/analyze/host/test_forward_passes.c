@@ -1,4 +1,4 @@
-/* Layers over several passes: medians, p95 only where there are enough, what changed and where. */
+/* Layers over several passes: medians, p95 only with enough passes, what changed and where. */
 #include "unit.h"
 
 #include <pyrometer/report.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A pass as our writer puts it: a model and a layer with one op. */
+/* A pass as our writer writes it: a model and a layer with one op. */
 static void add_pass(pyro_passes *passes, int number, int duration_us, const char *op, int rows)
 {
     char text[1024], label[32];
@@ -101,7 +101,7 @@ static void test_changes(void **state)
     pyro_passes_free(passes);
 }
 
-/* A pass whose ops could not be recorded: its times count, and nothing has changed in it. */
+/* A pass whose ops could not be recorded: its times count, and it shows no changes. */
 static void test_a_pass_without_ops_has_not_changed(void **state)
 {
     static const char text[] =

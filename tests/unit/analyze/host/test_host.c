@@ -1,4 +1,4 @@
-/* What the host does for the device: launches, copies, synchronisations, data loading. */
+/* Host work for the device: launches, copies, synchronizations, data loading. */
 #include "analyze_maker.h"
 #include "unit.h"
 
@@ -29,7 +29,7 @@ static void test_launches(void **state)
     maker_end(&maker);
 }
 
-/* One call that starts many kernels is one launch, and none of them is short beside it. */
+/* One call that starts many kernels is one launch, and none of them counts as short. */
 static void test_graph_launch(void **state)
 {
     (void)state;

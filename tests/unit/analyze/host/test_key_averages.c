@@ -1,4 +1,4 @@
-/* Tests of src/analyze/host/key_averages.c: totals, selves, memory, and what is one call with what it calls. */
+/* Tests of analyze/host/key_averages.c: totals, self times, memory, ops merged with a callee. */
 #include "unit.h"
 #include <pyrometer/trace.h>
 
@@ -18,7 +18,7 @@ static const char text[] = "{\"traceEvents\":[" OP("a", "0", "100", "x.py(1): f;
     "") "," MEMORY("20",
                    "64") "," OP("a", "200", "50",
                                 "x.py(1): f;z.py(3): h") "," OP("a", "210", "30",
-                                                                "") "," /* all that the one around it does */
+                                                                "") "," /* all that its parent does */
     MEMORY("300", "-64") "]}";
 
 static pyro_trace *trace;

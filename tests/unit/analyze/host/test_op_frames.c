@@ -1,4 +1,4 @@
-/* Tests of src/analyze/host/op_frames.c: Python frames of ops that hold their stack as text. */
+/* Tests of src/analyze/host/op_frames.c: Python frames of ops that have their stack as text. */
 #include "analyze_maker.h"
 #include "unit.h"
 
@@ -51,7 +51,7 @@ static void test_frames_among_layers(void **state)
     maker_end(&maker);
 }
 
-/* A trace that has frames as events needs no texts. */
+/* In a trace with frames as events, the texts are ignored. */
 static void test_frames_as_events(void **state)
 {
     (void)state;
@@ -64,7 +64,7 @@ static void test_frames_as_events(void **state)
     maker_end(&maker);
 }
 
-/* A stack that ends before the frame of the call, and one that is another than its parent's. */
+/* A stack that ends before the frame of the call, and one that differs from its parent's. */
 static void test_frames_that_do_not_fit(void **state)
 {
     (void)state;

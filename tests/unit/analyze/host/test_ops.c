@@ -19,7 +19,7 @@ static void op(maker *maker, const char *name, int64_t start, int64_t duration, 
     maker_event(maker, "cpu_op", name, 100, 1, start, duration, dims[0] ? args : "");
 }
 
-/* Own time is without ops, annotations and runtime calls inside, whatever Python runs between. */
+/* Self time excludes ops, annotations and runtime calls inside, also below Python frames. */
 static void test_self_and_total(void **state)
 {
     (void)state;
@@ -44,7 +44,7 @@ static void test_self_and_total(void **state)
     maker_end(&maker);
 }
 
-/* An op inside of one of its own name: counted once in totals, its time kept. */
+/* An op inside one with its own name: counted once in totals, its time kept. */
 static void test_recursion(void **state)
 {
     (void)state;

@@ -36,7 +36,7 @@ static void test_sums(void **state)
     assert_int_equal(call.activation_bytes, 40);
     assert_int_equal(call.allocations, 3);
     assert_int_equal(call.allocated_bytes, 90);
-    /* On a GPU the amount begins with what was there before. */
+    /* On a GPU the amount includes memory allocated before. */
     assert_int_equal(pyro_analysis_recorded_call(&analysis, true).activation_bytes, 200);
 }
 

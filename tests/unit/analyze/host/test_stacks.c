@@ -1,4 +1,4 @@
-/* Tests of analyze/host/stacks.c: a thread's time is given to stacks once. */
+/* Tests of analyze/host/stacks.c: a thread's time is counted in stacks once. */
 #include "analyze_maker.h"
 #include "unit.h"
 
@@ -19,7 +19,7 @@ static int64_t sum(const pyro_analysis *analysis)
     return total;
 }
 
-/* The span of the whole profile lies on a row of its own. */
+/* The span of the whole profile is on a separate row. */
 static void test_the_profilers_own_span_is_no_stack(void **state)
 {
     maker maker;
@@ -36,7 +36,7 @@ static void test_the_profilers_own_span_is_no_stack(void **state)
     maker_end(&maker);
 }
 
-/* A step begins inside of the call that starts it, shortly before the last one ends. */
+/* A step begins inside the call that starts it, shortly before the last one ends. */
 static void test_steps_do_not_nest_in_the_one_before(void **state)
 {
     maker maker;
@@ -61,7 +61,7 @@ static void test_steps_do_not_nest_in_the_one_before(void **state)
     maker_end(&maker);
 }
 
-/* Slices that overlap in part: the innermost has the time, until it ends. */
+/* Slices that overlap in part: the time belongs to the innermost, until it ends. */
 static void test_overlaps_are_counted_once(void **state)
 {
     maker maker;

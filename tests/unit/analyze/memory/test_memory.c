@@ -1,4 +1,4 @@
-/* Memory: curve, peak, who holds it, growth from step to step. */
+/* Memory: curve, peak, owners at the peak, growth between steps. */
 #include "analyze_maker.h"
 #include "unit.h"
 
@@ -29,9 +29,9 @@ static void test_peak_and_holders(void **state)
     maker_memory(&maker, 1, 130, 0x1000, 400, 1400); /* 1000 were there before */
     maker_memory(&maker, 1, 150, 0x2000, 300, 1700);
     maker_memory(&maker, 1, 160, 0x2000, -300, 1400);
-    maker_memory(&maker, 1, 170, 0x2000, 500, 1900); /* the address again: the peak */
+    maker_memory(&maker, 1, 170, 0x2000, 500, 1900); /* a reused address: the peak */
     maker_memory(&maker, 1, 300, 0x1000, -400, 1500);
-    maker_memory(&maker, 1, 310, 0x9000, -700, 800); /* of before the trace */
+    maker_memory(&maker, 1, 310, 0x9000, -700, 800); /* allocated before the trace */
     const pyro_analysis *analysis = maker_analyze(&maker, NULL);
     assert_true(analysis->has_memory);
     assert_int_equal(analysis->memory_count, 1);
@@ -55,7 +55,7 @@ static void test_peak_and_holders(void **state)
     maker_end(&maker);
 }
 
-/* Without totals the sum of what was seen serves; it never falls below nothing. */
+/* Without totals, the sum of the events is used; it never falls below 0. */
 static void test_without_totals(void **state)
 {
     (void)state;
@@ -75,7 +75,7 @@ static void test_without_totals(void **state)
     maker_end(&maker);
 }
 
-/* Traces of 2021 say no addresses: the last block of a size is freed first. */
+/* Traces of 2021 have no addresses: the last block of a size is freed first. */
 static void test_without_addresses(void **state)
 {
     (void)state;

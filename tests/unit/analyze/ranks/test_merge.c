@@ -1,4 +1,4 @@
-/* Summaries of ranks: every order and tree of merges is the same, and bytes are read back. */
+/* Summaries of ranks: every order and tree of merges gives the same result; bytes are read back. */
 #include "fail_alloc.h"
 #include "rank_maker.h"
 #include "unit.h"
@@ -162,7 +162,7 @@ static void test_refused(void **state)
     expect_refused("{\"schema\":\"pyrometer.rank-summary/1\",\"parts\":[");
 }
 
-/* Numbers that no trace has: nothing overflows, nothing is read outside of its table. */
+/* Extreme numbers: nothing overflows, nothing is read outside its table. */
 static void test_hostile_numbers(void **state)
 {
     (void)state;
@@ -217,7 +217,7 @@ static void test_names(void **state)
     }
 }
 
-/* Memory that is out at any place is an error, and nothing is lost. */
+/* Running out of memory anywhere is an error, without leaks. */
 static void test_no_memory(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Who is waited for, and why: made runs in which the truth is known, and near misses. */
+/* Which rank is the straggler, and why: synthetic runs with a known truth, and near misses. */
 #include "rank_maker.h"
 #include "unit.h"
 
@@ -42,7 +42,7 @@ static void test_named(void **state)
             expect_straggler(ranks, count - 1, 4);
             assert_int_equal(ranks->matched_collectives, 4);
             assert_int_equal(ranks->on_device, on_device);
-            /* All wait for the last one, which does not wait. */
+            /* All ranks wait for the last one, which does not wait. */
             assert_in_range(ranks->ranks[0].wait_ns, 49000000, 51000000);
             assert_int_equal(ranks->ranks[count - 1].wait_ns, 0);
             assert_int_equal(ranks->ranks[count - 1].late_collectives, 4);
@@ -51,7 +51,7 @@ static void test_named(void **state)
     }
 }
 
-/* Clocks that are off by more than the lateness do not change who is late. */
+/* Clock offsets larger than the lateness do not change the straggler. */
 static void test_clocks_off(void **state)
 {
     (void)state;
@@ -84,7 +84,7 @@ static void test_clock_drifts(void **state)
     pyro_ranks_free(ranks);
 }
 
-/* Near misses: nobody is slow; everybody is, equally; each had one pause of the machine. */
+/* Near misses: no rank is slow; all are, equally; each had one pause of the machine. */
 static void test_nobody(void **state)
 {
     (void)state;
@@ -115,7 +115,7 @@ static void test_nobody(void **state)
     pyro_ranks_free(ranks);
 }
 
-/* A pause in another layer does not take the blame from the slow one. */
+/* A pause in another layer does not hide the slow one. */
 static void test_pause_beside(void **state)
 {
     (void)state;
@@ -170,7 +170,7 @@ static void test_gaps_and_duplicates(void **state)
     pyro_ranks_free(ranks);
 }
 
-/* Without distributedInfo the name of the file says the rank. */
+/* Without distributedInfo the rank comes from the file name. */
 static void test_rank_of_name(void **state)
 {
     (void)state;
@@ -183,7 +183,7 @@ static void test_rank_of_name(void **state)
     pyro_ranks_free(ranks);
 }
 
-/* Steps that one rank has more do not hinder the others. */
+/* Extra steps of one rank do not affect the others. */
 static void test_uneven_steps(void **state)
 {
     (void)state;
@@ -213,7 +213,7 @@ static void test_groups(void **state)
     assert_int_equal(row->last_rank, 1);
     assert_float_equal(row->last_share, 1, 1e-9);
     assert_in_range(row->arrival_skew_ns, 49900000, 50100000);
-    /* Rank 0 is in it for 52 ms, rank 1 for 2, and no op runs then. */
+    /* Rank 0 spends 52 ms in it, rank 1 spends 2 ms, and no op runs then. */
     assert_in_range(row->time_ns, 26900000, 27100000);
     assert_float_equal(row->exposed_share, 1, 1e-9);
     assert_in_range(row->wait_ns, 24900000, 25100000);

@@ -66,7 +66,7 @@ static void test_without_memory(void **state)
         bool failed = fail_alloc_failures() > 0;
         fail_alloc_after(-1);
         assert_int_equal(failed, id == PYRO_INTERN_NONE);
-        /* What went in before is still there, and what did not may be added again. */
+        /* Earlier entries remain, and failed ones may be added again. */
         for (size_t i = 0; i < table.count; i++)
             assert_int_equal(pyro_intern_find(&table, pyro_intern_text(&table, (uint32_t)i),
                                               table.entries[i].length),

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* One line a token, to compare readings with. */
+/* One line per token, to compare results with. */
 static void trace_token(pyro_buf *out, pyro_json *json, pyro_json_kind kind)
 {
     static const char letters[] = "?.{}[]ksntfz";
@@ -242,7 +242,7 @@ static void test_limits(void **state)
             assert_int_equal(error.offset, 0);
             assert_string_equal(error.message, "a string or number is longer than 100 bytes");
         }
-        /* As long as is allowed, in every window. */
+        /* The longest allowed token, in every window. */
         size_t longest = digits ? 100 : 102;
         text[longest - 1] = digits ? '1' : '"';
         for (size_t window = 64; window < 500; window += 31) {

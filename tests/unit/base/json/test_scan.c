@@ -1,4 +1,4 @@
-/* Tests of base/json/scan.h and .c: each scan against its scalar twin, on random bytes. */
+/* Tests of base/json/scan.h and .c: each scan against its scalar version, on random bytes. */
 #include "base/json/scan.h"
 #include "unit.h"
 
@@ -16,7 +16,7 @@ static uint32_t random_next(uint32_t *seed)
     return *seed;
 }
 
-/* Fills the buffer from an alphabet; NULL stands for all bytes. */
+/* Fills the buffer from an alphabet; NULL means all bytes. */
 static void fill(uint32_t *seed, const char *alphabet)
 {
     size_t count = alphabet ? strlen(alphabet) : 256;

@@ -128,7 +128,7 @@ static void test_numbers(void **state)
     setlocale(LC_NUMERIC, "C");
 }
 
-/* What the writer writes the reader reads. */
+/* The reader reads what the writer writes. */
 static void test_round_trip(void **state)
 {
     (void)state;

@@ -21,7 +21,7 @@ static void add_gzip(pyro_buf *out, const char *data, size_t size)
     deflateEnd(&stream);
 }
 
-/* Decompresses `size` bytes of the input, given in pieces; what came out is in `out`. */
+/* Decompresses `size` bytes of the input, given in pieces, into `out`. */
 static int64_t gunzip(const pyro_buf *in, size_t size, size_t piece, size_t read_size, int failure,
                       pyro_buf *out, pyro_error *error)
 {
@@ -105,7 +105,7 @@ static void test_truncation_at_every_byte(void **state)
         pyro_error error;
         int64_t got = gunzip(&in, size, 3, 100, 0, &out, &error);
         if (size == first || size == first + 1) {
-            assert_int_equal(got, 0); /* one stray byte is garbage behind the end */
+            assert_int_equal(got, 0); /* one extra byte after the end is ignored */
         } else {
             assert_int_equal(got, PYRO_ERROR_FORMAT);
             assert_string_equal(error.message, "the gzip stream ends early: the file is truncated");

@@ -1,4 +1,4 @@
-/* Tests of base/source/source.c: files, pipes, memory, and what goes wrong with them. */
+/* Tests of base/source/source.c: files, pipes, memory, and their failures. */
 #include "base/source/source.h"
 
 #include "fail_alloc.h"
@@ -56,7 +56,7 @@ static void read_to_end(pyro_source *source, const char *expected, size_t piece)
     assert_memory_equal(got, expected, total);
 }
 
-/* What every seekable source of these ten bytes must answer. */
+/* Checks any seekable source of these ten bytes. */
 static void check_ten_bytes(pyro_source *source)
 {
     char bytes[16];

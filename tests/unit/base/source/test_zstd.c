@@ -1,4 +1,4 @@
-/* Tests of base/source/zstd.c, base/source/content.c, base/source/range.c and base/source/readahead.c: streams over sources. */
+/* Tests of base/source/{zstd,content,range,readahead}.c: streams over sources. */
 #include "base/source/source.h"
 
 #include "base/containers/buf.h"
@@ -19,7 +19,7 @@ static size_t pack(int level)
     return ZSTD_compress(packed, sizeof packed, plain, SIZE, level);
 }
 
-/* Reads a source to its end in steps; the status that ended it, 0 or negative. */
+/* Reads a source to its end in steps; returns its last status, 0 or negative. */
 static int read_all(pyro_source *source, pyro_buf *out, pyro_error *error)
 {
     for (;;) {
@@ -78,7 +78,7 @@ static void test_damaged(void **state)
     }
 }
 
-/* A frame of one raw block; the window is 2^log bytes, whatever is in it. */
+/* A frame of one raw block with a window of 2^log bytes. */
 static size_t frame_with_window(unsigned char *frame, int log)
 {
     static const unsigned char magic[] = {0x28, 0xb5, 0x2f, 0xfd};
@@ -91,7 +91,7 @@ static size_t frame_with_window(unsigned char *frame, int log)
     return 14;
 }
 
-/* zstd --long=31 writes such frames; more is no damage, but not read. */
+/* zstd --long=31 writes such frames; larger windows are valid, but unsupported. */
 static void test_long_windows(void **state)
 {
     (void)state;
@@ -118,7 +118,7 @@ static void test_long_windows(void **state)
     }
 }
 
-/* What is inside is told by the first bytes, of streams and of seekable sources. */
+/* The first bytes determine the content, of streams and of seekable sources. */
 static void test_content(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Tests of base/text/printable.c: what reorders, hides or controls text is not shown. */
+/* Tests of base/text/printable.c: characters that reorder, hide or control text are escaped. */
 #include "base/text/printable.h"
 #include "base/json/write.h"
 #include "base/text/utf8.h"
@@ -43,7 +43,7 @@ static void test_what_is_replaced(void **state)
            "???x??");
 }
 
-/* Every code point: as the ranges of hidden ones say, and never a raw control. */
+/* Every code point: escaped if in a range of hidden ones, and never a raw control. */
 static void test_every_code_point(void **state)
 {
     (void)state;

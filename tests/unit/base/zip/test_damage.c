@@ -1,4 +1,4 @@
-/* Tests of base/zip/zip.c and base/zip/member.c with archives that are cut and damaged. */
+/* Tests of base/zip/zip.c and base/zip/member.c with truncated and damaged archives. */
 #include "zip_archives.h"
 #include "unit.h"
 
@@ -19,7 +19,7 @@ static void test_truncation_at_every_byte(void **state)
     }
 }
 
-/* A flipped bit is found, or it is in a field that nothing depends on; the data is never wrong. */
+/* A flipped bit is detected, or is in an unused field; the data is never wrong. */
 static void test_every_bit_flipped(void **state)
 {
     (void)state;
@@ -43,7 +43,7 @@ static void test_flipped_data_is_found(void **state)
     archive zip = two();
     for (size_t i = 0; i < 2; i++) {
         size_t begin = zip.local[i] + 30 + strlen(two_members[i].name) + 5;
-        /* Behind the end of a deflate stream its last byte has bits that mean nothing. */
+        /* After the end of a deflate stream, its last byte has unused bits. */
         size_t end = i == 0 ? zip.local[1] : zip.directory - 1;
         for (size_t bit = begin * 8; bit < end * 8; bit++) {
             zip.bytes.data[bit / 8] ^= (char)(1 << bit % 8);

@@ -1,4 +1,4 @@
-/* Tests of base/zip/zip.c and base/zip/member.c with archives that are built here. */
+/* Tests of base/zip/zip.c and base/zip/member.c with generated archives. */
 #include "zip_archives.h"
 
 #include "base/json/json.h"
@@ -77,13 +77,13 @@ static void test_zstd_members(void **state)
         pyro_zip_close(&open);
         pyro_source_close(source);
     }
-    /* The directory says one byte fewer, then one more, than the frame holds. */
+    /* The directory says one byte fewer, then one more, than the frame contains. */
     put_at(&zip, zip.central[0] + 24, 299999, 4);
     expect_failure(&zip, PYRO_ERROR_FORMAT, "it is longer than the directory says");
     put_at(&zip, zip.central[0] + 24, 300001, 4);
     expect_failure(&zip, PYRO_ERROR_FORMAT, "it is shorter than the directory says");
     put_at(&zip, zip.central[0] + 24, 300000, 4);
-    /* The frame is cut, or goes on, or is none. */
+    /* The frame is truncated, too long, or invalid. */
     size_t compressed = zip.local[1] - zip.local[0] - 30 - 1 - 5;
     put_at(&zip, zip.central[0] + 20, compressed - 7, 4);
     expect_failure(&zip, PYRO_ERROR_FORMAT, "its compressed data ends early");
@@ -134,7 +134,7 @@ static void test_short_reads(void **state)
         }
         pyro_zip_close(&open);
     }
-    /* The archive fails or ends under the member that is being read. */
+    /* The archive fails or ends while a member is read. */
     for (int failure = 0; failure >= PYRO_ERROR_LIMIT; failure += PYRO_ERROR_LIMIT) {
         piece_source source = seekable_pieces_of(zip.bytes.data, zip.bytes.length, zip.bytes.length,
                                                  5);
@@ -153,7 +153,7 @@ static void test_short_reads(void **state)
     pyro_buf_free(&zip.bytes);
 }
 
-/* Whatever the damage does to the text, the checksum is what is reported. */
+/* Whatever the damage does to the text, the error is about the checksum. */
 static void test_damage_is_reported_before_grammar(void **state)
 {
     (void)state;

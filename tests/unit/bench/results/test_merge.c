@@ -1,4 +1,4 @@
-/* Tests of bench/results/merge.c: results of several processes in one. */
+/* Tests of bench/results/merge.c: merges results of several processes. */
 #include "unit.h"
 
 #include <pyrometer/bench.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As a process of its own would have measured it: `count` calls of `ms`, and some memory. */
+/* The results of one process: `count` calls of `ms`, and some memory. */
 static pyro_bench *make_bench(const char *name, double ms, size_t count, double memory)
 {
     pyro_loop_options options = {
@@ -52,7 +52,7 @@ static void test_samples_stand_beside_each_other(void **state)
     pyro_bench_free(from);
 }
 
-/* What differs by a number alone is told once, whatever the process. */
+/* Warnings that differ only by a number are reported once. */
 static void test_warnings_of_one_kind_are_told_once(void **state)
 {
     (void)state;
@@ -76,7 +76,7 @@ static void add_tokens(pyro_bench *bench, double ms)
         pyro_bench_add_metric(bench, 0, "time_per_token", "ms", false, samples, 3, NULL), PYRO_OK);
 }
 
-/* A metric with a number of samples of its own is judged by processes too. */
+/* A metric with a different number of samples is also judged by processes. */
 static void test_other_metrics_of_processes(void **state)
 {
     (void)state;
@@ -123,7 +123,7 @@ static void test_only_the_same(void **state)
     pyro_bench_free(none);
 }
 
-/* Ten processes a side: the verdict stands on them, not on their iterations. */
+/* Ten processes per side: the verdict depends on them, not on their iterations. */
 static void test_processes_are_replicates(void **state)
 {
     (void)state;

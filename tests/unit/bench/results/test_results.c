@@ -65,7 +65,7 @@ static void test_round_trip(void **state)
     pyro_bench_free(bench);
 }
 
-/* Every part of a file, and the file with a byte changed: an error or a sound result. */
+/* Every prefix of a file, and the file with a byte changed: an error or a valid result. */
 static void test_damage(void **state)
 {
     (void)state;
@@ -221,7 +221,7 @@ static void test_comparison(void **state)
     assert_int_equal(judge(20, 20, 20, NULL, no_result), PYRO_VERDICT_CANNOT_TELL);
 }
 
-/* Several processes of several iterations: the processes are what is compared. */
+/* Several processes of several iterations: the processes are compared. */
 static void test_processes(void **state)
 {
     (void)state;
@@ -337,7 +337,7 @@ static void test_no_memory(void **state)
     pyro_bench_free(bench);
 }
 
-/* The same tensors, by place or by name, in whichever order. */
+/* The same tensors, by position or by name, in any order. */
 static void test_inputs_are_compared_by_type_and_shape(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * Tests of bench/drift.c, bench/paired.c and bench/change.c: what independent and slow noise look
- * like, the signed-rank test beside SciPy's numbers, and verdicts on simulated busy machines.
+ * Tests of bench/statistics/{drift,paired,change}.c: independent and slow noise,
+ * the signed-rank test against SciPy's numbers, and verdicts on simulated busy machines.
  */
 #include "bench/statistics/drift.h"
 #include "bench/statistics/inference.h"
@@ -21,7 +21,7 @@ enum { OCTAVES = 10, SAMPLES_MAX = 250 };
             fail_msg("%.17g, not %.17g", value_, expected_); \
     } while (0)
 
-/* 1/f noise of variance 1: memories that double from one to the next. */
+/* 1/f noise of variance 1: a sum of autoregressive processes whose time constants double. */
 typedef struct phases {
     double state[OCTAVES];
 } phases;
@@ -133,7 +133,7 @@ static void test_signed_rank(void **state)
     ASSERT_NEAR(centre, 0.295);
     ASSERT_NEAR(interval.low, -0.025);
     ASSERT_NEAR(interval.high, 0.615);
-    /* Five signs that agree are not 95% sure of anything. */
+    /* Five equal signs do not reach 95% confidence. */
     assert_int_equal(pyro_hodges_lehmann_paired(&centre, &interval, differences, 5, 0.95, NULL),
                      PYRO_OK);
     assert_true(isnan(interval.low) && !isnan(centre));
@@ -149,7 +149,7 @@ typedef struct setting {
     bool interleaved;
 } setting;
 
-/* How often each verdict was given; sides that are not interleaved follow each other with a gap. */
+/* Counts each verdict; sides that are not interleaved follow each other with a gap. */
 static void tally(int of[4], const setting *how, int pairs, uint64_t seed)
 {
     double all[SAMPLES_MAX], base[100], current[100];
@@ -223,7 +223,7 @@ static void test_idle_machine_is_told(void **state)
     assert_true(of[PYRO_VERDICT_REGRESSED] >= 400 * 9 / 10);
 }
 
-/* Iterations of one process say nothing of how processes differ: 4% is no alarm yet. */
+/* Iterations of one process do not show how processes differ: 4% is no alarm yet. */
 static void test_one_process_needs_more(void **state)
 {
     (void)state;

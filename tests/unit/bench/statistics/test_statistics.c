@@ -1,6 +1,6 @@
 /*
- * Tests of bench/statistics.c, bootstrap.c, compare.c and the verdict on one metric, against what
- * SciPy, NumPy and statsmodels say (make_statistics_reference.py).
+ * Tests of the statistics, the bootstrap, the comparison and the verdict on one metric, against
+ * SciPy, NumPy and statsmodels (make_statistics_reference.py).
  */
 #include "bench/statistics/inference.h"
 #include "bench/statistics/random.h"
@@ -202,7 +202,7 @@ static void test_bootstrap(void **state)
         assert_near(interval.low, row->low);
         assert_near(interval.high, row->high);
     }
-    /* SciPy with its own resamples, within a few deviations of what so many resamples vary. */
+    /* SciPy with its own resamples, within a few standard errors of the bootstrap. */
     pyro_bootstrap_options many = {.resamples = 20000, .seed = 11};
     assert_int_equal(
         pyro_bootstrap(&interval, sample, COUNT(sample), pyro_statistic_mean, &many, NULL),
@@ -212,7 +212,7 @@ static void test_bootstrap(void **state)
     assert_true(fabs(interval.high - expected_scipy_bca[1]) < 0.06 * error);
 }
 
-/* Series with bonds between neighbours: blocks give the wider interval that is due. */
+/* Autocorrelated series: blocks give the wider interval that they need. */
 static void test_blocks(void **state)
 {
     (void)state;
@@ -263,8 +263,8 @@ static void test_random(void **state)
 }
 
 /*
- * "No change" is the equivalence test: where the t-test version of statsmodels is far from its
- * border, ours says the same.
+ * "No change" is the equivalence test: if statsmodels' t-test version is far from its threshold,
+ * ours agrees.
  */
 static void test_equivalence(void **state)
 {
@@ -281,7 +281,7 @@ static void test_equivalence(void **state)
         if (row->p > 0.01 && row->p < 0.06)
             continue;
         sure++;
-        /* Few samples look like drift by chance; then the interval is wider. */
+        /* Few samples may look like drift by chance; then the interval is wider. */
         if (verdict.verdict == PYRO_VERDICT_CANNOT_TELL && row->p < 0.025)
             drifting++;
         else

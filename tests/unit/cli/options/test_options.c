@@ -1,4 +1,4 @@
-/* Tests of cli/options/options.c: everything a command line can hold, and the answers to what it must not. */
+/* Tests of cli/options/options.c: valid command lines, and the errors of invalid ones. */
 #include "cli/options/options.h"
 #include "unit.h"
 
@@ -71,7 +71,7 @@ static const pyro_option_group groups[] = {
     {NULL, NULL, 0},
 };
 
-/* What one parse gave. */
+/* The result of one parse. */
 typedef struct parsed {
     values values;
     pyro_words operands;

@@ -1,4 +1,4 @@
-/* Tests of pricing a model: roll-ups, conventions, element types, bounds, totals that overflow. */
+/* Tests of pricing a model: roll-ups, conventions, element types, bounds, overflow of totals. */
 #include <pyrometer/cost.h>
 
 #include "fail_alloc.h"
@@ -26,7 +26,7 @@ static void add_work(pyro_work *sum, const pyro_work *work)
     sum->params += work->params;
 }
 
-/* Rows sum to the total; `but_params` where they do not own parameters. */
+/* Rows sum to the total; `but_params` if they do not own parameters. */
 static void expect_sum(const pyro_cost *cost, const pyro_cost_row *rows, size_t count,
                        bool but_params)
 {
@@ -45,7 +45,7 @@ static void expect_sum(const pyro_cost *cost, const pyro_cost_row *rows, size_t 
     assert_int_equal(operators, total->operators);
 }
 
-/* A module is its own nodes and its children; the first row is the whole model. */
+/* A module is the sum of its own nodes and its children; the first row is the whole model. */
 static void expect_tree(const pyro_cost *cost)
 {
     size_t count, node_count;
@@ -150,7 +150,7 @@ static void test_conventions(void **unused)
     }
 }
 
-/* What torch, fvcore and torchvision say of resnet18. */
+/* The counts of torch, fvcore and torchvision for resnet18. */
 static void test_published_numbers(void **unused)
 {
     (void)unused;

@@ -1,9 +1,9 @@
-/* Tests of graph/cost/walk.c: rules of the caller's, subgraphs, views, and what is not counted. */
+/* Tests of graph/cost/walk.c: the caller's rules, subgraphs, views, and what is not counted. */
 #include "priced.h"
 #include "unit.h"
 #include <stdio.h>
 
-/* What a custom rule was shown, and what it answers. */
+/* The arguments of a custom rule, and its result. */
 typedef struct asked {
     int answer, calls;
     int64_t macs, flops;
@@ -69,7 +69,7 @@ static void test_custom_rules(void **unused)
     }
     assert_int_equal(asked.calls, 2 * PYRO_CONVENTION_COUNT);
 
-    asked.answer = 0; /* declined: the table does not know it either */
+    asked.answer = 0; /* declined, and not in the table either */
     pyro_cost *cost = price(model, (pyro_cost_options){.rule = answer_rule, .rule_user = &asked});
     const pyro_uncounted *uncounted = pyro_cost_uncounted(cost, &count);
     assert_int_equal(count, 1);
@@ -93,7 +93,7 @@ static void test_custom_rules(void **unused)
     pyro_model_close(model);
 }
 
-/* A linear layer (factor outputs a row) or a GELU as the body of a higher-order operator. */
+/* A linear layer (`factor` outputs per row) or a GELU as the body of a higher-order operator. */
 static void add_body(pyro_buf *out, const char *target, const char *weights, const char *result)
 {
     program body = {0};
@@ -211,7 +211,7 @@ static void test_loops(void **unused)
     expect_loop("mylib.with_a_body.default", "", "=%state", 1, NULL);
 }
 
-/* A transposed tensor is copied where it must lie densely, and only there. */
+/* A transposed tensor is copied only if it must be contiguous. */
 static void test_strided_views(void **unused)
 {
     (void)unused;
@@ -255,7 +255,7 @@ static void test_what_is_not_counted(void **unused)
     program_node(&p, "aten.masked_select.default", "", "self=%x", "%c");
     program_node(&p, "aten.relu.default", "", "self=%c", "%d");
     program_node(&p, "aten.conv2d.default", "", "input=%x", "%e");
-    program_node(&p, "math.floor", "", "=%x", "%f"); /* makes a tensor: not the host's work */
+    program_node(&p, "math.floor", "", "=%x", "%f"); /* makes a tensor: no host computation */
     pyro_model *model = open_program(&p);
     pyro_cost *cost = price_full(model);
     size_t count;

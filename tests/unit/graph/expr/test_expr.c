@@ -1,4 +1,4 @@
-/* Tests of graph/expr/expr.c: hints, what follows from them, and solving for a symbol. */
+/* Tests of graph/expr/expr.c: hints, their consequences, and solving for a symbol. */
 #include "expr_fixture.h"
 
 #include "fail_alloc.h"
@@ -27,7 +27,7 @@ static void test_equal_texts_are_one(void **unused)
     end(&f);
 }
 
-/* At the exported sizes hints are the truth; a formula that disagrees with its own is not used. */
+/* At the exported sizes hints are right; a formula that disagrees with its hint is not used. */
 static void test_hints(void **unused)
 {
     (void)unused;
@@ -65,7 +65,7 @@ static void test_hints(void **unused)
     end(&f);
 }
 
-/* A symbol that only stands in derived dims gets the hint that follows from theirs. */
+/* A symbol that occurs only in derived dims gets the hint that follows from theirs. */
 static void test_inferred_hints(void **unused)
 {
     (void)unused;
@@ -128,7 +128,7 @@ static void test_solve(void **unused)
         assert_int_equal(solve("4611686018427387904*s0", hinted, 7), INT64_MIN);
         assert_int_equal(solve("s0 - 9223372036854775807", hinted, INT64_MAX), INT64_MIN);
     }
-    /* Not affine: the guess is tried out and a wrong one is given up. */
+    /* Not affine: the guess is tried, and dropped if wrong. */
     assert_int_equal(solve("s0**2", 4, 25), INT64_MIN);
     assert_int_equal(solve("4611686018427387903 + s0", 4, -4611686018427387904), INT64_MIN);
 }

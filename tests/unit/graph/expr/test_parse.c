@@ -1,8 +1,8 @@
-/* Tests of graph/expr/parse.c: the texts of sizes, sound, senseless and hostile. */
+/* Tests of graph/expr/parse.c: texts of sizes, valid, invalid and hostile. */
 #include "expr_fixture.h"
 #include "unit.h"
 
-/* The value of a text with s0 = 7 and s1 = -3; `state` says what came of it. */
+/* The value of a text with s0 = 7 and s1 = -3; `state` gets the outcome. */
 static int64_t evaluate(const char *text, pyro_expr_state *state)
 {
     fixture f;
@@ -43,7 +43,7 @@ static void expect_values(const row *rows, size_t count)
 
 #define EXPECT_VALUES(rows) expect_values(rows, sizeof(rows) / sizeof *(rows))
 
-/* Every value here is what Python gives for the same text. */
+/* All values are Python's for the same text. */
 static void test_infix(void **unused)
 {
     (void)unused;
@@ -109,7 +109,7 @@ static void test_infix(void **unused)
     EXPECT_VALUES(rows);
 }
 
-/* Every value here is what sympy, with torch's own functions, gives for the same text. */
+/* All values are sympy's, with torch's functions, for the same text. */
 static void test_functions(void **unused)
 {
     (void)unused;
@@ -400,7 +400,7 @@ static void test_long_sums(void **unused)
     pyro_buf_adds(&text, ")");
     assert_int_equal(evaluate(text.data, &state), 700001);
     assert_int_equal(state, PYRO_EXPR_KNOWN);
-    /* Longer than is read. */
+    /* Longer than the limit. */
     pyro_buf_reset(&text);
     pyro_buf_adds(&text, "1");
     repeat(&text, " + s0", 300000);

@@ -1,4 +1,4 @@
-/* Tests of graph/rules: worked values, those of other counters among them. */
+/* Tests of graph/rules: values computed by hand and by other counters. */
 #include "call_text.h"
 #include "unit.h"
 
@@ -145,7 +145,7 @@ static void test_products(void **unused)
     expect_not_understood("aten.chain_matmul", "matrices=[t2x3,t3,t3x4] > t2x4");
 }
 
-/* "bhqd,bhkd->bhqk" and the like; torch's counter and fvcore see the products of matrices only. */
+/* "bhqd,bhkd->bhqk" and similar; torch's counter and fvcore see only matrix products. */
 static void test_einsum(void **unused)
 {
     (void)unused;
@@ -250,7 +250,7 @@ static void test_attention(void **unused)
     expect_not_understood("aten._flash_attention_forward", "query=t4x8 key=t4x8 value=t4x8 > t4x8");
 }
 
-/* Fused attention and its two products say the same. */
+/* Fused attention costs the same as its two products. */
 static void test_attention_is_two_products(void **unused)
 {
     (void)unused;
@@ -260,7 +260,7 @@ static void test_attention_is_two_products(void **unused)
     assert_true(call_text_price(&scores, "aten.bmm", "self=t8x10x16 mat2=t8x16x12 > t8x10x12"));
     assert_true(call_text_price(&values, "aten.bmm", "self=t8x10x12 mat2=t8x12x8 > t8x10x8"));
     assert_int_equal(fused.price.macs, scores.price.macs + values.price.macs);
-    /* The scores stay on the chip: nothing but queries, keys, values and the result is moved. */
+    /* The scores stay on the chip: only queries, keys, values and the result are moved. */
     assert_int_equal(fused.price.activation_read_bytes, 4 * (2 * 4 * 10 * 16 + 2 * 4 * 12 * 24));
     assert_int_equal(fused.price.written_bytes, 4 * 2 * 4 * 10 * 8);
 }
@@ -399,7 +399,7 @@ static void test_bytes(void **unused)
     expect_bytes("aten.mul", "self=t4x5#a other=t4x5#a > t4x5", 80, 0, 80); /* read once */
     expect_bytes("aten.cat", "tensors=[t4#a,t4#a,t8#b] > t16", 48, 0, 64);
     expect_bytes("aten._grouped_mm", "self=t10x8 mat2=w4x8x6 > t10x6", 320, 768, 240);
-    /* only the rows that come out are read, the indices whole */
+    /* reads only the returned rows, and all indices */
     expect_bytes("aten.embedding", "weight=w1000x16 indices=t2x5/int64 > t2x5x16", 80, 640, 640);
     expect_bytes("aten.index", "self=t100x16 indices=[none,t7/int64] > t7x16", 56 + 448, 0, 448);
     expect_bytes("aten.index_select", "self=w100x16 dim=0 index=t7/int64 > t7x16", 56, 448, 448);
@@ -462,7 +462,7 @@ static void test_strided_views(void **unused)
     assert_false(makes_strided("aten.to", "self=v4x5 > t4x5/float16"));
 }
 
-/* Products that do not fit are noticed wherever they arise. */
+/* Overflowing products are detected everywhere. */
 static void test_overflow(void **unused)
 {
     (void)unused;

@@ -1,4 +1,4 @@
-/* Tests of read/pt2/guards.c: sizes at which an export would have gone another way are refused. */
+/* Tests of read/pt2/guards.c: sizes that would change the exported control flow are rejected. */
 #include "graph/model.h"
 
 #include "base/containers/buf.h"
@@ -8,8 +8,8 @@
 #include <string.h>
 
 /*
- * A ReLU of x, whose sizes are s0 (2 at export, at least 2) and 2*s1 (8 at export); memory is out
- * after so many allocations, or never where that is below 0.
+ * A ReLU of x, whose sizes are s0 (2 at export, at least 2) and 2*s1 (8 at export). Memory runs out
+ * after that many allocations, or never if that is negative.
  */
 static pyro_model *open_failing(const char *guards, long fail_after, pyro_error *error)
 {
@@ -42,7 +42,7 @@ static pyro_model *open_with(const char *guards, pyro_error *error)
     return open_failing(guards, -1, error);
 }
 
-/* Whether the cost can be had at those sizes; the reason why not is in `error`. */
+/* Whether the model can be priced at those sizes; if not, the reason is in `error`. */
 static bool is_priced(const char *guards, int64_t rows, int64_t columns, pyro_error *error)
 {
     pyro_model *model = open_with(guards, error);
@@ -86,7 +86,7 @@ static void test_what_is_about_layout_is_left_out(void **state)
     (void)state;
     pyro_error error;
     assert_true(is_priced("[\"(L['x'].size()[0]) != 1\", \"s1 - 3 != 0\"]", 1, 6, &error));
-    /* Export takes no symbol for 1: with 2 in its place the guard holds, so it is about that. */
+    /* Export uses no symbol for 1: the guard holds with 2 instead, so it is about that size. */
     assert_true(is_priced("[\"s0*s1 > s1\"]", 1, 8, &error));
     assert_false(is_priced("[\"s0*s1 > 20\"]", 1, 8, &error));
 }

@@ -1,4 +1,4 @@
-/* Tests of the .pt2 reader on programs that are odd, damaged or hostile, byte by byte. */
+/* Tests of the .pt2 reader on unusual, damaged and hostile programs, byte by byte. */
 #include "graph/model.h"
 
 #include "fail_alloc.h"
@@ -90,7 +90,7 @@ static void test_a_program(void **unused)
     pyro_model_close(model);
 }
 
-/* The order of keys is free; what is not known is passed over; names may be escaped. */
+/* Keys may have any order; unknown keys are skipped; names may be escaped. */
 static void test_other_spellings(void **unused)
 {
     (void)unused;
@@ -205,7 +205,7 @@ static void test_wrong_structure(void **unused)
                    PYRO_ERROR_UNSUPPORTED, "schema version 99.0 is newer");
 }
 
-/* Of two kinds in one argument the last counts; nothing of the first is left behind. */
+/* Of two kinds in one argument the last counts; nothing of the first remains. */
 static void test_argument_of_two_kinds(void **unused)
 {
     (void)unused;
@@ -267,7 +267,7 @@ static void test_symbolic_numbers(void **unused)
     pyro_model_close(model);
 }
 
-/* A program cut at every byte is refused, and never read past its end. */
+/* A program truncated at any byte is rejected, and never read past its end. */
 static void test_truncation(void **unused)
 {
     (void)unused;
@@ -286,7 +286,7 @@ static void test_truncation(void **unused)
     program_free(&p);
 }
 
-/* A program with any bit flipped is read or refused; what is read can be priced or is refused. */
+/* A program with any bit flipped is read and priced, or rejected by either. */
 static void test_flipped_bits(void **unused)
 {
     (void)unused;
@@ -340,7 +340,7 @@ static void test_without_memory(void **unused)
     program_free(&p);
 }
 
-/* Opens and prices what should take no time; more than a few seconds is more than linear. */
+/* Opens and prices a program; more than a few seconds means more than linear time. */
 static void expect_quick(program *p, const char *what)
 {
     pyro_error error;
@@ -364,7 +364,7 @@ static void repeat(pyro_buf *buf, const char *text, size_t count)
         pyro_buf_addf(buf, "%s%s", i ? "," : "", text);
 }
 
-/* Each of these is quadratic in a careless reader. */
+/* A careless reader takes quadratic time on each of these. */
 static void test_hostile_programs(void **unused)
 {
     (void)unused;

@@ -1,4 +1,4 @@
-/* Tests of graph/cost_changes.c: which layers changed, and in what order they are told. */
+/* Tests of graph/cost_changes.c: which layers changed, and in what order they are listed. */
 #include "graph/cost_changes.h"
 
 #include "fail_alloc.h"

@@ -83,7 +83,7 @@ static void test_sums(void **state)
     assert_string_equal(pyro_row_band(&rows[4]), "none");
 }
 
-/* Whatever the intensity is, it lies in exactly one band: those at the edges too. */
+/* Every intensity is in exactly one band, also at the edges. */
 static void test_every_intensity_has_one_band(void **state)
 {
     (void)state;

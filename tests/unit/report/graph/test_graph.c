@@ -1,4 +1,4 @@
-/* Tests of the writers of graphs: names that would break a form, what is not known, memory. */
+/* Tests of the writers of graphs: names that need escaping, unknown values, memory. */
 #include "base/json/json.h"
 #include "fail_alloc.h"
 #include "flow_maker.h"

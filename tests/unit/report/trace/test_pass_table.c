@@ -27,7 +27,7 @@ static const char pass[] = FILE_OF(
                                                                                                 "700",
                                                                                                 "[[64]]"));
 
-/* A layer that sleeps, one with a table before its indices, and one that an op calls. */
+/* A layer that sleeps, one whose op takes a table before the indices, and one that an op calls. */
 static const char outside[] = FILE_OF(
     GIVEN("", "0", "90000", "[[2,7]]") "," GIVEN("sleep", "100", "50000", "[[2,7]]") "," GIVEN(
         "embed", "51000", "1000",
@@ -36,7 +36,7 @@ static const char outside[] = FILE_OF(
                                                       "[[2,7,16]]") "," GIVEN("inner", "61000",
                                                                               "15000", "[[]]"));
 
-/* Without what layers were given: indices of the embedding, and the model's first op. */
+/* Without inputs of layers: indices of the embedding, and the model's first op. */
 static const char by_ops[] = FILE_OF(
     LAYER("", "0", "9000") "," LAYER("embed", "1000", "1000") "," OP(
         "aten::embedding", "1100", "800", "[[1000,16],[2,7]]") "," OP("aten::flatten", "3000",
@@ -96,7 +96,7 @@ static void test_time_outside_ops_has_a_row(void **state)
     (void)state;
     assert_line(text, "\nsleep                     1       50.000            50.000          "
                       "(2, 7)            0.000\n");
-    /* 90 ms less 66 ms in layers; of the op's 20 ms a layer has 15. */
+    /* 90 ms minus 66 ms in layers; 15 of the op's 20 ms belong to a layer. */
     assert_line(text, "\n(model)                   1       24.000            24.000          "
                       "(2, 7)            5.000\n");
     assert_line(text, "\nTOTAL                     4       90.000            22.500          "

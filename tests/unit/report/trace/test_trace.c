@@ -1,4 +1,4 @@
-/* Tests of the writers of traces on an analysis filled by hand: what they show, that it adds up. */
+/* Tests of the writers of traces on a hand-written analysis: what they show, and its sums. */
 #include "base/json/json.h"
 #include "fail_alloc.h"
 #include "report/trace/view.h"
@@ -163,7 +163,7 @@ static const pyro_finding findings[] = {
     {.id = "x", .title = "second", .evidence = "", .advice = "do it", .place = "", .gain_ns = -1},
 };
 static const char *const warnings[] = {"12 events with negative duration"};
-static const char *const notes[] = {"the chip is not known"};
+static const char *const notes[] = {"the chip is unknown"};
 
 static const pyro_analysis analysis = {
     .device_name = "NVIDIA H200",
@@ -254,7 +254,7 @@ static void test_overview(void **state)
     pyro_free(text);
 }
 
-/* Own times, what is hidden and what no layer got make up the total. */
+/* Self times, hidden layers and time outside layers add up to the total. */
 static void test_layers_add_up(void **state)
 {
     (void)state;
@@ -355,7 +355,7 @@ static void test_folded(void **state)
     pyro_free(text);
 }
 
-/* A table without a writer of its own is drawn from its columns, by the units in their names. */
+/* A table without its own writer is printed from its columns, with the units in their names. */
 static void test_plain_table(void **state)
 {
     (void)state;
@@ -418,7 +418,7 @@ static void test_every_view(void **state)
     }
 }
 
-/* Narrower than anything fits: no more is asked than that every view ends. */
+/* Narrower than any row: every view must only terminate. */
 static void test_narrow_terminals(void **state)
 {
     (void)state;
@@ -435,7 +435,7 @@ static void test_narrow_terminals(void **state)
         }
 }
 
-/* Each allocation fails in turn: the answer is an error, never a report with something missing. */
+/* Each allocation fails in turn: the result is an error, never an incomplete report. */
 static void test_memory_runs_out(void **state)
 {
     (void)state;

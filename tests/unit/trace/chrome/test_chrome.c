@@ -1,5 +1,5 @@
-/* Tests of the Chrome writer: what is written is read again as the same trace; sinks and memory that
- * fail are told. And of what layers are made of, on the same small trace. */
+/* Tests of the Chrome writer: its output is read back as the same trace; failing sinks and
+ * allocations are reported. Also of the parts of layers, on the same small trace. */
 #include "fail_alloc.h"
 #include "trace/trace.h"
 
@@ -67,7 +67,7 @@ static char *report_of(pyro_trace *trace)
     char *json;
 
     assert_int_equal(pyro_trace_analyze(&analysis, trace, NULL, NULL), PYRO_OK);
-    trace->file_events = 0; /* counters and arrows are added, and no event is lost */
+    trace->file_events = 0; /* adds counters and arrows, and loses no event */
     assert_int_equal(pyro_report_trace(&json, NULL, trace, analysis, &options, NULL), PYRO_OK);
     pyro_analysis_free(analysis);
     return json;

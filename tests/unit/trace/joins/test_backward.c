@@ -1,4 +1,4 @@
-/* Tests of trace/joins/backward.c: threads that are learned, numbers that repeat, arrows. */
+/* Tests of trace/joins/backward.c: inferred threads, repeated numbers, arrows. */
 #include "trace/joins/internal.h"
 
 #include "trace_builder.h"
@@ -18,7 +18,7 @@ static const char *layer_of(const pyro_joins *joins, uint32_t event)
     return call == PYRO_NO_LAYER ? "" : joins->layers[joins->calls[call].layer].path;
 }
 
-/* The last op to start with a number makes the node: integer work before it only looked. */
+/* The last op to start with a number makes the node: integer ops before it make no node. */
 static void the_last_op_makes_the_node(void **state)
 {
     (void)state;
@@ -59,7 +59,7 @@ static void numbers_repeat_from_step_to_step(void **state)
     built_free(trace);
 }
 
-/* Two threads run forwards with the same numbers: names tell which id is which. */
+/* Two threads run forwards with the same numbers: names distinguish the ids. */
 static void threads_are_learned(void **state)
 {
     (void)state;
@@ -126,7 +126,7 @@ static void arrows_serve_where_numbers_do_not(void **state)
     built_free(trace);
 }
 
-/* An arrow from the future or from itself leads nowhere. */
+/* An arrow from the future or from itself is ignored. */
 static void arrows_do_not_point_back(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Tests of trace/joins/joins.c: buckets that add up, and memory that runs out anywhere. */
+/* Tests of trace/joins/joins.c: buckets that add up, and failing allocations. */
 #include "trace/joins/internal.h"
 
 #include "fail_alloc.h"
@@ -7,7 +7,7 @@
 #include "unit.h"
 #include <stddef.h>
 
-/* A step with all that the joins know of. */
+/* A step with all kinds of events that the joins handle. */
 static pyro_trace *make_step(void)
 {
     pyro_trace *trace = build_trace(3, 1);

@@ -1,4 +1,4 @@
-/* Tests of trace/joins/launch.c: correlation ids that are alone, shared, repeated or missing. */
+/* Tests of trace/joins/launch.c: unique, shared, repeated and missing correlation ids. */
 #include "trace/joins/internal.h"
 
 #include "trace_builder.h"
@@ -44,7 +44,7 @@ static void graph_launch_owns_many_kernels(void **state)
     built_free(trace);
 }
 
-/* A counter that starts again: the latest launch before the kernel counts. */
+/* A counter that restarts: the latest launch before the kernel counts. */
 static void repeated_ids_go_by_time(void **state)
 {
     (void)state;
@@ -60,7 +60,7 @@ static void repeated_ids_go_by_time(void **state)
     built_free(trace);
 }
 
-/* Two processes with the same ids: unambiguous ids tell whose a device is. */
+/* Two processes with the same ids: unambiguous ids show which process a device belongs to. */
 static void merged_processes_keep_to_themselves(void **state)
 {
     (void)state;
@@ -85,7 +85,7 @@ static void merged_processes_keep_to_themselves(void **state)
     built_free(trace);
 }
 
-/* One stream for both processes: only time is left to go by. */
+/* One stream for both processes: only times decide. */
 static void shared_streams_go_by_time(void **state)
 {
     (void)state;
@@ -104,7 +104,7 @@ static void shared_streams_go_by_time(void **state)
     built_free(trace);
 }
 
-/* A hundred thousand of both with one id must not cost their product. */
+/* 100,000 launches and kernels with one id must not take quadratic time. */
 static void one_id_for_all_is_linear(void **state)
 {
     (void)state;

@@ -48,7 +48,7 @@ static void instances_have_paths(void **state)
     built_free(trace);
 }
 
-/* Depth makes no path long, and paths stay unique. */
+/* Deep nesting makes no path long, and paths stay unique. */
 static void deep_instances_have_short_paths(void **state)
 {
     (void)state;
@@ -94,7 +94,7 @@ static void annotations_name_layers(void **state)
     built_free(trace);
 }
 
-/* What matches nothing leaves the frames; what is no expression is an error. */
+/* A pattern without matches keeps the frames; an invalid pattern is an error. */
 static void expressions_that_do_not_serve(void **state)
 {
     (void)state;

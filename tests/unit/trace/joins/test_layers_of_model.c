@@ -75,7 +75,7 @@ static const module_line transformer[] = {
     {"head", "Linear"},
 };
 
-/* A list that is never called has no frame; an identity has no node, so the model lacks it. */
+/* A module list is never called and has no frame; an identity has no node in the model. */
 static void lists_are_skipped(void **state)
 {
     (void)state;
@@ -104,7 +104,7 @@ static void lists_are_skipped(void **state)
     CHECK(lines, transformer, paths);
 }
 
-/* Wrappers keep their own names, and what is inside keeps the model's. */
+/* Wrappers keep their own names, and modules inside keep the model's. */
 static void wrappers_are_skipped(void **state)
 {
     (void)state;
@@ -133,7 +133,7 @@ static void wrappers_are_skipped(void **state)
     CHECK(lines, transformer, paths);
 }
 
-/* Only part of the model runs, or the model runs inside of a larger one, or as a subclass. */
+/* Only part of the model runs, or the model runs inside a larger one, or as a subclass. */
 static void parts_and_subclasses_fit(void **state)
 {
     (void)state;
@@ -147,7 +147,7 @@ static void parts_and_subclasses_fit(void **state)
     CHECK(subclass, transformer, subclass_paths);
 }
 
-/* A model of something else gives no names, or few, and no path twice. */
+/* A different model gives no names, or few, and no path twice. */
 static void other_models_do_no_harm(void **state)
 {
     (void)state;
@@ -157,7 +157,7 @@ static void other_models_do_no_harm(void **state)
     CHECK(lines, other, paths);
 }
 
-/* Thousands of children on both sides that do not fit are done soon. */
+/* Thousands of unmatched children on both sides take little time. */
 static void wide_trees_are_bounded(void **state)
 {
     (void)state;

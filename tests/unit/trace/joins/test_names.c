@@ -1,4 +1,4 @@
-/* Tests of trace/joins/names.c: what names alone say. */
+/* Tests of trace/joins/names.c: what follows from names alone. */
 #include "trace/joins/internal.h"
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-/* Tests of trace/joins/nesting.c: nesting, partial overlaps, phases and what belongs to which call. */
+/* Tests of trace/joins/nesting.c: nesting, partial overlaps, phases and the owner of each call. */
 #include "trace/joins/internal.h"
 
 #include "trace_builder.h"
@@ -64,7 +64,7 @@ static void a_million_levels_are_linear(void **state)
     built_free(trace);
 }
 
-/* An annotation that began in a layer and outlives it does not take what follows along. */
+/* An annotation that began in a layer and outlives it does not assign later events to the layer. */
 static void ranges_do_not_carry_calls_along(void **state)
 {
     (void)state;
@@ -130,7 +130,7 @@ static void phases_of_a_step(void **state)
     built_free(trace);
 }
 
-/* The innermost says what something is: a layer computed again in the backward is forward. */
+/* The innermost range decides: a layer recomputed in the backward is forward. */
 static void recomputed_layers_are_forward(void **state)
 {
     (void)state;
@@ -158,7 +158,7 @@ static void recomputed_layers_are_forward(void **state)
     built_free(trace);
 }
 
-/* Gradients that DDP copies back when all are there are the wrapper's work. */
+/* DDP copies gradients back when all are ready; this work belongs to the wrapper. */
 static void reducer_work_is_the_wrappers(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Tests of trace/joins/order.c: any order of the file gives the order of time. */
+/* Tests of trace/joins/order.c: any order in the file gives the order of time. */
 #include "trace/joins/internal.h"
 
 #include "trace_builder.h"
@@ -45,7 +45,7 @@ static void enclosing_events_come_first(void **state)
     built_free(trace);
 }
 
-/* Any number of threads gives the order that one gives, ties included. */
+/* Any number of threads gives the same order, ties included. */
 static void expect_same_by_threads(pyro_trace *trace, const pyro_joins *expected)
 {
     for (int threads = 2; threads < 20; threads += 5) {

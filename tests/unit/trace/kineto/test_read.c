@@ -1,4 +1,4 @@
-/* Tests of the Kineto reader: every dialect and defect, by small files whose names say which. */
+/* Tests of the Kineto reader: every dialect and defect, in small files named after them. */
 #include "trace/kineto/window.h"
 
 #include "base/error.h"
@@ -8,7 +8,7 @@
 #include "trace_text.h"
 #include "unit.h"
 
-/* Reads bytes with chosen sizes; the text of the trace, or of the error. */
+/* Reads bytes with the given sizes; returns the trace or the error as text. */
 static char *read_sized(const char *bytes, size_t size, int threads, bool seekable, size_t piece,
                         pyro_kineto_sizes sizes)
 {
@@ -99,7 +99,7 @@ static void test_kineto(void **state)
     free(text);
 }
 
-/* The same events and metadata, written in other ways. */
+/* The same events and metadata in other notations. */
 static void test_layouts(void **state)
 {
     (void)state;
@@ -273,7 +273,7 @@ static void test_sizes(void **state)
     }
 }
 
-/* Whatever is cut off, what was complete before is read, and nothing is read beyond the end. */
+/* A truncated file: complete events before the cut are read, and nothing beyond the end. */
 static void test_truncated(void **state)
 {
     (void)state;
@@ -347,7 +347,7 @@ static void test_memory_failures(void **state)
     free(bytes);
 }
 
-/* A source that fails in the middle: what came before is kept, and the reason is said. */
+/* A source that fails in the middle: earlier events are kept, and the reason is reported. */
 static void test_failing_source(void **state)
 {
     (void)state;
@@ -413,7 +413,7 @@ static void test_extremes(void **state)
     pyro_buf_free(&many);
 }
 
-/* What one event lacks must not be expected of the next. */
+/* Keys and types of values may change from one event to the next. */
 static void test_changing_events(void **state)
 {
     (void)state;
@@ -437,7 +437,7 @@ static void test_changing_events(void **state)
     free(text);
 }
 
-/* A value that says nothing, learned with its key, must not carry over what stood before it. */
+/* A meaningless value, learned with its key, must not keep the previous event's value. */
 static void test_values_without_meaning(void **state)
 {
     (void)state;
@@ -455,7 +455,7 @@ static void test_values_without_meaning(void **state)
     free(text);
 }
 
-/* A name is not cut at NUL, however it is written, and that is said. */
+/* A name is not cut at NUL, in any notation, and a warning is reported. */
 static void test_nul_in_names(void **state)
 {
     (void)state;
@@ -474,7 +474,7 @@ static void test_nul_in_names(void **state)
     free(text);
 }
 
-/* The message says what is there in the place of events. */
+/* The message says what the file contains instead of events. */
 static void test_trace_events_that_are_no_list(void **state)
 {
     static const struct {

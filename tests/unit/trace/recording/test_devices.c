@@ -1,4 +1,4 @@
-/* Tests of src/trace/recording/devices.c: kernels of a trace on another clock land in the layers of ours. */
+/* Tests of trace/recording/devices.c: kernels of a trace on another clock join our layers. */
 #include "unit.h"
 #include <pyrometer/trace.h>
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Two layers of one op each, as our passes have them; the base is the wall clock. */
+/* Two layers of one op each, as in our passes; the base is the wall clock. */
 static const char ours[] =
     "{\"baseTimeNanoseconds\":1000000000,\"traceEvents\":["
     "{\"ph\":\"X\",\"cat\":\"layer\",\"name\":\"nn.Module: A_1\",\"pid\":9,\"tid\":9,\"ts\":100,"
@@ -20,7 +20,7 @@ static const char ours[] =
     "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::relu\",\"pid\":9,\"tid\":9,\"ts\":310,"
     "\"dur\":80,\"args\":{}}]}";
 
-/* The same ops on a clock that is 5 ms ahead, with what they launched. */
+/* The same ops on a clock that is 5 ms ahead, with their launches. */
 static const char theirs[] =
     "{\"baseTimeNanoseconds\":1000000000,\"deviceProperties\":[{\"id\":0,\"name\":\"NVIDIA H200\"}],"
     "\"traceEvents\":["
@@ -79,7 +79,7 @@ static void test_kernels_land_in_our_layers(void **state)
     unlink(path);
 }
 
-/* Layers alone, and marks for the clock: then the ops of the other trace are taken too. */
+/* Only layers, and marks for the clock: then the ops of the other trace are added too. */
 static void test_ops_come_too_where_there_are_none(void **state)
 {
     static const char layers[] =
@@ -118,7 +118,7 @@ static void test_ops_come_too_where_there_are_none(void **state)
     unlink(path);
 }
 
-/* Reads both texts, joins them and gives the trace; `path` is a name for mkstemp. */
+/* Reads both texts, joins them and returns the trace; `path` is a name for mkstemp. */
 static pyro_trace *join(const char *layers, const char *other, char *path)
 {
     pyro_trace *trace = NULL;

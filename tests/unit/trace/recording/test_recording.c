@@ -1,6 +1,6 @@
 /*
- * The reader of recordings, on small files made by hand: what records become, files that end
- * anywhere or are damaged anywhere, ids and counts that lie.
+ * Tests of the reader of recordings on small hand-written files: the meaning of records, files
+ * truncated or damaged anywhere, invalid ids and counts.
  */
 #include "trace/trace.h"
 #include "unit.h"
@@ -184,7 +184,7 @@ static void test_rows(void **state)
     assert_string_equal(pyro_trace_text(trace, op->outputs), "[[32, 50]]");
     assert_string_equal(pyro_trace_text(trace, op->stack), "model.py(9): forward;run.py(3): main");
     assert_int_equal(op->sequence, 5);
-    /* The open one ends with the layer around it. */
+    /* The open span ends with the layer around it. */
     assert_int_equal(trace->duration_ns[4], 8000 - 6000);
     assert_string_equal(pyro_trace_warnings(trace, &warnings)[0], "1 event had not ended");
     assert_int_equal(trace->memory[1].bytes, -6400);
@@ -210,7 +210,7 @@ static void test_backward_joins_its_layer(void **state)
     pyro_trace_close(trace);
 }
 
-/* Two models in one recording: their layers are told apart. */
+/* Two models in one recording: their layers are distinguished. */
 static void test_several_roots(void **state)
 {
     (void)state;
@@ -231,7 +231,7 @@ static void test_several_roots(void **state)
     pyro_trace_close(trace);
 }
 
-/* Opens and analyses; any answer is fine, but no crash and no endless loop. */
+/* Opens and analyzes; any result is allowed, but no crash and no endless loop. */
 static void try_to_read(const made *file, size_t size)
 {
     pyro_trace *trace;
