@@ -101,7 +101,7 @@ static int choose_format(pyro_common *common, pyro_error *error)
         return pyro_options_fail_choice(error, "format", pyro_format_names(common->report),
                                         common->format_name);
     if (common->output[0] == '\0')
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--output needs the name of a file");
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--output needs a file name");
     return fail_extension(common, error);
 }
 

@@ -127,7 +127,7 @@ int pyro_output_file(const char *path, const char *text, size_t size, pyro_error
     int status;
 
     if (path[0] == '\0')
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--output needs the name of a file");
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--output needs a file name");
     status = pyro_output_begin(&stream, path, error);
     if (status != PYRO_OK)
         return status;

@@ -28,7 +28,7 @@ typedef struct pyro_bench_model_runs {
 typedef struct pyro_model_side {
     const char *path;
     const char *folder;                      /* where its code runs; NULL: the current folder */
-    const char *checkout_from, *checkout_to; /* moves code from the first path to the second */
+    const char *checkout_from, *checkout_to; /* maps sys.path from the first to the second */
     bool only_times;                         /* no FLOPs and no recording */
     pyro_bench *bench;                       /* NULL: not measured */
 } pyro_model_side;
