@@ -1,4 +1,4 @@
-/* The options that every command has: what they mean together, and how failures are told. */
+/* Defines and parses the options that every command has, and writes a command's result. */
 #include "cli/common.h"
 
 #include "base/error.h"
@@ -23,14 +23,15 @@ const pyro_option pyro_common_options[] = {
      .kind = PYRO_OPTION_FORMAT,
      .offset = offsetof(pyro_common, format_name),
      .metavar = "FORMAT",
-     .help = "Write {formats}.",
+     .help = "Output format: {formats}.",
      .default_text = "text, or by the extension of --output"},
     {.long_name = "output",
      .short_name = 'o',
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(pyro_common, output),
      .metavar = "FILE",
-     .help = "Write to FILE ({extensions} says the format). It appears whole or not at all.",
+     .help = "Write to FILE. Its extension ({extensions}) selects the format. An error leaves no "
+             "partial file.",
      .default_text = "standard output",
      .completion = PYRO_COMPLETE_FILE,
      .writes = PYRO_WRITES_FILE},
@@ -38,17 +39,17 @@ const pyro_option pyro_common_options[] = {
      .short_name = 'q',
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(pyro_common, quiet),
-     .help = "The numbers only: no notes, advice or hints."},
+     .help = "Print only the numbers: no notes, advice or hints."},
     {.long_name = "verbose",
      .short_name = 'v',
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(pyro_common, verbose),
-     .help = "Everything there is, not only the largest parts."},
+     .help = "Print everything, not only the largest parts."},
     {.long_name = "color",
      .kind = PYRO_OPTION_CHOICE,
      .offset = offsetof(pyro_common, color),
      .metavar = "WHEN",
-     .help = "Colour in text; auto means on a terminal, unless NO_COLOR is set.",
+     .help = "Colour the text; auto means on a terminal, unless NO_COLOR is set.",
      .default_text = "auto",
      .choices = color_names},
     {.long_name = "help",
@@ -79,7 +80,7 @@ static int fail_extension(const pyro_common *common, pyro_error *error)
     return status;
 }
 
-/* Settles the format, so that a bad extension is told before any work is done. */
+/* Sets the format. Rejects an unknown extension before any work is done. */
 static int choose_format(pyro_common *common, pyro_error *error)
 {
     const pyro_writer *writer;
@@ -100,7 +101,7 @@ static int choose_format(pyro_common *common, pyro_error *error)
         return pyro_options_fail_choice(error, "format", pyro_format_names(common->report),
                                         common->format_name);
     if (common->output[0] == '\0')
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--output needs the name of a file");
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--output needs a file name");
     return fail_extension(common, error);
 }
 
@@ -201,7 +202,7 @@ void pyro_common_hint(pyro_buf *buf, const char *command, const char *operand, c
 
     pyro_buf_addf(buf, "  pyrometer %s ", command);
     pyro_shell_word(buf, operand);
-    /* The purposes go for all hints about an operand or for none, so that the lines look alike. */
+    /* Either all hints about an operand show their purpose or none does: the lines look alike. */
     if (buf->length - start + 1 + OPTION_WIDTH + 4 + PURPOSE_WIDTH <= PYRO_TEXT_WIDTH)
         pyro_buf_addf(buf, " %-*s  # %s\n", OPTION_WIDTH, option, purpose);
     else

@@ -1,4 +1,4 @@
-/* The options that every command has, and where its result goes. */
+/* The options that every command has. Parses them and writes the command's result. */
 #ifndef PYRO_CLI_COMMON_H
 #define PYRO_CLI_COMMON_H
 
@@ -15,8 +15,8 @@ typedef struct pyro_common {
     const char *output;
     bool quiet, verbose, help;
     int color; /* index of auto, always, never */
-    const bool *plain; /* an option of the command that means text, however `output` is called */
-    /* Set by pyro_common_parse: what the command writes, and the format's number. */
+    const bool *plain; /* an option of the command that forces text, whatever `output` is named */
+    /* Set by pyro_common_parse: the kind of report, and the index of its format. */
     pyro_report_kind report;
     int format;
 } pyro_common;
@@ -26,32 +26,32 @@ typedef struct pyro_common {
 extern const pyro_option pyro_common_options[];
 
 /*
- * Parses a command's arguments. Returns true when the command shall go on; otherwise *exit_code is
- * what the process returns: help was asked for and shown, or a usage error was reported.
+ * Parses a command's arguments. Returns true when the command should continue. Otherwise it has
+ * shown the help or reported a usage error, and *exit_code is the exit code of the process.
  */
 bool pyro_common_parse(const pyro_command *command, int argc, char **argv, void *values,
                        pyro_common *common, pyro_words *operands, int *exit_code);
 
-/* Format, colour and width for the place the result goes to. */
+/* Format, colour and width that suit the destination of the result. */
 pyro_report_options pyro_common_report(const pyro_common *common);
 
 /* True when the result goes to standard output rather than to a file. */
 bool pyro_common_to_stdout(const pyro_common *common);
 
-/* Writes the result where it was asked to go, says so unless quiet, and returns the exit code. */
+/* Writes the result to its destination, reports that unless quiet, and returns the exit code. */
 int pyro_common_write(const pyro_common *common, const char *text, size_t size);
 
-/* A line to type next: "  pyrometer COMMAND OPERAND OPTION  # purpose". */
+/* Appends a command to try next: "  pyrometer COMMAND OPERAND OPTION  # purpose". */
 void pyro_common_hint(pyro_buf *buf, const char *command, const char *operand, const char *option,
                       const char *purpose);
 
 /*
- * "STEM.json" or "STEM-2.json" ...: a file of this folder that does not exist yet, so that a hint
- * never names one that would be lost. False when all are taken.
+ * Finds "STEM.json", "STEM-2.json" ...: a file that does not exist in the current folder, so that
+ * a hint never overwrites one. False when all of them exist.
  */
 #define PYRO_FREE_NAME 64
 bool pyro_common_free_name(char name[PYRO_FREE_NAME], const char *stem);
-/* The hint to write all numbers to a new file. */
+/* Appends the hint to write all numbers to a new file. */
 void pyro_common_hint_output(pyro_buf *buf, const char *command, const char *operand,
                              const char *stem);
 

@@ -1,4 +1,4 @@
-/* Writes annotations and step summaries of GitHub Actions. */
+/* Writes annotations and step summaries for GitHub Actions. */
 #include "cli/github.h"
 
 #include "base/text/printable.h"
@@ -49,12 +49,12 @@ void pyro_github_summarize(const char *markdown, size_t size)
 
     if (path == NULL || path[0] == '\0')
         return;
-    /* A FIFO that nobody reads must not hold us up. */
+    /* Opening a FIFO without a reader must not block. */
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
     int problem = fd < 0 ? errno : write_all(fd, markdown, size);
     if (fd >= 0 && close(fd) != 0 && problem == 0)
         problem = errno;
     if (problem != 0)
-        pyro_common_complain("warning: GITHUB_STEP_SUMMARY %.300s: cannot be written: %s", path,
+        pyro_common_complain("warning: cannot write GITHUB_STEP_SUMMARY %.300s: %s", path,
                              strerror(problem));
 }

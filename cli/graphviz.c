@@ -1,4 +1,4 @@
-/* Running `dot -Tsvg`: its input is a file without a name, so that no pipe can fill up. */
+/* Runs `dot -Tsvg`. Its input is an unnamed file, so that no pipe can fill up. */
 #include "cli/graphviz.h"
 
 #include "base/error.h"
@@ -33,7 +33,7 @@ static double seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Reads what dot writes; false when it takes too long. */
+/* Reads the output of dot; false when dot takes too long. */
 static bool read_all(int fd, pyro_buf *buf)
 {
     char piece[65536];
@@ -93,8 +93,8 @@ int pyro_graphviz_svg(pyro_buf *svg, const char *text, size_t size, pyro_error *
                          MOST_SECONDS);
     if (WIFEXITED(code) && WEXITSTATUS(code) == 127)
         return pyro_fail(error, PYRO_ERROR_NOT_FOUND,
-                         "SVG is drawn by Graphviz, which is not installed (Debian: graphviz); "
-                         "--format dot writes what it reads");
+                         "svg needs Graphviz, which is not installed (Debian package: graphviz); "
+                         "--format dot writes its input");
     if (!WIFEXITED(code) || WEXITSTATUS(code) != 0)
         return pyro_fail(error, PYRO_ERROR_IO, "dot failed to draw the graph");
     return svg->failed ? pyro_fail_memory(error) : PYRO_OK;

@@ -1,4 +1,4 @@
-/* Drawing through Graphviz, where it is installed. */
+/* Draws graphs with Graphviz, if it is installed. */
 #ifndef PYRO_CLI_GRAPHVIZ_H
 #define PYRO_CLI_GRAPHVIZ_H
 
@@ -6,7 +6,7 @@
 
 #include <pyrometer/error.h>
 
-/* The SVG that `dot` makes of a text of its language. */
+/* Runs `dot` on a graph in the DOT language and stores the SVG it writes. */
 int pyro_graphviz_svg(pyro_buf *svg, const char *text, size_t size, pyro_error *error);
 
 #endif

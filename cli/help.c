@@ -1,4 +1,4 @@
-/* Help texts: the same rows that the parser reads, laid out for a terminal of 80 columns. */
+/* Lays out the option tables, which the parser reads too, as help for 80 columns. */
 #include "cli/help.h"
 
 #include "cli/common.h"

@@ -1,19 +1,19 @@
-/* Help texts, written from the commands' tables. */
+/* Writes help texts from the option tables of the commands. */
 #ifndef PYRO_CLI_HELP_H
 #define PYRO_CLI_HELP_H
 
 #include "base/containers/buf.h"
 #include "cli/command.h"
 
-/* The help of one command. */
+/* Appends the help of one command. */
 void pyro_help_command(pyro_buf *buf, const pyro_command *command, bool color);
-/* Shows it on standard output; the exit code. */
+/* Prints it on standard output; returns the exit code. */
 int pyro_help_show(const pyro_command *command, bool color);
 
-/* What an option does, whether it repeats, and its default; `add` writes a piece of the text. */
+/* Appends an option's help, whether it repeats, and its default, piece by piece through `add`. */
 void pyro_help_option_text(pyro_buf *buf, const pyro_command *command, const pyro_option *option,
                            void (*add)(pyro_buf *buf, const char *text));
-/* What it does alone. */
+/* Appends only the option's help. */
 void pyro_help_option(pyro_buf *buf, const pyro_command *command, const pyro_option *option);
 
 #endif

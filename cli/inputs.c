@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Folders are searched only where an output exists already; these bound that search. */
+/* Bounds of the search in folders, which takes place only when the output file exists. */
 enum { DEEPEST_FOLDER = 6, MOST_ENTRIES = 1000000 };
 
-/* The kernels of a recording lie beside it. */
+/* A recording stores its kernels in a second file next to it. */
 static const char companion[] = ".devices.json";
 
 typedef struct input {
@@ -25,7 +25,7 @@ typedef struct input {
     bool is_folder;
 } input;
 
-/* Of this process, which runs one command. */
+/* Global, since a process runs one command. */
 static struct {
     input *items;
     size_t count, capacity;
@@ -45,7 +45,7 @@ static void append(const char *path, pyro_file_identity file, bool folder)
     inputs.items[inputs.count++] = (input){path != NULL ? strdup(path) : NULL, file, folder};
 }
 
-/* True when the path names something. */
+/* Adds a file or folder; true when it exists. */
 static bool add_path(const char *path, bool folders)
 {
     pyro_file_identity file;
@@ -64,7 +64,7 @@ static bool add_path(const char *path, bool folders)
     return true;
 }
 
-/* Adds the parts of a word between any of `separators`; the text is changed. */
+/* Adds the parts of a word between any of `separators`; modifies the text. */
 static void add_parts(char *text, const char *separators)
 {
     char *rest = NULL;
@@ -94,7 +94,7 @@ void pyro_inputs_add(const char *word, bool folders)
     free(copy);
 }
 
-/* Models and measured peaks that commands look up by themselves. */
+/* Adds the user's models and measured peaks, which commands read without being told. */
 static void add_user_data(void)
 {
     char *folder = NULL, *end;
@@ -140,7 +140,7 @@ void pyro_inputs_collect(const pyro_option_group *groups, const void *values,
         append(NULL, (pyro_file_identity){(uint64_t)info.st_dev, (uint64_t)info.st_ino}, false);
 }
 
-/* Files in a folder that nothing reads, or that are results which an earlier call wrote there. */
+/* True for files in a folder that no command reads, or that are results of an earlier call. */
 static bool is_result(const char *path)
 {
     static const char *const ends[] = {".csv", ".html", ".xml", ".md", ".txt", ".svg"};
@@ -162,7 +162,7 @@ static bool is_result(const char *path)
            strncmp(at, "\"schema\": \"pyrometer.bench/", 27) == 0;
 }
 
-/* Searches a folder for the file; *left bounds how many entries are looked at. */
+/* Searches a folder for the file; *left limits the number of entries to look at. */
 static bool holds(const char *folder, pyro_file_identity wanted, int depth, int *left)
 {
     DIR *entries = opendir(folder);

@@ -1,6 +1,6 @@
 /*
- * The files that a command reads. They are collected from the command line before any work is done,
- * so that no output can replace one of them, whatever links lead to it.
+ * Collects the files that a command reads, before any work is done, and rejects outputs that would
+ * overwrite one of them, even through a link.
  */
 #ifndef PYRO_CLI_INPUTS_H
 #define PYRO_CLI_INPUTS_H
@@ -10,8 +10,8 @@
 #include <pyrometer/error.h>
 
 /*
- * Adds what a word of the command line may name: a file, FILE:NAME, a list with commas, files in a
- * shell command; with `folders` a folder too, with all that is in it.
+ * Adds the files that a word of the command line may name: a file, FILE:NAME, a comma-separated
+ * list, files in a shell command; with `folders` also a folder with its contents.
  */
 void pyro_inputs_add(const char *word, bool folders);
 
@@ -22,7 +22,7 @@ void pyro_inputs_collect(const pyro_option_group *groups, const void *values,
 /* PYRO_ERROR_ARGUMENT when writing to `path` would overwrite one of the inputs. */
 int pyro_inputs_check(const char *path, pyro_error *error);
 
-/* The same for every file that an option of the command says to write. */
+/* The same for every file that the command's options name as an output. */
 int pyro_inputs_check_options(const pyro_option_group *groups, const void *values,
                               pyro_error *error);
 

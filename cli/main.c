@@ -1,4 +1,4 @@
-/* The pyrometer tool: finds the command and runs it; shows the overview. */
+/* Finds the command that the user named and runs it. Shows the overview of commands. */
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/help.h"
@@ -22,7 +22,7 @@ static bool is_builtin_model(const char *name)
     return false;
 }
 
-/* By its name only: run.json, run.json.gz, run.json.zst. */
+/* Judges by the name only: run.json, run.json.gz, run.json.zst. */
 static bool is_trace_name(const char *name)
 {
     const char *json = strstr(name, ".json");
@@ -39,7 +39,7 @@ static int fail_unknown_command(const char *name)
         pyro_suggestion_offer(&suggestion, pyro_commands[i]->name);
     pyro_suggestion_offer(&suggestion, "help");
     if (is_trace_name(name) && access(name, F_OK) == 0)
-        return pyro_common_complain("%s is no command; did you mean pyrometer trace %s?", name,
+        return pyro_common_complain("%s is not a command; did you mean pyrometer trace %s?", name,
                                     name);
     if (is_builtin_model(name) || access(name, F_OK) == 0)
         return pyro_common_complain("%s is a model, not a command; did you mean pyrometer cost %s?",
@@ -65,18 +65,17 @@ static int show_version(void)
 static void write_overview(pyro_buf *buf, bool color)
 {
     pyro_buf_adds(buf, "pyrometer " PYRO_VERSION
-                       ": what a PyTorch model should cost, and what a run did cost\n\n"
+                       ": what a PyTorch model costs, and where its time goes\n\n"
                        "Usage: pyrometer COMMAND [OPTION...] [OPERAND...]\n\n");
     pyro_text_heading(buf, "Commands:", color);
     for (size_t i = 0; pyro_commands[i] != NULL; i++)
         pyro_buf_addf(buf, "  %-8s  %s\n", pyro_commands[i]->name, pyro_commands[i]->summary);
     pyro_buf_adds(buf, "  help      show the help of a command: pyrometer help cost\n\n");
     pyro_text_heading(buf, "Start here:", color);
-    pyro_buf_adds(buf,
-                  "  pyrometer cost resnet18       a model that is built in\n"
-                  "  pyrometer cost model.pt2      one of yours, saved with torch.export.save\n"
-                  "  pyrometer trace run.json.gz   a run of yours, recorded by torch.profiler\n"
-                  "\npyrometer COMMAND --help explains a command and shows examples of it.\n");
+    pyro_buf_adds(buf, "  pyrometer cost resnet18       a built-in model\n"
+                       "  pyrometer cost model.pt2      your model, saved with torch.export.save\n"
+                       "  pyrometer trace run.json.gz   your run, recorded by torch.profiler\n"
+                       "\npyrometer COMMAND --help explains a command and shows examples.\n");
 }
 
 static int show_overview(bool color)
@@ -122,7 +121,7 @@ int main(int argc, char **argv)
     if (is_any(argv[1], "version", "--version", "-V"))
         return show_version();
     if (argv[1][0] == '-')
-        return pyro_common_complain("%s: options follow a command: pyrometer cost %s "
+        return pyro_common_complain("%s: options come after the command: pyrometer cost %s "
                                     "(see pyrometer --help)",
                                     argv[1], argv[1]);
     return fail_unknown_command(argv[1]);

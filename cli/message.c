@@ -1,4 +1,4 @@
-/* Messages on standard error, made safe for a terminal. */
+/* Prints messages on standard error, made safe for a terminal. */
 #include "cli/message.h"
 
 #include "base/containers/buf.h"

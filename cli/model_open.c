@@ -1,4 +1,4 @@
-/* One way to open a model for every command. */
+/* Opens a model the same way for every command; exports it in Python where needed. */
 #include "cli/model_open.h"
 
 #include "cli/python/helper.h"

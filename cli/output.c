@@ -1,4 +1,4 @@
-/* Writing results: the terminal's properties, standard output, and atomic files. */
+/* Reads the terminal's properties. Writes to standard output and atomically to files. */
 #include "cli/output.h"
 
 #include "base/error.h"
@@ -57,7 +57,7 @@ static int fail_write(pyro_error *error, int number)
     return pyro_fail(error, PYRO_ERROR_IO, "cannot write: %s", strerror(number));
 }
 
-/* Opens what is written directly, or a temporary file that will replace a regular one. */
+/* Opens the target itself, or a temporary file that will replace a regular file. */
 static int open_target(pyro_output_stream *stream, const char *path)
 {
     struct stat old;
@@ -103,7 +103,7 @@ int pyro_output_add(pyro_output_stream *stream, const char *bytes, size_t size, 
     return pyro_file_write(stream->fd, bytes, size) ? PYRO_OK : fail_write(error, errno);
 }
 
-/* Closing can be the call that reports a full disk. */
+/* A full disk may be reported only by close(). */
 int pyro_output_end(pyro_output_stream *stream, bool keep, pyro_error *error)
 {
     int number = 0;
@@ -127,7 +127,7 @@ int pyro_output_file(const char *path, const char *text, size_t size, pyro_error
     int status;
 
     if (path[0] == '\0')
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--output needs the name of a file");
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--output needs a file name");
     status = pyro_output_begin(&stream, path, error);
     if (status != PYRO_OK)
         return status;

@@ -1,4 +1,4 @@
-/* Child processes. */
+/* Starts child processes, waits for them and passes signals on. */
 #include "cli/process.h"
 
 #include "base/containers/buf.h"
@@ -18,7 +18,7 @@ enum { EXIT_NOT_STARTED = 127 };
 
 static volatile sig_atomic_t interrupted_by;
 static struct sigaction old_interrupt, old_terminate;
-static int depth; /* of begin */
+static int depth; /* of nested calls of begin */
 
 static void note_signal(int number)
 {
@@ -50,7 +50,7 @@ bool pyro_process_interrupted(void)
     return interrupted_by != 0;
 }
 
-/* Words of a command: spaces part them, quotes and backslashes keep them together. */
+/* Words of a command: spaces separate them, quotes and backslashes keep them together. */
 typedef struct words {
     char **items; /* ends in NULL once complete */
     size_t count, capacity;
@@ -76,7 +76,7 @@ static bool add_word(words *w, const char *text)
     return true;
 }
 
-/* Takes what a quote encloses; returns behind it, or NULL when it is not closed. */
+/* Copies quoted text; returns the position after the closing quote, NULL when it is missing. */
 static const char *take_quoted(words *w, const char *at)
 {
     char quote = *at++;
@@ -127,7 +127,7 @@ static int make_arguments(words *w, const pyro_process_spec *spec, pyro_error *e
     return status;
 }
 
-/* In the child: only calls that are safe after fork. The reason goes through the pipe. */
+/* Runs in the child: only calls that are safe after fork. Reports errno through the pipe. */
 static void become(char **arguments, const pyro_process_spec *spec, int reason_fd)
 {
     int null_fd = open("/dev/null", O_RDWR);
@@ -176,8 +176,8 @@ static void wait_for(pid_t child, pyro_process_result *out, int64_t start_ns)
 }
 
 /*
- * fork rather than vfork: a child of vfork begins with this process's pages, and its peak memory
- * would never be below ours.
+ * Uses fork, not vfork: a child of vfork starts with this process's pages, so its peak memory would
+ * never be less than ours.
  */
 int pyro_process_run(pyro_process_result *out, const pyro_process_spec *spec, pyro_error *error)
 {
@@ -187,7 +187,7 @@ int pyro_process_run(pyro_process_result *out, const pyro_process_spec *spec, py
 
     memset(out, 0, sizeof *out);
     if (status == PYRO_OK && pipe2(reason, O_CLOEXEC) != 0)
-        status = pyro_fail(error, PYRO_ERROR_IO, "cannot make a pipe: %s", strerror(errno));
+        status = pyro_fail(error, PYRO_ERROR_IO, "cannot create a pipe: %s", strerror(errno));
     if (status == PYRO_OK) {
         int64_t start_ns = pyro_now_ns();
         pid_t child = fork();

@@ -1,4 +1,4 @@
-/* The progress line. */
+/* Draws the progress line. */
 #include "cli/progress.h"
 
 #include "base/text/units.h"
@@ -57,7 +57,7 @@ static void add_time_left(pyro_buf *buf, double seconds)
         pyro_buf_addf(buf, "  %lld:%02lld left", left / 60, left % 60);
 }
 
-/* The last part of a path, its end cut off where it is long. */
+/* The last part of a path, cut at the end when it is long. */
 static void add_label(pyro_buf *buf, const char *label)
 {
     const char *slash = strrchr(label, '/');

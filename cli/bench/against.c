@@ -1,4 +1,4 @@
-/* Opening the base of a comparison. A commit is checked out in a work tree of its own. */
+/* Opens the base of a comparison. Checks a commit out into a separate git work tree. */
 #include "cli/bench/against.h"
 
 #include "base/containers/buf.h"
@@ -16,7 +16,7 @@
 
 enum { OUTPUT_MAX = 65536 };
 
-/* What git prints, without the last line end, for the caller to free; NULL when it fails. */
+/* Runs git; returns its output without the last line end, to be freed. NULL when it fails. */
 static char *ask_git(char *const arguments[], pyro_error *error)
 {
     pyro_buf text = PYRO_BUF_INIT;
@@ -63,7 +63,7 @@ static int check_out(pyro_base *out, const char *commit, pyro_error *error)
     if (asprintf(&folder, "%s/pyrometer-XXXXXX", temporary != NULL ? temporary : "/tmp") < 0)
         return pyro_fail_memory(error);
     if (mkdtemp(folder) == NULL) {
-        status = pyro_fail(error, PYRO_ERROR_IO, "cannot make a folder: %s", strerror(errno));
+        status = pyro_fail(error, PYRO_ERROR_IO, "cannot create a folder: %s", strerror(errno));
         free(folder);
         return status;
     }
@@ -89,13 +89,13 @@ static int open_commit(pyro_base *out, const char *name, pyro_error *error)
     int status;
 
     if (name[0] == '-' || asprintf(&wanted, "%s^{commit}", name) < 0)
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--against %.100s: no file and no commit",
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--against %.100s: neither file nor commit",
                          name);
     commit = ask_git((char *[]){"git", "rev-parse", "--verify", "--quiet", wanted, NULL}, NULL);
     free(wanted);
     if (commit == NULL)
         return pyro_fail(error, PYRO_ERROR_NOT_FOUND,
-                         "--against %.100s: no file of results and no commit of this repository",
+                         "--against %.100s: neither a results file nor a commit of this repository",
                          name);
     status = check_out(out, commit, error);
     free(commit);
@@ -140,7 +140,7 @@ static char *split_builder(const char *model, const char **rest)
     return strndup(model, (size_t)(*rest - model));
 }
 
-/* A path in the work tree for one that is in the repository, whatever links led there. */
+/* Maps a path in the repository to the work tree, after resolving links. */
 static char *move_into(const pyro_base *base, const char *path, const char *rest)
 {
     size_t length = strlen(base->toplevel);
@@ -153,7 +153,7 @@ static char *move_into(const pyro_base *base, const char *path, const char *rest
     return moved;
 }
 
-/* What the commit has in the place of the model. */
+/* Finds the commit's version of the model. */
 static int find_model(pyro_base *base, const char *name, const char *model, pyro_error *error)
 {
     const char *rest;
@@ -162,7 +162,7 @@ static int find_model(pyro_base *base, const char *name, const char *model, pyro
 
     if (path == NULL)
         return pyro_fail_memory(error);
-    if (access(path, F_OK) != 0) { /* package.module:function is found by the folder it runs in */
+    if (access(path, F_OK) != 0) { /* package.module:function, which Python finds in its folder */
         base->model = strdup(model);
         free(path);
         return base->model != NULL ? PYRO_OK : pyro_fail_memory(error);
@@ -170,22 +170,21 @@ static int find_model(pyro_base *base, const char *name, const char *model, pyro
     base->model = move_into(base, path, rest);
     there = move_into(base, path, "");
     if (base->model == NULL || there == NULL)
-        status = pyro_fail(
-            error, PYRO_ERROR_ARGUMENT,
-            "--against %.60s: %.200s is not in this repository, so that a commit has "
-            "no other; name the other model",
-            name, path);
+        status = pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                           "--against %.60s: %.200s is not in this repository, so the commit has "
+                           "no version of it; name another model",
+                           name, path);
     else if (access(there, F_OK) != 0)
         status = pyro_fail(error, PYRO_ERROR_NOT_FOUND,
-                           "--against %.60s: the commit has no %.200s (files that git does not "
-                           "track are in none)",
+                           "--against %.60s: the commit has no %.200s (git must track the "
+                           "file)",
                            name, path);
     free(there);
     free(path);
     return status;
 }
 
-/* The name of a built-in model or one of the registry, or an id that stands for one. */
+/* True for the name or id of a model that is built in or that the user added. */
 static bool is_named_model(const char *name)
 {
     pyro_model *model = NULL;

@@ -1,4 +1,4 @@
-/* Runs the helper that measures a model in the user's Python, once for each process asked for. */
+/* Runs the Python helper that measures a model, once per process. */
 #include "cli/bench/model.h"
 
 #include "cli/command.h"
@@ -25,7 +25,7 @@ const pyro_option pyro_bench_model_options[] = {
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(pyro_bench_model_values, path),
      .metavar = "PATH",
-     .help = "Measure a model in place of commands: a Hugging Face folder, a .pt2, .onnx or "
+     .help = "Measure a model instead of commands: a Hugging Face folder, a .pt2, .onnx or "
              "TorchScript file, FILE.py:FUNCTION that builds one, or the name of a built-in model "
              "(with random weights).",
      .completion = PYRO_COMPLETE_FILE},
@@ -33,62 +33,62 @@ const pyro_option pyro_bench_model_options[] = {
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(pyro_bench_model_values, device),
      .metavar = "DEVICE",
-     .help = "cpu or cuda.",
-     .default_text = "cuda where there is one"},
+     .help = "Device to run on: cpu or cuda.",
+     .default_text = "cuda if available"},
     {.long_name = "precision",
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(pyro_bench_model_values, precision),
      .metavar = "NAME[,...]",
-     .help = "fp32, fp16, bf16 or int8; several are compared.",
+     .help = "Precision: fp32, fp16, bf16 or int8; several are compared.",
      .default_text = "fp32"},
     {.long_name = "batch-size",
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(pyro_bench_model_values, batch_size),
      .metavar = "N[,...]",
-     .help = "Dim 0 of the inputs; several are a sweep.",
-     .default_text = "that of the inputs"},
+     .help = "Batch size (dimension 0 of the inputs); several are measured one by one.",
+     .default_text = "as in the inputs"},
     {.long_name = "input-shape",
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(pyro_bench_model_values, input_shape),
      .metavar = "DIMS[;...]",
-     .help = "Shapes of the inputs, 1,3,224,224 for one; their values are random.",
-     .default_text = "made from what the model says it takes"},
+     .help = "Shapes of the inputs, such as 1,3,224,224; their values are random.",
+     .default_text = "chosen to fit the model"},
     {.long_name = "autocast",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(pyro_bench_model_values, autocast),
-     .help = "16-bit precision by autocast rather than by casting the weights."},
+     .help = "Use autocast for 16-bit precision instead of casting the weights."},
     {.long_name = "detailed",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(pyro_bench_model_values, detailed),
-     .help = "Layers, operators and recommendations too, from a recording of one call."},
+     .help = "Also report layers, operators and recommendations, from a recording of one call."},
     {.long_name = "try",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(pyro_bench_model_values, try_variants),
-     .help = "With --detailed: run what is recommended here, and say what it gains."},
+     .help = "With --detailed: run the recommended changes and report what they gain."},
     {.long_name = "cold-cache",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(pyro_bench_model_values, cold_cache),
-     .help = "Empty the caches before every call: the L2 of a GPU, else those of the processor."},
+     .help = "Flush the caches before every call: the L2 cache of a GPU, else those of the CPU."},
     {.long_name = "processes",
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(pyro_bench_model_values, processes),
      .metavar = "N",
-     .help = "Measure in so many processes, one after the other: from 5 on a verdict knows how "
-             "processes differ.",
-     .default_text = "1; with --against from 10 to 30 of each side, within --total-time",
+     .help = "Number of processes to measure in, one after the other. A verdict needs at least 5 "
+             "to know the variation between processes.",
+     .default_text = "1; with --against 10 to 30 per side, within --total-time",
      .minimum = 1,
      .maximum = 1000},
     {.long_name = "python",
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(pyro_bench_model_values, python),
      .metavar = "PYTHON",
-     .help = "The Python that has the package pyrometer and what the model needs.",
+     .help = "Python interpreter with the package pyrometer and the model's packages.",
      .default_text = "python3",
      .completion = PYRO_COMPLETE_FILE},
     {.long_name = NULL},
 };
 
-/* What does not differ from one process to the next is asked of the first alone. */
+/* Only the first process is asked for what is the same in every process. */
 static void write_request(pyro_buf *buf, const pyro_model_side *side,
                           const pyro_bench_model_values *values, const pyro_bench_model_runs *runs)
 {
@@ -121,7 +121,7 @@ static void write_request(pyro_buf *buf, const pyro_model_side *side,
     pyro_json_end_object(w);
 }
 
-/* What the helper says stood in the way, to be freed; NULL: these are results. */
+/* The helper's error message, to be freed; NULL when the answer holds results. */
 static char *find_complaint(const pyro_buf *answer)
 {
     pyro_source *source = NULL;
@@ -139,7 +139,7 @@ static char *find_complaint(const pyro_buf *answer)
     return found;
 }
 
-/* One process; *complaint is set where it could not be measured. */
+/* Measures in one process; sets *complaint on failure. */
 static int measure_once(pyro_bench **out, const char *python, const pyro_buf *request,
                         char **complaint, pyro_error *error)
 {
@@ -167,7 +167,7 @@ static int measure_once(pyro_bench **out, const char *python, const pyro_buf *re
     return status;
 }
 
-/* A comparison matches by name, and two models need not be called the same. */
+/* Gives both models the same names: a comparison matches results by name. */
 static int name_alike(pyro_bench *bench, const pyro_bench *as, pyro_error *error)
 {
     int status = PYRO_OK;
@@ -179,7 +179,7 @@ static int name_alike(pyro_bench *bench, const pyro_bench *as, pyro_error *error
     return status;
 }
 
-/* The results of one more process; what Ctrl-C left of it counts where there is nothing else. */
+/* Adds the results of one more process; interrupted ones only if there are no others. */
 static int take(pyro_model_side *side, pyro_bench *next, pyro_error *error)
 {
     int status = PYRO_OK;
@@ -194,7 +194,7 @@ static int take(pyro_model_side *side, pyro_bench *next, pyro_error *error)
     return status;
 }
 
-/* One process of a side; *complaint is set where it could not be measured. */
+/* Measures one side in one process; sets *complaint on failure. */
 static int measure_side(pyro_model_side *side, const pyro_bench *named, const char *python,
                         const pyro_bench_model_values *values, const pyro_bench_model_runs *runs,
                         char **complaint, pyro_error *error)
@@ -230,7 +230,7 @@ static int measure_rounds(pyro_model_side *sides, size_t side_count, const char 
                           const pyro_model_rounds *rounds, char **complaint, pyro_error *error)
 {
     pyro_model_side *last = &sides[side_count - 1];
-    size_t order[2] = {side_count - 1, 0}; /* first the side that gives all their names */
+    size_t order[2] = {side_count - 1, 0}; /* first the side whose names the other takes */
     bool enough = false;
     pyro_random random;
     int status = PYRO_OK;
@@ -254,7 +254,7 @@ static int measure_rounds(pyro_model_side *sides, size_t side_count, const char 
     return PYRO_OK;
 }
 
-/* Whether a text names no model at all, which is said; a file may be of any kind that Python runs. */
+/* Reports a text that names no model. A file may be of any kind that Python can run. */
 static bool is_missing(const char *spec)
 {
     pyro_model *model = NULL;
@@ -270,7 +270,7 @@ static bool is_missing(const char *spec)
     return status != PYRO_OK;
 }
 
-/* The exit code of what was measured, or of why nothing was. */
+/* The exit code of the measurement; reports why it failed. */
 static int conclude(pyro_model_side *sides, size_t side_count, const char *complaint, int status,
                     const pyro_error *error)
 {

@@ -1,4 +1,4 @@
-/* Measuring a model: the user's Python runs it, and its results come back to be judged here. */
+/* Measures a model in the user's Python and reads the results. */
 #ifndef PYRO_CLI_BENCH_MODEL_H
 #define PYRO_CLI_BENCH_MODEL_H
 
@@ -17,35 +17,35 @@ typedef struct pyro_bench_model_values {
 
 extern const pyro_option pyro_bench_model_options[];
 
-/* How often, of the command's own options; negative or 0: not given. */
+/* How often to run, from the command's options; negative or 0: not given. */
 typedef struct pyro_bench_model_runs {
     int64_t warmup, runs, min_runs, max_runs;
     double max_time_s; /* 0: not given */
     const pyro_words *thresholds;
 } pyro_bench_model_runs;
 
-/* A model that is measured, and what came of its processes. */
+/* A model to measure, and the results of its processes. */
 typedef struct pyro_model_side {
     const char *path;
-    const char *folder;                      /* that its code runs in; NULL: the current one */
-    const char *checkout_from, *checkout_to; /* where code of the first lies now; NULL: there */
-    bool only_times;                         /* neither FLOPs nor a recording */
-    pyro_bench *bench;                       /* NULL: nothing was measured */
+    const char *folder;                      /* where its code runs; NULL: the current folder */
+    const char *checkout_from, *checkout_to; /* maps sys.path from the first to the second */
+    bool only_times;                         /* no FLOPs and no recording */
+    pyro_bench *bench;                       /* NULL: not measured */
 } pyro_model_side;
 
-/* How many processes of each side there are. */
+/* The number of processes per side. */
 typedef struct pyro_model_rounds {
     int64_t count; /* at most */
-    uint64_t seed; /* of the order in each round */
+    uint64_t seed; /* for the order in each round */
     bool quiet;
-    /* After each round, with how many there were: whether that is enough; NULL: nobody asks. */
+    /* Called after each round with the number of rounds: sets *enough to stop. May be NULL. */
     int (*is_enough)(void *user, int64_t done, bool *enough, pyro_error *error);
     void *user;
 } pyro_model_rounds;
 
 /*
- * Measures all sides in turn, each time in a process of its own, until there are enough or Ctrl-C;
- * returns an exit code. Other codes than 0: what is wrong was said.
+ * Measures all sides in turn, each in a new process, until there are enough or Ctrl-C. Returns an
+ * exit code; the error is already reported when it is not 0.
  */
 int pyro_bench_model_measure(pyro_model_side *sides, size_t side_count,
                              const pyro_bench_model_values *values,

@@ -19,7 +19,7 @@ typedef struct pyro_bench_values {
     pyro_common common;
 } pyro_bench_values;
 
-/* Ends with an entry without a title. */
+/* The last entry has no title. */
 extern const pyro_option_group pyro_bench_groups[];
 
 #endif

@@ -1,4 +1,4 @@
-/* Commands, names and parameters expanded into what is run. */
+/* Expands commands, names and parameters into the list of runs. */
 #include "cli/bench/plan.h"
 
 #include "base/containers/buf.h"
@@ -10,7 +10,7 @@
 
 enum { PLANNED_MAX = 10000, VALUES_MAX = 10000 };
 
-/* A parameter and what it is to be, one after the other. */
+/* A parameter and its values. */
 typedef struct parameter {
     const char *name;
     const char **values;
@@ -31,7 +31,7 @@ static int check_name(const maker *m, const char *name)
         if (strcmp(m->parameters[i].name, name) == 0)
             return pyro_fail(m->error, PYRO_ERROR_ARGUMENT, "parameter %.60s is given twice", name);
     if (name[0] == '\0' || strpbrk(name, "{}") != NULL)
-        return pyro_fail(m->error, PYRO_ERROR_ARGUMENT, "%.60s is no name of a parameter", name);
+        return pyro_fail(m->error, PYRO_ERROR_ARGUMENT, "invalid parameter name %.60s", name);
     return PYRO_OK;
 }
 
@@ -89,7 +89,7 @@ static int read_scan(maker *m, parameter *out, const char *name, const char *low
         return status;
     if (!pyro_parse_number(low, &first) || !pyro_parse_number(high, &last))
         return pyro_fail(m->error, PYRO_ERROR_ARGUMENT,
-                         "--parameter-scan %.60s: %.60s to %.60s are no numbers", name, low, high);
+                         "--parameter-scan %.60s: %.60s, %.60s: not numbers", name, low, high);
     double count = floor((last - first) / step + 1e-9) + 1;
     if (!(step > 0) || !(count >= 1 && count <= VALUES_MAX))
         return pyro_fail(m->error, PYRO_ERROR_ARGUMENT,
@@ -167,7 +167,7 @@ static const char *substitute(maker *m, const char *text, const pyro_planned *pl
     return result;
 }
 
-/* Two that would be called the same are told apart: verdicts match by name. */
+/* Makes names unique, since verdicts match results by name. */
 static const char *make_unique(maker *m, const char *name)
 {
     size_t same = 1;
@@ -183,7 +183,7 @@ static const char *make_unique(maker *m, const char *name)
     return same == 1 ? name : pyro_arena_format(&m->plan->arena, "%s #%zu", name, same);
 }
 
-/* The combination of values that has this number, the last parameter changing fastest. */
+/* The combination of values with this index; the last parameter changes fastest. */
 static int choose_values(maker *m, pyro_planned *planned, size_t number)
 {
     planned->parameters = pyro_arena_array(&m->plan->arena, m->parameter_count + 1,
@@ -234,7 +234,7 @@ static int check_request(const pyro_plan_request *request, pyro_error *error)
                          request->names->count, request->commands->count);
     if (request->prepare->count > 1 && request->prepare->count != request->commands->count)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                         "--prepare is given once, or once for each of the %zu commands",
+                         "give --prepare once, or once for each of the %zu commands",
                          request->commands->count);
     for (size_t i = 0; i < request->commands->count; i++)
         if (request->commands->items[i][strspn(request->commands->items[i], " \t\n")] == '\0')

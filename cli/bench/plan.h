@@ -1,4 +1,4 @@
-/* What pyrometer bench shall run: the commands given, once for each combination of parameters. */
+/* Plans the runs of pyrometer bench: each command once per combination of parameters. */
 #ifndef PYRO_CLI_BENCH_PLAN_H
 #define PYRO_CLI_BENCH_PLAN_H
 
@@ -20,14 +20,14 @@ typedef struct pyro_plan {
     size_t count;
 } pyro_plan;
 
-/* What the plan is made from; lists are as the options have them. */
+/* The input of a plan; lists are as in the options. */
 typedef struct pyro_plan_request {
     const pyro_words *commands, *names, *prepare;
     const char *setup, *cleanup;
     const pyro_words *parameter_lists; /* VAR, "a,b,c", VAR, ... */
     const pyro_words *parameter_scans; /* VAR, MIN, MAX, VAR, ... */
     double step;                       /* of the scans */
-    const char *step_text;             /* as it was given; NULL: 1 */
+    const char *step_text;             /* as given; NULL: 1 */
 } pyro_plan_request;
 
 int pyro_plan_make(pyro_plan *out, const pyro_plan_request *request, pyro_error *error);

@@ -1,4 +1,4 @@
-/* The lines that announce a comparison. */
+/* Prints the plan and the estimated duration of a comparison. */
 #include "cli/bench/rounds.h"
 
 #include "base/text/units.h"
@@ -16,16 +16,16 @@ void pyro_rounds_print_plan(const pyro_rounds *rounds, const char *what)
     char side[PYRO_UNIT_TEXT], total[PYRO_UNIT_TEXT];
 
     if (rounds->least == rounds->most) {
-        fprintf(stderr, "Comparing: %lld %s of each side", (long long)rounds->most, what);
+        fprintf(stderr, "Comparing: %lld %s per side", (long long)rounds->most, what);
     } else {
         int64_t usual = rounds->most < PYRO_ROUNDS_USUAL ? rounds->most : PYRO_ROUNDS_USUAL;
 
-        fprintf(stderr, "Comparing: %lld to %lld %s of each side", (long long)rounds->least,
+        fprintf(stderr, "Comparing: %lld to %lld %s per side", (long long)rounds->least,
                 (long long)usual, what);
         if (rounds->side_s > 0 && rounds->most > PYRO_ROUNDS_USUAL)
-            fprintf(stderr, ", or as many as take %s", duration(side, rounds->side_s));
+            fprintf(stderr, ", or as many as fit in %s", duration(side, rounds->side_s));
     }
-    fprintf(stderr, "; none starts after %s (--total-time)\n", duration(total, rounds->total_s));
+    fprintf(stderr, "; no new round after %s (--total-time)\n", duration(total, rounds->total_s));
 }
 
 void pyro_rounds_print_estimate(const pyro_rounds *rounds, double side_s)

@@ -1,4 +1,4 @@
-/* The measuring of commands. */
+/* Measures commands: runs them in rounds and stores the samples. */
 #include "cli/bench/run.h"
 
 #include "base/containers/buf.h"
@@ -58,7 +58,7 @@ static void fail_subject(pyro_subject *subject, const char *what, const char *wh
     pyro_loop_stop(subject->loop);
 }
 
-/* A command beside the measured one; false when the subject has failed by it. */
+/* Runs a prepare, setup or cleanup command; false when that makes the subject fail. */
 static bool run_beside(const pyro_runner *runner, pyro_subject *subject, const char *command,
                        const char *what)
 {
@@ -132,7 +132,7 @@ static int run_once(const pyro_runner *runner, pyro_subject *subject, pyro_error
     if (pyro_process_interrupted())
         return PYRO_OK;
     if (result.exit_code != 0 && !runner->ignore_failure) {
-        snprintf(text, sizeof text, "exit code %d; --ignore-failure measures it all the same",
+        snprintf(text, sizeof text, "exit code %d; --ignore-failure measures it anyway",
                  result.exit_code);
         fail_subject(subject, "", text);
         return PYRO_OK;
@@ -304,7 +304,7 @@ int pyro_runner_store(const pyro_runner *runner, pyro_bench *bench, const pyro_s
         status = pyro_bench_add_loop(bench, index, subject->loop, error);
     if (status != PYRO_OK)
         return status;
-    /* Every run was a process of its own. */
+    /* Every run was a new process. */
     bench->results[index].replicate = PYRO_REPLICATE_PROCESS;
     bench->results[index].process_count = 0;
     if (pyro_loop_read(subject->loop).end == PYRO_LOOP_NOISY)

@@ -1,4 +1,4 @@
-/* Judges, writes and concludes what pyrometer bench has measured. */
+/* Applies thresholds and verdicts to the results of pyrometer bench, and writes them. */
 #include "cli/bench/session.h"
 
 #include "cli/command.h"
@@ -61,7 +61,7 @@ int pyro_bench_job_judge(pyro_bench_job *s, pyro_error *error)
                         : PYRO_OK;
 }
 
-/* The exit code for what failed, or for units that a model turned out not to have; says which. */
+/* Reports failures and thresholds with units that the model does not have; the exit code. */
 static int find_failures(const pyro_bench_job *s)
 {
     int exit_code = PYRO_EXIT_FINE;
@@ -89,7 +89,7 @@ static int find_failures(const pyro_bench_job *s)
     return exit_code;
 }
 
-/* The worst of what thresholds, verdict and failures say. */
+/* The worst exit code of thresholds, verdict and failures. */
 int pyro_bench_job_conclude(const pyro_bench_job *s)
 {
     int exit_code = find_failures(s);
@@ -142,7 +142,7 @@ void pyro_bench_job_free(pyro_bench_job *s)
     pyro_plan_free(&s->plan);
 }
 
-/* A base of another schema is no failure of the tool: it cannot be told. */
+/* A base of another schema is not an error: there is just no verdict. */
 int pyro_bench_job_fail(const pyro_bench_job *s, const pyro_error *error)
 {
     int exit_code = pyro_common_fail(NULL, error);

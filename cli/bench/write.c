@@ -1,4 +1,4 @@
-/* Files of results. */
+/* Writes result files, folders of them, and annotations for GitHub. */
 #include "cli/bench/write.h"
 
 #include "cli/github.h"
@@ -46,11 +46,11 @@ static int make_folder(const char *path)
     }
     free(partial);
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
-        return pyro_common_complain("%s: cannot make the folder: %s", path, strerror(errno));
+        return pyro_common_complain("%s: cannot create the folder: %s", path, strerror(errno));
     return PYRO_EXIT_FINE;
 }
 
-/* What a folder of results holds; base.json only where a base ran too. */
+/* The files of a results folder; base.json only if a base was measured. */
 static const struct {
     const char *name;
     pyro_bench_format format;
@@ -146,7 +146,7 @@ void pyro_bench_write_annotations(const pyro_bench_report *report)
                       pyro_gate_name(row->gate), pyro_format_amount(amount, row->value, row->unit));
         if (row->reason != NULL)
             pyro_buf_addf(&line, ", %s", row->reason);
-        pyro_github_annotate("error", line.failed ? "a threshold is broken" : line.data);
+        pyro_github_annotate("error", line.failed ? "a threshold is violated" : line.data);
     }
     pyro_buf_free(&line);
 }

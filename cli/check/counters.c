@@ -1,4 +1,4 @@
-/* Other counters: what torchvision publishes, and what runs in Python through the helper. */
+/* Gets the counts of other tools: torchvision's published table, and counters run in Python. */
 #include "cli/check/counters.h"
 
 #include "cli/common.h"
@@ -18,7 +18,7 @@
 
 #define FLOPS_PER_MILLI_GMAC (2 * INT64_C(1000000))
 
-/* Gives a model the image that a number was published for; PYRO_OK also where it is the default. */
+/* Sets the image size that a number was published for, unless it is the default. */
 static int set_published_sizes(pyro_model *model, const pyro_published *published,
                                pyro_error *error)
 {
@@ -132,20 +132,20 @@ bool pyro_check_add_published(pyro_check_session *session, bool expected)
             if (row == NULL)
                 return false;
             row->our_flops = 2 * pyro_cost_total(session->priced[model].cost)->work.macs;
-            row->error = "torchvision publishes nothing about it that is known here";
+            row->error = "torchvision publishes no numbers for it";
         }
     }
     return true;
 }
 
-/* How the helper gets the model: by its package, by a function or folder, or from its file. */
+/* Writes how the helper gets the model: from a package, function, folder or file. */
 static void write_source(pyro_json_writer *writer, const char *spec, const pyro_priced *priced)
 {
     const pyro_facts *facts = pyro_model_facts(priced->model);
     pyro_origin origin = pyro_model_origin(priced->model);
     bool built = pyro_spec_of(spec) != PYRO_SPEC_MODEL;
 
-    /* What a file says of its builder is never run. */
+    /* A builder that is named inside a file is never run. */
     pyro_json_member_string(writer, "package", origin == PYRO_ORIGIN_BUILTIN ? facts->package : "");
     pyro_json_member_string(writer, "builder",
                             built                        ? spec
@@ -154,7 +154,7 @@ static void write_source(pyro_json_writer *writer, const char *spec, const pyro_
     pyro_json_member_string(writer, "path", origin == PYRO_ORIGIN_FILE && !built ? spec : "");
 }
 
-/* A model for the helper: how it is built, and the sizes it is given. */
+/* Writes a model for the helper: how to build it, and its sizes. */
 static int write_model(pyro_json_writer *writer, size_t index, const char *spec,
                        const pyro_priced *priced, pyro_error *error)
 {
@@ -343,7 +343,7 @@ static int ask(pyro_check_session *session, const char *const *counters, size_t 
     if (status == PYRO_OK)
         status = pyro_json_open(&json, source, NULL, error);
     if (status == PYRO_OK && !read_answer(session, json, missing))
-        status = pyro_fail(error, PYRO_ERROR_FORMAT, "the helper's answer is not understood");
+        status = pyro_fail(error, PYRO_ERROR_FORMAT, "cannot parse the helper's answer");
     pyro_json_close(json);
     pyro_source_close(source);
     pyro_helper_end(&helper);

@@ -1,4 +1,4 @@
-/* Where two counts part: operators that only one of them counts, and those counted otherwise. */
+/* Explains the difference of two counts: operators that only one counts or counts differently. */
 #include "cli/check/counters.h"
 
 #include "base/text/units.h"
@@ -98,7 +98,7 @@ static bool lacks_attention(const pyro_their_count *theirs)
     return false;
 }
 
-/* What they count that is no multiply-accumulate. */
+/* Explains what the other tool counts that is not a multiply-accumulate. */
 static bool explain_extra(pyro_check_session *session, pyro_check_row *row,
                           const pyro_counted_op *op, int64_t flops)
 {
@@ -165,7 +165,7 @@ bool pyro_check_explain(pyro_check_session *session, pyro_check_row *row, const 
             good = good &&
                    explain_extra(session, row, &theirs->ops[i], factor * theirs->ops[i].count);
     }
-    /* One that has attention in parts counts it among the matrix products. */
+    /* A tool that splits attention into its parts counts them as matrix products. */
     if (!uncounted) {
         ours[KIND_PRODUCT] += ours[KIND_ATTENTION];
         other[KIND_PRODUCT] += other[KIND_ATTENTION];

@@ -1,4 +1,4 @@
-/* The result of `models check`: traceable or not, what is not priced, or which line breaks. */
+/* Writes the result of `models check`: traceable or not, operators without price, failing line. */
 #include "cli/check/traceable.h"
 
 #include "cli/options/model.h"

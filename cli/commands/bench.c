@@ -1,4 +1,4 @@
-/* pyrometer bench: how long commands take, how sure that is, and whether it got worse. */
+/* pyrometer bench: measures commands and models, and compares them with a baseline. */
 #include "cli/bench/session.h"
 #include "cli/command.h"
 #include "cli/process.h"
@@ -21,7 +21,7 @@ static void settle_runs(pyro_bench_job *s)
         .min_runs = values->min_runs > 0 ? values->min_runs : 10,
         .max_runs = values->max_runs > 0 ? values->max_runs : 0,
         .min_time_ns = (int64_t)(values->min_time_s * 1e9),
-        .max_time_ns = (int64_t)(values->max_time_s * 1e9), /* 0: not given, the loop's own */
+        .max_time_ns = (int64_t)(values->max_time_s * 1e9), /* 0: the loop's default */
         .seed = (uint64_t)values->seed,
     };
     if (loop->max_runs > 0 && loop->min_runs > loop->max_runs)
@@ -37,7 +37,7 @@ static void settle_runs(pyro_bench_job *s)
                                                         .most = values->max_runs,
                                                         .side_s = values->max_time_s,
                                                         .total_s = values->total_time_s});
-    /* The stopping rule of the comparison ends the loops before that. */
+    /* An upper bound: the stopping rule of the comparison ends the loops earlier. */
     loop->min_runs = loop->max_runs = s->rounds.most;
 }
 
@@ -57,7 +57,7 @@ static int settle(pyro_bench_job *s, const pyro_words *commands, pyro_error *err
     bool none = values->no_shell || (values->shell != NULL && strcmp(values->shell, "none") == 0);
 
     if (values->min_runs > 0 && values->max_runs > 0 && values->min_runs > values->max_runs)
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--min-runs is more than --max-runs");
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--min-runs is greater than --max-runs");
     if (values->step != NULL && !pyro_parse_number(values->step, &request.step))
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--parameter-step-size %.40s: not a number",
                          values->step);
@@ -81,7 +81,7 @@ static int settle(pyro_bench_job *s, const pyro_words *commands, pyro_error *err
     return status == PYRO_OK ? pyro_plan_make(&s->plan, &request, error) : status;
 }
 
-/* `what`: "runs", "processes". */
+/* Prints the plan of a comparison; `what` is "runs" or "processes". */
 static void start_rounds(pyro_bench_job *s, const char *what)
 {
     pyro_rounds_start(&s->rounds, pyro_now_ns());
@@ -89,7 +89,7 @@ static void start_rounds(pyro_bench_job *s, const char *what)
         pyro_rounds_print_plan(&s->rounds, what);
 }
 
-/* Once, after the first round that measured something. */
+/* Prints the estimated duration once, after the first round with a measurement. */
 static void announce(pyro_bench_job *s, double side_s)
 {
     if (!s->values->common.quiet && !s->is_announced)
@@ -97,7 +97,7 @@ static void announce(pyro_bench_job *s, double side_s)
     s->is_announced = true;
 }
 
-/* Base samples of a subject's command: of the other subject, or of the earlier file. */
+/* Baseline samples of a subject's command: from the other subject, or from the earlier file. */
 static const double *find_base(const pyro_bench_job *s, size_t subject, size_t *count)
 {
     if (s->base.bench == NULL) {
@@ -124,7 +124,7 @@ static bool has_failed(const pyro_subject *subjects, size_t subject, size_t side
     return subjects[subject].failed || (sides == 2 && subjects[subject - 1].failed);
 }
 
-/* Whether a command's comparison needs no further round, after one that measured something. */
+/* Decides after a round with a measurement whether a command's comparison is done. */
 static int is_pair_done(pyro_bench_job *s, size_t subject, bool *done, pyro_error *error)
 {
     pyro_loop_samples loop = pyro_loop_read(s->subjects[subject].loop);
@@ -204,7 +204,7 @@ static int store(pyro_bench_job *s, pyro_bench *bench, size_t first, size_t step
     return status == PYRO_OK ? pyro_bench_finish(bench, error) : status;
 }
 
-/* The base ran beside the new side: what was the machine for one was it for the other. */
+/* Stores the results of the base. It ran in turn with the new side, on the same machine state. */
 static int store_base(pyro_bench_job *s, pyro_error *error)
 {
     int status = pyro_bench_new(&s->base_bench, error);
@@ -278,7 +278,7 @@ static int bench_commands(const pyro_words *commands, const pyro_bench_values *v
     return exit_code;
 }
 
-/* After every round of processes; --processes asks for exactly so many. */
+/* Decides after each round of processes whether more are needed; --processes fixes the number. */
 static int is_model_done(void *user, int64_t done, bool *enough, pyro_error *error)
 {
     pyro_bench_job *s = user;
@@ -297,7 +297,7 @@ static int is_model_done(void *user, int64_t done, bool *enough, pyro_error *err
     return status;
 }
 
-/* The model alone, or the base's before it; how many processes, and what ends them. */
+/* Sets the sides (the base first, if it is a model), the process count and the stopping rule. */
 static size_t settle_sides(pyro_bench_job *s, pyro_model_rounds *rounds)
 {
     const pyro_bench_values *values = s->values;
@@ -315,7 +315,7 @@ static size_t settle_sides(pyro_bench_job *s, pyro_model_rounds *rounds)
                                   .seed = (uint64_t)values->seed,
                                   .quiet = values->common.quiet,
                                   .user = s};
-    /* Earlier results of one process say nothing of processes, however many run now. */
+    /* Earlier results from one process do not show the variation between processes. */
     if (s->base.model != NULL ||
         (s->base.bench != NULL && pyro_rounds_base_has_replicates(s->base.bench))) {
         s->rounds = pyro_rounds_plan(&(pyro_rounds_request){.exact = values->model.processes,
@@ -374,9 +374,9 @@ static int bench_model(const pyro_bench_values *values)
 static int bench_operands(const pyro_words *operands, const pyro_bench_values *values)
 {
     if (values->model.path == NULL && values->model.cold_cache)
-        return pyro_common_complain("--cold-cache is for --model-path");
+        return pyro_common_complain("--cold-cache requires --model-path");
     if (values->model.path != NULL && operands->count > 0)
-        return pyro_common_complain("commands or --model-path, not both");
+        return pyro_common_complain("give commands or --model-path, not both");
     if (values->model.path != NULL)
         return bench_model(values);
     return operands->count > 0
@@ -409,42 +409,42 @@ static int run_bench(const pyro_command *command, int argc, char **argv)
 }
 
 static const pyro_example bench_examples[] = {
-    {"pyrometer bench 'grep -r main src' 'rg main src'", "Two commands compared."},
+    {"pyrometer bench 'grep -r main src' 'rg main src'", "Compare two commands."},
     {"pyrometer bench --prepare 'make clean' -P threads 1 4 'make -j{threads}'",
-     "A build by its number of threads, clean before every run."},
+     "Time a clean build with 1 to 4 threads."},
     {"pyrometer bench './infer' --threshold latency:100ms memory:2GiB --output-dir results",
-     "A gate for continuous integration, with its files."},
+     "Check limits in continuous integration, and write all reports."},
     {"pyrometer bench --model-path models/latest --threshold latency:100ms "
      "throughput:1000samples/s --output-dir results",
-     "The same for a model."},
+     "Check limits of a model."},
     {"pyrometer bench --against main --setup make './infer' --fail-on regression",
-     "What is checked out beside the branch it comes from."},
+     "Compare the working tree with the branch main."},
     {"pyrometer bench --model-path model.py:build --against main --fail-on regression",
-     "The same for a model, whose code and files are those of each side."},
+     "Compare a model; each side uses its own code and files."},
     {NULL, NULL},
 };
 
 const pyro_command cmd_bench = {
     .name = "bench",
     .alias = "profile",
-    .summary = "how long commands and models take, and whether that got worse",
+    .summary = "measure commands and models, and detect regressions",
     .usage = "COMMAND...|--model-path PATH [OPTION...]",
     .description =
-        "Runs commands again and again, in turn and in random order, until the interval of the "
-        "median is narrower than 2% of it or --max-time is over; then it says noisy. Shown are "
-        "mean and median with 95% intervals, percentiles, uncertain ones marked, "
-        "time in user and system mode, and the peak memory of the largest process.\n\n"
-        "A command is run by a shell. How long that takes to start is measured before and taken "
-        "off; --shell none does without. A single run is a process of its own, so the differences "
-        "from one process to the next are in the intervals.\n\n"
-        "--model-path measures a model instead, in the Python of --python: latency of a call, "
-        "throughput, memory, FLOPs and what it uses of the machine; the inputs are made from what "
-        "the model says it takes.\n\n"
-        "--against judges: regressed, improved, no change or cannot tell. Both sides run in turn "
-        "until the interval of the change is narrow enough: at least 10 times each, at most 30 times "
-        "or as often as fits in --max-time, and no longer than --total-time. How long that takes is "
-        "printed before. The verdict is computed once, afterwards. docs/reference/statistics.md "
-        "says how.\n\n"
+        "Runs commands repeatedly, in turn and in random order, until the confidence interval of "
+        "the median is narrower than 2% of it. After --max-time it stops and marks the result as "
+        "noisy. Reports mean and median with 95% intervals, percentiles (uncertain ones are "
+        "marked), user and system time, and the peak memory of the largest process.\n\n"
+        "A shell runs each command. Its start-up time is measured first and subtracted; --shell "
+        "none runs commands without a shell. Every run is a new process, so the intervals include "
+        "the differences between processes.\n\n"
+        "--model-path measures a model instead, in the interpreter of --python: latency per call, "
+        "throughput, memory, FLOPs and utilization of the machine. Inputs are generated to fit "
+        "the model.\n\n"
+        "--against compares with a baseline. The verdict is regressed, improved, no change or "
+        "cannot tell. Both sides run in turn until the interval of the change is narrow enough: at "
+        "least 10 times each, at most 30 times or as often as fits in --max-time, and no longer "
+        "than --total-time. The expected duration is printed first. The verdict is computed once, "
+        "at the end. docs/reference/statistics.md explains the method.\n\n"
         "pyrometer profile is the same command.",
     .examples = bench_examples,
     .groups = pyro_bench_groups,

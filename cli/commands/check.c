@@ -1,4 +1,4 @@
-/* pyrometer check: our count of a model beside other counters'. */
+/* pyrometer check: compares our FLOP count of models with other counters. */
 #include "cli/check/counters.h"
 #include "cli/command.h"
 #include "cli/common.h"
@@ -30,21 +30,21 @@ static const pyro_option check_options[] = {
      .kind = PYRO_OPTION_LIST,
      .offset = offsetof(check_values, models),
      .metavar = "MODEL",
-     .help = "A model; the same as naming it as an operand.",
+     .help = "Model to check; the same as an operand.",
      .default_text = DEFAULT_MODEL,
      .completion = PYRO_COMPLETE_MODEL},
     {.long_name = "models",
      .kind = PYRO_OPTION_LIST,
      .offset = offsetof(check_values, models),
      .metavar = "MODEL,...",
-     .help = "Several models with commas between.",
+     .help = "Comma-separated list of models.",
      .completion = PYRO_COMPLETE_MODEL},
     {.long_name = "against",
      .kind = PYRO_OPTION_CHOICE,
      .offset = offsetof(check_values, against),
      .metavar = "COUNTER",
-     .help = "fvcore, or torch's own FlopCounterMode: both run the model in Python. torchvision: "
-             "the numbers that are published with its weights, which needs no Python.",
+     .help = "Counter to compare with. fvcore and torch (FlopCounterMode) run the model in Python. "
+             "torchvision is the table published with its weights and needs no Python.",
      .default_text = "fvcore",
      .choices = against_names},
     {.long_name = "tolerance",
@@ -76,7 +76,7 @@ static int price_models(pyro_priced *priced, const pyro_words *specs, const pyro
     return PYRO_EXIT_FINE;
 }
 
-/* 1 where a difference is too large, 2 where something could not be compared, else 0. */
+/* 1 when a difference is too large, 2 when a comparison failed, else 0. */
 static int verdict(const pyro_check *check)
 {
     int exit_code = PYRO_EXIT_FINE;
@@ -186,29 +186,29 @@ static int run_check(const pyro_command *command, int argc, char **argv)
 }
 
 static const pyro_example check_examples[] = {
-    {"pyrometer check --model resnet50", "Beside fvcore, which python3 must have."},
+    {"pyrometer check --model resnet50", "Compare with fvcore, which python3 must have."},
     {"pyrometer check --models resnet18,vit_b_16 --against all",
-     "Beside fvcore, torch's own counter and what torchvision publishes."},
-    {"pyrometer check --model vit_b_16 --against torchvision", "Without any Python."},
+     "Compare with fvcore, torch's own counter and torchvision's table."},
+    {"pyrometer check --model vit_b_16 --against torchvision", "Compare without Python."},
     {"pyrometer check --model resnet50 --tolerance 1% -q",
-     "In a script: exit code 1 where they differ by more."},
+     "In a script: exit code 1 if they differ by more than 1%."},
     {NULL, NULL},
 };
 
 const pyro_command cmd_check = {
     .name = "check",
-    .summary = "our count of a model beside another counter's, and where they part",
+    .summary = "compare our FLOP count with fvcore, torch and torchvision",
     .usage = "[MODEL...] [OPTION...]",
     .description =
-        "Compares what a model costs here with what fvcore, torch's FlopCounterMode or "
-        "torchvision's published table say of it, and says by operator where the difference is. "
-        "FLOPs are 2 x MACs on both sides; fvcore's and torchvision's numbers, which they call "
-        "FLOPs, are MACs and are doubled.\n\n"
-        "fvcore and torch run in a Python of yours, on the real model: built by the package that "
-        "the catalog names (no weights are downloaded), by FILE.py:FUNCTION, from a folder with a "
+        "Compares our FLOP count of a model with the numbers of fvcore, torch's FlopCounterMode or "
+        "torchvision's published table, and lists the operators that explain the difference. FLOPs "
+        "are 2 x MACs on both sides; the numbers that fvcore and torchvision call FLOPs are MACs, "
+        "so they are doubled.\n\n"
+        "fvcore and torch run in your Python, on the real model: built by the package that the "
+        "catalog names (no weights are downloaded), by FILE.py:FUNCTION, from a folder with a "
         "config.json, or loaded from the .pt2 file. A model that cannot be compared, or that has "
-        "operators without a price here, is listed with the reason, and the exit code is 2; a "
-        "difference beyond --tolerance is 1.",
+        "operators without a price here, is listed with the reason, and the exit code is 2. A "
+        "difference beyond --tolerance exits with 1.",
     .examples = check_examples,
     .groups = check_groups,
     .operands = PYRO_COMPLETE_MODEL,

@@ -1,4 +1,4 @@
-/* pyrometer cost: what models should cost, before anything runs. */
+/* pyrometer cost: predicts the cost of models without running them. */
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/options/model.h"
@@ -29,14 +29,14 @@ static const pyro_option cost_options[] = {
      .kind = PYRO_OPTION_LIST,
      .offset = offsetof(cost_values, models),
      .metavar = "MODEL",
-     .help = "A model, or several with commas between; the same as naming them as operands.",
+     .help = "Model, or a comma-separated list; the same as operands.",
      .default_text = DEFAULT_MODEL,
      .completion = PYRO_COMPLETE_MODEL},
     {.long_name = "top",
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(cost_values, top),
      .metavar = "N",
-     .help = "Rows of the layer table; 0 shows every layer.",
+     .help = "Number of rows in the layer table; 0 shows all layers.",
      .default_text = "10",
      .minimum = 0,
      .maximum = 1000000000},
@@ -44,15 +44,14 @@ static const pyro_option cost_options[] = {
      .kind = PYRO_OPTION_CHOICE,
      .offset = offsetof(cost_values, sort),
      .metavar = "KEY",
-     .help = "What the layer table is sorted by, largest first. JSON and CSV stay in the order of "
-             "the graph.",
+     .help = "Sort key of the layer table, largest first. JSON and CSV keep the order of the "
+             "graph.",
      .default_text = "flops",
      .choices = sort_names},
     {.long_name = "strict",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(cost_values, strict),
-     .help = "Exit with 1 when an operator could not be priced (the result is written all the "
-             "same)."},
+     .help = "Exit with 1 when an operator has no price. The result is still written."},
     {.long_name = NULL},
 };
 
@@ -89,7 +88,7 @@ static bool collect_models(model_list *list, const cost_values *values, const py
     return list->priced != NULL && list->costs != NULL;
 }
 
-/* Names on standard error what was not counted; true when everything was. */
+/* Lists operators without a price on standard error; true when all have one. */
 static bool check_coverage(const pyro_cost *cost)
 {
     size_t count;
@@ -112,7 +111,7 @@ static bool check_coverage(const pyro_cost *cost)
     return false;
 }
 
-/* True when the file leaves dim 0 of the first input open. */
+/* True when dimension 0 of the first input is dynamic. */
 static bool has_open_batch(pyro_model *model)
 {
     pyro_input input;
@@ -121,7 +120,7 @@ static bool has_open_batch(pyro_model *model)
            input.rank > 0 && input.symbols != NULL && input.symbols[0] != NULL;
 }
 
-/* "llama3_8b --decode --past 4096": the model, and the options that its numbers are for. */
+/* Appends the model and its sizes: "llama3_8b --decode --past 4096". */
 static void add_subject(pyro_buf *buf, const char *spec, const pyro_pricing *pricing,
                         const char *replaced)
 {
@@ -135,7 +134,7 @@ static void add_subject(pyro_buf *buf, const char *spec, const pyro_pricing *pri
 
 typedef struct hint {
     const char *option, *purpose;
-    const char *replaces; /* the name of an option that this one takes the place of */
+    const char *replaces; /* the name of the option that this one replaces */
 } hint;
 
 static void add_hint_lines(pyro_buf *buf, const char *spec, const pyro_pricing *pricing,
@@ -153,7 +152,7 @@ static void add_hint_lines(pyro_buf *buf, const char *spec, const pyro_pricing *
     }
     for (size_t i = 0; i < count; i++) {
         pyro_buf_adds(buf, pyro_text_part(buf, &lines[i]));
-        /* The purposes are shown for all or for none, so that the lines look alike. */
+        /* Either all hints show their purpose or none does, so that the lines look alike. */
         if (widest + 4 + PURPOSE_WIDTH <= PYRO_TEXT_WIDTH)
             pyro_buf_addf(buf, "%*s  # %s", (int)(widest - lines[i].length), "", hints[i].purpose);
         pyro_buf_addc(buf, '\n');
@@ -161,7 +160,7 @@ static void add_hint_lines(pyro_buf *buf, const char *spec, const pyro_pricing *
     }
 }
 
-/* What a reader of the text may want to type next. */
+/* Appends commands to try next. */
 static void add_hints(pyro_buf *buf, const char *spec, const pyro_pricing *pricing,
                       pyro_model *model, bool verbose)
 {
@@ -259,40 +258,40 @@ static int run_cost(const pyro_command *command, int argc, char **argv)
 }
 
 static const pyro_example cost_examples[] = {
-    {"pyrometer cost resnet18", "A built-in model: where its work is, and what bounds it."},
-    {"pyrometer cost model.pt2 --verbose", "Every module and every layer of a model of yours."},
+    {"pyrometer cost resnet18", "Cost of a built-in model by layer, and what bounds it."},
+    {"pyrometer cost model.pt2 --verbose", "Every module and layer of your model."},
     {"pyrometer cost model.pt2 --batch 32 --dtype bfloat16",
-     "The same at another batch size (where the export left it open) and precision."},
+     "Another batch size (if it is dynamic) and precision."},
     {"pyrometer cost net.py:build --input-shape 1,3,64,64",
-     "What a function returns: an nn.Module, or one with its inputs."},
+     "A function that returns an nn.Module, or the module and its inputs."},
     {"pyrometer cost meta-llama/Llama-3.1-8B --decode --past 8192",
-     "The built-in model of a Hugging Face id, one new token."},
+     "One new token of the built-in model for a Hugging Face id."},
     {"pyrometer cost model.pt2 -o cost.csv", "Every layer, for a spreadsheet."},
-    {"pyrometer cost small.pt2 large.pt2", "Models side by side."},
+    {"pyrometer cost small.pt2 large.pt2", "Two models side by side."},
     {"pyrometer cost model.pt2 --strict -q -o cost.json",
-     "In a script: exit code 1 if anything could not be priced."},
+     "In a script: exit code 1 if an operator has no price."},
     {NULL, NULL},
 };
 
 const pyro_command cmd_cost = {
     .name = "cost",
-    .summary = "what a model should cost: parameters, MACs, FLOPs, bytes, by layer",
+    .summary = "predict what a model costs: parameters, MACs, FLOPs, bytes per layer",
     .usage = "[MODEL...] [OPTION...]",
     .description =
-        "Reads a model's graph, never its weights, and says what one forward pass should cost on "
-        "any hardware: parameters, multiply-accumulates (MACs), FLOPs, bytes read and written, and "
-        "arithmetic intensity, for the model and for each of its layers. A file or a built-in "
-        "model needs no PyTorch and is not run.\n\n"
-        "MODEL is a .pt2 file (torch.export.save(torch.export.export(model, args), \"model.pt2\")), "
-        "FILE.pt2:NAME for one of several models in a file, or the name of a built-in model or of "
-        "one of yours (pyrometer models). Ids of Hugging Face and timm (meta-llama/Llama-3.1-8B, "
-        "timm/resnet50.a1_in1k) find the built-in model; nothing is downloaded. "
-        "FILE.py:FUNCTION, package.module:FUNCTION and a folder with a config.json are built and "
-        "exported in the Python of --python first. Every command that takes a model takes all of "
-        "these. Several models give one table side by side.\n\n"
-        "Arithmetic intensity is FLOPs divided by bytes moved. A layer below the ridge waits for "
-        "memory (memory-bound), one above it for arithmetic (compute-bound). Operators that could "
-        "not be priced are always listed; --strict makes them an error.",
+        "Reads a model's graph, not its weights, and computes what one forward pass costs on any "
+        "hardware: parameters, multiply-accumulates (MACs), FLOPs, bytes read and written, and "
+        "arithmetic intensity, for the model and for each layer. Files and built-in models are not "
+        "run and need no PyTorch.\n\n"
+        "MODEL is a .pt2 file (torch.export.save(torch.export.export(model, args), "
+        "\"model.pt2\")), FILE.pt2:NAME for one of several models in a file, or the name of a "
+        "built-in model or of one that you added (see pyrometer models). Hugging Face and timm ids "
+        "(meta-llama/Llama-3.1-8B, timm/resnet50.a1_in1k) select the built-in model; nothing is "
+        "downloaded. FILE.py:FUNCTION, package.module:FUNCTION and a folder with a config.json are "
+        "first built and exported by the interpreter of --python. All commands accept these kinds "
+        "of MODEL. Several models are shown side by side.\n\n"
+        "Arithmetic intensity is FLOPs divided by bytes moved. A layer below the ridge is "
+        "memory-bound, one above it is compute-bound. Operators without a price are always listed; "
+        "--strict makes them an error.",
     .examples = cost_examples,
     .groups = cost_groups,
     .operands = PYRO_COMPLETE_MODEL,

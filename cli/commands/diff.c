@@ -1,4 +1,4 @@
-/* pyrometer diff: what changed between two models, two runs, or two results of pyrometer bench. */
+/* pyrometer diff: compares two models, two runs, or two results of pyrometer bench. */
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/commands/diff_traces.h"
@@ -19,7 +19,7 @@ static const pyro_option diff_options[] = {
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(diff_values, top),
      .metavar = "N",
-     .help = "Rows of the table of changed layers; 0 shows them all.",
+     .help = "Number of rows in the table of changed layers; 0 shows all.",
      .default_text = "10",
      .minimum = 0,
      .maximum = 1000000000},
@@ -28,10 +28,10 @@ static const pyro_option diff_options[] = {
 
 static const pyro_option_group diff_groups[] = {
     {"Tables:", diff_options, 0},
-    {"Sizes, of both models:", pyro_size_options, offsetof(diff_values, pricing)},
+    {"Sizes of both models:", pyro_size_options, offsetof(diff_values, pricing)},
     {"Pricing:", pyro_pricing_options, offsetof(diff_values, pricing)},
     {"Python:", pyro_python_options, offsetof(diff_values, pricing)},
-    {"Verdict, of two results:", pyro_verdict_option_table, offsetof(diff_values, verdict)},
+    {"Verdict on two results:", pyro_verdict_option_table, offsetof(diff_values, verdict)},
     {"Output:", pyro_common_options, offsetof(diff_values, common)},
     {NULL, NULL, 0},
 };
@@ -101,7 +101,7 @@ static int write_verdict(const pyro_comparison *comparison, const diff_values *v
     return pyro_verdict_exit_code(comparison, &values->verdict);
 }
 
-/* Results of another schema may be sound, but nothing can be said about them. */
+/* Results of another schema are not an error, but give no verdict. */
 static int open_results(pyro_bench **out, const char *path)
 {
     pyro_error error;
@@ -127,7 +127,7 @@ static int judge_both(const pyro_words *operands, const diff_values *values)
     for (size_t i = 0; i < 2; i++) {
         int opened = open_results(&results[i], operands->items[i]);
 
-        /* What is damaged outweighs what cannot be told. */
+        /* An error outweighs a missing verdict. */
         if (opened == PYRO_EXIT_ERROR || exit_code == PYRO_EXIT_FINE)
             exit_code = opened;
     }
@@ -144,7 +144,7 @@ static int judge_both(const pyro_words *operands, const diff_values *values)
     return exit_code;
 }
 
-/* What the two are is told by their content: results, traces, else models. */
+/* Recognizes both inputs by their content: results, traces, else models. */
 static int compare_both(const pyro_words *operands, const diff_values *values)
 {
     const char *before = operands->items[0], *after = operands->items[1];
@@ -176,7 +176,7 @@ static int run_diff(const pyro_command *command, int argc, char **argv)
             exit_code = compare_both(&operands, &values);
         } else {
             exit_code = pyro_common_complain(
-                "diff compares two models, traces or results, %zu given: pyrometer diff BEFORE AFTER",
+                "diff needs two models, traces or results, got %zu: pyrometer diff BEFORE AFTER",
                 operands.count);
         }
     }
@@ -186,32 +186,31 @@ static int run_diff(const pyro_command *command, int argc, char **argv)
 }
 
 static const pyro_example diff_examples[] = {
-    {"pyrometer diff before.pt2 after.pt2", "What a change of the model did to its cost."},
+    {"pyrometer diff before.pt2 after.pt2", "How a change of the model changed its cost."},
     {"pyrometer diff before.pt2 after.pt2 --depth 1", "The same by top-level module."},
     {"pyrometer diff before.pt2 after.pt2 -o diff.csv", "Every changed layer, for a spreadsheet."},
     {"pyrometer diff base.json new.json --fail-on regression",
-     "Exit with 1 when a result of pyrometer bench got worse."},
+     "Exit with 1 when a result of pyrometer bench regressed."},
     {NULL, NULL},
 };
 
 const pyro_command cmd_diff = {
     .name = "diff",
-    .summary = "what changed between two models, two runs or two results",
+    .summary = "show what changed between two models, two runs or two results",
     .usage = "BEFORE AFTER [OPTION...]",
     .description =
-        "Prices two models as pyrometer cost does and shows what changed: the totals, then the "
-        "layers that were added, removed or changed, those whose FLOPs changed most first. Layers "
-        "are matched by their dotted path (layer1.0.conv1); those that cost the same in both are "
-        "only counted.\n\n"
-        "BEFORE and AFTER are models as for pyrometer cost. Sizes and pricing options apply to "
-        "both.\n\n"
-        "They may also be two traces or recordings, as for pyrometer trace: then the layers, ops "
-        "and kernels are shown whose own time changed most, a step or pass each.\n\n"
-        "Or they are results that pyrometer bench wrote as JSON. Then every metric is judged: "
-        "regressed, improved, no change, or cannot tell (too few samples, another machine, or one "
-        "that was busy), which exits with 3, with --fail-on regression with 0 and a warning. "
-        "docs/reference/statistics.md says how. Where GITHUB_STEP_SUMMARY is set, the verdict is "
-        "added to that file as Markdown.",
+        "Compares two models, two traces or two results of pyrometer bench.\n\n"
+        "Models are priced as by pyrometer cost. Shown are the totals, then the layers that were "
+        "added, removed or changed, largest change of FLOPs first. Layers are matched by their "
+        "dotted path (layer1.0.conv1); unchanged layers are only counted. Size and pricing options "
+        "apply to both models.\n\n"
+        "For two traces or recordings (as for pyrometer trace), shown are the layers, ops and "
+        "kernels whose own time per step or pass changed most.\n\n"
+        "For two JSON results of pyrometer bench, each metric gets a verdict: regressed, improved, "
+        "no change, or cannot tell (too few samples, a different or busy machine). The verdict "
+        "'cannot tell' exits with 3, or with 0 and a warning under --fail-on regression. "
+        "docs/reference/statistics.md explains the method. If GITHUB_STEP_SUMMARY is set, the "
+        "verdict is appended to that file as Markdown.",
     .examples = diff_examples,
     .groups = diff_groups,
     .operands = PYRO_COMPLETE_MODEL,

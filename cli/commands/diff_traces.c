@@ -1,4 +1,4 @@
-/* The comparison of two runs. */
+/* Compares two runs: opens both traces, analyzes them and reports what changed. */
 #include "cli/commands/diff_traces.h"
 
 #include <pyrometer/recording.h>
@@ -21,7 +21,7 @@ bool pyro_is_trace(const char *path)
         return false;
     size_t count = fread(start, 1, sizeof start, file);
     fclose(file);
-    static const unsigned char mark[] = {0xef, 0xbb, 0xbf}; /* some editors begin UTF-8 so */
+    static const unsigned char mark[] = {0xef, 0xbb, 0xbf}; /* byte order mark of UTF-8 */
     const unsigned char *at = start;
     if (count > 3 && memcmp(start, mark, sizeof mark) == 0)
         at += sizeof mark;
@@ -32,7 +32,7 @@ bool pyro_is_trace(const char *path)
            memcmp(start, PYRO_RECORDING_MAGIC, sizeof start) == 0;
 }
 
-/* A trace and its analysis, which belong together. */
+/* A trace and its analysis. */
 typedef struct analyzed {
     pyro_trace *trace;
     pyro_analysis *analysis;

@@ -1,5 +1,5 @@
-/* pyrometer doctor: what works on this machine and how to mend what does not. The package in the
- * user's Python looks around and answers in JSON; this lays it out. */
+/* pyrometer doctor: checks what works on this machine, and how to fix what does not. The package in
+ * the user's Python runs the checks and writes JSON; this file prints them. */
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/output.h"
@@ -26,25 +26,26 @@ static const pyro_option doctor_options[] = {
     {.long_name = "calibrate",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(doctor_values, calibrate),
-     .help = "Measure through torch how fast this machine multiplies matrices of each type and "
-             "copies memory, and keep it: pyrometer trace --by layer shows shares of these peaks."},
+     .help = "Measure with torch how fast this machine multiplies matrices of each type and copies "
+             "memory, and save the results: pyrometer trace --by layer shows shares of these "
+             "peaks."},
     {.long_name = "python",
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(doctor_values, python),
      .metavar = "EXE",
-     .help = "The Python to look at.",
+     .help = "Python interpreter to check.",
      .default_text = "python3",
      .completion = PYRO_COMPLETE_FILE},
     {.long_name = NULL},
 };
 
 static const pyro_option_group doctor_groups[] = {
-    {"What to do:", doctor_options, 0},
+    {"Checks:", doctor_options, 0},
     {"Output:", pyro_common_options, offsetof(doctor_values, common)},
     {NULL, NULL, 0},
 };
 
-/* One thing that was looked at. */
+/* The result of one check. */
 typedef struct check {
     const char *name, *state, *text, *mend; /* state: ok, note or problem */
 } check;
@@ -69,7 +70,7 @@ static const char **member_of(check *one, const char *key)
     return strcmp(key, "name") == 0    ? &one->name
            : strcmp(key, "state") == 0 ? &one->state
            : strcmp(key, "text") == 0  ? &one->text
-           : strcmp(key, "mend") == 0  ? &one->mend
+           : strcmp(key, "mend") == 0  ? &one->mend /* words: ok, a JSON key */
                                        : NULL;
 }
 
@@ -156,7 +157,7 @@ static void write_text(pyro_buf *buf, const checks *all, const pyro_report_optio
 
 static void write_csv(pyro_buf *buf, const checks *all)
 {
-    pyro_csv_header(buf, "name,state,text,mend");
+    pyro_csv_header(buf, "name,state,text,mend"); /* words: ok, a column of the CSV */
     for (size_t i = 0; i < all->count; i++) {
         pyro_csv_text(buf, all->items[i].name, false);
         pyro_csv_text(buf, all->items[i].state, false);
@@ -202,7 +203,7 @@ static int examine(const doctor_values *values)
         exit_code = status == 0 && read_checks(&answer, &all)
                         ? write_answer(values, &all, &answer)
                         : pyro_common_complain(
-                              "%s -m pyrometer._capture.doctor gave no answer (exit code "
+                              "%s -m pyrometer._capture.doctor wrote no result (exit code "
                               "%d)",
                               python, status);
     }
@@ -221,9 +222,9 @@ static int run_doctor(const pyro_command *command, int argc, char **argv)
     int exit_code;
 
     if (pyro_common_parse(command, argc, argv, &values, &values.common, &operands, &exit_code)) {
-        exit_code = operands.count == 0 ? examine(&values)
-                                        : pyro_common_complain("doctor takes no operand, got %s",
-                                                               operands.items[0]);
+        exit_code = operands.count == 0
+                        ? examine(&values)
+                        : pyro_common_complain("doctor takes no operand: %s", operands.items[0]);
     }
     pyro_words_free(&operands);
     pyro_options_free(command->groups, &values);
@@ -231,22 +232,23 @@ static int run_doctor(const pyro_command *command, int argc, char **argv)
 }
 
 static const pyro_example doctor_examples[] = {
-    {"pyrometer doctor", "What works, and what to type where something does not."},
-    {"pyrometer doctor --calibrate", "Measure the peaks of this machine, once."},
-    {"pyrometer doctor --python venv/bin/python --format json", "Another Python, for a script."},
+    {"pyrometer doctor", "What works, and how to fix what does not."},
+    {"pyrometer doctor --calibrate", "Measure the peak speeds of this machine; needed once."},
+    {"pyrometer doctor --python venv/bin/python --format json",
+     "Check another Python, in a script."},
     {NULL, NULL},
 };
 
 const pyro_command cmd_doctor = {
     .name = "doctor",
-    .summary = "what works on this machine, and how to mend what does not",
+    .summary = "check what works on this machine, and how to fix what does not",
     .usage = "[OPTION...]",
     .description =
-        "Looks at the Python that programs run with, its torch and this package, the compiler and "
-        "the observer of ops that is built with it on first use, the folder it is kept in, CUDA, "
-        "CUPTI and NVML, the clock, and the peaks that were measured. The exit code is 1 when "
-        "capturing does not work, or when there is a C++ compiler and the observer built with it does "
-        "not work; a note is what works, but less well than it could.",
+        "Checks Python, torch and the package pyrometer, the C++ compiler, the op observer "
+        "(compiled on first use) and its cache folder, CUDA, CUPTI and NVML, the clock, and the "
+        "measured peaks. The exit code is 1 when capturing does not work, or when a C++ compiler "
+        "is present but the observer built with it does not work. A note marks what works, but not "
+        "as well as it could.",
     .examples = doctor_examples,
     .groups = doctor_groups,
     .operands = PYRO_COMPLETE_NOTHING,

@@ -1,4 +1,4 @@
-/* pyrometer graph: the model as a graph that ran or would run, and where to cut it. */
+/* pyrometer graph: writes a model or a recording as a graph, and finds where to cut it. */
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/graphviz.h"
@@ -33,7 +33,7 @@ static const pyro_option graph_options[] = {
      .kind = PYRO_OPTION_CHOICE,
      .offset = offsetof(graph_values, granularity),
      .metavar = "WHAT",
-     .help = "What a node is. module: down to blocks that the model repeats, and leaves elsewhere; "
+     .help = "What a node is. module: blocks that the model repeats, and leaf modules elsewhere; "
              "layer: leaf modules, and operators outside of them; op: operators.",
      .default_text = "module",
      .choices = granularity_names},
@@ -41,43 +41,43 @@ static const pyro_option graph_options[] = {
      .kind = PYRO_OPTION_CHOICE,
      .offset = offsetof(graph_values, level),
      .metavar = "LEVEL",
-     .help =
-         "Operators as they were called from Python (high; where a recording says it), or every "
-         "one that the program called (aten).",
+     .help = "Which operators to show. high: as called from Python, if the recording has that; "
+             "aten: every operator that ran.",
      .default_text = "high",
      .choices = level_names},
     {.long_name = "cuts",
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(graph_values, cuts),
      .metavar = "K",
-     .help = "Show every cut between two nodes, with the bytes that cross it, and the best split "
-             "into K parts: the slowest as fast as can be, the others as even as can be.",
+     .help = "Show each possible cut between two nodes with the bytes that cross it, and the best "
+             "split into K parts: the slowest part is as fast as possible, the others are "
+             "balanced.",
      .minimum = 1,
      .maximum = 1000000},
     {.long_name = "memory-limit",
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(graph_values, memory_limit),
      .metavar = "SIZE",
-     .help = "No part of --cuts may need more: 500M, 8G. Its parameters, and the most that lives "
-             "beside them at one time."},
+     .help = "Most memory that a part of --cuts may need, such as 500M or 8G: its parameters plus "
+             "the peak of its other tensors."},
     {.long_name = "depth",
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(graph_values, depth),
      .metavar = "N",
-     .help = "In a picture (svg, dot), draw blocks that are alike one by one where their path has "
-             "at most N names: 2 opens layers.0, layers.1 and so on. Others are drawn once, with "
-             "their number.",
+     .help = "In drawings (svg, dot), draw repeated blocks separately if their path has at most N "
+             "names: 2 expands layers.0, layers.1 and so on. Other repeated blocks are drawn once, "
+             "with their count.",
      .default_text = "0",
      .minimum = 0,
      .maximum = 1000000},
     {.long_name = "no-edges",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(graph_values, no_edges),
-     .help = "Leave the edges out."},
+     .help = "Omit the edges."},
     {.long_name = "no-stats",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(graph_values, no_stats),
-     .help = "Leave the totals out."},
+     .help = "Omit the totals."},
     {.long_name = NULL},
 };
 
@@ -86,14 +86,15 @@ static const pyro_option output_options[] = {
      .kind = PYRO_OPTION_FORMAT,
      .offset = offsetof(graph_values, common) + offsetof(pyro_common, format_name),
      .metavar = "FORMAT",
-     .help = "Write {formats}.",
+     .help = "Output format: {formats}.",
      .default_text = "text, or by the extension of --output"},
     {.long_name = "output",
      .short_name = 'o',
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(graph_values, common) + offsetof(pyro_common, output),
      .metavar = "FILE",
-     .help = "Write to FILE ({extensions} says the format). It appears whole or not at all.",
+     .help = "Write to FILE. Its extension ({extensions}) selects the format. An error leaves no "
+             "partial file.",
      .default_text = "standard output",
      .completion = PYRO_COMPLETE_FILE,
      .writes = PYRO_WRITES_FILE},
@@ -101,7 +102,7 @@ static const pyro_option output_options[] = {
      .short_name = 'q',
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(graph_values, common) + offsetof(pyro_common, quiet),
-     .help = "Say nothing about a file that was written."},
+     .help = "Do not report which file was written."},
     {.long_name = "help",
      .short_name = 'h',
      .kind = PYRO_OPTION_FLAG,
@@ -112,7 +113,7 @@ static const pyro_option output_options[] = {
 
 static const pyro_option_group graph_groups[] = {
     {"Graph:", graph_options, 0},
-    {"Sizes, of a model that did not run:", pyro_size_options, offsetof(graph_values, pricing)},
+    {"Sizes of a model (not of a recording):", pyro_size_options, offsetof(graph_values, pricing)},
     {"Python:", pyro_python_options, offsetof(graph_values, pricing)},
     {"Output:", output_options, 0},
     {NULL, NULL, 0},
@@ -144,7 +145,7 @@ static int open_recording(pyro_program **program, const char *path, pyro_error *
     return status;
 }
 
-/* Recordings are told by their first bytes; "-" and names of models are no files to look into. */
+/* Recognizes a recording by its first bytes. "-" and model names are not files to open. */
 static bool is_recording(const char *spec)
 {
     char magic[8] = "";
@@ -219,12 +220,12 @@ static int graph_of(const char *spec, const graph_values *values)
     int format = values->common.format, exit_code, status;
 
     if (values->memory_limit != NULL && !pyro_parse_size(values->memory_limit, &memory_limit))
-        return pyro_common_complain("--memory-limit: \"%.60s\" is no size; write 500M or 8G",
+        return pyro_common_complain("--memory-limit: \"%.60s\" is not a size; write 500M or 8G",
                                     values->memory_limit);
     if (values->depth > 0 && format != PYRO_GRAPH_SVG && format != PYRO_GRAPH_DOT)
-        return pyro_common_complain("--depth opens blocks in pictures: use it with svg or dot");
+        return pyro_common_complain("--depth is for drawings: use it with --format svg or dot");
     if (values->memory_limit != NULL && values->cuts == 0)
-        return pyro_common_complain("--memory-limit needs --cuts: into how many parts");
+        return pyro_common_complain("--memory-limit requires --cuts, the number of parts");
     pyro_error_clear(&error);
     status = is_recording(spec) ? open_recording(&program, spec, &error)
                                 : open_model(&program, spec, values, &error);
@@ -255,32 +256,34 @@ static int run_graph(const pyro_command *command, int argc, char **argv)
 }
 
 static const pyro_example graph_examples[] = {
-    {"pyrometer graph resnet18", "Blocks and layers of a built-in model, and what goes between."},
-    {"pyrometer graph model.pt2 --granularity layer -o model.svg", "A picture, through Graphviz."},
+    {"pyrometer graph resnet18",
+     "Blocks and layers of a built-in model, and the tensors between them."},
+    {"pyrometer graph model.pt2 --granularity layer -o model.svg",
+     "Draw the graph, with Graphviz."},
     {"pyrometer graph run.pyro --granularity op --format json",
-     "The operators that ran, with their times, for programs."},
+     "Operators that ran, with their times, as JSON."},
     {"pyrometer graph run.pyro --cuts 4 --memory-limit 8G",
-     "Where to cut the model for four machines of 8 GiB."},
+     "Where to cut the model for four devices with 8 GiB each."},
     {NULL, NULL},
 };
 
 const pyro_command cmd_graph = {
     .name = "graph",
-    .summary = "a model as a graph: modules or operators, the tensors between them, and cuts",
+    .summary = "show a model as a graph of modules or operators; find where to cut it",
     .usage = "[MODEL | FILE.pyro] [OPTION...]",
     .description =
         "Writes a model as a graph. Nodes are modules or operators with their parameters, FLOPs, "
         "bytes and, from a recording, their time (median and 95th percentile over the passes). "
-        "Edges are the tensors that go from one to the next: through views, in-place operators and "
-        "what runs between modules.\n\n"
-        "MODEL is a file, name, id, folder or function, as for pyrometer cost. FILE.pyro is "
-        "a recording that holds storages: pyrometer.Profiler makes one, and so does "
-        "pyrometer.capture(..., storages=True).\n\n"
-        "--cuts K shows for every cut between two nodes the bytes that cross it and the time on "
-        "both sides (FLOPs where nothing was timed), and splits the model into K parts that follow "
-        "each other.\n\n"
-        "Pictures (svg, dot) group nodes by module, colour them by cost and have blocks that are "
-        "alike once, with their number; --depth opens them.",
+        "Edges are the tensors that pass from one node to another, traced through views, in-place "
+        "operators and code between modules.\n\n"
+        "MODEL is a file, name, id, folder or function, as for pyrometer cost. FILE.pyro is a "
+        "recording with storages, made by pyrometer.Profiler or pyrometer.capture(..., "
+        "storages=True).\n\n"
+        "--cuts K shows for each cut between two nodes the bytes that cross it and the time on "
+        "both sides (FLOPs if nothing was timed), and splits the model into K consecutive "
+        "parts.\n\n"
+        "Drawings (svg, dot) group nodes by module and colour them by cost. Repeated blocks are "
+        "drawn once, with their count; --depth expands them.",
     .examples = graph_examples,
     .groups = graph_groups,
     .operands = PYRO_COMPLETE_MODEL,

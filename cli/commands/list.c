@@ -1,4 +1,4 @@
-/* The list of commands that commands.def makes, and look-ups in it. */
+/* Builds the list of commands from commands.def, and finds commands in it. */
 #include "cli/command.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* pyrometer models: which models are known by name; checking, adding and removing one's own. */
+/* pyrometer models: lists the models known by name; checks, adds and removes the user's own. */
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/python/helper.h"
@@ -28,17 +28,17 @@ static const pyro_option list_options[] = {
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(models_values, family),
      .metavar = "NAME",
-     .help = "Only models of this family: resnet, llama ..."},
+     .help = "Show only models of this family, such as resnet or llama."},
     {.long_name = "task",
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(models_values, task),
      .metavar = "NAME",
-     .help = "Only models for this task: \"image classification\" (or with dashes) ..."},
+     .help = "Show only models for this task, such as image-classification."},
     {.long_name = "sort",
      .kind = PYRO_OPTION_CHOICE,
      .offset = offsetof(models_values, sort),
      .metavar = "KEY",
-     .help = "Order of the list: by name, or by params or macs with the largest first.",
+     .help = "Sort order: by name, or by params or macs, largest first.",
      .default_text = "name",
      .choices = sort_names},
     {.long_name = NULL},
@@ -49,31 +49,30 @@ static const pyro_option own_options[] = {
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(models_values, input_shape),
      .metavar = "N,N,...",
-     .help = "Shape of the input that the model is traced with and that it is priced at by "
-             "default.",
-     .default_text = "as in the file, or for the first layer"},
+     .help = "Shape of the input to trace the model with; also its default size for pricing.",
+     .default_text = "as in the file, or one that fits the first layer"},
     {.long_name = "force",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(models_values, force),
-     .help = "With add: replace a model of yours, or hide a built-in one of that name."},
+     .help = "With add: replace your model of that name, or hide the built-in one."},
     {.long_name = "python",
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(models_values, python),
      .metavar = "PROGRAM",
-     .help = "The Python that has torch and the model's packages.",
+     .help = "Python interpreter with torch and the model's packages.",
      .default_text = "python3",
      .completion = PYRO_COMPLETE_FILE},
     {.long_name = NULL},
 };
 
 static const pyro_option_group models_groups[] = {
-    {"The list:", list_options, 0},
-    {"Models of your own:", own_options, 0},
+    {"List:", list_options, 0},
+    {"Your own models:", own_options, 0},
     {"Output:", pyro_common_options, offsetof(models_values, common)},
     {NULL, NULL, 0},
 };
 
-/* The first family, or task, that comes behind another in the order of letters; NULL: none. */
+/* The alphabetically next family, or task, after `after`; NULL at the end. */
 static const char *next_word(const pyro_catalog *catalog, bool tasks, const char *after)
 {
     const pyro_catalog_entry *entry;
@@ -95,7 +94,7 @@ static void add_words(pyro_buf *buf, const pyro_catalog *catalog, bool tasks)
         pyro_buf_addf(buf, "%s%s", buf->length == 0 ? "" : ", ", word);
 }
 
-/* True when some model matches; otherwise what there is instead is said. */
+/* True when a model matches; otherwise reports that and lists the valid words. */
 static bool any_matches(const pyro_catalog *catalog, const pyro_models_query *query)
 {
     const pyro_catalog_entry *entry;
@@ -110,7 +109,7 @@ static bool any_matches(const pyro_catalog *catalog, const pyro_models_query *qu
     }
     if (!family || !task) {
         add_words(&words, catalog, family);
-        pyro_common_complain("no %s is called %s; there are %s", family ? "task" : "family",
+        pyro_common_complain("unknown %s %s (one of: %s)", family ? "task" : "family",
                              family ? query->task : query->family,
                              words.failed || words.length == 0 ? "none" : words.data);
     } else if (query->pattern != NULL && query->family == NULL && query->task == NULL) {
@@ -124,7 +123,7 @@ static bool any_matches(const pyro_catalog *catalog, const pyro_models_query *qu
             pyro_common_complain("no model matches %s", query->pattern);
         pyro_model_close(model);
     } else {
-        pyro_common_complain("no model matches all of these");
+        pyro_common_complain("no model matches all of these filters");
     }
     pyro_buf_free(&words);
     return false;
@@ -144,7 +143,7 @@ static int list_models(const models_values *values, const char *pattern)
     pyro_error_clear(&error);
     if (pyro_catalog_open(&catalog, &error) != PYRO_OK)
         return pyro_common_fail(NULL, &error);
-    /* An id of elsewhere is no part of a name. */
+    /* A Hugging Face or timm id is not a part of a name. */
     if (pattern != NULL && strchr(pattern, '/') != NULL && pyro_builtin_of_id(pattern) != NULL)
         query.pattern = pyro_builtin_of_id(pattern);
     if (any_matches(catalog, &query)) {
@@ -158,7 +157,7 @@ static int list_models(const models_values *values, const char *pattern)
     return exit_code;
 }
 
-/* Whether Python has to build and export it. */
+/* True when Python has to build and export the model. */
 static bool is_built(const char *spec)
 {
     return pyro_spec_of(spec) != PYRO_SPEC_MODEL;
@@ -180,7 +179,7 @@ static int add_model(const models_values *values, const char *name, const char *
     int status = PYRO_OK, exit_code = PYRO_EXIT_ERROR;
 
     pyro_error_clear(&error);
-    /* Before the export, which takes seconds. */
+    /* Check the name before the export, which takes seconds. */
     if (pyro_registry_check_name(name, values->force, &error) != PYRO_OK)
         return pyro_common_fail(NULL, &error);
     if (is_built(spec)) {
@@ -224,7 +223,7 @@ static int remove_model(const models_values *values, const char *name)
     return PYRO_EXIT_FINE;
 }
 
-/* A file is traced already: whether it can be read and priced is what there is to check. */
+/* Checks a model. A file is already traced, so only reading and pricing it can fail. */
 static int check_model(const models_values *values, const char *spec)
 {
     pyro_helper_export exported = {0};
@@ -246,12 +245,11 @@ static int check_model(const models_values *values, const char *spec)
     return exit_code;
 }
 
-/* The verbs, and how many operands follow each. */
+/* True when the first operand is `verb`; *exit_code is an error without `count` more operands. */
 static bool is_verb(const pyro_words *operands, const char *verb, size_t count, int *exit_code)
 {
     if (operands->count == 0 || strcmp(operands->items[0], verb) != 0)
         return false;
-    /* "pyrometer models add" alone may also look for models with "add" in their name. */
     *exit_code = PYRO_EXIT_FINE;
     if (operands->count != count + 1)
         *exit_code = pyro_common_complain("models %s takes %s (see pyrometer models --help)", verb,
@@ -293,32 +291,34 @@ static int run_models(const pyro_command *command, int argc, char **argv)
 }
 
 static const pyro_example models_examples[] = {
-    {"pyrometer models", "Everything that can be priced by name."},
+    {"pyrometer models", "All models that can be priced by name."},
     {"pyrometer models resnet --sort macs", "Models with resnet in their name, largest first."},
-    {"pyrometer models --task image-classification --format json", "For programs."},
+    {"pyrometer models --task image-classification --format json",
+     "All image classifiers, as JSON."},
     {"pyrometer models check my_model.py:build --input-shape 1,3,224,224",
-     "Can it be traced, and if not, which line breaks."},
+     "Whether the model can be traced; if not, which line fails."},
     {"pyrometer models add mine my_model.py:build",
-     "From now on pyrometer cost mine works, without Python."},
-    {"pyrometer models add mine model.pt2", "The same from a file."},
-    {"pyrometer models remove mine", "And no more."},
+     "Add a model; pyrometer cost mine then works without Python."},
+    {"pyrometer models add mine model.pt2", "Add a model from a file."},
+    {"pyrometer models remove mine", "Remove it."},
     {NULL, NULL},
 };
 
 const pyro_command cmd_models = {
     .name = "models",
-    .summary = "the models that are known by name; checking and adding your own",
+    .summary = "list the models known by name; check and add your own",
     .usage = "[PATTERN] | check MODEL | add NAME MODEL | remove NAME [OPTION...]",
     .description =
-        "Lists the models that can be priced by name: those built into the tool, with the sizes "
-        "that may change and where architecture and parameter count are from, and your own. "
-        "PATTERN is a part of a name or family, or a glob such as 'vit_*'.\n\n"
-        "MODEL, for check and add, is what pyrometer cost takes: a .pt2 file, a name, a folder "
+        "Lists the models that can be priced by name: the built-in ones, with their dynamic sizes "
+        "and the sources of architecture and parameter count, and your own. PATTERN is part of a "
+        "name or family, or a glob such as 'vit_*'.\n\n"
+        "For check and add, MODEL is the same as for pyrometer cost: a .pt2 file, a name, a folder "
         "with a config.json, or FILE.py:FUNCTION (or package.module:FUNCTION), where FUNCTION "
-        "takes nothing and returns an nn.Module, or the module and a tuple of example inputs. It "
-        "is run and traced by torch.export in a Python of yours. check says whether that works, else which line breaks, and exits with 1. add "
-        "stores the graph, without weights, in $XDG_DATA_HOME/pyrometer/models "
-        "(~/.local/share/pyrometer/models); pricing it by name then needs no Python.",
+        "takes no arguments and returns an nn.Module, or the module and a tuple of example inputs. "
+        "torch.export runs and traces it in your Python. check reports whether that works; if not, "
+        "it names the failing line and exits with 1. add stores the graph, without weights, in "
+        "$XDG_DATA_HOME/pyrometer/models (~/.local/share/pyrometer/models); pricing it by name "
+        "then needs no Python.",
     .examples = models_examples,
     .groups = models_groups,
     .operands = PYRO_COMPLETE_MODEL,

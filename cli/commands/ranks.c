@@ -1,4 +1,4 @@
-/* pyrometer ranks: many ranks of one run answered together. */
+/* pyrometer ranks: analyzes the traces of all ranks of a distributed run together. */
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/model_open.h"
@@ -31,14 +31,14 @@ static const pyro_option table_options[] = {
      .kind = PYRO_OPTION_CHOICE,
      .offset = offsetof(ranks_values, view),
      .metavar = "WHAT",
-     .help = "One table in place of the overview. In CSV: the table that is written.",
-     .default_text = "the overview; in CSV rank",
+     .help = "Show one table instead of the overview. For CSV: the table to write.",
+     .default_text = "the overview; rank for CSV",
      .choices = view_names},
     {.long_name = "top",
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(ranks_values, top),
      .metavar = "N",
-     .help = "Rows of a table in text; 0 shows them all. JSON and CSV always have all.",
+     .help = "Number of rows in text tables; 0 shows all. JSON and CSV always have all rows.",
      .default_text = "16",
      .minimum = 0,
      .maximum = 1000000000},
@@ -46,7 +46,7 @@ static const pyro_option table_options[] = {
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(ranks_values, step),
      .metavar = "N",
-     .help = "Only the profiler step with this number.",
+     .help = "Analyze only the profiler step with this number.",
      .default_text = "all",
      .minimum = 0,
      .maximum = 2147483647},
@@ -54,7 +54,7 @@ static const pyro_option table_options[] = {
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(ranks_values, late),
      .metavar = "SHARE",
-     .help = "Name ranks that are late by at least this share of a step: 2%, or 0.02.",
+     .help = "Report ranks that are late by at least this share of a step: 2%, or 0.02.",
      .default_text = "5%"},
     {.long_name = NULL},
 };
@@ -64,14 +64,14 @@ static const pyro_option name_options[] = {
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(ranks_values, model),
      .metavar = "MODEL",
-     .help = "The model that ran, as for pyrometer cost: gives layers their dotted names where the "
-             "traces have only classes.",
+     .help = "Model that ran, as for pyrometer cost. Gives layers their dotted names if the traces "
+             "have only class names.",
      .completion = PYRO_COMPLETE_MODEL},
     {.long_name = "layers-from",
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(ranks_values, layers_from),
      .metavar = "REGEX",
-     .help = "Take layers from user annotations (record_function): the first group of the regular "
+     .help = "Take layers from user annotations (record_function). The first group of the regular "
              "expression is the dotted path, as in 'fwd\\|(.*)'."},
     {.long_name = NULL},
 };
@@ -82,21 +82,21 @@ static const pyro_option reading_options[] = {
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(ranks_values, threads),
      .metavar = "N",
-     .help = "Threads, each of which has one rank's trace in memory at a time; 0 means one a core.",
+     .help = "Number of threads; each holds one trace in memory at a time. 0 means one per core.",
      .default_text = "0",
      .minimum = 0,
      .maximum = 1024},
     {.long_name = "strict",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(ranks_values, strict),
-     .help = "Exit with 1 when a rank is waited for, or a file was damaged (the result is written "
-             "all the same)."},
+     .help = "Exit with 1 when there is a straggler or a damaged file. The result is still "
+             "written."},
     {.long_name = NULL},
 };
 
 static const pyro_option_group ranks_groups[] = {
     {"Tables:", table_options, 0},
-    {"Names of layers:", name_options, 0},
+    {"Layer names:", name_options, 0},
     {"Reading:", reading_options, 0},
     {"Output:", pyro_common_options, offsetof(ranks_values, common)},
     {NULL, NULL, 0},
@@ -111,14 +111,14 @@ static bool check_layers_from(const char *pattern)
     int code = regcomp(&regex, pattern, REG_EXTENDED);
     if (code != 0) {
         regerror(code, &regex, reason, sizeof reason);
-        pyro_common_complain("--layers-from: \"%.200s\" is no regular expression: %s", pattern,
+        pyro_common_complain("--layers-from: \"%.200s\" is not a regular expression: %s", pattern,
                              reason);
         return false;
     }
     bool has_group = regex.re_nsub > 0;
     regfree(&regex);
     if (!has_group)
-        pyro_common_complain("--layers-from: \"%.200s\" has no group; put the part that is the "
+        pyro_common_complain("--layers-from: \"%.200s\" has no group; put the "
                              "layer's path in parentheses, as in 'fwd\\|(.*)'",
                              pattern);
     return has_group;
@@ -140,7 +140,7 @@ static int find_files(pyro_rank_files *files, const pyro_words *paths)
     return PYRO_EXIT_FINE;
 }
 
-/* What only lay in a folder need not be a trace, unless its name says that it is a rank's. */
+/* A file found in a folder may be no trace: that is an error only if its name contains a rank. */
 static int report_failures(const pyro_rank_failure *failures, size_t count, bool quiet)
 {
     int exit_code = PYRO_EXIT_FINE;
@@ -150,7 +150,7 @@ static int report_failures(const pyro_rank_failure *failures, size_t count, bool
         if (!failures[i].from_folder || rank >= 0)
             exit_code = pyro_common_complain("%s: %s", failures[i].file, failures[i].message);
         else if (!quiet)
-            pyro_common_complain("%s: passed over: %s", failures[i].file, failures[i].message);
+            pyro_common_complain("%s: skipped: %s", failures[i].file, failures[i].message);
     }
     return exit_code;
 }
@@ -177,7 +177,7 @@ static int write_answer(const ranks_values *values, const pyro_rank_summary *sum
     for (size_t i = 0; i < ranks->rank_count; i++)
         damaged += ranks->ranks[i].warnings > 0;
     if (damaged > 0 && !values->common.quiet)
-        pyro_common_complain("%zu of %zu files are damaged or cut: pyrometer trace says how",
+        pyro_common_complain("%zu of %zu files are damaged; pyrometer trace FILE shows how",
                              damaged, ranks->rank_count);
     if (exit_code == PYRO_EXIT_FINE && values->strict &&
         (damaged > 0 || ranks->straggler_count > 0))
@@ -244,7 +244,7 @@ static int answer_paths(const ranks_values *values, const pyro_words *paths)
     return exit_code;
 }
 
-/* False, after saying why, where --late is no share of a step. */
+/* False, with an error message, when --late is not a share of a step. */
 static bool settle_late(ranks_values *values)
 {
     pyro_error error;
@@ -277,36 +277,37 @@ static int run_ranks(const pyro_command *command, int argc, char **argv)
 }
 
 static const pyro_example ranks_examples[] = {
-    {"pyrometer ranks profiler_logs/", "Who is waited for, and each rank beside the others."},
-    {"pyrometer ranks trace_rank_*.json --by rank --top 0", "One row for every rank."},
+    {"pyrometer ranks profiler_logs/", "Which rank is the straggler, and all ranks side by side."},
+    {"pyrometer ranks trace_rank_*.json --by rank --top 0", "One row per rank."},
     {"pyrometer ranks profiler_logs/ --by group", "Communication by process group and kind."},
-    {"pyrometer ranks profiler_logs/ --step 5", "One step only."},
+    {"pyrometer ranks profiler_logs/ --step 5", "Only step 5."},
     {"pyrometer ranks profiler_logs/ -j 4 -o ranks.json",
-     "At most four traces in memory; all tables, for programs."},
+     "Keep at most four traces in memory; write all tables as JSON."},
     {"pyrometer ranks profiler_logs/ --strict -q -o ranks.json",
-     "In a script: exit code 1 if a rank holds the others up."},
+     "In a script: exit code 1 if there is a straggler."},
     {NULL, NULL},
 };
 
 const pyro_command cmd_ranks = {
     .name = "ranks",
-    .summary = "many ranks of one run: who is waited for, communication, skew",
+    .summary = "find the straggler among the ranks of a distributed run",
     .usage = "DIR|FILE... [OPTION...]",
     .description =
-        "Reads the traces of all ranks of a distributed run (torch.profiler's, plain, .gz or .zst, "
-        "and our own recordings) and answers them together: how step times differ, which rank "
-        "the others wait for and in which layer and op it loses the time, how much of the "
-        "communication of each process group no compute covers, and a row for every rank.\n\n"
-        "In synchronous training everybody waits for the slowest, so step times are equal and say "
-        "nothing. Who arrives last at collectives does: the same collective is found on all ranks "
-        "(by process group, kind, step and order), clocks of the ranks are aligned by their ends, "
-        "and own times of the late rank's layers are compared with those of the other ranks. "
-        "Layers need nn.Module frames (torch.profiler.profile(with_stack=True)), a recording of "
-        "ours, or --layers-from.\n\n"
-        "A folder stands for the traces in it. The rank of a file is what it says itself, else "
-        "what its name says (rank_3, trace_rank_3.json). Of several files of one rank the first is "
-        "used; ranks that are missing are said. Exit code 2 when a file that was named could not "
-        "be read.",
+        "Reads the traces of all ranks of a distributed run (from torch.profiler, plain, .gz or "
+        ".zst, or recordings of pyrometer) and analyzes them together: how step times differ, "
+        "which rank is the straggler and in which layer and op it loses time, how much "
+        "communication of each process group is not overlapped with compute, and one row per "
+        "rank.\n\n"
+        "In synchronous training all ranks wait for the slowest, so their step times are equal. "
+        "The straggler shows as the rank that arrives last at collectives. Collectives are matched "
+        "across ranks by process group, kind, step and order; the clocks are aligned by the ends "
+        "of collectives; and the own times of the straggler's layers are compared with those of "
+        "the other ranks. Layers need nn.Module frames (torch.profiler.profile(with_stack=True)), "
+        "a recording of pyrometer, or --layers-from.\n\n"
+        "A folder stands for the traces in it. The rank is read from the file's content, else from "
+        "its name (rank_3, trace_rank_3.json). If a rank has several files, the first is used; "
+        "missing ranks are reported. The exit code is 2 when a file that you named cannot be "
+        "read.",
     .examples = ranks_examples,
     .groups = ranks_groups,
     .operands = PYRO_COMPLETE_FILE,

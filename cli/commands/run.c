@@ -1,5 +1,5 @@
-/* pyrometer run, pyrometer python: start a program with capturing switched on. The program's Python
- * takes this process's place, so that signals, terminal and exit code are the program's own. */
+/* pyrometer run, pyrometer python: start a program with capturing switched on. Python replaces this
+ * process, so that signals, terminal and exit code are those of the program. */
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/help.h"
@@ -24,7 +24,7 @@ typedef struct run_values {
      .kind = PYRO_OPTION_STRING, \
      .offset = offsetof(run_values, python), \
      .metavar = "EXE", \
-     .help = "The Python to run the program with; it needs the package pyrometer.", \
+     .help = "Python interpreter for the program; it needs the package pyrometer.", \
      .default_text = "python3", \
      .completion = PYRO_COMPLETE_FILE}
 
@@ -33,7 +33,7 @@ typedef struct run_values {
      .kind = PYRO_OPTION_STRING, \
      .offset = offsetof(run_values, output_dir), \
      .metavar = "DIR", \
-     .help = "Where decorated models write a file for each forward pass.", \
+     .help = "Folder where decorated models write one file per forward pass.", \
      .default_text = "the current folder", \
      .completion = PYRO_COMPLETE_FILE, \
      .writes = PYRO_WRITES_FOLDER}
@@ -51,7 +51,7 @@ static const pyro_option file_options[] = {
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(run_values, output),
      .metavar = "FILE",
-     .help = "The recording.",
+     .help = "File to record to.",
      .default_text = "the script's name with .pyro",
      .completion = PYRO_COMPLETE_FILE,
      .writes = PYRO_WRITES_FILE},
@@ -59,17 +59,17 @@ static const pyro_option file_options[] = {
      .short_name = 'f',
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(run_values, force),
-     .help = "Replace a recording that is there already."},
+     .help = "Replace an existing recording."},
     {.long_name = "max-size",
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(run_values, max_size),
      .metavar = "SIZE",
-     .help = "Stop recording when the file is that large (500M, 2G); the program goes on.",
+     .help = "Stop recording when the file reaches this size (500M, 2G); the program continues.",
      .default_text = "no limit"},
     {.long_name = "keep-last",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(run_values, keep_last),
-     .help = "At --max-size drop the oldest part instead of stopping."},
+     .help = "At --max-size, drop the oldest part instead of stopping."},
     FOLDER_OPTION,
     {.long_name = NULL},
 };
@@ -78,23 +78,24 @@ static const pyro_option what_options[] = {
     {.long_name = "no-stacks",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(run_values, no_stacks),
-     .help = "No Python stacks of ops."},
+     .help = "Do not record the Python stacks of ops."},
     {.long_name = "no-shapes",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(run_values, no_shapes),
-     .help = "No shapes and types of inputs and outputs: no FLOPs then."},
+     .help = "Do not record shapes and types of inputs and outputs. Without them there are no "
+             "FLOPs."},
     {.long_name = "no-outputs",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(run_values, no_outputs),
-     .help = "No shapes and types of outputs: as torch.profiler, and cheaper."},
+     .help = "Do not record shapes and types of outputs. Cheaper; torch.profiler omits them too."},
     {.long_name = "no-memory",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(run_values, no_memory),
-     .help = "No allocations and frees."},
+     .help = "Do not record allocations and frees."},
     {.long_name = "no-ops",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(run_values, no_ops),
-     .help = "Layers only, the cheapest recording."},
+     .help = "Record only layers: the lowest overhead."},
     {.long_name = NULL},
 };
 
@@ -104,14 +105,14 @@ static const pyro_option program_options[] = {
      .short_name = 'q',
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(run_values, quiet),
-     .help = "Nothing but problems on standard error."},
+     .help = "Print only problems on standard error."},
     HELP_OPTION,
     {.long_name = NULL},
 };
 
 static const pyro_option_group run_groups[] = {
     {"The recording:", file_options, 0},
-    {"What is recorded:", what_options, 0},
+    {"What to record:", what_options, 0},
     {"The program:", program_options, 0},
     {NULL, NULL, 0},
 };
@@ -124,13 +125,13 @@ static const pyro_option_group python_groups[] = {
     {NULL, NULL, 0},
 };
 
-/* Of `run`: what goes to Python as it stands. */
+/* For `run`: true for arguments that are passed to Python unchanged. */
 static bool starts_program(const char *argument)
 {
     return strncmp(argument, "-m", 2) == 0 || strncmp(argument, "-c", 2) == 0;
 }
 
-/* Of `python`: all but our few long options is the interpreter's. */
+/* For `python`: true for all but our few long options; they go to the interpreter. */
 static bool is_interpreters(const char *argument)
 {
     static const char *const ours[] = {"--python", "--output-dir", "--help", "-h"};
@@ -152,7 +153,7 @@ static bool is_ranked(void)
     return size != NULL && atoi(size) > 1 && getenv("RANK") != NULL;
 }
 
-/* train.py -> train.pyro, -m pkg.train -> train.pyro, -c -> code.pyro; a rank has its own. */
+/* train.py -> train.pyro, -m pkg.train -> train.pyro, -c -> code.pyro; one per rank. */
 static char *default_output(int argc, char **argv)
 {
     char *path = NULL, rank[32] = "";
@@ -192,7 +193,7 @@ static char *absolute(const char *path)
     return whole;
 }
 
-/* The files that python -m may run, where the package lies in this folder. */
+/* Adds the files that python -m may run, for a package in the current folder. */
 static void add_module(const char *name)
 {
     static const char *const ends[] = {".py", "/__main__.py", "/__init__.py"};
@@ -209,7 +210,7 @@ static void add_module(const char *name)
     }
 }
 
-/* A recording must not replace the program or a file that is given to it. */
+/* Rejects a recording that would overwrite the program or one of its input files. */
 static bool check_inputs(const char *recording, int argc, char **argv)
 {
     pyro_error error;
@@ -230,7 +231,7 @@ static bool check_inputs(const char *recording, int argc, char **argv)
     return status == PYRO_OK;
 }
 
-/* Where what is written for each process begins. */
+/* Passes the recording's path and settings to the program in environment variables. */
 static bool set_recording(const run_values *values, int argc, char **argv)
 {
     char settings[256], process[32];
@@ -239,12 +240,12 @@ static bool set_recording(const run_values *values, int argc, char **argv)
     bool done;
 
     if (values->max_size != NULL && !pyro_parse_size(values->max_size, &max_bytes)) {
-        pyro_common_complain("--max-size: \"%.60s\" is no size; write 500M or 2G",
+        pyro_common_complain("--max-size: \"%.60s\" is not a size; write 500M or 2G",
                              values->max_size);
         return false;
     }
     if (values->keep_last && max_bytes == 0) {
-        pyro_common_complain("--keep-last needs --max-size: how much to keep");
+        pyro_common_complain("--keep-last requires --max-size, the amount to keep");
         return false;
     }
     path = values->output != NULL ? strdup(values->output) : default_output(argc, argv);
@@ -255,7 +256,7 @@ static bool set_recording(const run_values *values, int argc, char **argv)
         return false;
     }
     if (whole != NULL && !values->force && access(whole, F_OK) == 0) {
-        pyro_common_complain("%s is there already; -f replaces it, -o names another", path);
+        pyro_common_complain("%s already exists; -f replaces it, -o writes another file", path);
         free(path);
         free(whole);
         return false;
@@ -271,13 +272,13 @@ static bool set_recording(const run_values *values, int argc, char **argv)
            setenv("PYROMETER_RECORD_SETTINGS", settings, 1) == 0 &&
            setenv("PYROMETER_RECORD_PROCESS", process, 1) == 0;
     if (!done)
-        pyro_common_complain("the recording's place cannot be set: %s", strerror(errno));
+        pyro_common_complain("cannot set the path of the recording: %s", strerror(errno));
     free(path);
     free(whole);
     return done;
 }
 
-/* A folder with a sitecustomize comes first, so that every Python below starts with ours. */
+/* Puts a folder with a sitecustomize first in PYTHONPATH, which every child Python then runs. */
 static bool set_startup(const char *package)
 {
     const char *before = getenv("PYTHONPATH");
@@ -308,7 +309,7 @@ static bool set_folder(const char *folder)
     return done;
 }
 
-/* Replaces this process; returns only when that fails. */
+/* Replaces this process; returns only on failure. */
 static int become_python(const char *python, int argc, char **argv)
 {
     char **words = calloc((size_t)argc + 2, sizeof *words);
@@ -369,16 +370,16 @@ static int run_python(const pyro_command *command, int argc, char **argv)
 
 static const pyro_example run_examples[] = {
     {"pyrometer run train.py --epochs 1", "Record the whole program to train.pyro."},
-    {"pyrometer trace train.pyro", "What it did cost."},
-    {"pyrometer run -m package.train", "A module, as python -m runs it."},
-    {"pyrometer run --max-size 500M --keep-last serve.py", "The last part of a long run."},
+    {"pyrometer trace train.pyro", "Show where the time went."},
+    {"pyrometer run -m package.train", "Record a module, as with python -m."},
+    {"pyrometer run --max-size 500M --keep-last serve.py", "Keep the last part of a long run."},
     {NULL, NULL},
 };
 
 static const pyro_example python_examples[] = {
     {"pyrometer python my_model_script.py",
-     "A JSON file and a table of layers for each forward pass of models under @capture_model."},
-    {"pyrometer python --output-dir traces train.py", "The files in a folder of their own."},
+     "Write a JSON file and print a table per forward pass of models with @capture_model."},
+    {"pyrometer python --output-dir traces train.py", "Write the files to the folder traces."},
     {NULL, NULL},
 };
 
@@ -387,12 +388,12 @@ const pyro_command cmd_run = {
     .summary = "run a Python program and record what its models do",
     .usage = "[OPTION...] SCRIPT|-m MODULE|-c CODE [ARGUMENT...]",
     .description =
-        "Runs a Python program as python would (arguments, exit code, signals and tracebacks are "
-        "its own) and records every layer, op, allocation and stack of PyTorch in it to a file "
-        "that pyrometer trace reads, also while the program runs and after it was killed. Models "
-        "under @capture_model write a file for each forward pass too.\n\n"
-        "Options come before the program; all behind it is the program's. Processes that it "
-        "starts record to files of their own, FILE.PID.pyro.",
+        "Runs a Python program as python would, with the same arguments, exit code, signals and "
+        "tracebacks, and records every layer, op, allocation and stack of PyTorch to a file. "
+        "pyrometer trace reads that file, even while the program runs or after it was killed. "
+        "Models with @capture_model also write one file per forward pass.\n\n"
+        "Options come before the program; everything after it belongs to the program. Child "
+        "processes record to their own files, FILE.PID.pyro.",
     .examples = run_examples,
     .groups = run_groups,
     .operands = PYRO_COMPLETE_FILE,
@@ -405,9 +406,9 @@ const pyro_command cmd_python = {
     .usage = "[OPTION...] SCRIPT|-m MODULE|-c CODE [ARGUMENT...]",
     .description =
         "Runs a Python program as python would, with PYROMETER=1: every forward pass of a model "
-        "under @capture_model writes MODEL_forward_001.json and so on, and prints a table of its "
+        "with @capture_model writes MODEL_forward_001.json and so on, and prints a table of its "
         "layers. Nothing else is recorded; pyrometer run records the whole program.\n\n"
-        "Options of the interpreter (-u, -W, -X) are passed on to it.",
+        "Interpreter options (-u, -W, -X) are passed on.",
     .examples = python_examples,
     .groups = python_groups,
     .operands = PYRO_COMPLETE_FILE,

@@ -1,4 +1,4 @@
-/* pyrometer trace: what a run did cost, from a trace of torch.profiler. */
+/* pyrometer trace: analyzes where the time of a run went, from a trace or a recording. */
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/model_open.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Events; with fewer a thread costs more than it saves. */
+/* Events; for fewer, a second thread costs more than it saves. */
 #define WORTH_A_THREAD 100000
 
 typedef struct trace_values {
@@ -28,7 +28,7 @@ typedef struct trace_values {
     pyro_common common;
 } trace_values;
 
-/* In the order of pyro_trace_view, which begins with the overview: its place is that of the NULL. */
+/* In the order of pyro_trace_view without its first, the overview; NULL-terminated. */
 enum {
     VIEW_COUNT = 1
 #define PYRO_TABLE(...) +1
@@ -47,25 +47,23 @@ static const pyro_option table_options[] = {
      .kind = PYRO_OPTION_CHOICE,
      .offset = offsetof(trace_values, view),
      .metavar = "WHAT",
-     .help =
-         "One table at full length in place of the overview. In CSV: the table that is written.",
+     .help = "Show one table instead of the overview. For CSV: the table to write.",
      .default_text = "the overview",
      .choices = view_names},
     {.long_name = "top",
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(trace_values, top),
      .metavar = "N",
-     .help = "Rows of a table in text; 0 shows them all. JSON and CSV always have all.",
-     .default_text = "20, in the overview 3 to 5",
+     .help = "Number of rows in text tables; 0 shows all. JSON and CSV always have all rows.",
+     .default_text = "20; 3 to 5 in the overview",
      .minimum = 0,
      .maximum = 1000000000},
     {.long_name = "depth",
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(trace_values, depth),
      .metavar = "N",
-     .help = "Roll layers that are nested deeper than N up into their ancestor; layer1.0.conv1 "
-             "is at depth 3.",
-     .default_text = "every layer on its own",
+     .help = "Sum layers nested deeper than N into their ancestor; layer1.0.conv1 has depth 3.",
+     .default_text = "every layer separately",
      .minimum = 0,
      .maximum = 1000000},
     {.long_name = NULL},
@@ -76,7 +74,7 @@ static const pyro_option choice_options[] = {
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(trace_values, step),
      .metavar = "N",
-     .help = "Only the profiler step with this number.",
+     .help = "Show only the profiler step with this number.",
      .default_text = "all",
      .minimum = 0,
      .maximum = 2147483647},
@@ -84,14 +82,14 @@ static const pyro_option choice_options[] = {
      .kind = PYRO_OPTION_CHOICE,
      .offset = offsetof(trace_values, phase),
      .metavar = "PHASE",
-     .help = "Only the device work of this phase.",
+     .help = "Show only the device work of this phase.",
      .default_text = "all",
      .choices = phase_names},
     {.long_name = "filter",
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(trace_values, filter),
      .metavar = "REGEX",
-     .help = "Only ops, kernels and layers whose name matches (POSIX extended)."},
+     .help = "Show only ops, kernels and layers whose name matches (POSIX extended)."},
     {.long_name = NULL},
 };
 
@@ -100,14 +98,14 @@ static const pyro_option name_options[] = {
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(trace_values, model),
      .metavar = "MODEL",
-     .help = "The model that ran, as for pyrometer cost: gives layers their dotted names where the "
-             "trace has only classes.",
+     .help = "Model that ran, as for pyrometer cost. Gives layers their dotted names if the trace "
+             "has only class names.",
      .completion = PYRO_COMPLETE_MODEL},
     {.long_name = "layers-from",
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(trace_values, layers_from),
      .metavar = "REGEX",
-     .help = "Take layers from user annotations (record_function): the first group of the regular "
+     .help = "Take layers from user annotations (record_function). The first group of the regular "
              "expression is the dotted path, as in 'fwd\\|(.*)'."},
     {.long_name = NULL},
 };
@@ -121,19 +119,19 @@ static const pyro_option output_options[] = {
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(trace_values, chrome),
      .metavar = "FILE",
-     .help = "Also write a trace that Perfetto and chrome://tracing open: what --step, --phase and "
-             "--filter leave, with counters of queue length, copy bandwidth and memory.",
+     .help = "Also write a trace for Perfetto and chrome://tracing, limited by --step, --phase and "
+             "--filter, with counters of queue length, copy bandwidth and memory.",
      .completion = PYRO_COMPLETE_FILE,
      .writes = PYRO_WRITES_FILE},
     {.long_name = "strict",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(trace_values, strict),
-     .help = "Exit with 1 when a file was damaged (the result is written all the same)."},
+     .help = "Exit with 1 when a file is damaged. The result is still written."},
     {.long_name = "threads",
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(trace_values, threads),
      .metavar = "N",
-     .help = "Threads that read; 0 means one a core.",
+     .help = "Number of threads that read; 0 means one per core.",
      .default_text = "0",
      .minimum = 0,
      .maximum = 1024},
@@ -142,9 +140,9 @@ static const pyro_option output_options[] = {
 
 static const pyro_option_group trace_groups[] = {
     {"Tables:", table_options, 0},
-    {"What to look at:", choice_options, 0},
-    {"Names of layers:", name_options, 0},
-    {"Files and policy:", output_options, 0},
+    {"Filters:", choice_options, 0},
+    {"Layer names:", name_options, 0},
+    {"Reading and other outputs:", output_options, 0},
     {"Output:", pyro_common_options, offsetof(trace_values, common)},
     {NULL, NULL, 0},
 };
@@ -157,7 +155,7 @@ typedef struct trace_run {
     pyro_buf out;
     size_t written; /* files in `out` */
     size_t warnings;
-    pyro_passes *passes; /* files of one pass each: what they have in common; NULL */
+    pyro_passes *passes; /* summary of files that hold one pass each; may be NULL */
     bool has_layers, has_gaps, has_memory; /* of the last file */
 } trace_run;
 
@@ -173,7 +171,7 @@ static bool check_regex(const char *option, const char *pattern, size_t groups)
     code = regcomp(&regex, pattern, REG_EXTENDED);
     if (code != 0) {
         regerror(code, &regex, reason, sizeof reason);
-        pyro_common_complain("%s: \"%.200s\" is no regular expression: %s "
+        pyro_common_complain("%s: \"%.200s\" is not a regular expression: %s "
                              "(see pyrometer trace --help)",
                              option, pattern, reason);
         return false;
@@ -182,7 +180,7 @@ static bool check_regex(const char *option, const char *pattern, size_t groups)
     regfree(&regex);
     if (found >= groups)
         return true;
-    pyro_common_complain("%s: \"%.200s\" has no group; put the part that is the layer's path in "
+    pyro_common_complain("%s: \"%.200s\" has no group; put the layer's path in "
                          "parentheses, as in 'fwd\\|(.*)'",
                          option, pattern);
     return false;
@@ -211,7 +209,7 @@ static int write_chrome(const trace_run *run, pyro_trace *trace)
     return PYRO_EXIT_FINE;
 }
 
-/* What stands between the results of two files. */
+/* Appends the separator between the results of two files. */
 static void separate(trace_run *run)
 {
     if (run->written == 0)
@@ -244,7 +242,7 @@ static int add_report(trace_run *run, const pyro_trace *trace, const pyro_analys
         return status;
     separate(run);
     if (report->report.format == PYRO_FORMAT_JSON && several && size > 0)
-        size--; /* the line end goes behind the comma */
+        size--; /* the line end comes after the comma */
     if (several) {
         pyro_buf_add(&run->out, text, size);
         pyro_free(text);
@@ -260,8 +258,8 @@ static int add_report(trace_run *run, const pyro_trace *trace, const pyro_analys
 }
 
 /*
- * Several files that say the paths of their layers are passes of a model: they are summed up where
- * no table of each was asked for.
+ * Several files that contain layer paths are passes of one model. They are summarized together,
+ * unless a table was requested.
  */
 static bool is_pass(const trace_run *run, const pyro_trace *trace, bool several)
 {
@@ -278,7 +276,7 @@ static int add_pass(trace_run *run, pyro_trace *trace, const pyro_analysis *anal
                : PYRO_ERROR_MEMORY;
 }
 
-/* What all passes have in common, behind the files that are none. */
+/* Appends the summary of all passes after the reports of other files. */
 static int add_summary(trace_run *run)
 {
     const pyro_pass_summary *summary;
@@ -304,7 +302,7 @@ typedef struct freed {
     pyro_analysis *analysis;
 } freed;
 
-/* Pages of a large trace take the system a while to take back: two threads share that. */
+/* Freeing the pages of a large trace takes time, so two threads share the work. */
 static void free_part(void *data, unsigned part)
 {
     const freed *freed = data;
@@ -356,7 +354,7 @@ static int analyze_file(trace_run *run, const char *path, bool several)
     return exit_code;
 }
 
-/* What a reader of the overview may want to type next. */
+/* Appends commands to try next. */
 static void add_hints(trace_run *run, const char *path)
 {
     pyro_buf *buf = &run->out;
@@ -367,10 +365,10 @@ static void add_hints(trace_run *run, const char *path)
     else
         pyro_common_hint(buf, "trace", path, "--by op", "every op");
     if (run->has_gaps)
-        pyro_common_hint(buf, "trace", path, "--by gap", "when the device waited, for what");
+        pyro_common_hint(buf, "trace", path, "--by gap", "when the device was idle, and why");
     if (run->has_memory)
-        pyro_common_hint(buf, "trace", path, "--by memory", "who holds memory at the peak");
-    pyro_common_hint(buf, "trace", path, "--by finding", "all that could be better");
+        pyro_common_hint(buf, "trace", path, "--by memory", "what holds memory at the peak");
+    pyro_common_hint(buf, "trace", path, "--by finding", "all findings");
     pyro_common_hint_output(buf, "trace", path, "results");
 }
 
@@ -438,9 +436,10 @@ static int check_values(const trace_values *values, const pyro_words *files)
         return pyro_common_complain("trace needs a file: pyrometer trace FILE "
                                     "(see pyrometer trace --help)");
     if (values->chrome != NULL && files->count > 1)
-        return pyro_common_complain("--chrome writes one trace, %zu files given", files->count);
+        return pyro_common_complain("--chrome writes one trace, but %zu files were given",
+                                    files->count);
     if (values->chrome != NULL && values->chrome[0] == '\0')
-        return pyro_common_complain("--chrome needs the name of a file");
+        return pyro_common_complain("--chrome needs a file name");
     return check_regex("--filter", values->filter, 0) &&
                    check_regex("--layers-from", values->layers_from, 1)
                ? PYRO_EXIT_FINE
@@ -503,36 +502,36 @@ static const pyro_example trace_examples[] = {
     {"pyrometer trace run.json.gz --by layer --depth 2",
      "Blocks of the model, forward and backward."},
     {"pyrometer trace run.json.gz --by kernel --phase backward",
-     "Which kernels the backward pass spends its time in."},
+     "Kernels in which the backward pass spends its time."},
     {"pyrometer trace run.json.gz --model model.pt2",
-     "With the dotted names of the model's layers."},
+     "Show layers by their dotted names in the model."},
     {"pyrometer trace run.json.gz --step 3 --chrome step3.json",
-     "One step out of a huge trace, for Perfetto."},
+     "Extract one step of a huge trace for Perfetto."},
     {"pyrometer trace MyModel_forward_*.json",
      "Layers over several passes: median, p95, and what changed."},
     {"pyrometer trace run.json.gz --folded > run.folded", "Input for flamegraph.pl or speedscope."},
     {"pyrometer trace run.json.gz --strict -q -o results.json",
-     "In a script: exit code 1 if the file was damaged."},
+     "In a script: exit code 1 if the file is damaged."},
     {NULL, NULL},
 };
 
 const pyro_command cmd_trace = {
     .name = "trace",
-    .summary = "what a run did cost: layers, ops, kernels, idle time, memory",
+    .summary = "analyze a run: layers, ops, kernels, idle time, memory",
     .usage = "FILE... [OPTION...]",
     .description =
-        "Reads a trace that torch.profiler wrote (Kineto or Chrome JSON; plain, .gz or .zst; any "
-        "age and size; - is standard input) and says where the time went: by step, layer, op and "
-        "kernel, forward and backward, when the device waited and for what, copies, collectives, "
-        "memory, and what could be better.\n\n"
-        "Device work is joined with the call that launched it, backward work with its forward "
-        "op, and both with the layer. Layers need nn.Module frames in the trace "
-        "(torch.profiler.profile(with_stack=True)) or --layers-from; shapes and FLOPs need "
-        "record_shapes=True, memory profile_memory=True. What cannot be given to a layer has rows "
-        "of its own, so that every total adds up.\n\n"
-        "A damaged file gives what could be read, and warnings that say what could not; only a "
-        "file without a single event is an error. Several files are answered one after the "
-        "other, in JSON as an array.",
+        "Reads a trace of torch.profiler (Kineto or Chrome JSON; plain, .gz or .zst; any age and "
+        "size; - is standard input) or a recording of pyrometer run. Reports where the time went: "
+        "by step, layer, op and kernel, forward and backward; when the device was idle and why; "
+        "copies, collectives and memory; and what could be improved.\n\n"
+        "Device work is attributed to the call that launched it, backward work to its forward op, "
+        "and both to the layer. Layers need nn.Module frames in the trace "
+        "(torch.profiler.profile(with_stack=True)) or --layers-from. Shapes and FLOPs need "
+        "record_shapes=True, memory needs profile_memory=True. Work that belongs to no layer has "
+        "its own rows, so every total adds up.\n\n"
+        "A damaged file is read as far as possible, with warnings about the rest; only a file "
+        "without any event is an error. Several files are reported one after the other, in JSON as "
+        "an array.",
     .examples = trace_examples,
     .groups = trace_groups,
     .operands = PYRO_COMPLETE_FILE,

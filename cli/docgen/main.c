@@ -1,7 +1,6 @@
 /*
- * pyrometer-docgen man DIR | markdown DIR | bash FILE | zsh FILE: man pages, pages of the site and
- * shell completion from the tables that the tool itself parses with. Run by the build, never
- * installed.
+ * pyrometer-docgen man DIR | markdown DIR | bash FILE | zsh FILE: generates man pages, pages of the
+ * site and shell completion from the option tables. The build runs it; it is not installed.
  */
 #include "cli/docgen/docgen.h"
 
@@ -17,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Text as roff shows it unchanged; hyphens become minus signs, so that options can be pasted. */
+/* Escapes text for roff; hyphens become minus signs, so that options can be pasted. */
 static void add_roff(pyro_buf *buf, const char *text)
 {
     bool line_start = true;
@@ -100,23 +99,22 @@ static void add_roff_option(pyro_buf *buf, const pyro_command *command, const py
     pyro_buf_addc(buf, '\n');
 }
 
-/* What holds for every command. */
+/* Appends the sections that are the same for every command. */
 static void add_roff_ending(pyro_buf *buf)
 {
-    pyro_buf_adds(buf,
-                  ".SH EXIT STATUS\n"
-                  ".TP\n0\nFine.\n"
-                  ".TP\n1\nA check that was asked for failed (\\fB\\-\\-strict\\fR, "
-                  "\\fB\\-\\-threshold\\fR, \\fB\\-\\-fail\\-on\\fR).\n"
-                  ".TP\n2\nWrong usage, or an input or output that cannot be read or written.\n"
-                  ".TP\n3\nIt cannot be told: too few samples, another machine. With "
-                  "\\fB\\-\\-fail\\-on regression\\fR that is 0 and a warning.\n"
-                  ".SH ENVIRONMENT\n"
-                  ".TP\nGITHUB_STEP_SUMMARY\nThe file that \\fBpyrometer bench\\fR and "
-                  "\\fBpyrometer diff\\fR of results add their tables to, as Markdown.\n"
-                  ".TP\nNO_COLOR\nNo colour, even on a terminal.\n"
-                  ".TP\nCOLUMNS\nThe width that tables may take.\n"
-                  ".SH SEE ALSO\n\\fBpyrometer\\fR(1)");
+    pyro_buf_adds(buf, ".SH EXIT STATUS\n"
+                       ".TP\n0\nSuccess.\n"
+                       ".TP\n1\nA requested check failed (\\fB\\-\\-strict\\fR, "
+                       "\\fB\\-\\-threshold\\fR, \\fB\\-\\-fail\\-on\\fR).\n"
+                       ".TP\n2\nInvalid usage, or a file that cannot be read or written.\n"
+                       ".TP\n3\nNo verdict: too few samples or a different machine. With "
+                       "\\fB\\-\\-fail\\-on regression\\fR this becomes 0 and a warning.\n"
+                       ".SH ENVIRONMENT\n"
+                       ".TP\nGITHUB_STEP_SUMMARY\nFile to which \\fBpyrometer bench\\fR and "
+                       "\\fBpyrometer diff\\fR of results append their tables as Markdown.\n"
+                       ".TP\nNO_COLOR\nDisables colour, even on a terminal.\n"
+                       ".TP\nCOLUMNS\nMaximum width of tables.\n"
+                       ".SH SEE ALSO\n\\fBpyrometer\\fR(1)");
     for (size_t i = 0; pyro_commands[i] != NULL; i++)
         pyro_buf_addf(buf, ", \\fBpyrometer\\-%s\\fR(1)", pyro_commands[i]->name);
     pyro_buf_addc(buf, '\n');
@@ -152,15 +150,16 @@ static void add_command_page(pyro_buf *buf, const pyro_command *command)
 
 static void add_main_page(pyro_buf *buf)
 {
-    add_roff_title(buf, "pyrometer", "what a PyTorch model should cost");
+    add_roff_title(buf, "pyrometer", "what a PyTorch model costs, and where its time goes");
     pyro_buf_adds(
         buf, ".SH SYNOPSIS\n\\fBpyrometer\\fR \\fICOMMAND\\fR [OPTION...] [OPERAND...]\n"
              ".br\n\\fBpyrometer help\\fR [\\fICOMMAND\\fR]\n"
              ".br\n\\fBpyrometer \\-\\-version\\fR\n"
              ".SH DESCRIPTION\n"
-             "Says what a model should cost on any hardware: parameters, multiply\\-accumulates, "
-             "FLOPs, bytes moved and arithmetic intensity, layer by layer. It reads the graph "
-             "that torch.export saves, never the weights, and needs no PyTorch.\n"
+             "Predicts the cost of a model on any hardware: parameters, multiply\\-accumulates, "
+             "FLOPs, bytes moved and arithmetic intensity per layer. This reads the graph that "
+             "torch.export saves, not the weights, and needs no PyTorch. Other commands record "
+             "and analyze runs, measure models and commands, and compare results.\n"
              ".SH COMMANDS\n");
     for (size_t i = 0; pyro_commands[i] != NULL; i++) {
         pyro_buf_addf(buf, ".TP\n\\fB%s\\fR\n", pyro_commands[i]->name);
@@ -185,7 +184,7 @@ static const char *bash_completer(pyro_completion completion)
                                               : ":";
 }
 
-/* A case for each option that takes a value: what may stand behind it. */
+/* Appends a case per option that takes a value, with the completions of the value. */
 static void add_bash_values(pyro_buf *buf, const pyro_command *command)
 {
     for (const pyro_option_group *group = command->groups; group->title != NULL; group++) {
@@ -247,7 +246,7 @@ static void add_bash(pyro_buf *buf)
                        "_pyrometer()\n{\n"
                        "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
                        "    COMPREPLY=()\n"
-                       "    # readline makes a word of its own of the = in --option=value\n"
+                       "    # readline makes the = in --option=value a separate word\n"
                        "    if [[ $cur == = ]]; then\n"
                        "        cur=\n"
                        "    elif [[ $prev == = ]]; then\n"
@@ -339,7 +338,7 @@ static void add_zsh(pyro_buf *buf)
                        "  _describe command commands\n}\n\n"
                        "_pyrometer() {\n  local curcontext=$curcontext state line\n"
                        "  typeset -A opt_args\n"
-                       "  _arguments -C '(- *)'{-h,--help}'[show what there is]' "
+                       "  _arguments -C '(- *)'{-h,--help}'[show the overview]' "
                        "'(- *)--version[show the version]' \\\n"
                        "    '1:command:_pyrometer_commands' '*::argument:->arguments' && return\n"
                        "  case $words[1] in\n"
@@ -392,7 +391,7 @@ static int save_page(const char *folder, const pyro_command *command)
     return exit_code;
 }
 
-/* The page of one command, or with NULL the list of commands. */
+/* Writes the page of one command; for NULL, the list of commands. */
 static int save_markdown(const char *folder, const pyro_command *command)
 {
     pyro_buf page = PYRO_BUF_INIT, path = PYRO_BUF_INIT;

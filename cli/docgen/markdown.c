@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Text that Markdown shows unchanged, on one line. */
+/* Escapes text for Markdown and puts it on one line. */
 static void add_text(pyro_buf *buf, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -22,7 +22,7 @@ static void add_text(pyro_buf *buf, const char *text)
     }
 }
 
-/* Inline code; none of our option names and examples contains a backtick. */
+/* Appends inline code. No option name or example contains a backtick. */
 static void add_code(pyro_buf *buf, const char *text)
 {
     pyro_buf_addf(buf, "`%s`", text);

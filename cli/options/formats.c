@@ -1,4 +1,4 @@
-/* Formats by name and by extension, and lists of them for help and messages. */
+/* Finds formats by name and by extension, and lists them for help and messages. */
 #include "cli/options/formats.h"
 
 #include "cli/command.h"
@@ -8,7 +8,7 @@
 
 enum { MOST_FORMATS = 16 };
 
-/* What a format is good for; one that is not here is listed by its name alone. */
+/* The purpose of a format. Formats without a row are listed by name only. */
 static const struct {
     const char *name, *purpose;
 } purposes[] = {
@@ -16,7 +16,7 @@ static const struct {
     {"dot", "for Graphviz"}, {"graphml", "for graph editors"}, {"svg", "(through Graphviz's dot)"},
 };
 
-/* The rows of a kind that options offer; gives how many. */
+/* Collects the writers of a kind that --format offers; returns their number. */
 static int list_rows(pyro_report_kind kind, const pyro_writer *rows[MOST_FORMATS])
 {
     size_t count;

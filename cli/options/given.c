@@ -1,4 +1,4 @@
-/* Options that were given, as text again: for hints that keep them. */
+/* Turns the options that the user gave back into text, for hints that repeat them. */
 #include "cli/options/options.h"
 
 #include "base/text/printable.h"
@@ -43,7 +43,7 @@ static void add_word(pyro_buf *buf, const pyro_option *option, const char *word)
     pyro_shell_word(buf, word);
 }
 
-/* A list takes `words` values each time that it is given. */
+/* Each use of a list option takes `words` values. */
 static void add_list(pyro_buf *buf, const pyro_option *option, const pyro_words *words)
 {
     size_t each = option->words > 1 ? (size_t)option->words : 1;

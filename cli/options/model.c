@@ -1,4 +1,4 @@
-/* From the options to a priced model: shapes, symbols, convention. */
+/* Opens a model, sets its sizes from the options, and prices it. */
 #include "cli/options/model.h"
 
 #include "cli/model_open.h"
@@ -24,8 +24,8 @@ const pyro_option pyro_size_options[] = {
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(pyro_pricing, input_shape),
      .metavar = "N,N,...",
-     .help = "Shape of the first input: 1,3,384,384. Every size of the model that depends on it "
-             "follows; a size that the file fixes is an error, never a silent rescaling.",
+     .help = "Shape of the first input: 1,3,384,384. Sizes that depend on it follow. Changing a "
+             "size that the file fixes is an error.",
      .default_text = "as in the file"},
     {.long_name = "input",
      .kind = PYRO_OPTION_LIST,
@@ -36,33 +36,33 @@ const pyro_option pyro_size_options[] = {
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(pyro_pricing, batch),
      .metavar = "N",
-     .help = "Batch size, where the file leaves it open.",
+     .help = "Batch size, if it is dynamic in the model.",
      .minimum = 1,
      .maximum = 1e15},
     {.long_name = "seq",
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(pyro_pricing, sequence),
      .metavar = "N",
-     .help = "Length of the sequence of tokens or frames, where the model leaves it open.",
+     .help = "Sequence length in tokens or frames, if it is dynamic in the model.",
      .minimum = 1,
      .maximum = 1e15},
     {.long_name = "prefill",
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(pyro_pricing, prefill),
      .metavar = "N",
-     .help = "A language model reads a prompt of N tokens.",
+     .help = "Price reading a prompt of N tokens, for language models.",
      .minimum = 1,
      .maximum = 1e15},
     {.long_name = "decode",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(pyro_pricing, decode),
-     .help = "A language model makes one new token, with the keys and values of earlier ones in a "
-             "cache; what it reads of that is told. Of built-in models that have such a graph."},
+     .help = "Price one new token of a language model with a key-value cache; the bytes read from "
+             "the cache are reported. Needs a built-in model with a decode graph."},
     {.long_name = "past",
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(pyro_pricing, past),
      .metavar = "N",
-     .help = "With --decode: tokens in the cache.",
+     .help = "With --decode: number of tokens in the cache.",
      .default_text = "as stored",
      .minimum = 1,
      .maximum = 1e15},
@@ -70,7 +70,7 @@ const pyro_option pyro_size_options[] = {
      .kind = PYRO_OPTION_LIST,
      .offset = offsetof(pyro_pricing, sizes),
      .metavar = "SYMBOL=N",
-     .help = "Value of one symbolic size of the file: s0=4. JSON output lists the symbols."},
+     .help = "Value of a symbolic size in the file: s0=4. JSON output lists the symbols."},
     {.long_name = NULL},
 };
 
@@ -79,32 +79,31 @@ const pyro_option pyro_pricing_options[] = {
      .kind = PYRO_OPTION_CHOICE,
      .offset = offsetof(pyro_pricing, convention),
      .metavar = "NAME",
-     .help = "What is called a FLOP. full: 2 x MACs plus elementwise, norm, pooling and activation "
-             "work; torch, fvcore, torchvision: as those count. MACs never depend on it.",
+     .help = "What counts as a FLOP. full: 2 x MACs plus elementwise, norm, pooling and activation "
+             "work; torch, fvcore, torchvision: as these tools count. MACs do not change.",
      .default_text = "full",
      .choices = convention_names},
     {.long_name = "dtype",
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(pyro_pricing, dtype),
      .metavar = "DTYPE",
-     .help = "Price floating point tensors as if they were of this type: float16 or bfloat16, say.",
+     .help = "Price floating-point tensors as this type, such as float16 or bfloat16.",
      .default_text = "as in the file",
      .choices = dtype_names},
     {.long_name = "depth",
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(pyro_pricing, depth),
      .metavar = "N",
-     .help = "Roll layers that are nested deeper than N up into their ancestor; layer1.0.conv1 "
-             "is at depth 3.",
-     .default_text = "every layer on its own",
+     .help = "Sum layers nested deeper than N into their ancestor; layer1.0.conv1 has depth 3.",
+     .default_text = "every layer separately",
      .minimum = 0,
      .maximum = 1000000},
     {.long_name = "ridge",
      .kind = PYRO_OPTION_NUMBER,
      .offset = offsetof(pyro_pricing, ridge),
      .metavar = "N",
-     .help = "Arithmetic intensity, in FLOPs a byte, above which a layer counts as compute-bound. "
-             "For your hardware: its peak FLOP/s divided by its bytes/s.",
+     .help = "Arithmetic intensity, in FLOPs per byte, above which a layer counts as "
+             "compute-bound. For your hardware: peak FLOP/s divided by bytes/s.",
      .default_text = "50",
      .minimum = 0.001,
      .maximum = 1e9},
@@ -116,14 +115,13 @@ const pyro_option pyro_python_options[] = {
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(pyro_pricing, python),
      .metavar = "PROGRAM",
-     .help = "The Python that has torch and the models' packages; counters too, where some are "
-             "asked.",
+     .help = "Python interpreter with torch, the models' packages and, for check, the counters.",
      .default_text = "python3",
      .completion = PYRO_COMPLETE_FILE},
     {.long_name = NULL},
 };
 
-/* The option is what is wrong here, not the model that is being priced. */
+/* Names the option in the error: it is wrong, not the model. */
 static int fail_option(pyro_error *error, const char *option, const char *text, const char *wanted)
 {
     int status = pyro_fail(error, PYRO_ERROR_ARGUMENT, "\"%.100s\" is not %s", text, wanted);
@@ -132,7 +130,7 @@ static int fail_option(pyro_error *error, const char *option, const char *text, 
     return status;
 }
 
-/* Takes spaces and the brackets of a shape as Python prints it off: "(1, 3, 224, 224)", "[8,]". */
+/* Strips spaces and the brackets of shapes as Python prints them: "(1, 3, 224, 224)", "[8,]". */
 static void strip_brackets(const char **start, const char **end)
 {
     while (*start < *end && **start == ' ')
@@ -282,21 +280,21 @@ static int set_sizes(pyro_model *model, const pyro_pricing *pricing, pyro_error 
     return status;
 }
 
-/* Options that say the same in two ways, or mean nothing without another. */
+/* Rejects options that contradict each other or need another one. */
 static int check_phase(const pyro_pricing *pricing, pyro_error *error)
 {
     if (pricing->past >= 0 && !pricing->decode)
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--past N goes with --decode");
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--past requires --decode");
     if (pricing->decode && (pricing->prefill > 0 || pricing->sequence > 0))
         return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                         "--decode makes one token: it takes --past, not --prefill or --seq");
+                         "--decode prices one token: use --past with it, not --prefill or --seq");
     if (pricing->prefill > 0 && pricing->sequence > 0)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                         "--prefill and --seq give the same size: one is enough");
+                         "--prefill and --seq set the same size: give one of them");
     return PYRO_OK;
 }
 
-/* --prefill is for models that then decode; for others it would only be another word for --seq. */
+/* Rejects --prefill for models that do not decode: it would only be a synonym of --seq. */
 static int check_prefill(const pyro_model *model, const pyro_pricing *pricing, pyro_error *error)
 {
     const pyro_facts *facts = pyro_model_facts(model);
@@ -307,7 +305,7 @@ static int check_prefill(const pyro_model *model, const pyro_pricing *pricing, p
         if (strcmp(facts->dims[i].what, "sequence") == 0)
             return PYRO_OK;
     return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                     "--prefill is for language models; this one has no sequence that may change");
+                     "--prefill is for language models; this one has no variable sequence length");
 }
 
 int pyro_price_model(pyro_priced *out, const char *spec, const pyro_pricing *pricing,

@@ -1,4 +1,4 @@
-/* The options parser: GNU conventions, one pass over argv. */
+/* Parses options by GNU conventions, reading argv once. */
 #include "cli/options/options.h"
 
 #include "base/containers/buf.h"
@@ -195,8 +195,8 @@ static int set_value(parser *p, found_option found, const char *value)
 }
 
 /*
- * The value of an option that stands in the next argument. One that looks like an option is refused:
- * it is far more often a forgotten value than a value with a dash.
+ * Takes an option's value from the next argument. Rejects one that looks like an option: the value
+ * was probably forgotten.
  */
 static int take_next(parser *p, const pyro_option *option, const char **value)
 {
@@ -225,7 +225,7 @@ static bool looks_like_limit(const char *word)
            word[length + 1] != '\0';
 }
 
-/* What follows the first word of an option that takes several. */
+/* Takes the words after the first, for options with several. */
 static int take_more(parser *p, found_option found)
 {
     int status = PYRO_OK;

@@ -1,4 +1,4 @@
-/* Reading shares from options: the library's rule, and a notice where a bare number changed. */
+/* Reads shares from options, and warns where the meaning of a bare number changed. */
 #include "cli/options/share.h"
 
 #include "cli/common.h"

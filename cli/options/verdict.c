@@ -1,4 +1,4 @@
-/* Options and exit codes of verdicts. */
+/* Defines the options of verdicts and computes their exit codes. */
 #include "cli/options/verdict.h"
 
 #include "base/error.h"
@@ -21,32 +21,34 @@ const pyro_option pyro_verdict_option_table[] = {
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(pyro_verdict_values, delta),
      .metavar = "SHARE",
-     .help = "Changes up to this do not matter: 2%, or 0.02.",
+     .help = "Relative change that still counts as no change: 2%, or 0.02.",
      .default_text = "2%"},
     {.long_name = "floor",
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(pyro_verdict_values, floor),
      .metavar = "TIME",
-     .help = "Nor do changes of times by less than this (0.1ms), however many percent they are.",
+     .help = "Absolute change of a time that still counts as no change, whatever its percentage: "
+             "0.1ms.",
      .default_text = "none"},
     {.long_name = "noise",
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(pyro_verdict_values, noise),
      .metavar = "SHARE",
-     .help = "Nor what this machine shows between two runs of the same.",
-     .default_text = "what the results say"},
+     .help = "Noise between two identical runs on this machine; smaller changes count as no "
+             "change.",
+     .default_text = "as measured in the results"},
     {.long_name = "fail-on",
      .kind = PYRO_OPTION_CHOICES,
      .offset = offsetof(pyro_verdict_values, fail_on),
      .metavar = "WHAT",
-     .help = "Exit with 1 on a regression; cannot tell is then a warning and exits with 0, unless "
-             "cannot-tell is given too, which exits with 1 on both.",
-     .default_text = "never 1; 3 where it cannot be told",
+     .help = "Exit with 1 on a regression; the verdict 'cannot tell' then exits with 0 and a "
+             "warning. With cannot-tell, exit with 1 on both.",
+     .default_text = "never 1; 3 when there is no verdict",
      .choices = fail_choices},
     {.long_name = "any-machine",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(pyro_verdict_values, any_machine),
-     .help = "Judge although the results come from machines that differ."},
+     .help = "Compare results even if they come from different machines."},
     {.long_name = NULL},
 };
 
@@ -62,7 +64,7 @@ int pyro_verdict_settle(pyro_verdict_options *out, const pyro_verdict_values *va
         status = pyro_share_option(&out->noise, "noise", values->noise, true, error);
     if (status != PYRO_OK || values->floor == NULL)
         return status;
-    /* The same times as thresholds have. */
+    /* Accepts the same times as thresholds. */
     if (strlen(values->floor) > 40)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--floor: not a time such as 0.1ms");
     strcpy(text, "latency:");
@@ -107,8 +109,8 @@ static void annotate_row(const pyro_verdict_row *row, const pyro_verdict_values 
 void pyro_verdict_annotate(const pyro_comparison *comparison, const pyro_verdict_values *values)
 {
     if (comparison->cannot_tell && pyro_verdict_exit_code(comparison, values) == PYRO_EXIT_FINE)
-        fputs("pyrometer: warning: it cannot be told whether this got worse; --fail-on regression "
-              "lets that pass, --fail-on cannot-tell does not\n",
+        fputs("pyrometer: warning: cannot tell whether this got worse; --fail-on regression "
+              "allows that, --fail-on cannot-tell does not\n",
               stderr);
     if (getenv("GITHUB_ACTIONS") == NULL)
         return;

@@ -1,4 +1,4 @@
-/* Options of a verdict, and the exit code that follows from one; diff and bench have both. */
+/* Options of a verdict, and its exit code. Shared by diff and bench. */
 #ifndef PYRO_CLI_OPTIONS_VERDICT_H
 #define PYRO_CLI_OPTIONS_VERDICT_H
 
@@ -17,15 +17,15 @@ typedef struct pyro_verdict_values {
 
 extern const pyro_option pyro_verdict_option_table[];
 
-/* PYRO_ERROR_ARGUMENT with what cannot be understood. */
+/* PYRO_ERROR_ARGUMENT names the value that is invalid. */
 int pyro_verdict_settle(pyro_verdict_options *out, const pyro_verdict_values *values,
                         pyro_error *error);
 int pyro_verdict_exit_code(const pyro_comparison *comparison, const pyro_verdict_values *values);
-/* The exit code where no verdict can be given. */
+/* The exit code when no verdict is possible. */
 int pyro_verdict_unknown_code(const pyro_verdict_values *values);
 /*
- * Warns on standard error where "cannot tell" passes because --fail-on asks for regressions alone,
- * and GitHub (GITHUB_ACTIONS) of every metric that regressed or cannot be told.
+ * Warns on standard error when "cannot tell" passes because --fail-on names only regressions.
+ * Annotates in GitHub Actions every metric that regressed or has no verdict.
  */
 void pyro_verdict_annotate(const pyro_comparison *comparison, const pyro_verdict_values *values);
 

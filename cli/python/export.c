@@ -1,4 +1,4 @@
-/* Exporting a model of the user's through the helper: the archive, or where the code breaks. */
+/* Exports a user's model through the helper. Reads the archive, or where the code failed. */
 #include "cli/python/helper.h"
 
 #include "cli/common.h"
@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The answer's objects that are read, and their keys. */
+/* The parts of the helper's answer. */
 typedef struct answer {
     char *missing, *unusable;
     pyro_helper_export *out;
 } answer;
 
-/* The string that comes next, in a copy; other values are passed over. False when memory is out. */
+/* Copies the next string; skips other values. False: out of memory. */
 static bool read_text(pyro_json *json, char **out)
 {
     pyro_json_kind kind = pyro_json_next(json);
@@ -108,7 +108,7 @@ static int parse_answer(answer *given, const pyro_buf *text, pyro_error *error)
     if (status == PYRO_OK)
         status = pyro_json_open(&json, source, NULL, error);
     if (status == PYRO_OK && !read_answer(json, given))
-        status = pyro_fail(error, PYRO_ERROR_FORMAT, "the helper's answer is not understood");
+        status = pyro_fail(error, PYRO_ERROR_FORMAT, "cannot parse the helper's answer");
     pyro_json_close(json);
     pyro_source_close(source);
     return status;
@@ -165,7 +165,7 @@ static int fail_broken(pyro_error *error, const pyro_helper_break *broken)
                      broken->hint != NULL ? broken->hint : "");
 }
 
-/* What the helper says of a spec begins with its file or the spec itself, which is said before it. */
+/* Strips the file or spec from the helper's message: the caller prints it already. */
 static int fail_unusable(pyro_error *error, const char *spec, const char *text)
 {
     const char *colon = strrchr(spec, ':');

@@ -1,4 +1,4 @@
-/* Running the helper: a folder of its own, a process, and its answer from a file. */
+/* Runs the Python helper in a temporary folder and reads its answer from a file. */
 #include "cli/python/helper.h"
 
 #include "cli/common.h"
@@ -48,7 +48,7 @@ int pyro_helper_begin(pyro_helper *helper, const char *python, pyro_error *error
         return pyro_fail_memory(error);
     }
     if (mkdtemp(helper->folder) == NULL) {
-        status = pyro_fail(error, PYRO_ERROR_IO, "cannot make a folder in %.200s: %s", temporary,
+        status = pyro_fail(error, PYRO_ERROR_IO, "cannot create a folder in %.200s: %s", temporary,
                            strerror(errno));
         free(helper->folder);
         helper->folder = NULL;
@@ -127,7 +127,7 @@ static int run(const pyro_helper *helper, char *const *argv, pyro_error *error)
     pid_t child;
     int number, state = 0;
 
-    /* Ctrl-C ends the child, so that the folder can still be removed after it. */
+    /* Ctrl-C ends only the child, so that we can still remove the folder. */
     pyro_process_begin();
     number = start(&child, argv);
     if (number == 0)

@@ -1,4 +1,4 @@
-/* Finding a Python and asking it things. */
+/* Finds the Python interpreter and the package in it, and runs short programs there. */
 #include "cli/python/interpreter.h"
 
 #include "cli/common.h"
@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* python3 beside the tool, if both are in one virtual environment. */
+/* python3 next to the tool, if both are in the same virtual environment. */
 static char *python_of_own_environment(void)
 {
     char self[4096];
@@ -114,7 +114,7 @@ static char *split_answer(pyro_buf *answer)
 
 char *pyro_python_package(const char *python)
 {
-    /* -P: a folder called pyrometer where the user happens to be is not the package. */
+    /* -P: do not import a folder called pyrometer in the current folder. */
     static const char *const question[] = {
         "-P", "-c",
         "import pyrometer, sys; sys.stdout.write("
@@ -125,14 +125,15 @@ char *pyro_python_package(const char *python)
     char *folder = split_answer(&answer), *result = NULL;
 
     if (status == 127)
-        pyro_common_complain("%s: no such Python; name one with --python", python);
+        pyro_common_complain("%s: Python not found; name one with --python", python);
     else if (status != 0 || folder == NULL)
         pyro_common_complain("%s has no package pyrometer; install it there with "
                              "%s -m pip install pyrometer, or name another with --python",
                              python, python);
     else if (strcmp(answer.data, pyro_version()) != 0)
-        pyro_common_complain("%s has pyrometer %s, this is %s; install the same version in both",
-                             python, answer.data, pyro_version());
+        pyro_common_complain(
+            "%s has pyrometer %s, this tool is %s; install the same version in both", python,
+            answer.data, pyro_version());
     else
         result = strdup(folder);
     pyro_buf_free(&answer);

@@ -1,4 +1,4 @@
-/* The Python that commands run programs with: which one, and where the package lies in it. */
+/* Finds the Python interpreter that commands use, and the package pyrometer in it. */
 #ifndef PYRO_CLI_PYTHON_INTERPRETER_H
 #define PYRO_CLI_PYTHON_INTERPRETER_H
 
@@ -6,20 +6,20 @@
 
 #include <stdbool.h>
 
-/* Value of --python, or the one to take without it; free() it. NULL when memory is out. */
+/* The value of --python, or the default; to be freed. NULL: out of memory. */
 char *pyro_python_choose(const char *given);
 
 /*
- * Runs `python arguments...` (NULL-terminated, without argv[0]) and gathers what it writes to
- * standard output; its errors go to ours unless `hide_errors`. Its exit status, 127 when it could
- * not be started, 128 + N when signal N ended it.
+ * Runs `python arguments...` (NULL-terminated, without argv[0]) and collects its standard output.
+ * Its standard error goes to ours unless `hide_errors`. Returns its exit code: 127 when it did not
+ * start, 128 + N when signal N ended it.
  */
 int pyro_python_ask(const char *python, const char *const *arguments, bool hide_errors,
                     pyro_buf *answer);
 
 /*
- * The folder of the package `pyrometer` in that Python, to be freed; or NULL after saying on
- * standard error what is missing: no such Python, no package, or one of another version.
+ * The folder of the package `pyrometer` in that Python, to be freed. NULL, with an error message,
+ * when the Python or the package is missing or the package has another version.
  */
 char *pyro_python_package(const char *python);
 

@@ -38,14 +38,14 @@ slow ok process latency 6 ms 6 True 1 ['latency', 'user', 'system', 'memory', 't
 $ pyrometer bench --runs 1000 --warmup 0 --max-time 0.2 'sleep 0.05' | sed -n 's/after [0-9]* of/after N of/; s/ runs:.*//; /limit of time/p'
   - sleep 0.05: the limit of time ended it after N of 1000
 $ pyrometer bench --cold-cache true
-pyrometer: --cold-cache is for --model-path
+pyrometer: --cold-cache requires --model-path
 [2]
 
 # The other model of a comparison is named as everywhere: here no Python is there to run either.
 $ pyrometer bench -q --model-path model.py:build --against mobilenet_v2 --python $TMP/none 2>&1 | tail -1
-pyrometer: $TMP/none: no such Python; name one with --python
+pyrometer: $TMP/none: Python not found; name one with --python
 $ pyrometer bench -q --model-path model.py:build --against no-such --python $TMP/none
-pyrometer: --against no-such: no file of results and no commit of this repository
+pyrometer: --against no-such: neither a results file nor a commit of this repository
 [2]
 
 # The order of runs is random but follows from the seed; --sequential is the other one.
@@ -75,13 +75,13 @@ true 1.00,x=1.00
 
 # Failures end their own command only.
 $ pyrometer bench -q --runs 2 false 'exit 3' true --format csv | grep -v user,ms | cut -d, -f1-4 | head -2
-pyrometer: false: exit code 1; --ignore-failure measures it all the same
-pyrometer: exit 3: exit code 3; --ignore-failure measures it all the same
+pyrometer: false: exit code 1; --ignore-failure measures it anyway
+pyrometer: exit 3: exit code 3; --ignore-failure measures it anyway
 name,parameters,status,metric
 true,,ok,latency
 
 $ pyrometer bench -q --runs 2 false > /dev/null
-pyrometer: false: exit code 1; --ignore-failure measures it all the same
+pyrometer: false: exit code 1; --ignore-failure measures it anyway
 [2]
 
 $ pyrometer bench -q --runs 2 --ignore-failure false > /dev/null
@@ -111,7 +111,7 @@ pyrometer: command 1 is empty (see pyrometer bench --help)
 [2]
 
 $ pyrometer bench true --min-runs 9 --max-runs 3
-pyrometer: --min-runs is more than --max-runs (see pyrometer bench --help)
+pyrometer: --min-runs is greater than --max-runs (see pyrometer bench --help)
 [2]
 
 $ pyrometer bench true -n a -n b
@@ -123,7 +123,7 @@ pyrometer: --parameter-list needs a value: --parameter-list VAR VALUES (see pyro
 [2]
 
 $ pyrometer bench 'true {n}' -P n 1 x
-pyrometer: --parameter-scan n: 1 to x are no numbers (see pyrometer bench --help)
+pyrometer: --parameter-scan n: 1, x: not numbers (see pyrometer bench --help)
 [2]
 
 # Thresholds: passed, broken, not to be told, not understood.
@@ -232,10 +232,10 @@ Verdict: cannot tell (up to 2% of latency, 26.1% of memory does not matter)
 
 $ cd $TMP; for other in few elsewhere later; do pyrometer diff base.json $other.json > /dev/null; echo [$?]; pyrometer diff $other.json base.json --fail-on regression > /dev/null; echo [$?]; done
 [3]
-pyrometer: warning: it cannot be told whether this got worse; --fail-on regression lets that pass, --fail-on cannot-tell does not
+pyrometer: warning: cannot tell whether this got worse; --fail-on regression allows that, --fail-on cannot-tell does not
 [0]
 [3]
-pyrometer: warning: it cannot be told whether this got worse; --fail-on regression lets that pass, --fail-on cannot-tell does not
+pyrometer: warning: cannot tell whether this got worse; --fail-on regression allows that, --fail-on cannot-tell does not
 [0]
 pyrometer: later.json: schema is pyrometer.bench/9, this reads pyrometer.bench/1
 [3]
@@ -249,7 +249,7 @@ $ cd $TMP; pyrometer diff base.json few.json --fail-on cannot-tell --fail-on reg
 [1]
 [1]
       4 ::warning
-      1 pyrometer: warning: it cannot be told whether this got worse; --fail-on regression lets that pass, --fail-on cannot-tell does not
+      1 pyrometer: warning: cannot tell whether this got worse; --fail-on regression allows that, --fail-on cannot-tell does not
 
 # New by base is the change, whatever the medians are.
 $ cd $TMP; python3 -c '
@@ -309,7 +309,7 @@ before
 \| nap \| .* (re)
 
 $ cd $TMP; GITHUB_STEP_SUMMARY=no/such/folder.md pyrometer diff base.json same.json | grep ^Verdict
-pyrometer: warning: GITHUB_STEP_SUMMARY no/such/folder.md: cannot be written: No such file or directory
+pyrometer: warning: cannot write GITHUB_STEP_SUMMARY no/such/folder.md: No such file or directory
 Verdict: no change (up to 2% of latency, 26.1% of memory does not matter)
 
 $ cd $TMP; head -c 3000 base.json > cut.json; pyrometer diff cut.json base.json; echo [$?]; sed 's/"samples": \[/&NaN, /' base.json > nan.json; pyrometer diff base.json nan.json
@@ -340,7 +340,7 @@ Verdict: no change
 
 # How long a comparison takes is printed before, and --total-time ends it.
 $ cd $TMP/repository; pyrometer bench --against HEAD --total-time 0 'sleep 0.02' 2>&1 | grep -e ^Comparing -e total-time -e 'latency .*/' | sed 's/about .*/about T/; s/  *[0-9.]* .*s  *[-+].*  \([0-9]*.[0-9]*\)  .*/ \1/'
-Comparing: 10 to 30 runs of each side, or as many as take 60.0 s; none starts after 0 ns (--total-time)
+Comparing: 10 to 30 runs per side, or as many as fit in 60.0 s; no new round after 0 ns (--total-time)
 Comparing: this takes about T
  5/5
   base: the comparison ended after 0 s (--total-time)
@@ -351,7 +351,7 @@ $ cd $TMP/repository; mkdir ../tmp; TMPDIR=$TMP/tmp pyrometer bench -q --against
 1
 
 $ cd $TMP/repository; pyrometer bench --against no-such-commit true
-pyrometer: --against no-such-commit: no file of results and no commit of this repository
+pyrometer: --against no-such-commit: neither a results file nor a commit of this repository
 [2]
 
 # An interruption ends it with what was measured.

@@ -149,11 +149,11 @@ pyrometer: the graph has 14 blocks, too few for 200 parts
 [2]
 
 $ pyrometer graph resnet18 --memory-limit 1G
-pyrometer: --memory-limit needs --cuts: into how many parts
+pyrometer: --memory-limit requires --cuts, the number of parts
 [2]
 
 $ pyrometer graph resnet18 --cuts 2 --memory-limit lots
-pyrometer: --memory-limit: "lots" is no size; write 500M or 8G
+pyrometer: --memory-limit: "lots" is not a size; write 500M or 8G
 [2]
 
 # Other forms; a file appears whole, and its extension says the form.
@@ -211,7 +211,7 @@ pyrometer: the picture would have * nodes and * edges, more than can be drawn or
 [2]
 
 $ pyrometer graph resnet18 --depth 2
-pyrometer: --depth opens blocks in pictures: use it with svg or dot
+pyrometer: --depth is for drawings: use it with --format svg or dot
 [2]
 
 $ pyrometer graph good-1-flat-layout.pt2 -o "$TMP/g.png"
@@ -219,7 +219,7 @@ pyrometer: --output $TMP/g.png: unknown extension .png; use .dot, .json, .graphm
 [2]
 
 $ tool=$(command -v pyrometer); PATH=/nowhere "$tool" graph good-1-flat-layout.pt2 --format svg
-pyrometer: SVG is drawn by Graphviz, which is not installed (Debian: graphviz); --format dot writes what it reads
+pyrometer: svg needs Graphviz, which is not installed (Debian package: graphviz); --format dot writes its input
 [2]
 
 # What cannot be read.

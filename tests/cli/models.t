@@ -45,7 +45,7 @@ pyrometer: nothing_like_this: no such file or model (pyrometer models lists the 
 [2]
 
 $ pyrometer models --family nothing | cut -c1-58
-pyrometer: no family is called nothing; there are albert, alexnet, bart, beit, bert, bloom, clip, coatnet, convnext, deberta, deeplabv3, deepseek, deit, densenet, dinov2, efficientnet, electra, eva, falcon, fasterrcnn, fcn, fcos, flux, gemma, ghostnet, googlenet, gpt2, gpt_neox, gpt_oss, gptj, hrnet, hubert, inception, keypointrcnn, levit, llama, lraspp, mamba, maskrcnn, maxvit, mistral, mixer, mnasnet, mobilenet, mobilevit, mvit, olmo, opt, phi, pixart, poolformer, pvt, qwen, raft, regnet, repvgg, resnet, resnext, retinanet, roberta, s3d, sam, segformer, shufflenet, siglip, smollm, squeezenet, ssd, ssdlite, stable_diffusion, swin, swin3d, t5, vgg, video_resnet, vit, wav2vec2, whisper, wide_resnet
+pyrometer: unknown family nothing (one of: albert, alexnet, bart, beit, bert, bloom, clip, coatnet, convnext, deberta, deeplabv3, deepseek, deit, densenet, dinov2, efficientnet, electra, eva, falcon, fasterrcnn, fcn, fcos, flux, gemma, ghostnet, googlenet, gpt2, gpt_neox, gpt_oss, gptj, hrnet, hubert, inception, keypointrcnn, levit, llama, lraspp, mamba, maskrcnn, maxvit, mistral, mixer, mnasnet, mobilenet, mobilevit, mvit, olmo, opt, phi, pixart, poolformer, pvt, qwen, raft, regnet, repvgg, resnet, resnext, retinanet, roberta, s3d, sam, segformer, shufflenet, siglip, smollm, squeezenet, ssd, ssdlite, stable_diffusion, swin, swin3d, t5, vgg, video_resnet, vit, wav2vec2, whisper, wide_resnet)
 
 $ pyrometer models resnet resnet
 pyrometer: models takes one PATTERN, or check, add or remove (see pyrometer models --help)
@@ -71,11 +71,11 @@ pyrometer: vit_b_16: the model has no sequence length that may change
 [2]
 
 $ pyrometer cost resnet18 --prefill 12
-pyrometer: resnet18: --prefill is for language models; this one has no sequence that may change
+pyrometer: resnet18: --prefill is for language models; this one has no variable sequence length
 [2]
 
 $ pyrometer cost resnet18 --past 12
-pyrometer: resnet18: --past N goes with --decode
+pyrometer: resnet18: --past requires --decode
 [2]
 
 $ pyrometer cost resnet18 --decode
@@ -87,11 +87,11 @@ pyrometer: good-1-flat-layout.pt2: only built-in models have a graph of a decodi
 [2]
 
 $ pyrometer cost resnet18 --decode --seq 3
-pyrometer: resnet18: --decode makes one token: it takes --past, not --prefill or --seq
+pyrometer: resnet18: --decode prices one token: use --past with it, not --prefill or --seq
 [2]
 
 $ pyrometer cost resnet18 --seq 3 --prefill 3
-pyrometer: resnet18: --prefill and --seq give the same size: one is enough
+pyrometer: resnet18: --prefill and --seq set the same size: give one of them
 [2]
 
 # Models of one's own.

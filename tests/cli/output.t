@@ -61,7 +61,7 @@ pyrometer: /proc/pyrometer.json: cannot write: No such file or directory
 [2]
 
 $ pyrometer cost -o ''
-pyrometer: --output needs the name of a file (see pyrometer cost --help)
+pyrometer: --output needs a file name (see pyrometer cost --help)
 [2]
 
 $ pyrometer cost --format json -o /dev/full

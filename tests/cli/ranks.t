@@ -1,6 +1,6 @@
 # Three of four ranks, one of which is slow in a layer; a file in the folder is no trace.
 $ pyrometer ranks ranks
-pyrometer: ranks/config.json: passed over: JSON, but no trace: it has no traceEvents (it has lr)
+pyrometer: ranks/config.json: skipped: JSON, but no trace: it has no traceEvents (it has lr)
 ================================================================================
 3 RANKS of 4
 ================================================================================
@@ -117,7 +117,7 @@ Notes:
   - 1 file is of a rank that an earlier file has: left out (the first is rank 1,
     trace_rank_1.json)
   - 1 of 4 ranks has no file (3): who waited for it is not known
-pyrometer: 1 of 3 files are damaged or cut: pyrometer trace says how
+pyrometer: 1 of 3 files are damaged; pyrometer trace FILE shows how
 [2]
 
 # What makes no sense.
@@ -139,5 +139,5 @@ pyrometer: --late: 0 is not from 0.01% to 100% of a step (see pyrometer ranks --
 [2]
 
 $ pyrometer ranks ranks --layers-from abc
-pyrometer: --layers-from: "abc" has no group; put the part that is the layer's path in parentheses, as in 'fwd\|(.*)'
+pyrometer: --layers-from: "abc" has no group; put the layer's path in parentheses, as in 'fwd\|(.*)'
 [2]

@@ -12,7 +12,7 @@ pyrometer: unknown option --bogus (see pyrometer run --help)
 [2]
 
 $ pyrometer run --python /no/such/python script.py
-pyrometer: /no/such/python: no such Python; name one with --python
+pyrometer: /no/such/python: Python not found; name one with --python
 [2]
 
 $ pyrometer run --python true script.py
@@ -24,7 +24,7 @@ pyrometer: true has no package pyrometer; install it there with true -m pip inst
 [1]
 
 $ pyrometer doctor now
-pyrometer: doctor takes no operand, got now
+pyrometer: doctor takes no operand: now
 [2]
 
 # A Python that has the package answers with its version and folder; the program is then its.
@@ -67,17 +67,17 @@ $ cd $TMP; pyrometer python --python $TMP/python -u train.py -h | tail -4
 <-h>
 
 $ cd $TMP; touch train.pyro; pyrometer run --python $TMP/python train.py
-pyrometer: train.pyro is there already; -f replaces it, -o names another
+pyrometer: train.pyro already exists; -f replaces it, -o writes another file
 [2]
 
 $ pyrometer run --python $TMP/python --keep-last train.py
-pyrometer: --keep-last needs --max-size: how much to keep
+pyrometer: --keep-last requires --max-size, the amount to keep
 [2]
 
 $ pyrometer run --python $TMP/python --max-size much train.py
-pyrometer: --max-size: "much" is no size; write 500M or 2G
+pyrometer: --max-size: "much" is not a size; write 500M or 2G
 [2]
 
 $ SAYS_VERSION=0.0.1 pyrometer run --python $TMP/python train.py
-pyrometer: $TMP/python has pyrometer 0.0.1, this is 0.1.0; install the same version in both
+pyrometer: $TMP/python has pyrometer 0.0.1, this tool is 0.1.0; install the same version in both
 [2]

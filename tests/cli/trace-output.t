@@ -284,15 +284,15 @@ pyrometer: --by: unknown value "layers"; did you mean layer? (one of: layer, op,
 [2]
 
 $ pyrometer trace x.json --filter '('
-pyrometer: --filter: "(" is no regular expression: Unmatched ( or \( (see pyrometer trace --help)
+pyrometer: --filter: "(" is not a regular expression: Unmatched ( or \( (see pyrometer trace --help)
 [2]
 
 $ pyrometer trace x.json --layers-from 'a['
-pyrometer: --layers-from: "a[" is no regular expression: Invalid regular expression (see pyrometer trace --help)
+pyrometer: --layers-from: "a[" is not a regular expression: Invalid regular expression (see pyrometer trace --help)
 [2]
 
 $ pyrometer trace x.json --layers-from 'fwd'
-pyrometer: --layers-from: "fwd" has no group; put the part that is the layer's path in parentheses, as in 'fwd\|(.*)'
+pyrometer: --layers-from: "fwd" has no group; put the layer's path in parentheses, as in 'fwd\|(.*)'
 [2]
 
 $ pyrometer trace x.json --phase sideways
@@ -304,11 +304,11 @@ pyrometer: --step: -1 is too small (at least 0) (see pyrometer trace --help)
 [2]
 
 $ pyrometer trace x.json y.json --chrome z.json
-pyrometer: --chrome writes one trace, 2 files given
+pyrometer: --chrome writes one trace, but 2 files were given
 [2]
 
 $ pyrometer trace x.json --chrome ''
-pyrometer: --chrome needs the name of a file
+pyrometer: --chrome needs a file name
 [2]
 
 $ pyrometer trace x.json --model nothing.pt2
@@ -316,5 +316,5 @@ pyrometer: nothing.pt2: no such file or model (pyrometer models lists the * buil
 [2]
 
 $ cd trace; pyrometer good-1-training.json
-pyrometer: good-1-training.json is no command; did you mean pyrometer trace good-1-training.json?
+pyrometer: good-1-training.json is not a command; did you mean pyrometer trace good-1-training.json?
 [2]

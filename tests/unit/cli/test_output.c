@@ -1,4 +1,4 @@
-/* Tests of cli/output.c: files appear whole or not at all. */
+/* Tests of cli/output.c: a file is written completely or not at all. */
 #include "cli/output.h"
 #include "unit.h"
 
