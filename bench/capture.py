@@ -265,10 +265,11 @@ def with_interval(values, statistic):
     return statistic(values), again[25], again[974]
 
 
-def line(text, measured, quiet, target=""):
+def line(text, measured, quiet=None, target=""):
     value, low, high = measured
     interval = f"({low:.3f} to {high:.3f})"
-    print(f"  {text:<48} {value:7.3f}  {interval:<16} {quiet:8.3f}  {target}".rstrip(), flush=True)
+    lowest = f"{quiet:8.3f}" if quiet is not None else ""
+    print(f"  {text:<48} {value:7.3f}  {interval:<16} {lowest:8}  {target}".rstrip(), flush=True)
 
 
 RATIOS = (

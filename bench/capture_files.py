@@ -127,9 +127,9 @@ def main():
         print(f"  ours, {text}: {taken * 1e3:.2f} ms per forward")
     for which, text in ((0, "model's thread"), (1, "and files on disk")):
         one = times_cheaper(seconds, "one_profile", which)
-        line(f"times cheaper than one profile + export ({text})", one, "target: at least 10")
+        line(f"times cheaper than one profile + export ({text})", one, target="target: at least 10")
         each = times_cheaper(seconds, "a_profile_each", which)
-        line(f"... than one profile per forward + parse ({text})", each, "target: at least 15")
+        line(f"... than one profile per forward + parse ({text})", each, target="target: at least 15")
     sys.stdout.flush()
 
 
