@@ -432,7 +432,7 @@ DETECTOR(memory_bound)
     pyro_evidence_say(
         evidence,
         "%.1f%% of the device time of ops with known FLOPs and bytes (%.3f of %.3f ms) is "
-        "in ops that need more time for their bytes than for their FLOPs on a %s (%.0f "
+        "in ops that need more time for their bytes than for their FLOPs on the %s (%.0f "
         "GB/s)",
         evidence->value * 100, ms(roofline->memory_bound_ns), ms(roofline->priced_ns), chip->name,
         chip->bandwidth_gb_per_s);
@@ -449,7 +449,7 @@ DETECTOR(far_from_roofline)
     evidence->place = pyro_trace_text(finder->context->trace, roofline->lost_op);
     pyro_evidence_say(
         evidence,
-        "ops over %d us take %.3f ms on the device; a %s needs %.3f ms for their FLOPs "
+        "ops over %d us take %.3f ms on the device; the %s needs %.3f ms for their FLOPs "
         "and bytes, so %.1f%% is lost",
         LAUNCH_US, ms(roofline->long_ns), finder->context->chip->name,
         ms(roofline->long_ns - roofline->lost_ns), evidence->value * 100);
