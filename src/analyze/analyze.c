@@ -1,6 +1,6 @@
 /*
- * The analysis of a trace: joins, what analyses share, the pass over the events in order of time,
- * and the findings over the finished result.
+ * Analyses a trace: makes the joins and the shared context, runs all analyses over the events in
+ * order of time, then the findings over the finished result.
  */
 #include "analyze/analyze.h"
 #include "analyze/lanes.h"
@@ -12,20 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The public part comes first, so that a pointer to it is one to the whole. */
+/* The public part comes first, so that a pointer to it points to the whole. */
 typedef struct whole_analysis {
     pyro_analysis result;
     pyro_arena arena, lane_arenas[PYRO_LANE_ARENAS];
     pyro_joins joins;
 } whole_analysis;
 
-/* An analysis may use what those before it in its lane have finished, and what the inits of the lane
- * that it comes after have made (prices, here). The last one may be left out. */
+/* An analysis may use the results of those before it in its lane, and what the inits of the lane
+ * that it comes after made (here, prices). The last analysis is optional. */
 static const pyro_lane_row analyses[] = {
     {&pyro_analyze_steps, 0, 0},  {&pyro_analyze_loading, 0, 0},  {&pyro_analyze_gaps, 0, 0},
     {&pyro_analyze_syncs, 0, 0},  {&pyro_analyze_prices, 1, 1},   {&pyro_analyze_ops, 1, 1},
     {&pyro_analyze_layers, 2, 1}, {&pyro_analyze_training, 2, 1}, {&pyro_analyze_launch, 3, 3},
-/* Those that need no other, as their tables name them. */
+/* Analyses that need no other, by the names of their tables. */
 #define PYRO_ANALYSIS(name) {&pyro_analyze_##name, 3, 3},
 #include <pyrometer/tables.def>
     {&pyro_analyze_stacks, 3, 3},
@@ -49,7 +49,7 @@ static void describe_trace(pyro_analysis_context *context)
     result->is_captured = pyro_trace_is_captured(trace);
 }
 
-/* Says where layers and names that were asked for could not be had. */
+/* Notes requested layers and names that were not found. */
 static int note_joins(pyro_analysis_context *context)
 {
     const pyro_joins *joins = context->joins;
@@ -58,17 +58,18 @@ static int note_joins(pyro_analysis_context *context)
     if (options->layers_from && !joins->layers_from_annotations)
         status = pyro_context_note(
             context, "no annotation matches '%.200s': %s", options->layers_from,
-            joins->has_layers ? "layers are those of the nn.Module frames" : "there are no layers");
+            joins->has_layers ? "layers come from the nn.Module frames" : "no layers");
     if (!status && options->model && joins->layers_named_by_model < joins->layer_count)
-        status = pyro_context_note(context, "%zu of %zu layers fit a module of the model",
+        status = pyro_context_note(context, "%zu of %zu layers match a module of the model",
                                    joins->layers_named_by_model, joins->layer_count);
     if (!status && joins->partial_overlaps)
-        status = pyro_context_note(context, "%lld slices end after the slice that they begin in",
+        status = pyro_context_note(context,
+                                   "%lld slices end after the slice that encloses their start",
                                    (long long)joins->partial_overlaps);
     return status;
 }
 
-/* Says what the recorder could not record. */
+/* Notes what the recorder could not record. */
 static int note_missing(pyro_analysis_context *context)
 {
     const char *missing = pyro_trace_note_text(context->trace, PYRO_NOTE_MISSING);
@@ -85,7 +86,7 @@ static int compile_filter(regex_t *filter, const char *pattern, pyro_error *erro
     return pyro_fail(error, PYRO_ERROR_ARGUMENT, "filter '%.200s': %s", pattern, reason);
 }
 
-/* What needs the trace alone is done while the joins are made. */
+/* Work that needs only the trace runs while the joins are made. */
 typedef struct measuring {
     pyro_analysis_context *context;
     int status;
@@ -104,7 +105,7 @@ static int join_and_measure(pyro_analysis_context *context, pyro_trace *trace, p
 {
     pyro_error *error = context->error;
     measuring measuring = {.context = context};
-    context->error = NULL; /* the joins' own meanwhile */
+    context->error = NULL; /* used by the joins meanwhile */
     int status = pyro_joins_make_beside(joins, trace, context->options, measure, &measuring, error);
     context->error = error;
     return status || !measuring.status ? status : pyro_fail_memory(error);

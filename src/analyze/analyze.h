@@ -1,8 +1,8 @@
 /*
- * Analyses are callbacks over one pass of the events in order of time: init, event, finish. Each is
- * one file that ends in its row of the table in analyze.c and fills its part of the result. Those of
- * different lanes may run at the same time, with contexts (and so arenas, texts and notes) of their
- * own; what contexts share is not written after it was prepared.
+ * An analysis is a set of callbacks (init, event, finish) over one pass of the events in order of
+ * time. Each is one file, listed in analyze.c, and fills its part of the result. Analyses of
+ * different lanes may run at the same time with separate contexts (arenas, texts, notes); data that
+ * contexts share is read-only during the pass.
  */
 #ifndef PYRO_ANALYZE_ANALYZE_H
 #define PYRO_ANALYZE_ANALYZE_H
@@ -30,10 +30,10 @@ typedef struct pyro_boundary {
     bool is_end;
 } pyro_boundary;
 
-/* What a name tells. */
+/* Properties that follow from a name. */
 enum {
-    PYRO_TRAIT_HOST_KNOWN = 1, /* was looked at as a host event's */
-    PYRO_TRAIT_KERNEL_KNOWN = 2, /* was looked at as a kernel's */
+    PYRO_TRAIT_HOST_KNOWN = 1, /* checked as the name of a host event */
+    PYRO_TRAIT_KERNEL_KNOWN = 2, /* checked as the name of a kernel */
     PYRO_TRAIT_COLLECTIVE = 4, /* of a kernel that communicates */
     PYRO_TRAIT_SYNC = 8, /* of a call that waits for the device */
     PYRO_TRAIT_ITEM = 16, /* of an op that brings a number to the host */
@@ -42,31 +42,31 @@ enum {
     PYRO_TRAIT_COMMUNICATION = 128 /* of a host range in which processes communicate */
 };
 
-/* What calls of an op with the same name, dims, types and values have in common. */
+/* Properties of all calls of an op with the same name, dims, types and values. */
 typedef struct pyro_op_kind {
     uint32_t name, dims, types, concrete; /* as in the trace */
     int64_t flops, bytes, macs, torch_flops; /* of one call; -1 no rule */
-    uint8_t dtype; /* pyro_dtype of what it computes with */
+    uint8_t dtype; /* pyro_dtype that it computes with */
 } pyro_op_kind;
 
-/* In kind_of_op: the op is inside of one that carries the price. */
+/* In kind_of_op: an op around this one carries the price. */
 #define PYRO_KIND_INSIDE (1u << 31)
 
-/* What every analysis sees. */
+/* The input and shared state of every analysis. */
 typedef struct pyro_analysis_context {
     const pyro_trace *trace;
     const pyro_joins *joins;
     const pyro_analysis_options *options;
-    const pyro_chip *chip; /* hardware/hardware.h; NULL when it is not known */
-    pyro_arena *arena; /* of the result: what it points to lives here */
+    const pyro_chip *chip; /* hardware/hardware.h; NULL when unknown */
+    pyro_arena *arena; /* memory of the result */
     pyro_analysis *result;
     pyro_error *error;
-    /* Work that analyses share, made before the pass; PYRO_KIND_INSIDE by pyro_analyze_prices. */
-    const pyro_op_kind *op_kinds; /* the first says that nothing is known */
+    /* Shared data, made before the pass; PYRO_KIND_INSIDE by pyro_analyze_prices. */
+    const pyro_op_kind *op_kinds; /* the first is the kind of unknown ops */
     size_t op_kind_count;
     uint32_t *kind_of_op; /* by index of op detail; read it with pyro_context_price */
     const regex_t *filter; /* NULL: everything; it narrows rows, never totals */
-    pyro_arena *scratch; /* given back when the analysis is made */
+    pyro_arena *scratch; /* freed after the analysis */
     size_t category_count[PYRO_EVENT_CATEGORY_COUNT]; /* events of each, in the whole trace */
     const pyro_window *windows; /* rows of the steps table, in order of start */
     size_t window_count;
@@ -82,29 +82,29 @@ typedef struct pyro_analysis_context {
     size_t note_count;
 } pyro_analysis_context;
 
-/* For an analysis that wants no events but those by trait: no category has this bit. */
+/* For an analysis that wants only events by trait: no category has this bit. */
 #define PYRO_NO_CATEGORIES (1u << 31)
 
 typedef struct pyro_analyzer {
     const char *name;
     size_t state_size; /* zeroed memory that the callbacks share */
     int (*init)(void *state, pyro_analysis_context *context);
-    /* Every kept event in order of time, already narrowed to the step and phase asked for: device
-     * work by its launch (by its start where none is known), host events by their start. */
+    /* Every kept event in order of time, limited to the requested step and phase: device work by
+     * its launch (by its start when that is unknown), host events by their start. */
     int (*event)(void *state, pyro_analysis_context *context, uint32_t event);
     int (*finish)(void *state, pyro_analysis_context *context);
     uint32_t categories; /* bits (1 << pyro_event_category) of the events it wants; 0: all */
-    bool whole_trace; /* it wants events outside the step and phase asked for too */
-    /* Of these categories, which are others than the above, it wants only events whose names have
-     * one of the traits. */
+    bool whole_trace; /* also pass events outside the requested step and phase */
+    /* Of these categories (disjoint from those above), it wants only events whose names have one of
+     * the traits. */
     uint32_t categories_by_trait;
     uint8_t traits;
-    /* What is left then and falls into items that need nothing of each other; may be NULL. Other
-     * lanes do some of them, with contexts of their own; `conclude` follows the last. */
+    /* Remaining work in independent items; may be NULL. Other lanes may do some items, with
+     * separate contexts; `conclude` follows the last. */
     size_t (*count_items)(void *state);
     int (*do_item)(void *state, pyro_analysis_context *context, size_t item);
     int (*conclude)(void *state, pyro_analysis_context *context);
-    void (*clear)(void *state); /* frees what the state owns, also after a failure; may be NULL */
+    void (*clear)(void *state); /* frees the state, also after a failure; may be NULL */
 } pyro_analyzer;
 
 extern const pyro_analyzer pyro_analyze_steps, pyro_analyze_gaps, pyro_analyze_layers,
@@ -113,27 +113,27 @@ extern const pyro_analyzer pyro_analyze_steps, pyro_analyze_gaps, pyro_analyze_l
 #define PYRO_ANALYSIS(name) extern const pyro_analyzer pyro_analyze_##name;
 #include <pyrometer/tables.def>
 
-/* After the pass, over the finished result (findings.def). What they say lives in the context's arena
- * and in the second one: two threads fill them. */
+/* Makes the findings (findings.def) from the finished result, in the context's arena and the second
+ * one, because two threads fill them. */
 int pyro_find_findings(pyro_analysis_context *context, pyro_arena *second_arena);
 
-/* What the place where work ran can do with a type at most; 0 where that is not known. */
+/* Peak of the device (or host) that ran the work, for a type; 0 when unknown. */
 double pyro_context_peak(const pyro_analysis_context *context, bool on_device, uint8_t dtype);
 
-/* Makes what analyses share; context.c. Measuring comes first and looks at the trace alone. */
+/* Make the shared data; context.c. Measuring comes first and needs only the trace. */
 int pyro_context_measure(pyro_analysis_context *context);
 int pyro_context_prepare(pyro_analysis_context *context);
 
-/* True when `start` lies in the step asked for, or none was asked for. */
+/* True when `start` lies in the requested step, or no step was requested. */
 bool pyro_context_in_step(const pyro_analysis_context *context, int64_t start_ns);
 
-/* True when neither a step nor a phase was asked for. */
+/* True when neither a step nor a phase was requested. */
 static inline bool pyro_context_wants_all(const pyro_analysis_context *context)
 {
     return context->options->step < 0 && context->options->phase == PYRO_PHASE_OTHER;
 }
 
-/* True for device work and host events of the step and phase asked for. */
+/* True for device work and host events of the requested step and phase. */
 bool pyro_context_wants(const pyro_analysis_context *context, uint32_t event);
 
 /* The window that holds a time (the last that started); PYRO_NO_EVENT: none. */
@@ -153,7 +153,7 @@ static inline const pyro_op_kind *pyro_context_op_kind(const pyro_analysis_conte
     return &context->op_kinds[context->kind_of_op[detail] & ~PYRO_KIND_INSIDE];
 }
 
-/* The same for what it costs: of ops inside a priced op nothing is known. */
+/* The price of an op, by its detail; unknown for ops inside a priced op. */
 static inline const pyro_op_kind *pyro_context_price(const pyro_analysis_context *context,
                                                      uint32_t detail)
 {
@@ -171,7 +171,7 @@ static inline uint8_t pyro_context_traits(pyro_analysis_context *context, uint32
     uint32_t name = context->trace->name[event];
     bool is_kernel = context->trace->category[event] == PYRO_EVENT_KERNEL;
     uint8_t known = is_kernel ? PYRO_TRAIT_KERNEL_KNOWN : PYRO_TRAIT_HOST_KNOWN;
-    if (name == PYRO_NO_ID) /* an event without a name tells nothing */
+    if (name == PYRO_NO_ID) /* an event without a name has no traits */
         return known;
     uint8_t traits = context->name_traits[name];
     return traits & known ? traits : pyro_context_find_traits(context, name, known);
@@ -182,13 +182,13 @@ const char *pyro_context_layer(const pyro_analysis_context *context, uint32_t ev
 /* Name of the innermost op around a host event, "" when none; a step is none. */
 const char *pyro_context_op(const pyro_analysis_context *context, uint32_t event);
 /*
- * Python line that a host event runs under ("train.py(12): step"): the innermost outside of torch,
- * else the innermost; from the frames around it or the op's own stack. "" when none is known, NULL
+ * Python line that a host event runs under ("train.py(12): step"): the innermost outside torch,
+ * else the innermost; from the enclosing frames or the stack of the op. "" when none is known, NULL
  * when memory is out.
  */
 const char *pyro_context_line(pyro_analysis_context *context, uint32_t event);
 
-/* True when a text is wanted by the filter, or there is none. */
+/* True when the filter matches the text, or no filter is set. */
 bool pyro_context_shows(const pyro_analysis_context *context, const char *text);
 
 /* Adds a line to the analysis' notes. */

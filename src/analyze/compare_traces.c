@@ -1,4 +1,5 @@
-/* Two analyses side by side: layers, ops and kernels matched by name, by how their time changed. */
+/* Compares two analyses: matches layers, ops and kernels by name, and sorts them by change of time.
+ * */
 #include "base/containers/arena.h"
 #include "base/containers/buf.h"
 #include "base/error.h"

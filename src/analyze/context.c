@@ -1,4 +1,5 @@
-/* What analyses share: the span, the windows, numbers of devices, and who ran at an event. */
+/* Makes the data that analyses share: span, windows, device numbers; and finds what encloses an
+ * event. */
 #include "analyze/analyze.h"
 #include "analyze/intervals.h"
 #include "base/error.h"
@@ -12,7 +13,7 @@
 /* Deeper chains of frames than any interpreter allows are not followed to their end. */
 #define DEEPEST_CHAIN 1000
 
-/* The span runs from the first to the last host event or device work; marks do not stretch it. */
+/* The span goes from the first to the last host event or device work; marks do not extend it. */
 static void measure_span(pyro_analysis_context *context)
 {
     const pyro_trace *trace = context->trace;
@@ -87,7 +88,8 @@ static void sort_boundaries(pyro_boundary *boundaries, size_t count)
     }
 }
 
-/* The open windows form a stack by start; one that ends below the top is popped when it surfaces. */
+/* The open windows form a stack by start; one that ends below the top is popped when it surfaces.
+ * */
 static int find_owners(pyro_analysis_context *context, pyro_boundary *boundaries, size_t count)
 {
     uint32_t *open = pyro_arena_array(context->scratch, context->window_count, sizeof *open);
@@ -176,7 +178,7 @@ int pyro_context_prepare(pyro_analysis_context *context)
     return status;
 }
 
-/* What the host can do with a type; 0 when it was not measured. */
+/* Peak of the host for a type; 0 when not measured. */
 static double host_peak(const pyro_peaks *peaks, pyro_dtype dtype)
 {
     switch (dtype) {
@@ -425,7 +427,7 @@ int pyro_context_note(pyro_analysis_context *context, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     size_t count = context->note_count;
-    /* Notes are few: each gets an array of its own. */
+    /* Notes are few: each allocates a new array. */
     const char **notes = pyro_arena_array(context->arena, count + 1, sizeof *notes);
     char *note = pyro_arena_text(context->arena, text, strlen(text));
     if (!notes || !note)

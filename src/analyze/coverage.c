@@ -1,4 +1,4 @@
-/* Sorted stretches with running totals, so that an overlap is two searches. */
+/* Keeps sorted intervals with running totals, so that an overlap takes two searches. */
 #include "analyze/coverage.h"
 #include "base/containers/buf.h"
 
@@ -8,7 +8,7 @@ bool pyro_coverage_add(pyro_coverage *coverage, int64_t start_ns, int64_t end_ns
 {
     if (end_ns <= start_ns)
         return true;
-    /* Events come nearly in order: most prolong the last stretch or begin a new one. */
+    /* Events come nearly in order: most extend the last interval or start a new one. */
     if (coverage->count) {
         pyro_stretch *last = &coverage->items[coverage->count - 1];
         if (start_ns >= last->start_ns && start_ns <= last->end_ns) {

@@ -1,4 +1,4 @@
-/* Remembers far enclosing events: each event is passed at most once on the way outwards. */
+/* Caches distant enclosing events, so that the search visits each event at most once. */
 #include "analyze/enclosing.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@ uint32_t pyro_enclosing_find_far(pyro_enclosing *enclosing, const pyro_joins *jo
                                  pyro_enclosing_test *test, const void *user)
 {
     uint32_t end, found;
-    /* Without memory for it the way is walked every time. */
+    /* Without memory for the cache, every search walks the whole way. */
     if (!enclosing->known)
         enclosing->known = calloc(event_count, sizeof *enclosing->known);
     for (end = outer; end != PYRO_NO_EVENT; end = joins->parent[end])

@@ -1,6 +1,6 @@
 /*
- * The nearest event around an event that passes a test. Far ones are remembered for all events on
- * the way, so that deep nesting costs no square of its depth.
+ * Finds the nearest enclosing event that passes a test. Caches distant results for all events on
+ * the way, so that deep nesting does not cost quadratic time.
  */
 #ifndef PYRO_ANALYZE_ENCLOSING_H
 #define PYRO_ANALYZE_ENCLOSING_H

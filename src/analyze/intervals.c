@@ -1,4 +1,4 @@
-/* The sweep over classes of intervals. */
+/* Sweeps over classes of intervals. */
 #include "analyze/intervals.h"
 
 void pyro_sweep_init(pyro_sweep *sweep, unsigned class_count, int64_t start_ns,

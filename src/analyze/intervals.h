@@ -1,7 +1,7 @@
 /*
- * Unions, intersections and differences of intervals in one sorted pass: a sweep follows up to
- * eight classes of intervals, given in order of their starts, and says for each stretch of time
- * which of the classes cover it.
+ * Computes unions, intersections and differences of intervals in one sorted pass. A sweep takes up
+ * to eight classes of intervals, in order of their starts, and reports for each stretch of time
+ * which classes cover it.
  */
 #ifndef PYRO_ANALYZE_INTERVALS_H
 #define PYRO_ANALYZE_INTERVALS_H
@@ -18,13 +18,13 @@ typedef struct pyro_sweep {
     pyro_segment_fn segment;
     void *user;
     unsigned class_count;
-    int64_t now_ns;                       /* all before it was said */
+    int64_t now_ns;                       /* all time before it was reported */
     int64_t until_ns[PYRO_SWEEP_CLASSES]; /* a class covers [now, until) */
 } pyro_sweep;
 
 void pyro_sweep_init(pyro_sweep *sweep, unsigned class_count, int64_t start_ns,
                      pyro_segment_fn segment, void *user);
-/* Says everything up to a time. */
+/* Reports everything up to a time. */
 void pyro_sweep_to(pyro_sweep *sweep, int64_t time_ns);
 
 /* Adds an interval. Starts of one class must not decrease; what lies before `now` is cut off. */
@@ -33,7 +33,7 @@ static inline void pyro_sweep_cover(pyro_sweep *sweep, unsigned class, int64_t s
 {
     if (end_ns <= sweep->until_ns[class] || end_ns <= start_ns)
         return;
-    /* Only a hole in the class itself forces the sweep on; else the interval just prolongs. */
+    /* Only a hole in the class itself advances the sweep; else the interval extends the class. */
     if (start_ns > sweep->until_ns[class])
         pyro_sweep_to(sweep, start_ns);
     sweep->until_ns[class] = end_ns;

@@ -1,7 +1,7 @@
 /*
- * Lanes of analyses, each with a context of its own. The job of a pool: its workers take lanes over
- * the events, stretch by stretch. No lane belongs to a worker: one that is free goes on with the lane
- * that is furthest behind, so that a slow processor or a long analysis keeps no other one waiting.
+ * Runs lanes of analyses, each with a separate context, on a thread pool. Workers advance lanes
+ * over the events in stretches. No lane belongs to a worker: a free worker continues the lane that
+ * is furthest behind, so that a slow processor or a long analysis delays no other.
  */
 #include "analyze/lanes.h"
 #include "analyze/intervals.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define MOST_ANALYZERS 32
-/* Events that a lane is taken over at a time: enough to forget the change of threads. */
+/* Events per stretch: enough to make the cost of changing threads negligible. */
 #define STRETCH 16384
 /* A thread stays with its lane until that is this share of all events ahead of another. */
 #define LEAD_SHARE 16
@@ -358,7 +358,7 @@ static bool finish_task(void *data, void *task, unsigned index)
     return true;
 }
 
-/* A context of its own, with the arena for what it leaves in the result. */
+/* A separate context, with the arena for its part of the result. */
 static void open_context(pyro_analysis_context *context, const pyro_analysis_context *shared,
                          pyro_arena *arena, pyro_arena *scratch, pyro_intern *texts,
                          pyro_error *error)
@@ -397,7 +397,7 @@ static void close_worker(worker *worker)
     pyro_arena_free(&worker->scratch);
 }
 
-/* Takes over what a context of its own has to say beside its part of the result. */
+/* Collects the notes and errors of a separate context. */
 static int merge_context(pyro_analysis_context *context, const pyro_analysis_context *own,
                          int status)
 {

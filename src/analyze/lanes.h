@@ -1,6 +1,6 @@
 /*
- * The pass of all analyses over the events. Analyses that need nothing of each other are in
- * different lanes, and workers of a pool take lanes forward where there are processors for them.
+ * Runs all analyses over the events. Independent analyses are in different lanes, and the workers
+ * of a thread pool advance lanes in parallel.
  */
 #ifndef PYRO_ANALYZE_LANES_H
 #define PYRO_ANALYZE_LANES_H

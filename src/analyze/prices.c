@@ -1,4 +1,4 @@
-/* Pricing of ops: each kind (distinct name, dims, types, values) is read and priced once. */
+/* Prices ops: reads and prices each kind (distinct name, dims, types, values) once. */
 #include "analyze/prices.h"
 
 #include "analyze/signature.h"
@@ -31,7 +31,7 @@ static uint8_t first_dtype(const pyro_call *call)
     return PYRO_DTYPE_UNKNOWN;
 }
 
-/* -1 where the price is not known. */
+/* -1 when the price is unknown. */
 static void price_kind(pricer *p, pyro_op_kind *kind)
 {
     const pyro_op *op = NULL;
@@ -68,7 +68,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return hash ^ hash >> 29;
 }
 
-/* Kind 0 is that of ops of which nothing is known. */
+/* Kind 0 is for unknown ops. */
 static bool add_kind(pricer *p, pyro_op_kind kind)
 {
     if (!pyro_grow(&p->kinds, &p->capacity, p->count + 1, sizeof *p->kinds))

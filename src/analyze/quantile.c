@@ -1,4 +1,4 @@
-/* Selection by partitioning: the k-th smallest without sorting all. */
+/* Selects the k-th smallest value by partitioning. */
 #include "analyze/quantile.h"
 
 static void swap(int64_t *a, int64_t *b)

@@ -1,4 +1,4 @@
-/* Order statistics of measured numbers. */
+/* Computes order statistics of measured numbers. */
 #ifndef PYRO_ANALYZE_QUANTILE_H
 #define PYRO_ANALYZE_QUANTILE_H
 
@@ -7,7 +7,7 @@
 
 /*
  * The value below which numerator/denominator of the values lie (the nearest rank, so always one of
- * them; of an even count's two middle ones the lower). Reorders `values`; 0 when there are none.
+ * them; of an even count's two middle ones the lower). Reorders `values`; 0 when `count` is 0.
  */
 int64_t pyro_quantile(int64_t *values, size_t count, size_t numerator, size_t denominator);
 

@@ -1,4 +1,4 @@
-/* Reading of "Input Dims", "Input type" and "Concrete Inputs" into the arguments of a call. */
+/* Reads "Input Dims", "Input type" and "Concrete Inputs" into the arguments of a call. */
 #include "analyze/signature.h"
 
 #include "base/checked.h"
@@ -61,7 +61,7 @@ static const char *skip_space(const char *at)
     return at;
 }
 
-/* Behind a value of JSON; NULL where it does not end. */
+/* The end of a JSON value; NULL when it does not end. */
 static const char *skip_value(const char *at)
 {
     int depth = 0;
@@ -92,7 +92,7 @@ static const char *skip_value(const char *at)
     return at;
 }
 
-/* Splits an array into its values; -1 when it is none, or has more than `limit`. */
+/* Splits an array into its values; -1 when it is not an array or has more than `limit` values. */
 static int split(const char *text, slice *items, int limit)
 {
     const char *at = skip_space(text);
@@ -270,7 +270,7 @@ static bool read_argument(pyro_signature *signature, pyro_call_arg *arg, slice d
     if (is_array && *inside == '[')
         return read_tensors(signature, arg, dims, type);
     pyro_dtype dtype = pyro_dtype_from_cpp(type.text, type.length);
-    /* A tensor without dims and a number look alike but for the type. */
+    /* A tensor without dims and a number differ only in the type. */
     if (is_array && (*inside != ']' || dtype != PYRO_DTYPE_UNKNOWN)) {
         arg->kind = PYRO_ARG_TENSOR;
         arg->tensors = signature->tensors + signature->tensor_count;

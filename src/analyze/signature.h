@@ -1,6 +1,6 @@
 /*
- * An op of a trace as a call that ops.def can price: the texts of "Input Dims", "Input type" and
- * "Concrete Inputs" become arguments. One signature is reused for many calls; its limits bound it.
+ * Turns an op of a trace into a call that ops.def can price, from the texts of "Input Dims", "Input
+ * type" and "Concrete Inputs". One signature is reused for many calls; fixed limits bound it.
  */
 #ifndef PYRO_ANALYZE_SIGNATURE_H
 #define PYRO_ANALYZE_SIGNATURE_H
@@ -16,7 +16,7 @@ enum {
 
 typedef struct pyro_signature {
     pyro_call call;
-    bool dtypes_known; /* of every tensor: else its bytes are not */
+    bool dtypes_known; /* for every tensor; otherwise the bytes are unknown */
     pyro_call_arg args[PYRO_SIGNATURE_ARGS];
     pyro_tensor tensors[PYRO_SIGNATURE_TENSORS];
     size_t tensor_count;
@@ -27,8 +27,8 @@ typedef struct pyro_signature {
 } pyro_signature;
 
 /*
- * Reads the arguments of `op`; `types` and `concrete` may be "" where a trace has none. False when a
- * text is not understood or holds more than the limits.
+ * Reads the arguments of `op`; `types` and `concrete` may be "" where a trace has none. False when
+ * a text is not understood or holds more than the limits.
  */
 bool pyro_signature_read(pyro_signature *signature, const pyro_op *op, const char *dims,
                          const char *types, const char *concrete);

@@ -1,7 +1,7 @@
 /*
- * Steps: what the devices did in each, as parts that add up to its span. The parts are clipped to
- * the step's window and are unions over all devices; device time by phase counts what the step
- * launched, wherever it ran.
+ * Analyses steps: the device activity in each, as parts that add up to its span. The parts are
+ * clipped to the step's window and are unions over all devices; device time by phase counts the
+ * work that the step launched, whenever it ran.
  */
 #include "analyze/window_sweep.h"
 #include "base/error.h"

@@ -1,5 +1,5 @@
-/* What follows from a finished analysis: layers rolled up to a depth, sums over steps, which clock and
- * which memory count. */
+/* Derives totals from a finished analysis: layers rolled up to a depth, sums over steps, and which
+ * clock and device memory to report. */
 #include "analyze/totals.h"
 
 #include "base/error.h"
@@ -22,7 +22,7 @@ static void push_up(pyro_layer_row *rows, size_t count, uint32_t depth)
     }
 }
 
-/* Closes the holes that dropped rows leave; `places` says where a kept row goes. */
+/* Moves kept rows together; `places` has the new place of each. */
 static size_t close_up(pyro_layer_row *rows, size_t count, uint32_t depth, uint32_t *places)
 {
     size_t kept = 0;

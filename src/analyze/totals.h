@@ -1,4 +1,4 @@
-/* What follows from a finished analysis, for its reports. */
+/* Derives totals from a finished analysis, for its reports. */
 #ifndef PYRO_ANALYZE_TOTALS_H
 #define PYRO_ANALYZE_TOTALS_H
 
@@ -26,7 +26,7 @@ int64_t pyro_op_self_ns(const pyro_op_row *row, bool on_host);
 int64_t pyro_trace_whole_ns(const pyro_analysis *analysis);
 int64_t pyro_unattributed_ns(const pyro_unattributed *unattributed);
 
-/* Times of all steps, added up; members that are no times are 0. */
+/* Times of all steps, added up; members that are not times are 0. */
 pyro_step_row pyro_analysis_sum_steps(const pyro_analysis *analysis);
 
 /* Steps of training, added up. */

@@ -1,5 +1,5 @@
 /*
- * Steps of training: what the time of each was spent on, and how much work it did. Parts are
+ * Analyses training steps: what the time of each was spent on, and how much work it did. Parts are
  * disjoint and add up to the step, whether a device or the host did the work.
  */
 #include "analyze/window_sweep.h"
@@ -43,7 +43,7 @@ static bool is_held(const training_state *state, uint32_t event)
     return state->holds[event >> 3] & 1u << (event & 7);
 }
 
-/* FSDP waits for its gathers in ranges of its own, which say nothing to the process group. */
+/* FSDP waits for its gathers in separate ranges, which do not name the process group. */
 static bool may_wait(pyro_analysis_context *context, uint32_t event)
 {
     uint8_t category = context->trace->category[event];
@@ -54,7 +54,7 @@ static bool may_wait(pyro_analysis_context *context, uint32_t event)
             strncmp(pyro_event_name(context->trace, event), "FSDP::", 6) == 0);
 }
 
-/* An op around something that waits is no computing; the ops in it are. */
+/* An op around a wait does not count as compute; the ops inside it do. */
 static void mark_holders(training_state *state, pyro_analysis_context *context)
 {
     for (uint32_t event = 0; event < context->trace->count; event++) {

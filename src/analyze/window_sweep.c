@@ -1,5 +1,5 @@
-/* The sweep that is cut at windows: a window's part is what was covered up to its end less what was
- * up to its start. */
+/* Cuts a sweep at windows: the part of a window is the coverage up to its end minus that up to its
+ * start. */
 #include "analyze/window_sweep.h"
 
 static void tell_parts(pyro_window_sweep *state, const pyro_boundary *boundary)

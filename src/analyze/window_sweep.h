@@ -1,6 +1,6 @@
 /*
- * A sweep over classes of intervals that is cut at the windows: for every window, how long each
- * combination of classes covered it. Windows may overlap.
+ * Sweeps over classes of intervals and reports, for every window, how long each combination of
+ * classes covered it. Windows may overlap.
  */
 #ifndef PYRO_ANALYZE_WINDOW_SWEEP_H
 #define PYRO_ANALYZE_WINDOW_SWEEP_H
@@ -8,8 +8,8 @@
 #include "analyze/analyze.h"
 #include "analyze/intervals.h"
 
-/* A part of a window, which exactly these classes (bits) covered; it comes in several calls, some of
- * them with negative times, whose sum is what counts. */
+/* A part of a window, which exactly these classes (bits) covered; it comes in several calls, some
+ * of them with negative times, whose sum is what counts. */
 typedef void (*pyro_window_part_fn)(void *user, uint32_t window, unsigned classes, int64_t part_ns);
 
 typedef struct pyro_window_sweep {

@@ -1,4 +1,4 @@
-/* CSV fields. */
+/* Writes CSV fields. */
 #include "report/csv.h"
 
 #include "base/text/printable.h"

@@ -1,11 +1,11 @@
-/* CSV fields: RFC 4180 quoting, and no cell that a spreadsheet would run as a formula. */
+/* Writes CSV fields: RFC 4180 quoting, and no cell that a spreadsheet would run as a formula. */
 #ifndef PYRO_REPORT_CSV_H
 #define PYRO_REPORT_CSV_H
 
 #include "base/containers/buf.h"
 #include <stdint.h>
 
-/* Each adds one field with the comma or line end behind it; `last` ends the record. */
+/* Each adds one field and a comma, or a line end if `last`. */
 void pyro_csv_text(pyro_buf *buf, const char *text, bool last);
 void pyro_csv_integer(pyro_buf *buf, int64_t value, bool last);
 void pyro_csv_number(pyro_buf *buf, double value, bool last);

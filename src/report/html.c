@@ -1,4 +1,4 @@
-/* HTML and SVG: what a static page of tables and drawings needs. */
+/* Writes HTML and SVG for static pages: text, tables and plots. */
 #include "report/html.h"
 
 #include "base/text/printable.h"
@@ -116,7 +116,7 @@ typedef struct range {
     double low, high;
 } range;
 
-/* Smallest and largest, made apart where all are the same. */
+/* Smallest and largest value, widened when all are equal. */
 static range find_range(const double *values, size_t count)
 {
     range found = {values[0], values[0]};
@@ -176,7 +176,7 @@ void pyro_html_histogram(pyro_buf *buf, const double *values, size_t count, doub
     }
     add_label(buf, MARGIN, PLOT_HEIGHT - 12, "start", of.low, unit);
     add_label(buf, PLOT_WIDTH - MARGIN, PLOT_HEIGHT - 12, "end", of.high, unit);
-    end_drawing(buf, "How often; the line is the median");
+    end_drawing(buf, "Frequency; the line marks the median");
 }
 
 void pyro_html_sequence(pyro_buf *buf, const double *values, size_t count, const char *unit)
@@ -197,8 +197,7 @@ void pyro_html_sequence(pyro_buf *buf, const double *values, size_t count, const
     }
     add_label(buf, MARGIN, 10, "start", of.high, unit);
     add_label(buf, MARGIN, PLOT_HEIGHT - 12, "start", of.low, unit);
-    end_drawing(buf, stride > 1 ? "In the order they were taken (thinned)"
-                                : "In the order they were taken");
+    end_drawing(buf, stride > 1 ? "In order of measurement (thinned)" : "In order of measurement");
 }
 
 static void draw_box(pyro_buf *buf, const pyro_html_box *box, const range *of, double top)

@@ -1,4 +1,4 @@
-/* Parts of a page that is one file without references to others: text, tables, drawings. */
+/* Writes parts of a self-contained HTML page: text, tables, plots. */
 #ifndef PYRO_REPORT_HTML_H
 #define PYRO_REPORT_HTML_H
 
@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* Text as HTML and XML show it: markup is escaped, what no document may hold becomes '?'. */
+/* Text for HTML and XML: escapes markup, and replaces characters that are not allowed by '?'. */
 void pyro_html_text(pyro_buf *buf, const char *text);
 
 void pyro_html_begin(pyro_buf *buf, const char *title);
@@ -15,17 +15,17 @@ void pyro_html_end(pyro_buf *buf);
 /* <tag>text</tag>, for headings, paragraphs and cells. */
 void pyro_html_element(pyro_buf *buf, const char *tag, const char *text);
 void pyro_html_begin_table(pyro_buf *buf, const char *const *titles, size_t count);
-/* A "td" or "th": numbers stand to the right, words to the left. */
+/* A "td" or "th": numbers are aligned right, words left. */
 void pyro_html_cell(pyro_buf *buf, const char *tag, const char *text, bool words);
 void pyro_html_end_table(pyro_buf *buf);
 
-/* Numbers as bars of how often they occur, with a line at `marked` (NaN: none). */
+/* A histogram of the numbers, with a line at `marked` (NaN: no line). */
 void pyro_html_histogram(pyro_buf *buf, const double *values, size_t count, double marked,
                          const char *unit);
-/* Numbers in their order, as points. */
+/* A scatter plot of the numbers in their order. */
 void pyro_html_sequence(pyro_buf *buf, const double *values, size_t count, const char *unit);
 
-/* A box from the lower to the upper quartile, whiskers to the ends. */
+/* A box plot: quartiles and median, whiskers to the extremes. */
 typedef struct pyro_html_box {
     const char *name;
     double min, q1, median, q3, max;

@@ -1,4 +1,4 @@
-/* What is reported: a kind has a writer a format (writers.def). */
+/* Kinds of reports. Each has one writer per format (writers.def). */
 #ifndef PYRO_REPORT_KINDS_H
 #define PYRO_REPORT_KINDS_H
 

@@ -1,4 +1,4 @@
-/* The public entry points: each completes the options, has made what its report needs beside the
+/* The public entry points. Each fills in the options, computes what its report needs beside the
  * result, and runs the writer of its kind and format. */
 #include "report/writers.h"
 
@@ -131,7 +131,7 @@ int pyro_report_ranks(char **out, size_t *size, const pyro_ranks *ranks, pyro_ra
     return pyro_report_write(out, size, &request);
 }
 
-/* Ratios of results are for people; they take a bootstrap each. */
+/* Only the text shows ratios of results; each takes a bootstrap. */
 static bool wants_ranking(pyro_bench_format format)
 {
     return format != PYRO_BENCH_JSON && format != PYRO_BENCH_CSV && format != PYRO_BENCH_JUNIT &&
@@ -196,7 +196,7 @@ int pyro_report_graph(char **out, size_t *size, const pyro_dataflow *graph,
     return status;
 }
 
-/* Gives away what has one format. */
+/* Moves the text from the buffer to the caller, who frees it. */
 static int hand_over(pyro_buf *buf, char **out, size_t *size, pyro_error *error)
 {
     size_t length = 0;

@@ -1,6 +1,6 @@
 /*
- * TensorBoard's event files: records (length, checksum, data, checksum) that hold a protocol
- * buffer each. Only the few fields that a scalar needs are written, by hand.
+ * Writes TensorBoard's event files: records (length, checksum, data, checksum) that hold one
+ * protocol buffer each, with only the fields that a scalar needs.
  */
 #include <pyrometer/scalars.h>
 
@@ -18,7 +18,7 @@
 struct pyro_scalars {
     int fd;
     char *path;
-    int64_t whole_bytes; /* where the last whole record ends */
+    int64_t whole_bytes; /* end of the last complete record */
     bool failed;
     pyro_buf value, summary, event, record;
 };
@@ -77,7 +77,7 @@ static void add_bytes(pyro_buf *buf, unsigned field, const void *bytes, size_t s
     pyro_buf_add(buf, bytes, size);
 }
 
-/* Checksums of checksums are weak; the format therefore turns and shifts them. */
+/* Checksums of checksums are weak, so the format masks them. */
 static uint32_t masked_checksum(const void *data, size_t size)
 {
     uint32_t crc = pyro_crc32c(data, size);
@@ -125,7 +125,7 @@ static int write_event(pyro_scalars *scalars, pyro_error *error)
     return write_whole(scalars, error);
 }
 
-/* Names are unique by host, process and suffix; one made in the same second gets a number. */
+/* File names are unique by host, process and suffix; one from the same second gets a number. */
 static int create_file(pyro_scalars *scalars, const char *folder, const char *suffix,
                        pyro_error *error)
 {
@@ -181,7 +181,7 @@ int pyro_scalars_add(pyro_scalars *scalars, int64_t step, double time_s, const p
     pyro_buf_reset(summary);
     for (size_t i = 0; i < count; i++) {
         if (isnan(values[i].value))
-            continue; /* not known in this step: a hole in the curve */
+            continue; /* unknown in this step: a gap in the curve */
         pyro_buf_reset(value);
         add_bytes(value, VALUE_TAG, values[i].tag, strlen(values[i].tag));
         add_float(value, VALUE_SIMPLE, values[i].value);

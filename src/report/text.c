@@ -1,4 +1,4 @@
-/* Laying out text for people. */
+/* Lays out text: banners, headings, paragraphs, fields, lists. */
 #include "report/text.h"
 
 #include "base/text/printable.h"
@@ -107,7 +107,7 @@ void pyro_text_list(pyro_buf *buf, const char *title, const char *const *texts, 
     }
 }
 
-/* Length of the number that ends a name ("Linear_12": 2); 0 where there is none. */
+/* Length of the number that ends a name ("Linear_12": 2); 0 when missing. */
 static size_t trailing_digits(const char *name, size_t length)
 {
     size_t digits = 0;

@@ -1,4 +1,4 @@
-/* Laying out text for people: banners, headings, paragraphs. Tables are base/text/table.h's. */
+/* Lays out text: banners, headings, paragraphs. base/text/table.h lays out tables. */
 #ifndef PYRO_REPORT_TEXT_H
 #define PYRO_REPORT_TEXT_H
 
@@ -9,7 +9,7 @@ enum { PYRO_TEXT_WIDTH = 80 };
 /* A title between two lines of = signs, at most 80 wide. */
 void pyro_text_banner(pyro_buf *buf, const char *title, int width, bool color);
 
-/* A line of its own, bold where there is colour. */
+/* A line, bold if colours are on. */
 void pyro_text_heading(pyro_buf *buf, const char *title, bool color);
 
 /*
@@ -18,24 +18,24 @@ void pyro_text_heading(pyro_buf *buf, const char *title, bool color);
  */
 void pyro_text_wrap(pyro_buf *buf, const char *text, int first_indent, int indent, int width);
 
-/* The text of a part that is being put into `whole`; when the part failed, so has the whole. */
+/* The text of a part for insertion into `whole`; if the part failed, marks the whole as failed. */
 const char *pyro_text_part(pyro_buf *whole, const pyro_buf *part);
 
-/* "  Label:     value", the value broken under itself where it is long. */
+/* "  Label:     value", long values are wrapped and aligned. */
 void pyro_text_field(pyro_buf *buf, const char *label, const pyro_buf *value, int width);
 
-/* A heading and an item for each text, wrapped behind a dash; nothing when there are no texts. */
+/* A heading and one wrapped, dashed item per text; nothing when there are no texts. */
 void pyro_text_list(pyro_buf *buf, const char *title, const char *const *texts, size_t count,
                     int width, bool color);
 
 /*
  * A dotted path in at most `room` bytes where that can be done by cutting names, from the left, to
- * their first letter: "e.l.11.intermediate.dense". Numbers, also those that end a name ("Block_3" is
- * "B3"), and the last name always stay whole: they are what tells paths apart.
+ * their first letter: "e.l.11.intermediate.dense". Numbers, also those that end a name ("Block_3"
+ * is "B3"), and the last name always stay whole, because they distinguish paths.
  */
 void pyro_text_path(pyro_buf *buf, const char *path, size_t room);
 
-/* Text that came from a file, as pyro_buf_add_printable() shows it. */
+/* Text from a file, made printable by pyro_buf_add_printable(). */
 void pyro_text_clean(pyro_buf *buf, const char *text);
 
 #endif

@@ -1,4 +1,4 @@
-/* The table of writers, and running the one that is asked for. */
+/* Holds the table of writers (writers.def), and runs the requested one. */
 #include "report/writers.h"
 
 #include "base/error.h"
@@ -33,7 +33,7 @@ static int fail_format(const pyro_report_request *request)
         if (writers[i].kind == request->kind && writers[i].write != NULL)
             pyro_buf_addf(&names, "%s%s", names.length > 0 ? ", " : "", writers[i].name);
     status = pyro_fail(request->error, PYRO_ERROR_ARGUMENT,
-                       "this report cannot be written in that format; formats: %s",
+                       "unsupported format for this report; formats: %s",
                        names.failed || names.data == NULL ? "none" : names.data);
     pyro_buf_free(&names);
     return status;

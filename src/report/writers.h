@@ -1,4 +1,4 @@
-/* The writers of all kinds of reports (writers.def): what they get, and how one is found. */
+/* Declares the writers of all reports (writers.def), their input, and how to find one. */
 #ifndef PYRO_REPORT_WRITERS_H
 #define PYRO_REPORT_WRITERS_H
 
@@ -14,13 +14,13 @@
 #include <pyrometer/report.h>
 #include <pyrometer/tables.h>
 
-/* A format of graphs that only the tool has. */
+/* A format of graphs that only the tool supports. */
 enum { PYRO_GRAPH_SVG = PYRO_GRAPH_GRAPHML + 1 };
 
 typedef struct pyro_ranking pyro_ranking; /* bench/ranking.h */
 typedef struct pyro_picture pyro_picture; /* dataflow/picture.h */
 
-/* What a writer gets: the result, of which the member of its kind is set, and how to show it. */
+/* The input of a writer: the result, in the member of its kind, and the options. */
 typedef struct pyro_report_request {
     pyro_report_kind kind;
     int format; /* a value of the public enum of the kind */
@@ -38,7 +38,7 @@ typedef struct pyro_report_request {
         } diff;
         struct {
             const pyro_catalog *catalog;
-            const pyro_catalog_entry *const *entries; /* those to list, in order */
+            const pyro_catalog_entry *const *entries; /* the models to list, in order */
             size_t count;
         } models;
         const pyro_check *check;
@@ -55,20 +55,20 @@ typedef struct pyro_report_request {
         } ranks;
         struct {
             const pyro_bench_report *report;
-            const pyro_ranking *ranking; /* of its results that have a latency, fastest first */
+            const pyro_ranking *ranking; /* results with a latency, fastest first */
             size_t ranking_count;
         } bench;
         const pyro_comparison *verdict;
         struct {
             const pyro_dataflow *graph;
             const pyro_graph_report *report;
-            const pyro_picture *picture; /* of dot; NULL elsewhere */
+            const pyro_picture *picture; /* for dot; NULL otherwise */
         } graph;
     };
 } pyro_report_request;
 
-/* Appends the report. PYRO_OK, or a status with the error filled; a failed buffer is found by the
- * caller. */
+/* Appends the report. Returns PYRO_OK, or a status with the error filled; the caller checks for a
+ * failed buffer. */
 typedef int pyro_write_report(pyro_buf *buf, const pyro_report_request *request);
 
 typedef struct pyro_writer {
@@ -87,12 +87,13 @@ const pyro_writer *pyro_writers(size_t *count);
 const pyro_writer *pyro_writer_find(pyro_report_kind kind, int format);
 
 /*
- * Finds the writer and gives what it wrote, a NUL-terminated buffer that the caller frees with
- * pyro_free(). PYRO_ERROR_ARGUMENT, with the formats that there are, where the kind has no such one.
+ * Finds and runs the writer. Returns its text, NUL-terminated; the caller frees it with
+ * pyro_free(). PYRO_ERROR_ARGUMENT, with the list of formats, when the kind does not support the
+ * format.
  */
 int pyro_report_write(char **out, size_t *size, const pyro_report_request *request);
 
-/* Options with every 0 that means something else replaced; NULL: the defaults. */
+/* Options in which defaults replace every 0; NULL: all defaults. */
 pyro_report_options pyro_report_settle(const pyro_report_options *options);
 
 void pyro_write_trace_folded(pyro_buf *buf, const pyro_analysis *analysis);
@@ -104,7 +105,7 @@ void pyro_write_json_row(pyro_json_writer *writer, const pyro_trace_table *table
 void pyro_write_csv_header(pyro_buf *buf, const pyro_trace_table *table, bool with_file);
 void pyro_write_csv_row(pyro_buf *buf, const pyro_trace_table *table, const void *row);
 
-/* The module tree and what else only --verbose shows. */
+/* The module tree and other parts that only --verbose shows. */
 void pyro_write_module_tree(pyro_buf *buf, const pyro_cost *cost,
                             const pyro_report_options *options);
 
@@ -112,13 +113,13 @@ void pyro_write_module_tree(pyro_buf *buf, const pyro_cost *cost,
 int pyro_write_layer_table(pyro_buf *buf, const pyro_cost *cost, const pyro_report_options *options,
                            pyro_error *error);
 
-/* Parts that several writers have. */
+/* Parts that several writers share. */
 
-/* "x float32 [batch=1, 3, 224, 224], ...": what a model takes, on one line. */
+/* "x float32 [batch=1, 3, 224, 224], ...": the inputs of a model, on one line. */
 int pyro_text_inputs(pyro_buf *buf, pyro_model *model, pyro_error *error);
 /* "batch, height and width of x; ...": the sizes that may change; nothing where all are fixed. */
 int pyro_text_open_sizes(pyro_buf *buf, pyro_model *model, pyro_error *error);
-/* What was not priced, or that everything was. */
+/* The operators without a price, or a note that all have one. */
 void pyro_write_coverage(pyro_buf *buf, const pyro_cost *cost, int width, bool color);
 /* The keys that describe a model as a whole, without its rows. */
 int pyro_json_summary(pyro_json_writer *writer, const pyro_cost *cost, pyro_error *error);

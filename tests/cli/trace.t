@@ -17,18 +17,20 @@ Where the time went (2 steps of 32.4 ms on average):
 
 Findings (top 3 of 9 by gain):
   1. The device is idle (up to 58.7 ms to gain)
-     no device worked in 90.7% of the steps (58.737 of 64.768 ms); threshold 15%
-     -> see `--by gap` for who holds it up; fewer and larger kernels, CUDA
-        graphs or torch.compile let the host keep ahead
-  2. The device runs dry before the host launches more, at gputraces.py(21):
-     step (up to 57.2 ms to gain)
-     88.3% of the time (57.178 ms) the device had nothing queued; 519 kernels
-     were launched after all before them had ended; threshold 10%
-     -> launch less: torch.compile, CUDA graphs, fused optimizers, larger
-        batches; keep Python out of the loop
-  3. Launching takes much of a step (up to 7.64 ms to gain)
-     launch calls take 11.8% of the steps (736 calls, 7.637 ms); threshold 3%
-     -> CUDA graphs or torch.compile launch the same work in fewer calls
+     no device worked for 90.7% of the step time (58.737 of 64.768 ms);
+     threshold 15%
+     -> run `--by gap` to see what delays it; launch fewer and larger kernels,
+        or use CUDA graphs or torch.compile
+  2. The device waits for the host to launch kernels, at gputraces.py(21): step
+     (up to 57.2 ms to gain)
+     the device had nothing queued for 88.3% of the time (57.178 ms); 519
+     kernels were launched after all earlier ones had finished; threshold 10%
+     -> launch fewer kernels: torch.compile, CUDA graphs, fused optimizers,
+        larger batches; move Python code out of the loop
+  3. Kernel launches take much of each step (up to 7.64 ms to gain)
+     launch calls take 11.8% of the step time (736 calls, 7.637 ms); threshold
+     3%
+     -> use CUDA graphs or torch.compile to launch the same work in fewer calls
 
 Layers (top 5 of 60 by own device time):
   Layer                Calls   Forward  Backward      Self   Share   FLOP/s
@@ -83,21 +85,22 @@ Where the time went:
 
 Findings (top 3 of 8 by gain):
   1. The device is idle (up to 7.89 ms to gain)
-     no device worked in 72.2% of the steps (7.892 of 10.938 ms); threshold 15%
-     -> see `--by gap` for who holds it up; fewer and larger kernels, CUDA
-        graphs or torch.compile let the host keep ahead
-  2. The device runs dry before the host launches more, at
+     no device worked for 72.2% of the step time (7.892 of 10.938 ms); threshold
+     15%
+     -> run `--by gap` to see what delays it; launch fewer and larger kernels,
+        or use CUDA graphs or torch.compile
+  2. The device waits for the host to launch kernels, at
      torchvision/models/vision_transformer.py(110): forward (up to 4.78 ms to
      gain)
-     43.7% of the time (4.778 ms) the device had nothing queued; 78 kernels were
-     launched after all before them had ended; threshold 10%
-     -> launch less: torch.compile, CUDA graphs, fused optimizers, larger
-        batches; keep Python out of the loop
-  3. Ops stay far below what the chip can do, at aten::linear (up to 2.50 ms to
-     gain)
-     ops over 20 us take 2.871 ms on the device where a H200 SXM needs 0.366 ms
-     for their FLOPs and bytes: 87.2% lost; threshold 50%
-     -> look at the ops with the most time lost (`--by op`): sizes, layouts,
+     the device had nothing queued for 43.7% of the time (4.778 ms); 78 kernels
+     were launched after all earlier ones had finished; threshold 10%
+     -> launch fewer kernels: torch.compile, CUDA graphs, fused optimizers,
+        larger batches; move Python code out of the loop
+  3. Ops run far below the roofline of the chip, at aten::linear (up to 2.50 ms
+     to gain)
+     ops over 20 us take 2.871 ms on the device; a H200 SXM needs 0.366 ms for
+     their FLOPs and bytes, so 87.2% is lost; threshold 50%
+     -> check the ops that lose the most time (`--by op`): sizes, layouts,
         occupancy
 
 Layers (top 5 of 89 by own device time):
@@ -153,19 +156,21 @@ Where the time went (2 steps of 1.00 ms on average):
 
 Findings (top 3 of 7 by gain):
   1. The device is idle (up to 1.80 ms to gain)
-     no device worked in 90.0% of the steps (1.800 of 2.000 ms); threshold 15%
-     -> see `--by gap` for who holds it up; fewer and larger kernels, CUDA
-        graphs or torch.compile let the host keep ahead
-  2. The device runs dry before the host launches more, at train.py(12): step
-     (up to 1.76 ms to gain)
-     88.0% of the time (1.760 ms) the device had nothing queued; 12 kernels were
-     launched after all before them had ended; threshold 10%
-     -> launch less: torch.compile, CUDA graphs, fused optimizers, larger
-        batches; keep Python out of the loop
-  3. float32 products without TF32, at Net_0.Linear_0 (up to 121.0 us to gain)
-     70.0% of the device time (0.140 ms) is in float32 products on the plain
-     cores, on a chip that has TF32; threshold 5%
-     -> torch.set_float32_matmul_precision("high") and
+     no device worked for 90.0% of the step time (1.800 of 2.000 ms); threshold
+     15%
+     -> run `--by gap` to see what delays it; launch fewer and larger kernels,
+        or use CUDA graphs or torch.compile
+  2. The device waits for the host to launch kernels, at train.py(12): step (up
+     to 1.76 ms to gain)
+     the device had nothing queued for 88.0% of the time (1.760 ms); 12 kernels
+     were launched after all earlier ones had finished; threshold 10%
+     -> launch fewer kernels: torch.compile, CUDA graphs, fused optimizers,
+        larger batches; move Python code out of the loop
+  3. float32 products do not use TF32, at Net_0.Linear_0 (up to 121.0 us to
+     gain)
+     70.0% of the device time (0.140 ms) is in float32 products that do not use
+     TF32, on a chip that supports it; threshold 5%
+     -> call torch.set_float32_matmul_precision("high") and set
         torch.backends.cudnn.allow_tf32 = True
 
 Layers:
@@ -217,20 +222,22 @@ Where the time went:
 
 Findings (top 3 of 4 by gain):
   1. The device is idle (up to 200.0 us to gain)
-     no device worked in 69.0% of the steps (0.200 of 0.290 ms); threshold 15%
-     -> see `--by gap` for who holds it up; fewer and larger kernels, CUDA
-        graphs or torch.compile let the host keep ahead
-  2. The device runs dry before the host launches more, at stem.norm (up to
-     140.0 us to gain)
-     48.3% of the time (0.140 ms) the device had nothing queued; 2 kernels were
-     launched after all before them had ended; threshold 10%
-     -> launch less: torch.compile, CUDA graphs, fused optimizers, larger
-        batches; keep Python out of the loop
-  3. Chains of elementwise kernels, at stem.conv (up to 60.0 us to gain)
-     1 chains of 3 and more elementwise kernels (3 kernels, 0.090 ms) are 100.0%
+     no device worked for 69.0% of the step time (0.200 of 0.290 ms); threshold
+     15%
+     -> run `--by gap` to see what delays it; launch fewer and larger kernels,
+        or use CUDA graphs or torch.compile
+  2. The device waits for the host to launch kernels, at stem.norm (up to 140.0
+     us to gain)
+     the device had nothing queued for 48.3% of the time (0.140 ms); 2 kernels
+     were launched after all earlier ones had finished; threshold 10%
+     -> launch fewer kernels: torch.compile, CUDA graphs, fused optimizers,
+        larger batches; move Python code out of the loop
+  3. Chains of elementwise kernels are not fused, at stem.conv (up to 60.0 us to
+     gain)
+     1 chains of 3 or more elementwise kernels (3 kernels, 0.090 ms) are 100.0%
      of the device time; threshold 10%
-     -> torch.compile fuses them into one kernel each, which reads and writes
-        once
+     -> use torch.compile: it fuses each chain into one kernel, which reads and
+        writes once
 
 Layers:
   Layer         Calls  Forward  Backward     Self   Share  FLOP/s

@@ -1,4 +1,4 @@
-/* Kinds and element types of collectives, out of the many ways in which they are spelled. */
+/* Recognises kinds and element types of collectives in their many spellings. */
 #include "analyze/device/collective.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* A collective's description, wherever the trace has it: on the kernel, or on an op around it. */
+/* Finds the description of a collective: on its kernel, or on an op around it. */
 #include "analyze/device/collective_event.h"
 #include "analyze/device/collective.h"
 

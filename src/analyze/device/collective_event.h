@@ -1,4 +1,4 @@
-/* What a trace says of one collective that ran on a device: its kind, group, type and size. */
+/* Describes one collective that ran on a device: its kind, group, type and size. */
 #ifndef PYRO_ANALYZE_DEVICE_COLLECTIVE_EVENT_H
 #define PYRO_ANALYZE_DEVICE_COLLECTIVE_EVENT_H
 
@@ -18,7 +18,7 @@ void pyro_collective_finder_free(pyro_collective_finder *finder);
  * addresses. `event` is a kernel. */
 pyro_collective_row pyro_collective_describe(pyro_collective_finder *finder,
                                              const pyro_analysis_context *context, uint32_t event);
-/* What an op says of a collective; NULL: nothing. */
+/* The description of a collective by an op; NULL: none. */
 const pyro_collective_detail *pyro_collective_of_op(const pyro_trace *trace, uint32_t event);
 /* Bytes of the larger side of a message; -1 unknown. */
 int64_t pyro_collective_bytes(const pyro_trace *trace, const pyro_collective_detail *detail);

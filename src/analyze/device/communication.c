@@ -1,6 +1,6 @@
 /*
- * Communication: collectives by kind, group, element type and size, the bandwidth they reached, and
- * how much of their time no compute covered.
+ * Analyses communication: collectives by kind, group, element type and size, their bandwidth, and
+ * their exposed time, which no compute overlaps.
  */
 #include "analyze/analyze.h"
 #include "analyze/device/collective.h"
@@ -171,7 +171,7 @@ static void finish_row(pyro_collective_row *row)
         row->message_bytes < 0)
         row->bytes = -1;
     row->bus_gb_per_s = -1;
-    /* bytes a nanosecond are gigabytes a second */
+    /* bytes per nanosecond are gigabytes per second */
     if (row->bytes >= 0 && factor >= 0 && row->total_ns > 0)
         row->bus_gb_per_s = (double)row->bytes * factor / (double)row->total_ns;
 }

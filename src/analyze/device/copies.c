@@ -1,4 +1,4 @@
-/* Copies and memsets by kind and direction, with the bandwidth that they reached. */
+/* Analyses copies and memsets by kind and direction, with their bandwidth. */
 #include "analyze/analyze.h"
 #include "analyze/intervals.h"
 #include "base/containers/buf.h"
@@ -82,7 +82,7 @@ static copy_total *add_row(copies_state *state, pyro_analysis_context *context, 
     return &state->rows[index];
 }
 
-/* Different names can be of one kind, so that names lead to rows. */
+/* Different names can have one kind, so names map to rows. */
 static copy_total *find_row(copies_state *state, pyro_analysis_context *context, uint32_t event)
 {
     const pyro_trace *trace = context->trace;
@@ -138,7 +138,7 @@ static int finish_copies(void *data, pyro_analysis_context *context)
         rows[shown] = total->row;
         if (!total->measured_calls)
             rows[shown].bytes = -1;
-        /* bytes a nanosecond are gigabytes a second */
+        /* bytes per nanosecond are gigabytes per second */
         rows[shown].gb_per_s = total->measured_ns
                                    ? (double)total->row.bytes / (double)total->measured_ns
                                    : -1;

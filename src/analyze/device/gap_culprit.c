@@ -1,7 +1,7 @@
 /*
- * The culprit of a gap: of everything that the launching thread ran innermost while the device was
- * idle, the op (or Python frame) with the largest part. Time of an op is summed over its calls in
- * the gap, because a thousand short ones are one culprit.
+ * Finds the cause of a gap: the op (or Python frame) with the largest own time on the launching
+ * thread while the device was idle. Sums the time of an op over its calls in the gap, because a
+ * thousand short calls are one cause.
  */
 #include "analyze/device/gaps.h"
 #include "base/containers/buf.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Looking back for what was running when the gap began ends after this many events. */
+/* The search for the event that ran when the gap started ends after this many events. */
 #define LONGEST_LOOK_BACK 65536
 
 typedef struct suspect {
@@ -19,7 +19,7 @@ typedef struct suspect {
     int64_t event_ns, total_ns;
 } suspect;
 
-/* Suspects come again at once: the ops of a layer, the frames around them. */
+/* The same suspects recur soon: the ops of a layer, the frames around them. */
 enum { RECENT_COUNT = 64, DEEPEST_CHAIN = 1000 };
 
 typedef struct search {
@@ -36,7 +36,7 @@ typedef struct search {
     int64_t sync_ns;
 } search;
 
-/* What time is counted for: an op in a layer, else the frame itself. */
+/* The key of a suspect: an op in a layer, else the frame itself. */
 static uint64_t culprit_key(const pyro_analysis_context *context, uint32_t event)
 {
     uint32_t op = context->joins->op[event];
@@ -44,7 +44,7 @@ static uint64_t culprit_key(const pyro_analysis_context *context, uint32_t event
     return (uint64_t)context->joins->call[named] << 32 | context->trace->name[named];
 }
 
-/* The suspect with a key, made where there is none yet; NULL when memory is out. */
+/* The suspect with a key, created if missing; NULL when memory is out. */
 static suspect *find_suspect(search *search, uint64_t key)
 {
     uint32_t *recent = &search->recent[(key ^ key >> 32) % RECENT_COUNT];
@@ -84,7 +84,7 @@ static int blame(search *search, uint32_t event, int64_t duration_ns)
     return PYRO_OK;
 }
 
-/* Counts the time up to `until_ns` for what was running, leaving what ends before that. */
+/* Counts the time up to `until_ns` for the running events, and leaves those that end before it. */
 static int advance(search *search, int64_t until_ns)
 {
     const pyro_analysis_context *context = search->context;
@@ -128,7 +128,7 @@ static bool is_on_thread(const search *search, uint32_t event)
     return trace->track[event] == search->track && pyro_event_is_host(trace->category[event]);
 }
 
-/* What ran when the gap began: the last event that began before it, or what it is inside of. */
+/* The event that ran when the gap started: the last one that started before, or one around it. */
 static uint32_t find_running(const search *search, size_t position)
 {
     const pyro_analysis_context *context = search->context;
@@ -162,7 +162,7 @@ static int search_gap(search *search, size_t most_events)
     return status == PYRO_OK ? advance(search, end) : status;
 }
 
-/* Between ops the user's own marks tell most: a data loader's is one. */
+/* Between ops, user annotations are most specific; a data loader's is one. */
 static const char *annotation_around(const pyro_analysis_context *context, uint32_t event)
 {
     const pyro_trace *trace = context->trace;

@@ -1,6 +1,6 @@
 /*
- * Gaps: times between a device's first and last work in which it did nothing, why, and what the
- * thread that launched the next work did meanwhile (gap_culprit.c).
+ * Finds gaps, the idle times between the first and last work of a device; why they occurred, and
+ * what the thread that launched the next work did meanwhile (gap_culprit.c).
  */
 #include "analyze/device/gaps.h"
 #include "analyze/intervals.h"
@@ -9,8 +9,9 @@
 #include <stdlib.h>
 
 #define MOST_GAPS 1000
-/* Gaps of a device do not overlap, so that all gaps of a few take a few passes over the events. With
- * more devices a few of the longest may take as much, and all others together, by their lengths. */
+/* Gaps of a device do not overlap, so that all gaps of a few take a few passes over the events.
+ * With more devices a few of the longest may take as much, and all others together, by their
+ * lengths. */
 #define FEW 8
 #define EVENTS_ANYWAY 1000
 
@@ -24,10 +25,10 @@ typedef struct gaps_state {
     pyro_gap *kept; /* a heap, the shortest on top */
     size_t kept_count;
     int64_t total_ns[3], kept_ns;
-    pyro_gap_row *rows; /* of what was kept */
+    pyro_gap_row *rows; /* of the kept gaps */
 } gaps_state;
 
-/* Of equally long gaps the later one gives way, so that the answer does not depend on the heap. */
+/* Of equally long gaps the later one is dropped, so that the result does not depend on the heap. */
 static bool gives_way(const pyro_gap *a, const pyro_gap *b)
 {
     int64_t left = a->end_ns - a->start_ns, right = b->end_ns - b->start_ns;
@@ -75,7 +76,7 @@ static void keep_gap(gaps_state *state, const pyro_gap *gap)
     state->kept[at] = *gap;
 }
 
-/* The host was late when the next work was launched after the device had run dry. */
+/* The host was late when it launched the next work after the device became idle. */
 static pyro_gap_kind classify_gap(const pyro_analysis_context *context, int64_t start_ns,
                                   uint32_t next)
 {
@@ -147,7 +148,7 @@ static size_t count_gaps(void *data)
     return ((gaps_state *)data)->kept_count;
 }
 
-/* How many events the search in a gap may look at, so that no trace makes all of them slow. */
+/* How many events the search in a gap may visit, to bound the total time. */
 static size_t most_events(const gaps_state *state, const pyro_analysis_context *context,
                           size_t index)
 {

@@ -1,4 +1,4 @@
-/* A gap in a device's work, and the search for what the host did in it. */
+/* A gap in the work of a device, and the search for its cause on the host. */
 #ifndef PYRO_ANALYZE_DEVICE_GAPS_H
 #define PYRO_ANALYZE_DEVICE_GAPS_H
 

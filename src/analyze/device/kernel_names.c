@@ -1,4 +1,4 @@
-/* Shortening of C++ names by their structure, and families of kernels by words in their names. */
+/* Shortens C++ names by their structure, and finds families of kernels by words in their names. */
 #include "analyze/device/kernel_names.h"
 
 #include <ctype.h>
@@ -55,7 +55,8 @@ static int nesting(char c)
            (c == '>' || c == ')' || c == '}' || c == ']');
 }
 
-/* Where a character stands outside of all brackets, at or behind `from`; the length when nowhere. */
+/* Where a character stands outside of all brackets, at or behind `from`; the length when nowhere.
+ * */
 static size_t find_outside(span s, size_t from, char wanted)
 {
     int depth = 0;
@@ -122,7 +123,7 @@ static bool is_one_of(span s, const char *const *words, size_t count)
 
 #define IS_ONE_OF(s, words) is_one_of(s, words, sizeof(words) / sizeof *(words))
 
-/* Types that only carry a kernel's arguments about. */
+/* Types that only carry the arguments of a kernel. */
 static bool is_plumbing(span name)
 {
     static const char *const words[] = {
@@ -159,7 +160,7 @@ static bool is_plumbing(span name)
     return IS_ONE_OF(name, words);
 }
 
-/* Names that say nothing: what they wrap does. */
+/* Uninformative names: what they wrap is informative. */
 static bool is_wrapper(span name)
 {
     static const char *const words[] = {
@@ -182,7 +183,7 @@ static bool is_scalar_type(span s)
 
 static bool put_type(name_writer *w, span s, int depth);
 
-/* The template arguments that tell something, each once. */
+/* The informative template arguments, each once. */
 static bool put_arguments(name_writer *w, span arguments, int depth, const char *before,
                           bool scalars)
 {
@@ -225,7 +226,7 @@ static span telling_component(span s, span last)
     return is_operator ? outer : (span){outer.text, outer.length + 2 + last.length};
 }
 
-/* Writes a type or function shortly; false when it tells nothing. */
+/* Writes a type or function in short; false when it is uninformative. */
 static bool put_type(name_writer *w, span s, int depth)
 {
     s = function_of(s);
@@ -351,7 +352,7 @@ static bool holds_any(const char *name, const char *const *words, size_t count)
 bool pyro_kernel_uses_tensor_cores(const char *name)
 {
     /* Shapes of instructions (s16816 and its like), generations of cores, and libraries that use
-     * nothing else; what is said to run on the plain cores is checked first. */
+     * nothing else; names that say plain cores are checked first. */
     static const char *const plain[] = {
         "simt",         "ffma",    "splitKreduce", "init_device_workspace",
         "ReduceSplitK", "_dgemm_", "sgemm_largek"};

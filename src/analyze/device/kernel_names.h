@@ -1,4 +1,4 @@
-/* What the name of a kernel tells. */
+/* Derives short names and families of kernels from their names. */
 #ifndef PYRO_ANALYZE_DEVICE_KERNEL_NAMES_H
 #define PYRO_ANALYZE_DEVICE_KERNEL_NAMES_H
 
@@ -15,7 +15,8 @@ void pyro_kernel_short_name(const char *name, char out[PYRO_KERNEL_SHORT_NAME]);
 
 /* True when the name says that the kernel multiplies on tensor (matrix) cores. */
 bool pyro_kernel_uses_tensor_cores(const char *name);
-/* The families go by the short name: namespaces mislead. Matrix products and convolutions: */
+/* Families are found in the short name, because namespaces mislead. Matrix products and
+ * convolutions: */
 bool pyro_kernel_is_contraction(const char *short_name);
 /* Of these, convolutions that their names show. */
 bool pyro_kernel_is_convolution(const char *short_name);

@@ -1,6 +1,6 @@
 /*
- * Kernels by name: how often, how long, which op launches them most, how well they fill the chip,
- * and the calls that took far longer than the others.
+ * Analyses kernels by name: calls, time, the op that launches them most, how well they fill the
+ * chip, and outliers.
  */
 #include "analyze/analyze.h"
 #include "analyze/device/kernel_names.h"
@@ -137,7 +137,7 @@ static int64_t resident_blocks(const pyro_trace *trace, const pyro_device *devic
     return blocks > 0 ? blocks : 1;
 }
 
-/* Grid over what the whole chip holds at a time; negative when it is not known. */
+/* Grid over what the whole chip holds at a time; negative when unknown. */
 static double waves_of(const pyro_trace *trace, uint32_t event, const pyro_kernel_detail *kernel)
 {
     const pyro_device *device = device_of(trace, event);

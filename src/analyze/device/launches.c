@@ -1,6 +1,6 @@
 /*
- * Launches: what calls that start kernels cost, how long kernels wait after them, and how many are
- * queued. A call that starts many kernels (a CUDA graph) is one launch.
+ * Analyses launches: the cost of calls that start kernels, the delay of kernels, and the queue
+ * length. A call that starts many kernels (a CUDA graph) is one launch.
  */
 #include "analyze/analyze.h"
 #include "analyze/intervals.h"
@@ -14,7 +14,7 @@ typedef struct launch_state {
     size_t launch_count, delay_count;
     int64_t *device_until_ns;      /* by device number: end of its work so far */
     bool *device_begun;
-    int64_t queued, changed_ns;    /* kernels launched and not begun, and since when */
+    int64_t queued, changed_ns;    /* kernels launched but not started, and since when */
     int64_t first_ns;
     double queued_time;            /* integral of the queue over time */
     bool begun;

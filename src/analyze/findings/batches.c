@@ -1,4 +1,4 @@
-/* The knee of throughput over batches: of a sweep, and of a few batches that were tried. */
+/* Finds the knee of throughput over batch sizes, in a sweep or among a few measured batches. */
 #include "analyze/findings/batches.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ static int compare_points(const void *a, const void *b)
            (left->samples_per_s < right->samples_per_s);
 }
 
-/* Factor of the throughput that a doubling of the batch gives, between two batches. */
+/* Throughput factor per doubling of the batch, between two batches. */
 static double gain_of_doubling(const pyro_batch_rate *from, const pyro_batch_rate *to)
 {
     double ratio = (double)to->batch_size / (double)from->batch_size;
@@ -33,11 +33,11 @@ bool pyro_find_knee(pyro_knee *out, pyro_batch_rate *points, size_t count)
         knee++;
     *out = (pyro_knee){.batch_size = points[knee].batch_size, .reached = knee + 1 < count};
     if (out->reached)
-        snprintf(out->text, sizeof out->text, "a doubling of this batch gains less than %.0f%%",
+        snprintf(out->text, sizeof out->text, "doubling this batch gains less than %.0f%%",
                  PYRO_KNEE_GAIN * 100);
     else
         snprintf(out->text, sizeof out->text,
-                 "not reached: the largest batch that was run still gains");
+                 "not reached: the largest measured batch still gains");
     return true;
 }
 

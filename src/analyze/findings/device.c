@@ -1,4 +1,4 @@
-/* Findings about what the device computes: precision, sizes, layouts, rooflines, fusion. */
+/* Detects findings about device compute: precision, sizes, layouts, rooflines, fusion. */
 #include "analyze/findings/findings.h"
 #include "base/containers/buf.h"
 #include "graph/op_groups.h"
@@ -18,7 +18,7 @@ static double ms(int64_t ns)
 }
 
 /* The compute capability times 10 of the first device, 0 when it is not NVIDIA's; *has_matrix_cores
- * says whether it multiplies matrices on units of their own. */
+ * says whether it has dedicated matrix units. */
 static int capability_of(const pyro_finder *finder, bool *has_matrix_cores)
 {
     const pyro_trace *trace = finder->context->trace;
@@ -42,7 +42,7 @@ static bool is_half(pyro_dtype dtype)
 /* How long matrix products ran, by precision and cores. */
 typedef struct products {
     int64_t total_ns, known_ns, half_ns;
-    int64_t plain_ns; /* without tensor cores, where those would do */
+    int64_t plain_ns; /* without tensor cores, though the type supports them */
     int64_t plain_fp32_ns;
     uint32_t worst, worst_fp32; /* longest kernels of the two */
 } products;
@@ -89,7 +89,7 @@ static const char *place_of(const pyro_finder *finder, uint32_t event)
                            pyro_event_name(finder->context->trace, event));
 }
 
-/* What is saved by faster units: the share that the ratio of peaks leaves over. */
+/* Time that faster units save, by the ratio of the peaks; -1 unknown. */
 static int64_t saved_by(const pyro_finder *finder, int64_t ns, double from_tflops, double to_tflops)
 {
     if (!finder->context->chip || to_tflops <= from_tflops || from_tflops <= 0)
@@ -133,8 +133,8 @@ DETECTOR(tf32_off)
     evidence->place = place_of(finder, sums.worst_fp32);
     pyro_evidence_say(
         evidence,
-        "%.1f%% of the device time (%.3f ms) is in float32 products on the plain cores, "
-        "on a chip that has TF32",
+        "%.1f%% of the device time (%.3f ms) is in float32 products that do not use TF32, "
+        "on a chip that supports it",
         evidence->value * 100, ms(sums.plain_fp32_ns));
     return true;
 }
@@ -156,7 +156,7 @@ DETECTOR(full_precision)
     return evidence->value > evidence->threshold;
 }
 
-/* True when a size that a product runs over is no multiple of 8: the last two dims of a matrix. */
+/* True when one of the last two dims of a matrix is not a multiple of 8. */
 static bool is_unaligned(const char *dims)
 {
     int64_t last[2] = {0, 0};
@@ -204,7 +204,7 @@ DETECTOR(unaligned_sizes)
     evidence->place = place_of(finder, worst);
     pyro_evidence_say(
         evidence,
-        "%.1f%% of the device time (%.3f ms) is in 16-bit products whose sizes are no "
+        "%.1f%% of the device time (%.3f ms) is in 16-bit products whose sizes are not "
         "multiples of 8, such as %s of %.200s",
         evidence->value * 100, ms(total), pyro_event_name(trace, op),
         pyro_trace_text(trace, trace->ops[trace->detail[op]].dims));
@@ -241,11 +241,11 @@ DETECTOR(layout_conversions)
     evidence->value = share(layout, convolution ? convolution : layout);
     evidence->gain_ns = layout;
     evidence->place = place_of(finder, worst);
-    pyro_evidence_say(evidence,
-                      "%" PRId64
-                      " conversions between NCHW and NHWC take %.3f ms, %.1f%% of the time of "
-                      "convolutions",
-                      calls, ms(layout), evidence->value * 100);
+    pyro_evidence_say(
+        evidence,
+        "%" PRId64
+        " conversions between NCHW and NHWC take %.3f ms, %.1f%% of the convolution time",
+        calls, ms(layout), evidence->value * 100);
     return true;
 }
 
@@ -277,8 +277,8 @@ DETECTOR(small_grids)
     evidence->place = place_of(finder, worst);
     pyro_evidence_say(evidence,
                       "%.1f%% of the kernel time (%.3f ms, %" PRId64
-                      " kernels) is in grids of fewer "
-                      "blocks than the %" PRId64 " multiprocessors",
+                      " kernels) is in grids with fewer blocks than the %" PRId64
+                      " multiprocessors",
                       evidence->value * 100, ms(small), calls, trace->devices[0].multiprocessors);
     return calls > 0;
 }
@@ -334,7 +334,7 @@ static void free_names(name_sums *names)
     pyro_map_free(&names->index);
 }
 
-/* An op that is shorter on the device is a mere launch. */
+/* Shorter ops on the device are mostly launch overhead. */
 enum { LAUNCH_US = 20 };
 
 /* Device time of a priced op. */
@@ -344,7 +344,7 @@ typedef struct op_time {
     bool uses_tensor_cores;
 } op_time;
 
-/* FLOP/s of the units that an op ran on: TF32 that is off is a finding of its own. */
+/* FLOP/s of the units that an op ran on: TF32 that is off is a separate finding. */
 static double peak_of(const pyro_finder *finder, const op_time *op)
 {
     const pyro_chip *chip = finder->context->chip;
@@ -354,7 +354,7 @@ static double peak_of(const pyro_finder *finder, const op_time *op)
     return pyro_chip_peak_flops_per_s(chip, dtype);
 }
 
-/* Each op's device time against the time that its FLOPs and its bytes need at least. */
+/* Compares the device time of each op with the least time that its FLOPs and bytes need. */
 static bool compare_with_peaks(pyro_finder *finder, const op_time *ops, name_sums *bound,
                                name_sums *lost)
 {
@@ -423,7 +423,7 @@ bool pyro_detector_needs_roofline(pyro_detector detector)
 DETECTOR(memory_bound)
 {
     const pyro_roofline *roofline = make_roofline(finder);
-    /* Where most of the time has no price, the rest says nothing about the whole. */
+    /* Where most of the time has no price, the rest does not represent the whole. */
     if (share(roofline->priced_ns, finder->result->device_total_ns) < 0.5)
         return false;
     const pyro_chip *chip = finder->context->chip;
@@ -432,7 +432,7 @@ DETECTOR(memory_bound)
     pyro_evidence_say(
         evidence,
         "%.1f%% of the device time of ops with known FLOPs and bytes (%.3f of %.3f ms) is "
-        "in ops that need more time for their bytes than for their FLOPs on a %s (%.0f "
+        "in ops that need more time for their bytes than for their FLOPs on the %s (%.0f "
         "GB/s)",
         evidence->value * 100, ms(roofline->memory_bound_ns), ms(roofline->priced_ns), chip->name,
         chip->bandwidth_gb_per_s);
@@ -449,8 +449,8 @@ DETECTOR(far_from_roofline)
     evidence->place = pyro_trace_text(finder->context->trace, roofline->lost_op);
     pyro_evidence_say(
         evidence,
-        "ops over %d us take %.3f ms on the device where a %s needs %.3f ms for their "
-        "FLOPs and bytes: %.1f%% lost",
+        "ops over %d us take %.3f ms on the device; the %s needs %.3f ms for their FLOPs "
+        "and bytes, so %.1f%% is lost",
         LAUNCH_US, ms(roofline->long_ns), finder->context->chip->name,
         ms(roofline->long_ns - roofline->lost_ns), evidence->value * 100);
     return true;
@@ -492,7 +492,7 @@ DETECTOR(fusible_chains)
         uint32_t event = finder->kernels[i];
         chain *here = &open[trace->track[event]];
         int64_t duration = trace->duration_ns[event];
-        /* Optimizers have fused forms of their own, and a finding. */
+        /* Optimizers have fused variants, and a separate finding. */
         if (!(pyro_finder_family(finder, event) & PYRO_FAMILY_ELEMENTWISE) ||
             finder->context->joins->phase[event] == PYRO_PHASE_OPTIMIZER) {
             end_chain(&sums, here);
@@ -511,7 +511,7 @@ DETECTOR(fusible_chains)
     evidence->gain_ns = sums.gain_ns;
     evidence->place = place_of(finder, sums.longest.first);
     pyro_evidence_say(evidence,
-                      "%" PRId64 " chains of %d and more elementwise kernels (%" PRId64
+                      "%" PRId64 " chains of %d or more elementwise kernels (%" PRId64
                       " kernels, %.3f ms) are %.1f%% of the device time",
                       sums.chains, SHORTEST_CHAIN, sums.kernels, ms(sums.total_ns),
                       evidence->value * 100);

@@ -1,4 +1,4 @@
-/* Texts of evidence, and thresholds as people read them. */
+/* Formats the texts of evidence, and thresholds in their units. */
 #include "analyze/findings/evidence.h"
 
 #include <stdarg.h>
@@ -52,7 +52,7 @@ void pyro_evidence_add_threshold(pyro_evidence *evidence, pyro_threshold_unit un
         double factor, offset;
     } units[] = {
         [PYRO_UNIT_SHARE] = {"%", 100, 0},      [PYRO_UNIT_REST] = {"%", -100, 100},
-        [PYRO_UNIT_NUMBER] = {"", 1, 0},        [PYRO_UNIT_PER_STEP] = {" a step", 1, 0},
+        [PYRO_UNIT_NUMBER] = {"", 1, 0},        [PYRO_UNIT_PER_STEP] = {" per step", 1, 0},
         [PYRO_UNIT_MEBIBYTES] = {" MiB", 1, 0},
     };
     const char *text = evidence->text;

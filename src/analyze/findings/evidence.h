@@ -1,4 +1,4 @@
-/* What a detector measured and says about it; shared by the findings about traces and models. */
+/* A measured value and its explanation; shared by the findings about traces and models. */
 #ifndef PYRO_ANALYZE_FINDINGS_EVIDENCE_H
 #define PYRO_ANALYZE_FINDINGS_EVIDENCE_H
 
@@ -9,15 +9,15 @@
 /* How a threshold is written for people. */
 typedef enum pyro_threshold_unit {
     PYRO_UNIT_SHARE,     /* 0.2: "20%" */
-    PYRO_UNIT_REST,      /* 0.2: "80%", where the text tells the rest of a share */
+    PYRO_UNIT_REST,      /* 0.2: "80%", where the text shows the rest of a share */
     PYRO_UNIT_NUMBER,    /* 10: "10" */
-    PYRO_UNIT_PER_STEP,  /* 2: "2 a step" */
+    PYRO_UNIT_PER_STEP,  /* 2: "2 per step" */
     PYRO_UNIT_MEBIBYTES, /* 1: "1 MiB" */
     PYRO_UNIT_OWN        /* as the detector writes it (pyro_evidence_limit) */
 } pyro_threshold_unit;
 
 typedef struct pyro_evidence {
-    double value;     /* against the row's thresholds */
+    double value;     /* compared with the thresholds of the row */
     double threshold; /* the row's lower one */
     const char *text, *place;
     const char *limit; /* the threshold as the detector writes it; NULL: by its unit */

@@ -1,4 +1,4 @@
-/* What several detectors of traces ask: families of kernels, groups of ops, names, element types. */
+/* Helpers of the detectors: families of kernels, groups of ops, names, element types. */
 #include "analyze/device/kernel_names.h"
 #include "analyze/findings/findings.h"
 #include "analyze/signature.h"

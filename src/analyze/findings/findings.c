@@ -1,4 +1,4 @@
-/* The table of findings: every detector is asked, and what crosses its threshold is told. */
+/* Runs every detector of findings.def and lists the values that cross a threshold. */
 #include "analyze/findings/findings.h"
 #include "base/error.h"
 #include "base/parallel.h"
@@ -55,7 +55,7 @@ static int note_chip(pyro_analysis_context *context)
     if (context->chip || !name[0] || !context->result->device_total_ns)
         return PYRO_OK;
     return pyro_context_note(
-        context, "'%.100s' is not among the known chips: no findings against its peaks", name);
+        context, "unknown chip '%.100s': findings that need its peaks are skipped", name);
 }
 
 static int compare_findings(const void *a, const void *b)
@@ -68,7 +68,7 @@ static int compare_findings(const void *a, const void *b)
     return strcmp(left->id, right->id);
 }
 
-/* Rows whose severe threshold is 0 are advice more than alarm. */
+/* Rows whose severe threshold is 0 are never more than information. */
 static pyro_severity severity_of(size_t rule, double value)
 {
     if (rules[rule].severe <= 0)
@@ -76,7 +76,7 @@ static pyro_severity severity_of(size_t rule, double value)
     return value >= rules[rule].severe ? PYRO_SEVERITY_SEVERE : PYRO_SEVERITY_WARNING;
 }
 
-/* What each worker runs rules with: nothing that is written is shared. */
+/* The state of one worker; workers share no data that they write. */
 typedef struct worker {
     pyro_finder finder;
     pyro_analysis_context context;
@@ -89,7 +89,7 @@ typedef struct rule_job {
     worker workers[2];
     pyro_evidence evidence[RULE_COUNT];
     bool is_found[RULE_COUNT];
-    atomic_size_t next; /* rule that no worker has taken */
+    atomic_size_t next; /* first rule that no worker has taken */
 } rule_job;
 
 static void run_rule(rule_job *job, pyro_finder *finder, size_t rule)
@@ -103,7 +103,7 @@ static void run_rule(rule_job *job, pyro_finder *finder, size_t rule)
     finder->memory_out |= evidence->memory_out;
 }
 
-/* The first worker begins with what takes longest: the rules that share a roofline. */
+/* The first worker starts with the slowest rules, which share a roofline. */
 static void run_rules(void *data, unsigned part)
 {
     rule_job *job = data;

@@ -1,4 +1,4 @@
-/* What detectors of traces see. */
+/* The data that detectors of findings about traces read, and helpers that they share. */
 #ifndef PYRO_ANALYZE_FINDINGS_FINDINGS_H
 #define PYRO_ANALYZE_FINDINGS_FINDINGS_H
 
@@ -7,12 +7,12 @@
 #include "graph/ops.h"
 #include "hardware/hardware.h"
 
-/* What the chip could have done in the time that priced ops took. */
+/* Device time of priced ops, compared with the peaks of the chip. */
 typedef struct pyro_roofline {
     bool is_made;
     int64_t priced_ns;       /* device time of ops whose FLOPs and bytes are known */
     int64_t memory_bound_ns; /* of it, in ops below the ridge */
-    int64_t long_ns, lost_ns; /* of ops that are no mere launches, and above the roofline */
+    int64_t long_ns, lost_ns; /* of ops longer than a launch; the part above the roofline */
     uint32_t memory_bound_op, lost_op; /* names with the most of each; PYRO_NO_ID */
 } pyro_roofline;
 
@@ -27,9 +27,9 @@ typedef struct pyro_finder {
     bool memory_out;      /* set by detectors and pyro_finder_* */
     uint8_t *kernel_family; /* by name; read it with pyro_finder_family */
     uint8_t *op_groups;     /* by name; read it with pyro_finder_groups */
-    pyro_op_index op_index; /* made when the first group is asked for */
+    pyro_op_index op_index; /* made on first use */
     bool has_op_index;
-    uint32_t *kernels;      /* that are wanted, in order of time */
+    uint32_t *kernels;      /* those that the options select, in order of time */
     size_t kernel_count;
     pyro_roofline roofline;
 } pyro_finder;
@@ -43,10 +43,10 @@ enum {
     PYRO_FAMILY_KNOWN = 128
 };
 
-/* The number that a row is about; false when the trace cannot tell. */
+/* Measures the number of a row; false when the trace lacks the data for it. */
 typedef bool (*pyro_detector)(pyro_finder *finder, pyro_evidence *evidence);
 
-/* True for detectors that need finder->roofline, which takes long to make: one thread asks them. */
+/* True for detectors that need finder->roofline, which takes long to make: one thread runs them. */
 bool pyro_detector_needs_roofline(pyro_detector detector);
 /* The first of the texts that is not empty. */
 const char *pyro_first_text(const char *a, const char *b, const char *c);

@@ -1,4 +1,4 @@
-/* Findings about the host: loading, idle devices, launches, synchronisation, copies. */
+/* Detects findings about the host: loading, idle devices, launches, synchronisation, copies. */
 #include "analyze/findings/findings.h"
 
 #include <inttypes.h>
@@ -23,14 +23,13 @@ DETECTOR(data_loading)
     evidence->value = share(loading->uncovered_ns, finder->span_ns);
     evidence->gain_ns = loading->uncovered_ns;
     pyro_evidence_say(evidence,
-                      "%.1f%% of the steps (%.3f ms in %" PRId64
-                      " loads) is data loading during which "
-                      "no device worked",
+                      "%.1f%% of the step time (%.3f ms in %" PRId64
+                      " loads) is data loading while no device worked",
                       evidence->value * 100, ms(loading->uncovered_ns), loading->calls);
     return true;
 }
 
-/* Loading in the own process has a name of its own. */
+/* Loading in the training process has a separate name. */
 DETECTOR(single_process_loading)
 {
     const pyro_trace *trace = finder->context->trace;
@@ -48,9 +47,8 @@ DETECTOR(single_process_loading)
     evidence->value = share(total, finder->span_ns);
     evidence->gain_ns = finder->result->data_loading.uncovered_ns;
     pyro_evidence_say(evidence,
-                      "%" PRId64
-                      " batches were loaded by the process itself (num_workers=0), %.1f%% "
-                      "of the steps",
+                      "the training process itself loaded %" PRId64
+                      " batches (num_workers=0), %.1f%% of the step time",
                       calls, evidence->value * 100);
     return true;
 }
@@ -61,12 +59,12 @@ DETECTOR(device_idle)
         return false;
     evidence->value = share(finder->idle_ns, finder->span_ns);
     evidence->gain_ns = finder->idle_ns;
-    pyro_evidence_say(evidence, "no device worked in %.1f%% of the steps (%.3f of %.3f ms)",
+    pyro_evidence_say(evidence, "no device worked for %.1f%% of the step time (%.3f of %.3f ms)",
                       evidence->value * 100, ms(finder->idle_ns), ms(finder->span_ns));
     return true;
 }
 
-/* In steps, of mean length: of 500 ms where a step is longer or there are none. */
+/* The value is in mean steps, or in units of 500 ms where steps are longer or missing. */
 DETECTOR(long_gap)
 {
     enum { LONGEST_STEP_MS = 500 };
@@ -82,7 +80,7 @@ DETECTOR(long_gap)
     evidence->place = pyro_first_text(gap->line, gap->layer, gap->op);
     pyro_evidence_say(evidence, "the longest gap is %.3f ms%s%s", ms(gap->duration_ns),
                       gap->op[0] ? ", during " : "", gap->op);
-    pyro_evidence_limit(evidence, "%.3f ms (a step, at most %d ms)",
+    pyro_evidence_limit(evidence, "%.3f ms (one step, at most %d ms)",
                         evidence->threshold * ms(limit), LONGEST_STEP_MS);
     return true;
 }
@@ -106,8 +104,8 @@ DETECTOR(host_bound)
     evidence->gain_ns = waited;
     evidence->place = pyro_first_text(worst->line, worst->layer, worst->op);
     pyro_evidence_say(evidence,
-                      "%.1f%% of the time (%.3f ms) the device had nothing queued; %" PRId64
-                      " kernels were launched after all before them had ended",
+                      "the device had nothing queued for %.1f%% of the time (%.3f ms); %" PRId64
+                      " kernels were launched after all earlier ones had finished",
                       evidence->value * 100, ms(waited), result->launch.late_kernels);
     return true;
 }
@@ -130,8 +128,7 @@ DETECTOR(kernel_gaps)
     evidence->gain_ns = total;
     pyro_evidence_say(evidence,
                       "%" PRId64
-                      " gaps over %d us with the next kernel queued already, %.1f%% of the "
-                      "time",
+                      " gaps over %d us although the next kernel was queued, %.1f%% of the time",
                       count, LONG_GAP_US, evidence->value * 100);
     return true;
 }
@@ -145,7 +142,7 @@ DETECTOR(short_kernels)
     pyro_evidence_say(evidence,
                       "%" PRId64 " of %" PRId64
                       " launches (%.1f%%) took longer than their kernels, "
-                      "which run %.3f ms in all",
+                      "which run %.3f ms in total",
                       launch->short_kernels, launch->launches, evidence->value * 100,
                       ms(launch->short_kernel_total_ns));
     return true;
@@ -161,7 +158,7 @@ DETECTOR(launch_overhead)
     evidence->gain_ns = launch->launch_total_ns < finder->idle_ns ? launch->launch_total_ns
                                                                   : finder->idle_ns;
     pyro_evidence_say(evidence,
-                      "launch calls take %.1f%% of the steps (%" PRId64 " calls, %.3f ms)",
+                      "launch calls take %.1f%% of the step time (%" PRId64 " calls, %.3f ms)",
                       evidence->value * 100, launch->launches, ms(launch->launch_total_ns));
     return true;
 }
@@ -184,7 +181,7 @@ DETECTOR(launch_queue)
     const pyro_launch_summary *launch = &finder->result->launch;
     evidence->value = (double)launch->max_queue;
     pyro_evidence_say(evidence,
-                      "up to %" PRId64 " kernels were launched and not begun, %.1f on average",
+                      "up to %" PRId64 " kernels were launched but not started, %.1f on average",
                       launch->max_queue, launch->mean_queue);
     return launch->launches > 0;
 }
@@ -208,7 +205,7 @@ DETECTOR(synchronizations)
     evidence->gain_ns = total < finder->idle_ns ? total : finder->idle_ns;
     evidence->place = pyro_first_text(worst->line, worst->layer, worst->op);
     pyro_evidence_say(evidence,
-                      "%.1f waits a step, %.3f ms in all; most of it in %s%s%s (%" PRId64
+                      "%.1f waits per step, %.3f ms in total; most of it in %s%s%s (%" PRId64
                       " calls, %.3f ms)",
                       evidence->value, ms(total), worst->call, worst->op[0] ? " of " : "",
                       worst->op, worst->calls, ms(worst->total_ns));
@@ -256,7 +253,7 @@ DETECTOR(copy_time)
     evidence->value = share(exposed, finder->span_ns);
     evidence->gain_ns = exposed;
     pyro_evidence_say(evidence,
-                      "copies during which nothing else ran take %.1f%% of the steps (%.3f ms)",
+                      "copies that overlap with nothing take %.1f%% of the step time (%.3f ms)",
                       evidence->value * 100, ms(exposed));
     return true;
 }
@@ -275,7 +272,7 @@ DETECTOR(copy_count)
     if (!calls || !finder->context->windows_are_steps)
         return false;
     evidence->value = (double)calls / (double)finder->steps;
-    pyro_evidence_say(evidence, "%.1f copies between host and device a step, %.3f ms in all",
+    pyro_evidence_say(evidence, "%.1f copies between host and device per step, %.3f ms in total",
                       evidence->value, ms(total));
     return evidence->value > evidence->threshold;
 }
@@ -295,13 +292,13 @@ DETECTOR(communication)
     evidence->place = result->collective_count ? result->collectives[0].kind : "";
     pyro_evidence_say(
         evidence,
-        "communication that no compute covers takes %.1f%% of the steps (%.3f of %.3f "
-        "ms of communication)",
+        "communication that does not overlap with compute takes %.1f%% of the step time "
+        "(%.3f of %.3f ms of communication)",
         evidence->value * 100, ms(exposed), ms(total));
     return true;
 }
 
-/* The share that is not overlapped, where there is communication worth speaking of. */
+/* The share that is not overlapped, where communication takes at least 5% of the time. */
 DETECTOR(communication_overlap)
 {
     const pyro_analysis *result = finder->result;

@@ -1,4 +1,4 @@
-/* Findings about device memory. */
+/* Detects findings about device memory. */
 #include "analyze/findings/findings.h"
 #include "base/containers/map.h"
 
@@ -11,7 +11,7 @@ static double mib(int64_t bytes)
     return (double)bytes / (1 << 20);
 }
 
-/* Memory of the device that a row is about ("cuda:1"); 0 when it is not known. */
+/* Memory of the device that a row is about ("cuda:1"); 0 when unknown. */
 static int64_t capacity_of(const pyro_finder *finder, const pyro_memory_device *memory)
 {
     const pyro_trace *trace = finder->context->trace;
@@ -41,7 +41,7 @@ DETECTOR(memory_nearly_full)
         evidence->value = used;
         evidence->place = memory->device;
         pyro_evidence_say(evidence,
-                          "at its peak %.1f%% of the memory of %s (%.0f of %.0f MiB) is taken",
+                          "at the peak, %.1f%% of the memory of %s (%.0f of %.0f MiB) is in use",
                           used * 100, memory->device, mib(held_bytes(memory)), mib(capacity));
     }
     return evidence->value > 0;
@@ -55,7 +55,7 @@ static int64_t count_failures(const pyro_trace *trace)
     return failures;
 }
 
-/* The calls of an allocation that failed, was made room for, and was tried again. */
+/* The calls of an allocation that failed, freed memory and was retried. */
 enum { TRIED = 1, FREED = 2, TRIED_AGAIN = 3 };
 
 static bool follow_call(pyro_map *state_of_op, uint32_t op, bool is_free, int64_t *retries)
@@ -69,7 +69,7 @@ static bool follow_call(pyro_map *state_of_op, uint32_t op, bool is_free, int64_
     return pyro_map_put(state_of_op, op, state);
 }
 
-/* An op that allocates, gives back and allocates: the caching allocator found no room at first. */
+/* An op that allocates, frees and allocates: the first try of the caching allocator failed. */
 DETECTOR(allocation_retries)
 {
     const pyro_trace *trace = finder->context->trace;
@@ -94,8 +94,8 @@ DETECTOR(allocation_retries)
     evidence->gain_ns = total;
     pyro_evidence_say(evidence,
                       "%" PRId64
-                      " times an op gave memory back to make room for its own (%.3f ms of "
-                      "cudaFree), %" PRId64 " times there was none",
+                      " times an op freed memory to make room for its allocation (%.3f ms of "
+                      "cudaFree); %" PRId64 " times no memory was left",
                       retries, (double)total / 1e6, failures);
     return true;
 }
@@ -115,14 +115,13 @@ DETECTOR(fragmentation)
         evidence->value = unused;
         evidence->place = memory->device;
         pyro_evidence_say(evidence,
-                          "%.1f%% of the %.0f MiB that are reserved on %s are not used even at the "
-                          "peak",
+                          "%.1f%% of the %.0f MiB reserved on %s are unused even at the peak",
                           unused * 100, mib(reserved), memory->device);
     }
     return evidence->value > 0;
 }
 
-/* Growth a step against the peak, where nearly every step grew. */
+/* Growth per step as a share of the peak, where nearly every step grew. */
 DETECTOR(memory_growth)
 {
     enum { GROWING_PERCENT = 95 };
@@ -138,11 +137,11 @@ DETECTOR(memory_growth)
         evidence->place = memory->device;
         pyro_evidence_say(
             evidence,
-            "memory on %s grows by %.2f MiB a step, %.1f%% of its peak, in %.0f%% of the "
+            "memory on %s grows by %.2f MiB per step, %.1f%% of its peak, in %.0f%% of the "
             "steps",
             memory->device, mib(memory->growth_bytes_per_step), growth * 100,
             memory->growth_confidence * 100);
-        pyro_evidence_limit(evidence, "%g%% a step in %d%%", evidence->threshold * 100,
+        pyro_evidence_limit(evidence, "%g%% per step in %d%%", evidence->threshold * 100,
                             GROWING_PERCENT);
     }
     return evidence->value > 0;

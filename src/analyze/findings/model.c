@@ -1,4 +1,4 @@
-/* Recommendations: asks every rule of model.def, then repeats the findings that no rule covers. */
+/* Recommends: runs every rule of model.def, then adds the findings that no rule covers. */
 #include "analyze/findings/model.h"
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* What detectors of model.def see, and what they say. */
+/* The input and output of the detectors of model.def, and helpers that they share. */
 #ifndef PYRO_ANALYZE_FINDINGS_MODEL_H
 #define PYRO_ANALYZE_FINDINGS_MODEL_H
 
@@ -11,14 +11,14 @@ typedef struct pyro_model_view {
     const unsigned *groups; /* PYRO_GROUP_* by operator */
 } pyro_model_view;
 
-/* What a detector found out; members that it does not set are "". */
+/* The result of a detector; members that it does not set are "". */
 typedef struct pyro_advice {
     pyro_evidence seen;
     const char *gain, *variant;
-    const char *advice; /* in place of the row's */
+    const char *advice; /* replaces the row's */
 } pyro_advice;
 
-/* The number that a row is about; false when the evidence cannot tell. */
+/* Measures the number of a row; false when the evidence lacks the data for it. */
 typedef bool (*pyro_model_detector)(const pyro_model_view *view, pyro_advice *advice);
 
 /* Share of the operators' own time, and calls, of the operators in any of the groups. */
@@ -28,8 +28,8 @@ typedef struct pyro_group_share {
 } pyro_group_share;
 pyro_group_share pyro_model_share(const pyro_model_view *view, unsigned groups);
 
-/* Share of a call in which the model waits; by the use of the processor where the scheduler does not
- * tell. */
+/* Share of a call in which the model waits; estimated from the use of the processor where the
+ * scheduler does not report it. */
 double pyro_model_waiting_share(const pyro_model_evidence *known);
 
 /* True when a list, separated by spaces, has the word. */
@@ -45,7 +45,7 @@ static inline double pyro_mebibytes(double bytes)
 
 #define MODEL_DETECTOR(name) \
     bool pyro_advise_##name(const pyro_model_view *view, pyro_advice *advice)
-/* The threshold is for detectors that ask whether another row holds. */
+/* The threshold function is for detectors that depend on another row. */
 #define RECOMMENDATION(id, detector, rank, threshold, subject, advice, covers) \
     MODEL_DETECTOR(detector); \
     static inline double pyro_threshold_of_##detector(void) \

@@ -1,4 +1,4 @@
-/* Recommendations about memory: weights, activations, caches, allocators. */
+/* Detects recommendations about memory: weights, activations, caches, allocators. */
 #include "analyze/findings/model.h"
 #include "graph/op_groups.h"
 
@@ -24,7 +24,7 @@ MODEL_DETECTOR(quantisation)
                                       pyro_mebibytes((double)known->weight_bytes * saved_share));
     advice->variant = "precision=int8";
     pyro_evidence_say(&advice->seen,
-                      "%.0f%% of the operators' time in linear layers; weights are %.1f MiB",
+                      "%.0f%% of the operators' time is in linear layers; weights are %.1f MiB",
                       share * 100, mib(known->weight_bytes));
     return true;
 }
@@ -54,7 +54,7 @@ MODEL_DETECTOR(pruning)
     advice->gain = pyro_evidence_text(
         &advice->seen, "up to %.1f MiB and %.0f%% of the products (estimate)",
         pyro_mebibytes((double)known->weight_bytes * known->zero_share), known->zero_share * 100);
-    pyro_evidence_say(&advice->seen, "%.0f%% of the weights are 0, and are multiplied all the same",
+    pyro_evidence_say(&advice->seen, "%.0f%% of the weights are 0 and are still multiplied",
                       known->zero_share * 100);
     return true;
 }
@@ -68,7 +68,7 @@ MODEL_DETECTOR(cache_size)
     advice->gain = pyro_evidence_text(&advice->seen, "%.1f MiB with 8 bits (estimate)",
                                       pyro_mebibytes((double)known->cache_bytes / 2));
     pyro_evidence_say(&advice->seen,
-                      "keys and values of the tokens take %.1f MiB, weights %.1f MiB",
+                      "the keys and values of the tokens take %.1f MiB, weights %.1f MiB",
                       mib(known->cache_bytes), mib(known->weight_bytes));
     return true;
 }
@@ -79,7 +79,8 @@ MODEL_DETECTOR(gradient_checkpointing)
     if (known->weight_bytes <= 0 || known->activation_bytes <= 0)
         return false;
     advice->seen.value = (double)known->activation_bytes / (double)known->weight_bytes;
-    advice->gain = "most of the activations kept for the backward, for a second forward (estimate)";
+    advice->gain =
+        "most activations kept for the backward pass, at the cost of a second forward (estimate)";
     pyro_evidence_say(&advice->seen, "activations %.1f MiB, weights %.1f MiB",
                       mib(known->activation_bytes), mib(known->weight_bytes));
     return true;
@@ -99,7 +100,7 @@ MODEL_DETECTOR(model_sharding)
     return true;
 }
 
-/* Allocated in all against the peak: how often the same memory is asked for again. */
+/* Total allocated bytes per byte of peak: how often the same memory is allocated again. */
 MODEL_DETECTOR(memory_pooling)
 {
     enum { FEWEST_ALLOCATIONS = 100 };
@@ -108,11 +109,11 @@ MODEL_DETECTOR(memory_pooling)
         return false;
     advice->seen.value = (double)known->allocated_bytes / (double)known->activation_bytes;
     advice->gain = "not estimated";
-    advice->advice = known->on_gpu
-                         ? "CUDA graphs, which keep their memory, or torch.compile"
-                         : "an allocator that keeps blocks (jemalloc, tcmalloc by LD_PRELOAD), or "
-                           "torch.compile";
-    pyro_evidence_say(&advice->seen, "%" PRId64 " allocations a call, %.0f times the peak in all",
+    advice->advice = known->on_gpu ? "use CUDA graphs, which keep their memory, or torch.compile"
+                                   : "use an allocator that keeps blocks (preload jemalloc or "
+                                     "tcmalloc), or torch.compile";
+    pyro_evidence_say(&advice->seen,
+                      "%" PRId64 " allocations per call, in total %.0f times the peak",
                       known->allocations, advice->seen.value);
     return true;
 }
@@ -126,11 +127,12 @@ MODEL_DETECTOR(unused_memory)
     advice->seen.value = known->fragmentation;
     advice->gain = pyro_evidence_text(&advice->seen, "%.1f MiB (estimate)",
                                       mib(known->unused_bytes));
-    advice->advice = known->on_gpu
-                         ? "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and sizes that stay "
-                           "the same"
-                         : "jemalloc or tcmalloc by LD_PRELOAD, or MALLOC_TRIM_THRESHOLD_=131072";
-    pyro_evidence_say(&advice->seen, "%.1f MiB are held and not used, %.0f%%",
+    advice->advice =
+        known->on_gpu
+            ? "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and keep "
+              "sizes the same"
+            : "preload jemalloc or tcmalloc (LD_PRELOAD), or set MALLOC_TRIM_THRESHOLD_=131072";
+    pyro_evidence_say(&advice->seen, "%.1f MiB are held but unused, %.0f%%",
                       mib(known->unused_bytes), known->fragmentation * 100);
     return true;
 }

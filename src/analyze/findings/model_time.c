@@ -1,4 +1,5 @@
-/* Recommendations about time: batches, precision, operators, threads, what is around the model. */
+/* Detects recommendations about time: batches, precision, operators, threads, stages around the
+ * model. */
 #include "analyze/findings/batches.h"
 #include "analyze/findings/model.h"
 #include "graph/op_groups.h"
@@ -45,7 +46,7 @@ static bool see_best_batch(const pyro_model_view *view, pyro_advice *advice, pyr
         return false;
     advice->seen.value = best->gain;
     pyro_evidence_say(&advice->seen, "%s%s", tell_batches(advice, known),
-                      best->is_largest ? "; larger ones were not run" : "");
+                      best->is_largest ? "; larger ones were not measured" : "");
     return true;
 }
 
@@ -58,7 +59,7 @@ MODEL_DETECTOR(batch_size)
                                       percent(best.gain));
     advice->variant = pyro_evidence_text(&advice->seen, "batch=%" PRId64, best.batch_size);
     advice->advice = pyro_evidence_text(&advice->seen,
-                                        "raise the batch from %" PRId64 " to %" PRId64
+                                        "increase the batch size from %" PRId64 " to %" PRId64
                                         "; benchmark() finds the knee",
                                         view->known->batch_size, best.batch_size);
     return true;
@@ -96,7 +97,7 @@ MODEL_DETECTOR(gpu_use)
     pyro_evidence_say(&advice->seen, "%s, processors %.0f%%", advice->seen.text,
                       known->cpu_percent);
     if (known->cpu_percent >= BUSY_HOST_PERCENT && known->gpu_percent < IDLE_GPU_PERCENT)
-        advice->advice = "the host holds the GPU up: move work there, or CUDA graphs, "
+        advice->advice = "the host delays the GPU: move work to the GPU, or use CUDA graphs or "
                          "torch.compile";
     return true;
 }
@@ -111,9 +112,10 @@ MODEL_DETECTOR(precision)
     advice->seen.value = products.share;
     advice->gain = tell_gain(advice, products.share / 2);
     advice->variant = pyro_evidence_text(&advice->seen, "precision=%s", known->half_type);
-    advice->advice = pyro_evidence_text(&advice->seen, "precision=\"%s\"", known->half_type);
+    advice->advice = pyro_evidence_text(&advice->seen, "use precision=\"%s\"", known->half_type);
     pyro_evidence_say(&advice->seen,
-                      "%.0f%% of the operators' time in %" PRId64 " products and convolutions; %s",
+                      "%.0f%% of the operators' time is in %" PRId64
+                      " products and convolutions; %s",
                       percent(products.share), products.calls,
                       known->half_type_reason ? known->half_type_reason : "");
     return true;
@@ -129,12 +131,12 @@ MODEL_DETECTOR(operator_fusion)
     advice->gain = tell_gain(advice, fusible.share / 2);
     advice->variant = "compile";
     pyro_evidence_say(&advice->seen,
-                      "%.0f%% of the operators' time in %" PRId64 " elementwise and norm calls",
+                      "%.0f%% of the operators' time is in %" PRId64 " elementwise and norm calls",
                       percent(fusible.share), fusible.calls);
     return true;
 }
 
-/* On a GPU the findings about launches say it better. */
+/* On a GPU, the findings about launches cover this. */
 MODEL_DETECTOR(dispatch)
 {
     const pyro_model_evidence *known = view->known;
@@ -146,7 +148,7 @@ MODEL_DETECTOR(dispatch)
     advice->gain = tell_gain(advice, share);
     advice->variant = "compile";
     pyro_evidence_say(&advice->seen,
-                      "%.0f%% of a call is spent outside of operators, in Python and dispatch",
+                      "%.0f%% of a call is spent outside operators, in Python and dispatch",
                       percent(share));
     return true;
 }
@@ -156,12 +158,12 @@ MODEL_DETECTOR(waiting)
     double share = pyro_model_waiting_share(view->known);
     advice->seen.value = share;
     advice->gain = tell_gain(advice, share);
-    pyro_evidence_say(&advice->seen, "%.0f%% of a call no thread of this process computes",
+    pyro_evidence_say(&advice->seen, "no thread of this process computes during %.0f%% of a call",
                       percent(share));
     return true;
 }
 
-/* True when a layer's class begins so. */
+/* True when the class of a layer begins with the prefix. */
 static bool has_layer(const pyro_model_evidence *known, const char *prefix)
 {
     for (size_t i = 0; i < known->layer_class_count; i++)
@@ -186,7 +188,7 @@ MODEL_DETECTOR(norm_folding)
     advice->seen.value = norms.share;
     advice->gain = tell_gain(advice, norms.share);
     advice->variant = "fold";
-    pyro_evidence_say(&advice->seen, "%.0f%% of the operators' time in %" PRId64 " batch norms",
+    pyro_evidence_say(&advice->seen, "%.0f%% of the operators' time is in %" PRId64 " batch norms",
                       percent(norms.share), norms.calls);
     return true;
 }
@@ -201,7 +203,7 @@ MODEL_DETECTOR(memory_layout)
     advice->seen.value = convolutions.share;
     advice->gain = "not estimated";
     advice->variant = "channels_last";
-    pyro_evidence_say(&advice->seen, "%.0f%% of the operators' time in %" PRId64 " convolutions",
+    pyro_evidence_say(&advice->seen, "%.0f%% of the operators' time is in %" PRId64 " convolutions",
                       percent(convolutions.share), convolutions.calls);
     return true;
 }
@@ -212,12 +214,12 @@ MODEL_DETECTOR(attention)
         return false;
     pyro_group_share scores = pyro_model_share(view, PYRO_GROUP_SCORES);
     advice->seen.value = scores.share;
-    advice->gain = pyro_evidence_text(
-        &advice->seen, "up to %.0f%% of the time, and the matrix of scores (estimate)",
-        percent(scores.share / 2));
+    advice->gain = pyro_evidence_text(&advice->seen,
+                                      "up to %.0f%% of the time, and the score matrix (estimate)",
+                                      percent(scores.share / 2));
     advice->variant = "attention=sdpa";
     pyro_evidence_say(&advice->seen,
-                      "attention is computed step by step: %.0f%% of the operators' time in "
+                      "attention is not fused: %.0f%% of the operators' time is in "
                       "%" PRId64 " products and softmaxes",
                       percent(scores.share), scores.calls);
     return true;
@@ -238,7 +240,8 @@ MODEL_DETECTOR(cache_off)
     return true;
 }
 
-/* Both rows about the number of threads: `ratio` is what the one has more of than the other. */
+/* Shared by both rows about the number of threads. `ratio` is the larger of threads and processors
+ * over the other. */
 static bool tell_threads(const pyro_model_view *view, pyro_advice *advice, double ratio,
                          const char *verb)
 {
@@ -267,7 +270,7 @@ MODEL_DETECTOR(fewer_threads)
     return tell_threads(view, advice, threads / fmax(usable, 1), "lower");
 }
 
-/* Threads of a call that waits are idle whatever their number. */
+/* Threads of a call that waits are idle, however many they are. */
 MODEL_DETECTOR(idle_threads)
 {
     const pyro_model_evidence *known = view->known;
@@ -278,19 +281,19 @@ MODEL_DETECTOR(idle_threads)
     double used = known->cpu_percent / 100;
     int64_t fewer = (int64_t)fmax(1, rint(used));
     advice->seen.value = 1 - known->cpu_percent / (100 * (double)known->threads);
-    advice->gain = "the processors for other copies of the model (estimate)";
+    advice->gain = "processors freed for other copies of the model (estimate)";
     advice->variant = pyro_evidence_text(&advice->seen, "threads=%" PRId64, fewer);
     advice->advice = pyro_evidence_text(&advice->seen,
                                         "torch.set_num_threads(%" PRId64
-                                        "), and a copy of the model for each of the processors "
-                                        "left, or a larger batch",
+                                        "), and one copy of the model per free processor, or a "
+                                        "larger batch",
                                         fewer);
     pyro_evidence_say(&advice->seen, "%" PRId64 " threads use %.1f processors", known->threads,
                       used);
     return true;
 }
 
-/* Of a GPU the bandwidth is known, and a finding tells. */
+/* On a GPU the bandwidth is known, and a finding covers this. */
 MODEL_DETECTOR(low_intensity)
 {
     const pyro_model_evidence *known = view->known;
@@ -299,8 +302,8 @@ MODEL_DETECTOR(low_intensity)
     double intensity = (double)known->flops / (double)known->moved_bytes;
     advice->seen.value = 1 / intensity;
     advice->gain = "half of the bytes with 16-bit types (estimate)";
-    pyro_evidence_say(&advice->seen, "%.2g FLOPs for each byte that is moved; %.1f MiB a call",
-                      intensity, pyro_mebibytes((double)known->moved_bytes));
+    pyro_evidence_say(&advice->seen, "%.2g FLOPs per byte moved; %.1f MiB per call", intensity,
+                      pyro_mebibytes((double)known->moved_bytes));
     return true;
 }
 
@@ -314,10 +317,10 @@ MODEL_DETECTOR(high_intensity)
         return false;
     double rate = known->call_ms > 0 ? (double)known->flops / (known->call_ms / 1e3) : 0;
     advice->seen.value = (double)known->flops / (double)known->moved_bytes;
-    advice->gain = "as many FLOPs as are left out (estimate)";
+    advice->gain = "as much time as the removed FLOPs take (estimate)";
     pyro_evidence_say(&advice->seen,
-                      "%.0f FLOPs for each byte, %.0f%% of the time in products; %.3g GFLOP/s are "
-                      "reached",
+                      "%.0f FLOPs per byte, %.0f%% of the time is in products; reaches %.3g "
+                      "GFLOP/s",
                       advice->seen.value, percent(products.share), rate / 1e9);
     return true;
 }
@@ -329,7 +332,7 @@ static bool tell_stage(const pyro_model_view *view, pyro_advice *advice, double 
         return false;
     advice->seen.value = fmin(part_ms / whole_ms, 1);
     advice->gain = tell_gain(advice, advice->seen.value);
-    pyro_evidence_say(&advice->seen, "%.3g of %.3g ms from end to end", part_ms, whole_ms);
+    pyro_evidence_say(&advice->seen, "%.3g of %.3g ms end to end", part_ms, whole_ms);
     return true;
 }
 
@@ -348,7 +351,7 @@ MODEL_DETECTOR(disk_reads)
     const pyro_model_evidence *known = view->known;
     advice->seen.value = (double)known->disk_read_bytes / fmax((double)known->timed_calls, 1);
     advice->gain = "not estimated";
-    pyro_evidence_say(&advice->seen, "%.1f MiB were read from disks in %" PRId64 " calls",
+    pyro_evidence_say(&advice->seen, "%.1f MiB were read from disk in %" PRId64 " calls",
                       pyro_mebibytes((double)known->disk_read_bytes), known->timed_calls);
     return true;
 }

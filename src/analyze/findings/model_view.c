@@ -1,4 +1,4 @@
-/* What several detectors of model.def ask of the evidence. */
+/* Helpers of the detectors of model.def: shares of the evidence, lists, kinds. */
 #include "analyze/findings/model.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 
 pyro_group_share pyro_model_share(const pyro_model_view *view, unsigned groups)
 {
-    /* An operator that only calls others has hardly any time itself, and is no call of its own. */
+    /* An operator that only calls others has hardly any own time, and does not count as a call. */
     const double least_share = 0.002;
     pyro_group_share sums = {0};
     for (size_t i = 0; i < view->known->op_count; i++) {

@@ -1,11 +1,11 @@
-/* Findings by the order of ops on a thread: habits that torch's own pattern matcher warns of. */
+/* Detects findings from the order of ops on a thread, as torch's pattern matcher does. */
 #include "analyze/findings/findings.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* True when no op is around. */
+/* True when no op encloses the event. */
 static bool is_outermost(const pyro_joins *joins, uint32_t event)
 {
     uint32_t parent = joins->parent[event];
@@ -57,7 +57,7 @@ static bool mark_launchers(pyro_finder *finder, uint8_t *launched)
     return has_copies;
 }
 
-/* A copy to the device right behind a filling that did nothing on the device. */
+/* A copy to the device right after a fill that did no work on the device. */
 DETECTOR(fill_then_copy)
 {
     pyro_analysis_context *context = finder->context;
@@ -120,13 +120,13 @@ DETECTOR(single_tensor_optimizer)
         updates += is_update(name) && pyro_context_wants(context, i);
     }
     evidence->value = (double)updates / (double)finder->steps;
-    pyro_evidence_say(
-        evidence, "%.0f updates of single tensors in each optimizer step, none of lists of them",
-        evidence->value);
+    pyro_evidence_say(evidence,
+                      "%.0f single-tensor updates per optimizer step, and no multi-tensor updates",
+                      evidence->value);
     return updates > 0;
 }
 
-/* True when an annotation or frame of zero_grad is around. */
+/* True when an annotation or frame of zero_grad encloses the event. */
 static bool is_in_zero_grad(const pyro_trace *trace, const pyro_joins *joins, uint32_t event)
 {
     static const char mark[] = "Optimizer.zero_grad";
@@ -154,11 +154,11 @@ DETECTOR(zero_grad)
                  trace->category[i] == PYRO_EVENT_OP && pyro_context_wants(context, i) &&
                  is_outermost(context->joins, i) && is_in_zero_grad(trace, context->joins, i);
     evidence->value = (double)count;
-    pyro_evidence_say(evidence, "%" PRId64 " fillings with zeros inside of zero_grad", count);
+    pyro_evidence_say(evidence, "%" PRId64 " zero fills inside zero_grad", count);
     return count > 0;
 }
 
-/* Dims of the nth argument as a text; its length, 0 when there is none. */
+/* Dims of the nth argument as text. Returns its length, 0 when the argument is missing. */
 static size_t argument_dims(const char *dims, int n, const char **out)
 {
     int depth = 0;
@@ -185,7 +185,7 @@ static bool has_bias(const char *dims)
     return length && strcspn(bias, "0123456789") < length;
 }
 
-/* What a thread did last: a convolution with a bias, and only counters since. */
+/* Finds a batch norm that follows a convolution with a bias, with only counter ops between. */
 DETECTOR(bias_before_norm)
 {
     pyro_analysis_context *context = finder->context;
@@ -266,7 +266,7 @@ DETECTOR(repeated_selects)
     finder->memory_out |= !line;
     evidence->value = (double)longest;
     evidence->place = line ? pyro_first_text(line, pyro_context_layer(context, worst), "") : "";
-    pyro_evidence_say(evidence, "%" PRId64 " selects of one tensor after another, index by index",
+    pyro_evidence_say(evidence, "%" PRId64 " selects from one tensor in a row, one index at a time",
                       longest);
     return true;
 }

@@ -1,6 +1,6 @@
 /*
- * Layers over several passes, a file each: how long they took in the median and at worst, and
- * whether their ops or shapes stayed the same.
+ * Summarises layers over several passes, one file per pass: median and worst time, and whether
+ * their ops or shapes changed.
  */
 #include "base/containers/buf.h"
 #include "base/error.h"
@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is known of a layer so far. */
+/* The data about a layer so far. */
 typedef struct layer {
     const char *class_name, *shapes, *changed_in;
     int64_t calls, shape_sets, op_sets;
-    int64_t *times_ns; /* one a pass that called it */
+    int64_t *times_ns; /* one per pass that called it */
     size_t pass_count, pass_capacity;
     uint32_t first_shapes, first_ops; /* ids of texts; PYRO_INTERN_NONE */
 } layer;
@@ -23,7 +23,7 @@ typedef struct layer {
 struct pyro_passes {
     pyro_arena arena;
     pyro_intern paths; /* the id is the layer's index */
-    pyro_intern texts; /* of all layers: "path\\nops", so that sets of one are told apart */
+    pyro_intern texts; /* of all layers: "path\\nops", so that texts of different layers differ */
     layer *layers;
     size_t layer_capacity;
     const char **files;
@@ -127,7 +127,7 @@ static bool compare_ops(pyro_passes *passes, const pyro_layer_op_row *rows, size
     pyro_buf_addf(&ops, "ops\n%s", rows->layer);
     pyro_buf_addf(&shapes, "shapes\n%s", rows->layer);
     for (size_t i = 0; i < count; i++) {
-        /* One op may run with several shapes: its name is said once. */
+        /* One op may run with several shapes: its name is listed once. */
         if (i == 0 || strcmp(rows[i].op, rows[i - 1].op) != 0)
             pyro_buf_addf(&ops, "\n%s", rows[i].op);
         pyro_buf_addf(&shapes, "\n%s %s", rows[i].op, rows[i].shapes);

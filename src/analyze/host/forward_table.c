@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FLOPs of a layer are with all below it: what its children have is taken off. */
+/* FLOPs of a layer include its sublayers: subtracts those of its children. */
 static void set_own_amounts(const pyro_forward_table *table, const pyro_intern *paths)
 {
     const pyro_analysis *analysis = table->analysis;

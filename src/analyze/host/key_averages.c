@@ -1,7 +1,7 @@
 /*
- * Ops and labels by name, input shapes and innermost frames, as torch.profiler's key_averages has
- * them: times and memory of an op with and without what it calls, summed over its calls. An op that
- * does nothing but call one of its own name is one call with it.
+ * Summarises ops and labels by name, input shapes and innermost frames like torch.profiler's
+ * key_averages: times and memory with and without callees, summed over calls. An op that only calls
+ * another op of the same name counts as one call with it.
  */
 #include "analyze/enclosing.h"
 
@@ -15,7 +15,7 @@
 /* Deeper nests of ops than this are not followed to their outermost. */
 enum { DEEPEST_NEST = 1000 };
 
-/* The public part comes first, so that a pointer to it is one to the whole. */
+/* The public part comes first, so that a pointer to it points to the whole. */
 typedef struct whole_averages {
     pyro_averages result;
     pyro_arena arena;
@@ -57,7 +57,7 @@ static bool is_one_with_outer(collector *c, uint32_t event)
            c->children[outer] == 1;
 }
 
-/* As above, passing over those that are one call with what is around them. */
+/* As above, but skips ops that are one call with the op around them. */
 static uint32_t holder_of(collector *c, uint32_t event)
 {
     uint32_t outer = around(c, event);
@@ -134,14 +134,14 @@ static bool add_host(collector *c, uint32_t event)
     return true;
 }
 
-/* Counts for the innermost around it, and in total for all around that. */
+/* Counts for the innermost enclosing event, and in the totals of all outer ones. */
 static bool add_inside(collector *c, uint32_t event, size_t total, size_t self, int64_t amount)
 {
     uint32_t holder = is_counted(c->trace, event) && !is_one_with_outer(c, event)
                           ? event
                           : holder_of(c, event);
 
-    /* Memory that no op holds has a row of its own. */
+    /* Memory outside all ops has a separate row. */
     if (holder == PYRO_NO_EVENT && c->trace->category[event] == PYRO_EVENT_MEMORY) {
         holder = event;
         uint32_t row = find_row(c, event);

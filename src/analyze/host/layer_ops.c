@@ -1,5 +1,5 @@
-/* What each layer is made of: its forward ops by name and shapes, nested ones not timed twice, and
- * the time of its calls (layer_times.c). */
+/* Lists the forward ops of each layer by name and shapes, without timing nested ops twice, and the
+ * time of its calls (layer_times.c). */
 #include "analyze/host/layer_times.h"
 
 #include "base/containers/buf.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The public part comes first, so that a pointer to it is one to the whole. */
+/* The public part comes first, so that a pointer to it points to the whole. */
 typedef struct whole_layer_ops {
     pyro_layer_ops result;
     pyro_arena arena; /* of the paths */
@@ -17,7 +17,7 @@ typedef struct whole_layer_ops {
     size_t count, capacity;
 } whole_layer_ops;
 
-/* Rows are found by two steps, because (layer, name, shapes) does not fit one key. */
+/* Rows are found in two steps, because (layer, name, shapes) does not fit one key. */
 typedef struct layer_collector {
     whole_layer_ops *whole;
     const pyro_trace *trace;

@@ -1,6 +1,6 @@
 /*
- * Forward time of layers: wall time of their calls without the layers that they call, how much of it
- * was spent inside ops, and the shape of the first tensor that they were given.
+ * Measures the forward time of layers: own wall time of their calls, the part of it inside ops, and
+ * the shape of their first input tensor.
  */
 #include "analyze/host/layer_times.h"
 
@@ -107,7 +107,8 @@ static void add_call(times_state *t, uint32_t call)
     }
     layer_state *outer = &t->layers[joins->calls[parent].layer];
     outer->wall_ns -= duration_ns;
-    /* An op may call layers (checkpointing, operators written in Python): their time is theirs. */
+    /* An op may call layers (checkpointing, Python operators): that time belongs to those layers.
+     * */
     if (is_in_op_of(&t->ops, t->trace, joins, event, parent))
         outer->op_ns -= duration_ns;
 }
@@ -128,7 +129,7 @@ static bool add_shape(times_state *t, uint32_t layer, const char *text, size_t l
     return !shapes->failed && pyro_map_put(&t->seen, key, 0);
 }
 
-/* Where the `index`-th "[...]" of "[[32, 100], [], [50]]" that has no list inside begins; or NULL. */
+/* The start of the `index`-th innermost "[...]" of "[[32, 100], [], [50]]"; or NULL. */
 static const char *find_shape(const char *dims, size_t index, size_t *length)
 {
     for (const char *at = dims[0] == '[' ? dims + 1 : ""; (at = strchr(at, '[')) != NULL; at++) {
@@ -142,7 +143,8 @@ static const char *find_shape(const char *dims, size_t index, size_t *length)
     return NULL;
 }
 
-/* The tensor of an op that a layer was most likely given: tables of embeddings come before indices. */
+/* The tensor of an op that a layer was most likely given: tables of embeddings come before indices.
+ * */
 static const char *input_of_op(const pyro_trace *trace, uint32_t event, size_t *length)
 {
     const char *name = pyro_event_name(trace, event);

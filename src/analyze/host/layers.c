@@ -1,7 +1,7 @@
 /*
- * Layers: one row a dotted path with forward and backward time on host and device, own and with all
- * below, and the buckets of device work that no layer got. Own device times and buckets add up to
- * the device's total.
+ * Analyses layers: one row per dotted path with forward and backward time on host and device, own
+ * and including sublayers, and buckets for device work outside layers. Own device times and buckets
+ * add up to the device total.
  */
 #include "analyze/analyze.h"
 #include "analyze/intervals.h"
@@ -16,12 +16,12 @@ typedef struct layers_state {
     uint8_t *has_backward; /* by call */
     uint8_t *is_inside_itself; /* by call */
     int64_t *flops_of_dtype; /* by layer and pyro_dtype */
-    bool has_inputs;         /* calls say what they were given */
+    bool has_inputs;         /* calls have their input shapes */
 } layers_state;
 
 /*
- * Which calls are inside of a call of their own layer: one walk over the tree of calls, which knows
- * how many calls of each layer are open. `room` holds two numbers a call and one a layer.
+ * Marks calls inside another call of their own layer, in one walk over the tree of calls that
+ * counts the open calls of each layer. `room` holds two numbers per call and one per layer.
  */
 static void find_inside_itself(layers_state *state, const pyro_joins *joins, uint32_t *room)
 {
@@ -162,8 +162,8 @@ static void add_price(int64_t *sum, int64_t price)
         *sum = grown;
 }
 
-/* Where calls do not say what they were given, the first op with shapes tells it, for its layer and
- * all around it that have none yet. */
+/* Where calls lack input shapes, uses the first op with shapes, for its layer and all enclosing
+ * layers without shapes. */
 static void add_op(layers_state *state, const pyro_analysis_context *context, uint32_t event,
                    uint32_t call)
 {
@@ -181,7 +181,7 @@ static void add_op(layers_state *state, const pyro_analysis_context *context, ui
             &state->flops_of_dtype[(size_t)(row - state->rows) * PYRO_DTYPE_COUNT + price->dtype],
             price->flops);
     const char *dims = pyro_trace_text(trace, trace->ops[detail].dims);
-    /* Counters (num_batches_tracked) are numbers: an op on those tells nothing. */
+    /* Counters (num_batches_tracked) are scalars: ops on them are ignored. */
     if (state->has_inputs || context->joins->phase[event] == PYRO_PHASE_BACKWARD ||
         !strpbrk(dims, "0123456789"))
         return;
@@ -248,7 +248,7 @@ static void roll_up(layers_state *state, const pyro_joins *joins)
     }
 }
 
-/* Work in time, against what the place where it ran can do. */
+/* Work per time, compared with the peak of where it ran. */
 static void rate_row(const layers_state *state, const pyro_analysis_context *context, size_t index)
 {
     pyro_layer_row *row = &state->rows[index];
@@ -277,7 +277,7 @@ static bool is_empty(const pyro_layer_row *row)
            !row->backward_device_ns && !row->backward_host_ns;
 }
 
-/* Rows that are wanted, in order; a parent that is not shown is replaced by the next above it. */
+/* The selected rows, in order; a hidden parent is replaced by its nearest shown ancestor. */
 static int publish(layers_state *state, pyro_analysis_context *context)
 {
     size_t layers = context->joins->layer_count, count = 0;
@@ -306,7 +306,7 @@ static int finish_layers(void *data, pyro_analysis_context *context)
     const pyro_joins *joins = context->joins;
     for (size_t c = 0; c < joins->call_count; c++)
         state->rows[joins->calls[c].layer].backward_calls += state->has_backward[c];
-    /* A layer that only holds others has a backward when one of them has. */
+    /* A pure container has a backward when one of its sublayers has. */
     for (size_t c = joins->call_count; c-- > 0;) {
         uint32_t parent = joins->calls[c].parent;
         if (!state->has_backward[c] || parent == PYRO_NO_LAYER || state->has_backward[parent])

@@ -1,4 +1,5 @@
-/* Data loading: time in which the program waited for its next batch, and no device worked. */
+/* Analyses data loading: time in which the program waited for its next batch and no device worked.
+ * */
 #include "analyze/analyze.h"
 #include "analyze/intervals.h"
 #include "base/error.h"

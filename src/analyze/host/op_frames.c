@@ -1,7 +1,6 @@
 /*
- * Where the frames of an op's stack stand among layers and ops. A layer is a call of
- * nn.Module._call_impl, so that the frames of an op inside of it tell the two sides apart: what is
- * before that frame called the layer, the rest runs in it.
+ * Places the frames of an op's stack among layers and ops. A layer is a call of
+ * nn.Module._call_impl: frames before that one called the layer, the rest run inside it.
  */
 #include "analyze/host/op_frames.h"
 
@@ -31,7 +30,7 @@ static bool has_frame_events(const pyro_analysis_context *context)
     return false;
 }
 
-/* A layer has no stack of its own: the first op in it that has one knows the frames around it. */
+/* A layer has no stack: the first op in it with a stack gives the frames around it. */
 static void find_stacks(pyro_op_frames *frames, const pyro_analysis_context *context)
 {
     const pyro_trace *trace = context->trace;
@@ -111,7 +110,7 @@ static bool is_module_frame(const pyro_analysis_context *context, uint32_t frame
            strstr(text, MODULE_FILE) != NULL;
 }
 
-/* Frames of the stack that called the layer; those that are above it already where none did. */
+/* Frames of the stack that called the layer; if none did, the frames already above it. */
 static uint32_t find_call(const pyro_op_frames *frames, const pyro_analysis_context *context,
                           const pyro_parsed_stack *stack, uint32_t above, bool is_inside)
 {

@@ -1,6 +1,6 @@
 /*
- * Python frames of ops that hold their stack as text, as our recordings do: the frames that stand
- * between an event and what encloses it, in a trace that has no events of frames.
+ * Finds the Python frames between an event and what encloses it, from the stack texts of ops. For
+ * traces without frame events, such as our recordings.
  */
 #ifndef PYRO_ANALYZE_HOST_OP_FRAMES_H
 #define PYRO_ANALYZE_HOST_OP_FRAMES_H
@@ -24,11 +24,11 @@ typedef struct pyro_op_frames {
     size_t frame_count, frame_capacity;
 } pyro_op_frames;
 
-/* Memory is the context's scratch, but for what free gives back. */
+/* Uses the context's scratch memory, and memory that pyro_op_frames_free() frees. */
 int pyro_op_frames_begin(pyro_op_frames *frames, const pyro_analysis_context *context);
 /*
  * The frames between a host event and what encloses it, outermost first, as ids of the context's
- * texts; parents are asked about before children. NULL when memory is out.
+ * texts; query parents before children. NULL when memory is out.
  */
 const uint32_t *pyro_op_frames_above(pyro_op_frames *frames, pyro_analysis_context *context,
                                      uint32_t event, size_t *count);

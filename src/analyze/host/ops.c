@@ -1,8 +1,8 @@
 /*
- * Ops by name, and by name and shapes: calls, host and device time, FLOPs, bytes. Times are torch's
- * key_averages': an op's own host time is without the ops, annotations and runtime calls inside of
- * it, and an op that does nothing but call one of its own name is one call with it. Unlike there, an
- * op inside of one of its own name does not add to the total again.
+ * Analyses ops by name, and by name and shapes: calls, host and device time, FLOPs, bytes. Times
+ * are defined as in torch's key_averages: own host time excludes nested ops, annotations and
+ * runtime calls, and an op that only calls another op of the same name counts as one call with it.
+ * Unlike there, an op inside another op of the same name does not add to the total again.
  */
 #include "analyze/analyze.h"
 #include "analyze/enclosing.h"
@@ -145,7 +145,7 @@ static bool is_holder(const void *trace, uint32_t event)
     return category == PYRO_EVENT_OP || category == PYRO_EVENT_ANNOTATION;
 }
 
-/* Takes the time of what is inside of an op from the op's own. */
+/* Subtracts the time of nested events from the own time of an op. */
 static int take_from_holder(ops_state *state, pyro_analysis_context *context, uint32_t event)
 {
     const pyro_trace *trace = context->trace;
@@ -175,7 +175,7 @@ static int take_from_holder(ops_state *state, pyro_analysis_context *context, ui
     return PYRO_OK;
 }
 
-/* Device work counts for the innermost op that launched it, and in total for all around that. */
+/* Device work counts for the innermost op that launched it, and in the totals of all outer ops. */
 static int add_device_work(ops_state *state, pyro_analysis_context *context, uint32_t event)
 {
     const pyro_trace *trace = context->trace;

@@ -1,4 +1,4 @@
-/* Sums over an analysis that say what one recorded call of a model did. */
+/* Sums up an analysis of one recorded call of a model. */
 #include <pyrometer/recommend.h>
 
 #include "trace/trace.h"
@@ -23,7 +23,7 @@ static const pyro_memory_device *memory_of(const pyro_analysis *analysis, bool o
     return NULL;
 }
 
-/* The GPU's allocator tells its whole amount, which began with what was there before the call. */
+/* The GPU allocator reports its total, which includes memory from before the call. */
 static int64_t bytes_before(const pyro_memory_device *memory, bool on_gpu)
 {
     if (!on_gpu || !memory->curve_count)

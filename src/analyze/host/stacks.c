@@ -1,6 +1,6 @@
 /*
- * Stacks for flame graphs: the frames, layers and ops that host time was spent in and device work
- * launched from, as a tree of names. The tree is bounded: what does not fit goes to "(other)".
+ * Builds stacks for flame graphs: a tree of the frames, layers and ops that spent host time or
+ * launched device work. The tree is bounded: what does not fit goes to "(other)".
  */
 #include "analyze/analyze.h"
 #include "analyze/device/kernel_names.h"
@@ -14,7 +14,7 @@
 
 enum { MOST_NODES = 1 << 20, MOST_ROWS = 10000, MOST_TEXT = 8 << 20, NO_NODE = UINT32_MAX };
 
-/* What a node is called: a name of the trace, or what the top bits say. */
+/* The label of a node: a name of the trace, or a special label in the top bits. */
 enum { LABEL_LAYER = 1u << 31, LABEL_KERNEL = 1u << 30, LABEL_OTHER = LABEL_KERNEL - 1 };
 enum { LABEL_NO_LAUNCH = LABEL_KERNEL - 2, LABEL_BACKWARD = LABEL_KERNEL - 3 };
 enum { LABEL_NO_NAME = LABEL_KERNEL - 4 };
@@ -22,11 +22,11 @@ enum { LABEL_FRAME = 1u << 29 }; /* a text of the context; the labels above come
 
 typedef struct stack_node {
     uint32_t parent, label;
-    uint32_t last_label, last_child; /* the child that was asked for last */
+    uint32_t last_label, last_child; /* the child that was requested last */
     int64_t device_ns, host_self_ns;
 } stack_node;
 
-/* How far the time of a thread was given to stacks. */
+/* How far the time of a thread is assigned to stacks. */
 typedef struct thread_time {
     uint32_t innermost; /* event that runs; PYRO_NO_EVENT */
     int64_t until_ns;
@@ -120,7 +120,7 @@ static uint32_t find_around(stacks_state *state, const pyro_analysis_context *co
     return state->around[event] = outer;
 }
 
-/* Where a host event stands: below what encloses it, under the layer that it is a call of. */
+/* The node of a host event: below what encloses it, under the layer that it calls. */
 static uint32_t place(stacks_state *state, pyro_analysis_context *context, uint32_t event)
 {
     const pyro_joins *joins = context->joins;
@@ -144,7 +144,8 @@ static uint32_t place(stacks_state *state, pyro_analysis_context *context, uint3
     return above == NO_NODE ? NO_NODE : find_child(state, above, label_of(context->trace, event));
 }
 
-/* Gives the time of a thread up to `until_ns` to what ran innermost, so that none counts twice. */
+/* Assigns the time of a thread up to `until_ns` to the innermost event, so that none counts twice.
+ * */
 static void advance(stacks_state *state, const pyro_analysis_context *context, thread_time *thread,
                     int64_t until_ns)
 {

@@ -1,6 +1,7 @@
 /*
- * Synchronisations: calls in which the host waits for a device, by call, op, layer and Python line.
- * An item() is seen by the call inside of it; where a trace holds no such calls, by the op itself.
+ * Analyses synchronisations: calls in which the host waits for a device, by call, op, layer and
+ * Python line. Finds item() by the call inside it, or by the op itself in traces without such
+ * calls.
  */
 #include "analyze/analyze.h"
 #include "analyze/intervals.h"

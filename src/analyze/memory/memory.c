@@ -1,5 +1,5 @@
 /*
- * Memory: live bytes of each device over time, their peak, and whether they grow from step to step.
+ * Analyses memory: live bytes of each device over time, their peak, and growth from step to step.
  */
 #include "analyze/memory/memory.h"
 #include "base/containers/buf.h"
@@ -59,7 +59,7 @@ static pyro_memory_track *find_device(pyro_memory_state *state, pyro_analysis_co
     return &state->devices[index];
 }
 
-/* Takes what is live at the ends of steps that have passed. */
+/* Samples the live bytes at the ends of finished steps. */
 static void sample_ends(pyro_memory_state *state, pyro_memory_track *device, int64_t time_ns)
 {
     const int64_t *ends = state->window_ends;

@@ -1,10 +1,11 @@
-/* The memory analysis in two parts: the pass over the events, and what is made of them after it. */
+/* Shared by the two parts of the memory analysis: the pass over the events, and the work after it.
+ * */
 #ifndef PYRO_ANALYZE_MEMORY_MEMORY_H
 #define PYRO_ANALYZE_MEMORY_MEMORY_H
 
 #include "analyze/analyze.h"
 
-/* No allocator has given out an exbibyte: such sizes are damage. */
+/* No allocator hands out an exbibyte: such sizes mean a damaged file. */
 #define PYRO_MEMORY_LARGEST_BYTES ((int64_t)1 << 60)
 
 typedef struct pyro_memory_event {

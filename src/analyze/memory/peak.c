@@ -1,4 +1,4 @@
-/* After the pass over memory events: curves of at most 2000 points, and who holds the peak. */
+/* Makes curves of at most 2000 points, and finds which ops and layers hold the peak. */
 #include "analyze/memory/memory.h"
 #include "base/containers/buf.h"
 #include "base/error.h"
@@ -141,7 +141,7 @@ static bool count_block(holdings *all, const pyro_memory_state *state,
     return true;
 }
 
-/* Where a block is found again: by its address, or in traces that say none (2021) by its size. */
+/* The key of a block: its address, or its size in traces without addresses (2021). */
 static uint64_t block_key(const pyro_memory_event *entry, const pyro_memory_detail *detail)
 {
     uint64_t device = (uint64_t)entry->device << 56;
@@ -203,7 +203,8 @@ static int compare_holdings(const void *a, const void *b)
     return order ? order : strcmp(left->row.op, right->row.op);
 }
 
-/* What no event of the trace accounts for was there before; a negative rest went unseen. */
+/* Bytes that no event explains were allocated before the trace; a negative rest was freed unseen.
+ * */
 static bool add_rest(holdings *all, const pyro_memory_state *state)
 {
     size_t counted = all->count;

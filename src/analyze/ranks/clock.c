@@ -1,7 +1,7 @@
 /*
- * Clocks of ranks, aligned by collectives: all members leave one at nearly the same time. The offset
- * of a clock is the median of the differences, kept inside what cause and effect allow (nobody
- * leaves before all have come), and left alone where noise explains it.
+ * Aligns the clocks of ranks by collectives, which all members leave at nearly the same time. The
+ * offset of a clock is the median of the differences, bounded by causality (no rank leaves before
+ * all have arrived), and 0 where noise explains it.
  */
 #include "analyze/quantile.h"
 #include "analyze/ranks/summarize.h"
@@ -11,10 +11,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A clock's drift is looked for from this many collectives on. */
+/* Fewest collectives for estimating the drift of a clock. */
 #define LEAST_FOR_DRIFT 16
 #define LEAST_DRIFT_NS 10000
-/* No clock is that bad; a file may say so all the same. */
+/* No clock is off by this much, but a damaged file may be. */
 #define MOST_DRIFT 0.01
 
 /* One collective that two members have: the reference's end less the other's. */
@@ -168,7 +168,7 @@ static bool take_samples(aligner *aligner, uint32_t component, uint32_t *queue, 
     return true;
 }
 
-/* Everybody who shares a collective with a member whose clock is known. */
+/* Aligns all members that share a collective with a member whose clock is known. */
 static bool align_around(aligner *aligner, uint32_t member, uint32_t component, uint32_t *queue,
                          size_t *queued)
 {
@@ -204,7 +204,7 @@ bool pyro_rank_align_clocks(pyro_rank_set *set)
         set->members[root].clock = (pyro_rank_clock){.residual_ns = -1, .component = root};
         queue[queued++] = root;
         known++;
-        /* Once all are known there is nobody left to find. */
+        /* All clocks are known: done. */
         for (size_t i = 0; i < queued && ok && known < set->count; i++) {
             size_t before = queued;
             ok = align_around(&aligner, queue[i], root, queue, &queued);

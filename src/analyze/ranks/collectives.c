@@ -1,6 +1,6 @@
 /*
- * A rank's collectives one by one: kernels of a device, or what gloo and others run on threads of
- * the host, joined with the op that asked for it; and when there was compute beside it.
+ * Lists the collectives of a rank: kernels of a device, or host work of gloo and others, joined
+ * with the op that requested it; and finds the compute that overlaps with it.
  */
 #include "analyze/device/collective.h"
 #include "analyze/device/collective_event.h"
@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Called outside of every step that is looked at. */
+/* Called outside all analysed steps. */
 #define NO_STEP INT64_MIN
 
-/* An op of the host that asked for a collective. */
+/* A host op that requested a collective. */
 typedef struct request {
     pyro_rank_collective collective;
     const char *kind;
@@ -34,7 +34,7 @@ typedef struct gathering {
     pyro_enclosing enclosing;
 } gathering;
 
-/* "gloo:all_reduce": what a backend calls its work on threads of the host. */
+/* "gloo:all_reduce": the name of a backend's work on host threads. */
 static const char *kind_of_work(const char *name)
 {
     static const char *const backends[] = {"gloo:", "nccl:", "ucc:", "mpi:", "xccl:", "hccl:"};
@@ -147,7 +147,7 @@ static bool may_be_work_of(const request *request, const char *kind)
            (strcmp(request->kind, "reduce_scatter") == 0 && strcmp(kind, "allreduce") == 0);
 }
 
-/* Work is begun in the order in which it was asked for. */
+/* Work starts in the order of its requests. */
 static int add_work(gathering *gathering, uint32_t event, const char *kind)
 {
     const pyro_trace *trace = gathering->maker->context.trace;
@@ -233,7 +233,7 @@ static int number_collectives(pyro_rank_maker *maker)
     return status;
 }
 
-/* By when it was called; those of no step that was asked for go. */
+/* Assigns steps by the time of the call; drops collectives outside the requested steps. */
 static int by_arrival(const void *left, const void *right)
 {
     const pyro_rank_collective *a = left, *b = right;

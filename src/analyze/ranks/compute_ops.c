@@ -1,4 +1,4 @@
-/* Tells ops that compute from those that wrap or wait. */
+/* Distinguishes ops that compute from those that wrap or wait. */
 #include "analyze/ranks/summarize.h"
 
 #include "analyze/device/collective.h"

@@ -1,6 +1,6 @@
 /*
- * Files of many ranks: which a folder holds, and reading them with one trace per worker in memory
- * at most. Summaries are merged as they come; the order does not matter.
+ * Finds the files of many ranks in a folder and reads them, with at most one trace per worker in
+ * memory. Merges the summaries in any order.
  */
 #include "analyze/ranks/summary.h"
 #include "base/containers/buf.h"
@@ -150,7 +150,7 @@ typedef struct reading {
     int64_t total_bytes;
     file_task tasks[PYRO_MOST_WORKERS]; /* one per worker */
     /* Shared under the pool's lock. */
-    size_t next; /* file that nobody has taken */
+    size_t next; /* first file that no worker has taken */
     pyro_rank_summary *summary;
     char **messages; /* by file; NULL: it was read */
     int status;
@@ -260,7 +260,7 @@ void pyro_rank_failures_free(pyro_rank_failure *failures, size_t count)
     free(failures);
 }
 
-/* Hands the messages over, in the order of the files. */
+/* Moves the messages to the result, in the order of the files. */
 static int list_failures(const reading *reading, pyro_rank_failure **failures, size_t *count)
 {
     size_t capacity = 0;

@@ -1,4 +1,4 @@
-/* Communication by process group and kind over all ranks, and steps side by side. */
+/* Summarises communication by process group and kind over all ranks, and steps over all ranks. */
 #include "analyze/ranks/groups.h"
 #include "analyze/device/collective.h"
 #include "analyze/intervals.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A row in the making. */
+/* A row under construction. */
 typedef struct group_sum {
     pyro_rank_group_row row;
     int64_t time_ns, exposed_ns, wait_ns;

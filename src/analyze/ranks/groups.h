@@ -1,4 +1,4 @@
-/* Rows over all ranks: process groups and steps. */
+/* Makes the rows about process groups and steps of all ranks. */
 #ifndef PYRO_ANALYZE_RANKS_GROUPS_H
 #define PYRO_ANALYZE_RANKS_GROUPS_H
 

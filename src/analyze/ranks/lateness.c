@@ -1,7 +1,7 @@
 /*
- * Who was late: for every matched collective when each member came, beside the others. A rank is
- * late from the time at which most others are there until it comes; times of several collectives
- * that waited at once count once.
+ * Measures lateness: compares the arrival of each member at every matched collective with the
+ * others. A rank is late from the time at which most others have arrived until it arrives;
+ * overlapping times of several collectives count once.
  */
 #include "analyze/coverage.h"
 #include "analyze/quantile.h"
@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* Less than this share of a step is no lateness worth counting. */
+/* Lateness below this share of a step is ignored. */
 #define LEAST_SHARE_OF_STEP 100
 
 typedef struct arrival {

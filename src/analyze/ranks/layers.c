@@ -1,7 +1,7 @@
 /*
- * Own time of a rank's layers, a step: what a layer, the loader, the optimizer and the rest take
- * without what is inside and without waiting (for collectives, for the device). Medians over steps,
- * so that a pause of the machine in one step accuses no layer.
+ * Measures the own time per step of a rank's layers, data loader, optimizer and the rest, without
+ * nested layers and without waiting for collectives or the device. Uses medians over steps, so that
+ * a pause of the machine in one step blames no layer.
  */
 #include "analyze/enclosing.h"
 #include "analyze/intervals.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cells of steps by rows; what would need more looks at fewer steps. */
+/* Limit of steps times rows; larger traces use fewer steps. */
 #define MOST_CELLS (1u << 22)
 
 enum { LOADING, OPTIMIZER, OUTSIDE, PSEUDO_COUNT };
@@ -30,7 +30,7 @@ typedef struct layer_op_time {
 
 typedef struct layer_times {
     pyro_rank_maker *maker;
-    size_t rows; /* two a layer, forward and backward, then the pseudo layers */
+    size_t rows; /* two per layer, forward and backward, then the pseudo layers */
     size_t windows;
     cell *cells; /* by window and row */
     pyro_map by_op; /* row and name to ops */
@@ -192,7 +192,7 @@ static uint32_t holder_of(layer_times *times, uint32_t event, uint32_t call)
     return found ? at : PYRO_NO_EVENT;
 }
 
-/* Own time of ops and built-in functions: time.sleep is no op, and yet what a layer may do. */
+/* Own time of ops and built-in functions: time.sleep is not an op, but a layer may call it. */
 static bool add_named(layer_times *times, uint32_t event, uint32_t call)
 {
     const pyro_trace *trace = times->maker->context.trace;
@@ -212,7 +212,7 @@ static bool is_inside(const layer_times *times, uint32_t event, uint8_t phase)
     return parent != PYRO_NO_EVENT && times->maker->context.joins->phase[parent] == phase;
 }
 
-/* Calls that wait for a device, and asking for a collective, are nobody's work. */
+/* Calls that wait for a device and requests for collectives count for no layer. */
 static bool add_waiting(layer_times *times, uint32_t event)
 {
     const pyro_joins *joins = times->maker->context.joins;

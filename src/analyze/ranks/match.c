@@ -1,4 +1,4 @@
-/* Which collective of one rank is which of another: the n-th of its kind, group and step. */
+/* Matches collectives between ranks: the n-th of each kind, group and step. */
 #include "analyze/ranks/match.h"
 #include "base/containers/buf.h"
 
@@ -79,7 +79,7 @@ static int by_lane_and_member(const void *left, const void *right)
     return (a->member > b->member) - (a->member < b->member);
 }
 
-/* Nobody leaves these before all have come. */
+/* No rank leaves these before all have arrived. */
 static bool makes_all_wait(const char *kind)
 {
     static const char *const kinds[] = {"allreduce", "allgather", "reduce_scatter", "alltoall",
@@ -156,7 +156,7 @@ static bool renumber_seats(matcher *matcher)
     return true;
 }
 
-/* Instances that a member lacks go; what is left moves together. */
+/* Drops instances that a member lacks, and moves the rest together. */
 static void drop_holes(pyro_rank_set *set)
 {
     for (size_t i = 0; i < set->lane_count; i++) {

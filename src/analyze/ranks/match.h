@@ -1,6 +1,6 @@
 /*
- * Collectives of several ranks, matched: a lane holds those of one kind, group and step, an instance
- * of it is the same collective on all its members. What follows from that: clocks, who was late.
+ * Matches collectives of several ranks: a lane holds those of one kind, group and step; an instance
+ * is the same collective on all members. Derives clocks and lateness from them.
  */
 #ifndef PYRO_ANALYZE_RANKS_MATCH_H
 #define PYRO_ANALYZE_RANKS_MATCH_H
@@ -59,7 +59,7 @@ typedef struct pyro_rank_member {
 typedef struct pyro_rank_set {
     const pyro_rank_summary *summary;
     pyro_arena *arena; /* all below lives here */
-    pyro_rank_member *members; /* one a rank, by rank */
+    pyro_rank_member *members; /* one per rank, by rank */
     size_t count;
     pyro_rank_lane *lanes;
     size_t lane_count;
@@ -86,7 +86,7 @@ bool pyro_rank_find_lateness(pyro_rank_set *set);
 /* Of a step; NULL where it has no matched collective. */
 const pyro_rank_lateness *pyro_rank_lateness_in(const pyro_rank_member *member, int64_t step);
 
-/* Rows for the ranks that others wait for; *count of them, most late first. NULL: no memory. */
+/* Rows of the stragglers; *count of them, latest first. NULL: no memory. */
 pyro_straggler_row *pyro_rank_find_stragglers(const pyro_rank_set *set, double least_share,
                                               size_t *count);
 

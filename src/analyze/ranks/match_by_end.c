@@ -1,14 +1,14 @@
 /*
- * Where the n-th collective of a step is not the same on all ranks: a rank that runs ahead has called
- * some in the step before, or a file lacks some. All leave a collective together, so those are found
- * by when they ended, once it is known how far apart the clocks are.
+ * Matches collectives by end time, where the n-th collective of a step is not the same on all
+ * ranks: a rank that runs ahead called some in the step before, or a file lacks some. All ranks
+ * leave a collective together, so equal end times on aligned clocks mean the same collective.
  */
 #include "analyze/ranks/match.h"
 #include "base/containers/buf.h"
 
 #include <stdlib.h>
 
-/* How far the same collective is looked for along the order. */
+/* How far along the order the search for the same collective goes. */
 #define MOST_SHIFT 16
 #define LEAST_SAMPLES 3
 #define LEAST_SHARE 0.3
@@ -123,7 +123,7 @@ static bool find_offset(matching *matching, int64_t *offset_ns)
     return most >= LEAST_SAMPLES && (double)most >= LEAST_SHARE * (double)matching->wanted;
 }
 
-/* Gives items of `b` the names of those of `a` that ended with them; others are nobody's. */
+/* Gives items of `b` the keys of the items of `a` that ended with them; others match nothing. */
 static void match_by_ends(pyro_rank_set *set, const run *a, const run *b, int64_t offset_ns)
 {
     size_t next = 0;

@@ -1,4 +1,4 @@
-/* The set of ranks' parts: put together in any order, it is always the same set. */
+/* Merges the parts of ranks into a set that does not depend on their order. */
 #include "analyze/ranks/summary.h"
 #include "base/containers/buf.h"
 #include "base/error.h"

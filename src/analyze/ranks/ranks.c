@@ -1,4 +1,4 @@
-/* The answer about many ranks: one part a rank, matched and aligned, as rows and notes. */
+/* Builds the result about many ranks from one part per rank: rows and notes. */
 #include "analyze/intervals.h"
 #include "analyze/quantile.h"
 #include "analyze/ranks/groups.h"
@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Clocks of one cluster are nearer than this. */
+/* Clocks of one cluster differ by less than this. */
 #define FAR_CLOCK_NS INT64_C(60000000000)
 
-/* The public part comes first, so that a pointer to it is one to the whole. */
+/* The public part comes first, so that a pointer to it points to the whole. */
 typedef struct whole_ranks {
     pyro_ranks result;
     pyro_arena arena;
@@ -35,7 +35,7 @@ static const char *base_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* The first part of a rank is used; ranks that are not known are all different. */
+/* Uses the first part of each rank; parts of unknown rank are all different. */
 static bool choose_parts(whole_ranks *whole, pyro_rank_set *set)
 {
     const pyro_rank_summary *summary = set->summary;
@@ -57,9 +57,9 @@ static bool choose_parts(whole_ranks *whole, pyro_rank_set *set)
     return !repeated ||
            note(whole,
                 pyro_arena_format(&whole->arena,
-                                  "%zu %s of a rank that an earlier file has: left out (the first "
-                                  "is rank %lld, %.200s)",
-                                  repeated, repeated == 1 ? "file is" : "files are",
+                                  "%zu %s: an earlier file has the same rank (first: rank "
+                                  "%lld, %.200s)",
+                                  repeated, repeated == 1 ? "file is skipped" : "files are skipped",
                                   (long long)example->rank,
                                   base_name(pyro_rank_text(summary, example->file))));
 }
@@ -88,12 +88,13 @@ static bool note_missing(whole_ranks *whole, const pyro_rank_set *set, int64_t w
     whole->result.missing = missing;
     bool ok = !list.failed;
     if (ok && missing)
-        ok = note(whole, pyro_arena_format(&whole->arena,
-                                           "%lld of %lld ranks %s no file (%s): who waited for "
-                                           "%s is not known",
-                                           (long long)missing, (long long)world_size,
-                                           missing == 1 ? "has" : "have", list.data,
-                                           missing == 1 ? "it" : "them"));
+        ok = note(whole,
+                  pyro_arena_format(&whole->arena,
+                                    "%lld of %lld ranks %s no file (%s): whether others waited for "
+                                    "%s is unknown",
+                                    (long long)missing, (long long)world_size,
+                                    missing == 1 ? "has" : "have", list.data,
+                                    missing == 1 ? "it" : "them"));
     pyro_buf_free(&list);
     return ok;
 }
@@ -112,20 +113,21 @@ static bool note_ranks(whole_ranks *whole, const pyro_rank_set *set)
     }
     whole->result.world_size = world;
     if (differ)
-        ok = note(whole, "files are of worlds of different sizes: perhaps of different runs");
+        ok = note(whole, "files have different world sizes: they may be from different runs");
     if (ok && most >= world && world > 0)
-        ok = note(whole, pyro_arena_format(&whole->arena,
-                                           "rank %lld is not in a world of %lld: perhaps files of "
-                                           "different runs",
-                                           (long long)most, (long long)world));
+        ok = note(whole,
+                  pyro_arena_format(&whole->arena,
+                                    "rank %lld exceeds the world size %lld: files may be from "
+                                    "different runs",
+                                    (long long)most, (long long)world));
     if (ok && unknown)
         ok = note(whole, pyro_arena_format(&whole->arena,
-                                           "%zu %s not say a rank (distributedInfo, rank_N in the "
+                                           "%zu %s no rank (distributedInfo, or rank_N in the "
                                            "name): not matched with others",
-                                           unknown, unknown == 1 ? "file does" : "files do"));
+                                           unknown, unknown == 1 ? "file has" : "files have"));
     if (ok && set->count == 1)
-        ok = note(whole, "one rank only: there is nothing to compare it with");
-    /* Without a known size there may be more behind the last, but gaps before it show. */
+        ok = note(whole, "only one rank: nothing to compare it with");
+    /* Without a known world size, ranks after the last one may be missing too. */
     if (ok && set->count > unknown)
         ok = note_missing(whole, set, world > most ? world : most + 1);
     return ok;
@@ -142,13 +144,12 @@ static bool note_matching(whole_ranks *whole, const pyro_rank_set *set)
         left_out += (size_t)set->members[i].part->left_out;
     }
     if (set->count > 1 && !usable)
-        ok = note(whole,
-                  "no collective could be matched between ranks: clocks are as in the files, "
-                  "and who was late is not known");
+        ok = note(whole, "no collective could be matched between ranks: clocks are not aligned, "
+                         "and stragglers are unknown");
     else if (components > 1)
         ok = note(whole, pyro_arena_format(&whole->arena,
                                            "ranks fall into %zu parts that share no collective: "
-                                           "lateness is told inside of each",
+                                           "lateness is computed within each part",
                                            components));
     for (size_t i = 0; i < set->count; i++) {
         int64_t offset = set->members[i].clock.offset_ns;
@@ -157,32 +158,32 @@ static bool note_matching(whole_ranks *whole, const pyro_rank_set *set)
     if (ok && far)
         ok = note(whole, pyro_arena_format(&whole->arena,
                                            "clocks of %zu ranks are off by more than a minute: "
-                                           "perhaps files of different runs",
+                                           "files may be from different runs",
                                            far));
     if (ok && set->runs_by_end)
         ok = note(whole, pyro_arena_format(&whole->arena,
-                                           "%zu times collectives of a kind and group are not in "
-                                           "the order of the first rank: matched by when they "
-                                           "ended",
+                                           "%zu series of collectives are not in the order of the "
+                                           "first rank: matched by end time",
                                            set->runs_by_end));
     if (ok && set->uneven_lanes)
-        ok = note(whole, pyro_arena_format(&whole->arena,
-                                           "%zu times ranks have not equally many collectives of a "
-                                           "kind, group and step: those are not matched",
-                                           set->uneven_lanes));
+        ok = note(whole,
+                  pyro_arena_format(&whole->arena,
+                                    "%zu times, ranks have different numbers of collectives of "
+                                    "one kind, group and step: these are not matched",
+                                    set->uneven_lanes));
     if (ok && set->crowded_lanes)
         ok = note(whole, pyro_arena_format(&whole->arena,
-                                           "%zu times more ranks than a group has claim its "
-                                           "collectives: those are not matched",
+                                           "%zu times, more ranks have a collective than its group "
+                                           "has members: these are not matched",
                                            set->crowded_lanes));
     if (ok && left_out)
         ok = note(whole,
-                  pyro_arena_format(&whole->arena, "%zu collectives over %d a rank: left out",
+                  pyro_arena_format(&whole->arena, "%zu collectives beyond %d per rank are skipped",
                                     left_out, PYRO_RANK_MOST_COLLECTIVES));
     return ok;
 }
 
-/* Median over the steps of a member of a column of pyro_rank_step. */
+/* Median of one column of pyro_rank_step over the steps of a member. */
 static int64_t step_median(const pyro_rank_part *part, size_t offset, int64_t *values)
 {
     for (size_t i = 0; i < part->step_count; i++)
@@ -241,7 +242,7 @@ static pyro_rank_row make_row(const pyro_rank_set *set, const pyro_rank_member *
     return row;
 }
 
-/* Room for a number a step of any member, or a member. */
+/* Space for one number per step of any member, or per member. */
 static int64_t *make_room(whole_ranks *whole, const pyro_rank_set *set)
 {
     size_t most = set->count;
@@ -286,7 +287,7 @@ static bool fill_ranks(whole_ranks *whole, const pyro_rank_set *set, int64_t *va
     return true;
 }
 
-/* Texts of the summary are copied, since it may go before the result. */
+/* Copies the texts of the summary, which may be freed before the result. */
 static bool keep_texts(whole_ranks *whole)
 {
     pyro_ranks *result = &whole->result;

@@ -1,7 +1,7 @@
 /*
- * The rank that the others wait for, and why. Step times are equal in synchronous training, so a
- * straggler is who comes last to collectives, by far and in most steps; the layer is the one whose
- * own time exceeds most that of the other ranks.
+ * Finds the straggler, and why. Step times are equal in synchronous training, so a straggler is the
+ * rank that arrives last at collectives, by far and in most steps. The cause is the layer whose own
+ * time exceeds that of the other ranks most.
  */
 #include "analyze/quantile.h"
 #include "analyze/ranks/match.h"
@@ -12,7 +12,7 @@
 
 #define DEFAULT_SHARE 0.05
 #define LEAST_LATE_NS 100000
-/* Fewer steps than this say nothing unless a layer explains the lateness too. */
+/* Fewer steps are not enough unless a layer also explains the lateness. */
 #define STEPS_TO_STAND_ALONE 6
 #define LEAST_STEPS 3
 #define LEAST_MATCHED 3
@@ -35,7 +35,7 @@ static int64_t median(int64_t *values, size_t count)
     return pyro_quantile(values, count, 1, 2);
 }
 
-/* How much later than the others in a step; when all are late by turns that is nothing. */
+/* How much later than the others in a step; 0 when all are late in turns. */
 static int64_t net_lateness(const pyro_rank_set *set, size_t index, size_t step, int64_t *values)
 {
     const pyro_rank_member *member = &set->members[index];
@@ -89,7 +89,7 @@ static const pyro_rank_layer *layer_of_other(const comparison *comparison, size_
     return &comparison->set->members[comparison->others[slot]].part->layers[index];
 }
 
-/* The time of the other ranks in a layer; none where they do not have it. */
+/* The time of the other ranks in a layer; 0 if they lack the layer. */
 static int64_t others_in_layer(const comparison *comparison, const pyro_rank_layer *layer,
                                bool device)
 {
@@ -184,8 +184,8 @@ static bool is_often_late(const pyro_rank_set *set, const pyro_rank_member *memb
 }
 
 /*
- * Steadily so: beyond what the others are. On a machine that is busy with other things those are late
- * by turns too, and lateness as such has to do. `values` has room for members and steps.
+ * True for steady lateness, beyond that of the others. On a busy machine the others are late in
+ * turns too, and plain lateness must suffice. `values` has room for members and steps.
  */
 static bool is_late(const pyro_rank_set *set, size_t index, double least_share, int64_t *values,
                     pyro_straggler_row *row, bool *is_steady)

@@ -1,4 +1,4 @@
-/* A rank's part: who it is, its steps, and the order in which the rest is made. */
+/* Makes the part of a rank: its number, its steps, then collectives and layers. */
 #include "analyze/ranks/summarize.h"
 #include "analyze/intervals.h"
 #include "base/containers/buf.h"
@@ -14,7 +14,7 @@ static const char *base_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Digits behind `text`, at most nine; -1 when there are none. */
+/* Digits behind `text`, at most nine; -1 when missing. */
 static int64_t read_digits(const char *text, const char **end)
 {
     int64_t number = 0;
@@ -31,7 +31,7 @@ static bool begins_rank(const char *text)
            tolower((unsigned char)text[2]) == 'n' && tolower((unsigned char)text[3]) == 'k';
 }
 
-/* The last "rank" that a number follows; "crank" and "Franka" are words of their own. */
+/* The last "rank" that a number follows; "crank" and "Franka" do not count. */
 static void read_name(const char *name, int64_t *rank, int64_t *cycle)
 {
     for (const char *at = name; *at; at++) {

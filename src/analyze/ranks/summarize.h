@@ -1,4 +1,4 @@
-/* Making a rank's part out of its trace: what the files that do it share. */
+/* Makes the part of a rank from its trace. Shared by the files that do so. */
 #ifndef PYRO_ANALYZE_RANKS_SUMMARIZE_H
 #define PYRO_ANALYZE_RANKS_SUMMARIZE_H
 

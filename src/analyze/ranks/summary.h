@@ -1,7 +1,7 @@
 /*
- * What is kept of a rank, and the set of such parts. Texts are ids of the set's own table, times are
- * int64 nanoseconds of the rank's wall clock. Parts are in the order of pyro_rank_part_order, so that
- * a set looks the same however it was put together.
+ * The data kept per rank (a part), and the set of parts. Texts are ids in the table of the set,
+ * times are int64 nanoseconds of the rank's wall clock. Parts are sorted by pyro_rank_part_order,
+ * so that a set does not depend on the order of merging.
  */
 #ifndef PYRO_ANALYZE_RANKS_SUMMARY_H
 #define PYRO_ANALYZE_RANKS_SUMMARY_H
@@ -10,12 +10,12 @@
 #include "base/containers/intern.h"
 #include <pyrometer/ranks.h>
 
-/* A trace with more gives its first ones. */
+/* A trace with more contributes only the first ones. */
 #define PYRO_RANK_MOST_COLLECTIVES 200000
 #define PYRO_RANK_MOST_STEPS 10000
 #define PYRO_RANK_MOST_LAYERS 200000
 #define PYRO_RANK_LAYER_OPS 3
-/* The row of what the host does in no layer and no op that is known. */
+/* The row of host time outside all known layers and ops. */
 #define PYRO_RANK_OUTSIDE "(outside layers)"
 
 typedef struct pyro_rank_step {
@@ -35,10 +35,10 @@ typedef struct pyro_rank_collective {
 
 typedef struct pyro_rank_layer_op {
     uint32_t name;
-    int64_t host_ns, device_ns; /* a step, mean */
+    int64_t host_ns, device_ns; /* per step, mean */
 } pyro_rank_layer_op;
 
-/* Own time of a layer in one phase, a step (median); pseudo layers are in parentheses. */
+/* Own time of a layer in one phase, per step (median); pseudo layers are in parentheses. */
 typedef struct pyro_rank_layer {
     uint32_t path, class_name;
     int64_t phase; /* pyro_phase */
@@ -75,11 +75,11 @@ static inline const char *pyro_rank_text(const pyro_rank_summary *summary, uint3
 
 /* Interns; PYRO_NO_ID when memory is out. */
 uint32_t pyro_rank_intern(pyro_rank_summary *summary, const char *text);
-/* By rank, cycle, start, file and what else tells parts apart; 0: the same part. */
+/* Compares by rank, cycle, start, file and the other members; 0: the same part. */
 int pyro_rank_part_order(const pyro_rank_summary *left_of, const pyro_rank_part *left,
                          const pyro_rank_summary *right_of, const pyro_rank_part *right);
 void pyro_rank_part_free(pyro_rank_part *part);
-/* Takes the part over, into its place; one that is there already is freed. */
+/* Inserts the part and owns it; frees it if the set already has it. */
 int pyro_rank_summary_insert(pyro_rank_summary *summary, pyro_rank_part *part, pyro_error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A summary as JSON and back: texts once, then every part with its rows as arrays of integers whose
- * members the tables below name. What is read is as hostile as any other file.
+ * Writes and reads a summary as JSON: all texts once, then every part, with rows as arrays of
+ * integers whose members the tables below name. Treats input as untrusted.
  */
 #include "analyze/ranks/summarize.h"
 #include "analyze/ranks/summary.h"
@@ -342,7 +342,7 @@ static int insert_parts(reader *reader, pyro_error *error)
         resolve_part(reader, &reader->parts[i]);
         status = pyro_rank_summary_insert(reader->summary, &reader->parts[i], error);
     }
-    /* What was inserted is the summary's now, also what failed to be. */
+    /* The summary owns all inserted parts, also after a failure. */
     memmove(reader->parts, reader->parts + i, (reader->count - i) * sizeof *reader->parts);
     reader->count -= i;
     return status;

@@ -1,4 +1,4 @@
-/* What the writers of benchmark results share. */
+/* Helpers that the writers of benchmark results share. */
 #ifndef PYRO_REPORT_BENCH_BENCH_H
 #define PYRO_REPORT_BENCH_BENCH_H
 
@@ -23,12 +23,12 @@ double pyro_metric_middle(const pyro_metric *metric);
 
 const char *pyro_gate_name(pyro_gate gate);
 
-/* A verdict inside of another report. */
+/* Adds a verdict to another report. */
 void pyro_add_verdict_text(pyro_buf *buf, const pyro_comparison *comparison,
                            const pyro_report_options *options);
 void pyro_add_verdict_markdown(pyro_buf *buf, const pyro_comparison *comparison);
 
-/* Clocks and power, throttling, and samples that were left out for it: a line of words each. */
+/* Each adds one line: clocks and power, throttling, samples discarded because of throttling. */
 void pyro_add_gpu_clocks(pyro_buf *buf, const pyro_bench_result *result);
 void pyro_add_gpu_throttling(pyro_buf *buf, const pyro_bench_result *result);
 void pyro_add_gpu_discarded(pyro_buf *buf, const pyro_bench_result *result);

@@ -1,4 +1,4 @@
-/* What continuous integration reads: JUnit XML and the JSON of github-action-benchmark. */
+/* Writes results for continuous integration: JUnit XML and the JSON of github-action-benchmark. */
 #include "report/bench/bench.h"
 #include "report/html.h"
 
@@ -112,7 +112,7 @@ int pyro_write_bench_junit(pyro_buf *buf, const pyro_report_request *request)
     return PYRO_OK;
 }
 
-/* The action knows one direction only, so just what is better when smaller is given. */
+/* The action knows one direction only, so this writes only metrics where smaller is better. */
 static void write_entry(pyro_json_writer *w, const pyro_bench_result *result,
                         const pyro_metric *metric)
 {

@@ -1,4 +1,4 @@
-/* Results as CSV and Markdown, and verdicts as CSV. */
+/* Writes results as CSV and Markdown, and verdicts as CSV. */
 #include "report/bench/bench.h"
 
 #include "base/text/printable.h"
@@ -109,7 +109,7 @@ int pyro_write_verdict_csv(pyro_buf *buf, const pyro_report_request *request)
     return PYRO_OK;
 }
 
-/* A name inside of a Markdown cell: what would end the cell or begin markup is escaped. */
+/* A name in a Markdown cell; escapes characters that would end the cell or start markup. */
 static void add_cell(pyro_buf *buf, const char *text)
 {
     for (const char *end = text + strlen(text); text < end;) {

@@ -1,4 +1,4 @@
-/* What several writers of benchmark results need: amounts, changes and names as text. */
+/* Formats amounts, changes and names for the writers of benchmark results. */
 #include "report/bench/bench.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* What a GPU did while a benchmark ran, in words, for the writers of text and pages. */
+/* Describes what a GPU did while a benchmark ran, for the text and HTML writers. */
 #include "report/bench/bench.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ void pyro_add_gpu_throttling(pyro_buf *buf, const pyro_bench_result *result)
     char reasons[160];
 
     pyro_gpu_reasons(reasons, sizeof reasons, (uint64_t)gpu->reasons);
-    pyro_buf_addf(buf, "in %lld of %lld looks at the GPU", (long long)gpu->throttled_looks,
+    pyro_buf_addf(buf, "in %lld of %lld samples of the GPU", (long long)gpu->throttled_looks,
                   (long long)gpu->looks);
     if (reasons[0] != '\0')
         pyro_buf_addf(buf, "; clocks were limited by: %s", reasons);
@@ -44,9 +44,9 @@ void pyro_add_gpu_throttling(pyro_buf *buf, const pyro_bench_result *result)
 
 void pyro_add_gpu_discarded(pyro_buf *buf, const pyro_bench_result *result)
 {
-    pyro_buf_addf(buf, "%lld samples, beside which the GPU was throttled",
+    pyro_buf_addf(buf, "%lld samples taken while the GPU was throttled",
                   (long long)result->discarded);
     if (result->throttled > 0)
-        pyro_buf_addf(buf, "; %lld more were kept: there were hardly any others",
+        pyro_buf_addf(buf, "; %lld more were kept because hardly any others remain",
                       (long long)result->throttled);
 }

@@ -1,4 +1,4 @@
-/* Results as one static page: tables, and drawings of the samples. */
+/* Writes results as one static HTML page: tables, and plots of the samples. */
 #include "report/bench/bench.h"
 
 #include "report/html.h"
@@ -75,7 +75,7 @@ static void write_timing(pyro_buf *buf, const pyro_metric *metric)
     pyro_buf_adds(buf, "</tr>\n");
 }
 
-/* What has samples with all that follows from them; what was measured as a whole apart. */
+/* Metrics with samples get statistics; metrics measured as a whole get a separate table. */
 static void write_metrics(pyro_buf *buf, const pyro_bench_result *result)
 {
     static const char *const titles[] = {"Metric", "n",   "Mean", "95% interval", "Median",
@@ -131,7 +131,7 @@ static void write_gpu(pyro_buf *buf, const pyro_bench_result *result)
         {"Throttled", pyro_add_gpu_throttling},
         {"Discarded", pyro_add_gpu_discarded},
     };
-    static const char *const titles[] = {"While it ran", ""};
+    static const char *const titles[] = {"During the run", ""};
 
     if (result->gpu.looks == 0)
         return;
@@ -152,7 +152,7 @@ static const char *or_empty(const char *text)
     return text != NULL ? text : "";
 }
 
-/* Whether a column is more than short texts that begin as numbers do. */
+/* Whether a column has more than short texts that start like numbers. */
 static bool has_words(const pyro_bench_table *table, size_t column)
 {
     for (size_t row = 0; row < table->row_count; row++) {
@@ -186,7 +186,7 @@ static void write_table(pyro_buf *buf, const pyro_bench_table *table)
     pyro_html_end_table(buf);
 }
 
-/* What an engine told besides numbers; what to do about it, its last table, comes first. */
+/* Tables that an engine reports besides metrics; the last one, its advice, comes first. */
 static void write_details(pyro_buf *buf, const pyro_bench_result *result)
 {
     static const char *const titles[] = {"Fact", ""};
@@ -303,7 +303,7 @@ static void write_comparison(pyro_buf *buf, const pyro_comparison *comparison)
 
     if (comparison == NULL)
         return;
-    pyro_html_element(buf, "h2", "Against the base");
+    pyro_html_element(buf, "h2", "Compared with the baseline");
     pyro_html_begin_table(buf, titles, COUNT(titles));
     for (size_t i = 0; i < comparison->row_count; i++) {
         const pyro_verdict_row *row = &comparison->rows[i];
@@ -358,7 +358,7 @@ int pyro_write_bench_html(pyro_buf *buf, const pyro_report_request *request)
     pyro_html_begin(buf, "Benchmark results");
     pyro_html_element(buf, "h1", "Benchmark results");
     if (bench->interrupted)
-        pyro_html_element(buf, "p", "Interrupted: what was measured until then.");
+        pyro_html_element(buf, "p", "Interrupted: results until then.");
     int status = write_overview(buf, request);
     write_gates(buf, report);
     write_comparison(buf, report->comparison);

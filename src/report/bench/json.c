@@ -1,4 +1,4 @@
-/* Results as JSON, with every sample: what pyro_bench_open reads, and what programs compare. */
+/* Writes results as JSON with every sample, in the format that pyro_bench_open reads. */
 #include "report/bench/bench.h"
 
 #include <math.h>

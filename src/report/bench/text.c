@@ -1,4 +1,4 @@
-/* Results and verdicts as text for people. */
+/* Writes results and verdicts as text. */
 #include "report/bench/bench.h"
 
 #include "base/text/table.h"
@@ -31,7 +31,7 @@ static void write_label(pyro_buf *buf, const char *label)
     pyro_buf_addf(buf, "  %-12s ", label);
 }
 
-/* Percentiles, and which of them more samples may move; the deepest only where they can bear it. */
+/* Percentiles, marked where more samples may move them; the deepest only with enough samples. */
 static void write_percentiles(pyro_buf *buf, const pyro_summary *summary, const char *unit)
 {
     char text[PYRO_UNIT_TEXT];
@@ -75,7 +75,7 @@ static void write_latency(pyro_buf *buf, const pyro_bench_result *result,
     write_percentiles(buf, summary, latency->unit);
 }
 
-/* Everything beside latency: one line a metric that has samples, in its own words where known. */
+/* All metrics but latency: one line per metric with samples, with its own label where known. */
 static void write_other(pyro_buf *buf, const pyro_bench_result *result)
 {
     const pyro_metric *user = pyro_bench_metric(result, "user");
@@ -134,7 +134,7 @@ static void write_facts(pyro_buf *buf, const pyro_bench_result *result)
     }
 }
 
-/* A wider line is hard to follow, even where there is room for it. */
+/* Wider lines are hard to read, even on wide terminals. */
 enum { WIDTH_READABLE = 160 };
 
 /* How wide the table would be with its longest cells. */
@@ -156,7 +156,7 @@ static size_t table_width(const pyro_bench_table *table)
     return sum;
 }
 
-/* A row of a table that is too wide: its first cell, and the others below it by their names. */
+/* A row of a table that is too wide: its first cell, then the other cells below it with labels. */
 static void write_long_row(pyro_buf *buf, const pyro_bench_table *table, size_t row)
 {
     for (size_t column = 0; column < table->column_count; column++) {
@@ -247,7 +247,7 @@ static void add_ratio(pyro_buf *buf, const pyro_speed_ratio *ratio)
     double half = (ratio->interval.high - ratio->interval.low) / 2;
 
     if (!isfinite(ratio->ratio)) {
-        pyro_buf_adds(buf, "faster, by how much is too short to tell, than ");
+        pyro_buf_adds(buf, "faster (runs too short to tell by how much) than ");
         return;
     }
     pyro_buf_addf(buf, "%.2f +- %.2f times faster than ", ratio->ratio, half);
@@ -324,7 +324,7 @@ int pyro_write_bench_text(pyro_buf *buf, const pyro_report_request *request)
                        width_of(options) < PYRO_TEXT_WIDTH ? width_of(options) : PYRO_TEXT_WIDTH,
                        options->color);
     if (bench->interrupted)
-        pyro_buf_adds(buf, "Interrupted: what was measured until then.\n");
+        pyro_buf_adds(buf, "Interrupted: results until then.\n");
     return PYRO_OK;
 }
 
@@ -346,7 +346,7 @@ static void write_verdict_row(pyro_table *table, const pyro_verdict_row *row)
     pyro_table_cell(table, pyro_verdict_name(row->verdict));
 }
 
-/* " (up to 2% of latency, 26% of memory does not matter)": the largest of each metric. */
+/* " (tolerance: 2% of latency, 26% of memory)": the largest of each metric. */
 static void write_deltas(pyro_buf *buf, const pyro_comparison *comparison)
 {
     size_t written = 0;
@@ -363,10 +363,10 @@ static void write_deltas(pyro_buf *buf, const pyro_comparison *comparison)
         }
         if (!first || !(delta > 0))
             continue;
-        pyro_buf_addf(buf, "%s%.3g%% of %s", written++ == 0 ? " (up to " : ", ", delta * 100,
+        pyro_buf_addf(buf, "%s%.3g%% of %s", written++ == 0 ? " (tolerance: " : ", ", delta * 100,
                       comparison->rows[i].metric);
     }
-    pyro_buf_adds(buf, written > 0 ? " does not matter)\n" : "\n");
+    pyro_buf_adds(buf, written > 0 ? ")\n" : "\n");
 }
 
 void pyro_add_verdict_text(pyro_buf *buf, const pyro_comparison *comparison,

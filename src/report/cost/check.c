@@ -1,4 +1,4 @@
-/* Our count beside another counter's: the table with its reasons, JSON or CSV. */
+/* Writes our FLOPs compared with those of other counters: a table with reasons, JSON or CSV. */
 #include "report/cost/check.h"
 
 #include "base/json/write.h"
@@ -97,7 +97,7 @@ static void write_reason(pyro_buf *buf, const pyro_check_row *row, const char *t
     pyro_buf_free(&line);
 }
 
-/* What only rounding parts is told once for all. */
+/* Reports differences from rounding once for all models. */
 static void write_reasons(pyro_buf *buf, const pyro_check *check, const char *counter, int width)
 {
     size_t rounded = 0;
@@ -116,7 +116,8 @@ static void write_reasons(pyro_buf *buf, const pyro_check *check, const char *co
                 write_reason(buf, row, row->reasons[j].text, width);
     }
     if (rounded > 0)
-        pyro_buf_addf(buf, "  %zu equal to the three decimals of GMACs that are published\n",
+        pyro_buf_addf(buf,
+                      "  %zu equal to the published value, which has three decimals of GMACs\n",
                       rounded);
 }
 
@@ -149,11 +150,11 @@ static void write_counter(pyro_buf *buf, const pyro_check *check, const char *co
     pyro_table_write(&table, buf, 0, options->width, options->color);
     pyro_table_free(&table);
     if (!options->quiet) {
-        pyro_text_heading(buf, "\nWhere the difference is:", options->color);
+        pyro_text_heading(buf, "\nReasons for differences:", options->color);
         size_t before = buf->length;
         write_reasons(buf, check, counter, options->width);
         if (buf->length == before)
-            pyro_buf_adds(buf, "  there is none\n");
+            pyro_buf_adds(buf, "  no differences\n");
         pyro_buf_addc(buf, '\n');
     }
 }

@@ -1,4 +1,4 @@
-/* Our count beside another counter's, as it is reported. */
+/* Our FLOPs compared with those of other counters. */
 #ifndef PYRO_REPORT_COST_CHECK_H
 #define PYRO_REPORT_COST_CHECK_H
 
@@ -6,10 +6,10 @@
 
 #include <pyrometer/report.h>
 
-/* The reason of a difference that is no more than the digits which were published. */
+/* The reason for a difference that is only rounding of the published number. */
 #define PYRO_CHECK_ROUNDING "rounding"
 
-/* A part of the difference: an operator, and by how much our count of it is the larger one. */
+/* A part of the difference: an operator, and how much larger our count of it is. */
 typedef struct pyro_check_reason {
     const char *op;
     int64_t flops;
@@ -20,10 +20,10 @@ typedef struct pyro_check_reason {
 typedef struct pyro_check_row {
     const char *model;
     const char *counter; /* "fvcore", "torch" or "torchvision" */
-    const char *detail;  /* of torchvision: the weights; else "" */
-    const char *error;   /* why there is nothing to compare; NULL: there is */
+    const char *detail;  /* torchvision: the weights; else "" */
+    const char *error;   /* why the counts cannot be compared; NULL: they can */
     int64_t our_flops, their_flops; /* 2 x MACs */
-    int64_t unpriced; /* operators of the model that no rule of ours priced */
+    int64_t unpriced; /* operators of the model that our rules do not price */
     pyro_check_reason *reasons;
     size_t reason_count, reason_capacity;
 } pyro_check_row;
@@ -37,8 +37,8 @@ typedef struct pyro_check {
 /* |ours - theirs| / theirs; 0 where both are 0. */
 double pyro_check_difference(const pyro_check_row *row);
 /*
- * Not of a row with an error or with unpriced operators, of which nothing can be said; always where
- * only rounding parts the two.
+ * False for a row with an error or with unpriced operators; true where the counts differ only by
+ * rounding.
  */
 bool pyro_check_within(const pyro_check *check, const pyro_check_row *row);
 

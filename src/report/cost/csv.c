@@ -1,4 +1,4 @@
-/* A cost for spreadsheets: one record a layer, or one a node. */
+/* Writes a cost as CSV: one record per layer or per node. */
 #include "report/csv.h"
 #include "report/cost/rows.h"
 #include "report/writers.h"

@@ -1,4 +1,4 @@
-/* What changed between two costs: text, JSON (pyrometer.diff/1) and CSV. */
+/* Writes the changes between two costs: text, JSON (pyrometer.diff/1) and CSV. */
 #include "report/csv.h"
 #include "report/cost/rows.h"
 #include "report/text.h"
@@ -111,17 +111,17 @@ static void write_totals(pyro_buf *buf, const pyro_cost *before, const pyro_cost
     finish_table(&table, buf, options);
 }
 
-/* The changes that are shown, and what is left for their names. */
+/* The shown changes, and the space left for their names. */
 typedef struct change_table {
     const pyro_layer_change *items;
     size_t count;
     size_t name_room;
-    bool with_params; /* they go first where the names need the room */
+    bool with_params; /* dropped first where the names need space */
 } change_table;
 
 static void fit(change_table *shown, int width)
 {
-    /* What the indent, the gaps and the other columns take at most. */
+    /* Widest indent, gaps and other columns. */
     enum { OTHER_COLUMNS = 53, PARAMS_COLUMN = 10 };
     size_t room = width > OTHER_COLUMNS + 10 ? (size_t)width - OTHER_COLUMNS : 10;
     size_t longest = 0;

@@ -1,4 +1,4 @@
-/* What a model takes, for people: names, types and sizes, and which sizes may change. */
+/* Describes the inputs of a model: names, types, sizes, and which sizes may change. */
 #include "report/text.h"
 #include "report/writers.h"
 
@@ -50,7 +50,7 @@ static void add_word(pyro_buf *buf, const char *word)
     pyro_text_clean(buf, word);
 }
 
-/* What the file calls its open sizes, each once. */
+/* The file's names of open sizes, each once. */
 static void add_named_sizes(pyro_buf *buf, const pyro_facts *facts)
 {
     for (size_t i = 0; i < facts->dim_count; i++) {

@@ -1,4 +1,4 @@
-/* A cost for programs: schema pyrometer.cost/1. Everything is written, in the order of the graph. */
+/* Writes a cost as JSON, schema pyrometer.cost/1: all rows, in graph order. */
 #include "report/cost/rows.h"
 #include "report/writers.h"
 
@@ -166,7 +166,7 @@ static void write_footprint(pyro_json_writer *writer, const pyro_cost *cost)
     pyro_json_end_object(writer);
 }
 
-/* null where the model is no decoding step. */
+/* null when the model is not a decoding step. */
 static void write_decode(pyro_json_writer *writer, const pyro_cost *cost)
 {
     pyro_decode decode;

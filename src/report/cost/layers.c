@@ -1,4 +1,4 @@
-/* The table of layers: sorted or in graph order, and readable on narrow terminals. */
+/* Writes the table of layers, sorted or in graph order, to fit narrow terminals. */
 #include "report/cost/rows.h"
 #include "report/text.h"
 #include "report/writers.h"
@@ -10,15 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the indent, the gaps and every column but the layer and its class take at most. */
+/* Widest indent, gaps and columns other than the layer and its class. */
 enum { OTHER_COLUMNS = 50, CLASS_GAP = 2 };
 
-/* The rows that are shown, and what is left for their names. */
+/* The shown rows, and the space left for their names. */
 typedef struct cost_layer_table {
     const pyro_cost_row **rows;
     size_t count;
     size_t name_room;
-    bool with_class; /* the class goes first where there is no room for both */
+    bool with_class; /* dropped first where space is short */
 } cost_layer_table;
 
 static void fit(cost_layer_table *layers, int width)

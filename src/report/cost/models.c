@@ -1,4 +1,4 @@
-/* The models that are known by name: a table, JSON (schema pyrometer.models/1) or CSV. */
+/* Writes the list of named models: a table, JSON (schema pyrometer.models/1) or CSV. */
 #include "report/csv.h"
 #include "report/text.h"
 #include "report/writers.h"
@@ -18,7 +18,7 @@ static bool may_change(const pyro_facts *facts, const char *input, size_t axis)
     return false;
 }
 
-/* "1x3x224x224" and how many further inputs there are; `marked`: a * behind what may change. */
+/* "1x3x224x224" and the number of further inputs; `marked`: adds * to sizes that may change. */
 static void add_input(pyro_buf *buf, const pyro_facts *facts, bool marked)
 {
     const pyro_default_shape *shape = facts->shapes;
@@ -82,7 +82,7 @@ static void write_footer(pyro_buf *buf, const pyro_report_request *request)
     size_t own = 0;
 
     pyro_buf_addf(buf,
-                  "\n%zu of %zu models. MACs are of one forward pass at that input; * marks the "
+                  "\n%zu of %zu models. MACs are for one forward pass at that input; * marks the "
                   "sizes\nthat may change.\n",
                   request->models.count, pyro_catalog_count(request->models.catalog));
     for (size_t i = 0; i < request->models.count; i++) {
@@ -98,14 +98,14 @@ static void write_footer(pyro_buf *buf, const pyro_report_request *request)
         }
     }
     if (own > 0)
-        pyro_buf_adds(buf, "(own): added by you; pyrometer models remove NAME takes one away.\n");
+        pyro_buf_adds(buf, "(own): added by you; pyrometer models remove NAME removes one.\n");
     if (!request->options->quiet && request->models.count > 0)
         pyro_buf_addf(buf, "\nNext:\n  pyrometer cost %s\n", entries[0]->facts->name);
 }
 
 int pyro_write_models_text(pyro_buf *buf, const pyro_report_request *request)
 {
-    /* The last two are left out unless everything is wanted. */
+    /* The last two columns are for --verbose only. */
     static const pyro_table_column columns[] = {
         {"Model", false, false},      {"Params", true, false}, {"MACs", true, false},
         {"Input", false, false},      {"Task", false, true},   {"Family", false, false},
@@ -208,7 +208,7 @@ int pyro_write_models_json(pyro_buf *buf, const pyro_report_request *request)
     return PYRO_OK;
 }
 
-/* An empty field where the count is not known. */
+/* An empty field when the count is unknown. */
 static void csv_count(pyro_buf *buf, int64_t value)
 {
     if (value >= 0)

@@ -1,4 +1,4 @@
-/* Parts of the text that only some reports have: the module tree and the coverage. */
+/* Writes optional parts of the text: the module tree and the coverage. */
 #include "report/cost/rows.h"
 #include "report/text.h"
 #include "report/writers.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* The last part of a dotted path: what a module is called inside its parent. */
+/* The last part of a dotted path: the name of a module in its parent. */
 static const char *last_part(const char *path)
 {
     const char *dot = strrchr(path, '.');
@@ -16,7 +16,7 @@ static const char *last_part(const char *path)
     return dot != NULL && dot[1] != '\0' ? dot + 1 : path;
 }
 
-/* How far a module's name is indented, and how much of the line it takes with that. */
+/* Indent of a module's name, and its width with the indent. */
 static size_t module_indent(const pyro_cost_row *row)
 {
     enum { DEEPEST = 20 };
@@ -58,7 +58,7 @@ static bool is_shown(const pyro_cost *cost, const pyro_cost_row *module)
 void pyro_write_module_tree(pyro_buf *buf, const pyro_cost *cost,
                             const pyro_report_options *options)
 {
-    /* The class comes last, and only where eight letters of it have room. */
+    /* The class comes last, and only if eight letters of it fit. */
     enum { OTHER_COLUMNS = 48, CLASS_COLUMN = 10 };
     static const pyro_table_column columns[] = {
         {"Module", false, true}, {"Params", true, false},  {"MACs", true, false},
@@ -77,7 +77,7 @@ void pyro_write_module_tree(pyro_buf *buf, const pyro_cost *cost,
         longest = length > longest ? length : longest;
     }
     with_class = longest + OTHER_COLUMNS + CLASS_COLUMN <= (size_t)options->width;
-    pyro_text_heading(buf, "\nModule Tree (each with all that is below it):", options->color);
+    pyro_text_heading(buf, "\nModule Tree (rows include submodules):", options->color);
     pyro_table_init(&table, columns, with_class ? column_count : column_count - 1);
     for (size_t i = 0; i < count; i++)
         if (is_shown(cost, &modules[i]))

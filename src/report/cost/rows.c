@@ -1,4 +1,4 @@
-/* Rows of a cost: order, names, adding up. */
+/* Sorts, names and sums the rows of a cost. */
 #include "report/cost/rows.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 const pyro_band pyro_bands[PYRO_BAND_COUNT] = {
     {"< 10", 5}, {"10-50", 30}, {"50-100", 75}, {"> 100", 1000}};
 
-/* One way or the other round as qsort wants it: largest first, equal ones as they were. */
+/* Order for qsort: largest first, equal rows in their original order. */
 static int order(bool less, bool greater, const pyro_cost_row *a, const pyro_cost_row *b)
 {
     if (less || greater)

@@ -1,4 +1,4 @@
-/* What the writers share about rows of a cost: order, names, adding up. */
+/* Sorts, names and sums the rows of a cost, for its writers. */
 #ifndef PYRO_REPORT_COST_ROWS_H
 #define PYRO_REPORT_COST_ROWS_H
 
@@ -7,7 +7,7 @@
 
 enum { PYRO_DEFAULT_TOP = 10 };
 
-/* Pointers to the rows as they are, for the caller to free; NULL as below. */
+/* Pointers to the rows in their original order; the caller frees the array. NULL as below. */
 const pyro_cost_row **pyro_rows_in_order(const pyro_cost_row *rows, size_t count);
 
 /*
@@ -16,16 +16,16 @@ const pyro_cost_row **pyro_rows_in_order(const pyro_cost_row *rows, size_t count
  */
 const pyro_cost_row **pyro_rows_sorted(const pyro_cost_row *rows, size_t count, pyro_sort key);
 
-/* "FLOPs", "memory", ...: what a table sorted by the key says in its title. */
+/* "FLOPs", "memory", ...: the name of the key in the title of a sorted table. */
 const char *pyro_sort_title(pyro_sort key);
 
-/* How many of `count` rows a table shows: options->top with its 0 and its negative. */
+/* How many of `count` rows a table shows: by options->top, also 0 and negative. */
 size_t pyro_rows_shown(const pyro_report_options *options, size_t count);
 
-/* Rows that were picked out of others, added up. */
+/* Sums of selected rows. */
 typedef struct pyro_row_sum {
     size_t rows;
-    double flops, memory_bytes; /* only ever turned into shares */
+    double flops, memory_bytes; /* used only for shares */
 } pyro_row_sum;
 
 pyro_row_sum pyro_sum_bound(const pyro_cost_row *rows, size_t count, pyro_bound bound);
@@ -39,9 +39,9 @@ typedef struct pyro_band {
 extern const pyro_band pyro_bands[PYRO_BAND_COUNT];
 pyro_row_sum pyro_sum_band(const pyro_cost_row *rows, size_t count, const pyro_band *band);
 
-/* "compute", "memory" or "-": the bound where there is little room. */
+/* "compute", "memory" or "-": the bound, in short. */
 const char *pyro_bound_short(pyro_bound bound);
-/* The band of a row; "none" where it moves nothing and so has no intensity. */
+/* The band of a row; "none" for a row that moves no bytes. */
 const char *pyro_row_band(const pyro_cost_row *row);
 
 /* A node's layer as layers are named: the model itself is "(model)". */

@@ -1,4 +1,4 @@
-/* Several models side by side: a table, JSON summaries, or one CSV record each. */
+/* Writes several models side by side: a table, JSON summaries, or one CSV record per model. */
 #include "report/csv.h"
 #include "report/cost/rows.h"
 #include "report/text.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* True when another model has the same name, so that the name alone does not tell them apart. */
+/* True when another model has the same name. */
 static bool name_is_shared(const pyro_cost *const *costs, size_t count, size_t index)
 {
     const char *name = pyro_model_name(pyro_cost_model(costs[index]));
@@ -161,7 +161,7 @@ int pyro_write_side_by_side_json(pyro_buf *buf, const pyro_report_request *reque
     return status;
 }
 
-/* The last two fields; empty where the model is no decoding step. */
+/* The last two fields; empty when the model is not a decoding step. */
 static void write_decode_csv(pyro_buf *buf, const pyro_cost *cost)
 {
     pyro_decode decode;

@@ -1,4 +1,4 @@
-/* A cost for people: summary, breakdown, bottlenecks, the largest layers. */
+/* Writes a cost as text: summary, breakdown, bottlenecks, the largest layers. */
 #include "report/cost/rows.h"
 #include "report/text.h"
 #include "report/writers.h"
@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* Where the parts of the text are written to, and how. */
+/* The destination and the options of all parts of the text. */
 typedef struct text_writer {
     pyro_buf *buf;
     const pyro_cost *cost;
@@ -22,7 +22,7 @@ static void write_field(const text_writer *w, const char *label, pyro_buf *value
     pyro_buf_reset(value);
 }
 
-/* "3.64 G (3,638,757,864)", or the number alone where the short form hides nothing. */
+/* "3.64 G (3,638,757,864)", or the number alone where the short form is exact. */
 static void add_count(pyro_buf *buf, int64_t value)
 {
     char text[PYRO_UNIT_TEXT], exact[PYRO_UNIT_TEXT];
@@ -121,7 +121,7 @@ static void write_footprint(const text_writer *w, pyro_buf *value)
     write_field(w, "  KV cache:", value);
 }
 
-/* Nothing where the model is no decoding step. */
+/* Writes nothing when the model is not a decoding step. */
 static void write_decode(const text_writer *w, pyro_buf *value)
 {
     char text[PYRO_UNIT_TEXT], each[PYRO_UNIT_TEXT];

@@ -1,6 +1,5 @@
 /*
- * A graph in Graphviz's language: groups for modules, one block in the place of equal ones, colours
- * by cost.
+ * Writes a graph for Graphviz: groups for modules, one block for repeated ones, colours by cost.
  */
 #include "base/error.h"
 #include "base/text/units.h"
@@ -11,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* By share of all cost, from white on; dark ones have light text. */
+/* By share of the total cost, starting at white; dark colours get light text. */
 static const struct {
     double from;
     const char *fill, *text;
@@ -25,10 +24,10 @@ typedef struct artist {
     const pyro_dataflow *graph;
     const pyro_graph_report *report;
     const pyro_picture *picture;
-    uint32_t *times; /* by group: with those around it */
+    uint32_t *times; /* by group: repeats, including those of the groups around it */
 } artist;
 
-/* Text inside quotes of dot: only quotes and backslashes mean anything there. */
+/* Text in dot quotes: only quotes and backslashes need escaping. */
 static void add_text(pyro_buf *buf, const char *text)
 {
     pyro_buf clean = PYRO_BUF_INIT;
@@ -128,7 +127,7 @@ static uint32_t parent_of(const artist *a, uint32_t group)
     return a->picture->groups[group].parent;
 }
 
-/* Whether `outer` is the group or one around it; PYRO_NONE is around all. */
+/* Whether `outer` is the group or encloses it; PYRO_NONE encloses all. */
 static bool is_within(const artist *a, uint32_t group, uint32_t outer)
 {
     while (group != PYRO_NONE && group != outer && group > outer)

@@ -1,4 +1,4 @@
-/* A graph as GraphML, for yEd, Gephi and networkx. */
+/* Writes a graph as GraphML, for yEd, Gephi and networkx. */
 #include "base/text/units.h"
 #include "report/graph/writers.h"
 #include "report/text.h"
@@ -32,7 +32,7 @@ static void add_data(pyro_buf *buf, const char *key, const char *text)
     pyro_buf_adds(buf, "</data>");
 }
 
-/* Amounts that are not known are left out. */
+/* Omits unknown amounts. */
 static void add_integer(pyro_buf *buf, const char *key, int64_t amount)
 {
     if (amount >= 0)

@@ -1,4 +1,4 @@
-/* A graph as JSON for programs: schema "pyrometer.graph/1". */
+/* Writes a graph as JSON, schema "pyrometer.graph/1". */
 #include "base/json/write.h"
 #include "report/graph/writers.h"
 

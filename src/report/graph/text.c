@@ -1,6 +1,6 @@
 /*
- * Writes a graph as text: nodes, edges, stats and cuts. docs/reference/graph-format.md explains every
- * line.
+ * Writes a graph as text: nodes, edges, stats and cuts. docs/reference/graph-format.md explains
+ * every line.
  */
 #include "base/text/table.h"
 #include "base/text/units.h"

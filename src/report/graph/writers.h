@@ -1,4 +1,4 @@
-/* The writers of graphs, one form each, and what they share. */
+/* Helpers that the writers of graphs share. */
 #ifndef PYRO_REPORT_GRAPH_WRITERS_H
 #define PYRO_REPORT_GRAPH_WRITERS_H
 

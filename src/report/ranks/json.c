@@ -1,6 +1,6 @@
 /*
- * Writes many ranks as JSON, schema pyrometer.ranks/1 (docs/reference/ranks.md), and one table of it as
- * CSV.
+ * Writes the report about many ranks as JSON, schema pyrometer.ranks/1 (docs/reference/ranks.md),
+ * or one of its tables as CSV.
  */
 #include "report/writers.h"
 #include "report/writers.h"
@@ -99,7 +99,7 @@ static const pyro_trace_column straggler_columns[] = {
      sizeof(row), \
      offsetof(pyro_ranks, name), \
      offsetof(pyro_ranks, counted)}
-/* In the order of pyro_ranks_view, which begins with the overview. */
+/* In the order of pyro_ranks_view, which starts with the overview. */
 static const pyro_trace_table tables[] = {
     TABLE(ranks, rank_columns, pyro_rank_row, rank_count),
     TABLE(steps, step_columns, pyro_rank_step_row, step_count),

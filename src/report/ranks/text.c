@@ -1,4 +1,4 @@
-/* Many ranks for people: who is waited for first, then ranks, steps and process groups. */
+/* Writes the report about many ranks: stragglers, then ranks, steps and process groups. */
 #include "report/writers.h"
 #include "report/cost/rows.h"
 #include "report/text.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows of a table where no number was asked for. */
+/* Rows of a table when the options set no number. */
 #define DEFAULT_ROWS 16
 
 typedef struct ranks_writer {
@@ -41,7 +41,7 @@ static void cell_text(pyro_table *table, const char *text)
     pyro_buf_free(&clean);
 }
 
-/* An offset has a direction. */
+/* A clock offset, with its sign. */
 static void cell_offset(pyro_table *table, int64_t offset_ns)
 {
     char text[PYRO_UNIT_TEXT];
@@ -105,7 +105,7 @@ static void add_rank(pyro_table *table, const pyro_rank_row *row)
         cell_offset(table, row->clock_offset_ns);
 }
 
-/* Where not all fit, those that are waited for most. */
+/* Where not all fit, the latest ones. */
 static void write_ranks(ranks_writer *w)
 {
     static const pyro_table_column columns[] = {
@@ -124,8 +124,7 @@ static void write_ranks(ranks_writer *w)
         rows[i] = &w->ranks->ranks[i];
     if (shown < count)
         qsort(rows, count, sizeof *rows, by_lateness);
-    heading(w, shown < count ? "Ranks, a step, those that are waited for most" : "Ranks, a step",
-            shown, count);
+    heading(w, shown < count ? "Ranks, per step, latest first" : "Ranks, per step", shown, count);
     pyro_table_init(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < shown; i++)
         add_rank(&table, rows[i]);
@@ -136,9 +135,9 @@ static void write_ranks(ranks_writer *w)
 static void write_steps(ranks_writer *w)
 {
     static const pyro_table_column columns[] = {
-        {"Step", true, false},    {"Ranks", true, false},      {"Fastest", true, false},
-        {"Median", true, false},  {"Slowest", true, false},    {"Skew", true, false},
-        {"Of rank", true, false}, {"Waited for", true, false}, {"By", true, false}};
+        {"Step", true, false},    {"Ranks", true, false},     {"Fastest", true, false},
+        {"Median", true, false},  {"Slowest", true, false},   {"Skew", true, false},
+        {"On rank", true, false}, {"Last rank", true, false}, {"Late by", true, false}};
     size_t count = w->ranks->step_count, shown = rows_shown(w, count);
     pyro_table table;
     heading(w, "Steps", shown, count);
@@ -206,7 +205,7 @@ static void write_groups(ranks_writer *w)
     pyro_table table;
     if (!count && w->is_overview)
         return;
-    heading(w, "Communication, of a rank and step", shown, count);
+    heading(w, "Communication, per rank and step", shown, count);
     pyro_table_init(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < shown; i++)
         add_group(&table, &w->ranks->groups[i]);
@@ -217,14 +216,14 @@ static void add_cause(pyro_buf *text, const pyro_straggler_row *row)
 {
     char own[PYRO_UNIT_TEXT], others[PYRO_UNIT_TEXT];
     if (!row->layer[0] && row->excess_ns == 0) {
-        pyro_buf_adds(text, "; no layer of it explains that");
+        pyro_buf_adds(text, "; no layer explains the delay");
         return;
     }
     pyro_buf_adds(text, ": ");
     pyro_text_clean(text, row->layer[0] ? row->layer : "(model)");
     if (row->phase != PYRO_PHASE_OTHER && row->phase != PYRO_PHASE_OPTIMIZER)
         pyro_buf_addf(text, " (%s)", pyro_phase_name(row->phase));
-    pyro_buf_addf(text, " takes %s of its own on the %s, %s on the other ranks",
+    pyro_buf_addf(text, " takes %s of own time on the %s, %s on the other ranks",
                   pyro_format_duration(own, row->layer_ns), row->where,
                   pyro_format_duration(others, row->others_ns));
     if (row->op[0]) {
@@ -238,19 +237,19 @@ static void write_stragglers(ranks_writer *w)
     const pyro_ranks *ranks = w->ranks;
     size_t shown = rows_shown(w, ranks->straggler_count);
     char late[PYRO_UNIT_TEXT], share[PYRO_UNIT_TEXT];
-    pyro_text_heading(w->buf, "\nWho is waited for:", w->options->color);
+    pyro_text_heading(w->buf, "\nStragglers:", w->options->color);
     if (!ranks->straggler_count)
         pyro_buf_adds(w->buf, ranks->matched_collectives
-                                  ? "  Nobody in particular: no rank is late in most steps.\n"
-                                  : "  Not known: it takes collectives of several ranks.\n");
+                                  ? "  None: no rank is late in most steps.\n"
+                                  : "  Unknown: this needs collectives of several ranks.\n");
     for (size_t i = 0; i < shown; i++) {
         const pyro_straggler_row *row = &ranks->stragglers[i];
         pyro_buf text = PYRO_BUF_INIT;
         if (row->rank < 0)
-            pyro_buf_adds(&text, "- A rank that is not known");
+            pyro_buf_adds(&text, "- An unknown rank");
         else
             pyro_buf_addf(&text, "- Rank %lld", (long long)row->rank);
-        pyro_buf_addf(&text, " is late by %s a step (%s of it), in %lld of %lld steps",
+        pyro_buf_addf(&text, " is late by %s per step (%s of it), in %lld of %lld steps",
                       pyro_format_duration(late, row->late_ns),
                       pyro_format_share(share, row->late_share, 1), (long long)row->late_steps,
                       (long long)row->steps);
@@ -271,17 +270,17 @@ static void write_summary(ranks_writer *w)
         offset = offset < 0 ? -offset : offset;
         most = offset > most ? offset : most;
     }
-    pyro_buf_addf(w->buf, "\n  Step time:   %s in the median of ranks; they differ by %s (%s)\n",
+    pyro_buf_addf(w->buf, "\n  Step time:   median %s; ranks differ by %s (%s)\n",
                   pyro_format_duration(a, ranks->step_ns),
                   pyro_format_duration(b, ranks->step_skew_ns),
                   pyro_format_share(c, (double)ranks->step_skew_ns, (double)ranks->step_ns));
-    pyro_buf_addf(w->buf, "  Times are:   the %s\n", ranks->on_device ? "devices'" : "hosts'");
-    pyro_buf_addf(w->buf, "  Collectives: %s, %s of them found on several ranks\n",
+    pyro_buf_addf(w->buf, "  Measured on: %s\n", ranks->on_device ? "devices" : "hosts");
+    pyro_buf_addf(w->buf, "  Collectives: %s, %s of them matched between ranks\n",
                   pyro_format_exact(a, ranks->collectives),
                   pyro_format_exact(b, ranks->matched_collectives));
     if (ranks->clock_residual_ns >= 0)
         pyro_buf_addf(
-            w->buf, "  Clocks:      aligned by collectives; moved by up to %s, %s is left\n",
+            w->buf, "  Clocks:      aligned by collectives; shifted by up to %s, residual %s\n",
             pyro_format_duration(a, most), pyro_format_duration(b, ranks->clock_residual_ns));
 }
 

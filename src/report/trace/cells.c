@@ -1,4 +1,4 @@
-/* Headings and cells that the text tables of a trace share. */
+/* Writes headings and cells for the text tables of a trace. */
 #include "report/trace/view.h"
 
 #include "base/text/units.h"

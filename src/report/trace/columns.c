@@ -1,4 +1,4 @@
-/* The tables of an analysis as tables.def describes them, and reading members of their rows. */
+/* Describes the tables of an analysis from tables.def, and reads the members of their rows. */
 #include "report/trace/rows.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* One table of a trace for spreadsheets: the columns of its rows, what is not known left empty. */
+/* Writes one table of a trace as CSV. Unknown values are empty. */
 #include "report/csv.h"
 #include "report/trace/rows.h"
 #include "report/writers.h"

@@ -1,4 +1,4 @@
-/* Two runs side by side, as text, JSON and CSV. */
+/* Writes the comparison of two runs as text, JSON and CSV. */
 #include "base/containers/buf.h"
 #include "base/error.h"
 #include "base/json/write.h"
@@ -45,7 +45,7 @@ static void write_totals(pyro_buf *buf, const pyro_trace_diff *diff,
     pyro_table table;
 
     pyro_table_init(&table, columns, sizeof columns / sizeof *columns);
-    pyro_table_cellf(&table, "Time a %s", diff->unit);
+    pyro_table_cellf(&table, "Time per %s", diff->unit);
     add_times(&table, diff->before_span_ns, diff->after_span_ns);
     if (diff->device) {
         pyro_table_cell(&table, "Device busy");
@@ -70,7 +70,7 @@ static void write_table(pyro_buf *buf, const pyro_trace_diff *diff, pyro_diff_ta
     if (diff->counts[which] == 0)
         return;
     snprintf(title, sizeof title,
-             "%s whose %s time a %s changed most (%zu of %zu):", table_titles[which],
+             "%s whose %s time per %s changed most (%zu of %zu):", table_titles[which],
              diff->device || which == PYRO_DIFF_KERNELS ? "device" : "host", diff->unit, shown,
              diff->counts[which]);
     pyro_buf_addc(buf, '\n');
@@ -100,8 +100,8 @@ int pyro_write_trace_diff_text(pyro_buf *buf, const pyro_report_request *request
     for (int which = 0; which < PYRO_DIFF_TABLE_COUNT; which++)
         write_table(buf, diff, (pyro_diff_table)which, options);
     if (!options->quiet)
-        pyro_buf_adds(buf, "\nTimes are without what is inside of a row. One run a side: what the "
-                           "same code differs by\nfrom run to run is in them.\n");
+        pyro_buf_adds(buf, "\nTimes exclude nested rows. Each side is one run, so changes include "
+                           "run-to-run noise.\n");
     return PYRO_OK;
 }
 

@@ -1,4 +1,4 @@
-/* Stacks as flame-graph tools read them: "outer;inner;kernel 12345", nanoseconds behind. */
+/* Writes stacks for flame-graph tools: "outer;inner;kernel 12345", in nanoseconds. */
 #include "report/trace/rows.h"
 #include "report/writers.h"
 
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* A line end inside a frame would begin a stack of its own. */
+/* A line end inside a frame would start a new stack. */
 static void add_frames(pyro_buf *buf, const char *frames)
 {
     for (const char *end = frames + strlen(frames); frames < end;) {

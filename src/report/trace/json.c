@@ -1,5 +1,5 @@
 /*
- * Writes a trace as JSON, schema pyrometer.trace/1, defined in docs/reference/trace.md. Unknown is
+ * Writes a trace as JSON, schema pyrometer.trace/1 (docs/reference/trace.md). Unknown values are
  * null.
  */
 #include "report/trace/rows.h"
@@ -192,7 +192,7 @@ static void write_head(pyro_json_writer *writer, const pyro_trace *trace,
     write_unattributed(writer, &analysis->unattributed);
 }
 
-/* Behind some tables stand members that are no tables, and memory, which is more than its rows. */
+/* Members that follow some tables and are not plain tables, such as memory. */
 static void write_behind(pyro_json_writer *writer, const char *table, const pyro_analysis *analysis)
 {
     if (strcmp(table, "gaps") == 0) {
@@ -204,7 +204,7 @@ static void write_behind(pyro_json_writer *writer, const char *table, const pyro
     }
 }
 
-/* Stacks are most of a file, so that they are asked for. */
+/* Stacks would be most of the file, so only --verbose writes them. */
 static bool is_plain(const pyro_trace_table *table, bool verbose)
 {
     return strcmp(table->name, "memory") != 0 && (verbose || strcmp(table->name, "stacks") != 0);

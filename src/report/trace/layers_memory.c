@@ -1,4 +1,4 @@
-/* Parts of a trace's text with a shape of their own: layers, stacks, memory, findings. */
+/* Writes the text of a trace that is not plain tables: layers, stacks, memory, findings. */
 #include "report/trace/view.h"
 
 #include "base/text/units.h"
@@ -18,19 +18,19 @@ static const pyro_table_column layer_columns[] = {
     {"FLOP/s", true, false},   {"Class", false, true},
 };
 
-/* The layer table being filled; the class comes last, and only where it has room. */
+/* The layer table being filled; the class comes last, and only if it fits. */
 typedef struct memory_layer_table {
     pyro_table table;
     size_t name_room;
     bool with_class;
     int64_t
-        whole_ns; /* what shares are of: layers are not only ops, so on the host it is the span */
+        whole_ns; /* base of the shares: on the host the span, because layers are more than ops */
     int64_t shown_ns; /* own time of the rows so far */
 } memory_layer_table;
 
 static void open_layer_table(const pyro_trace_writer *w, memory_layer_table *layers)
 {
-    /* What the indent, the gaps and every column but the layer and its class take at most. */
+    /* Widest indent, gaps and columns other than the layer and its class. */
     enum { OTHER_COLUMNS = 56, CLASS_COLUMN = 18, SMALLEST_NAME = 24 };
     size_t width = (size_t)w->options->width;
     size_t count = sizeof layer_columns / sizeof *layer_columns;
@@ -65,7 +65,7 @@ static void add_layer(pyro_trace_writer *w, memory_layer_table *layers, const py
     layers->shown_ns += self_ns;
 }
 
-/* A row of own time only: what is no layer, or stands for several. */
+/* A row with own time only, for several layers or for time outside layers. */
 static void add_sum(memory_layer_table *layers, const char *label, int64_t self_ns)
 {
     if (self_ns == 0)
@@ -80,7 +80,7 @@ static void add_sum(memory_layer_table *layers, const char *label, int64_t self_
         pyro_table_cell(&layers->table, "");
 }
 
-/* What the layers shown leave of the device's time, by reason, so that the table adds up. */
+/* Device time outside the shown layers, by reason, so that the table adds up. */
 static void add_rest(pyro_trace_writer *w, memory_layer_table *layers, size_t hidden)
 {
     const pyro_unattributed *rest = &w->analysis->unattributed;
@@ -147,7 +147,7 @@ void pyro_write_trace_layers(pyro_trace_writer *w)
     open_layer_table(w, &layers);
     if (tree) {
         pyro_text_heading(
-            w->buf, "\nLayers (times with all that is below; self without):", w->options->color);
+            w->buf, "\nLayers (times include sublayers, self excludes them):", w->options->color);
         write_tree(w, &layers);
         shown = ranked;
     } else {
@@ -165,7 +165,7 @@ static int64_t stack_ns(const pyro_trace_writer *w, const pyro_stack_row *row)
     return w->on_host ? row->host_self_ns : row->device_ns;
 }
 
-/* The frames of a folded stack, one a line, innermost first; the first line has the numbers. */
+/* The frames of a folded stack, one per line, innermost first; the first line has the numbers. */
 static void add_stack(pyro_trace_writer *w, pyro_table *table, const pyro_stack_row *row,
                       int64_t whole_ns)
 {
@@ -193,7 +193,7 @@ void pyro_write_trace_stacks(pyro_trace_writer *w)
     static const pyro_table_column columns[] = {
         {"Time", true, false}, {"Share", true, false}, {"Frames", false, true}};
     size_t count = 0, shown, written = 0;
-    int64_t whole_ns = 0; /* time outside of ops is in stacks too */
+    int64_t whole_ns = 0; /* stacks include time outside ops */
     pyro_table table;
 
     for (size_t i = 0; i < w->analysis->stack_count; i++) {
@@ -228,7 +228,7 @@ static void write_holders(pyro_trace_writer *w, const pyro_memory_device *device
 
     if (shown == 0)
         return;
-    pyro_trace_heading(w, "Who holds it at the peak", "bytes", shown, device->holder_count);
+    pyro_trace_heading(w, "Live at the peak", "bytes", shown, device->holder_count);
     pyro_table_init(&table, COLUMNS(columns));
     for (size_t i = 0; i < shown; i++) {
         const pyro_memory_holder *holder = &device->holders[i];
@@ -259,12 +259,12 @@ static void write_memory_device(pyro_trace_writer *w, const pyro_memory_device *
         pyro_buf_addf(w->buf, "  Reserved at most:     %s\n",
                       pyro_format_bytes(peak, device->peak_reserved_bytes));
     pyro_buf_addf(w->buf,
-                  "  Allocations:          %lld, %s in all\n"
+                  "  Allocations:          %lld, %s in total\n"
                   "  Frees:                %lld\n",
                   (long long)device->allocations, pyro_format_bytes(peak, device->allocated_bytes),
                   (long long)device->frees);
     if (device->growth_bytes_per_step > 0)
-        pyro_buf_addf(w->buf, "  Grows:                %s a step, in %.0f%% of the steps\n",
+        pyro_buf_addf(w->buf, "  Grows:                %s per step, in %.0f%% of the steps\n",
                       pyro_format_bytes(peak, device->growth_bytes_per_step),
                       100 * device->growth_confidence);
     write_holders(w, device);

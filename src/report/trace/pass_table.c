@@ -1,5 +1,5 @@
-/* The table of one forward pass: every layer that was called, children before parents, with its
- * calls, its own wall time, what it was given, and how much of the time was spent in ops. */
+/* Writes the table of one forward pass: every called layer, children before parents, with calls,
+ * own wall time, input shapes, and time spent in ops. */
 #include "base/containers/buf.h"
 #include "base/text/units.h"
 #include "report/text.h"
@@ -23,7 +23,7 @@ typedef struct layer_table {
     int name_width, shapes_width;
 } layer_table;
 
-/* Characters, which in UTF-8 may be of several bytes. */
+/* Number of characters; in UTF-8 one may take several bytes. */
 static int width_of(const pyro_buf *text)
 {
     int width = 0;
@@ -100,7 +100,7 @@ static void add_rule(pyro_buf *buf, int width)
     pyro_buf_addc(buf, '\n');
 }
 
-/* What both a layer and the sum have. */
+/* Cells that layers and the total have in common. */
 static void add_line(pyro_buf *buf, const layer_table *table, const table_row *line)
 {
     const pyro_forward_row *row = line->row;
@@ -146,7 +146,7 @@ static void write_total(pyro_buf *buf, const layer_table *table, const pyro_forw
     add_line(buf, table, &total);
     pyro_buf_free(&total.name);
     if (forward->overlap_ns > 0)
-        pyro_buf_addf(buf, "%.3f ms of the rows ran at the same time on other threads\n",
+        pyro_buf_addf(buf, "%.3f ms of the rows overlap in time on several threads\n",
                       to_ms(forward->overlap_ns));
 }
 

@@ -1,4 +1,4 @@
-/* Layers over several passes, as text, JSON and CSV. */
+/* Writes layers over several passes as text, JSON and CSV. */
 #include "report/csv.h"
 #include "report/cost/rows.h"
 #include "report/text.h"
@@ -133,11 +133,11 @@ int pyro_write_passes_text(pyro_buf *buf, const pyro_report_request *request)
     pyro_buf_free(&title);
     pyro_buf_reset(&title);
     if (shown < summary->row_count)
-        pyro_buf_addf(&title, "\nLayers (%s time a pass, forward; top %zu of %zu):",
+        pyro_buf_addf(&title, "\nLayers (%s time per pass, forward; top %zu of %zu):",
                       summary->on_device ? "device" : "host", shown, summary->row_count);
     else
-        pyro_buf_addf(
-            &title, "\nLayers (%s time a pass, forward):", summary->on_device ? "device" : "host");
+        pyro_buf_addf(&title, "\nLayers (%s time per pass, forward):",
+                      summary->on_device ? "device" : "host");
     pyro_text_heading(buf, pyro_text_part(buf, &title), options->color);
     pyro_buf_free(&title);
     write_table(buf, rows, shown, options);

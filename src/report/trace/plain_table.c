@@ -1,5 +1,6 @@
-/* The text of a table that has no writer of its own, from its columns: "total_ns" is a duration under
- * "Total", "bytes" are bytes, "peak_share" is a share, other numbers are counts or decimals. */
+/* Writes the text of a table without a dedicated writer, from its columns: "total_ns" is a duration
+ * under "Total", "bytes" are bytes, "peak_share" is a share, other numbers are counts or
+ * decimals. */
 #include "report/trace/view.h"
 
 #include "base/text/units.h"

@@ -1,4 +1,4 @@
-/* Rows of an analysis as writers want them: ranked, named. */
+/* Ranks and names the rows of an analysis for the writers. */
 #include "report/trace/rows.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@ const char *pyro_layer_label(const pyro_layer_row *row)
     return row->path[0] != '\0' ? row->path : "(model)";
 }
 
-/* What is sorted: the time is taken once, because a comparison cannot know which clock counts. */
+/* The sort key. It is computed once, because a comparison cannot know which clock counts. */
 typedef struct ranked_layer {
     int64_t self_ns;
     const pyro_layer_row *row;

@@ -1,4 +1,4 @@
-/* What the writers of traces share: names, order, the views. */
+/* Names, order and views that the writers of traces share. */
 #ifndef PYRO_REPORT_TRACE_ROWS_H
 #define PYRO_REPORT_TRACE_ROWS_H
 
@@ -11,18 +11,18 @@
 const char *pyro_layer_label(const pyro_layer_row *row);
 
 /*
- * Pointers to the layers that have time of their own, most first; the caller frees the array. NULL
- * when memory is out or there are none.
+ * Pointers to the layers with own time, most first; the caller frees the array. NULL when memory is
+ * out or no layer has time.
  */
 const pyro_layer_row **pyro_layers_sorted(const pyro_analysis *analysis, size_t *count);
 
 /* A view of tables.def. */
 typedef struct pyro_trace_view_row {
     const char *table; /* pyro_trace_table_find() has it by this name */
-    const char *none, *none_captured; /* said when it has no rows; none_captured may be NULL */
+    const char *none, *none_captured; /* texts for an empty table; none_captured may be NULL */
 } pyro_trace_view_row;
 
-/* The overview is that of the layers, or of the ops where there are no layers. */
+/* The overview shows layers, or ops when the trace has no layers. */
 const pyro_trace_view_row *pyro_trace_view_find(pyro_trace_view view,
                                                 const pyro_analysis *analysis);
 

@@ -1,4 +1,4 @@
-/* Text tables of a trace whose rows stand for themselves: ops, kernels, steps, gaps, copies, ... */
+/* Writes the plain text tables of a trace: ops, kernels, steps, gaps, copies, ... */
 #include "report/trace/view.h"
 
 #include "base/text/units.h"
@@ -26,7 +26,7 @@ static void cell_decimal(pyro_table *table, double value)
         pyro_table_cellf(table, "%.1f", value);
 }
 
-/* "[[8, 16], [], [16, 4]]" as "8x16, 16x4": what is no tensor is left out. */
+/* "[[8, 16], [], [16, 4]]" as "8x16, 16x4": arguments that are not tensors are omitted. */
 static void cell_shapes(pyro_table *table, const char *shapes)
 {
     pyro_buf text = PYRO_BUF_INIT;
@@ -209,7 +209,7 @@ static void write_steps(pyro_trace_writer *w)
         write_step_phases(w, shown);
 }
 
-/* What the host did in a gap, the most telling first. */
+/* What the host did in a gap, the most specific first. */
 static const char *gap_culprit(const pyro_gap_row *row)
 {
     const char *texts[] = {row->sync, row->op, row->line};
@@ -232,7 +232,7 @@ static void write_gaps(pyro_trace_writer *w)
     char host[PYRO_UNIT_TEXT], kernel[PYRO_UNIT_TEXT], other[PYRO_UNIT_TEXT];
     pyro_table table;
 
-    pyro_trace_heading(w, "Gaps, in which a device did nothing", "length", shown, count);
+    pyro_trace_heading(w, "Gaps, in which a device was idle", "length", shown, count);
     pyro_table_init(&table, columns, w->options->width >= WIDE ? 6 : 5);
     for (size_t i = 0; i < shown; i++) {
         const pyro_gap_row *row = &w->analysis->gaps[i];

@@ -1,4 +1,4 @@
-/* A trace for people: one screen about everything, or one table at full length. */
+/* Writes a trace as text: an overview on one screen, or one full table. */
 #include "report/cost/rows.h"
 #include "report/text.h"
 #include "report/trace/view.h"
@@ -80,7 +80,7 @@ static void write_summary(pyro_trace_writer *w, const pyro_trace *trace)
 static void write_part(pyro_trace_writer *w, const char *label, int64_t part_ns, int64_t whole_ns)
 {
     char time[PYRO_UNIT_TEXT], share[PYRO_UNIT_TEXT];
-    int left = w->options->width - 44; /* of the line, behind the numbers */
+    int left = w->options->width - 44; /* rest of the line after the numbers */
     size_t room = left > BAR_WIDTH ? BAR_WIDTH : left > 0 ? (size_t)left : 0;
     double length = whole_ns > 0 ? (double)part_ns / (double)whole_ns * (double)room + 0.5 : 0;
 
@@ -157,7 +157,7 @@ static void write_warnings(pyro_trace_writer *w, const pyro_trace *trace)
         pyro_buf_addf(w->buf, "  - and %zu more (--verbose shows them)\n", count - shown);
 }
 
-/* A table in short; nothing at all where it is empty, but for layers, which can be had. */
+/* A short table. Writes nothing when empty, except for layers: a hint how to get them. */
 static void write_short(pyro_trace_writer *w, pyro_trace_view view, size_t count, int rows)
 {
     const pyro_report_options *asked = w->options;

@@ -1,5 +1,5 @@
-/* The summary of profiled steps: the table of ops as torch.profiler's users know it, the rate of
- * work against the peak, and what a step was spent on. */
+/* Writes the summary of profiled steps: a table of ops like that of torch.profiler, FLOP/s compared
+ * with the peak, and the parts of a step. */
 #include <pyrometer/training.h>
 
 #include "base/containers/buf.h"
@@ -128,17 +128,17 @@ static void write_work(pyro_buf *buf, const pyro_training_totals *all, bool on_d
         return;
     }
     rate_per_s = flops / ((double)all->sum.span_ns / 1e9);
-    pyro_buf_addf(buf, "Work: %sFLOP a step (convention full), %sFLOP/s",
+    pyro_buf_addf(buf, "Work: %sFLOP per step (convention full), %sFLOP/s",
                   format_flops(work, flops / (double)all->count), format_flops(rate, rate_per_s));
     if (all->peak_flops_per_s > 0)
         pyro_buf_addf(buf, ", %s of the peak of %sFLOP/s (%s)\n",
                       pyro_format_share(share, rate_per_s, all->peak_flops_per_s),
                       format_flops(peak, all->peak_flops_per_s), all->dtype);
     else if (on_device)
-        pyro_buf_addf(buf, "; the peak of this device for %s is not known\n", all->dtype);
+        pyro_buf_addf(buf, "; the peak of this device for %s is unknown\n", all->dtype);
     else
-        pyro_buf_adds(buf, "; the peak of this machine is not known yet:"
-                           " pyrometer doctor --calibrate measures it\n");
+        pyro_buf_adds(buf, "; the peak of this machine is unknown: run"
+                           " pyrometer doctor --calibrate to measure it\n");
 }
 
 static void write_step(pyro_buf *buf, const char *label, const pyro_training_step *step,

@@ -1,4 +1,4 @@
-/* Numbers of profiled steps as records of an event file. */
+/* Writes the numbers of profiled steps as records of an event file. */
 #include <pyrometer/training.h>
 
 #include "trace/trace.h"

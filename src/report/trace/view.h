@@ -1,4 +1,4 @@
-/* The text tables of a trace, which the overview shows in short and --by in full. */
+/* Writes the text tables of a trace: short in the overview, full with --by. */
 #ifndef PYRO_REPORT_TRACE_VIEW_H
 #define PYRO_REPORT_TRACE_VIEW_H
 
@@ -11,25 +11,25 @@ typedef struct pyro_trace_writer {
     const pyro_analysis *analysis;
     const pyro_report_options *options;
     bool on_host;     /* rows are ranked by host time: nothing ran on a device */
-    int64_t whole_ns; /* what shares of ops are of, and of layers where they ran on a device */
+    int64_t whole_ns; /* base of the shares of ops, and of layers that ran on a device */
     bool failed;      /* memory ran out outside the buffer */
 } pyro_trace_writer;
 
 /* Writes the table of a view, at most options->top rows (0 means 10, negative all). */
 void pyro_write_trace_table(pyro_trace_writer *w, pyro_trace_view view);
 
-/* A table as its columns say: units by the ends of their names. */
+/* Writes a table from its columns; the ends of their names give the units. */
 void pyro_write_trace_columns(pyro_trace_writer *w, const pyro_trace_table *table);
 
-/* Views whose tables are not of plain rows. */
+/* Views whose tables are not plain rows. */
 void pyro_write_trace_layers(pyro_trace_writer *w);
-/* Below the layers: their work beside their time. Nothing where no layer's work is known. */
+/* Below the layers: their work and their time. Nothing when no layer has known work. */
 void pyro_write_trace_work(pyro_trace_writer *w);
 void pyro_write_trace_stacks(pyro_trace_writer *w);
 void pyro_write_trace_memory(pyro_trace_writer *w);
 void pyro_write_trace_findings(pyro_trace_writer *w);
 
-/* "Kernels (top 10 of 53 by device time):", or without the numbers where all are shown. `order` may
+/* "Kernels (top 10 of 53 by device time):", or without the numbers when all are shown. `order` may
  * be NULL. */
 void pyro_trace_heading(pyro_trace_writer *w, const char *what, const char *order, size_t shown,
                         size_t count);
@@ -40,9 +40,9 @@ void pyro_trace_draw(pyro_trace_writer *w, pyro_table *table);
 void pyro_cell_duration(pyro_table *table, int64_t duration_ns);
 void pyro_cell_share(pyro_table *table, int64_t part, int64_t whole);
 void pyro_cell_count(pyro_table *table, int64_t count);
-/* A layer's path, cut where it is longer than a third of the line; "-" where there is none. */
+/* A layer's path, cut when it is longer than a third of the line; "-" when missing. */
 void pyro_cell_layer(const pyro_trace_writer *w, pyro_table *table, const char *path);
-/* Work in a time, "12.30 T"; "-" where either is not known. */
+/* Work in a time, "12.30 T"; "-" when either is unknown. */
 void pyro_cell_rate(pyro_table *table, int64_t work, int64_t duration_ns);
 
 #endif

@@ -1,5 +1,5 @@
-/* Layers again, what they should cost beside what they did: work from shapes, time and memory from
- * the run, and how much of the hardware's peak that is. */
+/* Writes predicted and measured cost of layers: work from shapes, time and memory from the run, and
+ * the share of the hardware's peak. */
 #include "base/text/units.h"
 #include "report/cost/rows.h"
 #include "report/text.h"
@@ -53,17 +53,18 @@ void pyro_write_trace_work(pyro_trace_writer *w)
     }
     if (has_work) {
         shown = pyro_rows_shown(w->options, ranked);
-        pyro_text_heading(w->buf, "\nShould cost (by shapes) and did cost, with all that is below:",
-                          w->options->color);
+        pyro_text_heading(
+            w->buf,
+            "\nPredicted (from shapes) and measured cost, including sublayers:", w->options->color);
         pyro_table_init(&table, work_columns, sizeof work_columns / sizeof *work_columns);
         for (size_t i = 0; i < shown; i++)
             add_row(w, &table, rows[i]);
         pyro_trace_draw(w, &table);
         if (!has_peak && !w->options->quiet)
             pyro_text_wrap(w->buf,
-                           w->on_host ? "Peak: not measured on this machine yet; "
-                                        "pyrometer doctor --calibrate does."
-                                      : "Peak: not known of this device, or of these types.",
+                           w->on_host ? "Peak: not measured on this machine; run "
+                                        "pyrometer doctor --calibrate."
+                                      : "Peak: unknown for this device or these types.",
                            2, 2, w->options->width);
     }
     free(rows);

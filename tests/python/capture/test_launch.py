@@ -314,7 +314,7 @@ def test_calibrated_shares(calibrated):
     assert run_tool("run", "job.py", folder=calibrated).returncode == 0
     done = run(TOOL, "trace", "job.pyro", "--by", "layer", folder=calibrated,
                XDG_DATA_HOME=str(calibrated))  # fmt: skip
-    assert "Should cost" in done.stdout and "not measured" not in done.stdout
+    assert "Predicted (from shapes)" in done.stdout and "not measured" not in done.stdout
     done = run(TOOL, "trace", "job.pyro", "--format", "json", folder=calibrated,
                XDG_DATA_HOME=str(calibrated))  # fmt: skip
     (row,) = json.loads(done.stdout)["layers"]

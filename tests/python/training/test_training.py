@@ -103,7 +103,7 @@ def test_defaults(tmp_path, monkeypatch, capfd):
     assert [title.strip() for title in titles.split("  ") if title.strip()] == [
         "Name", "Self FLOPS", "CPU total", "CUDA total", "# of Calls"
     ]  # fmt: skip
-    assert "FLOP a step (convention full)" in output
+    assert "FLOP per step (convention full)" in output
     assert "profiler_logs/trace_rank_0.json" in output
 
 

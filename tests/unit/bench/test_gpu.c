@@ -132,7 +132,7 @@ static void test_results_show_what_was_discarded(void **state)
     assert_non_null(strstr(text, "power cap, heat (hardware)"));
     pyro_free(text);
     assert_int_equal(pyro_report_bench(&text, &size, &report, PYRO_BENCH_HTML, NULL, NULL), 0);
-    assert_non_null(strstr(text, "3 samples, beside which the GPU was throttled"));
+    assert_non_null(strstr(text, "3 samples taken while the GPU was throttled"));
     pyro_free(text);
     assert_int_equal(pyro_report_bench(&json, &size, &report, PYRO_BENCH_JSON, NULL, NULL), 0);
     assert_non_null(strstr(json, "\"discarded\": 3"));

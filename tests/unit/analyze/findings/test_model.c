@@ -290,7 +290,8 @@ static void test_texts(void **state)
     assert_non_null(row);
     assert_string_equal(row->variant, "batch=64");
     assert_string_equal(row->gain, "300% throughput (measured)");
-    assert_string_equal(row->advice, "raise the batch from 8 to 64; benchmark() finds the knee");
+    assert_string_equal(row->advice,
+                        "increase the batch size from 8 to 64; benchmark() finds the knee");
     assert_string_equal(row->evidence, "batch 8: 10 ms, batch 16: 19.8 ms, batch 32: 39 ms, "
                                        "batch 64: 20 ms, batch 128: 39 ms");
     assert_null(find(made, "dynamic-batching"));
@@ -298,7 +299,7 @@ static void test_texts(void **state)
     set_batches(&evidence, 1, 10, 12);
     made = ask(&evidence);
     assert_string_equal(find(made, "dynamic-batching")->evidence,
-                        "batch 1: 10 ms, batch 2: 12 ms; larger ones were not run");
+                        "batch 1: 10 ms, batch 2: 12 ms; larger ones were not measured");
     pyro_recommendations_free(made);
 }
 
@@ -319,7 +320,7 @@ static void test_calls_of_operators(void **state)
     evidence.op_count = 5;
     pyro_recommendations *made = ask(&evidence);
     assert_string_equal(find(made, "precision")->evidence,
-                        "50% of the operators' time in 6 products and convolutions; why");
+                        "50% of the operators' time is in 6 products and convolutions; why");
     pyro_recommendations_free(made);
 }
 
@@ -366,11 +367,11 @@ static void test_knee(void **state)
     pyro_knee knee;
     assert_true(pyro_find_knee(&knee, points, 5));
     assert_true(knee.reached && knee.batch_size == 4);
-    assert_string_equal(knee.text, "a doubling of this batch gains less than 10%");
+    assert_string_equal(knee.text, "doubling this batch gains less than 10%");
     assert_int_equal(points[4].batch_size, 16);
     assert_true(pyro_find_knee(&knee, points, 3));
     assert_true(!knee.reached && knee.batch_size == 4);
-    assert_string_equal(knee.text, "not reached: the largest batch that was run still gains");
+    assert_string_equal(knee.text, "not reached: the largest measured batch still gains");
     assert_false(pyro_find_knee(&knee, points, 1));
     pyro_batch_rate quadrupled[] = {{1, 100}, {4, 120}};
     assert_true(pyro_find_knee(&knee, quadrupled, 2));

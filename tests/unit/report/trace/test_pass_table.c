@@ -128,7 +128,7 @@ static void test_total_is_the_forward_beside_threads(void **state)
 
     (void)state;
     assert_line(text, "\nTOTAL                     3       9.000 ");
-    assert_line(text, "\n12.000 ms of the rows ran at the same time on other threads\n");
+    assert_line(text, "\n12.000 ms of the rows overlap in time on several threads\n");
     pyro_free(text);
 }
 
