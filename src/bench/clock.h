@@ -1,4 +1,4 @@
-/* The clock that everything here is timed with. */
+/* The clock for all measurements of this folder. */
 #ifndef PYRO_BENCH_CLOCK_H
 #define PYRO_BENCH_CLOCK_H
 

@@ -1,4 +1,4 @@
-/* Two sets of results: what belongs together, the fingerprints, and a verdict on every metric. */
+/* Compares two sets of results: matches benchmarks and machines, and gives a verdict per metric. */
 #include "bench/statistics/inference.h"
 #include "bench/results/results.h"
 #include "bench/verdict.h"
@@ -15,7 +15,7 @@ struct pyro_comparison_store {
     pyro_comparison comparison;
     pyro_arena arena;
     size_t row_capacity, note_capacity;
-    const char *difference; /* of the fingerprints */
+    const char *difference; /* between the fingerprints */
     pyro_circumstances circumstances;
     pyro_verdict_options options;
 };
@@ -87,7 +87,7 @@ const char *pyro_environment_difference(pyro_arena *arena, const pyro_environmen
         found = describe_count(arena, "cpu_count", base->cpu_count, current->cpu_count);
     if (found == NULL)
         found = describe_count(arena, "usable_cpus", base->usable_cpus, current->usable_cpus);
-    /* Firmware and kernels keep a little for themselves, and not always as much. */
+    /* Firmware and kernels reserve a little memory, and the amount varies. */
     double larger = (double)(base->memory_bytes > current->memory_bytes ? base->memory_bytes
                                                                         : current->memory_bytes);
     if (found == NULL &&
@@ -131,7 +131,7 @@ static int add_note(struct pyro_comparison_store *store, const char *note, pyro_
     return PYRO_OK;
 }
 
-/* Times of the processor and of service are told, not judged: latency has them already. */
+/* Processor and service times are reported but not judged: latency includes them. */
 static bool is_judged(const pyro_metric *metric)
 {
     return metric->count > 0 && strcmp(metric->name, "user") != 0 &&
@@ -203,7 +203,7 @@ static const char *find_parameter(const pyro_bench_result *result, const char *n
     return NULL;
 }
 
-/* Which setting differs between two results of one name; NULL: none. */
+/* The setting that differs between two results of one name; NULL: none. */
 static const char *describe_parameters(pyro_arena *arena, const pyro_bench_result *base,
                                        const pyro_bench_result *current)
 {
@@ -251,12 +251,12 @@ static int compare_result(struct pyro_comparison_store *store, const pyro_bench_
 
         if (row == NULL)
             return pyro_fail_memory(error);
-        row->reason = "too few samples: there are none";
+        row->reason = "too few samples: 0";
     }
     return status;
 }
 
-/* An alarm has to stand among all the comparisons that could have raised one by chance. */
+/* Corrects alarms for the number of comparisons, any of which could raise one by chance. */
 static int correct_alarms(struct pyro_comparison_store *store, pyro_error *error)
 {
     pyro_comparison *comparison = &store->comparison;
@@ -360,7 +360,7 @@ static int compare_all(struct pyro_comparison_store *store, const pyro_bench *ba
     return status == PYRO_OK ? add_warnings(store, current, "new", error) : status;
 }
 
-/* The share of the processors that others used; by the load where that was not recorded. */
+/* The share of the processors that other programs used; from the load if that was not recorded. */
 static double busy_share(const pyro_environment *environment)
 {
     double processors = (double)(environment->cpu_count > 0 ? environment->cpu_count : 1);
@@ -371,9 +371,8 @@ static double busy_share(const pyro_environment *environment)
 }
 
 /*
- * How many times longer other programs make one that computes, at the worst: what has to wait for
- * a processor, or shares its core. The load counts our own programs too, so that it says nothing
- * where others used little.
+ * By which factor other programs slow down one that computes, at worst: it waits for a processor or
+ * shares a core. The load includes our own programs, so it does not count if others used little.
  */
 static double slowdown_by_load(const pyro_environment *environment)
 {
@@ -387,7 +386,7 @@ static double slowdown_by_load(const pyro_environment *environment)
     return fmax(1 + fmin(1, busy), isnan(load) ? 1 : (load + 1) / processors);
 }
 
-/* How the two were recorded: in turn, or one after the other on a machine with other work. */
+/* How the two were recorded: interleaved, or one after the other on a machine with other work. */
 static pyro_circumstances find_circumstances(const pyro_bench *base, const pyro_bench *current)
 {
     bool interleaved = base->rounds != NULL && current->rounds != NULL &&

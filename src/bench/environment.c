@@ -1,4 +1,4 @@
-/* The machine that something was measured on: its fingerprint, and what disturbed it meanwhile. */
+/* Describes the machine of a measurement: its fingerprint, and disturbances meanwhile. */
 #include "bench/results/results.h"
 
 #include "base/containers/buf.h"
@@ -20,10 +20,10 @@
 
 enum { SMALL_FILE_BYTES = 65536, CPUS_MAX = 4096 };
 
-/* The kernel counts in hundredths of a second: shorter than this shows nothing. */
+/* The kernel counts in hundredths of a second: shorter times show nothing. */
 #define USE_MIN_S 0.2
 
-/* The beginning of a file, NUL-terminated; false when it cannot be read. */
+/* Reads the start of a file, NUL-terminated; false if it is unreadable. */
 static bool read_text(const char *path, char *text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -40,7 +40,7 @@ static bool read_text(const char *path, char *text, size_t size)
     return got >= 0;
 }
 
-/* A file of one line, without its end. */
+/* Reads a file of one line, without the line end. */
 static bool read_line(const char *path, char *text, size_t size)
 {
     if (!read_text(path, text, size))
@@ -49,7 +49,7 @@ static bool read_line(const char *path, char *text, size_t size)
     return text[0] != '\0';
 }
 
-/* What follows "key" and separators at the start of a line; false where there is no such line. */
+/* Finds what follows "key" and separators at the start of a line; false without such a line. */
 static bool find_value(const char *text, const char *key, char *value, size_t size)
 {
     size_t length = strlen(key);
@@ -79,7 +79,7 @@ static void find_cpu_model(const char *cpuinfo, char *model, size_t size)
 
     if (find_value(cpuinfo, "model name", model, size) || find_value(cpuinfo, "Model", model, size))
         return;
-    /* AArch64 has numbers for names. */
+    /* AArch64 reports numbers instead of names. */
     if (find_value(cpuinfo, "CPU implementer", implementer, sizeof implementer) &&
         find_value(cpuinfo, "CPU part", part, sizeof part))
         snprintf(model, size, "implementer %s part %s", implementer, part);
@@ -121,7 +121,7 @@ static double load_now(void)
     return getloadavg(&load, 1) == 1 ? load : NAN;
 }
 
-/* Processor time of all programs, stolen time too, and of this one with its children, in seconds. */
+/* Processor seconds of all programs, with stolen time, and of this one with its children. */
 static pyro_processor_use use_now(void)
 {
     pyro_processor_use use = {NAN, NAN, pyro_now_ns()};
@@ -144,7 +144,7 @@ static pyro_processor_use use_now(void)
     return use;
 }
 
-/* How many processors other programs kept busy since then; NaN: not known. */
+/* Number of processors that other programs kept busy since then; NaN: unknown. */
 static double others_since(const pyro_processor_use *before)
 {
     pyro_processor_use now = use_now();
@@ -153,13 +153,13 @@ static double others_since(const pyro_processor_use *before)
     if (before->time_ns == 0 || elapsed_s < USE_MIN_S)
         return NAN;
     double all_s = now.all_s - before->all_s, own_s = now.own_s - before->own_s;
-    /* Some containers show no processor time but zeros. */
+    /* Some containers report only zeros. */
     if (isnan(all_s) || (own_s > 0.1 && all_s < own_s / 2))
         return NAN;
     return fmax(0, (all_s - own_s) / elapsed_s);
 }
 
-/* OMP_NUM_THREADS and its like: what decides how many threads a model uses. */
+/* OMP_NUM_THREADS and similar variables, which set how many threads a model uses. */
 static void describe_threads(char *text, size_t size)
 {
     static const char *const names[] = {"OMP_NUM_THREADS", "MKL_NUM_THREADS",

@@ -1,4 +1,4 @@
-/* GPUs as their driver describes them (device/nvml.h): for the environment, and one to be watched. */
+/* Queries GPUs through their driver (device/nvml.h): all for the environment, and one to watch. */
 #include "bench/gpu.h"
 
 #include "base/containers/buf.h"
@@ -95,7 +95,8 @@ int pyro_gpu_open(pyro_gpu **out, const char *uuid, pyro_error *error)
     if (code != 0) {
         pyro_nvml_close(&gpu->nvml);
         free(gpu);
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "the driver knows no GPU %.80s (code %d)",
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                         "the NVIDIA driver found no GPU %.80s (NVML error %d)",
                          uuid != NULL ? uuid : "0", code);
     }
     *out = gpu;

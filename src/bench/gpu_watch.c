@@ -1,4 +1,4 @@
-/* What a GPU does while a loop runs: looked at between iterations, and summed up. */
+/* Watches a GPU while a loop runs: reads its state between iterations, and summarises it. */
 #include "bench/gpu.h"
 
 #include "base/containers/buf.h"
@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A clock below this share of the highest that was seen is a throttled one (nvbench). */
+/* A clock below this share of the highest seen is throttled (as in nvbench). */
 #define CLOCK_SHARE 0.75
 #define LOOK_INTERVAL_NS INT64_C(1000000)
-/* A look takes at most this share of the time, however slow the driver is. */
+/* Looks take at most this share of the time, however slow the driver is. */
 #define LOOK_SHARE 0.1
-/* Power and heat are slow to ask and slow to change. */
+/* Power and heat are slow to query and slow to change. */
 #define READ_INTERVAL_NS INT64_C(100000000)
 
 void pyro_gpu_watch_begin(pyro_gpu_watch *watch, const pyro_gpu *gpu)
@@ -34,7 +34,7 @@ bool pyro_gpu_watch_is_due(const pyro_gpu_watch *watch, int64_t now_ns)
     return now_ns >= watch->next_look_ns;
 }
 
-/* fmin and fmax pass over what is not known. */
+/* fmin and fmax skip NaN, which is unknown. */
 static void keep(pyro_gpu_record *record, const pyro_gpu_state *state)
 {
     record->clock_min_mhz = fmin(record->clock_min_mhz, state->clock_mhz);
@@ -53,7 +53,7 @@ int pyro_gpu_watch_look(pyro_gpu_watch *watch, int64_t now_ns, bool *throttled, 
     pyro_gpu_state state = whole ? pyro_gpu_read(watch->gpu) : pyro_gpu_glance(watch->gpu);
     int64_t after_ns = pyro_now_ns(), pause_ns;
 
-    /* The quickest look of several: others may have been interrupted. */
+    /* The fastest of several looks: others may have been interrupted. */
     if (watch->look_ns == 0 || after_ns - now_ns < watch->look_ns)
         watch->look_ns = after_ns - now_ns;
     pause_ns = watch->record.looks < 3 ? 0 : (int64_t)((double)watch->look_ns / LOOK_SHARE);
@@ -61,7 +61,8 @@ int pyro_gpu_watch_look(pyro_gpu_watch *watch, int64_t now_ns, bool *throttled, 
         watch->next_read_ns = after_ns + READ_INTERVAL_NS;
     watch->next_look_ns = after_ns + (pause_ns > LOOK_INTERVAL_NS ? pause_ns : LOOK_INTERVAL_NS);
     keep(&watch->record, &state);
-    /* Against what was seen, not what the chip could do: its clocks may be locked on purpose. */
+    /* Compared with the highest clock seen, not the chip's limit: clocks may be locked on
+       purpose. */
     *throttled = pyro_gpu_is_throttled(&state) ||
                  state.clock_mhz < CLOCK_SHARE * watch->record.clock_max_mhz;
     watch->record.throttled_looks += *throttled;

@@ -1,6 +1,6 @@
 /*
- * The sampling loop: warm-up, then iterations until the median's interval is narrow enough or a
- * limit is reached. It never looks at what a verdict would be.
+ * Runs the sampling loop: warm-up, then iterations until the median's interval is narrow enough or
+ * a limit is reached. It never considers what the verdict would be.
  */
 #include "base/containers/buf.h"
 #include "base/error.h"
@@ -18,13 +18,13 @@
 
 enum { WARMUP_WINDOW = 20, WARMUP_RUNS_MAX = 300, MIN_RUNS = 10 };
 
-/* Throttled samples are discarded up to twice as many as are wanted, and so many more. */
+/* At most twice the wanted number of throttled samples are discarded, plus this many. */
 enum { DISCARDED_MORE = 20 };
 
 #define MAX_TIME_NS (10 * PYRO_SECOND_NS)
 #define TARGET_WIDTH 0.02
 #define CONFIDENCE 0.95
-/* Sleeping ends late by tens of microseconds; the last part of a wait is spun. */
+/* Sleeps end late by tens of microseconds, so the last part of a wait spins. */
 #define SPIN_NS INT64_C(200000)
 
 typedef struct series {
@@ -46,7 +46,7 @@ struct pyro_loop {
     double schedule_offset_ns;
     pyro_random random;
     pyro_gpu_watch watch; /* gpu NULL: none */
-    size_t trusted;       /* samples that the last look has passed */
+    size_t trusted;       /* samples that the last look accepted */
     size_t discarded, throttled;
     bool was_throttled;
 };
@@ -82,8 +82,9 @@ int pyro_loop_new(pyro_loop **out, const pyro_loop_options *options, pyro_error 
         !(chosen->deepest_percentile >= 0 && chosen->deepest_percentile < 1) ||
         !(chosen->rate_per_s >= 0 && chosen->rate_per_s <= 1e9)) {
         free(loop);
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                         "the limits of the loop contradict each other or make no sense");
+        return pyro_fail(
+            error, PYRO_ERROR_ARGUMENT,
+            "invalid loop limits: max_runs below min_runs, or percentile or rate out of range");
     }
     loop->needed_runs = (size_t)chosen->min_runs;
     if (chosen->deepest_percentile > 0) {
@@ -112,7 +113,8 @@ void pyro_loop_free(pyro_loop *loop)
 int pyro_loop_watch(pyro_loop *loop, const pyro_gpu *gpu, pyro_error *error)
 {
     if (loop->watch.gpu != NULL || loop->latency.count > 0 || loop->warmup.count > 0)
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "a loop watches one GPU, from its begin on");
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                         "a loop watches one GPU, set before its first iteration");
     pyro_gpu_watch_begin(&loop->watch, gpu);
     return PYRO_OK;
 }
@@ -126,7 +128,7 @@ static bool add_sample(series *to, double value)
     return true;
 }
 
-/* The schedule depends on the seed alone, never on how long anything took. */
+/* The schedule depends on the seed only, never on how long anything took. */
 static void wait_for_schedule(pyro_loop *loop)
 {
     double gap = loop->options.poisson ? pyro_random_exponential(&loop->random) : 1;
@@ -157,7 +159,7 @@ pyro_loop_phase pyro_loop_next(pyro_loop *loop)
     return loop->phase;
 }
 
-/* The median's interval by order statistics, as wide as asked or narrower. */
+/* Whether the median's interval, by order statistics, is as narrow as requested. */
 static int is_narrow(pyro_loop *loop, bool *narrow, pyro_error *error)
 {
     size_t count = loop->latency.count;
@@ -182,7 +184,7 @@ static void finish(pyro_loop *loop, pyro_loop_end end)
     loop->end = end;
 }
 
-/* At the latest; what a warm-up took is part of a limit that wins over the numbers of runs. */
+/* Whether a time limit was reached; the one that overrides numbers of runs includes warm-up. */
 static bool is_out_of_time(const pyro_loop *loop)
 {
     const pyro_loop_options *options = &loop->options;
@@ -194,8 +196,8 @@ static bool is_out_of_time(const pyro_loop *loop)
 }
 
 /*
- * Checks come after a quarter more samples each, so that their cost a sample stays bounded however
- * long the loop runs.
+ * Each check comes after a quarter more samples, so that the cost of checks per sample is bounded
+ * however long the loop runs.
  */
 static int decide(pyro_loop *loop, pyro_error *error)
 {
@@ -223,7 +225,7 @@ static int decide(pyro_loop *loop, pyro_error *error)
     return PYRO_OK;
 }
 
-/* Samples since the last look count where the GPU was not throttled at either end of them. */
+/* Accepts the samples since the last look if the GPU was not throttled at either end of them. */
 static int look_at_gpu(pyro_loop *loop, int64_t now_ns, pyro_error *error)
 {
     size_t fresh = loop->latency.count - loop->trusted;
@@ -248,7 +250,7 @@ static int look_at_gpu(pyro_loop *loop, int64_t now_ns, pyro_error *error)
     return PYRO_OK;
 }
 
-/* Decides with samples that the GPU's state allows; others are taken in place of those it denies. */
+/* Decides with the samples that the GPU's state allows; new ones replace those that it rejects. */
 static int decide_watched(pyro_loop *loop, pyro_error *error)
 {
     int64_t now_ns = pyro_now_ns();
@@ -272,7 +274,7 @@ static int decide_now(pyro_loop *loop, pyro_error *error)
     return loop->watch.gpu != NULL ? decide_watched(loop, error) : decide(loop, error);
 }
 
-/* The clock rises while a loop warms up, and what it reaches is what later ones are held to. */
+/* The clock rises during warm-up; later clocks are compared with the highest one. */
 static int look_while_warming(pyro_loop *loop, pyro_error *error)
 {
     int64_t now_ns = pyro_now_ns();
@@ -298,14 +300,14 @@ static void begin_measuring(pyro_loop *loop)
     loop->phase_start_ns = pyro_now_ns();
 }
 
-/* The two windows that look alike are steady, so they count as samples. */
+/* Two windows that agree are steady, so they count as samples. */
 static int keep_windows(pyro_loop *loop, pyro_error *error)
 {
     size_t start = loop->window_start, end = loop->warmup.count;
 
     begin_measuring(loop);
     if (loop->options.rate_per_s > 0)
-        return PYRO_OK; /* they were not started by the schedule */
+        return PYRO_OK; /* the schedule did not start them */
     loop->warmup.count = start;
     for (size_t i = start; i < end; i++) {
         double value = loop->warmup.values[i];
@@ -324,7 +326,7 @@ static int detect_warmup(pyro_loop *loop, pyro_error *error)
     size_t window = (size_t)loop->options.warmup_window, count = loop->warmup.count;
 
     if (loop->window_start == 0)
-        loop->window_start = 1; /* the first call always is another one */
+        loop->window_start = 1; /* the first call is never representative */
     if (count >= loop->window_start + 2 * window) {
         const double *first = loop->warmup.values + loop->window_start;
 
@@ -362,7 +364,7 @@ static int record_warmup(pyro_loop *loop, double service_ns, pyro_error *error)
 static int record(pyro_loop *loop, double latency_ns, double service_ns, pyro_error *error)
 {
     if (loop->phase == PYRO_LOOP_DONE)
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "the loop is over");
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "the loop has ended");
     spend(loop, service_ns);
     if (loop->phase == PYRO_LOOP_WARMUP)
         return record_warmup(loop, service_ns, error);
@@ -390,7 +392,7 @@ int pyro_loop_tick(pyro_loop *loop, pyro_error *error)
 int pyro_loop_record(pyro_loop *loop, int64_t duration_ns, pyro_error *error)
 {
     if (duration_ns < 0)
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "a duration below 0");
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "invalid duration: below 0");
     return record(loop, (double)(duration_ns + late_by(loop)), (double)duration_ns, error);
 }
 

@@ -1,4 +1,4 @@
-/* Results by mean latency, and the ratio of the fastest to each. */
+/* Sorts results by mean latency, and computes the ratio of the fastest to each. */
 #include "bench/ranking.h"
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* Results by speed, with how much faster the fastest is than each. */
+/* Ranks results by speed, with the ratio of the fastest to each. */
 #ifndef PYRO_BENCH_RANKING_H
 #define PYRO_BENCH_RANKING_H
 

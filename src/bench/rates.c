@@ -1,4 +1,4 @@
-/* Rates that follow from times, and means and medians of a few samples. */
+/* Derives rates from times, and means and medians of a few samples. */
 #include <pyrometer/bench.h>
 
 #include "base/error.h"

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* Seconds in one side of a comparison, which noise makes take longer than one command alone. */
+/* Default seconds per side of a comparison, which noise makes longer than one command alone. */
 #define SIDE_TIME_S 60.0
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -98,7 +98,7 @@ bool pyro_rounds_is_look_due(const pyro_rounds *rounds, int64_t done)
     return done >= rounds->least && done < rounds->most && done % step == 0;
 }
 
-/* Half the width of the interval of a change, as a logarithm; NaN where there is no interval. */
+/* Half the width of the interval of a change, as a logarithm; NaN without an interval. */
 static double half_width(const pyro_verdict_row *row)
 {
     return log((1 + row->interval.high) / (1 + row->interval.low)) / 2;
@@ -145,7 +145,7 @@ static int are_narrow(const pyro_bench *base, const pyro_bench *current,
     for (size_t i = 0; *narrow && i < comparison->row_count; i++) {
         double width = half_width(&comparison->rows[i]);
 
-        /* Where there is no interval by now, more processes would not give one. */
+        /* If there is no interval by now, more processes would not give one. */
         *narrow = isnan(width) || width <= log1p(comparison->rows[i].delta) / 2;
     }
     pyro_comparison_free(comparison);

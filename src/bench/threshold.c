@@ -1,4 +1,4 @@
-/* Thresholds: "latency:100ms" and what becomes of it beside a result. */
+/* Parses thresholds such as "latency:100ms" and checks results against them. */
 #include "base/error.h"
 #include "base/text/suggest.h"
 
@@ -12,7 +12,7 @@
 typedef enum quantity { TIME, RATE, BYTES } quantity;
 typedef enum statistic { MEAN, PERCENTILE, LARGEST, SMALLEST } statistic;
 
-/* What can stand before the colon. The first row of a name's metric is what it gates. */
+/* Names before the colon. The first row with a name's metric is the number that is checked. */
 static const struct {
     const char *name, *metric;
     statistic of;
@@ -31,8 +31,8 @@ static const struct {
 enum { GATED_COUNT = sizeof gated / sizeof *gated };
 
 /*
- * Units by quantity, and what they are in the unit of the samples (ms, one per second, bytes). A rate
- * counts something; `counts` names what, since each of these is a number of its own.
+ * Units by quantity, and their value in the unit of the samples (ms, one per second, bytes). A rate
+ * counts something; `counts` names it, because each of these is a separate number.
  */
 typedef enum counted { ANYTHING, SAMPLES, RUNS, REQUESTS, TOKENS, IMAGES } counted;
 
@@ -90,8 +90,8 @@ static int read_limit(pyro_threshold *out, const char *number, quantity wanted, 
     double value = strtod(number, &unit);
 
     if (unit == number || !isfinite(value) || value < 0 || number[0] == '+')
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "threshold %.60s: no number behind the colon",
-                         out->text);
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                         "threshold %.60s: missing number after the colon", out->text);
     for (int i = 0; i < UNIT_COUNT; i++) {
         if (units[i].quantity == wanted && strcmp(units[i].name, unit) == 0) {
             out->unit = i;
@@ -116,7 +116,7 @@ int pyro_threshold_parse(pyro_threshold *out, const char *text, pyro_error *erro
     memset(out, 0, sizeof *out);
     if (colon == NULL || colon == text || strlen(text) >= sizeof out->text)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                         "threshold %.60s: not metric:limit, such as latency:100ms", text);
+                         "threshold %.60s: expected metric:limit, such as latency:100ms", text);
     strcpy(out->text, text);
     memcpy(name, text, (size_t)(colon - text));
     name[colon - text] = '\0';
@@ -129,7 +129,7 @@ int pyro_threshold_parse(pyro_threshold *out, const char *text, pyro_error *erro
     return fail_metric(name, text, error);
 }
 
-/* The number that is gated, and between which two it lies. */
+/* Sets the number that is checked, and its interval. */
 static void measure(pyro_gate_row *row, const pyro_metric *metric, int kind)
 {
     const pyro_summary *summary = &metric->summary;
@@ -164,7 +164,7 @@ static void measure(pyro_gate_row *row, const pyro_metric *metric, int kind)
 }
 
 /*
- * The number of a result that counts this, *scale times which it is; NULL where the result has none.
+ * The number of a result that counts this, to be multiplied by *scale; NULL if the result has none.
  * A run of a command is a run; a call of a model is a request. Both handle `items` samples.
  */
 static const pyro_metric *find_rate(const pyro_bench_result *result, counted counts, double *scale)
@@ -189,7 +189,7 @@ static bool has_unit(const pyro_bench_result *result, int unit)
     counted counts = units[unit].counts;
     double scale;
 
-    /* What is derived from latency is known before anything was measured. */
+    /* Rates derived from latency are known before anything was measured. */
     if (counts == ANYTHING || counts == SAMPLES || counts == (command ? RUNS : REQUESTS))
         return true;
     return find_rate(result, counts, &scale) != NULL;

@@ -1,4 +1,4 @@
-/* The gain of a variant over the model that it was run in turn with. */
+/* Computes the gain of a variant over the model, from interleaved rounds. */
 #include <pyrometer/bench.h>
 #include <pyrometer/recommend.h>
 
@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A variant that gains less for sure does not help. */
+/* A variant whose gain is surely below this does not help. */
 static const double least_gain = 0.02;
-/* Of the throughput, by a variant that is to free processors. */
+/* Share of the throughput that a variant which frees processors has to keep. */
 static const double least_kept = 0.90;
 
 const char *pyro_outcome_name(pyro_outcome outcome)
@@ -52,6 +52,6 @@ int pyro_variant_compare(pyro_variant_gain *out, const double *before_ms, const 
     snprintf(out->text, sizeof out->text,
              "%+.0f%% throughput (%+.0f%% to %+.0f%%; run here: %.3g ms, with it %.3g ms)%s",
              out->middle * 100, out->low * 100, out->high * 100, out->before_ms, out->after_ms,
-             is_clear ? "" : "; it cannot be told whether it gains");
+             is_clear ? "" : "; unclear whether it is faster");
     return PYRO_OK;
 }

@@ -1,4 +1,4 @@
-/* The verdict on one metric: regressed, improved, no change or cannot tell. */
+/* Gives the verdict on one metric: regressed, improved, no change or cannot tell. */
 #include "bench/verdict.h"
 
 #include "base/error.h"
@@ -10,9 +10,9 @@
 
 #define DEFAULT_CONFIDENCE 0.95
 #define DEFAULT_FLOOR_BYTES 1048576.0
-/* What processes of the same program differ by; counts for alarms where only one was measured. */
+/* Typical difference between processes of a program; for alarms if only one was measured. */
 #define PROCESS_NOISE 0.03
-/* From so many times wider on, drift is why an interval is too wide. */
+/* If drift widened an interval by this factor, drift is why it is too wide. */
 #define DRIFTING 1.5
 
 const char *pyro_verdict_name(pyro_verdict verdict)
@@ -39,8 +39,8 @@ static bool all_zero(const double *samples, size_t count)
 }
 
 /*
- * `alarm` is the border that a change has to be beyond, `bound` the one that it has to be within.
- * Reasons that more samples would remove end in "measure more".
+ * `alarm`: a change has to be beyond it; `bound`: no change has to be within it. Reasons that more
+ * samples would remove end in "measure more".
  */
 static void judge(pyro_verdict_row *row, const pyro_change *change, double bound, double alarm,
                   bool higher_is_better)
@@ -93,16 +93,13 @@ static double choose_delta(const pyro_verdict_row *row, const pyro_verdict_optio
     return fmax(delta, options->noise);
 }
 
-/* Times and rates; a busy machine changes them, but not how much memory is used. */
+/* Whether the metric is a time or rate: a busy machine changes these, but not memory use. */
 static bool depends_on_load(const pyro_verdict_row *row)
 {
     return row->unit == NULL || strcmp(row->unit, "bytes") != 0;
 }
 
-/*
- * The two centres that the change is the ratio of: both medians, moved together or apart until they
- * are.
- */
+/* Sets the two centres whose ratio is the change: both medians, shifted until they match it. */
 static void set_estimates(pyro_verdict_row *row, double base, double current,
                           const pyro_change *change)
 {
@@ -183,7 +180,7 @@ int pyro_verdict_of(pyro_verdict_row *row, const double *base, size_t base_count
                                 &unknown, options, error);
 }
 
-/* `each`: samples of every process; 0: as many as the result says. */
+/* `each`: samples per process; 0: as many as the result has. */
 static int medians_of_processes(pyro_replicates *out, pyro_arena *arena,
                                 const pyro_bench_result *result, const pyro_metric *metric,
                                 size_t each, pyro_error *error)
@@ -216,7 +213,7 @@ int pyro_replicates_of(pyro_replicates *out, pyro_arena *arena, const pyro_bench
     out->processes = result->replicate == PYRO_REPLICATE_PROCESS;
     bool several = !out->processes && result->process_count >= PYRO_REPLICATES_MIN;
     bool by_iteration = iterations == (int64_t)metric->count;
-    /* Times of tokens and of stages have a number of their own, the same in every process. */
+    /* Times of tokens and of stages have their own number of samples, equal in every process. */
     if (several && (by_iteration || metric->count % result->process_count == 0)) {
         out->processes = true;
         return medians_of_processes(out, arena, result, metric,

@@ -1,4 +1,4 @@
-/* Parts of the verdict that others use: replicates, and the fingerprint of the machine. */
+/* Parts of the verdict that other files use: replicates, and the fingerprint of the machine. */
 #ifndef PYRO_BENCH_VERDICT_H
 #define PYRO_BENCH_VERDICT_H
 
@@ -7,18 +7,18 @@
 
 #include <pyrometer/bench.h>
 
-/* A change that matters, a share, where the options do not say it. */
+/* The smallest change that matters, as a share, by default. */
 #define PYRO_DEFAULT_DELTA 0.02
-/* Fewer replicates of a side than this show nothing. */
+/* Fewer replicates per side show nothing. */
 enum { PYRO_REPLICATES_MIN = 5, PYRO_ITERATIONS_MIN = 20 };
 
-/* As pyro_verdict_of, for sides of which it is known how they were recorded. */
+/* Like pyro_verdict_of, for sides whose circumstances of recording are known. */
 int pyro_verdict_between(pyro_verdict_row *row, const double *base, size_t base_count,
                          const double *current, size_t current_count, bool higher_is_better,
                          const pyro_circumstances *circumstances,
                          const pyro_verdict_options *options, pyro_error *error);
 
-/* What the medians of this metric's processes are, or its samples where each is a process. */
+/* Medians of this metric per process, or its samples if each is a process. */
 typedef struct pyro_replicates {
     double *values; /* in the arena */
     size_t count;
@@ -28,7 +28,7 @@ typedef struct pyro_replicates {
 int pyro_replicates_of(pyro_replicates *out, pyro_arena *arena, const pyro_bench_result *result,
                        const pyro_metric *metric, pyro_error *error);
 
-/* The first part of the fingerprints that differs, as a sentence in the arena; NULL: none. */
+/* The first difference between the fingerprints, as a sentence in the arena; NULL: none. */
 const char *pyro_environment_difference(pyro_arena *arena, const pyro_environment *base,
                                         const pyro_environment *current);
 

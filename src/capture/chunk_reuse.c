@@ -1,6 +1,6 @@
 /*
- * Uses chunks again: the oldest that no pass needs and that holds no span which a live thread may
- * still end. A thread may have taken a span off its stack and be about to write its end, so the
+ * Reuses chunks: the oldest that no pass needs and that holds no span which a live thread may still
+ * end. A thread may have popped a span off its stack and be about to write its end, so the
  * allocator empties a chunk only after it has seen every thread outside of writing.
  */
 #include "capture/session.h"
@@ -10,13 +10,13 @@
 #include <time.h>
 
 /*
- * Threads go on meanwhile: they add spans only to chunks that are not closed, and those are not
- * asked about. So an old answer is at worst too careful.
+ * Threads continue meanwhile, but they add spans only to open chunks, and this asks only about
+ * closed ones. So an outdated answer is at worst too careful.
  */
 static bool has_open_span(const pyro_session *session, uint64_t sequence)
 {
     const pyro_thread_slot *slot = __atomic_load_n(&session->threads, __ATOMIC_ACQUIRE);
-    /* Even when the session is about to end, the spans of its last moment count. */
+    /* Even if the session is about to end, the spans of its last moment count. */
     uint32_t generation =
         (__atomic_load_n(&pyro_the_recorder_api.generation, __ATOMIC_SEQ_CST) - 1) | 1;
     for (; slot; slot = slot->next) {
@@ -58,7 +58,7 @@ size_t pyro_chunk_reuse(pyro_session *session)
     session->header->dropped_chunks++;
     pthread_mutex_unlock(&session->lock);
     pyro_threads_quiesce(session, true);
-    /* Readers of the file look at the sequence again after they have read a chunk. */
+    /* Readers of the file check the sequence again after they have read a chunk. */
     __atomic_store_n(&header->sequence, 0, __ATOMIC_SEQ_CST);
     __atomic_store_n(&header->kind, PYRO_CHUNK_FREE, __ATOMIC_SEQ_CST);
     memset(chunk + sizeof *header, 0, PYRO_RECORDING_CHUNK_BYTES - sizeof *header);

@@ -21,7 +21,7 @@
 #define FIRST_CLOCK_NS 10000000
 #define WAITS_FROM_CHUNKS 64
 
-/* Pages are there before a writer touches them; older kernels learn it page by page. */
+/* Faults pages in before a writer touches them; older kernels need one access per page. */
 static void prefault(char *chunk)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -38,7 +38,7 @@ static bool has_room(const pyro_session *session)
     return session->options.max_bytes == 0 || bytes <= session->options.max_bytes;
 }
 
-/* One more chunk at the end of the file; releases `lock` meanwhile if it may. */
+/* Adds a chunk at the end of the file; releases `lock` meanwhile if `releases_lock`. */
 static size_t grow_file(pyro_session *session, bool over_limit, bool releases_lock)
 {
     size_t index = session->slot_count;
@@ -63,7 +63,7 @@ static size_t grow_file(pyro_session *session, bool over_limit, bool releases_lo
     if (releases_lock)
         pthread_mutex_lock(&session->lock);
     if (reason) {
-        /* The slot stays: its number is taken, its bytes are never touched. */
+        /* The slot stays: its number is used, but its bytes are never touched. */
         session->cannot_grow = PYRO_RECORDING_DISK_FULL;
         return PYRO_NO_CHUNK;
     }
@@ -89,7 +89,7 @@ size_t pyro_chunk_make(pyro_session *session, bool may_reuse)
     return index;
 }
 
-/* A record chunk whose threads have all ended leaves its room to a thread that comes. */
+/* Marks a chunk as full. A chunk whose threads have all ended stays open for a new thread. */
 void pyro_chunk_close(pyro_session *session, size_t index)
 {
     if (index == PYRO_NO_CHUNK)
@@ -99,7 +99,7 @@ void pyro_chunk_close(pyro_session *session, size_t index)
         pthread_cond_signal(&session->allocator_wakes);
 }
 
-/* The oldest: those at the end of the file are given back when they were not used. */
+/* Takes the oldest: unused chunks at the end of the file are cut off when it is closed. */
 static size_t pop_ready(pyro_session *session)
 {
     if (session->ready_count == 0)
@@ -123,7 +123,7 @@ static size_t wait_for_allocator(pyro_session *session, pyro_thread_slot *thread
     return pop_ready(session);
 }
 
-/* What is ready is empty: where the oldest part goes for it, few are enough. */
+/* Ready chunks are empty: if making them drops the oldest data, few are enough. */
 static size_t wanted_ready(const pyro_session *session)
 {
     size_t few = session->slot_count / 8;
@@ -132,7 +132,7 @@ static size_t wanted_ready(const pyro_session *session)
     return few ? few : 1;
 }
 
-/* It has an owner from now on. */
+/* Gives a chunk its owner. */
 static void assign_chunk(pyro_session *session, size_t index, uint32_t kind,
                          const pyro_thread_slot *thread)
 {
@@ -144,7 +144,7 @@ static void assign_chunk(pyro_session *session, size_t index, uint32_t kind,
     header->first_raw = now;
     header->kind = kind;
     __atomic_store_n(&header->sequence, sequence, __ATOMIC_RELEASE);
-    /* Waking it costs more than a chunk: it makes several at once. */
+    /* Waking the allocator costs more than a chunk, so it makes several at once. */
     if (session->ready_count <= wanted_ready(session) / 2)
         pthread_cond_signal(&session->allocator_wakes);
 }
@@ -160,7 +160,7 @@ static void mark_full(pyro_session *session)
         __atomic_store_n(&session->header->state, session->cannot_grow, __ATOMIC_RELAXED);
 }
 
-/* A temporary file that is long enough: the allocator lacks time, not old chunks. */
+/* A temporary file that is long enough: the allocator is late, but there are chunks to reuse. */
 static bool prefers_waiting(const pyro_session *session)
 {
     return session->options.temporary && session->has_allocator &&
@@ -184,9 +184,9 @@ size_t pyro_chunk_take(pyro_session *session, pyro_thread_slot *thread)
 }
 
 /*
- * Never waits: the caller may be about to end a span, and the allocator might empty its chunk. Where
- * the allocator was too slow and chunks are used again, the file grows beyond its limit by one. It
- * does not release `lock` either: nobody may ask for an id before it is written.
+ * Never waits: the caller may be about to end a span, and the allocator might empty its chunk. If
+ * the allocator is too slow and chunks are reused, the file grows beyond its limit by one chunk.
+ * Keeps `lock`: no thread may look up an id before it is written.
  */
 size_t pyro_chunk_take_for_data(pyro_session *session)
 {
@@ -249,7 +249,7 @@ static bool has_passed(const struct timespec *time)
            (now.tv_sec == time->tv_sec && now.tv_nsec >= time->tv_nsec);
 }
 
-/* Makes chunks until enough are ready or none can be made; whether it tried in vain. */
+/* Makes chunks until enough are ready or no more can be made; true if none is ready. */
 static bool fill_up(pyro_session *session)
 {
     if (session->data_spare == PYRO_NO_CHUNK &&
@@ -293,7 +293,8 @@ int pyro_chunk_allocator_start(pyro_session *session, pyro_error *error)
     session->is_stopping = false;
     int reason = pyro_thread_start(&session->allocator, "pyrometer", allocate_chunks, session);
     if (reason)
-        return pyro_fail(error, PYRO_ERROR_IO, "no thread for the recorder: %s", strerror(reason));
+        return pyro_fail(error, PYRO_ERROR_IO, "cannot start the recorder's thread: %s",
+                         strerror(reason));
     session->has_allocator = true;
     return PYRO_OK;
 }

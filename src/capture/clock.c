@@ -1,4 +1,4 @@
-/* The fast clock: whether the processor's counter can be trusted, and how it relates to time. */
+/* The fast clock: decides whether the processor's counter is reliable, and relates it to time. */
 #include "capture/session.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ static int64_t monotonic_ns(void)
 }
 
 #if defined(__x86_64__)
-/* The counter ticks at one rate on all cores and in all states of sleep, or the kernel thinks so. */
+/* Whether the counter has one rate on all cores and in all sleep states, as the kernel says. */
 static bool counter_is_steady(void)
 {
     unsigned a, b, c, d;
@@ -49,7 +49,7 @@ void pyro_clock_choose(pyro_recorder_api *api)
     api->uses_clock = !counter_is_steady();
 }
 
-/* The counter before and after asking for the time; the closest pair of a few counts. */
+/* Reads the counter before and after the time; keeps the closest pair of a few. */
 pyro_recording_clock pyro_clock_read(const pyro_recorder_api *api)
 {
     pyro_recording_clock best = {0, 0};
@@ -87,7 +87,7 @@ double pyro_clock_rate(const pyro_recorder_api *api)
     return known;
 }
 
-/* The rate is one word, so that a reader, or a kill in between, never meets half of a reading. */
+/* The rate is one word, so that neither a reader nor a killed process leaves half of a reading. */
 void pyro_clock_renew(pyro_session *session)
 {
     pyro_recording_header *header = session->header;

@@ -1,6 +1,6 @@
 /*
- * The file under a recording: made, mapped in large pieces, grown chunk by chunk. Every chunk has
- * its blocks on the disk before it is touched, so that a full disk is an error and not SIGBUS.
+ * The file under a recording: created, mapped in large pieces, extended chunk by chunk. Every chunk
+ * has its disk blocks before it is touched, so that a full disk is an error and not SIGBUS.
  */
 #include "capture/session.h"
 
@@ -20,7 +20,7 @@
 #define CHUNK ((size_t)PYRO_RECORDING_CHUNK_BYTES)
 #define HEADER ((size_t)PYRO_RECORDING_HEADER_BYTES)
 
-/* Many pages at a call, so that file systems take large ones. */
+/* Many pages per call, so that file systems use large ones. */
 static int fill_with_zeros(int fd, off_t offset, off_t size)
 {
     static char zeros[HEADER]; /* never written */
@@ -43,7 +43,7 @@ static int fill_with_zeros(int fd, off_t offset, off_t size)
     return 0;
 }
 
-/* Over its limit of file sizes a process would be sent SIGXFSZ. */
+/* Beyond its file size limit a process would get SIGXFSZ. */
 static bool is_over_limit(off_t end)
 {
     struct rlimit limit;
@@ -51,7 +51,7 @@ static bool is_over_limit(off_t end)
            (rlim_t)end > limit.rlim_cur;
 }
 
-/* Where the file system cannot reserve, zeros are written in any case. */
+/* If the file system cannot reserve space, zeros are written in any case. */
 static int reserve(int fd, off_t offset, off_t size, bool fills)
 {
     if (is_over_limit(offset + size))
@@ -67,8 +67,7 @@ static int reserve(int fd, off_t offset, off_t size, bool fills)
     return result == 0 && fills ? fill_with_zeros(fd, offset, size) : result;
 }
 
-/* Pages that were only reserved would be made one by one when they are mapped, in three times the
- * time. */
+/* Pages that are only reserved would be made one by one on access, which takes 3 times as long. */
 int pyro_file_extend(pyro_session *session, size_t index)
 {
     return reserve(session->fd, (off_t)(HEADER + index * CHUNK), (off_t)CHUNK, true);
@@ -102,11 +101,11 @@ static int open_named(const char *path, bool overwrite, pyro_error *error)
     int flags = O_RDWR | O_CREAT | O_CLOEXEC | (overwrite ? 0 : O_EXCL);
     int fd = open(path, flags, 0666);
     if (fd < 0 && errno == EEXIST)
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "%s is there already", path);
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "%s already exists", path);
     struct stat status;
     if (fd >= 0 && fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)) {
         close(fd);
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "%s is no ordinary file", path);
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "%s is not a regular file", path);
     }
     if (fd < 0 || ftruncate(fd, 0) != 0) {
         int reason = errno;
@@ -117,7 +116,7 @@ static int open_named(const char *path, bool overwrite, pyro_error *error)
     return fd;
 }
 
-/* A file without a name in a folder; -1 where the folder or its file system has no such thing. */
+/* Opens an unnamed file in a folder; -1 if the folder or its file system does not allow it. */
 static int open_unnamed_in(const char *folder)
 {
     char path[PATH_MAX];
@@ -141,7 +140,7 @@ static int open_unnamed(const char *path, pyro_error *error)
     const char *const places[] = {wish, "/tmp", folder};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         int fd = places[i] && places[i][0] ? open_unnamed_in(places[i]) : -1;
-        /* One without room is no better than none. */
+        /* A folder without space is useless. */
         if (fd >= 0 && reserve(fd, 0, (off_t)(HEADER + 8 * CHUNK), false) == 0)
             return fd;
         if (fd >= 0)
@@ -149,7 +148,7 @@ static int open_unnamed(const char *path, pyro_error *error)
     }
     int fd = memfd_create("pyrometer", MFD_CLOEXEC);
     return fd >= 0 ? fd
-                   : pyro_fail(error, PYRO_ERROR_IO, "no place for a temporary file: %s",
+                   : pyro_fail(error, PYRO_ERROR_IO, "cannot create a temporary file: %s",
                                strerror(errno));
 }
 
@@ -175,7 +174,7 @@ int pyro_file_open(pyro_session *session, const char *path, bool overwrite, pyro
         return fd;
     session->fd = fd;
     int reason = map_header(session);
-    /* The first chunk too: a disk that is full should be said at the start. */
+    /* Extends by the first chunk too, so that a full disk is reported at the start. */
     if (!reason)
         reason = pyro_file_extend(session, 0);
     if (!reason && !pyro_file_map(session, 0))
@@ -195,13 +194,13 @@ void pyro_file_close(pyro_session *session, bool keep_contents)
         munmap(session->slabs[i].map, session->slabs[i].map_bytes);
     if (session->header)
         munmap(session->header, session->header_bytes);
-    /* Chunks that were made and not used are at the end. */
+    /* Unused chunks are at the end. */
     size_t used = session->slot_count;
     while (used > 0 && session->slots[used - 1].sequence == 0)
         used--;
     if (keep_contents && session->fd >= 0 &&
         ftruncate(session->fd, (off_t)(HEADER + used * CHUNK)) != 0)
-        errno = 0; /* then the file is longer than it need be */
+        errno = 0; /* the file is then longer than necessary */
     if (session->fd >= 0)
         close(session->fd);
     free(session->slabs);

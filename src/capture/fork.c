@@ -1,6 +1,6 @@
 /*
- * After a fork the child goes on recording, into a file of its own next to the parent's, made when
- * it first has something to record. The parent's mapping is never written to by the child.
+ * After a fork the child continues to record, into a separate file next to the parent's, created
+ * when it first has something to record. The child never writes to the parent's mapping.
  */
 #include "capture/session.h"
 
@@ -20,7 +20,7 @@ static void in_parent(void)
     pthread_mutex_unlock(&pyro_the_session.control);
 }
 
-/* The threads are gone, and with them who held what; a new generation makes this thread come by. */
+/* The other threads and their locks are gone; a new generation makes this thread register again. */
 static void in_child(void)
 {
     pyro_session *session = &pyro_the_session;
@@ -37,7 +37,8 @@ static void in_child(void)
 int pyro_fork_prepare(pyro_error *error)
 {
     int reason = pthread_atfork(before, in_parent, in_child);
-    return reason ? pyro_fail(error, PYRO_ERROR_IO, "cannot follow forks: %s", strerror(reason))
+    return reason ? pyro_fail(error, PYRO_ERROR_IO, "cannot register fork handlers: %s",
+                              strerror(reason))
                   : PYRO_OK;
 }
 

@@ -1,6 +1,6 @@
 /*
- * The thread that writes passes. It reads the records where they were written: chunks that a pass
- * needs are not used again before it is done. A file has its name only when it is complete.
+ * The thread that writes passes. It reads records in place: chunks that a pass needs are not reused
+ * before it is done. A file gets its name only when it is complete.
  */
 #include "capture/session.h"
 
@@ -20,7 +20,7 @@
 #define LOOK_NS 2000000
 #define MOST_IDLE_LOOKS 100
 
-/* What is read of a session; the chunks are looked at without its lock. */
+/* What is read of a session; the chunks are read without its lock. */
 typedef struct snapshot {
     const pyro_chunk_header **chunks; /* in the order in which they were taken */
     size_t count, capacity;
@@ -34,7 +34,7 @@ static int by_sequence(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* What was named since the last pass. The texts stay where they are until the session ends. */
+/* Adds what was named since the last pass. The texts stay in place until the session ends. */
 static bool extend_tables(pyro_session *session)
 {
     pyro_recorded_tables *tables = &session->pass_tables;
@@ -55,7 +55,7 @@ static bool extend_tables(pyro_session *session)
     return true;
 }
 
-/* With `lock`: the chunks that may hold records of the pass. */
+/* With `lock`: collects the chunks that may hold records of the pass. */
 static bool take_snapshot(pyro_session *session, const pyro_pass_job *job, snapshot *out)
 {
     out->count = 0;
@@ -117,7 +117,7 @@ static int read_pass(pyro_session *session, const pyro_pass_job *job, const snap
     return status;
 }
 
-/* What torch.profiler saw. The pass is written without it where it cannot be read. */
+/* Adds what torch.profiler saw. If that is unreadable, the pass is written without it. */
 static int add_profile(const pyro_pass_job *job, pyro_trace *trace, pyro_error *error)
 {
     pyro_error reason;
@@ -157,7 +157,7 @@ static int write_file(const char *path, pyro_trace *trace, pyro_error *error)
     char unfinished[PATH_MAX];
     if (snprintf(unfinished, sizeof unfinished, "%s.%ld.tmp", path, (long)getpid()) >=
         (int)sizeof unfinished)
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "the path is too long");
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "the path of the pass is too long");
     int fd = open(unfinished, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
         return pyro_fail(error, PYRO_ERROR_IO, "%s", strerror(errno));
@@ -171,7 +171,7 @@ static int write_file(const char *path, pyro_trace *trace, pyro_error *error)
     return status;
 }
 
-/* `chunks` NULL: there was no memory for them. */
+/* `chunks` NULL: there was not enough memory for them. */
 static int write_pass(pyro_session *session, const pyro_pass_job *job, const snapshot *chunks,
                       pyro_error *error)
 {
@@ -216,8 +216,8 @@ static void finish_job(pyro_session *session, pyro_pass_job *job, const pyro_err
 }
 
 /*
- * Waits for a pass. While passes come one after the other it looks by itself, every few
- * milliseconds: waking it would cost the model more than all else that a pass does.
+ * Waits for a pass. While passes come one after the other it polls every few milliseconds: waking
+ * it would cost the model more than everything else in a pass.
  */
 static void wait_for_job(pyro_session *session, int *idle_looks)
 {
@@ -239,7 +239,7 @@ void *pyro_pass_writer(void *argument)
     pyro_session *session = argument;
     snapshot chunks = {0};
     int idle_looks = 0;
-    /* What is written can wait; what is measured cannot. */
+    /* Lower priority than the measured program. */
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
     pthread_mutex_lock(&session->lock);
     for (;;) {

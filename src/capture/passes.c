@@ -1,7 +1,7 @@
 /*
- * Passes: what happened between two calls, queued by the model's thread and written as Chrome JSON
- * by a thread of the recorder (pass_writer.c). When that falls too far behind, the model waits at
- * the end of a pass: nothing is lost and memory stays bounded.
+ * Passes: what happened between two calls. The model's thread queues them, and a thread of the
+ * recorder writes them as Chrome JSON (pass_writer.c). When that falls too far behind, the model
+ * waits at the end of a pass: nothing is lost and memory stays bounded.
  */
 #include "capture/session.h"
 
@@ -51,7 +51,7 @@ uint64_t pyro_pass_begin(void)
         return 0;
     pthread_mutex_lock(&session->lock);
     if (session->open_pass_count < PYRO_MOST_OPEN_PASSES) {
-        /* Two passes must not have one time: it is what they are found by. */
+        /* Times of passes must be unique, because passes are found by time. */
         while (now <= session->last_pass_raw)
             now = pyro_raw_time(&pyro_the_recorder_api);
         session->last_pass_raw = now;
@@ -63,7 +63,7 @@ uint64_t pyro_pass_begin(void)
     return now;
 }
 
-/* Where memory is out, the other's records are in the file too. */
+/* When memory is out, the other pass's records are in this file too. */
 static void add_foreign(pyro_open_pass *pass, uint32_t thread, uint64_t begin_raw, uint64_t end_raw)
 {
     if (thread != pass->thread && pyro_grow(&pass->foreign, &pass->foreign_capacity,
@@ -71,7 +71,7 @@ static void add_foreign(pyro_open_pass *pass, uint32_t thread, uint64_t begin_ra
         pass->foreign[pass->foreign_count++] = (pyro_foreign_span){thread, begin_raw, end_raw};
 }
 
-/* Takes it off the list and tells the others; false when it is not of this session. */
+/* Removes it from the list and updates the others; false if it is not of this session. */
 static bool close_pass(pyro_session *session, uint64_t begun, uint64_t now, pyro_open_pass *out)
 {
     pyro_open_pass *open = session->open_passes;
@@ -89,7 +89,7 @@ static bool close_pass(pyro_session *session, uint64_t begun, uint64_t now, pyro
     return false;
 }
 
-/* The program may change its folder before the file is written. */
+/* The program may change its working folder before the file is written. */
 static char *absolute_path(const char *path)
 {
     char folder[PATH_MAX];
@@ -134,7 +134,8 @@ static int start_writer(pyro_session *session, pyro_error *error)
     session->writer_stops = session->writer_sleeps = false;
     int reason = pyro_thread_start(&session->writer, "pyrometer-pass", pyro_pass_writer, session);
     if (reason)
-        return pyro_fail(error, PYRO_ERROR_IO, "no thread to write passes: %s", strerror(reason));
+        return pyro_fail(error, PYRO_ERROR_IO, "cannot start the thread that writes passes: %s",
+                         strerror(reason));
     session->has_writer = true;
     return PYRO_OK;
 }
@@ -183,7 +184,7 @@ int pyro_pass_end(uint64_t begun, const pyro_pass_options *options, pyro_error *
         pass.foreign = NULL;
         add_job(session, job);
         job = NULL;
-        /* Between passes this thread holds no record, so chunks may be used again meanwhile. */
+        /* Between passes this thread holds no record, so chunks may be reused meanwhile. */
         __atomic_store_n(&((pyro_thread_slot *)thread)->is_waiting, 1, __ATOMIC_RELEASE);
         while (is_behind(session))
             pthread_cond_wait(&session->pass_done, &session->lock);

@@ -1,4 +1,4 @@
-/* The functions of the recorder: starting, stopping, and adding what is written once. */
+/* The recorder's API: starts, stops, and adds what is written once. */
 #include "capture/session.h"
 
 #include "base/containers/buf.h"
@@ -45,15 +45,15 @@ static int check_options(const char *path, const pyro_recorder_options *options,
 {
     uint64_t least = PYRO_RECORDING_HEADER_BYTES + LEAST_CHUNKS * PYRO_RECORDING_CHUNK_BYTES;
     if (!options->temporary && (!path || !path[0]))
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "a recording needs a file");
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "a recording requires a file");
     if (path && strlen(path) + 32 > PATH_MAX)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "the path of the recording is too long");
     if (options->max_bytes && options->max_bytes < least)
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "a recording needs %llu bytes at least",
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                         "the size limit of a recording must be at least %llu bytes",
                          (unsigned long long)least);
     if (options->keep_last && !options->max_bytes)
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                         "keeping the last part needs a limit of the size");
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "keep_last requires a size limit");
     return PYRO_OK;
 }
 
@@ -65,7 +65,7 @@ int pyro_recorder_start(const char *path, const pyro_recorder_options *options, 
         return status;
     pthread_mutex_lock(&session->control);
     if (session->is_running)
-        status = pyro_fail(error, PYRO_ERROR_ARGUMENT, "this process is being recorded already");
+        status = pyro_fail(error, PYRO_ERROR_ARGUMENT, "this process is already being recorded");
     if (status == PYRO_OK)
         status = prepare_process(error);
     if (status == PYRO_OK) {
@@ -99,7 +99,7 @@ int pyro_recorder_stop(pyro_error *error)
         __atomic_store_n(&pyro_the_recorder_api.generation, pyro_the_recorder_api.generation + 1,
                          __ATOMIC_SEQ_CST);
         if (session->is_forked) {
-            /* A child that recorded nothing: what is mapped is its parent's. */
+            /* A child that recorded nothing: the mapping is still its parent's. */
             session->is_forked = false;
             pyro_passes_forget(session);
             pyro_file_close(session, false);
@@ -144,7 +144,7 @@ void pyro_recorder_look(pyro_recorder_status *status)
     pthread_mutex_unlock(&session->control);
 }
 
-/* An entry from outside of writing: the session cannot end in between. */
+/* Adds an entry from outside of writing: the session cannot end meanwhile. */
 static uint32_t add_data(uint32_t type, const void *bytes, size_t size)
 {
     pyro_session *session = &pyro_the_session;
@@ -158,7 +158,7 @@ static uint32_t add_data(uint32_t type, const void *bytes, size_t size)
     return id;
 }
 
-/* Two texts, each with its end, behind what comes before them. */
+/* Adds two NUL-terminated texts, after `head`. */
 static uint32_t add_texts(uint32_t type, const void *head, size_t head_bytes, const char *first,
                           const char *second)
 {

@@ -1,4 +1,4 @@
-/* The one session of a process, and the part of it that observers see. */
+/* Owns the one session of a process, and the part of it that observers see. */
 #include "capture/session.h"
 
 static uint32_t no_stack(pyro_recorder_thread *thread)
@@ -15,7 +15,7 @@ static const void *no_frame(void)
 pyro_session pyro_the_session = {
     .control = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
-/* recorder.c adds the functions of the recorder. */
+/* recorder.c adds the recorder's functions. */
 pyro_recorder_api pyro_the_recorder_api = {
     .size = sizeof(pyro_recorder_api),
     .stack = no_stack,

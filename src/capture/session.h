@@ -1,7 +1,7 @@
 /*
  * The recorder's internals: the one session of this process and the functions of each file on it.
- * `control` guards its start, its stop and forks; `lock` guards chunks, tables and passes. Who needs
- * both takes `control` first, and nobody waits for a thread that is writing while holding `lock`.
+ * `control` guards start, stop and forks; `lock` guards chunks, tables and passes. Code that needs
+ * both takes `control` first, and never waits for a writing thread while it holds `lock`.
  */
 #ifndef PYRO_CAPTURE_SESSION_H
 #define PYRO_CAPTURE_SESSION_H
@@ -14,18 +14,18 @@
 #include <pthread.h>
 #include <pyrometer/capture.h>
 
-#define PYRO_SLAB_CHUNKS 64 /* chunks mapped at once: programs may have 65530 mappings only */
+#define PYRO_SLAB_CHUNKS 64 /* chunks mapped at once: programs are limited to 65530 mappings */
 #define PYRO_READY_CHUNKS 4
 #define PYRO_CLOCK_INTERVAL_NS 1000000000
 #define PYRO_DATA_TYPES (PYRO_DATA_WEIGHT + 1)
 #define PYRO_NO_CHUNK SIZE_MAX
 
-/* A chunk of the file as the recorder knows it. */
+/* The recorder's state of a chunk of the file. */
 typedef struct pyro_chunk_slot {
-    uint64_t sequence;              /* 0: nobody's */
-    uint64_t first_raw, closed_raw; /* closed 0: it is being filled */
+    uint64_t sequence;              /* 0: no owner */
+    uint64_t first_raw, closed_raw; /* closed 0: still being filled */
     uint8_t kind;
-    bool held; /* is being made, or ready */
+    bool held; /* being made, or ready */
 } pyro_chunk_slot;
 
 typedef struct pyro_slab {
@@ -37,7 +37,7 @@ typedef struct pyro_slab {
 #define PYRO_NAME_SLOTS 1024
 #define PYRO_WORD_SLOTS 2048
 
-/* What a thread saw last: the contents are compared, so an address may be used again. */
+/* What a thread saw last: contents are compared, because an address may be reused. */
 typedef struct pyro_name_slot {
     const char *address, *text;
     uint32_t id;
@@ -48,18 +48,18 @@ typedef struct pyro_word_slot {
     uint32_t count, id;
 } pyro_word_slot;
 
-/* A thread with what only the recorder touches. Never freed: a thread that ends leaves it. */
+/* A thread, with data that only the recorder uses. Never freed: a thread that ends leaves it. */
 typedef struct pyro_thread_slot {
-    _Alignas(64) pyro_recorder_thread open; /* first: what observers hold is this */
+    _Alignas(64) pyro_recorder_thread open; /* first: observers hold a pointer to it */
     struct pyro_thread_slot *next;
     size_t chunk;        /* its index; PYRO_NO_CHUNK */
     uint32_t is_used;    /* by a live thread */
-    uint32_t is_waiting; /* for a chunk: it holds no record */
+    uint32_t is_waiting; /* for a chunk: holds no record */
     pyro_name_slot names[PYRO_NAME_SLOTS];
     pyro_word_slot words[PYRO_WORD_SLOTS];
 } pyro_thread_slot;
 
-/* A pass that has begun: its thread, and what others' passes did meanwhile on theirs. */
+/* An open pass: its thread, and what other passes did meanwhile on theirs. */
 typedef struct pyro_open_pass {
     uint64_t begin_raw;
     uint32_t thread;
@@ -86,8 +86,8 @@ typedef struct pyro_pass_job {
 
 typedef struct pyro_session {
     pthread_mutex_t control, lock;
-    pthread_cond_t allocator_wakes; /* there is work for the allocator */
-    pthread_cond_t chunk_ready;  /* or there will be none */
+    pthread_cond_t allocator_wakes; /* the allocator has work */
+    pthread_cond_t chunk_ready;  /* or no chunk will be */
     bool is_running, is_forked;
     pyro_recorder_options options;
     char base_path[PATH_MAX]; /* as given: children derive theirs */
@@ -104,30 +104,30 @@ typedef struct pyro_session {
     size_t ready[PYRO_READY_CHUNKS];
     size_t ready_count;
     uint32_t cannot_grow;     /* pyro_recording_state: why the file cannot grow */
-    uint64_t failed_searches; /* the allocator found no chunk to use again */
+    uint64_t failed_searches; /* the allocator found no chunk to reuse */
 
     pthread_t allocator; /* the thread that makes chunks ahead */
     bool has_allocator, is_stopping;
 
     pyro_arena arena;
     pyro_intern data[PYRO_DATA_TYPES]; /* id is the index + 1 */
-    uint32_t written[PYRO_DATA_TYPES]; /* ids that are in the file */
+    uint32_t written[PYRO_DATA_TYPES]; /* ids that are written to the file */
     size_t data_chunk;                 /* PYRO_NO_CHUNK: none */
     size_t data_used;                  /* bytes of it */
     size_t data_spare;                 /* the next one, made ahead; PYRO_NO_CHUNK */
-    bool data_sealed;                  /* there was no room: no id is given out any more */
+    bool data_sealed;                  /* out of space: no new ids any more */
 
     pyro_thread_slot *threads; /* grows at the head only */
-    uint32_t thread_count;     /* numbers given out in this session */
+    uint32_t thread_count;     /* numbers assigned in this session */
 
     pyro_open_pass open_passes[PYRO_MOST_OPEN_PASSES];
     size_t open_pass_count;
     uint64_t last_pass_raw;
-    pyro_pass_job *first_job, *last_job; /* the first may be in the writer's hands */
+    pyro_pass_job *first_job, *last_job; /* the writer may be working on the first */
     size_t job_count;
     pthread_t writer;
     bool has_writer, writer_stops, writer_sleeps;
-    pyro_recorded_tables pass_tables; /* the writer's view of `data`, as far as it has seen it */
+    pyro_recorded_tables pass_tables; /* the writer's view of `data`, up to its last pass */
     uint32_t pass_seen[PYRO_DATA_TYPES];
     pthread_cond_t writer_wakes, pass_done;
     pyro_error pass_error;
@@ -141,15 +141,15 @@ extern pyro_recorder_api pyro_the_recorder_api;
 /* clock.c */
 void pyro_clock_choose(pyro_recorder_api *api);
 pyro_recording_clock pyro_clock_read(const pyro_recorder_api *api);
-double pyro_clock_rate(const pyro_recorder_api *api); /* raw units a nanosecond, estimated */
+double pyro_clock_rate(const pyro_recorder_api *api); /* raw units per nanosecond, estimated */
 void pyro_clock_renew(pyro_session *session);
 
 /* file.c: the file and its mapping. */
 int pyro_file_open(pyro_session *session, const char *path, bool overwrite, pyro_error *error);
 void pyro_file_close(pyro_session *session, bool keep_contents);
-/* Makes room for chunk `index` on the disk; 0 or an errno. */
+/* Allocates disk space for chunk `index`; 0 or an errno. */
 int pyro_file_extend(pyro_session *session, size_t index);
-/* Address space for chunk `index`; false when there is none. Needs `lock`. */
+/* Maps chunk `index`; false if address space is out. Needs `lock`. */
 bool pyro_file_map(pyro_session *session, size_t index);
 char *pyro_chunk_address(const pyro_session *session, size_t index);
 
@@ -162,13 +162,13 @@ size_t pyro_chunk_make(pyro_session *session, bool may_reuse);
 int pyro_chunk_allocator_start(pyro_session *session, pyro_error *error);
 void pyro_chunk_allocator_stop(pyro_session *session); /* without `lock` */
 
-/* chunk_reuse.c: the oldest chunk that nobody needs, emptied; releases `lock` meanwhile. */
+/* chunk_reuse.c: empties and returns the oldest unneeded chunk; releases `lock` meanwhile. */
 size_t pyro_chunk_reuse(pyro_session *session);
 
 /* string_tables.c */
 uint32_t pyro_data_add(pyro_session *session, uint32_t type, const void *bytes, size_t size);
 void pyro_data_thread_name(pyro_session *session, uint32_t thread, const char *name);
-bool pyro_data_rewrite(pyro_session *session); /* all of it again, into a new file */
+bool pyro_data_rewrite(pyro_session *session); /* writes all of it again, into a new file */
 uint32_t pyro_table_name(pyro_recorder_thread *thread, const char *text);
 uint32_t pyro_table_signature(pyro_recorder_thread *thread, const uint64_t *words, size_t count);
 uint32_t pyro_table_storages(pyro_recorder_thread *thread, const uint64_t *words, size_t count);
@@ -176,32 +176,33 @@ uint32_t pyro_table_storages(pyro_recorder_thread *thread, const uint64_t *words
 /* threads.c */
 pyro_recorder_thread *pyro_thread_current(void);
 pyro_recorder_thread *const *pyro_thread_place(void);
-/* In a child that has something to record, with `control`; false: it cannot. */
+/* Called with `control` in a child that has something to record; false: it cannot continue. */
 typedef bool (*pyro_fork_continue_fn)(pyro_session *session);
-int pyro_threads_prepare(pyro_fork_continue_fn after_fork, pyro_error *error); /* once a process */
+int pyro_threads_prepare(pyro_fork_continue_fn after_fork,
+                         pyro_error *error); /* once per process */
 void pyro_threads_forget_others(pyro_session *session); /* after a fork */
 /*
- * Waits until every thread was seen outside of writing. Without `lock`. One that waits for the
- * recorder holds no record, but still uses the session.
+ * Waits until every thread was seen outside of writing. Call without `lock`. A thread that waits
+ * for the recorder holds no record, but still uses the session.
  */
 void pyro_threads_quiesce(pyro_session *session, bool waiting_is_quiet);
 void pyro_membarrier(void);
 bool pyro_membarrier_register(void);
 
 /* fork.c */
-int pyro_fork_prepare(pyro_error *error); /* once a process */
+int pyro_fork_prepare(pyro_error *error); /* once per process */
 bool pyro_fork_continue(pyro_session *session); /* a pyro_fork_continue_fn: opens a file */
 
 /* session_open.c */
 int pyro_session_open(pyro_session *session, const char *path, bool overwrite, pyro_error *error);
-void pyro_session_close(pyro_session *session); /* nobody writes any more */
+void pyro_session_close(pyro_session *session); /* no thread writes any more */
 void pyro_session_begin_tables(pyro_session *session);
 void pyro_session_end_tables(pyro_session *session);
 
 /* passes.c */
-/* The earliest time that a pass may still need; UINT64_MAX none. Needs `lock`. */
+/* The earliest time that a pass may still need; UINT64_MAX: none. Needs `lock`. */
 uint64_t pyro_passes_need_from(const pyro_session *session);
-void pyro_passes_stop(pyro_session *session); /* waits for those that were ended; without `lock` */
+void pyro_passes_stop(pyro_session *session); /* waits for ended passes; without `lock` */
 void pyro_passes_forget(pyro_session *session);
 
 /* pass_writer.c */

@@ -1,4 +1,4 @@
-/* Opens and closes what a session records into: its file, its tables, its allocator of chunks. */
+/* Opens and closes what a session records into: its file, its tables, its chunk allocator. */
 #include "capture/session.h"
 
 #include "base/containers/buf.h"

@@ -1,6 +1,6 @@
 /*
- * What records name: kept once in memory and once in the file, under `lock`. In front of that each
- * thread has tables of what it met last, which compare contents and not only hashes.
+ * Stores what records refer to, once in memory and once in the file, under `lock`. In front of that
+ * each thread caches what it saw last; the caches compare contents, not only hashes.
  */
 #include "capture/session.h"
 
@@ -22,7 +22,7 @@ static bool has_data_room(pyro_session *session, size_t needed)
     return true;
 }
 
-/* An entry into the file; false when there is no room. */
+/* Writes an entry to the file; false when it is out of space. */
 static bool write_entry(pyro_session *session, uint32_t type, uint32_t id, const void *bytes,
                         size_t size)
 {
@@ -67,7 +67,7 @@ uint32_t pyro_data_add(pyro_session *session, uint32_t type, const void *bytes, 
     return index + 1;
 }
 
-/* Threads are numbered anew in a child, so their names are kept apart: number, then text. */
+/* A child numbers its threads anew, so names are stored separately: number, then text. */
 void pyro_data_thread_name(pyro_session *session, uint32_t thread, const char *name)
 {
     char key[sizeof thread + 256];
@@ -91,7 +91,7 @@ bool pyro_data_rewrite(pyro_session *session)
     return true;
 }
 
-/* Where the table keeps what was just looked up there; it stays until the session ends. */
+/* The table's copy of what was just looked up; it stays until the session ends. */
 static uint32_t add_kept(uint32_t type, const void *bytes, size_t size, const void **kept)
 {
     pyro_session *session = &pyro_the_session;

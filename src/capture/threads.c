@@ -1,4 +1,4 @@
-/* Threads that write: their memory, made on first use, renewed for a session, left when they end. */
+/* Threads that write: their memory is made on first use, reset per session, reused at their end. */
 #include "capture/session.h"
 
 #include <linux/membarrier.h>
@@ -10,7 +10,7 @@
 
 static __thread pyro_recorder_thread *this_thread __attribute__((tls_model("initial-exec")));
 static pthread_key_t at_end;
-static pyro_fork_continue_fn continue_after_fork; /* set once a process, before any session */
+static pyro_fork_continue_fn continue_after_fork; /* set once per process, before any session */
 
 #define CACHE_LINE 64
 #define WAIT_NS 20000
@@ -21,7 +21,7 @@ void pyro_membarrier(void)
         syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
-/* Once a process: with several threads the kernel takes its time over it. */
+/* Once per process: with several threads the system call is slow. */
 bool pyro_membarrier_register(void)
 {
     static pid_t registered;
@@ -33,7 +33,7 @@ bool pyro_membarrier_register(void)
     return is_there;
 }
 
-/* The thread's memory waits for the next thread, with what is left of its chunk. */
+/* Keeps the thread's memory for the next thread, with the rest of its chunk. */
 static void release_slot(void *memory)
 {
     pyro_thread_slot *slot = memory;
@@ -46,11 +46,12 @@ int pyro_threads_prepare(pyro_fork_continue_fn after_fork, pyro_error *error)
 {
     continue_after_fork = after_fork;
     int reason = pthread_key_create(&at_end, release_slot);
-    return reason ? pyro_fail(error, PYRO_ERROR_IO, "no key for threads: %s", strerror(reason))
+    return reason ? pyro_fail(error, PYRO_ERROR_IO, "cannot create a thread-local key: %s",
+                              strerror(reason))
                   : PYRO_OK;
 }
 
-/* One that a thread left, best with room in a chunk of this session; or a new one. */
+/* A slot that a thread left, preferably with space in a chunk of this session; or a new one. */
 static pyro_thread_slot *find_slot(pyro_session *session)
 {
     pyro_thread_slot *free_slot = NULL;
@@ -73,7 +74,7 @@ static pyro_thread_slot *find_slot(pyro_session *session)
     return free_slot;
 }
 
-/* What it knew is of another session. */
+/* Forgets what belongs to another session. */
 static void reset_slot(pyro_session *session, pyro_thread_slot *slot)
 {
     pyro_recorder_thread *thread = &slot->open;
@@ -90,7 +91,7 @@ static void reset_slot(pyro_session *session, pyro_thread_slot *slot)
     __atomic_store_n(&thread->generation, pyro_the_recorder_api.generation, __ATOMIC_RELEASE);
 }
 
-/* Goes on in the chunk of a thread that has ended, and says so there. */
+/* Continues in the chunk of a thread that has ended, and notes that there. */
 static void take_over(pyro_session *session, pyro_thread_slot *slot)
 {
     pyro_recorder_thread *thread = &slot->open;

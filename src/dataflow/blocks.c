@@ -1,4 +1,4 @@
-/* Blocks in their order: what crosses between them, and what lives while some of them run. */
+/* Puts blocks in order, and measures what crosses between them and what is live while they run. */
 #include "dataflow/blocks.h"
 
 #include "base/checked.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The sum, or the largest number that there is. */
+/* The sum, or INT64_MAX on overflow. */
 static int64_t plus(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -18,7 +18,7 @@ static int64_t known(int64_t amount)
     return amount < 0 ? 0 : amount;
 }
 
-/* What runs between blocks belongs to the one before it, or to the first. */
+/* Steps between blocks belong to the block before them, or to the first. */
 static bool place_steps(pyro_blocks *b)
 {
     const pyro_dataflow *graph = b->graph;
@@ -33,7 +33,7 @@ static bool place_steps(pyro_blocks *b)
     uint32_t last = 0;
     for (size_t s = 0; s < program->step_count; s++) {
         uint32_t node = graph->node_of_step[s];
-        /* Threads may begin blocks before others have ended: a block never goes back. */
+        /* Threads may begin blocks before others have ended: the block number never decreases. */
         if (node != PYRO_NONE && block_of_node[node] > last)
             last = block_of_node[node];
         b->block_of_step[s] = last;
@@ -85,7 +85,7 @@ static void learn_memories(pyro_blocks *b)
         if (value->maker != PYRO_NONE && value->maker > memory->last_use)
             memory->last_use = value->maker;
     }
-    /* Memory from outside that is written into still comes from outside. */
+    /* Memory from outside that is written to still comes from outside. */
     for (size_t v = 0; v < program->value_count; v++)
         if (program->values[v].maker == PYRO_NONE)
             b->memories[program->values[v].memory].born = PYRO_NONE;
@@ -96,7 +96,7 @@ static void learn_memories(pyro_blocks *b)
         }
 }
 
-/* A value begins or stops to cross cuts. */
+/* A value begins or stops crossing cuts. */
 typedef struct crossing_change {
     uint32_t memory, block;
     int64_t bytes;
@@ -110,7 +110,7 @@ static int by_memory(const void *left, const void *right)
     return a->block < b->block ? -1 : a->block > b->block;
 }
 
-/* Values that share memory cross with what they have of it, and never with more than it is. */
+/* Values that share memory count with their part of it, together at most its size. */
 static void add_crossing(pyro_blocks *b, const crossing_change *changes, size_t count)
 {
     int64_t sum = 0, counted = 0;
@@ -180,7 +180,8 @@ int pyro_blocks_find(pyro_blocks *b, const pyro_dataflow *graph, pyro_error *err
         !b->cut_tensors || !b->memories || !b->weight_part || !place_steps(b))
         return pyro_fail_memory(error);
     if (!b->count)
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "the graph has no blocks to cut between");
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                         "the graph has no blocks, so it cannot be cut");
     add_amounts(b);
     learn_memories(b);
     return find_crossing(b) ? PYRO_OK : pyro_fail_memory(error);
@@ -212,7 +213,7 @@ static void add_weight(pyro_blocks *b, uint32_t weight, pyro_part *part)
     part->parameter_bytes = plus(part->parameter_bytes, known(known_weight->bytes));
 }
 
-/* Notes what the part uses, and gives the bytes that are there when it begins. */
+/* Notes what the part uses, and returns the bytes that are live when it begins. */
 static int64_t receive(pyro_blocks *b, uint32_t begin, uint32_t end, pyro_part *part)
 {
     const pyro_program *program = b->graph->program;
@@ -240,7 +241,7 @@ static int64_t receive(pyro_blocks *b, uint32_t begin, uint32_t end, pyro_part *
     return received;
 }
 
-/* Memory is there from its first value on; what goes to later parts stays to the end. */
+/* Memory is live from its first value on; what later parts use stays live to the end. */
 static int64_t most_alive(pyro_blocks *b, uint32_t begin, uint32_t end, int64_t alive)
 {
     const pyro_program *program = b->graph->program;

@@ -1,6 +1,6 @@
 /*
- * Edges: which node gives which tensor to which. What runs between nodes is looked through: its
- * results come from the nodes that it took from.
+ * Connects nodes by edges: which node passes which tensor to which. Steps between nodes are looked
+ * through: their results come from the nodes whose tensors they use.
  */
 #include "dataflow/dataflow.h"
 
@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include <stdlib.h>
 
-/* What runs between nodes and joins everything with everything is not worth any memory. */
+/* Limit for steps between nodes that connect everything with everything. */
 enum { MOST_SOURCES = 1 << 26 };
 
 typedef struct link {
@@ -17,7 +17,7 @@ typedef struct link {
     bool assumed;
 } link;
 
-/* A node that a result of a step between nodes comes from. */
+/* A node that contributes to the result of a step between nodes. */
 typedef struct source {
     uint32_t node;
     bool assumed;
@@ -34,7 +34,7 @@ typedef struct connector {
     source *sources;
     size_t source_count, source_capacity;
     source_list *list_of_value; /* of values that steps between nodes make */
-    size_t *place;              /* by node: in the list at hand, where it is behind its begin */
+    size_t *place; /* by node: its place in the current list, if at or after the list's start */
     size_t list_begin;
     bool *is_read; /* by value, of views: its bytes are read, or go to another node */
 } connector;
@@ -49,7 +49,7 @@ static bool add_link(connector *c, source from, uint32_t to, uint32_t value)
     return true;
 }
 
-/* Another node for the list at hand, each once. */
+/* Adds a node to the current list, once. */
 static bool add_source(connector *c, source from)
 {
     size_t place = c->place[from.node];
@@ -65,7 +65,7 @@ static bool add_source(connector *c, source from)
     return true;
 }
 
-/* Where a value comes from: to a node, or into the list at hand (`to` is PYRO_NONE). */
+/* Follows a value to its origin: adds an edge to node `to`, or to the current list (PYRO_NONE). */
 static bool follow(connector *c, const pyro_flow_use *use, uint32_t to)
 {
     const pyro_dataflow *graph = c->graph;
@@ -103,8 +103,8 @@ static uint32_t node_of_maker(const connector *c, uint32_t value)
 }
 
 /*
- * What the bytes of a view are seen through: the first tensor that is no view, or one that another
- * node made. Views inside of the same node, and between nodes, are looked through.
+ * The tensor through which the bytes of a view are seen: the first that is not a view, or one that
+ * another node made. Views inside the same node and between nodes are looked through.
  */
 static const pyro_flow_level *level_of(const connector *c, uint32_t view)
 {
@@ -121,7 +121,7 @@ static const pyro_flow_level *level_of(const connector *c, uint32_t view)
     return level;
 }
 
-/* Views whose bytes nobody reads take nothing from anywhere; the last in a chain of them counts. */
+/* Views whose bytes nobody reads take nothing; in a chain of views the last one counts. */
 static bool find_read_views(connector *c)
 {
     const pyro_program *program = c->graph->program;
@@ -136,7 +136,7 @@ static bool find_read_views(connector *c)
     for (uint32_t v = (uint32_t)program->value_count; is_used && v-- > 0;) {
         c->is_read[v] |= !is_used[v];
         const pyro_flow_level *level = c->is_read[v] ? level_of(c, v) : NULL;
-        if (level) /* more views in a row than are looked through end in another view */
+        if (level) /* longer chains of views than are looked through end in another view */
             c->is_read[level->value] = true;
     }
     bool good = is_used != NULL;
@@ -144,7 +144,7 @@ static bool find_read_views(connector *c)
     return good;
 }
 
-/* Lists for the results of a step between nodes. */
+/* Makes the lists for the results of a step between nodes. */
 static bool look_through(connector *c, const pyro_flow_step *step)
 {
     const pyro_program *program = c->graph->program;
@@ -162,7 +162,7 @@ static bool look_through(connector *c, const pyro_flow_step *step)
     return true;
 }
 
-/* What a node reads in one of its steps, and what the views show that are made there. */
+/* Connects what a node reads in one of its steps, and what the views made there show. */
 static bool connect_step(connector *c, const pyro_flow_step *step, uint32_t node)
 {
     const pyro_program *program = c->graph->program;
@@ -257,7 +257,7 @@ int pyro_dataflow_connect(pyro_dataflow *graph, pyro_error *error)
     free(c.is_read);
     if (!good && too_many)
         return pyro_fail(error, PYRO_ERROR_LIMIT,
-                         "what runs between modules joins too many of them; "
+                         "operators between modules connect too many of them; "
                          "try --granularity layer");
     return good ? PYRO_OK : pyro_fail_memory(error);
 }

@@ -1,7 +1,7 @@
 /*
- * The best split of blocks into parts. The slowest part is made as fast as can be, which is found
- * exactly: time and memory of a run of blocks never fall when it grows. Among the splits that reach
- * it, a second pass takes the most even one, and of those one over whose cuts the fewest bytes go.
+ * Finds the best split of blocks into parts. It first minimises the slowest part, exactly: time and
+ * memory of a run of blocks never fall when it grows. Among the splits that reach that minimum, a
+ * second pass takes the most even one, and of those the one whose cuts pass the fewest bytes.
  */
 #include "base/error.h"
 #include "base/text/units.h"
@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How uneven the parts of a split are, and what crosses its cuts. Parts have a fixed sum, so that
- * equal ones have the smallest sum of squares; that is no larger than the square of the whole. */
+/*
+ * Unevenness of the parts of a split, and the bytes that cross its cuts. Parts have a fixed sum, so
+ * equal ones have the smallest sum of squares, which is at most the square of the whole.
+ */
 __extension__ typedef unsigned __int128 squares;
 
 typedef struct unevenness {
@@ -23,11 +25,11 @@ typedef struct splitter {
     pyro_blocks blocks;
     size_t parts;
     int64_t memory_limit;
-    size_t *lowest;   /* by number of blocks j: a part that ends before block j may begin here */
-    size_t *window;   /* the same with the time that the best split needs */
-    int64_t *best;    /* by number of blocks: slowest part, for the number of parts at hand */
+    size_t *lowest; /* by number of blocks j: earliest start of a part that ends before block j */
+    size_t *window; /* the same with the time of the best split */
+    int64_t *best; /* by number of blocks: slowest part, for the current number of parts */
     int64_t *next;
-    unevenness *even; /* as best, of splits that reach the slowest part */
+    unevenness *even; /* like best, of splits that reach the slowest part */
     unevenness *even_next;
     uint32_t *choice; /* by parts and blocks: where the last part begins */
 } splitter;
@@ -47,7 +49,7 @@ static int too_small(const splitter *s, size_t block, int64_t needed, pyro_error
                      pyro_format_bytes(has, s->memory_limit));
 }
 
-/* A part that ends where another does and fits may not begin earlier than one that ends sooner. */
+/* Among parts that fit, one that ends later may not begin earlier. */
 static int find_lowest(splitter *s, pyro_error *error)
 {
     size_t low = 0;
@@ -73,8 +75,8 @@ static int find_lowest(splitter *s, pyro_error *error)
 }
 
 /*
- * The slowest part of the best split of j blocks into k: earlier beginnings of the last part make
- * it slower and the rest faster, so that the best is where the two meet.
+ * The slowest part of the best split of j blocks into k: beginning the last part earlier makes it
+ * slower and the rest faster, so the best is where the two meet.
  */
 static int64_t best_of(const splitter *s, size_t j, size_t k)
 {
@@ -105,7 +107,7 @@ static int64_t find_slowest(splitter *s)
     for (size_t k = 1; k <= s->parts; k++) {
         for (size_t j = 0; j <= s->blocks.count; j++)
             s->next[j] = j < k ? INT64_MAX : best_of(s, j, k);
-        /* Fewer blocks than parts cannot be split; they are no better than the first that can. */
+        /* Fewer blocks than parts cannot be split; 0 is a lower bound. */
         for (size_t j = 0; j < k; j++)
             s->next[j] = 0;
         int64_t *swap = s->best;
@@ -120,7 +122,7 @@ static bool is_less(const unevenness *a, const unevenness *b)
     return a->squares != b->squares ? a->squares < b->squares : a->bytes < b->bytes;
 }
 
-/* A split whose last part is the blocks [from, to), added to the best one of those before. */
+/* Adds a last part of the blocks [from, to) to the best split of the blocks before. */
 static unevenness add_part(const splitter *s, size_t from, size_t to)
 {
     unevenness sum = s->even[from];
@@ -133,9 +135,9 @@ static unevenness add_part(const splitter *s, size_t from, size_t to)
 }
 
 /*
- * The most even splits of the first j blocks into k parts, for j from `low` to `high`. Where the last
- * part begins never goes back when j grows, because squares grow faster than their sides: so the
- * middle one bounds the others.
+ * The most even splits of the first j blocks into k parts, for j from `low` to `high`. The start of
+ * the last part never decreases when j grows, because squares are convex: so the middle one bounds
+ * the others.
  */
 static void find_even(splitter *s, size_t k, size_t low, size_t high, size_t first, size_t last)
 {
@@ -160,7 +162,7 @@ static void find_even(splitter *s, size_t k, size_t low, size_t high, size_t fir
     }
 }
 
-/* Of splits with no part slower than `slowest` the most even one. */
+/* The most even of the splits with no part slower than `slowest`. */
 static void find_evenest(splitter *s, int64_t slowest)
 {
     size_t n = s->blocks.count, low = 0, reach = 0;
@@ -171,7 +173,7 @@ static void find_evenest(splitter *s, int64_t slowest)
     }
     s->even[0] = (unevenness){0, 0};
     for (size_t k = 1; k <= s->parts; k++) {
-        size_t before = reach; /* no more blocks than these fit into k - 1 parts */
+        size_t before = reach; /* the most blocks that fit into k - 1 parts */
         while (reach < n && s->window[reach + 1] <= before)
             reach++;
         find_even(s, k, k, reach, k - 1, before);
@@ -232,7 +234,7 @@ static int list_cuts(const pyro_blocks *blocks, pyro_cuts *out, pyro_error *erro
     return PYRO_OK;
 }
 
-/* Times that are not to be relied on: the first pass of a model is slower than those that follow. */
+/* Warns about unreliable times: the first pass of a model is slower than those that follow. */
 static void warn(const pyro_blocks *blocks, pyro_cuts *out)
 {
     const pyro_dataflow *graph = blocks->graph;
@@ -266,7 +268,7 @@ int pyro_cuts_find(pyro_cuts *out, const pyro_dataflow *graph, int64_t parts, in
     memset(out, 0, sizeof *out);
     out->memory_limit = memory_limit;
     if (parts < 1 || memory_limit < 0)
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "a graph is cut into one part or more");
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "the number of parts must be at least 1");
     int status = pyro_blocks_find(&s.blocks, graph, error);
     if (status == PYRO_OK)
         status = list_cuts(&s.blocks, out, error);

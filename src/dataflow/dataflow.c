@@ -1,4 +1,4 @@
-/* From a program to the nodes of its graph, their amounts and the totals. */
+/* Turns a program into the nodes of its graph, with their amounts and the totals. */
 #include "dataflow/dataflow.h"
 
 #include "base/containers/buf.h"
@@ -33,7 +33,7 @@ static const char *short_name(const char *type)
     return dot && dot[1] ? dot + 1 : type;
 }
 
-/* A name of its own: further nodes that would have the same get "@1", "@2". */
+/* A unique name: further nodes with the same name get "@1", "@2". */
 static const char *unique_name(pyro_dataflow *graph, pyro_map *times, const char *base)
 {
     uint32_t id = pyro_intern_add(&graph->names, base, strlen(base));
@@ -130,7 +130,7 @@ static bool add_step_node(pyro_dataflow *graph, pyro_map *times, size_t index)
     return graph->node_of_step[index] != PYRO_NONE;
 }
 
-/* Calls and steps are merged by their order. */
+/* Merges calls and steps by their order. */
 static bool add_nodes(pyro_dataflow *graph, pyro_map *times)
 {
     const pyro_program *program = graph->program;
@@ -179,7 +179,7 @@ static void add_work(pyro_dataflow *graph)
     }
 }
 
-/* A weight counts where it is used first. */
+/* A weight counts at its first use. */
 static bool add_weights(pyro_dataflow *graph)
 {
     const pyro_program *program = graph->program;
@@ -207,7 +207,7 @@ static bool add_weights(pyro_dataflow *graph)
     return true;
 }
 
-/* By value: whether a step outside of its maker's node uses it, or none at all. */
+/* By value: whether a step outside of its maker's node uses it, or no step at all. */
 static bool *find_leaving(const pyro_dataflow *graph)
 {
     const pyro_program *program = graph->program;
@@ -233,7 +233,7 @@ static bool *find_leaving(const pyro_dataflow *graph)
     return leaves;
 }
 
-/* Values that share memory count with what they have of it, and never with more than it is. */
+/* Values that share memory count with their part of it, together at most its size. */
 static bool add_outputs(pyro_dataflow *graph)
 {
     const pyro_program *program = graph->program;
@@ -362,7 +362,7 @@ int pyro_dataflow_build(pyro_dataflow **out, const pyro_program *program,
     pyro_intern_init(&graph->names, &graph->arena);
     int status = (unsigned)graph->options.granularity < PYRO_GRANULARITY_COUNT
                      ? build(graph, error)
-                     : pyro_fail(error, PYRO_ERROR_ARGUMENT, "no such granularity");
+                     : pyro_fail(error, PYRO_ERROR_ARGUMENT, "invalid granularity");
     if (status < 0) {
         pyro_dataflow_free(graph);
         return status;

@@ -1,4 +1,4 @@
-/* Inside a graph: what its files share. */
+/* Internals of a graph, shared by its files. */
 #ifndef PYRO_DATAFLOW_DATAFLOW_H
 #define PYRO_DATAFLOW_DATAFLOW_H
 
@@ -23,11 +23,11 @@ struct pyro_dataflow {
     pyro_graph_tensor *tensors;
     size_t tensor_count, tensor_capacity;
     pyro_graph_totals totals;
-    const char **notes; /* the program's, and what is to be said of this graph */
+    const char **notes; /* the program's, and those of this graph */
     size_t note_count, note_capacity;
 };
 
-/* Edges and their tensors, once every step has its node. */
+/* Makes the edges and their tensors; every step must have its node. */
 int pyro_dataflow_connect(pyro_dataflow *graph, pyro_error *error);
 
 #endif

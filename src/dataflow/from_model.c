@@ -1,4 +1,4 @@
-/* The program of a priced model: every node of its main graph that makes a tensor is a step. */
+/* Builds the program of a priced model: every node of its main graph with a tensor is a step. */
 #include "base/containers/buf.h"
 #include "base/checked.h"
 #include "base/error.h"
@@ -15,12 +15,12 @@ typedef struct translator {
     const pyro_model *model;
     pyro_tracker tracker;
     uint32_t *weight_of_value; /* by value of the main graph; PYRO_NONE: no weight */
-    uint32_t *outside;         /* by value: its number in the program, where it is from outside */
+    uint32_t *outside;         /* by value: its number in the program, if it comes from outside */
     uint32_t *storage;         /* by value: the first value that has its memory */
-    uint32_t *same;            /* by value: the value that it is, handed on; PYRO_NONE itself */
-    int64_t *bytes;            /* by value, once it is there */
+    uint32_t *same;            /* by value: the value that it passes on; PYRO_NONE: itself */
+    int64_t *bytes;            /* by value, once computed */
     uint32_t *call_of_site;    /* by call of the model */
-    uint32_t *call_of_module;  /* where a file does not tell calls apart */
+    uint32_t *call_of_module;  /* for files that do not distinguish calls */
     size_t cost_node;          /* next node of the cost */
 } translator;
 
@@ -103,7 +103,7 @@ static uint32_t add_call(translator *t, uint32_t module, uint32_t parent)
     return call.path && call.class_name ? pyro_program_add_call(t->program, &call) : PYRO_NONE;
 }
 
-/* Ancestors without a call of their own (a ModuleList is never called) are not in between. */
+/* Skips ancestors without a call (a ModuleList is never called). */
 static uint32_t enter_site(translator *t, uint32_t site)
 {
     uint32_t missing[256];
@@ -137,7 +137,7 @@ static uint32_t call_of_node(translator *t, const pyro_node *node)
     return *call;
 }
 
-/* The bytes that a value has in its memory: without strides all of them, or some. */
+/* The bytes of a value in its memory; without strides all of them, or some. */
 static pyro_tensor_use make_use(translator *t, uint32_t index, const pyro_graph_tensor *tensor)
 {
     const pyro_value *value = &t->model->graph->values[index];
@@ -175,7 +175,7 @@ static bool use_outside(translator *t, uint32_t index)
     return true;
 }
 
-/* The value itself: others only hand it on. */
+/* The original of a value that is only passed on. */
 static uint32_t resolve(const translator *t, uint32_t index)
 {
     return index != PYRO_NO_VALUE && t->same[index] != PYRO_NONE ? t->same[index] : index;
@@ -201,7 +201,7 @@ static bool use_value(translator *t, uint32_t index)
     return see(t, index, &seen) && pyro_views_read(t->program, &t->tracker, &seen);
 }
 
-/* The first tensor that a node takes, whose memory its views and writes share. */
+/* A node's first tensor, whose memory its views and writes share. */
 static uint32_t first_tensor(const translator *t, const pyro_node *node)
 {
     for (uint32_t a = 0; a < node->arg_count; a++)
@@ -226,11 +226,11 @@ static bool is_tensor(const translator *t, uint32_t index)
     return index != PYRO_NO_VALUE && t->model->graph->values[index].kind == PYRO_GRAPH_VALUE_TENSOR;
 }
 
-/* What a node is to its first tensor: the same for all of its outputs. */
+/* Relation of a node to its first tensor; the same for all of its outputs. */
 typedef struct made_from {
-    uint32_t base; /* PYRO_NO_VALUE: nothing of what it takes */
+    uint32_t base; /* PYRO_NO_VALUE: none of its inputs */
     pyro_making how;
-    bool is_same; /* it hands the base on */
+    bool is_same; /* it returns the base itself */
 } made_from;
 
 static made_from how_made(const translator *t, const pyro_node *node, bool is_view, bool moves)
@@ -264,7 +264,7 @@ static bool make_value(translator *t, uint32_t index, uint32_t step, made_from f
     if (from.how != PYRO_MAKES_FRESH && !see(t, from.base, &base))
         return false;
     if (from.how == PYRO_MAKES_WRITE)
-        seen.bytes = base.bytes; /* it is what it writes into */
+        seen.bytes = base.bytes; /* it writes into it */
     uint32_t number = (uint32_t)t->program->value_count;
     if ((from.how == PYRO_MAKES_VIEW &&
          !pyro_views_show(t->program, &t->tracker, &base, &seen.bytes, &value)) ||
@@ -289,7 +289,7 @@ static bool make_values(translator *t, const pyro_node *node, uint32_t step, mad
     return true;
 }
 
-/* A node that only makes views takes from what it views no more than they show. */
+/* A node that only makes views uses only the bytes that they show. */
 static bool use_values(translator *t, const pyro_node *node, made_from from)
 {
     for (uint32_t a = 0; a < node->arg_count; a++) {
@@ -307,7 +307,7 @@ static bool use_values(translator *t, const pyro_node *node, made_from from)
     return true;
 }
 
-/* Adds up what the cost says of the node, with what runs inside it; true when it is a view. */
+/* Adds up the node's cost, including what runs inside it; true when it is a view. */
 static bool take_price(translator *t, size_t node, pyro_flow_step *step)
 {
     const pyro_cost *cost = t->cost;
@@ -354,7 +354,7 @@ static bool translate(translator *t)
     t->program->name = pyro_program_text(t->program, pyro_model_name(t->model));
     if (!t->program->name || !prepare(t) || !add_weights(t) || add_call(t, 0, PYRO_NONE) != 0)
         return false;
-    /* All inputs, in their order, so that an unused one is seen to be unused. */
+    /* All inputs in their order, so that an unused one shows as unused. */
     for (size_t i = 0; i < t->model->input_count; i++)
         if (!use_outside(t, t->model->inputs[i]))
             return false;

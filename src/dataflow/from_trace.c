@@ -1,6 +1,6 @@
 /*
- * The program of a recording: what the first pass of its model did, and how long every pass took. A
- * pass is a call of the model that is in no other call.
+ * Builds the program of a recording: what the first pass of its model did, and how long every pass
+ * took. A pass is a call of the model that is in no other call.
  */
 #include "analyze/prices.h"
 #include "base/containers/buf.h"
@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FUNCTION_MARK "function:" /* begins the names of marks around functions of torch */
+#define FUNCTION_MARK "function:" /* prefix of the names of marks around torch functions */
 
-/* Where an event lies: outside of passes, in a call, or inside a step. */
+/* Where an event is: outside of passes, in a call, or inside a step. */
 typedef struct event_place {
-    uint32_t call; /* PYRO_NONE: outside, or of a later pass what the first had not */
+    uint32_t call; /* PYRO_NONE: outside, or in a later pass and not in the first */
     uint32_t step; /* PYRO_NONE: in no step */
     bool is_inside; /* a pass */
 } event_place;
@@ -28,17 +28,17 @@ typedef struct program_reader {
     pyro_analysis_context prices;
     pyro_step_recorder recorder;
     event_place *places;          /* by event */
-    uint32_t *call_of_event; /* of the joins; PYRO_NONE: it is no call of a layer */
+    uint32_t *call_of_event; /* of the joins; PYRO_NONE: not a call of a layer */
     uint32_t root;          /* layer whose calls are the passes */
-    pyro_intern keys; /* what was seen in the first pass: calls and steps by place and turn */
+    pyro_intern keys; /* calls and steps of the first pass, by place and occurrence */
     pyro_map thing_of_key; /* call << 1, or step << 1 | 1 */
-    pyro_map turns; /* of this pass: how often a place was met */
-    int64_t strange; /* things of later passes that the first had not */
+    pyro_map turns; /* in this pass: how often a place occurred */
+    int64_t strange; /* items of later passes that the first one did not have */
     bool is_first;
     uint32_t pass; /* event of the first pass; PYRO_NONE before it */
 } program_reader;
 
-/* A model that is called from nowhere; of several the one that ran longest. */
+/* The model that no other calls; of several the one that ran longest. */
 static bool find_root(program_reader *r)
 {
     const pyro_joins *joins = &r->joins;
@@ -64,7 +64,7 @@ static bool find_root(program_reader *r)
     return good;
 }
 
-/* The key of a thing: what it is, where, and the how many-th of its kind in this pass. */
+/* The key of an item: its kind, its place, and its number among its kind in this pass. */
 static uint32_t key_of(program_reader *r, char kind, const char *path, const char *name)
 {
     pyro_buf text = PYRO_BUF_INIT;
@@ -95,7 +95,7 @@ static const char *relative_path(const program_reader *r, const char *path)
     return path[length] == '.' ? path + length + 1 : path[length] ? path : "";
 }
 
-/* A call of the first pass, or the one of it that this is again. */
+/* Adds a call of the first pass, or finds it again for a later pass. */
 static bool enter_call(program_reader *r, uint32_t event, uint32_t parent, const char *path,
                        const char *name, bool is_function)
 {
@@ -201,7 +201,7 @@ static bool take_pass_event(program_reader *r, uint32_t event, const event_place
     return true;
 }
 
-/* A call of the model: a new pass. */
+/* A call of the model begins a new pass. */
 static bool begin_pass(program_reader *r, uint32_t event)
 {
     pyro_map_free(&r->turns);
@@ -262,10 +262,10 @@ static int fail_without_storages(const program_reader *r, pyro_error *error)
     const char *missing = pyro_trace_note_text(r->trace, PYRO_NOTE_MISSING);
     if (strstr(missing, PYRO_MISSING_STORAGES))
         return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
-                         "the recording does not say which tensors went where, because ops were "
-                         "recorded without the observer: pyrometer doctor says what it needs");
+                         "the recording has no identities of tensors, because ops were "
+                         "recorded without the observer: pyrometer doctor lists its requirements");
     return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
-                     "the recording does not say which tensors went where: record it with "
+                     "the recording has no identities of tensors: record it with "
                      "pyrometer.Profiler or pyrometer.capture(..., storages=True)");
 }
 
@@ -298,7 +298,8 @@ static int prepare(program_reader *r, pyro_error *error)
     if (!pyro_step_recorder_init(&r->recorder, r->program, r->trace) || !find_root(r))
         return pyro_fail_memory(error);
     if (r->root == PYRO_NONE)
-        return pyro_fail(error, PYRO_ERROR_UNSUPPORTED, "the recording holds no call of a model");
+        return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
+                         "the recording contains no call of a model");
     return PYRO_OK;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Choosing nodes. A leaf is a call in which no other module is called. A block is what models
- * repeat: docs/reference/graph-format.md has the rule that is written here.
+ * Chooses nodes. A leaf is a call in which no other module is called. A block is what models
+ * repeat: docs/reference/graph-format.md defines the rule.
  */
 #include "dataflow/granularity.h"
 
@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is known of a class name: the most modules of it, none a leaf, that one module has. */
+/* Facts of a class: the most modules of it, without leaves, that one module has. */
 typedef struct class_facts {
-    uint32_t in_container; /* 0: no two are in one */
+    uint32_t in_container; /* 0: no two are in one container */
     uint32_t elsewhere;    /* as attributes */
-    uint32_t held;         /* in_container of what is repeated below some call of it */
+    uint32_t held;         /* in_container of what repeats below some call of it */
 } class_facts;
 
 typedef struct selection {
@@ -35,7 +35,7 @@ static bool is_container(const char *class_name)
            !strcmp(class_name, "ModuleDict");
 }
 
-/* Where the last name of a path begins, the dot before it not included: its parent's length. */
+/* Length of the parent's path: where the last name of a path begins, without the dot. */
 static size_t parent_length(const char *path)
 {
     const char *dot = strrchr(path, '.');
@@ -65,7 +65,7 @@ static bool intern_calls(selection *c)
     return true;
 }
 
-/* Calls come after those around them, so that going backwards passes everything up. */
+/* Calls come after those around them, so a backward pass propagates everything up. */
 static void mark_inner(selection *c)
 {
     const pyro_program *program = c->program;
@@ -113,7 +113,7 @@ static bool count_families(selection *c)
     return true;
 }
 
-/* A parent that is never called only holds its children. */
+/* Whether the parent is never called, so that it only holds its children. */
 static bool parent_is_container(const selection *c, const char *path)
 {
     uint32_t parent = pyro_intern_find(&c->paths, path, parent_length(path));
@@ -126,7 +126,7 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* Calls come after those around them: going backwards, each is complete when it is passed up. */
+/* Calls come after those around them: in a backward pass each is complete when it is visited. */
 static bool learn_held(selection *c)
 {
     uint32_t *held = calloc(c->program->call_count + 1, sizeof *held);
@@ -175,7 +175,7 @@ static bool is_node(const selection *c, const pyro_dataflow_options *options, si
         return options->granularity != PYRO_GRANULARITY_MODULE &&
                options->level == PYRO_LEVEL_HIGH && c->steps[i] > 1;
     if (options->granularity == PYRO_GRANULARITY_OP || !c->steps[i])
-        return false; /* nothing runs in an Identity: values pass it by */
+        return false; /* nothing runs in an Identity */
     if (!c->is_inner[i])
         return true;
     return options->granularity == PYRO_GRANULARITY_MODULE && i > 0 && is_block(c, i);

@@ -1,7 +1,7 @@
 /*
- * Folding: calls of modules are a tree, and children of one parent that follow each other and are
- * alike (in class, names below, work and shapes) are drawn once. Runs of several alternating blocks
- * are found too.
+ * Folds a graph for drawing: calls of modules form a tree, and successive children of one parent
+ * that are alike (in class, names below, work and shapes) are drawn once. Finds runs of several
+ * alternating blocks too.
  */
 #include "dataflow/picture.h"
 
@@ -13,22 +13,22 @@
 
 enum { LONGEST_PERIOD = 16 };
 
-/* A call that holds nodes, or a node. Parents come first. */
+/* A call that contains nodes, or a node. Parents come first. */
 typedef struct item {
     const char *path, *class_name;
     uint32_t node; /* PYRO_NONE: a call */
     uint32_t parent, first_child, last_child, next;
-    uint64_t likeness, bare; /* equal for those that are alike; bare: without parameters */
-    uint32_t stands_in; /* the item that is drawn in its place; itself where it is drawn */
-    uint32_t times;     /* it is drawn for */
+    uint64_t likeness, bare; /* equal for items that are alike; bare: without parameters */
+    uint32_t stands_in; /* the item drawn in its place; itself if it is drawn */
+    uint32_t times;     /* that it is drawn for */
     uint32_t last;      /* item that it is drawn for */
     uint32_t run;       /* its run of several items; PYRO_NONE none */
-    bool is_call;       /* of a module, whether it is a node or holds some */
+    bool is_call;       /* of a module, whether it is a node or contains some */
 } item;
 
-/* A run of items that is repeated: where `length` is one, the item itself says how often. */
+/* A repeated run of items; if `length` is one, the item itself has the count. */
 typedef struct repeated_run {
-    uint32_t first, last; /* items: the first one and the last that they are drawn for */
+    uint32_t first, last; /* items: the first one, and the last one it is drawn for */
     uint32_t times, group;
 } repeated_run;
 
@@ -77,7 +77,7 @@ static uint32_t add_item(folder *f, item one)
     return number;
 }
 
-/* The item of a call that holds nodes, with those around it; functions are not shown. */
+/* The item of a call that contains nodes, with those around it; functions are not shown. */
 static uint32_t enter_call(folder *f, uint32_t call)
 {
     const pyro_flow_call *calls = f->graph->program->calls;
@@ -136,7 +136,7 @@ static bool place_nodes(folder *f)
     return true;
 }
 
-/* A path as it is seen from the module around: "self_attn" in "layers.0". */
+/* A path relative to the module around it: "self_attn" in "layers.0". */
 static const char *relative(const folder *f, const item *one)
 {
     const char *around = one->parent == PYRO_NONE ? "" : f->items[one->parent].path;
@@ -154,7 +154,7 @@ static uint64_t shape_of(const pyro_graph_tensor *tensor)
     return shape;
 }
 
-/* The shapes that come in, in any order and each once: the first block may get a sum in parts. */
+/* The incoming shapes, in any order and each once: the first block may get a sum in parts. */
 static uint64_t shapes_into(const pyro_dataflow *graph, size_t first, size_t end)
 {
     enum { MOST = 16 };
@@ -174,11 +174,11 @@ static uint64_t shapes_into(const pyro_dataflow *graph, size_t first, size_t end
     return sum;
 }
 
-/* What makes nodes alike: class, work, and the tensors that come in. */
+/* Hashes what makes nodes alike: class, work, and incoming tensors. */
 static void describe_nodes(folder *f)
 {
     const pyro_dataflow *graph = f->graph;
-    size_t edge = 0; /* they are in the order of the nodes that they go to */
+    size_t edge = 0; /* edges are in the order of their target nodes */
     for (size_t i = 0; i < f->item_count; i++) {
         item *one = &f->items[i];
         one->likeness = one->bare = mix_text(one->node == PYRO_NONE, one->class_name);
@@ -195,7 +195,7 @@ static void describe_nodes(folder *f)
     }
 }
 
-/* Children come after their parents: going forwards over them, from the last parent to the first. */
+/* Children come after their parents, so this goes from the last parent to the first. */
 static void describe_calls(folder *f)
 {
     for (size_t i = f->item_count; i-- > 0;) {
@@ -208,7 +208,7 @@ static void describe_calls(folder *f)
     }
 }
 
-/* Names in a path. */
+/* Number of names in a path. */
 static int64_t level(const char *path)
 {
     int64_t names = path[0] != 0;
@@ -249,7 +249,7 @@ static bool are_alike(const folder *f, uint32_t left, uint32_t right)
     return a->likeness == b->likeness && are_numbered(a, b);
 }
 
-/* The item behind `at` in the tree below `top`, parents first. */
+/* The item after `at` in the tree below `top`, parents first. */
 static uint32_t next_below(const folder *f, uint32_t at, uint32_t top)
 {
     if (f->items[at].first_child != PYRO_NONE)
@@ -259,7 +259,7 @@ static uint32_t next_below(const folder *f, uint32_t at, uint32_t top)
     return at == top ? PYRO_NONE : f->items[at].next;
 }
 
-/* `hidden` and all below it is drawn by `shown` and what is below that. */
+/* Draws `shown` and what is below it in place of `hidden` and what is below that. */
 static void hide(folder *f, uint32_t hidden, uint32_t shown)
 {
     uint32_t a = hidden, b = shown;
@@ -270,7 +270,7 @@ static void hide(folder *f, uint32_t hidden, uint32_t shown)
     }
 }
 
-/* How many items from `at` on are like those `period` later, in a row. */
+/* How many consecutive items from `at` on are like those `period` later. */
 static size_t alike_from(const folder *f, const uint32_t *children, size_t count, size_t at,
                          size_t period)
 {
@@ -306,7 +306,7 @@ static bool fold_run(folder *f, const uint32_t *children, size_t at, size_t peri
     return true;
 }
 
-/* Folds what is repeated among the children of an item; the longest run first, from left to right. */
+/* Folds repetitions among the children of an item; the longest run first, from left to right. */
 static bool fold_children(folder *f, uint32_t first)
 {
     size_t count = 0;
@@ -365,7 +365,7 @@ static uint32_t add_group(pyro_picture *p, pyro_drawn_group group)
     return (uint32_t)p->group_count++;
 }
 
-/* The group that the children of an item are drawn in: its own, where there are several of them. */
+/* The group in which an item's children are drawn: its own if it has several. */
 static void make_groups(folder *f, pyro_picture *p, uint32_t *group_in, uint32_t *group_of)
 {
     for (uint32_t i = 0; i < f->item_count; i++) {
@@ -421,7 +421,7 @@ static void draw_nodes(folder *f, pyro_picture *p, const uint32_t *group_of, uin
             add_cost(&p->groups[p->groups[g].parent].cost, p->groups[g].cost);
 }
 
-/* Edges go forwards but for those from one repetition to the next, which folding has turned. */
+/* Edges go forwards, except those from one repetition to the next, which folding has reversed. */
 static bool draw_edges(const folder *f, pyro_picture *p, const uint32_t *drawn)
 {
     const pyro_dataflow *graph = f->graph;

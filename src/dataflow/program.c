@@ -1,4 +1,4 @@
-/* Building and freeing programs, and what durations over passes come to. */
+/* Builds and frees programs, and summarises durations over passes. */
 #include "dataflow/program.h"
 
 #include "base/containers/buf.h"
@@ -195,7 +195,7 @@ static int by_size(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Between two samples it is the straight line between them, as numpy's default. */
+/* Interpolates linearly between two samples, as numpy does by default. */
 static int64_t quantile(const pyro_samples *samples, int64_t percent)
 {
     int64_t place = (int64_t)(samples->count - 1) * percent;

@@ -1,4 +1,4 @@
-/* Tensors of a recorded operator: which values they are, and whether it made, viewed or wrote them. */
+/* Finds the values of a recorded operator's tensors, and whether it made, viewed or wrote them. */
 #include "dataflow/record_step.h"
 
 #include "base/containers/buf.h"
@@ -17,7 +17,7 @@ static const pyro_recorded_data *storages(const pyro_trace *trace, uint32_t id)
     return id < trace->storage_count ? &trace->storages[id] : &none;
 }
 
-/* One entry of the weights; NULL where it is damaged. */
+/* Reads one entry of the weights; NULL if it is damaged. */
 static const char *read_weight(const pyro_trace *trace, size_t id, pyro_weight_data *out)
 {
     const pyro_recorded_data *data = &trace->weights[id];
@@ -103,7 +103,7 @@ static bool describe(pyro_step_recorder *r, const pyro_storage_record *seen,
                               dtype == PYRO_DTYPE_UNKNOWN ? -1 : pyro_dtype_bytes(dtype));
 }
 
-/* "aten::linear in fc1": what a step is called in notes. */
+/* A step's name in notes: "aten::linear in fc1". */
 static void name_step(const pyro_step_recorder *r, uint32_t step, char *text, size_t size)
 {
     const pyro_flow_step *known = &r->program->steps[step];
@@ -111,7 +111,7 @@ static void name_step(const pyro_step_recorder *r, uint32_t step, char *text, si
     snprintf(text, size, "%.60s in %.80s", known->op, path[0] ? path : "the model");
 }
 
-/* A tensor that nobody made and that is no weight or input: notes where it comes from, if known. */
+/* Notes the origin, if known, of a tensor that no step made and that is no weight or input. */
 static void note_unknown_tensor(pyro_step_recorder *r, const pyro_storage_record *seen)
 {
     uint32_t step = (uint32_t)r->program->step_count - 1;
@@ -122,7 +122,7 @@ static void note_unknown_tensor(pyro_step_recorder *r, const pyro_storage_record
         name_step(r, step, r->first_foreign, sizeof r->first_foreign);
 }
 
-/* A tensor that nobody made: a weight, what the model was called with, or what was kept. */
+/* Adds a tensor that no step made: a weight, an input of the model, or one that was kept. */
 static uint32_t add_outside(pyro_step_recorder *r, const pyro_storage_record *seen)
 {
     pyro_flow_value value = {.name = "",
@@ -154,13 +154,13 @@ static bool remember(pyro_step_recorder *r, const pyro_storage_record *seen)
     return true;
 }
 
-/* What `torch.tensor(3)` and `x[0] = 3` make of numbers comes to life there: it is no input. */
+/* Operators that make tensors from numbers, such as `torch.tensor(3)` and `x[0] = 3`: no input. */
 static bool comes_to_life(const char *op)
 {
     return !strcmp(op, "aten::lift_fresh");
 }
 
-/* Reads both lists of the operator; inputs that nobody made are entered as values from outside. */
+/* Reads both lists of the operator; adds inputs that no step made as values from outside. */
 static bool remember_all(pyro_step_recorder *r, const char *op, const pyro_op_detail *detail)
 {
     pyro_storage_record seen;
@@ -195,7 +195,7 @@ static bool is_in_place(const char *op)
 
 /*
  * Whether an input was written, by its version, or else by the schema or the names: an operator
- * that returns a later argument has it for its result (`out=`).
+ * that returns a later argument has written its result there (`out=`).
  */
 static bool is_written(const pyro_step_recorder *r, size_t input, const pyro_storage_record *output,
                        const char *op)
@@ -214,7 +214,7 @@ static made_how how_made(const pyro_step_recorder *r, size_t output, const char 
 {
     const pyro_storage_record *seen = &r->inputs[output];
     made_how how = MADE_FRESH;
-    /* Further outputs in the same new memory are views of it, as if it had been given. */
+    /* Further outputs in the same new memory are views of it, as if it were an input. */
     for (size_t i = 0; i < output; i++) {
         const pyro_storage_record *input = &r->inputs[i];
         if (input->where.storage != seen->where.storage)
@@ -251,7 +251,7 @@ static bool is_viewed(const pyro_step_recorder *r, const pyro_storage_record *in
     return false;
 }
 
-/* An operator that only makes views takes from what it views no more than they show. */
+/* An operator that only makes views uses only the bytes that they show. */
 static bool use_inputs(pyro_step_recorder *r)
 {
     for (size_t i = 0; i < r->input_count; i++)
@@ -261,7 +261,7 @@ static bool use_inputs(pyro_step_recorder *r)
     return true;
 }
 
-/* What a view shows of the input that has its memory; the step takes that. */
+/* Adds what a view shows of the input with the same memory, which the step uses. */
 static bool show(pyro_step_recorder *r, const pyro_storage_record *view, pyro_flow_value *value)
 {
     size_t base = 0;
@@ -280,7 +280,7 @@ static bool add_output(pyro_step_recorder *r, uint32_t step, size_t output)
     pyro_flow_value value = {.name = "", .maker = step, .weight = PYRO_NONE};
     made_how how = r->how[output - r->input_count];
     if (how == MADE_PASSED)
-        return true; /* it stays the value of who made it */
+        return true; /* it stays the value of its maker */
     uint32_t number = (uint32_t)r->program->value_count;
     if (!describe(r, seen, &value.tensor) || (how == MADE_VIEW && !show(r, seen, &value)) ||
         !pyro_tracker_make(&r->tracker, &seen->where, making[how], number))
@@ -301,7 +301,7 @@ bool pyro_step_recorder_add(pyro_step_recorder *r, uint32_t step, const char *op
     return true;
 }
 
-/* The step that made what a tensor holds, through views; PYRO_NONE: none of this pass. */
+/* The step that made a tensor's contents, through views; PYRO_NONE: none of this pass. */
 static uint32_t producer(const pyro_step_recorder *r, const pyro_tensor_use *tensor)
 {
     pyro_held_value held;
@@ -335,7 +335,7 @@ bool pyro_step_recorder_elsewhere(pyro_step_recorder *r, const char *op,
     return true;
 }
 
-/* Tensors that were given to numpy or the like, as Python has said. */
+/* Notes tensors that were passed to numpy or the like, as reported by Python. */
 static bool note_leaving(const pyro_step_recorder *r)
 {
     char first[160] = "";

@@ -1,4 +1,4 @@
-/* What a recorded operator took and gave, as uses and made values of a step. */
+/* Adds the tensors of a recorded operator as uses and made values of a step. */
 #ifndef PYRO_DATAFLOW_RECORD_STEP_H
 #define PYRO_DATAFLOW_RECORD_STEP_H
 
@@ -10,15 +10,15 @@ typedef struct pyro_step_recorder {
     const pyro_trace *trace;
     pyro_tracker tracker;
     pyro_map weight_of_tensor, weight_of_storage; /* numbers of weights */
-    pyro_map weight_of_place;    /* the same by storage and first byte: tied ones have one */
-    pyro_map input_of_tensor;    /* entry of trace->weights */
-    pyro_storage_record *inputs; /* of the step at hand; outputs of it follow */
+    pyro_map weight_of_place; /* the same by storage and first byte, which tied weights share */
+    pyro_map input_of_tensor; /* entry of trace->weights */
+    pyro_storage_record *inputs; /* of the current step; its outputs follow */
     size_t input_count, seen_count, input_capacity;
     unsigned char *how; /* by output of the step: how it was made */
     size_t how_capacity;
     bool only_views; /* no output of the step is new, or has new contents */
     pyro_map made_elsewhere; /* storages that operators on other threads made */
-    int64_t foreign, from_elsewhere, to_elsewhere; /* tensors, and operators, that are noted */
+    int64_t foreign, from_elsewhere, to_elsewhere; /* numbers of noted tensors and operators */
     char first_foreign[160], first_from[160], first_to[240]; /* where the first of them were */
 } pyro_step_recorder;
 
@@ -26,16 +26,16 @@ typedef struct pyro_step_recorder {
 bool pyro_step_recorder_init(pyro_step_recorder *recorder, pyro_program *program,
                              const pyro_trace *trace);
 void pyro_step_recorder_free(pyro_step_recorder *recorder);
-/* True when the operator gave a tensor. */
+/* True when the operator returned a tensor. */
 bool pyro_step_recorder_makes(const pyro_step_recorder *recorder, const pyro_op_detail *detail);
 /* Adds uses and made values to the last step of the program. */
 bool pyro_step_recorder_add(pyro_step_recorder *recorder, uint32_t step, const char *op,
                             const pyro_op_detail *detail);
 
-/* An operator on another thread, while the model runs: it is no step. */
+/* Handles an operator on another thread, while the model runs: it is not a step. */
 bool pyro_step_recorder_elsewhere(pyro_step_recorder *recorder, const char *op,
                                   const pyro_op_detail *detail);
-/* Notes where data left the operators that are seen, and came back. */
+/* Notes where data left the recorded operators, and came back. */
 bool pyro_step_recorder_note(pyro_step_recorder *recorder);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Regions of storages. Two of them overlap where a linear equation has a solution within bounds,
- * which is searched from the largest stride down; greatest common divisors end most branches early.
+ * Regions of storages. Two regions overlap if a linear equation has a bounded solution. The search
+ * goes from the largest stride down; greatest common divisors end most branches early.
  */
 #include "dataflow/region.h"
 
@@ -11,8 +11,8 @@
 enum {
     MOST_DIMS = 64,
     MOST_TERMS = 2 * PYRO_REGION_AXES,
-    MOST_BRANCHES = 20000,   /* of one search */
-    MOST_ATOMS = 1 << 22     /* of one stack */
+    MOST_BRANCHES = 20000,   /* per search */
+    MOST_ATOMS = 1 << 22     /* per stack */
 };
 
 pyro_region pyro_region_run(int64_t begin, int64_t end)
@@ -36,7 +36,7 @@ static int by_falling_stride(const void *left, const void *right)
     return a->stride > b->stride ? -1 : a->stride < b->stride;
 }
 
-/* Joins progressions that together are one without gaps: rows that follow each other. */
+/* Joins progressions that form one without gaps: adjacent rows. */
 static size_t join_axes(pyro_axis *axes, size_t count)
 {
     size_t kept = count;
@@ -101,8 +101,8 @@ static bool is_run(const pyro_region *region)
 typedef struct equation {
     size_t count;
     int64_t factor[MOST_TERMS], most[MOST_TERMS];
-    int64_t largest[MOST_TERMS + 1]; /* sum that the terms from here on can reach */
-    int64_t divisor[MOST_TERMS + 1]; /* of their factors */
+    int64_t largest[MOST_TERMS + 1]; /* largest sum that the terms from here on can reach */
+    int64_t divisor[MOST_TERMS + 1]; /* greatest common divisor of their factors */
     bool full[MOST_TERMS + 1];       /* they reach every multiple of it up to that sum */
     int branches;
 } equation;
@@ -131,7 +131,7 @@ static void finish_equation(equation *e)
     }
 }
 
-/* The terms of both regions, by falling stride; those of one stride are one. */
+/* The terms of both regions, by falling stride; merges those with equal stride. */
 static void make_equation(equation *e, const pyro_region *a, const pyro_region *b)
 {
     uint32_t i = 0, j = 0;
@@ -182,12 +182,13 @@ pyro_meeting pyro_regions_meet(const pyro_region *a, const pyro_region *b)
         return PYRO_MAY_MEET;
     if (a->begin >= b->end || b->begin >= a->end)
         return PYRO_APART;
-    /* The first byte of a region is one of its own, whatever is known of the others. */
+    /* A region certainly has its first byte, even if the others are unknown. */
     if ((is_run(a) && b->begin >= a->begin) || (is_run(b) && a->begin >= b->begin))
         return PYRO_MEET;
     if (!a->exact || !b->exact)
         return PYRO_MAY_MEET;
-    /* a + terms = b + terms: those of b are taken from their largest, so that all are added. */
+    /* a + terms = b + terms: counting those of b down from their largest makes all of them
+       additions. */
     equation e;
     make_equation(&e, a, b);
     return solve(&e, 0, (b->begin - a->begin) + (b->end - 1 - b->begin));
@@ -206,11 +207,11 @@ bool pyro_region_covers(const pyro_region *outer, const pyro_region *inner)
            !memcmp(outer->axes, inner->axes, outer->axis_count * sizeof *outer->axes);
 }
 
-/* A stack is laid in atoms: pieces of equal size that no region has a part of. */
+/* A stack of regions in atoms: pieces of equal size that no region splits. */
 typedef struct stack {
     unsigned char *is_bare; /* by atom */
     int64_t begin, atom, count;
-    int64_t bare; /* atoms of the lowest region that nothing lies on yet */
+    int64_t bare; /* atoms of the lowest region that nothing covers yet */
 } stack;
 
 static int64_t atom_of(int64_t atom, const pyro_region *region, int64_t begin)
@@ -231,7 +232,7 @@ static double atoms_in(const pyro_region *region, int64_t atom)
     return atoms;
 }
 
-/* Lays a run of atoms, and gives whether one of them is the first on its place. */
+/* Lays a run of atoms; returns whether one of them is the first in its place. */
 static bool lay_run(stack *s, int64_t at, int64_t atoms, bool is_lowest)
 {
     bool is_seen = false;
@@ -259,7 +260,7 @@ static bool lay(stack *s, const pyro_region *region, uint32_t axis, int64_t at, 
     return is_seen;
 }
 
-/* Takes the outermost axis away; what is left is the first of its equal pieces. */
+/* Removes the outermost axis; leaves the first of its equal pieces. */
 static void take_first(pyro_region *region)
 {
     region->end -= (region->axes[0].count - 1) * region->axes[0].stride;
@@ -267,8 +268,8 @@ static void take_first(pyro_region *region)
 }
 
 /*
- * Where all regions repeat alike, each piece within its own window of the lowest one, one window
- * tells everything: columns of equal rows. regions[0] is the lowest.
+ * If all regions repeat alike, each piece within its own window of the lowest one, one window is
+ * enough: columns of equal rows. regions[0] is the lowest.
  */
 static bool take_first_window(pyro_region *regions, size_t count)
 {

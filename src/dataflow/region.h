@@ -1,7 +1,7 @@
 /*
- * The bytes of a storage that a tensor has: a first byte and the sums of arithmetic progressions, one
- * per dimension. Decides exactly whether two regions overlap and what is left of one under others, up
- * to a bounded amount of work.
+ * The bytes of a storage that a tensor covers: a first byte and the sums of arithmetic
+ * progressions, one per dimension. Decides exactly whether two regions overlap and what others
+ * leave visible of one, up to a bounded amount of work.
  */
 #ifndef PYRO_DATAFLOW_REGION_H
 #define PYRO_DATAFLOW_REGION_H
@@ -17,8 +17,8 @@ typedef struct pyro_axis {
 } pyro_axis;
 
 typedef struct pyro_region {
-    int64_t begin, end; /* first byte, and the one behind the last; `end` negative: not known */
-    bool exact;         /* the axes say which bytes in between; else it is not known */
+    int64_t begin, end; /* first byte, and the one after the last; `end` negative: unknown */
+    bool exact;         /* the axes define which bytes in between; else these are unknown */
     uint32_t axis_count;
     pyro_axis axes[PYRO_REGION_AXES]; /* by falling stride; no two can be joined into one */
 } pyro_region;
@@ -26,12 +26,12 @@ typedef struct pyro_region {
 typedef enum pyro_meeting {
     PYRO_APART,
     PYRO_MEET,
-    PYRO_MAY_MEET /* not known, or more work than allowed */
+    PYRO_MAY_MEET /* unknown, or more work than allowed */
 } pyro_meeting;
 
 /* All bytes from `begin` to `end`. */
 pyro_region pyro_region_run(int64_t begin, int64_t end);
-/* Some bytes from `begin` to `end`; with a negative end anywhere. */
+/* Some unknown bytes from `begin` to `end`; with a negative end anywhere. */
 pyro_region pyro_region_somewhere(int64_t begin, int64_t end);
 /* A tensor's elements; strides count elements. */
 pyro_region pyro_region_strided(int64_t begin, int64_t element_bytes, size_t rank,
@@ -42,13 +42,13 @@ pyro_meeting pyro_regions_meet(const pyro_region *a, const pyro_region *b);
 bool pyro_region_covers(const pyro_region *outer, const pyro_region *inner);
 
 /*
- * Lays regions over `below`, the first on top. `visible[i]` tells whether some byte of `below` is
- * seen in region i, and the last entry whether some byte is in none. The work done is taken from
- * `budget`. False when a region is not exact, the budget or memory is out: then nothing is known.
+ * Lays regions over `below`, the first on top. `visible[i]`: some byte of `below` is seen in region
+ * i; the last entry: some byte is in none. The work is subtracted from `budget`. False when a
+ * region is not exact, or budget or memory is out: then the result is unknown.
  */
 bool pyro_regions_stack(const pyro_region *below, const pyro_region *const *above, size_t count,
                         int64_t *budget, bool *visible);
-/* No more bytes, and no fewer, are in the region than these. */
+/* Upper and lower bound of the number of bytes in the region. */
 double pyro_region_most_bytes(const pyro_region *region);
 double pyro_region_least_bytes(const pyro_region *region);
 

@@ -1,6 +1,6 @@
 /*
- * Operators that may return what they were given. Files only say so by what goes in and what comes
- * out; tests/python/graph/test_graph_values.py holds the rules against torch.
+ * Operators that may return their input. Files show that only by inputs and outputs;
+ * tests/python/graph/test_graph_values.py compares the rules with torch.
  */
 #include "dataflow/relation.h"
 
@@ -9,8 +9,8 @@
 typedef enum condition {
     ALWAYS,
     OUTSIDE_TRAINING,
-    WITHOUT_CHANGE, /* the result has the form, type, place and device of the input */
-    IF_REAL         /* complex numbers make a difference */
+    WITHOUT_CHANGE, /* the result has the shape, type, place and device of the input */
+    IF_REAL         /* complex numbers differ */
 } condition;
 
 static const struct {
@@ -47,7 +47,7 @@ static const struct {
     {"aten.requires_grad_", ALWAYS},
 };
 
-/* Operators that make a view where they can, and a copy elsewhere. */
+/* Operators that make a view if possible, and a copy otherwise. */
 static const char *const maybe_views[] = {"aten.reshape", "aten.reshape_as", "aten.flatten"};
 
 /* "aten.add.Tensor" is "aten.add". */
@@ -81,7 +81,7 @@ static bool is_training(const pyro_node *node)
     return is_true(find_arg(node, "train", 2)) && !is_zero;
 }
 
-/* By dim: equal sizes or strides; sizes that depend on data are equal where they are the same. */
+/* Compares sizes or strides per dim; data-dependent sizes are equal if they are the same symbol. */
 static bool are_equal(const pyro_model *model, const pyro_size *a, const pyro_size *b, size_t rank)
 {
     for (size_t d = 0; d < rank; d++) {
@@ -105,7 +105,7 @@ static bool is_unchanged(const pyro_model *model, const pyro_value *before, cons
            are_equal(model, before->strides, after->strides, before->rank);
 }
 
-/* Rows follow each other in the order of the dims. */
+/* Whether rows follow each other in the order of the dims. */
 static bool is_row_major(const pyro_model *model, const pyro_value *value)
 {
     int64_t expected = 1;
@@ -155,7 +155,7 @@ pyro_relation pyro_node_relation(const pyro_model *model, const pyro_node *node,
     for (size_t i = 0; i < sizeof maybe_views / sizeof *maybe_views; i++) {
         if (!is_op(node->target, maybe_views[i]))
             continue;
-        /* Rows out of order can be seen in another shape, but never as rows in order. */
+        /* Permuted rows can be viewed in another shape, but never as rows in order. */
         bool is_shared = before->strides && after->strides
                              ? is_row_major(model, before) || !is_row_major(model, after)
                              : !moves;

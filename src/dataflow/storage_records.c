@@ -1,4 +1,4 @@
-/* Words of storages, as recording.h lays them out. */
+/* Reads storage records, in the layout of recording.h. */
 #include "dataflow/storage_records.h"
 
 #include "graph/dtype.h"
@@ -6,7 +6,7 @@
 
 enum { MOST_RANK = 64 };
 
-/* Its elements where they are strided, else a run of bytes or some bytes that are not known. */
+/* The tensor's elements if they are strided, else a run of bytes, or unknown bytes. */
 static pyro_region region_of(const uint64_t *words, size_t rank)
 {
     int64_t sizes[MOST_RANK], strides[MOST_RANK], bytes;
@@ -25,7 +25,7 @@ static pyro_region region_of(const uint64_t *words, size_t rank)
         strides[d] = size[rank + d] <= INT64_MAX ? (int64_t)size[rank + d] : -1;
     }
     pyro_region region = pyro_region_strided(begin, bytes, rank, sizes, strides);
-    /* Words that contradict each other are not believed. */
+    /* Ignores words that contradict each other. */
     return region.end == end ? region : pyro_region_somewhere(begin, end);
 }
 

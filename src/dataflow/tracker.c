@@ -1,10 +1,10 @@
-/* Tensors, the storages under them, and what was written into those. */
+/* Tracks tensors, the storages under them, and what was written into those. */
 #include "dataflow/tracker.h"
 
 #include "base/containers/buf.h"
 #include <stdlib.h>
 
-/* More writes into parts of what is read than this are not taken apart. */
+/* More writes than this into parts of what is read are not resolved exactly. */
 #define MOST_STACKED 1024
 
 void pyro_tracker_free(pyro_tracker *tracker)
@@ -25,7 +25,7 @@ static pyro_tracked_storage *find_storage(const pyro_tracker *tracker, uint64_t 
     return number == PYRO_MAP_NONE ? NULL : &tracker->storages[number];
 }
 
-/* The tensor, where it still is what it was when it was made. */
+/* The tensor, if it is unchanged since it was made. */
 static const pyro_tracked_tensor *find_tensor(const pyro_tracker *tracker,
                                               const pyro_tensor_use *seen)
 {
@@ -53,7 +53,7 @@ static bool add_found(pyro_tracker *tracker, uint32_t value, bool assumed)
     return true;
 }
 
-/* Collects the writes since `since` that overlap; true in `covered` when the last hides the rest. */
+/* Collects the writes since `since` that overlap; sets `covered` when the last hides the rest. */
 static bool meet_writes(pyro_tracker *tracker, const pyro_tracked_storage *storage,
                         const pyro_region *bytes, uint64_t since, bool *covered)
 {
@@ -75,7 +75,7 @@ static bool meet_writes(pyro_tracker *tracker, const pyro_tracked_storage *stora
     return true;
 }
 
-/* Lays the writes over what is read, the latest on top. False where that is not decided. */
+/* Lays the writes over what is read, the latest on top. False if that is undecided. */
 static bool stack_writes(pyro_tracker *tracker, const pyro_region *bytes, bool *visible)
 {
     const pyro_region *above[MOST_STACKED];
@@ -86,7 +86,7 @@ static bool stack_writes(pyro_tracker *tracker, const pyro_region *bytes, bool *
     return pyro_regions_stack(bytes, above, tracker->met_count, &tracker->budget, visible);
 }
 
-/* Without the exact answer: a write is certainly seen where it overlaps and no later one does. */
+/* Without an exact result: a write is certainly visible if it overlaps and no later one does. */
 static bool is_seen_alone(const pyro_tracker *tracker, const pyro_region *bytes, size_t index)
 {
     enum { MOST_COMPARED = 16 };
@@ -99,7 +99,7 @@ static bool is_seen_alone(const pyro_tracker *tracker, const pyro_region *bytes,
     return true;
 }
 
-/* Writes that are too few to hide everything. */
+/* Whether the writes are too few to hide everything. */
 static bool leave_a_part(const pyro_tracker *tracker, const pyro_region *bytes)
 {
     double hidden = 0;
@@ -119,7 +119,7 @@ bool pyro_tracker_held(const pyro_tracker *tracker, const pyro_tensor_use *seen,
     const pyro_tracked_tensor *tensor = storage ? find_tensor(tracker, seen) : NULL;
     if (!storage)
         return false;
-    /* A tensor that nobody was seen to make, over memory that somebody made: `x.data`. */
+    /* A tensor without a known maker, over memory with a known one: `x.data`. */
     *out = tensor ? (pyro_held_value){tensor->value, tensor->clock}
                   : (pyro_held_value){storage->first_value, 0};
     return true;
@@ -167,8 +167,8 @@ uint32_t pyro_tracker_memory(const pyro_tracker *tracker, uint64_t storage)
 }
 
 /*
- * The storage as it is now; with `anew` its address got other memory, which holds `value`. NULL when
- * memory is out.
+ * The storage as it is now; with `anew` its address was reused for other memory, which holds
+ * `value`. NULL when memory is out.
  */
 static pyro_tracked_storage *enter_storage(pyro_tracker *tracker, uint64_t address, bool anew,
                                            uint32_t value)

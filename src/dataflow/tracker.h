@@ -1,6 +1,6 @@
 /*
- * Which value a tensor holds when an operator reads it: by the tensor itself, and by what was
- * written since then into the memory that it shares with others. Addresses may be used again.
+ * Finds which value a tensor holds when an operator reads it: from the tensor itself, and from
+ * later writes into memory that it shares with others. Addresses may be reused.
  */
 #ifndef PYRO_DATAFLOW_TRACKER_H
 #define PYRO_DATAFLOW_TRACKER_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A tensor as an operator was given it or gave it. */
+/* A tensor as an input or output of an operator. */
 typedef struct pyro_tensor_use {
     uint64_t tensor;    /* the same for the same tensor object */
     uint64_t storage;   /* the same for tensors that share memory */
@@ -19,9 +19,9 @@ typedef struct pyro_tensor_use {
 } pyro_tensor_use;
 
 typedef enum pyro_making {
-    PYRO_MAKES_FRESH, /* memory of its own */
-    PYRO_MAKES_VIEW,  /* another look at memory that is there */
-    PYRO_MAKES_WRITE  /* memory that is there has new contents */
+    PYRO_MAKES_FRESH, /* separate memory */
+    PYRO_MAKES_VIEW,  /* a view of existing memory */
+    PYRO_MAKES_WRITE  /* new contents in existing memory */
 } pyro_making;
 
 typedef struct pyro_tracked_tensor {
@@ -38,7 +38,7 @@ typedef struct pyro_tracked_write {
 } pyro_tracked_write;
 
 typedef struct pyro_tracked_storage {
-    uint32_t generation; /* how often its address was used anew */
+    uint32_t generation; /* how often its address was reused */
     uint32_t memory;     /* unique number of the memory */
     uint32_t first_value, last_write;
 } pyro_tracked_storage;
@@ -46,7 +46,7 @@ typedef struct pyro_tracked_storage {
 /* A value that a read finds. */
 typedef struct pyro_found_value {
     uint32_t value;
-    bool assumed; /* it may be hidden by later writes, or lie beside what is read */
+    bool assumed; /* later writes may hide it, or it may not overlap what is read */
 } pyro_found_value;
 
 typedef struct pyro_tracker {
@@ -61,7 +61,7 @@ typedef struct pyro_tracker {
     uint32_t memories;
     pyro_found_value *found; /* by the last read */
     size_t found_count, found_capacity;
-    uint32_t *met; /* scratch: writes that the read overlaps, the latest first */
+    uint32_t *met; /* scratch: writes that overlap the read, the latest first */
     size_t met_count, met_capacity;
     int64_t budget; /* atoms that may still be compared one by one */
 } pyro_tracker;
@@ -69,32 +69,32 @@ typedef struct pyro_tracker {
 #define PYRO_TRACKER_INIT {.clock = 1, .budget = INT64_C(1) << 28}
 
 void pyro_tracker_free(pyro_tracker *tracker);
-/* The value of a tensor, and since when it has it: what was written later lies over it. */
+/* The value of a tensor, and since when it holds it: later writes lie over it. */
 typedef struct pyro_held_value {
     uint32_t value;
     uint64_t clock;
 } pyro_held_value;
 
-/* False when it comes from outside. */
+/* False if the tensor comes from outside. */
 bool pyro_tracker_held(const pyro_tracker *tracker, const pyro_tensor_use *seen,
                        pyro_held_value *out);
 /*
- * Finds the values that some bytes of a storage hold, where `held` is below everything that was
- * written since then: `found`. False when memory is out.
+ * Sets `found` to the values that some bytes of a storage hold, where `held` is below all later
+ * writes. False when memory is out.
  */
 bool pyro_tracker_look(pyro_tracker *tracker, uint64_t storage, const pyro_region *bytes,
                        pyro_held_value held);
 /*
- * Finds the values that a tensor holds: `found`; none when it comes from outside. Several where
- * only a part of it was written since it was made. False when memory is out.
+ * Sets `found` to the values that a tensor holds: none if it comes from outside, several if only a
+ * part of it was written since it was made. False when memory is out.
  */
 bool pyro_tracker_read(pyro_tracker *tracker, const pyro_tensor_use *seen);
-/* A tensor holds `value` from now on; for one from outside PYRO_MAKES_FRESH. */
+/* A tensor holds `value` from now on; use PYRO_MAKES_FRESH for one from outside. */
 bool pyro_tracker_make(pyro_tracker *tracker, const pyro_tensor_use *seen, pyro_making how,
                        uint32_t value);
-/* True when the storage is known: it was made, or seen from outside. */
+/* Whether the storage is known: it was made, or seen from outside. */
 bool pyro_tracker_knows(const pyro_tracker *tracker, const pyro_tensor_use *seen);
-/* Number of the memory that a storage is now; 0 when it is not known. */
+/* The number of a storage's current memory; 0: unknown. */
 uint32_t pyro_tracker_memory(const pyro_tracker *tracker, uint64_t storage);
 
 #endif

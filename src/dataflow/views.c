@@ -1,6 +1,6 @@
 /*
- * What steps take. A view takes nothing itself: who reads it has its bytes from what they held, seen
- * through as many views as lie between (connect.c chooses how many).
+ * Adds what steps use. A view itself uses nothing: its reader gets the bytes from what they held,
+ * seen through all views in between (connect.c chooses how many).
  */
 #include "dataflow/views.h"
 

@@ -1,4 +1,4 @@
-/* Loads NVML, finds its functions by name, and asks devices for numbers. */
+/* Loads NVML, finds its functions by name, and queries devices. */
 #include "device/nvml.h"
 
 #include <dlfcn.h>
@@ -8,7 +8,7 @@
 
 enum { SENSOR_GPU = 0 };
 
-/* Later names of a function take the place of earlier ones. */
+/* If the library has several of the names, the last one is used. */
 static void find(const pyro_nvml *nvml, void *target, const char *name)
 {
     void *symbol = dlsym(nvml->library, name);

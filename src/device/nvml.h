@@ -1,6 +1,6 @@
 /*
- * NVML, the management library of the NVIDIA driver, loaded while running: the build needs no header
- * of NVIDIA, and machines without the driver lack nothing else. This is the only place that loads it.
+ * NVML, the management library of the NVIDIA driver, loaded at run time: building needs no NVIDIA
+ * header, and without the driver only the GPU numbers are missing. No other code loads NVML.
  */
 #ifndef PYRO_DEVICE_NVML_H
 #define PYRO_DEVICE_NVML_H
@@ -14,7 +14,7 @@ typedef struct pyro_nvml_utilization {
 
 typedef enum pyro_nvml_clock { PYRO_NVML_CLOCK_SM = 1, PYRO_NVML_CLOCK_MEMORY = 2 } pyro_nvml_clock;
 
-/* The functions that are used. Each returns 0 when it succeeds; NULL: this driver has none. */
+/* The functions in use. Each returns 0 on success; NULL: this driver does not have it. */
 typedef struct pyro_nvml {
     void *library;
     int (*init)(void);
@@ -35,8 +35,8 @@ typedef struct pyro_nvml {
 } pyro_nvml;
 
 /*
- * Loads and starts NVML; false where there is none that works, and there is nothing to close. The
- * environment variable PYRO_NVML names another library. It may be open several times at once.
+ * Loads and initialises NVML; false if no working library was found, and then nothing has to be
+ * closed. The environment variable PYRO_NVML names another library. It may be opened several times.
  */
 bool pyro_nvml_open(pyro_nvml *nvml);
 void pyro_nvml_close(const pyro_nvml *nvml);
@@ -44,15 +44,16 @@ void pyro_nvml_close(const pyro_nvml *nvml);
 /* A device by its UUID, or the first one for NULL; NVML's code, 0: *device is set. */
 int pyro_nvml_find_device(const pyro_nvml *nvml, const char *uuid, void **device);
 
-/* What a device says now; NaN: this driver does not tell. */
+/* A device's current values; NaN: this driver does not report it. */
 double pyro_nvml_clock_mhz(const pyro_nvml *nvml, void *device, pyro_nvml_clock which);
 double pyro_nvml_max_clock_mhz(const pyro_nvml *nvml, void *device, pyro_nvml_clock which);
 double pyro_nvml_power_w(const pyro_nvml *nvml, void *device);
 double pyro_nvml_power_cap_w(const pyro_nvml *nvml, void *device);
 double pyro_nvml_default_power_cap_w(const pyro_nvml *nvml, void *device);
 double pyro_nvml_temperature_c(const pyro_nvml *nvml, void *device);
-double pyro_nvml_busy(const pyro_nvml *nvml, void *device); /* a share of the last moments */
-/* Bits of what holds the clocks down; 0: nothing, or not known. */
+double pyro_nvml_busy(const pyro_nvml *nvml,
+                      void *device); /* share of the last moments in which it was busy */
+/* Bits of the reasons for reduced clocks; 0: none, or unknown. */
 uint64_t pyro_nvml_throttle_reasons(const pyro_nvml *nvml, void *device);
 
 #endif

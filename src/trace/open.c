@@ -1,6 +1,6 @@
 /*
- * Opens traces: recognises the format of an input by its first bytes, reads it, and joins to a
- * recording the device work that lies in a file beside it.
+ * Opens traces: recognises the format of an input by its first bytes, reads it, and adds the device
+ * work that is in a file next to a recording.
  */
 #include "trace/trace.h"
 
@@ -23,15 +23,15 @@ static int read_recording(pyro_trace *trace, pyro_source *source, const pyro_tra
 }
 
 /*
- * The formats of traces. The first row that recognises the first bytes reads the input, which is
- * unpacked already where it was compressed; a row stands before those that recognise less.
+ * The trace formats. The first row that recognises the first bytes reads the input, which is
+ * already decompressed. A more specific format stands before a more general one.
  */
 static const struct {
     const char *name; /* as errors list it */
     bool (*recognise)(const unsigned char *head, size_t size);
     int (*read)(pyro_trace *trace, pyro_source *source, const pyro_trace_options *options,
                 pyro_error *error);
-    bool reads_ahead; /* unpacking and reading can go on at once */
+    bool reads_ahead; /* decompression may run in a second thread while this reads */
 } formats[] = {
     {"pyrometer recording", pyro_recording_recognise, read_recording, false},
     {"Chrome trace JSON", pyro_kineto_recognise, pyro_kineto_read, true},
@@ -61,13 +61,13 @@ static int refuse(const unsigned char *head, size_t size, pyro_error *error)
     pyro_buf names = PYRO_BUF_INIT;
     for (size_t i = 0; i < FORMAT_COUNT; i++)
         pyro_buf_addf(&names, "%s%s", i ? ", " : "", formats[i].name);
-    int status = pyro_fail(error, PYRO_ERROR_FORMAT, "not a trace: %s; readable: %s",
+    int status = pyro_fail(error, PYRO_ERROR_FORMAT, "not a trace: %s; supported formats: %s",
                            name_content(head, size), names.failed ? "" : names.data);
     pyro_buf_free(&names);
     return status;
 }
 
-/* Reads unpacked content; *source may become another one that owns it. */
+/* Reads decompressed content; *source may be replaced by another source that owns it. */
 static int read_content(pyro_trace *trace, pyro_source **source, const pyro_trace_options *options,
                         pyro_error *error)
 {
@@ -107,7 +107,7 @@ static int read_source(pyro_trace **out, pyro_source *source, const char *file,
     return status;
 }
 
-/* A killed program, or a forked one, did not write what torch.profiler saw. */
+/* A program that was killed or forked did not write the ops that torch.profiler saw. */
 static int report_no_ops(pyro_trace *trace, pyro_error *error)
 {
     pyro_buf text = PYRO_BUF_INIT;
@@ -122,7 +122,7 @@ static int report_no_ops(pyro_trace *trace, pyro_error *error)
     return fine ? PYRO_OK : pyro_fail_memory(error);
 }
 
-/* What a recording does not hold: work of devices, in a file beside it. */
+/* Adds the device work, which a recording keeps in a second file next to it. */
 static int add_file_beside(pyro_trace *trace, const char *path, pyro_error *error)
 {
     pyro_buf beside = PYRO_BUF_INIT;

@@ -1,4 +1,4 @@
-/* A trace: the life of its columns, its notes, and its accessors. */
+/* Creates and frees a trace's columns. Holds its notes and accessors. */
 #include "trace/trace.h"
 
 #include "base/containers/buf.h"

@@ -1,7 +1,7 @@
 /*
- * A trace as columns: one entry an event that matters, in the order of the file, with interned
- * names and int64 nanoseconds. Readers append, joins and analyses read. Flows other than
- * forward-backward ones, metadata and counters are counted but not kept.
+ * A trace as columns: one entry per event that is kept, in file order, with interned names and
+ * int64 nanoseconds. Readers append; joins and analyses read. Metadata, counters and flows other
+ * than forward-backward ones are counted but not kept.
  */
 #ifndef PYRO_TRACE_TRACE_H
 #define PYRO_TRACE_TRACE_H
@@ -13,7 +13,7 @@
 
 #define PYRO_NO_ID UINT32_MAX
 #define PYRO_NO_SEQUENCE INT64_MIN
-/* With fewer a thread costs more than it saves. */
+/* With fewer events a thread costs more than it saves. */
 #define PYRO_EVENTS_PER_THREAD 20000
 
 typedef enum pyro_event_category {
@@ -46,11 +46,11 @@ static inline bool pyro_event_is_host(uint8_t category)
 
 /* Bytes of a recording that a trace keeps. */
 typedef struct pyro_recorded_data {
-    const char *bytes; /* aligned for uint64_t; NULL: not there */
+    const char *bytes; /* aligned for uint64_t; NULL: missing */
     uint32_t length;
 } pyro_recorded_data;
 
-/* What an op says beyond its name. */
+/* Details of an op. */
 typedef struct pyro_op_detail {
     int64_t sequence;        /* PYRO_NO_SEQUENCE: none (-1 in the file too) */
     uint32_t forward_thread; /* "Fwd thread id", 0: none or the forward itself */
@@ -60,7 +60,7 @@ typedef struct pyro_op_detail {
     uint32_t stack; /* interned text of "Call stack"; PYRO_NO_ID */
     uint32_t collective; /* index into trace->collectives; PYRO_NO_ID */
     uint32_t outputs; /* interned text of "Output Dims", which our recordings have; PYRO_NO_ID */
-    uint32_t path; /* of a layer's call: its dotted path, where it is known; PYRO_NO_ID */
+    uint32_t path; /* of a layer's call: its dotted path if known; PYRO_NO_ID */
     uint32_t input_storages, output_storages; /* in trace->storages; 0 none */
 } pyro_op_detail;
 
@@ -69,7 +69,7 @@ typedef struct pyro_kernel_detail {
     uint32_t registers, shared_memory_bytes;
     float blocks_per_sm, warps_per_sm, occupancy_percent; /* -1 unknown */
     uint32_t graph_id, graph_node; /* 0: not of a CUDA graph */
-    uint32_t collective; /* as above, where the kernel itself says so; PYRO_NO_ID */
+    uint32_t collective; /* as above, if the kernel's own args have it; PYRO_NO_ID */
 } pyro_kernel_detail;
 
 typedef struct pyro_memory_detail {
@@ -128,7 +128,7 @@ struct pyro_trace {
     uint16_t *track;
     uint8_t *category; /* pyro_event_category */
 
-    pyro_op_detail *ops; /* of OP events (others that have any of it) */
+    pyro_op_detail *ops; /* of OP events, and of others with such details */
     size_t op_count, op_capacity;
     pyro_kernel_detail *kernels; /* of KERNEL events */
     size_t kernel_count, kernel_capacity;
@@ -146,42 +146,42 @@ struct pyro_trace {
     pyro_device *devices;
     size_t device_count, device_capacity;
 
-    int64_t base_time_ns; /* added to start_ns gives wall clock; 0 when start_ns is absolute */
+    int64_t base_time_ns; /* start_ns + this is wall clock; 0 when start_ns is absolute */
     int64_t rank, world_size; /* -1 unknown */
     uint32_t backend; /* interned "nccl"; PYRO_NO_ID */
     bool has_shapes, has_stacks, has_memory;
     const pyro_recorded_data *storages, *weights; /* by id from 1, of recordings that have them */
-    size_t storage_count, weight_count; /* of entries, the empty one included */
-    bool is_recording; /* our own, as it was written */
-    bool has_frame_lists; /* stacks were lists in the file, as our own files have them */
-    bool has_paths;    /* layers come with their paths */
+    size_t storage_count, weight_count; /* including the empty entry 0 */
+    bool is_recording; /* read from a pyrometer recording */
+    bool has_frame_lists; /* stacks were lists in the file, as our writer writes them */
+    bool has_paths;    /* the trace contains the layers' paths */
 
-    pyro_trace_note *notes; /* what a recording says of its program */
+    pyro_trace_note *notes; /* a recording's facts about its program */
     size_t note_count, note_capacity;
 
     const char **warnings;
     size_t warning_count, warning_capacity;
 };
 
-/* Notes that readers look at: what could not be recorded; where ops are, or "missing". */
+/* Notes that code reads: what could not be recorded; where ops are, or "missing". */
 #define PYRO_NOTE_MISSING "missing"
 #define PYRO_MISSING_STORAGES \
-    "identities of tensors" /* in it, as _capture/torch_profiler.py writes it */
+    "identities of tensors" /* part of it; _capture/torch_profiler.py writes it */
 #define PYRO_NOTE_OPS "ops"
-#define PYRO_NOTE_OPS_BESIDE "torch.profiler" /* in the file beside the recording */
+#define PYRO_NOTE_OPS_BESIDE "torch.profiler" /* in the file next to the recording */
 
 /* Sets a note; false when memory is out. */
 bool pyro_trace_property(pyro_trace *trace, const char *key, const char *value);
-/* "" where there is no such note. */
+/* The note's value; "" without one. */
 const char *pyro_trace_note_text(const pyro_trace *trace, const char *key);
 
-/* Whether we recorded it, now or before it was written as Chrome JSON. */
+/* Whether pyrometer recorded it, even if it was converted to Chrome JSON since. */
 static inline bool pyro_trace_is_captured(const pyro_trace *trace)
 {
     return trace->is_recording || trace->note_count > 0;
 }
 
-/* Whether its ops were wanted and could not be recorded. */
+/* Whether ops were requested but could not be recorded. */
 bool pyro_trace_lacks_ops(const pyro_trace *trace);
 
 static inline const char *pyro_trace_text(const pyro_trace *trace, uint32_t id)

@@ -237,9 +237,9 @@ pyrometer: warning: cannot tell whether this got worse; --fail-on regression all
 [3]
 pyrometer: warning: cannot tell whether this got worse; --fail-on regression allows that, --fail-on cannot-tell does not
 [0]
-pyrometer: later.json: schema is pyrometer.bench/9, this reads pyrometer.bench/1
+pyrometer: later.json: unsupported schema pyrometer.bench/9; this program reads pyrometer.bench/1
 [3]
-pyrometer: later.json: schema is pyrometer.bench/9, this reads pyrometer.bench/1
+pyrometer: later.json: unsupported schema pyrometer.bench/9; this program reads pyrometer.bench/1
 [0]
 
 $ cd $TMP; pyrometer diff base.json few.json --fail-on cannot-tell > /dev/null

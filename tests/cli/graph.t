@@ -232,5 +232,5 @@ pyrometer: graph takes one model or recording, not 2 (see pyrometer graph --help
 [2]
 
 $ printf 'PYROREC1' > "$TMP/short.pyro"; pyrometer graph "$TMP/short.pyro"
-pyrometer: $TMP/short.pyro: the recording ends in its header
+pyrometer: $TMP/short.pyro: truncated recording: the file ends inside its header
 [2]

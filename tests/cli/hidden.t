@@ -108,7 +108,7 @@ pyrometer: nasty.json is a trace, /dev/fd/* is not (glob)
 
 # What stands in the place of events is said.
 $ cd $TMP && echo '{"traceEvents":null}' > null.json && pyrometer trace null.json
-pyrometer: null.json: JSON, but no trace: its traceEvents is null, where a list of events is expected
+pyrometer: null.json: JSON, but not a trace: its traceEvents is null, where a list of events is expected
 [2]
 
 # A window of 2 GiB is valid, and only what is unpacked takes memory.

@@ -1,6 +1,6 @@
 # Three of four ranks, one of which is slow in a layer; a file in the folder is no trace.
 $ pyrometer ranks ranks
-pyrometer: ranks/config.json: skipped: JSON, but no trace: it has no traceEvents (it has lr)
+pyrometer: ranks/config.json: passed over: JSON, but not a trace: it has no traceEvents (it has lr)
 ================================================================================
 3 RANKS of 4
 ================================================================================
@@ -130,7 +130,7 @@ pyrometer: $TMP/empty: no traces in this folder (.json, .json.gz, .json.zst, .py
 [2]
 
 $ pyrometer ranks ranks/config.json
-pyrometer: ranks/config.json: JSON, but no trace: it has no traceEvents (it has lr)
+pyrometer: ranks/config.json: JSON, but not a trace: it has no traceEvents (it has lr)
 pyrometer: no trace of any rank could be read
 [2]
 

@@ -244,18 +244,18 @@ Ops:
 Warnings:
   - 1 event with negative duration (taken as 0)
   - 1 event with a value that is not JSON, such as NaN or N/A (left out)
-  - 1 event with unescaped quotes or other damage (mended)
+  - 1 event with unescaped quotes or other damage (repaired)
 
 $ cd trace; pyrometer trace bad-3-empty.json
 pyrometer: bad-3-empty.json: the file is empty
 [2]
 
 $ cd trace; pyrometer trace bad-4-no-events.json
-pyrometer: bad-4-no-events.json: the trace holds no events
+pyrometer: bad-4-no-events.json: the trace contains no events
 [2]
 
 $ cd trace; pyrometer trace bad-5-not-a-trace.json
-pyrometer: bad-5-not-a-trace.json: JSON, but no trace: it has no traceEvents (it has model, layers)
+pyrometer: bad-5-not-a-trace.json: JSON, but not a trace: it has no traceEvents (it has model, layers)
 [2]
 
 $ pyrometer trace trace
@@ -267,7 +267,7 @@ pyrometer: none.json: cannot open: No such file or directory
 [2]
 
 $ pyrometer trace bad-3-flipped-bit.pt2
-pyrometer: bad-3-flipped-bit.pt2: not a trace: a zip archive; readable: pyrometer recording, Chrome trace JSON
+pyrometer: bad-3-flipped-bit.pt2: not a trace: a zip archive; supported formats: pyrometer recording, Chrome trace JSON
 [2]
 
 $ pyrometer trace - < /dev/null

@@ -1,4 +1,4 @@
-/* Facts and tables of a result: what an engine found besides numbers. */
+/* Adds facts and tables to a result: what an engine found besides numbers. */
 #include "bench/results/results.h"
 
 #include "base/error.h"
@@ -30,7 +30,7 @@ int pyro_bench_add_table(pyro_bench *bench, size_t index, const char *title,
 
     if (result->table_count >= PYRO_BENCH_TABLES_MAX || column_count == 0 ||
         column_count > PYRO_BENCH_COLUMNS_MAX)
-        return pyro_fail(error, PYRO_ERROR_LIMIT, "%.60s: too many tables, or columns", title);
+        return pyro_fail(error, PYRO_ERROR_LIMIT, "%.60s: too many tables or columns", title);
     if (!pyro_arena_append(arena, &result->tables, result->table_count, sizeof *result->tables))
         return pyro_fail_memory(error);
     pyro_bench_table *table = &result->tables[result->table_count];
@@ -50,7 +50,7 @@ int pyro_bench_add_row(pyro_bench *bench, size_t index, const char *const *cells
     pyro_bench_result *result = &bench->results[index];
 
     if (result->table_count == 0)
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "a row without a table");
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "row added before any table");
     pyro_bench_table *table = &result->tables[result->table_count - 1];
     if (table->row_count >= PYRO_BENCH_ROWS_MAX)
         return pyro_fail(error, PYRO_ERROR_LIMIT, "%.60s: too many rows", table->title);

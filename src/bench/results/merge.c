@@ -1,4 +1,4 @@
-/* Results of several processes in one: samples side by side, with how many each process has. */
+/* Merges the results of several processes: samples side by side, with their number per process. */
 #include "bench/results/results.h"
 
 #include "base/error.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Numbers that follow from the samples follow again; warnings about them are given again. */
+/* Drops numbers and warnings that are derived from samples: they are derived again. */
 static void forget_derived(pyro_bench *bench, pyro_bench_result *result)
 {
     size_t kept = 0, length = strlen(result->name);
@@ -25,7 +25,7 @@ static void forget_derived(pyro_bench *bench, pyro_bench_result *result)
     bench->warning_count = kept;
 }
 
-/* What was measured as a whole is told at its worst. */
+/* Keeps the worse value of a metric that was measured as a whole. */
 static void keep_worst(pyro_metric *into, const pyro_metric *from)
 {
     if (from->higher_is_better ? from->value < into->value : from->value > into->value)
@@ -56,7 +56,7 @@ static int merge_result(pyro_bench *into, size_t index, const pyro_bench_result 
     result->discarded += from->discarded;
     result->throttled += from->throttled;
     pyro_gpu_record_merge(&result->gpu, &from->gpu);
-    /* The worse of two: what failed once has failed. */
+    /* The worse status: a benchmark that failed once has failed. */
     if (status == PYRO_OK && strcmp(from->status, "ok") != 0 &&
         strcmp(result->status, "failed") != 0) {
         status = pyro_bench_set_text(into, &result->status, from->status, error);
@@ -66,7 +66,7 @@ static int merge_result(pyro_bench *into, size_t index, const pyro_bench_result 
     return status;
 }
 
-/* Whether a warning of the same kind is there: one that differs by a number alone. */
+/* Whether a warning of the same kind exists, which differs only in its numbers. */
 static bool is_known(const pyro_bench *bench, const char *warning)
 {
     size_t length = strcspn(warning, "0123456789");
@@ -78,7 +78,7 @@ static bool is_known(const pyro_bench *bench, const char *warning)
     return false;
 }
 
-/* The busiest of all processes. */
+/* Keeps the busiest environment of all processes. */
 static void keep_busiest(pyro_environment *into, const pyro_environment *from)
 {
     into->load_1m_before = fmax(into->load_1m_before, from->load_1m_before);

@@ -1,6 +1,6 @@
 /*
- * Reads results that were written as JSON. Only what was measured is taken: samples, settings and
- * the environment; everything that can be computed from them is computed again.
+ * Reads results from JSON. Takes only what was measured (samples, settings and the environment);
+ * what follows from that is computed again.
  */
 #include "bench/results/values.h"
 
@@ -51,9 +51,9 @@ static int read_metric(pyro_results_reader *r, pyro_bench_result *result)
     if (status != PYRO_OK)
         return status;
     if (metric.name == NULL || metric.unit == NULL)
-        return pyro_json_fail(r->json, "a metric without name or unit");
+        return pyro_json_fail(r->json, "metric without name or unit");
     if (pyro_bench_metric(result, metric.name) != NULL)
-        return pyro_json_fail(r->json, "a metric that is there twice");
+        return pyro_json_fail(r->json, "duplicate metric");
     if (result->metric_count >= PYRO_BENCH_METRICS_MAX)
         return pyro_json_fail(r->json, "too many metrics");
     if (metric.samples != NULL && metric.count == 0)
@@ -61,7 +61,7 @@ static int read_metric(pyro_results_reader *r, pyro_bench_result *result)
     if (!pyro_arena_append(&r->bench->store->arena, &result->metrics, result->metric_count,
                            sizeof metric))
         return pyro_fail_memory(r->error);
-    /* Throughput that was derived is derived again. */
+    /* Derived throughput is derived again. */
     if (metric.samples != NULL || strcmp(metric.name, "throughput") != 0)
         result->metrics[result->metric_count++] = metric;
     return PYRO_OK;
@@ -94,7 +94,7 @@ static int read_replicate(pyro_results_reader *r, void *target)
     return PYRO_OK;
 }
 
-/* How many iterations each process did. */
+/* Reads the number of iterations per process. */
 static int read_processes(pyro_results_reader *r, void *target)
 {
     pyro_bench_result *result = target;
@@ -107,7 +107,7 @@ static int read_processes(pyro_results_reader *r, void *target)
         return pyro_fail_memory(r->error);
     for (size_t i = 0; i < count && status == PYRO_OK; i++) {
         if (counts[i] > PYRO_BENCH_SAMPLES_MAX || counts[i] != floor(counts[i]))
-            status = pyro_json_fail(r->json, "a number of iterations that is none");
+            status = pyro_json_fail(r->json, "invalid iteration count");
         else
             whole[i] = (int64_t)counts[i];
     }
@@ -137,7 +137,7 @@ static int read_facts(pyro_results_reader *r, void *target)
     return pyro_results_pairs(r, &result->facts, &result->fact_count);
 }
 
-/* Texts of an array, at most as many as a table has columns; *count is how many there were. */
+/* Reads an array of texts, at most as many as a table has columns; *count is their number. */
 static int read_texts(pyro_results_reader *r, const char **out, size_t *count)
 {
     *count = 0;
@@ -148,11 +148,11 @@ static int read_texts(pyro_results_reader *r, const char **out, size_t *count)
 
         if ((kind != PYRO_JSON_STRING && kind != PYRO_JSON_NULL) ||
             *count >= PYRO_BENCH_COLUMNS_MAX)
-            return pyro_json_fail(r->json, "expected a text, and not so many");
+            return pyro_json_fail(r->json, "expected a text, or too many texts");
         if (kind == PYRO_JSON_STRING)
             text = pyro_json_text(r->json, &length);
         if (text != NULL && memchr(text, '\0', length) != NULL)
-            return pyro_json_fail(r->json, "a NUL inside of a text");
+            return pyro_json_fail(r->json, "NUL character in a text");
         int status = pyro_bench_copy(r->bench, &out[*count], text, text != NULL ? length : 0,
                                      r->error);
         if (status != PYRO_OK)
@@ -162,7 +162,7 @@ static int read_texts(pyro_results_reader *r, const char **out, size_t *count)
     return PYRO_OK;
 }
 
-/* A table is written with its title and columns before its rows. */
+/* Reads a table; its title and columns stand before its rows. */
 static int read_table(pyro_results_reader *r, size_t result)
 {
     const char *title = NULL, *texts[PYRO_BENCH_COLUMNS_MAX];
@@ -184,7 +184,7 @@ static int read_table(pyro_results_reader *r, size_t result)
             while (status == PYRO_OK && pyro_json_next(r->json) == PYRO_JSON_ARRAY) {
                 status = read_texts(r, texts, &count);
                 if (status == PYRO_OK && count != columns)
-                    return pyro_json_fail(r->json, "a row that has not a cell for each column");
+                    return pyro_json_fail(r->json, "row with fewer or more cells than columns");
                 if (status == PYRO_OK)
                     status = pyro_bench_add_row(r->bench, result, texts, r->error);
             }
@@ -229,7 +229,7 @@ static const pyro_results_member gpu_members[] = {
     {NULL, NULL, 0},
 };
 
-/* null where no GPU was watched. */
+/* Reads the GPU's record; null if no GPU was watched. */
 static int read_gpu(pyro_results_reader *r, void *target)
 {
     pyro_gpu_record *gpu = target;
@@ -242,7 +242,7 @@ static int read_gpu(pyro_results_reader *r, void *target)
     *gpu = (pyro_gpu_record){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0, 0, 0};
     int status = pyro_results_members(r, gpu_members, gpu);
     if (status == PYRO_OK && (gpu->looks < 0 || gpu->throttled_looks < 0))
-        status = pyro_json_fail(r->json, "expected counts that are not below 0");
+        status = pyro_json_fail(r->json, "expected counts of at least 0");
     return status;
 }
 
@@ -284,7 +284,7 @@ static int read_results(pyro_results_reader *r, void *target)
         if (status == PYRO_OK)
             status = pyro_results_members(r, result_members, &r->bench->results[index]);
         if (status == PYRO_OK && r->bench->results[index].name[0] == '\0')
-            status = pyro_json_fail(r->json, "a benchmark without a name");
+            status = pyro_json_fail(r->json, "benchmark without a name");
     }
     if (status == PYRO_OK && pyro_json_current(r->json) != PYRO_JSON_ARRAY_END)
         status = pyro_json_fail(r->json, "expected a benchmark");
@@ -341,10 +341,10 @@ static int read_schema(pyro_results_reader *r, void *target)
     if (strcmp(text, PYRO_BENCH_SCHEMA) == 0)
         return PYRO_OK;
     return pyro_fail(r->error, PYRO_ERROR_UNSUPPORTED,
-                     "schema is %.60s, this reads " PYRO_BENCH_SCHEMA, text);
+                     "unsupported schema %.60s; this program reads " PYRO_BENCH_SCHEMA, text);
 }
 
-/* Those that samples give are given again, and are not told twice. */
+/* Reads warnings; those that follow from samples are added again later, but not twice. */
 static int read_warnings(pyro_results_reader *r, void *target)
 {
     int status = PYRO_OK;
@@ -378,7 +378,7 @@ static const pyro_results_member bench_members[] = {
     {NULL, NULL, 0},
 };
 
-/* Counts of iterations have to be those of the samples. */
+/* Checks that iteration counts match the samples. */
 static int check_counts(pyro_results_reader *r)
 {
     for (size_t i = 0; i < r->bench->result_count; i++) {
@@ -389,11 +389,12 @@ static int check_counts(pyro_results_reader *r)
         for (size_t j = 0; j < result->process_count; j++)
             sum += result->processes[j];
         if (result->process_count > 0 && latency != NULL && sum != (int64_t)latency->count)
-            return pyro_fail(r->error, PYRO_ERROR_FORMAT,
-                             "%.100s: processes and latencies contradict each other", result->name);
+            return pyro_fail(
+                r->error, PYRO_ERROR_FORMAT,
+                "%.100s: the iteration counts of the processes do not match the latencies",
+                result->name);
         if (!(result->items >= 0) || result->rate_per_s < 0)
-            return pyro_fail(r->error, PYRO_ERROR_FORMAT, "%.100s: an amount below 0",
-                             result->name);
+            return pyro_fail(r->error, PYRO_ERROR_FORMAT, "%.100s: negative amount", result->name);
     }
     return PYRO_OK;
 }
@@ -403,9 +404,9 @@ static int read_document(pyro_results_reader *r)
     int status = pyro_results_object(r, bench_members, r->bench);
 
     if (status == PYRO_OK && !r->schema_seen)
-        return pyro_fail(r->error, PYRO_ERROR_FORMAT, "no schema: these are no results");
+        return pyro_fail(r->error, PYRO_ERROR_FORMAT, "no schema: not a results file");
     if (status == PYRO_OK && pyro_json_next(r->json) != PYRO_JSON_END)
-        status = pyro_json_fail(r->json, "expected the end");
+        status = pyro_json_fail(r->json, "expected the end of the file");
     return status == PYRO_OK ? check_counts(r) : status;
 }
 
@@ -463,7 +464,7 @@ int pyro_bench_open(pyro_bench **out, const char *path, pyro_error *error)
     return status;
 }
 
-/* The first key has to be the schema, which is how they are written. */
+/* Recognises results by their first key, which has to be the schema. */
 bool pyro_bench_recognise(const char *path)
 {
     pyro_source *source = NULL;
@@ -471,7 +472,7 @@ bool pyro_bench_recognise(const char *path)
     bool found = false;
     struct stat file;
 
-    /* A pipe can be read only once, and not here. */
+    /* A pipe can be read only once, so not here. */
     if (start != NULL && stat(path, &file) == 0 && S_ISREG(file.st_mode) &&
         pyro_source_open_file(&source, path, NULL) == PYRO_OK) {
         int64_t length = pyro_source_read(source, start, RECOGNISE_BYTES - 1, NULL);

@@ -1,4 +1,4 @@
-/* Building a set of results: benchmarks, metrics and samples, summed up at the end. */
+/* Builds a set of results: benchmarks, metrics and samples, summarised at the end. */
 #include "bench/results/results.h"
 
 #include "base/error.h"
@@ -136,7 +136,7 @@ const pyro_metric *pyro_bench_metric(const pyro_bench_result *result, const char
     return NULL;
 }
 
-/* The metric of that name, which is made when there is none. NULL with `error` filled. */
+/* The metric with that name, added if it does not exist. NULL with `error` filled. */
 static pyro_metric *find_or_add(pyro_bench *bench, size_t index, const char *name, const char *unit,
                                 bool higher_is_better, pyro_error *error)
 {
@@ -180,8 +180,8 @@ int pyro_bench_add_metric(pyro_bench *bench, size_t result, const char *name, co
         return pyro_fail(error, PYRO_ERROR_LIMIT, "more than %d samples", PYRO_BENCH_SAMPLES_MAX);
     for (size_t i = 0; i < count; i++)
         if (!(samples[i] >= 0 && isfinite(samples[i])))
-            return pyro_fail(error, PYRO_ERROR_ARGUMENT, "%.60s: sample %zu is no amount: %g", name,
-                             i, samples[i]);
+            return pyro_fail(error, PYRO_ERROR_ARGUMENT, "%.60s: invalid value of sample %zu: %g",
+                             name, i, samples[i]);
     double *all = pyro_arena_array(&bench->store->arena, metric->count + count + 1, sizeof *all);
     if (all == NULL)
         return pyro_fail_memory(error);
@@ -202,7 +202,7 @@ int pyro_bench_add_value(pyro_bench *bench, size_t result, const char *name, con
     if (metric == NULL)
         return fail_or_memory(error);
     if (!(value >= 0 && isfinite(value)))
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "%.60s: no amount: %g", name, value);
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "%.60s: invalid value: %g", name, value);
     metric->value = value;
     return PYRO_OK;
 }
@@ -229,7 +229,7 @@ int pyro_bench_add_process(pyro_bench *bench, pyro_bench_result *result, size_t 
     return PYRO_OK;
 }
 
-/* What a loop was held back by. */
+/* Records which limits ended a loop. */
 static void add_limits(pyro_bench_result *result, const pyro_loop_samples *samples)
 {
     if (samples->end == PYRO_LOOP_NOISY)
@@ -239,7 +239,7 @@ static void add_limits(pyro_bench_result *result, const pyro_loop_samples *sampl
     pyro_gpu_record_merge(&result->gpu, &samples->gpu);
 }
 
-/* Fewer runs than were asked for, by the limit of time. */
+/* Warns if the time limit ended the loop before the requested number of runs. */
 static int tell_of_time(pyro_bench *bench, const pyro_bench_result *result,
                         const pyro_loop_samples *samples, pyro_error *error)
 {
@@ -302,7 +302,7 @@ int pyro_bench_warn(pyro_bench *bench, pyro_error *error, const char *format, ..
     return status;
 }
 
-/* What the caller counts an iteration as, a second: from the mean latency, so its interval too. */
+/* Derives throughput (counted items per second) and its interval from the mean latency. */
 static int derive_throughput(pyro_bench *bench, size_t index, pyro_error *error)
 {
     const pyro_bench_result *result = &bench->results[index];
@@ -368,7 +368,7 @@ static int warn_of_gpu(pyro_bench *bench, const pyro_bench_result *result, pyro_
         status = pyro_bench_warn(bench, error,
                                  "%s: %lld samples were discarded: the GPU was throttled (%s)",
                                  result->name, (long long)result->discarded, why);
-    /* 75%: as for samples; a lock of the clocks looks so. */
+    /* 75%, as for samples; locked clocks look like this. */
     if (status == PYRO_OK && gpu->clock_mhz < 0.75 * gpu->clock_limit_mhz)
         status = pyro_bench_warn(bench, error,
                                  "%s: the GPU ran at %.0f of %.0f MHz: are its clocks locked, or "
@@ -409,7 +409,7 @@ int pyro_bench_speed_ratio(pyro_speed_ratio *out, const pyro_bench_result *fast,
     pyro_bootstrap_options options = {.seed = seed};
 
     *out = (pyro_speed_ratio){NAN, {NAN, NAN, 0.95}};
-    /* A command that is not told from its shell has no ratio. */
+    /* A command that is not distinguishable from its shell has no ratio. */
     if (a == NULL || b == NULL || !(a->summary.mean > 0) || !(b->summary.mean > 0))
         return PYRO_OK;
     int status = pyro_bootstrap_log_ratio(&out->interval, a->samples, a->count, b->samples,

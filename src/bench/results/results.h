@@ -1,4 +1,4 @@
-/* What the builder, the reader and the environment share about a set of results. */
+/* Shared by the builder, the reader and the environment of a set of results. */
 #ifndef PYRO_BENCH_RESULTS_RESULTS_H
 #define PYRO_BENCH_RESULTS_RESULTS_H
 
@@ -6,7 +6,7 @@
 
 #include <pyrometer/bench.h>
 
-/* No file has more; what claims to is damaged or hostile. */
+/* Limits: a file with more is damaged or hostile. */
 enum {
     PYRO_BENCH_RESULTS_MAX = 100000,
     PYRO_BENCH_METRICS_MAX = 1000,
@@ -17,7 +17,7 @@ enum {
     PYRO_BENCH_SAMPLES_MAX = 100000000
 };
 
-/* What programs have used of the processors until some time. */
+/* Processor time that programs have used up to some moment. */
 typedef struct pyro_processor_use {
     double all_s, own_s;
     int64_t time_ns;
@@ -26,28 +26,28 @@ typedef struct pyro_processor_use {
 struct pyro_bench_store {
     pyro_bench bench;
     pyro_arena arena;
-    /* Counters of the machine when it was looked at first. */
+    /* Counters of the machine at the first look. */
     int64_t swapped_pages_before, throttled_before;
     pyro_processor_use use_before;
 };
 
 /*
- * Room for one more in an array that lives in the arena: it is copied whenever its count is a power
- * of two. Returns false when memory is out.
+ * Makes room for one more item in an array in the arena, which is copied whenever its count is a
+ * power of two. Returns false when memory is out.
  */
 bool pyro_arena_append(pyro_arena *arena, void *items_pointer, size_t count, size_t item_size);
 
-/* Texts that are NULL stay NULL. */
+/* Copies a text; NULL stays NULL. */
 int pyro_bench_copy(pyro_bench *bench, const char **member, const char *text, size_t length,
                     pyro_error *error);
 int pyro_bench_add_pair(pyro_bench *bench, pyro_pair **pairs, size_t *count, const char *name,
                         const char *value, pyro_error *error);
 
-/* One more process of a result, with how many iterations it had. */
+/* Adds a process to a result, with its number of iterations. */
 int pyro_bench_add_process(pyro_bench *bench, pyro_bench_result *result, size_t iterations,
                            pyro_error *error);
 
-/* Whether a parameter is the same in two results; inputs are by their types and shapes. */
+/* Whether a parameter is the same in two results; inputs are compared by type and shape. */
 bool pyro_same_setting(const char *name, const char *base, const char *current);
 
 int pyro_summarize(pyro_summary *out, const double *samples, size_t count, uint64_t seed,

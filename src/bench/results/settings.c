@@ -1,4 +1,4 @@
-/* Whether two results were measured with the same settings. */
+/* Decides whether two results were measured with the same settings. */
 #include "bench/results/results.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 enum { TENSORS_MAX = 256 };
 
-/* Type and shape of one tensor in "0: int64[32, 128], mask: bool[32]", whatever it is called. */
+/* Type and shape of one tensor in "0: int64[32, 128], mask: bool[32]", without its name. */
 typedef struct tensor {
     const char *text;
     size_t length;
@@ -21,7 +21,7 @@ static int by_text(const void *a, const void *b)
     return order != 0 ? order : (x->length > y->length) - (x->length < y->length);
 }
 
-/* How many tensors a text describes, in order of their texts; -1: it is no such description. */
+/* Finds the tensors that a text describes, sorted by text; -1: not such a description. */
 static int find_tensors(tensor *out, const char *text)
 {
     int count = 0;
@@ -44,7 +44,7 @@ static int find_tensors(tensor *out, const char *text)
     return count;
 }
 
-/* Of the inputs their types and shapes count: the same tensor may be passed by place or by name. */
+/* Compares inputs by type and shape: the same tensor may be passed by position or by name. */
 static bool same_inputs(const char *base, const char *current)
 {
     tensor before[TENSORS_MAX], after[TENSORS_MAX];

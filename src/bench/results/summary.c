@@ -1,4 +1,4 @@
-/* The summary of one metric's samples. */
+/* Summarises the samples of one metric. */
 #include "bench/results/results.h"
 
 #include "base/error.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Above this the bootstrap is slow and says what the normal limit says. */
+/* Above this the bootstrap is slow and agrees with the normal approximation. */
 enum { BOOTSTRAP_SAMPLES_MAX = 5000 };
 
 #define CONFIDENCE 0.95
@@ -21,8 +21,8 @@ static const struct {
     {0.5, "p50"}, {0.95, "p95"}, {0.99, "p99"}, {0.999, "p99.9"}};
 
 /*
- * A percentile is honest when the largest sample bounds it; then the largest is its upper bound
- * where the two-sided interval would want a larger one still.
+ * A percentile is reported as reliable if the largest sample bounds it; the largest sample is then
+ * its upper bound if the two-sided interval would need a larger one.
  */
 static void describe_percentile(pyro_percentile *out, const double *sorted, size_t count,
                                 size_t which)
@@ -46,7 +46,7 @@ static void describe_percentile(pyro_percentile *out, const double *sorted, size
         out->interval.high = sorted[count - 1];
 }
 
-/* Means of blocks that hardly hang together, and the normal limit. */
+/* Means of nearly independent blocks, with the normal approximation. */
 static pyro_interval interval_of_many(const double *samples, size_t count, size_t block_length)
 {
     size_t blocks = count / block_length;

@@ -1,4 +1,4 @@
-/* Values of results in JSON: texts, numbers, samples, and objects by tables of their members. */
+/* Reads values of results from JSON: texts, numbers, samples, and objects by member tables. */
 #include "bench/results/values.h"
 
 #include "base/containers/buf.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The next value's kind, with what JSON has no business being there already refused. */
+/* Reads a text, or null. */
 int pyro_results_string(pyro_results_reader *r, void *target)
 {
     size_t length;
@@ -22,7 +22,7 @@ int pyro_results_string(pyro_results_reader *r, void *target)
         const char *text = pyro_json_text(r->json, &length);
 
         if (memchr(text, '\0', length) != NULL)
-            return pyro_json_fail(r->json, "a NUL inside of a text");
+            return pyro_json_fail(r->json, "NUL character in a text");
         return pyro_bench_copy(r->bench, member, text, length, r->error);
     }
     default:
@@ -58,12 +58,12 @@ int pyro_results_number(pyro_results_reader *r, void *target)
     return PYRO_OK;
 }
 
-/* An amount that was measured: a number, and not below 0. */
+/* Reads a measured amount: a number of at least 0. */
 static int take_amount(pyro_results_reader *r, double *out)
 {
     if (pyro_json_current(r->json) != PYRO_JSON_NUMBER || !pyro_json_double(r->json, out) ||
         !(*out >= 0 && isfinite(*out)))
-        return pyro_json_fail(r->json, "expected a number that is not below 0");
+        return pyro_json_fail(r->json, "expected a number of at least 0");
     return PYRO_OK;
 }
 
@@ -77,7 +77,7 @@ int pyro_results_boolean(pyro_results_reader *r, void *target)
     return PYRO_OK;
 }
 
-/* Reads an object: members that are named in the table, and passes over all others. */
+/* Reads an object: members in the table; skips all others. */
 int pyro_results_members(pyro_results_reader *r, const pyro_results_member *members, void *target)
 {
     while (pyro_json_next(r->json) == PYRO_JSON_KEY) {
@@ -109,7 +109,7 @@ int pyro_results_object(pyro_results_reader *r, const pyro_results_member *membe
     return pyro_results_members(r, members, target);
 }
 
-/* {"name": "value", ...} into pairs; `pairs` and `count` belong together. */
+/* Reads {"name": "value", ...} into pairs; `count` is the length of `pairs`. */
 int pyro_results_pairs(pyro_results_reader *r, pyro_pair **pairs, size_t *count)
 {
     char name[256];
@@ -122,7 +122,7 @@ int pyro_results_pairs(pyro_results_reader *r, pyro_pair **pairs, size_t *count)
         const char *value = NULL;
 
         if (length >= sizeof name || memchr(key, '\0', length) != NULL)
-            return pyro_json_fail(r->json, "a name that is too long");
+            return pyro_json_fail(r->json, "name too long");
         memcpy(name, key, length);
         name[length] = '\0';
         int status = pyro_results_required_string(r, &value);
@@ -136,7 +136,7 @@ int pyro_results_pairs(pyro_results_reader *r, pyro_pair **pairs, size_t *count)
                : pyro_json_fail(r->json, "expected }");
 }
 
-/* An array of amounts into the arena. */
+/* Reads an array of amounts into the arena. */
 int pyro_results_amounts(pyro_results_reader *r, const double **out, size_t *count)
 {
     double *values = NULL;

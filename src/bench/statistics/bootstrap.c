@@ -1,4 +1,4 @@
-/* The bootstrap: what a statistic would have been if other samples had been drawn. */
+/* The bootstrap: resamples to estimate how a statistic varies. */
 #include "bench/statistics/inference.h"
 
 #include "base/containers/buf.h"
@@ -23,7 +23,7 @@ double pyro_statistic_median(double *samples, size_t count)
 
     if (count % 2 != 0)
         return upper;
-    /* Selecting left the lower half in front. */
+    /* The selection left the lower half in front. */
     double lower = samples[0];
     for (size_t i = 1; i < count / 2; i++)
         lower = fmax(lower, samples[i]);
@@ -58,7 +58,7 @@ static pyro_bootstrap_options with_defaults(const pyro_bootstrap_options *option
     return filled;
 }
 
-/* Blocks may run over the end and go on at the start, so that every sample is as likely. */
+/* Blocks wrap around at the end, so that every sample is equally likely. */
 static void draw(double *out, const double *samples, size_t count, size_t block_length,
                  pyro_random *random)
 {
@@ -93,7 +93,7 @@ static double acceleration(const double *samples, size_t count, pyro_statistic s
     return squares > 0 ? cubes / (6 * pow(squares, 1.5)) : 0;
 }
 
-/* Where the percentile interval has to be read instead, for a bias and a skewness. */
+/* The level at which to read the percentile interval, given bias and skewness. */
 static double corrected_level(double level, double bias, double skew)
 {
     double shifted = bias + pyro_normal_quantile(level);
@@ -193,8 +193,9 @@ int pyro_bootstrap_log_ratio(pyro_interval *out, const double *a, size_t a_count
 }
 
 /*
- * A block has to be longer than the bonds between neighbours and short enough that there are many:
- * it grows with the cube root of n, and to twice the lag at which the correlation has gone.
+ * A block has to be longer than the correlation between neighbours, and short enough that there are
+ * many. Its length grows with the cube root of n, and to twice the lag at which the correlation has
+ * vanished.
  */
 size_t pyro_block_length(const double *samples, size_t count)
 {

@@ -1,7 +1,7 @@
 /*
- * Estimates the change between two sides. Rounds that ran in turn are compared round by round, which
- * cancels what slowed down both. Sides that were recorded one after the other are compared as a
- * whole, and the interval is widened by the drift of the machine between them.
+ * Estimates the change between two sides. Interleaved rounds are compared round by round, which
+ * cancels what slowed down both sides. Sides that were recorded one after the other are compared as
+ * a whole, and the interval is widened by the drift of the machine between them.
  */
 #include "bench/statistics/change.h"
 
@@ -17,14 +17,15 @@
 enum { CHANGE_RESAMPLES = 2000, PAIRS_MIN = 10 };
 
 /*
- * Two recordings are further apart than two halves of one, and the floor is an estimate from few
- * blocks: it counts twice.
+ * Two recordings are further apart than two halves of one, and the floor is estimated from few
+ * blocks, so it counts twice.
  */
 #define FLOOR_WEIGHT 2.0
 /*
- * On a busy machine a recording as a whole is off by as much as its samples are: its centre has this
- * share of their variance. It begins where others use a tenth of the processors, and is full at a
- * half. Samples that vary by so many percent show a busy machine too, whatever was recorded of it.
+ * On a busy machine a whole recording is off by as much as its samples: its centre has this share
+ * of their variance. The share starts when others use a tenth of the processors, and is full at a
+ * half. Samples that vary by this many percent also show a busy machine, whatever was recorded of
+ * it.
  */
 #define BUSY_FLOOR 1.0
 #define BUSY_FROM 0.1
@@ -50,7 +51,7 @@ static double clamp_share(double value, double from, double full)
     return fmax(0, fmin(1, (value - from) / (full - from)));
 }
 
-/* Adds a variance, and what shifts the whole on either side, to an interval. */
+/* Adds a variance, and a possible shift of the whole on either side, to an interval. */
 static void widen(pyro_change *change, double variance, double bias, double confidence)
 {
     double z = pyro_normal_quantile(0.5 + confidence / 2);
@@ -64,7 +65,7 @@ static void widen(pyro_change *change, double variance, double bias, double conf
     change->widened = width > 0 ? (low + high) / width : low + high > 0 ? INFINITY : 1;
 }
 
-/* The variance that the drift between two recordings adds to the difference of their centres. */
+/* The variance that drift between two recordings adds to the difference of their centres. */
 static double drift_between(const pyro_drift *drift, const pyro_circumstances *circumstances)
 {
     double busy = clamp_share(sqrt(drift->variance), NOISY_FROM, NOISY_FULL);
@@ -75,7 +76,7 @@ static double drift_between(const pyro_drift *drift, const pyro_circumstances *c
     return 2 * fmax(FLOOR_WEIGHT * drift->floor, BUSY_FLOOR * busy * drift->variance);
 }
 
-/* The p-value that goes with the interval, so that the two never contradict each other. */
+/* The p-value that corresponds to the interval, so that the two never contradict each other. */
 static double interval_p(const pyro_change *change, double confidence, double bound)
 {
     double z = pyro_normal_quantile(0.5 + confidence / 2);
@@ -87,7 +88,7 @@ static double interval_p(const pyro_change *change, double confidence, double bo
     return fabs(change->shift) > bound ? 0 : 1;
 }
 
-/* Both one-sided tests against the border of what matters, twice the smaller p. */
+/* Both one-sided tests against the smallest change that matters: twice the smaller p. */
 static int test_sides(double *p, double *logs, size_t base_count, size_t current_count,
                       double bound, pyro_error *error)
 {
@@ -148,14 +149,14 @@ static int test_pairs(double *p, double *differences, size_t count, double bound
     return status;
 }
 
-/* Round by round. What drift is left in the differences counts where neighbours show it. */
+/* Compares round by round. Drift that remains in the differences counts if neighbours show it. */
 static int estimate_pairs(pyro_change *out, double *logs, size_t base_count, size_t count,
                           double confidence, double bound, pyro_error *error)
 {
-    double *differences = logs; /* in the place of the base */
+    double *differences = logs; /* overwrites the base */
     pyro_drift drift = {0};
     double p = 1, p_sides = 1;
-    /* Few pairs give no small p, however sure they are; two sides of as many do. */
+    /* Few pairs give no small p, however clear they are; unpaired sides of that size do. */
     int status = test_sides(&p_sides, logs, base_count, count, bound, error);
 
     for (size_t i = 0; i < count; i++)
@@ -175,7 +176,7 @@ static int estimate_pairs(pyro_change *out, double *logs, size_t base_count, siz
     return PYRO_OK;
 }
 
-/* Iterations of one process: the medians, and both series drawn again in blocks. */
+/* Iterations of one process: the medians, with both series resampled in blocks. */
 static int estimate_iterations(pyro_change *out, const double *base, const double *current,
                                const double *logs, size_t base_count, size_t current_count,
                                const pyro_circumstances *circumstances, double confidence,
@@ -202,7 +203,7 @@ static int estimate_iterations(pyro_change *out, const double *base, const doubl
     if (status != PYRO_OK)
         return status;
     out->shift = log(after / before);
-    /* The percentile interval of a median may lie beside it by a hair. */
+    /* The percentile interval of a median may miss it by a rounding error. */
     out->interval.low = fmin(out->interval.low, out->shift);
     out->interval.high = fmax(out->interval.high, out->shift);
     widen(out, drift_between(&drift, circumstances), circumstances->load_bias, confidence);

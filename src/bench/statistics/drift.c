@@ -1,5 +1,5 @@
 /*
- * Fits the noise of series as independent noise plus a floor that does not average away. Slow
+ * Models the noise of series as independent noise plus a floor that does not average away. Slow
  * phases of a busy machine are close to 1/f noise, whose Allan variance is the same at every scale.
  */
 #include "bench/statistics/drift.h"
@@ -14,18 +14,18 @@
 
 enum { SCALES_MAX = 40, BLOCKS_MIN = 3, ITERATIONS = 8 };
 
-/* Beyond the quartiles, times their distance. Two phases of a machine are both within that. */
+/* Distance from the quartiles, in units of their distance. Both machine phases lie within it. */
 #define CLIPPED_AT 3.0
 #define CHANCE 2.0 /* standard errors */
 
 /* Allan variances by scale: blocks of 1, 2, 4, ... samples. */
 typedef struct scales {
     double sum[SCALES_MAX];    /* variance times weight */
-    double weight[SCALES_MAX]; /* how many blocks there were to compare */
+    double weight[SCALES_MAX]; /* number of compared blocks */
     size_t count;
 } scales;
 
-/* The series without its mean, far outliers moved in; `scratch` has room for count. */
+/* The series minus its mean, with far outliers clipped; `scratch` has room for count. */
 static void clip(double *out, const double *series, size_t count, double *scratch)
 {
     memcpy(scratch, series, count * sizeof *series);
@@ -39,7 +39,7 @@ static void clip(double *out, const double *series, size_t count, double *scratc
         out[i] -= mean;
 }
 
-/* Every pair of neighbouring blocks, overlapping; `sums` has room for count + 1. */
+/* Adds all pairs of neighbouring blocks, overlapping; `sums` has room for count + 1. */
 static void add_scales(scales *to, const double *series, size_t count, double *sums)
 {
     sums[0] = 0;
@@ -79,7 +79,7 @@ static int add_series(pyro_drift *out, scales *to, const double *series, size_t 
 }
 
 /*
- * Weighted least squares of variance = white / block + floor, neither below 0. Returns the standard
+ * Weighted least squares of variance = white / block + floor, both at least 0. Returns the standard
  * error of the floor.
  */
 static double fit_once(pyro_drift *out, const scales *of)
@@ -111,7 +111,7 @@ static double fit_once(pyro_drift *out, const scales *of)
     return sqrt(2 * xx / determinant);
 }
 
-/* No floor lies above the variance of any scale: bonds of few neighbours end at a longer one. */
+/* No floor is above the variance of any scale: short correlations vanish at longer ones. */
 static double highest_floor(const scales *of)
 {
     double highest = INFINITY;
@@ -121,7 +121,7 @@ static double highest_floor(const scales *of)
     return highest;
 }
 
-/* A floor that independent noise of this size would show by chance is none. */
+/* A floor that independent noise of this size would show by chance counts as 0. */
 static void fit(pyro_drift *out, const scales *of)
 {
     pyro_drift independent = {out->variance, out->variance, 0};

@@ -11,13 +11,13 @@
 typedef double (*pyro_statistic)(double *samples, size_t count);
 double pyro_statistic_mean(double *samples, size_t count);
 double pyro_statistic_median(double *samples, size_t count);
-/* The median of samples that stay in their order; NaN where there are none. */
+/* The median of samples, which keep their order; NaN without samples. */
 int pyro_median_of(double *out, const double *samples, size_t count, pyro_error *error);
 
 typedef struct pyro_bootstrap_options {
     double confidence;   /* 0: 0.95 */
     size_t resamples;    /* 0: 2000 */
-    size_t block_length; /* > 1: whole blocks of neighbours are drawn, which keeps their bonds */
+    size_t block_length; /* > 1: resamples blocks of neighbours, which keeps their correlation */
     uint64_t seed;
 } pyro_bootstrap_options;
 
@@ -28,23 +28,23 @@ typedef struct pyro_bootstrap_options {
 int pyro_bootstrap(pyro_interval *out, const double *samples, size_t count,
                    pyro_statistic statistic, const pyro_bootstrap_options *options,
                    pyro_error *error);
-/* Percentile interval of log(statistic(b) / statistic(a)), both sides drawn again. */
+/* Percentile interval of log(statistic(b) / statistic(a)), with both sides resampled. */
 int pyro_bootstrap_log_ratio(pyro_interval *out, const double *a, size_t a_count, const double *b,
                              size_t b_count, pyro_statistic statistic,
                              const pyro_bootstrap_options *options, pyro_error *error);
-/* How many neighbours hang together, from the decay of the autocorrelation; 1: none. */
+/* How many neighbours are correlated, from the decay of the autocorrelation; 1: none. */
 size_t pyro_block_length(const double *samples, size_t count);
 
 typedef enum pyro_alternative {
     PYRO_TWO_SIDED,
-    PYRO_LESS,   /* a tends to be smaller than b */
+    PYRO_LESS, /* a tends to be smaller than b */
     PYRO_GREATER
 } pyro_alternative;
 
 typedef struct pyro_mann_whitney {
-    double u; /* of a: pairs with a above b, ties half */
+    double u; /* of a: number of pairs with a above b, ties count half */
     double p;
-    bool exact; /* small and free of ties; else the normal limit with its corrections */
+    bool exact; /* small and without ties; else the normal approximation with its corrections */
 } pyro_mann_whitney;
 
 int pyro_mann_whitney_test(pyro_mann_whitney *out, const double *a, size_t a_count, const double *b,
@@ -52,7 +52,7 @@ int pyro_mann_whitney_test(pyro_mann_whitney *out, const double *a, size_t a_cou
 
 /*
  * The shift from a to b: the median of all differences b - a, and the interval of them that the
- * Mann-Whitney test does not reject. A confidence that so few samples cannot give leaves NaN ends.
+ * Mann-Whitney test does not reject. Too few samples for the confidence leave NaN ends.
  */
 int pyro_hodges_lehmann(double *shift, pyro_interval *out, const double *a, size_t a_count,
                         const double *b, size_t b_count, double confidence, pyro_error *error);
@@ -64,7 +64,7 @@ int pyro_hodges_lehmann(double *shift, pyro_interval *out, const double *a, size
 typedef struct pyro_signed_rank {
     double w;
     double p;
-    bool exact; /* at most 50 differences, free of ties; else the normal limit */
+    bool exact; /* at most 50 differences, without ties; else the normal approximation */
 } pyro_signed_rank;
 
 /* PYRO_LESS: the differences tend to be below 0. */
@@ -73,7 +73,7 @@ int pyro_signed_rank_test(pyro_signed_rank *out, const double *differences, size
 
 /*
  * The centre of differences: the median of all their pairwise means, and the interval of them that
- * the signed-rank test does not reject. Below six differences 95% cannot be had: NaN ends.
+ * the signed-rank test does not reject. Below six differences 95% is not possible: NaN ends.
  */
 int pyro_hodges_lehmann_paired(double *centre, pyro_interval *out, const double *differences,
                                size_t count, double confidence, pyro_error *error);

@@ -1,4 +1,4 @@
-/* Differences of pairs: the signed-rank test and the Hodges-Lehmann estimate that belongs to it. */
+/* Analyses differences of pairs: the signed-rank test and its Hodges-Lehmann estimate. */
 #include "bench/statistics/inference.h"
 
 #include "base/error.h"
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXACT_LIMIT = 50 }; /* differences up to which the exact distribution is counted out */
+enum { EXACT_LIMIT = 50 }; /* differences up to which the exact distribution is computed */
 
-/* The share of each sum of ranks among all 2^count ways to give them signs. */
+/* The share of each rank sum among all 2^count assignments of signs. */
 static double *exact_distribution(size_t count)
 {
     size_t largest = count * (count + 1) / 2;
@@ -35,7 +35,7 @@ static int compare_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Ranks of what is above 0, added up; `sorted` is by size. *tie_term is the sum of t^3 - t. */
+/* Sums the ranks of positive differences; `sorted` is by size. *tie_term is the sum of t^3 - t. */
 static double sum_ranks(const double *sorted, size_t count, double *tie_term)
 {
     double sum = 0;
@@ -110,7 +110,7 @@ int pyro_signed_rank_test(pyro_signed_rank *out, const double *differences, size
     return status;
 }
 
-/* As outermost_rank of compare.c, for the sorted pairwise means. */
+/* Like outermost_rank of significance.c, for the sorted pairwise means. */
 static size_t outermost_rank(size_t count, double confidence, int *status)
 {
     double tail = (1 - confidence) / 2, n = (double)count, sum = 0;

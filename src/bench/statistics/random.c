@@ -1,4 +1,4 @@
-/* Random numbers. */
+/* Generates random numbers. */
 #include "bench/statistics/random.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@ static uint64_t rotate_left(uint64_t value, int bits)
     return value << bits | value >> (64 - bits);
 }
 
-/* A counter whose bits are mixed: neighbouring seeds give states that have nothing in common. */
+/* Mixes a counter's bits, so that neighbouring seeds give unrelated states. */
 static uint64_t mix(uint64_t *counter)
 {
     uint64_t value = *counter += UINT64_C(0x9e3779b97f4a7c15);
@@ -41,7 +41,7 @@ uint64_t pyro_random_next(pyro_random *random)
     return result;
 }
 
-/* The high half of a product; what would favour some results is drawn again. */
+/* The high half of a product; draws again if that would favour some results. */
 uint64_t pyro_random_below(pyro_random *random, uint64_t bound)
 {
     uint64_t uneven = -bound % bound;

@@ -1,11 +1,11 @@
-/* A small generator of random numbers: the same seed gives the same numbers on every machine. */
+/* A small random number generator: the same seed gives the same numbers on every machine. */
 #ifndef PYRO_BENCH_STATISTICS_RANDOM_H
 #define PYRO_BENCH_STATISTICS_RANDOM_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* xoshiro256**: 2^256 - 1 numbers before it repeats, and nothing that is slow. */
+/* xoshiro256**: period 2^256 - 1, and fast. */
 typedef struct pyro_random {
     uint64_t state[4];
 } pyro_random;

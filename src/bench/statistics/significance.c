@@ -1,4 +1,4 @@
-/* Two samples: the Mann-Whitney test, the Hodges-Lehmann shift, and Holm's correction. */
+/* Compares two samples: the Mann-Whitney test, the Hodges-Lehmann shift, and Holm's correction. */
 #include "bench/statistics/inference.h"
 
 #include "base/error.h"
@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXACT_LIMIT = 50 }; /* samples a side up to which the exact distribution is counted out */
+enum { EXACT_LIMIT = 50 }; /* samples per side up to which the exact distribution is computed */
 
 /*
- * How often each U occurs among all ways to mix a_count and b_count samples; they sum to 1. The
- * generating function is the product of (1 - x^(b + i)) / (1 - x^i): the small counts, which make
- * the tails, stay whole numbers and so exact. The upper half mirrors the lower.
+ * The probability of each U among all orders of a_count and b_count samples. The generating
+ * function is the product of (1 - x^(b + i)) / (1 - x^i): the small counts, which make the tails,
+ * stay whole numbers and so exact. The upper half mirrors the lower.
  */
 static double *exact_distribution(size_t a_count, size_t b_count)
 {
@@ -47,7 +47,7 @@ static int compare_ranked(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The ranks of a, added up; ties share theirs. *tie_term is the sum of t^3 - t over the ties. */
+/* Sums the ranks of a; ties share theirs. *tie_term is the sum of t^3 - t over the ties. */
 static double sum_ranks(const ranked *all, size_t count, double *tie_term)
 {
     double sum = 0;
@@ -123,8 +123,8 @@ int pyro_mann_whitney_test(pyro_mann_whitney *out, const double *a, size_t a_cou
 }
 
 /*
- * How many of the sorted differences have to be left off at each end, plus one: the first U that is
- * not in the tail. 0 when even the outermost pair is not as sure as asked; *status holds failures.
+ * How many sorted differences to leave off at each end, plus one: the first U outside the tail. 0
+ * when even the outermost pair does not reach the confidence; *status holds failures.
  */
 static size_t outermost_rank(size_t a_count, size_t b_count, double confidence, int *status)
 {
@@ -161,7 +161,7 @@ int pyro_hodges_lehmann(double *shift, pyro_interval *out, const double *a, size
     if (a_count == 0 || b_count == 0)
         return PYRO_OK;
     if (a_count > PYRO_HODGES_LEHMANN_MAX || b_count > PYRO_HODGES_LEHMANN_MAX) {
-        return pyro_fail(error, PYRO_ERROR_LIMIT, "more than %d samples a side",
+        return pyro_fail(error, PYRO_ERROR_LIMIT, "more than %d samples per side",
                          PYRO_HODGES_LEHMANN_MAX);
     }
     size_t pairs = a_count * b_count, rank = outermost_rank(a_count, b_count, confidence, &status);

@@ -1,11 +1,11 @@
-/* Descriptive statistics. */
+/* Computes descriptive statistics. */
 #include "bench/statistics/statistics.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Mean of the distances from the first sample: large values lose no digits, and one pass serves. */
+/* Averages the distances from the first sample: large values keep their digits, in one pass. */
 double pyro_mean(const double *samples, size_t count)
 {
     double sum = 0;
@@ -57,7 +57,7 @@ static double choose_pivot(const double *samples, size_t low, size_t high)
     return a < b ? (b < c ? b : fmax(a, c)) : (a < c ? a : fmax(b, c));
 }
 
-/* Everything up to the returned place is at most what stands behind it; it is before `high`. */
+/* Everything up to the returned place, which is before `high`, is at most what follows it. */
 static size_t split_at(double *samples, size_t low, size_t high, double pivot)
 {
     for (;; low++, high--) {
@@ -76,7 +76,7 @@ double pyro_select(double *samples, size_t count, size_t rank)
     size_t low = 0, high = count - 1;
 
     for (int rounds = 0; low < high; rounds++) {
-        /* Input that is made to be slow gets sorted instead. */
+        /* Adversarial input is sorted instead. */
         if (rounds > 100) {
             pyro_sort_samples(samples + low, high - low + 1);
             break;
@@ -186,7 +186,7 @@ static double binomial_pmf(double k, double n, double p)
                (n - k) * log1p(-p));
 }
 
-/* Adds up the shorter tail, from its largest term outwards until terms no longer count. */
+/* Sums the shorter tail, from its largest term outwards until terms are negligible. */
 double pyro_binomial_cdf(long long k, size_t n, double probability)
 {
     double total = (double)n, odds = probability / (1 - probability), sum = 0;
@@ -229,7 +229,7 @@ pyro_rank_bounds pyro_quantile_ranks(size_t count, double probability, double co
 {
     double tail = (1 - confidence) / 2;
     pyro_rank_bounds ranks = {(size_t)(last_below(count, probability, tail) + 1), count + 1};
-    /* 1 - tail rounds; a hair keeps the bound on the safe side of exact ties. */
+    /* 1 - tail rounds; a small margin keeps the bound on the safe side of exact ties. */
     long long last = last_below(count, probability, 1 - tail - 1e-12);
 
     if (last + 2 <= (long long)count)
@@ -268,7 +268,7 @@ static window_statistics describe_window(const double *samples, size_t count, do
     return described;
 }
 
-/* The first value only: a first call that compiles or allocates is far above all others. */
+/* Ignores only the first value: a first call that compiles or allocates is far above all others. */
 static bool first_is_outlier(const double *first, const double *second, size_t count,
                              double *scratch)
 {
@@ -284,7 +284,7 @@ static bool first_is_outlier(const double *first, const double *second, size_t c
 
 bool pyro_windows_agree(const double *first, const double *second, size_t count, double *scratch)
 {
-    /* Deviations that are a hundredth of the median are quiet, however their ratio is. */
+    /* Deviations of a hundredth of the median are quiet, whatever their ratio. */
     const double quiet = 0.01;
 
     if (count < 2 || first_is_outlier(first, second, count, scratch))

@@ -18,7 +18,7 @@ double pyro_mean(const double *samples, size_t count);
 /* Divides by n - 1; NaN below two samples. */
 double pyro_stddev(const double *samples, size_t count);
 void pyro_sort_samples(double *samples, size_t count);
-/* The value that would stand at `rank` (from 0) if all were sorted; reorders the samples. */
+/* The value at `rank` (from 0) if all were sorted; reorders the samples. */
 double pyro_select(double *samples, size_t count, size_t rank);
 
 /* Linear between order statistics (type 7: NumPy's and R's default); `sorted` is in order. */
@@ -32,9 +32,9 @@ typedef struct pyro_outliers {
 } pyro_outliers;
 pyro_outliers pyro_find_outliers(const double *sorted, size_t count);
 
-/* Correlation of the series with itself `lag` later; 0 where nothing varies. */
+/* Correlation of the series with itself `lag` later; 0 if nothing varies. */
 double pyro_autocorrelation(const double *samples, size_t count, size_t lag);
-/* Beyond what independent samples show in 99 of 100 series. */
+/* Whether it exceeds what independent samples show in 99 of 100 series. */
 bool pyro_autocorrelation_is_significant(double lag1, size_t count);
 
 /*
@@ -45,13 +45,10 @@ typedef struct pyro_rank_bounds {
     size_t low, high;
 } pyro_rank_bounds;
 pyro_rank_bounds pyro_quantile_ranks(size_t count, double probability, double confidence);
-/* Samples of which the largest lies above the quantile with this confidence: p99, 95%: 299. */
+/* Samples needed so that the largest is above the quantile with this confidence: p99, 95%: 299. */
 size_t pyro_quantile_needs(double probability, double confidence);
 
-/*
- * Whether two windows that follow each other look alike: a warm-up that is over. `scratch` has room
- * for both.
- */
+/* Whether two successive windows agree: the warm-up is over. `scratch` has room for both. */
 bool pyro_windows_agree(const double *first, const double *second, size_t count, double *scratch);
 
 #endif

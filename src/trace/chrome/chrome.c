@@ -1,4 +1,4 @@
-/* The Chrome JSON writer: chooses the events, then streams head, events, counters and tail. */
+/* Writes a trace as Chrome JSON: selects events, then streams head, events, counters and tail. */
 #include "trace/chrome/chrome.h"
 
 #include "base/error.h"
@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What is asked for, and what is known about names already. */
+/* The requested selection, and a cache of names that were matched. */
 typedef struct selection {
     const pyro_analysis_options *options;
     const regex_t *filter;  /* NULL: everything */
     uint8_t *name_matches;  /* by interned text: 0 not looked at, 1 matches, 2 does not */
     uint8_t *layer_matches; /* by layer */
-    const pyro_step **steps; /* those of the number asked for, in order of time */
+    const pyro_step **steps; /* steps with the requested number, in order of time */
     size_t step_count;
 } selection;
 
@@ -80,7 +80,7 @@ static bool wants(const pyro_chrome *chrome, const selection *chosen, uint32_t e
            (options->step < 0 || in_step(chosen, cause_ns(chrome, event)));
 }
 
-/* Work is shown with the call that launched it and the op around that. */
+/* Keeps the call that launched the work, and the op around that call. */
 static void keep_launch(pyro_chrome *chrome, uint32_t event)
 {
     uint32_t launch = chrome->joins->launch[event];
@@ -92,7 +92,7 @@ static void keep_launch(pyro_chrome *chrome, uint32_t event)
         chrome->keep[chrome->joins->op[launch]] = 1;
 }
 
-/* Steps stay, so that a reader sees where it is. */
+/* Keeps the steps, so that a reader can find the place in the run. */
 static void choose_steps(pyro_chrome *chrome, selection *chosen)
 {
     for (size_t i = 0; i < chrome->joins->step_count; i++) {
@@ -105,7 +105,7 @@ static void choose_steps(pyro_chrome *chrome, selection *chosen)
     }
 }
 
-/* Marks what is written, and finds the time that it takes. */
+/* Marks the events to write, and finds the time range that they cover. */
 static void choose_events(pyro_chrome *chrome, selection *chosen)
 {
     const pyro_trace *trace = chrome->trace;
@@ -152,7 +152,7 @@ static void write_devices(pyro_chrome *chrome)
     pyro_json_end_array(json);
 }
 
-/* What our own recordings know beyond what Kineto writes. */
+/* Notes of our recordings, which Kineto's format does not have. */
 static void write_notes(pyro_chrome *chrome)
 {
     const pyro_trace *trace = chrome->trace;
@@ -277,7 +277,7 @@ static int write_all(pyro_chrome *chrome)
     return status == PYRO_OK ? pyro_chrome_flush(chrome, true) : status;
 }
 
-/* Memory for the marks, the choice, and the writing. */
+/* Allocates the marks, selects the events and writes them. */
 static int choose_and_write(pyro_chrome *chrome, selection *chosen)
 {
     size_t texts = chrome->trace->names.count + 1;
@@ -322,7 +322,7 @@ int pyro_trace_write_chrome(pyro_trace *trace, const pyro_analysis_options *opti
 
     if (chosen.options->filter != NULL) {
         if (regcomp(&filter, chosen.options->filter, REG_EXTENDED | REG_NOSUB) != 0)
-            return pyro_fail(error, PYRO_ERROR_ARGUMENT, "\"%.200s\" is no regular expression",
+            return pyro_fail(error, PYRO_ERROR_ARGUMENT, "invalid regular expression \"%.200s\"",
                              chosen.options->filter);
         chosen.filter = &filter;
     }

@@ -1,4 +1,4 @@
-/* Curves beside the events: how many kernels wait, how fast copies run, how much memory is held. */
+/* Writes counter curves per device: kernels that wait, copy bandwidth, memory in use. */
 #include "trace/chrome/put.h"
 
 #include "base/error.h"
@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A curve of one device goes up or down. */
+/* A change of one device's curve. */
 typedef struct curve_change {
     int64_t time_ns, amount;
     int32_t device;
-    uint16_t track; /* one of the device's, for the process that the curve is drawn in */
+    uint16_t track; /* a track of the device: its process shows the curve */
 } curve_change;
 
 typedef struct curve_changes {
@@ -30,7 +30,7 @@ static bool add_change(curve_changes *list, int64_t time_ns, int64_t amount,
     return true;
 }
 
-/* By device, then time; at one time what goes up goes first, so that no curve dips below zero. */
+/* By device, then time. At equal times increases come first, so that no curve dips below zero. */
 static int by_device_and_time(const void *left, const void *right)
 {
     const curve_change *a = left, *b = right;
@@ -80,7 +80,7 @@ static int write_curves(pyro_chrome *chrome, curve_changes *list, const char *wh
     return PYRO_OK;
 }
 
-/* Megabytes a second, which is bytes a microsecond; 0 where it is not known. */
+/* Megabytes per second, which is bytes per microsecond; 0: unknown. */
 static int64_t copy_rate(const pyro_trace *trace, uint32_t event)
 {
     uint32_t detail = trace->detail[event];
@@ -142,7 +142,7 @@ static void write_memory(pyro_chrome *chrome, uint32_t event)
     PUT(chrome, "}}");
 }
 
-/* Memory is held whatever was chosen, so all of its events in the time of what is kept count. */
+/* Memory is in use whatever was selected, so all memory events of the kept time range count. */
 static int write_memory_curves(pyro_chrome *chrome)
 {
     const pyro_trace *trace = chrome->trace;

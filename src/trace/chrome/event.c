@@ -1,4 +1,4 @@
-/* One event as Chrome JSON, with the keys that Kineto gives it and the layer that it belongs to. */
+/* Writes one event as Chrome JSON, with Kineto's keys and the layer that the event belongs to. */
 #include "trace/chrome/put.h"
 
 #include "base/json/json.h"
@@ -60,7 +60,7 @@ static bool is_json(const char *text)
     return kind == PYRO_JSON_END;
 }
 
-/* A copy of what was made; empty when memory is out, which the buffer of the file then says. */
+/* A copy of the text; empty when memory is out, and then the output buffer is marked as failed. */
 static pyro_chrome_text keep_made(pyro_chrome *chrome, pyro_buf *made)
 {
     const char *copy = made->failed ? NULL
@@ -87,7 +87,7 @@ static pyro_chrome_text quoted(pyro_chrome *chrome, uint32_t text)
     return chrome->quoted[text];
 }
 
-/* Frames, innermost first with ';' between, as a list that begins with the outermost. */
+/* Converts frames, innermost first with ';' between them, to a JSON list, outermost first. */
 static pyro_chrome_text make_frames(pyro_chrome *chrome, const char *stack)
 {
     pyro_buf made = PYRO_BUF_INIT;
@@ -111,7 +111,7 @@ static inline void put_text(pyro_chrome *chrome, pyro_chrome_text text)
     pyro_chrome_put(chrome, text.text, text.length);
 }
 
-/* Members of args: each ends in a comma, and the last one is taken back. Keys are literals. */
+/* Members of args: each ends in a comma; write_args removes the last one. Keys are literals. */
 static inline void member_number(pyro_chrome *chrome, const char *key, int64_t value)
 {
     pyro_chrome_put(chrome, key, strlen(key));
@@ -134,7 +134,7 @@ static inline void member_text(pyro_chrome *chrome, const char *key, uint32_t te
     PUT(chrome, ",");
 }
 
-/* Lists that were kept as they stood in the file: the file may have been damaged there. */
+/* Lists are kept as the file has them, so they may be damaged and are checked here. */
 static inline void member_list(pyro_chrome *chrome, const char *key, uint32_t text)
 {
     if (text == PYRO_NO_ID)
@@ -309,7 +309,7 @@ static void write_args(pyro_chrome *chrome, uint32_t event)
     PUT(chrome, "}");
 }
 
-/* One end of the arrow from a launch to its work. */
+/* Writes one end of the arrow from a launch to its work. */
 static void write_arrow_end(pyro_chrome *chrome, uint32_t event, uint32_t id, bool is_end)
 {
     const pyro_trace *trace = chrome->trace;
@@ -324,7 +324,7 @@ static void write_arrow_end(pyro_chrome *chrome, uint32_t event, uint32_t id, bo
     pyro_json_end_object(&chrome->json);
 }
 
-/* A layer's call that says its path is a category of its own: the reader looks for it only there. */
+/* A layer's call with a path has its own category: the reader looks for paths only there. */
 static const char *category_name(const pyro_trace *trace, uint32_t event)
 {
     uint8_t category = trace->category[event];

@@ -1,4 +1,4 @@
-/* Passes on what the Chrome writer has buffered. */
+/* Writes out what the Chrome writer has buffered. */
 #include "trace/chrome/chrome.h"
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /*
- * Adding to the Chrome JSON: most of a file is events and most of an event is the same texts, so
- * they are made JSON once, and an event is then a few copies of known length.
+ * Appends to the Chrome JSON. Most of the output repeats the same texts, so each is converted to
+ * JSON once, and an event is then a few copies of known length.
  */
 #ifndef PYRO_TRACE_CHROME_PUT_H
 #define PYRO_TRACE_CHROME_PUT_H
@@ -19,13 +19,13 @@ static inline void pyro_chrome_put(pyro_chrome *chrome, const char *text, size_t
     }
 }
 
-/* A process or thread whose id is text is known by a hash; viewers want 31 bits. */
+/* A process or thread with a textual id is known by its hash; viewers expect 31 bits. */
 static inline int64_t pyro_chrome_id(uint64_t id)
 {
     return id >> 63 ? (int64_t)(id & 0x7fffffff) : (int64_t)id;
 }
 
-/* A literal. */
+/* Appends a string literal. */
 #define PUT(chrome, literal) pyro_chrome_put(chrome, literal, sizeof(literal) - 1)
 
 static inline void pyro_chrome_put_integer(pyro_chrome *chrome, int64_t value)

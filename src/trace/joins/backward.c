@@ -1,7 +1,8 @@
 /*
- * Backward ops to the forward ops that made their nodes. A forward op carries the number that the
- * next node of its thread will get, so of several ops with one number the last to start made it.
- * A backward op names the thread by an id of the profiler's own, which is learned from the numbers.
+ * Joins backward ops to the forward ops that made their nodes. A forward op carries the number that
+ * the next node of its thread will get, so of several ops with one number the last to start made
+ * the node. A backward op names the thread by an id of the profiler, which is learned from the
+ * numbers.
  */
 #include "trace/joins/internal.h"
 
@@ -9,10 +10,10 @@
 #include "base/error.h"
 #include <stdlib.h>
 
-/* More than real traces have; beyond it threads stay unknown, so that no file costs a square. */
+/* More than real traces have; further threads stay unknown, which avoids quadratic time. */
 #define MOST_CANDIDATES 32
 #define MOST_THREADS 256
-/* A name that fits says more than a number that may be in use on several threads. */
+/* A matching name counts more than a number, which several threads may use. */
 #define VOTES_OF_A_NAME 16
 
 static uint64_t key_of_sequence(uint16_t track, int64_t sequence)
@@ -33,7 +34,7 @@ static bool is_backward_op(pyro_join_state *state, uint32_t op, const pyro_op_de
     return name_class == PYRO_NAME_EVALUATE || name_class == PYRO_NAME_BACKWARD;
 }
 
-/* The thread that a backward op names; NULL when memory is out or there are too many. */
+/* The thread that a backward op names; NULL when memory is out or there are too many threads. */
 static pyro_forward_thread *thread_of(pyro_join_state *state, uint32_t op,
                                       const pyro_op_detail *detail, bool add)
 {
@@ -56,11 +57,11 @@ static pyro_forward_thread *thread_of(pyro_join_state *state, uint32_t op,
     return &backward->threads[backward->thread_count++];
 }
 
-/* Tracks with forward ops that have numbers, those of one process together. */
+/* Tracks with numbered forward ops, grouped by process. */
 typedef struct candidates {
     uint16_t tracks[MOST_CANDIDATES];
     size_t count;
-    int64_t *votes; /* of a thread, then of a candidate */
+    int64_t *votes; /* by thread, then by candidate */
 } candidates;
 
 static int find_candidates(pyro_join_state *state, candidates *all)
@@ -85,7 +86,7 @@ static int find_candidates(pyro_join_state *state, candidates *all)
     return PYRO_OK;
 }
 
-/* Our own recordings say which number torch has for a thread. */
+/* Our own recordings contain torch's number of each thread. */
 static bool is_known(pyro_join_state *state, pyro_forward_thread *thread)
 {
     for (size_t i = 0; i < state->trace->track_count && thread->id; i++) {
@@ -99,7 +100,7 @@ static bool is_known(pyro_join_state *state, pyro_forward_thread *thread)
     return false;
 }
 
-/* Where only one track of the process can be meant there is nothing to vote about. */
+/* Without a choice between tracks of the process, no vote is needed. */
 static bool needs_votes(pyro_join_state *state, const candidates *all)
 {
     bool needed = false;

@@ -1,10 +1,10 @@
-/* What the files that make the joins share among themselves. */
+/* Shared by the files that make the joins. */
 #ifndef PYRO_TRACE_JOINS_INTERNAL_H
 #define PYRO_TRACE_JOINS_INTERNAL_H
 
 #include "trace/joins/joins.h"
 
-/* What a name alone says; worked out once for each name (names.c). */
+/* What follows from a name alone; determined once per name (names.c). */
 typedef enum pyro_name_class {
     PYRO_NAME_UNSEEN,
     PYRO_NAME_PLAIN,
@@ -20,24 +20,24 @@ typedef enum pyro_name_class {
 } pyro_name_class;
 
 pyro_name_class pyro_classify_name(const char *name);
-/* True when a forward op of this name makes a backward node of that name. */
+/* Whether a forward op of this name makes a backward node of that name. */
 bool pyro_names_are_forward_and_backward(const char *forward, const char *backward);
 
-/* What is known of a track while events pass by in order of time. */
+/* State of a track while events are visited in order of time. */
 typedef struct pyro_track_state {
-    uint32_t top;                /* innermost host event still open; the rest hangs on `parent` */
+    uint32_t top;                /* innermost open host event; `parent` leads to the others */
     uint32_t last_backward_call; /* of the latest backward op: the call it was joined to */
     bool last_was_evaluate;      /* that op was an evaluate_function, so it holds all its work */
     bool has_backward;
-    bool is_driver; /* something other than backward was outermost: no thread of autograd's own */
+    bool is_driver; /* something other than backward was outermost: not a thread of autograd */
 } pyro_track_state;
 
-/* Backward ops to forward ops: the latest forward op of each (track, sequence number). */
+/* Joins backward to forward ops: the latest forward op of each (track, sequence number). */
 typedef struct pyro_forward_thread {
     uint64_t pid;
     uint32_t id;    /* "Fwd thread id" */
-    uint16_t track; /* PYRO_NO_TRACK: not known */
-    bool is_known; /* the trace says so: nothing to learn */
+    uint16_t track; /* PYRO_NO_TRACK: unknown */
+    bool is_known; /* the trace contains it: nothing to learn */
 } pyro_forward_thread;
 
 #define PYRO_NO_TRACK UINT16_MAX
@@ -46,7 +46,7 @@ typedef struct pyro_backward {
     pyro_map forward_of; /* of (track, sequence) */
     pyro_forward_thread *threads;
     size_t thread_count, thread_capacity;
-    size_t last_thread; /* found last: the next one is most often the same */
+    size_t last_thread; /* found last; most often the next one is the same */
     pyro_map flow_start, flow_end; /* of an id; of (track, time) */
     bool flows_ready;
 } pyro_backward;
@@ -56,9 +56,9 @@ typedef struct pyro_join_state {
     pyro_trace *trace;
     const pyro_analysis_options *options; /* may be NULL */
     pyro_error *error;
-    pyro_part_fn *beside;        /* what else is to be done meanwhile; NULL */
+    pyro_part_fn *beside;        /* work to do in a second thread meanwhile; NULL */
     void *beside_data;
-    unsigned parts;           /* into which work on all events may be divided, for threads */
+    unsigned parts;           /* into which threads may divide work on all events */
     uint8_t *name_class;      /* pyro_name_class by id of name */
     uint8_t *collective_name; /* by id of name: 0 not looked at, 1 no, 2 a collective kernel */
     pyro_track_state *tracks;
@@ -68,7 +68,7 @@ typedef struct pyro_join_state {
     uint8_t layer_category;  /* of the events that are calls: PYTHON, ANNOTATION or OP */
     uint32_t last_ddp_call;  /* latest call of a DistributedDataParallel; PYRO_NO_LAYER */
     bool has_backward;       /* some backward op has passed */
-    bool forward_was_marked; /* some op got the phase forward after its children had passed */
+    bool forward_was_marked; /* some op got the phase forward after its children were visited */
 } pyro_join_state;
 
 /* Ends without overflow; an event with a negative duration ends where it starts. */
@@ -91,7 +91,7 @@ static inline pyro_name_class pyro_join_name_class(pyro_join_state *state, uint3
     return (pyro_name_class)state->name_class[name];
 }
 
-/* What an op says of itself, or NULL. */
+/* An op's details, or NULL. */
 static inline const pyro_op_detail *pyro_join_op_detail(const pyro_trace *trace, uint32_t event)
 {
     if (trace->category[event] != PYRO_EVENT_OP || trace->detail[event] >= trace->op_count)
@@ -103,12 +103,12 @@ static inline const pyro_op_detail *pyro_join_op_detail(const pyro_trace *trace,
 int pyro_join_order(pyro_join_state *state);
 /* Fills joins->launch, which is cleared (launch.c). */
 int pyro_join_launches(pyro_join_state *state);
-/* Fills parent, op, call and phase of host events (nesting.c); order and layers come first. */
+/* Fills parent, op, call and phase of host events (nesting.c); needs order and layers. */
 int pyro_join_nest(pyro_join_state *state);
 /* Fills joins->steps (steps.c). */
 int pyro_join_steps(pyro_join_state *state);
 
-/* backward.c: learns which track each "Fwd thread id" is; wants by_time. */
+/* backward.c: learns the track of each "Fwd thread id"; needs by_time. */
 int pyro_backward_learn(pyro_join_state *state);
 /* Remembers a forward op, so that later backward ops find it. */
 int pyro_backward_add(pyro_join_state *state, uint32_t op);
@@ -118,13 +118,13 @@ void pyro_backward_free(pyro_backward *backward);
 
 /* layers.c: decides where layers come from, and matches --layers-from against the annotations. */
 int pyro_layers_begin(pyro_join_state *state);
-/* Adds a call of the event's layer; *call is PYRO_NO_LAYER when the event is no layer's. */
+/* Adds a call of the event's layer; *call is PYRO_NO_LAYER if the event is not a layer's call. */
 int pyro_layers_call(pyro_join_state *state, uint32_t event, pyro_name_class name_class,
                      uint32_t parent_call, uint32_t *call);
 /* Gives the layers their dotted paths. */
 int pyro_layers_finish(pyro_join_state *state);
 
-/* layers_model.c: modules[i] becomes the model's module of layer i, where one is found. */
+/* layers_of_model.c: sets modules[i] to the model's module of layer i, if one is found. */
 int pyro_layers_match_model(const pyro_joins *joins, const pyro_model *model, uint32_t *modules,
                             pyro_error *error);
 

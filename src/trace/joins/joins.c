@@ -1,4 +1,4 @@
-/* Makes the joins, one after the other, and from them the bucket of each piece of device work. */
+/* Makes the joins one after the other, and derives the bucket of each piece of device work. */
 #include "trace/joins/internal.h"
 
 #include "base/error.h"
@@ -14,7 +14,7 @@ const char *pyro_phase_name(pyro_phase phase)
     return (unsigned)phase < PYRO_PHASE_COUNT ? names[phase] : "other";
 }
 
-/* One block, so that large pages serve it all. */
+/* One block for all columns, so that it can use large pages. */
 static bool make_columns(pyro_joins *joins, size_t count)
 {
     uint32_t **columns[] = {&joins->by_time, &joins->parent, &joins->launch, &joins->op,
@@ -30,7 +30,7 @@ static bool make_columns(pyro_joins *joins, size_t count)
     return block != NULL;
 }
 
-/* All ones is "none" in each wide column; several threads share the faults of fresh memory. */
+/* All ones is "none" in each wide column; several threads share the page faults of fresh memory. */
 static void clear_columns(void *data, unsigned part)
 {
     const pyro_join_state *state = data;
@@ -78,7 +78,7 @@ static pyro_bucket bucket_of(const pyro_joins *joins, uint32_t event)
                                                        : PYRO_BUCKET_OUTSIDE_LAYER;
 }
 
-/* Device work has what its launch has. */
+/* Copies call, op and phase of the launch to its device work. */
 static void join_device_work(void *data, unsigned part)
 {
     const pyro_join_state *state = data;
@@ -100,7 +100,7 @@ static void join_device_work(void *data, unsigned part)
     }
 }
 
-/* Two parts that need nothing of each other: nesting with what it needs, and the rest. */
+/* Two independent parts: nesting with what it needs, and the rest. */
 typedef struct join_parts {
     pyro_join_state *state, launch_state; /* one per part, which writes into its own */
     pyro_error launch_error;
@@ -166,7 +166,8 @@ static int make(const pyro_join_state *given, size_t events_per_thread)
     pyro_arena_init(&joins->arena);
     pyro_intern_init(&state.layer_names, &joins->arena);
     if (trace->count >= PYRO_NO_EVENT)
-        return pyro_fail(error, PYRO_ERROR_LIMIT, "more than %u events", PYRO_NO_EVENT - 1);
+        return pyro_fail(error, PYRO_ERROR_LIMIT, "the trace has more than %u events",
+                         PYRO_NO_EVENT - 1);
     state.parts = pyro_count_parts(state.options ? state.options->threads : 1, trace->count,
                                    events_per_thread);
     state.name_class = calloc(2 * (trace->names.count + 1), sizeof *state.name_class);

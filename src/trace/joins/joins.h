@@ -1,6 +1,6 @@
 /*
- * What belongs together: device work to its launch (correlation), host events to what encloses
- * them, backward ops to forward ops (thread, sequence number), and all of it to layers.
+ * Relations between events: device work to its launch (correlation), host events to what encloses
+ * them, backward ops to forward ops (thread, sequence number), and all of these to layers.
  */
 #ifndef PYRO_TRACE_JOINS_JOINS_H
 #define PYRO_TRACE_JOINS_JOINS_H
@@ -10,7 +10,7 @@
 
 #define PYRO_NO_LAYER UINT32_MAX
 
-/* Where device work went when no layer got it. */
+/* Whether device work counts for its layer, or else why not. */
 typedef enum pyro_bucket {
     PYRO_BUCKET_LAYER,
     PYRO_BUCKET_NO_LAUNCH,
@@ -24,14 +24,14 @@ typedef struct pyro_layer {
     const char *path, *class_name;
     uint32_t parent; /* PYRO_NO_LAYER: none */
     uint32_t depth;
-    bool has_path; /* the trace itself says it */
+    bool has_path; /* the trace contains the path */
 } pyro_layer;
 
 /* One call of a layer's forward. */
 typedef struct pyro_layer_call {
     uint32_t layer;
     uint32_t event;  /* the nn.Module frame or annotation */
-    uint32_t parent; /* call that it is inside of; PYRO_NO_LAYER */
+    uint32_t parent; /* call that encloses it; PYRO_NO_LAYER */
 } pyro_layer_call;
 
 typedef struct pyro_step {
@@ -42,7 +42,7 @@ typedef struct pyro_step {
 
 typedef struct pyro_joins {
     pyro_arena arena;
-    void *columns;      /* the block that these are in */
+    void *columns;      /* the block that holds these columns */
     uint32_t *by_time;  /* all kept events by start, enclosing ones first */
     uint32_t *parent;   /* innermost host event that encloses a host event; PYRO_NO_EVENT */
     uint32_t *launch;   /* of device work: its runtime or driver call; PYRO_NO_EVENT */
@@ -58,37 +58,39 @@ typedef struct pyro_joins {
     size_t step_count, step_capacity;
     bool has_layers;
     bool layers_from_annotations; /* else from the nn.Module frames */
-    int64_t partial_overlaps; /* slices that end after the one that they start in; no annotations */
-    size_t layers_named_by_model; /* layers whose path or class is the supplied model's */
+    int64_t partial_overlaps; /* slices that end after the slice they start in; no annotations */
+    size_t layers_named_by_model; /* layers whose path or class comes from the supplied model */
 } pyro_joins;
 
 /*
- * Joins everything; `options` as given to pyro_trace_analyze. What holds of the result:
+ * Makes all joins; `options` as given to pyro_trace_analyze. Properties of the result:
  * - Device work has the call, op and phase of its launch; MEMORY events have a parent, op, call and
- *   phase as host events have, and SYNC events a launch as device work has.
- * - An event with a call is of the phase forward or backward. A collective keeps its call, but its
- *   time is its bucket's: a layer's device time is the work with PYRO_BUCKET_LAYER and its call.
- * - The innermost says the phase: a layer that is computed again during the backward is forward.
- * - Totals of a layer go up by layers[].parent; calls[].parent is where one call happened, none for
- *   a call during the backward. A module that several others share has the parent that called it
- *   first.
+ *   phase like host events, and SYNC events a launch like device work.
+ * - An event with a call has the phase forward or backward. A collective keeps its call, but its
+ *   time counts in its bucket: a layer's device time is the work with PYRO_BUCKET_LAYER and its
+ *   call.
+ * - The innermost layer decides the phase: a layer that is recomputed during the backward is
+ *   forward.
+ * - Totals of a layer add up along layers[].parent; calls[].parent is where one call happened, none
+ *   for a call during the backward. A module that several others share has the parent that called
+ *   it first.
  */
 int pyro_joins_make(pyro_joins *joins, pyro_trace *trace, const pyro_analysis_options *options,
                     pyro_error *error);
 /*
- * The same, and meanwhile beside(data, 0), in a thread that else would wait; it must need nothing of
- * the joins. It is called unless the joins fail early.
+ * The same, and runs beside(data, 0) meanwhile in a thread that would otherwise wait; it must not
+ * depend on the joins. It is called unless the joins fail early.
  */
 int pyro_joins_make_beside(pyro_joins *joins, pyro_trace *trace,
                            const pyro_analysis_options *options, pyro_part_fn *beside, void *data,
                            pyro_error *error);
-/* The same as the first, with threads for traces of so many events a thread (tests want them sooner). */
+/* Like pyro_joins_make, with another number of events per thread (tests use a small one). */
 int pyro_joins_make_sized(pyro_joins *joins, pyro_trace *trace,
                           const pyro_analysis_options *options, size_t events_per_thread,
                           pyro_error *error);
 void pyro_joins_free(pyro_joins *joins);
 
-/* True for NCCL and RCCL kernels and what else is known to communicate. */
+/* Whether a kernel is of NCCL or RCCL, or otherwise known to communicate. */
 bool pyro_is_collective_kernel(const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Device work to the call that launched it, by correlation. Ids repeat where traces of several
- * processes were merged or counters wrapped: then the launch of the device's own process counts,
- * and of those the latest that began before the work did.
+ * Joins device work to the call that launched it, by correlation. Ids repeat if traces of several
+ * processes were merged or counters wrapped: then launches of the device's own process count, and
+ * of those the latest that began before the work.
  */
 #include "trace/joins/internal.h"
 
@@ -13,7 +13,7 @@
 #define DIGIT_BITS 11
 #define DIGITS (1u << DIGIT_BITS)
 
-/* Correlation above event, and events in order of time within a correlation. */
+/* Correlation above event; entries of one correlation are in order of time. */
 typedef struct entries {
     uint64_t *items, *spare;
     size_t count;
@@ -21,13 +21,13 @@ typedef struct entries {
 
 #define NO_PROCESS UINT32_MAX
 
-/* Processes count up from 0; only asked for where launches of more than one are in the trace. */
+/* Processes, numbered from 0; needed only for traces with launches of several processes. */
 typedef struct processes {
     uint32_t
         *of_track; /* of a host track: its process; of a device track: that whose work it does */
-    bool *is_shared;    /* of a device track: unambiguous ids name several processes */
-    uint32_t *nearest;  /* of a process: its launch met last in the group at hand */
-    size_t *met_in;     /* of a process: the group that `nearest` is of */
+    bool *is_shared;    /* by device track: unambiguous ids point to several processes */
+    uint32_t *nearest;  /* by process: its latest launch in the current group */
+    size_t *met_in;     /* by process: the group that `nearest` belongs to */
     size_t count;
 } processes;
 
@@ -51,7 +51,7 @@ static bool is_launched(uint8_t category)
     return pyro_event_is_device_work(category) || category == PYRO_EVENT_SYNC;
 }
 
-/* All that has a correlation, in order of time. */
+/* Collects all events with a correlation, in order of time. */
 static bool gather(const pyro_trace *trace, const uint32_t *by_time, entries *all)
 {
     size_t count = 0;
@@ -136,7 +136,7 @@ static size_t group_size(const entries *all, size_t begin)
     return end - begin;
 }
 
-/* The only process with launches in the group; NO_PROCESS when there is none or more. */
+/* The only process with launches in the group; NO_PROCESS if several or none have launches. */
 static uint32_t only_process(const pyro_trace *trace, const processes *all, const uint64_t *group,
                              size_t size)
 {
@@ -153,7 +153,7 @@ static uint32_t only_process(const pyro_trace *trace, const processes *all, cons
     return only;
 }
 
-/* Learns from the ids that one process only has which process each device track serves. */
+/* Learns the process of each device track from ids that only one process uses. */
 static void learn_owners(const pyro_trace *trace, processes *all, const entries *entries)
 {
     for (size_t i = 0, size; i < entries->count; i += size) {
@@ -172,7 +172,7 @@ static void learn_owners(const pyro_trace *trace, processes *all, const entries 
     }
 }
 
-/* Takes one entry of a group for the joining to the process's own launches. */
+/* Joins one entry of a group to launches of the same process. */
 static void join_to_owner(pyro_join_state *state, processes *all, uint32_t event, size_t pass)
 {
     const pyro_trace *trace = state->trace;
@@ -189,8 +189,7 @@ static void join_to_owner(pyro_join_state *state, processes *all, uint32_t event
     }
 }
 
-/* Whatever is left goes to the latest launch so far; what precedes them all (clocks differ) to the
- * first. */
+/* Joins the rest to the latest launch so far, or to the first if clocks differ. */
 static void join_by_time(pyro_join_state *state, const uint64_t *group, size_t size)
 {
     const pyro_trace *trace = state->trace;

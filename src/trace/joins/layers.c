@@ -1,7 +1,7 @@
 /*
- * Layers and their calls. A layer is an instance of a module ("Conv2d_3" in the names of its frames
- * says which), or a path that annotations give (--layers-from). Paths are a model's own where one
- * is supplied and fits, else the instances on the way to it: "ResNet_0.Sequential_1.Conv2d_3".
+ * Finds layers and their calls. A layer is an instance of a module ("Conv2d_3" in the names of its
+ * frames), or a path from annotations (--layers-from). Paths are a model's own if a matching one is
+ * supplied, else the chain of instances: "ResNet_0.Sequential_1.Conv2d_3".
  */
 #include "trace/joins/internal.h"
 
@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longer paths stop growing with their depth: a million levels must not cost their square. */
+/* Longer paths stop growing with depth: a million levels must not take quadratic memory. */
 #define LONGEST_PREFIX 512
 #define MOST_ANCESTORS 64
-/* No path is longer, and expressions take their time over long texts. */
+/* No path is longer, and regular expressions are slow on long texts. */
 #define LONGEST_ANNOTATION 4096
 
-/* The layer of a name; what is new is added at the end. PYRO_NO_LAYER when memory is out. */
+/* The layer with a name; a new one is added at the end. PYRO_NO_LAYER when memory is out. */
 static uint32_t layer_of_text(pyro_join_state *state, const char *text, size_t length,
                               uint32_t parent)
 {
@@ -39,7 +39,7 @@ static uint32_t layer_of_text(pyro_join_state *state, const char *text, size_t l
     return layer;
 }
 
-/* The layer of a dotted path, below the layers of the paths that it begins with. */
+/* The layer of a dotted path; adds the layers of its prefixes as parents. */
 static uint32_t layer_of_path(pyro_join_state *state, const char *path, size_t length)
 {
     uint32_t layer = PYRO_NO_LAYER;
@@ -55,7 +55,7 @@ static uint32_t layer_of_path(pyro_join_state *state, const char *path, size_t l
     return layer_of_text(state, path, length, layer);
 }
 
-/* The layer of the part that the expression's first group matches, or all that matches. */
+/* The layer named by the expression's first group, or by the whole match. */
 static int match_name(pyro_join_state *state, const regex_t *expression, uint32_t name)
 {
     const char *text = pyro_intern_text(&state->trace->names, name);
@@ -109,10 +109,10 @@ int pyro_layers_begin(pyro_join_state *state)
     if (code) {
         char reason[128];
         regerror(code, &expression, reason, sizeof reason);
-        return pyro_fail(state->error, PYRO_ERROR_ARGUMENT, "layers from '%.200s': %s", text,
-                         reason);
+        return pyro_fail(state->error, PYRO_ERROR_ARGUMENT, "invalid layers_from '%.200s': %s",
+                         text, reason);
     }
-    /* The oldest traces have annotations among the ops. */
+    /* In the oldest traces annotations are ops. */
     uint8_t category = has_category(state->trace, PYRO_EVENT_ANNOTATION) ? PYRO_EVENT_ANNOTATION
                                                                          : PYRO_EVENT_OP;
     int status = match_names(state, &expression, category);
@@ -122,7 +122,7 @@ int pyro_layers_begin(pyro_join_state *state)
     return status;
 }
 
-/* Bytes of the class in "Conv2d_3". */
+/* Length of the class name in "Conv2d_3". */
 static size_t class_length(const char *instance)
 {
     size_t length = strlen(instance), end = length;
@@ -131,14 +131,14 @@ static size_t class_length(const char *instance)
     return end > 1 && end < length && instance[end - 1] == '_' ? end - 1 : length;
 }
 
-/* The dotted path that a call comes with in our own recordings, or PYRO_NO_ID. */
+/* The dotted path of a call in our own recordings, or PYRO_NO_ID. */
 static uint32_t path_of_call(const pyro_trace *trace, uint32_t event)
 {
     uint32_t detail = trace->detail[event];
     return detail < trace->op_count ? trace->ops[detail].path : PYRO_NO_ID;
 }
 
-/* The layer of an nn.Module frame, first met below the layer `parent`. */
+/* The layer of an nn.Module frame, first seen below the layer `parent`. */
 static uint32_t layer_of_frame(pyro_join_state *state, uint32_t event, uint32_t parent)
 {
     const pyro_trace *trace = state->trace;
@@ -195,7 +195,7 @@ int pyro_layers_call(pyro_join_state *state, uint32_t event, pyro_name_class nam
     return PYRO_OK;
 }
 
-/* A path that no layer has: the wish itself, or the wish with a number. */
+/* A path that no other layer has: the requested one, or the same with a number. */
 static const char *unique_path(pyro_joins *joins, pyro_intern *taken, const char *wish)
 {
     for (size_t number = 2; wish; number++) {
@@ -218,7 +218,7 @@ static const char *derived_path(pyro_joins *joins, const pyro_layer *layer, uint
     return pyro_arena_format(&joins->arena, "%s.%s", joins->layers[prefix].path, layer->path);
 }
 
-/* Known paths are taken before any other can be given away. */
+/* Registers known paths before any other path is assigned. */
 static bool take_known_paths(const pyro_joins *joins, pyro_intern *taken, const pyro_model *model,
                              const uint32_t *modules)
 {
@@ -234,8 +234,8 @@ static bool take_known_paths(const pyro_joins *joins, pyro_intern *taken, const 
 }
 
 /*
- * Parents come first, so that a path is there when its children are named. prefixes[i] is the layer
- * whose path those below layer i begin with: itself, or the nearest above with a short path.
+ * Names parents first, because their children's paths begin with theirs. prefixes[i] is the layer
+ * whose path begins the paths below layer i: itself, or the nearest ancestor with a short path.
  */
 static int name_instances(pyro_join_state *state, const pyro_model *model, const uint32_t *modules,
                           uint32_t *prefixes)

@@ -1,7 +1,7 @@
 /*
- * Gives the instances of a trace the modules of a model. Both are trees in order of their calls;
- * children are aligned by class, and a level that only one side has (a wrapper such as DDP in the
- * trace, a list that is never called in the model) is skipped.
+ * Matches the instances of a trace with the modules of a model. Both are trees in order of their
+ * calls. Children are aligned by class; a level that only one side has (a wrapper such as DDP in
+ * the trace, a list that is never called in the model) is skipped.
  */
 #include "trace/joins/internal.h"
 
@@ -12,14 +12,14 @@
 #include <string.h>
 
 #define NONE UINT32_MAX
-/* Bounds the work on trees that real models are far from. */
+/* Bounds the work on unrealistically large trees. */
 #define LARGEST_TABLE ((size_t)4 << 20)
 #define MOST_COMPARISONS ((int64_t)1 << 28)
 
 /* Children of each node in order; node `count` stands for the parent of the roots. */
 typedef struct tree {
     uint32_t *first_child, *last_child, *next;
-    uint32_t *class_id; /* the same in both trees; 0 is no class */
+    uint32_t *class_id; /* the same in both trees; 0: no class */
     bool *has_peer;     /* by class id: the other tree has it too */
     uint32_t *match;    /* node of the other tree; NONE */
     size_t count;
@@ -34,7 +34,7 @@ typedef struct layer_matcher {
     tree layers, modules;
     pyro_intern classes;
     pyro_arena arena;
-    list pairs; /* layers that were matched and whose children were not looked at */
+    list pairs; /* matched layers whose children are not yet aligned */
     int64_t comparisons;
 } layer_matcher;
 
@@ -72,7 +72,7 @@ static void add_child(tree *in, uint32_t parent, uint32_t child)
     in->last_child[parent] = child;
 }
 
-/* Some wrap a class by making a new one of a longer name. */
+/* Some wrappers make a new class with a longer name. */
 static uint32_t class_of(layer_matcher *match, const char *name, bool known_only)
 {
     static const char *const prefixes[] = {"", "FSDP", "Parametrized", "Quantized"};
@@ -87,7 +87,7 @@ static uint32_t class_of(layer_matcher *match, const char *name, bool known_only
     return pyro_intern_add(&match->classes, name, strlen(name));
 }
 
-/* Modules in the order in which the graph calls them; those that it does not call come last. */
+/* Modules in the order in which the graph calls them, then those that it does not call. */
 static bool read_modules(layer_matcher *match, const pyro_model *model)
 {
     tree *modules = &match->modules;
@@ -158,7 +158,7 @@ static bool pair(layer_matcher *match, uint32_t layer, uint32_t module)
 }
 
 /*
- * The longest common sequence of classes between layers[0..rows) and modules[0..columns):
+ * The longest common subsequence of classes between layers[0..rows) and modules[0..columns):
  * lengths[i][j] is that of the rest from i and j on.
  */
 static bool align_by_table(layer_matcher *match, const uint32_t *layers, size_t rows,
@@ -187,7 +187,7 @@ static bool align_by_table(layer_matcher *match, const uint32_t *layers, size_t 
     return ok;
 }
 
-/* Pairs off what is equal at both ends, then the middle by the table. */
+/* Pairs equal classes at both ends, then aligns the middle by table. */
 static bool align_in_order(layer_matcher *match, const list *layers, const list *modules)
 {
     size_t begin = 0, layer_end = layers->count, module_end = modules->count;
@@ -208,7 +208,7 @@ static bool align_in_order(layer_matcher *match, const list *layers, const list 
     return align_by_table(match, layers->items + begin, rows, modules->items + begin, columns);
 }
 
-/* What is left may have been called in another order than the model's. */
+/* Aligns the rest by class, for layers called in another order than the model's. */
 static bool align_by_class(layer_matcher *match, const list *layers, const list *modules)
 {
     for (size_t i = 0; i < layers->count; i++)
@@ -223,8 +223,8 @@ static bool align_by_class(layer_matcher *match, const list *layers, const list 
 }
 
 /*
- * Drops what has a match from a list and, of the rest, replaces by their children those whose class
- * the other side does not have at all, or simply `all`. *changed says that something was replaced.
+ * Drops matched items from a list. Replaces the others by their children if their class does not
+ * occur on the other side, or if `all`. *changed: something was replaced.
  */
 static bool expand(const tree *in, list *items, bool all, bool *changed)
 {
@@ -258,7 +258,7 @@ static bool add_children(const tree *in, uint32_t parent, list *children)
     return true;
 }
 
-/* Aligns what lies below a pair, skipping levels until nothing more fits. */
+/* Aligns the nodes below a pair, skipping levels until nothing more matches. */
 static bool align_below(layer_matcher *match, uint32_t layer, uint32_t module)
 {
     list layers = {0}, modules = {0};
@@ -293,7 +293,7 @@ static uint32_t called_parent(const layer_matcher *match, const pyro_model *mode
 }
 
 /*
- * A layer without a match whose matched children all lie below one free module is that module under
+ * If all matched children of an unmatched layer are below one free module, that is its module under
  * another class name: a subclass, or a model whose file does not name its class.
  */
 static void match_parents(layer_matcher *match, const pyro_model *model)
@@ -323,7 +323,7 @@ int pyro_layers_match_model(const pyro_joins *joins, const pyro_model *model, ui
     layer_matcher match = {0};
     pyro_arena_init(&match.arena);
     pyro_intern_init(&match.classes, &match.arena);
-    /* The empty class comes first and so is 0. */
+    /* The empty class comes first, so that its id is 0. */
     bool ok = pyro_intern_add(&match.classes, "", 0) == 0 && read_modules(&match, model) &&
               read_layers(&match, joins) && note_peers(&match) &&
               align_below(&match, (uint32_t)match.layers.count, (uint32_t)match.modules.count);

@@ -1,4 +1,4 @@
-/* What the name of an event alone says about it: the conventions of PyTorch, NCCL and others. */
+/* Classifies events by name: the conventions of PyTorch, NCCL and others. */
 #include "trace/joins/internal.h"
 
 #include <ctype.h>
@@ -20,7 +20,7 @@ static bool ends_in_backward(const char *name)
     return length > word_length && !memcmp(name + length - word_length, word, word_length);
 }
 
-/* Frames of the optimizers' own code, for traces whose steps carry no annotation. */
+/* Frames of the optimizers' code, for traces without annotated optimizer steps. */
 static bool is_optimizer_frame(const char *name)
 {
     const char *file = strstr(name, "torch/optim/");
@@ -40,7 +40,7 @@ pyro_name_class pyro_classify_name(const char *name)
         {"ProfilerStep#", PYRO_NAME_STEP},
         {"Optimizer.step#", PYRO_NAME_OPTIMIZER},
         {"Optimizer.zero_grad#", PYRO_NAME_OPTIMIZER},
-        {"aten::_foreach_copy", PYRO_NAME_PLAIN}, /* fills the inputs of CUDA graphs, too */
+        {"aten::_foreach_copy", PYRO_NAME_PLAIN}, /* also fills the inputs of CUDA graphs */
         {"aten::_foreach_", PYRO_NAME_OPTIMIZER_OP},
         {"aten::_fused_ada", PYRO_NAME_OPTIMIZER_OP},
         {"aten::_fused_sgd", PYRO_NAME_OPTIMIZER_OP},
@@ -86,7 +86,7 @@ bool pyro_names_are_forward_and_backward(const char *forward, const char *backwa
     }
 }
 
-/* Bytes of a C++ kernel's own name, without its template arguments and parameters. */
+/* Length of a C++ kernel's name, without its template arguments and parameters. */
 static size_t kernel_name_length(const char *name)
 {
     static const char anonymous[] = "(anonymous namespace)";
@@ -101,7 +101,7 @@ static size_t kernel_name_length(const char *name)
     return i;
 }
 
-/* Words begin with small letters. */
+/* Whether a text has this word; words begin with a small letter. */
 static bool has_word(const char *text, size_t length, const char *word)
 {
     size_t word_length = strlen(word);

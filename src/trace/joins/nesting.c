@@ -1,7 +1,7 @@
 /*
- * One pass in order of time that nests host events on their threads and gives each its op, layer
- * call and phase. The stack of open events of a thread is its chain of parents, so nesting of any
- * depth costs no memory. A slice that overlaps another only in part is given to the innermost one
+ * Nests host events on their threads, in one pass in order of time, and gives each its op, layer
+ * call and phase. A thread's stack of open events is its chain of parents, so any nesting depth
+ * costs no extra memory. A slice that partly overlaps another becomes a child of the innermost one
  * that is open when it starts.
  */
 #include "trace/joins/internal.h"
@@ -10,13 +10,13 @@
 
 #define AHEAD 12
 
-/* What an event takes from the one around it. */
+/* What an event inherits from the one around it. */
 typedef struct context {
     uint32_t call;
     uint8_t phase;
 } context;
 
-/* Annotations begin and end inside of the frames that open and close them: that is no defect. */
+/* An annotation begins inside the frame that opens it and ends inside the one that closes it. */
 static bool overlaps_in_part(const pyro_trace *trace, uint32_t event, uint32_t around)
 {
     return pyro_join_end_ns(trace, event) > pyro_join_end_ns(trace, around) &&
@@ -24,7 +24,7 @@ static bool overlaps_in_part(const pyro_trace *trace, uint32_t event, uint32_t a
            trace->category[around] != PYRO_EVENT_ANNOTATION;
 }
 
-/* Closes what has ended, and hangs the event below the innermost event that has not. */
+/* Closes events that have ended, and makes the innermost open event the parent. */
 static uint32_t open_event(pyro_join_state *state, uint32_t event)
 {
     const pyro_trace *trace = state->trace;
@@ -45,8 +45,8 @@ static uint32_t open_event(pyro_join_state *state, uint32_t event)
 }
 
 /*
- * A range that outlives the layer call that it began in (an annotation ended elsewhere, say) does
- * not carry the call along; an op does, for its launches are its own.
+ * A range that outlives the layer call in which it began (an annotation that ends elsewhere, say)
+ * does not pass the call on. An op does, because its launches belong to it.
  */
 static context context_of_parent(const pyro_join_state *state, uint32_t event, uint32_t parent)
 {
@@ -71,7 +71,7 @@ static bool is_backward_name(pyro_name_class name_class)
            name_class == PYRO_NAME_ACCUMULATE;
 }
 
-/* Marks a thread that runs the program, as opposed to one of autograd's own. */
+/* Marks a thread that runs the program, as opposed to a thread of autograd. */
 static void note_driver(pyro_join_state *state, uint32_t event, pyro_name_class name_class)
 {
     pyro_track_state *track = &state->tracks[state->trace->track[event]];
@@ -87,8 +87,8 @@ static void note_driver(pyro_join_state *state, uint32_t event, pyro_name_class 
 }
 
 /*
- * Outermost events: on a thread of autograd's own all is backward. Without evaluate_function around
- * them (before 2022) sums of gradients lie bare behind the op that they belong to.
+ * For outermost events: everything on a thread of autograd is backward. Before 2022, without
+ * evaluate_function around them, sums of gradients simply follow the op that they belong to.
  */
 static context context_outside(pyro_join_state *state, uint32_t event, pyro_name_class name_class)
 {
@@ -103,7 +103,7 @@ static context context_outside(pyro_join_state *state, uint32_t event, pyro_name
     return now;
 }
 
-/* An op whose backward is in the trace is forward, and so are the ops around it with a number. */
+/* An op whose backward is in the trace is forward, and so are the numbered ops around it. */
 static void mark_forward(pyro_join_state *state, uint32_t op)
 {
     pyro_joins *joins = state->joins;
@@ -141,13 +141,13 @@ static int enter_backward(pyro_join_state *state, uint32_t event, pyro_name_clas
 
 static void enter_accumulate(pyro_join_state *state, uint32_t event, context *now)
 {
-    /* It runs right behind the node that made the gradient. */
+    /* It runs right after the node that made the gradient. */
     pyro_track_state *track = &state->tracks[state->trace->track[event]];
     *now = (context){track->last_backward_call, PYRO_PHASE_BACKWARD};
     track->has_backward = true;
 }
 
-/* What DDP does behind the last gradient is its own layer's, where it has one. */
+/* What DDP does after the last gradient belongs to its own layer, if it has one. */
 static void enter_reducer(pyro_join_state *state, uint32_t event, context *now)
 {
     const pyro_trace *trace = state->trace;
@@ -160,7 +160,7 @@ static void enter_reducer(pyro_join_state *state, uint32_t event, context *now)
         now->call = state->last_ddp_call;
 }
 
-/* Ops that say something about a phase; the others are kept for their backward to find. */
+/* Handles ops that decide a phase; registers the others for their backward. */
 static int enter_op(pyro_join_state *state, uint32_t event, pyro_name_class name_class,
                     context *now)
 {
@@ -181,11 +181,11 @@ static int enter_op(pyro_join_state *state, uint32_t event, pyro_name_class name
     return has_number ? pyro_backward_add(state, event) : PYRO_OK;
 }
 
-/* Frames, annotations and ops; in the oldest traces annotations are ops. */
+/* Handles frames, annotations and ops; in the oldest traces annotations are ops. */
 static int enter_event(pyro_join_state *state, uint32_t event, pyro_name_class name_class,
                        context *now)
 {
-    /* A layer that is computed again in the backward belongs to no call around it. */
+    /* A layer that is recomputed in the backward belongs to no call around it. */
     uint32_t around = now->phase == PYRO_PHASE_FORWARD ? now->call : PYRO_NO_LAYER;
     uint32_t call;
     int status = pyro_layers_call(state, event, name_class, around, &call);
@@ -222,7 +222,7 @@ static int place_event(pyro_join_state *state, uint32_t event)
     return status;
 }
 
-/* Ops that turned out to be forward pass it on to what lies in them. */
+/* Passes the phase on from ops that were marked as forward to the events inside them. */
 static void spread_forward(pyro_join_state *state)
 {
     pyro_joins *joins = state->joins;
@@ -234,7 +234,7 @@ static void spread_forward(pyro_join_state *state)
     }
 }
 
-/* Events next in time are far apart in memory, in more streams than processors follow. */
+/* Events close in time are far apart in memory, in more streams than processors prefetch. */
 static inline void fetch_ahead(const pyro_trace *trace, uint32_t event)
 {
     __builtin_prefetch(&trace->start_ns[event]);

@@ -1,8 +1,8 @@
 /*
- * The order of time over all tracks. Files hold the events of one kind on one thread or stream
- * nearly in order, so they are dealt out by track and kind, and the ordered runs that result, a few
- * dozen as a rule, are merged, by several threads where there are some: each takes what starts in
- * a time of its own. Beyond the result this needs four bytes an event.
+ * Sorts the events of all tracks by time. Files hold the events of one kind on one thread or stream
+ * nearly in order, so the sort distributes them by track and kind and merges the resulting ordered
+ * runs, usually a few dozen. Several threads each merge a separate time range. Besides the result
+ * this needs four bytes per event.
  */
 #include "trace/joins/internal.h"
 
@@ -12,25 +12,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tables by track or by run get no larger than the events, unless they are small. */
+/* Tables by track or run are no larger than the events, unless they are small. */
 #define SMALL_COUNT 65536
-/* Samples a part that say where the parts' times shall begin. */
+/* Samples per part from which the parts' time ranges are chosen. */
 #define SAMPLES_A_PART 256
 
 typedef struct sorter {
     const pyro_trace *trace;
     uint32_t *from, *to;
     unsigned parts;
-    uint32_t *piles; /* of a part: how many events it has for each pile, then where they go */
+    uint32_t *piles; /* by part: number of its events for each pile, then where they go */
     size_t pile_count;
-    uint32_t *runs; /* where each begins, and the end of the last */
+    uint32_t *runs; /* start of each run, and the end of the last */
     size_t run_count, found_runs[PYRO_MOST_WORKERS];
-    uint32_t *cuts; /* of a run: where in `from` its events of each part begin, and their end */
-    uint32_t *pieces; /* of a part: where what it has of each run begins in `to`, and the end */
+    uint32_t *cuts; /* by run: where in `from` its events of each part begin, and their end */
+    uint32_t *pieces; /* by part: where its piece of each run begins in `to`, and the end */
     size_t part_begin[PYRO_MOST_WORKERS + 1]; /* of its output */
 } sorter;
 
-/* Of two events with the same times on a thread the more general one encloses the other. */
+/* Of two events with equal times on a thread, the more general one encloses the other. */
 static int nesting_rank(uint8_t category)
 {
     switch (category) {
@@ -58,7 +58,7 @@ static bool tie_is_in_order(const pyro_trace *trace, uint32_t a, uint32_t b)
     return nesting_rank(trace->category[a]) <= nesting_rank(trace->category[b]);
 }
 
-/* True unless b must come before a. */
+/* False if b must come before a. */
 static inline bool is_in_order(const pyro_trace *trace, uint32_t a, uint32_t b)
 {
     int64_t start_a = trace->start_ns[a], start_b = trace->start_ns[b];
@@ -89,7 +89,7 @@ static void fill_piles(void *data, unsigned part)
         sort->from[piles[pile_of(sort, i)]++] = (uint32_t)i;
 }
 
-/* Events by track and category, in the order of the file within each. */
+/* Distributes events by track and category, in file order within each. */
 static bool deal_out(sorter *sort)
 {
     uint32_t begin = 0;
@@ -111,7 +111,7 @@ static bool deal_out(sorter *sort)
     return true;
 }
 
-/* Where a part's events do not follow the one before: beginnings of runs, noted in `to`. */
+/* Finds starts of runs in a part: events that do not follow the one before. Notes them in `to`. */
 static void find_runs_of_part(void *data, unsigned part)
 {
     sorter *sort = data;
@@ -165,8 +165,8 @@ static uint32_t find_in_run(const sorter *sort, size_t run, int64_t time_ns)
 }
 
 /*
- * Cuts all runs at the same times, so that parts can be merged apart from each other. Events that
- * start together stay in one part, which keeps their order.
+ * Cuts all runs at the same times, so that parts can be merged independently. Events that start
+ * together stay in one part, which keeps their order.
  */
 static bool cut_runs(sorter *sort)
 {
@@ -208,7 +208,7 @@ static void merge_two(const pyro_trace *trace, const uint32_t *left, const uint3
     memcpy(to, right, (size_t)(right_end - right) * sizeof *to);
 }
 
-/* Brings a part's pieces of all runs together in `to`. */
+/* Gathers a part's pieces of all runs in `to`. */
 static void gather_part(void *data, unsigned part)
 {
     const sorter *sort = data;
@@ -224,7 +224,7 @@ static void gather_part(void *data, unsigned part)
     *pieces = at;
 }
 
-/* Of several pieces, the first of the second half by number of events: never the first of all. */
+/* Of several pieces, the first of the second half by number of events; never the very first. */
 static size_t middle_piece(const uint32_t *pieces, size_t first, size_t end)
 {
     uint32_t middle = pieces[first] + (pieces[end] - pieces[first]) / 2;
@@ -236,13 +236,13 @@ static size_t middle_piece(const uint32_t *pieces, size_t first, size_t end)
         else
             high = half;
     }
-    /* The one before may be nearer. */
+    /* The piece before may be nearer to the middle. */
     return low > first + 1 && middle - pieces[low - 1] < pieces[low] - middle ? low - 1 : low;
 }
 
 /*
- * Merges pieces, which are in `to`, into `into`, one of the two. Runs differ much in length, and
- * halves by length let the long ones be merged with others once or twice, not once a level.
+ * Merges pieces, which are in `to`, into `into`, one of the two buffers. Runs differ much in
+ * length; halving by length merges a long run once or twice, not once per level.
  */
 static void merge_pieces(const sorter *sort, const uint32_t *pieces, size_t first, size_t end,
                          uint32_t *into)

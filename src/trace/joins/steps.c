@@ -1,4 +1,4 @@
-/* The profiler's steps. Several threads may repeat a step: the first to start stands for all. */
+/* Finds the profiler's steps. If several threads repeat a step, the first to start counts. */
 #include "trace/joins/internal.h"
 
 #include "base/containers/buf.h"
@@ -15,7 +15,7 @@ static bool parse_number(const char *name, int64_t *number)
     return end != digits && value >= 0;
 }
 
-/* True when an earlier step of that number covers the start; looks back over a few steps only. */
+/* Whether an earlier step with that number covers the start; looks back a few steps only. */
 static bool is_repeated(const pyro_joins *joins, int64_t number, int64_t start_ns)
 {
     size_t last = joins->step_count > 64 ? joins->step_count - 64 : 0;

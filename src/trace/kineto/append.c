@@ -1,4 +1,4 @@
-/* Rows that were read apart from the others become part of the trace: ids and indices move. */
+/* Appends rows that another thread read to the trace, and renumbers their ids and indices. */
 #include "trace/kineto/window.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@ typedef struct appender {
     bool no_memory;
 } appender;
 
-/* The trace's id of a batch's text; texts are taken over when they are first met. */
+/* The trace's id of a batch's text; a text is added to the trace on first use. */
 static uint32_t text_of(appender *appender, uint32_t id)
 {
     if (id == PYRO_NO_ID || !appender->map.numbers)
@@ -125,7 +125,7 @@ static bool append_memory(pyro_trace *trace, const pyro_trace *batch)
     return true;
 }
 
-/* Where the details of a batch's rows begin in the trace, by category. */
+/* The first index in the trace of a batch's details, by category. */
 static void first_details(const pyro_trace *trace, uint32_t first[PYRO_EVENT_CATEGORY_COUNT])
 {
     for (int category = 0; category < PYRO_EVENT_CATEGORY_COUNT; category++)

@@ -1,4 +1,4 @@
-/* Which keys of args are fields, which event wants them, and their rarer kinds of values. */
+/* Decides which keys of args are fields and which events need them; reads rare kinds of values. */
 #include "trace/kineto/fields.h"
 
 enum {
@@ -65,7 +65,7 @@ unsigned pyro_kineto_arg(pyro_kineto_scanner *scanner, const char *name, size_t 
 
 unsigned pyro_kineto_arg_action(const pyro_kineto_event *event, unsigned field)
 {
-    /* Before the category is known, every field may be wanted. */
+    /* Until the category is known, any field may be needed. */
     bool wanted = field < PYRO_FIELD_COUNT &&
                   (event->category == PYRO_KINETO_UNKNOWN ||
                    (fields[field].groups >> pyro_kineto_group(event) & 1));

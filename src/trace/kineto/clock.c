@@ -1,6 +1,6 @@
 /*
- * For two weeks of 2024 the exporter wrote nanoseconds behind the point without padding them:
- * "7.5" was 7 us and 5 ns. Whether a file is one of those shows in the look of its fractions.
+ * Detects traces with unpadded nanoseconds: for two weeks of 2024 the exporter wrote "7.5" for 7 us
+ * and 5 ns. The fractions in a file show whether it is one of those.
  */
 #include "trace/kineto/window.h"
 
@@ -26,7 +26,7 @@ static void note_fraction(fractions *seen, const char *digits, size_t length)
     }
 }
 
-/* The fraction of the number that is the value of the key that ends at `at`. */
+/* Looks at the fraction of the number whose key ends at `at`. */
 static void look_at_value(fractions *seen, const char *at)
 {
     at = pyro_json_scan_space(at);
@@ -58,8 +58,8 @@ void pyro_kineto_learn_clock(pyro_kineto_reader *reader)
         else if (memcmp(at, "dur\"", 4) == 0)
             look_at_value(&seen, at + 4);
     }
-    /* Decimals may begin with 0, and where they vary in length they do not end with it; counts do
-       not begin with 0, and may end with it. */
+    /* Decimals may begin with 0, and decimals of varying length do not end with 0; counts do not
+       begin with 0, and may end with it. */
     reader->scanner->fraction_is_ns = seen.all >= FEWEST_FRACTIONS && seen.of_three > 0 &&
                                       seen.shorter > 0 && seen.zero_first == 0 &&
                                       seen.zero_last > 0;

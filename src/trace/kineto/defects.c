@@ -1,4 +1,4 @@
-/* Counting defects, and turning the counts into the trace's warnings. */
+/* Counts defects, and turns the counts into the trace's warnings. */
 #include "trace/kineto/defects.h"
 
 #include "base/containers/buf.h"

@@ -1,10 +1,10 @@
-/* What can be wrong with a trace that is still read: counted by kind, said once at the end. */
+/* Defects of a trace that is still read: counted by kind, reported once at the end. */
 #ifndef PYRO_TRACE_KINETO_DEFECTS_H
 #define PYRO_TRACE_KINETO_DEFECTS_H
 
 #include "trace/trace.h"
 
-/* Name, what there is one of, what there are several of. */
+/* Name, text for one, text for several. */
 #define PYRO_KINETO_DEFECTS(D) \
     D(NEGATIVE_DURATION, "event with negative duration (taken as 0)", \
       "events with negative duration (taken as 0)") \
@@ -18,8 +18,8 @@
       "events with numbers too large for 64 bits (left out)") \
     D(NOT_JSON, "event with a value that is not JSON, such as NaN or N/A (left out)", \
       "events with values that are not JSON, such as NaN or N/A (left out)") \
-    D(BAD_ESCAPE, "event with a backslash that escapes nothing (kept as it stands)", \
-      "events with backslashes that escape nothing (kept as they stand)") \
+    D(BAD_ESCAPE, "event with an invalid backslash escape (kept unchanged)", \
+      "events with invalid backslash escapes (kept unchanged)") \
     D(RAW_CONTROL, "event with an unescaped control character in a text", \
       "events with unescaped control characters in texts") \
     D(NUL, "event with a NUL character in a text (replaced)", \
@@ -27,14 +27,15 @@
     D(BAD_UTF8, "event with a text that is not UTF-8 (bad bytes replaced)", \
       "events with texts that are not UTF-8 (bad bytes replaced)") \
     D(LONG_TEXT, "event with a text over 1 MiB (cut)", "events with texts over 1 MiB (cut)") \
-    D(RECOVERED, "event with unescaped quotes or other damage (mended)", \
-      "events with unescaped quotes or other damage (mended)") \
+    D(RECOVERED, "event with unescaped quotes or other damage (repaired)", \
+      "events with unescaped quotes or other damage (repaired)") \
     D(DAMAGED, "place too damaged to read (skipped to the next event)", \
-      "places too damaged to read (skipped to the next event each)") \
+      "places too damaged to read (each skipped to the next event)") \
     D(LONG_EVENT, "event over 64 MiB (left out)", "events over 64 MiB (left out)") \
-    D(NOT_EVENT, "entry of the event list that is no event", \
-      "entries of the event list that are no events") \
-    D(BEGIN_END, "begin or end event (not read)", "begin or end events (not read)") \
+    D(NOT_EVENT, "entry of the event list that is not an event (skipped)", \
+      "entries of the event list that are not events (skipped)") \
+    D(BEGIN_END, "begin or end event (unsupported, skipped)", \
+      "begin or end events (unsupported, skipped)") \
     D(TRACKS, "event beyond 65535 threads and streams (put into one track)", \
       "events beyond 65535 threads and streams (put into one track)") \
     D(METADATA, "damaged metadata value", "damaged metadata values")
@@ -55,10 +56,10 @@ typedef struct pyro_kineto_defects {
 /* Counts one of each kind whose bit is set. */
 void pyro_kineto_defects_count(pyro_kineto_defects *defects, uint32_t bits);
 void pyro_kineto_defects_add(pyro_kineto_defects *defects, const pyro_kineto_defects *more);
-/* Adds a warning a kind that was met. False when memory is out. */
+/* Adds one warning per kind that occurred. False when memory is out. */
 bool pyro_kineto_defects_say(const pyro_kineto_defects *defects, pyro_trace *trace);
 
-/* printf into the trace's list of warnings. False when memory is out. */
+/* Appends a warning to the trace, formatted like printf. False when memory is out. */
 bool pyro_trace_warn(pyro_trace *trace, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,14 +1,14 @@
-/* One event: its keys in learned order, each value read or passed over, then the row is stored. */
+/* Reads one event: its keys in learned order, each value read or skipped; then stores the row. */
 #include "trace/kineto/fields.h"
 
 #include "base/error.h"
 #include <stdlib.h>
 
 #define SET(name) (1u << PYRO_KEY_##name)
-/* Of words that are passed over and taken to stay the same. */
+/* Words up to this length that are skipped are expected to stay the same. */
 #define SHORT_BYTES 5
 #define SUSPICIOUS_BYTES 4096
-/* Out of 32 bits: the context in which a name is guessed are the four before it. */
+/* The context for guessing a name is the four names before it, in 32 bits. */
 #define NAME_SHIFT 8
 
 int pyro_kineto_scanner_open(pyro_kineto_scanner **out, pyro_trace *trace, pyro_intern *names,
@@ -115,7 +115,7 @@ static const char *scan_phase(pyro_kineto_scanner *scanner, const char *at)
     return pyro_kineto_skip_value(scanner, at);
 }
 
-/* An id of a flow is a number, also as a text of base 16. */
+/* The id of a flow: a number, or a hexadecimal number as a string. */
 static const char *scan_id(pyro_kineto_scanner *scanner, const char *at)
 {
     pyro_kineto_event *event = &scanner->event;
@@ -146,7 +146,7 @@ static const char *scan_steady(pyro_kineto_scanner *scanner, const char *at, uns
     }
 }
 
-/* What is done with the value of a key of the event itself. */
+/* How the value of one of the event's own keys is handled. */
 static unsigned action_of(unsigned key)
 {
     static const uint8_t actions[PYRO_KEY_COUNT] = {[PYRO_KEY_PHASE] = PYRO_ACTION_STEADY,
@@ -209,7 +209,7 @@ void pyro_kineto_begin_event(pyro_kineto_scanner *scanner)
     scanner->damaged = false;
 }
 
-/* Takes over what the values inside a step say. */
+/* Applies to the event what the values inside a step set. */
 static void apply_step(pyro_kineto_event *event, const pyro_key_step *step)
 {
     if (step->sets & SET(PHASE))
@@ -226,12 +226,12 @@ static void apply_step(pyro_kineto_event *event, const pyro_key_step *step)
     }
 }
 
-/* Where reading stands: in the event itself or in its args, and behind which value. */
+/* Where the scan is: in the event itself or in its args, and behind which value. */
 typedef struct scan_position {
     const char *at;
     bool first, in_args;
-    bool rare; /* a value has a form that must not be expected the next time: args of null */
-    unsigned key; /* of args where it is in them */
+    bool rare; /* a value has a form that must not be expected next time: null for args */
+    unsigned key; /* of args, if inside them */
     unsigned action, sets;
 } scan_position;
 
@@ -270,7 +270,7 @@ static bool next_value(pyro_kineto_scanner *scanner, scan_position *place)
     }
 }
 
-/* Whether a value that is passed over is likely to stand here the next time: 0, false, "e". */
+/* Whether a skipped value is likely to be the same next time: 0, false, "e". */
 static bool is_steady(const char *at, const char *behind)
 {
     if (pyro_json_is_digit(*at) || *at == '-')
@@ -278,17 +278,14 @@ static bool is_steady(const char *at, const char *behind)
     return behind - at <= SHORT_BYTES;
 }
 
-/* Whether a steady value leaves the event as it was, so that a step cannot say what it sets. */
+/* Whether a steady value leaves the event unchanged, so that the step has nothing to set. */
 static bool says_nothing(const scan_position *place)
 {
     return (place->key == PYRO_KEY_CATEGORY && *place->at != '"') ||
            (place->key == PYRO_KEY_PHASE && !is_phase(place->at));
 }
 
-/*
- * Passes over values that can be part of a step, up to one that cannot, and over their keys.
- * False on failure.
- */
+/* Skips values that can be part of a step, and their keys, up to another. False on failure. */
 static bool pass_steady(pyro_kineto_scanner *scanner, scan_position *place)
 {
     for (;;) {
@@ -349,9 +346,9 @@ static pyro_key_step *learn_step(pyro_kineto_scanner *scanner, unsigned from, co
 }
 
 /*
- * From behind the value of a state: reads keys, and with them values that seldom change, up to a
- * value that does; learns all that as one step. `step` then is what follows, filled in even when
- * there is no room to keep it.
+ * From behind the value of a state: reads keys, and values that seldom change, up to a value that
+ * does change; learns all of that as one step. `step` is the step that was read, even when there is
+ * no room to keep it.
  */
 static const char *read_step(pyro_kineto_scanner *scanner, const char *at, unsigned from,
                              pyro_key_step **step)
@@ -377,7 +374,7 @@ static const char *read_step(pyro_kineto_scanner *scanner, const char *at, unsig
     return place.at;
 }
 
-/* Forgets all steps: the file has changed its ways, or has too many. */
+/* Forgets all steps: the file has changed its key order, or has too many steps. */
 static void forget_steps(pyro_kineto_scanner *scanner)
 {
     memset(scanner->states, 0, sizeof scanner->states);
@@ -419,7 +416,7 @@ static const char *scan_event(pyro_kineto_scanner *scanner, const char *at)
         if (!at)
             return NULL;
         if (step->action == PYRO_ACTION_STEADY && step->field == PYRO_KEY_CATEGORY) {
-            /* What is wanted of args depends on it. */
+            /* It decides which args are needed. */
             unsigned group = pyro_kineto_group(&scanner->event);
             state = group * PYRO_GROUP_STATES + PYRO_KEY_CATEGORY;
             step = &scanner->categories[group];
@@ -430,8 +427,8 @@ static const char *scan_event(pyro_kineto_scanner *scanner, const char *at)
 }
 
 /*
- * Whether damage has made one event out of several: a long one has the start of another inside.
- * Where "ph" is not the first key, what is inside an event may look like one and be none.
+ * Whether damage has merged several events: a long event has the start of another one inside. If
+ * "ph" is not the first key, an event's contents may look like an event without being one.
  */
 static bool is_several(const pyro_kineto_scanner *scanner, const char *at, const char *behind)
 {

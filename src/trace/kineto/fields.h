@@ -1,10 +1,10 @@
-/* Reading the values of args into the event, each by its kind. */
+/* Reads the values of args into the event, each by its kind. */
 #ifndef PYRO_TRACE_KINETO_FIELDS_H
 #define PYRO_TRACE_KINETO_FIELDS_H
 
 #include "trace/kineto/values.h"
 
-/* Three numbers, `[2, 3, 4]`; what is none of them counts as 0. */
+/* Three numbers, `[2, 3, 4]`; any other value counts as 0. */
 const char *pyro_kineto_triple(pyro_kineto_scanner *scanner, const char *at, uint32_t *triple,
                                bool *ok);
 const char *pyro_kineto_real(pyro_kineto_scanner *scanner, const char *at, float *real, bool *ok);
@@ -32,7 +32,7 @@ static inline const char *pyro_kineto_text_field(pyro_kineto_scanner *scanner, c
     return at;
 }
 
-/* The value at `at` of a field that is wanted; `action` says of which kind it is. */
+/* Reads the value at `at` of a needed field; `action` is its kind. */
 static inline const char *pyro_kineto_field_value(pyro_kineto_scanner *scanner, const char *at,
                                                   unsigned action, unsigned field)
 {

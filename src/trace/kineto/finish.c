@@ -1,4 +1,4 @@
-/* What needs the whole trace: ids over 32 bits, thread names, times far off; then the warnings. */
+/* Finishes what needs the whole trace: wide ids, thread names, misdated events, warnings. */
 #include "trace/kineto/window.h"
 
 #include "base/error.h"
@@ -35,7 +35,7 @@ static bool number_wide_ids(pyro_trace *trace, const pyro_kineto_scanner *scanne
     return ok;
 }
 
-/* Names of threads that have no events are of no use. */
+/* Ignores names of threads that have no events. */
 static void name_tracks(pyro_trace *trace, const pyro_kineto_scanner *scanner)
 {
     for (size_t i = 0; i < scanner->thread_name_count; i++) {
@@ -53,7 +53,7 @@ static uint32_t join_frames(pyro_trace *trace, const char *list, pyro_buf *buf)
     size_t length = strlen(list), end = length;
     pyro_buf_reset(buf);
     while (end > 1) {
-        /* Frames from the last to the first, each between quotes that are not escaped. */
+        /* Frames from the last to the first, each between unescaped quotes. */
         size_t last = end - 1;
         while (last > 0 && list[last] != '"')
             last--;
@@ -101,7 +101,7 @@ static int compare_times(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* The median start of events taken at even distances. */
+/* The median start of evenly spaced events. */
 static int64_t median_start(const pyro_trace *trace)
 {
     int64_t samples[SAMPLES];
@@ -143,10 +143,10 @@ static void find_limits(void *data, unsigned part)
     limits->longest_ns[part] = longest;
 }
 
-/* Whether all is well: the usual case, in one quick pass. */
+/* Whether all times are near the median: the usual case, in one quick pass. */
 static bool has_only_near_times(const pyro_trace *trace, int64_t median_ns, int threads)
 {
-    enum { LEAST_EVENTS = 100000 }; /* with fewer a thread costs more than it saves */
+    enum { LEAST_EVENTS = 100000 }; /* with fewer events a thread costs more than it saves */
     time_limits limits = {.trace = trace};
     int64_t last = INT64_MIN, longest = 0;
     bool is_near = true;
@@ -207,7 +207,7 @@ static bool warn_of_end(pyro_kineto_reader *reader)
                            100.0 * (double)cut / (double)trace->file_bytes);
 }
 
-/* Counted here, since threads read pieces of the file without knowing each other's tracks. */
+/* Counted here, because the threads that read parts of the file do not share their tracks. */
 static void count_beyond_tracks(const pyro_trace *trace, pyro_kineto_defects *defects)
 {
     int64_t *count = &defects->count[PYRO_DEFECT_TRACKS];

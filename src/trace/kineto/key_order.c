@@ -1,4 +1,4 @@
-/* Finding a step among those of its state, and the scalar twin of the comparison. */
+/* Finds a step among those of its state. Holds the scalar variant of the comparison. */
 #include "trace/kineto/key_order.h"
 
 pyro_key_step *pyro_key_steps_find(const pyro_key_steps *steps, const char *at)

@@ -1,7 +1,7 @@
 /*
- * Learned key order. From the end of one value to the start of the next there stands most likely
- * what stood there before, byte for byte (`, "pid": 7, "tid": 7, "ts": ` and so on): keys, and
- * values that seldom change, then cost one comparison together instead of a scan each.
+ * Learned key order. Between two values the bytes are most likely the same as last time (`, "pid":
+ * 7, "tid": 7, "ts": ` and so on). One comparison then covers keys, and values that seldom change,
+ * instead of one scan each.
  */
 #ifndef PYRO_TRACE_KINETO_KEY_ORDER_H
 #define PYRO_TRACE_KINETO_KEY_ORDER_H
@@ -10,19 +10,19 @@
 
 #define PYRO_KEY_STEP_BYTES 128 /* a multiple of 16 */
 #define PYRO_KEY_STEPS 512
-/* From one state; beyond the first number values are no longer part of steps. */
+/* Most steps per state; above the first number, values are no longer part of steps. */
 #define PYRO_KEY_STEPS_PER_STATE 16
 #define PYRO_MOST_KEY_STEPS_PER_STATE 32
 
-/* The bytes of a step, the state it leads to, and what is done with the value found there. */
+/* The bytes of a step, the state it leads to, and how the value found there is handled. */
 typedef struct pyro_key_step {
     _Alignas(16) char text[PYRO_KEY_STEP_BYTES];
-    struct pyro_key_step *likely;  /* that followed it the last time; NULL: none yet */
-    struct pyro_key_step *sibling; /* another one from the same state */
+    struct pyro_key_step *likely;  /* that followed last time; NULL: none yet */
+    struct pyro_key_step *sibling; /* another step from the same state */
     uint16_t state;
     uint8_t length, action, field;
-    uint8_t least; /* byte that may follow: above a blank where a value must start */
-    /* What values that are part of the text say; `sets` has a bit for each that is. */
+    uint8_t least; /* lowest byte that may follow: above a blank where a value must start */
+    /* What the values inside the text set; `sets` has one bit for each. */
     uint8_t sets, category;
     char phase, named;
     uint64_t process, thread;
@@ -34,7 +34,7 @@ typedef struct pyro_key_steps {
     unsigned count;
 } pyro_key_steps;
 
-/* The same comparison without SIMD: what the other is tested against. */
+/* The same comparison without SIMD; tests compare the two. */
 bool pyro_same_bytes_scalar(const char *a, const char *b, size_t length);
 
 /* Both sides are readable up to a multiple of 16 bytes from their start; `length` is not 0. */
@@ -70,7 +70,7 @@ static inline bool pyro_key_step_stands(const pyro_key_step *step, const char *a
            (unsigned char)at[step->length] >= step->least;
 }
 
-/* The one of a state's steps that stands at `at`, or NULL. */
+/* The step of a state whose bytes are at `at`, or NULL. */
 pyro_key_step *pyro_key_steps_find(const pyro_key_steps *steps, const char *at);
 
 #endif

@@ -1,4 +1,4 @@
-/* What stands beside the events: devices, the distributed run, the clock's origin, our notes. */
+/* Reads what is beside the events: devices, the distributed run, the clock's origin, our notes. */
 #include "trace/kineto/scanner.h"
 
 #include "base/containers/buf.h"
@@ -24,7 +24,7 @@ bool pyro_kineto_is_metadata(const char *key, size_t length)
     return false;
 }
 
-/* The value that comes next as a number, also where it is quoted; passes over others. */
+/* The next value as a number, also if it is quoted; skips any other value and returns `other`. */
 static int64_t read_number(pyro_json *json, int64_t other)
 {
     pyro_json_kind kind = pyro_json_next(json);
@@ -129,7 +129,7 @@ static void read_distributed(metadata_reader *reader)
     }
 }
 
-/* What a recording said of its program, before it was written as Chrome JSON. */
+/* Notes of a recording that was converted to Chrome JSON. */
 static void read_notes(metadata_reader *reader)
 {
     pyro_json *json = reader->json;

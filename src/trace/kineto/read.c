@@ -1,4 +1,4 @@
-/* The whole file: an object with metadata around the events, or a bare array of them. */
+/* Reads the whole file: an object with metadata around the events, or a bare array of events. */
 #include "trace/kineto/window.h"
 
 #include "base/error.h"
@@ -7,11 +7,11 @@
 #include "trace/kineto/values.h"
 #include <stdio.h>
 
-/* Metadata that is kept is looked at as a whole; a longer value is passed over. */
+/* Metadata values are read as a whole; a longer one is skipped. */
 #define MAX_METADATA_BYTES ((ptrdiff_t)16 << 20)
 #define LONG_METADATA_BYTES ((ptrdiff_t)256 << 10)
 #define OVERLAP_BYTES 256
-/* A guess at how much of a file becomes a row, on the safe side. */
+/* An estimate of the file's bytes per row, on the safe side. */
 #define BYTES_A_ROW 192
 #define MOST_ROWS_AHEAD ((int64_t)64 << 20)
 #define TRACE_EVENTS "traceEvents"
@@ -24,7 +24,7 @@ static void note_key(pyro_kineto_reader *reader, const char *key)
                  used ? ", " : "", key);
 }
 
-/* Passes over a key and its colon; false when there is none. A long key is cut. */
+/* Reads a key and its colon; false without one. Cuts a long key. */
 static bool read_key(pyro_kineto_reader *reader, char key[PYRO_KINETO_KEY_BYTES])
 {
     pyro_json_window *window = &reader->window;
@@ -63,8 +63,8 @@ static char *find_key(char *at, char *end, const char *const *names, size_t coun
 }
 
 /*
- * The end of the value at hand, brought into the window as a whole; NULL when it is too long for
- * that, or damaged. One that does not end and has the events in it has lost a quote or bracket.
+ * The end of the current value, after bringing all of it into the window; NULL when it is too long
+ * or damaged. A value that does not end and contains the events has lost a quote or bracket.
  */
 static const char *whole_value(pyro_kineto_reader *reader)
 {
@@ -90,7 +90,7 @@ static const char *whole_value(pyro_kineto_reader *reader)
     }
 }
 
-/* The value of a key other than the events'; false on damage. */
+/* Reads the value of a key other than the events'; false on damage. */
 static bool read_metadata(pyro_kineto_reader *reader, const char *key)
 {
     pyro_json_window *window = &reader->window;
@@ -114,7 +114,7 @@ static void begin_events(pyro_kineto_reader *reader)
     reader->lost = false;
     reader->events_ended = false;
     pyro_kineto_learn_clock(reader);
-    /* Memory that stays untouched costs nothing, and columns that do not grow are not copied. */
+    /* Untouched memory costs nothing, and columns that do not grow are not copied. */
     int64_t left = reader->range ? reader->source->size - pyro_kineto_offset(reader) : 0;
     int64_t rows = left / BYTES_A_ROW < MOST_ROWS_AHEAD ? left / BYTES_A_ROW : MOST_ROWS_AHEAD;
     if (left > reader->sizes.parallel && !pyro_trace_reserve(reader->trace, (size_t)rows))
@@ -125,7 +125,7 @@ static void begin_events(pyro_kineto_reader *reader)
         pyro_kineto_read_events(reader, INT64_MAX);
 }
 
-/* One key and its value; false on damage or at the end of the input. */
+/* Reads one key and its value; false on damage or at the end of the input. */
 static bool read_member(pyro_kineto_reader *reader)
 {
     pyro_json_window *window = &reader->window;
@@ -141,7 +141,7 @@ static bool read_member(pyro_kineto_reader *reader)
     return read_metadata(reader, key);
 }
 
-/* Behind damage outside the events: moves to the next key that matters. */
+/* After damage outside the events: moves to the next known key. */
 static bool find_next_member(pyro_kineto_reader *reader)
 {
     static const char *const known[] = {TRACE_EVENTS, "deviceProperties", "distributedInfo",
@@ -172,13 +172,13 @@ static void read_object(pyro_kineto_reader *reader)
             window->at++;
         } else if (c == '}') {
             window->at++;
-            /* One that closes before the events is left over from damage. */
+            /* A bracket that closes before the events is left over from damage. */
             reader->complete = reader->events_seen || !find_next_member(reader);
             if (reader->complete)
                 return;
             reader->scanner->defects.count[PYRO_DEFECT_METADATA]++;
         } else if (c != '"' || !read_member(reader)) {
-            /* Damage among the events was counted there. */
+            /* Damage among the events was already counted. */
             bool in_events = reader->events_seen && !reader->events_ended;
             if (pyro_kineto_next_byte(reader)) {
                 reader->scanner->defects.count[PYRO_DEFECT_METADATA] += !in_events;
@@ -193,7 +193,7 @@ static void read_object(pyro_kineto_reader *reader)
     }
 }
 
-/* A JSON value by its first character. */
+/* Names a JSON value by its first character. */
 static const char *name_value(char first)
 {
     return first == '{'                   ? "an object"
@@ -212,24 +212,24 @@ static int fail_no_event(pyro_kineto_reader *reader, pyro_error *error)
     }
     if (reader->events_seen && reader->scanner->defects.count[PYRO_DEFECT_NOT_EVENT] > 0)
         return pyro_fail(error, PYRO_ERROR_FORMAT,
-                         "JSON, but no trace: the entries of its list are no events");
+                         "JSON, but not a trace: the entries of its list are not events");
     if (reader->events_seen && reader->events_ended)
-        return pyro_fail(error, PYRO_ERROR_FORMAT, "the trace holds no events");
+        return pyro_fail(error, PYRO_ERROR_FORMAT, "the trace contains no events");
     if (reader->events_seen)
         return pyro_fail(error, PYRO_ERROR_FORMAT, "the file ends before its first event");
     if (reader->other_events && reader->complete)
         return pyro_fail(error, PYRO_ERROR_FORMAT,
-                         "JSON, but no trace: its traceEvents is %s, where a list of events is "
+                         "JSON, but not a trace: its traceEvents is %s, where a list of events is "
                          "expected",
                          name_value(reader->other_events));
     if (reader->seen_keys[0] && reader->complete)
         return pyro_fail(error, PYRO_ERROR_FORMAT,
-                         "JSON, but no trace: it has no traceEvents (it has %s)",
+                         "JSON, but not a trace: it has no traceEvents (it has %s)",
                          reader->seen_keys);
     if (reader->complete)
-        return pyro_fail(error, PYRO_ERROR_FORMAT, "JSON, but no trace: it has no traceEvents");
+        return pyro_fail(error, PYRO_ERROR_FORMAT, "JSON, but not a trace: it has no traceEvents");
     return pyro_fail(error, PYRO_ERROR_FORMAT,
-                     "damaged before any event: no traceEvents could be found");
+                     "the file is damaged before its first event: no traceEvents found");
 }
 
 static int read_document(pyro_kineto_reader *reader, pyro_error *error)
@@ -250,10 +250,10 @@ static int read_document(pyro_kineto_reader *reader, pyro_error *error)
         begin_events(reader);
         reader->complete = reader->events_ended;
     } else if (any) {
-        return pyro_fail(error, PYRO_ERROR_FORMAT, "not a trace: no JSON object or list");
+        return pyro_fail(error, PYRO_ERROR_FORMAT, "not a trace: neither a JSON object nor a list");
     }
     if (reader->complete && pyro_kineto_next_byte(reader) &&
-        !pyro_trace_warn(reader->trace, "what follows the end at byte %lld was ignored",
+        !pyro_trace_warn(reader->trace, "data after the end at byte %lld was ignored",
                          (long long)pyro_kineto_offset(reader)))
         reader->scanner->no_memory = true;
     if (reader->scanner->no_memory || window->status == PYRO_ERROR_MEMORY)

@@ -1,7 +1,7 @@
-/* Damaged events: where a string really ends, what can be saved, where the next event begins. */
+/* Recovers damaged events: finds where a string really ends and where the next event begins. */
 #include "trace/kineto/values.h"
 
-/* Between an event's bracket and its first key. */
+/* Most blanks between an event's bracket and its first key. */
 #define MOST_BLANKS 128
 
 const char *pyro_kineto_find_event(const char *at, const char *end, const char *first_key)
@@ -19,7 +19,7 @@ const char *pyro_kineto_find_event(const char *at, const char *end, const char *
     }
 }
 
-/* Whether what follows a quote is what may follow a string: the end, or the next key. */
+/* Whether a quote ends a string, judged by what follows: the end, or the next key. */
 static bool ends_string(const char *at, const char *end)
 {
     at = pyro_json_scan_space(at);
@@ -37,7 +37,7 @@ static bool ends_string(const char *at, const char *end)
     return quote < end && *quote == ':';
 }
 
-/* The quote that ends the string whose text begins at `at`, whatever is inside; or NULL. */
+/* The quote that ends the string that begins at `at`, whatever the string contains; or NULL. */
 static const char *find_string_end(const char *at, const char *end)
 {
     while (at < end) {
@@ -49,7 +49,7 @@ static const char *find_string_end(const char *at, const char *end)
     return NULL;
 }
 
-/* Reads one string value of the keys that matter; others are left out. */
+/* Reads a string value of a known key; ignores others. */
 static void take_text(pyro_kineto_scanner *scanner, unsigned key, const char *text, size_t length)
 {
     pyro_kineto_event *event = &scanner->event;
@@ -61,7 +61,7 @@ static void take_text(pyro_kineto_scanner *scanner, unsigned key, const char *te
         event->name = pyro_kineto_intern_text(scanner, text, length);
 }
 
-/* Past one value of the event itself. NULL when what follows cannot be understood. */
+/* Reads one value of the event itself; returns what follows, or NULL if that makes no sense. */
 static const char *recover_value(pyro_kineto_scanner *scanner, const char *at, const char *end,
                                  unsigned key)
 {
@@ -77,7 +77,7 @@ static const char *recover_value(pyro_kineto_scanner *scanner, const char *at, c
     return pyro_kineto_scan_value(scanner, at, key);
 }
 
-/* One value of args; a string in it ends where another key follows. */
+/* Reads one value of args; a string in it ends where another key follows. */
 static const char *recover_arg(pyro_kineto_scanner *scanner, const char *at, const char *end,
                                unsigned field)
 {
@@ -109,7 +109,7 @@ static const char *recover_args(pyro_kineto_scanner *scanner, const char *at, co
     }
 }
 
-/* The comma before the next key of an event, as far as one can tell; or NULL. */
+/* The comma that seems to precede the next key of an event, or NULL. */
 static const char *find_key(const char *at, const char *end)
 {
     for (; (at = memchr(at, ',', (size_t)(end - at))); at++) {
@@ -127,7 +127,7 @@ static const char *find_key(const char *at, const char *end)
     return NULL;
 }
 
-/* One key and its value. NULL on damage; `ended` when the event ended instead. */
+/* Reads one key and its value. NULL on damage; `ended` when the event ended instead. */
 static const char *recover_member(pyro_kineto_scanner *scanner, const char *at, const char *end,
                                   bool first, bool *ended)
 {

@@ -1,4 +1,4 @@
-/* Which events are kept, and how they become rows: categories, tracks, details by category. */
+/* Decides which events are kept, and stores them as rows with category, track and details. */
 #include "trace/kineto/scanner.h"
 
 uint8_t pyro_kineto_category(const char *text, size_t length)
@@ -88,14 +88,14 @@ static uint32_t text_or_none(const pyro_kineto_event *event, unsigned field)
     return has(event, field) ? (uint32_t)event->number[field] : PYRO_NO_ID;
 }
 
-/* Numbers that cannot be negative, as far as 32 bits hold them. */
+/* A positive number that fits into 32 bits; any other value becomes 0. */
 static uint32_t small_or_zero(const pyro_kineto_event *event, unsigned field)
 {
     int64_t number = number_or(event, field, 0);
     return number > 0 && number <= UINT32_MAX ? (uint32_t)number : 0;
 }
 
-/* The track in the map, PYRO_NO_ID for none; `key` becomes the one that it has or may get. */
+/* The track in the map, or PYRO_NO_ID; sets `key` to the key that it has or would get. */
 static uint32_t look_up_track(const pyro_trace *trace, const pyro_map *map, uint64_t process,
                               uint64_t thread, uint64_t *key)
 {
@@ -124,7 +124,7 @@ uint32_t pyro_trace_track(pyro_trace *trace, pyro_map *map, uint64_t process, ui
         return index;
     if (trace->track_count > PYRO_LAST_TRACK)
         return PYRO_LAST_TRACK;
-    /* The last one stands for all that follow, and so is not to be found under its first thread. */
+    /* The last track stands for all later ones, so it is not entered under its first thread. */
     if (!pyro_grow(&trace->tracks, &trace->track_capacity, trace->track_count + 1,
                    sizeof *trace->tracks) ||
         (trace->track_count < PYRO_LAST_TRACK &&
@@ -173,7 +173,7 @@ static bool note_wide_id(pyro_kineto_scanner *scanner, int kind, size_t index, u
     return true;
 }
 
-/* An id column's value: 0 for none and for ids that are noted as wide. */
+/* An id column's value; 0 for no id, and for wide ids, which are noted. */
 static bool narrow_id(pyro_kineto_scanner *scanner, unsigned field, int kind, uint32_t *id)
 {
     int64_t number = number_or(&scanner->event, field, 0);
@@ -227,7 +227,7 @@ static bool store_op(pyro_trace *trace, const pyro_kineto_event *event, uint32_t
     trace->has_shapes |= op.dims != PYRO_NO_ID && op.path == PYRO_NO_ID; /* of ops */
     trace->has_paths |= op.path != PYRO_NO_ID;
     trace->has_stacks |= op.stack != PYRO_NO_ID;
-    trace->has_frame_lists |= op.stack != PYRO_NO_ID; /* may be; the end decides */
+    trace->has_frame_lists |= op.stack != PYRO_NO_ID; /* possibly; the end of reading decides */
     *detail = (uint32_t)trace->op_count;
     trace->ops[trace->op_count++] = op;
     return true;

@@ -1,7 +1,7 @@
 /*
- * Events by several threads. Workers of a pool read pieces of the file on their own, from the first
- * place in it that looks like an event. Worker 0, the calling thread, joins them in order, and reads
- * some in their turn, which need no joining. A piece counts only when the reading before it ended
+ * Reads events with several threads. Workers read chunks of the file ahead, each from the first
+ * place that looks like an event. Worker 0, the calling thread, joins the chunks in order, and
+ * reads some in turn, which need no joining. A chunk counts only if the reading before it ended
  * exactly where it began; otherwise that part is read again in order.
  */
 #include "trace/kineto/window.h"
@@ -10,19 +10,19 @@
 #include "base/parallel.h"
 #include <stdlib.h>
 
-/* Pieces per worker that may be read before they are joined: what bounds the memory. */
+/* Chunks per worker that may be read before they are joined; bounds the memory. */
 #define CHUNKS_AHEAD 3
-/* The last event of a piece ends in what is read behind it. */
+/* Bytes read behind a chunk to complete its last event. */
 #define BYTES_BEHIND 4096
 
-/* What is to be done with a piece. */
+/* How a chunk is handled. */
 typedef enum chunk_action {
     CHUNK_READ_AHEAD,
     CHUNK_JOIN,        /* worker 0's */
     CHUNK_READ_IN_TURN /* worker 0's */
 } chunk_action;
 
-/* What a worker keeps from piece to piece, and its present task. */
+/* What a worker keeps from chunk to chunk, and its current task. */
 typedef struct worker {
     struct chunk_job *job;
     pyro_kineto_reader reader;
@@ -30,8 +30,8 @@ typedef struct worker {
     pyro_intern names; /* its own, so that no thread waits for another */
     bool own_names;    /* false for the calling thread, which uses the trace's */
     bool opened;
-    int64_t next; /* piece that it may read next, or one behind it */
-    int64_t index; /* of the piece that it works on */
+    int64_t next; /* chunk that it may read next, or a later one */
+    int64_t index; /* of the current chunk */
     chunk_action action;
     /* The joining thread's view of the names, filled as pieces are joined. */
     pyro_intern_entry *texts;
@@ -39,10 +39,10 @@ typedef struct worker {
     size_t text_count, text_capacity, number_capacity;
 } worker;
 
-/* What became of one piece. */
+/* The result of one chunk. */
 typedef struct chunk {
     worker *worker;
-    int64_t from, to; /* of the events read; from is -1 where none begins in the piece */
+    int64_t from, to; /* of the events read; from is -1 if no event begins in the chunk */
     bool ended, lost, no_memory;
     int status;
     int64_t cut_at;
@@ -52,24 +52,24 @@ typedef struct chunk {
     pyro_wide_id *wide_ids;
     pyro_thread_name *thread_names;
     size_t wide_count, thread_name_count;
-    pyro_intern_entry *new_texts; /* that the worker met in it for the first time */
+    pyro_intern_entry *new_texts; /* that the worker first met in this chunk */
     size_t new_text_count;
 } chunk;
 
 typedef struct chunk_job {
     pyro_kineto_reader *reader; /* of the calling thread */
-    const pyro_trace_options *options; /* which say whom to tell of progress */
-    int64_t begin, size;        /* of the file's part with events, as far as is known */
+    const pyro_trace_options *options; /* with the progress callback */
+    int64_t begin, size;        /* of the part of the file with events, as far as known */
     int64_t chunk_count;
     worker *workers;
     int worker_count;
-    int64_t at; /* worker 0's: where what was joined ends */
+    int64_t at; /* worker 0 only: end of what was joined */
     /* Shared under the pool's lock. */
-    int64_t joined; /* pieces that are part of the trace */
-    int64_t left;   /* pieces that nobody has begun */
+    int64_t joined; /* chunks that are part of the trace */
+    int64_t left;   /* chunks that no worker has begun */
     bool stop;
-    bool *taken, *done; /* rings, as the pieces are */
-    /* A piece that was taken is its worker's until it is done. */
+    bool *taken, *done; /* rings, like the chunks */
+    /* A taken chunk belongs to its worker until it is done. */
     chunk *chunks;
     int64_t ring;
 } chunk_job;
@@ -80,7 +80,7 @@ static int64_t chunk_begin(const chunk_job *job, int64_t index)
     return begin < job->size ? begin : job->size;
 }
 
-/* Gives the scanner an empty place for rows. */
+/* Gives the scanner an empty trace for its rows. */
 static bool begin_batch(worker *worker, chunk *chunk)
 {
     pyro_kineto_scanner *scanner = worker->reader.scanner;
@@ -94,7 +94,7 @@ static bool begin_batch(worker *worker, chunk *chunk)
     return true;
 }
 
-/* Hands over what was read, and leaves the scanner with nothing. */
+/* Moves what was read to the chunk, and leaves the scanner empty. */
 static bool end_batch(worker *worker, chunk *chunk, size_t name_count)
 {
     pyro_kineto_reader *reader = &worker->reader;
@@ -150,7 +150,7 @@ static void read_chunk(worker *worker, chunk *chunk, int64_t index)
     chunk->no_memory = !end_batch(worker, chunk, name_count) || reader->scanner->no_memory;
 }
 
-/* Frees what a piece holds; its batch is emptied and stays, so that the next one finds room. */
+/* Frees what a chunk holds; its batch is emptied but kept, so that its memory is reused. */
 static void empty_chunk(chunk *chunk)
 {
     pyro_trace *batch = chunk->batch;
@@ -175,16 +175,19 @@ static void free_chunk(chunk *chunk)
 }
 
 /*
- * Pieces that others leave to the calling thread, unless it is late, for what it reads in its turn
- * need not be joined. The second is one of them, so that others' are done when they are asked for.
+ * Chunks that are left to the calling thread, unless it is late, because what it reads in turn
+ * needs no joining. The second is one of them, so that the other workers' chunks are done when they
+ * are needed.
  */
 static bool is_reserved(const chunk_job *job, int64_t index)
 {
     return (index % job->worker_count == 0 || index == 1) && index - job->joined < job->ring / 2;
 }
 
-/* A piece that a worker may read ahead now, or -1. It goes on in the order of the file, because its
- * new texts are made known in that order. */
+/*
+ * A chunk that a worker may read ahead now, or -1. A worker follows the order of the file, because
+ * its new texts are published in that order.
+ */
 static int64_t choose_chunk(const chunk_job *job, const worker *worker)
 {
     int64_t end = job->joined + job->ring;
@@ -229,7 +232,7 @@ static void close_worker(worker *worker)
     free(worker->numbers);
 }
 
-/* Makes the texts that a worker met in a piece known to the joining thread. */
+/* Publishes the texts that a worker met in a chunk to the joining thread. */
 static bool take_texts(const chunk *chunk)
 {
     worker *worker = chunk->worker;
@@ -244,7 +247,7 @@ static bool take_texts(const chunk *chunk)
     return true;
 }
 
-/* Ids and names that wait for the end get the trace's indices. */
+/* Gives ids and names that wait for the end the trace's indices. */
 static bool take_notes(pyro_kineto_scanner *scanner, const chunk *chunk, pyro_text_map map)
 {
     pyro_trace *trace = scanner->out;
@@ -299,7 +302,7 @@ static bool is_over(const pyro_kineto_reader *reader)
            reader->window.status != PYRO_OK;
 }
 
-/* Joins a piece to what was read up to `at`; returns where reading stands then. */
+/* Joins a chunk to what was read up to `at`; returns where reading is then. */
 static int64_t join_chunk(chunk_job *job, const chunk *chunk, int64_t index, int64_t at)
 {
     pyro_kineto_reader *reader = job->reader;
@@ -323,7 +326,7 @@ static int64_t join_chunk(chunk_job *job, const chunk *chunk, int64_t index, int
     return at;
 }
 
-/* Reads a piece into the trace itself. */
+/* Reads a chunk directly into the trace. */
 static int64_t read_in_turn(chunk_job *job, int64_t index, int64_t at)
 {
     pyro_kineto_reader *reader = job->reader;
@@ -337,7 +340,7 @@ static int64_t read_in_turn(chunk_job *job, int64_t index, int64_t at)
     return pyro_kineto_offset(reader);
 }
 
-/* The next piece in order: whether worker 0 can join it, or may read it itself. */
+/* Takes the next chunk in order, if worker 0 can join it or may read it itself. */
 static bool choose_in_turn(chunk_job *job, worker *worker)
 {
     int64_t slot = job->joined % job->ring;
@@ -351,7 +354,7 @@ static bool choose_in_turn(chunk_job *job, worker *worker)
     return job->done[slot];
 }
 
-/* While the next piece is being read by another worker, worker 0 reads ahead, too. */
+/* Worker 0 reads ahead too while another worker reads the next chunk. */
 static void *take_task(void *data, unsigned number)
 {
     chunk_job *job = data;
@@ -446,7 +449,7 @@ static void close_job(chunk_job *job)
 void pyro_kineto_read_chunks(pyro_kineto_reader *reader)
 {
     static const pyro_job functions = {take_task, run_task, finish_task, is_job_over};
-    /* Pieces are recognised by the first event's first key. */
+    /* Chunks are recognised by the first event's first key. */
     if (!pyro_kineto_next_byte(reader) || *reader->window.at != '{') {
         pyro_kineto_read_events(reader, INT64_MAX);
         return;
@@ -454,7 +457,7 @@ void pyro_kineto_read_chunks(pyro_kineto_reader *reader)
     pyro_kineto_learn_first_key(reader);
     int64_t at = pyro_kineto_offset(reader);
     chunk_job job = {.reader = reader, .begin = at, .at = at, .size = reader->source->size};
-    /* Progress is told piece by piece: the window's end would be ahead of it. */
+    /* Progress is reported per chunk: the window's end would be ahead of it. */
     job.options = reader->options;
     reader->options = NULL;
     job.chunk_count = (job.size - at + reader->sizes.chunk - 1) / reader->sizes.chunk;

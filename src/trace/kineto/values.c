@@ -1,4 +1,4 @@
-/* Values in their rarer forms: numbers of any shape, escaped and damaged texts, lists. */
+/* Reads values in rare forms: numbers of any shape, escaped and damaged texts, lists. */
 #include "trace/kineto/values.h"
 
 #include "base/checked.h"
@@ -27,7 +27,7 @@ static bool scale_decimal(uint64_t mantissa, int64_t power, int64_t *value)
     return mantissa <= INT64_MAX;
 }
 
-/* Reads digits into the mantissa as long as they fit; the power makes up for the others. */
+/* Reads digits into the mantissa while they fit; the power makes up for the others. */
 static const char *read_digits(const char *at, uint64_t *mantissa, int64_t *power, int step)
 {
     for (; pyro_json_is_digit(*at); at++) {
@@ -41,7 +41,7 @@ static const char *read_digits(const char *at, uint64_t *mantissa, int64_t *powe
     return at;
 }
 
-/* The exponent that may follow; its digits saturate. */
+/* Reads an optional exponent; its digits saturate. */
 static const char *read_exponent(const char *at, int64_t *power)
 {
     if (*at != 'e' && *at != 'E')
@@ -59,7 +59,7 @@ static const char *read_exponent(const char *at, int64_t *power)
     return digit;
 }
 
-/* A number as JSON writes it, NULL when there is none here; *fits as scale_decimal says. */
+/* Reads a JSON number; NULL if there is no number. *fits as in scale_decimal. */
 static const char *read_decimal(const pyro_kineto_scanner *scanner, const char *at, int power,
                                 int64_t *value, bool *fits)
 {
@@ -74,7 +74,7 @@ static const char *read_decimal(const pyro_kineto_scanner *scanner, const char *
         const char *point = at;
         at = read_digits(at + 1, &mantissa, &scale, -1);
         int64_t digits = at - point - 1;
-        /* Not padded: the digits are a count of nanoseconds, and not the decimals they look like. */
+        /* Not padded: the digits are a count of nanoseconds, not decimals. */
         if (scanner->fraction_is_ns && power == 3 && digits > 0 && digits < 3) {
             uint64_t fraction = 0;
             for (const char *digit = point + 1; digit < at; digit++)
@@ -136,7 +136,7 @@ const char *pyro_kineto_slow_string_end(pyro_kineto_scanner *scanner, const char
     return at < scanner->end ? at : pyro_kineto_fail(scanner, scanner->end);
 }
 
-/* Four digits of base 16, or -1. */
+/* Four hexadecimal digits, or -1. */
 static int32_t read_hex(const char *at, const char *end)
 {
     int32_t value = 0;
@@ -156,8 +156,8 @@ static int32_t read_hex(const char *at, const char *end)
 }
 
 /*
- * A \u escape from the `u` on; a pair of surrogates is one character. A lone one is replaced, and so
- * is NUL, which would end the text for all that reads it later.
+ * Reads a \u escape from the `u` on; a surrogate pair is one character. Replaces a lone surrogate,
+ * and NUL, which would end the text for later readers.
  */
 static const char *add_code_point(pyro_kineto_scanner *scanner, const char *at, const char *end)
 {
@@ -181,7 +181,7 @@ static const char *add_code_point(pyro_kineto_scanner *scanner, const char *at, 
     return at;
 }
 
-/* Adds what the escape at `at`, behind its backslash, stands for; returns what follows. */
+/* Adds the character of the escape at `at`, behind its backslash; returns what follows. */
 static const char *add_escape(pyro_kineto_scanner *scanner, const char *at, const char *end)
 {
     static const char plain[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
@@ -234,7 +234,7 @@ static void unescape(pyro_kineto_scanner *scanner, const char *at, const char *e
     }
 }
 
-/* Interns a text, cut to the longest that is kept. */
+/* Interns a text, cut to the maximum length. */
 static uint32_t intern(pyro_kineto_scanner *scanner, const char *text, size_t length)
 {
     if (length > PYRO_KINETO_MAX_TEXT_BYTES) {
@@ -293,7 +293,7 @@ const char *pyro_kineto_slow_text(pyro_kineto_scanner *scanner, const char *at, 
     return end + 1;
 }
 
-/* Whether a list is laid out as Kineto does it: on one line, with a blank behind each comma. */
+/* Whether a list has Kineto's layout: on one line, with a blank behind each comma. */
 static bool is_one_line(const char *at, const char *end)
 {
     for (; at < end; at++)
@@ -303,7 +303,7 @@ static bool is_one_line(const char *at, const char *end)
     return true;
 }
 
-/* Lays a list out on one line; what is inside strings stays as it is. */
+/* Lays a list out on one line; strings in it are unchanged. */
 static void straighten(pyro_buf *text, const char *at, const char *end)
 {
     bool in_string = false;
@@ -343,10 +343,7 @@ const char *pyro_kineto_slow_list(pyro_kineto_scanner *scanner, const char *at, 
     return behind;
 }
 
-/*
- * A text that names a process or thread: "25738" is a number as well, others are hashed, and may
- * have a number at their end.
- */
+/* A text that names a process or thread: "25738" is a number; others are hashed, may end in one. */
 static uint64_t name_track(const char *text, size_t length, int64_t *end_number)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325), number = 0;

@@ -1,29 +1,29 @@
 /*
- * Values of an event: numbers straight to int64, microseconds to nanoseconds, texts to ids. The
- * frequent forms are read here, all others by the functions of values.c.
+ * Reads the values of an event: numbers to int64, microseconds to nanoseconds, texts to ids. This
+ * file reads the frequent forms, values.c all others.
  */
 #ifndef PYRO_TRACE_KINETO_VALUES_H
 #define PYRO_TRACE_KINETO_VALUES_H
 
 #include "trace/kineto/scanner.h"
 
-/* Any form of number, scaled by 10^power and rounded; *ok is false where it is none. */
+/* Any form of number, scaled by 10^power and rounded; *ok is false if it is not a number. */
 const char *pyro_kineto_slow_number(pyro_kineto_scanner *scanner, const char *at, int power,
                                     int64_t *value, bool *ok);
-/* Past a value that is neither a string nor nested. */
+/* Skips a value that is neither a string nor nested. */
 const char *pyro_kineto_skip_word(pyro_kineto_scanner *scanner, const char *at);
-/* Goes on behind a backslash or control character in a string; sets `unplain`. */
+/* Continues behind a backslash or control character in a string; sets `unplain`. */
 const char *pyro_kineto_slow_string_end(pyro_kineto_scanner *scanner, const char *at,
                                         bool *unplain);
-/* Interns what stands between a string's quotes, escaped and damaged as it may be. */
+/* Interns the text between a string's quotes, which may be escaped or damaged. */
 uint32_t pyro_kineto_intern_text(pyro_kineto_scanner *scanner, const char *text, size_t length);
 /*
- * Any value as a text: strings unescaped, null as none, others as they stand. A text that stands
- * in the file byte for byte becomes the next guess.
+ * Any value as a text: strings unescaped, null as no text, others unchanged. A text without escapes
+ * becomes the next guess.
  */
 const char *pyro_kineto_slow_text(pyro_kineto_scanner *scanner, const char *at, uint32_t *guess,
                                   uint32_t *id);
-/* Any value where a list is expected, likewise. */
+/* The same where a list is expected. */
 const char *pyro_kineto_slow_list(pyro_kineto_scanner *scanner, const char *at, uint32_t *guess,
                                   uint32_t *id);
 /*
@@ -125,7 +125,7 @@ static inline uint32_t *pyro_kineto_guess(pyro_kineto_scanner *scanner, uint32_t
     return &scanner->guesses[mixed >> 16 & (PYRO_GUESS_SLOTS - 1)];
 }
 
-/* Whether the bytes at `at` are the text that was guessed; its length. */
+/* Whether the bytes at `at` are the guessed text; sets its length. */
 static inline bool pyro_kineto_guessed(const pyro_kineto_scanner *scanner, uint32_t id,
                                        const char *at, size_t *length)
 {

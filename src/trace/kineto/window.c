@@ -1,18 +1,20 @@
-/* Moving through the input: the window slides, long values pass, events are read one by one. */
+/* Moves through the input: slides the window, skips long values, reads events one by one. */
 #include "trace/kineto/window.h"
 
 #include "base/error.h"
 #include "trace/kineto/values.h"
 
-/* Where the window's borders lie must not change what is read: all limits count from the start of
-   the thing at hand. */
+/*
+ * The window's borders must not change what is read: all limits count from the start of the current
+ * event or value.
+ */
 
-/* A place that looks like an event is looked for in this much behind a damaged one. */
+/* How far behind a damaged event the next one is searched. */
 #define RECOVERY_BYTES ((ptrdiff_t)1 << 20)
-/* What is in an event that has not ended after so much is looked at, once and once again. */
+/* An event that has not ended after this many bytes is searched for others, and then once again. */
 #define LONG_BYTES ((ptrdiff_t)64 << 10)
 #define VERY_LONG_BYTES ((ptrdiff_t)1 << 20)
-/* A place to go on from may lie across the border of a window by less than this. */
+/* A place to continue from may cross a window's border by less than this. */
 #define OVERLAP_BYTES 256
 #define LONGEST_WORD_BYTES 256
 
@@ -101,7 +103,7 @@ static bool pass_string(pyro_kineto_reader *reader)
             window->at = window->token = (char *)end + 1;
             return true;
         }
-        /* A backslash that is the last byte decides what the next one means. */
+        /* A backslash as the last byte decides what the next one means. */
         size_t backslashes = 0;
         while (window->end - backslashes > window->at &&
                window->end[-1 - (ptrdiff_t)backslashes] == '\\')
@@ -161,7 +163,7 @@ bool pyro_kineto_fill(pyro_kineto_reader *reader, ptrdiff_t size)
     return true;
 }
 
-/* The start of another event in the first bytes of the one at hand, or NULL. */
+/* The start of another event in the first bytes of the current one, or NULL. */
 static const char *find_inside(pyro_kineto_reader *reader, ptrdiff_t size)
 {
     const char *at = reader->window.at, *end = reader->window.end;
@@ -170,7 +172,7 @@ static const char *find_inside(pyro_kineto_reader *reader, ptrdiff_t size)
     return pyro_kineto_find_event(at + 1, end, reader->first_key);
 }
 
-/* The start of the next event, not too far off, which is brought into the window; or NULL. */
+/* The start of the next event within RECOVERY_BYTES, brought into the window; or NULL. */
 static const char *look_for_event(pyro_kineto_reader *reader)
 {
     for (ptrdiff_t size = OVERLAP_BYTES; size < RECOVERY_BYTES; size *= 4) {
@@ -183,7 +185,7 @@ static const char *look_for_event(pyro_kineto_reader *reader)
     return find_inside(reader, RECOVERY_BYTES);
 }
 
-/* Saves what can be saved of the event at the window's start; moves behind it. */
+/* Recovers what it can of the event at the window's start; moves behind it. */
 static void recover_event(pyro_kineto_reader *reader)
 {
     pyro_json_window *window = &reader->window;
@@ -205,8 +207,8 @@ static void recover_event(pyro_kineto_reader *reader)
 }
 
 /*
- * Where the window ends inside an event: more bytes, or what to do when there are none. One that
- * goes on for long and has others inside has lost a quote or bracket.
+ * Handles a window that ends inside an event: reads more bytes, or deals with the end of the input.
+ * A long event that contains others has lost a quote or bracket.
  */
 static void continue_event(pyro_kineto_reader *reader)
 {
@@ -275,7 +277,7 @@ static void read_window(pyro_kineto_reader *reader, int64_t stop)
         continue_event(reader);
 }
 
-/* An entry of the array that is no object, or garbage. */
+/* Skips an entry of the array that is not an object, or garbage. */
 static void pass_other(pyro_kineto_reader *reader)
 {
     pyro_kineto_defects *defects = &reader->scanner->defects;

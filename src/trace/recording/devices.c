@@ -1,10 +1,10 @@
 /*
- * Joins a trace of torch.profiler to our own of the same time. Both read the system's time by way of
- * the processor's counter, each with its own errors; calls are nested within microseconds, so the
- * difference is measured on the ops and marks that both saw: a line through the differences of the
- * first and the second half. Where the ops are the profiler's, that line alone would move some into
- * the next layer, since a thread may lose the processor between the two looks at a clock: marks.c
- * keeps them between the marks of their layer.
+ * Adds the events of a torch.profiler trace to our recording of the same time. Both read the
+ * system's time through the processor's counter, each with its own errors. Calls are nested within
+ * microseconds, so the clock difference is measured on ops and marks that both saw: a line through
+ * the differences of the first and the second half. A thread may lose the processor between the two
+ * clock readings, so that line alone would move some of the profiler's ops into the next layer:
+ * marks.c keeps them between the marks of their layer.
  */
 #include "trace/recording/devices.h"
 
@@ -18,22 +18,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Clocks of one machine that differ by more were not matched rightly. */
+/* Clocks of one machine that differ by more were matched wrongly. */
 #define LARGEST_DIFFERENCE_NS INT64_C(60000000000)
-/* Halves that lie closer tell nothing about drift. */
+/* Halves that are closer than this say nothing about drift. */
 #define SHORTEST_BASE_NS 10000000
 
 typedef struct joining {
     pyro_trace *trace;
     const pyro_trace *from;
-    uint32_t *name_of;      /* by id of a text in `from`: in `trace`; PYRO_NO_ID not yet asked */
+    uint32_t *name_of;      /* by id of a text in `from`: in `trace`; PYRO_NO_ID not looked up */
     uint32_t *track_of;     /* by track of `from`; PYRO_NO_ID as above */
     pyro_clock_line line;
     pyro_marks marks;
-    bool takes_ops; /* ours has none: there was no observer */
+    bool takes_ops; /* the recording has no ops: there was no observer */
 } joining;
 
-/* An op by thread and name, numbered among its like. */
+/* An op by thread and name, with its number among equal ones. */
 typedef struct op_key {
     uint64_t thread;
     uint32_t name, number;
@@ -69,7 +69,7 @@ static int by_key(const void *left, const void *right)
     return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
 }
 
-/* Ops of a trace by thread and name in order of time; NULL when memory is out. */
+/* Lists the ops of a trace by thread and name, in order of time; NULL when memory is out. */
 static op_key *list_ops(joining *j, const pyro_trace *trace, size_t *count)
 {
     op_key *keys = malloc((trace->count + 1) * sizeof *keys);
@@ -102,7 +102,7 @@ static size_t group_end(const op_key *keys, size_t start, size_t count)
     return end;
 }
 
-/* Differences of ops that both saw equally often; the rest cannot be told apart. */
+/* Differences of ops that both saw equally often; other ops cannot be matched. */
 static size_t match(const op_key *ours, size_t our_count, const op_key *theirs, size_t their_count,
                     difference *out)
 {
@@ -141,7 +141,7 @@ static int by_size(const void *left, const void *right)
     return a->ns < b->ns ? -1 : a->ns > b->ns;
 }
 
-/* The middle difference, and the middle of the times. */
+/* The median difference and the median time. */
 static difference median(difference *items, size_t count)
 {
     difference middle = {.at_ns = items[count / 2].at_ns};
@@ -166,7 +166,7 @@ static void fit_line(pyro_clock_line *line, difference *items, size_t count)
         line->drift = (double)(second.ns - first.ns) / (double)(second.at_ns - first.at_ns);
 }
 
-/* A layer's record and its mark are made one behind the other. */
+/* The recorder writes a layer's record and its mark one after the other. */
 static size_t add_marks(const pyro_marks *marks, difference *out)
 {
     size_t count = 0;
@@ -198,13 +198,13 @@ static int compare_clocks(joining *j, pyro_error *error)
     free(items);
     if (!items)
         return pyro_fail_memory(error);
-    if (!matched && !pyro_trace_warn(j->trace, "no op tells how the device's clock and ours "
-                                               "differ: kernels may lie in other layers"))
+    if (!matched && !pyro_trace_warn(j->trace, "no op was recorded by both clocks, so they are "
+                                               "not aligned: kernels may be in wrong layers"))
         return pyro_fail_memory(error);
     return PYRO_OK;
 }
 
-/* Marks have told how the clocks differ: they are no ops of the program. */
+/* Drops the marks, which served to compare the clocks; returns whether ops remain. */
 static bool has_ops(pyro_trace *trace)
 {
     bool found = false;
@@ -236,7 +236,7 @@ static bool is_taken(const joining *j, size_t event)
     }
 }
 
-/* Copies one row of a side table; its new index, or PYRO_NO_ID when memory is out. */
+/* Copies one row of a side table; returns its new index, or PYRO_NO_ID when memory is out. */
 static uint32_t copy_side(void *table_pointer, size_t *count, size_t *capacity, const void *row,
                           size_t size)
 {
@@ -247,7 +247,7 @@ static uint32_t copy_side(void *table_pointer, size_t *count, size_t *capacity, 
     return (uint32_t)(*count)++;
 }
 
-/* The track of a process and thread, made when it is new; PYRO_NO_ID when memory is out. */
+/* The track of a process and thread, added if it is new; PYRO_NO_ID when memory is out. */
 static uint32_t find_track(pyro_trace *trace, uint64_t process, uint64_t thread)
 {
     for (size_t i = 0; i < trace->track_count; i++)
@@ -349,7 +349,7 @@ static bool copy_detail(joining *j, size_t event, uint32_t *detail)
     return *detail != PYRO_NO_ID;
 }
 
-/* Start and duration on our clock. */
+/* Start and duration on the recording's clock. */
 static void place_event(const joining *j, size_t event, int64_t *start_ns, int64_t *duration_ns)
 {
     const pyro_trace *from = j->from;
@@ -377,7 +377,7 @@ static bool copy_event(joining *j, size_t event)
     place_event(j, event, &trace->start_ns[row], &trace->duration_ns[row]);
     trace->name[row] = name;
     trace->correlation[row] = from->correlation[event];
-    trace->external_id[row] = 0; /* an op's number in the other trace */
+    trace->external_id[row] = 0; /* an op's number in the other trace has no meaning here */
     trace->detail[row] = detail;
     trace->track[row] = (uint16_t)track;
     trace->category[row] = from->category[event];
@@ -418,7 +418,7 @@ static void settle_marks(joining *j)
     pyro_marks_settle(&j->marks, &j->line);
 }
 
-/* Says which layers have no ops because the profiler did not see them. */
+/* Reports which layers have no ops because the profiler did not see them. */
 static int report_unseen(const joining *j, pyro_error *error)
 {
     const pyro_marks *marks = &j->marks;

@@ -1,6 +1,7 @@
 /*
- * The file of a recording: header, chunks in the order in which they were taken, data entries. The
- * file may still be written, end anywhere, or be hostile: every number is checked before it is used.
+ * Reads the file of a recording: header, chunks in the order in which they were taken, data
+ * entries. The file may still be written, end anywhere, or be hostile: every number is checked
+ * before use.
  */
 #include "trace/recording/recording.h"
 
@@ -16,7 +17,7 @@
 #define SLOWEST_RAW_PER_NS 1e-6
 #define FASTEST_RAW_PER_NS 1e3
 
-/* docs/reference/recording-format.md says so. */
+/* As docs/reference/recording-format.md defines it. */
 _Static_assert(sizeof(pyro_recording_header) == 256 && sizeof(pyro_chunk_header) == 64 &&
                    sizeof(pyro_data_entry) == 16 && sizeof(pyro_module_data) == 24,
                "the format of recordings");
@@ -77,13 +78,14 @@ static int read_header(recording_reader *reader)
 {
     pyro_recording_header *header = &reader->header;
     if (reader->size < (int64_t)sizeof *header)
-        return pyro_fail(reader->error, PYRO_ERROR_FORMAT, "the recording ends in its header");
+        return pyro_fail(reader->error, PYRO_ERROR_FORMAT,
+                         "truncated recording: the file ends inside its header");
     int status = pyro_source_read_at(reader->source, 0, header, sizeof *header, reader->error);
     if (status != PYRO_OK)
         return status;
     if (header->version != PYRO_RECORDING_VERSION)
         return pyro_fail(reader->error, PYRO_ERROR_UNSUPPORTED,
-                         "a recording of version %u; this program reads version %d",
+                         "unsupported recording version %u; this program reads version %d",
                          header->version, PYRO_RECORDING_VERSION);
     if (header->header_bytes < sizeof *header || header->header_bytes > LARGEST_CHUNK ||
         header->chunk_bytes < 2 * sizeof(pyro_chunk_header) || header->chunk_bytes % 64 ||
@@ -102,7 +104,7 @@ static int by_sequence(const void *left, const void *right)
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-/* The chunks that somebody took. */
+/* Lists the chunks that were taken. */
 static int list_chunks(recording_reader *reader)
 {
     size_t chunk_bytes = reader->header.chunk_bytes;
@@ -130,7 +132,7 @@ static int list_chunks(recording_reader *reader)
     return PYRO_OK;
 }
 
-/* A chunk's bytes; `*still` is false when it changed hands meanwhile. */
+/* Loads a chunk's bytes; `*still` is false when its owner changed meanwhile. */
 static int load(recording_reader *reader, const file_chunk *chunk, char *bytes, bool *still)
 {
     pyro_chunk_header again;
@@ -143,7 +145,7 @@ static int load(recording_reader *reader, const file_chunk *chunk, char *bytes, 
     return status;
 }
 
-/* Entries up to the first that was not written whole. */
+/* Reads entries up to the first incomplete one. */
 static int read_entries(recording_reader *reader, const file_chunk *chunk, const char *bytes)
 {
     size_t at = sizeof(pyro_chunk_header);
@@ -155,7 +157,7 @@ static int read_entries(recording_reader *reader, const file_chunk *chunk, const
             break;
         at += sizeof entry;
         if (entry.type < PYRO_RECORDING_TYPES && entry.id <= reader->most_ids) {
-            /* A copy, aligned, with an end behind it. */
+            /* An aligned copy with a terminating NUL. */
             char *copy = pyro_arena_alloc(&reader->trace->arena, (size_t)entry.bytes + 1);
             if (!copy)
                 return pyro_fail_memory(reader->error);
@@ -202,7 +204,7 @@ static int read_records(recording_reader *reader, pyro_recording *recording, cha
     return PYRO_OK;
 }
 
-/* Where the records begin that count; 0 when all do. */
+/* Where the valid records begin; 0 when all are valid. */
 static uint64_t discarded_until(const recording_reader *reader)
 {
     static const char key[] = PYRO_PROPERTY_DISCARDED;
@@ -217,7 +219,7 @@ static uint64_t discarded_until(const recording_reader *reader)
     return until;
 }
 
-/* The entries of a type, in the trace's memory; NULL when there are none or memory is out. */
+/* The entries of a type, in the trace's memory; NULL without entries or when memory is out. */
 static const pyro_recorded_data *keep_entries(recording_reader *reader, uint32_t type,
                                               size_t *count)
 {
@@ -279,7 +281,7 @@ static int read_all(recording_reader *reader)
     if (status == PYRO_OK)
         status = pyro_recording_finish(&recording);
     if (status == PYRO_OK && reader->trace->count == 0)
-        status = pyro_fail(reader->error, PYRO_ERROR_FORMAT, "the recording holds no events");
+        status = pyro_fail(reader->error, PYRO_ERROR_FORMAT, "the recording contains no events");
     if (status == PYRO_OK)
         status = pyro_recording_properties(&recording);
     if (status == PYRO_OK) {
@@ -295,7 +297,7 @@ static int read_all(recording_reader *reader)
     return status;
 }
 
-/* All of a stream that cannot be read here and there. */
+/* Reads all of a stream that is not seekable. */
 static int swallow(pyro_source *source, pyro_buf *buf, pyro_error *error)
 {
     for (;;) {
@@ -307,8 +309,10 @@ static int swallow(pyro_source *source, pyro_buf *buf, pyro_error *error)
             return (int)got;
         buf->length += (size_t)got;
         if (buf->length > LARGEST_STREAM)
-            return pyro_fail(error, PYRO_ERROR_LIMIT, "a stream of more than %zu bytes",
-                             LARGEST_STREAM);
+            return pyro_fail(
+                error, PYRO_ERROR_LIMIT,
+                "the recording is a stream of more than %zu bytes: read it from a file",
+                LARGEST_STREAM);
     }
 }
 

@@ -1,7 +1,7 @@
 /*
- * Layers of a recording: their dotted paths are known. One root keeps its own path "", so that
- * paths are those of named_modules(); several are told apart by their class, and a number where
- * that is the same.
+ * Names the layers of a recording, whose dotted paths are known. A single root keeps its own path
+ * "", so that paths are those of named_modules(). Several roots are distinguished by class, and by
+ * a number if that is equal.
  */
 #include "trace/recording/recording.h"
 
@@ -17,11 +17,11 @@ typedef struct module {
 
 typedef struct namer {
     pyro_recording *recording;
-    const char **prefixes; /* of roots, by id; NULL where it is none */
+    const char **prefixes; /* of roots, by id; NULL: not a root */
     pyro_map details;      /* module and text of its input -> row of trace->ops */
     uint32_t *paths, *names; /* of modules, by id: texts; PYRO_NO_ID */
     size_t root_count;
-    module own; /* of a pass: the model; path NULL where there is none */
+    module own; /* of a pass: the model; path NULL without one */
 } namer;
 
 /* False where the entry is damaged. */
@@ -48,7 +48,7 @@ static bool is_taken(const namer *namer, size_t count, const char *prefix)
     return false;
 }
 
-/* Roots in the order in which they were made known; "MLP", then "MLP#2". */
+/* Names roots in the order in which they were registered; "MLP", then "MLP#2". */
 static bool name_roots(namer *namer, size_t count)
 {
     pyro_recording *recording = namer->recording;
@@ -91,7 +91,7 @@ static void find_own(namer *namer)
         namer->own.path = NULL;
 }
 
-/* The path below the model of the pass, for what is below it. */
+/* The path relative to the model of the pass, for modules below it. */
 static const char *own_path(const namer *namer, const module *called)
 {
     size_t length = namer->own.path ? strlen(namer->own.path) : 0;
@@ -126,7 +126,7 @@ static uint32_t keep(pyro_trace *trace, const char *text)
     return text ? pyro_intern_add(&trace->names, text, strlen(text)) : PYRO_INTERN_NONE;
 }
 
-/* Texts of a module, made once; false when memory is out. */
+/* Makes the texts of a module once; false when memory is out. */
 static bool describe(namer *namer, uint32_t id, size_t count)
 {
     pyro_trace *trace = namer->recording->trace;
@@ -150,7 +150,7 @@ static bool describe(namer *namer, uint32_t id, size_t count)
     return true;
 }
 
-/* The detail that calls of one module with inputs of one shape share; PYRO_NO_ID: memory is out. */
+/* The detail that calls of a module with inputs of one shape share; PYRO_NO_ID: memory is out. */
 static uint32_t detail_of(namer *namer, uint32_t id, uint32_t dims)
 {
     pyro_trace *trace = namer->recording->trace;

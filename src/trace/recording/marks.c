@@ -1,4 +1,4 @@
-/* Finds the marks of layers in a trace of torch.profiler, and times between them on our clock. */
+/* Finds the marks of layers in a torch.profiler trace, and moves times between to our clock. */
 #include "trace/recording/marks.h"
 
 #include "base/containers/buf.h"
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ANY_ORDER UINT32_MAX /* of events without a number: behind a mark of the same time */
+#define ANY_ORDER UINT32_MAX /* of events without a number: after a mark of the same time */
 
-/* The number behind a prefix; 0 where the name is another. */
+/* The number after a prefix; 0 if the name does not begin with it. */
 static uint32_t number_behind(const char *name, const char *prefix)
 {
     size_t length = strlen(prefix);
@@ -49,7 +49,7 @@ static bool is_marked_layer(const pyro_trace *trace, size_t event)
     return trace->category[event] == PYRO_EVENT_PYTHON && trace->external_id[event] != 0;
 }
 
-/* Files may hold any time: sums and differences stop at the ends of 64 bits. */
+/* Files may contain any time: sums and differences saturate at 64 bits. */
 static int64_t plus(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -102,7 +102,7 @@ static bool add_mark(pyro_marks *marks, pyro_mark mark)
     return true;
 }
 
-/* Every thread begins with a stretch that no mark begins. */
+/* Adds to every thread a first stretch, which no mark begins. */
 static bool add_starts(pyro_marks *marks)
 {
     size_t count = marks->count;
@@ -119,7 +119,7 @@ static bool add_starts(pyro_marks *marks)
     return true;
 }
 
-/* One of two marks that contradict each other is damaged: a thread's time only grows. */
+/* Of two marks that contradict each other one is damaged: a thread's time only grows. */
 static void drop_contradictions(pyro_marks *marks)
 {
     size_t kept = 0;
@@ -176,7 +176,7 @@ bool pyro_marks_find(pyro_marks *marks, const pyro_trace *trace, const pyro_trac
     return ok;
 }
 
-/* The last mark at or before a place in a thread; NULL where the thread has none. */
+/* The last mark of a thread at or before a time; NULL if the thread has no mark. */
 static pyro_mark *find_mark(const pyro_marks *marks, uint64_t thread, int64_t theirs_ns,
                             uint32_t order)
 {
@@ -199,7 +199,7 @@ bool pyro_marks_apply(const pyro_marks *marks, const pyro_trace *from, size_t ev
            find_mark(marks, thread_of(from, event), INT64_MAX, ANY_ORDER) != NULL;
 }
 
-/* The stretches that an event begins and ends in; it may hold layers itself. */
+/* The stretches in which an event begins and ends; it may contain layers itself. */
 static void find_stretches(const pyro_marks *marks, const pyro_trace *from, size_t event,
                            pyro_mark **first, pyro_mark **last)
 {
@@ -207,7 +207,7 @@ static void find_stretches(const pyro_marks *marks, const pyro_trace *from, size
     int64_t start_ns = wall_ns(from, event);
     uint32_t order = from->external_id[event] ? from->external_id[event] : ANY_ORDER;
     *first = find_mark(marks, thread, start_ns, order);
-    /* A mark at the very end of an event came behind it. */
+    /* A mark at the very end of an event came after it. */
     *last = find_mark(marks, thread, wall_end_ns(from, event), 0);
     if (*last < *first)
         *last = *first;
@@ -227,7 +227,7 @@ void pyro_marks_see(pyro_marks *marks, const pyro_trace *from, size_t event)
     see_time(last, wall_end_ns(from, event));
 }
 
-/* Our time of the next mark of the thread, which nothing of the stretch reaches. */
+/* Our time of the thread's next mark; nothing in the stretch reaches it. */
 static int64_t limit_of(const pyro_marks *marks, const pyro_mark *mark)
 {
     const pyro_mark *next = mark + 1;

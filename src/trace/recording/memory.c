@@ -1,4 +1,4 @@
-/* Memory of a recording, in order of time: what a free gives back, and how much is held then. */
+/* Joins memory events of a recording in order of time: sizes of frees, and bytes in use. */
 #include "trace/recording/recording.h"
 
 #include "base/containers/buf.h"
@@ -10,7 +10,7 @@ typedef struct memory_change {
     uint32_t row, detail;
 } memory_change;
 
-/* A device whose totals nobody reported. */
+/* A device whose totals were not reported. */
 typedef struct held {
     int16_t type, index;
     int64_t bytes;
@@ -21,7 +21,7 @@ typedef struct ledger {
     pyro_map live; /* address -> index of the allocation in trace->memory; of freed ones NOT_LIVE */
     held *devices;
     size_t device_count, device_capacity;
-    int64_t unknown; /* frees of what was there before */
+    int64_t unknown; /* frees of memory from before the recording */
 } ledger;
 
 #define NOT_LIVE (PYRO_MAP_NONE - 1)
@@ -53,7 +53,7 @@ static held *device_of(ledger *ledger, const pyro_memory_detail *memory)
     return &ledger->devices[ledger->device_count++];
 }
 
-/* The allocation that a free ends becomes known; false when memory is out. */
+/* Gives a free the size of its allocation; false when memory is out. */
 static bool settle(ledger *ledger, uint32_t detail)
 {
     pyro_memory_detail *memory = &ledger->trace->memory[detail];
@@ -85,7 +85,7 @@ static bool settle(ledger *ledger, uint32_t detail)
     return true;
 }
 
-/* Frees of unknown size of what nobody saw allocated say nothing: their rows go. */
+/* Drops frees of unknown size whose allocation was not recorded. */
 static void drop_empty(pyro_trace *trace)
 {
     size_t kept = 0;

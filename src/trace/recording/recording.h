@@ -1,7 +1,7 @@
 /*
- * Reading our own recordings: recording.c knows the file, recording_rows.c turns records into rows
- * of a trace, recording_text.c what they name into texts, recording_memory.c and recording_layers.c
- * finish what needs all records. The recorder feeds the same code from memory when it writes passes.
+ * Reads our own recordings: file.c reads the file, rows.c turns records into rows of a trace,
+ * text.c turns what they name into texts, memory.c and layers.c finish what needs all records. The
+ * recorder feeds the same code from memory when it writes passes.
  */
 #ifndef PYRO_TRACE_RECORDING_RECORDING_H
 #define PYRO_TRACE_RECORDING_RECORDING_H
@@ -13,7 +13,7 @@
 
 #define PYRO_RECORDING_TYPES (PYRO_DATA_WEIGHT + 1)
 
-/* What records name, by type and id; entry 0 is none. */
+/* What records refer to, by type and id; entry 0 is empty. */
 typedef struct pyro_recorded_tables {
     pyro_recorded_data *entries[PYRO_RECORDING_TYPES];
     size_t counts[PYRO_RECORDING_TYPES], capacities[PYRO_RECORDING_TYPES];
@@ -30,13 +30,13 @@ static inline const pyro_recorded_data *pyro_recorded_get(const pyro_recorded_ta
     return id < tables->counts[type] ? &tables->entries[type][id] : &none;
 }
 
-/* The texts of one signature, once they were made. */
+/* The texts of one signature, made on first use. */
 typedef struct pyro_signature_texts {
     uint32_t dims, types, concrete;
     bool known;
 } pyro_signature_texts;
 
-/* A span that lies around what comes next on its thread. */
+/* An open span of a thread, around the records that follow. */
 typedef struct pyro_recorded_span {
     uint32_t row;
     uint64_t end_raw; /* 0: not ended */
@@ -50,19 +50,19 @@ typedef struct pyro_recorded_thread {
     size_t depth, capacity;
 } pyro_recorded_thread;
 
-/* A call of a layer: its path is known when all roots are. */
+/* A call of a layer; its path is known only after all roots are. */
 typedef struct pyro_recorded_call {
     uint32_t row, module;
     uint32_t dims; /* text of what it was given; PYRO_NO_ID */
 } pyro_recorded_call;
 
-/* A span without an end takes that of the one around it. */
+/* A span without an end; it gets the end of the span around it. */
 typedef struct pyro_unfinished {
     uint32_t row, around; /* PYRO_NO_EVENT */
     uint32_t thread;
 } pyro_unfinished;
 
-/* What a thread did in a time is another pass's. */
+/* A time of a thread that belongs to another pass. */
 typedef struct pyro_foreign_span {
     uint32_t thread;
     uint64_t begin_raw, end_raw;
@@ -73,14 +73,14 @@ typedef struct pyro_recording {
     const pyro_recorded_tables *tables;
     pyro_recording_header header;
     uint64_t from_raw, to_raw; /* only records that start in between */
-    uint32_t pass_thread; /* of a pass: paths begin at the first layer that it calls; 0 no pass */
-    const pyro_foreign_span *foreign; /* and in none of these */
+    uint32_t pass_thread; /* of a pass: paths begin at the first layer it calls; 0: not a pass */
+    const pyro_foreign_span *foreign; /* and outside all of these */
     size_t foreign_count;
-    uint32_t flags;            /* PYRO_RECORD_*: what becomes rows */
+    uint32_t flags;            /* PYRO_RECORD_*: which records become rows */
     double ns_per_raw;
     pyro_error *error;
 
-    uint32_t *names;  /* trace's id of each name; PYRO_NO_ID not yet asked */
+    uint32_t *names;  /* trace's id of each name; PYRO_NO_ID: not looked up */
     uint32_t *stacks; /* the same */
     pyro_signature_texts *signatures;
     uint32_t memory_name, out_of_memory_name;
@@ -95,32 +95,32 @@ typedef struct pyro_recording {
     int64_t damaged_records;
 } pyro_recording;
 
-/* `trace` and `tables` must outlive it. The window is everything until it is set otherwise. */
+/* `trace` and `tables` must outlive it. The window is everything unless it is set. */
 int pyro_recording_begin(pyro_recording *recording, pyro_trace *trace,
                          const pyro_recording_header *header, const pyro_recorded_tables *tables,
                          pyro_error *error);
-/* Records of a chunk, in the order in which chunks were taken. */
+/* Adds the records of a chunk; chunks come in the order in which they were taken. */
 int pyro_recording_add(pyro_recording *recording, const pyro_chunk_header *chunk,
                        const pyro_record *records, size_t count);
 int pyro_recording_finish(pyro_recording *recording);
-/* What the recording says of its program becomes notes of the trace. */
+/* Turns the recording's properties into notes of the trace. */
 int pyro_recording_properties(pyro_recording *recording);
 void pyro_recording_free(pyro_recording *recording);
 
 int64_t pyro_recording_time_ns(const pyro_recording *recording, uint64_t raw);
 
-/* recording_text.c: ids of texts in the trace; PYRO_NO_ID for none, *failed when memory is out. */
+/* text.c: ids of texts in the trace; PYRO_NO_ID for no text, *failed when memory is out. */
 uint32_t pyro_recording_name(pyro_recording *recording, uint32_t id, bool *failed);
 uint32_t pyro_recording_stack(pyro_recording *recording, uint32_t id, bool *failed);
 const pyro_signature_texts *pyro_recording_signature(pyro_recording *recording, uint32_t id,
                                                      bool *failed);
 
-/* recording_memory.c: frees get the size of what they free, and totals are summed. */
+/* memory.c: gives frees the size of what they free, and sums totals. */
 int pyro_recording_join_memory(pyro_recording *recording);
-/* recording_layers.c: names and paths of the layers that were called. */
+/* layers.c: names and paths of the layers that were called. */
 int pyro_recording_name_layers(pyro_recording *recording);
 
-/* recording.c: everything of a source that begins with the magic bytes. */
+/* file.c: reads a whole source that begins with the magic bytes. */
 bool pyro_recording_recognise(const unsigned char *head, size_t size);
 int pyro_recording_read(pyro_trace *trace, pyro_source *source, pyro_error *error);
 

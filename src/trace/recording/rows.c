@@ -1,4 +1,4 @@
-/* Records become rows of a trace. Nothing in a record is trusted but its tag. */
+/* Turns records into rows of a trace. Trusts nothing in a record but its tag. */
 #include "trace/recording/recording.h"
 
 #include "base/containers/buf.h"
@@ -71,7 +71,7 @@ int64_t pyro_recording_time_ns(const pyro_recording *recording, uint64_t raw)
     return before ? -whole : whole;
 }
 
-/* The thread of a number; it may have had another number of the system's before it was reused. */
+/* The thread with a number; a reused number may have had another system thread id before. */
 static pyro_recorded_thread *thread_of(pyro_recording *recording, uint32_t number,
                                        int64_t system_thread)
 {
@@ -94,7 +94,7 @@ static pyro_recorded_thread *thread_of(pyro_recording *recording, uint32_t numbe
     return &recording->threads[recording->thread_count++];
 }
 
-/* An empty row at a time; PYRO_NO_EVENT when memory is out. */
+/* Adds an empty row at a time; PYRO_NO_EVENT when memory is out. */
 static uint32_t add_row(pyro_recording *recording, const pyro_recorded_thread *thread,
                         uint8_t category, uint32_t name, uint64_t start_raw)
 {
@@ -113,7 +113,7 @@ static uint32_t add_row(pyro_recording *recording, const pyro_recorded_thread *t
     return (uint32_t)row;
 }
 
-/* What is around a new span: all that have ended before it are left. */
+/* The span around a new span; drops those that ended before it. */
 static uint32_t enclosing(pyro_recorded_thread *thread, uint64_t start_raw)
 {
     for (size_t i = 0; i < thread->depth; i++) {
@@ -135,7 +135,7 @@ static bool push(pyro_recorded_thread *thread, uint32_t row, uint64_t end_raw)
     return true;
 }
 
-/* The end of a span, or a note that it has none. */
+/* Sets the end of a span, or notes that it has none. */
 static bool close_span(pyro_recording *recording, pyro_recorded_thread *thread, uint32_t row,
                        const pyro_record *record)
 {
@@ -227,7 +227,8 @@ static bool add_layer(pyro_recording *recording, pyro_recorded_thread *thread,
         return false;
     recording->calls[recording->call_count++] = (pyro_recorded_call){row, record->name, dims};
     if (record->sequence > 0 && record->sequence <= INT32_MAX)
-        recording->trace->external_id[row] = (uint32_t)record->sequence; /* until marks.c forgets */
+        recording->trace->external_id[row] =
+            (uint32_t)record->sequence; /* until marks.c removes it */
     return close_span(recording, thread, row, record);
 }
 
@@ -289,11 +290,11 @@ static bool add_record(pyro_recording *recording, pyro_recorded_thread *thread,
     case PYRO_RECORD_ALLOCATION:
         return add_memory(recording, thread, record);
     default:
-        return true; /* kinds to come */
+        return true; /* future kinds */
     }
 }
 
-/* The writer may be filling in the ends of spans meanwhile: whole words, any order is fine. */
+/* The writer may fill in the ends of spans meanwhile: whole words, in any order. */
 __attribute__((no_sanitize("thread"))) static void copy_record(pyro_record *to,
                                                                const pyro_record *from)
 {
@@ -322,7 +323,7 @@ int pyro_recording_add(pyro_recording *recording, const pyro_chunk_header *chunk
                                                              : pyro_fail_memory(recording->error);
 }
 
-/* Outer ones come first, so that an inner one finds the end of what is around it. */
+/* Goes from outer to inner spans, so that an inner one finds the end of the span around it. */
 static void close_unfinished(pyro_recording *recording)
 {
     pyro_trace *trace = recording->trace;
@@ -360,7 +361,7 @@ int pyro_recording_finish(pyro_recording *recording)
     return status == PYRO_OK ? pyro_recording_join_memory(recording) : status;
 }
 
-/* "key" 0 "value" 0; some of it the trace itself wants to know. */
+/* Adds a property, "key" 0 "value" 0, as a note; the trace itself uses some of them. */
 static bool add_property(pyro_trace *trace, const pyro_recorded_data *data)
 {
     if (!data->bytes || data->length < 2 || data->bytes[data->length - 1] != '\0')

@@ -1,6 +1,6 @@
 /*
- * What records name, as the texts that Kineto would have written: "Input Dims", "Input type",
- * "Concrete Inputs" of a signature, and a stack with its innermost frame first.
+ * Turns what records refer to into the texts that Kineto would write: "Input Dims", "Input type"
+ * and "Concrete Inputs" of a signature, and a stack with its innermost frame first.
  */
 #include "trace/recording/recording.h"
 
@@ -63,7 +63,7 @@ static const char *const type_names[] = {
     "c10::Float4_e2m1fn_x2",
 };
 
-/* Words of a signature, and what is made of them. */
+/* The words of a signature, and the texts made from them. */
 typedef struct rendering {
     const uint64_t *words;
     size_t count, at;
@@ -87,7 +87,7 @@ static const char *type_name(uint64_t head)
     return dtype < sizeof type_names / sizeof *type_names ? type_names[dtype] : "";
 }
 
-/* As torch prints a double: whole ones with a bare point, others with all their digits. */
+/* As torch prints a double: whole numbers with a trailing point, others with all digits. */
 static void add_real(pyro_buf *buf, double value)
 {
     char text[40];
@@ -97,7 +97,7 @@ static void add_real(pyro_buf *buf, double value)
     else
         snprintf(text, sizeof text, "%.17g", value);
     for (char *c = text; *c; c++)
-        *c = *c == ',' ? '.' : *c; /* a locale's */
+        *c = *c == ',' ? '.' : *c; /* a locale's decimal comma */
     pyro_buf_adds(buf, text);
 }
 
@@ -116,7 +116,7 @@ static void add_dims(rendering *out, size_t count)
     pyro_buf_addc(&out->dims, ']');
 }
 
-/* The word of a scalar, as text. */
+/* Adds a scalar's word as text. */
 static void add_scalar(rendering *out, unsigned kind)
 {
     if (out->at >= out->count) {
@@ -143,7 +143,7 @@ static bool is_scalar(unsigned kind)
     return kind == PYRO_VALUE_INTEGER || kind == PYRO_VALUE_REAL || kind == PYRO_VALUE_BOOLEAN;
 }
 
-/* Elements of a list; what the list is called comes from them. */
+/* Adds the elements of a list; returns the list's type name, which depends on them. */
 static const char *add_elements(rendering *out, size_t count, int depth)
 {
     bool has_tensor = false, has_dims = false, has_scalar = false;
@@ -252,7 +252,7 @@ const pyro_signature_texts *pyro_recording_signature(pyro_recording *recording, 
     return texts;
 }
 
-/* NUL would end the name for all that reads it later: it is replaced by U+FFFD. */
+/* NUL would end the name for later readers, so it is replaced by U+FFFD. */
 static uint32_t intern_with_nul(pyro_intern *names, const char *bytes, size_t length)
 {
     pyro_buf text = PYRO_BUF_INIT;

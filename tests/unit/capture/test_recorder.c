@@ -421,7 +421,7 @@ static void test_refusals(void **state)
     int there = open(file, O_CREAT | O_WRONLY, 0600);
     close(there);
     assert_int_equal(pyro_recorder_start(file, &plain, &error), PYRO_ERROR_ARGUMENT);
-    assert_non_null(strstr(error.message, "is there already"));
+    assert_non_null(strstr(error.message, "already exists"));
     assert_int_equal(pyro_recorder_start(file, &(pyro_recorder_options){.max_bytes = 1000}, NULL),
                      PYRO_ERROR_ARGUMENT);
     start(plain);

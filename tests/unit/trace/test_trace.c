@@ -75,11 +75,12 @@ static void test_errors(void **state)
     expect_error("/nonexistent/trace.json", PYRO_ERROR_NOT_FOUND, "/nonexistent/trace.json: ");
     expect_error("/tmp", PYRO_ERROR_UNSUPPORTED, "/tmp: is a directory");
     expect_error(test_path(path, "bad-14-empty.json"), PYRO_ERROR_FORMAT, "the file is empty");
-    expect_error(test_path(path, "bad-19-text.json"), PYRO_ERROR_FORMAT,
-                 "bad-19-text.json: not a trace: text; readable: pyrometer recording, Chrome trace "
-                 "JSON");
+    expect_error(
+        test_path(path, "bad-19-text.json"), PYRO_ERROR_FORMAT,
+        "bad-19-text.json: not a trace: text; supported formats: pyrometer recording, Chrome trace "
+        "JSON");
     expect_error(test_path(path, "bad-15-binary.json"), PYRO_ERROR_FORMAT,
-                 "not a trace: binary data; readable: ");
+                 "not a trace: binary data; supported formats: ");
     expect_error("/dev/null", PYRO_ERROR_FORMAT, "the file is empty");
 }
 
