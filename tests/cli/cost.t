@@ -199,7 +199,7 @@ Bottleneck Analysis:
   50-100           compute-bound                0     0.0%       0.0%
   > 100            strongly compute-bound       0     0.0%       0.0%
 
-Module Tree (each with all that is below it):
+Module Tree (rows include submodules):
   Module    Params  MACs  FLOPs   Traffic   AI  Class
   -------------------------------------------------------
   (model)      212   384    840  1.42 KiB  0.6  TwoLayers
@@ -229,7 +229,7 @@ Next:
   pyrometer cost good-5-root-folder.pt2 -o cost.json
 
 $ pyrometer cost -v --depth 1 | sed -n '/^Module/,/^Coverage/p'
-Module Tree (each with all that is below it):
+Module Tree (rows include submodules):
   Module      Params     MACs    FLOPs    Traffic    AI  Class
   ------------------------------------------------------------------------
   (model)    11.69 M   1.81 G   3.64 G  111.5 MiB  31.1  ResNet
@@ -348,7 +348,7 @@ $ pyrometer cost --dtype float16 | grep 'Data Type\|Parameters\|Traffic:\|Footpr
   Footprint:            22.3 MiB held (weights, no activations)
 
 $ pyrometer cost --dtype float17
-pyrometer: resnet18: no element type is called 'float17'; try float32, float16, bfloat16, float8_e4m3fn or int8
+pyrometer: resnet18: unknown element type 'float17'; try float32, float16, bfloat16, float8_e4m3fn or int8
 [2]
 
 # Sizes: what the file leaves open follows, what it fixes is an error.
@@ -384,11 +384,11 @@ pyrometer: good-1-flat-layout.pt2: input 'x' has 4 dims in the file, not 3
 [2]
 
 $ pyrometer cost --input y=1 good-1-flat-layout.pt2
-pyrometer: good-1-flat-layout.pt2: no input is called 'y'; there is x
+pyrometer: good-1-flat-layout.pt2: unknown input 'y'; the model has x
 [2]
 
 $ pyrometer cost --size s9=1 good-1-flat-layout.pt2
-pyrometer: good-1-flat-layout.pt2: no size is called 's9'; there are: s0, s1
+pyrometer: good-1-flat-layout.pt2: unknown size 's9'; the model has: s0, s1
 [2]
 
 # Several models: one table.
