@@ -211,20 +211,20 @@ $ cd $TMP; pyrometer diff base.json slow.json; echo [$?]; pyrometer diff base.js
   slow   latency  100.5 ms  150.7 ms  +50.0%  +49.6 to +50.4%  12/12  regressed
   slow   memory   3.83 MiB  3.83 MiB   +0.0%    -0.3 to +0.3%  12/12  no change
 
-Verdict: regressed (up to 2% of latency, 26.1% of memory does not matter)
+Verdict: regressed (tolerance: 2% of latency, 26.1% of memory)
 [0]
 [1]
 
 $ cd $TMP; pyrometer diff base.json fast.json --fail-on cannot-tell | grep ^Verdict; pyrometer diff base.json same.json --fail-on cannot-tell | grep ^Verdict
-Verdict: improved (up to 2% of latency, 26.1% of memory does not matter)
-Verdict: no change (up to 2% of latency, 26.1% of memory does not matter)
+Verdict: improved (tolerance: 2% of latency, 26.1% of memory)
+Verdict: no change (tolerance: 2% of latency, 26.1% of memory)
 
 $ cd $TMP; pyrometer diff base.json slow.json --delta 60% --fail-on regression | grep ^Verdict; pyrometer diff base.json slow.json --floor 60ms --fail-on regression | grep ^Verdict
-Verdict: no change (up to 60% of latency, 60% of memory does not matter)
-Verdict: no change (up to 59.7% of latency, 26.1% of memory does not matter)
+Verdict: no change (tolerance: 60% of latency, 60% of memory)
+Verdict: no change (tolerance: 59.7% of latency, 26.1% of memory)
 
 $ cd $TMP; pyrometer diff base.json few.json | tail -5
-Verdict: cannot tell (up to 2% of latency, 26.1% of memory does not matter)
+Verdict: cannot tell (tolerance: 2% of latency, 26.1% of memory)
   quick, latency: too few samples: 5 processes a side are needed
   quick, memory: too few samples: 5 processes a side are needed
   slow, latency: too few samples: 5 processes a side are needed
@@ -281,7 +281,7 @@ $ cd $TMP; python3 -c '
 >         result["metrics"][0]["samples"] = [100 * factor * (1 + 0.05 * (i * 7 % 11)) for i in range(12)]
 >     json.dump(data, open(name, "w"))'
 $ cd $TMP; pyrometer diff quiet.json busy.json | tail -9; pyrometer diff -q quiet.json busy.json | grep -c running
-Verdict: cannot tell (up to 2% of latency, 26.1% of memory does not matter)
+Verdict: cannot tell (tolerance: 2% of latency, 26.1% of memory)
   quick, latency: the machine drifts between recordings, which made the interval wider: run both sides in turn (bench --against), or measure more
   slow, latency: the machine drifts between recordings, which made the interval wider: run both sides in turn (bench --against), or measure more
   base: other programs were running: load 0.1
@@ -310,7 +310,7 @@ before
 
 $ cd $TMP; GITHUB_STEP_SUMMARY=no/such/folder.md pyrometer diff base.json same.json | grep ^Verdict
 pyrometer: warning: GITHUB_STEP_SUMMARY no/such/folder.md: cannot be written: No such file or directory
-Verdict: no change (up to 2% of latency, 26.1% of memory does not matter)
+Verdict: no change (tolerance: 2% of latency, 26.1% of memory)
 
 $ cd $TMP; head -c 3000 base.json > cut.json; pyrometer diff cut.json base.json; echo [$?]; sed 's/"samples": \[/&NaN, /' base.json > nan.json; pyrometer diff base.json nan.json
 pyrometer: cut.json: .* (re)

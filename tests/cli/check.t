@@ -8,8 +8,8 @@ Model                   Our FLOPs  torchvision FLOPs  Difference  Accuracy
 ----------------------------------------------------------------------------
 resnet18 IMAGENET1K_V1     3.63 G             3.63 G    +146.7 k    >99.9%
 
-Where the difference is:
-  1 equal to the three decimals of GMACs that are published
+Reasons for differences:
+  1 equal to the published value, which has three decimals of GMACs
 
 FLOPs here are 2 x MACs on both sides. Tolerance: 10%.
 

@@ -199,7 +199,7 @@ Bottleneck Analysis:
   50-100           compute-bound                0     0.0%       0.0%
   > 100            strongly compute-bound       0     0.0%       0.0%
 
-Module Tree (each with all that is below it):
+Module Tree (rows include submodules):
   Module    Params  MACs  FLOPs   Traffic   AI  Class
   -------------------------------------------------------
   (model)      212   384    840  1.42 KiB  0.6  TwoLayers
@@ -229,7 +229,7 @@ Next:
   pyrometer cost good-5-root-folder.pt2 -o cost.json
 
 $ pyrometer cost -v --depth 1 | sed -n '/^Module/,/^Coverage/p'
-Module Tree (each with all that is below it):
+Module Tree (rows include submodules):
   Module      Params     MACs    FLOPs    Traffic    AI  Class
   ------------------------------------------------------------------------
   (model)    11.69 M   1.81 G   3.64 G  111.5 MiB  31.1  ResNet

@@ -7,31 +7,30 @@ $ cd trace; python3 -c '
 >         event["dur"] *= 3
 > json.dump(data, open(os.environ["TMP"] + "/slow.json", "w"))'
 $ cd trace; pyrometer diff good-1-training.json $TMP/slow.json --top 2
-  Total          Before     After    Change
-  ------------------------------------------------
-  Time a step   1.05 ms   1.05 ms      0 ns  1.00x
-  Device busy  100.0 us  140.0 us  +40.0 us  1.40x
+  Total            Before     After    Change
+  --------------------------------------------------
+  Time per step   1.05 ms   1.05 ms      0 ns  1.00x
+  Device busy    100.0 us  140.0 us  +40.0 us  1.40x
 
-Layers whose device time a step changed most (2 of 3):
+Layers whose device time per step changed most (2 of 3):
   Name             Before    After    Change         Calls
   --------------------------------------------------------
   Net_0.Linear_1  35.0 us  75.0 us  +40.0 us  2.14x      1
   Net_0              0 ns     0 ns      0 ns             1
 
-Ops whose device time a step changed most (2 of 7):
+Ops whose device time per step changed most (2 of 7):
   Name             Before    After    Change         Calls
   --------------------------------------------------------
   aten::addmm     40.0 us  80.0 us  +40.0 us  2.00x      2
   AddmmBackward0     0 ns     0 ns      0 ns             2
 
-Kernels whose device time a step changed most (2 of 4):
+Kernels whose device time per step changed most (2 of 4):
   Name                    Before    After    Change         Calls
   ---------------------------------------------------------------
   ampere_sgemm_32x32_tn  40.0 us  80.0 us  +40.0 us  2.00x      2
   ampere_sgemm_32x32_nt  30.0 us  30.0 us      0 ns  1.00x      2
 
-Times are without what is inside of a row. One run a side: what the same code differs by
-from run to run is in them.
+Times exclude nested rows. Each side is one run, so changes include run-to-run noise.
 
 $ cd trace; pyrometer diff good-1-training.json $TMP/slow.json --format json | python3 -c '
 > import json, sys

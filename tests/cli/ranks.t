@@ -5,16 +5,17 @@ pyrometer: ranks/config.json: passed over: JSON, but no trace: it has no traceEv
 3 RANKS of 4
 ================================================================================
 
-  Step time:   199.0 ms in the median of ranks; they differ by 0 ns (0.0%)
-  Times are:   the hosts'
-  Collectives: 3, 3 of them found on several ranks
-  Clocks:      aligned by collectives; moved by up to 0 ns, 0 ns is left
+  Step time:   median 199.0 ms; ranks differ by 0 ns (0.0%)
+  Measured on: hosts
+  Collectives: 3, 3 of them matched between ranks
+  Clocks:      aligned by collectives; shifted by up to 0 ns, residual 0 ns
 
-Who is waited for:
-  - Rank 1 is late by 50.0 ms a step (25.1% of it), in 3 of 3 steps: Net_0.Mlp_1
-    (forward) takes 60.0 ms of its own on the host, 10.0 ms on the other ranks.
+Stragglers:
+  - Rank 1 is late by 50.0 ms per step (25.1% of it), in 3 of 3 steps:
+    Net_0.Mlp_1 (forward) takes 60.0 ms of own time on the host, 10.0 ms on the
+    other ranks.
 
-Ranks, a step:
+Ranks, per step:
   Rank      Step  Compute     Comm  Exposed      Idle  Loading    Waits     Late  Peak mem  FLOP/s  Clock
   -------------------------------------------------------------------------------------------------------
      0  199.0 ms     0 ns  52.0 ms  52.0 ms  147.1 ms     0 ns  50.0 ms     0 ns         -       -   0 ns
@@ -22,19 +23,19 @@ Ranks, a step:
      2  199.0 ms     0 ns  52.0 ms  52.0 ms  147.1 ms     0 ns  50.0 ms     0 ns         -       -   0 ns
 
 Steps:
-  Step  Ranks   Fastest    Median   Slowest  Skew  Of rank  Waited for       By
-  -----------------------------------------------------------------------------
-     1      3  199.0 ms  199.0 ms  199.0 ms  0 ns        2           1  50.0 ms
-     2      3  199.0 ms  199.0 ms  199.0 ms  0 ns        2           1  50.0 ms
-     3      3  199.0 ms  199.0 ms  199.0 ms  0 ns        2           1  50.0 ms
+  Step  Ranks   Fastest    Median   Slowest  Skew  On rank  Last rank  Late by
+  ----------------------------------------------------------------------------
+     1      3  199.0 ms  199.0 ms  199.0 ms  0 ns        2          1  50.0 ms
+     2      3  199.0 ms  199.0 ms  199.0 ms  0 ns        2          1  50.0 ms
+     3      3  199.0 ms  199.0 ms  199.0 ms  0 ns        2          1  50.0 ms
 
-Communication, of a rank and step:
+Communication, per rank and step:
   G…p  Kind       Ranks  Calls     Time  Exposed   Share  Waiting     Skew      Last  Bus GB/s
   --------------------------------------------------------------------------------------------
   -    allreduce      3      1  35.3 ms  35.3 ms  100.0%  33.3 ms  50.0 ms  1 (100%)         -
 
 Notes:
-  - 1 of 4 ranks has no file (3): who waited for it is not known
+  - 1 of 4 ranks has no file (3): whether others waited for it is unknown
 
 $ pyrometer ranks ranks -q --by straggler --format csv
 rank,late_ns,late_share,late_steps,steps,layer,class,phase,op,where,layer_ns,others_ns,excess_ns,explained
@@ -46,25 +47,25 @@ $ pyrometer ranks ranks/trace_rank_*.json --by step --top 1
 ================================================================================
 
 Steps (1 of 3):
-  Step  Ranks   Fastest    Median   Slowest  Skew  Of rank  Waited for       By
-  -----------------------------------------------------------------------------
-     1      3  199.0 ms  199.0 ms  199.0 ms  0 ns        2           1  50.0 ms
+  Step  Ranks   Fastest    Median   Slowest  Skew  On rank  Last rank  Late by
+  ----------------------------------------------------------------------------
+     1      3  199.0 ms  199.0 ms  199.0 ms  0 ns        2          1  50.0 ms
 
 Notes:
-  - 1 of 4 ranks has no file (3): who waited for it is not known
+  - 1 of 4 ranks has no file (3): whether others waited for it is unknown
 
 $ pyrometer ranks ranks/trace_rank_*.json --by group --step 2
 ================================================================================
 3 RANKS of 4
 ================================================================================
 
-Communication, of a rank and step:
+Communication, per rank and step:
   G…p  Kind       Ranks  Calls     Time  Exposed   Share  Waiting     Skew      Last  Bus GB/s
   --------------------------------------------------------------------------------------------
   -    allreduce      3      1  35.3 ms  35.3 ms  100.0%  33.3 ms  50.0 ms  1 (100%)         -
 
 Notes:
-  - 1 of 4 ranks has no file (3): who waited for it is not known
+  - 1 of 4 ranks has no file (3): whether others waited for it is unknown
 
 $ pyrometer ranks ranks/trace_rank_*.json --format json | head -12
 {
@@ -78,12 +79,13 @@ $ pyrometer ranks ranks/trace_rank_*.json --format json | head -12
   "matched_collectives": 3,
   "clock_residual_ns": 0,
   "notes": [
-    "1 of 4 ranks has no file (3): who waited for it is not known"
+    "1 of 4 ranks has no file (3): whether others waited for it is unknown"
 
-$ pyrometer ranks ranks/trace_rank_*.json --strict -q --by straggler | tail -3; pyrometer ranks ranks/trace_rank_*.json --strict -q -o $TMP/ranks.json
-Who is waited for:
-  - Rank 1 is late by 50.0 ms a step (25.1% of it), in 3 of 3 steps: Net_0.Mlp_1
-    (forward) takes 60.0 ms of its own on the host, 10.0 ms on the other ranks.
+$ pyrometer ranks ranks/trace_rank_*.json --strict -q --by straggler | tail -4; pyrometer ranks ranks/trace_rank_*.json --strict -q -o $TMP/ranks.json
+Stragglers:
+  - Rank 1 is late by 50.0 ms per step (25.1% of it), in 3 of 3 steps:
+    Net_0.Mlp_1 (forward) takes 60.0 ms of own time on the host, 10.0 ms on the
+    other ranks.
 [1]
 
 # One rank says so, and the same bytes come out of any number of threads.
@@ -92,12 +94,12 @@ $ pyrometer ranks ranks/trace_rank_0.json --by straggler
 1 RANK of 4
 ================================================================================
 
-Who is waited for:
-  Not known: it takes collectives of several ranks.
+Stragglers:
+  Unknown: this needs collectives of several ranks.
 
 Notes:
-  - one rank only: there is nothing to compare it with
-  - 3 of 4 ranks have no file (1-3): who waited for them is not known
+  - only one rank: nothing to compare it with
+  - 3 of 4 ranks have no file (1-3): whether others waited for them is unknown
 
 $ for n in 1 2 3; do pyrometer ranks ranks/*rank*.json -j $n --format json | cksum; done | uniq | wc -l
 1
@@ -109,14 +111,15 @@ pyrometer: $TMP/rank_9.json: cannot open: No such file or directory
 3 RANKS of 4
 ================================================================================
 
-Who is waited for:
-  - Rank 1 is late by 50.0 ms a step (25.1% of it), in 3 of 3 steps: Net_0.Mlp_1
-    (forward) takes 60.0 ms of its own on the host, 10.0 ms on the other ranks.
+Stragglers:
+  - Rank 1 is late by 50.0 ms per step (25.1% of it), in 3 of 3 steps:
+    Net_0.Mlp_1 (forward) takes 60.0 ms of own time on the host, 10.0 ms on the
+    other ranks.
 
 Notes:
-  - 1 file is of a rank that an earlier file has: left out (the first is rank 1,
+  - 1 file is skipped: an earlier file has the same rank (first: rank 1,
     trace_rank_1.json)
-  - 1 of 4 ranks has no file (3): who waited for it is not known
+  - 1 of 4 ranks has no file (3): whether others waited for it is unknown
 pyrometer: 1 of 3 files are damaged or cut: pyrometer trace says how
 [2]
 

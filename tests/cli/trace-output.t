@@ -150,7 +150,7 @@ Layers:
   (optimizer)                                     10.0 us   10.0%
   Device total                                   100.0 us  100.0%
 
-Should cost (by shapes) and did cost, with all that is below:
+Predicted (from shapes) and measured cost, including sublayers:
   Layer             MACs   FLOPs     Moved  Allocated     Time   FLOP/s   Peak
   ----------------------------------------------------------------------------
   Net_0.Linear_0  4.10 k  8.32 k  4.06 KiB          -  35.0 us  237.7 M  <0.1%
@@ -184,7 +184,7 @@ Layers:
   (optimizer)                                     20.0 us   10.0%
   Device total                                   200.0 us  100.0%
 
-Should cost (by shapes) and did cost, with all that is below:
+Predicted (from shapes) and measured cost, including sublayers:
   Layer             MACs    FLOPs     Moved  Allocated     Time   FLOP/s   Peak
   -----------------------------------------------------------------------------
   Net_0.Linear_1  8.19 k  16.64 k  8.13 KiB        0 B  70.0 us  237.7 M  <0.1%

@@ -22,7 +22,7 @@ Layers:
   (optimizer)                                     610.9 us   10.1%
   Device total                                     6.04 ms  100.0%
 
-Should cost (by shapes) and did cost, with all that is below:
+Predicted (from shapes) and measured cost, including sublayers:
   Layer       MACs    FLOPs      Moved  Allocated      Time   FLOP/s   Peak
   -------------------------------------------------------------------------
   layer4   19.73 G  39.50 G  331.5 MiB          -   1.22 ms  32.35 T   6.5%
@@ -51,7 +51,7 @@ Layers:
   (optimizer)                                     20.0 us   10.0%
   Device total                                   200.0 us  100.0%
 
-Should cost (by shapes) and did cost, with all that is below:
+Predicted (from shapes) and measured cost, including sublayers:
   Layer             MACs    FLOPs     Moved  Allocated     Time   FLOP/s   Peak
   -----------------------------------------------------------------------------
   Net_0.Linear_0  8.19 k  16.64 k  8.13 KiB   14.0 KiB  70.0 us  237.7 M  <0.1%
@@ -62,7 +62,7 @@ $ cd trace; pyrometer trace good-1-training.json --by layer -v
 TRACE PROFILE: good-1-training.json
 ================================================================================
 
-Layers (times with all that is below; self without):
+Layers (times include sublayers, self excludes them):
   Layer                Calls  Forward  Backward      Self   Share   FLOP/s
   ------------------------------------------------------------------------
   Net_0                    2  80.0 us   60.0 us         -    0.0%  237.7 M
@@ -73,7 +73,7 @@ Layers (times with all that is below; self without):
   (optimizer)                                     20.0 us   10.0%
   Device total                                   200.0 us  100.0%
 
-Should cost (by shapes) and did cost, with all that is below:
+Predicted (from shapes) and measured cost, including sublayers:
   Layer             MACs    FLOPs     Moved  Allocated     Time   FLOP/s   Peak
   -----------------------------------------------------------------------------
   Net_0.Linear_0  8.19 k  16.64 k  8.13 KiB   14.0 KiB  70.0 us  237.7 M  <0.1%
@@ -151,7 +151,7 @@ $ cd trace; pyrometer trace good-1-training.json --by gap --top 4
 TRACE PROFILE: good-1-training.json
 ================================================================================
 
-Gaps, in which a device did nothing (top 4 of 13 by length):
+Gaps, in which a device was idle (top 4 of 13 by length):
         At      Idle  Kind       Host was in            Layer
   --------------------------------------------------------------------
   880.0 us  240.0 us  host wait  cudaStreamSynchronize  -
@@ -205,10 +205,10 @@ TRACE PROFILE: good-1-training.json
 Memory of cuda:0:
   Peak:                 12.0 KiB, 135.0 us after the start
   Reserved at most:     2.00 MiB
-  Allocations:          3, 14.0 KiB in all
+  Allocations:          3, 14.0 KiB in total
   Frees:                1
 
-Who holds it at the peak:
+Live at the peak:
   Allocated in layer  Op           Blocks     Bytes   Share
   ---------------------------------------------------------
   Net_0.Linear_0      aten::addmm       2  12.0 KiB  100.0%

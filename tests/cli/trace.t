@@ -98,7 +98,7 @@ Findings (top 3 of 8 by gain):
         larger batches; move Python code out of the loop
   3. Ops run far below the roofline of the chip, at aten::linear (up to 2.50 ms
      to gain)
-     ops over 20 us take 2.871 ms on the device; a H200 SXM needs 0.366 ms for
+     ops over 20 us take 2.871 ms on the device; the H200 SXM needs 0.366 ms for
      their FLOPs and bytes, so 87.2% is lost; threshold 50%
      -> check the ops that lose the most time (`--by op`): sizes, layouts,
         occupancy

@@ -1,4 +1,4 @@
-/* Who is waited for, and why: made runs in which the truth is known, and near misses. */
+/* Tests which rank is the straggler, and why, in made runs with a known straggler, and near misses. */
 #include "rank_maker.h"
 #include "unit.h"
 
