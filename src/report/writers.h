@@ -93,7 +93,7 @@ const pyro_writer *pyro_writer_find(pyro_report_kind kind, int format);
  */
 int pyro_report_write(char **out, size_t *size, const pyro_report_request *request);
 
-/* Options in which defaults replace every 0; NULL: all defaults. */
+/* The options, with the default width when it is 0; NULL: all defaults. */
 pyro_report_options pyro_report_settle(const pyro_report_options *options);
 
 void pyro_write_trace_folded(pyro_buf *buf, const pyro_analysis *analysis);

@@ -98,7 +98,7 @@ static void write_footer(pyro_buf *buf, const pyro_report_request *request)
         }
     }
     if (own > 0)
-        pyro_buf_adds(buf, "(own): added by you; pyrometer models remove NAME removes one.\n");
+        pyro_buf_adds(buf, "(own): added by you; pyrometer models remove NAME deletes it.\n");
     if (!request->options->quiet && request->models.count > 0)
         pyro_buf_addf(buf, "\nNext:\n  pyrometer cost %s\n", entries[0]->facts->name);
 }
