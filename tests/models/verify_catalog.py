@@ -58,8 +58,8 @@ _OTHERS = {
     "patches": (1024, 2304),
 }
 
-# How the tool begins to say that an export relied on something that other sizes break.
-_GUARD = "at these sizes other operators would run"
+# Start of the message for sizes that break an assumption of the export.
+_GUARD = "at these sizes the model would run other operators"
 # Deeper models are run with few of their layers, which are alike, and extrapolated.
 _FULL_DEPTH = 12
 

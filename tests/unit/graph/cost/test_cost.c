@@ -234,7 +234,7 @@ static void test_bytes_and_element_types(void **unused)
     pyro_cost_free(half);
     pyro_cost_free(cost);
     expect_failure(model, (pyro_cost_options){.dtype = "float17"}, PYRO_ERROR_ARGUMENT,
-                   "no element type is called 'float17'; try float32");
+                   "unknown element type 'float17'; try float32");
     expect_failure(model, (pyro_cost_options){.ridge = -1}, PYRO_ERROR_ARGUMENT, "ridge");
     expect_failure(model, (pyro_cost_options){.ridge = NAN}, PYRO_ERROR_ARGUMENT, "ridge");
     expect_failure(model, (pyro_cost_options){.convention = (pyro_convention)9},
