@@ -348,7 +348,7 @@ $ pyrometer cost --dtype float16 | grep 'Data Type\|Parameters\|Traffic:\|Footpr
   Footprint:            22.3 MiB held (weights, no activations)
 
 $ pyrometer cost --dtype float17
-pyrometer: resnet18: no element type is called 'float17'; try float32, float16, bfloat16, float8_e4m3fn or int8
+pyrometer: resnet18: unknown element type 'float17'; try float32, float16, bfloat16, float8_e4m3fn or int8
 [2]
 
 # Sizes: what the file leaves open follows, what it fixes is an error.
@@ -384,11 +384,11 @@ pyrometer: good-1-flat-layout.pt2: input 'x' has 4 dims in the file, not 3
 [2]
 
 $ pyrometer cost --input y=1 good-1-flat-layout.pt2
-pyrometer: good-1-flat-layout.pt2: no input is called 'y'; there is x
+pyrometer: good-1-flat-layout.pt2: unknown input 'y'; the model has x
 [2]
 
 $ pyrometer cost --size s9=1 good-1-flat-layout.pt2
-pyrometer: good-1-flat-layout.pt2: no size is called 's9'; there are: s0, s1
+pyrometer: good-1-flat-layout.pt2: unknown size 's9'; the model has: s0, s1
 [2]
 
 # Several models: one table.

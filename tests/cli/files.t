@@ -2,7 +2,7 @@
 $ for file in bad-*; do pyrometer cost $file; test $? = 2 || echo "wrong exit code"; done
 pyrometer: bad-1-empty.pt2: the file is empty
 pyrometer: bad-10-schema.pt2:models/model.json: schema version 99.20 is newer than 8.x; a newer pyrometer may read it
-pyrometer: bad-11-no-graph.pt2:models/model.json: this JSON holds no exported program
+pyrometer: bad-11-no-graph.pt2:models/model.json: the JSON contains no exported program
 pyrometer: bad-12-not-json.pt2:models/model.json: expected a key or '}', got ''' (at byte 1)
 pyrometer: bad-13-deep-nesting.pt2:models/model.json: unexpected end of input inside an object or array (at byte 1000011)
 pyrometer: bad-14-bomb.pt2:models/model.json: unexpected end of input: expected a value (at byte 33554432)
@@ -17,11 +17,11 @@ pyrometer: bad-8-absurd-rank.pt2:models/model.json: expected no more than 64 dim
 pyrometer: bad-9-negative-size.pt2:models/model.json: expected a size of 0 or more, got -3 (at byte 1597)
 
 $ for file in other-*; do pyrometer cost $file; test $? = 2 || echo "wrong exit code"; done
-pyrometer: other-1-torchscript.pt: a TorchScript archive, which is not read; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
-pyrometer: other-2-checkpoint.pth: a pickled checkpoint: it holds weights, no graph, and is never unpickled; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
+pyrometer: other-1-torchscript.pt: a TorchScript archive, which is unsupported; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
+pyrometer: other-2-checkpoint.pth: a pickled checkpoint: it has weights but no graph and is never unpickled; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
 pyrometer: other-3-legacy-checkpoint.pth: a pickle, which is never unpickled; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
-pyrometer: other-4-model.onnx: an ONNX model, which is not read yet; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
-pyrometer: other-5-weights.safetensors: a safetensors file: it holds weights, no graph; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
+pyrometer: other-4-model.onnx: an ONNX model, which is not supported yet; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
+pyrometer: other-5-weights.safetensors: a safetensors file: it has weights but no graph; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
 pyrometer: other-6-text.pt2: not a model file in a known format (.pt2 archive, exported program as JSON, the same JSON in gzip); export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
 pyrometer: other-7-plain.zip: a zip archive without an exported program; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
 
@@ -38,11 +38,11 @@ pyrometer: resnet19: no such file or model; did you mean resnet18, resnet101 or 
 [2]
 
 $ pyrometer cost good-4-two-models.pt2
-pyrometer: good-4-two-models.pt2: the file holds 2 models (decoder, encoder): choose one as FILE:NAME
+pyrometer: good-4-two-models.pt2: the file has 2 models (decoder, encoder): choose one with FILE:NAME
 [2]
 
 $ pyrometer cost good-4-two-models.pt2:enc
-pyrometer: good-4-two-models.pt2: no model 'enc' in the file; it holds: decoder, encoder
+pyrometer: good-4-two-models.pt2: no model 'enc' in the file; it has: decoder, encoder
 [2]
 
 $ pyrometer cost ''

@@ -90,11 +90,11 @@ $ cd $TMP && timeout 20 pyrometer trace <(cat nasty.json) --by op --format csv |
 2
 
 $ cd $TMP && mkfifo model.pt2 && timeout 20 pyrometer cost model.pt2
-pyrometer: model.pt2: a pipe or device, where a file is expected
+pyrometer: model.pt2: is a pipe or device; expected a file
 [2]
 
 $ cd $TMP && timeout 20 pyrometer graph model.pt2
-pyrometer: model.pt2: a pipe or device, where a file is expected
+pyrometer: model.pt2: is a pipe or device; expected a file
 [2]
 
 $ cd $TMP && mkdir -p data/pyrometer/models && mv model.pt2 data/pyrometer/models/mine.pt2 && timeout 20 pyrometer models mine | tail -3

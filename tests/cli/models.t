@@ -63,11 +63,11 @@ $ pyrometer cost vit_b_16 --input-shape 2,3,224,224 -q | grep 'Total MACs'
   Total MACs:           35.13 G (35,127,656,448)
 
 $ pyrometer cost vit_b_16 --input-shape 1,3,384,384
-pyrometer: vit_b_16: input 'x': dim 2 is fixed at 224, not 384: the model takes [batch, 3, 224, 224] (batch 1 or more); for other sizes there is vit_b_16_384 (384)
+pyrometer: vit_b_16: input 'x': dim 2 is fixed at 224, not 384; valid shapes are [batch, 3, 224, 224] (batch 1 or more); models for other sizes: vit_b_16_384 (384)
 [2]
 
 $ pyrometer cost vit_b_16 --seq 12
-pyrometer: vit_b_16: the model has no sequence length that may change
+pyrometer: vit_b_16: the model has no variable sequence length
 [2]
 
 $ pyrometer cost resnet18 --prefill 12
@@ -79,7 +79,7 @@ pyrometer: resnet18: --past N goes with --decode
 [2]
 
 $ pyrometer cost resnet18 --decode
-pyrometer: resnet18: the model has no graph of a decoding step ("decode" in pyrometer models --format json says which have one)
+pyrometer: resnet18: the model has no graph of a decoding step ("decode" in pyrometer models --format json lists those that do)
 [2]
 
 $ pyrometer cost good-1-flat-layout.pt2 --decode
@@ -111,26 +111,26 @@ that may change.
 (own): added by you; pyrometer models remove NAME takes one away.
 
 $ pyrometer models add mine good-1-flat-layout.pt2
-pyrometer: you have a model called mine already (force replaces it)
+pyrometer: you already have a model called mine (force replaces it)
 [2]
 
 $ pyrometer models add Mi_ne good-1-flat-layout.pt2
-pyrometer: you have a model called mine, which counts as the same name; remove it first or choose another
+pyrometer: your model mine counts as the same name; remove it first or choose another name
 [2]
 
 $ pyrometer models add mine good-1-flat-layout.pt2 --force -q; pyrometer cost mine -q | grep 'Total MACs'
   Total MACs:           55.30 k (55,296)
 
 $ pyrometer models add ../mine good-1-flat-layout.pt2
-pyrometer: "../mine" is no name for a model: letters, digits, and . _ - behind the first, at most 100, and no extension
+pyrometer: "../mine" is not a valid model name: use letters, digits and, after the first character, . _ -; at most 100 characters, no extension
 [2]
 
 $ pyrometer models add mine.pt2 good-1-flat-layout.pt2
-pyrometer: "mine.pt2" is no name for a model: letters, digits, and . _ - behind the first, at most 100, and no extension
+pyrometer: "mine.pt2" is not a valid model name: use letters, digits and, after the first character, . _ -; at most 100 characters, no extension
 [2]
 
 $ pyrometer models add '' good-1-flat-layout.pt2
-pyrometer: "" is no name for a model: letters, digits, and . _ - behind the first, at most 100, and no extension
+pyrometer: "" is not a valid model name: use letters, digits and, after the first character, . _ -; at most 100 characters, no extension
 [2]
 
 $ pyrometer models add resnet-18 good-1-flat-layout.pt2
@@ -192,7 +192,7 @@ $ for i in 1 2 3 4 5 6 7 8; do (pyrometer models add same good-10-static.pt2 2>/
 GRAPH PROFILE: same
 
 $ HOME= XDG_DATA_HOME= pyrometer models add x good-10-static.pt2
-pyrometer: x: neither XDG_DATA_HOME nor HOME names a folder for your own models
+pyrometer: x: no folder for the model registry: set HOME to an absolute path
 [2]
 
 $ pyrometer models add x good-10-static.pt2 --input-shape 1,x
@@ -224,15 +224,15 @@ pyrometer: model.py:build: $TMP/bare has no torch; pip install torch (or name an
 [2]
 
 $ pyrometer cost gpt2 --prefill 4096
-pyrometer: gpt2: input 'input_ids': sequence cannot be 4096: it must be 1 to 1024; the model takes [batch, sequence] (batch 1 or more; sequence 1 to 1024)
+pyrometer: gpt2: input 'input_ids': sequence cannot be 4096: it must be 1 to 1024; valid shapes are [batch, sequence] (batch 1 or more; sequence 1 to 1024)
 [2]
 
 $ pyrometer cost gpt2 --decode --past 1024
-pyrometer: gpt2: input 'past_keys_0': past cannot be 1024: it must be 1 to 1023; the model takes [batch, 12, past, 64] (batch 1 or more; past 1 to 1023)
+pyrometer: gpt2: input 'past_keys_0': past cannot be 1024: it must be 1 to 1023; valid shapes are [batch, 12, past, 64] (batch 1 or more; past 1 to 1023)
 [2]
 
 $ pyrometer cost roberta_base --input-shape 1,513
-pyrometer: roberta_base: input 'input_ids': sequence cannot be 513: it must be 1 to 512; the model takes [batch, sequence] (batch 1 or more; sequence 1 to 512)
+pyrometer: roberta_base: input 'input_ids': sequence cannot be 513: it must be 1 to 512; valid shapes are [batch, sequence] (batch 1 or more; sequence 1 to 512)
 [2]
 
 # The cache of 131,072 tokens is read once, grouped heads as they are: 14 GiB of weights, 16 of cache.
