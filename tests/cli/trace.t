@@ -295,7 +295,7 @@ Summary:
   Device time:          nothing ran on a device; times are the host's
 
   no layers in this trace: record it with
-  torch.profiler.profile(with_stack=True), or take them from annotations by
+  torch.profiler.profile(with_stack=True), or take them from annotations with
   --layers-from
 
 Ops:
