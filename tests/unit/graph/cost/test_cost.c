@@ -184,7 +184,7 @@ static void test_convention_names(void **unused)
         assert_true(strlen(pyro_convention_summary((pyro_convention)c)) > 10);
     }
     assert_int_equal(pyro_convention_parse(&convention, "flops", &error), PYRO_ERROR_ARGUMENT);
-    assert_non_null(strstr(error.message, "full, torch, fvcore, torchvision"));
+    assert_non_null(strstr(error.message, "choose full, torch, fvcore or torchvision"));
 }
 
 /* Two linear layers of float32, whose ids are int64. */
