@@ -326,5 +326,5 @@ def test_the_wheel_brings_the_tool():
 def test_sizes_are_set_by_symbol():
     symbols = pyrometer.cost("resnet18").to_dict()["inputs"][0]["symbols"]
     assert pyrometer.cost("resnet18", sizes={symbols[0]: 3}).total_macs == 3 * RESNET18_MACS
-    with pytest.raises(ValueError, match="no size is called 'nobody'"):
+    with pytest.raises(ValueError, match="unknown size 'nobody'"):
         pyrometer.cost("resnet18", sizes={"nobody": 3})

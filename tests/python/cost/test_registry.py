@@ -124,7 +124,7 @@ def test_a_built_in_model_is_not_replaced_by_accident():
 
 @pytest.mark.parametrize("name", ["../x", "", "a b", ".hidden", "x.pt2", "a,b", "é"])
 def test_names_that_are_none(name, own_folder):
-    with pytest.raises(ValueError, match="no name"):
+    with pytest.raises(ValueError, match="not a valid model name"):
         pyrometer.register(name, Net)
     assert not own_folder.exists()
 

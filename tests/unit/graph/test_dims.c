@@ -84,15 +84,15 @@ static void test_wishes(void **unused)
     pyro_model *model = windowed();
     expect_error(
         set(model, 1, 3, 100, 48, &error), &error,
-        "height cannot be 100: it must be a multiple of 32, 32 or more (96 is near); the "
-        "model takes [batch, 3, height, 48] (batch 1 to 16; height a multiple of 32, 32 or "
+        "height cannot be 100: it must be a multiple of 32, 32 or more (such as 96); valid "
+        "shapes are [batch, 3, height, 48] (batch 1 to 16; height a multiple of 32, 32 or "
         "more)");
-    expect_error(set(model, 1, 3, 5, 48, &error), &error, "(32 is near)");
+    expect_error(set(model, 1, 3, 5, 48, &error), &error, "(such as 32)");
     expect_error(set(model, 17, 3, 64, 48, &error), &error,
                  "batch cannot be 17: it must be 1 to 16");
     expect_error(set(model, 1, 3, 64, 96, &error), &error,
-                 "dim 3 is fixed at 48, not 96: the model takes [batch, 3, height, 48]");
-    assert_non_null(strstr(error.message, "for other sizes there is win_96 (96)"));
+                 "dim 3 is fixed at 48, not 96; valid shapes are [batch, 3, height, 48]");
+    assert_non_null(strstr(error.message, "models for other sizes: win_96 (96)"));
     assert_int_equal(set(model, 16, 3, 128, 48, &error), PYRO_OK);
     pyro_model_close(model);
 
@@ -100,7 +100,7 @@ static void test_wishes(void **unused)
     pyro_error_clear(&error);
     assert_int_equal(pyro_model_set_kind(model, "height", 320, &error), PYRO_OK);
     expect_error(pyro_model_set_kind(model, "width", 96, &error), &error,
-                 "no width length that may change");
+                 "no variable width length");
     pyro_model_close(model);
 }
 

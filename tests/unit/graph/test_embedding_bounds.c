@@ -111,7 +111,7 @@ static void test_ways_of_looking_up(void **unused)
         expect_longest(&p, 16, lookups[i].target);
         begin(&p);
         program_node(&p, lookups[i].target, "table", lookups[i].args, "%out");
-        expect_refused(&p, 17, "row 16 of 'rows' is looked up (layer 'table')");
+        expect_refused(&p, 17, "looks up row 16 of 'rows' (layer 'table')");
     }
 }
 

@@ -154,7 +154,7 @@ static void test_refusals(void **unused)
     expect_refused(model, (wish){"ids", 3, {4, 16, 6}}, "dim 2 is fixed at 5");
     expect_refused(model, (wish){"image", 3, {4, 3, 32}}, "has 4 dims in the file, not 3");
     expect_refused(model, (wish){"nobody", 1, {4}},
-                   "no input is called 'nobody'; there are image, ids");
+                   "unknown input 'nobody'; the model has image, ids");
     expect_refused(model, (wish){"ids", 3, {-4, 16, 5}}, "dim 0 cannot be -4");
     expect_refused(model, (wish){"image", 4, {4, -3, 32, 64}}, "dim 1 cannot be -3");
     expect_refused(model, (wish){"ids", 3, {4, INT64_MIN, 5}}, "dim 1 cannot be");
@@ -257,7 +257,7 @@ static void test_symbols(void **unused)
     assert_int_equal(pyro_model_set_size(model, "s2", 9, &error), PYRO_OK);
     expect_shape(model, 1, "2x72x5");
     assert_int_equal(pyro_model_set_size(model, "s7", 9, &error), PYRO_ERROR_ARGUMENT);
-    assert_non_null(strstr(error.message, "no size is called 's7'; there are: s0, s1"));
+    assert_non_null(strstr(error.message, "unknown size 's7'; the model has: s0, s1"));
     pyro_error_clear(&error);
     assert_int_equal(pyro_model_set_size(model, "s0", 100, &error), PYRO_ERROR_ARGUMENT);
     pyro_model_close(model);
@@ -284,7 +284,7 @@ static void test_too_small_and_unworkable(void **unused)
     expect_node(model, "z", "7");
     pyro_error_clear(&error);
     assert_int_equal(pyro_model_set_batch(model, 5, &error), PYRO_OK);
-    expect_cost_refused(model, "dim 0 of 'y' cannot be worked out at these sizes: riddle(s0)");
+    expect_cost_refused(model, "dim 0 of 'y' cannot be computed at these sizes: riddle(s0)");
     pyro_model_close(model);
 
     program negative = {0};

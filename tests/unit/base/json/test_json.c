@@ -98,15 +98,15 @@ static void test_strings(void **state)
     expect_trace("\"\\ud83dx\\ude00\\ud83d\\ud83d\\ude00\"",
                  "s@0 14 \xef\xbf\xbdx\xef\xbf\xbd\xef\xbf\xbd\xf0\x9f\x98\x80\n.@33\n");
     expect_trace("\"caf\xc3\xa9 \xf0\x9f\x98\x80\"", "s@0 10 caf\xc3\xa9 \xf0\x9f\x98\x80\n.@12\n");
-    expect_error("\"a\tb\"", 2, "a control character in a string is not escaped");
-    expect_error("\"a\\xb\"", 2, "a string has an escape that is not JSON");
-    expect_error("\"\\u12g4\"", 1, "a string has an escape that is not JSON");
-    expect_error("\"\\u123\"", 1, "a string has an escape that is not JSON");
+    expect_error("\"a\tb\"", 2, "unescaped control character in a string");
+    expect_error("\"a\\xb\"", 2, "invalid escape in a string");
+    expect_error("\"\\u12g4\"", 1, "invalid escape in a string");
+    expect_error("\"\\u123\"", 1, "invalid escape in a string");
     expect_error("[\"ab\xff\"]", 4, "a string is not UTF-8");
     expect_error("\"\xc0\xaf\"", 1, "a string is not UTF-8");
     expect_error("\"\xed\xa0\x80\"", 1, "a string is not UTF-8");
     expect_error_with(NULL, "\"a\0b\"", 5, PYRO_ERROR_FORMAT, 2,
-                      "a control character in a string is not escaped");
+                      "unescaped control character in a string");
 }
 
 static void test_options(void **state)
@@ -138,7 +138,7 @@ static void test_grammar_errors(void **state)
     expect_error("{,}", 1, "expected a key or '}', got ','");
     expect_error("{1:2}", 1, "expected a key or '}', got '1'");
     expect_error("[,1]", 1, "expected a value, got ','");
-    expect_error("1 2", 2, "expected nothing behind the document, got '2'");
+    expect_error("1 2", 2, "expected the end of the document, got '2'");
     expect_error("]", 0, "expected a value, got ']'");
     expect_error("[01]", 2, "expected ',' or ']', got '1'");
     expect_error("[1.]", 3, "expected a digit, got ']'");
@@ -158,7 +158,7 @@ static void test_grammar_errors(void **state)
     expect_error("\x01", 0, "expected a value, got byte 0x01");
     expect_error_with(NULL, "[1,\0 2]", 7, PYRO_ERROR_FORMAT, 3, "expected a value, got byte 0x00");
     expect_error_with(NULL, "1\0", 2, PYRO_ERROR_FORMAT, 1,
-                      "expected nothing behind the document, got byte 0x00");
+                      "expected the end of the document, got byte 0x00");
 }
 
 static void test_integers(void **state)
@@ -345,8 +345,8 @@ static void test_skip_errors(void **state)
     expect_skip_error("[\"]", 3, "unexpected end of input inside an object or array");
     expect_skip_error("[\"\\\"]", 5, "unexpected end of input inside an object or array");
     expect_skip_error("\"abc", 4, "unexpected end of input inside a string");
-    expect_skip_error("[1}", 2, "brackets that do not match");
-    expect_skip_error("[{]}", 3, "brackets that do not match");
+    expect_skip_error("[1}", 2, "mismatched brackets");
+    expect_skip_error("[{]}", 3, "mismatched brackets");
     expect_skip_error("", 0, "unexpected end of input: expected a value");
 }
 

@@ -79,7 +79,7 @@ static void test_wrong_sizes(void **state)
     const member deflated_first[] = {two_members[1], two_members[0]};
     zip = build(deflated_first, 2, false, "");
     put_at(&zip, zip.central[0] + 20, compressed + 1, 4);
-    expect_failure(&zip, PYRO_ERROR_FORMAT, "its compressed data goes on after its end");
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "its compressed data continues after its end");
     pyro_buf_free(&zip.bytes);
 }
 
@@ -97,7 +97,7 @@ static void test_damaged_zstd(void **state)
     put_at(&zip, zip.central[0] + 20, compressed - 1, 4);
     expect_failure(&zip, PYRO_ERROR_FORMAT, "its compressed data ends early");
     put_at(&zip, zip.central[0] + 20, compressed + 1, 4);
-    expect_failure(&zip, PYRO_ERROR_FORMAT, "its compressed data goes on after its end");
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "its compressed data continues after its end");
     put_at(&zip, zip.central[0] + 20, compressed, 4);
     zip.bytes.data[zip.local[0] + 30 + 6 + 5] ^= 1;
     expect_failure(&zip, PYRO_ERROR_FORMAT, "its compressed data is damaged");
@@ -123,10 +123,10 @@ static void test_wrong_headers(void **state)
     expect_failure(&zip, PYRO_ERROR_FORMAT, "model/data.json: no local header here");
     zip.bytes.data[zip.local[0]] ^= 1;
     zip.bytes.data[zip.local[0] + 30] ^= 1;
-    expect_failure(&zip, PYRO_ERROR_FORMAT, "has another name in its local header");
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "its local header has another name");
     zip.bytes.data[zip.local[0] + 30] ^= 1;
     put_at(&zip, zip.local[0] + 8, 8, 2);
-    expect_failure(&zip, PYRO_ERROR_FORMAT, "another compression method in its local header");
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "its local header has another compression method");
     put_at(&zip, zip.local[0] + 8, 0, 2);
     put_at(&zip, zip.local[1] + 28, UINT16_MAX, 2);
     expect_failure(&zip, PYRO_ERROR_FORMAT, "reaches into the directory");
@@ -135,10 +135,10 @@ static void test_wrong_headers(void **state)
     expect_failure(&zip, PYRO_ERROR_FORMAT, "no directory entry here");
     zip.bytes.data[zip.central[1]] ^= 1;
     put_at(&zip, zip.central[1] + 32, 300, 2);
-    expect_failure(&zip, PYRO_ERROR_FORMAT, "a directory entry is cut off");
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "a directory entry is truncated");
     put_at(&zip, zip.central[1] + 32, 2, 2);
     put_at(&zip, zip.central[0] + 46 + 3, 0, 1);
-    expect_failure(&zip, PYRO_ERROR_FORMAT, "an entry's name holds a NUL");
+    expect_failure(&zip, PYRO_ERROR_FORMAT, "an entry's name contains a NUL");
     pyro_buf_free(&zip.bytes);
 }
 

@@ -84,7 +84,7 @@ static void test_custom_rules(void **unused)
     expect_failure(model, options, PYRO_ERROR_FORMAT, "no price for mix");
     asked.silent = true;
     expect_failure(model, options, PYRO_ERROR_FORMAT,
-                   "the rule given for 'mylib.mix.default' failed");
+                   "the custom rule failed for 'mylib.mix.default'");
     asked.answer = 1;
     asked.macs = -1;
     expect_failure(model, options, PYRO_ERROR_ARGUMENT, "negative");

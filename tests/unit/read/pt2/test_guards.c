@@ -66,8 +66,8 @@ static void test_a_broken_guard_is_refused(void **state)
     assert_true(is_priced(guards, 8, 6, &error));
     assert_false(is_priced(guards, 2, 4, &error));
     assert_string_equal(error.message,
-                        "at these sizes other operators would run than those in the file, which "
-                        "was exported where (Mul(2,s1)) >= 6 & (s0) < 9");
+                        "at these sizes the model would run other operators than those in the "
+                        "file, which requires (Mul(2,s1)) >= 6 & (s0) < 9");
     assert_false(is_priced(guards, 9, 8, &error));
 }
 
