@@ -108,7 +108,7 @@ mine (own)     212   384  2x8
 
 1 of * models. MACs are for one forward pass at that input; * marks the sizes (glob)
 that may change.
-(own): added by you; pyrometer models remove NAME removes one.
+(own): added by you; pyrometer models remove NAME deletes it.
 
 $ pyrometer models add mine good-1-flat-layout.pt2
 pyrometer: you already have a model called mine (force replaces it)
@@ -178,7 +178,7 @@ spoiled (own)       -     -  -
 1 of * models. MACs are for one forward pass at that input; * marks the sizes (glob)
 that may change.
 spoiled cannot be used: not a model file in a known format (.pt2 archive, exported program as JSON, the same JSON in gzip); export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
-(own): added by you; pyrometer models remove NAME removes one.
+(own): added by you; pyrometer models remove NAME deletes it.
 
 $ pyrometer cost spoiled
 pyrometer: $TMP/data/pyrometer/models/spoiled.pt2: not a model file in a known format (.pt2 archive, exported program as JSON, the same JSON in gzip); export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
