@@ -145,7 +145,7 @@ def test_fields_of_the_cases_exist():
 
 def test_a_host_that_holds_the_gpu_up():
     busy = rows(on_gpu=True, gpu_percent=9.0, cpu_percent=95.0)["GPU use"]
-    assert "the host holds the GPU up" in busy[1]
+    assert "the host delays the GPU" in busy[1]
     assert "the host" not in rows(on_gpu=True, gpu_percent=11.0, cpu_percent=95.0)["GPU use"][1]
 
 
