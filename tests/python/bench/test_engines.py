@@ -112,7 +112,7 @@ def test_onnx(tmp_path):
     assert given["compute"]["flops_reason"] == "there is no reader of .onnx graphs yet"
     small = quick(ModelProfiler(tmp_path / "m.onnx", device="cpu", precision="int8"))
     assert small["precision"]["how"] == "dynamic quantisation by onnxruntime"
-    with pytest.raises(ValueError, match="its own types"):
+    with pytest.raises(ValueError, match="are fixed; convert it"):
         ModelProfiler(tmp_path / "m.onnx", device="cpu", precision="bf16")
     with pytest.raises(Error, match="onnxruntime"):
         ModelProfiler(tmp_path / "m.onnx", device="cpu").memory_profile()
