@@ -129,7 +129,9 @@ def main():
         one = times_cheaper(seconds, "one_profile", which)
         line(f"times cheaper than one profile + export ({text})", one, target="target: at least 10")
         each = times_cheaper(seconds, "a_profile_each", which)
-        line(f"... than one profile per forward + parse ({text})", each, target="target: at least 15")
+        line(
+            f"... than one profile per forward + parse ({text})", each, target="target: at least 15"
+        )
     sys.stdout.flush()
 
 

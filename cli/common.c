@@ -62,20 +62,20 @@ const pyro_option pyro_common_options[] = {
 
 bool pyro_common_to_stdout(const pyro_common *common)
 {
-    return common->output == NULL || strcmp(common->output, "-") == 0;
+    return !common->output || strcmp(common->output, "-") == 0;
 }
 
 static int fail_extension(const pyro_common *common, pyro_error *error)
 {
     const char *slash = strrchr(common->output, '/');
-    const char *dot = strrchr(slash != NULL ? slash : common->output, '.');
+    const char *dot = strrchr(slash ? slash : common->output, '.');
     pyro_buf known = PYRO_BUF_INIT;
 
     pyro_format_list_extensions(&known, common->report);
     int status = pyro_fail(error, PYRO_ERROR_ARGUMENT,
                            "--output %.200s: %s%.40s; use %s, or give --format", common->output,
-                           dot != NULL ? "unknown extension " : "no extension",
-                           dot != NULL ? dot : "", known.failed ? "" : known.data);
+                           dot ? "unknown extension " : "no extension", dot ? dot : "",
+                           known.failed ? "" : known.data);
     pyro_buf_free(&known);
     return status;
 }
@@ -87,17 +87,17 @@ static int choose_format(pyro_common *common, pyro_error *error)
 
     if (common->report == PYRO_REPORT_NONE)
         return PYRO_OK;
-    if (common->format_name != NULL)
+    if (common->format_name)
         writer = pyro_format_named(common->report, common->format_name);
-    else if (pyro_common_to_stdout(common) || (common->plain != NULL && *common->plain))
+    else if (pyro_common_to_stdout(common) || (common->plain && *common->plain))
         writer = pyro_format_default(common->report);
     else
         writer = pyro_format_of_file(common->report, common->output);
-    if (writer != NULL) {
+    if (writer) {
         common->format = writer->format;
         return PYRO_OK;
     }
-    if (common->format_name != NULL)
+    if (common->format_name)
         return pyro_options_fail_choice(error, "format", pyro_format_names(common->report),
                                         common->format_name);
     if (common->output[0] == '\0')

@@ -47,7 +47,7 @@ void pyro_github_summarize(const char *markdown, size_t size)
 {
     const char *path = getenv("GITHUB_STEP_SUMMARY");
 
-    if (path == NULL || path[0] == '\0')
+    if (!path || path[0] == '\0')
         return;
     /* Opening a FIFO without a reader must not block. */
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);

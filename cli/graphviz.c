@@ -62,10 +62,10 @@ int pyro_graphviz_svg(pyro_buf *svg, const char *text, size_t size, pyro_error *
     bool is_done = true;
     pid_t child;
 
-    if (input == NULL || fwrite(text, 1, size, input) != size || fflush(input) != 0 ||
+    if (!input || fwrite(text, 1, size, input) != size || fflush(input) != 0 ||
         fseek(input, 0, SEEK_SET) != 0 || pipe(ends) != 0) {
         int status = pyro_fail(error, PYRO_ERROR_IO, "cannot run dot: %s", strerror(errno));
-        if (input != NULL)
+        if (input)
             fclose(input);
         return status;
     }

@@ -16,8 +16,8 @@ static void add_option_usage(pyro_buf *buf, const pyro_command *command, const p
     const char *const *choices = pyro_command_choices(command, option);
 
     pyro_buf_addf(buf, "--%s", option->long_name);
-    if (choices != NULL && option->kind != PYRO_OPTION_STRING)
-        for (size_t i = 0; choices[i] != NULL; i++)
+    if (choices && option->kind != PYRO_OPTION_STRING)
+        for (size_t i = 0; choices[i]; i++)
             pyro_buf_addf(buf, "%s%s", i == 0 ? " " : "|", choices[i]);
     else if (option->kind != PYRO_OPTION_FLAG)
         pyro_buf_addf(buf, " %s", option->metavar);
@@ -32,7 +32,7 @@ void pyro_help_option(pyro_buf *buf, const pyro_command *command, const pyro_opt
     const char *rest = option->help, *found;
 
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        if ((found = strstr(rest, places[i].name)) == NULL)
+        if (!(found = strstr(rest, places[i].name)))
             continue;
         pyro_buf_add(buf, rest, (size_t)(found - rest));
         places[i].list(buf, command->report);
@@ -52,7 +52,7 @@ void pyro_help_option_text(pyro_buf *buf, const pyro_command *command, const pyr
     if (option->kind == PYRO_OPTION_LIST || option->kind == PYRO_OPTION_LIMITS ||
         option->kind == PYRO_OPTION_CHOICES)
         add(buf, " May be repeated.");
-    if (option->default_text != NULL) {
+    if (option->default_text) {
         add(buf, " Default: ");
         add(buf, option->default_text);
         add(buf, ".");
@@ -77,9 +77,9 @@ static void add_option(pyro_buf *buf, const pyro_command *command, const pyro_op
 
 static void add_groups(pyro_buf *buf, const pyro_command *command, bool color)
 {
-    for (const pyro_option_group *group = command->groups; group->title != NULL; group++) {
+    for (const pyro_option_group *group = command->groups; group->title; group++) {
         pyro_text_heading(buf, group->title, color);
-        for (const pyro_option *option = group->options; option->long_name != NULL; option++)
+        for (const pyro_option *option = group->options; option->long_name; option++)
             add_option(buf, command, option);
         pyro_buf_addc(buf, '\n');
     }
@@ -88,7 +88,7 @@ static void add_groups(pyro_buf *buf, const pyro_command *command, bool color)
 static void add_examples(pyro_buf *buf, const pyro_example *examples, bool color)
 {
     pyro_text_heading(buf, "Examples:", color);
-    for (const pyro_example *example = examples; example->line != NULL; example++) {
+    for (const pyro_example *example = examples; example->line; example++) {
         pyro_buf_addf(buf, "  %s\n", example->line);
         pyro_text_wrap(buf, example->purpose, 10, 10, WIDTH);
     }

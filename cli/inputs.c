@@ -42,7 +42,7 @@ static void append(const char *path, pyro_file_identity file, bool folder)
 {
     if (!pyro_grow(&inputs.items, &inputs.capacity, inputs.count + 1, sizeof *inputs.items))
         return;
-    inputs.items[inputs.count++] = (input){path != NULL ? strdup(path) : NULL, file, folder};
+    inputs.items[inputs.count++] = (input){path ? strdup(path) : NULL, file, folder};
 }
 
 /* Adds a file or folder; true when it exists. */
@@ -69,7 +69,7 @@ static void add_parts(char *text, const char *separators)
 {
     char *rest = NULL;
 
-    for (char *part = strtok_r(text, separators, &rest); part != NULL;
+    for (char *part = strtok_r(text, separators, &rest); part;
          part = strtok_r(NULL, separators, &rest))
         add_path(part, false);
 }
@@ -81,13 +81,13 @@ void pyro_inputs_add(const char *word, bool folders)
     if (add_path(word, folders))
         return;
     copy = strdup(word);
-    if (copy == NULL)
+    if (!copy)
         return;
     colon = strrchr(copy, ':');
-    if (colon != NULL)
+    if (colon)
         *colon = '\0';
-    if (colon == NULL || !add_path(copy, folders)) {
-        if (colon != NULL)
+    if (!colon || !add_path(copy, folders)) {
+        if (colon)
             *colon = ':';
         add_parts(copy, " \t\n,=;|&<>()'\"");
     }
@@ -102,7 +102,7 @@ static void add_user_data(void)
     if (pyro_registry_folder(&folder, NULL) != PYRO_OK)
         return;
     end = strrchr(folder, '/');
-    if (end != NULL && end > folder)
+    if (end && end > folder)
         *end = '\0';
     add_path(folder, true);
     free(folder);
@@ -118,7 +118,7 @@ static void add_option(const pyro_option *option, const void *target)
     const pyro_words *words = target;
     const char *text = option->kind == PYRO_OPTION_STRING ? *(const char *const *)target : NULL;
 
-    if (text != NULL)
+    if (text)
         pyro_inputs_add(text, true);
     for (size_t i = 0; option->kind == PYRO_OPTION_LIST && i < words->count; i++)
         pyro_inputs_add(words->items[i], true);
@@ -129,8 +129,8 @@ void pyro_inputs_collect(const pyro_option_group *groups, const void *values,
 {
     struct stat info;
 
-    for (const pyro_option_group *group = groups; group->title != NULL; group++)
-        for (const pyro_option *option = group->options; option->long_name != NULL; option++)
+    for (const pyro_option_group *group = groups; group->title; group++)
+        for (const pyro_option *option = group->options; option->long_name; option++)
             if (names_input(option))
                 add_option(option, (const char *)values + group->offset + option->offset);
     for (size_t i = 0; i < operands->count; i++)
@@ -148,11 +148,11 @@ static bool is_result(const char *path)
     char start[64] = "", *at = start;
     FILE *file;
 
-    for (size_t i = 0; dot != NULL && i < sizeof ends / sizeof *ends; i++)
+    for (size_t i = 0; dot && i < sizeof ends / sizeof *ends; i++)
         if (strcmp(dot, ends[i]) == 0)
             return true;
     file = fopen(path, "rb");
-    if (file == NULL)
+    if (!file)
         return false;
     size_t count = fread(start, 1, sizeof start - 1, file);
     fclose(file);
@@ -169,7 +169,7 @@ static bool holds(const char *folder, pyro_file_identity wanted, int depth, int 
     struct dirent *entry;
     bool found = false;
 
-    while (entries != NULL && !found && *left > 0 && (entry = readdir(entries)) != NULL) {
+    while (entries && !found && *left > 0 && (entry = readdir(entries))) {
         pyro_file_identity file;
         char *path = NULL;
 
@@ -183,7 +183,7 @@ static bool holds(const char *folder, pyro_file_identity wanted, int depth, int 
             found = holds(path, wanted, depth + 1, left);
         free(path);
     }
-    if (entries != NULL)
+    if (entries)
         closedir(entries);
     return found;
 }
@@ -209,8 +209,7 @@ int pyro_inputs_check(const char *path, pyro_error *error)
             continue;
         pyro_fail(error, PYRO_ERROR_ARGUMENT,
                   "would overwrite an input of this command (%s%.200s); name another file",
-                  one->is_folder ? "in the folder " : "",
-                  one->path != NULL ? one->path : "standard input");
+                  one->is_folder ? "in the folder " : "", one->path ? one->path : "standard input");
         pyro_error_where(error, path, NULL);
         return PYRO_ERROR_ARGUMENT;
     }
@@ -222,15 +221,15 @@ int pyro_inputs_check_options(const pyro_option_group *groups, const void *value
 {
     int status = PYRO_OK;
 
-    for (const pyro_option_group *group = groups; group->title != NULL; group++) {
-        for (const pyro_option *option = group->options;
-             option->long_name != NULL && status == PYRO_OK; option++) {
+    for (const pyro_option_group *group = groups; group->title; group++) {
+        for (const pyro_option *option = group->options; option->long_name && status == PYRO_OK;
+             option++) {
             const char *path;
 
             if (option->writes != PYRO_WRITES_FILE)
                 continue;
             path = *(const char *const *)((const char *)values + group->offset + option->offset);
-            if (path != NULL)
+            if (path)
                 status = pyro_inputs_check(path, error);
         }
     }

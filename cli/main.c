@@ -16,7 +16,7 @@ static bool is_builtin_model(const char *name)
 {
     const char *builtin;
 
-    for (size_t i = 0; (builtin = pyro_builtin_name(i)) != NULL; i++)
+    for (size_t i = 0; (builtin = pyro_builtin_name(i)); i++)
         if (pyro_catalog_same_name(builtin, name))
             return true;
     return false;
@@ -27,7 +27,7 @@ static bool is_trace_name(const char *name)
 {
     const char *json = strstr(name, ".json");
 
-    return json != NULL &&
+    return json &&
            (json[5] == '\0' || strcmp(json + 5, ".gz") == 0 || strcmp(json + 5, ".zst") == 0);
 }
 
@@ -35,7 +35,7 @@ static int fail_unknown_command(const char *name)
 {
     pyro_suggestion suggestion = PYRO_SUGGESTION(name);
 
-    for (size_t i = 0; pyro_commands[i] != NULL; i++)
+    for (size_t i = 0; pyro_commands[i]; i++)
         pyro_suggestion_offer(&suggestion, pyro_commands[i]->name);
     pyro_suggestion_offer(&suggestion, "help");
     if (is_trace_name(name) && access(name, F_OK) == 0)
@@ -44,7 +44,7 @@ static int fail_unknown_command(const char *name)
     if (is_builtin_model(name) || access(name, F_OK) == 0)
         return pyro_common_complain("%s is a model, not a command; did you mean pyrometer cost %s?",
                                     name, name);
-    if (suggestion.nearest != NULL)
+    if (suggestion.nearest)
         return pyro_common_complain("unknown command %s; did you mean %s? (see pyrometer --help)",
                                     name, suggestion.nearest);
     return pyro_common_complain("unknown command %s (see pyrometer --help)", name);
@@ -68,7 +68,7 @@ static void write_overview(pyro_buf *buf, bool color)
                        ": what a PyTorch model costs, and where its time goes\n\n"
                        "Usage: pyrometer COMMAND [OPTION...] [OPERAND...]\n\n");
     pyro_text_heading(buf, "Commands:", color);
-    for (size_t i = 0; pyro_commands[i] != NULL; i++)
+    for (size_t i = 0; pyro_commands[i]; i++)
         pyro_buf_addf(buf, "  %-8s  %s\n", pyro_commands[i]->name, pyro_commands[i]->summary);
     pyro_buf_adds(buf, "  help      show the help of a command: pyrometer help cost\n\n");
     pyro_text_heading(buf, "Start here:", color);
@@ -95,11 +95,11 @@ static int show_help(const char *name)
 {
     const pyro_command *command;
 
-    if (name == NULL || strcmp(name, "help") == 0)
+    if (!name || strcmp(name, "help") == 0)
         return show_overview(pyro_output_wants_color());
     command = pyro_command_find(name);
-    return command != NULL ? pyro_help_show(command, pyro_output_wants_color())
-                           : fail_unknown_command(name);
+    return command ? pyro_help_show(command, pyro_output_wants_color())
+                   : fail_unknown_command(name);
 }
 
 static bool is_any(const char *word, const char *a, const char *b, const char *c)
@@ -114,7 +114,7 @@ int main(int argc, char **argv)
     if (argc < 2)
         return show_help(NULL);
     command = pyro_command_find(argv[1]);
-    if (command != NULL)
+    if (command)
         return command->run(command, argc - 2, argv + 2);
     if (is_any(argv[1], "help", "--help", "-h"))
         return show_help(argc > 2 ? argv[2] : NULL);

@@ -21,7 +21,7 @@ int pyro_common_complain(const char *format, ...)
         message = NULL;
     va_end(arguments);
     pyro_buf_adds(&line, "pyrometer: ");
-    pyro_text_clean(&line, message != NULL ? message : "out of memory");
+    pyro_text_clean(&line, message ? message : "out of memory");
     pyro_buf_addc(&line, '\n');
     fputs(line.failed ? "pyrometer: out of memory\n" : line.data, stderr);
     pyro_buf_free(&line);
@@ -34,7 +34,7 @@ int pyro_common_fail(const char *subject, const pyro_error *error)
     char line[sizeof error->where + sizeof error->message + 64];
 
     pyro_error_line(error, line, sizeof line);
-    if (subject != NULL && error->where[0] == '\0')
+    if (subject && error->where[0] == '\0')
         return pyro_common_complain("%s: %s", subject, line);
     return pyro_common_complain("%s", line);
 }
@@ -44,6 +44,6 @@ void pyro_common_say_written(const char *path, const char *what)
     pyro_buf name = PYRO_BUF_INIT;
 
     pyro_text_clean(&name, path);
-    fprintf(stderr, "wrote %s (%s)\n", name.failed || name.data == NULL ? "" : name.data, what);
+    fprintf(stderr, "wrote %s (%s)\n", name.failed || !name.data ? "" : name.data, what);
     pyro_buf_free(&name);
 }

@@ -29,5 +29,5 @@ int pyro_open_model(pyro_model **out, const char *spec, const pyro_open_options 
 
     if (pyro_spec_of(spec) == PYRO_SPEC_MODEL)
         return pyro_model_open(out, spec, error);
-    return open_built(out, spec, options != NULL ? options : &usual, error);
+    return open_built(out, spec, options ? options : &usual, error);
 }

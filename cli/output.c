@@ -22,7 +22,7 @@ bool pyro_output_wants_color(void)
 {
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 
-    return isatty(STDOUT_FILENO) && (no_color == NULL || no_color[0] == '\0') && term != NULL &&
+    return isatty(STDOUT_FILENO) && (!no_color || no_color[0] == '\0') && term &&
            strcmp(term, "dumb") != 0;
 }
 
@@ -34,7 +34,7 @@ int pyro_output_width(bool to_stdout)
 
     if (!to_stdout)
         return WIDTH_NO_EDGE;
-    if (columns != NULL)
+    if (columns)
         width = strtol(columns, NULL, 10);
     if (width <= 0 && isatty(STDOUT_FILENO))
         width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
@@ -70,7 +70,7 @@ static int open_target(pyro_output_stream *stream, const char *path)
     if (exists && !S_ISREG(old.st_mode))
         return open(path, O_WRONLY | O_CLOEXEC);
     stream->target = exists ? realpath(path, NULL) : strdup(path);
-    if (stream->target == NULL)
+    if (!stream->target)
         return -1;
     int fd = pyro_file_open_temporary(stream->target, &stream->temporary);
     if (fd >= 0 && exists)
@@ -110,7 +110,7 @@ int pyro_output_end(pyro_output_stream *stream, bool keep, pyro_error *error)
 
     if (stream->fd != STDOUT_FILENO && close(stream->fd) != 0)
         number = errno;
-    if (stream->temporary != NULL) {
+    if (stream->temporary) {
         if (keep && number == 0 && rename(stream->temporary, stream->target) != 0)
             number = errno;
         if (!keep || number != 0)

@@ -70,7 +70,7 @@ static bool add_word(words *w, const char *text)
     if (!pyro_grow(&w->items, &w->capacity, w->count + 2, sizeof *w->items))
         return false;
     w->items[w->count] = strdup(text);
-    if (w->items[w->count] == NULL)
+    if (!w->items[w->count])
         return false;
     w->items[++w->count] = NULL;
     return true;
@@ -99,10 +99,10 @@ static int split(words *w, const char *command, pyro_error *error)
             return PYRO_OK;
         pyro_buf_reset(&w->text);
         pyro_buf_adds(&w->text, "");
-        while (*at != '\0' && strchr(" \t\n", *at) == NULL) {
+        while (*at != '\0' && !strchr(" \t\n", *at)) {
             if (*at == '\'' || *at == '"') {
                 at = take_quoted(w, at);
-                if (at == NULL)
+                if (!at)
                     return pyro_fail(error, PYRO_ERROR_ARGUMENT, "a quote is not closed");
                 continue;
             }
@@ -110,17 +110,16 @@ static int split(words *w, const char *command, pyro_error *error)
                 at++;
             pyro_buf_addc(&w->text, *at++);
         }
-        if (w->text.failed || !add_word(w, w->text.data != NULL ? w->text.data : ""))
+        if (w->text.failed || !add_word(w, w->text.data ? w->text.data : ""))
             return pyro_fail_memory(error);
     }
 }
 
 static int make_arguments(words *w, const pyro_process_spec *spec, pyro_error *error)
 {
-    int status = split(w, spec->shell != NULL ? spec->shell : spec->command, error);
+    int status = split(w, spec->shell ? spec->shell : spec->command, error);
 
-    if (status == PYRO_OK && spec->shell != NULL &&
-        (!add_word(w, "-c") || !add_word(w, spec->command)))
+    if (status == PYRO_OK && spec->shell && (!add_word(w, "-c") || !add_word(w, spec->command)))
         status = pyro_fail_memory(error);
     if (status == PYRO_OK && w->count == 0)
         status = pyro_fail(error, PYRO_ERROR_ARGUMENT, "the command is empty");
@@ -141,7 +140,7 @@ static void become(char **arguments, const pyro_process_spec *spec, int reason_f
         if (null_fd > STDERR_FILENO)
             close(null_fd);
     }
-    if (spec->folder == NULL || chdir(spec->folder) == 0)
+    if (!spec->folder || chdir(spec->folder) == 0)
         execvp(arguments[0], arguments);
     int number = errno;
     (void)!write(reason_fd, &number, sizeof number);

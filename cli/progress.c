@@ -63,7 +63,7 @@ static void add_label(pyro_buf *buf, const char *label)
     const char *slash = strrchr(label, '/');
     pyro_buf clean = PYRO_BUF_INIT;
 
-    pyro_text_clean(&clean, slash != NULL && slash[1] != '\0' ? slash + 1 : label);
+    pyro_text_clean(&clean, slash && slash[1] != '\0' ? slash + 1 : label);
     pyro_buf_addf(buf, "%.*s  ", LABEL_WIDTH, pyro_text_part(buf, &clean));
     pyro_buf_free(&clean);
 }

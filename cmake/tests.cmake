@@ -116,7 +116,7 @@ if(NOT PYRO_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
 endif()
 
 if(NOT PYRO_SANITIZE)
-  add_test(NAME words COMMAND ${Python3_EXECUTABLE} scripts/check-words.py
+  add_test(NAME words COMMAND ${Python3_EXECUTABLE} scripts/check-words.py --code
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   set_tests_properties(words PROPERTIES LABELS docs TIMEOUT 60)
   add_test(NAME install COMMAND

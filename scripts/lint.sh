@@ -15,8 +15,6 @@ if [ "$(cat "$venv/pyrometer-lint.key" 2>/dev/null)" != "$key" ]; then
     echo "$key" >"$venv/pyrometer-lint.key"
 fi
 
-pointer_tests=off
-
 files() { git ls-files --cached --others --exclude-standard -- "$@"; }
 
 if [ "${1:-}" = --fix ]; then
@@ -48,7 +46,7 @@ fi
 check "ruff check" "$venv/bin/ruff" check --quiet .
 check "ruff format" "$venv/bin/ruff" format --quiet --check .
 # --code checks strings and comments too; it joins once the code has been rewritten.
-check "words" scripts/check-words.py
+check "words" scripts/check-words.py --code
 if command -v shellcheck >/dev/null; then
     check "shellcheck" check_shell
 else

@@ -47,9 +47,9 @@ static char *ask_git(char *const arguments[], pyro_error *error)
     while (text.length > 0 && text.data[text.length - 1] == '\n')
         text.data[--text.length] = '\0';
     if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 && !text.failed)
-        return text.data != NULL ? text.data : strdup("");
+        return text.data ? text.data : strdup("");
     pyro_fail(error, PYRO_ERROR_NOT_FOUND, "%.300s",
-              text.data != NULL && !text.failed ? text.data : "cannot run git");
+              text.data && !text.failed ? text.data : "cannot run git");
     pyro_buf_free(&text);
     return NULL;
 }
@@ -60,9 +60,9 @@ static int check_out(pyro_base *out, const char *commit, pyro_error *error)
     char *prefix = NULL, *done = NULL, *folder = NULL;
     int status = PYRO_OK;
 
-    if (asprintf(&folder, "%s/pyrometer-XXXXXX", temporary != NULL ? temporary : "/tmp") < 0)
+    if (asprintf(&folder, "%s/pyrometer-XXXXXX", temporary ? temporary : "/tmp") < 0)
         return pyro_fail_memory(error);
-    if (mkdtemp(folder) == NULL) {
+    if (!mkdtemp(folder)) {
         status = pyro_fail(error, PYRO_ERROR_IO, "cannot create a folder: %s", strerror(errno));
         free(folder);
         return status;
@@ -70,11 +70,11 @@ static int check_out(pyro_base *out, const char *commit, pyro_error *error)
     out->worktree = folder;
     prefix = ask_git((char *[]){"git", "rev-parse", "--show-prefix", NULL}, error);
     out->toplevel = ask_git((char *[]){"git", "rev-parse", "--show-toplevel", NULL}, error);
-    if (prefix != NULL && out->toplevel != NULL)
+    if (prefix && out->toplevel)
         done = ask_git((char *[]){"git", "worktree", "add", "--detach", "--force", folder,
                                   (char *)commit, NULL},
                        error);
-    if (done == NULL)
+    if (!done)
         status = PYRO_ERROR_NOT_FOUND;
     else if (asprintf(&out->folder, "%s/%s", folder, prefix) < 0)
         status = pyro_fail_memory(error);
@@ -93,7 +93,7 @@ static int open_commit(pyro_base *out, const char *name, pyro_error *error)
                          name);
     commit = ask_git((char *[]){"git", "rev-parse", "--verify", "--quiet", wanted, NULL}, NULL);
     free(wanted);
-    if (commit == NULL)
+    if (!commit)
         return pyro_fail(error, PYRO_ERROR_NOT_FOUND,
                          "--against %.100s: neither a results file nor a commit of this repository",
                          name);
@@ -122,11 +122,11 @@ static bool is_model(const char *name)
 
     if (stat(name, &about) != 0)
         return strchr(name, ':') != NULL;
-    if (S_ISDIR(about.st_mode) || (ending != NULL && strcmp(ending, ".onnx") == 0))
+    if (S_ISDIR(about.st_mode) || (ending && strcmp(ending, ".onnx") == 0))
         return true;
     FILE *file = S_ISREG(about.st_mode) ? fopen(name, "rb") : NULL;
-    bool archive = file != NULL && fread(start, 1, 2, file) == 2 && memcmp(start, "PK", 2) == 0;
-    if (file != NULL)
+    bool archive = file && fread(start, 1, 2, file) == 2 && memcmp(start, "PK", 2) == 0;
+    if (file)
         fclose(file);
     return archive;
 }
@@ -136,7 +136,7 @@ static char *split_builder(const char *model, const char **rest)
 {
     const char *colon = strrchr(model, ':');
 
-    *rest = access(model, F_OK) == 0 || colon == NULL ? model + strlen(model) : colon;
+    *rest = access(model, F_OK) == 0 || !colon ? model + strlen(model) : colon;
     return strndup(model, (size_t)(*rest - model));
 }
 
@@ -146,7 +146,7 @@ static char *move_into(const pyro_base *base, const char *path, const char *rest
     size_t length = strlen(base->toplevel);
     char *whole = realpath(path, NULL), *moved = NULL;
 
-    if (whole != NULL && strncmp(whole, base->toplevel, length) == 0 && whole[length] == '/' &&
+    if (whole && strncmp(whole, base->toplevel, length) == 0 && whole[length] == '/' &&
         asprintf(&moved, "%s%s%s", base->worktree, whole + length, rest) < 0)
         moved = NULL;
     free(whole);
@@ -160,16 +160,16 @@ static int find_model(pyro_base *base, const char *name, const char *model, pyro
     char *path = split_builder(model, &rest), *there = NULL;
     int status = PYRO_OK;
 
-    if (path == NULL)
+    if (!path)
         return pyro_fail_memory(error);
     if (access(path, F_OK) != 0) { /* package.module:function, which Python finds in its folder */
         base->model = strdup(model);
         free(path);
-        return base->model != NULL ? PYRO_OK : pyro_fail_memory(error);
+        return base->model ? PYRO_OK : pyro_fail_memory(error);
     }
     base->model = move_into(base, path, rest);
     there = move_into(base, path, "");
-    if (base->model == NULL || there == NULL)
+    if (!base->model || !there)
         status = pyro_fail(error, PYRO_ERROR_ARGUMENT,
                            "--against %.60s: %.200s is not in this repository, so the commit has "
                            "no version of it; name another model",
@@ -199,7 +199,7 @@ int pyro_base_open_model(pyro_base *out, const char *name, const char *model, py
     *out = (pyro_base){0};
     if (is_model(name)) {
         out->model = strdup(name);
-        return out->model != NULL ? PYRO_OK : pyro_fail_memory(error);
+        return out->model ? PYRO_OK : pyro_fail_memory(error);
     }
     if (access(name, F_OK) == 0)
         return pyro_bench_open(&out->bench, name, error);
@@ -207,7 +207,7 @@ int pyro_base_open_model(pyro_base *out, const char *name, const char *model, py
     if (status == PYRO_ERROR_NOT_FOUND && is_named_model(name)) {
         pyro_error_clear(error);
         out->model = strdup(name);
-        return out->model != NULL ? PYRO_OK : pyro_fail_memory(error);
+        return out->model ? PYRO_OK : pyro_fail_memory(error);
     }
     if (status == PYRO_OK)
         status = find_model(out, name, model, error);
@@ -218,7 +218,7 @@ int pyro_base_open_model(pyro_base *out, const char *name, const char *model, py
 
 void pyro_base_leave(pyro_base *base)
 {
-    if (base->worktree == NULL)
+    if (!base->worktree)
         return;
     free(ask_git((char *[]){"git", "worktree", "remove", "--force", base->worktree, NULL}, NULL));
     rmdir(base->worktree);

@@ -92,7 +92,7 @@ const pyro_option pyro_bench_model_options[] = {
 static void write_request(pyro_buf *buf, const pyro_model_side *side,
                           const pyro_bench_model_values *values, const pyro_bench_model_runs *runs)
 {
-    bool first = side->bench == NULL && !side->only_times;
+    bool first = !side->bench && !side->only_times;
     pyro_json_writer writer, *w = &writer;
 
     pyro_buf_reset(buf);
@@ -152,14 +152,13 @@ static int measure_once(pyro_bench **out, const char *python, const pyro_buf *re
         return status;
     path = pyro_helper_path(&helper, "request.json");
     const char *arguments[] = {"bench", path, NULL};
-    status = path == NULL
-                 ? pyro_fail_memory(error)
-                 : pyro_file_write_whole(path, request->data, request->length, true, error);
+    status = !path ? pyro_fail_memory(error)
+                   : pyro_file_write_whole(path, request->data, request->length, true, error);
     if (status == PYRO_OK)
         status = pyro_helper_run(&helper, &answer, arguments, error);
     if (status == PYRO_OK)
         *complaint = find_complaint(&answer);
-    if (status == PYRO_OK && *complaint == NULL)
+    if (status == PYRO_OK && !*complaint)
         status = pyro_bench_parse(out, answer.data, answer.length, error);
     pyro_helper_end(&helper);
     pyro_buf_free(&answer);
@@ -184,7 +183,7 @@ static int take(pyro_model_side *side, pyro_bench *next, pyro_error *error)
 {
     int status = PYRO_OK;
 
-    if (side->bench == NULL) {
+    if (!side->bench) {
         side->bench = next;
         return PYRO_OK;
     }
@@ -206,9 +205,9 @@ static int measure_side(pyro_model_side *side, const pyro_bench *named, const ch
     int status = request.failed ? pyro_fail_memory(error)
                                 : measure_once(&next, python, &request, complaint, error);
     pyro_buf_free(&request);
-    if (next != NULL && named != NULL)
+    if (next && named)
         status = name_alike(next, named, error);
-    if (next != NULL && status == PYRO_OK)
+    if (next && status == PYRO_OK)
         return take(side, next, error);
     pyro_bench_free(next);
     return status;
@@ -243,10 +242,10 @@ static int measure_rounds(pyro_model_side *sides, size_t side_count, const char 
             show_progress(rounds, i, order[j], side_count);
             status = measure_side(&sides[order[j]], last->bench, python, values, runs, complaint,
                                   error);
-            if (pyro_process_interrupted() || status != PYRO_OK || *complaint != NULL)
+            if (pyro_process_interrupted() || status != PYRO_OK || *complaint)
                 return status;
         }
-        if (rounds->is_enough != NULL)
+        if (rounds->is_enough)
             status = rounds->is_enough(rounds->user, i + 1, &enough, error);
         if (status != PYRO_OK)
             return status;
@@ -276,14 +275,14 @@ static int conclude(pyro_model_side *sides, size_t side_count, const char *compl
 {
     if (pyro_process_interrupted()) {
         for (size_t i = 0; i < side_count; i++)
-            if (sides[i].bench != NULL)
+            if (sides[i].bench)
                 sides[i].bench->interrupted = true;
-        if (sides[side_count - 1].bench != NULL)
+        if (sides[side_count - 1].bench)
             return PYRO_EXIT_FINE;
         pyro_common_complain("interrupted before anything was measured");
         return PYRO_EXIT_INTERRUPTED;
     }
-    if (complaint != NULL)
+    if (complaint)
         return pyro_common_complain("%s", complaint);
     return status != PYRO_OK ? pyro_common_fail(NULL, error) : PYRO_EXIT_FINE;
 }
@@ -301,8 +300,8 @@ int pyro_bench_model_measure(pyro_model_side *sides, size_t side_count,
         if (is_missing(sides[i].path))
             return PYRO_EXIT_ERROR;
     python = pyro_python_choose(values->python);
-    package = python != NULL ? pyro_python_package(python) : NULL;
-    if (package != NULL) {
+    package = python ? pyro_python_package(python) : NULL;
+    if (package) {
         int status = measure_rounds(sides, side_count, python, values, runs, rounds, &complaint,
                                     &error);
 

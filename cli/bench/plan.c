@@ -30,7 +30,7 @@ static int check_name(const maker *m, const char *name)
     for (size_t i = 0; i < m->parameter_count; i++)
         if (strcmp(m->parameters[i].name, name) == 0)
             return pyro_fail(m->error, PYRO_ERROR_ARGUMENT, "parameter %.60s is given twice", name);
-    if (name[0] == '\0' || strpbrk(name, "{}") != NULL)
+    if (name[0] == '\0' || strpbrk(name, "{}"))
         return pyro_fail(m->error, PYRO_ERROR_ARGUMENT, "invalid parameter name %.60s", name);
     return PYRO_OK;
 }
@@ -45,13 +45,13 @@ static int read_list(maker *m, parameter *out, const char *name, const char *tex
     for (const char *at = text; *at != '\0'; at++)
         most += *at == ',';
     *out = (parameter){name, pyro_arena_array(&m->plan->arena, most, sizeof(char *)), 0};
-    if (status == PYRO_OK && out->values == NULL)
+    if (status == PYRO_OK && !out->values)
         status = pyro_fail_memory(m->error);
     for (const char *at = text; status == PYRO_OK; at++) {
         if (*at == ',' || *at == '\0') {
-            out->values[out->count] = pyro_arena_text(
-                &m->plan->arena, value.data != NULL ? value.data : "", value.length);
-            if (value.failed || out->values[out->count++] == NULL)
+            out->values[out->count] = pyro_arena_text(&m->plan->arena, value.data ? value.data : "",
+                                                      value.length);
+            if (value.failed || !out->values[out->count++])
                 status = pyro_fail_memory(m->error);
             pyro_buf_reset(&value);
             if (*at == '\0')
@@ -68,8 +68,8 @@ static int read_list(maker *m, parameter *out, const char *name, const char *tex
 
 static int decimals_of(const char *text)
 {
-    const char *dot = text != NULL ? strchr(text, '.') : NULL;
-    size_t digits = dot != NULL ? strspn(dot + 1, "0123456789") : 0;
+    const char *dot = text ? strchr(text, '.') : NULL;
+    size_t digits = dot ? strspn(dot + 1, "0123456789") : 0;
 
     return digits < 12 ? (int)digits : 12;
 }
@@ -82,7 +82,7 @@ static int larger(int a, int b)
 /* MIN, MIN + step, ... MAX, written with as many decimals as the numbers given. */
 static int read_scan(maker *m, parameter *out, const char *name, const char *low, const char *high)
 {
-    double first, last, step = m->request->step_text != NULL ? m->request->step : 1;
+    double first, last, step = m->request->step_text ? m->request->step : 1;
     int status = check_name(m, name);
 
     if (status != PYRO_OK)
@@ -99,14 +99,14 @@ static int read_scan(maker *m, parameter *out, const char *name, const char *low
     int decimals = larger(larger(decimals_of(low), decimals_of(high)),
                           decimals_of(m->request->step_text));
     *out = (parameter){name, pyro_arena_array(&m->plan->arena, (size_t)count, sizeof(char *)), 0};
-    for (size_t i = 0; out->values != NULL && i < (size_t)count; i++) {
+    for (size_t i = 0; out->values && i < (size_t)count; i++) {
         out->values[i] = pyro_arena_format(&m->plan->arena, "%.*f", decimals,
                                            first + step * (double)i);
-        if (out->values[i] == NULL)
+        if (!out->values[i])
             return pyro_fail_memory(m->error);
         out->count++;
     }
-    return out->values != NULL ? PYRO_OK : pyro_fail_memory(m->error);
+    return out->values ? PYRO_OK : pyro_fail_memory(m->error);
 }
 
 static int read_parameters(maker *m)
@@ -116,7 +116,7 @@ static int read_parameters(maker *m)
     int status = PYRO_OK;
 
     m->parameters = pyro_arena_array(&m->plan->arena, most + 1, sizeof *m->parameters);
-    if (m->parameters == NULL)
+    if (!m->parameters)
         return pyro_fail_memory(m->error);
     for (size_t i = 0; i + 1 < lists->count && status == PYRO_OK; i += 2) {
         status = read_list(m, &m->parameters[m->parameter_count], lists->items[i],
@@ -137,7 +137,7 @@ static const char *substitute(maker *m, const char *text, const pyro_planned *pl
     pyro_buf out = PYRO_BUF_INIT;
     const char *result;
 
-    if (text == NULL)
+    if (!text)
         return NULL;
     while (*text != '\0') {
         const pyro_pair *found = NULL;
@@ -151,18 +151,17 @@ static const char *substitute(maker *m, const char *text, const pyro_planned *pl
                 break;
             }
         }
-        if (found != NULL) {
+        if (found) {
             pyro_buf_adds(&out, found->value);
             text += length + 2;
         } else {
             pyro_buf_addc(&out, *text++);
         }
     }
-    result = out.failed
-                 ? NULL
-                 : pyro_arena_text(&m->plan->arena, out.data != NULL ? out.data : "", out.length);
+    result = out.failed ? NULL
+                        : pyro_arena_text(&m->plan->arena, out.data ? out.data : "", out.length);
     pyro_buf_free(&out);
-    if (result == NULL)
+    if (!result)
         pyro_fail_memory(m->error);
     return result;
 }
@@ -188,7 +187,7 @@ static int choose_values(maker *m, pyro_planned *planned, size_t number)
 {
     planned->parameters = pyro_arena_array(&m->plan->arena, m->parameter_count + 1,
                                            sizeof *planned->parameters);
-    if (planned->parameters == NULL)
+    if (!planned->parameters)
         return pyro_fail_memory(m->error);
     planned->parameter_count = m->parameter_count;
     for (size_t i = m->parameter_count; i-- > 0;) {
@@ -221,7 +220,7 @@ static int plan_one(maker *m, size_t command, size_t number)
     if (m->error->code != PYRO_OK)
         return m->error->code;
     planned->name = make_unique(m, planned->name);
-    if (planned->name == NULL)
+    if (!planned->name)
         return pyro_fail_memory(m->error);
     m->plan->count++;
     return PYRO_OK;
@@ -261,7 +260,7 @@ int pyro_plan_make(pyro_plan *out, const pyro_plan_request *request, pyro_error 
     if (status == PYRO_OK) {
         out->items = pyro_arena_array(&out->arena, combinations * request->commands->count + 1,
                                       sizeof *out->items);
-        if (out->items == NULL)
+        if (!out->items)
             status = pyro_fail_memory(error);
     }
     for (size_t i = 0; i < request->commands->count && status == PYRO_OK; i++)

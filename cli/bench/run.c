@@ -29,7 +29,7 @@ int pyro_runner_calibrate(pyro_runner *runner, pyro_error *error)
     pyro_process_result result;
 
     runner->shell_wall_ns = runner->shell_user_ns = runner->shell_system_ns = 0;
-    if (runner->shell == NULL)
+    if (!runner->shell)
         return PYRO_OK;
     for (int i = 0; i < CALIBRATION_RUNS; i++) {
         int status = pyro_process_run(&result, &spec, error);
@@ -67,7 +67,7 @@ static bool run_beside(const pyro_runner *runner, pyro_subject *subject, const c
     pyro_error error;
     char text[64];
 
-    if (command == NULL)
+    if (!command)
         return true;
     pyro_error_clear(&error);
     if (pyro_process_run(&result, &spec, &error) != PYRO_OK) {
@@ -188,7 +188,7 @@ static int run_rounds(pyro_runner *runner, pyro_subject *subjects, size_t count,
             status = run_once(runner, subject, error);
             running = true;
         }
-        if (status == PYRO_OK && runner->after_round != NULL && !pyro_process_interrupted())
+        if (status == PYRO_OK && runner->after_round && !pyro_process_interrupted())
             status = runner->after_round(runner->user, subjects, count, error);
     }
     return status;
@@ -210,7 +210,7 @@ static int run_in_turn(pyro_runner *runner, pyro_subject *subjects, size_t count
 int pyro_runner_run(pyro_runner *runner, pyro_subject *subjects, size_t count, pyro_error *error)
 {
     size_t *order = malloc((count + 1) * sizeof *order);
-    int status = order != NULL ? PYRO_OK : pyro_fail_memory(error);
+    int status = order ? PYRO_OK : pyro_fail_memory(error);
 
     for (size_t i = 0; i < count && status == PYRO_OK; i++)
         status = pyro_loop_new(&subjects[i].loop, &runner->loop, error);
@@ -221,7 +221,7 @@ int pyro_runner_run(pyro_runner *runner, pyro_subject *subjects, size_t count, p
                                     : run_rounds(runner, subjects, count, order, error);
     end_progress(runner);
     for (size_t i = 0; i < count; i++) {
-        if (subjects[i].loop == NULL)
+        if (!subjects[i].loop)
             continue;
         pyro_loop_stop(subjects[i].loop);
         run_beside(runner, &subjects[i], subjects[i].planned->cleanup, "--cleanup: ");
@@ -276,7 +276,7 @@ static int store_status(const pyro_runner *runner, pyro_bench *bench, size_t ind
     result->shell_ms = runner->shell_wall_ns / 1e6;
     for (size_t i = 1; i < samples.count; i++)
         shortest_ns = samples.latency_ns[i] < shortest_ns ? samples.latency_ns[i] : shortest_ns;
-    if (runner->shell != NULL && samples.count > 0 && shortest_ns < 5e6)
+    if (runner->shell && samples.count > 0 && shortest_ns < 5e6)
         return pyro_bench_warn(bench, error,
                                "%s: takes less than 5 ms, which is hard to tell from the shell's "
                                "own time; --shell none runs it without one",

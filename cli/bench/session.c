@@ -15,7 +15,7 @@ int pyro_bench_job_parse_thresholds(pyro_bench_job *s, pyro_error *error)
     const pyro_bench_values *values = s->values;
 
     s->thresholds = calloc(values->thresholds.count + 1, sizeof *s->thresholds);
-    if (s->thresholds == NULL)
+    if (!s->thresholds)
         return pyro_fail_memory(error);
     for (size_t i = 0; i < values->thresholds.count; i++) {
         int status = pyro_threshold_parse(&s->thresholds[i], values->thresholds.items[i], error);
@@ -47,18 +47,17 @@ int pyro_bench_job_mark_rounds(pyro_bench *base, pyro_bench *current, pyro_error
 
 int pyro_bench_job_judge(pyro_bench_job *s, pyro_error *error)
 {
-    const pyro_bench *base = s->base_bench != NULL ? s->base_bench : s->base.bench;
+    const pyro_bench *base = s->base_bench ? s->base_bench : s->base.bench;
     size_t count = s->values->thresholds.count;
 
     s->gates = calloc(count * s->bench->result_count + 1, sizeof *s->gates);
-    if (s->gates == NULL)
+    if (!s->gates)
         return pyro_fail_memory(error);
     for (size_t i = 0; i < s->bench->result_count; i++)
         for (size_t j = 0; j < count; j++)
             s->gates[s->gate_count++] = pyro_threshold_check(&s->thresholds[j],
                                                              &s->bench->results[i]);
-    return base != NULL ? pyro_bench_compare(&s->comparison, base, s->bench, &s->verdict, error)
-                        : PYRO_OK;
+    return base ? pyro_bench_compare(&s->comparison, base, s->bench, &s->verdict, error) : PYRO_OK;
 }
 
 /* Reports failures and thresholds with units that the model does not have; the exit code. */
@@ -74,9 +73,9 @@ static int find_failures(const pyro_bench_job *s)
     for (size_t i = 0; i < s->bench->result_count; i++)
         all_failed = all_failed && strcmp(s->bench->results[i].status, "failed") == 0;
     if (all_failed && exit_code == PYRO_EXIT_FINE)
-        exit_code = pyro_common_complain(
-            "%s: %s", s->bench->results[0].name,
-            s->bench->results[0].message != NULL ? s->bench->results[0].message : "failed");
+        exit_code = pyro_common_complain("%s: %s", s->bench->results[0].name,
+                                         s->bench->results[0].message ? s->bench->results[0].message
+                                                                      : "failed");
     for (size_t i = 0; i < s->bench->result_count && exit_code == PYRO_EXIT_FINE; i++) {
         const pyro_bench_result *result = &s->bench->results[i];
         pyro_error error;
@@ -103,8 +102,8 @@ int pyro_bench_job_conclude(const pyro_bench_job *s)
         return PYRO_EXIT_INTERRUPTED;
     if (exit_code != PYRO_EXIT_FINE)
         return exit_code;
-    int verdict = s->comparison != NULL ? pyro_verdict_exit_code(s->comparison, &s->values->verdict)
-                                        : PYRO_EXIT_FINE;
+    int verdict = s->comparison ? pyro_verdict_exit_code(s->comparison, &s->values->verdict)
+                                : PYRO_EXIT_FINE;
     if (failed || verdict == PYRO_EXIT_POLICY)
         return PYRO_EXIT_POLICY;
     return cannot_tell ? PYRO_EXIT_CANNOT_TELL : verdict;
@@ -123,7 +122,7 @@ int pyro_bench_job_write(const pyro_bench_job *s)
     if (exit_code == PYRO_EXIT_FINE)
         exit_code = pyro_bench_write_exports(&s->values->exports, &report, s->base_bench);
     pyro_bench_write_annotations(&report);
-    if (s->comparison != NULL)
+    if (s->comparison)
         pyro_verdict_annotate(s->comparison, &s->values->verdict);
     pyro_bench_write_summary(&report);
     return exit_code;
@@ -147,7 +146,7 @@ int pyro_bench_job_fail(const pyro_bench_job *s, const pyro_error *error)
 {
     int exit_code = pyro_common_fail(NULL, error);
 
-    return error->code == PYRO_ERROR_UNSUPPORTED && s->values->against != NULL
+    return error->code == PYRO_ERROR_UNSUPPORTED && s->values->against
                ? pyro_verdict_unknown_code(&s->values->verdict)
                : exit_code;
 }

@@ -19,7 +19,7 @@ static int write_file(const char *path, const pyro_bench_report *report, pyro_be
     size_t size = 0;
     pyro_error error;
 
-    if (path == NULL)
+    if (!path)
         return PYRO_EXIT_FINE;
     pyro_error_clear(&error);
     if (pyro_report_bench(&text, &size, report, format, NULL, &error) != PYRO_OK ||
@@ -35,7 +35,7 @@ static int make_folder(const char *path)
 {
     char *partial = strdup(path);
 
-    if (partial == NULL)
+    if (!partial)
         return pyro_common_complain("out of memory");
     for (char *at = partial + 1; *at != '\0'; at++) {
         if (*at != '/')
@@ -69,7 +69,7 @@ int pyro_bench_check_folder(const char *folder)
     int status = PYRO_OK;
 
     pyro_error_clear(&error);
-    for (size_t i = 0; folder != NULL && i < FOLDER_FILES && status == PYRO_OK; i++) {
+    for (size_t i = 0; folder && i < FOLDER_FILES && status == PYRO_OK; i++) {
         if (asprintf(&path, "%s/%s", folder, folder_files[i].name) < 0)
             return pyro_common_complain("out of memory");
         status = pyro_inputs_check(path, &error);
@@ -87,7 +87,7 @@ static int write_folder(const char *folder, const pyro_bench_report *report, con
     for (size_t i = 0; i < FOLDER_FILES && exit_code == PYRO_EXIT_FINE; i++) {
         bool last = i + 1 == FOLDER_FILES;
 
-        if (last && base == NULL)
+        if (last && !base)
             break;
         if (asprintf(&path, "%s/%s", folder, folder_files[i].name) < 0)
             return pyro_common_complain("out of memory");
@@ -108,7 +108,7 @@ int pyro_bench_write_exports(const pyro_bench_exports *exports, const pyro_bench
         exit_code = write_file(exports->markdown, report, PYRO_BENCH_MARKDOWN);
     if (exit_code == PYRO_EXIT_FINE)
         exit_code = write_file(exports->html, report, PYRO_BENCH_HTML);
-    if (exit_code == PYRO_EXIT_FINE && exports->folder != NULL)
+    if (exit_code == PYRO_EXIT_FINE && exports->folder)
         exit_code = write_folder(exports->folder, report, base);
     return exit_code;
 }
@@ -134,7 +134,7 @@ void pyro_bench_write_annotations(const pyro_bench_report *report)
     pyro_buf line = PYRO_BUF_INIT;
     char amount[PYRO_UNIT_TEXT];
 
-    if (getenv("GITHUB_ACTIONS") == NULL)
+    if (!getenv("GITHUB_ACTIONS"))
         return;
     for (size_t i = 0; i < report->gate_count; i++) {
         const pyro_gate_row *row = &report->gates[i];
@@ -144,7 +144,7 @@ void pyro_bench_write_annotations(const pyro_bench_report *report)
         pyro_buf_reset(&line);
         pyro_buf_addf(&line, "%s: %s %s: %s", row->result->name, row->threshold->text,
                       pyro_gate_name(row->gate), pyro_format_amount(amount, row->value, row->unit));
-        if (row->reason != NULL)
+        if (row->reason)
             pyro_buf_addf(&line, ", %s", row->reason);
         pyro_github_annotate("error", line.failed ? "a threshold is violated" : line.data);
     }
@@ -157,7 +157,7 @@ void pyro_bench_write_summary(const pyro_bench_report *report)
     size_t size = 0;
     pyro_error error;
 
-    if (getenv("GITHUB_STEP_SUMMARY") == NULL)
+    if (!getenv("GITHUB_STEP_SUMMARY"))
         return;
     pyro_error_clear(&error);
     if (pyro_report_bench(&text, &size, report, PYRO_BENCH_MARKDOWN, NULL, &error) == PYRO_OK)

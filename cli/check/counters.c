@@ -29,11 +29,11 @@ static int set_published_sizes(pyro_model *model, const pyro_published *publishe
     for (size_t i = 0; status == PYRO_OK && published->side > 0 && i < 2; i++) {
         size_t axis = input.rank - 2 + i;
         if (input.rank >= 4 && input.dims[axis] != published->side)
-            status = pyro_model_facts(model)->dims != NULL
+            status = pyro_model_facts(model)->dims
                          ? pyro_model_set_kind(model, sides[i], published->side, error)
                          : pyro_fail(error, PYRO_ERROR_ARGUMENT, "its size is fixed");
     }
-    if (status == PYRO_OK && published->boxes != NULL)
+    if (status == PYRO_OK && published->boxes)
         status = pyro_model_set_kind(model, published->boxes, published->box_count, error);
     return status;
 }
@@ -58,7 +58,7 @@ static int price_published(pyro_priced *out, const pyro_published *published, py
         if (status == PYRO_OK)
             return status;
         pyro_priced_free(out);
-        if (attempt == 0 && error != NULL)
+        if (attempt == 0 && error)
             *error = first;
     }
     return status;
@@ -72,7 +72,7 @@ static bool explain_published(pyro_check_session *session, pyro_check_row *row,
     char text[PYRO_UNIT_TEXT], other[PYRO_UNIT_TEXT];
     bool good = true;
 
-    if (published->boxes != NULL)
+    if (published->boxes)
         good = pyro_check_add_reason(session, row, published->boxes, 0,
                                      "published with %lld %s reaching their head; counted so here",
                                      (long long)published->box_count, published->boxes);
@@ -96,7 +96,7 @@ static bool add_published_row(pyro_check_session *session, size_t model,
     pyro_error error;
     bool good = true;
 
-    if (row == NULL)
+    if (!row)
         return false;
     pyro_error_clear(&error);
     row->detail = published->weights;
@@ -120,7 +120,7 @@ bool pyro_check_add_published(pyro_check_session *session, bool expected)
         const pyro_published *published;
         size_t found = 0;
 
-        for (size_t i = 0; builtin && (published = pyro_published_at(i)) != NULL; i++) {
+        for (size_t i = 0; builtin && (published = pyro_published_at(i)); i++) {
             if (strcmp(published->model, name) != 0)
                 continue;
             found++;
@@ -129,7 +129,7 @@ bool pyro_check_add_published(pyro_check_session *session, bool expected)
         }
         if (found == 0 && expected) {
             pyro_check_row *row = pyro_check_add_row(session, model, "torchvision");
-            if (row == NULL)
+            if (!row)
                 return false;
             row->our_flops = 2 * pyro_cost_total(session->priced[model].cost)->work.macs;
             row->error = "torchvision publishes no numbers for it";
@@ -217,7 +217,7 @@ static const char *keep_text(pyro_check_session *session, pyro_json *json)
     size_t length;
     const char *text = pyro_json_text(json, &length);
 
-    return text != NULL ? pyro_arena_text(&session->arena, text, length) : NULL;
+    return text ? pyro_arena_text(&session->arena, text, length) : NULL;
 }
 
 /* {"conv": 123, ...}, appended to the operators of a count. */
@@ -228,7 +228,7 @@ static bool read_ops(pyro_check_session *session, pyro_json *json, pyro_their_co
     while (pyro_json_next(json) == PYRO_JSON_KEY) {
         pyro_counted_op op = {keep_text(session, json), 0};
 
-        if (op.name == NULL || pyro_json_next(json) != PYRO_JSON_NUMBER ||
+        if (!op.name || pyro_json_next(json) != PYRO_JSON_NUMBER ||
             !pyro_json_int(json, &op.count) ||
             !pyro_grow(&theirs->ops, &theirs->op_capacity, theirs->op_count + 1,
                        sizeof *theirs->ops))
@@ -254,10 +254,10 @@ static bool read_count(pyro_check_session *session, pyro_json *json, pyro_their_
                    pyro_parse_integer(pyro_json_text(json, &length), &theirs->model);
         } else if (PYRO_JSON_IS(json, "counter")) {
             good = pyro_json_next(json) == PYRO_JSON_STRING &&
-                   (theirs->counter = keep_text(session, json)) != NULL;
+                   (theirs->counter = keep_text(session, json));
         } else if (PYRO_JSON_IS(json, "error")) {
             good = pyro_json_next(json) == PYRO_JSON_STRING &&
-                   (theirs->error = keep_text(session, json)) != NULL;
+                   (theirs->error = keep_text(session, json));
         } else if (PYRO_JSON_IS(json, "total")) {
             good = pyro_json_next(json) == PYRO_JSON_NUMBER && pyro_json_int(json, &theirs->total);
         } else if (PYRO_JSON_IS(json, "by_operator")) {
@@ -280,12 +280,12 @@ static bool add_counted_row(pyro_check_session *session, const pyro_their_count 
     const pyro_cost *cost = session->priced[theirs->model].cost;
     pyro_check_row *row = pyro_check_add_row(session, (size_t)theirs->model, theirs->counter);
 
-    if (row == NULL)
+    if (!row)
         return false;
     row->our_flops = 2 * pyro_cost_total(cost)->work.macs;
     row->error = theirs->error;
     row->their_flops = theirs->total * (strcmp(theirs->counter, "fvcore") == 0 ? 2 : 1);
-    return row->error != NULL || pyro_check_explain(session, row, cost, theirs);
+    return row->error || pyro_check_explain(session, row, cost, theirs);
 }
 
 /* ["torch", "fvcore"] as "torch fvcore". */
@@ -334,8 +334,8 @@ static int ask(pyro_check_session *session, const char *const *counters, size_t 
         return status;
     char *request = pyro_helper_path(&helper, "request.json");
     const char *arguments[] = {"count", request, NULL};
-    status = request == NULL ? pyro_fail_memory(error)
-                             : write_request(session, counters, counter_count, request, error);
+    status = !request ? pyro_fail_memory(error)
+                      : write_request(session, counters, counter_count, request, error);
     if (status == PYRO_OK)
         status = pyro_helper_run(&helper, &text, arguments, error);
     if (status == PYRO_OK)

@@ -15,7 +15,7 @@ static const char *const kind_names[KIND_COUNT] = {"convolution", "matrix produc
 static int64_t count_unpriced(const pyro_cost *cost)
 {
     size_t count = 0;
-    const pyro_uncounted *uncounted = cost != NULL ? pyro_cost_uncounted(cost, &count) : NULL;
+    const pyro_uncounted *uncounted = cost ? pyro_cost_uncounted(cost, &count) : NULL;
     int64_t operators = 0;
 
     for (size_t i = 0; i < count; i++)
@@ -30,9 +30,8 @@ pyro_check_row *pyro_check_add_row(pyro_check_session *session, size_t model, co
     if (!pyro_grow(&check->rows, &check->capacity, check->count + 1, sizeof *check->rows))
         return NULL;
     check->rows[check->count] = (pyro_check_row){
-        .model = session->priced[model].model != NULL
-                     ? pyro_model_name(session->priced[model].model)
-                     : session->specs[model],
+        .model = session->priced[model].model ? pyro_model_name(session->priced[model].model)
+                                              : session->specs[model],
         .counter = counter,
         .detail = "",
         .unpriced = count_unpriced(session->priced[model].cost)};
@@ -50,7 +49,7 @@ bool pyro_check_add_reason(pyro_check_session *session, pyro_check_row *row, con
     va_end(arguments);
     const char *kept_text = pyro_arena_text(&session->arena, text, strlen(text));
     const char *kept_op = pyro_arena_text(&session->arena, op, strlen(op));
-    if (kept_text == NULL || kept_op == NULL ||
+    if (!kept_text || !kept_op ||
         !pyro_grow(&row->reasons, &row->reason_capacity, row->reason_count + 1,
                    sizeof *row->reasons))
         return false;
@@ -70,9 +69,9 @@ static kind kind_of_op(const char *name)
     static const char *const products[] = {"linear",  "addmm",  "mm",     "matmul",     "bmm",
                                            "baddbmm", "einsum", "addbmm", "_grouped_mm"};
 
-    if (strncmp(name, "conv", 4) == 0 || strstr(name, "convolution") != NULL)
+    if (strncmp(name, "conv", 4) == 0 || strstr(name, "convolution"))
         return KIND_CONVOLUTION;
-    if (strstr(name, "scaled_dot_product") != NULL || strstr(name, "_attention") != NULL)
+    if (strstr(name, "scaled_dot_product") || strstr(name, "_attention"))
         return KIND_ATTENTION;
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++)
         if (strcmp(name, products[i]) == 0)

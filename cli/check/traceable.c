@@ -13,7 +13,7 @@
 
 static const char *text_or_empty(const char *text)
 {
-    return text != NULL ? text : "";
+    return text ? text : "";
 }
 
 static int open_checked(pyro_priced *out, const char *spec, const pyro_helper_export *exported,
@@ -28,7 +28,7 @@ static int open_checked(pyro_priced *out, const char *spec, const pyro_helper_ex
                                         exported->archive.length, spec, error);
     else
         status = pyro_model_open(&out->model, spec, error);
-    if (status == PYRO_OK && exported->archive.length == 0 && input_shape != NULL) {
+    if (status == PYRO_OK && exported->archive.length == 0 && input_shape) {
         status = pyro_parse_dims(input_shape, "--input-shape", dims, &rank, error);
         if (status == PYRO_OK)
             status = pyro_model_set_shape(out->model, NULL, dims, rank, error);
@@ -45,10 +45,10 @@ static void write_text(pyro_buf *buf, const char *spec, const pyro_cost *cost,
     size_t count;
 
     pyro_text_clean(buf, spec);
-    if (cost == NULL) {
+    if (!cost) {
         bool traced = strcmp(text_or_empty(broken->stage), "trace") == 0;
         pyro_buf_adds(buf, traced ? ": cannot be traced\n" : ": fails before it can be traced\n");
-        if (broken->file != NULL) {
+        if (broken->file) {
             pyro_buf_adds(buf, "  at ");
             pyro_text_clean(buf, broken->file);
             pyro_buf_addf(buf, ":%lld, in ", (long long)broken->line);
@@ -87,7 +87,7 @@ static void write_json(pyro_buf *buf, const char *spec, const pyro_cost *cost,
     pyro_json_member_string(&writer, "schema", "pyrometer.models.check/1");
     pyro_json_member_string(&writer, "model", spec);
     pyro_json_member_boolean(&writer, "traceable", cost != NULL);
-    if (cost != NULL) {
+    if (cost) {
         const pyro_uncounted *uncounted = pyro_cost_uncounted(cost, &count);
         const pyro_cost_row *total = pyro_cost_total(cost);
 
@@ -106,7 +106,7 @@ static void write_json(pyro_buf *buf, const char *spec, const pyro_cost *cost,
         pyro_json_end_array(&writer);
     }
     pyro_json_key(&writer, "error");
-    if (cost != NULL) {
+    if (cost) {
         pyro_json_null(&writer);
     } else {
         pyro_json_begin_object(&writer);
@@ -127,14 +127,14 @@ static void write_json(pyro_buf *buf, const char *spec, const pyro_cost *cost,
 static void write_csv(pyro_buf *buf, const char *spec, const pyro_cost *cost,
                       const pyro_helper_break *broken)
 {
-    const pyro_cost_row *total = cost != NULL ? pyro_cost_total(cost) : NULL;
+    const pyro_cost_row *total = cost ? pyro_cost_total(cost) : NULL;
 
     pyro_csv_header(buf, "model,traceable,operators,macs,params,stage,type,message,file,line,code");
     pyro_csv_text(buf, spec, false);
-    pyro_csv_text(buf, cost != NULL ? "yes" : "no", false);
-    pyro_csv_integer(buf, total != NULL ? total->operators : 0, false);
-    pyro_csv_integer(buf, total != NULL ? total->work.macs : 0, false);
-    pyro_csv_integer(buf, total != NULL ? total->work.params : 0, false);
+    pyro_csv_text(buf, cost ? "yes" : "no", false);
+    pyro_csv_integer(buf, total ? total->operators : 0, false);
+    pyro_csv_integer(buf, total ? total->work.macs : 0, false);
+    pyro_csv_integer(buf, total ? total->work.params : 0, false);
     pyro_csv_text(buf, text_or_empty(broken->stage), false);
     pyro_csv_text(buf, text_or_empty(broken->type), false);
     pyro_csv_text(buf, text_or_empty(broken->message), false);

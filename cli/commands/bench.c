@@ -30,7 +30,7 @@ static void settle_runs(pyro_bench_job *s)
         loop->min_runs = loop->max_runs = values->runs;
         loop->max_time_wins = values->max_time_s > 0;
     }
-    if (values->against == NULL)
+    if (!values->against)
         return;
     s->rounds = pyro_rounds_plan(&(pyro_rounds_request){.exact = values->runs,
                                                         .least = values->min_runs,
@@ -54,11 +54,11 @@ static int settle(pyro_bench_job *s, const pyro_words *commands, pyro_error *err
         .parameter_scans = &values->parameter_scans,
         .step_text = values->step,
     };
-    bool none = values->no_shell || (values->shell != NULL && strcmp(values->shell, "none") == 0);
+    bool none = values->no_shell || (values->shell && strcmp(values->shell, "none") == 0);
 
     if (values->min_runs > 0 && values->max_runs > 0 && values->min_runs > values->max_runs)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--min-runs is greater than --max-runs");
-    if (values->step != NULL && !pyro_parse_number(values->step, &request.step))
+    if (values->step && !pyro_parse_number(values->step, &request.step))
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--parameter-step-size %.40s: not a number",
                          values->step);
     int status = pyro_bench_job_parse_thresholds(s, error);
@@ -68,10 +68,10 @@ static int settle(pyro_bench_job *s, const pyro_words *commands, pyro_error *err
     if (status != PYRO_OK)
         return status;
     s->runner = (pyro_runner){
-        .shell = none ? NULL : (values->shell != NULL ? values->shell : "sh"),
+        .shell = none ? NULL : (values->shell ? values->shell : "sh"),
         .show_output = values->show_output,
         .ignore_failure = values->ignore_failure,
-        .sequential = values->sequential && values->against == NULL,
+        .sequential = values->sequential && !values->against,
         .quiet = values->common.quiet,
         .seed = (uint64_t)values->seed,
     };
@@ -100,7 +100,7 @@ static void announce(pyro_bench_job *s, double side_s)
 /* Baseline samples of a subject's command: from the other subject, or from the earlier file. */
 static const double *find_base(const pyro_bench_job *s, size_t subject, size_t *count)
 {
-    if (s->base.bench == NULL) {
+    if (!s->base.bench) {
         pyro_loop_samples samples = pyro_loop_read(s->subjects[subject - 1].loop);
 
         *count = samples.count;
@@ -110,7 +110,7 @@ static const double *find_base(const pyro_bench_job *s, size_t subject, size_t *
         const pyro_bench_result *result = &s->base.bench->results[i];
         const pyro_metric *latency = pyro_bench_metric(result, "latency");
 
-        if (strcmp(result->name, s->subjects[subject].planned->name) == 0 && latency != NULL) {
+        if (strcmp(result->name, s->subjects[subject].planned->name) == 0 && latency) {
             *count = latency->count;
             return latency->samples;
         }
@@ -130,7 +130,7 @@ static int is_pair_done(pyro_bench_job *s, size_t subject, bool *done, pyro_erro
     pyro_loop_samples loop = pyro_loop_read(s->subjects[subject].loop);
     pyro_round_samples samples = {.current_ns = loop.latency_ns,
                                   .current_count = loop.count,
-                                  .is_interleaved = s->base.bench == NULL};
+                                  .is_interleaved = !s->base.bench};
 
     samples.base = find_base(s, subject, &samples.base_count);
     int status = pyro_rounds_is_enough(&s->rounds, &samples, &s->verdict, pyro_now_ns(), done,
@@ -143,7 +143,7 @@ static int is_pair_done(pyro_bench_job *s, size_t subject, bool *done, pyro_erro
 static int stop_finished_pairs(void *user, pyro_subject *subjects, size_t count, pyro_error *error)
 {
     pyro_bench_job *s = user;
-    size_t sides = s->base.bench == NULL ? 2 : 1;
+    size_t sides = !s->base.bench ? 2 : 1;
     int status = PYRO_OK;
 
     pyro_rounds_end_round(&s->rounds, pyro_now_ns());
@@ -166,10 +166,10 @@ static int stop_finished_pairs(void *user, pyro_subject *subjects, size_t count,
 
 static int make_subjects(pyro_bench_job *s, pyro_error *error)
 {
-    size_t sides = s->values->against != NULL && s->base.bench == NULL ? 2 : 1;
+    size_t sides = s->values->against && !s->base.bench ? 2 : 1;
 
     s->subjects = calloc(s->plan.count * sides + 1, sizeof *s->subjects);
-    if (s->subjects == NULL)
+    if (!s->subjects)
         return pyro_fail_memory(error);
     s->subject_count = s->plan.count * sides;
     for (size_t i = 0; i < s->subject_count; i++) {
@@ -177,11 +177,11 @@ static int make_subjects(pyro_bench_job *s, pyro_error *error)
         if (sides == 2 && i % 2 == 0)
             s->subjects[i].folder = s->base.folder;
     }
-    if (s->values->against != NULL) {
+    if (s->values->against) {
         s->runner.after_round = stop_finished_pairs;
         s->runner.user = s;
     }
-    if (s->base.bench != NULL)
+    if (s->base.bench)
         pyro_rounds_limit_by_earlier_base(&s->rounds);
     return PYRO_OK;
 }
@@ -228,19 +228,19 @@ static int measure(pyro_bench_job *s, pyro_error *error)
 
     if (status == PYRO_OK)
         status = pyro_environment_before(s->bench, error);
-    if (status == PYRO_OK && s->values->against != NULL)
+    if (status == PYRO_OK && s->values->against)
         status = pyro_base_open(&s->base, s->values->against, error);
     if (status == PYRO_OK)
         status = make_subjects(s, error);
     if (status == PYRO_OK)
         status = pyro_runner_calibrate(&s->runner, error);
-    if (status == PYRO_OK && s->values->against != NULL)
+    if (status == PYRO_OK && s->values->against)
         start_rounds(s, "runs");
     if (status == PYRO_OK)
         status = pyro_runner_run(&s->runner, s->subjects, s->subject_count, error);
     if (status == PYRO_OK)
         status = pyro_environment_after(s->bench, error);
-    bool two_sides = s->values->against != NULL && s->base.bench == NULL;
+    bool two_sides = s->values->against && !s->base.bench;
     if (status == PYRO_OK && two_sides)
         status = store_base(s, error);
     if (status == PYRO_OK)
@@ -282,13 +282,13 @@ static int bench_commands(const pyro_words *commands, const pyro_bench_values *v
 static int is_model_done(void *user, int64_t done, bool *enough, pyro_error *error)
 {
     pyro_bench_job *s = user;
-    const pyro_bench *base = s->base.bench != NULL ? s->base.bench : s->sides[0].bench;
-    const pyro_bench *current = s->sides[s->base.bench != NULL ? 0 : 1].bench;
+    const pyro_bench *base = s->base.bench ? s->base.bench : s->sides[0].bench;
+    const pyro_bench *current = s->sides[s->base.bench ? 0 : 1].bench;
     int status = PYRO_OK;
 
     *enough = false;
     pyro_rounds_end_round(&s->rounds, pyro_now_ns());
-    if (done == 1 && s->base.bench == NULL)
+    if (done == 1 && !s->base.bench)
         status = pyro_bench_job_mark_rounds(s->sides[0].bench, s->sides[1].bench, error);
     if (status == PYRO_OK)
         status = pyro_rounds_are_results_enough(&s->rounds, done, base, current, &s->verdict,
@@ -303,7 +303,7 @@ static size_t settle_sides(pyro_bench_job *s, pyro_model_rounds *rounds)
     const pyro_bench_values *values = s->values;
     size_t count = 0;
 
-    if (s->base.model != NULL)
+    if (s->base.model)
         s->sides[count++] = (pyro_model_side){.path = s->base.model,
                                               .folder = s->base.folder,
                                               .checkout_from = s->base.toplevel,
@@ -316,8 +316,7 @@ static size_t settle_sides(pyro_bench_job *s, pyro_model_rounds *rounds)
                                   .quiet = values->common.quiet,
                                   .user = s};
     /* Earlier results from one process do not show the variation between processes. */
-    if (s->base.model != NULL ||
-        (s->base.bench != NULL && pyro_rounds_base_has_replicates(s->base.bench))) {
+    if (s->base.model || (s->base.bench && pyro_rounds_base_has_replicates(s->base.bench))) {
         s->rounds = pyro_rounds_plan(&(pyro_rounds_request){.exact = values->model.processes,
                                                             .most = PYRO_ROUNDS_USUAL,
                                                             .total_s = values->total_time_s});
@@ -361,7 +360,7 @@ static int bench_model(const pyro_bench_values *values)
     if (status == PYRO_OK)
         status = pyro_verdict_settle(&s.verdict, &values->verdict, &error);
     s.verdict.seed = (uint64_t)values->seed;
-    if (status == PYRO_OK && values->against != NULL)
+    if (status == PYRO_OK && values->against)
         status = pyro_base_open_model(&s.base, values->against, values->model.path, &error);
     exit_code = status == PYRO_OK ? measure_model(&s) : pyro_bench_job_fail(&s, &error);
     if (exit_code == PYRO_EXIT_FINE)
@@ -373,11 +372,11 @@ static int bench_model(const pyro_bench_values *values)
 
 static int bench_operands(const pyro_words *operands, const pyro_bench_values *values)
 {
-    if (values->model.path == NULL && values->model.cold_cache)
+    if (!values->model.path && values->model.cold_cache)
         return pyro_common_complain("--cold-cache requires --model-path");
-    if (values->model.path != NULL && operands->count > 0)
+    if (values->model.path && operands->count > 0)
         return pyro_common_complain("give commands or --model-path, not both");
-    if (values->model.path != NULL)
+    if (values->model.path)
         return bench_model(values);
     return operands->count > 0
                ? bench_commands(operands, values)

@@ -84,7 +84,7 @@ static int verdict(const pyro_check *check)
     for (size_t i = 0; i < check->count; i++) {
         const pyro_check_row *row = &check->rows[i];
 
-        if (row->error != NULL || row->unpriced > 0)
+        if (row->error || row->unpriced > 0)
             exit_code = PYRO_EXIT_ERROR;
         else if (!pyro_check_within(check, row))
             return PYRO_EXIT_POLICY;
@@ -142,7 +142,7 @@ static int check_models(const pyro_words *specs, const check_values *values)
     pyro_error error;
     int exit_code;
 
-    if (priced == NULL)
+    if (!priced)
         return pyro_common_complain("out of memory");
     pyro_arena_init(&session.arena);
     pyro_error_clear(&error);

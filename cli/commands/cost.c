@@ -72,7 +72,7 @@ typedef struct model_list {
 
 static void model_list_free(model_list *list)
 {
-    for (size_t i = 0; list->priced != NULL && i < list->words.specs.count; i++)
+    for (size_t i = 0; list->priced && i < list->words.specs.count; i++)
         pyro_priced_free(&list->priced[i]);
     free(list->priced);
     free(list->costs);
@@ -85,7 +85,7 @@ static bool collect_models(model_list *list, const cost_values *values, const py
         return false;
     list->priced = calloc(list->words.specs.count, sizeof *list->priced);
     list->costs = calloc(list->words.specs.count, sizeof *list->costs);
-    return list->priced != NULL && list->costs != NULL;
+    return list->priced && list->costs;
 }
 
 /* Lists operators without a price on standard error; true when all have one. */
@@ -117,7 +117,7 @@ static bool has_open_batch(pyro_model *model)
     pyro_input input;
 
     return pyro_model_input_count(model) > 0 && pyro_model_input(model, 0, &input, NULL) == 0 &&
-           input.rank > 0 && input.symbols != NULL && input.symbols[0] != NULL;
+           input.rank > 0 && input.symbols && input.symbols[0];
 }
 
 /* Appends the model and its sizes: "llama3_8b --decode --past 4096". */
@@ -170,10 +170,10 @@ static void add_hints(pyro_buf *buf, const char *spec, const pyro_pricing *prici
 
     if (!verbose)
         hints[count++] = (hint){"--verbose", "every module and layer", NULL};
-    if (has_open_batch(model) && pricing->input_shape == NULL && pricing->inputs.count == 0)
+    if (has_open_batch(model) && !pricing->input_shape && pricing->inputs.count == 0)
         hints[count++] = (hint){pricing->batch == 32 ? "--batch 64" : "--batch 32",
                                 "another batch size", "batch"};
-    if (pricing->dtype == NULL)
+    if (!pricing->dtype)
         hints[count++] = (hint){"--dtype float16", "the same in half precision", NULL};
     if (pyro_common_free_name(name, "cost")) {
         snprintf(output, sizeof output, "-o %s", name);

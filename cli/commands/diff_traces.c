@@ -17,7 +17,7 @@ bool pyro_is_trace(const char *path)
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
         return false;
     file = fopen(path, "rb");
-    if (file == NULL)
+    if (!file)
         return false;
     size_t count = fread(start, 1, sizeof start, file);
     fclose(file);
@@ -25,7 +25,7 @@ bool pyro_is_trace(const char *path)
     const unsigned char *at = start;
     if (count > 3 && memcmp(start, mark, sizeof mark) == 0)
         at += sizeof mark;
-    while (at < start + sizeof start - 1 && strchr(" \t\r\n", *at) != NULL && *at != '\0')
+    while (at < start + sizeof start - 1 && strchr(" \t\r\n", *at) && *at != '\0')
         at++;
     return *at == '{' || *at == '[' || memcmp(start, "\x1f\x8b", 2) == 0 ||
            memcmp(start, "\x28\xb5\x2f\xfd", 4) == 0 ||

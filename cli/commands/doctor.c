@@ -83,12 +83,12 @@ static bool read_check(pyro_json *json, checks *all)
 
         if (pyro_json_next(json) != PYRO_JSON_STRING)
             return false;
-        if (member != NULL) {
+        if (member) {
             size_t length;
             const char *text = pyro_json_text(json, &length);
 
             *member = pyro_arena_text(&all->arena, text, length);
-            if (*member == NULL)
+            if (!*member)
                 return false;
         }
     }
@@ -190,7 +190,7 @@ static int write_answer(const doctor_values *values, const checks *all, const py
 static int examine(const doctor_values *values)
 {
     char *python = pyro_python_choose(values->python);
-    char *package = python != NULL ? pyro_python_package(python) : NULL;
+    char *package = python ? pyro_python_package(python) : NULL;
     const char *arguments[] = {"-P", "-m", "pyrometer._capture.doctor",
                                values->calibrate ? "--calibrate" : NULL, NULL};
     pyro_buf answer = PYRO_BUF_INIT;
@@ -198,7 +198,7 @@ static int examine(const doctor_values *values)
     int exit_code = PYRO_EXIT_POLICY, status = 0;
 
     pyro_arena_init(&all.arena);
-    if (package != NULL) {
+    if (package) {
         status = pyro_python_ask(python, arguments, false, &answer);
         exit_code = status == 0 && read_checks(&answer, &all)
                         ? write_answer(values, &all, &answer)

@@ -152,10 +152,10 @@ static bool is_recording(const char *spec)
     struct stat info;
     bool regular = stat(spec, &info) == 0 && S_ISREG(info.st_mode);
     FILE *file = regular ? fopen(spec, "rb") : NULL;
-    bool is_one = file != NULL && fread(magic, 1, sizeof magic, file) == sizeof magic &&
+    bool is_one = file && fread(magic, 1, sizeof magic, file) == sizeof magic &&
                   memcmp(magic, "PYROREC1", sizeof magic) == 0;
 
-    if (file != NULL)
+    if (file)
         fclose(file);
     return is_one;
 }
@@ -219,12 +219,12 @@ static int graph_of(const char *spec, const graph_values *values)
     pyro_error error;
     int format = values->common.format, exit_code, status;
 
-    if (values->memory_limit != NULL && !pyro_parse_size(values->memory_limit, &memory_limit))
+    if (values->memory_limit && !pyro_parse_size(values->memory_limit, &memory_limit))
         return pyro_common_complain("--memory-limit: \"%.60s\" is not a size; write 500M or 8G",
                                     values->memory_limit);
     if (values->depth > 0 && format != PYRO_GRAPH_SVG && format != PYRO_GRAPH_DOT)
         return pyro_common_complain("--depth is for drawings: use it with --format svg or dot");
-    if (values->memory_limit != NULL && values->cuts == 0)
+    if (values->memory_limit && values->cuts == 0)
         return pyro_common_complain("--memory-limit requires --cuts, the number of parts");
     pyro_error_clear(&error);
     status = is_recording(spec) ? open_recording(&program, spec, &error)

@@ -16,9 +16,9 @@ const pyro_command *const pyro_commands[] = {
 
 const pyro_command *pyro_command_find(const char *name)
 {
-    for (size_t i = 0; pyro_commands[i] != NULL; i++)
+    for (size_t i = 0; pyro_commands[i]; i++)
         if (strcmp(pyro_commands[i]->name, name) == 0 ||
-            (pyro_commands[i]->alias != NULL && strcmp(pyro_commands[i]->alias, name) == 0))
+            (pyro_commands[i]->alias && strcmp(pyro_commands[i]->alias, name) == 0))
             return pyro_commands[i];
     return NULL;
 }

@@ -78,10 +78,10 @@ static const char *next_word(const pyro_catalog *catalog, bool tasks, const char
     const pyro_catalog_entry *entry;
     const char *next = NULL;
 
-    for (size_t i = 0; (entry = pyro_catalog_at(catalog, i)) != NULL; i++) {
+    for (size_t i = 0; (entry = pyro_catalog_at(catalog, i)); i++) {
         const char *word = tasks ? entry->facts->task : entry->facts->family;
 
-        if (strcmp(word, after) > 0 && (next == NULL || strcmp(word, next) < 0))
+        if (strcmp(word, after) > 0 && (!next || strcmp(word, next) < 0))
             next = word;
     }
     return next;
@@ -90,7 +90,7 @@ static const char *next_word(const pyro_catalog *catalog, bool tasks, const char
 /* Every family, or every task, once: "resnet, vgg, ...". */
 static void add_words(pyro_buf *buf, const pyro_catalog *catalog, bool tasks)
 {
-    for (const char *word = ""; (word = next_word(catalog, tasks, word)) != NULL;)
+    for (const char *word = ""; (word = next_word(catalog, tasks, word));)
         pyro_buf_addf(buf, "%s%s", buf->length == 0 ? "" : ", ", word);
 }
 
@@ -101,7 +101,7 @@ static bool any_matches(const pyro_catalog *catalog, const pyro_models_query *qu
     bool family = false, task = false;
     pyro_buf words = PYRO_BUF_INIT;
 
-    for (size_t i = 0; (entry = pyro_catalog_at(catalog, i)) != NULL; i++) {
+    for (size_t i = 0; (entry = pyro_catalog_at(catalog, i)); i++) {
         if (pyro_catalog_matches(entry, query->pattern, query->family, query->task))
             return true;
         family = family || pyro_catalog_matches(entry, NULL, query->family, NULL);
@@ -112,7 +112,7 @@ static bool any_matches(const pyro_catalog *catalog, const pyro_models_query *qu
         pyro_common_complain("unknown %s %s (one of: %s)", family ? "task" : "family",
                              family ? query->task : query->family,
                              words.failed || words.length == 0 ? "none" : words.data);
-    } else if (query->pattern != NULL && query->family == NULL && query->task == NULL) {
+    } else if (query->pattern && !query->family && !query->task) {
         pyro_model *model = NULL;
         pyro_error error;
 
@@ -144,7 +144,7 @@ static int list_models(const models_values *values, const char *pattern)
     if (pyro_catalog_open(&catalog, &error) != PYRO_OK)
         return pyro_common_fail(NULL, &error);
     /* A Hugging Face or timm id is not a part of a name. */
-    if (pattern != NULL && strchr(pattern, '/') != NULL && pyro_builtin_of_id(pattern) != NULL)
+    if (pattern && strchr(pattern, '/') && pyro_builtin_of_id(pattern))
         query.pattern = pyro_builtin_of_id(pattern);
     if (any_matches(catalog, &query)) {
         if (pyro_report_models(&text, &size, catalog, &query, &options, &error) == PYRO_OK)
@@ -194,7 +194,7 @@ static int add_model(const models_values *values, const char *name, const char *
         model = (pyro_registry_model){.data = exported.archive.data,
                                       .size = exported.archive.length};
         options.builder = exported.builder;
-    } else if (values->input_shape != NULL) {
+    } else if (values->input_shape) {
         status = pyro_parse_dims(values->input_shape, "--input-shape", dims, &options.rank, &error);
         options.dims = dims;
     }

@@ -106,7 +106,7 @@ static bool check_layers_from(const char *pattern)
 {
     char reason[200];
     regex_t regex;
-    if (pattern == NULL)
+    if (!pattern)
         return true;
     int code = regcomp(&regex, pattern, REG_EXTENDED);
     if (code != 0) {
@@ -232,14 +232,13 @@ static int answer_paths(const ranks_values *values, const pyro_words *paths)
     if (!check_layers_from(values->layers_from))
         return PYRO_EXIT_ERROR;
     pyro_error_clear(&error);
-    if (values->model != NULL &&
-        pyro_open_model(&analysis.model, values->model, NULL, &error) != PYRO_OK)
+    if (values->model && pyro_open_model(&analysis.model, values->model, NULL, &error) != PYRO_OK)
         return pyro_common_fail(values->model, &error);
     exit_code = find_files(&files, paths);
     if (exit_code == PYRO_EXIT_FINE)
         exit_code = read_and_answer(values, &files, &analysis);
     pyro_rank_files_free(&files);
-    if (analysis.model != NULL)
+    if (analysis.model)
         pyro_model_close(analysis.model);
     return exit_code;
 }

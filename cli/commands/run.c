@@ -150,7 +150,7 @@ static bool is_ranked(void)
 {
     const char *size = getenv("WORLD_SIZE");
 
-    return size != NULL && atoi(size) > 1 && getenv("RANK") != NULL;
+    return size && atoi(size) > 1 && getenv("RANK");
 }
 
 /* train.py -> train.pyro, -m pkg.train -> train.pyro, -c -> code.pyro; one per rank. */
@@ -164,13 +164,13 @@ static char *default_output(int argc, char **argv)
     else if (strncmp(name, "-m", 2) == 0)
         name = name[2] != '\0' ? name + 2 : (argc > 1 ? argv[1] : "module");
     start = strrchr(name, '/');
-    name = start != NULL ? start + 1 : name;
+    name = start ? start + 1 : name;
     dot = strrchr(name, '.');
-    if (name == argv[0] || start != NULL) { /* a script: without its extension */
-        if (dot == NULL || dot == name)
+    if (name == argv[0] || start) { /* a script: without its extension */
+        if (!dot || dot == name)
             dot = name + strlen(name);
     } else { /* a module: its last part */
-        name = dot != NULL ? dot + 1 : name;
+        name = dot ? dot + 1 : name;
         dot = name + strlen(name);
     }
     if (is_ranked())
@@ -187,7 +187,7 @@ static char *absolute(const char *path)
     if (path[0] == '/')
         return strdup(path);
     folder = getcwd(NULL, 0);
-    if (folder == NULL || asprintf(&whole, "%s/%s", folder, path) < 0)
+    if (!folder || asprintf(&whole, "%s/%s", folder, path) < 0)
         whole = NULL;
     free(folder);
     return whole;
@@ -239,7 +239,7 @@ static bool set_recording(const run_values *values, int argc, char **argv)
     uint64_t max_bytes = 0;
     bool done;
 
-    if (values->max_size != NULL && !pyro_parse_size(values->max_size, &max_bytes)) {
+    if (values->max_size && !pyro_parse_size(values->max_size, &max_bytes)) {
         pyro_common_complain("--max-size: \"%.60s\" is not a size; write 500M or 2G",
                              values->max_size);
         return false;
@@ -248,14 +248,14 @@ static bool set_recording(const run_values *values, int argc, char **argv)
         pyro_common_complain("--keep-last requires --max-size, the amount to keep");
         return false;
     }
-    path = values->output != NULL ? strdup(values->output) : default_output(argc, argv);
-    whole = path != NULL ? absolute(path) : NULL;
-    if (whole != NULL && !check_inputs(whole, argc, argv)) {
+    path = values->output ? strdup(values->output) : default_output(argc, argv);
+    whole = path ? absolute(path) : NULL;
+    if (whole && !check_inputs(whole, argc, argv)) {
         free(path);
         free(whole);
         return false;
     }
-    if (whole != NULL && !values->force && access(whole, F_OK) == 0) {
+    if (whole && !values->force && access(whole, F_OK) == 0) {
         pyro_common_complain("%s already exists; -f replaces it, -o writes another file", path);
         free(path);
         free(whole);
@@ -268,7 +268,7 @@ static bool set_recording(const run_values *values, int argc, char **argv)
              !values->no_outputs, !values->no_memory, !values->no_ops, values->force,
              values->quiet);
     snprintf(process, sizeof process, "%ld", (long)getpid());
-    done = whole != NULL && setenv("PYROMETER_RECORD", whole, 1) == 0 &&
+    done = whole && setenv("PYROMETER_RECORD", whole, 1) == 0 &&
            setenv("PYROMETER_RECORD_SETTINGS", settings, 1) == 0 &&
            setenv("PYROMETER_RECORD_PROCESS", process, 1) == 0;
     if (!done)
@@ -282,7 +282,7 @@ static bool set_recording(const run_values *values, int argc, char **argv)
 static bool set_startup(const char *package)
 {
     const char *before = getenv("PYTHONPATH");
-    bool has = before != NULL && before[0] != '\0';
+    bool has = before && before[0] != '\0';
     char *path = NULL;
     bool done = asprintf(&path, "%s/_capture/startup%s%s", package, has ? ":" : "",
                          has ? before : "") >= 0;
@@ -299,10 +299,10 @@ static bool set_folder(const char *folder)
     char *whole;
     bool done;
 
-    if (folder == NULL)
+    if (!folder)
         return true;
     whole = absolute(folder);
-    done = whole != NULL && setenv("PYROMETER_OUTPUT_DIR", whole, 1) == 0;
+    done = whole && setenv("PYROMETER_OUTPUT_DIR", whole, 1) == 0;
     if (!done)
         pyro_common_complain("out of memory");
     free(whole);
@@ -314,7 +314,7 @@ static int become_python(const char *python, int argc, char **argv)
 {
     char **words = calloc((size_t)argc + 2, sizeof *words);
 
-    if (words == NULL)
+    if (!words)
         return pyro_common_complain("out of memory");
     words[0] = (char *)python;
     memcpy(words + 1, argv, (size_t)argc * sizeof *argv);
@@ -327,10 +327,10 @@ static int become_python(const char *python, int argc, char **argv)
 static int start_program(const run_values *values, int argc, char **argv, bool record)
 {
     char *python = pyro_python_choose(values->python);
-    char *package = python != NULL ? pyro_python_package(python) : NULL;
+    char *package = python ? pyro_python_package(python) : NULL;
     int exit_code = PYRO_EXIT_ERROR;
 
-    if (package != NULL && (!record || set_recording(values, argc, argv)) &&
+    if (package && (!record || set_recording(values, argc, argv)) &&
         set_folder(values->output_dir) && set_startup(package))
         exit_code = become_python(python, argc, argv);
     free(package);

@@ -166,7 +166,7 @@ static bool check_regex(const char *option, const char *pattern, size_t groups)
     int code;
     size_t found;
 
-    if (pattern == NULL)
+    if (!pattern)
         return true;
     code = regcomp(&regex, pattern, REG_EXTENDED);
     if (code != 0) {
@@ -269,11 +269,10 @@ static bool is_pass(const trace_run *run, const pyro_trace *trace, bool several)
 static int add_pass(trace_run *run, pyro_trace *trace, const pyro_analysis *analysis,
                     pyro_error *error)
 {
-    if (run->passes == NULL)
+    if (!run->passes)
         run->passes = pyro_passes_new();
-    return run->passes != NULL
-               ? pyro_passes_add(run->passes, trace, analysis, &run->analysis, error)
-               : PYRO_ERROR_MEMORY;
+    return run->passes ? pyro_passes_add(run->passes, trace, analysis, &run->analysis, error)
+                       : PYRO_ERROR_MEMORY;
 }
 
 /* Appends the summary of all passes after the reports of other files. */
@@ -331,7 +330,7 @@ static int analyze_file(trace_run *run, const char *path, bool several)
     if (status == PYRO_OK)
         status = pyro_trace_analyze(&analysis, trace, &run->analysis, &error);
     pyro_progress_end(&progress);
-    if (status == PYRO_OK && run->values->chrome != NULL)
+    if (status == PYRO_OK && run->values->chrome)
         exit_code = write_chrome(run, trace);
     if (status == PYRO_OK)
         status = is_pass(run, trace, several) ? add_pass(run, trace, analysis, &error)
@@ -343,10 +342,9 @@ static int analyze_file(trace_run *run, const char *path, bool several)
         exit_code = pyro_common_fail(strcmp(path, "-") == 0 ? "standard input" : path, &error);
     }
     freed freed = {trace, analysis};
-    unsigned parts = trace != NULL
-                         ? pyro_count_parts((int)run->values->threads,
-                                            (size_t)pyro_trace_event_count(trace), WORTH_A_THREAD)
-                         : 1;
+    unsigned parts = trace ? pyro_count_parts((int)run->values->threads,
+                                              (size_t)pyro_trace_event_count(trace), WORTH_A_THREAD)
+                           : 1;
     if (parts > 1)
         pyro_run_parts(free_part, &freed, 2);
     for (unsigned part = 2; parts == 1 && part-- > 0;)
@@ -377,9 +375,9 @@ static int write_results(trace_run *run, const pyro_words *files)
     const pyro_common *common = &run->values->common;
     bool json = run->report.report.format == PYRO_FORMAT_JSON && !run->values->folded;
 
-    if (run->values->chrome != NULL && strcmp(run->values->chrome, "-") == 0)
+    if (run->values->chrome && strcmp(run->values->chrome, "-") == 0)
         return PYRO_EXIT_FINE;
-    if (json && files->count > 1 && (run->passes == NULL || run->written > 1)) {
+    if (json && files->count > 1 && (!run->passes || run->written > 1)) {
         pyro_buf whole = PYRO_BUF_INIT;
 
         pyro_buf_adds(&whole, "[\n");
@@ -395,7 +393,7 @@ static int write_results(trace_run *run, const pyro_words *files)
         add_hints(run, files->items[0]);
     if (run->out.failed)
         return pyro_common_complain("out of memory");
-    return pyro_common_write(common, run->out.data != NULL ? run->out.data : "", run->out.length);
+    return pyro_common_write(common, run->out.data ? run->out.data : "", run->out.length);
 }
 
 static int analyze_files(trace_run *run, const pyro_words *files)
@@ -406,7 +404,7 @@ static int analyze_files(trace_run *run, const pyro_words *files)
         exit_code = analyze_file(run, files->items[i], files->count > 1);
         worst = exit_code > worst ? exit_code : worst;
     }
-    if (run->passes != NULL) {
+    if (run->passes) {
         exit_code = add_summary(run);
         worst = exit_code > worst ? exit_code : worst;
     }
@@ -424,7 +422,7 @@ static int open_model(trace_run *run)
     pyro_error error;
 
     pyro_error_clear(&error);
-    if (run->values->model == NULL ||
+    if (!run->values->model ||
         pyro_open_model(&run->analysis.model, run->values->model, NULL, &error) == PYRO_OK)
         return PYRO_EXIT_FINE;
     return pyro_common_fail(run->values->model, &error);
@@ -435,10 +433,10 @@ static int check_values(const trace_values *values, const pyro_words *files)
     if (files->count == 0)
         return pyro_common_complain("trace needs a file: pyrometer trace FILE "
                                     "(see pyrometer trace --help)");
-    if (values->chrome != NULL && files->count > 1)
+    if (values->chrome && files->count > 1)
         return pyro_common_complain("--chrome writes one trace, but %zu files were given",
                                     files->count);
-    if (values->chrome != NULL && values->chrome[0] == '\0')
+    if (values->chrome && values->chrome[0] == '\0')
         return pyro_common_complain("--chrome needs a file name");
     return check_regex("--filter", values->filter, 0) &&
                    check_regex("--layers-from", values->layers_from, 1)
@@ -477,7 +475,7 @@ static int run_files(const trace_values *values, const pyro_words *files)
         exit_code = analyze_files(&run, files);
     pyro_buf_free(&run.out);
     pyro_passes_free(run.passes);
-    if (run.analysis.model != NULL)
+    if (run.analysis.model)
         pyro_model_close(run.analysis.model);
     return exit_code;
 }

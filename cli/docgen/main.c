@@ -51,7 +51,7 @@ static void add_roff_paragraphs(pyro_buf *buf, const char *text)
 {
     const char *end;
 
-    while ((end = strstr(text, "\n\n")) != NULL) {
+    while ((end = strstr(text, "\n\n"))) {
         pyro_buf paragraph = PYRO_BUF_INIT;
 
         pyro_buf_add(&paragraph, text, (size_t)(end - text));
@@ -86,8 +86,8 @@ static void add_roff_option(pyro_buf *buf, const pyro_command *command, const py
     pyro_buf_adds(buf, "\\fB\\-\\-");
     add_roff(buf, option->long_name);
     pyro_buf_adds(buf, "\\fR");
-    if (choices != NULL && option->kind != PYRO_OPTION_STRING) {
-        for (size_t i = 0; choices[i] != NULL; i++)
+    if (choices && option->kind != PYRO_OPTION_STRING) {
+        for (size_t i = 0; choices[i]; i++)
             pyro_buf_addf(buf, "%s\\fB%s\\fR", i == 0 ? " " : "|", choices[i]);
     } else if (option->kind != PYRO_OPTION_FLAG) {
         pyro_buf_adds(buf, " \\fI");
@@ -115,7 +115,7 @@ static void add_roff_ending(pyro_buf *buf)
                        ".TP\nNO_COLOR\nDisables colour, even on a terminal.\n"
                        ".TP\nCOLUMNS\nMaximum width of tables.\n"
                        ".SH SEE ALSO\n\\fBpyrometer\\fR(1)");
-    for (size_t i = 0; pyro_commands[i] != NULL; i++)
+    for (size_t i = 0; pyro_commands[i]; i++)
         pyro_buf_addf(buf, ", \\fBpyrometer\\-%s\\fR(1)", pyro_commands[i]->name);
     pyro_buf_addc(buf, '\n');
 }
@@ -132,13 +132,13 @@ static void add_command_page(pyro_buf *buf, const pyro_command *command)
     pyro_buf_adds(buf, "\n.SH DESCRIPTION\n");
     add_roff_paragraphs(buf, command->description);
     pyro_buf_adds(buf, ".SH OPTIONS\n");
-    for (const pyro_option_group *group = command->groups; group->title != NULL; group++) {
+    for (const pyro_option_group *group = command->groups; group->title; group++) {
         pyro_buf_addf(buf, ".SS %.*s\n", (int)strcspn(group->title, ":"), group->title);
-        for (const pyro_option *option = group->options; option->long_name != NULL; option++)
+        for (const pyro_option *option = group->options; option->long_name; option++)
             add_roff_option(buf, command, option);
     }
     pyro_buf_adds(buf, ".SH EXAMPLES\n");
-    for (const pyro_example *example = command->examples; example->line != NULL; example++) {
+    for (const pyro_example *example = command->examples; example->line; example++) {
         pyro_buf_adds(buf, ".TP\n\\fB");
         add_roff(buf, example->line);
         pyro_buf_adds(buf, "\\fR\n");
@@ -161,7 +161,7 @@ static void add_main_page(pyro_buf *buf)
              "torch.export saves, not the weights, and needs no PyTorch. Other commands record "
              "and analyze runs, measure models and commands, and compare results.\n"
              ".SH COMMANDS\n");
-    for (size_t i = 0; pyro_commands[i] != NULL; i++) {
+    for (size_t i = 0; pyro_commands[i]; i++) {
         pyro_buf_addf(buf, ".TP\n\\fB%s\\fR\n", pyro_commands[i]->name);
         add_roff(buf, pyro_commands[i]->summary);
         pyro_buf_addf(buf, "; see \\fBpyrometer\\-%s\\fR(1)\n", pyro_commands[i]->name);
@@ -173,7 +173,7 @@ static void add_model_names(pyro_buf *buf)
 {
     const char *name;
 
-    for (size_t i = 0; (name = pyro_builtin_name(i)) != NULL; i++)
+    for (size_t i = 0; (name = pyro_builtin_name(i)); i++)
         pyro_buf_addf(buf, "%s%s", i == 0 ? "" : " ", name);
 }
 
@@ -187,8 +187,8 @@ static const char *bash_completer(pyro_completion completion)
 /* Appends a case per option that takes a value, with the completions of the value. */
 static void add_bash_values(pyro_buf *buf, const pyro_command *command)
 {
-    for (const pyro_option_group *group = command->groups; group->title != NULL; group++) {
-        for (const pyro_option *option = group->options; option->long_name != NULL; option++) {
+    for (const pyro_option_group *group = command->groups; group->title; group++) {
+        for (const pyro_option *option = group->options; option->long_name; option++) {
             if (option->kind == PYRO_OPTION_FLAG)
                 continue;
             pyro_buf_adds(buf, "        ");
@@ -196,9 +196,9 @@ static void add_bash_values(pyro_buf *buf, const pyro_command *command)
                 pyro_buf_addf(buf, "-%c|", option->short_name);
             pyro_buf_addf(buf, "--%s) ", option->long_name);
             const char *const *choices = pyro_command_choices(command, option);
-            if (choices != NULL) {
+            if (choices) {
                 pyro_buf_adds(buf, "_pyrometer_words '");
-                for (size_t i = 0; choices[i] != NULL; i++)
+                for (size_t i = 0; choices[i]; i++)
                     pyro_buf_addf(buf, "%s%s", i == 0 ? "" : " ", choices[i]);
                 pyro_buf_adds(buf, "'");
             } else {
@@ -215,8 +215,8 @@ static void add_bash_command(pyro_buf *buf, const pyro_command *command)
     add_bash_values(buf, command);
     pyro_buf_adds(buf, "        esac\n        if [[ $cur == -* ]]; then\n"
                        "            _pyrometer_words '");
-    for (const pyro_option_group *group = command->groups; group->title != NULL; group++) {
-        for (const pyro_option *option = group->options; option->long_name != NULL; option++) {
+    for (const pyro_option_group *group = command->groups; group->title; group++) {
+        for (const pyro_option *option = group->options; option->long_name; option++) {
             if (option->short_name != 0)
                 pyro_buf_addf(buf, "-%c ", option->short_name);
             pyro_buf_addf(buf, "--%s ", option->long_name);
@@ -230,7 +230,7 @@ static void add_bash(pyro_buf *buf)
 {
     pyro_buf commands = PYRO_BUF_INIT;
 
-    for (size_t i = 0; pyro_commands[i] != NULL; i++)
+    for (size_t i = 0; pyro_commands[i]; i++)
         pyro_buf_addf(&commands, "%s ", pyro_commands[i]->name);
     pyro_buf_adds(buf, "# bash completion for pyrometer, generated from its option tables\n\n"
                        "_pyrometer_words()\n{\n"
@@ -257,7 +257,7 @@ static void add_bash(pyro_buf *buf)
                   pyro_text_part(buf, &commands));
     pyro_buf_adds(buf, "        return\n    fi\n    case ${COMP_WORDS[1]} in\n");
     pyro_buf_addf(buf, "    help) _pyrometer_words '%s' ;;\n", pyro_text_part(buf, &commands));
-    for (size_t i = 0; pyro_commands[i] != NULL; i++)
+    for (size_t i = 0; pyro_commands[i]; i++)
         add_bash_command(buf, pyro_commands[i]);
     pyro_buf_adds(buf, "    esac\n}\n\ncomplete -F _pyrometer pyrometer\n");
     pyro_buf_free(&commands);
@@ -267,16 +267,16 @@ static void add_bash(pyro_buf *buf)
 static void add_zsh_text(pyro_buf *buf, const char *text)
 {
     const char *end = strstr(text, ". ");
-    size_t length = end != NULL ? (size_t)(end - text) : strlen(text);
+    size_t length = end ? (size_t)(end - text) : strlen(text);
 
-    if (end == NULL && length > 0 && text[length - 1] == '.')
+    if (!end && length > 0 && text[length - 1] == '.')
         length--;
     for (size_t i = 0; i < length; i++) {
         if (text[i] == '\'') {
             pyro_buf_adds(buf, "'\\''");
             continue;
         }
-        if (strchr("[]:\\", text[i]) != NULL)
+        if (strchr("[]:\\", text[i]))
             pyro_buf_addc(buf, '\\');
         pyro_buf_addc(buf, text[i]);
     }
@@ -311,8 +311,8 @@ static void add_zsh_option(pyro_buf *buf, const pyro_command *command, const pyr
     pyro_buf_addc(buf, ']');
     if (takes_value)
         pyro_buf_addf(buf, ":%s:", option->metavar);
-    if (takes_value && choices != NULL) {
-        for (size_t i = 0; choices[i] != NULL; i++)
+    if (takes_value && choices) {
+        for (size_t i = 0; choices[i]; i++)
             pyro_buf_addf(buf, "%s%s", i == 0 ? "(" : " ", choices[i]);
         pyro_buf_addc(buf, ')');
     } else if (takes_value) {
@@ -329,7 +329,7 @@ static void add_zsh(pyro_buf *buf)
     pyro_buf_adds(buf, ")\n  _alternative 'models:built-in model:compadd -a names' "
                        "'files:model file:_files'\n}\n\n"
                        "_pyrometer_commands() {\n  local -a commands=(\n");
-    for (size_t i = 0; pyro_commands[i] != NULL; i++) {
+    for (size_t i = 0; pyro_commands[i]; i++) {
         pyro_buf_addf(buf, "    '%s:", pyro_commands[i]->name);
         add_zsh_text(buf, pyro_commands[i]->summary);
         pyro_buf_adds(buf, "'\n");
@@ -343,12 +343,12 @@ static void add_zsh(pyro_buf *buf)
                        "    '1:command:_pyrometer_commands' '*::argument:->arguments' && return\n"
                        "  case $words[1] in\n"
                        "  help)\n    _arguments '1:command:_pyrometer_commands' ;;\n");
-    for (size_t i = 0; pyro_commands[i] != NULL; i++) {
+    for (size_t i = 0; pyro_commands[i]; i++) {
         const pyro_command *command = pyro_commands[i];
 
         pyro_buf_addf(buf, "  %s)\n    _arguments -s -S \\\n", command->name);
-        for (const pyro_option_group *group = command->groups; group->title != NULL; group++)
-            for (const pyro_option *option = group->options; option->long_name != NULL; option++)
+        for (const pyro_option_group *group = command->groups; group->title; group++)
+            for (const pyro_option *option = group->options; option->long_name; option++)
                 add_zsh_option(buf, command, option);
         pyro_buf_addf(buf, "      '*:model:%s' ;;\n", zsh_completer(command->operands));
     }
@@ -379,7 +379,7 @@ static int save_page(const char *folder, const pyro_command *command)
     pyro_buf page = PYRO_BUF_INIT, path = PYRO_BUF_INIT;
     int exit_code;
 
-    if (command != NULL) {
+    if (command) {
         add_command_page(&page, command);
         pyro_buf_addf(&path, "%s/pyrometer-%s.1", folder, command->name);
     } else {
@@ -411,7 +411,7 @@ static int save_all(const char *folder, int (*save_one)(const char *, const pyro
 {
     int exit_code = save_one(folder, NULL);
 
-    for (size_t i = 0; pyro_commands[i] != NULL && exit_code == PYRO_EXIT_FINE; i++)
+    for (size_t i = 0; pyro_commands[i] && exit_code == PYRO_EXIT_FINE; i++)
         exit_code = save_one(folder, pyro_commands[i]);
     return exit_code;
 }

@@ -32,7 +32,7 @@ static void add_paragraphs(pyro_buf *buf, const char *text)
 {
     const char *end;
 
-    while ((end = strstr(text, "\n\n")) != NULL) {
+    while ((end = strstr(text, "\n\n"))) {
         pyro_buf paragraph = PYRO_BUF_INIT;
 
         pyro_buf_add(&paragraph, text, (size_t)(end - text));

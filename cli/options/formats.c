@@ -24,7 +24,7 @@ static int list_rows(pyro_report_kind kind, const pyro_writer *rows[MOST_FORMATS
     int found = 0;
 
     for (size_t i = 0; i < count && found < MOST_FORMATS; i++)
-        if (writers[i].kind == kind && writers[i].extension != NULL)
+        if (writers[i].kind == kind && writers[i].extension)
             rows[found++] = &writers[i];
     return found;
 }

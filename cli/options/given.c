@@ -66,7 +66,7 @@ static void add_given(pyro_buf *buf, const pyro_option *option, const void *valu
         break;
     case PYRO_OPTION_STRING:
     case PYRO_OPTION_FORMAT:
-        if (*(const char *const *)value != NULL)
+        if (*(const char *const *)value)
             add_word(buf, option, *(const char *const *)value);
         break;
     case PYRO_OPTION_INTEGER:
@@ -82,7 +82,7 @@ static void add_given(pyro_buf *buf, const pyro_option *option, const void *valu
             add_word(buf, option, option->choices[*(const int *)value]);
         break;
     case PYRO_OPTION_CHOICES:
-        for (unsigned i = 0; option->choices[i] != NULL; i++)
+        for (unsigned i = 0; option->choices[i]; i++)
             if (*(const unsigned *)value >> i & 1)
                 add_word(buf, option, option->choices[i]);
         break;
@@ -96,8 +96,8 @@ static void add_given(pyro_buf *buf, const pyro_option *option, const void *valu
 void pyro_options_given(pyro_buf *buf, const pyro_option *options, const void *values,
                         const void *defaults, const char *skip)
 {
-    for (const pyro_option *option = options; option->long_name != NULL; option++)
-        if (skip == NULL || strcmp(option->long_name, skip) != 0)
+    for (const pyro_option *option = options; option->long_name; option++)
+        if (!skip || strcmp(option->long_name, skip) != 0)
             add_given(buf, option, (const char *)values + option->offset,
                       (const char *)defaults + option->offset);
 }

@@ -182,15 +182,15 @@ static bool add_comma_list(pyro_model_words *models, const char *value)
 {
     char *copy, *rest, *word;
 
-    if (strchr(value, ',') == NULL || access(value, F_OK) == 0)
+    if (!strchr(value, ',') || access(value, F_OK) == 0)
         return pyro_words_add(&models->specs, value);
     copy = strdup(value);
-    if (copy == NULL || !pyro_words_add(&models->text, copy)) {
+    if (!copy || !pyro_words_add(&models->text, copy)) {
         free(copy);
         return false;
     }
     rest = copy;
-    while ((word = strsep(&rest, ",")) != NULL) {
+    while ((word = strsep(&rest, ","))) {
         word += strspn(word, " ");
         word[strcspn(word, " ")] = '\0';
         if (word[0] != '\0' && !pyro_words_add(&models->specs, word))
@@ -224,7 +224,7 @@ static bool split_assignment(const char *text, char name[NAME_MAX_BYTES], const 
 {
     const char *equals = strchr(text, '=');
 
-    if (equals == NULL || equals == text || equals[1] == '\0' || equals - text >= NAME_MAX_BYTES)
+    if (!equals || equals == text || equals[1] == '\0' || equals - text >= NAME_MAX_BYTES)
         return false;
     memcpy(name, text, (size_t)(equals - text));
     name[equals - text] = '\0';
@@ -262,7 +262,7 @@ static int set_sizes(pyro_model *model, const pyro_pricing *pricing, pyro_error 
     size_t rank;
     int status = PYRO_OK;
 
-    if (pricing->input_shape != NULL) {
+    if (pricing->input_shape) {
         status = pyro_parse_dims(pricing->input_shape, "--input-shape", dims, &rank, error);
         status = status != PYRO_OK ? status : pyro_model_set_shape(model, NULL, dims, rank, error);
     }
@@ -299,7 +299,7 @@ static int check_prefill(const pyro_model *model, const pyro_pricing *pricing, p
 {
     const pyro_facts *facts = pyro_model_facts(model);
 
-    if (pricing->prefill <= 0 || facts->dims == NULL)
+    if (pricing->prefill <= 0 || !facts->dims)
         return PYRO_OK;
     for (size_t i = 0; i < facts->dim_count; i++)
         if (strcmp(facts->dims[i].what, "sequence") == 0)
@@ -338,9 +338,9 @@ int pyro_price_model(pyro_priced *out, const char *spec, const pyro_pricing *pri
 
 void pyro_priced_free(pyro_priced *priced)
 {
-    if (priced->cost != NULL)
+    if (priced->cost)
         pyro_cost_free(priced->cost);
-    if (priced->model != NULL)
+    if (priced->model)
         pyro_model_close(priced->model);
     memset(priced, 0, sizeof *priced);
 }

@@ -55,7 +55,7 @@ bool pyro_parse_number(const char *text, double *out)
 {
     char *end;
 
-    if (text[0] == '\0' || strchr("+-.0123456789", text[0]) == NULL)
+    if (text[0] == '\0' || !strchr("+-.0123456789", text[0]))
         return false;
     *out = strtod(text, &end);
     return end != text && *end == '\0' && isfinite(*out);
@@ -63,8 +63,8 @@ bool pyro_parse_number(const char *text, double *out)
 
 static found_option find_long(const parser *p, const char *name, size_t length)
 {
-    for (const pyro_option_group *group = p->groups; group->title != NULL; group++) {
-        for (const pyro_option *option = group->options; option->long_name != NULL; option++)
+    for (const pyro_option_group *group = p->groups; group->title; group++) {
+        for (const pyro_option *option = group->options; option->long_name; option++)
             if (strlen(option->long_name) == length && memcmp(option->long_name, name, length) == 0)
                 return (found_option){option, group};
     }
@@ -73,8 +73,8 @@ static found_option find_long(const parser *p, const char *name, size_t length)
 
 static found_option find_short(const parser *p, char name)
 {
-    for (const pyro_option_group *group = p->groups; group->title != NULL; group++) {
-        for (const pyro_option *option = group->options; option->long_name != NULL; option++)
+    for (const pyro_option_group *group = p->groups; group->title; group++) {
+        for (const pyro_option *option = group->options; option->long_name; option++)
             if (option->short_name != 0 && option->short_name == name)
                 return (found_option){option, group};
     }
@@ -90,10 +90,10 @@ static int fail_unknown(parser *p, const char *name, size_t length)
     memcpy(word, name, length);
     word[length] = '\0';
     pyro_suggestion suggestion = PYRO_SUGGESTION(word);
-    for (const pyro_option_group *group = p->groups; group->title != NULL; group++)
-        for (const pyro_option *option = group->options; option->long_name != NULL; option++)
+    for (const pyro_option_group *group = p->groups; group->title; group++)
+        for (const pyro_option *option = group->options; option->long_name; option++)
             pyro_suggestion_offer(&suggestion, option->long_name);
-    if (suggestion.nearest != NULL) {
+    if (suggestion.nearest) {
         return pyro_fail(p->error, PYRO_ERROR_ARGUMENT, "unknown option --%s; did you mean --%s?",
                          word, suggestion.nearest);
     }
@@ -107,11 +107,11 @@ int pyro_options_fail_choice(pyro_error *error, const char *option, const char *
     pyro_suggestion suggestion = PYRO_SUGGESTION(value);
     int status;
 
-    for (size_t i = 0; choices[i] != NULL; i++) {
+    for (size_t i = 0; choices[i]; i++) {
         pyro_suggestion_offer(&suggestion, choices[i]);
         pyro_buf_addf(&names, "%s%s", i == 0 ? "" : ", ", choices[i]);
     }
-    if (suggestion.nearest != NULL) {
+    if (suggestion.nearest) {
         status = pyro_fail(error, PYRO_ERROR_ARGUMENT,
                            "--%s: unknown value \"%.60s\"; did you mean %s? (one of: %s)", option,
                            value, suggestion.nearest, names.failed ? "" : names.data);
@@ -139,7 +139,7 @@ static int check_range(parser *p, const pyro_option *option, double value, const
 
 static int set_choice(parser *p, const pyro_option *option, int *target, const char *value)
 {
-    for (int i = 0; option->choices[i] != NULL; i++) {
+    for (int i = 0; option->choices[i]; i++) {
         if (strcmp(option->choices[i], value) == 0) {
             *target = i;
             return PYRO_OK;
@@ -221,7 +221,7 @@ static bool looks_like_limit(const char *word)
 {
     size_t length = strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789_.");
 
-    return length > 0 && word[length] == ':' && strchr("0123456789.", word[length + 1]) != NULL &&
+    return length > 0 && word[length] == ':' && strchr("0123456789.", word[length + 1]) &&
            word[length + 1] != '\0';
 }
 
@@ -248,18 +248,18 @@ static int take_more(parser *p, found_option found)
 static int parse_long(parser *p, const char *text)
 {
     const char *equals = strchr(text, '=');
-    size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
+    size_t length = equals ? (size_t)(equals - text) : strlen(text);
     found_option found = find_long(p, text, length);
-    const char *value = equals != NULL ? equals + 1 : NULL;
+    const char *value = equals ? equals + 1 : NULL;
     int status = PYRO_OK;
 
-    if (found.option == NULL)
+    if (!found.option)
         return fail_unknown(p, text, length);
-    if (found.option->kind == PYRO_OPTION_FLAG && value != NULL) {
+    if (found.option->kind == PYRO_OPTION_FLAG && value) {
         return pyro_fail(p->error, PYRO_ERROR_ARGUMENT, "--%s takes no value",
                          found.option->long_name);
     }
-    if (found.option->kind != PYRO_OPTION_FLAG && value == NULL)
+    if (found.option->kind != PYRO_OPTION_FLAG && !value)
         status = take_next(p, found.option, &value);
     status = status != PYRO_OK ? status : set_value(p, found, value);
     return status != PYRO_OK ? status : take_more(p, found);
@@ -273,7 +273,7 @@ static int parse_short(parser *p, const char *text)
         const char *value = NULL;
         int status = PYRO_OK;
 
-        if (found.option == NULL)
+        if (!found.option)
             return pyro_fail(p->error, PYRO_ERROR_ARGUMENT, "unknown option -%c", *text);
         bool takes_value = found.option->kind != PYRO_OPTION_FLAG;
         if (takes_value && text[1] != '\0')
@@ -341,8 +341,8 @@ int pyro_options_parse_leading(const pyro_option_group *groups, void *values, in
 
 void pyro_options_free(const pyro_option_group *groups, void *values)
 {
-    for (const pyro_option_group *group = groups; group->title != NULL; group++) {
-        for (const pyro_option *option = group->options; option->long_name != NULL; option++)
+    for (const pyro_option_group *group = groups; group->title; group++) {
+        for (const pyro_option *option = group->options; option->long_name; option++)
             if (option->kind == PYRO_OPTION_LIST || option->kind == PYRO_OPTION_LIMITS)
                 pyro_words_free((pyro_words *)((char *)values + group->offset + option->offset));
     }
@@ -360,7 +360,7 @@ bool pyro_parse_size(const char *text, uint64_t *bytes)
     if (end == text || errno != 0 || !(value > 0))
         return false;
     letter = *end != '\0' ? strchr(letters, *end >= 'a' ? *end - 'a' + 'A' : *end) : NULL;
-    if (letter != NULL) {
+    if (letter) {
         for (const char *step = letters; step <= letter; step++)
             value *= 1024;
         end++;

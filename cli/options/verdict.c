@@ -62,7 +62,7 @@ int pyro_verdict_settle(pyro_verdict_options *out, const pyro_verdict_values *va
     int status = pyro_share_option(&out->delta, "delta", values->delta, true, error);
     if (status == PYRO_OK)
         status = pyro_share_option(&out->noise, "noise", values->noise, true, error);
-    if (status != PYRO_OK || values->floor == NULL)
+    if (status != PYRO_OK || !values->floor)
         return status;
     /* Accepts the same times as thresholds. */
     if (strlen(values->floor) > 40)
@@ -99,7 +99,7 @@ static void annotate_row(const pyro_verdict_row *row, const pyro_verdict_values 
 
     pyro_buf_addf(&line, "%s: %s %s: %s", row->benchmark, row->metric,
                   pyro_verdict_name(row->verdict), pyro_format_change(change, row->change));
-    if (row->reason != NULL)
+    if (row->reason)
         pyro_buf_addf(&line, ", %s", row->reason);
     pyro_github_annotate(passes ? "warning" : "error",
                          line.failed ? pyro_verdict_name(row->verdict) : line.data);
@@ -112,7 +112,7 @@ void pyro_verdict_annotate(const pyro_comparison *comparison, const pyro_verdict
         fputs("pyrometer: warning: cannot tell whether this got worse; --fail-on regression "
               "allows that, --fail-on cannot-tell does not\n",
               stderr);
-    if (getenv("GITHUB_ACTIONS") == NULL)
+    if (!getenv("GITHUB_ACTIONS"))
         return;
     for (size_t i = 0; i < comparison->row_count; i++)
         if (comparison->rows[i].verdict == PYRO_VERDICT_REGRESSED ||

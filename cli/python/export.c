@@ -53,7 +53,7 @@ static bool read_broken(pyro_json *json, pyro_helper_break *broken)
         if (PYRO_JSON_IS(json, "line")) {
             if (pyro_json_next(json) == PYRO_JSON_NUMBER)
                 pyro_json_int(json, &broken->line);
-        } else if (!(text != NULL ? read_text(json, text) : pyro_json_skip(json))) {
+        } else if (!(text ? read_text(json, text) : pyro_json_skip(json))) {
             return false;
         }
     }
@@ -128,15 +128,13 @@ static int run_export(answer *given, const pyro_helper_request *request, pyro_er
                                request->spec,
                                "--archive",
                                archive,
-                               request->input_shape != NULL ? "--input-shape" : NULL,
+                               request->input_shape ? "--input-shape" : NULL,
                                request->input_shape,
                                NULL};
-    status = archive == NULL ? pyro_fail_memory(error)
-                             : pyro_helper_run(&helper, &text, arguments, error);
+    status = !archive ? pyro_fail_memory(error) : pyro_helper_run(&helper, &text, arguments, error);
     if (status == PYRO_OK)
         status = parse_answer(given, &text, error);
-    if (status == PYRO_OK && given->missing == NULL && given->unusable == NULL &&
-        !given->out->untraceable)
+    if (status == PYRO_OK && !given->missing && !given->unusable && !given->out->untraceable)
         status = pyro_helper_read(&given->out->archive, archive, error);
     pyro_helper_end(&helper);
     pyro_buf_free(&text);
@@ -147,29 +145,28 @@ static int run_export(answer *given, const pyro_helper_request *request, pyro_er
 /* "cannot be exported at net.py:12 (if x.sum() > 0:): ...; use torch.cond": what, where, remedy. */
 static int fail_broken(pyro_error *error, const pyro_helper_break *broken)
 {
-    bool traced = broken->stage != NULL && strcmp(broken->stage, "trace") == 0;
+    bool traced = broken->stage && strcmp(broken->stage, "trace") == 0;
     char place[320] = "";
 
-    if (broken->file != NULL) {
+    if (broken->file) {
         size_t length = strlen(broken->file);
 
         snprintf(place, sizeof place, " at %s:%lld (%.80s)",
                  broken->file + (length > 120 ? length - 120 : 0), (long long)broken->line,
-                 broken->code != NULL ? broken->code : "");
+                 broken->code ? broken->code : "");
     }
     return pyro_fail(error, PYRO_ERROR_UNSUPPORTED, "%s%s: %.60s: %.140s%s%.180s",
                      traced ? "cannot be exported" : "fails", place,
-                     broken->type != NULL ? broken->type : "error",
-                     broken->message != NULL ? broken->message : "",
-                     broken->hint != NULL && broken->hint[0] != '\0' ? "; " : "",
-                     broken->hint != NULL ? broken->hint : "");
+                     broken->type ? broken->type : "error", broken->message ? broken->message : "",
+                     broken->hint && broken->hint[0] != '\0' ? "; " : "",
+                     broken->hint ? broken->hint : "");
 }
 
 /* Strips the file or spec from the helper's message: the caller prints it already. */
 static int fail_unusable(pyro_error *error, const char *spec, const char *text)
 {
     const char *colon = strrchr(spec, ':');
-    size_t place = colon != NULL ? (size_t)(colon - spec) : strlen(spec);
+    size_t place = colon ? (size_t)(colon - spec) : strlen(spec);
 
     if (strncmp(text, spec, strlen(spec)) == 0 && strncmp(text + strlen(spec), ": ", 2) == 0)
         text += strlen(spec) + 2;
@@ -186,13 +183,13 @@ int pyro_helper_export_model(pyro_helper_export *out, const pyro_helper_request 
 
     *out = (pyro_helper_export){.archive = PYRO_BUF_INIT};
     status = run_export(&given, request, error);
-    if (status == PYRO_OK && given.missing != NULL)
+    if (status == PYRO_OK && given.missing)
         status = pyro_fail(error, PYRO_ERROR_NOT_FOUND,
                            "%.100s has no %.100s; pip install %.100s (or name another Python with "
                            "--python)",
-                           request->python != NULL ? request->python : "python3", given.missing,
+                           request->python ? request->python : "python3", given.missing,
                            given.missing);
-    else if (status == PYRO_OK && given.unusable != NULL)
+    else if (status == PYRO_OK && given.unusable)
         status = fail_unusable(error, request->spec, given.unusable);
     else if (status == PYRO_OK && out->untraceable)
         status = fail_broken(error, &out->broken);

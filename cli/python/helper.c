@@ -38,16 +38,16 @@ int pyro_helper_begin(pyro_helper *helper, const char *python, pyro_error *error
     int status;
 
     *helper = (pyro_helper){.python = pyro_python_choose(python)};
-    if (helper->python == NULL)
+    if (!helper->python)
         return pyro_fail_memory(error);
-    if (temporary == NULL || temporary[0] != '/')
+    if (!temporary || temporary[0] != '/')
         temporary = "/tmp";
     if (asprintf(&helper->folder, "%s/pyrometer-XXXXXX", temporary) < 0) {
         helper->folder = NULL;
         pyro_helper_end(helper);
         return pyro_fail_memory(error);
     }
-    if (mkdtemp(helper->folder) == NULL) {
+    if (!mkdtemp(helper->folder)) {
         status = pyro_fail(error, PYRO_ERROR_IO, "cannot create a folder in %.200s: %s", temporary,
                            strerror(errno));
         free(helper->folder);
@@ -56,9 +56,9 @@ int pyro_helper_begin(pyro_helper *helper, const char *python, pyro_error *error
         return status;
     }
     program = pyro_helper_path(helper, file_names[0]);
-    status = program == NULL ? pyro_fail_memory(error)
-                             : pyro_file_write_whole(program, pyro_helper_archive,
-                                                     pyro_helper_archive_size, true, error);
+    status = !program ? pyro_fail_memory(error)
+                      : pyro_file_write_whole(program, pyro_helper_archive,
+                                              pyro_helper_archive_size, true, error);
     free(program);
     if (status != PYRO_OK)
         pyro_helper_end(helper);
@@ -69,12 +69,12 @@ void pyro_helper_end(pyro_helper *helper)
 {
     free(helper->python);
     helper->python = NULL;
-    if (helper->folder == NULL)
+    if (!helper->folder)
         return;
     for (size_t i = 0; i < sizeof file_names / sizeof file_names[0]; i++) {
         char *path = pyro_helper_path(helper, file_names[i]);
 
-        if (path != NULL)
+        if (path)
             unlink(path);
         free(path);
     }
@@ -93,7 +93,7 @@ int pyro_helper_read(pyro_buf *out, const char *path, pyro_error *error)
     do {
         char *room = pyro_buf_reserve(out, 65536);
 
-        got = room == NULL ? pyro_fail_memory(error) : pyro_source_read(source, room, 65536, error);
+        got = !room ? pyro_fail_memory(error) : pyro_source_read(source, room, 65536, error);
         if (got > 0)
             out->length += (size_t)got;
         if (out->length > ANSWER_BYTES_MAX)
@@ -161,12 +161,12 @@ int pyro_helper_run(pyro_helper *helper, pyro_buf *answer, const char *const *ar
 
     argv[count++] = helper->python;
     argv[count++] = program;
-    for (size_t i = 0; arguments[i] != NULL && i < MAX_ARGUMENTS; i++)
+    for (size_t i = 0; arguments[i] && i < MAX_ARGUMENTS; i++)
         argv[count++] = arguments[i];
     argv[count++] = "--result";
     argv[count++] = result;
     argv[count] = NULL;
-    if (program == NULL || result == NULL)
+    if (!program || !result)
         status = pyro_fail_memory(error);
     else
         status = run(helper, (char *const *)(uintptr_t)argv, error);
@@ -181,5 +181,5 @@ int pyro_helper_complain_missing(const char *python, const char *packages)
 {
     return pyro_common_complain("%s has no %s; pip install %s (or name another Python with "
                                 "--python)",
-                                python != NULL ? python : "python3", packages, packages);
+                                python ? python : "python3", packages, packages);
 }

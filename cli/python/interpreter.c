@@ -22,7 +22,7 @@ static char *python_of_own_environment(void)
         return NULL;
     self[length] = '\0';
     slash = strrchr(self, '/');
-    if (slash == NULL)
+    if (!slash)
         return NULL;
     *slash = '\0';
     if (asprintf(&path, "%s/../pyvenv.cfg", self) < 0)
@@ -30,7 +30,7 @@ static char *python_of_own_environment(void)
     if (access(path, R_OK) == 0 && asprintf(&found, "%s/python3", self) < 0)
         found = NULL;
     free(path);
-    if (found != NULL && access(found, X_OK) != 0) {
+    if (found && access(found, X_OK) != 0) {
         free(found);
         found = NULL;
     }
@@ -41,10 +41,10 @@ char *pyro_python_choose(const char *given)
 {
     char *own;
 
-    if (given != NULL)
+    if (given)
         return strdup(given);
-    own = getenv("VIRTUAL_ENV") == NULL ? python_of_own_environment() : NULL;
-    return own != NULL ? own : strdup("python3");
+    own = !getenv("VIRTUAL_ENV") ? python_of_own_environment() : NULL;
+    return own ? own : strdup("python3");
 }
 
 static void become(const char *python, const char *const *arguments, int output, bool hide_errors)
@@ -52,10 +52,10 @@ static void become(const char *python, const char *const *arguments, int output,
     char *argv[16] = {(char *)python};
     size_t count = 1;
 
-    for (; *arguments != NULL && count + 1 < sizeof argv / sizeof *argv; arguments++)
+    for (; *arguments && count + 1 < sizeof argv / sizeof *argv; arguments++)
         argv[count++] = (char *)*arguments;
     argv[count] = NULL;
-    if (hide_errors && freopen("/dev/null", "w", stderr) == NULL)
+    if (hide_errors && !freopen("/dev/null", "w", stderr))
         _exit(126);
     if (dup2(output, STDOUT_FILENO) < 0)
         _exit(126);
@@ -106,7 +106,7 @@ static char *split_answer(pyro_buf *answer)
 {
     char *end = answer->length > 0 && !answer->failed ? strchr(answer->data, '\n') : NULL;
 
-    if (end == NULL)
+    if (!end)
         return NULL;
     *end = '\0';
     return end + 1;
@@ -126,7 +126,7 @@ char *pyro_python_package(const char *python)
 
     if (status == 127)
         pyro_common_complain("%s: Python not found; name one with --python", python);
-    else if (status != 0 || folder == NULL)
+    else if (status != 0 || !folder)
         pyro_common_complain("%s has no package pyrometer; install it there with "
                              "%s -m pip install pyrometer, or name another with --python",
                              python, python);

@@ -300,7 +300,7 @@ static PyObject *bench_table(bench_object *self, PyObject *args)
         int status = pyro_bench_add_table(self->bench, (size_t)result, title, texts, (size_t)count,
                                           &error);
 
-        good = status >= 0 || fail((PyObject *)self, &error, status) != NULL;
+        good = status >= 0 || fail((PyObject *)self, &error, status);
     }
     good = good && add_rows(self, (size_t)result, rows, count, &error);
     Py_XDECREF(columns);

@@ -53,7 +53,7 @@ static PyObject *wrapped_module(PyObject *module)
     const struct wrapper *wrapper = wrapper_of(module);
     PyObject *result = wrapper && wrapper->is_pass ? child_of(module, wrapper->child) : NULL;
 
-    while (result && (wrapper = wrapper_of(result)) != NULL)
+    while (result && (wrapper = wrapper_of(result)))
         Py_SETREF(result, child_of(result, wrapper->child));
     return result;
 }

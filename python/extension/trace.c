@@ -89,7 +89,7 @@ PyObject *core_open_trace(PyObject *module, PyObject *args)
         if (self->model)
             ((model_object *)model)->busy = 0;
         if (status < 0)
-            core_fail(state, &error, status, self->trace == NULL);
+            core_fail(state, &error, status, !self->trace);
     }
     Py_DECREF(path);
     if (status < 0)

@@ -73,7 +73,7 @@ static int add_side(row_matcher *m, const pyro_analysis *analysis, pyro_diff_tab
         if (id == PYRO_INTERN_NONE || !pyro_grow(&m->rows, &m->capacity, id + 1, sizeof *m->rows))
             return PYRO_ERROR_MEMORY;
         pyro_diff_row *row = &m->rows[id];
-        if (row->name == NULL)
+        if (!row->name)
             row->name = found.name;
         *(after ? &row->after_ns : &row->before_ns) += (double)found.ns / units;
         *(after ? &row->after_calls : &row->before_calls) += (double)found.calls / units;
@@ -94,7 +94,7 @@ static int match_table(differ *d, pyro_diff_table table, const pyro_analysis *be
 {
     size_t most = count_rows(before, table) + count_rows(after, table);
     row_matcher m = {.rows = calloc(most + 1, sizeof *m.rows), .capacity = most + 1};
-    int status = m.rows != NULL ? PYRO_OK : PYRO_ERROR_MEMORY;
+    int status = m.rows ? PYRO_OK : PYRO_ERROR_MEMORY;
 
     pyro_intern_init(&m.names, &d->arena);
     if (status == PYRO_OK)
@@ -103,7 +103,7 @@ static int match_table(differ *d, pyro_diff_table table, const pyro_analysis *be
         status = add_side(&m, after, table, d->diff.device, d->diff.after_units, true);
     size_t count = m.names.count;
     pyro_diff_row *kept = pyro_arena_array(&d->arena, count + 1, sizeof *kept);
-    if (status == PYRO_OK && kept != NULL) {
+    if (status == PYRO_OK && kept) {
         memcpy(kept, m.rows, count * sizeof *kept);
         qsort(kept, count, sizeof *kept, by_change);
         d->diff.rows[table] = kept;
@@ -111,7 +111,7 @@ static int match_table(differ *d, pyro_diff_table table, const pyro_analysis *be
     }
     pyro_intern_free(&m.names);
     free(m.rows);
-    return status == PYRO_OK && kept != NULL ? PYRO_OK : pyro_fail_memory(error);
+    return status == PYRO_OK && kept ? PYRO_OK : pyro_fail_memory(error);
 }
 
 /* Steps where both have them, else calls of the outermost layer, else the trace as a whole. */
@@ -139,7 +139,7 @@ int pyro_trace_compare(pyro_trace_diff **out, const pyro_analysis *before,
     int status = PYRO_OK;
 
     *out = NULL;
-    if (d == NULL)
+    if (!d)
         return pyro_fail_memory(error);
     pyro_arena_init(&d->arena);
     d->diff.device = before->device_total_ns > 0 && after->device_total_ns > 0;
@@ -160,7 +160,7 @@ int pyro_trace_compare(pyro_trace_diff **out, const pyro_analysis *before,
 
 void pyro_trace_diff_free(pyro_trace_diff *diff)
 {
-    if (diff == NULL)
+    if (!diff)
         return;
     differ *d = (differ *)diff;
     pyro_arena_free(&d->arena);

@@ -53,7 +53,7 @@ int pyro_analysis_roll_up(pyro_shallow_analysis *out, const pyro_analysis *analy
         return PYRO_OK;
     places = calloc(count, sizeof *places);
     out->layers = calloc(count, sizeof *out->layers);
-    if (places == NULL || out->layers == NULL) {
+    if (!places || !out->layers) {
         free(places);
         return pyro_fail_memory(error);
     }
@@ -170,9 +170,9 @@ const pyro_memory_device *pyro_main_memory(const pyro_analysis *analysis)
     for (size_t i = 0; i < analysis->memory_count; i++) {
         const pyro_memory_device *device = &analysis->memory[i];
         bool host = strcmp(device->device, "cpu") == 0;
-        bool main_is_host = main != NULL && strcmp(main->device, "cpu") == 0;
+        bool main_is_host = main && strcmp(main->device, "cpu") == 0;
 
-        if (main == NULL || (main_is_host && !host) ||
+        if (!main || (main_is_host && !host) ||
             (main_is_host == host && device->peak_bytes > main->peak_bytes))
             main = device;
     }

@@ -22,7 +22,7 @@ struct pyro_comparison_store {
 
 static bool same_text(const char *a, const char *b)
 {
-    return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
+    return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
 static const char *describe_text(pyro_arena *arena, const char *what, const char *base,
@@ -31,8 +31,7 @@ static const char *describe_text(pyro_arena *arena, const char *what, const char
     if (same_text(base, current))
         return NULL;
     return pyro_arena_format(arena, "other machine: %s is \"%.80s\" in the base, \"%.80s\" now",
-                             what, base != NULL ? base : "unknown",
-                             current != NULL ? current : "unknown");
+                             what, base ? base : "unknown", current ? current : "unknown");
 }
 
 static const char *describe_count(pyro_arena *arena, const char *what, int64_t base,
@@ -57,10 +56,10 @@ static const char *describe_extras(pyro_arena *arena, const pyro_environment *ba
 {
     const char *found = NULL;
 
-    for (size_t i = 0; i < base->extra_count && found == NULL; i++)
+    for (size_t i = 0; i < base->extra_count && !found; i++)
         found = describe_text(arena, base->extra[i].name, base->extra[i].value,
                               find_extra(current, base->extra[i].name));
-    for (size_t i = 0; i < current->extra_count && found == NULL; i++)
+    for (size_t i = 0; i < current->extra_count && !found; i++)
         found = describe_text(arena, current->extra[i].name,
                               find_extra(base, current->extra[i].name), current->extra[i].value);
     return found;
@@ -81,19 +80,18 @@ const char *pyro_environment_difference(pyro_arena *arena, const pyro_environmen
     };
     const char *found = NULL;
 
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && found == NULL; i++)
+    for (size_t i = 0; i < sizeof texts / sizeof *texts && !found; i++)
         found = describe_text(arena, texts[i].what, texts[i].base, texts[i].current);
-    if (found == NULL)
+    if (!found)
         found = describe_count(arena, "cpu_count", base->cpu_count, current->cpu_count);
-    if (found == NULL)
+    if (!found)
         found = describe_count(arena, "usable_cpus", base->usable_cpus, current->usable_cpus);
     /* Firmware and kernels reserve a little memory, and the amount varies. */
     double larger = (double)(base->memory_bytes > current->memory_bytes ? base->memory_bytes
                                                                         : current->memory_bytes);
-    if (found == NULL &&
-        fabs((double)base->memory_bytes - (double)current->memory_bytes) > 0.05 * larger)
+    if (!found && fabs((double)base->memory_bytes - (double)current->memory_bytes) > 0.05 * larger)
         found = describe_count(arena, "memory_bytes", base->memory_bytes, current->memory_bytes);
-    return found != NULL ? found : describe_extras(arena, base, current);
+    return found ? found : describe_extras(arena, base, current);
 }
 
 static pyro_verdict_row *add_row(struct pyro_comparison_store *store, const char *benchmark,
@@ -107,8 +105,8 @@ static pyro_verdict_row *add_row(struct pyro_comparison_store *store, const char
     pyro_verdict_row *row = &comparison->rows[comparison->row_count++];
     *row = (pyro_verdict_row){
         .benchmark = pyro_arena_text(&store->arena, benchmark, strlen(benchmark)),
-        .metric = pyro_arena_format(&store->arena, "%s", metric != NULL ? metric->name : "latency"),
-        .unit = pyro_arena_format(&store->arena, "%s", metric != NULL ? metric->unit : ""),
+        .metric = pyro_arena_format(&store->arena, "%s", metric ? metric->name : "latency"),
+        .unit = pyro_arena_format(&store->arena, "%s", metric ? metric->unit : ""),
         .base = NAN,
         .current = NAN,
         .change = NAN,
@@ -117,15 +115,15 @@ static pyro_verdict_row *add_row(struct pyro_comparison_store *store, const char
         .processes = true,
         .verdict = PYRO_VERDICT_CANNOT_TELL,
     };
-    return row->benchmark != NULL && row->metric != NULL && row->unit != NULL ? row : NULL;
+    return row->benchmark && row->metric && row->unit ? row : NULL;
 }
 
 static int add_note(struct pyro_comparison_store *store, const char *note, pyro_error *error)
 {
     pyro_comparison *comparison = &store->comparison;
 
-    if (note == NULL || !pyro_grow(&comparison->notes, &store->note_capacity,
-                                   comparison->note_count + 1, sizeof *comparison->notes))
+    if (!note || !pyro_grow(&comparison->notes, &store->note_capacity, comparison->note_count + 1,
+                            sizeof *comparison->notes))
         return pyro_fail_memory(error);
     comparison->notes[comparison->note_count++] = note;
     return PYRO_OK;
@@ -146,9 +144,9 @@ static int compare_metric(struct pyro_comparison_store *store, const pyro_bench_
     pyro_verdict_row *row = add_row(store, base->name, base_metric);
     pyro_replicates before, after;
 
-    if (row == NULL)
+    if (!row)
         return pyro_fail_memory(error);
-    if (metric == NULL || metric->count == 0) {
+    if (!metric || metric->count == 0) {
         row->reason = "not measured in the new results";
         return PYRO_OK;
     }
@@ -175,7 +173,7 @@ static int compare_metric(struct pyro_comparison_store *store, const pyro_bench_
     }
     status = pyro_verdict_between(row, before.values, before.count, after.values, after.count,
                                   metric->higher_is_better, &circumstances, &store->options, error);
-    if (store->difference != NULL) {
+    if (store->difference) {
         row->verdict = PYRO_VERDICT_CANNOT_TELL;
         row->reason = store->difference;
     }
@@ -214,7 +212,7 @@ static const char *describe_parameters(pyro_arena *arena, const pyro_bench_resul
         if (!pyro_same_setting(pair->name, pair->value, now))
             return pyro_arena_format(
                 arena, "other settings: %.40s is \"%.80s\" in the base, \"%.80s\" now", pair->name,
-                pair->value, now != NULL ? now : "not there");
+                pair->value, now ? now : "not there");
     }
     return NULL;
 }
@@ -222,21 +220,21 @@ static const char *describe_parameters(pyro_arena *arena, const pyro_bench_resul
 static int compare_result(struct pyro_comparison_store *store, const pyro_bench_result *base,
                           const pyro_bench_result *current, pyro_error *error)
 {
-    if (current == NULL || failed(base) || failed(current)) {
+    if (!current || failed(base) || failed(current)) {
         pyro_verdict_row *row = add_row(store, base->name, NULL);
 
-        if (row == NULL)
+        if (!row)
             return pyro_fail_memory(error);
-        row->reason = current == NULL ? "not in the new results"
-                      : failed(base)  ? "it failed in the base"
-                                      : "it failed in the new results";
+        row->reason = !current       ? "not in the new results"
+                      : failed(base) ? "it failed in the base"
+                                     : "it failed in the new results";
         return PYRO_OK;
     }
     const char *other = describe_parameters(&store->arena, base, current);
-    if (other != NULL) {
+    if (other) {
         pyro_verdict_row *row = add_row(store, base->name, NULL);
 
-        if (row == NULL)
+        if (!row)
             return pyro_fail_memory(error);
         row->reason = other;
         return PYRO_OK;
@@ -249,7 +247,7 @@ static int compare_result(struct pyro_comparison_store *store, const pyro_bench_
     if (status == PYRO_OK && store->comparison.row_count == rows) {
         pyro_verdict_row *row = add_row(store, base->name, NULL);
 
-        if (row == NULL)
+        if (!row)
             return pyro_fail_memory(error);
         row->reason = "too few samples: 0";
     }
@@ -264,7 +262,7 @@ static int correct_alarms(struct pyro_comparison_store *store, pyro_error *error
     double *p = malloc((comparison->row_count + 1) * sizeof *p);
     size_t count = 0;
 
-    if (p == NULL)
+    if (!p)
         return pyro_fail_memory(error);
     for (size_t i = 0; i < comparison->row_count; i++)
         if (!isnan(comparison->rows[i].p))
@@ -348,12 +346,12 @@ static int compare_all(struct pyro_comparison_store *store, const pyro_bench *ba
         status = compare_result(store, &base->results[i],
                                 find_result(current, base->results[i].name), error);
     for (size_t i = 0; i < current->result_count && status == PYRO_OK; i++)
-        if (find_result(base, current->results[i].name) == NULL)
+        if (!find_result(base, current->results[i].name))
             status = add_note(store,
                               pyro_arena_format(&store->arena, "%s: only in the new results",
                                                 current->results[i].name),
                               error);
-    if (status == PYRO_OK && store->difference != NULL)
+    if (status == PYRO_OK && store->difference)
         status = add_note(store, store->difference, error);
     if (status == PYRO_OK)
         status = add_warnings(store, base, "base", error);
@@ -389,7 +387,7 @@ static double slowdown_by_load(const pyro_environment *environment)
 /* How the two were recorded: interleaved, or one after the other on a machine with other work. */
 static pyro_circumstances find_circumstances(const pyro_bench *base, const pyro_bench *current)
 {
-    bool interleaved = base->rounds != NULL && current->rounds != NULL &&
+    bool interleaved = base->rounds && current->rounds &&
                        strcmp(base->rounds, current->rounds) == 0;
 
     return (pyro_circumstances){
@@ -406,11 +404,11 @@ int pyro_bench_compare(pyro_comparison **out, const pyro_bench *base, const pyro
     struct pyro_comparison_store *store = calloc(1, sizeof *store);
 
     *out = NULL;
-    if (store == NULL)
+    if (!store)
         return pyro_fail_memory(error);
     pyro_arena_init(&store->arena);
     store->comparison.store = store;
-    if (options != NULL)
+    if (options)
         store->options = *options;
     if (store->options.noise == 0)
         store->options.noise = fmax(base->environment.noise, current->environment.noise);
@@ -433,7 +431,7 @@ int pyro_bench_compare(pyro_comparison **out, const pyro_bench *base, const pyro
 
 void pyro_comparison_free(pyro_comparison *comparison)
 {
-    if (comparison == NULL)
+    if (!comparison)
         return;
     struct pyro_comparison_store *store = comparison->store;
     pyro_arena_free(&store->arena);

@@ -54,7 +54,7 @@ static bool find_value(const char *text, const char *key, char *value, size_t si
 {
     size_t length = strlen(key);
 
-    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+    for (const char *line = text; line; line = strchr(line, '\n')) {
         line += *line == '\n';
         if (strncmp(line, key, length) != 0 || isalnum((unsigned char)line[length]))
             continue;
@@ -108,7 +108,7 @@ static int64_t count_swapped_pages(void)
     char *text = malloc(SMALL_FILE_BYTES);
     int64_t pages = -1;
 
-    if (text != NULL && read_text(path, text, SMALL_FILE_BYTES))
+    if (text && read_text(path, text, SMALL_FILE_BYTES))
         pages = find_number(text, "pswpin") + find_number(text, "pswpout");
     free(text);
     return pages;
@@ -170,7 +170,7 @@ static void describe_threads(char *text, size_t size)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *value = getenv(names[i]);
 
-        if (value != NULL && length < size)
+        if (value && length < size)
             length += (size_t)snprintf(text + length, size - length, "%s%s=%.20s",
                                        length > 0 ? " " : "", names[i], value);
     }
@@ -194,12 +194,12 @@ static bool resolve_reference(const char *folder, const char *reference, char *o
         return true;
     snprintf(path, sizeof path, "%s/packed-refs", folder);
     packed = malloc(SMALL_FILE_BYTES);
-    if (packed != NULL && read_text(path, packed, SMALL_FILE_BYTES)) {
-        for (char *line = strtok_r(packed, "\n", &rest); line != NULL && !found;
+    if (packed && read_text(path, packed, SMALL_FILE_BYTES)) {
+        for (char *line = strtok_r(packed, "\n", &rest); line && !found;
              line = strtok_r(NULL, "\n", &rest)) {
             char *space = strchr(line, ' ');
 
-            if (space == NULL || strcmp(space + 1, reference) != 0)
+            if (!space || strcmp(space + 1, reference) != 0)
                 continue;
             *space = '\0';
             found = is_commit(line);
@@ -216,7 +216,7 @@ static bool find_git_folder(char *folder, size_t size)
 {
     char at[PATH_MAX], path[PATH_MAX + 16], line[PATH_MAX + 16];
 
-    if (getcwd(at, sizeof at) == NULL)
+    if (!getcwd(at, sizeof at))
         return false;
     for (;;) {
         snprintf(path, sizeof path, "%s/.git/HEAD", at);
@@ -231,7 +231,7 @@ static bool find_git_folder(char *folder, size_t size)
             return true;
         }
         char *slash = strrchr(at, '/');
-        if (slash == NULL || slash == at)
+        if (!slash || slash == at)
             return false;
         *slash = '\0';
     }
@@ -264,7 +264,7 @@ static bool find_commit(char *commit, size_t size)
 
 static int set(pyro_bench *bench, const char **member, const char *text, pyro_error *error)
 {
-    return pyro_bench_set_text(bench, member, text != NULL && text[0] != '\0' ? text : NULL, error);
+    return pyro_bench_set_text(bench, member, text && text[0] != '\0' ? text : NULL, error);
 }
 
 static int read_processor(pyro_bench *bench, char *text, pyro_error *error)
@@ -332,7 +332,7 @@ int pyro_environment_before(pyro_bench *bench, pyro_error *error)
     pyro_environment *environment = &bench->environment;
     char *text = malloc(SMALL_FILE_BYTES);
 
-    if (text == NULL)
+    if (!text)
         return pyro_fail_memory(error);
     int status = read_processor(bench, text, error);
     if (status == PYRO_OK)
@@ -382,7 +382,7 @@ int pyro_environment_after(pyro_bench *bench, pyro_error *error)
     if (status == PYRO_OK && environment->swapped_pages > 0)
         status = pyro_bench_warn(bench, error, "the machine swapped: %lld pages moved meanwhile",
                                  (long long)environment->swapped_pages);
-    if (status == PYRO_OK && environment->governor != NULL &&
+    if (status == PYRO_OK && environment->governor &&
         strcmp(environment->governor, "performance") != 0)
         status = pyro_bench_warn(bench, error,
                                  "the frequency governor is %s; performance varies less",

@@ -29,7 +29,7 @@ static void add_device(pyro_gpus *out, const pyro_nvml *nvml, unsigned index, py
 
     if (nvml->by_index(index, &device) != 0)
         return;
-    if (nvml->name != NULL)
+    if (nvml->name)
         nvml->name(device, name, sizeof name);
     name[sizeof name - 1] = '\0';
     out->slowed |= (pyro_nvml_throttle_reasons(nvml, device) & THROTTLED_MASK) != 0;
@@ -47,17 +47,17 @@ static int describe_all(pyro_gpus *out, pyro_arena *arena, const pyro_nvml *nvml
     unsigned count = 0;
     int status = PYRO_OK;
 
-    if (nvml->driver != NULL)
+    if (nvml->driver)
         nvml->driver(driver, sizeof driver);
     driver[sizeof driver - 1] = '\0';
-    if (nvml->count != NULL && nvml->count(&count) == 0)
+    if (nvml->count && nvml->count(&count) == 0)
         for (unsigned i = 0; i < count && i < DEVICES_MAX; i++)
             add_device(out, nvml, i, &names, &clocks);
     if (names.length > 0 && !names.failed && !clocks.failed) {
         out->names = pyro_arena_text(arena, names.data, names.length);
         out->clocks = pyro_arena_text(arena, clocks.data, clocks.length);
         out->driver = pyro_arena_text(arena, driver, strlen(driver));
-        if (out->names == NULL || out->clocks == NULL || out->driver == NULL)
+        if (!out->names || !out->clocks || !out->driver)
             status = pyro_fail_memory(error);
     } else if (names.failed || clocks.failed) {
         status = pyro_fail_memory(error);
@@ -83,7 +83,7 @@ int pyro_gpu_open(pyro_gpu **out, const char *uuid, pyro_error *error)
 {
     pyro_gpu *gpu = calloc(1, sizeof *gpu);
     *out = NULL;
-    if (gpu == NULL)
+    if (!gpu)
         return pyro_fail_memory(error);
     if (!pyro_nvml_open(&gpu->nvml)) {
         free(gpu);
@@ -96,8 +96,8 @@ int pyro_gpu_open(pyro_gpu **out, const char *uuid, pyro_error *error)
         pyro_nvml_close(&gpu->nvml);
         free(gpu);
         return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                         "the NVIDIA driver found no GPU %.80s (NVML error %d)",
-                         uuid != NULL ? uuid : "0", code);
+                         "the NVIDIA driver found no GPU %.80s (NVML error %d)", uuid ? uuid : "0",
+                         code);
     }
     *out = gpu;
     return PYRO_OK;
@@ -105,7 +105,7 @@ int pyro_gpu_open(pyro_gpu **out, const char *uuid, pyro_error *error)
 
 void pyro_gpu_close(pyro_gpu *gpu)
 {
-    if (gpu == NULL)
+    if (!gpu)
         return;
     pyro_nvml_close(&gpu->nvml);
     free(gpu);

@@ -70,9 +70,9 @@ int pyro_loop_new(pyro_loop **out, const pyro_loop_options *options, pyro_error 
     pyro_loop *loop = calloc(1, sizeof *loop);
 
     *out = NULL;
-    if (loop == NULL)
+    if (!loop)
         return pyro_fail_memory(error);
-    if (options != NULL)
+    if (options)
         loop->options = *options;
     else
         loop->options.warmup_runs = -1;
@@ -100,7 +100,7 @@ int pyro_loop_new(pyro_loop **out, const pyro_loop_options *options, pyro_error 
 
 void pyro_loop_free(pyro_loop *loop)
 {
-    if (loop == NULL)
+    if (!loop)
         return;
     free(loop->latency.values);
     free(loop->service.values);
@@ -112,7 +112,7 @@ void pyro_loop_free(pyro_loop *loop)
 
 int pyro_loop_watch(pyro_loop *loop, const pyro_gpu *gpu, pyro_error *error)
 {
-    if (loop->watch.gpu != NULL || loop->latency.count > 0 || loop->warmup.count > 0)
+    if (loop->watch.gpu || loop->latency.count > 0 || loop->warmup.count > 0)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT,
                          "a loop watches one GPU, set before its first iteration");
     pyro_gpu_watch_begin(&loop->watch, gpu);
@@ -271,7 +271,7 @@ static int decide_watched(pyro_loop *loop, pyro_error *error)
 
 static int decide_now(pyro_loop *loop, pyro_error *error)
 {
-    return loop->watch.gpu != NULL ? decide_watched(loop, error) : decide(loop, error);
+    return loop->watch.gpu ? decide_watched(loop, error) : decide(loop, error);
 }
 
 /* The clock rises during warm-up; later clocks are compared with the highest one. */
@@ -279,7 +279,7 @@ static int look_while_warming(pyro_loop *loop, pyro_error *error)
 {
     int64_t now_ns = pyro_now_ns();
 
-    if (loop->watch.gpu == NULL || !pyro_gpu_watch_is_due(&loop->watch, now_ns))
+    if (!loop->watch.gpu || !pyro_gpu_watch_is_due(&loop->watch, now_ns))
         return PYRO_OK;
     return pyro_gpu_watch_look(&loop->watch, now_ns, &loop->was_throttled, error);
 }
@@ -428,13 +428,13 @@ int pyro_loop_run(pyro_loop *loop, pyro_loop_callback run, pyro_loop_callback sy
     int status = PYRO_OK;
 
     while (status == PYRO_OK && loop->phase != PYRO_LOOP_DONE) {
-        if (synchronize != NULL)
+        if (synchronize)
             status = synchronize(user);
         if (status == PYRO_OK) {
             pyro_loop_next(loop);
             status = run(user);
         }
-        if (status == PYRO_OK && synchronize != NULL)
+        if (status == PYRO_OK && synchronize)
             status = synchronize(user);
         if (status == PYRO_OK)
             status = pyro_loop_tick(loop, error);

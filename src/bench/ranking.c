@@ -22,12 +22,12 @@ int pyro_bench_rank(pyro_ranking **out, size_t *count, const pyro_bench *bench, 
 
     *count = 0;
     *out = ranking;
-    if (ranking == NULL)
+    if (!ranking)
         return pyro_fail_memory(error);
     for (size_t i = 0; i < bench->result_count; i++) {
         const pyro_metric *latency = pyro_bench_metric(&bench->results[i], "latency");
 
-        if (latency != NULL && latency->count > 0)
+        if (latency && latency->count > 0)
             ranking[(*count)++].result = &bench->results[i];
     }
     qsort(ranking, *count, sizeof *ranking, compare_means);

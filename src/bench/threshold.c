@@ -73,7 +73,7 @@ static int fail_metric(const char *name, const char *text, pyro_error *error)
 
     for (int i = 0; i < GATED_COUNT; i++)
         pyro_suggestion_offer(&suggestion, gated[i].name);
-    if (suggestion.nearest != NULL)
+    if (suggestion.nearest)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT,
                          "threshold %.60s: unknown metric; did you mean %s?", text,
                          suggestion.nearest);
@@ -114,7 +114,7 @@ int pyro_threshold_parse(pyro_threshold *out, const char *text, pyro_error *erro
     char name[sizeof out->text];
 
     memset(out, 0, sizeof *out);
-    if (colon == NULL || colon == text || strlen(text) >= sizeof out->text)
+    if (!colon || colon == text || strlen(text) >= sizeof out->text)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT,
                          "threshold %.60s: expected metric:limit, such as latency:100ms", text);
     strcpy(out->text, text);
@@ -134,7 +134,7 @@ static void measure(pyro_gate_row *row, const pyro_metric *metric, int kind)
 {
     const pyro_summary *summary = &metric->summary;
 
-    if (metric->samples == NULL) {
+    if (!metric->samples) {
         row->value = metric->value;
         row->interval = summary->mean_interval.confidence > 0
                             ? summary->mean_interval
@@ -222,9 +222,8 @@ static void measure_rate(pyro_gate_row *row, const pyro_metric *metric,
     const pyro_metric *throughput = pyro_bench_metric(result, "throughput");
 
     measure(row, metric, kind);
-    if (metric->samples == NULL && metric != throughput && throughput != NULL &&
-        throughput->samples == NULL && throughput->value > 0 &&
-        throughput->summary.mean_interval.confidence > 0) {
+    if (!metric->samples && metric != throughput && throughput && !throughput->samples &&
+        throughput->value > 0 && throughput->summary.mean_interval.confidence > 0) {
         row->interval = throughput->summary.mean_interval;
         scale = metric->value / throughput->value;
         row->interval.low *= scale;
@@ -256,7 +255,7 @@ pyro_gate_row pyro_threshold_check(const pyro_threshold *threshold, const pyro_b
                          .interval = {NAN, NAN, 0.95},
                          .gate = PYRO_GATE_CANNOT_TELL};
 
-    if (metric == NULL || (metric->samples == NULL && isnan(metric->value))) {
+    if (!metric || (!metric->samples && isnan(metric->value))) {
         row.reason = pyro_threshold_verify(threshold, result, NULL) == PYRO_OK
                          ? "it was not measured"
                          : "there is no number in this unit";
@@ -275,9 +274,9 @@ pyro_gate_row pyro_threshold_check(const pyro_threshold *threshold, const pyro_b
     double best = sign > 0 ? row.interval.low : -row.interval.high;
     if (best > limit)
         row.gate = PYRO_GATE_FAILED;
-    else if (row.reason == NULL && worst <= limit)
+    else if (!row.reason && worst <= limit)
         row.gate = PYRO_GATE_PASSED;
-    else if (row.reason == NULL)
+    else if (!row.reason)
         row.reason = isnan(worst) ? "too few samples for an interval"
                                   : "the limit lies inside of the interval";
     if (row.gate == PYRO_GATE_FAILED)

@@ -84,9 +84,9 @@ static double choose_delta(const pyro_verdict_row *row, const pyro_verdict_optio
 {
     double delta = options->delta > 0 ? options->delta : PYRO_DEFAULT_DELTA;
 
-    if (row->unit != NULL && strcmp(row->unit, "ms") == 0 && row->base > 0)
+    if (row->unit && strcmp(row->unit, "ms") == 0 && row->base > 0)
         delta = fmax(delta, options->floor_ms / row->base);
-    if (row->unit != NULL && strcmp(row->unit, "bytes") == 0 && row->base > 0)
+    if (row->unit && strcmp(row->unit, "bytes") == 0 && row->base > 0)
         delta = fmax(delta,
                      (options->floor_bytes > 0 ? options->floor_bytes : DEFAULT_FLOOR_BYTES) /
                          row->base);
@@ -96,7 +96,7 @@ static double choose_delta(const pyro_verdict_row *row, const pyro_verdict_optio
 /* Whether the metric is a time or rate: a busy machine changes these, but not memory use. */
 static bool depends_on_load(const pyro_verdict_row *row)
 {
-    return row->unit == NULL || strcmp(row->unit, "bytes") != 0;
+    return !row->unit || strcmp(row->unit, "bytes") != 0;
 }
 
 /* Sets the two centres whose ratio is the change: both medians, shifted until they match it. */
@@ -164,9 +164,9 @@ int pyro_verdict_between(pyro_verdict_row *row, const double *base, size_t base_
         return PYRO_OK;
     }
     row->reason = find_obstacle(row, base, current);
-    return row->reason != NULL ? PYRO_OK
-                               : judge_samples(row, base, current, higher_is_better, circumstances,
-                                               confidence, options->seed, error);
+    return row->reason ? PYRO_OK
+                       : judge_samples(row, base, current, higher_is_better, circumstances,
+                                       confidence, options->seed, error);
 }
 
 int pyro_verdict_of(pyro_verdict_row *row, const double *base, size_t base_count,
@@ -189,7 +189,7 @@ static int medians_of_processes(pyro_replicates *out, pyro_arena *arena,
 
     out->count = result->process_count;
     out->values = pyro_arena_array(arena, out->count, sizeof *out->values);
-    if (out->values == NULL)
+    if (!out->values)
         return pyro_fail_memory(error);
     for (size_t i = 0; i < out->count; i++) {
         size_t count = each > 0 ? each : (size_t)result->processes[i];

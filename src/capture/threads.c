@@ -118,7 +118,7 @@ static pyro_recorder_thread *register_thread(void)
         goto done;
     if (!pyro_is_recording(&pyro_the_recorder_api))
         goto done;
-    bool is_new = this_thread == NULL;
+    bool is_new = !this_thread;
     pyro_thread_slot *slot = is_new ? find_slot(session) : (pyro_thread_slot *)this_thread;
     if (slot && is_new && pthread_setspecific(at_end, slot) != 0) {
         slot->is_used = 0;

@@ -13,7 +13,7 @@ static void find(const pyro_nvml *nvml, void *target, const char *name)
 {
     void *symbol = dlsym(nvml->library, name);
 
-    if (symbol != NULL)
+    if (symbol)
         memcpy(target, &symbol, sizeof symbol);
 }
 
@@ -42,12 +42,12 @@ bool pyro_nvml_open(pyro_nvml *nvml)
     const char *name = getenv("PYRO_NVML");
 
     *nvml = (pyro_nvml){0};
-    nvml->library = dlopen(name != NULL && name[0] != '\0' ? name : "libnvidia-ml.so.1",
+    nvml->library = dlopen(name && name[0] != '\0' ? name : "libnvidia-ml.so.1",
                            RTLD_NOW | RTLD_LOCAL);
-    if (nvml->library == NULL)
+    if (!nvml->library)
         return false;
     find_all(nvml);
-    if (nvml->init != NULL && nvml->shutdown != NULL && nvml->by_index != NULL && nvml->init() == 0)
+    if (nvml->init && nvml->shutdown && nvml->by_index && nvml->init() == 0)
         return true;
     dlclose(nvml->library);
     return false;
@@ -61,23 +61,23 @@ void pyro_nvml_close(const pyro_nvml *nvml)
 
 int pyro_nvml_find_device(const pyro_nvml *nvml, const char *uuid, void **device)
 {
-    if (uuid == NULL)
+    if (!uuid)
         return nvml->by_index(0, device);
-    return nvml->by_uuid != NULL ? nvml->by_uuid(uuid, device) : -1;
+    return nvml->by_uuid ? nvml->by_uuid(uuid, device) : -1;
 }
 
 static double ask_number(int (*function)(void *, int, unsigned *), void *device, int which)
 {
     unsigned value = 0;
 
-    return function != NULL && function(device, which, &value) == 0 ? (double)value : NAN;
+    return function && function(device, which, &value) == 0 ? (double)value : NAN;
 }
 
 static double ask_watts(int (*function)(void *, unsigned *), void *device)
 {
     unsigned milliwatts = 0;
 
-    return function != NULL && function(device, &milliwatts) == 0 ? milliwatts / 1000.0 : NAN;
+    return function && function(device, &milliwatts) == 0 ? milliwatts / 1000.0 : NAN;
 }
 
 double pyro_nvml_clock_mhz(const pyro_nvml *nvml, void *device, pyro_nvml_clock which)
@@ -114,13 +114,12 @@ double pyro_nvml_busy(const pyro_nvml *nvml, void *device)
 {
     pyro_nvml_utilization share = {0, 0};
 
-    return nvml->utilization != NULL && nvml->utilization(device, &share) == 0 ? share.gpu / 100.0
-                                                                               : NAN;
+    return nvml->utilization && nvml->utilization(device, &share) == 0 ? share.gpu / 100.0 : NAN;
 }
 
 uint64_t pyro_nvml_throttle_reasons(const pyro_nvml *nvml, void *device)
 {
     unsigned long long mask = 0;
 
-    return nvml->reasons != NULL && nvml->reasons(device, &mask) == 0 ? mask : 0;
+    return nvml->reasons && nvml->reasons(device, &mask) == 0 ? mask : 0;
 }

@@ -27,7 +27,7 @@ static bool sort_layers(named_layers *layers, const pyro_cost_row *rows, size_t 
     layers->first = rows;
     layers->count = count;
     layers->sorted = calloc(layers->count + 1, sizeof *layers->sorted);
-    if (layers->sorted == NULL)
+    if (!layers->sorted)
         return false;
     for (size_t i = 0; i < layers->count; i++)
         layers->sorted[i] = &layers->first[i];
@@ -54,14 +54,14 @@ static double magnitude(int64_t before, int64_t after)
 
 static double flops_magnitude(const pyro_layer_change *change)
 {
-    return magnitude(change->before != NULL ? change->before->work.flops : 0,
-                     change->after != NULL ? change->after->work.flops : 0);
+    return magnitude(change->before ? change->before->work.flops : 0,
+                     change->after ? change->after->work.flops : 0);
 }
 
 static double memory_magnitude(const pyro_layer_change *change)
 {
-    return magnitude(change->before != NULL ? change->before->memory_bytes : 0,
-                     change->after != NULL ? change->after->memory_bytes : 0);
+    return magnitude(change->before ? change->before->memory_bytes : 0,
+                     change->after ? change->after->memory_bytes : 0);
 }
 
 static int by_magnitude(const void *left, const void *right)
@@ -95,7 +95,7 @@ static void merge(pyro_layer_changes *out, const named_layers *before, const nam
     while (i < before->count || j < after->count) {
         const pyro_cost_row *old = i < before->count ? before->sorted[i] : NULL;
         const pyro_cost_row *new = j < after->count ? after->sorted[j] : NULL;
-        int order = old == NULL ? 1 : new == NULL ? -1 : strcmp(old->name, new->name);
+        int order = !old ? 1 : !new ? -1 : strcmp(old->name, new->name);
         pyro_layer_change change = {order <= 0 ? old : NULL, order >= 0 ? new : NULL, 0};
 
         i += order <= 0;
@@ -104,11 +104,11 @@ static void merge(pyro_layer_changes *out, const named_layers *before, const nam
             out->identical++;
             continue;
         }
-        out->added += change.before == NULL;
-        out->removed += change.after == NULL;
+        out->added += !change.before;
+        out->removed += !change.after;
         out->changed += order == 0;
-        change.position = change.after != NULL ? (size_t)(change.after - after->first)
-                                               : (size_t)(change.before - before->first);
+        change.position = change.after ? (size_t)(change.after - after->first)
+                                       : (size_t)(change.before - before->first);
         out->items[out->count++] = change;
     }
 }
@@ -142,10 +142,10 @@ void pyro_layer_changes_free(pyro_layer_changes *changes)
 
 const char *pyro_change_kind(const pyro_layer_change *change)
 {
-    return change->before == NULL ? "added" : change->after == NULL ? "removed" : "changed";
+    return !change->before ? "added" : !change->after ? "removed" : "changed";
 }
 
 const char *pyro_change_name(const pyro_layer_change *change)
 {
-    return change->after != NULL ? change->after->name : change->before->name;
+    return change->after ? change->after->name : change->before->name;
 }

@@ -147,7 +147,7 @@ static int set_dims(pyro_model *model, const pyro_value *value, const int64_t *d
     for (int plain = 1; plain >= 0; plain--)
         for (size_t d = 0; d < rank; d++) {
             pyro_size size = value->sizes[d];
-            bool is_plain = size >= 0 || pyro_expr_as_symbol(&model->exprs, (size_t)~size) != NULL;
+            bool is_plain = size >= 0 || pyro_expr_as_symbol(&model->exprs, (size_t)~size);
             int status = is_plain == plain ? set_dim(model, value, d, dims[d], pin, error) : 0;
             if (status < 0)
                 return status;

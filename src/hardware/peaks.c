@@ -30,11 +30,11 @@ static char *peaks_path(void)
 
     if (uname(&names) != 0)
         return NULL;
-    if (data != NULL && data[0] == '/') {
+    if (data && data[0] == '/') {
         if (asprintf(&path, "%s/pyrometer/peaks-%s.json", data, names.nodename) < 0)
             path = NULL;
-    } else if (home != NULL && asprintf(&path, "%s/.local/share/pyrometer/peaks-%s.json", home,
-                                        names.nodename) < 0) {
+    } else if (home && asprintf(&path, "%s/.local/share/pyrometer/peaks-%s.json", home,
+                                names.nodename) < 0) {
         path = NULL;
     }
     return path;
@@ -65,7 +65,7 @@ bool pyro_peaks_load(pyro_peaks *peaks)
 
     *peaks = (pyro_peaks){0};
     pyro_error_clear(&error);
-    if (path != NULL && pyro_source_open_regular(&source, path, &error) == PYRO_OK &&
+    if (path && pyro_source_open_regular(&source, path, &error) == PYRO_OK &&
         pyro_json_open(&json, source, NULL, &error) == PYRO_OK &&
         pyro_json_next(json) == PYRO_JSON_OBJECT) {
         sound = true;

@@ -39,9 +39,9 @@ int pyro_catalog_query(const pyro_catalog_entry ***out, size_t *count, const pyr
 
     *out = entries;
     *count = 0;
-    if (entries == NULL)
+    if (!entries)
         return pyro_fail_memory(error);
-    for (size_t i = 0; (entry = pyro_catalog_at(catalog, i)) != NULL; i++)
+    for (size_t i = 0; (entry = pyro_catalog_at(catalog, i)); i++)
         if (pyro_catalog_matches(entry, query->pattern, query->family, query->task))
             entries[(*count)++] = entry;
     if (query->sort != PYRO_MODELS_BY_NAME)

@@ -13,7 +13,7 @@ static void end_field(pyro_buf *buf, bool last)
 
 void pyro_csv_text(pyro_buf *buf, const char *text, bool last)
 {
-    bool formula = text[0] != '\0' && strchr("=+-@\t\r", text[0]) != NULL;
+    bool formula = text[0] != '\0' && strchr("=+-@\t\r", text[0]);
     bool quoted = strpbrk(text, ",\"\r\n") != NULL;
 
     if (quoted)

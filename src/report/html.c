@@ -224,7 +224,7 @@ void pyro_html_boxes(pyro_buf *buf, const pyro_html_box *boxes, size_t count, co
     double *ends = malloc((2 * count + 1) * sizeof *ends);
     int height = (int)(count < 500 ? count : 500) * BOX_ROW + 24;
 
-    if (ends == NULL) {
+    if (!ends) {
         buf->failed = true;
         return;
     }

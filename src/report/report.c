@@ -15,7 +15,7 @@ static const pyro_report_options default_options = {.format = PYRO_FORMAT_TEXT};
 
 pyro_report_options pyro_report_settle(const pyro_report_options *options)
 {
-    pyro_report_options result = options != NULL ? *options : default_options;
+    pyro_report_options result = options ? *options : default_options;
 
     if (result.width <= 0)
         result.width = 80;
@@ -78,9 +78,9 @@ int pyro_report_trace(char **out, size_t *size, const pyro_trace *trace,
     pyro_trace_report_options options = {.depth = -1};
     pyro_shallow_analysis shallow;
 
-    if (given != NULL)
+    if (given)
         options = *given;
-    options.report = pyro_report_settle(given != NULL ? &given->report : NULL);
+    options.report = pyro_report_settle(given ? &given->report : NULL);
     pyro_report_request request = {.kind = PYRO_REPORT_TRACE,
                                    .format = options.report.format,
                                    .options = &options.report,
@@ -99,7 +99,7 @@ int pyro_report_passes(char **out, size_t *size, const pyro_pass_summary *summar
                        const pyro_report_options *options, pyro_error *error)
 {
     pyro_report_request request = {.kind = PYRO_REPORT_PASSES,
-                                   .options = options != NULL ? options : &default_options,
+                                   .options = options ? options : &default_options,
                                    .error = error,
                                    .passes = summary};
 
@@ -123,7 +123,7 @@ int pyro_report_ranks(char **out, size_t *size, const pyro_ranks *ranks, pyro_ra
                       const pyro_report_options *options, pyro_error *error)
 {
     pyro_report_request request = {.kind = PYRO_REPORT_RANKS,
-                                   .options = options != NULL ? options : &default_options,
+                                   .options = options ? options : &default_options,
                                    .error = error,
                                    .ranks = {ranks, view}};
 
@@ -144,7 +144,7 @@ int pyro_report_bench(char **out, size_t *size, const pyro_bench_report *report,
 {
     pyro_report_request request = {.kind = PYRO_REPORT_BENCH,
                                    .format = format,
-                                   .options = options != NULL ? options : &default_options,
+                                   .options = options ? options : &default_options,
                                    .error = error,
                                    .bench = {.report = report}};
     pyro_ranking *ranking = NULL;
@@ -176,7 +176,7 @@ int pyro_report_graph(char **out, size_t *size, const pyro_dataflow *graph,
                       const pyro_graph_report *given, pyro_error *error)
 {
     static const pyro_graph_report defaults = {.format = PYRO_GRAPH_TEXT};
-    const pyro_graph_report *report = given != NULL ? given : &defaults;
+    const pyro_graph_report *report = given ? given : &defaults;
     pyro_report_request request = {.kind = PYRO_REPORT_GRAPH,
                                    .format = report->format,
                                    .options = &default_options,
@@ -202,10 +202,10 @@ static int hand_over(pyro_buf *buf, char **out, size_t *size, pyro_error *error)
     size_t length = 0;
 
     *out = pyro_buf_detach(buf, &length);
-    if (size != NULL)
+    if (size)
         *size = length;
     pyro_buf_free(buf);
-    return *out != NULL ? PYRO_OK : pyro_fail_memory(error);
+    return *out ? PYRO_OK : pyro_fail_memory(error);
 }
 
 int pyro_report_trace_folded(char **out, size_t *size, const pyro_analysis *analysis,
@@ -263,8 +263,8 @@ int pyro_report_models(char **out, size_t *size, const pyro_catalog *catalog,
                                    .error = error,
                                    .models = {.catalog = catalog}};
     const pyro_catalog_entry **entries;
-    int status = pyro_catalog_query(&entries, &request.models.count, catalog,
-                                    query != NULL ? query : &all, error);
+    int status = pyro_catalog_query(&entries, &request.models.count, catalog, query ? query : &all,
+                                    error);
 
     *out = NULL;
     request.models.entries = entries;

@@ -64,11 +64,11 @@ void pyro_text_wrap(pyro_buf *buf, const char *text, int first_indent, int inden
 
     for (;;) {
         const char *end = strstr(text, "\n\n");
-        size_t length = end != NULL ? (size_t)(end - text) : strlen(text);
+        size_t length = end ? (size_t)(end - text) : strlen(text);
 
         pyro_buf_fill(buf, ' ', first);
         wrap_paragraph(buf, text, length, first, (size_t)indent, columns);
-        if (end == NULL)
+        if (!end)
             return;
         pyro_buf_addc(buf, '\n');
         text = end + 2;
@@ -79,7 +79,7 @@ void pyro_text_wrap(pyro_buf *buf, const char *text, int first_indent, int inden
 const char *pyro_text_part(pyro_buf *whole, const pyro_buf *part)
 {
     whole->failed = whole->failed || part->failed;
-    return part->data != NULL ? part->data : "";
+    return part->data ? part->data : "";
 }
 
 void pyro_text_field(pyro_buf *buf, const char *label, const pyro_buf *value, int width)

@@ -30,11 +30,11 @@ static int fail_format(const pyro_report_request *request)
     int status;
 
     for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
-        if (writers[i].kind == request->kind && writers[i].write != NULL)
+        if (writers[i].kind == request->kind && writers[i].write)
             pyro_buf_addf(&names, "%s%s", names.length > 0 ? ", " : "", writers[i].name);
     status = pyro_fail(request->error, PYRO_ERROR_ARGUMENT,
                        "unsupported format for this report; formats: %s",
-                       names.failed || names.data == NULL ? "none" : names.data);
+                       names.failed || !names.data ? "none" : names.data);
     pyro_buf_free(&names);
     return status;
 }
@@ -44,15 +44,14 @@ int pyro_report_write(char **out, size_t *size, const pyro_report_request *reque
     const pyro_writer *writer = pyro_writer_find(request->kind, request->format);
     pyro_buf buf = PYRO_BUF_INIT;
     size_t length = 0;
-    int status = writer != NULL && writer->write != NULL ? writer->write(&buf, request)
-                                                         : fail_format(request);
+    int status = writer && writer->write ? writer->write(&buf, request) : fail_format(request);
 
     *out = NULL;
     if (status == PYRO_OK) {
         *out = pyro_buf_detach(&buf, &length);
-        status = *out != NULL ? PYRO_OK : pyro_fail_memory(request->error);
+        status = *out ? PYRO_OK : pyro_fail_memory(request->error);
     }
-    if (size != NULL)
+    if (size)
         *size = length;
     pyro_buf_free(&buf);
     return status;

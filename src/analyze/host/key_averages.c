@@ -102,7 +102,7 @@ static uint32_t find_row(collector *c, uint32_t event)
         return PYRO_NO_ID;
     if (row == whole->count) {
         const char *kept = pyro_arena_text(&whole->arena, stack, stack_length);
-        if (kept == NULL ||
+        if (!kept ||
             !pyro_grow(&whole->rows, &whole->capacity, whole->count + 1, sizeof *whole->rows))
             return PYRO_NO_ID;
         whole->rows[whole->count++] = (pyro_average_row){
@@ -208,7 +208,7 @@ void pyro_averages_free(pyro_averages *averages)
 {
     whole_averages *whole = (whole_averages *)averages;
 
-    if (whole == NULL)
+    if (!whole)
         return;
     pyro_intern_free(&whole->keys);
     pyro_arena_free(&whole->arena);
@@ -229,11 +229,11 @@ int pyro_trace_averages(pyro_averages **out, pyro_trace *trace, bool by_shapes, 
         c.whole = calloc(1, sizeof *c.whole);
         c.children = calloc(trace->count + 1, sizeof *c.children);
         c.row = calloc(trace->count + 1, sizeof *c.row);
-        if (c.whole != NULL) {
+        if (c.whole) {
             pyro_arena_init(&c.whole->arena);
             pyro_intern_init(&c.whole->keys, &c.whole->arena);
         }
-        if (c.whole == NULL || c.children == NULL || c.row == NULL || !collect(&c))
+        if (!c.whole || !c.children || !c.row || !collect(&c))
             status = pyro_fail_memory(error);
     }
     if (status == PYRO_OK) {

@@ -35,7 +35,7 @@ static uint64_t pair(uint32_t high, uint32_t low)
 
 static const char *path_of(layer_collector *c, uint32_t layer)
 {
-    if (c->paths[layer] == NULL) {
+    if (!c->paths[layer]) {
         const char *path = c->joins->layers[layer].path;
         c->paths[layer] = pyro_arena_text(&c->whole->arena, path, strlen(path));
     }
@@ -57,7 +57,7 @@ static pyro_layer_op_row *find_row(layer_collector *c, uint32_t layer, uint32_t 
     if (index != PYRO_MAP_NONE)
         return &whole->rows[index];
     const char *path = path_of(c, layer);
-    if (path == NULL ||
+    if (!path ||
         !pyro_grow(&whole->rows, &whole->capacity, whole->count + 1, sizeof *whole->rows) ||
         !pyro_map_put(&c->rows, pair(layer, signature), (uint32_t)whole->count))
         return NULL;
@@ -81,7 +81,7 @@ static int collect(layer_collector *c, pyro_error *error)
         pyro_layer_op_row *row = find_row(
             c, joins->calls[joins->call[event]].layer, trace->name[event],
             detail != PYRO_NO_ID ? trace->ops[detail].dims : PYRO_NO_ID);
-        if (row == NULL)
+        if (!row)
             return pyro_fail_memory(error);
         row->calls++;
         if (pyro_is_nested_op(&c->enclosing, trace, joins, event))
@@ -96,7 +96,7 @@ void pyro_layer_ops_free(pyro_layer_ops *ops)
 {
     whole_layer_ops *whole = (whole_layer_ops *)ops;
 
-    if (whole == NULL)
+    if (!whole)
         return;
     pyro_arena_free(&whole->arena);
     free(whole->rows);
@@ -109,15 +109,15 @@ int pyro_trace_layer_ops(pyro_layer_ops **out, pyro_trace *trace,
     static const pyro_analysis_options everything = {.step = -1};
     pyro_joins joins;
     layer_collector c = {.trace = trace, .joins = &joins};
-    int status = pyro_joins_make(&joins, trace, options != NULL ? options : &everything, error);
+    int status = pyro_joins_make(&joins, trace, options ? options : &everything, error);
 
     *out = NULL;
     if (status == PYRO_OK) {
         c.whole = calloc(1, sizeof *c.whole);
         c.paths = calloc(joins.layer_count + 1, sizeof *c.paths);
-        if (c.whole != NULL)
+        if (c.whole)
             pyro_arena_init(&c.whole->arena);
-        status = c.whole != NULL && c.paths != NULL ? collect(&c, error) : pyro_fail_memory(error);
+        status = c.whole && c.paths ? collect(&c, error) : pyro_fail_memory(error);
     }
     if (status == PYRO_OK) {
         c.whole->result.rows = c.whole->rows;

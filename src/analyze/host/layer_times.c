@@ -132,7 +132,7 @@ static bool add_shape(times_state *t, uint32_t layer, const char *text, size_t l
 /* The start of the `index`-th innermost "[...]" of "[[32, 100], [], [50]]"; or NULL. */
 static const char *find_shape(const char *dims, size_t index, size_t *length)
 {
-    for (const char *at = dims[0] == '[' ? dims + 1 : ""; (at = strchr(at, '[')) != NULL; at++) {
+    for (const char *at = dims[0] == '[' ? dims + 1 : ""; (at = strchr(at, '[')); at++) {
         size_t inside = strcspn(at + 1, "[]");
 
         if (at[1 + inside] != ']' || index-- > 0)
@@ -153,7 +153,7 @@ static const char *input_of_op(const pyro_trace *trace, uint32_t event, size_t *
 
     if (strcmp(name, "aten::embedding") == 0 || strcmp(name, "aten::embedding_bag") == 0)
         return find_shape(dims, 1, length);
-    for (size_t i = 0; (shape = find_shape(dims, i, length)) != NULL; i++)
+    for (size_t i = 0; (shape = find_shape(dims, i, length)); i++)
         if (*length > 2) /* numbers are tensors without sizes */
             return shape;
     return NULL;

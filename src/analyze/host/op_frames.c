@@ -107,7 +107,7 @@ static bool is_module_frame(const pyro_analysis_context *context, uint32_t frame
     const char *text = pyro_intern_text(context->texts, frame);
     size_t length = strlen(text), name_length = strlen(function);
     return length > name_length && strcmp(text + length - name_length, function) == 0 &&
-           strstr(text, MODULE_FILE) != NULL;
+           strstr(text, MODULE_FILE);
 }
 
 /* Frames of the stack that called the layer; if none did, the frames already above it. */

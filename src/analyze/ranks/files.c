@@ -64,7 +64,7 @@ static int list_folder(const char *path, char ***names, size_t *count, pyro_erro
     DIR *folder = opendir(path);
     if (!folder)
         return pyro_fail(error, PYRO_ERROR_IO, "%s", strerror(errno));
-    while (status == PYRO_OK && (entry = readdir(folder)) != NULL) {
+    while (status == PYRO_OK && (entry = readdir(folder))) {
         if (entry->d_name[0] == '.')
             continue;
         if (!pyro_grow(names, &capacity, *count + 1, sizeof **names) ||

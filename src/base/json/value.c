@@ -218,5 +218,5 @@ bool pyro_json_parse_double(const char *text, double *out)
         return false;
     *out = strtod_l(text, NULL, plain);
     freelocale(plain);
-    return !isinf(*out) || strstr(text, "Inf") != NULL;
+    return !isinf(*out) || strstr(text, "Inf");
 }

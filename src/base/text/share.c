@@ -34,7 +34,7 @@ int pyro_share_parse(double *out, const char *text, pyro_error *error)
 
     /* strtod also takes leading spaces, signs, "inf" and hexadecimal numbers. */
     if (text[0] == '\0' || strspn(text, "0123456789.eE+-% ") != strlen(text) ||
-        strchr("0123456789.", text[0]) == NULL)
+        !strchr("0123456789.", text[0]))
         return not_a_share(text, error);
     value = strtod(text, &end);
     if (end == text || !isfinite(value))

@@ -47,7 +47,7 @@ void pyro_suggestion_offer(pyro_suggestion *suggestion, const char *candidate)
         distance = 1;
     if (distance > allowed || distance >= wanted_length)
         return;
-    if (suggestion->nearest == NULL || distance < suggestion->distance) {
+    if (!suggestion->nearest || distance < suggestion->distance) {
         suggestion->nearest = candidate;
         suggestion->distance = distance;
     }

@@ -36,7 +36,7 @@ int pyro_bench_add_table(pyro_bench *bench, size_t index, const char *title,
     pyro_bench_table *table = &result->tables[result->table_count];
     *table = (pyro_bench_table){.column_count = column_count};
     table->columns = pyro_arena_array(arena, column_count, sizeof *table->columns);
-    if (table->columns == NULL)
+    if (!table->columns)
         return pyro_fail_memory(error);
     int status = pyro_bench_set_text(bench, &table->title, title, error);
     if (status == PYRO_OK)

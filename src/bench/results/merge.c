@@ -13,8 +13,7 @@ static void forget_derived(pyro_bench *bench, pyro_bench_result *result)
     size_t kept = 0, length = strlen(result->name);
 
     for (size_t i = 0; i < result->metric_count; i++)
-        if (strcmp(result->metrics[i].name, "throughput") != 0 ||
-            result->metrics[i].samples != NULL)
+        if (strcmp(result->metrics[i].name, "throughput") != 0 || result->metrics[i].samples)
             result->metrics[kept++] = result->metrics[i];
     result->metric_count = kept;
     kept = 0;
@@ -41,11 +40,11 @@ static int merge_result(pyro_bench *into, size_t index, const pyro_bench_result 
         const pyro_metric *metric = &from->metrics[i];
         pyro_metric *known = (pyro_metric *)pyro_bench_metric(&into->results[index], metric->name);
 
-        if (metric->samples != NULL)
+        if (metric->samples)
             status = pyro_bench_add_metric(into, index, metric->name, metric->unit,
                                            metric->higher_is_better, metric->samples, metric->count,
                                            error);
-        else if (known != NULL && known->samples == NULL)
+        else if (known && !known->samples)
             keep_worst(known, metric);
     }
     for (size_t i = 0; i < from->process_count && status == PYRO_OK; i++)

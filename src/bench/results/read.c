@@ -17,7 +17,7 @@ static int read_samples(pyro_results_reader *r, void *target)
 {
     pyro_metric *metric = target;
 
-    if (metric->samples != NULL)
+    if (metric->samples)
         return pyro_json_fail(r->json, "samples twice");
     return pyro_results_amounts(r, &metric->samples, &metric->count);
 }
@@ -50,19 +50,19 @@ static int read_metric(pyro_results_reader *r, pyro_bench_result *result)
 
     if (status != PYRO_OK)
         return status;
-    if (metric.name == NULL || metric.unit == NULL)
+    if (!metric.name || !metric.unit)
         return pyro_json_fail(r->json, "metric without name or unit");
-    if (pyro_bench_metric(result, metric.name) != NULL)
+    if (pyro_bench_metric(result, metric.name))
         return pyro_json_fail(r->json, "duplicate metric");
     if (result->metric_count >= PYRO_BENCH_METRICS_MAX)
         return pyro_json_fail(r->json, "too many metrics");
-    if (metric.samples != NULL && metric.count == 0)
+    if (metric.samples && metric.count == 0)
         metric.samples = NULL;
     if (!pyro_arena_append(&r->bench->store->arena, &result->metrics, result->metric_count,
                            sizeof metric))
         return pyro_fail_memory(r->error);
     /* Derived throughput is derived again. */
-    if (metric.samples != NULL || strcmp(metric.name, "throughput") != 0)
+    if (metric.samples || strcmp(metric.name, "throughput") != 0)
         result->metrics[result->metric_count++] = metric;
     return PYRO_OK;
 }
@@ -103,7 +103,7 @@ static int read_processes(pyro_results_reader *r, void *target)
     int status = pyro_results_amounts(r, &counts, &count);
     int64_t *whole = pyro_arena_array(&r->bench->store->arena, count + 1, sizeof *whole);
 
-    if (status == PYRO_OK && whole == NULL)
+    if (status == PYRO_OK && !whole)
         return pyro_fail_memory(r->error);
     for (size_t i = 0; i < count && status == PYRO_OK; i++) {
         if (counts[i] > PYRO_BENCH_SAMPLES_MAX || counts[i] != floor(counts[i]))
@@ -151,10 +151,9 @@ static int read_texts(pyro_results_reader *r, const char **out, size_t *count)
             return pyro_json_fail(r->json, "expected a text, or too many texts");
         if (kind == PYRO_JSON_STRING)
             text = pyro_json_text(r->json, &length);
-        if (text != NULL && memchr(text, '\0', length) != NULL)
+        if (text && memchr(text, '\0', length))
             return pyro_json_fail(r->json, "NUL character in a text");
-        int status = pyro_bench_copy(r->bench, &out[*count], text, text != NULL ? length : 0,
-                                     r->error);
+        int status = pyro_bench_copy(r->bench, &out[*count], text, text ? length : 0, r->error);
         if (status != PYRO_OK)
             return status;
         ++*count;
@@ -172,7 +171,7 @@ static int read_table(pyro_results_reader *r, size_t result)
     while (status == PYRO_OK && pyro_json_next(r->json) == PYRO_JSON_KEY) {
         if (PYRO_JSON_IS(r->json, "title")) {
             status = pyro_results_required_string(r, &title);
-        } else if (PYRO_JSON_IS(r->json, "columns") && title != NULL && columns == 0) {
+        } else if (PYRO_JSON_IS(r->json, "columns") && title && columns == 0) {
             if (pyro_json_next(r->json) != PYRO_JSON_ARRAY)
                 return pyro_json_fail(r->json, "expected an array");
             status = read_texts(r, texts, &columns);
@@ -388,7 +387,7 @@ static int check_counts(pyro_results_reader *r)
 
         for (size_t j = 0; j < result->process_count; j++)
             sum += result->processes[j];
-        if (result->process_count > 0 && latency != NULL && sum != (int64_t)latency->count)
+        if (result->process_count > 0 && latency && sum != (int64_t)latency->count)
             return pyro_fail(
                 r->error, PYRO_ERROR_FORMAT,
                 "%.100s: the iteration counts of the processes do not match the latencies",
@@ -414,11 +413,11 @@ static int read_source(pyro_bench **out, pyro_source *source, pyro_error *error)
 {
     pyro_json_options options = {.max_depth = DEPTH_MAX, .max_token_bytes = TOKEN_BYTES_MAX};
     pyro_error own;
-    pyro_results_reader r = {.error = error != NULL ? error : &own};
+    pyro_results_reader r = {.error = error ? error : &own};
     int status;
 
     *out = NULL;
-    if (error == NULL)
+    if (!error)
         pyro_error_clear(&own);
     status = pyro_json_open(&r.json, source, &options, r.error);
     if (status != PYRO_OK)
@@ -473,7 +472,7 @@ bool pyro_bench_recognise(const char *path)
     struct stat file;
 
     /* A pipe can be read only once, so not here. */
-    if (start != NULL && stat(path, &file) == 0 && S_ISREG(file.st_mode) &&
+    if (start && stat(path, &file) == 0 && S_ISREG(file.st_mode) &&
         pyro_source_open_file(&source, path, NULL) == PYRO_OK) {
         int64_t length = pyro_source_read(source, start, RECOGNISE_BYTES - 1, NULL);
 

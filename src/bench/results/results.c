@@ -23,7 +23,7 @@ bool pyro_arena_append(pyro_arena *arena, void *items_pointer, size_t count, siz
     if ((count & (count - 1)) != 0)
         return true;
     void *grown = pyro_arena_array(arena, count > 0 ? 2 * count : 1, item_size);
-    if (grown == NULL)
+    if (!grown)
         return false;
     if (count > 0)
         memcpy(grown, *items, count * item_size);
@@ -34,13 +34,13 @@ bool pyro_arena_append(pyro_arena *arena, void *items_pointer, size_t count, siz
 int pyro_bench_copy(pyro_bench *bench, const char **member, const char *text, size_t length,
                     pyro_error *error)
 {
-    *member = text != NULL ? pyro_arena_text(&bench->store->arena, text, length) : NULL;
-    return text == NULL || *member != NULL ? PYRO_OK : pyro_fail_memory(error);
+    *member = text ? pyro_arena_text(&bench->store->arena, text, length) : NULL;
+    return !text || *member ? PYRO_OK : pyro_fail_memory(error);
 }
 
 int pyro_bench_set_text(pyro_bench *bench, const char **member, const char *text, pyro_error *error)
 {
-    return pyro_bench_copy(bench, member, text, text != NULL ? strlen(text) : 0, error);
+    return pyro_bench_copy(bench, member, text, text ? strlen(text) : 0, error);
 }
 
 int pyro_bench_new(pyro_bench **out, pyro_error *error)
@@ -51,7 +51,7 @@ int pyro_bench_new(pyro_bench **out, pyro_error *error)
     struct tm utc;
 
     *out = NULL;
-    if (store == NULL)
+    if (!store)
         return pyro_fail_memory(error);
     pyro_arena_init(&store->arena);
     store->bench.store = store;
@@ -59,7 +59,7 @@ int pyro_bench_new(pyro_bench **out, pyro_error *error)
     store->bench.order = "sequential";
     store->bench.environment = (pyro_environment){
         .load_1m_before = NAN, .load_1m_after = NAN, .other_cpus = NAN, .throttled = -1};
-    if (gmtime_r(&seconds, &utc) != NULL)
+    if (gmtime_r(&seconds, &utc))
         strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", &utc);
     int status = pyro_bench_set_text(&store->bench, &store->bench.created, now, error);
     if (status != PYRO_OK) {
@@ -72,7 +72,7 @@ int pyro_bench_new(pyro_bench **out, pyro_error *error)
 
 void pyro_bench_free(pyro_bench *bench)
 {
-    if (bench == NULL)
+    if (!bench)
         return;
     struct pyro_bench_store *store = bench->store;
     pyro_arena_free(&store->arena);
@@ -143,7 +143,7 @@ static pyro_metric *find_or_add(pyro_bench *bench, size_t index, const char *nam
     pyro_bench_result *result = &bench->results[index];
     pyro_metric *found = (pyro_metric *)pyro_bench_metric(result, name);
 
-    if (found != NULL)
+    if (found)
         return found;
     if (result->metric_count >= PYRO_BENCH_METRICS_MAX) {
         pyro_fail(error, PYRO_ERROR_LIMIT, "more than %d metrics", PYRO_BENCH_METRICS_MAX);
@@ -165,7 +165,7 @@ static pyro_metric *find_or_add(pyro_bench *bench, size_t index, const char *nam
 
 static int fail_or_memory(const pyro_error *error)
 {
-    return error != NULL && error->code != PYRO_OK ? (int)error->code : PYRO_ERROR_MEMORY;
+    return error && error->code != PYRO_OK ? (int)error->code : PYRO_ERROR_MEMORY;
 }
 
 int pyro_bench_add_metric(pyro_bench *bench, size_t result, const char *name, const char *unit,
@@ -174,7 +174,7 @@ int pyro_bench_add_metric(pyro_bench *bench, size_t result, const char *name, co
 {
     pyro_metric *metric = find_or_add(bench, result, name, unit, higher_is_better, error);
 
-    if (metric == NULL)
+    if (!metric)
         return fail_or_memory(error);
     if (count > PYRO_BENCH_SAMPLES_MAX - metric->count)
         return pyro_fail(error, PYRO_ERROR_LIMIT, "more than %d samples", PYRO_BENCH_SAMPLES_MAX);
@@ -183,7 +183,7 @@ int pyro_bench_add_metric(pyro_bench *bench, size_t result, const char *name, co
             return pyro_fail(error, PYRO_ERROR_ARGUMENT, "%.60s: invalid value of sample %zu: %g",
                              name, i, samples[i]);
     double *all = pyro_arena_array(&bench->store->arena, metric->count + count + 1, sizeof *all);
-    if (all == NULL)
+    if (!all)
         return pyro_fail_memory(error);
     if (metric->count > 0)
         memcpy(all, metric->samples, metric->count * sizeof *all);
@@ -199,7 +199,7 @@ int pyro_bench_add_value(pyro_bench *bench, size_t result, const char *name, con
 {
     pyro_metric *metric = find_or_add(bench, result, name, unit, higher_is_better, error);
 
-    if (metric == NULL)
+    if (!metric)
         return fail_or_memory(error);
     if (!(value >= 0 && isfinite(value)))
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "%.60s: invalid value: %g", name, value);
@@ -211,7 +211,7 @@ static double *to_milliseconds(pyro_arena *arena, const double *ns, size_t count
 {
     double *ms = pyro_arena_array(arena, count + 1, sizeof *ms);
 
-    for (size_t i = 0; ms != NULL && i < count; i++)
+    for (size_t i = 0; ms && i < count; i++)
         ms[i] = ns[i] / 1e6;
     return ms;
 }
@@ -260,7 +260,7 @@ int pyro_bench_add_loop(pyro_bench *bench, size_t index, const pyro_loop *loop, 
     double *service = to_milliseconds(arena, samples.service_ns, samples.count);
     double *warmup = to_milliseconds(arena, samples.warmup_ns, samples.warmup_count);
 
-    if (latency == NULL || service == NULL || warmup == NULL)
+    if (!latency || !service || !warmup)
         return pyro_fail_memory(error);
     result->replicate = PYRO_REPLICATE_ITERATION;
     result->loop = samples.rate_per_s > 0 ? "rate" : "closed";
@@ -309,8 +309,8 @@ static int derive_throughput(pyro_bench *bench, size_t index, pyro_error *error)
     const pyro_metric *latency = pyro_bench_metric(result, "latency");
     const char *unit = strcmp(result->engine, "command") == 0 ? "runs/s" : "samples/s";
 
-    if (latency == NULL || latency->count == 0 || !(latency->summary.mean > 0) ||
-        strcmp(result->loop, "closed") != 0 || pyro_bench_metric(result, "throughput") != NULL)
+    if (!latency || latency->count == 0 || !(latency->summary.mean > 0) ||
+        strcmp(result->loop, "closed") != 0 || pyro_bench_metric(result, "throughput"))
         return PYRO_OK;
     pyro_summary of = latency->summary;
     double scale = result->items * 1000;
@@ -330,7 +330,7 @@ static int warn_of_samples(pyro_bench *bench, const pyro_bench_result *result, p
     const pyro_metric *latency = pyro_bench_metric(result, "latency");
     int status = PYRO_OK;
 
-    if (latency == NULL || latency->count < 2)
+    if (!latency || latency->count < 2)
         return PYRO_OK;
     const pyro_summary *summary = &latency->summary;
     if (summary->cv > NOISY_CV)
@@ -387,7 +387,7 @@ int pyro_bench_finish(pyro_bench *bench, pyro_error *error)
         for (size_t j = 0; j < result->metric_count && status == PYRO_OK; j++) {
             pyro_metric *metric = &result->metrics[j];
 
-            if (metric->samples != NULL)
+            if (metric->samples)
                 status = pyro_summarize(&metric->summary, metric->samples, metric->count,
                                         bench->seed, error);
         }
@@ -410,7 +410,7 @@ int pyro_bench_speed_ratio(pyro_speed_ratio *out, const pyro_bench_result *fast,
 
     *out = (pyro_speed_ratio){NAN, {NAN, NAN, 0.95}};
     /* A command that is not distinguishable from its shell has no ratio. */
-    if (a == NULL || b == NULL || !(a->summary.mean > 0) || !(b->summary.mean > 0))
+    if (!a || !b || !(a->summary.mean > 0) || !(b->summary.mean > 0))
         return PYRO_OK;
     int status = pyro_bootstrap_log_ratio(&out->interval, a->samples, a->count, b->samples,
                                           b->count, pyro_statistic_mean, &options, error);

@@ -28,10 +28,10 @@ static int find_tensors(tensor *out, const char *text)
 
     while (*text != '\0') {
         const char *end = strchr(text, ']');
-        const char *open = end != NULL ? memchr(text, '[', (size_t)(end - text)) : NULL;
+        const char *open = end ? memchr(text, '[', (size_t)(end - text)) : NULL;
         const char *start = text;
 
-        if (open == NULL || count == TENSORS_MAX)
+        if (!open || count == TENSORS_MAX)
             return -1;
         for (const char *at = text; at < open; at++)
             if (at[0] == ':' && at[1] == ' ')
@@ -60,7 +60,7 @@ static bool same_inputs(const char *base, const char *current)
 
 bool pyro_same_setting(const char *name, const char *base, const char *current)
 {
-    if (base == NULL || current == NULL)
+    if (!base || !current)
         return base == current;
     return strcmp(base, current) == 0 ||
            (strcmp(name, "inputs") == 0 && same_inputs(base, current));

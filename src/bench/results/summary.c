@@ -81,7 +81,7 @@ int pyro_summarize(pyro_summary *out, const double *samples, size_t count, uint6
 {
     *out = (pyro_summary){.count = count, .mean_interval = {NAN, NAN, CONFIDENCE}};
     double *sorted = malloc((2 * count + 1) * sizeof *sorted);
-    if (sorted == NULL)
+    if (!sorted)
         return pyro_fail_memory(error);
     if (count > 0)
         memcpy(sorted, samples, count * sizeof *sorted);

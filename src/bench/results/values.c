@@ -21,7 +21,7 @@ int pyro_results_string(pyro_results_reader *r, void *target)
     case PYRO_JSON_STRING: {
         const char *text = pyro_json_text(r->json, &length);
 
-        if (memchr(text, '\0', length) != NULL)
+        if (memchr(text, '\0', length))
             return pyro_json_fail(r->json, "NUL character in a text");
         return pyro_bench_copy(r->bench, member, text, length, r->error);
     }
@@ -34,7 +34,7 @@ int pyro_results_required_string(pyro_results_reader *r, void *target)
 {
     int status = pyro_results_string(r, target);
 
-    if (status == PYRO_OK && *(const char **)target == NULL)
+    if (status == PYRO_OK && !*(const char **)target)
         return pyro_json_fail(r->json, "expected a text");
     return status;
 }
@@ -85,10 +85,9 @@ int pyro_results_members(pyro_results_reader *r, const pyro_results_member *memb
         size_t length;
         const char *key = pyro_json_text(r->json, &length);
 
-        while (found->key != NULL &&
-               (strlen(found->key) != length || memcmp(found->key, key, length) != 0))
+        while (found->key && (strlen(found->key) != length || memcmp(found->key, key, length) != 0))
             found++;
-        if (found->key == NULL) {
+        if (!found->key) {
             if (!pyro_json_skip(r->json))
                 return pyro_json_status(r->json);
             continue;
@@ -121,7 +120,7 @@ int pyro_results_pairs(pyro_results_reader *r, pyro_pair **pairs, size_t *count)
         const char *key = pyro_json_text(r->json, &length);
         const char *value = NULL;
 
-        if (length >= sizeof name || memchr(key, '\0', length) != NULL)
+        if (length >= sizeof name || memchr(key, '\0', length))
             return pyro_json_fail(r->json, "name too long");
         memcpy(name, key, length);
         name[length] = '\0';
@@ -154,7 +153,7 @@ int pyro_results_amounts(pyro_results_reader *r, const double **out, size_t *cou
             status = take_amount(r, &values[length++]);
     }
     double *kept = pyro_arena_array(&r->bench->store->arena, length + 1, sizeof *kept);
-    if (status == PYRO_OK && kept == NULL)
+    if (status == PYRO_OK && !kept)
         status = pyro_fail_memory(r->error);
     if (status == PYRO_OK && length > 0)
         memcpy(kept, values, length * sizeof *kept);

@@ -35,7 +35,7 @@ int pyro_median_of(double *out, const double *samples, size_t count, pyro_error 
     double *copy = malloc((count > 0 ? count : 1) * sizeof *copy);
 
     *out = NAN;
-    if (copy == NULL)
+    if (!copy)
         return pyro_fail_memory(error);
     if (count > 0) {
         memcpy(copy, samples, count * sizeof *copy);
@@ -130,7 +130,7 @@ int pyro_bootstrap(pyro_interval *out, const double *samples, size_t count,
         return PYRO_OK;
     double *scratch = malloc(count * sizeof *scratch), *left_out = malloc(count * sizeof *left_out);
     double *drawn = malloc(chosen.resamples * sizeof *drawn);
-    if (scratch == NULL || left_out == NULL || drawn == NULL) {
+    if (!scratch || !left_out || !drawn) {
         free(scratch);
         free(left_out);
         free(drawn);
@@ -173,7 +173,7 @@ int pyro_bootstrap_log_ratio(pyro_interval *out, const double *a, size_t a_count
         return PYRO_OK;
     double *scratch = malloc(longer * sizeof *scratch);
     double *drawn = malloc(chosen.resamples * sizeof *drawn);
-    if (scratch == NULL || drawn == NULL) {
+    if (!scratch || !drawn) {
         free(scratch);
         free(drawn);
         return pyro_fail_memory(error);

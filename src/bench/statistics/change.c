@@ -39,9 +39,9 @@ static double *take_logarithms(const double *base, size_t base_count, const doub
 {
     double *logs = malloc((base_count + current_count) * sizeof *logs);
 
-    for (size_t i = 0; logs != NULL && i < base_count; i++)
+    for (size_t i = 0; logs && i < base_count; i++)
         logs[i] = log(base[i]);
-    for (size_t i = 0; logs != NULL && i < current_count; i++)
+    for (size_t i = 0; logs && i < current_count; i++)
         logs[base_count + i] = log(current[i]);
     return logs;
 }
@@ -222,7 +222,7 @@ int pyro_change_estimate(pyro_change *out, const double *base, size_t base_count
     int status;
 
     *out = (pyro_change){NAN, {NAN, NAN, confidence}, NAN, 1};
-    if (logs == NULL)
+    if (!logs)
         return pyro_fail_memory(error);
     if (!circumstances->processes || longer > PYRO_HODGES_LEHMANN_MAX)
         status = estimate_iterations(out, base, current, logs, base_count, current_count,

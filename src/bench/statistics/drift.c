@@ -68,7 +68,7 @@ static int add_series(pyro_drift *out, scales *to, const double *series, size_t 
     if (count < 2)
         return PYRO_OK;
     double *work = malloc((2 * count + 1) * sizeof *work);
-    if (work == NULL)
+    if (!work)
         return pyro_fail_memory(error);
     clip(work, series, count, work + count);
     for (size_t i = 0; i < count; i++)
@@ -142,11 +142,11 @@ int pyro_drift_measure(pyro_drift *out, const double *first, size_t first_count,
 {
     scales all = {.count = 0};
     size_t freedom = (first_count > 1 ? first_count - 1 : 0) +
-                     (second != NULL && second_count > 1 ? second_count - 1 : 0);
+                     (second && second_count > 1 ? second_count - 1 : 0);
 
     *out = (pyro_drift){0, 0, 0};
     int status = add_series(out, &all, first, first_count, error);
-    if (status == PYRO_OK && second != NULL)
+    if (status == PYRO_OK && second)
         status = add_series(out, &all, second, second_count, error);
     if (status != PYRO_OK || freedom == 0)
         return status;

@@ -16,7 +16,7 @@ static double *exact_distribution(size_t count)
     size_t largest = count * (count + 1) / 2;
     double *share = calloc(largest + 1, sizeof *share);
 
-    if (share == NULL)
+    if (!share)
         return NULL;
     share[0] = 1;
     for (size_t rank = 1; rank <= count; rank++) {
@@ -73,7 +73,7 @@ static int exact_p(double *p, double w, size_t count, pyro_alternative alternati
     size_t largest = count * (count + 1) / 2;
     double *share = exact_distribution(count), at_most = 0, at_least = 0;
 
-    if (share == NULL)
+    if (!share)
         return pyro_fail_memory(error);
     for (size_t i = 0; i <= largest; i++) {
         at_most += (double)i <= w ? share[i] : 0;
@@ -94,7 +94,7 @@ int pyro_signed_rank_test(pyro_signed_rank *out, const double *differences, size
     int status = PYRO_OK;
 
     *out = (pyro_signed_rank){0, 1, false};
-    if (sorted == NULL)
+    if (!sorted)
         return pyro_fail_memory(error);
     for (size_t i = 0; i < count; i++)
         if (differences[i] != 0)
@@ -124,7 +124,7 @@ static size_t outermost_rank(size_t count, double confidence, int *status)
         return place > 1 ? (size_t)place : 0;
     }
     double *share = exact_distribution(count);
-    if (share == NULL) {
+    if (!share) {
         *status = PYRO_ERROR_MEMORY;
         return 0;
     }
@@ -150,7 +150,7 @@ int pyro_hodges_lehmann_paired(double *centre, pyro_interval *out, const double 
         return pyro_fail(error, PYRO_ERROR_LIMIT, "more than %d pairs", PYRO_HODGES_LEHMANN_MAX);
     size_t pairs = count * (count + 1) / 2, rank = outermost_rank(count, confidence, &status);
     double *means = malloc(pairs * sizeof *means), *at = means;
-    if (means == NULL || status != PYRO_OK) {
+    if (!means || status != PYRO_OK) {
         free(means);
         return pyro_fail_memory(error);
     }

@@ -20,7 +20,7 @@ static double *exact_distribution(size_t a_count, size_t b_count)
     size_t largest = a_count * b_count;
     double *share = calloc(largest + 1, sizeof *share), total = 1;
 
-    if (share == NULL)
+    if (!share)
         return NULL;
     share[0] = 1;
     for (size_t i = 1; i <= a_count; i++) {
@@ -102,7 +102,7 @@ int pyro_mann_whitney_test(pyro_mann_whitney *out, const double *a, size_t a_cou
     if (a_count == 0 || b_count == 0)
         return PYRO_OK;
     ranked *all = malloc(count * sizeof *all);
-    if (all == NULL)
+    if (!all)
         return pyro_fail_memory(error);
     for (size_t i = 0; i < count; i++)
         all[i] = (ranked){i < a_count ? a[i] : b[i - a_count], i < a_count};
@@ -115,7 +115,7 @@ int pyro_mann_whitney_test(pyro_mann_whitney *out, const double *a, size_t a_cou
         return PYRO_OK;
     }
     share = exact_distribution(a_count, b_count);
-    if (share == NULL)
+    if (!share)
         return pyro_fail_memory(error);
     out->p = exact_p(share, out->u, a_count * b_count, alternative);
     free(share);
@@ -137,7 +137,7 @@ static size_t outermost_rank(size_t a_count, size_t b_count, double confidence, 
         return rank > 1 ? (size_t)rank : 0;
     }
     double *share = exact_distribution(a_count, b_count);
-    if (share == NULL) {
+    if (!share) {
         *status = PYRO_ERROR_MEMORY;
         return 0;
     }
@@ -166,7 +166,7 @@ int pyro_hodges_lehmann(double *shift, pyro_interval *out, const double *a, size
     }
     size_t pairs = a_count * b_count, rank = outermost_rank(a_count, b_count, confidence, &status);
     double *differences = malloc(pairs * sizeof *differences);
-    if (differences == NULL || status != PYRO_OK) {
+    if (!differences || status != PYRO_OK) {
         free(differences);
         return pyro_fail_memory(error);
     }
@@ -187,7 +187,7 @@ int pyro_holm(double *p, size_t count, pyro_error *error)
 {
     double *sorted = malloc((count > 0 ? count : 1) * sizeof *sorted);
 
-    if (sorted == NULL)
+    if (!sorted)
         return pyro_fail_memory(error);
     memcpy(sorted, p, count * sizeof *p);
     pyro_sort_samples(sorted, count);

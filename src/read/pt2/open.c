@@ -12,7 +12,7 @@ static int refuse_zip(const pyro_zip *zip, pyro_error *error)
     for (size_t i = 0; i < zip->count; i++) {
         const char *name = zip->entries[i].name;
         size_t length = strlen(name);
-        script |= strstr(name, "/code/") != NULL || !strcmp(name, "constants.pkl") ||
+        script |= strstr(name, "/code/") || !strcmp(name, "constants.pkl") ||
                   (length > 14 && !strcmp(name + length - 14, "/constants.pkl"));
         pickle |= length >= 8 && !strcmp(name + length - 8, "data.pkl");
         compiled |= strstr(name, "aotinductor/") != NULL;

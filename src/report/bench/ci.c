@@ -11,7 +11,7 @@ static void begin_case(pyro_buf *buf, const char *class_name, const char *name, 
     pyro_html_text(buf, class_name);
     pyro_buf_adds(buf, "\" name=\"");
     pyro_html_text(buf, name);
-    if (detail != NULL) {
+    if (detail) {
         pyro_buf_addc(buf, ' ');
         pyro_html_text(buf, detail);
     }
@@ -22,7 +22,7 @@ static void add_latency_time(pyro_buf *buf, const pyro_bench_result *result)
 {
     const pyro_metric *latency = pyro_bench_metric(result, "latency");
 
-    if (latency != NULL && latency->count > 0)
+    if (latency && latency->count > 0)
         pyro_buf_addf(buf, " time=\"%.9f\"", latency->summary.mean / 1000);
 }
 
@@ -30,7 +30,7 @@ static void add_failure(pyro_buf *buf, const char *kind, const char *message, co
 {
     pyro_buf_addf(buf, "<%s message=\"", kind);
     pyro_html_text(buf, message);
-    if (more != NULL) {
+    if (more) {
         pyro_buf_adds(buf, ": ");
         pyro_html_text(buf, more);
     }
@@ -75,7 +75,7 @@ static void write_counts(pyro_buf *buf, const pyro_bench_report *report)
         failures += report->gates[i].gate == PYRO_GATE_FAILED;
         errors += report->gates[i].gate == PYRO_GATE_CANNOT_TELL;
     }
-    for (size_t i = 0; report->comparison != NULL && i < report->comparison->row_count; i++) {
+    for (size_t i = 0; report->comparison && i < report->comparison->row_count; i++) {
         tests++;
         failures += report->comparison->rows[i].verdict == PYRO_VERDICT_REGRESSED;
         if (report->comparison->rows[i].verdict == PYRO_VERDICT_CANNOT_TELL)
@@ -106,7 +106,7 @@ int pyro_write_bench_junit(pyro_buf *buf, const pyro_report_request *request)
     }
     for (size_t i = 0; i < report->gate_count; i++)
         write_gate(buf, &report->gates[i]);
-    for (size_t i = 0; report->comparison != NULL && i < report->comparison->row_count; i++)
+    for (size_t i = 0; report->comparison && i < report->comparison->row_count; i++)
         write_verdict(buf, &report->comparison->rows[i], report->cannot_tell_passes);
     pyro_buf_adds(buf, "  </testsuite>\n</testsuites>\n");
     return PYRO_OK;
@@ -149,7 +149,7 @@ int pyro_write_bench_github(pyro_buf *buf, const pyro_report_request *request)
         const pyro_bench_result *result = &report->bench->results[i];
 
         for (size_t j = 0; j < result->metric_count; j++)
-            if (result->metrics[j].samples != NULL && !result->metrics[j].higher_is_better)
+            if (result->metrics[j].samples && !result->metrics[j].higher_is_better)
                 write_entry(&writer, result, &result->metrics[j]);
     }
     pyro_json_end_array(&writer);

@@ -23,7 +23,7 @@ static void add_pairs(pyro_buf *buf, const pyro_pair *pairs, size_t count)
         pyro_buf_addf(&text, "%s%s=%s", i > 0 ? " " : "", pairs[i].name, pairs[i].value);
     if (text.failed)
         buf->failed = true;
-    pyro_csv_text(buf, text.data != NULL ? text.data : "", false);
+    pyro_csv_text(buf, text.data ? text.data : "", false);
     pyro_buf_free(&text);
 }
 
@@ -33,7 +33,7 @@ static void add_uncertain(pyro_buf *buf, const pyro_metric *metric)
     char text[64] = "";
     size_t length = 0;
 
-    for (size_t i = 1; i < PYRO_PERCENTILE_COUNT && metric->samples != NULL; i++)
+    for (size_t i = 1; i < PYRO_PERCENTILE_COUNT && metric->samples; i++)
         if (!metric->summary.percentiles[i].enough)
             length += (size_t)snprintf(text + length, sizeof text - length, "%s%s",
                                        length > 0 ? " " : "", metric->summary.percentiles[i].name);
@@ -104,7 +104,7 @@ int pyro_write_verdict_csv(pyro_buf *buf, const pyro_report_request *request)
         pyro_csv_integer(buf, (int64_t)row->base_count, false);
         pyro_csv_integer(buf, (int64_t)row->current_count, false);
         pyro_csv_text(buf, pyro_verdict_name(row->verdict), false);
-        pyro_csv_text(buf, row->reason != NULL ? row->reason : "", true);
+        pyro_csv_text(buf, row->reason ? row->reason : "", true);
     }
     return PYRO_OK;
 }
@@ -116,12 +116,12 @@ static void add_cell(pyro_buf *buf, const char *text)
         bool printable;
         size_t size = pyro_next_character(text, end, &printable);
 
-        if (strchr("\\`*_[]<>|", *text) != NULL)
+        if (strchr("\\`*_[]<>|", *text))
             pyro_buf_addc(buf, '\\');
         if (printable)
             pyro_buf_add(buf, text, size);
         else
-            pyro_buf_addc(buf, strchr("\t\r\n", *text) != NULL ? ' ' : '?');
+            pyro_buf_addc(buf, strchr("\t\r\n", *text) ? ' ' : '?');
         text += size;
     }
 }
@@ -142,8 +142,8 @@ static void add_verdict_row(pyro_buf *buf, const pyro_verdict_row *row)
     else
         pyro_buf_addf(buf, "%s to %s", pyro_format_change(low, row->interval.low),
                       pyro_format_change(high, row->interval.high));
-    pyro_buf_addf(buf, " | %s%s", pyro_verdict_name(row->verdict), row->reason != NULL ? ": " : "");
-    add_cell(buf, row->reason != NULL ? row->reason : "");
+    pyro_buf_addf(buf, " | %s%s", pyro_verdict_name(row->verdict), row->reason ? ": " : "");
+    add_cell(buf, row->reason ? row->reason : "");
     pyro_buf_adds(buf, " |\n");
 }
 
@@ -175,18 +175,17 @@ static void add_markdown_row(pyro_buf *buf, const pyro_ranking *rank)
 
     pyro_buf_adds(buf, "| ");
     add_cell(buf, rank->result->name);
-    pyro_buf_addf(
-        buf, " | %s | %s to %s | %s | %s%s | %zu | %s |",
-        pyro_format_amount(mean, summary->mean, latency->unit),
-        pyro_format_amount(low, summary->mean_interval.low, latency->unit),
-        pyro_format_amount(high, summary->mean_interval.high, latency->unit),
-        pyro_format_amount(p50, summary->percentiles[0].value, latency->unit),
-        pyro_format_amount(p99, deep->value, latency->unit), deep->enough ? "" : " (uncertain)",
-        summary->count,
-        memory != NULL
-            ? pyro_format_amount(
-                  peak, memory->samples != NULL ? memory->summary.max : memory->value, memory->unit)
-            : "-");
+    pyro_buf_addf(buf, " | %s | %s to %s | %s | %s%s | %zu | %s |",
+                  pyro_format_amount(mean, summary->mean, latency->unit),
+                  pyro_format_amount(low, summary->mean_interval.low, latency->unit),
+                  pyro_format_amount(high, summary->mean_interval.high, latency->unit),
+                  pyro_format_amount(p50, summary->percentiles[0].value, latency->unit),
+                  pyro_format_amount(p99, deep->value, latency->unit),
+                  deep->enough ? "" : " (uncertain)", summary->count,
+                  memory ? pyro_format_amount(peak,
+                                              memory->samples ? memory->summary.max : memory->value,
+                                              memory->unit)
+                         : "-");
     if (isfinite(rank->ratio.ratio))
         pyro_buf_addf(buf, " %.2f |\n", rank->ratio.ratio);
     else
@@ -211,10 +210,10 @@ int pyro_write_bench_markdown(pyro_buf *buf, const pyro_report_request *request)
         pyro_buf_addf(buf, "| %s | ", row->threshold->text);
         add_cell(buf, row->result->name);
         pyro_buf_addf(buf, " | %s | %s%s%s |\n", pyro_format_amount(value, row->value, row->unit),
-                      pyro_gate_name(row->gate), row->reason != NULL ? ": " : "",
-                      row->reason != NULL ? row->reason : "");
+                      pyro_gate_name(row->gate), row->reason ? ": " : "",
+                      row->reason ? row->reason : "");
     }
-    if (report->comparison != NULL) {
+    if (report->comparison) {
         pyro_buf_addc(buf, '\n');
         pyro_add_verdict_markdown(buf, report->comparison);
     }

@@ -57,7 +57,7 @@ void pyro_add_metric_name(pyro_buf *buf, const char *name)
 
 double pyro_metric_middle(const pyro_metric *metric)
 {
-    return metric->samples != NULL ? metric->summary.mean : metric->value;
+    return metric->samples ? metric->summary.mean : metric->value;
 }
 
 const char *pyro_gate_name(pyro_gate gate)

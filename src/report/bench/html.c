@@ -43,7 +43,7 @@ static void add_name(pyro_buf *buf, const char *name)
 
     pyro_add_metric_name(&text, name);
     buf->failed = buf->failed || text.failed;
-    pyro_html_element(buf, "td", text.failed || text.data == NULL ? "" : text.data);
+    pyro_html_element(buf, "td", text.failed || !text.data ? "" : text.data);
     pyro_buf_free(&text);
 }
 
@@ -88,7 +88,7 @@ static void write_metrics(pyro_buf *buf, const pyro_bench_result *result)
     if (with_samples > 0) {
         pyro_html_begin_table(buf, titles, COUNT(titles));
         for (size_t i = 0; i < result->metric_count; i++)
-            if (result->metrics[i].samples != NULL)
+            if (result->metrics[i].samples)
                 write_timing(buf, &result->metrics[i]);
         pyro_html_end_table(buf);
     }
@@ -98,7 +98,7 @@ static void write_metrics(pyro_buf *buf, const pyro_bench_result *result)
     for (size_t i = 0; i < result->metric_count; i++) {
         const pyro_metric *metric = &result->metrics[i];
 
-        if (metric->samples != NULL)
+        if (metric->samples)
             continue;
         pyro_buf_adds(buf, "<tr>\n");
         add_name(buf, metric->name);
@@ -111,7 +111,7 @@ static void write_metrics(pyro_buf *buf, const pyro_bench_result *result)
 
 static void add_row(pyro_buf *buf, const char *name, const char *value)
 {
-    if (value == NULL)
+    if (!value)
         return;
     pyro_buf_adds(buf, "<tr>\n");
     pyro_html_element(buf, "td", name);
@@ -149,7 +149,7 @@ static void write_gpu(pyro_buf *buf, const pyro_bench_result *result)
 
 static const char *or_empty(const char *text)
 {
-    return text != NULL ? text : "";
+    return text ? text : "";
 }
 
 /* Whether a column has more than short texts that start like numbers. */
@@ -210,16 +210,16 @@ static void write_result(pyro_buf *buf, const pyro_bench_result *result,
     const pyro_metric *latency = pyro_bench_metric(result, "latency");
 
     pyro_html_element(buf, "h2", result->name);
-    if (result->command != NULL && strcmp(result->command, result->name) != 0)
+    if (result->command && strcmp(result->command, result->name) != 0)
         pyro_html_element(buf, "p", result->command);
     if (strcmp(result->status, "ok") != 0) {
         pyro_html_element(buf, "p", result->status);
-        if (result->message != NULL)
+        if (result->message)
             pyro_html_element(buf, "p", result->message);
     }
     write_metrics(buf, result);
     write_gpu(buf, result);
-    if (latency != NULL && latency->count > 0 && !report->without_drawings) {
+    if (latency && latency->count > 0 && !report->without_drawings) {
         pyro_html_histogram(buf, latency->samples, latency->count,
                             latency->summary.percentiles[0].value, latency->unit);
         pyro_html_sequence(buf, latency->samples, latency->count, latency->unit);
@@ -236,7 +236,7 @@ static int write_overview(pyro_buf *buf, const pyro_report_request *request)
     size_t count = request->bench.ranking_count;
     pyro_html_box *boxes = calloc(count + 1, sizeof *boxes);
 
-    if (boxes == NULL)
+    if (!boxes)
         return pyro_fail_memory(request->error);
     if (count > 1) {
         pyro_html_element(buf, "h2", "Comparison");
@@ -301,7 +301,7 @@ static void write_comparison(pyro_buf *buf, const pyro_comparison *comparison)
     static const char *const titles[] = {"Benchmark", "Metric",       "Base",    "New",
                                          "Change",    "95% interval", "Verdict", "Because"};
 
-    if (comparison == NULL)
+    if (!comparison)
         return;
     pyro_html_element(buf, "h2", "Compared with the baseline");
     pyro_html_begin_table(buf, titles, COUNT(titles));
@@ -317,7 +317,7 @@ static void write_comparison(pyro_buf *buf, const pyro_comparison *comparison)
         add_text(buf, pyro_format_change(change, row->change));
         add_change(buf, row);
         pyro_html_cell(buf, "td", pyro_verdict_name(row->verdict), true);
-        pyro_html_cell(buf, "td", row->reason != NULL ? row->reason : "", true);
+        pyro_html_cell(buf, "td", row->reason ? row->reason : "", true);
         pyro_buf_adds(buf, "</tr>\n");
     }
     pyro_html_end_table(buf);

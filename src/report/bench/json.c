@@ -63,7 +63,7 @@ static void write_metric(pyro_json_writer *w, const pyro_metric *metric)
     pyro_json_member_string(w, "unit", metric->unit);
     pyro_json_member_string(w, "better", metric->higher_is_better ? "higher" : "lower");
     pyro_json_member_integer(w, "n", (int64_t)metric->count);
-    if (metric->samples != NULL) {
+    if (metric->samples) {
         write_summary(w, &metric->summary);
         write_numbers(w, "samples", metric->samples, metric->count);
     } else {
@@ -283,7 +283,7 @@ int pyro_write_bench_json(pyro_buf *buf, const pyro_report_request *request)
     pyro_json_member_string(w, "created", bench->created);
     pyro_json_member_integer(w, "seed", (int64_t)bench->seed);
     pyro_json_member_string(w, "order", bench->order);
-    if (bench->rounds != NULL)
+    if (bench->rounds)
         pyro_json_member_string(w, "rounds", bench->rounds);
     pyro_json_member_boolean(w, "interrupted", bench->interrupted);
     write_environment(w, &bench->environment);
@@ -294,7 +294,7 @@ int pyro_write_bench_json(pyro_buf *buf, const pyro_report_request *request)
         write_result(w, &bench->results[i]);
     pyro_json_end_array(w);
     write_gates(w, report);
-    if (report->comparison != NULL) {
+    if (report->comparison) {
         pyro_json_key(w, "comparison");
         pyro_json_begin_object(w);
         write_verdict_rows(w, report->comparison);

@@ -95,12 +95,12 @@ static void write_other(pyro_buf *buf, const pyro_bench_result *result)
         pyro_buf_fill(buf, ' ', length < 13 ? 13 - length : 1);
         add_with_interval(buf, pyro_metric_middle(metric), &metric->summary.mean_interval,
                           metric->unit);
-        if (metric->samples != NULL)
+        if (metric->samples)
             pyro_buf_addf(buf, ", max %s",
                           pyro_format_amount(text, metric->summary.max, metric->unit));
         pyro_buf_addc(buf, '\n');
     }
-    if (user != NULL && system != NULL) {
+    if (user && system) {
         write_label(buf, "Processor:");
         pyro_buf_addf(buf, "user %s, system %s\n",
                       pyro_format_amount(text, pyro_metric_middle(user), user->unit),
@@ -143,12 +143,12 @@ static size_t table_width(const pyro_bench_table *table)
     size_t sum = 4;
 
     for (size_t column = 0; column < table->column_count; column++) {
-        size_t longest = table->columns[column] != NULL ? strlen(table->columns[column]) : 0;
+        size_t longest = table->columns[column] ? strlen(table->columns[column]) : 0;
 
         for (size_t row = 0; row < table->row_count; row++) {
             const char *cell = table->cells[row * table->column_count + column];
 
-            if (cell != NULL && strlen(cell) > longest)
+            if (cell && strlen(cell) > longest)
                 longest = strlen(cell);
         }
         sum += longest + 2;
@@ -162,10 +162,10 @@ static void write_long_row(pyro_buf *buf, const pyro_bench_table *table, size_t 
     for (size_t column = 0; column < table->column_count; column++) {
         const char *cell = table->cells[row * table->column_count + column];
 
-        if (cell == NULL || cell[0] == '\0')
+        if (!cell || cell[0] == '\0')
             continue;
         pyro_buf_adds(buf, column == 0 ? "    " : "      ");
-        if (column > 0 && table->columns[column] != NULL) {
+        if (column > 0 && table->columns[column]) {
             pyro_text_clean(buf, table->columns[column]);
             pyro_buf_adds(buf, ": ");
         }
@@ -187,11 +187,10 @@ static void write_rows(pyro_buf *buf, const pyro_bench_table *of,
         return;
     }
     for (size_t i = 0; i < of->column_count; i++)
-        columns[i] = (pyro_table_column){of->columns[i] != NULL ? of->columns[i] : "", i > 0,
-                                         false};
+        columns[i] = (pyro_table_column){of->columns[i] ? of->columns[i] : "", i > 0, false};
     pyro_table_init(&table, columns, of->column_count);
     for (size_t cell = 0; cell < of->row_count * of->column_count; cell++)
-        pyro_table_cell(&table, of->cells[cell] != NULL ? of->cells[cell] : "");
+        pyro_table_cell(&table, of->cells[cell] ? of->cells[cell] : "");
     pyro_table_write(&table, buf, 4, width_of(options), options->color);
     pyro_table_free(&table);
 }
@@ -218,14 +217,14 @@ static void write_result(pyro_buf *buf, const pyro_bench_result *result, size_t 
     pyro_text_clean(&title, result->name);
     pyro_text_heading(buf, pyro_text_part(buf, &title), options->color);
     pyro_buf_free(&title);
-    if (latency != NULL && latency->count > 0)
+    if (latency && latency->count > 0)
         write_latency(buf, result, latency);
     write_other(buf, result);
     write_gpu(buf, result);
-    if (strcmp(result->status, "ok") != 0 || result->message != NULL) {
+    if (strcmp(result->status, "ok") != 0 || result->message) {
         write_label(buf, "Status:");
         pyro_text_clean(buf, result->status);
-        if (result->message != NULL) {
+        if (result->message) {
             pyro_buf_adds(buf, ": ");
             pyro_text_clean(buf, result->message);
         }
@@ -297,7 +296,7 @@ static void write_gates(pyro_buf *buf, const pyro_bench_report *report,
     pyro_table_write(&table, buf, 2, width_of(options), options->color);
     pyro_table_free(&table);
     for (size_t i = 0; i < report->gate_count; i++)
-        if (report->gates[i].reason != NULL)
+        if (report->gates[i].reason)
             pyro_buf_addf(buf, "  %s: %s\n", report->gates[i].threshold->text,
                           report->gates[i].reason);
     pyro_buf_addc(buf, '\n');
@@ -311,15 +310,15 @@ int pyro_write_bench_text(pyro_buf *buf, const pyro_report_request *request)
 
     for (size_t i = 0; i < bench->result_count; i++)
         write_result(buf, &bench->results[i], i, options);
-    if (report->comparison == NULL)
+    if (!report->comparison)
         write_ranking(buf, request->bench.ranking, request->bench.ranking_count, options->color);
     write_gates(buf, report, options);
-    if (report->comparison != NULL) {
+    if (report->comparison) {
         pyro_add_verdict_text(buf, report->comparison, options);
         pyro_buf_addc(buf, '\n');
     }
     /* The notes of a comparison hold the warnings of both sides. */
-    if (!options->quiet && report->comparison == NULL)
+    if (!options->quiet && !report->comparison)
         pyro_text_list(buf, "Warnings:", bench->warnings, bench->warning_count,
                        width_of(options) < PYRO_TEXT_WIDTH ? width_of(options) : PYRO_TEXT_WIDTH,
                        options->color);
@@ -390,7 +389,7 @@ void pyro_add_verdict_text(pyro_buf *buf, const pyro_comparison *comparison,
     for (size_t i = 0; i < comparison->row_count; i++) {
         const pyro_verdict_row *row = &comparison->rows[i];
 
-        if (row->reason == NULL || strncmp(row->reason, "other machine", 13) == 0)
+        if (!row->reason || strncmp(row->reason, "other machine", 13) == 0)
             continue;
         pyro_buf_adds(buf, "  ");
         pyro_text_clean(buf, row->benchmark);

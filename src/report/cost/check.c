@@ -28,7 +28,7 @@ bool pyro_check_within(const pyro_check *check, const pyro_check_row *row)
     for (size_t i = 0; i < row->reason_count; i++)
         if (strcmp(row->reasons[i].op, PYRO_CHECK_ROUNDING) == 0)
             return true;
-    return row->error == NULL && pyro_check_difference(row) <= check->tolerance;
+    return !row->error && pyro_check_difference(row) <= check->tolerance;
 }
 
 /* 100% only where the two are equal. */
@@ -58,7 +58,7 @@ static void add_label(pyro_buf *buf, const pyro_check_row *row)
 
     pyro_text_clean(buf, row->model);
     if (*row->detail)
-        pyro_buf_addf(buf, " %s", dot != NULL ? dot + 1 : row->detail);
+        pyro_buf_addf(buf, " %s", dot ? dot + 1 : row->detail);
 }
 
 static void add_row(pyro_table *table, const pyro_check *check, const pyro_check_row *row)
@@ -70,7 +70,7 @@ static void add_row(pyro_table *table, const pyro_check *check, const pyro_check
     pyro_table_cell(table, label.data);
     table->failed = table->failed || label.failed;
     pyro_buf_free(&label);
-    if (row->error != NULL) {
+    if (row->error) {
         pyro_table_cell(table, row->our_flops > 0 ? pyro_format_count(text, row->our_flops) : "-");
         for (size_t i = 2; i < 5; i++)
             pyro_table_cell(table, "-");
@@ -107,7 +107,7 @@ static void write_reasons(pyro_buf *buf, const pyro_check *check, const char *co
 
         if (strcmp(row->counter, counter) != 0)
             continue;
-        if (row->error != NULL)
+        if (row->error)
             write_reason(buf, row, row->error, width);
         for (size_t j = 0; j < row->reason_count; j++)
             if (strcmp(row->reasons[j].op, PYRO_CHECK_ROUNDING) == 0)
@@ -185,7 +185,7 @@ static void write_row_json(pyro_json_writer *writer, const pyro_check *check,
     pyro_json_member_integer(writer, "our_flops", row->our_flops);
     pyro_json_key(writer, "error");
     pyro_json_string(writer, row->error);
-    if (row->error == NULL) {
+    if (!row->error) {
         pyro_json_member_integer(writer, "their_flops", row->their_flops);
         pyro_json_member_integer(writer, "difference", row->our_flops - row->their_flops);
         pyro_json_key(writer, "accuracy");
@@ -241,7 +241,7 @@ int pyro_write_check_csv(pyro_buf *buf, const pyro_report_request *request)
         pyro_csv_text(buf, row->counter, false);
         pyro_csv_text(buf, row->detail, false);
         pyro_csv_integer(buf, row->our_flops, false);
-        if (row->error == NULL) {
+        if (!row->error) {
             pyro_csv_integer(buf, row->their_flops, false);
             pyro_csv_integer(buf, row->our_flops - row->their_flops, false);
             if (row->unpriced > 0)
@@ -252,7 +252,7 @@ int pyro_write_check_csv(pyro_buf *buf, const pyro_report_request *request)
         } else {
             pyro_buf_adds(buf, ",,,no,");
         }
-        pyro_csv_text(buf, row->error != NULL ? row->error : "", true);
+        pyro_csv_text(buf, row->error ? row->error : "", true);
     }
     return PYRO_OK;
 }

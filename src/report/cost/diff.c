@@ -53,7 +53,7 @@ enum { FIELD_COUNT = sizeof diff_fields / sizeof diff_fields[0] };
 
 static int64_t get(const diff_field *field, const pyro_cost_row *row)
 {
-    return row != NULL ? field->get(row) : 0;
+    return row ? field->get(row) : 0;
 }
 
 /* "+12.3%", "new" where there was nothing before. */
@@ -139,10 +139,10 @@ static void add_change(pyro_table *table, const pyro_layer_change *change,
 {
     pyro_buf name = PYRO_BUF_INIT;
     const pyro_cost_row *old = change->before, *new = change->after;
-    int64_t old_memory = old != NULL ? old->memory_bytes : 0;
-    int64_t new_memory = new != NULL ? new->memory_bytes : 0;
-    int64_t old_params = old != NULL ? old->work.params : 0;
-    int64_t new_params = new != NULL ? new->work.params : 0;
+    int64_t old_memory = old ? old->memory_bytes : 0;
+    int64_t new_memory = new ? new->memory_bytes : 0;
+    int64_t old_params = old ? old->work.params : 0;
+    int64_t new_params = new ? new->work.params : 0;
     char text[PYRO_UNIT_TEXT];
 
     pyro_text_path(&name, pyro_change_name(change), shown->name_room);
@@ -150,11 +150,11 @@ static void add_change(pyro_table *table, const pyro_layer_change *change,
     table->failed = table->failed || name.failed;
     pyro_buf_free(&name);
     pyro_table_cell(table, pyro_change_kind(change));
-    pyro_table_cell(table, old != NULL ? pyro_format_count(text, old->work.flops) : "-");
-    pyro_table_cell(table, new != NULL ? pyro_format_count(text, new->work.flops) : "-");
-    pyro_table_cell(
-        table, pyro_format_count_signed(text, pyro_change_i64(old != NULL ? old->work.flops : 0,
-                                                              new != NULL ? new->work.flops : 0)));
+    pyro_table_cell(table, old ? pyro_format_count(text, old->work.flops) : "-");
+    pyro_table_cell(table, new ? pyro_format_count(text, new->work.flops) : "-");
+    pyro_table_cell(table,
+                    pyro_format_count_signed(text, pyro_change_i64(old ? old->work.flops : 0,
+                                                                   new ? new->work.flops : 0)));
     pyro_table_cell(table, pyro_format_bytes_signed(text, pyro_change_i64(old_memory, new_memory)));
     if (shown->with_params)
         pyro_table_cell(table,
@@ -278,9 +278,9 @@ static void json_layer(pyro_json_writer *writer, const pyro_layer_change *change
     pyro_json_key(writer, "change");
     pyro_json_string(writer, pyro_change_kind(change));
     pyro_json_key(writer, "class_before");
-    pyro_json_string(writer, change->before != NULL ? change->before->class_name : NULL);
+    pyro_json_string(writer, change->before ? change->before->class_name : NULL);
     pyro_json_key(writer, "class_after");
-    pyro_json_string(writer, change->after != NULL ? change->after->class_name : NULL);
+    pyro_json_string(writer, change->after ? change->after->class_name : NULL);
     json_fields(writer, change->before, change->after);
     pyro_json_end_object(writer);
 }
@@ -347,8 +347,8 @@ int pyro_write_diff_csv(pyro_buf *buf, const pyro_report_request *request)
 
         pyro_csv_text(buf, pyro_change_name(change), false);
         pyro_csv_text(buf, pyro_change_kind(change), false);
-        pyro_csv_text(buf, change->before != NULL ? change->before->class_name : "", false);
-        pyro_csv_text(buf, change->after != NULL ? change->after->class_name : "", false);
+        pyro_csv_text(buf, change->before ? change->before->class_name : "", false);
+        pyro_csv_text(buf, change->after ? change->after->class_name : "", false);
         for (size_t j = 0; j < FIELD_COUNT; j++) {
             int64_t old = get(&diff_fields[j], change->before);
             int64_t new = get(&diff_fields[j], change->after);

@@ -10,13 +10,13 @@ static void add_shape(pyro_buf *buf, const pyro_input *input)
 {
     pyro_buf_addc(buf, '[');
     for (size_t i = 0; i < input->rank; i++) {
-        const char *symbol = input->symbols != NULL ? input->symbols[i] : NULL;
+        const char *symbol = input->symbols ? input->symbols[i] : NULL;
 
         pyro_buf_adds(buf, i == 0 ? "" : ", ");
         if (input->dims[i] >= 0)
             pyro_buf_addf(buf, "%lld", (long long)input->dims[i]);
         else
-            pyro_text_clean(buf, symbol != NULL ? symbol : "?"); /* --size gives it a value */
+            pyro_text_clean(buf, symbol ? symbol : "?"); /* --size gives it a value */
     }
     pyro_buf_addc(buf, ']');
 }
@@ -68,8 +68,8 @@ static bool add_open_dims(pyro_buf *buf, const pyro_input *input)
 {
     bool open = false;
 
-    for (size_t axis = 0; input->symbols != NULL && axis < input->rank; axis++) {
-        if (input->symbols[axis] == NULL)
+    for (size_t axis = 0; input->symbols && axis < input->rank; axis++) {
+        if (!input->symbols[axis])
             continue;
         pyro_buf_addf(buf, "%s%zu",
                       !open && buf->length == 0 ? "dim "
@@ -90,7 +90,7 @@ int pyro_text_open_sizes(pyro_buf *buf, pyro_model *model, pyro_error *error)
     const pyro_facts *facts = pyro_model_facts(model);
     size_t count = pyro_model_input_count(model), shown = 0;
 
-    if (facts->dims != NULL) {
+    if (facts->dims) {
         add_named_sizes(buf, facts);
         return PYRO_OK;
     }

@@ -87,7 +87,7 @@ static void write_input(pyro_json_writer *writer, const pyro_input *input)
     pyro_json_key(writer, "symbols");
     pyro_json_begin_array_inline(writer);
     for (size_t i = 0; i < input->rank; i++)
-        pyro_json_string(writer, input->symbols != NULL ? input->symbols[i] : NULL);
+        pyro_json_string(writer, input->symbols ? input->symbols[i] : NULL);
     pyro_json_end_array(writer);
     pyro_json_end_object(writer);
 }

@@ -106,7 +106,7 @@ int pyro_write_layer_table(pyro_buf *buf, const pyro_cost *cost, const pyro_repo
     layers.rows = graph_order ? pyro_rows_in_order(rows, count)
                               : pyro_rows_sorted(rows, count, options->sort);
     layers.count = graph_order ? count : pyro_rows_shown(options, count);
-    if (layers.rows == NULL && count > 0)
+    if (!layers.rows && count > 0)
         return pyro_fail_memory(error);
     fit(&layers, options->width);
     write_heading(buf, layers.count, count, graph_order, options);

@@ -91,7 +91,7 @@ static void write_footer(pyro_buf *buf, const pyro_report_request *request)
         own += entry->is_own;
         if (entry->hides_builtin)
             pyro_buf_addf(buf, "%s hides the built-in model of that name.\n", entry->facts->name);
-        if (entry->problem != NULL) {
+        if (entry->problem) {
             pyro_buf_addf(buf, "%s cannot be used: ", entry->facts->name);
             pyro_text_clean(buf, entry->problem);
             pyro_buf_addc(buf, '\n');

@@ -13,7 +13,7 @@ static const char *last_part(const char *path)
 {
     const char *dot = strrchr(path, '.');
 
-    return dot != NULL && dot[1] != '\0' ? dot + 1 : path;
+    return dot && dot[1] != '\0' ? dot + 1 : path;
 }
 
 /* Indent of a module's name, and its width with the indent. */

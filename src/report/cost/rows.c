@@ -65,7 +65,7 @@ const pyro_cost_row **pyro_rows_in_order(const pyro_cost_row *rows, size_t count
 {
     const pyro_cost_row **pointers = count > 0 ? calloc(count, sizeof *pointers) : NULL;
 
-    for (size_t i = 0; pointers != NULL && i < count; i++)
+    for (size_t i = 0; pointers && i < count; i++)
         pointers[i] = &rows[i];
     return pointers;
 }
@@ -74,7 +74,7 @@ const pyro_cost_row **pyro_rows_sorted(const pyro_cost_row *rows, size_t count, 
 {
     const pyro_cost_row **sorted = pyro_rows_in_order(rows, count);
 
-    if (sorted != NULL)
+    if (sorted)
         qsort(sorted, count, sizeof *sorted, sort_kinds[key].compare);
     return sorted;
 }

@@ -229,7 +229,7 @@ int pyro_write_graph_dot(pyro_buf *buf, const pyro_report_request *request)
     if (report->for_picture && (a.picture->node_count > PYRO_PICTURE_NODES ||
                                 a.picture->edge_count > PYRO_PICTURE_EDGES)) {
         status = too_large(a.picture, request->error);
-    } else if ((a.times = malloc((a.picture->group_count + 1) * sizeof *a.times)) == NULL) {
+    } else if (!(a.times = malloc((a.picture->group_count + 1) * sizeof *a.times))) {
         status = pyro_fail_memory(request->error);
     } else {
         for (size_t g = 0; g < a.picture->group_count; g++)

@@ -11,8 +11,8 @@ void pyro_trace_heading(pyro_trace_writer *w, const char *what, const char *orde
 
     pyro_buf_addf(&heading, "\n%s", what);
     if (shown < count)
-        pyro_buf_addf(&heading, " (top %zu of %zu%s%s)", shown, count, order != NULL ? " by " : "",
-                      order != NULL ? order : "");
+        pyro_buf_addf(&heading, " (top %zu of %zu%s%s)", shown, count, order ? " by " : "",
+                      order ? order : "");
     pyro_buf_addc(&heading, ':');
     pyro_text_heading(w->buf, pyro_text_part(w->buf, &heading), w->options->color);
     pyro_buf_free(&heading);

@@ -79,7 +79,7 @@ const char *pyro_column_text(const pyro_trace_column *column, const void *row)
     switch (column->kind) {
     case PYRO_COLUMN_TEXT:
         memcpy(&text, member, sizeof text);
-        return text != NULL ? text : "";
+        return text ? text : "";
     case PYRO_COLUMN_PHASE:
         return pyro_phase_name(*(const pyro_phase *)member);
     case PYRO_COLUMN_GAP_KIND:

@@ -97,10 +97,9 @@ static void write_memory(pyro_json_writer *writer, const pyro_analysis *analysis
 
     pyro_json_key(writer, "memory");
     pyro_json_begin_object(writer);
-    pyro_json_member_string(writer, "device", main != NULL ? main->device : NULL);
-    pyro_json_member_amount(writer, "peak_bytes", main != NULL ? main->peak_bytes : -1);
-    pyro_json_member_amount(writer, "peak_reserved_bytes",
-                            main != NULL ? main->peak_reserved_bytes : -1);
+    pyro_json_member_string(writer, "device", main ? main->device : NULL);
+    pyro_json_member_amount(writer, "peak_bytes", main ? main->peak_bytes : -1);
+    pyro_json_member_amount(writer, "peak_reserved_bytes", main ? main->peak_reserved_bytes : -1);
     pyro_json_key(writer, "devices");
     pyro_json_begin_array(writer);
     for (size_t i = 0; i < analysis->memory_count; i++) {

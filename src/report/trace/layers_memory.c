@@ -114,7 +114,7 @@ static void write_tree(pyro_trace_writer *w, memory_layer_table *layers)
         pyro_buf name = PYRO_BUF_INIT;
 
         pyro_buf_fill(&name, ' ', 2 * (row->depth < DEEPEST ? row->depth : DEEPEST));
-        pyro_buf_adds(&name, row->parent < i && dot != NULL ? dot + 1 : pyro_layer_label(row));
+        pyro_buf_adds(&name, row->parent < i && dot ? dot + 1 : pyro_layer_label(row));
         add_layer(w, layers, row, &name);
         pyro_buf_free(&name);
     }
@@ -139,7 +139,7 @@ void pyro_write_trace_layers(pyro_trace_writer *w)
     const pyro_layer_row **rows = pyro_layers_sorted(w->analysis, &ranked);
     memory_layer_table layers;
 
-    if (rows == NULL) {
+    if (!rows) {
         w->failed = true;
         return;
     }

@@ -47,7 +47,7 @@ static void add_shapes(pyro_buf *out, const char *shapes)
     const char *at = shapes[0] == '[' ? shapes + 1 : "";
     size_t count = 0;
 
-    for (; (at = strchr(at, '[')) != NULL; at += strcspn(at, "]")) {
+    for (; (at = strchr(at, '[')); at += strcspn(at, "]")) {
         size_t length = strcspn(at + 1, "[]");
 
         pyro_buf_adds(out, count ? ", " : "");

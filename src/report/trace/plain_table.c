@@ -34,7 +34,7 @@ static void set_title(char title[TITLE_ROOM], const char *name)
             break;
         }
     snprintf(title, TITLE_ROOM, "%.*s%s", length, name, unit);
-    for (char *at = title; (at = strchr(at, '_')) != NULL;)
+    for (char *at = title; (at = strchr(at, '_'));)
         *at = ' ';
     if (title[0] >= 'a' && title[0] <= 'z')
         title[0] = (char)(title[0] - 'a' + 'A');

@@ -31,7 +31,7 @@ const pyro_layer_row **pyro_layers_sorted(const pyro_analysis *analysis, size_t 
     const pyro_layer_row **sorted = all > 0 ? calloc(all, sizeof *sorted) : NULL;
 
     *count = 0;
-    if (ranked == NULL || sorted == NULL) {
+    if (!ranked || !sorted) {
         free(ranked);
         free(sorted);
         return NULL;

@@ -23,7 +23,7 @@ static void write_banner(pyro_trace_writer *w, const pyro_trace *trace)
     pyro_buf title = PYRO_BUF_INIT;
 
     pyro_buf_adds(&title, "TRACE PROFILE: ");
-    pyro_text_clean(&title, slash != NULL && slash[1] != '\0' ? slash + 1 : file);
+    pyro_text_clean(&title, slash && slash[1] != '\0' ? slash + 1 : file);
     pyro_text_banner(w->buf, pyro_text_part(w->buf, &title), w->options->width, w->options->color);
     pyro_buf_free(&title);
 }
@@ -68,7 +68,7 @@ static void write_summary(pyro_trace_writer *w, const pyro_trace *trace)
                   pyro_format_duration(span, w->analysis->span_ns));
     write_field(w, "Events:", &value);
     write_device(w);
-    if (memory != NULL) {
+    if (memory) {
         pyro_buf_adds(&value, pyro_format_bytes(span, memory->peak_bytes));
         pyro_buf_adds(&value, " on ");
         pyro_text_clean(&value, memory->device);

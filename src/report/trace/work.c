@@ -47,7 +47,7 @@ void pyro_write_trace_work(pyro_trace_writer *w)
     bool has_work = false, has_peak = false;
     pyro_table table;
 
-    for (size_t i = 0; rows != NULL && i < ranked; i++) {
+    for (size_t i = 0; rows && i < ranked; i++) {
         has_work = has_work || rows[i]->flops > 0;
         has_peak = has_peak || rows[i]->peak_share >= 0;
     }

@@ -31,7 +31,7 @@ static bool passes_filter(const pyro_chrome *chrome, const selection *chosen, ui
     const pyro_joins *joins = chrome->joins;
     uint32_t name = trace->name[event], call = joins->call[event];
 
-    if (chosen->filter == NULL)
+    if (!chosen->filter)
         return true;
     if (name != PYRO_NO_ID &&
         matches(chosen->filter, pyro_trace_text(trace, name), &chosen->name_matches[name]))
@@ -217,7 +217,7 @@ static int write_names(pyro_chrome *chrome)
     uint8_t *used = calloc(trace->track_count + 1, 1);
     char name[64];
 
-    if (used == NULL)
+    if (!used)
         return pyro_fail_memory(chrome->error);
     for (size_t event = 0; event < trace->count; event++)
         used[trace->track[event]] |= chrome->keep[event];
@@ -290,8 +290,8 @@ static int choose_and_write(pyro_chrome *chrome, selection *chosen)
     chosen->name_matches = calloc(texts, 1);
     chosen->layer_matches = calloc(chrome->joins->layer_count + 1, 1);
     chosen->steps = calloc(chrome->joins->step_count + 1, sizeof *chosen->steps);
-    if (chrome->keep && chrome->quoted && chrome->lists && chrome->layers &&
-        chosen->name_matches != NULL && chosen->layer_matches != NULL && chosen->steps != NULL) {
+    if (chrome->keep && chrome->quoted && chrome->lists && chrome->layers && chosen->name_matches &&
+        chosen->layer_matches && chosen->steps) {
         choose_events(chrome, chosen);
         status = write_all(chrome);
     } else {
@@ -313,14 +313,14 @@ int pyro_trace_write_chrome(pyro_trace *trace, const pyro_analysis_options *opti
                             pyro_write_fn write, void *user, pyro_error *error)
 {
     static const pyro_analysis_options everything = {.step = -1};
-    selection chosen = {.options = options != NULL ? options : &everything};
+    selection chosen = {.options = options ? options : &everything};
     pyro_joins joins;
     pyro_chrome chrome = {
         .trace = trace, .joins = &joins, .write = write, .user = user, .error = error};
     regex_t filter;
     int status;
 
-    if (chosen.options->filter != NULL) {
+    if (chosen.options->filter) {
         if (regcomp(&filter, chosen.options->filter, REG_EXTENDED | REG_NOSUB) != 0)
             return pyro_fail(error, PYRO_ERROR_ARGUMENT, "invalid regular expression \"%.200s\"",
                              chosen.options->filter);
@@ -330,7 +330,7 @@ int pyro_trace_write_chrome(pyro_trace *trace, const pyro_analysis_options *opti
     if (status == PYRO_OK)
         status = choose_and_write(&chrome, &chosen);
     pyro_joins_free(&joins);
-    if (chosen.filter != NULL)
+    if (chosen.filter)
         regfree(&filter);
     return status;
 }

@@ -53,9 +53,9 @@ static bool is_json(const char *text)
             kind = pyro_json_next(json);
         while (kind != PYRO_JSON_END && kind != PYRO_JSON_ERROR);
     }
-    if (json != NULL)
+    if (json)
         pyro_json_close(json);
-    if (source != NULL)
+    if (source)
         pyro_source_close(source);
     return kind == PYRO_JSON_END;
 }
@@ -67,7 +67,7 @@ static pyro_chrome_text keep_made(pyro_chrome *chrome, pyro_buf *made)
                                     : pyro_arena_text(&chrome->arena, made->data, made->length);
     pyro_chrome_text text = {copy ? copy : "", copy ? (uint32_t)made->length : 0};
     pyro_buf_free(made);
-    chrome->buf.failed |= copy == NULL;
+    chrome->buf.failed |= !copy;
     return text;
 }
 

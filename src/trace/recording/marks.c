@@ -196,7 +196,7 @@ bool pyro_marks_apply(const pyro_marks *marks, const pyro_trace *from, size_t ev
     uint8_t category = from->category[event];
     return (pyro_event_is_host(category) || category == PYRO_EVENT_MEMORY) &&
            !from->tracks[from->track[event]].is_device &&
-           find_mark(marks, thread_of(from, event), INT64_MAX, ANY_ORDER) != NULL;
+           find_mark(marks, thread_of(from, event), INT64_MAX, ANY_ORDER);
 }
 
 /* The stretches in which an event begins and ends; it may contain layers itself. */

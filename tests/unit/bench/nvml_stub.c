@@ -24,7 +24,7 @@ static void play(unsigned *mhz, unsigned long long *reasons)
 
     *mhz = 1980;
     *reasons = 0;
-    while (at != NULL && *at != '\0') {
+    while (at && *at != '\0') {
         char *end;
         unsigned long times = strtoul(at, &end, 10);
 
@@ -43,7 +43,7 @@ static void play(unsigned *mhz, unsigned long long *reasons)
 
 EXPORT int nvmlInit_v2(void)
 {
-    if (getenv("PYRO_STUB_GPU") == NULL)
+    if (!getenv("PYRO_STUB_GPU"))
         return NOT_FOUND;
     if (users++ == 0)
         looks = 0;

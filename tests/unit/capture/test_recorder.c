@@ -76,7 +76,7 @@ static int64_t count_op(const char *path, const char *name, const char *warning)
     pyro_analysis *analysis;
     int64_t calls = 0;
     size_t count;
-    bool warned = warning == NULL;
+    bool warned = !warning;
     assert_int_equal(pyro_trace_analyze(&analysis, trace, NULL, NULL), PYRO_OK);
     for (size_t i = 0; i < analysis->op_count; i++)
         if (strcmp(analysis->ops[i].name, name) == 0)

@@ -49,7 +49,7 @@ static int check(const char *path)
 
     pyro_error_clear(&error);
     int status = pyro_inputs_check(path, &error);
-    assert_true(status == PYRO_OK || strstr(error.message, "overwrite") != NULL);
+    assert_true(status == PYRO_OK || strstr(error.message, "overwrite"));
     return status;
 }
 
@@ -124,10 +124,10 @@ static void test_every_option_that_writes_says_so(void **state)
 {
     static const char *const inputs[] = {"model", "models", "model-path", "against", "python"};
     (void)state;
-    for (size_t i = 0; pyro_commands[i] != NULL; i++) {
+    for (size_t i = 0; pyro_commands[i]; i++) {
         const pyro_option_group *group = pyro_commands[i]->groups;
 
-        for (; group != NULL && group->title != NULL; group++) {
+        for (; group && group->title; group++) {
             for (const pyro_option *option = group->options; option->long_name; option++) {
                 bool is_input = false;
 

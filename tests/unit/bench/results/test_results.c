@@ -145,7 +145,7 @@ static pyro_verdict judge(double base_center, double new_center, size_t count,
                *current = make_bench(new_center, count, 2);
     pyro_comparison *comparison;
 
-    if (change != NULL)
+    if (change)
         change(current);
     assert_int_equal(pyro_bench_finish(base, NULL), PYRO_OK);
     assert_int_equal(pyro_bench_finish(current, NULL), PYRO_OK);

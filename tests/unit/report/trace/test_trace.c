@@ -232,7 +232,7 @@ static char *report(const pyro_analysis *of, pyro_format format, pyro_trace_view
 
 static void expect(char *text, const char *part)
 {
-    if (strstr(text, part) == NULL)
+    if (!strstr(text, part))
         fail_msg("%s\nlacks: %s", text, part);
 }
 
@@ -409,7 +409,7 @@ static void test_every_view(void **state)
         assert_null(strstr(text, "\n  no "));
         pyro_free(text);
         text = report(&empty, PYRO_FORMAT_TEXT, (pyro_trace_view)view, 1);
-        assert_true(view == PYRO_TRACE_OVERVIEW || strstr(text, "\n  no ") != NULL);
+        assert_true(view == PYRO_TRACE_OVERVIEW || strstr(text, "\n  no "));
         expect_narrow(text, 80);
         pyro_free(text);
         text = report(&analysis, PYRO_FORMAT_CSV, (pyro_trace_view)view, -1);

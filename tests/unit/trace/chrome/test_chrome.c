@@ -154,7 +154,7 @@ static void test_memory_runs_out(void **state)
         fail_alloc_after(allowed);
         status = pyro_trace_layer_ops(&ops, trace, NULL, NULL);
         fail_alloc_after(-1);
-        assert_true(status == PYRO_OK || (status == PYRO_ERROR_MEMORY && ops == NULL));
+        assert_true(status == PYRO_OK || (status == PYRO_ERROR_MEMORY && !ops));
         pyro_layer_ops_free(ops);
     }
     pyro_trace_close(trace);
