@@ -310,7 +310,7 @@ int pyro_runner_store(const pyro_runner *runner, pyro_bench *bench, const pyro_s
     if (pyro_loop_read(subject->loop).end == PYRO_LOOP_NOISY)
         status = pyro_bench_set_text(
             bench, &bench->results[index].message,
-            "the interval of the median is wider than asked; more --max-runs "
+            "the interval of the median is wider than requested; more --max-runs "
             "or --max-time may help",
             error);
     if (status == PYRO_OK)

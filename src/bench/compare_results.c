@@ -30,7 +30,7 @@ static const char *describe_text(pyro_arena *arena, const char *what, const char
 {
     if (same_text(base, current))
         return NULL;
-    return pyro_arena_format(arena, "other machine: %s is \"%.80s\" in the base, \"%.80s\" now",
+    return pyro_arena_format(arena, "the machines differ: %s is \"%.80s\" in the base, \"%.80s\" now",
                              what, base ? base : "unknown", current ? current : "unknown");
 }
 
@@ -39,7 +39,7 @@ static const char *describe_count(pyro_arena *arena, const char *what, int64_t b
 {
     if (base == current)
         return NULL;
-    return pyro_arena_format(arena, "other machine: %s is %lld in the base, %lld now", what,
+    return pyro_arena_format(arena, "the machines differ: %s is %lld in the base, %lld now", what,
                              (long long)base, (long long)current);
 }
 
@@ -312,8 +312,8 @@ static int sum_up(struct pyro_comparison_store *store, pyro_error *error)
     }
     if (blocks)
         return add_note(store,
-                        "the noise from one process to the next was not measured: fewer than 5 "
-                        "processes a side; intervals are of the iterations alone",
+                        "the noise between processes was not measured (fewer than 5 processes "
+                        "per side); intervals cover iterations only",
                         error);
     return PYRO_OK;
 }
@@ -331,7 +331,7 @@ static int add_warnings(struct pyro_comparison_store *store, const pyro_bench *b
             status = add_note(store,
                               pyro_arena_format(&store->arena,
                                                 "%s: %s: noisy: the interval of the median is "
-                                                "wider than asked",
+                                                "wider than requested",
                                                 side, bench->results[i].name),
                               error);
     return status;

@@ -73,8 +73,8 @@ static const char *find_obstacle(const pyro_verdict_row *row, const double *base
     size_t needed = row->processes ? PYRO_REPLICATES_MIN : PYRO_ITERATIONS_MIN;
 
     if (row->base_count < needed || row->current_count < needed)
-        return row->processes ? "too few samples: 5 processes a side are needed"
-                              : "too few samples: 20 iterations a side are needed";
+        return row->processes ? "too few samples: 5 processes per side are needed"
+                              : "too few samples: 20 iterations per side are needed";
     if (!all_above_zero(base, row->base_count) || !all_above_zero(current, row->current_count))
         return "some samples are 0, so there is no ratio";
     return NULL;

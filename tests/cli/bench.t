@@ -34,9 +34,9 @@ pyrometer.bench/1 interleaved False ['architecture', 'commit', 'cpu_count']
 quick ok process latency 6 ms 6 True 1 ['latency', 'user', 'system', 'memory', 'throughput']
 slow ok process latency 6 ms 6 True 1 ['latency', 'user', 'system', 'memory', 'throughput']
 
-# A limit of time that is given ends a fixed number of runs too.
-$ pyrometer bench --runs 1000 --warmup 0 --max-time 0.2 'sleep 0.05' | sed -n 's/after [0-9]* of/after N of/; s/ runs:.*//; /limit of time/p'
-  - sleep 0.05: the limit of time ended it after N of 1000
+# A given time limit ends a fixed number of runs too.
+$ pyrometer bench --runs 1000 --warmup 0 --max-time 0.2 'sleep 0.05' | sed -n 's/after [0-9]* of/after N of/; s/ runs:.*//; /time limit/p'
+  - sleep 0.05: the time limit ended it after N of 1000
 $ pyrometer bench --cold-cache true
 pyrometer: --cold-cache requires --model-path
 [2]
@@ -225,10 +225,10 @@ Verdict: no change (tolerance: 59.7% of latency, 26.1% of memory)
 
 $ cd $TMP; pyrometer diff base.json few.json | tail -5
 Verdict: cannot tell (tolerance: 2% of latency, 26.1% of memory)
-  quick, latency: too few samples: 5 processes a side are needed
-  quick, memory: too few samples: 5 processes a side are needed
-  slow, latency: too few samples: 5 processes a side are needed
-  slow, memory: too few samples: 5 processes a side are needed
+  quick, latency: too few samples: 5 processes per side are needed
+  quick, memory: too few samples: 5 processes per side are needed
+  slow, latency: too few samples: 5 processes per side are needed
+  slow, memory: too few samples: 5 processes per side are needed
 
 $ cd $TMP; for other in few elsewhere later; do pyrometer diff base.json $other.json > /dev/null; echo [$?]; pyrometer diff $other.json base.json --fail-on regression > /dev/null; echo [$?]; done
 [3]

@@ -246,8 +246,8 @@ static int tell_of_time(pyro_bench *bench, const pyro_bench_result *result,
     if (samples->end != PYRO_LOOP_NOISY || samples->count >= samples->wanted_count)
         return PYRO_OK;
     return pyro_bench_warn(bench, error,
-                           "%s: the limit of time ended it after %zu of %zu runs: a higher limit, "
-                           "or fewer runs",
+                           "%s: the time limit ended it after %zu of %zu runs: raise the limit, "
+                           "or ask for fewer runs",
                            result->name, samples->count, samples->wanted_count);
 }
 
@@ -343,7 +343,7 @@ static int warn_of_samples(pyro_bench *bench, const pyro_bench_result *result, p
                                  result->name, summary->outliers_severe, summary->count);
     if (status == PYRO_OK && summary->autocorrelated)
         status = pyro_bench_warn(bench, error,
-                                 "%s: neighbouring latencies hang together (correlation %.2f): "
+                                 "%s: successive latencies are correlated (%.2f): "
                                  "the machine drifts, or the program has phases",
                                  result->name, summary->autocorrelation);
     if (status == PYRO_OK && !result->warmup_settled)

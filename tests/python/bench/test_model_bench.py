@@ -186,7 +186,7 @@ def test_against_a_commit(repository, tmp_path):
     code, _, err = run("bench", "--model-path", outside, *settings, cwd=repository)
     assert code == 2 and "not in this repository" in err
     code, _, err = run("bench", "--model-path", outside, "--against", "no-ref", cwd=repository)
-    assert code == 2 and "no commit" in err
+    assert code == 2 and "neither a results file nor a commit" in err
 
 
 def test_against_another_model(model, tmp_path):
