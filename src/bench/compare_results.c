@@ -30,7 +30,8 @@ static const char *describe_text(pyro_arena *arena, const char *what, const char
 {
     if (same_text(base, current))
         return NULL;
-    return pyro_arena_format(arena, "the machines differ: %s is \"%.80s\" in the base, \"%.80s\" now",
+    return pyro_arena_format(arena,
+                             "the machines differ: %s is \"%.80s\" in the base, \"%.80s\" now",
                              what, base ? base : "unknown", current ? current : "unknown");
 }
 
