@@ -1,0 +1,524 @@
+/*
+ * The collector on CUPTI: callbacks report calls and graph nodes, activity records report work. A
+ * thread of its own asks CUPTI for finished records about once per second, reads them and passes
+ * them on, so that the program's threads only swap buffers.
+ */
+#include "device/collector.h"
+
+#include "base/thread.h"
+#include "device/activity_buffers.h"
+#include "device/clock_map.h"
+#include "device/cupti.h"
+#include "device/cupti_calls.h"
+#include "device/cupti_records.h"
+#include "device/kernel_names.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define AHEAD 4 /* empty buffers */
+#define FLUSH_NS INT64_C(1000000000)
+#define PAIR_BASE_NS 1000000
+#define CLOCK_SLACK_NS 1e6
+/* If this many records and no other were read, the records have another layout than expected. */
+#define MOST_STRANGE 64
+/* Records of a buffer that was discarded cannot be counted; this is the size of a kernel's. */
+#define USUAL_RECORD_BYTES 200
+
+typedef struct collector {
+    pthread_mutex_t control; /* guards start and stop */
+    pthread_mutex_t lock;    /* guards the members below; never held while CUPTI is called */
+    pthread_cond_t wakes, flushed;
+    bool is_prepared, has_thread, is_stopping, has_full;
+    uint64_t flushes_wanted, flushes_done;
+
+    const pyro_device_sink *sink;
+    uint32_t is_on; /* callbacks are passed on */
+    bool is_loaded;
+    pyro_cupti cupti;
+    void *subscriber;
+    pyro_cupti_calls calls;
+    pyro_activity_buffers buffers;
+    pthread_t thread;
+
+    /* Used by the collector's thread only, and read by pyro_collector_look. */
+    pyro_clock_map clock;
+    bool clock_is_proven;
+    pyro_kernel_names names;
+    uint64_t records, dropped, malformed, clock_error_ns;
+    pyro_collector_state state;
+    char reason[256];
+} collector;
+
+static collector the = {.control = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Correlation of the call that this thread is in, if work that it adds to a graph ends it. */
+static __thread uint32_t current_launch __attribute__((tls_model("initial-exec")));
+
+static void request_buffer(uint8_t **buffer, size_t *size, size_t *most_records)
+{
+    *buffer = pyro_activity_buffers_take(&the.buffers);
+    *size = PYRO_ACTIVITY_BUFFER_BYTES;
+    *most_records = 0;
+}
+
+static void complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+                            size_t valid)
+{
+    (void)context;
+    (void)stream;
+    (void)size;
+    if (!buffer)
+        return;
+    pyro_activity_buffers_complete(&the.buffers, buffer, valid);
+    pthread_mutex_lock(&the.lock);
+    the.has_full = true;
+    pthread_cond_signal(&the.wakes);
+    pthread_mutex_unlock(&the.lock);
+}
+
+static void on_node(uint32_t id, const pyro_cupti_resource *resource)
+{
+    const pyro_cupti_graph *graph = resource->descriptor;
+    uint64_t node = 0, original = 0;
+    if (!graph || !graph->node || !the.cupti.node_id ||
+        the.cupti.node_id(graph->node, &node) != PYRO_CUPTI_SUCCESS)
+        return;
+    if (id == PYRO_CUPTI_NODE_CLONED && graph->original_node)
+        the.cupti.node_id(graph->original_node, &original);
+    if (id == PYRO_CUPTI_NODE_CREATED && current_launch) {
+        pyro_cupti_call_done(&the.calls, current_launch);
+        current_launch = 0;
+    }
+    the.sink->node_added(node, original);
+}
+
+static void on_call(const pyro_known_call *known, bool is_runtime, const pyro_cupti_call *data)
+{
+    pyro_device_call call = {.correlation = data->correlation,
+                             .starts_kernels = known->starts_kernels,
+                             .is_runtime = is_runtime,
+                             .name = known->name};
+    if (data->site == 0) {
+        if (!is_runtime)
+            pyro_cupti_call_begins(&the.calls, call.correlation, the.sink->now(),
+                                   known->starts_kernels);
+        if (known->starts_kernels)
+            current_launch = call.correlation;
+        the.sink->call_begins(&call);
+        return;
+    }
+    call.failed = data->result && *data->result != 0;
+    call.is_captured = known->starts_kernels && !current_launch;
+    if (known->starts_kernels && call.failed)
+        pyro_cupti_call_done(&the.calls, call.correlation);
+    if (known->starts_kernels)
+        current_launch = 0;
+    the.sink->call_ends(&call);
+}
+
+static void on_callback(void *user, int domain, uint32_t id, const void *data)
+{
+    (void)user;
+    if (!__atomic_load_n(&the.is_on, __ATOMIC_ACQUIRE) || !data)
+        return;
+    if (domain == PYRO_CUPTI_RESOURCE) {
+        if (id == PYRO_CUPTI_NODE_CREATED || id == PYRO_CUPTI_NODE_CLONED)
+            on_node(id, data);
+        return;
+    }
+    const pyro_known_call *known = pyro_cupti_calls_find(&the.calls, domain, id);
+    if (known)
+        on_call(known, domain == PYRO_CUPTI_RUNTIME, data);
+}
+
+static bool read_device_clock(void *user, uint64_t *time)
+{
+    (void)user;
+    return the.cupti.timestamp(time) == PYRO_CUPTI_SUCCESS;
+}
+
+/* Two pairs at least, so that the rate is known. */
+static void compare_clocks(void)
+{
+    bool fine = pyro_clock_map_read(&the.clock, the.sink->now, read_device_clock, NULL);
+    if (fine && the.clock.count == 1) {
+        struct timespec pause = {0, PAIR_BASE_NS};
+        nanosleep(&pause, NULL);
+        pyro_clock_map_read(&the.clock, the.sink->now, read_device_clock, NULL);
+    }
+    double error_ns = (double)pyro_clock_map_error(&the.clock) * the.sink->ns_per_unit();
+    __atomic_store_n(&the.clock_error_ns, (uint64_t)(error_ns + 0.5), __ATOMIC_RELAXED);
+}
+
+/*
+ * Work starts after its call began and before now. If only the unchanged time fits, the records
+ * carry the recorder's clock: the profiler that used CUPTI before left its clock there.
+ */
+static void prove_clock(const pyro_device_work *work, uint64_t now)
+{
+    uint64_t begun = pyro_cupti_call_begun(&the.calls, work->correlation);
+    uint64_t slack = (uint64_t)(CLOCK_SLACK_NS / the.sink->ns_per_unit());
+    if (the.clock_is_proven || begun == 0)
+        return;
+    uint64_t start = pyro_clock_map_time(&the.clock, work->start);
+    the.clock_is_proven = start + slack >= begun && start <= now + slack;
+    if (!the.clock_is_proven && work->start >= begun && work->start <= now)
+        the.clock.is_recorder_clock = the.clock_is_proven = true;
+}
+
+/* Counters have one writer, and pyro_collector_look as a reader. */
+static void count(uint64_t *counter, uint64_t amount)
+{
+    __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED);
+}
+
+static void pass_on(pyro_device_work *work, uint64_t now)
+{
+    char text[64];
+    if (work->start == 0) /* CUPTI has no time for it */
+        return;
+    if (work->kind == PYRO_WORK_KERNEL) {
+        prove_clock(work, now);
+        if (work->name)
+            work->name = pyro_kernel_names_get(&the.names, work->name);
+    }
+    if (work->kind != PYRO_WORK_KERNEL || !work->name) {
+        pyro_cupti_name_work(work, text, sizeof text);
+        work->name = text;
+    }
+    work->start = pyro_clock_map_time(&the.clock, work->start);
+    work->end = pyro_clock_map_time(&the.clock, work->end);
+    the.sink->work(work);
+    if (work->kind == PYRO_WORK_KERNEL || work->graph)
+        pyro_cupti_call_done(&the.calls, work->correlation);
+}
+
+static void read_buffer(const pyro_activity_buffer *buffer)
+{
+    void *record = NULL;
+    uint64_t now = the.sink->now();
+    while (the.cupti.next_record(buffer->bytes, buffer->valid, &record) == PYRO_CUPTI_SUCCESS) {
+        pyro_device_work work;
+        size_t offset = (size_t)((const uint8_t *)record - buffer->bytes);
+        if ((const uint8_t *)record < buffer->bytes || offset >= buffer->valid)
+            break;
+        pyro_record_reading reading = pyro_cupti_read_record(record, buffer->valid - offset, &work);
+        count(&the.records, reading == PYRO_READING_WORK);
+        count(&the.malformed, reading == PYRO_READING_BAD);
+        bool is_strange = the.malformed >= MOST_STRANGE && the.records < the.malformed;
+        if (reading == PYRO_READING_WORK && !is_strange)
+            pass_on(&work, now);
+    }
+}
+
+static void read_full_buffers(void)
+{
+    pyro_activity_buffer *buffer = pyro_activity_buffers_next(&the.buffers);
+    if (!buffer)
+        return;
+    compare_clocks();
+    the.sink->work_begins();
+    for (; buffer; buffer = pyro_activity_buffers_next(&the.buffers)) {
+        if (buffer->is_discarded)
+            count(&the.dropped, buffer->valid / USUAL_RECORD_BYTES + 1);
+        else
+            read_buffer(buffer);
+        pyro_activity_buffers_recycle(&the.buffers, buffer);
+    }
+    the.sink->work_ends();
+    pyro_activity_buffers_refill(&the.buffers, AHEAD);
+}
+
+static void flush_and_read(void)
+{
+    size_t dropped = 0;
+    the.cupti.flush(0);
+    if (the.cupti.dropped(NULL, 0, &dropped) == PYRO_CUPTI_SUCCESS)
+        count(&the.dropped, dropped);
+    read_full_buffers();
+}
+
+static struct timespec after(int64_t delay_ns)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t ns = now.tv_nsec + delay_ns;
+    return (struct timespec){now.tv_sec + ns / 1000000000, ns % 1000000000};
+}
+
+static bool is_due(const struct timespec *time)
+{
+    struct timespec now = after(0);
+    return now.tv_sec > time->tv_sec ||
+           (now.tv_sec == time->tv_sec && now.tv_nsec >= time->tv_nsec);
+}
+
+static void *collect(void *unused)
+{
+    (void)unused;
+    struct timespec next_flush = after(FLUSH_NS);
+    /* Lower priority than the measured program. */
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 5);
+    pthread_mutex_lock(&the.lock);
+    for (;;) {
+        while (!the.has_full && the.flushes_wanted == the.flushes_done && !the.is_stopping &&
+               !is_due(&next_flush))
+            pthread_cond_timedwait(&the.wakes, &the.lock, &next_flush);
+        uint64_t wanted = the.flushes_wanted;
+        bool flushes = wanted != the.flushes_done || is_due(&next_flush);
+        bool stops = the.is_stopping && !flushes;
+        the.has_full = false;
+        pthread_mutex_unlock(&the.lock);
+        if (flushes) {
+            flush_and_read();
+            next_flush = after(FLUSH_NS);
+        } else {
+            read_full_buffers();
+        }
+        pthread_mutex_lock(&the.lock);
+        the.flushes_done = wanted;
+        pthread_cond_broadcast(&the.flushed);
+        if (stops)
+            break;
+    }
+    pthread_mutex_unlock(&the.lock);
+    return NULL;
+}
+
+/* Waits until the collector's thread has asked for everything that has finished and read it. */
+static void flush_and_wait(void)
+{
+    pthread_mutex_lock(&the.lock);
+    uint64_t wanted = ++the.flushes_wanted;
+    pthread_cond_signal(&the.wakes);
+    while (the.has_thread && the.flushes_done < wanted)
+        pthread_cond_wait(&the.flushed, &the.lock);
+    pthread_mutex_unlock(&the.lock);
+}
+
+/* The child has no thread of the collector, and torch allows it no CUDA. */
+static void in_child(void)
+{
+    pthread_mutex_init(&the.control, NULL);
+    pthread_mutex_init(&the.lock, NULL);
+    the.is_on = 0;
+    the.has_thread = false;
+    the.state = PYRO_COLLECTOR_OFF;
+}
+
+static bool prepare(void)
+{
+    if (the.is_prepared)
+        return true;
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&the.wakes, &monotonic);
+    pthread_cond_init(&the.flushed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_atfork(NULL, NULL, in_child);
+    the.is_prepared = pyro_cupti_calls_begin(&the.calls, &the.cupti) &&
+                      pyro_activity_buffers_begin(&the.buffers, AHEAD, PYRO_MOST_ACTIVITY_BUFFERS);
+    return the.is_prepared;
+}
+
+static void set_zeroed_buffers(uint8_t value)
+{
+    size_t size = sizeof value;
+    if (the.cupti.set_attribute)
+        the.cupti.set_attribute(PYRO_CUPTI_ZEROED_BUFFERS, &size, &value);
+}
+
+static const int kinds[] = {PYRO_CUPTI_CONCURRENT_KERNEL, PYRO_CUPTI_MEMCPY,
+                            PYRO_CUPTI_PEER_MEMCPY,       PYRO_CUPTI_MEMSET,
+                            PYRO_CUPTI_SYNCHRONIZATION,   PYRO_CUPTI_OVERHEAD};
+
+/* Kernels must work; the other kinds are collected where CUPTI has them. */
+static int enable_kinds(void)
+{
+    int result = the.cupti.enable(kinds[0]);
+    for (size_t i = 1; result == PYRO_CUPTI_SUCCESS && i < sizeof kinds / sizeof *kinds; i++)
+        the.cupti.enable(kinds[i]);
+    return result;
+}
+
+static void disable_kinds(void)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        the.cupti.disable(kinds[i]);
+}
+
+static void switch_callbacks(bool enable)
+{
+    pyro_cupti_calls_enable(&the.calls, &the.cupti, the.subscriber, enable);
+    the.cupti.enable_callback(enable, the.subscriber, PYRO_CUPTI_RESOURCE, PYRO_CUPTI_NODE_CREATED);
+    the.cupti.enable_callback(enable, the.subscriber, PYRO_CUPTI_RESOURCE, PYRO_CUPTI_NODE_CLONED);
+}
+
+static pyro_collector_state fail(pyro_collector_state state, const char *what, int result)
+{
+    the.state = state;
+    if (state == PYRO_COLLECTOR_TAKEN)
+        snprintf(the.reason, sizeof the.reason,
+                 "another profiler in this process uses CUPTI (torch.profiler, Nsight, "
+                 "compute-sanitizer)");
+    else if (state == PYRO_COLLECTOR_NOT_ALLOWED)
+        snprintf(the.reason, sizeof the.reason,
+                 "the driver restricts profiling to administrators "
+                 "(NVreg_RestrictProfilingToAdminUsers)");
+    else
+        snprintf(the.reason, sizeof the.reason, "%s: %s", what,
+                 pyro_cupti_text(&the.cupti, result));
+    return state;
+}
+
+static pyro_collector_state fail_with(const char *what, int result)
+{
+    if (result == PYRO_CUPTI_TAKEN)
+        return fail(PYRO_COLLECTOR_TAKEN, what, result);
+    if (result == PYRO_CUPTI_NO_PRIVILEGES)
+        return fail(PYRO_COLLECTOR_NOT_ALLOWED, what, result);
+    return fail(PYRO_COLLECTOR_FAILED, what, result);
+}
+
+static pyro_collector_state load(void)
+{
+    if (the.is_loaded)
+        return PYRO_COLLECTOR_OFF;
+    pyro_cupti_load found = pyro_cupti_open(&the.cupti, the.reason, sizeof the.reason);
+    the.is_loaded = found == PYRO_CUPTI_LOADED;
+    if (the.is_loaded)
+        return PYRO_COLLECTOR_OFF;
+    the.state = found == PYRO_CUPTI_MISSING ? PYRO_COLLECTOR_NO_LIBRARY : PYRO_COLLECTOR_TOO_OLD;
+    return the.state;
+}
+
+/* Subscribed and loaded: starts the thread and the records. */
+static pyro_collector_state start_collecting(void)
+{
+    the.clock = (pyro_clock_map){0};
+    the.clock_is_proven = false;
+    the.records = the.dropped = the.malformed = 0;
+    the.calls.launches = the.calls.done = 0;
+    the.flushes_wanted = the.flushes_done = 0;
+    the.is_stopping = false;
+    pyro_kernel_names_begin(&the.names);
+    pyro_clock_map_read(&the.clock, the.sink->now, read_device_clock, NULL);
+    if (pyro_thread_start(&the.thread, "pyrometer-gpu", collect, NULL) != 0) {
+        pyro_kernel_names_end(&the.names);
+        return fail(PYRO_COLLECTOR_FAILED, "cannot start the collector's thread", 0);
+    }
+    the.has_thread = true;
+    set_zeroed_buffers(1);
+    int result = the.cupti.register_buffers(request_buffer, complete_buffer);
+    if (result == PYRO_CUPTI_SUCCESS)
+        result = enable_kinds();
+    if (result != PYRO_CUPTI_SUCCESS)
+        return fail_with("cannot collect kernels", result);
+    __atomic_store_n(&the.is_on, 1, __ATOMIC_RELEASE);
+    switch_callbacks(true);
+    the.reason[0] = '\0';
+    return the.state = PYRO_COLLECTOR_ON;
+}
+
+static void stop_thread(void)
+{
+    if (!the.has_thread)
+        return;
+    pthread_mutex_lock(&the.lock);
+    the.is_stopping = true;
+    pthread_cond_signal(&the.wakes);
+    pthread_mutex_unlock(&the.lock);
+    pthread_join(the.thread, NULL);
+    the.has_thread = false;
+    pyro_kernel_names_end(&the.names);
+}
+
+static void stop_collecting(void)
+{
+    __atomic_store_n(&the.is_on, 0, __ATOMIC_RELEASE);
+    switch_callbacks(false);
+    if (the.has_thread)
+        flush_and_wait();
+    disable_kinds();
+    if (the.has_thread)
+        flush_and_wait(); /* what the kinds still held */
+    stop_thread();
+    set_zeroed_buffers(0); /* other profilers hand over buffers with anything in them */
+    the.cupti.unsubscribe(the.subscriber);
+    the.subscriber = NULL;
+}
+
+pyro_collector_state pyro_collector_start(const pyro_device_sink *sink)
+{
+    pthread_mutex_lock(&the.control);
+    pyro_collector_state state = the.state;
+    if (state != PYRO_COLLECTOR_ON) {
+        the.sink = sink;
+        state = load();
+        if (state == PYRO_COLLECTOR_OFF && !prepare())
+            state = fail(PYRO_COLLECTOR_FAILED, "out of memory", 0);
+        if (state == PYRO_COLLECTOR_OFF) {
+            int result = the.cupti.subscribe(&the.subscriber, on_callback, NULL);
+            state = result == PYRO_CUPTI_SUCCESS ? start_collecting()
+                                                 : fail_with("cannot subscribe", result);
+            if (result == PYRO_CUPTI_SUCCESS && state != PYRO_COLLECTOR_ON)
+                stop_collecting();
+        }
+    }
+    pthread_mutex_unlock(&the.control);
+    return state;
+}
+
+void pyro_collector_stop(void)
+{
+    pthread_mutex_lock(&the.control);
+    if (the.state == PYRO_COLLECTOR_ON)
+        stop_collecting();
+    the.state = PYRO_COLLECTOR_OFF;
+    pthread_mutex_unlock(&the.control);
+}
+
+void pyro_collector_flush(void)
+{
+    pthread_mutex_lock(&the.control);
+    if (the.state == PYRO_COLLECTOR_ON)
+        flush_and_wait();
+    pthread_mutex_unlock(&the.control);
+}
+
+void pyro_collector_look(pyro_collector_status *status)
+{
+    uint64_t launches = __atomic_load_n(&the.calls.launches, __ATOMIC_RELAXED);
+    uint64_t done = __atomic_load_n(&the.calls.done, __ATOMIC_ACQUIRE);
+    *status = (pyro_collector_status){
+        .state = the.state,
+        .version = the.cupti.version,
+        .records = __atomic_load_n(&the.records, __ATOMIC_RELAXED),
+        .dropped = __atomic_load_n(&the.dropped, __ATOMIC_RELAXED),
+        .malformed = __atomic_load_n(&the.malformed, __ATOMIC_RELAXED),
+        .buffers = the.buffers.count,
+        .launches = launches,
+        .unfinished = launches > done ? launches - done : 0,
+    };
+    status->clock_error_ns = __atomic_load_n(&the.clock_error_ns, __ATOMIC_RELAXED);
+    snprintf(status->reason, sizeof status->reason, "%s", the.reason);
+    snprintf(status->library, sizeof status->library, "%s", the.cupti.path);
+}
+
+void pyro_collector_probe(pyro_collector_status *status)
+{
+    pthread_mutex_lock(&the.control);
+    if (the.state != PYRO_COLLECTOR_ON && load() == PYRO_COLLECTOR_OFF) {
+        the.state = PYRO_COLLECTOR_OFF;
+        the.reason[0] = '\0';
+    }
+    pyro_collector_look(status);
+    pthread_mutex_unlock(&the.control);
+}

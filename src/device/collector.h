@@ -1,0 +1,97 @@
+/*
+ * Collects the work of GPUs in this process: kernels, copies, memsets, synchronisations and the
+ * collector's own overhead, with the calls that started them. The interface has no type of any
+ * vendor; cupti.h is the one implementation. At most one collector per process.
+ */
+#ifndef PYRO_DEVICE_COLLECTOR_H
+#define PYRO_DEVICE_COLLECTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum pyro_device_work_kind {
+    PYRO_WORK_KERNEL = 1,
+    PYRO_WORK_COPY = 2,
+    PYRO_WORK_SET = 3,
+    PYRO_WORK_SYNC = 4,
+    PYRO_WORK_OVERHEAD = 5
+} pyro_device_work_kind;
+
+#define PYRO_NO_STREAM UINT32_MAX
+
+/* One piece of work. Which members are set depends on the kind; the others are 0. */
+typedef struct pyro_device_work {
+    uint8_t kind;               /* pyro_device_work_kind */
+    uint64_t start, end;        /* the device's clock; the sink gets the recorder's clock */
+    uint32_t device, stream;    /* stream: PYRO_NO_STREAM if it concerns all */
+    uint32_t correlation;       /* equal to that of the call that started it; 0: none */
+    const char *name;           /* never NULL when the sink gets it */
+    uint64_t bytes;             /* of copies and memsets */
+    uint32_t grid[3], block[3]; /* of kernels */
+    uint32_t registers, static_shared_bytes, dynamic_shared_bytes;
+    uint32_t graph; /* of work that a graph launch started; 0: none */
+    uint64_t graph_node;
+    uint8_t copy, from, to; /* codes of the kind of copy and of memory */
+    uint32_t detail;        /* code of the kind of synchronisation or overhead */
+} pyro_device_work;
+
+/* A host call that the collector sees. */
+typedef struct pyro_device_call {
+    uint32_t correlation;
+    bool starts_kernels; /* a launch of a kernel or of a graph */
+    bool is_runtime;     /* of the runtime API, which calls the driver API */
+    bool failed, is_captured; /* known at the end; captured: added to a graph, not executed */
+    const char *name;    /* without version suffixes; stays valid */
+} pyro_device_call;
+
+/*
+ * Receives what the collector sees. Calls and nodes arrive on the program's threads, inside the
+ * call; work arrives on the collector's own thread. No function may wait for the GIL.
+ */
+typedef struct pyro_device_sink {
+    uint64_t (*now)(void); /* the recorder's clock */
+    double (*ns_per_unit)(void); /* of that clock */
+    void (*call_begins)(const pyro_device_call *call);
+    void (*call_ends)(const pyro_device_call *call);
+    /* A node was added to a graph, or cloned from `original` (0: not cloned). */
+    void (*node_added)(uint64_t node, uint64_t original);
+    void (*work_begins)(void); /* before a batch of work, and after it */
+    void (*work)(const pyro_device_work *work);
+    void (*work_ends)(void);
+} pyro_device_sink;
+
+typedef enum pyro_collector_state {
+    PYRO_COLLECTOR_OFF = 0,
+    PYRO_COLLECTOR_ON = 1,
+    PYRO_COLLECTOR_NO_LIBRARY = 2,  /* no library that collects */
+    PYRO_COLLECTOR_TOO_OLD = 3,     /* the library lacks functions or has older records */
+    PYRO_COLLECTOR_TAKEN = 4,       /* another profiler uses the library */
+    PYRO_COLLECTOR_NOT_ALLOWED = 5, /* the driver restricts profiling to administrators */
+    PYRO_COLLECTOR_FAILED = 6
+} pyro_collector_state;
+
+typedef struct pyro_collector_status {
+    pyro_collector_state state;
+    char reason[256];       /* one line, if the state is neither on nor off */
+    char library[256];      /* "" if unknown */
+    uint32_t version;       /* of the library; 0 unknown */
+    uint64_t records;       /* pieces of work so far */
+    uint64_t dropped;       /* records that the library or the collector dropped */
+    uint64_t malformed;     /* records that the collector could not read */
+    uint64_t clock_error_ns; /* largest error of the mapping between the clocks so far */
+    uint64_t buffers;       /* in memory */
+    uint64_t launches, unfinished; /* launches seen; those whose work has not arrived */
+} pyro_collector_status;
+
+/* Starts collecting; returns the new state. `sink` must stay valid. ON if it runs already. */
+pyro_collector_state pyro_collector_start(const pyro_device_sink *sink);
+/* Delivers finished work, then stops; another profiler may use the library afterwards. */
+void pyro_collector_stop(void);
+/* Delivers work that has finished so far. Does not wait for running work. */
+void pyro_collector_flush(void);
+void pyro_collector_look(pyro_collector_status *status);
+/* Whether a library that collects can be loaded, and its version; starts nothing. */
+void pyro_collector_probe(pyro_collector_status *status);
+
+#endif

@@ -1,0 +1,263 @@
+/* The collector on a stub of CUPTI: what a sink gets, and how it reports what is missing. */
+#include "device/collector.h"
+#include "stub_device.h"
+#include "unit.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#define MOST 40000
+
+static stub_device device;
+static pyro_device_work works[MOST];
+static char names[64][80];
+static pyro_device_call calls[MOST];
+static uint64_t call_times[MOST], nodes[64], originals[64];
+static size_t work_count, call_count, end_count, node_count, failed_count, captured_count;
+
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+static double ns_per_unit(void)
+{
+    return 1;
+}
+
+static void call_begins(const pyro_device_call *call)
+{
+    call_times[call_count] = now();
+    calls[call_count++] = *call;
+}
+
+static void call_ends(const pyro_device_call *call)
+{
+    end_count++;
+    failed_count += call->failed;
+    captured_count += call->is_captured;
+}
+
+static void node_added(uint64_t node, uint64_t original)
+{
+    nodes[node_count] = node;
+    originals[node_count++] = original;
+}
+
+static void nothing(void)
+{
+}
+
+static void add_work(const pyro_device_work *work)
+{
+    if (work_count < sizeof names / sizeof *names)
+        snprintf(names[work_count], sizeof names[0], "%s", work->name);
+    if (work_count < MOST)
+        works[work_count] = *work;
+    work_count++;
+}
+
+static const pyro_device_sink sink = {.now = now,
+                                      .ns_per_unit = ns_per_unit,
+                                      .call_begins = call_begins,
+                                      .call_ends = call_ends,
+                                      .node_added = node_added,
+                                      .work_begins = nothing,
+                                      .work = add_work,
+                                      .work_ends = nothing};
+
+static int open_stub(void **state)
+{
+    (void)state;
+    return stub_device_open(&device) ? 0 : 1;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    work_count = call_count = end_count = node_count = failed_count = captured_count = 0;
+    unsetenv("PYRO_STUB_CUPTI");
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    pyro_collector_stop();
+    unsetenv("PYRO_STUB_CUPTI");
+    return 0;
+}
+
+static void start(void)
+{
+    assert_int_equal(pyro_collector_start(&sink), PYRO_COLLECTOR_ON);
+}
+
+static void test_work_has_its_call_and_its_time(void **state)
+{
+    (void)state;
+    start();
+    uint32_t kernel = device.launch("_Z3addPfi", 5000, 7);
+    uint32_t copy = device.copy(4096, 3000);
+    device.wait();
+    pyro_collector_stop();
+    assert_int_equal(work_count, 4);
+    assert_string_equal(names[0], "add(float*, int)");
+    assert_string_equal(names[1], "Memcpy HtoD (Pageable -> Device)");
+    assert_string_equal(names[2], "Stream Sync");
+    assert_string_equal(names[3], "Buffer Flush");
+    assert_int_equal(works[0].correlation, kernel);
+    assert_int_equal(works[1].correlation, copy);
+    assert_int_equal(works[1].bytes, 4096);
+    assert_int_equal(call_count, 3);
+    assert_string_equal(calls[0].name, "cuLaunchKernel");
+    assert_true(calls[0].starts_kernels);
+    assert_string_equal(calls[1].name, "cuMemcpyHtoDAsync");
+    assert_string_equal(calls[2].name, "cudaStreamSynchronize");
+    assert_true(calls[2].is_runtime);
+    /* The mapped times lie where the device ran them, within the error that is stated. */
+    pyro_collector_status status;
+    pyro_collector_look(&status);
+    uint64_t error = status.clock_error_ns + 1000;
+    assert_in_range(works[0].start, call_times[0] + 2000 - error, now());
+    assert_in_range(works[0].end - works[0].start, 4990, 5010);
+    assert_int_equal(status.records, 4);
+    assert_int_equal(status.unfinished, 0);
+}
+
+static void test_many_buffers_lose_nothing(void **state)
+{
+    (void)state;
+    start();
+    for (int i = 0; i < 30000; i++)
+        device.launch("_Z3addPfi", 10, 7);
+    pyro_collector_stop();
+    pyro_collector_status status;
+    pyro_collector_look(&status);
+    assert_int_equal(work_count, 30000);
+    assert_int_equal(status.dropped, 0);
+    assert_int_equal(status.launches, 30000);
+    for (size_t i = 1; i < work_count; i++)
+        assert_true(works[i].correlation > works[i - 1].correlation);
+}
+
+static void test_a_flush_delivers_what_has_finished(void **state)
+{
+    (void)state;
+    start();
+    device.launch("kernel", 10, 7);
+    pyro_collector_flush();
+    assert_int_equal(work_count, 1);
+    assert_string_equal(names[0], "kernel");
+    device.set(64, 5);
+    pyro_collector_flush();
+    assert_int_equal(work_count, 2);
+    assert_string_equal(names[1], "Memset (Device)");
+}
+
+static void test_graphs(void **state)
+{
+    (void)state;
+    start();
+    device.capture(true);
+    device.launch("_Z1av", 10, 7);
+    device.launch("_Z1bv", 10, 7);
+    device.capture(false);
+    uint32_t replay = device.replay(10);
+    pyro_collector_stop();
+    assert_int_equal(captured_count, 2);
+    assert_int_equal(node_count, 4);
+    assert_true(originals[0] == 0 && originals[1] == 0);
+    assert_true(originals[2] == nodes[0] && originals[3] == nodes[1]);
+    assert_int_equal(work_count, 2);
+    assert_true(works[0].graph_node == nodes[2] && works[1].graph_node == nodes[3]);
+    assert_int_equal(works[0].correlation, replay);
+    pyro_collector_status status;
+    pyro_collector_look(&status);
+    assert_int_equal(status.unfinished, 0);
+}
+
+static void test_failed_launches_are_not_waited_for(void **state)
+{
+    (void)state;
+    start();
+    device.fail_launches(true);
+    device.launch("kernel", 10, 7);
+    device.fail_launches(false);
+    pyro_collector_status status;
+    pyro_collector_look(&status);
+    assert_int_equal(failed_count, 1);
+    assert_int_equal(status.unfinished, 0);
+}
+
+static void test_drops_and_strange_records_are_counted(void **state)
+{
+    (void)state;
+    start();
+    device.drop(12);
+    for (int i = 0; i < 70; i++)
+        device.strange();
+    device.launch("kernel", 10, 7);
+    pyro_collector_stop();
+    pyro_collector_status status;
+    pyro_collector_look(&status);
+    assert_int_equal(status.dropped, 12);
+    assert_int_equal(status.malformed, 70);
+    /* With so many records that make no sense, none can be trusted. */
+    assert_int_equal(work_count, 0);
+}
+
+static void assert_refused(const char *mode, pyro_collector_state expected, const char *text)
+{
+    pyro_collector_status status;
+    setenv("PYRO_STUB_CUPTI", mode, 1);
+    assert_int_equal(pyro_collector_start(&sink), expected);
+    pyro_collector_look(&status);
+    assert_non_null(strstr(status.reason, text));
+    assert_null(strchr(status.reason, '\n'));
+    unsetenv("PYRO_STUB_CUPTI");
+    /* Later it works. */
+    start();
+    pyro_collector_stop();
+}
+
+static void test_a_library_that_is_in_use(void **state)
+{
+    (void)state;
+    assert_refused("taken", PYRO_COLLECTOR_TAKEN, "another profiler");
+}
+
+static void test_missing_privileges(void **state)
+{
+    (void)state;
+    assert_refused("privileges", PYRO_COLLECTOR_NOT_ALLOWED, "administrators");
+}
+
+static void test_it_can_start_again(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        start();
+        device.launch("kernel", 10, 7);
+        pyro_collector_stop();
+    }
+    assert_int_equal(work_count, 5);
+    device.launch("kernel", 10, 7);
+    assert_int_equal(call_count, 5);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(test_work_has_its_call_and_its_time, begin, end),
+    cmocka_unit_test_setup_teardown(test_many_buffers_lose_nothing, begin, end),
+    cmocka_unit_test_setup_teardown(test_a_flush_delivers_what_has_finished, begin, end),
+    cmocka_unit_test_setup_teardown(test_graphs, begin, end),
+    cmocka_unit_test_setup_teardown(test_failed_launches_are_not_waited_for, begin, end),
+    cmocka_unit_test_setup_teardown(test_drops_and_strange_records_are_counted, begin, end),
+    cmocka_unit_test_setup_teardown(test_a_library_that_is_in_use, begin, end),
+    cmocka_unit_test_setup_teardown(test_missing_privileges, begin, end),
+    cmocka_unit_test_setup_teardown(test_it_can_start_again, begin, end),
+};
+
+UNIT_TESTS(tests, open_stub, NULL)
