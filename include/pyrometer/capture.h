@@ -114,6 +114,45 @@ PYRO_API void pyro_recorder_discard(void);
 PYRO_API void pyro_recorder_thread_name(const char *name);
 
 /*
+ * Work of devices, collected in this process and recorded like everything else. It needs a session;
+ * the collector may stay on between sessions. Only one profiler of a process can collect.
+ */
+typedef enum pyro_devices_state {
+    PYRO_DEVICES_OFF = 0,
+    PYRO_DEVICES_ON = 1,
+    PYRO_DEVICES_NO_LIBRARY = 2,  /* no CUPTI */
+    PYRO_DEVICES_TOO_OLD = 3,     /* CUPTI before CUDA 11.8 */
+    PYRO_DEVICES_TAKEN = 4,       /* another profiler collects */
+    PYRO_DEVICES_NOT_ALLOWED = 5, /* the driver restricts profiling to administrators */
+    PYRO_DEVICES_FAILED = 6
+} pyro_devices_state;
+
+typedef struct pyro_devices_status {
+    pyro_devices_state state;
+    char reason[256];        /* one line, unless the state is on or off */
+    char library[256];       /* "" unknown */
+    uint32_t version;        /* of the library; 0 unknown */
+    uint64_t records;        /* of work since the collector started */
+    uint64_t dropped;        /* lost by the library or for want of memory */
+    uint64_t malformed;      /* that could not be read */
+    uint64_t launches;       /* of kernels and graphs */
+    uint64_t unfinished;     /* of these: no work has arrived */
+    uint64_t clock_error_ns; /* largest error of the times of work */
+} pyro_devices_status;
+
+/* Starts the collector. `status` may be NULL; it then holds why it cannot be started. */
+PYRO_API pyro_devices_state pyro_devices_start(pyro_devices_status *status);
+/* Records work that has finished, then stops the collector. */
+PYRO_API void pyro_devices_stop(void);
+/* Records work that has finished. */
+PYRO_API void pyro_devices_flush(void);
+PYRO_API void pyro_devices_look(pyro_devices_status *status);
+/* Whether the library of the collector can be loaded; starts nothing. */
+PYRO_API void pyro_devices_probe(pyro_devices_status *status);
+/* Adds a device's description to the recording; returns its id. */
+PYRO_API uint32_t pyro_recorder_device(const pyro_device_data *data, const char *name);
+
+/*
  * A pass is everything between pyro_pass_begin and pyro_pass_end on all threads, except for passes
  * that other threads began. A thread of the recorder writes it to a file of Chrome JSON, under a
  * temporary name that it then renames. pyro_recorder_wait waits until all ended passes are on disk

@@ -36,6 +36,7 @@ enum {
     PYRO_RECORD_STACKS = 1 << 4,
     PYRO_RECORD_STORAGES = 1 << 5, /* identities of input and output tensors, and weights */
     PYRO_RECORD_OUTPUTS = 1 << 6, /* shapes of outputs */
+    PYRO_RECORD_DEVICES = 1 << 7, /* work of devices, and the calls that start it */
 };
 
 /* Simultaneous readings of the fast counter and the monotonic clock. Two define the conversion. */
@@ -78,17 +79,26 @@ typedef enum pyro_record_kind {
     PYRO_RECORD_LAYER = 2, /* a call of nn.Module._call_impl */
     PYRO_RECORD_ALLOCATION = 3, /* pyro_memory_record */
     PYRO_RECORD_MARK = 4, /* an instant or a span that the user named */
-    PYRO_RECORD_DEVICE = 5, /* reserved for kernels and copies */
-    PYRO_RECORD_DEVICE_MORE = 6,
+    PYRO_RECORD_DEVICE = 5, /* pyro_device_record */
     /* The rest of this chunk belongs to thread number `name`, whose system id is `sequence`: the
      * chunk's first thread ended and left space. */
     PYRO_RECORD_THREAD = 7,
+    /* A call of a device's API; `sequence` is its correlation, `scope` has bits as below. */
+    PYRO_RECORD_CALL = 8,
+    PYRO_RECORD_GRAPH_NODE = 9, /* pyro_graph_node_record */
 } pyro_record_kind;
+
+/* Bits of the scope of a call. */
+enum {
+    PYRO_CALL_IS_RUNTIME = 1, /* of the runtime API, else of the driver API */
+    PYRO_CALL_STARTS_KERNELS = 2
+};
 
 /* Bits of pyro_record.notes. */
 enum {
     PYRO_NOTE_RAISED = 1, /* ended by an exception */
-    PYRO_NOTE_ELSEWHERE = 2 /* ended on another thread */
+    PYRO_NOTE_ELSEWHERE = 2, /* ended on another thread */
+    PYRO_NOTE_CAPTURED = 4 /* of a call: added to a graph, not executed */
 };
 
 /* A span. It is written at its start; `end_raw` and what is known at the end are added then. */
@@ -124,6 +134,44 @@ typedef struct pyro_memory_record {
     uint32_t tag;
 } pyro_memory_record;
 
+typedef enum pyro_device_record_kind {
+    PYRO_DEVICE_KERNEL = 1,
+    PYRO_DEVICE_COPY = 2,
+    PYRO_DEVICE_SET = 3,
+    PYRO_DEVICE_SYNC = 4, /* a wait for a device */
+    PYRO_DEVICE_OVERHEAD = 5 /* time that collecting cost */
+} pyro_device_record_kind;
+
+#define PYRO_DEVICE_NO_STREAM UINT32_MAX
+
+/* Work of a device, in the space of a record. It is written after it has ended, on a thread of the
+ * recorder, with times on the raw clock. */
+typedef struct pyro_device_record {
+    uint64_t start_raw, end_raw;
+    uint64_t graph_node; /* 0: not started by a graph */
+    int64_t bytes; /* of copies and memsets */
+    uint32_t name; /* PYRO_DATA_NAME */
+    uint32_t correlation; /* that of the call that started it; 0: none */
+    uint32_t stream; /* PYRO_DEVICE_NO_STREAM: of all streams */
+    uint32_t graph; /* 0: not started by a graph */
+    uint32_t launch; /* PYRO_DATA_LAUNCH; 0: not a kernel */
+    uint32_t reserved;
+    uint8_t kind; /* PYRO_RECORD_DEVICE */
+    uint8_t work; /* pyro_device_record_kind */
+    uint16_t device;
+    uint32_t tag;
+} pyro_device_record;
+
+/* A node of a graph was created inside the call around it, or cloned from another one. */
+typedef struct pyro_graph_node_record {
+    uint64_t start_raw;
+    uint64_t node, original; /* original 0: created */
+    uint64_t reserved[4];
+    uint8_t kind; /* PYRO_RECORD_GRAPH_NODE */
+    uint8_t padding[3];
+    uint32_t tag;
+} pyro_graph_node_record;
+
 typedef enum pyro_data_type {
     PYRO_DATA_NAME = 1, /* UTF-8 text */
     PYRO_DATA_SIGNATURE = 2, /* words as below: the inputs or outputs of an op */
@@ -135,6 +183,8 @@ typedef enum pyro_data_type {
     PYRO_DATA_PROPERTY = 7, /* "key" 0 "value" 0: the program, versions, rank, host, device */
     PYRO_DATA_THREAD = 8, /* id is the thread's number; UTF-8 name */
     PYRO_DATA_WEIGHT = 9, /* pyro_weight_data, then the dotted name, ended by 0 */
+    PYRO_DATA_LAUNCH = 10, /* pyro_launch_data: the configuration of a kernel */
+    PYRO_DATA_DEVICE = 11, /* pyro_device_data, then the name, ended by 0 */
 } pyro_data_type;
 
 /* A property with a raw time in decimal digits: readers skip records that start before it. */
@@ -154,6 +204,24 @@ typedef struct pyro_module_data {
     uint32_t instance; /* unique per module object: equal for all paths of a shared module */
     uint64_t parameters, parameter_bytes; /* with descendants, each once; UINT64_MAX unknown */
 } pyro_module_data;
+
+typedef struct pyro_launch_data {
+    uint32_t grid[3], block[3];
+    uint32_t registers, static_shared_bytes, dynamic_shared_bytes;
+    uint32_t reserved;
+} pyro_launch_data;
+
+typedef struct pyro_device_data {
+    int64_t total_memory_bytes;
+    uint32_t device; /* its number in the program */
+    uint32_t multiprocessors, max_threads_per_multiprocessor;
+    uint32_t compute_major, compute_minor;
+    uint32_t reserved;
+} pyro_device_data;
+
+/* Properties: the largest error of the times of device work; records that were dropped. */
+#define PYRO_PROPERTY_DEVICE_CLOCK_ERROR "device_clock_error_ns"
+#define PYRO_PROPERTY_DEVICE_DROPPED "device_records_dropped"
 
 typedef enum pyro_weight_kind {
     PYRO_WEIGHT_IS_PARAMETER = 0,

@@ -55,7 +55,8 @@ static bool extend_tables(pyro_session *session)
     return true;
 }
 
-/* With `lock`: collects the chunks that may hold records of the pass. */
+/* With `lock`: collects the chunks that may hold records of the pass; those of device work are
+ * written after it. */
 static bool take_snapshot(pyro_session *session, const pyro_pass_job *job, snapshot *out)
 {
     out->count = 0;
@@ -63,7 +64,7 @@ static bool take_snapshot(pyro_session *session, const pyro_pass_job *job, snaps
     for (size_t i = 0; i < session->slot_count; i++) {
         const pyro_chunk_slot *slot = &session->slots[i];
         if (slot->kind != PYRO_CHUNK_RECORDS || slot->sequence == 0 || slot->held ||
-            slot->first_raw > job->end_raw ||
+            (slot->first_raw > job->end_raw && !(job->flags & PYRO_RECORD_DEVICES)) ||
             (slot->closed_raw != 0 && slot->closed_raw < job->begin_raw))
             continue;
         if (!pyro_grow(&out->chunks, &out->capacity, out->count + 1, sizeof *out->chunks))
@@ -251,6 +252,11 @@ void *pyro_pass_writer(void *argument)
             break;
         pyro_error error;
         pyro_error_clear(&error);
+        if (job->flags & PYRO_RECORD_DEVICES && job->launches) {
+            pthread_mutex_unlock(&session->lock);
+            pyro_device_work_wait(job->launches);
+            pthread_mutex_lock(&session->lock);
+        }
         bool ok = take_snapshot(session, job, &chunks);
         pthread_mutex_unlock(&session->lock);
         write_pass(session, job, ok ? &chunks : NULL, &error);

@@ -113,6 +113,7 @@ static pyro_pass_job *make_job(uint64_t begun, const pyro_pass_options *options)
     job->begin_raw = begun;
     job->number = options->number;
     job->flags = options->flags;
+    job->launches = pyro_device_work_launches();
     job->done = options->done;
     job->user = options->user;
     job->lacks_ops = options->lacks_ops;

@@ -92,7 +92,8 @@ int pyro_recorder_start(const char *path, const pyro_recorder_options *options, 
 int pyro_recorder_stop(pyro_error *error)
 {
     pyro_session *session = &pyro_the_session;
-    int status = PYRO_OK;
+    /* Passes wait for the collector, which may wait for `control`. */
+    int status = pyro_recorder_wait(error);
     pthread_mutex_lock(&session->control);
     if (session->is_running) {
         session->is_running = false;
@@ -183,6 +184,16 @@ uint32_t pyro_recorder_weight(const pyro_weight_data *data, const char *name)
     pyro_buf_add(&buf, data, sizeof *data);
     pyro_buf_add(&buf, name, strlen(name) + 1);
     uint32_t id = buf.failed ? 0 : add_data(PYRO_DATA_WEIGHT, buf.data, buf.length);
+    pyro_buf_free(&buf);
+    return id;
+}
+
+uint32_t pyro_recorder_device(const pyro_device_data *data, const char *name)
+{
+    pyro_buf buf = PYRO_BUF_INIT;
+    pyro_buf_add(&buf, data, sizeof *data);
+    pyro_buf_add(&buf, name, strlen(name) + 1);
+    uint32_t id = buf.failed ? 0 : add_data(PYRO_DATA_DEVICE, buf.data, buf.length);
     pyro_buf_free(&buf);
     return id;
 }

@@ -17,7 +17,7 @@
 #define PYRO_SLAB_CHUNKS 64 /* chunks mapped at once: programs are limited to 65530 mappings */
 #define PYRO_READY_CHUNKS 4
 #define PYRO_CLOCK_INTERVAL_NS 1000000000
-#define PYRO_DATA_TYPES (PYRO_DATA_WEIGHT + 1)
+#define PYRO_DATA_TYPES (PYRO_DATA_DEVICE + 1)
 #define PYRO_NO_CHUNK SIZE_MAX
 
 /* The recorder's state of a chunk of the file. */
@@ -72,6 +72,7 @@ typedef struct pyro_pass_job {
     uint64_t begin_raw, end_raw;
     int64_t number;
     uint32_t flags;
+    uint64_t launches; /* of kernels until its end */
     char *path, *model;
     char *profile, *missing; /* NULL: none */
     bool lacks_ops;
@@ -172,6 +173,7 @@ bool pyro_data_rewrite(pyro_session *session); /* writes all of it again, into a
 uint32_t pyro_table_name(pyro_recorder_thread *thread, const char *text);
 uint32_t pyro_table_signature(pyro_recorder_thread *thread, const uint64_t *words, size_t count);
 uint32_t pyro_table_storages(pyro_recorder_thread *thread, const uint64_t *words, size_t count);
+uint32_t pyro_table_launch(pyro_recorder_thread *thread, const pyro_launch_data *launch);
 
 /* threads.c */
 pyro_recorder_thread *pyro_thread_current(void);
@@ -188,6 +190,11 @@ void pyro_threads_forget_others(pyro_session *session); /* after a fork */
 void pyro_threads_quiesce(pyro_session *session, bool waiting_is_quiet);
 void pyro_membarrier(void);
 bool pyro_membarrier_register(void);
+
+/* device_work.c: without `lock`. */
+uint64_t pyro_device_work_launches(void);
+/* Waits until the work of the first `launches` launches is recorded, or will not be. */
+void pyro_device_work_wait(uint64_t launches);
 
 /* fork.c */
 int pyro_fork_prepare(pyro_error *error); /* once per process */

@@ -158,3 +158,10 @@ uint32_t pyro_table_storages(pyro_recorder_thread *thread, const uint64_t *words
                ? look_up_words(thread, PYRO_DATA_STORAGES, words, count)
                : 0;
 }
+
+uint32_t pyro_table_launch(pyro_recorder_thread *thread, const pyro_launch_data *launch)
+{
+    uint64_t words[sizeof *launch / sizeof(uint64_t)];
+    memcpy(words, launch, sizeof words);
+    return look_up_words(thread, PYRO_DATA_LAUNCH, words, sizeof words / sizeof *words);
+}

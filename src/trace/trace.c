@@ -39,6 +39,7 @@ void pyro_trace_free_rows(pyro_trace *trace)
     free(trace->collectives);
     free(trace->flows);
     free(trace->tracks);
+    pyro_map_free(&trace->origins);
 }
 
 bool pyro_trace_property(pyro_trace *trace, const char *key, const char *value)

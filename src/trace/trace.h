@@ -152,6 +152,8 @@ struct pyro_trace {
     bool has_shapes, has_stacks, has_memory;
     const pyro_recorded_data *storages, *weights; /* by id from 1, of recordings that have them */
     size_t storage_count, weight_count; /* including the empty entry 0 */
+    /* Of device work that a graph replays: the host event that was open when it was captured. */
+    pyro_map origins;
     bool is_recording; /* read from a pyrometer recording */
     bool has_frame_lists; /* stacks were lists in the file, as our writer writes them */
     bool has_paths;    /* the trace contains the layers' paths */

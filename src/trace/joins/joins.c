@@ -78,7 +78,14 @@ static pyro_bucket bucket_of(const pyro_joins *joins, uint32_t event)
                                                        : PYRO_BUCKET_OUTSIDE_LAYER;
 }
 
-/* Copies call, op and phase of the launch to its device work. */
+/* The host event that device work belongs to: its launch, or where a graph was captured. */
+static uint32_t owner_of(const pyro_trace *trace, const pyro_joins *joins, size_t event)
+{
+    uint32_t origin = trace->origins.count ? pyro_map_get(&trace->origins, event) : PYRO_MAP_NONE;
+    return origin != PYRO_MAP_NONE ? origin : joins->launch[event];
+}
+
+/* Copies call, op and phase of that event to the device work. */
 static void join_device_work(void *data, unsigned part)
 {
     const pyro_join_state *state = data;
@@ -89,11 +96,11 @@ static void join_device_work(void *data, unsigned part)
         uint8_t category = trace->category[i];
         if (!pyro_event_is_device_work(category) && category != PYRO_EVENT_SYNC)
             continue;
-        uint32_t launch = joins->launch[i];
-        if (launch != PYRO_NO_EVENT) {
-            joins->op[i] = joins->op[launch];
-            joins->call[i] = joins->call[launch];
-            joins->phase[i] = joins->phase[launch];
+        uint32_t owner = owner_of(trace, joins, i);
+        if (owner != PYRO_NO_EVENT) {
+            joins->op[i] = joins->op[owner];
+            joins->call[i] = joins->call[owner];
+            joins->phase[i] = joins->phase[owner];
         }
         if (category != PYRO_EVENT_SYNC)
             joins->bucket[i] = (uint8_t)bucket_of(joins, (uint32_t)i);

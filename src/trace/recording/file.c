@@ -26,6 +26,14 @@ _Static_assert(sizeof(pyro_record) == PYRO_RECORDING_RECORD_BYTES &&
                    offsetof(pyro_memory_record, kind) == offsetof(pyro_record, kind) &&
                    offsetof(pyro_memory_record, tag) == offsetof(pyro_record, tag),
                "records of one size");
+_Static_assert(sizeof(pyro_device_record) == sizeof(pyro_record) &&
+                   offsetof(pyro_device_record, kind) == offsetof(pyro_record, kind) &&
+                   offsetof(pyro_device_record, tag) == offsetof(pyro_record, tag) &&
+                   sizeof(pyro_graph_node_record) == sizeof(pyro_record) &&
+                   offsetof(pyro_graph_node_record, kind) == offsetof(pyro_record, kind) &&
+                   offsetof(pyro_graph_node_record, tag) == offsetof(pyro_record, tag) &&
+                   sizeof(pyro_launch_data) == 40 && sizeof(pyro_device_data) == 32,
+               "records of device work");
 
 typedef struct file_chunk {
     pyro_chunk_header header;
@@ -252,6 +260,15 @@ static bool warn(const recording_reader *reader, const pyro_recording *recording
     if (header->lost_records)
         ok &= pyro_trace_warn(trace, "%llu events could not be recorded",
                               (unsigned long long)header->lost_records);
+    if (recording->work.launches > recording->work.launches_with)
+        ok &= pyro_trace_warn(trace,
+                              "the kernels of %zu of %zu launches are missing: they had not ended, "
+                              "or their records had not arrived",
+                              recording->work.launches - recording->work.launches_with,
+                              recording->work.launches);
+    const char *dropped = pyro_trace_note_text(trace, PYRO_PROPERTY_DEVICE_DROPPED);
+    if (dropped[0])
+        ok &= pyro_trace_warn(trace, "%s records of device work were dropped", dropped);
     if (header->dropped_chunks)
         ok &= pyro_trace_warn(trace, "only the last part was kept: %llu older pieces were dropped",
                               (unsigned long long)header->dropped_chunks);

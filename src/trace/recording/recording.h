@@ -11,7 +11,7 @@
 #include "trace/trace.h"
 #include <pyrometer/recording.h>
 
-#define PYRO_RECORDING_TYPES (PYRO_DATA_WEIGHT + 1)
+#define PYRO_RECORDING_TYPES (PYRO_DATA_DEVICE + 1)
 
 /* What records refer to, by type and id; entry 0 is empty. */
 typedef struct pyro_recorded_tables {
@@ -68,6 +68,23 @@ typedef struct pyro_foreign_span {
     uint64_t begin_raw, end_raw;
 } pyro_foreign_span;
 
+/* A node of a graph, and the span that was open when it was created. */
+typedef struct pyro_recorded_node {
+    uint64_t node, original; /* original 0: created */
+    uint32_t row;            /* PYRO_NO_EVENT: none, or outside of what is read */
+} pyro_recorded_node;
+
+/* Device work and its calls, until all records are read: work may come before its call. */
+typedef struct pyro_recorded_work {
+    pyro_device_record *items;
+    size_t count, capacity;
+    pyro_map calls; /* correlation -> row, or PYRO_CALL_OUTSIDE */
+    pyro_recorded_node *nodes;
+    size_t node_count, node_capacity;
+    size_t launches;       /* calls that must have started kernels */
+    size_t launches_with;  /* those whose kernels are there */
+} pyro_recorded_work;
+
 typedef struct pyro_recording {
     pyro_trace *trace;
     const pyro_recorded_tables *tables;
@@ -93,6 +110,7 @@ typedef struct pyro_recording {
     size_t unfinished_count, unfinished_capacity;
     uint64_t last_raw;
     int64_t damaged_records;
+    pyro_recorded_work work;
 } pyro_recording;
 
 /* `trace` and `tables` must outlive it. The window is everything unless it is set. */
@@ -117,6 +135,13 @@ const pyro_signature_texts *pyro_recording_signature(pyro_recording *recording, 
 
 /* memory.c: gives frees the size of what they free, and sums totals. */
 int pyro_recording_join_memory(pyro_recording *recording);
+/* device_rows.c: keeps device work, and makes rows of it when its calls are known. */
+#define PYRO_CALL_OUTSIDE (UINT32_MAX - 1) /* the call is not in the part that is read */
+bool pyro_recorded_work_add(pyro_recorded_work *work, const pyro_record *record);
+bool pyro_recorded_work_call(pyro_recorded_work *work, const pyro_record *record, uint32_t row);
+bool pyro_recorded_work_node(pyro_recorded_work *work, const pyro_record *record, uint32_t row);
+int pyro_recording_place_work(pyro_recording *recording);
+void pyro_recorded_work_free(pyro_recorded_work *work);
 /* layers.c: names and paths of the layers that were called. */
 int pyro_recording_name_layers(pyro_recording *recording);
 

@@ -60,6 +60,7 @@ void pyro_recording_free(pyro_recording *recording)
     free(recording->unfinished);
     pyro_map_free(&recording->tracks);
     pyro_map_free(&recording->thread_index);
+    pyro_recorded_work_free(&recording->work);
 }
 
 int64_t pyro_recording_time_ns(const pyro_recording *recording, uint64_t raw)
@@ -258,6 +259,39 @@ static bool add_memory(pyro_recording *recording, pyro_recorded_thread *thread,
     return true;
 }
 
+static bool add_call(pyro_recording *recording, pyro_recorded_thread *thread,
+                     const pyro_record *record)
+{
+    bool failed = false;
+    uint32_t name = pyro_recording_name(recording, record->name, &failed);
+    uint8_t category = record->scope & PYRO_CALL_IS_RUNTIME ? PYRO_EVENT_RUNTIME
+                                                            : PYRO_EVENT_DRIVER;
+    uint32_t row = failed ? PYRO_NO_EVENT
+                          : add_row(recording, thread, category, name, record->start_raw);
+    if (row == PYRO_NO_EVENT || !pyro_recorded_work_call(&recording->work, record, row))
+        return false;
+    recording->trace->correlation[row] = (uint32_t)record->sequence;
+    return close_span(recording, thread, row, record);
+}
+
+/* Device work is selected by its call, which may come later; nodes are needed by later replays. */
+static bool note_device(pyro_recording *recording, pyro_recorded_thread *thread,
+                        const pyro_record *record, bool is_outside)
+{
+    switch (record->kind) {
+    case PYRO_RECORD_DEVICE:
+        return pyro_recorded_work_add(&recording->work, record);
+    case PYRO_RECORD_GRAPH_NODE:
+        return pyro_recorded_work_node(&recording->work, record,
+                                       is_outside ? PYRO_NO_EVENT
+                                                  : enclosing(thread, record->start_raw));
+    case PYRO_RECORD_CALL:
+        return !is_outside || pyro_recorded_work_call(&recording->work, record, PYRO_CALL_OUTSIDE);
+    default:
+        return true;
+    }
+}
+
 static bool is_foreign(const pyro_recording *recording, uint32_t thread, uint64_t raw)
 {
     for (size_t i = 0; i < recording->foreign_count; i++) {
@@ -274,11 +308,19 @@ static bool add_record(pyro_recording *recording, pyro_recorded_thread *thread,
     static const uint32_t wanted[] = {[PYRO_RECORD_OP] = PYRO_RECORD_OPS,
                                       [PYRO_RECORD_LAYER] = PYRO_RECORD_LAYERS,
                                       [PYRO_RECORD_ALLOCATION] = PYRO_RECORD_MEMORY,
-                                      [PYRO_RECORD_MARK] = PYRO_RECORD_OPS};
-    if (record->start_raw < recording->from_raw || record->start_raw > recording->to_raw ||
-        is_foreign(recording, thread->number, record->start_raw))
-        return true;
+                                      [PYRO_RECORD_MARK] = PYRO_RECORD_OPS,
+                                      [PYRO_RECORD_DEVICE] = PYRO_RECORD_DEVICES,
+                                      [PYRO_RECORD_THREAD] = UINT32_MAX,
+                                      [PYRO_RECORD_CALL] = PYRO_RECORD_DEVICES,
+                                      [PYRO_RECORD_GRAPH_NODE] = PYRO_RECORD_DEVICES};
     if (record->kind < sizeof wanted / sizeof *wanted && !(recording->flags & wanted[record->kind]))
+        return true;
+    bool is_outside = record->start_raw < recording->from_raw ||
+                      record->start_raw > recording->to_raw ||
+                      is_foreign(recording, thread->number, record->start_raw);
+    if (!note_device(recording, thread, record, is_outside))
+        return false;
+    if (is_outside || record->kind == PYRO_RECORD_DEVICE || record->kind == PYRO_RECORD_GRAPH_NODE)
         return true;
     recording->trace->file_events++;
     switch (record->kind) {
@@ -289,6 +331,8 @@ static bool add_record(pyro_recording *recording, pyro_recorded_thread *thread,
         return add_layer(recording, thread, record);
     case PYRO_RECORD_ALLOCATION:
         return add_memory(recording, thread, record);
+    case PYRO_RECORD_CALL:
+        return add_call(recording, thread, record);
     default:
         return true; /* future kinds */
     }
@@ -358,6 +402,8 @@ int pyro_recording_finish(pyro_recording *recording)
     close_unfinished(recording);
     name_threads(recording);
     int status = pyro_recording_name_layers(recording);
+    if (status == PYRO_OK)
+        status = pyro_recording_place_work(recording);
     return status == PYRO_OK ? pyro_recording_join_memory(recording) : status;
 }
 

@@ -1,0 +1,297 @@
+/*
+ * Writes what the device collector sees into the recording. Calls and graph nodes become records of
+ * the threads that make them, so that their place among layers and ops needs no further lookup; work
+ * becomes records of the collector's thread.
+ */
+#include "capture/session.h"
+
+#include "device/collector.h"
+
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert((int)PYRO_DEVICES_FAILED == (int)PYRO_COLLECTOR_FAILED &&
+                   (int)PYRO_DEVICES_TAKEN == (int)PYRO_COLLECTOR_TAKEN,
+               "states of the collector");
+_Static_assert((int)PYRO_DEVICE_OVERHEAD == (int)PYRO_WORK_OVERHEAD &&
+                   (int)PYRO_DEVICE_COPY == (int)PYRO_WORK_COPY &&
+                   PYRO_DEVICE_NO_STREAM == PYRO_NO_STREAM,
+               "kinds of work");
+
+#define CALL_SLOTS ((uint32_t)1 << 18)
+#define FIRST_WAIT_NS 500000
+#define LONGEST_WAIT_NS 50000000
+#define MOST_IDLE_WAITS 200 /* without any progress: about ten seconds */
+
+/* Which calls are recorded. Work arrives later than its call, maybe in another session. */
+static struct recorded_calls {
+    uint32_t generation; /* of the session */
+    uint32_t first;      /* correlation of its first call; 0: none yet */
+    uint32_t correlations[CALL_SLOTS];
+} calls;
+
+/* Used by the collector's thread only. */
+static struct reported {
+    uint32_t generation;
+    uint64_t clock_error_ns, dropped;
+} reported;
+
+static uint64_t read_clock(void)
+{
+    return pyro_raw_time(&pyro_the_recorder_api);
+}
+
+static double ns_per_unit(void)
+{
+    return 1 / pyro_clock_rate(&pyro_the_recorder_api);
+}
+
+/* No address has this bit, so no other span has this key. */
+static const void *key_of(uint32_t correlation)
+{
+    return (const void *)((uintptr_t)correlation | (uintptr_t)1 << 63);
+}
+
+static void note_call(uint32_t generation, uint32_t correlation)
+{
+    uint32_t none = 0;
+    if (__atomic_load_n(&calls.generation, __ATOMIC_RELAXED) != generation) {
+        __atomic_store_n(&calls.first, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&calls.generation, generation, __ATOMIC_RELAXED);
+    }
+    if (!__atomic_load_n(&calls.first, __ATOMIC_RELAXED))
+        __atomic_compare_exchange_n(&calls.first, &none, correlation, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED);
+    __atomic_store_n(&calls.correlations[correlation & (CALL_SLOTS - 1)], correlation,
+                     __ATOMIC_RELEASE);
+}
+
+static void call_begins(const pyro_device_call *call)
+{
+    pyro_recorder_api *api = &pyro_the_recorder_api;
+    pyro_recorder_thread *thread = api->is_resting ? NULL : pyro_recorder_enter(api);
+    if (!thread)
+        return;
+    pyro_record *record = pyro_record_room(api, thread);
+    if (record) {
+        note_call(thread->generation, call->correlation);
+        record->sequence = call->correlation;
+        record->name = api->name(thread, call->name);
+        pyro_record_is(record, PYRO_RECORD_CALL,
+                       (call->is_runtime ? PYRO_CALL_IS_RUNTIME : 0u) |
+                           (call->starts_kernels ? PYRO_CALL_STARTS_KERNELS : 0u));
+        record->start_raw = pyro_raw_time(api);
+    }
+    pyro_span_open(thread, record, key_of(call->correlation));
+    if (record)
+        pyro_record_commit(thread, record);
+    pyro_recorder_leave(thread);
+}
+
+static void call_ends(const pyro_device_call *call)
+{
+    pyro_recorder_api *api = &pyro_the_recorder_api;
+    pyro_recorder_thread *thread = pyro_recorder_enter(api);
+    if (!thread)
+        return;
+    pyro_record *record = pyro_span_close(thread, key_of(call->correlation));
+    if (record) {
+        if (call->failed)
+            record->notes |= PYRO_NOTE_RAISED;
+        if (call->is_captured)
+            record->notes |= PYRO_NOTE_CAPTURED;
+        record->end_raw = pyro_raw_time(api);
+    }
+    pyro_recorder_leave(thread);
+}
+
+static void node_added(uint64_t node, uint64_t original)
+{
+    pyro_recorder_api *api = &pyro_the_recorder_api;
+    pyro_recorder_thread *thread = pyro_recorder_enter(api);
+    pyro_record *record = thread ? pyro_record_room(api, thread) : NULL;
+    if (record) {
+        pyro_graph_node_record *of_node = (pyro_graph_node_record *)(void *)record;
+        of_node->start_raw = pyro_raw_time(api);
+        of_node->node = node;
+        of_node->original = original;
+        pyro_record_is(record, PYRO_RECORD_GRAPH_NODE, 0);
+        pyro_record_commit(thread, record);
+    }
+    if (thread)
+        pyro_recorder_leave(thread);
+}
+
+/* Whether work belongs to the session: its call was recorded, or is later than the first one. */
+static bool is_of_session(const pyro_device_work *work, uint32_t generation)
+{
+    uint32_t correlation = work->correlation;
+    bool for_passes = pyro_the_session.options.temporary;
+    if (correlation == 0)
+        return !for_passes;
+    if (__atomic_load_n(&calls.generation, __ATOMIC_RELAXED) != generation)
+        return false;
+    if (for_passes)
+        return __atomic_load_n(&calls.correlations[correlation & (CALL_SLOTS - 1)],
+                               __ATOMIC_ACQUIRE) == correlation;
+    uint32_t first = __atomic_load_n(&calls.first, __ATOMIC_RELAXED);
+    return first && (int32_t)(correlation - first) >= 0;
+}
+
+static uint32_t launch_id(pyro_recorder_thread *thread, const pyro_device_work *work)
+{
+    if (work->kind != PYRO_WORK_KERNEL)
+        return 0;
+    pyro_launch_data launch = {.registers = work->registers,
+                               .static_shared_bytes = work->static_shared_bytes,
+                               .dynamic_shared_bytes = work->dynamic_shared_bytes};
+    memcpy(launch.grid, work->grid, sizeof launch.grid);
+    memcpy(launch.block, work->block, sizeof launch.block);
+    return pyro_table_launch(thread, &launch);
+}
+
+static void add_work(const pyro_device_work *work)
+{
+    pyro_recorder_api *api = &pyro_the_recorder_api;
+    pyro_recorder_thread *thread = pyro_recorder_enter(api);
+    if (!thread)
+        return;
+    pyro_record *record = is_of_session(work, thread->generation) ? pyro_record_room(api, thread)
+                                                                  : NULL;
+    if (record) {
+        pyro_device_record *of_work = (pyro_device_record *)(void *)record;
+        of_work->start_raw = work->start;
+        of_work->end_raw = work->end;
+        of_work->graph_node = work->graph_node;
+        of_work->bytes = (int64_t)work->bytes;
+        of_work->name = api->name(thread, work->name);
+        of_work->correlation = work->correlation;
+        of_work->stream = work->stream;
+        of_work->graph = work->graph;
+        of_work->launch = launch_id(thread, work);
+        of_work->device = (uint16_t)work->device;
+        of_work->work = work->kind;
+        of_work->kind = PYRO_RECORD_DEVICE;
+        pyro_record_commit(thread, record);
+    }
+    pyro_recorder_leave(thread);
+}
+
+static void work_begins(void)
+{
+    uint32_t generation = __atomic_load_n(&pyro_the_recorder_api.generation, __ATOMIC_RELAXED);
+    if (reported.generation != generation)
+        reported = (struct reported){.generation = generation};
+}
+
+static void report_number(const char *key, uint64_t number)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)number);
+    pyro_recorder_property(key, text);
+}
+
+/* Every new value is an entry of the file, so small changes are not reported. */
+static void work_ends(void)
+{
+    pyro_collector_status status;
+    pyro_collector_look(&status);
+    if (!pyro_is_recording(&pyro_the_recorder_api))
+        return;
+    if (status.clock_error_ns > reported.clock_error_ns * 5 / 4) {
+        reported.clock_error_ns = status.clock_error_ns;
+        report_number(PYRO_PROPERTY_DEVICE_CLOCK_ERROR, status.clock_error_ns);
+    }
+    uint64_t dropped = status.dropped + status.malformed;
+    if (dropped > reported.dropped * 5 / 4) {
+        reported.dropped = dropped;
+        report_number(PYRO_PROPERTY_DEVICE_DROPPED, dropped);
+    }
+}
+
+static const pyro_device_sink sink = {.now = read_clock,
+                                      .ns_per_unit = ns_per_unit,
+                                      .call_begins = call_begins,
+                                      .call_ends = call_ends,
+                                      .node_added = node_added,
+                                      .work_begins = work_begins,
+                                      .work = add_work,
+                                      .work_ends = work_ends};
+
+static void describe(pyro_devices_status *out, const pyro_collector_status *status)
+{
+    *out = (pyro_devices_status){.state = (pyro_devices_state)status->state,
+                                 .version = status->version,
+                                 .records = status->records,
+                                 .dropped = status->dropped,
+                                 .malformed = status->malformed,
+                                 .launches = status->launches,
+                                 .unfinished = status->unfinished,
+                                 .clock_error_ns = status->clock_error_ns};
+    memcpy(out->reason, status->reason, sizeof out->reason);
+    memcpy(out->library, status->library, sizeof out->library);
+}
+
+pyro_devices_state pyro_devices_start(pyro_devices_status *status)
+{
+    pyro_devices_state state = (pyro_devices_state)pyro_collector_start(&sink);
+    if (status)
+        pyro_devices_look(status);
+    return state;
+}
+
+void pyro_devices_stop(void)
+{
+    pyro_collector_stop();
+}
+
+void pyro_devices_flush(void)
+{
+    pyro_collector_flush();
+}
+
+void pyro_devices_look(pyro_devices_status *status)
+{
+    pyro_collector_status of_collector;
+    pyro_collector_look(&of_collector);
+    describe(status, &of_collector);
+}
+
+void pyro_devices_probe(pyro_devices_status *status)
+{
+    pyro_collector_status of_collector;
+    pyro_collector_probe(&of_collector);
+    describe(status, &of_collector);
+}
+
+uint64_t pyro_device_work_launches(void)
+{
+    pyro_collector_status status;
+    pyro_collector_look(&status);
+    return status.state == PYRO_COLLECTOR_ON ? status.launches : 0;
+}
+
+/* Flushes costs something, so the pauses grow. */
+void pyro_device_work_wait(uint64_t launches)
+{
+    int64_t wait_ns = FIRST_WAIT_NS;
+    uint64_t last_done = 0;
+    for (int idle = 0; idle < MOST_IDLE_WAITS; idle++) {
+        pyro_collector_status status;
+        pyro_collector_look(&status);
+        uint64_t done = status.launches - status.unfinished;
+        if (status.state != PYRO_COLLECTOR_ON || done >= launches ||
+            !pyro_is_recording(&pyro_the_recorder_api))
+            return;
+        if (done > last_done)
+            idle = 0;
+        last_done = done;
+        pyro_collector_flush();
+        pyro_collector_look(&status);
+        if (status.launches - status.unfinished >= launches)
+            return;
+        struct timespec pause = {0, wait_ns};
+        nanosleep(&pause, NULL);
+        wait_ns = wait_ns * 2 < LONGEST_WAIT_NS ? wait_ns * 2 : LONGEST_WAIT_NS;
+    }
+}

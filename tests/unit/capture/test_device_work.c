@@ -1,0 +1,264 @@
+/* Device work in recordings: its layer and op, graphs, passes, sessions, killed programs. */
+#include "record.h"
+#include "stub_device.h"
+#include "trace/joins/joins.h"
+#include "unit.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EVERYTHING \
+    (PYRO_RECORD_LAYERS | PYRO_RECORD_OPS | PYRO_RECORD_SHAPES | PYRO_RECORD_MEMORY | \
+     PYRO_RECORD_DEVICES)
+
+static stub_device device;
+static char folder[] = "/tmp/pyro-devices-XXXXXX";
+static char file[64];
+
+static int prepare(void **state)
+{
+    (void)state;
+    if (!mkdtemp(folder) || !stub_device_open(&device))
+        return 1;
+    snprintf(file, sizeof file, "%s/run.pyro", folder);
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    DIR *directory = opendir(folder);
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        char path[400];
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        unlink(path);
+    }
+    if (directory)
+        closedir(directory);
+    return rmdir(folder);
+}
+
+static int stop_all(void **state)
+{
+    pyro_devices_stop();
+    return stop_session(state);
+}
+
+static void start(bool temporary)
+{
+    pyro_recorder_options options = {
+        .flags = EVERYTHING, .overwrite = true, .temporary = temporary};
+    assert_int_equal(pyro_recorder_start(temporary ? NULL : file, &options, NULL), PYRO_OK);
+    assert_int_equal(pyro_devices_start(NULL), PYRO_DEVICES_ON);
+}
+
+static void stop(void)
+{
+    device.wait();
+    pyro_devices_flush();
+    pyro_devices_stop();
+    assert_int_equal(pyro_recorder_stop(NULL), PYRO_OK);
+}
+
+/* Equal modules have equal ids. */
+static uint32_t add_module(const char *path, const char *class_name, uint32_t root)
+{
+    pyro_module_data data = {.root = root, .instance = 1 + (uint32_t)strlen(path)};
+    return pyro_recorder_module(&data, path, class_name);
+}
+
+/* A layer with one op, which launches one kernel. */
+static void run_layer(uint32_t module, const char *kernel)
+{
+    int layer = 0, op = 0;
+    begin_span((pyro_record){.kind = PYRO_RECORD_LAYER, .sequence = -1, .name = module}, NULL, NULL,
+               0, &layer);
+    begin_span((pyro_record){.kind = PYRO_RECORD_OP, .sequence = -1, .torch_thread = 1},
+               "aten::linear", NULL, 0, &op);
+    device.launch(kernel, 3000, 7);
+    end_span(&op, NULL, 0);
+    end_span(&layer, NULL, 0);
+}
+
+static void run_model(void)
+{
+    int model = 0;
+    uint32_t root = add_module("", "MLP", 0);
+    begin_span((pyro_record){.kind = PYRO_RECORD_LAYER, .sequence = -1, .name = root}, NULL, NULL,
+               0, &model);
+    run_layer(add_module("first", "Linear", root), "_Z1av");
+    run_layer(add_module("second", "Linear", root), "_Z1bv");
+    end_span(&model, NULL, 0);
+}
+
+static pyro_trace *open_trace(const char *path)
+{
+    pyro_trace *trace;
+    pyro_error error;
+    pyro_error_clear(&error);
+    if (pyro_trace_open(&trace, path, NULL, &error) != PYRO_OK)
+        fail_msg("%s: %s", path, error.message);
+    return trace;
+}
+
+/* Kernels of a name in a layer, below an op. */
+static size_t count_kernels(pyro_trace *trace, const char *name, const char *layer)
+{
+    pyro_joins joins;
+    size_t count = 0;
+    assert_int_equal(pyro_joins_make(&joins, trace, NULL, NULL), PYRO_OK);
+    for (uint32_t i = 0; i < trace->count; i++) {
+        if (trace->category[i] != PYRO_EVENT_KERNEL || strcmp(pyro_event_name(trace, i), name) != 0)
+            continue;
+        assert_true(joins.launch[i] != PYRO_NO_EVENT);
+        const char *path = joins.call[i] == PYRO_NO_LAYER
+                               ? "(none)"
+                               : joins.layers[joins.calls[joins.call[i]].layer].path;
+        if (strcmp(path, layer) != 0)
+            continue;
+        assert_string_equal(pyro_event_name(trace, joins.op[i]), "aten::linear");
+        count++;
+    }
+    pyro_joins_free(&joins);
+    return count;
+}
+
+static bool has_warning(const pyro_trace *trace, const char *text)
+{
+    for (size_t i = 0; i < trace->warning_count; i++)
+        if (strstr(trace->warnings[i], text))
+            return true;
+    return false;
+}
+
+static void test_kernels_have_their_layer_and_op(void **state)
+{
+    (void)state;
+    start(false);
+    pyro_device_data data = {.total_memory_bytes = 1 << 30,
+                             .multiprocessors = 132,
+                             .max_threads_per_multiprocessor = 2048,
+                             .compute_major = 9};
+    assert_int_equal(pyro_recorder_device(&data, "Stub 9000"), 1);
+    run_model();
+    run_model();
+    device.copy(4096, 1000);
+    stop();
+    pyro_trace *trace = open_trace(file);
+    assert_int_equal(count_kernels(trace, "a()", "first"), 2);
+    assert_int_equal(count_kernels(trace, "b()", "second"), 2);
+    assert_int_equal(trace->warning_count, 0);
+    assert_int_equal(trace->kernel_count, 4);
+    assert_int_equal(trace->kernels[0].grid[0], 80);
+    assert_int_equal(trace->kernels[0].block[0], 256);
+    assert_int_equal(trace->kernels[0].registers, 32);
+    assert_int_equal(trace->kernels[0].shared_memory_bytes, 3072);
+    assert_int_equal(trace->transfer_count, 1);
+    assert_true(trace->transfer_bytes[0] == 4096);
+    assert_int_equal(trace->device_count, 1);
+    assert_string_equal(pyro_trace_text(trace, trace->devices[0].name), "Stub 9000");
+    assert_true(strtoull(pyro_trace_note_text(trace, "device_clock_error_ns"), NULL, 10) > 0);
+    pyro_trace_close(trace);
+}
+
+static void test_replays_of_graphs_have_the_layers_of_their_capture(void **state)
+{
+    (void)state;
+    start(false);
+    device.capture(true);
+    run_model();
+    device.capture(false);
+    device.replay(2000);
+    device.replay(2000);
+    stop();
+    pyro_trace *trace = open_trace(file);
+    assert_int_equal(trace->kernel_count, 4);
+    assert_int_equal(count_kernels(trace, "a()", "first"), 2);
+    assert_int_equal(count_kernels(trace, "b()", "second"), 2);
+    /* Captured launches start nothing, so nothing is missing. */
+    assert_int_equal(trace->warning_count, 0);
+    assert_int_equal(trace->kernels[0].graph_id, 5);
+    pyro_trace_close(trace);
+}
+
+static void test_work_of_an_earlier_session_is_not_in_the_next(void **state)
+{
+    (void)state;
+    start(false);
+    run_model();
+    assert_int_equal(pyro_recorder_stop(NULL), PYRO_OK); /* the collector stays on */
+    run_model();
+    start(false);
+    run_layer(add_module("", "Linear", 0), "_Z1cv");
+    stop();
+    pyro_trace *trace = open_trace(file);
+    assert_int_equal(trace->kernel_count, 1);
+    assert_int_equal(count_kernels(trace, "c()", ""), 1);
+    pyro_trace_close(trace);
+}
+
+static void test_a_pass_has_the_work_that_it_launched(void **state)
+{
+    char path[128];
+    (void)state;
+    start(true);
+    pyro_recorder_entrance()->is_resting = 1;
+    run_model();
+    pyro_recorder_entrance()->is_resting = 0;
+    for (int number = 1; number <= 3; number++) {
+        uint64_t begun = pyro_pass_begin();
+        run_model();
+        snprintf(path, sizeof path, "%s/pass_%d.json", folder, number);
+        pyro_pass_options options = {
+            .path = path, .model = "MLP", .number = number, .flags = EVERYTHING};
+        assert_int_equal(pyro_pass_end(begun, &options, NULL), PYRO_OK);
+    }
+    assert_int_equal(pyro_recorder_wait(NULL), PYRO_OK);
+    stop();
+    for (int number = 1; number <= 3; number++) {
+        snprintf(path, sizeof path, "%s/pass_%d.json", folder, number);
+        pyro_trace *trace = open_trace(path);
+        assert_int_equal(trace->kernel_count, 2);
+        assert_int_equal(count_kernels(trace, "b()", "second"), 1);
+        pyro_trace_close(trace);
+    }
+}
+
+static void test_a_killed_program(void **state)
+{
+    (void)state;
+    SKIP_IF_FORKS_ARE_NOT_FOLLOWED();
+    pid_t child = fork();
+    if (child == 0) {
+        pyro_recorder_options options = {.flags = EVERYTHING, .overwrite = true};
+        if (pyro_recorder_start(file, &options, NULL) != PYRO_OK ||
+            pyro_devices_start(NULL) != PYRO_DEVICES_ON)
+            _exit(1);
+        run_model();
+        device.wait();
+        pyro_devices_flush();
+        run_layer(1, "_Z1cv"); /* its record is still in a buffer */
+        kill(getpid(), SIGKILL);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    pyro_trace *trace = open_trace(file);
+    assert_int_equal(count_kernels(trace, "b()", "second"), 1);
+    assert_int_equal(trace->kernel_count, 2);
+    assert_true(has_warning(trace, "kernels of 1 of 3 launches are missing"));
+    pyro_trace_close(trace);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_teardown(test_kernels_have_their_layer_and_op, stop_all),
+    cmocka_unit_test_teardown(test_replays_of_graphs_have_the_layers_of_their_capture, stop_all),
+    cmocka_unit_test_teardown(test_work_of_an_earlier_session_is_not_in_the_next, stop_all),
+    cmocka_unit_test_teardown(test_a_pass_has_the_work_that_it_launched, stop_all),
+    cmocka_unit_test_teardown(test_a_killed_program, stop_all),
+};
+
+UNIT_TESTS(tests, prepare, clean_up)
