@@ -16,6 +16,7 @@
 
 typedef struct run_values {
     const char *output, *max_size, *python, *output_dir;
+    int gpu; /* index of gpu_ways */
     bool force, keep_last, no_stacks, no_shapes, no_outputs, no_memory, no_ops, quiet, help;
 } run_values;
 
@@ -37,6 +38,19 @@ typedef struct run_values {
      .default_text = "the current folder", \
      .completion = PYRO_COMPLETE_FILE, \
      .writes = PYRO_WRITES_FOLDER}
+
+/* PYROMETER_GPU in the program; the package knows what they mean. */
+static const char *const gpu_ways[] = {"auto", "collector", "torch", "none", NULL};
+
+#define GPU_OPTION \
+    {.long_name = "gpu", \
+     .kind = PYRO_OPTION_CHOICE, \
+     .offset = offsetof(run_values, gpu), \
+     .metavar = "WAY", \
+     .help = "How to record kernels. collector: into the recording, with CUPTI; torch: with " \
+             "torch.profiler; none; auto: the collector where it works.", \
+     .default_text = "auto", \
+     .choices = gpu_ways}
 
 #define HELP_OPTION \
     {.long_name = "help", \
@@ -96,6 +110,7 @@ static const pyro_option what_options[] = {
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(run_values, no_ops),
      .help = "Record only layers: the lowest overhead."},
+    GPU_OPTION,
     {.long_name = NULL},
 };
 
@@ -118,7 +133,7 @@ static const pyro_option_group run_groups[] = {
 };
 
 static const pyro_option python_options[] = {
-    PYTHON_OPTION, FOLDER_OPTION, HELP_OPTION, {.long_name = NULL}};
+    PYTHON_OPTION, FOLDER_OPTION, GPU_OPTION, HELP_OPTION, {.long_name = NULL}};
 
 static const pyro_option_group python_groups[] = {
     {"Options:", python_options, 0},
@@ -309,6 +324,15 @@ static bool set_folder(const char *folder)
     return done;
 }
 
+static bool set_gpu(int way)
+{
+    bool done = way == 0 || setenv("PYROMETER_GPU", gpu_ways[way], 1) == 0;
+
+    if (!done)
+        pyro_common_complain("out of memory");
+    return done;
+}
+
 /* Replaces this process; returns only on failure. */
 static int become_python(const char *python, int argc, char **argv)
 {
@@ -331,7 +355,7 @@ static int start_program(const run_values *values, int argc, char **argv, bool r
     int exit_code = PYRO_EXIT_ERROR;
 
     if (package && (!record || set_recording(values, argc, argv)) &&
-        set_folder(values->output_dir) && set_startup(package))
+        set_folder(values->output_dir) && set_gpu(values->gpu) && set_startup(package))
         exit_code = become_python(python, argc, argv);
     free(package);
     free(python);

@@ -155,7 +155,7 @@ typedef struct pyro_device_record {
     uint32_t stream; /* PYRO_DEVICE_NO_STREAM: of all streams */
     uint32_t graph; /* 0: not started by a graph */
     uint32_t launch; /* PYRO_DATA_LAUNCH; 0: not a kernel */
-    uint32_t reserved;
+    uint32_t duration_ns; /* exact; 0: unknown or longer, see end_raw */
     uint8_t kind; /* PYRO_RECORD_DEVICE */
     uint8_t work; /* pyro_device_record_kind */
     uint16_t device;

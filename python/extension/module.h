@@ -71,6 +71,9 @@ int core_add_capture(PyObject *module);
 int core_write_to_file(void *user, const char *bytes, size_t size, pyro_error *error);
 int core_fail_to_write(pyro_error *error);
 
+/* collector.c: adds the functions of the collector of device work. */
+int core_add_collector(PyObject *module);
+
 /* training.c: adds event files and the reports of profiled training steps. */
 int core_add_training(PyObject *module);
 

@@ -20,6 +20,7 @@ _PLACES = {
     "Schedule": "pyrometer._training.schedule:Schedule",
     "archive": "pyrometer._helper.archive",
     "as_inputs": "pyrometer._helper.example_inputs:as_inputs",
+    "collector": "pyrometer._capture.collector",
     "core": "pyrometer._core",
     "doctor": "pyrometer._capture.doctor",
     "engine": "pyrometer._bench.engine",

@@ -19,9 +19,6 @@ _Static_assert((int)PYRO_DEVICE_OVERHEAD == (int)PYRO_WORK_OVERHEAD &&
                "kinds of work");
 
 #define CALL_SLOTS ((uint32_t)1 << 18)
-#define FIRST_WAIT_NS 500000
-#define LONGEST_WAIT_NS 50000000
-#define MOST_IDLE_WAITS 200 /* without any progress: about ten seconds */
 
 /* Which calls are recorded. Work arrives later than its call, maybe in another session. */
 static struct recorded_calls {
@@ -169,6 +166,7 @@ static void add_work(const pyro_device_work *work)
         of_work->stream = work->stream;
         of_work->graph = work->graph;
         of_work->launch = launch_id(thread, work);
+        of_work->duration_ns = work->duration_ns <= UINT32_MAX ? (uint32_t)work->duration_ns : 0;
         of_work->device = (uint16_t)work->device;
         of_work->work = work->kind;
         of_work->kind = PYRO_RECORD_DEVICE;
@@ -262,36 +260,4 @@ void pyro_devices_probe(pyro_devices_status *status)
     pyro_collector_status of_collector;
     pyro_collector_probe(&of_collector);
     describe(status, &of_collector);
-}
-
-uint64_t pyro_device_work_launches(void)
-{
-    pyro_collector_status status;
-    pyro_collector_look(&status);
-    return status.state == PYRO_COLLECTOR_ON ? status.launches : 0;
-}
-
-/* Flushes costs something, so the pauses grow. */
-void pyro_device_work_wait(uint64_t launches)
-{
-    int64_t wait_ns = FIRST_WAIT_NS;
-    uint64_t last_done = 0;
-    for (int idle = 0; idle < MOST_IDLE_WAITS; idle++) {
-        pyro_collector_status status;
-        pyro_collector_look(&status);
-        uint64_t done = status.launches - status.unfinished;
-        if (status.state != PYRO_COLLECTOR_ON || done >= launches ||
-            !pyro_is_recording(&pyro_the_recorder_api))
-            return;
-        if (done > last_done)
-            idle = 0;
-        last_done = done;
-        pyro_collector_flush();
-        pyro_collector_look(&status);
-        if (status.launches - status.unfinished >= launches)
-            return;
-        struct timespec pause = {0, wait_ns};
-        nanosleep(&pause, NULL);
-        wait_ns = wait_ns * 2 < LONGEST_WAIT_NS ? wait_ns * 2 : LONGEST_WAIT_NS;
-    }
 }

@@ -191,7 +191,7 @@ void pyro_threads_quiesce(pyro_session *session, bool waiting_is_quiet);
 void pyro_membarrier(void);
 bool pyro_membarrier_register(void);
 
-/* device_work.c: without `lock`. */
+/* device_wait.c: without `lock`. */
 uint64_t pyro_device_work_launches(void);
 /* Waits until the work of the first `launches` launches is recorded, or will not be. */
 void pyro_device_work_wait(uint64_t launches);

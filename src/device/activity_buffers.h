@@ -27,7 +27,7 @@ typedef struct pyro_activity_buffers {
     pyro_activity_buffer *first_full, *last_full;
     size_t ready_count, count;
     size_t most;              /* allocated at once; tests set less */
-    uint8_t *discard;         /* handed out when there are too many; may be written concurrently */
+    uint8_t *discard; /* handed out when there are too many; may be written concurrently */
 } pyro_activity_buffers;
 
 /* Makes `ahead` buffers; false when memory is out. */

@@ -192,6 +192,7 @@ static void pass_on(pyro_device_work *work, uint64_t now)
         pyro_cupti_name_work(work, text, sizeof text);
         work->name = text;
     }
+    work->duration_ns = the.clock.is_recorder_clock ? 0 : work->end - work->start;
     work->start = pyro_clock_map_time(&the.clock, work->start);
     work->end = pyro_clock_map_time(&the.clock, work->end);
     the.sink->work(work);

@@ -24,6 +24,7 @@ typedef enum pyro_device_work_kind {
 typedef struct pyro_device_work {
     uint8_t kind;               /* pyro_device_work_kind */
     uint64_t start, end;        /* the device's clock; the sink gets the recorder's clock */
+    uint64_t duration_ns;       /* as the device measured it; 0 unknown */
     uint32_t device, stream;    /* stream: PYRO_NO_STREAM if it concerns all */
     uint32_t correlation;       /* equal to that of the call that started it; 0: none */
     const char *name;           /* never NULL when the sink gets it */

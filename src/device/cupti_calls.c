@@ -48,7 +48,8 @@ static void cut_suffixes(char *name)
 {
     for (;;) {
         char *last = strrchr(name, '_');
-        bool is_version = last && last > name && last[1] == 'v' && isdigit((unsigned char)last[2]) &&
+        bool is_version = last && last > name && last[1] == 'v' &&
+                          isdigit((unsigned char)last[2]) &&
                           strspn(last + 2, "0123456789") == strlen(last + 2);
         if (is_version)
             *last = '\0';

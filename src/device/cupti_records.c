@@ -253,8 +253,8 @@ pyro_record_reading pyro_cupti_read_record(const void *bytes, size_t room, pyro_
 
 static const char *memory_text(unsigned code)
 {
-    static const char *const memories[] = {"Unknown",      "Pageable",      "Pinned",
-                                           "Device",       "Array",         "Managed",
+    static const char *const memories[] = {"Unknown",       "Pageable",      "Pinned",
+                                           "Device",        "Array",         "Managed",
                                            "Device Static", "Managed Static"};
     return TEXT_OF(memories, code);
 }

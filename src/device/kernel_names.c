@@ -46,8 +46,7 @@ static char *make_readable(const pyro_kernel_names *names, char *mangled)
 const char *pyro_kernel_names_get(pyro_kernel_names *names, const char *mangled)
 {
     uintptr_t address = (uintptr_t)mangled;
-    pyro_kernel_name *slot =
-        &names->slots[(address >> 3 ^ address >> 14) % PYRO_KERNEL_NAME_SLOTS];
+    pyro_kernel_name *slot = &names->slots[(address >> 3 ^ address >> 14) % PYRO_KERNEL_NAME_SLOTS];
     if (slot->address == mangled && strcmp(slot->mangled, mangled) == 0)
         return slot->readable;
     empty_slot(slot);

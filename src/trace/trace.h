@@ -156,7 +156,7 @@ struct pyro_trace {
     pyro_map origins;
     bool is_recording; /* read from a pyrometer recording */
     bool has_frame_lists; /* stacks were lists in the file, as our writer writes them */
-    bool has_paths;    /* the trace contains the layers' paths */
+    bool has_paths; /* the trace contains the layers' paths */
 
     pyro_trace_note *notes; /* a recording's facts about its program */
     size_t note_count, note_capacity;

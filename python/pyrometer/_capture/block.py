@@ -34,6 +34,7 @@ def capture(
     max_size: int | None = None,
     keep_last: bool = False,
     overwrite: bool = True,
+    gpu: str | None = None,
 ) -> Capture:
     """Records what PyTorch does in a block of code, on all threads.
 
@@ -54,6 +55,9 @@ def capture(
         max_size: stop recording at this many bytes.
         keep_last: at max_size drop the oldest part instead; requires max_size.
         overwrite: False raises ValueError if the file exists.
+        gpu: how kernels are recorded: "collector" by CUPTI into the recording; "torch" by
+            torch.profiler into FILE.devices.json; "none". Default "auto", or PYROMETER_GPU: the
+            collector; torch.profiler on ROCm, or if another profiler of this process uses CUPTI.
 
     Raises:
         ModuleNotFoundError: torch is not installed.
@@ -63,7 +67,7 @@ def capture(
         ValueError: the file is source code of this program, or exists and `overwrite` is False.
     """
     _env.require_torch("pyrometer.capture()")
-    from pyrometer._capture import observers
+    from pyrometer._capture import collector, observers
 
     if keep_last and not max_size:
         raise ValueError("keep_last requires a size limit: set max_size")
@@ -75,7 +79,8 @@ def capture(
         stacks=with_stack,
         storages=storages,
     )
-    return Capture(path, flags, max_size or 0, keep_last, overwrite)
+    collector.way(gpu)  # raises ValueError
+    return Capture(path, flags, max_size or 0, keep_last, overwrite, gpu)
 
 
 class Capture:
@@ -90,6 +95,7 @@ class Capture:
         max_bytes: int,
         keep_last: bool,
         overwrite: bool,
+        gpu: str | None = None,
     ) -> None:
         self._is_own = path is None
         if path is None:
@@ -103,6 +109,7 @@ class Capture:
             max_bytes=max_bytes,
             keep_last=keep_last,
             overwrite=overwrite or self._is_own,
+            gpu=gpu,
         )
         self._is_done = self._is_inside_run = False
         self.status: dict[str, Any] = {}

@@ -28,7 +28,7 @@ def check(name: str, state: str, text: str, remedy: str = "") -> Check:
 def look_around() -> list[Check]:
     checks = [_python(), _torch()]
     if checks[-1]["state"] != "problem":
-        checks += [_compiler(), _observer(), _devices()]
+        checks += [_compiler(), _observer(), _devices(), _collector()]
     return [*checks, _cache(), _recording(), _clock(), _perf(), _peaks()]
 
 
@@ -101,8 +101,50 @@ def _devices() -> Check:
         reason = "none that torch can use" if built else "torch is built without CUDA"
         return check("devices", "ok", f"{reason}; {rest}; the host is recorded")
     names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
-    text = f"{', '.join(names)}; CUDA {torch.version.cuda}; {rest}; kernels through torch.profiler"
+    text = f"{', '.join(names)}; CUDA {torch.version.cuda}; {rest}"
     return check("devices", "ok", text)
+
+
+_REMEDIES = {
+    "no library": "install torch for CUDA, which contains libcupti; until then: --gpu torch",
+    "too old": "install torch for CUDA 11.8 or later; until then: --gpu torch",
+    "taken": "end the other profiler, or record with it: --gpu torch",
+    "not allowed": "ask the administrator to set NVreg_RestrictProfilingToAdminUsers=0",
+}
+
+
+def _run_kernel() -> None:
+    import torch
+
+    torch.zeros(8, device="cuda").add_(1)
+    torch.cuda.synchronize()
+
+
+def _collector(run_kernel: Callable[[], None] = _run_kernel) -> Check:
+    """Starts the collector of kernels, runs one kernel, and looks whether its record arrives."""
+    import torch
+
+    has_device = torch.cuda.is_available() and not torch.version.hip
+    if not has_device and run_kernel is _run_kernel:
+        text = "kernels of ROCm come from torch.profiler" if torch.version.hip else "not needed"
+        return check("collector", "ok", text)
+    if has_device:
+        torch.cuda.init()
+    status = _core.devices_start()
+    if status["state"] != "on":
+        text = f"kernels are not recorded: {status['reason']}"
+        return check("collector", "note", text, _REMEDIES.get(status["state"], "--gpu torch"))
+    try:
+        run_kernel()
+    finally:
+        _core.devices_flush()
+        status = _core.devices_status()
+        _core.devices_stop()
+    about = f"CUPTI {status['version']} ({status['library']})"
+    if not status["records"]:
+        return check("collector", "note", f"{about} reports no kernel", "--gpu torch")
+    error_us = status["clock_error_ns"] / 1000
+    return check("collector", "ok", f"{about}; device times are exact to {error_us:.1f} us")
 
 
 def _is_writable(folder: str) -> bool:

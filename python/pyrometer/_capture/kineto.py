@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from pyrometer import _core, _env
@@ -33,6 +33,7 @@ class _State:
     held: Held | None = None  # our running profiler
     others: ClassVar[weakref.WeakSet[Any]] = weakref.WeakSet()  # the program's, warm-ups included
     is_watching = False
+    before_others: ClassVar[list[Callable[[], None]]] = []
     # Per thread: .calls is true while it starts or stops our profiler; .end stops its profiler.
     own = threading.local()
 
@@ -186,6 +187,20 @@ def _finish_own(is_pass: bool) -> None:
         _State.held = None
 
 
+def before_others(callback: Callable[[], None]) -> None:
+    """Calls back before a profiler of the program that records devices starts."""
+    with _State.lock:
+        _watch_others()
+        if callback not in _State.before_others:
+            _State.before_others.append(callback)
+
+
+def forget(callback: Callable[[], None]) -> None:
+    with _State.lock:
+        if callback in _State.before_others:
+            _State.before_others.remove(callback)
+
+
 def _has_other() -> bool:
     import torch
 
@@ -207,6 +222,9 @@ def _watch_others() -> None:
 
     def _prepare_trace(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not getattr(_State.own, "calls", False):
+            if getattr(self, "use_device", None) or getattr(self, "use_cuda", False):
+                for callback in list(_State.before_others):
+                    callback()
             _make_way(self)
         return prepare(self, *args, **kwargs)
 

@@ -57,6 +57,7 @@ def capture_model(
         max_passes: record at most this many passes.
         with_stack: record the Python stacks of ops; on by default.
         with_flops: add FLOPs to the table.
+        gpu: how kernels are recorded, as in capture().
         activities: as in torch.profiler: without CPU no ops, without CUDA no kernels.
         schedule: as in torch.profiler, with passes as steps.
         on_trace_ready: called for each pass after its file is written, in order, on a separate
@@ -143,7 +144,7 @@ def _activate(registration: Registration) -> None:
 
     from pyrometer._capture import observers
 
-    session.want_passes(registration.flags)
+    session.want_passes(registration.flags, registration.options.get("gpu"))
     _core.set_passes(passes.begin, passes.end, MARKER, _instances)
     observers.watch_modules()
     watch_forward(nn.DataParallel)  # which runs copies of the model on other threads

@@ -51,7 +51,7 @@ class Observers:
     """The observers of one session."""
 
     def __init__(self, settings: Settings) -> None:
-        from pyrometer._capture import devices, observer_build, tensor_exits
+        from pyrometer._capture import observer_build
 
         watch_modules()
         self._ops: Any = None
@@ -59,17 +59,19 @@ class Observers:
         self._devices: Any = None
         self._exits: Any = None
         self.description = "layers"
-        if settings.devices and not settings.temporary:
-            self._devices = devices.DeviceRecording(
-                settings.path, bool(settings.flags & _core.RECORD_MEMORY), settings.warmup
-            )
         if self._has_stacks:
             if not _core.stacks_install(observer_build.stack_functions()):
                 _env.say(f"stacks are not recorded in Python {platform.python_version()}")
         if settings.flags & _core.RECORD_SHAPES:
             watch_inputs()
-        if not settings.flags & (_core.RECORD_OPS | _core.RECORD_MEMORY):
-            return
+        if settings.flags & (_core.RECORD_OPS | _core.RECORD_MEMORY):
+            self._observe_ops(settings)
+        if self._ops is None or self._ops is observer_build:  # else torch.profiler sees devices too
+            self._devices = _observe_devices(settings)
+
+    def _observe_ops(self, settings: Settings) -> None:
+        from pyrometer._capture import observer_build, tensor_exits
+
         try:
             observer_build.start(settings.flags)
             self._ops = observer_build
@@ -87,9 +89,6 @@ class Observers:
             f"ops come from torch.profiler, which costs more and does not record {lost}: "
             f"{reason} (details: pyrometer doctor)"
         )
-        if self._devices is not None:
-            self._devices.stop()
-            self._devices = None  # a process has one profiler, and it sees devices too
         self._ops = torch_profiler.start(settings)
         self.description = "layers, ops by torch.profiler"
 
@@ -118,6 +117,19 @@ class Observers:
                 self._ops.stop()
 
 
+def _observe_devices(settings: Settings) -> Any:
+    """What records kernels; None if nothing does, or if every pass has its own torch.profiler."""
+    from pyrometer._capture import collector, devices
+
+    way = collector.way(settings.gpu) if settings.devices else "none"
+    if way in ("auto", "collector"):
+        return collector.Collector(settings, is_replaceable=way == "auto")
+    if way == "torch" and not settings.temporary:
+        with_memory = bool(settings.flags & _core.RECORD_MEMORY)
+        return devices.DeviceRecording(settings.path, with_memory, settings.warmup)
+    return None
+
+
 def start(settings: Settings) -> Observers:
     return Observers(settings)
 
@@ -131,8 +143,8 @@ def flags(
     stacks: Any = 1,
     storages: Any = 0,
 ) -> int:
-    """The RECORD_* flags of the requested data; layers are always included."""
-    chosen = _core.RECORD_LAYERS
+    """The RECORD_* flags of the requested data; layers and kernels are always included."""
+    chosen = _core.RECORD_LAYERS | _core.RECORD_DEVICES
     if ops:
         chosen |= _core.RECORD_OPS
         chosen |= _core.RECORD_SHAPES if shapes else 0
@@ -168,12 +180,14 @@ def describe() -> dict[str, str]:
 def begin_device_pass(registration: Registration) -> Any:
     """Starts collecting the kernels of one pass, and its ops without an observer; None if there is
     nothing to collect."""
-    from pyrometer._capture import devices, torch_profiler
+    from pyrometer._capture import collector, devices, torch_profiler
 
     if torch_profiler.current is not None:
         return torch_profiler.begin_pass(torch_profiler.current, registration.flags)
     if not registration.devices:
         return None
+    if collector.current is not None and not collector.current.uses_torch:
+        return None  # the recording has them
     return devices.DevicePass.begin(bool(registration.flags & _core.RECORD_MEMORY))
 
 

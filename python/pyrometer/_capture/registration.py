@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from pyrometer import _core
+from pyrometer._capture.settings import WAYS
 
 # Arguments of torch.profiler.profile that are supported only with this value.
 _REFUSED: dict[str, tuple[Any, str]] = {
@@ -26,6 +27,7 @@ _KNOWN = (
     "use_cuda",
     "use_gpu",
     "output_dir",
+    "gpu",
     "every",
     "max_passes",
 )
@@ -38,7 +40,7 @@ class Registration:
         self.model_name = model_name
         self.options = options
         self.flags = _flags(options)
-        self.devices = _wants_devices(options)
+        self.devices = bool(self.flags & _core.RECORD_DEVICES)
         self.passes = itertools.count(1)
         self.written = itertools.count(1)
         self.process = self.home = os.getpid()
@@ -67,6 +69,9 @@ def check_options(options: dict[str, Any]) -> None:
             raise ValueError(
                 f"capture_model: {name} must be an integer of at least 1, not {value!r}"
             )
+    gpu = options.get("gpu")
+    if gpu is not None and gpu not in WAYS:
+        raise ValueError(f"capture_model: gpu must be one of {', '.join(WAYS)}, not {gpu!r}")
     for name in ("schedule", "on_trace_ready"):
         if options.get(name) is not None and not callable(options[name]):
             raise TypeError(f"capture_model: {name} must be callable")
@@ -98,8 +103,6 @@ def _flags(options: dict[str, Any]) -> int:
         flags |= _core.RECORD_MEMORY
     if options.get("with_stack", True):
         flags |= _core.RECORD_STACKS
+    if "CUDA" in _activity_names(options):
+        flags |= _core.RECORD_DEVICES
     return flags
-
-
-def _wants_devices(options: dict[str, Any]) -> bool:
-    return "CUDA" in _activity_names(options)

@@ -25,6 +25,7 @@ class Session:
         self.lock = threading.RLock()
         self.settings: Settings | None = None  # of the running session
         self.wanted_by_passes = 0  # flags
+        self.gpu_of_passes: str | None = None  # the latest way that a decorated class wants
         self.watchers: weakref.WeakSet[Any] = weakref.WeakSet()  # registrations
         self.whole_program: Any = None  # the recording of `pyrometer run`
         self.failure: str | None = None  # why passes cannot be recorded, reported once
@@ -96,10 +97,11 @@ class Session:
                     _core.recorder_wait()  # failed passes have reported their errors themselves
                 _core.recorder_stop()
 
-    def want_passes(self, flags: int) -> None:
+    def want_passes(self, flags: int, gpu: str | None = None) -> None:
         """Called for every decorated class: a session for its passes records at least `flags`."""
         with self.lock:
             self.wanted_by_passes |= flags
+            self.gpu_of_passes = gpu or self.gpu_of_passes
 
     def ensure(self, flags: int) -> bool:
         """Ensures a session for passes; returns False, reported once, if that is impossible."""
@@ -153,6 +155,7 @@ class Session:
             keep_last=True,
             overwrite=True,
             temporary=True,
+            gpu=self.gpu_of_passes,
         )
 
     def _register(self) -> None:

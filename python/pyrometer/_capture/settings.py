@@ -13,7 +13,10 @@ EVERYTHING = (
     | _core.RECORD_OUTPUTS
     | _core.RECORD_MEMORY
     | _core.RECORD_STACKS
+    | _core.RECORD_DEVICES
 )
+# How kernels are recorded: by the library's collector, or by torch.profiler.
+WAYS = ("auto", "collector", "torch", "none")
 # Size limit of an unnamed recording, which is deleted once its passes are files.
 PASS_ROOM_BYTES = 1 << 30
 
@@ -29,4 +32,5 @@ class Settings:
     overwrite: bool = False
     temporary: bool = False
     devices: bool = True
+    gpu: str | None = None  # how kernels are recorded: one of WAYS
     warmup: bool = False  # discard what is recorded before Session.begin()

@@ -26,6 +26,6 @@ class Options:
 
     @property
     def flags(self) -> int:
-        flags = _core.RECORD_LAYERS | _core.RECORD_OPS
+        flags = _core.RECORD_LAYERS | _core.RECORD_OPS | _core.RECORD_DEVICES
         flags |= _core.RECORD_SHAPES if self.with_flops else 0
         return flags | (_core.RECORD_STACKS if self.with_stack else 0)

@@ -159,7 +159,9 @@ static bool add_row(placing *state, const pyro_device_record *work)
     uint64_t end_raw = work->end_raw < work->start_raw ? work->start_raw : work->end_raw;
     recording->damaged_records += work->end_raw < work->start_raw;
     trace->start_ns[row] = pyro_recording_time_ns(recording, work->start_raw);
-    trace->duration_ns[row] = pyro_recording_time_ns(recording, end_raw) - trace->start_ns[row];
+    trace->duration_ns[row] = work->duration_ns ? work->duration_ns
+                                                : pyro_recording_time_ns(recording, end_raw) -
+                                                      trace->start_ns[row];
     trace->name[row] = name;
     trace->correlation[row] = work->correlation;
     trace->external_id[row] = 0;

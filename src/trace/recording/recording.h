@@ -125,7 +125,17 @@ int pyro_recording_finish(pyro_recording *recording);
 int pyro_recording_properties(pyro_recording *recording);
 void pyro_recording_free(pyro_recording *recording);
 
-int64_t pyro_recording_time_ns(const pyro_recording *recording, uint64_t raw);
+/* Nanoseconds since the start of the recording; bounded, so that differences cannot overflow. */
+#define PYRO_LONGEST_RECORDED_NS (INT64_C(1) << 60)
+static inline int64_t pyro_recording_time_ns(const pyro_recording *recording, uint64_t raw)
+{
+    uint64_t first = recording->header.first.raw;
+    bool before = raw < first;
+    double ns = (double)(before ? first - raw : raw - first) * recording->ns_per_raw;
+    int64_t whole = ns < (double)PYRO_LONGEST_RECORDED_NS ? (int64_t)(ns + 0.5)
+                                                          : PYRO_LONGEST_RECORDED_NS;
+    return before ? -whole : whole;
+}
 
 /* text.c: ids of texts in the trace; PYRO_NO_ID for no text, *failed when memory is out. */
 uint32_t pyro_recording_name(pyro_recording *recording, uint32_t id, bool *failed);

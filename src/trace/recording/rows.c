@@ -11,7 +11,6 @@
 #define MOST_THREADS 60000
 #define DEEPEST_NESTING 4096
 #define MOST_PROPERTIES 1000
-#define LONGEST_NS (INT64_C(1) << 60)
 
 static uint32_t *none_of(size_t count)
 {
@@ -61,15 +60,6 @@ void pyro_recording_free(pyro_recording *recording)
     pyro_map_free(&recording->tracks);
     pyro_map_free(&recording->thread_index);
     pyro_recorded_work_free(&recording->work);
-}
-
-int64_t pyro_recording_time_ns(const pyro_recording *recording, uint64_t raw)
-{
-    uint64_t first = recording->header.first.raw;
-    bool before = raw < first;
-    double ns = (double)(before ? first - raw : raw - first) * recording->ns_per_raw;
-    int64_t whole = ns < (double)LONGEST_NS ? (int64_t)(ns + 0.5) : LONGEST_NS;
-    return before ? -whole : whole;
 }
 
 /* The thread with a number; a reused number may have had another system thread id before. */

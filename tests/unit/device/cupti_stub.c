@@ -112,13 +112,11 @@ EXPORT int cuptiGetCallbackName(int domain, uint32_t id, const char **name)
         int domain;
         uint32_t id;
         const char *name;
-    } names[] = {{DRIVER, LAUNCH, "cuLaunchKernel"},
-                 {DRIVER, 442, "cuLaunchKernel_ptsz"},
-                 {DRIVER, GRAPH_LAUNCH, "cuGraphLaunch"},
-                 {DRIVER, COPY, "cuMemcpyHtoDAsync_v2_ptsz"},
-                 {DRIVER, SET, "cuMemsetD8Async"},
-                 {RUNTIME, WAIT, "cudaStreamSynchronize_v3020"},
-                 {RUNTIME, ALLOCATE, "cudaMalloc_v3020"}};
+    } names[] = {
+        {DRIVER, LAUNCH, "cuLaunchKernel"},      {DRIVER, 442, "cuLaunchKernel_ptsz"},
+        {DRIVER, GRAPH_LAUNCH, "cuGraphLaunch"}, {DRIVER, COPY, "cuMemcpyHtoDAsync_v2_ptsz"},
+        {DRIVER, SET, "cuMemsetD8Async"},        {RUNTIME, WAIT, "cudaStreamSynchronize_v3020"},
+        {RUNTIME, ALLOCATE, "cudaMalloc_v3020"}};
     if (id >= MOST_IDS)
         return FAILED;
     *name = "cuSomethingElse";
@@ -266,9 +264,8 @@ static void add_kernel(const char *name, uint64_t duration_ns, uint32_t stream,
 static void tell(int domain, uint32_t id, uint32_t site, uint32_t correlation)
 {
     static int fine, broken = 1;
-    call_data data = {.site = site,
-                      .result = the.fails ? &broken : &fine,
-                      .correlation = correlation};
+    call_data data = {
+        .site = site, .result = the.fails ? &broken : &fine, .correlation = correlation};
     if (the.called && the.enabled[domain][id])
         the.called(the.user, domain, id, &data);
 }

@@ -54,8 +54,8 @@ static void test_drift_is_followed_and_stated(void **state)
     uint64_t drift = 0;
     for (uint64_t i = 0; i < 200; i++) {
         drift += i;
-        pyro_clock_map_add(&map, (pyro_clock_pair){BASE + i * SECOND + drift,
-                                                   counter_at(i * SECOND), 100});
+        pyro_clock_map_add(
+            &map, (pyro_clock_pair){BASE + i * SECOND + drift, counter_at(i * SECOND), 100});
     }
     assert_int_equal(map.count, PYRO_CLOCK_PAIRS);
     uint64_t middle = pyro_clock_map_time(&map, BASE + 198 * SECOND + SECOND / 2 + drift - 100);

@@ -31,7 +31,7 @@ static void put_kernel(void)
     put(76, 512, 4);
     put(80, 4096, 4);
     put(92, 77, 4);
-    put(104, (uint64_t)(uintptr_t) "_Z6kernelv", 8);
+    put(104, (uint64_t)(uintptr_t)"_Z6kernelv", 8);
     put(144, 9 | UINT64_C(4) << 32, 8);
     put(156, 4, 4);
 }

@@ -1,0 +1,110 @@
+"""Kernels in recordings by the collector, on a stub of CUPTI: layers, graphs, passes, refusals."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+STUB = HERE.parents[1] / "unit" / "device" / "cupti_stub.c"
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.needs_observer
+
+
+@pytest.fixture(scope="module")
+def stub(tmp_path_factory):
+    path = tmp_path_factory.mktemp("cupti") / "libcupti_stub.so"
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-O1", "-D_GNU_SOURCE", "-o", path, STUB, "-lpthread"],
+        check=True,
+    )
+    return path
+
+
+@pytest.fixture
+def run(stub, tmp_path):
+    """Runs a scenario of collector_driver.py; its result, and what it said."""
+
+    def run_scenario(name):
+        folder = tmp_path / name
+        folder.mkdir()
+        done = subprocess.run(
+            [sys.executable, HERE / "collector_driver.py", name, stub, folder],
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout.splitlines()[-1]), done.stderr
+
+    return run_scenario
+
+
+def test_a_block_has_kernels_by_layer_in_one_file(run):
+    found, said = run("block")
+    assert found["kernels"] == [["gemm", 2]]
+    assert found["layers"]["wide"] == pytest.approx(5000, abs=20)
+    assert found["layers"]["narrow"] == pytest.approx(5000, abs=20)
+    assert found["files"] == ["run.pyro"]
+    assert found["warnings"] == []
+    assert found["state"] == "off"
+    assert "kernels" not in said
+
+
+def test_layers_without_ops_have_kernels(run):
+    found, _ = run("layers_only")
+    assert found["layers"]["narrow"] == pytest.approx(5000, abs=20)
+
+
+def test_replayed_graphs_keep_their_layers(run):
+    found, _ = run("graph")
+    assert found["layers"]["wide"] == pytest.approx(12000, abs=60)
+    assert found["layers"]["narrow"] == pytest.approx(12000, abs=60)
+    assert found["warnings"] == []
+
+
+def test_every_pass_has_its_own_kernels(run):
+    found, _ = run("passes")
+    # The first pass ran before the collector began.
+    assert list(found.values())[1:] == [2, 2]
+
+
+def test_a_taken_subscriber_is_one_line_and_recording_goes_on(run):
+    found, said = run("taken")
+    assert found["kernels"] == 0
+    assert found["layers"] >= 2
+    lines = [line for line in said.splitlines() if "kernels are not recorded" in line]
+    assert len(lines) == 1
+    assert "another profiler" in lines[0] and "doctor" in lines[0]
+
+
+def test_without_kernels(run):
+    found, said = run("none")
+    assert found == {"current": True, "state": "off"}
+    assert "kernels" not in said
+
+
+def test_the_programs_own_profiler_gets_cupti(run):
+    found, said = run("other_profiler")
+    assert (found["before"], found["after"], found["kernels"]) == ("on", "off", 2)
+    assert "torch.profiler started meanwhile" in said
+
+
+def test_doctor_says_how_kernels_are_recorded(run):
+    found, _ = run("examine")
+    assert found["works"]["state"] == "ok"
+    assert "CUPTI 130001" in found["works"]["text"]
+    assert found["taken"]["state"] == "note"
+    assert "--gpu torch" in found["taken"]["mend"]
+
+
+def test_an_unknown_way_is_refused():
+    import pyrometer
+
+    with pytest.raises(ValueError, match="gpu must be one of"):
+        pyrometer.capture(gpu="cuda")
+    with pytest.raises(ValueError, match="gpu must be one of"):
+        pyrometer.capture_model(gpu="cuda")
