@@ -12,6 +12,15 @@ target_link_libraries(nvml_stub PRIVATE pyrometer_flags)
 # Simulates the work of a GPU.
 add_library(cupti_stub MODULE tests/unit/device/cupti_stub.c)
 target_link_libraries(cupti_stub PRIVATE pyrometer_flags)
+# The libraries of torch's CUDA allocator, under their names.
+add_library(c10_stub SHARED tests/unit/device/c10_stub.c)
+add_library(c10_cuda_stub SHARED tests/unit/device/c10_cuda_stub.c)
+set_target_properties(c10_stub c10_cuda_stub PROPERTIES
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/torch-stubs)
+set_target_properties(c10_stub PROPERTIES OUTPUT_NAME c10)
+set_target_properties(c10_cuda_stub PROPERTIES OUTPUT_NAME c10_cuda)
+target_link_libraries(c10_stub PRIVATE pyrometer_flags)
+target_link_libraries(c10_cuda_stub PRIVATE pyrometer_flags c10_stub)
 
 # Helpers of every room's runner, compiled once.
 add_library(unit_support OBJECT 
@@ -47,6 +56,7 @@ foreach(room IN LISTS unit_rooms)
     UNIT_TEST_FILES="${CMAKE_CURRENT_SOURCE_DIR}/tests/files"
     UNIT_NVML_STUB="$<TARGET_FILE:nvml_stub>"
     UNIT_CUPTI_STUB="$<TARGET_FILE:cupti_stub>"
+    UNIT_C10_CUDA_STUB="$<TARGET_FILE:c10_cuda_stub>"
     UNIT_DATA_HOME="${no_data}"
     $<$<BOOL:${CMAKE_CROSSCOMPILING}>:UNIT_EMULATED>)
   target_link_libraries(${target} PRIVATE
@@ -54,7 +64,7 @@ foreach(room IN LISTS unit_rooms)
   # Optimizing the tests would double their compile time; most time is spent in the library.
   target_compile_options(${target} PRIVATE -O0)
   target_link_options(${target} PRIVATE ${unit_link_options})
-  add_dependencies(${target} nvml_stub cupti_stub)
+  add_dependencies(${target} nvml_stub cupti_stub c10_cuda_stub)
   add_test(NAME ${target} COMMAND ${target})
   set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT ${unit_timeout})
   list(APPEND unit_targets ${target})
@@ -76,7 +86,7 @@ if(NOT PYRO_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   add_executable(runner_sample
     ${support}/runner.c ${support}/sample_first.c ${support}/sample_second.c)
   target_compile_definitions(runner_sample PRIVATE
-    UNIT_ROOM="support" UNIT_TEST_FILES="" UNIT_NVML_STUB="" UNIT_CUPTI_STUB="" UNIT_DATA_HOME="")
+    UNIT_ROOM="support" UNIT_TEST_FILES="" UNIT_NVML_STUB="" UNIT_CUPTI_STUB="" UNIT_C10_CUDA_STUB="" UNIT_DATA_HOME="")
   target_link_libraries(runner_sample PRIVATE pyrometer_flags unit_support PkgConfig::CMOCKA)
   target_link_options(runner_sample PRIVATE ${unit_link_options})
   add_test(NAME runner COMMAND ${Python3_EXECUTABLE} ${support}/check_runner.py

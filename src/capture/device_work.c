@@ -6,6 +6,7 @@
 #include "capture/session.h"
 
 #include "device/collector.h"
+#include "device/torch_memory.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -230,9 +231,34 @@ static void describe(pyro_devices_status *out, const pyro_collector_status *stat
     memcpy(out->library, status->library, sizeof out->library);
 }
 
+/* As the observer of the CPU's memory writes it. */
+static void add_memory(const pyro_torch_memory *event)
+{
+    pyro_recorder_api *api = &pyro_the_recorder_api;
+    bool is_wanted = !api->is_resting && api->flags & PYRO_RECORD_MEMORY;
+    pyro_recorder_thread *thread = is_wanted ? pyro_recorder_enter(api) : NULL;
+    pyro_record *record = thread ? pyro_record_room(api, thread) : NULL;
+    if (record) {
+        pyro_memory_record *of_memory = (pyro_memory_record *)(void *)record;
+        of_memory->start_raw = pyro_raw_time(api);
+        of_memory->address = event->address;
+        of_memory->bytes = event->bytes;
+        of_memory->total_allocated = (int64_t)event->total_allocated;
+        of_memory->total_reserved = (int64_t)event->total_reserved;
+        of_memory->device_type = event->device_type;
+        of_memory->device_index = event->device_index;
+        of_memory->kind = PYRO_RECORD_ALLOCATION;
+        of_memory->out_of_memory = event->out_of_memory;
+        pyro_record_commit(thread, record);
+    }
+    if (thread)
+        pyro_recorder_leave(thread);
+}
+
 pyro_devices_state pyro_devices_start(pyro_devices_status *status)
 {
     pyro_devices_state state = (pyro_devices_state)pyro_collector_start(&sink);
+    pyro_torch_memory_watch(state == PYRO_DEVICES_ON ? add_memory : NULL);
     if (status)
         pyro_devices_look(status);
     return state;
@@ -240,6 +266,7 @@ pyro_devices_state pyro_devices_start(pyro_devices_status *status)
 
 void pyro_devices_stop(void)
 {
+    pyro_torch_memory_watch(NULL);
     pyro_collector_stop();
 }
 

@@ -45,7 +45,7 @@ def run(stub, tmp_path):
 
 def test_a_block_has_kernels_by_layer_in_one_file(run):
     found, said = run("block")
-    assert found["kernels"] == [["gemm", 2]]
+    assert found["kernels"] == [["gemm(float*, int)", 2]]
     assert found["layers"]["wide"] == pytest.approx(5000, abs=20)
     assert found["layers"]["narrow"] == pytest.approx(5000, abs=20)
     assert found["files"] == ["run.pyro"]
