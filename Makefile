@@ -18,7 +18,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export PYTHON
 
 .PHONY: all help deps python demo test test-c test-asan test-python test-gpu test-peers test-torch test-x86 test-arm \
-        test-arm-torch coverage bench fuzz lint format docs verify-models catalog verify-catalog install clean
+        test-arm-torch coverage bench bench-gpu fuzz lint format docs verify-models catalog verify-catalog install clean
 
 all:
 	@command -v cmake >/dev/null || { echo "cmake is missing; 'make deps' installs it" >&2; exit 1; }
@@ -39,6 +39,7 @@ help:
 #: make test-peers     compare results with HTA, TensorBoard's plugin and hooks, each in its own environment
 #: make test-torch TORCH=2.8.0  run the capture tests with another torch, in its own environment
 #: make coverage       print line coverage of src/ per room by the C tests; list the rest in build-coverage/uncovered.txt
+#: make bench-gpu      measure capturing on a GPU beside torch.profiler; PART=files, ONLY=vit_b_16
 #: make bench          run the benchmarks, also against fvcore, FlopCounterMode and simdjson
 #: make verify-models  check every model of the test zoo against torch
 #: make catalog        export the built-in models again (NAMES="resnet18 gpt2": only those)
@@ -100,6 +101,10 @@ test-python:
 # Installs nothing. With SECONDS it stops in time, and the next call resumes.
 test-gpu:
 	@scripts/test-gpu.sh $(SECONDS)
+
+# Installs nothing. Each part takes less than eight minutes.
+bench-gpu:
+	@scripts/bench-gpu.sh --part $(or $(PART),overhead) $(if $(ONLY),--only "$(ONLY)")
 
 test-peers:
 	@scripts/install-deps.sh test

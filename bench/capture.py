@@ -213,6 +213,7 @@ class Figures:
             way: [statistics.median(mine) / statistics.median(bare) for mine, bare in pairs]
             for way, pairs in rounds.items()
         }
+        self.ways = tuple(rounds)
         self.bare_ms = statistics.median(self._all("bare again", 1)) * 1e3
 
     def _all(self, way, which):

@@ -1,0 +1,349 @@
+"""Measures the overhead of capturing on a GPU, beside its floors and torch.profiler, in one process.
+
+    make bench-gpu [PART=overhead|files] [ONLY=resnet50]
+
+Part overhead: every round runs each variant once, in random order, with calls of the bare model
+before and after; every call ends with a synchronization. A ratio is the median over the rounds of
+the variant's time divided by that of the bare calls around it, with a 95 % interval from resampled
+rounds. "bare again" is the control. torch.profiler keeps CUPTI for itself once it has started, so
+its rounds come after all others, with their own control. The floors are CUPTI's records of kernels
+alone, dropped unread, and empty RecordFunction callbacks with inputs.
+
+Part files: start and stop, the time until the file is finished, and a capture per forward pass.
+
+Prints targets next to results, and never fails on a time. Needs a GPU and a C and C++ compiler.
+"""
+
+import argparse
+import contextlib
+import ctypes
+import gc
+import json
+import os
+import pathlib
+import platform
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+import torch
+from torch import nn
+from torch.profiler import ProfilerActivity, profile
+
+import pyrometer
+from capture import Figures, build_floor, floor
+from pyrometer._testing import core, finish_passes, observer_build, observers, stop_watching
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "build" / "bench"
+PEERS = pathlib.Path(__file__).with_name("peers")
+FULL = ("layers", "ops", "shapes", "memory", "devices")
+
+
+def torchvision_model(name, batch):
+    import torchvision
+
+    model = getattr(torchvision.models, name)(weights=None).cuda().eval()
+    return model, torch.randn(batch, 3, 224, 224, device="cuda")
+
+
+MODELS = {
+    "resnet50": ("resnet50", 1),
+    "vit_b_16": ("vit_b_16", 1),
+    "resnet50, batch 128": ("resnet50", 128),  # the device is busy nearly all the time
+}
+
+
+@contextlib.contextmanager
+def captured(*what):
+    flags = sum(getattr(core, f"RECORD_{one.upper()}") for one in what)
+    core.recorder_start(str(FOLDER / "bench.pyro"), flags, 256 << 20, True, True, False)
+    if "stacks" in what:
+        core.stacks_install(observer_build.stack_functions())
+    core.layers_install(nn.Module._call_impl, nn.Module)
+    if "shapes" in what:
+        observers.watch_inputs()
+    if "ops" in what:
+        observer_build.start(flags)
+    if "devices" in what:
+        status = core.devices_start()
+        if status["state"] != "on":
+            sys.exit(f"the collector cannot start: {status['reason']}")
+    try:
+        yield
+    finally:
+        if "devices" in what:
+            core.devices_stop()
+        observer_build.stop()
+        core.layers_remove()
+        core.recorder_stop()
+        core.stacks_remove()
+
+
+def build_cupti_floor():
+    library = FOLDER / "cupti_floor.so"
+    source = PEERS / "cupti_floor.c"
+    command = ["cc", "-O2", "-shared", "-fPIC", "-w", str(source), "-o", str(library), "-ldl"]
+    subprocess.run(command, check=True)
+    loaded = ctypes.CDLL(str(library))
+    path = core.devices_probe()["library"]
+    if loaded.floor_load(path.encode()):
+        sys.exit(f"{path}: cannot be loaded")
+    return loaded
+
+
+@contextlib.contextmanager
+def cupti_floor(library):
+    if library.floor_set(1):
+        sys.exit("CUPTI cannot record kernels")
+    try:
+        yield
+    finally:
+        library.floor_set(0)
+
+
+@contextlib.contextmanager
+def both_floors(cupti, record_function):
+    with cupti_floor(cupti), floor(record_function, False):
+        yield
+
+
+@contextlib.contextmanager
+def profiled(**options):
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], **options):
+        yield
+
+
+def our_ways():
+    cupti, record_function = build_cupti_floor(), build_floor()
+    return {
+        "bare again": contextlib.nullcontext,
+        "kernel floor": lambda: cupti_floor(cupti),
+        "both floors": lambda: both_floors(cupti, record_function),
+        "layers and kernels": lambda: captured("layers", "devices"),
+        "everything": lambda: captured(*FULL),
+        "everything and stacks": lambda: captured(*FULL, "stacks"),
+    }
+
+
+def their_ways():
+    shapes = {"record_shapes": True, "profile_memory": True}
+    return {
+        "bare again": contextlib.nullcontext,
+        "profiler": lambda: profiled(**shapes),
+        "profiler and stacks": lambda: profiled(**shapes, with_stack=True),
+    }
+
+
+def time_calls(model, example, calls):
+    """Seconds of each call, after two warm-up calls."""
+    seconds = []
+    for number in range(calls + 2):
+        start = time.perf_counter_ns()
+        model(example)
+        torch.cuda.synchronize()
+        if number >= 2:
+            seconds.append((time.perf_counter_ns() - start) / 1e9)
+    return seconds
+
+
+def measure(name, model, example, table, options):
+    order = list(table)
+    rounds = {way: [] for way in order}
+    began = time.monotonic()
+    gc.disable()
+    with torch.inference_mode():
+        time_calls(model, example, 20)
+        for done in range(1, options.rounds + 1):
+            random.shuffle(order)
+            before = time_calls(model, example, options.calls)
+            for way in order:
+                with table[way]():
+                    seconds = time_calls(model, example, options.calls)
+                after = time_calls(model, example, options.calls)
+                rounds[way].append((seconds, before + after))
+                before = after
+            gc.collect()
+            if time.monotonic() - began > options.seconds and done >= 10:
+                break
+    gc.enable()
+    print(f"{name}: {done} rounds in {time.monotonic() - began:.0f} s", file=sys.stderr)
+    return rounds
+
+
+def show(text, measured, target=""):
+    value, low, high = measured
+    print(f"  {text:<46} {value:7.3f}  ({low:.3f} to {high:.3f})  {target}".rstrip(), flush=True)
+
+
+def busy_share(model, example):
+    """Share of the time in which the device works, without us: by events around 20 calls."""
+    with torch.inference_mode(), profile(activities=[ProfilerActivity.CUDA]) as one:
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(20):
+            model(example)
+        torch.cuda.synchronize()
+        seconds = time.perf_counter() - start
+    total = sum(event.self_device_time_total for event in one.key_averages())
+    return total / 1e6 / seconds
+
+
+def report(name, ours, theirs, busy):
+    print(f"\n{name}: bare {ours.bare_ms:.2f} ms, device busy {busy:.0%}")
+    kernel_floor, floors = ours.ratio("kernel floor")[0], ours.ratio("both floors")[0]
+    is_busy = busy > 0.9
+    targets = {
+        "layers and kernels": 1.02 if is_busy else kernel_floor + 0.03,
+        "everything": 1.05 if is_busy else floors + 0.06,
+    }
+    for way in ("bare again", "kernel floor", "both floors", "layers and kernels", "everything",
+                "everything and stacks"):  # fmt: skip
+        limit = f"target: upper end at most {targets[way]:.3f}" if way in targets else ""
+        show(f"{way}, x bare", ours.ratio(way), limit)
+    for way in ("bare again", "profiler", "profiler and stacks"):
+        show(f"{'torch.' * (way != 'bare again')}{way}, x bare", theirs.ratio(way))
+    for way, other, limit in (
+        ("everything", "profiler", 0.5),
+        ("everything and stacks", "profiler and stacks", 0.4),
+    ):
+        mine, other_ratio = ours.ratio(way), theirs.ratio(other)
+        shares = [
+            (a - 1) / (b - 1) if b > 1 else float("inf")
+            for a, b in zip(mine, (other_ratio[0], other_ratio[2], other_ratio[1]), strict=True)
+        ]
+        show(f"overhead of {way} / torch.{other}", shares, f"target: at most {limit}")
+    ways = {
+        **{w: ours.ratio(w) for w in ours._ratios},
+        **{w: theirs.ratio(w) for w in theirs._ratios},
+    }
+    return {"name": name, "bare_ms": ours.bare_ms, "busy": busy, "ratios": ways}
+
+
+def measure_overhead(options):
+    chosen = {name: MODELS[name] for name in MODELS if name.startswith(options.only)}
+    models = {name: torchvision_model(*what) for name, what in chosen.items()}
+    ours = {
+        name: Figures(measure(name, *pair, our_ways(), options)) for name, pair in models.items()
+    }
+    theirs = {
+        name: Figures(measure(name, *pair, their_ways(), options)) for name, pair in models.items()
+    }
+    return [report(n, ours[n], theirs[n], busy_share(*models[n])) for n in models]
+
+
+def timed(call, *arguments):
+    start = time.perf_counter()
+    result = call(*arguments)
+    return time.perf_counter() - start, result
+
+
+def forwards(model, x, count):
+    with torch.inference_mode():
+        for _ in range(count):
+            model(x)
+    torch.cuda.synchronize()
+
+
+def our_recording(model, x, count, path):
+    """Seconds of start, forwards, stop with a finished file."""
+    block = pyrometer.capture(path)
+    start, _ = timed(block.__enter__)
+    during, _ = timed(forwards, model, x, count)
+    stop, _ = timed(block.__exit__, None, None, None)
+    return start, during, stop
+
+
+def their_recording(model, x, count, path):
+    one = profile(
+        activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
+        record_shapes=True, profile_memory=True, with_stack=True,
+    )  # fmt: skip
+    start, _ = timed(one.__enter__)
+    during, _ = timed(forwards, model, x, count)
+    stop, _ = timed(one.__exit__, None, None, None)
+    export, _ = timed(one.export_chrome_trace, str(path))
+    return start, during, stop + export
+
+
+def passes_of_ours(model, x, count, folder):
+    os.environ["PYROMETER"] = "1"
+    with contextlib.redirect_stdout(None):
+        pyrometer.capture_model(output_dir=str(folder))(model)
+        forwards(model, x, 3)
+        seconds, _ = timed(forwards, model, x, count)
+        finish, _ = timed(finish_passes)
+    stop_watching()
+    return seconds, finish
+
+
+def passes_of_theirs(model, x, count, folder):
+    def one_pass(number):
+        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
+                     record_shapes=True, profile_memory=True, with_stack=True) as one:  # fmt: skip
+            forwards(model, x, 1)
+        one.export_chrome_trace(str(folder / f"theirs{number}.json"))
+
+    one_pass(0)
+    return timed(lambda: [one_pass(number) for number in range(1, count + 1)])[0]
+
+
+def measure_files(options):
+    model, x = torchvision_model("resnet50", 1)
+    forwards(model, x, 20)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        our_recording(model, x, 5, folder / "first.pyro")
+        long = our_recording(model, x, 1000, folder / "long.pyro")
+        ours = our_recording(model, x, 100, folder / "ours.pyro")
+        bare, _ = timed(forwards, model, x, 20)
+        passes, finish = passes_of_ours(model, x, 20, folder)
+        their_recording(model, x, 5, folder / "first.json")
+        theirs = their_recording(model, x, 100, folder / "theirs.json")
+        their_passes = passes_of_theirs(model, x, 20, folder)
+        sizes = [(folder / f).stat().st_size / 1e6 for f in ("long.pyro", "theirs.json")]
+    print(f"\nresnet50, batch 1: bare forward {bare / 20 * 1e3:.2f} ms")
+    print(f"  1,000 forwards: start {long[0] * 1e3:.1f} ms, stop {long[2] * 1e3:.1f} ms, "
+          f"{sizes[0]:.0f} MB; target: together under 100 ms")  # fmt: skip
+    print(f"  100 forwards: finished file after {ours[2] * 1e3:.1f} ms; torch.profiler "
+          f"{theirs[2] * 1e3:.0f} ms ({sizes[1]:.0f} MB), x{theirs[2] / ours[2]:.1f}; "
+          "target: at least 20")  # fmt: skip
+    cost = (passes - bare) / 20
+    their_cost = (their_passes - bare) / 20
+    print(f"  a capture per forward: {cost * 1e3:.2f} ms more than bare, and {finish * 1e3:.0f} ms "
+          f"at the end; torch.profiler with export {their_cost * 1e3:.1f} ms, "
+          f"x{their_cost / max(cost + finish / 20, 1e-9):.1f} with the end, "
+          f"x{their_cost / max(cost, 1e-9):.1f} without; target: at least 8, "
+          "15 with the collector left on")  # fmt: skip
+    return [{"long": long, "ours": ours, "theirs": theirs, "passes": [passes, finish, bare],
+             "their_passes": their_passes}]  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--part", choices=("overhead", "files"), default="overhead")
+    parser.add_argument("--only", default="", help="models whose names start so")
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--calls", type=int, default=10)
+    parser.add_argument("--seconds", type=float, default=50, help="per model and table")
+    parser.add_argument("--json", type=pathlib.Path)
+    options = parser.parse_args()
+    if not torch.cuda.is_available():
+        sys.exit("bench/gpu.py: torch sees no GPU")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(0)
+    torch.cuda.init()
+    observer_build.load()
+    print(
+        f"{torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}, "
+        f"Python {platform.python_version()}, load {os.getloadavg()[0]:.1f}"
+    )
+    results = measure_overhead(options) if options.part == "overhead" else measure_files(options)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
