@@ -1,4 +1,4 @@
-"""Measures the overhead of capturing on a GPU, beside its floors and torch.profiler, in one process.
+"""Measures the overhead of capturing on a GPU beside its floors and torch.profiler, in one process.
 
     make bench-gpu [PART=overhead|files] [ONLY=resnet50]
 

@@ -98,7 +98,7 @@ def test_doctor_says_how_kernels_are_recorded(run):
     assert found["works"]["state"] == "ok"
     assert "CUPTI 130001" in found["works"]["text"]
     assert found["taken"]["state"] == "note"
-    assert "--gpu torch" in found["taken"]["mend"]
+    assert "--gpu torch" in found["taken"]["mend"]  # words: ok, JSON key
 
 
 def test_an_unknown_way_is_refused():
