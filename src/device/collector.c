@@ -23,6 +23,7 @@
 
 #define AHEAD 4 /* empty buffers */
 #define FLUSH_NS INT64_C(1000000000)
+#define QUIET_NS 1e9 /* after the last node of a graph: its capture may go on */
 #define PAIR_BASE_NS 1000000
 #define CLOCK_SLACK_NS 1e6
 /* If this many records and no other were read, the records have another layout than expected. */
@@ -38,7 +39,8 @@ typedef struct collector {
     uint64_t flushes_wanted, flushes_done;
 
     const pyro_device_sink *sink;
-    uint32_t is_on; /* callbacks are passed on */
+    uint32_t is_on;     /* callbacks are passed on */
+    uint64_t last_node; /* recorder's clock: when a node was added to a graph; 0 never */
     bool is_loaded;
     pyro_cupti cupti;
     void *subscriber;
@@ -95,6 +97,7 @@ static void on_node(uint32_t id, const pyro_cupti_resource *resource)
         pyro_cupti_call_done(&the.calls, current_launch);
         current_launch = 0;
     }
+    __atomic_store_n(&the.last_node, the.sink->now(), __ATOMIC_RELAXED);
     the.sink->node_added(node, original);
 }
 
@@ -260,6 +263,13 @@ static bool is_due(const struct timespec *time)
            (now.tv_sec == time->tv_sec && now.tv_nsec >= time->tv_nsec);
 }
 
+/* Asking CUPTI for records while a graph is captured could disturb the capture. */
+static bool may_be_capturing(void)
+{
+    uint64_t last = __atomic_load_n(&the.last_node, __ATOMIC_RELAXED);
+    return last && (double)(the.sink->now() - last) * the.sink->ns_per_unit() < QUIET_NS;
+}
+
 static void *collect(void *unused)
 {
     (void)unused;
@@ -276,7 +286,9 @@ static void *collect(void *unused)
         bool stops = the.is_stopping && !flushes;
         the.has_full = false;
         pthread_mutex_unlock(&the.lock);
-        if (flushes) {
+        if (flushes && wanted == the.flushes_done && may_be_capturing()) {
+            next_flush = after(FLUSH_NS);
+        } else if (flushes) {
             flush_and_read();
             next_flush = after(FLUSH_NS);
         } else {

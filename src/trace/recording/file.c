@@ -260,7 +260,7 @@ static bool warn(const recording_reader *reader, const pyro_recording *recording
     if (header->lost_records)
         ok &= pyro_trace_warn(trace, "%llu events could not be recorded",
                               (unsigned long long)header->lost_records);
-    if (recording->work.launches > recording->work.launches_with)
+    if (recording->work.launches > recording->work.launches_with && !header->dropped_chunks)
         ok &= pyro_trace_warn(trace,
                               "the kernels of %zu of %zu launches are missing: they had not ended, "
                               "or their records had not arrived",
