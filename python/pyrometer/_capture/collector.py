@@ -53,8 +53,10 @@ class Collector:
         torch.cuda._lazy_call(self._begin)
 
     def _begin(self) -> None:
-        if self.is_over or self.is_on or self._process != os.getpid():
+        is_on_here = self.is_on and self._process == os.getpid()
+        if self.is_over or is_on_here:
             return
+        self._process = os.getpid()  # a forked child that uses CUDA, unlike its parent
         kineto.before_others(self._make_way)
         status = _core.devices_start()
         self.is_on = status["state"] == "on"

@@ -33,6 +33,7 @@ class _State:
     held: Held | None = None  # our running profiler
     others: ClassVar[weakref.WeakSet[Any]] = weakref.WeakSet()  # the program's, warm-ups included
     is_watching = False
+    has_looked = False  # for profilers that were warming up before
     before_others: ClassVar[list[Callable[[], None]]] = []
     # Per thread: .calls is true while it starts or stops our profiler; .end stops its profiler.
     own = threading.local()
@@ -143,6 +144,7 @@ def start(options: dict[str, Any], *, is_pass: bool, is_warmup: bool = False) ->
         raise Busy("torch.profiler was starting or stopping on another thread")
     try:
         _watch_others()
+        _find_warm_others()
         _finish_own(is_pass)
         if _State.held is not None:
             raise Busy("torch.profiler was recording another pass, on another thread")
@@ -235,13 +237,16 @@ def _watch_others() -> None:
             _State.others.discard(self)
 
     profile._prepare_trace, profile.__exit__ = _prepare_trace, __exit__
-    _find_warm_others()
 
 
 def _find_warm_others() -> None:
-    """Torch reports a warming-up profiler as idle, but crashes when another one starts."""
+    """Torch reports a warming-up profiler as idle, but crashes when another one starts. Looks once,
+    at all objects of the process."""
     import torch
 
+    if _State.has_looked:
+        return
+    _State.has_looked = True
     for one in gc.get_objects():
         if issubclass(type(one), torch.profiler.profile) and _is_warming_up(one):
             inner = getattr(one, "profiler", None)

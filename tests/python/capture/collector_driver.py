@@ -1,18 +1,21 @@
-"""Runs one scenario of test_collector.py with the stub of CUPTI in place of a GPU.
+"""Runs the scenarios of test_collector.py with the stub of CUPTI in place of a GPU.
 
-    collector_driver.py SCENARIO STUB FOLDER
+    collector_driver.py STUB FOLDER
 
-A process per scenario: the library is loaded once per process. Launches of kernels are calls of the
+Prints a JSON object: by scenario its result and what it said. Launches of kernels are calls of the
 stub, from hooks of layers.
 """
 
+import contextlib
 import ctypes
+import io
 import json
 import os
 import pathlib
 import sys
 
-scenario, stub_path, folder = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+stub_path, root = sys.argv[1], pathlib.Path(sys.argv[2])
+folder = root  # of the current scenario
 os.environ["PYRO_CUPTI"] = stub_path
 os.environ["PYROMETER"] = "1"
 
@@ -20,7 +23,7 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 import pyrometer  # noqa: E402
-from pyrometer._testing import collector, core, doctor, finish_passes  # noqa: E402
+from pyrometer._testing import collector, core, doctor, finish_passes, stop_watching  # noqa: E402
 
 stub = ctypes.CDLL(stub_path)
 stub.stub_launch.argtypes = [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint32]
@@ -101,6 +104,7 @@ def passes():
         if collector.current is not None and not collector.current.is_on:
             begin_collector()
     finish_passes()
+    stop_watching()
     found = {}
     for path in sorted(folder.glob("Net_forward_*.json")):
         trace = pyrometer.trace(path)
@@ -118,7 +122,7 @@ def none():
     path = folder / "run.pyro"
     with pyrometer.capture(path, gpu="none"):
         Net()(torch.randn(2, 8))
-    return {"current": collector.current is None, "state": core.devices_status()["state"]}
+    return {"current": collector.current is None, "on": core.devices_status()["state"] == "on"}
 
 
 def other_profiler():
@@ -148,4 +152,19 @@ def examine():
     return {"works": works, "taken": is_taken}
 
 
-print(json.dumps({name: f for name, f in globals().items() if callable(f)}[scenario]()))
+def main():
+    global folder
+    found = {}
+    scenarios = (block, layers_only, graph, passes, taken, none, other_profiler, examine)
+    for scenario in scenarios:
+        folder = root / scenario.__name__
+        folder.mkdir()
+        os.environ.pop("PYRO_STUB_CUPTI", None)
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+            result = scenario()
+        found[scenario.__name__] = (result, said.getvalue())
+    print(json.dumps(found))
+
+
+main()
