@@ -137,17 +137,29 @@ static int64_t resident_blocks(const pyro_trace *trace, const pyro_device *devic
     return blocks > 0 ? blocks : 1;
 }
 
-/* Grid over what the whole chip holds at a time; negative when unknown. */
-static double waves_of(const pyro_trace *trace, uint32_t event, const pyro_kernel_detail *kernel)
+/* How a kernel fills the chip; negative when unknown. */
+typedef struct kernel_fill {
+    double waves;             /* grid over what the whole chip holds at a time */
+    double occupancy_percent; /* threads that a multiprocessor holds, of those that it could */
+} kernel_fill;
+
+static kernel_fill fill_of(const pyro_trace *trace, uint32_t event,
+                           const pyro_kernel_detail *kernel)
 {
     const pyro_device *device = device_of(trace, event);
     double grid = (double)kernel->grid[0] * kernel->grid[1] * kernel->grid[2];
     double threads = (double)kernel->block[0] * kernel->block[1] * kernel->block[2];
+    kernel_fill fill = {-1, kernel->occupancy_percent};
     if (!device || device->multiprocessors <= 0 || device->max_threads_per_multiprocessor <= 0 ||
         grid <= 0 || threads <= 0 || threads > 65536)
-        return -1;
-    int64_t resident = resident_blocks(trace, device, kernel, (int64_t)threads);
-    return grid / ((double)device->multiprocessors * (double)resident);
+        return fill;
+    double resident = (double)resident_blocks(trace, device, kernel, (int64_t)threads);
+    fill.waves = grid / ((double)device->multiprocessors * resident);
+    /* Kineto writes its own estimate; recordings have none. */
+    if (trace->is_recording && fill.occupancy_percent < 0)
+        fill.occupancy_percent = (fill.waves < 1 ? fill.waves : 1) * resident * threads /
+                                 (double)device->max_threads_per_multiprocessor * 100;
+    return fill;
 }
 
 static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
@@ -170,13 +182,13 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     if (trace->detail[event] == PYRO_NO_ID)
         return PYRO_OK;
     const pyro_kernel_detail *kernel = &trace->kernels[trace->detail[event]];
-    if (kernel->occupancy_percent >= 0) {
-        row->occupancy_sum += kernel->occupancy_percent * (double)duration;
+    kernel_fill fill = fill_of(trace, event, kernel);
+    if (fill.occupancy_percent >= 0) {
+        row->occupancy_sum += fill.occupancy_percent * (double)duration;
         row->occupancy_weight += (double)duration;
     }
-    double waves = waves_of(trace, event, kernel);
-    if (waves >= 0) {
-        row->waves_sum += waves;
+    if (fill.waves >= 0) {
+        row->waves_sum += fill.waves;
         row->waves_calls++;
     }
     return PYRO_OK;

@@ -16,6 +16,7 @@
 #define LARGEST_STREAM ((size_t)4 << 30)
 #define SLOWEST_RAW_PER_NS 1e-6
 #define FASTEST_RAW_PER_NS 1e3
+#define LARGEST_CLOCK_ERROR_NS 20000
 
 /* As docs/reference/recording-format.md defines it. */
 _Static_assert(sizeof(pyro_recording_header) == 256 && sizeof(pyro_chunk_header) == 64 &&
@@ -266,6 +267,10 @@ static bool warn(const recording_reader *reader, const pyro_recording *recording
                               "or their records had not arrived",
                               recording->work.launches - recording->work.launches_with,
                               recording->work.launches);
+    const char *error_ns = pyro_trace_note_text(trace, PYRO_PROPERTY_DEVICE_CLOCK_ERROR);
+    if (strtoll(error_ns, NULL, 10) > LARGEST_CLOCK_ERROR_NS)
+        ok &= pyro_trace_warn(trace, "times of device work may be wrong by up to %.0f us",
+                              (double)strtoll(error_ns, NULL, 10) / 1000);
     const char *dropped = pyro_trace_note_text(trace, PYRO_PROPERTY_DEVICE_DROPPED);
     if (dropped[0])
         ok &= pyro_trace_warn(trace, "%s records of device work were dropped", dropped);

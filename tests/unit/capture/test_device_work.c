@@ -161,6 +161,11 @@ static void test_kernels_have_their_layer_and_op(void **state)
     assert_int_equal(trace->device_count, 1);
     assert_string_equal(pyro_trace_text(trace, trace->devices[0].name), "Stub 9000");
     assert_true(strtoull(pyro_trace_note_text(trace, "device_clock_error_ns"), NULL, 10) > 0);
+    pyro_analysis *analysis;
+    assert_int_equal(pyro_trace_analyze(&analysis, trace, NULL, NULL), PYRO_OK);
+    /* 80 blocks of 256 threads on 132 multiprocessors of 2,048 threads. */
+    assert_int_equal((int)(analysis->kernels[0].occupancy_percent * 100), 757);
+    pyro_analysis_free(analysis);
     pyro_trace_close(trace);
 }
 
