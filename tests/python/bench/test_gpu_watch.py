@@ -44,7 +44,7 @@ def play(stub, monkeypatch):
 
 def profile(**settings):
     def call():
-        time.sleep(0.002)  # longer than the interval between two samples of the GPU
+        time.sleep(0.05)  # much longer than the interval between two samples of the GPU
 
     profiler = ModelProfiler(call, device="cpu")
     return profiler.profile(num_runs=10, warmup_runs=0, only_times=True, **settings), profiler
