@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The parts of the helper's answer. */
+/* The parts of the helper's result. */
 typedef struct answer {
     char *missing, *unusable;
     pyro_helper_export *out;
@@ -108,7 +108,8 @@ static int parse_answer(answer *given, const pyro_buf *text, pyro_error *error)
     if (status == PYRO_OK)
         status = pyro_json_open(&json, source, NULL, error);
     if (status == PYRO_OK && !read_answer(json, given))
-        status = pyro_fail(error, PYRO_ERROR_FORMAT, "cannot parse the helper's answer");
+        status = pyro_fail(error, PYRO_ERROR_FORMAT,
+                           "cannot parse the result of the Python helper");
     pyro_json_close(json);
     pyro_source_close(source);
     return status;

@@ -1,4 +1,4 @@
-/* Runs the tool's Python helper in the user's interpreter and reads its JSON answers. */
+/* Runs the tool's Python helper in the user's interpreter and reads its JSON results. */
 #ifndef PYRO_CLI_PYTHON_HELPER_H
 #define PYRO_CLI_PYTHON_HELPER_H
 
@@ -21,7 +21,7 @@ typedef struct pyro_helper {
 int pyro_helper_begin(pyro_helper *helper, const char *python, pyro_error *error);
 /*
  * Runs "python helper.zip ARGUMENTS --result FILE", ARGUMENTS ending with NULL, and reads the
- * answer. The program's output goes to standard error. PYRO_ERROR_NOT_FOUND when the Python does
+ * result. The program's output goes to standard error. PYRO_ERROR_NOT_FOUND when the Python does
  * not exist.
  */
 int pyro_helper_run(pyro_helper *helper, pyro_buf *answer, const char *const *arguments,
