@@ -45,7 +45,7 @@ void pyro_parse_network(const char *text, int64_t *received_bytes, int64_t *sent
     *sent_bytes = sent_sum;
 }
 
-/* The second number of a line; -1 if there is none. */
+/* The second number of a line; -1: missing. */
 static int64_t second_number(const char *text)
 {
     long long number;
