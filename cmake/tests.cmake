@@ -104,15 +104,19 @@ add_test(NAME cli COMMAND ${Python3_EXECUTABLE} tests/cli/run.py
 set_tests_properties(cli PROPERTIES
   LABELS cli TIMEOUT 1200 COST 5 ENVIRONMENT "XDG_DATA_HOME=${no_data}")
 
-# Checks file cycles, dependencies between rooms and folder sizes; and tests that check. It reads
-# one object file per source, which only these builds have.
+# Checks file cycles, dependencies between rooms, folder sizes and named paths, tests that check,
+# and checks what is packed. The first reads one object file per source, which only these builds
+# have.
 if(NOT PYRO_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   add_test(NAME structure COMMAND ${Python3_EXECUTABLE} tests/structure/check.py
     --build ${CMAKE_CURRENT_BINARY_DIR}
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   add_test(NAME structure_check COMMAND ${Python3_EXECUTABLE} tests/structure/test_check.py
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-  set_tests_properties(structure structure_check PROPERTIES LABELS structure TIMEOUT 300)
+  add_test(NAME packages COMMAND ${Python3_EXECUTABLE} tests/structure/packages.py
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_tests_properties(structure structure_check packages PROPERTIES LABELS structure TIMEOUT 300)
+  set_tests_properties(packages PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 
 if(NOT PYRO_SANITIZE)

@@ -3,6 +3,7 @@
 #define PYRO_CLI_PYTHON_HELPER_H
 
 #include "base/containers/buf.h"
+#include "report/cost/traceable.h"
 
 #include <pyrometer/error.h>
 #include <stdbool.h>
@@ -42,18 +43,11 @@ typedef struct pyro_helper_request {
     const char *python, *spec, *input_shape; /* python and input_shape may be NULL */
 } pyro_helper_request;
 
-/* Where and why a model could not be traced; unknown texts are "". */
-typedef struct pyro_helper_break {
-    char *stage; /* "import", "build", "forward" or "trace" */
-    char *type, *message, *hint, *file, *function, *code;
-    int64_t line; /* 0: unknown */
-} pyro_helper_break;
-
 typedef struct pyro_helper_export {
     pyro_buf archive;
     char *label, *builder;
     bool untraceable; /* the user's code raised: `broken` says where */
-    pyro_helper_break broken;
+    pyro_trace_break broken;
 } pyro_helper_export;
 
 /*

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from pyrometer._testing import find_tool, timing
+from pyrometer._testing import core, find_tool
 
 torch = pytest.importorskip("torch")
 
@@ -83,7 +83,7 @@ def test_thresholds_that_are_broken(model, tmp_path):
 
 
 def test_what_cannot_be_told_and_what_is_wrong(model, tmp_path):
-    cold = ["--cold-cache"] if timing.cache_sizes() else []
+    cold = ["--cold-cache"] if core.cache_eviction_bytes(1) else []
     few = run("bench", "--model-path", model, "--runs", 5, "--threshold", "p99:10s", *cold)
     assert few[0] == 3 and "n is too small" in few[1]
     assert not cold or "caches are: cold: " in few[1]

@@ -99,7 +99,7 @@ CASES = {
         {"allocations": 99},
     ),
     "fragmentation": (
-        {"fragmentation": 0.21, "unused_bytes": GIB}, {"fragmentation": 0.19},
+        {"fragmentation": 0.21, "peak_bytes": GIB}, {"fragmentation": 0.19},
     ),
 }  # fmt: skip
 
