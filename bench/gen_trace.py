@@ -1,4 +1,4 @@
-"""Makes a large Kineto trace out of a real one: its events over and over, later each time.
+"""Makes a large Kineto trace from a real one by repeating its events with later times.
 
 The text of the events is kept as it is; only times and ids move, so that copies neither overlap
 nor share an id. Names of threads, spans of the profiler and global marks are written once.

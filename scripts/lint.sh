@@ -45,7 +45,7 @@ if [ "${pointer_tests:-on}" = on ]; then
 fi
 check "ruff check" "$venv/bin/ruff" check --quiet .
 check "ruff format" "$venv/bin/ruff" format --quiet --check .
-# --code checks strings and comments too; it joins once the code has been rewritten.
+# --code checks strings and comments of C and Python too.
 check "words" scripts/check-words.py --code
 if command -v shellcheck >/dev/null; then
     check "shellcheck" check_shell

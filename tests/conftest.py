@@ -9,6 +9,7 @@ import threading
 
 LONGEST_FIRST = (
     "test_ray.py",
+    "test_docs.py",
     "test_model_bench.py",
     "test_training_ranks.py",
     "test_launch.py",

@@ -121,7 +121,7 @@ static void write_request(pyro_buf *buf, const pyro_model_side *side,
     pyro_json_end_object(w);
 }
 
-/* The helper's error message, to be freed; NULL when the answer holds results. */
+/* The helper's error message, to be freed; NULL when it measured something. */
 static char *find_complaint(const pyro_buf *answer)
 {
     pyro_source *source = NULL;

@@ -343,7 +343,8 @@ static int ask(pyro_check_session *session, const char *const *counters, size_t 
     if (status == PYRO_OK)
         status = pyro_json_open(&json, source, NULL, error);
     if (status == PYRO_OK && !read_answer(session, json, missing))
-        status = pyro_fail(error, PYRO_ERROR_FORMAT, "cannot parse the helper's answer");
+        status = pyro_fail(error, PYRO_ERROR_FORMAT,
+                           "cannot parse the result of the Python helper");
     pyro_json_close(json);
     pyro_source_close(source);
     pyro_helper_end(&helper);

@@ -150,8 +150,9 @@ static int check_models(const pyro_words *specs, const check_values *values)
                           &error) != PYRO_OK)
         exit_code = pyro_common_complain("%s (see pyrometer check --help)", error.message);
     else if (values->pricing.decode)
-        exit_code = pyro_common_complain("--decode: other counters are asked about the whole model "
-                                         "only");
+        exit_code = pyro_common_complain(
+            "--decode is unsupported in check: other counters count whole "
+            "forward passes only");
     else
         exit_code = price_models(priced, specs, &values->pricing);
     if (exit_code == PYRO_EXIT_FINE)

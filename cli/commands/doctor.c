@@ -1,5 +1,5 @@
 /* pyrometer doctor: checks what works on this machine, and how to fix what does not. The package in
- * the user's Python runs the checks and writes JSON; this file prints them. */
+ * the user's Python runs the checks and writes JSON; a writer prints them. */
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/output.h"
@@ -7,9 +7,7 @@
 
 #include "base/containers/arena.h"
 #include "base/json/json.h"
-#include "base/json/write.h"
-#include "report/csv.h"
-#include "report/text.h"
+#include "report/writers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,18 +43,13 @@ static const pyro_option_group doctor_groups[] = {
     {NULL, NULL, 0},
 };
 
-/* The result of one check. */
-typedef struct check {
-    const char *name, *state, *text, *mend; /* state: ok, note or problem */
-} check;
-
 typedef struct checks {
     pyro_arena arena;
-    check *items;
+    pyro_doctor_check *items;
     size_t count, capacity;
 } checks;
 
-static bool add_check(checks *all, check one)
+static bool add_check(checks *all, pyro_doctor_check one)
 {
     if (!pyro_grow(&all->items, &all->capacity, all->count + 1, sizeof *all->items))
         return false;
@@ -65,7 +58,7 @@ static bool add_check(checks *all, check one)
 }
 
 /* The member of a check that a key names, or NULL. */
-static const char **member_of(check *one, const char *key)
+static const char **member_of(pyro_doctor_check *one, const char *key)
 {
     return strcmp(key, "name") == 0    ? &one->name
            : strcmp(key, "state") == 0 ? &one->state
@@ -76,7 +69,7 @@ static const char **member_of(check *one, const char *key)
 
 static bool read_check(pyro_json *json, checks *all)
 {
-    check one = {"", "note", "", ""};
+    pyro_doctor_check one = {"", "note", "", ""};
 
     while (pyro_json_next(json) == PYRO_JSON_KEY) {
         const char **member = member_of(&one, pyro_json_text(json, NULL));
@@ -128,59 +121,24 @@ done:
     return sound;
 }
 
-static void write_text(pyro_buf *buf, const checks *all, const pyro_report_options *options)
-{
-    pyro_text_heading(buf, "What works here:", options->color);
-    for (size_t i = 0; i < all->count; i++) {
-        const check *one = &all->items[i];
-        pyro_buf line = PYRO_BUF_INIT;
-        char head[48];
-        size_t start;
-        const char *sign = strcmp(one->state, "ok") == 0        ? "ok"
-                           : strcmp(one->state, "problem") == 0 ? "PROBLEM"
-                                                                : "note";
-
-        pyro_text_clean(&line, one->text);
-        if (one->mend[0] != '\0') {
-            pyro_buf_adds(&line, " -> ");
-            pyro_text_clean(&line, one->mend);
-        }
-        snprintf(head, sizeof head, "  %-8s%-13s", sign, one->name);
-        start = buf->length;
-        pyro_text_wrap(buf, pyro_text_part(buf, &line), (int)strlen(head), (int)strlen(head),
-                       options->width > 0 ? options->width : PYRO_TEXT_WIDTH);
-        if (!buf->failed && buf->length >= start + strlen(head))
-            memcpy(buf->data + start, head, strlen(head));
-        pyro_buf_free(&line);
-    }
-}
-
-static void write_csv(pyro_buf *buf, const checks *all)
-{
-    pyro_csv_header(buf, "name,state,text,mend"); /* words: ok, a column of the CSV */
-    for (size_t i = 0; i < all->count; i++) {
-        pyro_csv_text(buf, all->items[i].name, false);
-        pyro_csv_text(buf, all->items[i].state, false);
-        pyro_csv_text(buf, all->items[i].text, false);
-        pyro_csv_text(buf, all->items[i].mend, true);
-    }
-}
-
 static int write_answer(const doctor_values *values, const checks *all, const pyro_buf *answer)
 {
     pyro_report_options options = pyro_common_report(&values->common);
-    pyro_buf out = PYRO_BUF_INIT;
-    int exit_code;
+    pyro_doctor doctor = {all->items, all->count, answer->data, answer->length};
+    pyro_error error;
+    pyro_report_request request = {.kind = PYRO_REPORT_DOCTOR,
+                                   .format = options.format,
+                                   .options = &options,
+                                   .error = &error,
+                                   .doctor = &doctor};
+    char *text = NULL;
+    size_t size = 0;
 
-    if (options.format == PYRO_FORMAT_JSON)
-        pyro_buf_add(&out, answer->data, answer->length);
-    else if (options.format == PYRO_FORMAT_CSV)
-        write_csv(&out, all);
-    else
-        write_text(&out, all, &options);
-    exit_code = out.failed ? pyro_common_complain("out of memory")
-                           : pyro_common_write(&values->common, out.data, out.length);
-    pyro_buf_free(&out);
+    pyro_error_clear(&error);
+    int exit_code = pyro_report_write(&text, &size, &request) == PYRO_OK
+                        ? pyro_common_write(&values->common, text, size)
+                        : pyro_common_fail(NULL, &error);
+    pyro_free(text);
     for (size_t i = 0; i < all->count && exit_code == PYRO_EXIT_FINE; i++)
         if (strcmp(all->items[i].state, "problem") == 0)
             exit_code = PYRO_EXIT_POLICY;

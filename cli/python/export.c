@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The parts of the helper's answer. */
+/* The parts of the helper's result. */
 typedef struct answer {
     char *missing, *unusable;
     pyro_helper_export *out;
@@ -31,7 +31,7 @@ static bool read_text(pyro_json *json, char **out)
     return *out != NULL;
 }
 
-static bool read_broken(pyro_json *json, pyro_helper_break *broken)
+static bool read_broken(pyro_json *json, pyro_trace_break *broken)
 {
     const struct {
         const char *key;
@@ -108,7 +108,8 @@ static int parse_answer(answer *given, const pyro_buf *text, pyro_error *error)
     if (status == PYRO_OK)
         status = pyro_json_open(&json, source, NULL, error);
     if (status == PYRO_OK && !read_answer(json, given))
-        status = pyro_fail(error, PYRO_ERROR_FORMAT, "cannot parse the helper's answer");
+        status = pyro_fail(error, PYRO_ERROR_FORMAT,
+                           "cannot parse the result of the Python helper");
     pyro_json_close(json);
     pyro_source_close(source);
     return status;
@@ -143,7 +144,7 @@ static int run_export(answer *given, const pyro_helper_request *request, pyro_er
 }
 
 /* "cannot be exported at net.py:12 (if x.sum() > 0:): ...; use torch.cond": what, where, remedy. */
-static int fail_broken(pyro_error *error, const pyro_helper_break *broken)
+static int fail_broken(pyro_error *error, const pyro_trace_break *broken)
 {
     bool traced = broken->stage && strcmp(broken->stage, "trace") == 0;
     char place[320] = "";
@@ -200,7 +201,7 @@ int pyro_helper_export_model(pyro_helper_export *out, const pyro_helper_request 
 
 void pyro_helper_export_free(pyro_helper_export *exported)
 {
-    pyro_helper_break *broken = &exported->broken;
+    pyro_trace_break *broken = &exported->broken;
     char *const texts[] = {exported->label, exported->builder, broken->stage,
                            broken->type,    broken->message,   broken->hint,
                            broken->file,    broken->function,  broken->code};

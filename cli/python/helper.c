@@ -1,4 +1,4 @@
-/* Runs the Python helper in a temporary folder and reads its answer from a file. */
+/* Runs the Python helper in a temporary folder and reads its result from a file. */
 #include "cli/python/helper.h"
 
 #include "cli/common.h"

@@ -1,8 +1,9 @@
-/* Runs the tool's Python helper in the user's interpreter and reads its JSON answers. */
+/* Runs the tool's Python helper in the user's interpreter and reads its JSON results. */
 #ifndef PYRO_CLI_PYTHON_HELPER_H
 #define PYRO_CLI_PYTHON_HELPER_H
 
 #include "base/containers/buf.h"
+#include "report/cost/traceable.h"
 
 #include <pyrometer/error.h>
 #include <stdbool.h>
@@ -21,7 +22,7 @@ typedef struct pyro_helper {
 int pyro_helper_begin(pyro_helper *helper, const char *python, pyro_error *error);
 /*
  * Runs "python helper.zip ARGUMENTS --result FILE", ARGUMENTS ending with NULL, and reads the
- * answer. The program's output goes to standard error. PYRO_ERROR_NOT_FOUND when the Python does
+ * result. The program's output goes to standard error. PYRO_ERROR_NOT_FOUND when the Python does
  * not exist.
  */
 int pyro_helper_run(pyro_helper *helper, pyro_buf *answer, const char *const *arguments,
@@ -42,18 +43,11 @@ typedef struct pyro_helper_request {
     const char *python, *spec, *input_shape; /* python and input_shape may be NULL */
 } pyro_helper_request;
 
-/* Where and why a model could not be traced; unknown texts are "". */
-typedef struct pyro_helper_break {
-    char *stage; /* "import", "build", "forward" or "trace" */
-    char *type, *message, *hint, *file, *function, *code;
-    int64_t line; /* 0: unknown */
-} pyro_helper_break;
-
 typedef struct pyro_helper_export {
     pyro_buf archive;
     char *label, *builder;
     bool untraceable; /* the user's code raised: `broken` says where */
-    pyro_helper_break broken;
+    pyro_trace_break broken;
 } pyro_helper_export;
 
 /*

@@ -306,6 +306,70 @@ PYRO_API int pyro_bench_add_environment(pyro_bench *bench, const char *name, con
 /* Fill bench->environment: call _before the first measurement, _after the last one. */
 PYRO_API int pyro_environment_before(pyro_bench *bench, pyro_error *error);
 PYRO_API int pyro_environment_after(pyro_bench *bench, pyro_error *error);
+/*
+ * Counters of this process, for its resource use between two readings. -1: unknown, as on systems
+ * without /proc. The thread that reads them first should also read them last.
+ */
+typedef struct pyro_process_counters {
+    int64_t time_ns; /* monotonic clock */
+    int64_t cpu_ns; /* processor time of all threads */
+    int64_t thread_delay_ns; /* the calling thread was runnable but had no processor */
+    int64_t disk_read_bytes, disk_written_bytes;
+    int64_t network_received_bytes, network_sent_bytes; /* of all programs in its network
+                                                           namespace, without loopback */
+} pyro_process_counters;
+
+/* _begin reads the clocks last, _end reads them first: the reading itself is not counted. */
+PYRO_API pyro_process_counters pyro_process_counters_begin(void);
+PYRO_API pyro_process_counters pyro_process_counters_end(void);
+
+/* NaN and -1: unknown. */
+typedef struct pyro_process_use {
+    double cpu_percent; /* 100: one processor */
+    double waiting_share; /* of the time, while none of its threads could compute */
+    int64_t disk_read_bytes, disk_written_bytes;
+    int64_t network_received_bytes, network_sent_bytes;
+} pyro_process_use;
+
+PYRO_API pyro_process_use pyro_process_use_between(const pyro_process_counters *before,
+                                                   const pyro_process_counters *after);
+
+/* Resident memory of this process now, and its peak since the last reset; -1: unknown. */
+PYRO_API int64_t pyro_resident_bytes(void);
+PYRO_API int64_t pyro_peak_resident_bytes(void);
+/* False if the kernel does not permit it: the peak is then that of the whole process. */
+PYRO_API bool pyro_peak_resident_reset(void);
+/* Share of the C heap that is free but held; NaN: unknown. */
+PYRO_API double pyro_heap_unused_share(void);
+
+/* Samples of the resident memory of this process. */
+typedef struct pyro_memory_samples {
+    int64_t count; /* 0: unknown */
+    double mean_bytes; /* NaN: unknown */
+    int64_t max_bytes; /* -1: unknown */
+} pyro_memory_samples;
+
+typedef struct pyro_memory_sampler pyro_memory_sampler;
+
+/* Starts a thread that samples every `period_ns`; 0: 2 ms. _stop ends the thread and frees it. */
+PYRO_API int pyro_memory_sampler_start(pyro_memory_sampler **out, int64_t period_ns,
+                                       pyro_error *error);
+PYRO_API pyro_memory_samples pyro_memory_sampler_stop(pyro_memory_sampler *sampler);
+
+/* Processors that this process may use, after affinity. */
+PYRO_API int64_t pyro_usable_cpus(void);
+/* Memory of the machine; -1: unknown. */
+PYRO_API int64_t pyro_machine_memory_bytes(void);
+/* Size of one data cache of a level (1 to 4) of the first processor; -1: unknown. */
+PYRO_API int64_t pyro_cache_bytes(int level);
+/*
+ * Size of a buffer that evicts the caches when `threads` threads write it: twice the last level or
+ * all private second levels, whichever is larger. -1: unknown.
+ */
+PYRO_API int64_t pyro_cache_eviction_bytes(int64_t threads);
+/* Instruction set extension that multiplies bfloat16 ("avx512_bf16"); NULL: none is known. */
+PYRO_API const char *pyro_bfloat16_extension(void);
+
 /* Computes all summaries and throughputs, and adds warnings about unreliable numbers. */
 PYRO_API int pyro_bench_finish(pyro_bench *bench, pyro_error *error);
 
@@ -320,6 +384,9 @@ PYRO_API bool pyro_bench_recognise(const char *path);
 
 /* Finds a metric by name, or returns NULL. */
 PYRO_API const pyro_metric *pyro_bench_metric(const pyro_bench_result *result, const char *name);
+
+/* Calls per second, of all items of a call together; NaN without throughput. */
+PYRO_API double pyro_bench_calls_per_s(const pyro_bench_result *result);
 
 /* NaN without samples; the median is also NaN if memory runs out. */
 PYRO_API double pyro_samples_mean(const double *samples, size_t count);

@@ -54,7 +54,7 @@ typedef struct pyro_model_evidence {
     double zero_share; /* of weights that are exactly 0 */
     int64_t allocations, allocated_bytes; /* per call */
     double fragmentation; /* unused share of reserved memory */
-    int64_t unused_bytes; /* unused reserved memory */
+    int64_t peak_bytes; /* GPU: peak of allocated memory; CPU: of resident memory */
     int64_t threads, usable_cpus;
     double cpu_percent; /* 100: one processor */
     double waiting_share; /* of a call, while none of its threads could compute */
@@ -84,6 +84,35 @@ PYRO_API pyro_recorded_call pyro_analysis_recorded_call(const pyro_analysis *ana
 /* Shares of own time (device time if there is any), largest first. `out` has room for
  * analysis->op_count rows; the analysis owns the names. */
 PYRO_API void pyro_analysis_op_shares(const pyro_analysis *analysis, pyro_op_share *out);
+
+/*
+ * Finds layers whose path or class contains `name`, in any case. "attention", "mlp", "embedding" and
+ * "norm" also find the usual abbreviations of these parts. Writes indices in increasing order into
+ * `out`, which has room for analysis->layer_count, and returns their number.
+ */
+PYRO_API size_t pyro_analysis_layers_named(const pyro_analysis *analysis, const char *name,
+                                           size_t *out);
+
+typedef struct pyro_layer_sum {
+    int64_t calls;
+    int64_t forward_ns; /* on the device if `on_device`, else on the host */
+    double share; /* of all outermost layers; NaN: they took no time */
+    bool on_device;
+} pyro_layer_sum;
+
+/* Sums layers, given by increasing index. A layer inside another one of them is not added again. */
+PYRO_API pyro_layer_sum pyro_analysis_sum_layers(const pyro_analysis *analysis,
+                                                 const size_t *layers, size_t count);
+
+typedef struct pyro_layer_share {
+    size_t layer; /* index */
+    int64_t own_ns; /* forward, without the layers inside; of the device if there is any */
+    double share; /* of the own time of all layers */
+} pyro_layer_share;
+
+/* Layers by own time, largest first, without those that only contain others. `out` has room for
+ * analysis->layer_count rows; returns the number written. */
+PYRO_API size_t pyro_analysis_layer_shares(const pyro_analysis *analysis, pyro_layer_share *out);
 
 typedef struct pyro_recommendation {
     const char *id; /* of the rule, or of the finding that it repeats */

@@ -52,7 +52,7 @@ typedef struct pyro_recording_header {
     uint32_t flags, state;
     int64_t process, parent_process;
     int64_t start_realtime_ns; /* of the first clock reading */
-    double raw_per_ns; /* a first estimate; the two readings are more exact */
+    double raw_per_ns; /* updated together with `last`; readers convert times with it */
     pyro_recording_clock first, last; /* `last` is updated from time to time */
     uint64_t chunk_count; /* capacity of the file in chunks */
     uint64_t max_bytes; /* 0: no limit */

@@ -30,7 +30,7 @@ static const struct member {
     MEMBER("allocations", INTEGER, allocations),
     MEMBER("allocated_bytes", INTEGER, allocated_bytes),
     MEMBER("fragmentation", NUMBER, fragmentation),
-    MEMBER("unused_bytes", INTEGER, unused_bytes),
+    MEMBER("peak_bytes", INTEGER, peak_bytes),
     MEMBER("threads", INTEGER, threads),
     MEMBER("usable", INTEGER, usable_cpus),
     MEMBER("cpu_percent", NUMBER, cpu_percent),

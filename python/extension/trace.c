@@ -2,6 +2,8 @@
  * which keep the trace alive. */
 #include "module.h"
 
+#include <math.h>
+
 typedef struct trace_object {
     PyObject_HEAD
     pyro_trace *trace;
@@ -349,6 +351,71 @@ static PyObject *trace_op_shares(trace_object *self, PyObject *unused)
     return list;
 }
 
+static PyObject *trace_layer_shares(trace_object *self, PyObject *unused)
+{
+    pyro_layer_share *shares = PyMem_Calloc(self->analysis->layer_count + 1, sizeof *shares);
+    PyObject *list = shares ? PyList_New(0) : PyErr_NoMemory();
+
+    (void)unused;
+    size_t count = list ? pyro_analysis_layer_shares(self->analysis, shares) : 0;
+    for (size_t i = 0; list && i < count; i++) {
+        PyObject *tuple = Py_BuildValue("(nLd)", (Py_ssize_t)shares[i].layer,
+                                        (long long)shares[i].own_ns, shares[i].share);
+
+        if (!tuple || PyList_Append(list, tuple))
+            Py_CLEAR(list);
+        Py_XDECREF(tuple);
+    }
+    PyMem_Free(shares);
+    return list;
+}
+
+static PyObject *trace_layers_named(trace_object *self, PyObject *given)
+{
+    const char *name = PyUnicode_AsUTF8(given);
+    size_t *found = PyMem_Calloc(self->analysis->layer_count + 1, sizeof *found);
+    PyObject *list = name && found ? PyList_New(0) : NULL;
+
+    if (name && !found)
+        PyErr_NoMemory();
+    size_t count = list ? pyro_analysis_layers_named(self->analysis, name, found) : 0;
+    for (size_t i = 0; list && i < count; i++) {
+        PyObject *index = PyLong_FromSize_t(found[i]);
+
+        if (!index || PyList_Append(list, index))
+            Py_CLEAR(list);
+        Py_XDECREF(index);
+    }
+    PyMem_Free(found);
+    return list;
+}
+
+static PyObject *trace_sum_layers(trace_object *self, PyObject *given)
+{
+    PyObject *list = PySequence_List(given);
+    size_t count = list && PyList_Sort(list) == 0 ? (size_t)PyList_GET_SIZE(list) : 0;
+    size_t *layers = PyMem_Calloc(count + 1, sizeof *layers);
+    PyObject *result = NULL;
+
+    if (!layers && !PyErr_Occurred())
+        PyErr_NoMemory();
+    for (size_t i = 0; i < count && !PyErr_Occurred(); i++) {
+        layers[i] = PyLong_AsSize_t(PyList_GET_ITEM(list, (Py_ssize_t)i));
+        if (!PyErr_Occurred() && layers[i] >= self->analysis->layer_count)
+            PyErr_SetString(PyExc_IndexError, "no such layer");
+    }
+    if (!PyErr_Occurred()) {
+        pyro_layer_sum sum = pyro_analysis_sum_layers(self->analysis, layers, count);
+        PyObject *share = isnan(sum.share) ? Py_NewRef(Py_None) : PyFloat_FromDouble(sum.share);
+
+        result = Py_BuildValue("(LLNO)", (long long)sum.calls, (long long)sum.forward_ns, share,
+                               sum.on_device ? Py_True : Py_False);
+    }
+    PyMem_Free(layers);
+    Py_XDECREF(list);
+    return result;
+}
+
 static PyMethodDef trace_methods[] = {
     {"tables", trace_tables, METH_NOARGS,
      "tables() -> {table: {column: whether -1 means unknown}}"},
@@ -364,6 +431,12 @@ static PyMethodDef trace_methods[] = {
      "allocated_bytes)"},
     {"op_shares", (PyCFunction)trace_op_shares, METH_NOARGS,
      "op_shares() -> [(name, share of own time, calls)], largest first"},
+    {"layer_shares", (PyCFunction)trace_layer_shares, METH_NOARGS,
+     "layer_shares() -> [(layer, own_ns, share of own time)], largest first"},
+    {"layers_named", (PyCFunction)trace_layers_named, METH_O,
+     "layers_named(name) -> [layer]: those with the name in their path or class."},
+    {"sum_layers", (PyCFunction)trace_sum_layers, METH_O,
+     "sum_layers(layers) -> (calls, forward_ns, share or None, on_device)"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -275,7 +275,7 @@ static size_t progress(const lane *lane)
     return lane->stage == LANE_PASS ? lane->next_event : 0;
 }
 
-/* The lane to go on with: the worker's last one, unless another is far behind it; NULL: none. */
+/* The lane to continue: the worker's last one, unless another is far behind it; NULL: none. */
 static lane *choose_lane(const analysis_job *job, lane *last)
 {
     lane *best = NULL;

@@ -21,7 +21,7 @@ int64_t pyro_quantile(int64_t *values, size_t count, size_t numerator, size_t de
         return 0;
     size_t rank = (count * numerator + denominator - 1) / denominator;
     size_t wanted = rank ? rank - 1 : 0;
-    size_t low = 0, high = count; /* the answer lies in [low, high) */
+    size_t low = 0, high = count; /* the result lies in [low, high) */
     uint64_t seed = count;
     while (high - low > 1) {
         /* Pivots at random places: no order of the input makes this quadratic. */

@@ -6,9 +6,8 @@
 #include "base/processors.h"
 #include "bench/clock.h"
 #include "bench/gpu.h"
+#include "bench/system_files.h"
 
-#include <ctype.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,70 +17,21 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-enum { SMALL_FILE_BYTES = 65536, CPUS_MAX = 4096 };
+enum { CPUS_MAX = 4096 };
 
 /* The kernel counts in hundredths of a second: shorter times show nothing. */
 #define USE_MIN_S 0.2
-
-/* Reads the start of a file, NUL-terminated; false if it is unreadable. */
-static bool read_text(const char *path, char *text, size_t size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    size_t length = 0;
-    ssize_t got = 1;
-
-    text[0] = '\0';
-    if (fd < 0)
-        return false;
-    while (length < size - 1 && (got = read(fd, text + length, size - 1 - length)) > 0)
-        length += (size_t)got;
-    close(fd);
-    text[length] = '\0';
-    return got >= 0;
-}
-
-/* Reads a file of one line, without the line end. */
-static bool read_line(const char *path, char *text, size_t size)
-{
-    if (!read_text(path, text, size))
-        return false;
-    text[strcspn(text, "\n")] = '\0';
-    return text[0] != '\0';
-}
-
-/* Finds what follows "key" and separators at the start of a line; false without such a line. */
-static bool find_value(const char *text, const char *key, char *value, size_t size)
-{
-    size_t length = strlen(key);
-
-    for (const char *line = text; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, key, length) != 0 || isalnum((unsigned char)line[length]))
-            continue;
-        const char *start = line + length + strspn(line + length, " \t:=\"");
-        size_t end = strcspn(start, "\"\n");
-        snprintf(value, size, "%.*s", (int)(end < size ? end : size - 1), start);
-        return value[0] != '\0';
-    }
-    return false;
-}
-
-static int64_t find_number(const char *text, const char *key)
-{
-    char value[64];
-
-    return find_value(text, key, value, sizeof value) ? strtoll(value, NULL, 10) : -1;
-}
 
 static void find_cpu_model(const char *cpuinfo, char *model, size_t size)
 {
     char implementer[32] = "", part[32] = "";
 
-    if (find_value(cpuinfo, "model name", model, size) || find_value(cpuinfo, "Model", model, size))
+    if (pyro_system_value(cpuinfo, "model name", model, size) ||
+        pyro_system_value(cpuinfo, "Model", model, size))
         return;
     /* AArch64 reports numbers instead of names. */
-    if (find_value(cpuinfo, "CPU implementer", implementer, sizeof implementer) &&
-        find_value(cpuinfo, "CPU part", part, sizeof part))
+    if (pyro_system_value(cpuinfo, "CPU implementer", implementer, sizeof implementer) &&
+        pyro_system_value(cpuinfo, "CPU part", part, sizeof part))
         snprintf(model, size, "implementer %s part %s", implementer, part);
     else
         snprintf(model, size, "unknown");
@@ -95,7 +45,7 @@ static int64_t count_throttling(void)
     for (int i = 0; i < CPUS_MAX; i++) {
         snprintf(path, sizeof path,
                  "/sys/devices/system/cpu/cpu%d/thermal_throttle/core_throttle_count", i);
-        if (!read_line(path, text, sizeof text))
+        if (!pyro_system_line(path, text, sizeof text))
             break;
         total = (total < 0 ? 0 : total) + strtoll(text, NULL, 10);
     }
@@ -105,11 +55,11 @@ static int64_t count_throttling(void)
 static int64_t count_swapped_pages(void)
 {
     static const char path[] = "/proc/vmstat";
-    char *text = malloc(SMALL_FILE_BYTES);
+    char *text = malloc(PYRO_SYSTEM_TEXT);
     int64_t pages = -1;
 
-    if (text && read_text(path, text, SMALL_FILE_BYTES))
-        pages = find_number(text, "pswpin") + find_number(text, "pswpout");
+    if (text && pyro_system_text(path, text, PYRO_SYSTEM_TEXT))
+        pages = pyro_system_number(text, "pswpin") + pyro_system_number(text, "pswpout");
     free(text);
     return pages;
 }
@@ -129,7 +79,7 @@ static pyro_processor_use use_now(void)
     struct rusage own, children;
     char text[512];
 
-    if (!read_text("/proc/stat", text, sizeof text) ||
+    if (!pyro_system_text("/proc/stat", text, sizeof text) ||
         sscanf(text, "cpu %lld %lld %lld %lld %lld %lld %lld %lld", &user, &nice, &system, &idle,
                &waiting, &interrupts, &soft, &stolen) != 8 ||
         getrusage(RUSAGE_SELF, &own) != 0 || getrusage(RUSAGE_CHILDREN, &children) != 0)
@@ -190,11 +140,11 @@ static bool resolve_reference(const char *folder, const char *reference, char *o
     bool found = false;
 
     snprintf(path, sizeof path, "%s/%s", folder, reference);
-    if (read_line(path, out, size) && is_commit(out))
+    if (pyro_system_line(path, out, size) && is_commit(out))
         return true;
     snprintf(path, sizeof path, "%s/packed-refs", folder);
-    packed = malloc(SMALL_FILE_BYTES);
-    if (packed && read_text(path, packed, SMALL_FILE_BYTES)) {
+    packed = malloc(PYRO_SYSTEM_TEXT);
+    if (packed && pyro_system_text(path, packed, PYRO_SYSTEM_TEXT)) {
         for (char *line = strtok_r(packed, "\n", &rest); line && !found;
              line = strtok_r(NULL, "\n", &rest)) {
             char *space = strchr(line, ' ');
@@ -225,7 +175,7 @@ static bool find_git_folder(char *folder, size_t size)
             return true;
         }
         snprintf(path, sizeof path, "%s/.git", at);
-        if (read_line(path, line, sizeof line) && strncmp(line, "gitdir: ", 8) == 0) {
+        if (pyro_system_line(path, line, sizeof line) && strncmp(line, "gitdir: ", 8) == 0) {
             snprintf(folder, size, "%s%s%s", line[8] == '/' ? "" : at, line[8] == '/' ? "" : "/",
                      line + 8);
             return true;
@@ -245,7 +195,7 @@ static bool find_commit(char *commit, size_t size)
     if (!find_git_folder(folder, sizeof folder))
         return false;
     snprintf(path, sizeof path, "%s/HEAD", folder);
-    if (!read_line(path, head, sizeof head))
+    if (!pyro_system_line(path, head, sizeof head))
         return false;
     if (strncmp(head, "ref: ", 5) != 0) {
         snprintf(commit, size, "%.*s", (int)size - 1, head);
@@ -255,7 +205,7 @@ static bool find_commit(char *commit, size_t size)
         return true;
     /* A linked work tree keeps its branches in the main one. */
     snprintf(path, sizeof path, "%s/commondir", folder);
-    if (!read_line(path, common, sizeof common))
+    if (!pyro_system_line(path, common, sizeof common))
         return false;
     snprintf(path, sizeof path, "%s%s%s", common[0] == '/' ? "" : folder,
              common[0] == '/' ? "" : "/", common);
@@ -273,10 +223,11 @@ static int read_processor(pyro_bench *bench, char *text, pyro_error *error)
     char value[256] = "";
     int status;
 
-    read_text("/proc/cpuinfo", text, SMALL_FILE_BYTES);
+    pyro_system_text("/proc/cpuinfo", text, PYRO_SYSTEM_TEXT);
     find_cpu_model(text, value, sizeof value);
     status = set(bench, &environment->cpu_model, value, error);
-    if (!read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", value, sizeof value))
+    if (!pyro_system_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", value,
+                          sizeof value))
         value[0] = '\0';
     if (status == PYRO_OK)
         status = set(bench, &environment->governor, value, error);
@@ -301,14 +252,14 @@ static int read_system(pyro_bench *bench, char *text, pyro_error *error)
         if (status == PYRO_OK)
             status = set(bench, &environment->architecture, names.machine, error);
     }
-    if (status == PYRO_OK && read_text("/etc/os-release", text, SMALL_FILE_BYTES) &&
-        find_value(text, "PRETTY_NAME", value, sizeof value))
+    if (status == PYRO_OK && pyro_system_text("/etc/os-release", text, PYRO_SYSTEM_TEXT) &&
+        pyro_system_value(text, "PRETTY_NAME", value, sizeof value))
         status = set(bench, &environment->system, value, error);
     if (status == PYRO_OK && find_commit(value, sizeof value))
         status = set(bench, &environment->commit, value, error);
-    read_text("/proc/meminfo", text, SMALL_FILE_BYTES);
-    int64_t memory_kib = find_number(text, "MemTotal");
-    int64_t swap_kib = find_number(text, "SwapTotal") - find_number(text, "SwapFree");
+    pyro_system_text("/proc/meminfo", text, PYRO_SYSTEM_TEXT);
+    int64_t memory_kib = pyro_system_number(text, "MemTotal");
+    int64_t swap_kib = pyro_system_number(text, "SwapTotal") - pyro_system_number(text, "SwapFree");
     environment->memory_bytes = memory_kib > 0 ? memory_kib * 1024 : 0;
     environment->swap_used_bytes = swap_kib > 0 ? swap_kib * 1024 : 0;
     return status;
@@ -330,7 +281,7 @@ static int read_gpus(pyro_bench *bench, pyro_error *error)
 int pyro_environment_before(pyro_bench *bench, pyro_error *error)
 {
     pyro_environment *environment = &bench->environment;
-    char *text = malloc(SMALL_FILE_BYTES);
+    char *text = malloc(PYRO_SYSTEM_TEXT);
 
     if (!text)
         return pyro_fail_memory(error);

@@ -18,6 +18,15 @@ int pyro_bench_add_rate(pyro_bench *bench, size_t result, const char *of, const 
     return pyro_bench_add_value(bench, result, name, unit, true, rate, error);
 }
 
+double pyro_bench_calls_per_s(const pyro_bench_result *result)
+{
+    const pyro_metric *throughput = pyro_bench_metric(result, "throughput");
+
+    if (!throughput || !(result->items > 0))
+        return NAN;
+    return (throughput->samples ? throughput->summary.mean : throughput->value) / result->items;
+}
+
 double pyro_samples_mean(const double *samples, size_t count)
 {
     return count ? pyro_mean(samples, count) : NAN;

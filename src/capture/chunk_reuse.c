@@ -11,7 +11,7 @@
 
 /*
  * Threads continue meanwhile, but they add spans only to open chunks, and this asks only about
- * closed ones. So an outdated answer is at worst too careful.
+ * closed ones. So an outdated result is at worst too careful.
  */
 static bool has_open_span(const pyro_session *session, uint64_t sequence)
 {

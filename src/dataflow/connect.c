@@ -1,6 +1,6 @@
 /*
- * Connects nodes by edges: which node passes which tensor to which. Steps between nodes are looked
- * through: their results come from the nodes whose tensors they use.
+ * Connects nodes by edges: which node passes which tensor to which. A step between nodes is not a
+ * node: its results count as made by the nodes whose tensors it uses.
  */
 #include "dataflow/dataflow.h"
 

@@ -1,6 +1,6 @@
 /*
- * A graph as it is drawn: nodes grouped by modules, with one of several equal blocks in place of
- * all. Numbers of drawn nodes, groups and edges are indices.
+ * A graph as it is drawn: nodes grouped by modules, with equal blocks drawn once. Numbers of
+ * drawn nodes, groups and edges are indices.
  */
 #ifndef PYRO_DATAFLOW_PICTURE_H
 #define PYRO_DATAFLOW_PICTURE_H

@@ -1,7 +1,7 @@
 /*
  * The bytes of a storage that a tensor covers: a first byte and the sums of arithmetic
- * progressions, one per dimension. Decides exactly whether two regions overlap and what others
- * leave visible of one, up to a bounded amount of work.
+ * progressions, one per dimension. Decides exactly, up to a bounded amount of work, whether two
+ * regions overlap, and which bytes of one region later ones do not cover.
  */
 #ifndef PYRO_DATAFLOW_REGION_H
 #define PYRO_DATAFLOW_REGION_H

@@ -1,6 +1,6 @@
 /*
- * Adds what steps use. A view itself uses nothing: its reader gets the bytes from what they held,
- * seen through all views in between (connect.c chooses how many).
+ * Adds the values that steps use. A view makes no bytes of its own, so it lists the values that it
+ * shows, one level per view below it; connect.c chooses which level its reader depends on.
  */
 #include "dataflow/views.h"
 

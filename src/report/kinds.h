@@ -9,6 +9,7 @@ typedef enum pyro_report_kind {
     PYRO_REPORT_DIFF,         /* two costs */
     PYRO_REPORT_MODELS,
     PYRO_REPORT_CHECK,
+    PYRO_REPORT_TRACEABLE,
     PYRO_REPORT_TRACE,
     PYRO_REPORT_PASSES,
     PYRO_REPORT_TRACE_DIFF,

@@ -131,13 +131,6 @@ int pyro_report_ranks(char **out, size_t *size, const pyro_ranks *ranks, pyro_ra
     return pyro_report_write(out, size, &request);
 }
 
-/* Only the text shows ratios of results; each takes a bootstrap. */
-static bool wants_ranking(pyro_bench_format format)
-{
-    return format != PYRO_BENCH_JSON && format != PYRO_BENCH_CSV && format != PYRO_BENCH_JUNIT &&
-           format != PYRO_BENCH_GITHUB;
-}
-
 int pyro_report_bench(char **out, size_t *size, const pyro_bench_report *report,
                       pyro_bench_format format, const pyro_report_options *options,
                       pyro_error *error)
@@ -147,11 +140,12 @@ int pyro_report_bench(char **out, size_t *size, const pyro_bench_report *report,
                                    .options = options ? options : &default_options,
                                    .error = error,
                                    .bench = {.report = report}};
+    const pyro_writer *writer = pyro_writer_find(PYRO_REPORT_BENCH, format);
     pyro_ranking *ranking = NULL;
     int status = PYRO_OK;
 
     *out = NULL;
-    if (wants_ranking(format))
+    if (writer && writer->ranked)
         status = pyro_bench_rank(&ranking, &request.bench.ranking_count, report->bench, error);
     request.bench.ranking = ranking;
     if (status == PYRO_OK)

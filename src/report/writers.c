@@ -5,8 +5,11 @@
 
 static const pyro_writer writers[] = {
 #define WRITER(kind, format, name, extension, write) \
-    {PYRO_REPORT_##kind, format, name, extension, write},
-#define FORMAT(kind, format, name, extension) {PYRO_REPORT_##kind, format, name, extension, NULL},
+    {PYRO_REPORT_##kind, format, name, extension, write, false},
+#define RANKED(kind, format, name, extension, write) \
+    {PYRO_REPORT_##kind, format, name, extension, write, true},
+#define FORMAT(kind, format, name, extension) \
+    {PYRO_REPORT_##kind, format, name, extension, NULL, false},
 #include "report/writers.def"
 };
 

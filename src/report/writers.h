@@ -7,6 +7,8 @@
 #include "base/json/write.h"
 #include "graph/cost_changes.h"
 #include "report/cost/check.h"
+#include "report/cost/traceable.h"
+#include "report/doctor.h"
 #include "report/kinds.h"
 
 #include <pyrometer/graph.h>
@@ -42,6 +44,7 @@ typedef struct pyro_report_request {
             size_t count;
         } models;
         const pyro_check *check;
+        const pyro_traceable *traceable;
         struct {
             const pyro_trace *trace;
             const pyro_analysis *analysis;
@@ -64,6 +67,7 @@ typedef struct pyro_report_request {
             const pyro_graph_report *report;
             const pyro_picture *picture; /* for dot; NULL otherwise */
         } graph;
+        const pyro_doctor *doctor;
     };
 } pyro_report_request;
 
@@ -76,6 +80,7 @@ typedef struct pyro_writer {
     int format;
     const char *name, *extension; /* extension NULL: no option offers it by name */
     pyro_write_report *write;     /* NULL: the tool writes it */
+    bool ranked;                  /* it shows results in order of speed */
 } pyro_writer;
 
 #define WRITER(kind, format, name, extension, write) pyro_write_report write;

@@ -355,7 +355,7 @@ pyrometer: --against no-such-commit: neither a results file nor a commit of this
 [2]
 
 # An interruption ends it with what was measured.
-$ cd $TMP; (pyrometer bench -q --runs 1000 --warmup 0 --cleanup 'touch cleaned' -n nap 'sleep 0.05' -o nap.json & pid=$!; sleep 0.6; kill -INT $pid; wait $pid; echo [$?]); ls cleaned; python3 -c '
+$ cd $TMP; (pyrometer bench -q --runs 1000 --warmup 0 --cleanup 'touch cleaned' -n nap 'echo >> ran; sleep 0.05' -o nap.json & pid=$!; until [ "$(wc -l 2> /dev/null < ran || echo 0)" -ge 3 ]; do sleep 0.05; done; kill -INT $pid; wait $pid; echo [$?]); ls cleaned; python3 -c '
 > import json
 > data = json.load(open("nap.json"))
 > print(data["interrupted"], data["benchmarks"][0]["status"])'

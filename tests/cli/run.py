@@ -24,7 +24,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-TIMEOUT_S = 600
+TIMEOUT_S = 300
 
 
 class Step:

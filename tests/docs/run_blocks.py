@@ -23,7 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from blocks import ROOT, Block, blocks, documents
 
 SETUPS = pathlib.Path(__file__).parent / "setups"
-LIMIT_S = 120
+LIMIT_S = 600
 UNITS = r"(?:\s?(?:ns|us|ms|s|B|KiB|MiB|GiB|k|M|G|T)\b)?"
 
 

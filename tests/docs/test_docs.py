@@ -28,6 +28,7 @@ def results(tmp_path_factory):
         [sys.executable, str(script), TOOL, str(folder / "blocks"), str(path)],
         capture_output=True,
         text=True,
+        timeout=1200,
     )
     assert path.exists(), ran.stdout + ran.stderr
     return json.loads(path.read_text())

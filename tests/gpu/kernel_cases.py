@@ -120,7 +120,12 @@ def graph_of_training():
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         work()
-    return graph.replay
+
+    def step():
+        graph.replay()
+
+    step.kept = work  # its tensors: the graph has their addresses only
+    return step
 
 
 def lstm():

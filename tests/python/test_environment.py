@@ -29,5 +29,6 @@ def test_packages_can_be_imported_in_any_order():
         if importlib.util.find_spec(name) is None:
             pytest.skip(f"{name} is not installed")
     orders = ["\n".join(IMPORTS.values()), "\n".join(reversed(IMPORTS.values()))]
-    done = subprocess.run([sys.executable, "-c", PROGRAM, *orders], capture_output=True, text=True)
+    command = [sys.executable, "-c", PROGRAM, *orders]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Checks the structure of the code: cycles of files, dependencies between rooms, size of folders.
+"""Checks the structure of the code: cycles, dependencies between rooms, folders, named paths.
 
 check.py --build BUILD reads includes, the symbols of BUILD's object files and Python's imports. It
 fails on a cycle that allowed.toml does not list, on a use that ARCHITECTURE.md's table of rooms
-does not allow, and on a folder with too many files of code.
+does not allow, on a folder with too many files of code, on a path in a document that does not
+exist, and on a unit test that mirrors no source.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import sys
 import tomllib
 
 import graphs
+import paths
 import rooms
 
 MOST_FILES = 30
@@ -79,6 +81,19 @@ def check_folders(root, listed):
     return messages
 
 
+def all_files(root):
+    """Every file that belongs to the project, relative to the root; not what builds make."""
+    files = {path.name for path in root.iterdir() if path.is_file()}
+    for folder in root.iterdir():
+        if folder.is_dir() and not folder.name.startswith(("build", ".git", ".venv", "shared")):
+            files |= {
+                str(path.relative_to(root))
+                for path in folder.rglob("*")
+                if path.is_file() and "__pycache__" not in path.parts
+            }
+    return files
+
+
 def print_cycles(graph):
     for cycle in graph.cycles():
         print("[[cycle]]\nfiles = [")
@@ -106,6 +121,8 @@ def main():
         *check_cycles(graph, allowed.get("cycle", [])),
         *check_rooms(graph, table),
         *check_folders(options.root, allowed.get("folder", [])),
+        *paths.check_documents(options.root, all_files(options.root)),
+        *paths.check_unit_tests(options.root, allowed.get("unit_test", [])),
     ]
     for message in messages:
         print(message)

@@ -4,9 +4,12 @@ import pathlib
 import subprocess
 import tempfile
 import unittest
+from typing import ClassVar
 
 import check
 import graphs
+import packages
+import paths
 import rooms
 
 TABLE = """# Architecture
@@ -146,6 +149,83 @@ class Folders(Tree):
         self.assertEqual(check.check_folders(self.root, listed), [])
         (self.root / "src/base/file0.c").unlink()
         self.assertEqual(len(check.check_folders(self.root, listed)), 1)
+
+
+class Paths(Tree):
+    def messages(self, architecture="", contributing=""):
+        self.write("ARCHITECTURE.md", architecture)
+        self.write("CONTRIBUTING.md", contributing)
+        return paths.check_documents(self.root, check.all_files(self.root))
+
+    def test_what_exists(self):
+        self.write("src/base/deep/checked.h")
+        self.write("fuzz/fuzz_zip.c")
+        text = "`src/base/`, `base/deep/checked.h`, `checked.h`, `deep/`, `fuzz/fuzz_<a name>.c`"
+        self.assertEqual(self.messages(text), [])
+
+    def test_what_does_not(self):
+        self.write("src/base/a.c")
+        found = self.messages("`src/base/b.c` `c.h`", "`src/gone/` and `src/base/<name>.h`")
+        self.assertEqual(
+            found,
+            [
+                "ARCHITECTURE.md names c.h, which does not exist",
+                "ARCHITECTURE.md names src/base/b.c, which does not exist",
+                "CONTRIBUTING.md names src/base/*.h, which does not exist",
+                "CONTRIBUTING.md names src/gone/, which does not exist",
+            ],
+        )
+
+    def test_what_is_no_path(self):
+        text = "`a/b` `build/site/` `/tmp/x.json` `pyro_a` `MACs/s`\n```sh\n`x/y.c`\n```\n"
+        self.assertEqual(self.messages(text + "\n## Plan\n`src/planned/`\n"), [])
+
+
+class UnitTests(Tree):
+    def messages(self, listed=()):
+        return paths.check_unit_tests(self.root, [{"path": path} for path in listed])
+
+    def test_mirrors(self):
+        self.write("src/base/zip/zip.c")
+        self.write("cli/options/given.c")
+        for name in ("base/zip/test_zip.c", "cli/options/test_given.c"):
+            self.write(f"tests/unit/{name}")
+        self.assertEqual(self.messages(), [])
+
+    def test_a_folder_as_a_whole(self):
+        self.write("src/graph/rules/sums.c")
+        self.write("tests/unit/graph/rules/test_rules.c")
+        self.assertEqual(self.messages(), [])
+
+    def test_without_a_source(self):
+        self.write("src/base/zip/zip.c")
+        self.write("tests/unit/base/zip/test_damage.c")
+        self.assertIn("test_damage.c mirrors no source", self.messages()[0])
+        self.assertEqual(self.messages(["tests/unit/base/zip/test_damage.c"]), [])
+        self.write("src/base/zip/damage.c")
+        self.assertEqual(len(self.messages(["tests/unit/base/zip/test_damage.c"])), 1)
+
+
+class Packages(unittest.TestCase):
+    RULES: ClassVar = {"sdist": {"exclude": ["/tests"], "include": ["catalog/*.pt2"]}}
+    TRACKED: ClassVar = {"src/tests/a.c", "tests/b.c", "catalog/m.pt2", "catalog/m.log"}
+
+    def test_what_is_packed(self):
+        packed = packages.packed_files(self.RULES, self.TRACKED, {"catalog/m.pt2", "catalog/m.log"})
+        self.assertEqual(packed, {"src/tests/a.c", "catalog/m.pt2"})
+        self.assertEqual(
+            packages.check_sdist(self.TRACKED, packed),
+            ["the source distribution lacks catalog/m.log"],
+        )
+
+    def test_new_folders_need_a_decision(self):
+        found = packages.check_sdist({"web/index.html"}, {"web/index.html"})
+        self.assertIn("web: say in", found[0])
+
+    def test_rules_that_match_nothing_or_too_much(self):
+        self.assertEqual(packages.check_rules(self.RULES, self.TRACKED), [])
+        rules = {"sdist": {"exclude": ["tests", "/gone"], "include": ["catalog/*.bin"]}}
+        self.assertEqual(len(packages.check_rules(rules, self.TRACKED)), 3)
 
 
 if __name__ == "__main__":

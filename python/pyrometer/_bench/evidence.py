@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
+from pyrometer import _core
 from pyrometer._bench import recorded_calls
 from pyrometer._bench.recommendations import Evidence
 from pyrometer._helper.example_inputs import Inputs
-
-
-def processor_flags() -> set[str]:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            for line in file:
-                if line.startswith(("flags", "Features")):
-                    return set(line.partition(":")[2].split())
-    except OSError:
-        pass
-    return set()
 
 
 def gather(
@@ -35,7 +24,6 @@ def gather(
     the timed calls, named like the fields of Evidence; "peak" is the peak memory."""
     import torch
 
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     found = Evidence(
         kind=engine.kind,
         precision=engine.precision,
@@ -49,7 +37,7 @@ def gather(
         zero_share=_zero_share(engine),
         device_bytes=_device_bytes(engine),
         threads=torch.get_num_threads(),
-        usable=usable,
+        usable=_core.usable_cpus(),
     )
     if cost is not None:
         found.flops, found.moved_bytes = cost.total_flops, cost.total_memory
@@ -67,8 +55,8 @@ def _half_type(engine: Any) -> tuple[str, str] | None:
 
         capability = torch.cuda.get_device_capability(engine.device)[0]
         return ("fp16", "this GPU has tensor cores") if capability >= 7 else None
-    flags = processor_flags() & {"avx512_bf16", "amx_bf16", "bf16"}
-    return ("bf16", f"this processor has {sorted(flags)[0]}") if flags else None
+    extension = _core.bfloat16_extension()
+    return ("bf16", f"this processor has {extension}") if extension else None
 
 
 def _is_channels_last(engine: Any, placed: Inputs) -> bool:
@@ -106,10 +94,7 @@ def _device_bytes(engine: Any) -> int | None:
         import torch
 
         return torch.cuda.get_device_properties(engine.device).total_memory
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return None
+    return _core.machine_memory_bytes()
 
 
 def _add_recording(found: Evidence, recorded: recorded_calls.Recorded, engine: Any) -> None:
@@ -126,10 +111,7 @@ def _add_measured(found: Evidence, measured: Mapping[str, Any]) -> None:
                  "fragmentation", "stages_ms", "first_token_ms", "token_ms"):  # fmt: skip
         if measured.get(name) is not None:
             setattr(found, name, measured[name])
-    share, peak = found.fragmentation, measured.get("peak")
-    if share is not None and peak and share < 1:
-        # On a GPU the peak counts allocated memory, on the CPU all resident memory.
-        found.unused_bytes = int((peak / (1 - share) if found.on_gpu else peak) * share)
+    found.peak_bytes = measured.get("peak") or 0
 
 
 def _add_language(found: Evidence, engine: Any, placed: Inputs) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from pyrometer import _core
-from pyrometer._bench import language_model, recorded_calls, resources
+from pyrometer._bench import language_model, recorded_calls
 from pyrometer._bench.results import BenchmarkResults
 from pyrometer._error import Error
 from pyrometer._helper.example_inputs import Inputs
@@ -23,9 +23,9 @@ def add_memory(bench: Any, index: int, engine: Any, sampler: Any, reset: bool) -
         fragmentation = 1 - peak / reserved if reserved else None
         what = "of tensors on the GPU, weights included; fragmentation: reserved but not allocated"
     else:
-        peak = resources.peak_bytes()
-        average = _core.mean(sampler.resident) if sampler.resident else None
-        fragmentation = resources.heap_fragmentation()
+        peak = _core.peak_bytes()
+        average = sampler.resident_mean
+        fragmentation = _core.heap_unused_share()
         what = "resident memory of this process; fragmentation: free but held in the C heap"
         if not reset:
             what += "; the peak is that of the whole process, as the kernel does not reset it"
@@ -94,10 +94,10 @@ def _resident_bytes(engine: Any, inputs: Inputs) -> int:
     """Peak memory of the process; the only measure where torch does not allocate."""
     run = engine.bind(inputs)
     run()
-    if not resources.reset_peak():
+    if not _core.reset_peak():
         raise Error("the kernel does not reset the peak of memory")
     run()
-    peak = resources.peak_bytes()
+    peak = _core.peak_bytes()
     if peak is None:
         raise Error("the kernel does not tell the peak of memory")
     return peak

@@ -417,10 +417,10 @@ class ModelProfiler:
         run = engine.bind(placed)
         reset = resources.reset_peaks(engine)
         with engine.running():
-            usage = resources.Usage()
+            begun = _core.process_use_begin()
             self._under_way = (bench, index, loop)
             timing.run_loop(loop, engine, run, self._cold)
-            used = usage.stop()
+            used = _core.process_use_end(begun)
             bench.loop(index, loop)
             self._under_way = (bench, index, None)
             if self._cold is not None:

@@ -7,6 +7,7 @@ import collections
 import contextlib
 import copy
 import platform
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -171,6 +172,18 @@ def _names_of(values: Any) -> Iterator[str]:
 def observe(run: Callable[[], Any]) -> Types:
     """Calls once and notes the type of every operator below autocast and above kernels. Compiled
     code runs in its original form, which uses the same types."""
+    was_loaded = _is_compiler_loaded()
+    seen = _observe(run)
+    if _is_compiler_loaded() and not was_loaded:
+        return _observe(run)  # the call itself compiled something
+    return seen
+
+
+def _is_compiler_loaded() -> bool:
+    return "torch._dynamo" in sys.modules
+
+
+def _observe(run: Callable[[], Any]) -> Types:
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -181,8 +194,10 @@ def observe(run: Callable[[], Any]) -> Types:
             seen.see(str(func), list(_names_of(args)))
             return func(*args, **(kwargs or {}))
 
-    stance = getattr(torch.compiler, "set_stance", None)
-    eager = stance("force_eager") if stance is not None else contextlib.nullcontext()
+    eager: Any = contextlib.nullcontext()
+    # set_stance() would load the compiler, which takes longer than torch itself.
+    if _is_compiler_loaded() and hasattr(torch.compiler, "set_stance"):
+        eager = torch.compiler.set_stance("force_eager")
     with eager, Watching():
         run()
     return seen

@@ -46,7 +46,7 @@ class Evidence:
     allocations: int = 0  # per call
     allocated_bytes: int = 0
     fragmentation: float | None = None
-    unused_bytes: int = 0  # fragmentation in bytes
+    peak_bytes: int = 0  # GPU: allocated memory; CPU: resident memory
     threads: int = 1
     usable: int = 1  # processors
     cpu_percent: float | None = None

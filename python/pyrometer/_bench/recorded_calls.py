@@ -14,14 +14,6 @@ from pyrometer._helper.example_inputs import Inputs
 TABLE_ROWS = 15
 RECORDING_SECONDS = 2.0  # time limit for recordings of the same call
 
-# Common names of the parts of a transformer, and the names in models.
-ALIASES = {
-    "attention": ("attention", "attn"),
-    "mlp": ("mlp", "ffn", "feed_forward", "feedforward", "intermediate"),
-    "embedding": ("embed", "wte", "wpe"),
-    "norm": ("norm", "ln_"),
-}
-
 
 @dataclass
 class Recorded:
@@ -100,21 +92,16 @@ def activation_bytes(recorded: Recorded, engine: Any) -> int | None:
     return None if held < 0 else held
 
 
-def _time_ns(row: Mapping[str, Any], on_device: bool) -> int:
-    return row["forward_device_ns"] if on_device else row["forward_host_ns"]
-
-
-def _layer(
-    row: Mapping[str, Any], whole_ns: int, on_device: bool, flops: Mapping[str, int]
-) -> dict[str, Any]:
-    time_ns = _time_ns(row, on_device)
+def _layer(recorded: Recorded, index: int, flops: Mapping[str, int]) -> dict[str, Any]:
+    row = recorded.layers[index]
+    calls, forward_ns, share, _ = recorded.core.sum_layers([index])
     return {
         "path": row["path"] or "(model)",
         "class": row["class"],
-        "calls": row["calls"],
-        "mean_ms": time_ns / max(row["calls"], 1) / 1e6,
-        "total_ms": time_ns / 1e6,
-        "share": time_ns / whole_ns if whole_ns else None,
+        "calls": calls,
+        "mean_ms": forward_ns / max(calls, 1) / 1e6,
+        "total_ms": forward_ns / 1e6,
+        "share": share,
         "allocated_bytes": row["allocated_bytes"],
         "flops": flops.get(row["path"], row["flops"]),
         "shapes": row["shapes"],
@@ -126,47 +113,24 @@ def layers_by_name(
 ) -> dict[str, Any]:
     """One entry per name, with the matching layers and their sums; a layer inside another match is
     listed but not added again."""
-    on_device = recorded.data["device_total_ns"] > 0
     rows = recorded.layers
-    whole_ns = sum(_time_ns(row, on_device) for row in rows if row["parent"] is None)
     if names is None:
-        names = [row["path"] or "(model)" for row in rows]
-        chosen = {name: [index] for index, name in enumerate(names)}
+        chosen = {row["path"] or "(model)": [index] for index, row in enumerate(rows)}
     else:
-        chosen = {name: _matching(rows, name) for name in names}
+        chosen = {name: recorded.core.layers_named(name) for name in names}
     found: dict[str, Any] = {}
     for name, indices in chosen.items():
-        members = set(indices)
-        outer = [index for index in indices if not _has_ancestor(rows, index, members)]
-        total_ns = sum(_time_ns(rows[index], on_device) for index in outer)
+        outer_calls, forward_ns, share, on_device = recorded.core.sum_layers(indices)
         found[name] = {
-            "layers": [_layer(rows[index], whole_ns, on_device, flops) for index in indices],
-            "calls": sum(rows[index]["calls"] for index in outer),
-            "mean_ms": total_ns / calls / 1e6,
-            "share": total_ns / whole_ns if whole_ns else None,
+            "layers": [_layer(recorded, index, flops) for index in indices],
+            "calls": outer_calls,
+            "mean_ms": forward_ns / calls / 1e6,
+            "share": share,
             "clock": "device" if on_device else "host",
         }
         if not indices:
             found[name]["note"] = f"no layer has this in its path or class; there are {_some(rows)}"
     return found
-
-
-def _matching(rows: Sequence[Mapping[str, Any]], name: str) -> list[int]:
-    parts = ALIASES.get(name.lower(), (name.lower(),))
-    return [
-        index
-        for index, row in enumerate(rows)
-        if any(part in f"{row['path']} {row['class']}".lower() for part in parts)
-    ]
-
-
-def _has_ancestor(rows: Sequence[Mapping[str, Any]], index: int, members: set[int]) -> bool:
-    parent = rows[index]["parent"]
-    while parent is not None:
-        if parent in members:
-            return True
-        parent = rows[parent]["parent"]
-    return False
 
 
 def _some(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -233,22 +197,15 @@ def op_shares(recorded: Recorded) -> tuple[list[tuple[str, float, int]], float]:
 
 def add_tables(bench: Any, index: int, recorded: Recorded) -> None:
     """Adds layers, operators and waits to a result, the largest first."""
-    on_device = recorded.data["device_total_ns"] > 0
-    leaves = {row["parent"] for row in recorded.layers}
-    own = "forward_device_self_ns" if on_device else "forward_host_self_ns"
-    rows = sorted(
-        (row for number, row in enumerate(recorded.layers) if number not in leaves or row[own]),
-        key=lambda row: -row[own],
-    )
-    whole = sum(row[own] for row in recorded.layers) or 1
+    rows = recorded.layers
     bench.table(
         index,
         "Layers",
         ["layer", "class", "calls", "own ms", "share"],
         [
-            [row["path"] or "(model)", row["class"], str(row["calls"]), f"{row[own] / 1e6:.3f}",
-             f"{row[own] / whole:.1%}"]
-            for row in rows[:TABLE_ROWS]
+            [rows[layer]["path"] or "(model)", rows[layer]["class"], str(rows[layer]["calls"]),
+             f"{own_ns / 1e6:.3f}", f"{share:.1%}"]
+            for layer, own_ns, share in recorded.core.layer_shares()[:TABLE_ROWS]
         ],
     )  # fmt: skip
     shares, outside = op_shares(recorded)

@@ -167,15 +167,12 @@ def _timing(metric: dict[str, Any] | None) -> dict[str, Any]:
 
 def _throughput(of: dict[str, Any], metrics: dict[str, Any], value: Any) -> dict[str, Any]:
     throughput = metrics.get("throughput", {})
-    requests = None
-    if value("throughput") is not None and of["items"]:
-        requests = value("throughput") / of["items"]
     return {
         "samples_per_second": value("throughput"),
         "interval": throughput.get("interval"),
         "tokens_per_second": value("tokens_per_second"),
         "images_per_second": value("images_per_second"),
-        "requests_per_second": requests,
+        "requests_per_second": of.get("calls_per_second"),
         "batch_size": of["items"],
     }
 

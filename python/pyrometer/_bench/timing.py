@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import glob
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -54,35 +52,6 @@ def run_loop(
     loop.run(run, engine.synchronize(), prepare)
 
 
-def cache_sizes() -> dict[int, int]:
-    """Bytes of one data cache per level of the first processor; empty if the system does not
-    report them."""
-    sizes: dict[int, int] = {}
-    for folder in glob.glob("/sys/devices/system/cpu/cpu0/cache/index*"):
-        try:
-            level, kind, size = (_read(f"{folder}/{name}") for name in ("level", "type", "size"))
-            if kind != "Instruction":
-                units = {"K": 2**10, "M": 2**20, "G": 2**30}
-                number = int(size.rstrip("KMG")) * units.get(size[-1:], 1)
-                sizes[int(level)] = max(sizes.get(int(level), 0), number)
-        except (OSError, ValueError):
-            continue
-    if not sizes:
-        for level in (2, 3):
-            try:
-                number = os.sysconf(f"SC_LEVEL{level}_CACHE_SIZE")
-            except (OSError, ValueError):
-                continue
-            if number > 0:
-                sizes[level] = number
-    return sizes
-
-
-def _read(path: str) -> str:
-    with open(path, encoding="ascii") as file:
-        return file.read().strip()
-
-
 class ColdCache:
     """Evicts the caches of the device that a model runs on by writing a buffer of twice their size.
     On a CPU every thread of torch writes its part, which empties private caches too. Raises Error
@@ -91,14 +60,10 @@ class ColdCache:
     def __init__(self, engine: Any) -> None:
         if engine.on_gpu:
             properties = torch.cuda.get_device_properties(engine.device)
-            largest = int(getattr(properties, "L2_cache_size", 0))
-            self.size, what = 2 * largest, "L2"
+            self.size, what = 2 * int(getattr(properties, "L2_cache_size", 0)), "L2"
         else:
-            sizes = cache_sizes()
-            largest = sizes.get(max(sizes, default=0), 0)
-            private = sizes.get(2, 0) * torch.get_num_threads()
-            self.size, what = 2 * max(largest, private), "caches"
-        if largest <= 0:
+            self.size, what = _core.cache_eviction_bytes(torch.get_num_threads()) or 0, "caches"
+        if self.size <= 0:
             raise Error(
                 "cold_cache: the system does not report the cache sizes of this device",
                 "unsupported",

@@ -14,6 +14,7 @@ from pyrometer import _core, _display, _env
 from pyrometer._capture import passes
 from pyrometer._capture.session import session
 from pyrometer._capture.settings import Settings
+from pyrometer._error import Error
 from pyrometer._graph.graph import Graph
 from pyrometer._output_files import refuse_inputs
 from pyrometer._trace.trace import Table, Trace, trace
@@ -60,12 +61,17 @@ def capture(
             collector; torch.profiler on ROCm, or if another profiler of this process uses CUPTI.
 
     Raises:
+        Error: capturing does not work in this version of Python.
         ModuleNotFoundError: torch is not installed.
 
     Raises, at the start of the block:
         Error: a recording is already running, or the file cannot be created.
         ValueError: the file is source code of this program, or exists and `overwrite` is False.
     """
+    # An interpreter that is never captured in comes first: installing torch would not help.
+    problem = _env.why_no_capture()
+    if problem is not None:
+        raise Error(problem)
     _env.require_torch("pyrometer.capture()")
     from pyrometer._capture import collector, observers
 

@@ -210,7 +210,7 @@ def _perf() -> Check:
 
 
 def peaks_path() -> pathlib.Path:
-    """One file per host, since machines may share a home. cli/peaks.c reads the same file."""
+    """One file per host, since machines may share a home. src/hardware/peaks.c reads this file."""
     data = os.environ.get("XDG_DATA_HOME", "")
     folder = pathlib.Path(data) if data.startswith("/") else pathlib.Path.home() / ".local/share"
     return folder / "pyrometer" / f"peaks-{os.uname().nodename}.json"

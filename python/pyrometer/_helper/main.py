@@ -49,7 +49,7 @@ def answer(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Writes the answer to a file, since the model's code may print to standard output."""
+    """Writes the result to a file, since the model's code may print to standard output."""
     parser = argparse.ArgumentParser()
     parser.add_argument("verb", choices=("export", "count", "bench"))
     parser.add_argument("spec")

@@ -1,6 +1,6 @@
 /*
  * Finds gaps, the idle times between the first and last work of a device; why they occurred, and
- * what the thread that launched the next work did meanwhile (gap_culprit.c).
+ * what the thread that launched the next work did meanwhile (gap_cause.c).
  */
 #include "analyze/device/gaps.h"
 #include "analyze/intervals.h"

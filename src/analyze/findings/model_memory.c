@@ -118,21 +118,31 @@ MODEL_DETECTOR(memory_pooling)
     return true;
 }
 
+/* On a GPU the peak counts allocated memory, on the CPU all resident memory. */
+static double unused_bytes(const pyro_model_evidence *known)
+{
+    double share = known->fragmentation, peak = (double)known->peak_bytes;
+
+    if (isnan(share) || share >= 1)
+        return 0;
+    return known->on_gpu ? peak / (1 - share) * share : peak * share;
+}
+
 MODEL_DETECTOR(unused_memory)
 {
     enum { FEWEST_BYTES = 64 << 20 };
     const pyro_model_evidence *known = view->known;
-    if (isnan(known->fragmentation) || known->unused_bytes < FEWEST_BYTES)
+    double unused = unused_bytes(known);
+    if (unused < FEWEST_BYTES)
         return false;
     advice->seen.value = known->fragmentation;
-    advice->gain = pyro_evidence_text(&advice->seen, "%.1f MiB (estimate)",
-                                      mib(known->unused_bytes));
+    advice->gain = pyro_evidence_text(&advice->seen, "%.1f MiB (estimate)", mib(unused));
     advice->advice =
         known->on_gpu
             ? "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and keep "
               "sizes the same"
             : "preload jemalloc or tcmalloc (LD_PRELOAD), or set MALLOC_TRIM_THRESHOLD_=131072";
-    pyro_evidence_say(&advice->seen, "%.1f MiB are held but unused, %.0f%%",
-                      mib(known->unused_bytes), known->fragmentation * 100);
+    pyro_evidence_say(&advice->seen, "%.1f MiB are held but unused, %.0f%%", mib(unused),
+                      known->fragmentation * 100);
     return true;
 }

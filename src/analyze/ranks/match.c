@@ -17,7 +17,7 @@ typedef struct matcher {
     pyro_rank_seat *seats;
 } matcher;
 
-/* The value of a key, *next when it is new (and *next goes on). PYRO_MAP_NONE: no memory. */
+/* The value of a key, *next when it is new (*next is then incremented). PYRO_MAP_NONE: no memory. */
 static uint32_t number_of(pyro_map *map, uint64_t key, uint32_t *next)
 {
     uint32_t found = pyro_map_get(map, key);

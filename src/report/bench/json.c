@@ -151,6 +151,7 @@ static void write_result(pyro_json_writer *w, const pyro_bench_result *result)
     pyro_json_member_string(w, "loop", result->loop);
     pyro_json_member_number(w, "rate_per_s", result->rate_per_s);
     pyro_json_member_number(w, "items", result->items);
+    pyro_json_member_number(w, "calls_per_second", pyro_bench_calls_per_s(result));
     pyro_json_member_string(w, "replicate",
                             result->replicate == PYRO_REPLICATE_PROCESS ? "process" : "iteration");
     pyro_json_key(w, "processes");

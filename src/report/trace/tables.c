@@ -210,7 +210,7 @@ static void write_steps(pyro_trace_writer *w)
 }
 
 /* What the host did in a gap, the most specific first. */
-static const char *gap_culprit(const pyro_gap_row *row)
+static const char *gap_cause(const pyro_gap_row *row)
 {
     const char *texts[] = {row->sync, row->op, row->line};
 
@@ -240,7 +240,7 @@ static void write_gaps(pyro_trace_writer *w)
         pyro_cell_duration(&table, row->start_ns - w->analysis->start_ns);
         pyro_cell_duration(&table, row->duration_ns);
         pyro_table_cell(&table, kinds[row->kind]);
-        pyro_table_cell(&table, gap_culprit(row));
+        pyro_table_cell(&table, gap_cause(row));
         pyro_cell_layer(w, &table, row->layer);
         if (table.column_count == 6)
             pyro_table_cell(&table, row->line);

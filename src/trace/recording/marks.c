@@ -1,4 +1,4 @@
-/* Finds the marks of layers in a torch.profiler trace, and moves times between to our clock. */
+/* Finds the marks of layers in a torch.profiler trace, and converts the times between them to our clock. */
 #include "trace/recording/marks.h"
 
 #include "base/containers/buf.h"

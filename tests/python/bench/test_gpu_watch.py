@@ -44,7 +44,7 @@ def play(stub, monkeypatch):
 
 def profile(**settings):
     def call():
-        time.sleep(0.002)  # longer than the interval between two samples of the GPU
+        time.sleep(0.05)  # much longer than the interval between two samples of the GPU
 
     profiler = ModelProfiler(call, device="cpu")
     return profiler.profile(num_runs=10, warmup_runs=0, only_times=True, **settings), profiler
@@ -124,6 +124,6 @@ def test_caches_are_emptied_before_every_call(monkeypatch):
 
 
 def test_caches_of_unknown_size_are_an_error(monkeypatch):
-    monkeypatch.setattr(timing, "cache_sizes", dict)
+    monkeypatch.setattr(core, "cache_eviction_bytes", lambda threads: None)
     with pytest.raises(Error, match="does not report the cache sizes"):
         ModelProfiler(lambda: None, device="cpu").profile(num_runs=5, cold_cache=True)

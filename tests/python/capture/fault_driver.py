@@ -44,8 +44,10 @@ for job in jobs:
         exec(code, {"__name__": "__main__"})
         sys.exit(0)
     if job.get("kill_after_calls") is not None:
-        while calls_of(job["folder"]) < job["kill_after_calls"]:
+        has_ended = False  # too early, by an error of its own: its status tells
+        while calls_of(job["folder"]) < job["kill_after_calls"] and not has_ended:
             time.sleep(0.001)
+            has_ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
         time.sleep(job["pause_s"])
         os.kill(child, signal.SIGKILL)
     statuses[job["name"]] = os.waitpid(child, 0)[1]

@@ -229,6 +229,7 @@ def test_the_driver_is_interrupted(here, monkeypatch):
         try:
             (here / f"{rank}").touch()
             time.sleep(LONG_S)
+            pathlib.Path(f"profiler_logs/{rank}-was-not-interrupted").touch()
         finally:
             pathlib.Path(f"profiler_logs/{rank}").write_text("ended")
 

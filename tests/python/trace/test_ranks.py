@@ -56,7 +56,11 @@ def runs(request, tmp_path_factory):
         )
         for rank in range(world)
     ]
-    outputs = [process.communicate(timeout=600)[0] for process in processes]
+    try:
+        outputs = [process.communicate(timeout=600)[0] for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
     for process, output in zip(processes, outputs, strict=True):
         assert process.returncode == 0, output[-2000:]
     return world, folder
@@ -125,6 +129,12 @@ def write(folder, name, trace):
     path = folder / name
     path.write_text(json.dumps(trace))
     return path
+
+
+def test_equal_ranks_have_no_straggler(tmp_path):
+    for rank in range(4):
+        write(tmp_path, f"rank_{rank}.json", made_rank(rank, 4))
+    assert not pyrometer.ranks(tmp_path).stragglers
 
 
 def test_folder_with_other_files(tmp_path):

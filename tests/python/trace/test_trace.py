@@ -212,6 +212,34 @@ def test_the_lock_is_released_while_reading(tmp_path):
     assert int(done.stdout) == pyrometer.trace(TRAINING).events
 
 
+def test_threads_run_while_a_trace_is_analysed(tmp_path):
+    """A held GIL lets at most a stray switch through; a busy machine may need more rounds."""
+    document = json.loads(TRAINING.read_text())
+    document["traceEvents"] *= 300
+    path = tmp_path / "large.json"
+    path.write_text(json.dumps(document))
+    count, stop = [0], threading.Event()
+
+    def run():
+        while not stop.is_set():
+            count[0] += 1
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        busy_rounds = 0
+        for _ in range(60):
+            before = count[0]
+            pyrometer.trace(path, threads=1)
+            busy_rounds += count[0] - before > 1000
+            if busy_rounds == 3:
+                break
+    finally:
+        stop.set()
+        thread.join()
+    assert busy_rounds == 3
+
+
 def test_many_threads_at_once():
     results = []
     threads = [

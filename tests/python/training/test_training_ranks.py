@@ -142,8 +142,12 @@ def test_a_rank_that_is_killed(tmp_path):
         )
         for rank in range(2)
     ]  # fmt: skip
-    output, messages = ranks[0].communicate(timeout=600)
-    ranks[1].communicate(timeout=600)
+    try:
+        output, messages = ranks[0].communicate(timeout=600)
+        ranks[1].communicate(timeout=600)
+    finally:
+        for rank in ranks:
+            rank.kill()
     assert ranks[1].returncode == -9
     assert ranks[0].returncode == 1 and "Error" in messages  # gloo's, from the training
     assert "Steps 3 to 4, rank 0 of 2; the training raised" in output

@@ -220,14 +220,12 @@ static void test_specs(void **unused)
                    "no model 'x' in the file; it has: one without a name");
 }
 
-static void test_built_in_models(void **unused)
+/* test_registry.c opens all of them. */
+static void test_built_in_model(void **unused)
 {
     (void)unused;
     pyro_error error;
-    size_t count = 0;
-    for (; pyro_builtin_name(count); count++)
-        assert_true(open_spec(pyro_builtin_name(count), &error) > 0);
-    assert_true(count > 0);
+    assert_non_null(pyro_builtin_name(0));
     assert_int_equal(open_spec("resnet18", &error), 1814073344);
 }
 
@@ -443,7 +441,7 @@ static void test_gzip(void **unused)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_good_files),     cmocka_unit_test(test_names),
     cmocka_unit_test(test_other_files),    cmocka_unit_test(test_content_tells),
-    cmocka_unit_test(test_specs),          cmocka_unit_test(test_built_in_models),
+    cmocka_unit_test(test_specs),          cmocka_unit_test(test_built_in_model),
     cmocka_unit_test(test_cut_archives),   cmocka_unit_test(test_flipped_archives),
     cmocka_unit_test(test_without_memory), cmocka_unit_test(test_bombs),
     cmocka_unit_test(test_gzip),

@@ -2,8 +2,11 @@
 #include "fail_alloc.h"
 #include "unit.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void test_changes_the_process(void **state)
@@ -11,6 +14,10 @@ static void test_changes_the_process(void **state)
     (void)state;
     assert_int_equal(setenv("SAMPLE_LEFT", "1", 1), 0);
     assert_int_equal(chdir("/"), 0);
+    umask(0123);
+    signal(SIGUSR1, SIG_IGN);
+    assert_int_equal(close(STDIN_FILENO), 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){4096, RLIM_INFINITY}), 0);
     fail_alloc_after(0);
 }
 

@@ -26,7 +26,7 @@ static void test_kinds(void **state)
     maker_end(&maker);
 }
 
-static void test_culprit(void **state)
+static void test_cause(void **state)
 {
     (void)state;
     maker maker;
@@ -112,7 +112,7 @@ static void test_they_add_up(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_kinds),
-    cmocka_unit_test(test_culprit),
+    cmocka_unit_test(test_cause),
     cmocka_unit_test(test_many_short_calls),
     cmocka_unit_test(test_annotation_where_no_op_ran),
     cmocka_unit_test(test_they_add_up),

@@ -110,7 +110,7 @@ CASE(sharding, { e->weight_bytes = 8 * gib; e->activation_bytes = 2 * gib;
                  e->device_bytes = 11 * gib; }, { e->activation_bytes = gib; })
 CASE(pooling, { e->activation_bytes = 100; e->allocated_bytes = 1001; e->allocations = 100; },
      { e->allocations = 99; })
-CASE(unused_memory, { e->fragmentation = 0.21; e->unused_bytes = gib; },
+CASE(unused_memory, { e->fragmentation = 0.21; e->peak_bytes = gib; },
      { e->fragmentation = 0.19; })
 /* clang-format on */
 

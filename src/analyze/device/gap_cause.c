@@ -37,7 +37,7 @@ typedef struct search {
 } search;
 
 /* The key of a suspect: an op in a layer, else the frame itself. */
-static uint64_t culprit_key(const pyro_analysis_context *context, uint32_t event)
+static uint64_t cause_key(const pyro_analysis_context *context, uint32_t event)
 {
     uint32_t op = context->joins->op[event];
     uint32_t named = op == PYRO_NO_EVENT ? event : op;
@@ -73,7 +73,7 @@ static int blame(search *search, uint32_t event, int64_t duration_ns)
         search->sync = event;
         search->sync_ns = duration_ns;
     }
-    suspect *suspect = find_suspect(search, culprit_key(context, event));
+    suspect *suspect = find_suspect(search, cause_key(context, event));
     if (!suspect)
         return pyro_fail_memory(context->error);
     suspect->total_ns += duration_ns;
@@ -175,7 +175,7 @@ static const char *annotation_around(const pyro_analysis_context *context, uint3
     return strncmp(name, "ProfilerStep", strlen("ProfilerStep")) == 0 ? "" : name;
 }
 
-static int name_culprit(pyro_gap_row *row, search *search)
+static int name_cause(pyro_gap_row *row, search *search)
 {
     pyro_analysis_context *context = search->context;
     const suspect *worst = NULL;
@@ -209,7 +209,7 @@ int pyro_gap_explain(pyro_gap_row *row, pyro_analysis_context *context, const py
                      .by_key = PYRO_MAP_INIT};
     int status = search_gap(&search, most_events);
     if (status == PYRO_OK)
-        status = name_culprit(row, &search);
+        status = name_cause(row, &search);
     free(search.suspects);
     pyro_map_free(&search.by_key);
     return status;

@@ -1,4 +1,4 @@
-/* Tests of bench/tables.c, and of reading and writing its tables. */
+/* Tests of bench/results/facts.c: tables and facts, and reading and writing them. */
 
 #include "unit.h"
 
