@@ -47,10 +47,7 @@ class Collector:
         current = self
         with contextlib.suppress(OSError):
             os.unlink(settings.path + devices.SUFFIX)  # of an earlier run
-        import torch
-
-        # Now if CUDA is in use, else on its first use; never without CUDA.
-        torch.cuda._lazy_call(self._begin)
+        devices.when_cuda_is_used(self._begin)
 
     def _begin(self) -> None:
         is_on_here = self.is_on and self._process == os.getpid()
@@ -85,6 +82,7 @@ class Collector:
                 self._settings.path,
                 bool(self._settings.flags & _core.RECORD_MEMORY),
                 self._settings.warmup,
+                is_cuda_used=True,
             )
 
     def _describe_devices(self) -> None:

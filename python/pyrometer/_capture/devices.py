@@ -9,6 +9,7 @@ import contextlib
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from pyrometer import _env
@@ -97,10 +98,24 @@ class DevicePass:
             self.exported = None
 
 
+def when_cuda_is_used(callback: Callable[[], None]) -> None:
+    """Calls now if CUDA is in use, else on its first use; never without CUDA."""
+    import torch
+
+    if torch.cuda.is_initialized():
+        callback()  # not by _lazy_call(), which would hold torch's lock meanwhile
+    else:
+        torch.cuda._lazy_call(callback)
+
+
 class DeviceRecording:
     """The kernels of a whole recording, in a file beside it that its reader looks up."""
 
-    def __init__(self, path: str, with_memory: bool, is_warmup: bool = False) -> None:
+    def __init__(
+        self, path: str, with_memory: bool, is_warmup: bool = False, is_cuda_used: bool = False
+    ) -> None:
+        """`is_cuda_used`: known to be so, as in a call of when_cuda_is_used(), which must not be
+        nested: torch's lock may be held."""
         self.path = path + SUFFIX
         self.with_memory = with_memory
         self.is_warmup = is_warmup
@@ -108,10 +123,10 @@ class DeviceRecording:
         self.is_over = False
         if os.path.exists(self.path):
             os.unlink(self.path)
-        import torch
-
-        # Now if CUDA is in use, else on its first use; never without CUDA.
-        torch.cuda._lazy_call(self._begin)
+        if is_cuda_used:
+            self._begin()
+        else:
+            when_cuda_is_used(self._begin)
 
     def _begin(self) -> None:
         if self.is_over or self.held is not None:

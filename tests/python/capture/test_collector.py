@@ -107,3 +107,13 @@ def test_an_unknown_way_is_refused():
         pyrometer.capture(gpu="cuda")
     with pytest.raises(ValueError, match="gpu must be one of"):
         pyrometer.capture_model(gpu="cuda")
+
+
+def test_torchs_lock_is_free_while_recording_starts(monkeypatch):
+    """Otherwise torch.profiler in the collector's place could not start: the lock is not reentrant."""
+    from pyrometer._testing import devices
+
+    held = []
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    devices.when_cuda_is_used(lambda: held.append(torch.cuda._initialization_lock.locked()))
+    assert held == [False]
