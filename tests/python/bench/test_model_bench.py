@@ -109,9 +109,7 @@ def test_what_cannot_be_told_and_what_is_wrong(model, tmp_path, warm_python):
     code, _, err = run("bench", "--model-path", model, "true")
     assert code == 2 and "not both" in err
     if not torch.cuda.is_available():
-        code, _, err = run(
-            "bench", "--model-path", model, "--device", "cuda", python=warm_python
-        )
+        code, _, err = run("bench", "--model-path", model, "--device", "cuda", python=warm_python)
         assert code == 2 and 'device="cpu"' in err
 
 
@@ -277,7 +275,9 @@ def test_an_interruption_before_anything_was_measured(tmp_path):
 def test_a_sweep(tmp_path):
     """Also, torch's compiler is not loaded into a process that only measures times."""
     text = MODEL.replace("        time.sleep", "        assert not compilers()\n        time.sleep")
-    text += "\nimport sys\ndef compilers(): return [m for m in sys.modules if m == 'torch._dynamo']\n"
+    text += (
+        "\nimport sys\ndef compilers(): return [m for m in sys.modules if m == 'torch._dynamo']\n"
+    )
     (tmp_path / "model.py").write_text(text)
     code, out, err = run(
         "bench", "--model-path", f"{tmp_path / 'model.py'}:Model", "--batch-size", "1,4",

@@ -132,7 +132,9 @@ def test_graph_takes_a_function(folder, warm_python):
 def test_check_of_a_file_runs_it(folder, code, warm_python):
     program = torch.export.export(*code.build(), dynamic_shapes=({0: torch.export.Dim("b")},))
     torch.export.save(program, folder / "net.pt2")
-    finished = run(folder, "check", "net.pt2", "--against", "torch", "--format", "json", python=warm_python)
+    finished = run(
+        folder, "check", "net.pt2", "--against", "torch", "--format", "json", python=warm_python
+    )
     row = json.loads(finished.stdout)["rows"][0]
     assert (row["error"], row["accuracy"], finished.returncode) == (None, 1, 0), finished.stderr
     assert row["our_flops"] == row["their_flops"] == 2 * 2 * 8 * 4

@@ -245,7 +245,9 @@ def test_the_tool_adds_and_checks_a_file_of_python(tmp_path, warm_python):
     error = json.loads(broken.stdout)["error"]
     assert (pathlib.Path(error["file"]).name, error["line"]) == ("net.py", 17)
     assert run("check", "net.py:nothing").returncode == 2
-    added = run("add", "from_file", "net.py:build", "--input-shape", "2,3,32,48", python=sys.executable)
+    added = run(
+        "add", "from_file", "net.py:build", "--input-shape", "2,3,32,48", python=sys.executable
+    )
     assert added.returncode == 0, added.stderr
     priced = tool("cost", "from_file", "--format", "json")
     assert json.loads(priced.stdout)["total_macs"] == macs_of_net(2, 32, 48)
