@@ -50,8 +50,12 @@ run_tests() {
 
 # All interpreters run at the same time; what one prints stays together.
 logs=$(mktemp -d)
-trap 'rm -rf "$logs"' EXIT
 processes=() failed=0
+end() {
+    jobs -p | xargs -r kill 2>/dev/null || true # of an interrupted run
+    rm -rf "$logs"
+}
+trap end EXIT
 
 start_tests() {
     tested+=("$(version_of "$1")")
