@@ -17,8 +17,9 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 # PYTHON=/path/to/python selects the interpreter; by default scripts/find-python.sh selects it.
 export PYTHON
 
-.PHONY: all help deps python demo test test-c test-asan test-python test-gpu test-peers test-torch test-x86 test-arm \
-        test-arm-torch coverage bench bench-gpu fuzz lint format docs verify-models catalog verify-catalog install clean
+.PHONY: all help deps python demo test test-c test-asan test-python test-observer-off test-pythons \
+        test-gpu test-peers test-torch test-x86 test-arm test-arm-torch coverage bench bench-gpu \
+        fuzz lint format docs verify-models catalog verify-catalog install clean
 
 all:
 	@command -v cmake >/dev/null || { echo "cmake is missing; 'make deps' installs it" >&2; exit 1; }
@@ -93,9 +94,14 @@ test-python:
 	@echo "== Python package and models"
 	@scripts/make-venv.sh test
 	@PYRO_TOOL=build/pyrometer .venv/bin/python -m pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target test-observer-off test-pythons
+
+test-observer-off:
 	@echo "== Capturing without the observer"
 	@PYRO_TOOL=build/pyrometer PYROMETER_OBSERVER=off .venv/bin/python -m pytest \
 	    tests/python/capture/test_capture.py
+
+test-pythons:
 	@scripts/test-pythons.sh
 
 # Installs nothing. With SECONDS it stops in time, and the next call resumes.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the Python tests that need no torch with every other interpreter from 3.11 on that is
-# installed (in PATH or under pyenv), and prints which were tested and which are missing.
+# installed (in PATH or under pyenv), at the same time, and prints which were tested and which are
+# missing.
 # PYTHONS="python3.13 /opt/python3.14t/bin/python3" selects them instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -45,12 +46,26 @@ run_tests() {
         echo "$key" >"$venv/pyrometer-package.key"
     fi
     PYRO_TOOL=build/pyrometer "$venv/bin/python" -m pytest tests/python
-    tested+=("$version")
+}
+
+# All interpreters run at the same time; what one prints stays together.
+logs=$(mktemp -d)
+processes=() failed=0
+end() {
+    jobs -p | xargs -r kill 2>/dev/null || true # of an interrupted run
+    rm -rf "$logs"
+}
+trap end EXIT
+
+start_tests() {
+    tested+=("$(version_of "$1")")
+    run_tests "$1" >"$logs/${#tested[@]}" 2>&1 &
+    processes+=($!)
 }
 
 if [ -n "${PYTHONS:-}" ]; then
     for python in $PYTHONS; do
-        run_tests "$(PYTHON=$python scripts/find-python.sh)"
+        start_tests "$(PYTHON=$python scripts/find-python.sh)"
     done
 else
     for version in "${wanted[@]}"; do
@@ -59,10 +74,15 @@ else
         fi
         python=$(find_python "$version")
         if [ -n "$python" ]; then
-            run_tests "$python"
+            start_tests "$python"
         else
             missing+=("$version")
         fi
     done
 fi
+for index in "${!processes[@]}"; do
+    wait "${processes[$index]}" || failed=1
+    cat "$logs/$((index + 1))"
+done
 echo "== Tested with Python ${own:+$own }${tested[*]:-}; not installed: ${missing[*]:-none}"
+exit "$failed"

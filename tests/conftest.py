@@ -9,12 +9,14 @@ import threading
 
 LONGEST_FIRST = (
     "test_ray.py",
-    "test_docs.py",
-    "test_model_bench.py",
-    "test_training_ranks.py",
     "test_launch.py",
+    "test_model_bench.py",
+    "test_catalog.py",
     "test_verify.py",
+    "test_training_ranks.py",
     "test_ranks.py",
+    "test_docs.py",
+    "test_capture_faults.py",
 )
 
 

@@ -33,11 +33,13 @@ from zoo import export
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# One of each kind; `make test` checks these, `make verify-models` all.
+# One of each kind; `make test` checks these, `make verify-models` all. Whole networks of depthwise
+# convolutions and of image patches are compared with torch by test_catalog.py, and with published
+# numbers by test_check.py.
 CHOSEN = (
     "resnet18",
-    "mobilenet_v2",
-    "vit_b_16",
+    "conv2d_depthwise",
+    "transformer_encoder",
     "swin_t",
     "gpt2_tiny",
     "mixtral_tiny",

@@ -4,6 +4,7 @@ import importlib.util
 import os
 import pathlib
 import re
+import subprocess
 import sys
 
 import pytest
@@ -52,6 +53,23 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def warm_python(tmp_path_factory):
+    """The path of an interpreter that has already imported torch. Importing it takes longer than
+    most programs under test; each file still runs some of them with a Python of their own."""
+    pytest.importorskip("torch")
+    import warm_python
+
+    path, address = warm_python.client(tmp_path_factory.mktemp("warm"))
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(
+        [sys.executable, warm_python.__file__, address], stdout=subprocess.PIPE, env=environment
+    ) as server:
+        assert server.stdout.readline() == b"ready\n"
+        yield path
+        server.terminate()
 
 
 @pytest.fixture(scope="module")

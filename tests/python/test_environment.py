@@ -13,7 +13,7 @@ IMPORTS = {
 }
 # Importing torch takes long, so one process imports it and forks for each order.
 PROGRAM = """
-import os, sys, torch
+import os, sys, torch, torch._dynamo
 for order in sys.argv[1:]:
     child = os.fork()
     if child == 0:

@@ -6,7 +6,6 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 
 import pytest
 import schema_tables
@@ -164,7 +163,7 @@ def test_outputs_of_the_package(tmp_path, monkeypatch):
     check(run("trace", *paths, "--format", "json"))
 
 
-def test_what_python_is_asked_for(tmp_path):
+def test_what_python_is_asked_for(tmp_path, warm_python):
     pytest.importorskip("torch")
     (tmp_path / "net.py").write_text(
         "import torch\n"
@@ -173,7 +172,7 @@ def test_what_python_is_asked_for(tmp_path):
         "    def forward(self, x): return x if x.sum() > 0 else -x\n"
         "def bad(): return Branch(), (torch.ones(1),)\n"
     )
-    python = ("--python", sys.executable, "--format", "json")
+    python = ("--python", warm_python, "--format", "json")
     for name in ("good", "bad"):
         check(run("models", "check", f"net.py:{name}", *python, folder=tmp_path))
     check(run("doctor", *python, folder=tmp_path))

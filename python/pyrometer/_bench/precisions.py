@@ -190,6 +190,10 @@ def _observe(run: Callable[[], Any]) -> Types:
     seen = Types()
 
     class Watching(TorchDispatchMode):
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            return _is_compiler_loaded()  # True would load it, as set_stance() below
+
         def __torch_dispatch__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None):
             seen.see(str(func), list(_names_of(args)))
             return func(*args, **(kwargs or {}))

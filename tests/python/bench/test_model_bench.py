@@ -43,8 +43,10 @@ def model(tmp_path_factory):
     return f"{path}:Model"
 
 
-def run(*words, tool=(), cwd=None, **variables):
+def run(*words, tool=(), python=None, cwd=None, **variables):
     """(exit code, standard output, standard error)"""
+    if python is not None:
+        words = (words[0], "--python", python, *words[1:])
     command = [*(tool or (sys.executable, "-m", "pyrometer")), *map(str, words)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYRO_TOOL": TOOL, **variables}
     environment.pop("GITHUB_ACTIONS", None) if not variables else None
@@ -72,19 +74,23 @@ def test_thresholds_that_hold(model, tmp_path):
     assert whole["environment"]["extra"]["torch"] == torch.__version__
 
 
-def test_thresholds_that_are_broken(model, tmp_path):
+def test_thresholds_that_are_broken(model, tmp_path, warm_python):
     code, _, err = run(
         "profile", "--model-path", model, "--output-dir", tmp_path, "--runs", 20,
         "--threshold", "latency:1ms", "throughput:1000000samples/s", GITHUB_ACTIONS="true",
+        python=warm_python,
     )  # fmt: skip
     assert code == 1, err
     assert err.count("::error::") == 2 and "latency:1ms failed" in err
     assert "<failure" in (tmp_path / "junit.xml").read_text()
 
 
-def test_what_cannot_be_told_and_what_is_wrong(model, tmp_path):
+def test_what_cannot_be_told_and_what_is_wrong(model, tmp_path, warm_python):
     cold = ["--cold-cache"] if core.cache_eviction_bytes(1) else []
-    few = run("bench", "--model-path", model, "--runs", 5, "--threshold", "p99:10s", *cold)
+    few = run(
+        "bench", "--model-path", model, "--runs", 5, "--threshold", "p99:10s", *cold,
+        python=warm_python,
+    )  # fmt: skip
     assert few[0] == 3 and "n is too small" in few[1]
     assert not cold or "caches are: cold: " in few[1]
     assert run("bench", "--cold-cache", "true")[0] == 2
@@ -94,22 +100,25 @@ def test_what_cannot_be_told_and_what_is_wrong(model, tmp_path):
     code, out, err = run(
         "bench", "--model-path", model, "--runs", 5, "--threshold", "throughput:1tokens/s",
         "throughput:0.001requests/s", "--export-json", tmp_path / "units.json",
+        python=warm_python,
     )  # fmt: skip
     assert code == 2 and "no number in tokens/s; it has samples/s, requests/s" in err
     assert "no number in this unit" in out and (tmp_path / "units.json").exists()
-    code, _, err = run("bench", "--model-path", tmp_path / "none")
+    code, _, err = run("bench", "--model-path", tmp_path / "none", python=warm_python)
     assert code == 2 and "no such file" in err
     code, _, err = run("bench", "--model-path", model, "true")
     assert code == 2 and "not both" in err
     if not torch.cuda.is_available():
-        code, _, err = run("bench", "--model-path", model, "--device", "cuda")
+        code, _, err = run("bench", "--model-path", model, "--device", "cuda", python=warm_python)
         assert code == 2 and 'device="cpu"' in err
 
 
-def test_against_an_earlier_file(model, tmp_path):
+def test_against_an_earlier_file(model, tmp_path, warm_python):
     base = tmp_path / "base.json"
     settings = ("--model-path", model, "--runs", 25, "--input-shape", "2,16")
-    code, _, err = run("bench", *settings, "--processes", 2, "--export-json", base)
+    code, _, err = run(
+        "bench", *settings, "--processes", 2, "--export-json", base, python=warm_python
+    )
     assert code == 0, err
     whole = json.loads(base.read_text())
     result = whole["benchmarks"][0]
@@ -120,13 +129,15 @@ def test_against_an_earlier_file(model, tmp_path):
         if metric["name"] == "latency":
             metric["samples"] = [sample / 100 for sample in metric["samples"]]
     base.write_text(json.dumps(whole))
-    code, out, err = run("bench", *settings, "--against", base, "--fail-on", "regression")
+    code, out, err = run(
+        "bench", *settings, "--against", base, "--fail-on", "regression", python=warm_python
+    )
     assert code == 1 and "regressed" in out, err
     base.write_text(base.read_text()[:1000])
-    assert run("bench", *settings, "--against", base)[0] == 2
+    assert run("bench", *settings, "--against", base, python=warm_python)[0] == 2
     whole["schema"] = "pyrometer.bench/9"
     base.write_text(json.dumps(whole))
-    assert run("bench", *settings, "--against", base)[0] == 3
+    assert run("bench", *settings, "--against", base, python=warm_python)[0] == 3
 
 
 @pytest.fixture
@@ -161,7 +172,7 @@ def verdict_of(text):
     return row["verdict"], row["base_n"], row["current_n"]
 
 
-def test_against_a_commit(repository, tmp_path):
+def test_against_a_commit(repository, tmp_path, warm_python):
     (tmp_path / "tmp").mkdir()
     settings = ("--runs", 20, "--format", "json", "--against", "HEAD", "--fail-on", "regression")
     # An absolute path in PYTHONPATH also finds the commit's modules.
@@ -169,7 +180,7 @@ def test_against_a_commit(repository, tmp_path):
     paths = {"PYTHONPATH": f"{repository}:{package}", "TMPDIR": str(tmp_path / "tmp")}
     code, out, err = run(
         "bench", "--model-path", "model.py:Model", "--processes", 5, *settings,
-        "--output-dir", tmp_path / "results", cwd=repository, **paths,
+        "--output-dir", tmp_path / "results", cwd=repository, python=warm_python, **paths,
     )  # fmt: skip
     assert code == 1, err
     assert verdict_of(out) == ("regressed", 5, 5)
@@ -189,13 +200,13 @@ def test_against_a_commit(repository, tmp_path):
     assert code == 2 and "neither a results file nor a commit" in err
 
 
-def test_against_another_model(model, tmp_path):
+def test_against_another_model(model, tmp_path, warm_python):
     """One process per side does not suffice for a verdict; test_against_a_commit has enough."""
     (tmp_path / "other.py").write_text(MODEL.replace("0.002", "0.02"))
     code, out, err = run(
         "bench", "--model-path", model, "--against", f"{tmp_path / 'other.py'}:Model",
         "--runs", 10, "--warmup", 1, "--processes", 1, "--format", "json",
-        "--output-dir", tmp_path / "results",
+        "--output-dir", tmp_path / "results", python=warm_python,
     )  # fmt: skip
     assert code == 3, err
     assert verdict_of(out) == ("cannot tell", 10, 10)
@@ -261,12 +272,20 @@ def test_an_interruption_before_anything_was_measured(tmp_path):
     assert not list(tmp_path.glob("pyrometer-*"))
 
 
-def test_a_sweep(model):
-    code, out, err = run(
-        "bench", "--model-path", model, "--batch-size", "1,4", "--runs", 20, "--format", "json"
+def test_a_sweep(tmp_path):
+    """Also, torch's compiler is not loaded into a process that only measures times."""
+    text = MODEL.replace("        time.sleep", "        assert not compilers()\n        time.sleep")
+    text += (
+        "\nimport sys\ndef compilers(): return [m for m in sys.modules if m == 'torch._dynamo']\n"
     )
+    (tmp_path / "model.py").write_text(text)
+    code, out, err = run(
+        "bench", "--model-path", f"{tmp_path / 'model.py'}:Model", "--batch-size", "1,4",
+        "--runs", 20, "--format", "json",
+    )  # fmt: skip
     assert code == 0, err
     results = json.loads(out)["benchmarks"]
+    assert [result["status"] for result in results] == ["ok", "ok"]
     assert [result["parameters"]["batch_size"] for result in results] == ["1", "4"]
     assert [result["items"] for result in results] == [1, 4]
     # Each call takes the same pause, whatever the batch.

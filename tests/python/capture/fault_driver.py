@@ -1,6 +1,7 @@
 """Runs small programs for test_capture_faults.py, each in a forked child, so that torch is
 imported once. `fault_driver.py jobs.json`; the status of each goes to standard output as JSON."""
 
+import gc
 import json
 import os
 import random
@@ -13,6 +14,7 @@ import torch
 import pyrometer  # noqa: F401
 
 torch.set_num_threads(1)
+gc.freeze()  # a child that collects garbage would copy all memory
 
 
 def become(job):

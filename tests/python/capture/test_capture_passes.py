@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 import textwrap
 import time
 
@@ -52,8 +51,8 @@ class Loop(nn.Module):
 
 
 @pytest.mark.parametrize("observer", ["on", "off"])
-def test_time_outside_ops_belongs_to_its_layer(on, monkeypatch, capsys, observer):
-    run_with_observer(observer, on)
+def test_time_outside_ops_belongs_to_its_layer(on, warm_python, observer):
+    run_with_observer(observer, on, warm_python)
     stats = parse_model_trace("Slow_forward_001.json")
     layers = stats["layer_stats"]
     assert list(layers) == ["sleep", "numpy", "loop", "block.0", "block", "(model)"]
@@ -72,7 +71,7 @@ def test_time_outside_ops_belongs_to_its_layer(on, monkeypatch, capsys, observer
     assert 90_000 <= stats["total_time_us"] <= took_us
 
 
-def run_with_observer(observer, folder):
+def run_with_observer(observer, folder, python):
     """Runs a model of slow layers in a separate process and times its second pass."""
     script = folder / "script.py"
     script.write_text(
@@ -104,7 +103,7 @@ def run_with_observer(observer, folder):
     )
     environment = {**os.environ, "PYROMETER_OBSERVER": observer}
     done = subprocess.run(
-        [sys.executable, script, os.path.dirname(__file__)],
+        [python, script, os.path.dirname(__file__)],
         cwd=folder,
         env=environment,
         check=True,
@@ -310,24 +309,27 @@ def run(batch):
     finish_passes()
 
 def child():
-    subprocess.run([sys.executable, sys.argv[1], "none"], check=True)
+    subprocess.run([sys.argv[1], sys.argv[2], "none", "none"], check=True)
 
-if sys.argv[1] == "none":
+if sys.argv[2] == "none":
     run(3)
     run(3)
 else:
-    for what in sys.argv[2:]:
+    for what in sys.argv[3:]:
         child() if what == "child" else run(int(what))
 """
 
 
 @pytest.mark.parametrize("order", [("1", "child", "2"), ("child", "1", "2")])
-def test_a_script_that_starts_another_keeps_its_files(on, order):
+def test_a_script_that_starts_another_keeps_its_files(on, warm_python, order):
     script = on / "script.py"
     script.write_text(PARENT)
-    done = subprocess.run(
-        [sys.executable, script, script, *order], cwd=on, check=True, capture_output=True, text=True
-    )
+
+    def run(*what):
+        command = [warm_python, script, warm_python, script, *what]
+        return subprocess.run(command, cwd=on, check=True, capture_output=True, text=True)
+
+    done = run(*order)
     assert "of an earlier run" not in done.stderr
     assert done.stderr.count("another process writes Net_forward_*.json") == 1
     found = [name for name in files(on) if ".json" in name]
@@ -339,9 +341,7 @@ def test_a_script_that_starts_another_keeps_its_files(on, order):
     assert sorted(batches.values()) == [[1, 2], [3, 3]]
     assert "Net" in batches and len(batches) == 2
     # The next run finds all of them written, and renames those with its own names.
-    done = subprocess.run(
-        [sys.executable, script, script, "5"], cwd=on, check=True, capture_output=True, text=True
-    )
+    done = run("5")
     assert "renamed Net_forward_001.json of an earlier run to Net_forward_001.json.1" in done.stderr
     assert parse_model_trace(str(on / "Net_forward_001.json"))["layer_stats"]["(model)"][
         "shapes"

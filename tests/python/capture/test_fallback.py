@@ -43,10 +43,10 @@ if len(sys.argv) > 2:
 """
 
 
-def run(folder, observer, **environment):
+def run(folder, observer, python=sys.executable, **environment):
     recording = folder / "x.pyro"
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(folder), *([str(recording)] if not observer else [])],
+        [python, "-c", PROGRAM, str(folder), *([str(recording)] if not observer else [])],
         env={**os.environ, "PYROMETER": "1", **environment},
         capture_output=True,
         text=True,
@@ -67,12 +67,12 @@ def events(folder):
     return ops, memory
 
 
-def test_a_pass_is_the_same(tmp_path):
+def test_a_pass_is_the_same(tmp_path, warm_python):
     import pyrometer
 
     (tmp_path / "with").mkdir()
     (tmp_path / "without").mkdir()
-    said, _ = run(tmp_path / "with", True)
+    said, _ = run(tmp_path / "with", True, warm_python)
     assert "torch.profiler" not in said
     said, recording = run(tmp_path / "without", False, PYROMETER_OBSERVER="off")
     assert said.count("ops come from torch.profiler") == 2  # of the passes, and of the recording
@@ -94,17 +94,19 @@ def test_a_pass_is_the_same(tmp_path):
     assert not any(name.startswith("pyrometer") for name in names)
 
 
-def test_no_compiler_is_said(tmp_path):
-    said, _ = run(tmp_path, True, CXX="no-such-compiler", XDG_CACHE_HOME=str(tmp_path / "cache"))
+def test_no_compiler_is_said(tmp_path, warm_python):
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    said, _ = run(tmp_path, True, warm_python, CXX="no-such-compiler", **cache)
     assert "no-such-compiler" in said and "torch.profiler" in said
     assert events(tmp_path)[0]
 
 
-def test_a_broken_compiler_is_said(tmp_path):
+def test_a_broken_compiler_is_said(tmp_path, warm_python):
     compiler = tmp_path / "c++"
     compiler.write_text("#!/bin/sh\necho 'fatal error: no torch here' >&2\nexit 1\n")
     compiler.chmod(0o755)
-    said, _ = run(tmp_path, True, CXX=str(compiler), XDG_CACHE_HOME=str(tmp_path / "cache"))
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    said, _ = run(tmp_path, True, warm_python, CXX=str(compiler), **cache)
     assert "no torch here" in said and "torch.profiler" in said
     assert not list((tmp_path / "cache" / "pyrometer").glob("*.so"))
 

@@ -34,8 +34,8 @@ def run(*arguments, folder, **variables):
     )  # fmt: skip
 
 
-def run_tool(command, *arguments, folder, **variables):
-    return run(TOOL, command, "--python", sys.executable, *arguments, folder=folder, **variables)
+def run_tool(command, *arguments, folder, python=sys.executable, **variables):
+    return run(TOOL, command, "--python", python, *arguments, folder=folder, **variables)
 
 
 def test_the_example(tmp_path):
@@ -127,8 +127,9 @@ def test_modules_and_code(tmp_path):
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "job.py").write_text("import torch\ntorch.nn.Linear(2, 2)(torch.ones(1, 2))\n")
-    done = run_tool("run", "-m", "package.job", folder=tmp_path)
+    done = run_tool("run", "-m", "package.job", folder=tmp_path, CHISEL_DEBUG="1")
     assert done.returncode == 0, done.stderr
+    assert "recording to" in done.stderr and "layers, ops by" in done.stderr
     assert pyrometer.trace(tmp_path / "job.pyro").layers["class"] == ["Linear"]
     done = run_tool("run", "-c", "print(1)", folder=tmp_path)
     assert done.stdout == "1\n"
@@ -232,8 +233,9 @@ with pyrometer.capture("block.pyro"):
 third(torch.ones(1, 2))
 """
     )
-    done = run_tool("run", "job.py", folder=tmp_path)
+    done = run_tool("run", "job.py", folder=tmp_path, PYROMETER_DEBUG="1")
     assert done.returncode == 0, done.stderr
+    assert "recording to" in done.stderr and "layers, ops by" in done.stderr
     classes = {path.name: pyrometer.trace(path).layers["class"] for path in tmp_path.glob("*.pyro")}
     assert classes == {"job.pyro": ["Linear"], "block.pyro": ["ReLU"], "job.part2.pyro": ["Tanh"]}
 
@@ -259,14 +261,7 @@ for _ in range(20000):
     assert pyrometer.trace(tmp_path / "long.pyro").layers["calls"][0] < 20000
 
 
-def test_debug_explains(tmp_path):
-    (tmp_path / "job.py").write_text("import torch\ntorch.nn.Linear(2, 2)(torch.ones(1, 2))\n")
-    for variable in ("PYROMETER_DEBUG", "CHISEL_DEBUG"):
-        done = run_tool("run", "-f", "job.py", folder=tmp_path, **{variable: "1"})
-        assert "recording to" in done.stderr and "layers, ops by" in done.stderr
-
-
-def test_doctor(tmp_path):
+def test_doctor(tmp_path, warm_python):
     done = run_tool("doctor", "--format", "json", folder=tmp_path, XDG_DATA_HOME=str(tmp_path))
     answer = json.loads(done.stdout)
     assert answer["schema"] == "pyrometer.doctor/1"
@@ -274,7 +269,7 @@ def test_doctor(tmp_path):
     assert states["python"] == states["torch"] == states["recording"] == "ok"
     assert states["peaks"] == "note"
     assert done.returncode == 0
-    text = run_tool("doctor", folder=tmp_path, XDG_DATA_HOME=str(tmp_path))
+    text = run_tool("doctor", folder=tmp_path, python=warm_python, XDG_DATA_HOME=str(tmp_path))
     assert "pyrometer doctor --calibrate" in text.stdout
 
 
@@ -287,10 +282,13 @@ def test_doctor(tmp_path):
     ],
     ids=["broken", "missing", "switched-off"],
 )
-def test_doctor_reports_a_compiler_without_an_observer(tmp_path, settings, state, exit_code):
+def test_doctor_reports_a_compiler_without_an_observer(
+    tmp_path, warm_python, settings, state, exit_code
+):
     done = run_tool(
-        "doctor", "--format", "json", folder=tmp_path, XDG_CACHE_HOME=str(tmp_path), **settings
-    )
+        "doctor", "--format", "json", folder=tmp_path, python=warm_python,
+        XDG_CACHE_HOME=str(tmp_path), **settings,
+    )  # fmt: skip
     (check,) = [one for one in json.loads(done.stdout)["checks"] if one["name"] == "observer"]
     assert (check["state"], done.returncode) == (state, exit_code)
     assert check["mend"]  # words: ok, a key of the JSON output

@@ -11,9 +11,9 @@ import pytest
 TOOL = os.path.abspath(os.environ.get("PYRO_TOOL", "build/pyrometer"))
 
 
-def check(*arguments: str) -> tuple[int, dict]:
+def check(*arguments: str, python: str = sys.executable) -> tuple[int, dict]:
     run = subprocess.run(
-        [TOOL, "check", *arguments, "--format", "json", "--python", sys.executable],
+        [TOOL, "check", *arguments, "--format", "json", "--python", python],
         capture_output=True,
         text=True,
         check=False,
@@ -32,8 +32,8 @@ needs_fvcore = pytest.mark.skipif(
 
 @needs_torchvision
 @needs_fvcore
-def test_fvcore():
-    code, document = check("--models", "resnet18,vit_b_16")
+def test_fvcore(warm_python):
+    code, document = check("--models", "resnet18,vit_b_16", python=warm_python)
     resnet, vit = document["rows"]
     assert code == 0
     assert resnet["our_flops"] == 2 * 1_814_073_344
@@ -50,10 +50,10 @@ def test_fvcore():
 
 
 @needs_fvcore
-def test_fvcore_on_language_models():
+def test_fvcore_on_language_models(warm_python):
     """Models that return their own classes, and that have two inputs by name."""
     pytest.importorskip("transformers")
-    code, document = check("--models", "gpt2,flan_t5_small")
+    code, document = check("--models", "gpt2,flan_t5_small", python=warm_python)
     assert code == 0, document
     for row in document["rows"]:
         assert sum(reason["flops"] for reason in row["reasons"]) == row["difference"]
@@ -70,8 +70,8 @@ def test_torch_at_another_size():
 
 @needs_torchvision
 @needs_fvcore
-def test_tolerance():
-    code, document = check("resnet18", "--tolerance", "0.1%")
+def test_tolerance(warm_python):
+    code, document = check("resnet18", "--tolerance", "0.1%", python=warm_python)
     assert code == 1
     assert document["rows"][0]["within_tolerance"] is False
 

@@ -105,13 +105,12 @@ def line_of(mark):
     return next(number for number, text in enumerate(lines, 1) if text.endswith(f"# {mark}"))
 
 
-def run(folder, *arguments):
+def run(folder, *arguments, python=sys.executable):
     command = [TOOL, *(str(argument) for argument in arguments)]
-    python = ["--python", sys.executable] if arguments[0] != "bench" else []
-    environment = {**os.environ, "XDG_DATA_HOME": str(folder)}
-    return subprocess.run(
-        command + python, capture_output=True, text=True, cwd=folder, env=environment
-    )
+    if arguments[0] != "bench":
+        command += ["--python", python]
+    environment = {**os.environ, "XDG_DATA_HOME": str(folder), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
 
 
 def test_cost_of_a_function(folder, monkeypatch):
@@ -124,29 +123,31 @@ def test_cost_of_a_function(folder, monkeypatch):
         assert pyrometer.cost(spec, batch=16).total_macs == 16 * 8 * 4
 
 
-def test_graph_takes_a_function(folder):
-    finished = run(folder, "graph", "names_net.py:build", "--format", "json")
+def test_graph_takes_a_function(folder, warm_python):
+    finished = run(folder, "graph", "names_net.py:build", "--format", "json", python=warm_python)
     assert finished.returncode == 0, finished.stderr
     assert any("fc" in node["name"] for node in json.loads(finished.stdout)["nodes"])
 
 
-def test_check_of_a_file_runs_it(folder, code):
+def test_check_of_a_file_runs_it(folder, code, warm_python):
     program = torch.export.export(*code.build(), dynamic_shapes=({0: torch.export.Dim("b")},))
     torch.export.save(program, folder / "net.pt2")
-    finished = run(folder, "check", "net.pt2", "--against", "torch", "--format", "json")
+    finished = run(
+        folder, "check", "net.pt2", "--against", "torch", "--format", "json", python=warm_python
+    )
     row = json.loads(finished.stdout)["rows"][0]
     assert (row["error"], row["accuracy"], finished.returncode) == (None, 1, 0), finished.stderr
     assert row["our_flops"] == row["their_flops"] == 2 * 2 * 8 * 4
 
 
-def test_check_of_unpriced_operators_claims_no_accuracy(folder):
-    finished = run(folder, "check", "names_net.py:custom", "--against", "torch")
+def test_check_of_unpriced_operators_claims_no_accuracy(folder, warm_python):
+    finished = run(folder, "check", "names_net.py:custom", "--against", "torch", python=warm_python)
     assert finished.returncode == 2
     assert "100" not in finished.stdout.split("Where")[0]
     assert "incomplete" in finished.stdout and "names.twice x1" in finished.stdout
 
 
-def test_cost_of_a_folder_with_a_configuration(folder):
+def test_cost_of_a_folder_with_a_configuration(folder, warm_python):
     config = {
         "architectures": ["BertModel"], "model_type": "bert", "hidden_size": 32,
         "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64,
@@ -154,7 +155,7 @@ def test_cost_of_a_folder_with_a_configuration(folder):
     }  # fmt: skip
     (folder / "bert").mkdir()
     (folder / "bert" / "config.json").write_text(json.dumps(config))
-    finished = run(folder, "cost", "bert", "--seq", 64, "--format", "json")
+    finished = run(folder, "cost", "bert", "--seq", 64, "--format", "json", python=warm_python)
     assert finished.returncode == 0, finished.stderr
     priced = json.loads(finished.stdout)
     assert priced["inputs"][0]["shape"] == [1, 64]
@@ -163,8 +164,8 @@ def test_cost_of_a_folder_with_a_configuration(folder):
     assert priced["total_macs"] == layer + 32 * 32
 
 
-def test_function_that_breaks_is_one_line_of_the_tool(folder):
-    finished = run(folder, "diff", "resnet18", "names_net.py:branching")
+def test_function_that_breaks_is_one_line_of_the_tool(folder, warm_python):
+    finished = run(folder, "diff", "resnet18", "names_net.py:branching", python=warm_python)
     assert finished.returncode == 2
     assert f"names_net.py:{line_of('branches')}" in finished.stderr
     assert "torch.cond" in finished.stderr

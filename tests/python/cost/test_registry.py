@@ -209,7 +209,7 @@ def test_listing():
         pyrometer.models(sort="size")
 
 
-def test_the_tool_adds_and_checks_a_file_of_python(tmp_path):
+def test_the_tool_adds_and_checks_a_file_of_python(tmp_path, warm_python):
     (tmp_path / "net.py").write_text(
         textwrap.dedent(
             """
@@ -233,8 +233,8 @@ def test_the_tool_adds_and_checks_a_file_of_python(tmp_path):
         )
     )
 
-    def run(*arguments: str) -> subprocess.CompletedProcess:
-        command = [os.path.abspath(TOOL), "models", *arguments, "--python", sys.executable]
+    def run(*arguments: str, python: str = warm_python) -> subprocess.CompletedProcess:
+        command = [os.path.abspath(TOOL), "models", *arguments, "--python", python]
         return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
 
     checked = run("check", "net.py:build", "--format", "json")
@@ -245,7 +245,9 @@ def test_the_tool_adds_and_checks_a_file_of_python(tmp_path):
     error = json.loads(broken.stdout)["error"]
     assert (pathlib.Path(error["file"]).name, error["line"]) == ("net.py", 17)
     assert run("check", "net.py:nothing").returncode == 2
-    added = run("add", "from_file", "net.py:build", "--input-shape", "2,3,32,48")
+    added = run(
+        "add", "from_file", "net.py:build", "--input-shape", "2,3,32,48", python=sys.executable
+    )
     assert added.returncode == 0, added.stderr
     priced = tool("cost", "from_file", "--format", "json")
     assert json.loads(priced.stdout)["total_macs"] == macs_of_net(2, 32, 48)

@@ -329,11 +329,11 @@ def test_without_ray(monkeypatch):
         pyrometer.ray(print)()
 
 
-def test_the_example(tmp_path):
+def test_the_example(tmp_path, warm_python):
     """Without a cluster, Ray starts on this machine and stops with the call."""
     environment = {**os.environ, "RAY_AUTH_MODE": "disabled", "RAY_ADDRESS": "local"}
     done = subprocess.run(
-        [sys.executable, EXAMPLES / "ray_training.py", "--workers-per-node", "3", "--steps", "6"],
+        [warm_python, EXAMPLES / "ray_training.py", "--workers-per-node", "3", "--steps", "6"],
         cwd=tmp_path,
         env=environment,
         capture_output=True,

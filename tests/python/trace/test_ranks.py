@@ -34,7 +34,7 @@ NOBODY = "none"
 
 
 @pytest.fixture(scope="module", params=[2, 4])
-def runs(request, tmp_path_factory):
+def runs(request, tmp_path_factory, warm_python):
     """(number of ranks, folder of all runs); each rank is one process for all runs."""
     world, folder = request.param, tmp_path_factory.mktemp("runs")
     for profiler, engine in LAYERS:
@@ -46,9 +46,10 @@ def runs(request, tmp_path_factory):
         OMP_NUM_THREADS="1",
         PYTHONPATH=os.pathsep.join(path for path in sys.path if path),
     )
+    python = warm_python if world > 2 else sys.executable
     processes = [
         subprocess.Popen(
-            [sys.executable, str(WORKER), str(folder), str(DELAY_S)],
+            [python, str(WORKER), str(folder), str(DELAY_S)],
             env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -346,8 +346,8 @@ def check_json(trace):
         assert sum(step[part] for part in parts) == step["span_ns"]
         phases = ("forward_ns", "backward_ns", "optimizer_ns", "other_ns")
         assert sum(step[phase] for phase in phases) == step["device_total_ns"]
-    for row in trace["layers"]:
-        assert row["parent"] is None or row["parent"] < trace["layers"].index(row)
+    for index, row in enumerate(trace["layers"]):
+        assert row["parent"] is None or row["parent"] < index
     integers = [value for key, value in trace.items() if key.endswith("_ns")]
     assert all(isinstance(value, int) for value in integers)
 

@@ -453,9 +453,9 @@ def test_memory_of_a_long_run_is_flat(tmp_path):
     assert not list(tmp_path.rglob("*.pyro"))
 
 
-def run_script(text, *arguments, **environment):
+def run_script(text, *arguments, python=sys.executable, **environment):
     return subprocess.run(
-        [sys.executable, "-c", text, *arguments],
+        [python, "-c", text, *arguments],
         capture_output=True,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
@@ -494,27 +494,27 @@ def test_under_pyrometer_run(tmp_path):
     assert len(list(tmp_path.glob("all*.pyro"))) == 2
 
 
-def test_output_that_cannot_be_written(tmp_path):
+def test_output_that_cannot_be_written(tmp_path, warm_python):
     (tmp_path / "file").write_text("")
-    done = run_script(PROGRAM, str(tmp_path / "file" / "logs"))
+    done = run_script(PROGRAM, str(tmp_path / "file" / "logs"), python=warm_python)
     assert done.returncode == 3 and done.stdout == ""
     assert done.stderr.count("pyrometer:") == 1
     assert "cannot profile the training" in done.stderr and "Not a directory" in done.stderr
 
 
-def test_rank_from_the_environment(tmp_path):
-    done = run_script(PROGRAM, str(tmp_path), RANK="2", WORLD_SIZE="4")
+def test_rank_from_the_environment(tmp_path, warm_python):
+    done = run_script(PROGRAM, str(tmp_path), python=warm_python, RANK="2", WORLD_SIZE="4")
     assert done.returncode == 3 and (done.stdout, done.stderr) == ("", "")
     assert names(tmp_path) == ["rank_2", "trace_rank_2.json"]
     trace = json.loads((tmp_path / "trace_rank_2.json").read_text())
     assert trace["distributedInfo"] == {"backend": "", "rank": 2, "world_size": 4}
 
 
-def test_without_a_gpu_nsight_is_one_warning(tmp_path):
+def test_without_a_gpu_nsight_is_one_warning(tmp_path, warm_python):
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
     done = run_script(PROGRAM.replace("sys.argv[1]", "sys.argv[1], nsight_enabled=True, repeat=2"),
-                      str(tmp_path))  # fmt: skip
+                      str(tmp_path), python=warm_python)  # fmt: skip
     assert done.returncode == 3
     assert done.stderr.count("nsight_enabled has no effect") == done.stderr.count("\n") == 1
     assert (tmp_path / "trace_rank_0.json").exists()

@@ -17,21 +17,24 @@ DRIVER = pathlib.Path(__file__).with_name("train_driver.py")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
-def launch(processes, what, folder):
+def launch(processes, what, folder, python):
+    """torchrun starts the ranks with its own interpreter, unless it is told not to."""
+    own = python == sys.executable
     return subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
-         str(processes), DRIVER, what, folder],
+        [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
+         str(processes), *([] if own else ["--no-python", python]), DRIVER, what, folder],
         capture_output=True, text=True, env=ENVIRONMENT, timeout=600,
     )  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=[2, 4])
-def run(request, tmp_path_factory):
+def run(request, tmp_path_factory, warm_python):
     """DDP and FSDP2, one after the other in the same processes."""
     if not torch.distributed.is_available():
         pytest.skip("torch without torch.distributed")
     folder = tmp_path_factory.mktemp(f"ranks{request.param}")
-    done = launch(request.param, "both", folder)
+    python = warm_python if request.param > 2 else sys.executable
+    done = launch(request.param, "both", folder, python)
     assert done.returncode == 0, done.stderr
     return request.param, folder, done
 
@@ -121,9 +124,9 @@ EXAMPLES = pathlib.Path(__file__).parents[3] / "examples" / "training"
 
 
 @pytest.mark.parametrize("name", ["train.py", "train_llama.py", "train_resnet.py"])
-def test_examples(tmp_path, name):
+def test_examples(tmp_path, warm_python, name):
     done = subprocess.run(
-        [sys.executable, EXAMPLES / name, "--steps", "4", "--batch", "1", "--profile"],
+        [warm_python, EXAMPLES / name, "--steps", "4", "--batch", "1", "--profile"],
         capture_output=True, text=True, env=ENVIRONMENT, timeout=600, cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -132,11 +135,11 @@ def test_examples(tmp_path, name):
     assert (tmp_path / "profiler_logs" / "trace_rank_0.json").exists()
 
 
-def test_a_rank_that_is_killed(tmp_path):
+def test_a_rank_that_is_killed(tmp_path, warm_python):
     """Without torchrun, which would stop the other rank too."""
     ranks = [
         subprocess.Popen(
-            [sys.executable, DRIVER, "die", tmp_path],
+            [warm_python, DRIVER, "die", tmp_path],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env={**ENVIRONMENT, "RANK": str(rank), "WORLD_SIZE": "2"},
         )
@@ -160,7 +163,7 @@ def test_a_rank_that_is_killed(tmp_path):
     assert killed.ops
 
 
-def test_a_full_disk(tmp_path):
+def test_a_full_disk(tmp_path, warm_python):
     """A file system of 700 KiB: training continues, with one warning and its own exit code."""
     small = tmp_path / "small"
     small.mkdir()
@@ -184,7 +187,7 @@ def train():
 sys.exit(train())
 """
         done = subprocess.run(
-            [sys.executable, "-c", program, small],
+            [warm_python, "-c", program, small],
             capture_output=True, text=True, env=ENVIRONMENT, timeout=600,
         )  # fmt: skip
         assert done.returncode == 5
