@@ -194,6 +194,14 @@ typedef struct pyro_collective_row {
     int64_t message_bytes; /* per call: the larger of input and output; -1 unknown */
 } pyro_collective_row;
 
+/* A counter of the file: one series of one process (device). */
+typedef struct pyro_counter_row {
+    const char *name, *series;
+    int64_t process; /* the device for counters of one; -1 unknown */
+    int64_t samples;
+    double min, mean, max;
+} pyro_counter_row;
+
 typedef struct pyro_copy_row {
     const char *kind; /* "HtoD pageable", "DtoD", "memset", ... */
     int64_t calls, bytes, total_ns; /* bytes -1: unknown */
@@ -299,6 +307,8 @@ typedef struct pyro_analysis {
     int64_t gap_total_ns[3]; /* by pyro_gap_kind, all gaps */
     const pyro_collective_row *collectives;
     size_t collective_count;
+    const pyro_counter_row *counters; /* by name */
+    size_t counter_count;
     const pyro_copy_row *copies;
     size_t copy_count;
     const pyro_sync_row *syncs;

@@ -180,6 +180,7 @@ class Trace:
     synchronizations: Table
     copies: Table
     collectives: Table
+    counters: Table
     memory: Table
     findings: Table
     stacks: Table
