@@ -267,6 +267,14 @@ typedef enum pyro_severity {
     PYRO_SEVERITY_SEVERE
 } pyro_severity;
 
+/* A known defect of the trace itself: what is wrong with the file, not with the program. */
+typedef struct pyro_defect_row {
+    const char *id; /* "lost-kernel-prefix" */
+    pyro_severity severity;
+    const char *title, *evidence, *cause, *advice;
+    int64_t count; /* events, launches or calls that have it */
+} pyro_defect_row;
+
 typedef struct pyro_finding {
     const char *id; /* "device-idle", ... (findings.def) */
     pyro_severity severity;
@@ -320,6 +328,8 @@ typedef struct pyro_analysis {
     const pyro_stack_row *stacks;
     size_t stack_count;
     pyro_unattributed unattributed;
+    const pyro_defect_row *defects; /* most severe first */
+    size_t defect_count;
     const pyro_finding *findings; /* most gain first */
     size_t finding_count;
     const char *const *notes;

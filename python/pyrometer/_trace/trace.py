@@ -182,6 +182,7 @@ class Trace:
     collectives: Table
     counters: Table
     memory: Table
+    defects: Table
     findings: Table
     stacks: Table
 
