@@ -22,6 +22,7 @@ typedef struct trace_values {
     int64_t step;  /* -1: not given */
     int phase;     /* index of a phase, or -1 */
     const char *filter, *layers_from, *model;
+    const char *annotations;
     const char *chrome;
     bool folded, strict, check;
     int64_t threads;
@@ -107,6 +108,14 @@ static const pyro_option name_options[] = {
      .metavar = "REGEX",
      .help = "Take layers from user annotations (record_function). The first group of the regular "
              "expression is the dotted path, as in 'fwd\\|(.*)'."},
+    {.long_name = "annotations",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(trace_values, annotations),
+     .metavar = "FILE",
+     .help = "Layers of the nodes of CUDA graphs, as torch writes them "
+             "(kernel_annotations_rank0_*.json).",
+     .default_text = "such a file beside the trace or one folder above",
+     .completion = PYRO_COMPLETE_FILE},
     {.long_name = NULL},
 };
 
@@ -460,6 +469,7 @@ static int run_files(const trace_values *values, const pyro_words *files)
     trace_run run = {
         .values = values,
         .analysis = {.layers_from = values->layers_from,
+                     .annotations = values->annotations,
                      .step = (int)values->step,
                      .phase = (pyro_phase)(values->phase + 1),
                      .filter = values->filter,

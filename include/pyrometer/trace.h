@@ -73,6 +73,7 @@ PYRO_API bool pyro_peaks_load(pyro_peaks *peaks);
 typedef struct pyro_analysis_options {
     pyro_model *model; /* provides dotted names and FLOPs; may be NULL */
     const char *layers_from; /* POSIX extended regex on annotations: group 1 is a layer's path */
+    const char *annotations; /* file of graph nodes' layers; NULL: looked for near the trace */
     int step; /* number of the step to analyse; negative: all */
     pyro_phase phase; /* only this phase's device work; PYRO_PHASE_OTHER: all */
     const char *filter; /* POSIX extended regex on names of ops, kernels and layers; or NULL */
@@ -155,6 +156,7 @@ typedef struct pyro_op_row {
 typedef struct pyro_kernel_row {
     const char *name, *short_name;
     const char *op; /* that launches it most often; "" unknown */
+    const char *shapes; /* of the inputs in the first such call; "" unknown */
     int64_t calls, total_ns, min_ns, max_ns, median_ns;
     bool tensor_core; /* by its name, it uses tensor (matrix) cores */
     double occupancy_percent; /* mean of the estimates, weighted by time; -1 unknown */
@@ -444,6 +446,8 @@ typedef enum pyro_diff_table {
 /* Times and calls are per step or pass (pyro_trace_diff.unit), and 0 where a run lacks the row. */
 typedef struct pyro_diff_row {
     const char *name;
+    const char *short_name; /* of kernels; else as name */
+    const char *before_name, *before_short_name; /* of a kernel that another replaced; else NULL */
     double before_ns, after_ns; /* own time: shows a slow layer, not the blocks around it */
     double before_calls, after_calls;
 } pyro_diff_row;

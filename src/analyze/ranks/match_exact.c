@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Calls inside one coalesced group share a number; more of them are not told apart. */
+/* Calls inside one coalesced group share a number; more of them are not distinguished. */
 #define MOST_SHARING 255
 
 /* A collective that some member has. */

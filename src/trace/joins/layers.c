@@ -55,12 +55,21 @@ static uint32_t layer_of_path(pyro_join_state *state, const char *path, size_t l
     return layer_of_text(state, path, length, layer);
 }
 
+uint32_t pyro_layers_of_path(pyro_join_state *state, const char *path, size_t length)
+{
+    char plain[LONGEST_ANNOTATION];
+    size_t known = state->joins->layer_count;
+    length = length < sizeof plain ? length : sizeof plain;
+    uint32_t layer = layer_of_path(state, plain, pyro_unwrap_path(plain, path, length));
+    for (size_t i = known; i < state->joins->layer_count; i++)
+        state->joins->layers[i].has_path = true;
+    return layer;
+}
+
 /* Notes that an annotation's name is a call of the layer with this path. */
 static int name_layer(pyro_join_state *state, uint32_t name, const char *path, size_t length)
 {
-    char plain[LONGEST_ANNOTATION];
-    size_t left = pyro_unwrap_path(plain, path, length);
-    uint32_t layer = layer_of_path(state, plain, left);
+    uint32_t layer = pyro_layers_of_path(state, path, length);
     if (layer == PYRO_NO_LAYER || !pyro_map_put(&state->layer_of_name, name, layer))
         return pyro_fail_memory(state->error);
     return PYRO_OK;

@@ -47,25 +47,3 @@ const char *pyro_kineto_counter_values(pyro_kineto_scanner *scanner, const char 
             scanner->no_memory = true;
     }
 }
-
-bool pyro_kineto_store_counter(pyro_kineto_scanner *scanner)
-{
-    const pyro_kineto_event *event = &scanner->event;
-    pyro_trace *trace = scanner->out;
-    uint16_t track;
-    if (!scanner->series_count || !event->has_start || event->name == PYRO_NO_ID ||
-        event->category == PYRO_KINETO_DERIVED)
-        return true;
-    if (!pyro_kineto_find_track(scanner, &track) ||
-        !pyro_grow(&trace->counters, &trace->counter_capacity,
-                   trace->counter_count + scanner->series_count, sizeof *trace->counters))
-        return false;
-    for (size_t i = 0; i < scanner->series_count; i++)
-        trace->counters[trace->counter_count++] = (pyro_counter_sample){
-            .name = event->name,
-            .series = scanner->series[i].series,
-            .track = track,
-            .time_ns = event->start_ns,
-            .value = scanner->series[i].value};
-    return true;
-}

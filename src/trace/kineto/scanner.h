@@ -211,11 +211,8 @@ uint8_t pyro_kineto_category(const char *text, size_t length);
 
 /* Appends the event to the columns if it is of a kind that is kept; false when memory is out. */
 bool pyro_kineto_store(pyro_kineto_scanner *scanner);
-/* The track of the event; false when memory is out. */
-bool pyro_kineto_find_track(pyro_kineto_scanner *scanner, uint16_t *track);
 /* Reads the args of a counter: its series and their values. Skips any other value. */
 const char *pyro_kineto_counter_values(pyro_kineto_scanner *scanner, const char *at);
-bool pyro_kineto_store_counter(pyro_kineto_scanner *scanner);
 /* An empty trace for a file of this name; NULL when memory is out. */
 pyro_trace *pyro_trace_new(const char *file);
 /* Frees the columns and side tables, not the texts. */

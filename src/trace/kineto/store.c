@@ -139,7 +139,7 @@ uint32_t pyro_trace_track(pyro_trace *trace, pyro_map *map, uint64_t process, ui
     return (uint32_t)trace->track_count++;
 }
 
-bool pyro_kineto_find_track(pyro_kineto_scanner *scanner, uint16_t *track)
+static bool find_track(pyro_kineto_scanner *scanner, uint16_t *track)
 {
     const pyro_kineto_event *event = &scanner->event;
     if (scanner->last_track == PYRO_NO_ID || event->process != scanner->last_process ||
@@ -397,7 +397,7 @@ static bool store_row(pyro_kineto_scanner *scanner, uint8_t category)
     }
     if (!event->has_duration && category != PYRO_EVENT_MEMORY)
         scanner->defects.count[PYRO_DEFECT_NO_DURATION]++;
-    if (!pyro_trace_reserve(trace, trace->count + 1) || !pyro_kineto_find_track(scanner, &track) ||
+    if (!pyro_trace_reserve(trace, trace->count + 1) || !find_track(scanner, &track) ||
         !narrow_id(scanner, PYRO_FIELD_CORRELATION, PYRO_WIDE_CORRELATION, &correlation) ||
         !narrow_id(scanner, PYRO_FIELD_EXTERNAL_ID, PYRO_WIDE_EXTERNAL, &external_id) ||
         !store_detail(trace, event, category, &detail))
@@ -462,9 +462,8 @@ static bool store_flow(pyro_kineto_scanner *scanner)
     uint16_t track;
     if (event->category != PYRO_KINETO_FORWARD_BACKWARD || !event->has_id || !event->has_start)
         return true;
-    if (!pyro_kineto_find_track(scanner, &track) ||
-        !pyro_grow(&trace->flows, &trace->flow_capacity, trace->flow_count + 1,
-                   sizeof *trace->flows))
+    if (!find_track(scanner, &track) || !pyro_grow(&trace->flows, &trace->flow_capacity,
+                                                   trace->flow_count + 1, sizeof *trace->flows))
         return false;
     if (event->id >= UINT32_MAX &&
         !note_wide_id(scanner, PYRO_WIDE_FLOW, trace->flow_count, event->id))
@@ -473,6 +472,28 @@ static bool store_flow(pyro_kineto_scanner *scanner)
                                                     .track = track,
                                                     .is_end = event->phase == 'f',
                                                     .time_ns = event->start_ns};
+    return true;
+}
+
+static bool store_counter(pyro_kineto_scanner *scanner)
+{
+    const pyro_kineto_event *event = &scanner->event;
+    pyro_trace *trace = scanner->out;
+    uint16_t track;
+    if (!scanner->series_count || !event->has_start || event->name == PYRO_NO_ID ||
+        event->category == PYRO_KINETO_DERIVED)
+        return true;
+    if (!find_track(scanner, &track) ||
+        !pyro_grow(&trace->counters, &trace->counter_capacity,
+                   trace->counter_count + scanner->series_count, sizeof *trace->counters))
+        return false;
+    for (size_t i = 0; i < scanner->series_count; i++)
+        trace->counters[trace->counter_count++] = (pyro_counter_sample){
+            .name = event->name,
+            .series = scanner->series[i].series,
+            .track = track,
+            .time_ns = event->start_ns,
+            .value = scanner->series[i].value};
     return true;
 }
 
@@ -511,7 +532,7 @@ bool pyro_kineto_store(pyro_kineto_scanner *scanner)
     case 'M':
         return store_thread_name(scanner);
     case 'C':
-        return pyro_kineto_store_counter(scanner);
+        return store_counter(scanner);
     case 'B':
     case 'E':
         scanner->defects.count[PYRO_DEFECT_BEGIN_END]++;
