@@ -299,13 +299,13 @@ const pyro_command cmd_ranks = {
         "rank.\n\n"
         "In synchronous training all ranks wait for the slowest, so their step times are equal. "
         "The straggler shows as the rank that arrives last at collectives. Collectives are matched "
-        "across ranks by process group, kind, step and order; the clocks are aligned by the ends "
+        "across ranks by their numbers in the traces, else by process group, kind, step and order; the clocks are aligned by the ends "
         "of collectives; and the own times of the straggler's layers are compared with those of "
         "the other ranks. Layers need nn.Module frames (torch.profiler.profile(with_stack=True)), "
         "a recording of pyrometer, or --layers-from.\n\n"
         "A folder stands for the traces in it. The rank is read from the file's content, else from "
-        "its name (rank_3, trace_rank_3.json). If a rank has several files, the first is used; "
-        "missing ranks are reported. The exit code is 2 when a file that you named cannot be "
+        "its name (rank_3, trace_rank_3.json). Several files of a rank that follow each other in "
+        "time (cycles of the profiler) are taken together; missing ranks are reported. The exit code is 2 when a file that you named cannot be "
         "read.",
     .examples = ranks_examples,
     .groups = ranks_groups,

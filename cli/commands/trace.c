@@ -22,8 +22,9 @@ typedef struct trace_values {
     int64_t step;  /* -1: not given */
     int phase;     /* index of a phase, or -1 */
     const char *filter, *layers_from, *model;
+    const char *annotations;
     const char *chrome;
-    bool folded, strict;
+    bool folded, strict, check;
     int64_t threads;
     pyro_common common;
 } trace_values;
@@ -107,6 +108,14 @@ static const pyro_option name_options[] = {
      .metavar = "REGEX",
      .help = "Take layers from user annotations (record_function). The first group of the regular "
              "expression is the dotted path, as in 'fwd\\|(.*)'."},
+    {.long_name = "annotations",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(trace_values, annotations),
+     .metavar = "FILE",
+     .help = "Layers of the nodes of CUDA graphs, as torch writes them "
+             "(kernel_annotations_rank0_*.json).",
+     .default_text = "such a file beside the trace or one folder above",
+     .completion = PYRO_COMPLETE_FILE},
     {.long_name = NULL},
 };
 
@@ -127,6 +136,12 @@ static const pyro_option output_options[] = {
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(trace_values, strict),
      .help = "Exit with 1 when a file is damaged. The result is still written."},
+    {.long_name = "check",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(trace_values, check),
+     .help =
+         "List known defects of the trace with their causes (--by defect): lost kernels, missing "
+         "launches, clocks that disagree, damage. Exit with 1 if one makes numbers wrong."},
     {.long_name = "threads",
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(trace_values, threads),
@@ -155,6 +170,7 @@ typedef struct trace_run {
     pyro_buf out;
     size_t written; /* files in `out` */
     size_t warnings;
+    size_t defects; /* that make numbers wrong */
     pyro_passes *passes; /* summary of files that hold one pass each; may be NULL */
     bool has_layers, has_gaps, has_memory; /* of the last file */
 } trace_run;
@@ -263,7 +279,8 @@ static int add_report(trace_run *run, const pyro_trace *trace, const pyro_analys
  */
 static bool is_pass(const trace_run *run, const pyro_trace *trace, bool several)
 {
-    return several && run->values->view < 0 && !run->values->folded && pyro_trace_has_paths(trace);
+    return several && run->report.view == PYRO_TRACE_OVERVIEW && !run->values->folded &&
+           pyro_trace_has_paths(trace);
 }
 
 static int add_pass(trace_run *run, pyro_trace *trace, const pyro_analysis *analysis,
@@ -338,6 +355,8 @@ static int analyze_file(trace_run *run, const char *path, bool several)
     if (status == PYRO_OK) {
         pyro_trace_warnings(trace, &warnings);
         run->warnings += warnings;
+        for (size_t i = 0; i < analysis->defect_count; i++)
+            run->defects += analysis->defects[i].severity >= PYRO_SEVERITY_WARNING;
     } else {
         exit_code = pyro_common_fail(strcmp(path, "-") == 0 ? "standard input" : path, &error);
     }
@@ -412,7 +431,8 @@ static int analyze_files(trace_run *run, const pyro_words *files)
         exit_code = write_results(run, files);
         worst = exit_code > worst ? exit_code : worst;
     }
-    if (worst == PYRO_EXIT_FINE && run->values->strict && run->warnings > 0)
+    if (worst == PYRO_EXIT_FINE &&
+        ((run->values->strict && run->warnings > 0) || (run->values->check && run->defects > 0)))
         return PYRO_EXIT_POLICY;
     return worst;
 }
@@ -449,12 +469,14 @@ static int run_files(const trace_values *values, const pyro_words *files)
     trace_run run = {
         .values = values,
         .analysis = {.layers_from = values->layers_from,
+                     .annotations = values->annotations,
                      .step = (int)values->step,
                      .phase = (pyro_phase)(values->phase + 1),
                      .filter = values->filter,
                      .threads = (int)values->threads},
         .report = {.report = pyro_common_report(&values->common),
-                   .view = (pyro_trace_view)(values->view + 1),
+                   .view = values->check && values->view < 0 ? PYRO_TRACE_DEFECTS
+                                                             : (pyro_trace_view)(values->view + 1),
                    .depth = (int)values->depth},
     };
     int exit_code = check_values(values, files);

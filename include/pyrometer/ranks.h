@@ -81,7 +81,8 @@ PYRO_API void pyro_rank_failures_free(pyro_rank_failure *failures, size_t count)
 /* One rank; times are medians over its steps. */
 typedef struct pyro_rank_row {
     int64_t rank; /* -1 unknown */
-    const char *file, *device;
+    const char *file, *device; /* the first of its files */
+    int64_t files; /* more than 1: cycles of recording, one after the other */
     int64_t steps;
     int64_t step_ns, step_min_ns, step_max_ns;
     int64_t compute_ns;
@@ -158,7 +159,10 @@ typedef struct pyro_ranks {
     int64_t step_skew_ns; /* slowest median - fastest median */
     bool on_device; /* compute and communication are device times, else host times */
     int64_t collectives, matched_collectives; /* instances */
+    int64_t exact_collectives; /* of the matched ones, by the numbers that torch gave them */
     int64_t clock_residual_ns; /* largest of all ranks; -1: nothing to align by */
+    int64_t host_count; /* machines whose ranks share a clock; -1: not known of all ranks */
+    double least_late_share; /* of a step: a straggler is late by that much */
     const char *const *notes;
     size_t note_count;
 } pyro_ranks;

@@ -73,6 +73,7 @@ PYRO_API bool pyro_peaks_load(pyro_peaks *peaks);
 typedef struct pyro_analysis_options {
     pyro_model *model; /* provides dotted names and FLOPs; may be NULL */
     const char *layers_from; /* POSIX extended regex on annotations: group 1 is a layer's path */
+    const char *annotations; /* file of graph nodes' layers; NULL: looked for near the trace */
     int step; /* number of the step to analyse; negative: all */
     pyro_phase phase; /* only this phase's device work; PYRO_PHASE_OTHER: all */
     const char *filter; /* POSIX extended regex on names of ops, kernels and layers; or NULL */
@@ -155,6 +156,7 @@ typedef struct pyro_op_row {
 typedef struct pyro_kernel_row {
     const char *name, *short_name;
     const char *op; /* that launches it most often; "" unknown */
+    const char *shapes; /* of the inputs in the first such call; "" unknown */
     int64_t calls, total_ns, min_ns, max_ns, median_ns;
     bool tensor_core; /* by its name, it uses tensor (matrix) cores */
     double occupancy_percent; /* mean of the estimates, weighted by time; -1 unknown */
@@ -193,6 +195,14 @@ typedef struct pyro_collective_row {
     double bus_gb_per_s; /* bus bandwidth (nccl-tests' factors); -1 unknown */
     int64_t message_bytes; /* per call: the larger of input and output; -1 unknown */
 } pyro_collective_row;
+
+/* A counter of the file: one series of one process (device). */
+typedef struct pyro_counter_row {
+    const char *name, *series;
+    int64_t process; /* the device for counters of one; -1 unknown */
+    int64_t samples;
+    double min, mean, max;
+} pyro_counter_row;
 
 typedef struct pyro_copy_row {
     const char *kind; /* "HtoD pageable", "DtoD", "memset", ... */
@@ -259,6 +269,14 @@ typedef enum pyro_severity {
     PYRO_SEVERITY_SEVERE
 } pyro_severity;
 
+/* A known defect of the trace itself: what is wrong with the file, not with the program. */
+typedef struct pyro_defect_row {
+    const char *id; /* "lost-kernel-prefix" */
+    pyro_severity severity;
+    const char *title, *evidence, *cause, *advice;
+    int64_t count; /* events, launches or calls that have it */
+} pyro_defect_row;
+
 typedef struct pyro_finding {
     const char *id; /* "device-idle", ... (findings.def) */
     pyro_severity severity;
@@ -299,6 +317,8 @@ typedef struct pyro_analysis {
     int64_t gap_total_ns[3]; /* by pyro_gap_kind, all gaps */
     const pyro_collective_row *collectives;
     size_t collective_count;
+    const pyro_counter_row *counters; /* by name */
+    size_t counter_count;
     const pyro_copy_row *copies;
     size_t copy_count;
     const pyro_sync_row *syncs;
@@ -310,6 +330,8 @@ typedef struct pyro_analysis {
     const pyro_stack_row *stacks;
     size_t stack_count;
     pyro_unattributed unattributed;
+    const pyro_defect_row *defects; /* most severe first */
+    size_t defect_count;
     const pyro_finding *findings; /* most gain first */
     size_t finding_count;
     const char *const *notes;
@@ -424,6 +446,8 @@ typedef enum pyro_diff_table {
 /* Times and calls are per step or pass (pyro_trace_diff.unit), and 0 where a run lacks the row. */
 typedef struct pyro_diff_row {
     const char *name;
+    const char *short_name; /* of kernels; else as name */
+    const char *before_name, *before_short_name; /* of a kernel that another replaced; else NULL */
     double before_ns, after_ns; /* own time: shows a slow layer, not the blocks around it */
     double before_calls, after_calls;
 } pyro_diff_row;

@@ -5,6 +5,7 @@
 #include "analyze/analyze.h"
 #include "analyze/lanes.h"
 #include "analyze/prices.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "hardware/hardware.h"
@@ -49,6 +50,35 @@ static void describe_trace(pyro_analysis_context *context)
     result->is_captured = pyro_trace_is_captured(trace);
 }
 
+/* Notes how kernels of replayed graphs were attributed to layers. */
+static int note_graphs(pyro_analysis_context *context)
+{
+    static const char *const sources[PYRO_GRAPH_SOURCE_COUNT] = {
+        "without layers", "by annotations of the nodes", "by the order of the capture",
+        "by an eager run of the same kernels"};
+    const pyro_graph_attribution *graphs = &context->joins->graphs;
+    int64_t total_ns = 0;
+    pyro_buf text = PYRO_BUF_INIT;
+    for (int i = 0; i < PYRO_GRAPH_SOURCE_COUNT; i++)
+        total_ns += graphs->time_ns[i];
+    if (!total_ns)
+        return PYRO_OK;
+    for (int i = 1; i <= PYRO_GRAPH_SOURCE_COUNT; i++) {
+        int source = i % PYRO_GRAPH_SOURCE_COUNT; /* the rest comes last */
+        if (graphs->kernels[source])
+            pyro_buf_addf(&text, "%s%.1f%% of their time %s (%lld kernels and copies)",
+                          text.length ? ", " : "",
+                          100 * (double)graphs->time_ns[source] / (double)total_ns, sources[source],
+                          (long long)graphs->kernels[source]);
+    }
+    int status = text.failed
+                     ? pyro_fail_memory(context->error)
+                     : pyro_context_note(context, "layers of %zu replays of CUDA graphs: %s",
+                                         graphs->replays, text.data);
+    pyro_buf_free(&text);
+    return status;
+}
+
 /* Notes requested layers and names that were not found. */
 static int note_joins(pyro_analysis_context *context)
 {
@@ -62,6 +92,8 @@ static int note_joins(pyro_analysis_context *context)
     if (!status && options->model && joins->layers_named_by_model < joins->layer_count)
         status = pyro_context_note(context, "%zu of %zu layers match a module of the model",
                                    joins->layers_named_by_model, joins->layer_count);
+    if (!status)
+        status = note_graphs(context);
     if (!status && joins->partial_overlaps)
         status = pyro_context_note(context,
                                    "%lld slices end after the slice that encloses their start",

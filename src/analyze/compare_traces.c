@@ -1,5 +1,8 @@
-/* Compares two analyses: matches layers, ops and kernels by name, and sorts them by change of time.
- * */
+/*
+ * Compares two analyses: matches layers, ops and kernels by name, kernels with other names by their
+ * work, and sorts them by change of time.
+ */
+#include "analyze/renamed_kernels.h"
 #include "base/containers/arena.h"
 #include "base/containers/buf.h"
 #include "base/error.h"
@@ -19,12 +22,12 @@ typedef struct differ {
 /* Rows of one table while they are matched; a name's id is its row. */
 typedef struct row_matcher {
     pyro_intern names;
-    pyro_diff_row *rows;
+    pyro_kernel_change *rows;
     size_t capacity;
 } row_matcher;
 
 typedef struct amount {
-    const char *name;
+    const char *name, *short_name, *op, *shapes;
     int64_t ns, calls;
 } amount;
 
@@ -34,15 +37,16 @@ static amount layer_amount(const pyro_analysis *analysis, size_t i, bool device)
     int64_t host = row->forward_host_self_ns + row->backward_host_self_ns;
     int64_t device_ns = row->forward_device_self_ns + row->backward_device_self_ns;
 
-    return (amount){row->path[0] != '\0' ? row->path : "(model)", device ? device_ns : host,
-                    row->calls};
+    const char *name = row->path[0] != '\0' ? row->path : "(model)";
+    return (amount){name, name, "", "", device ? device_ns : host, row->calls};
 }
 
 static amount op_amount(const pyro_analysis *analysis, size_t i, bool device)
 {
     const pyro_op_row *row = &analysis->ops[i];
 
-    return (amount){row->name, device ? row->device_self_ns : row->host_self_ns, row->calls};
+    return (amount){row->name, row->name, "", "", device ? row->device_self_ns : row->host_self_ns,
+                    row->calls};
 }
 
 static amount kernel_amount(const pyro_analysis *analysis, size_t i, bool device)
@@ -50,7 +54,7 @@ static amount kernel_amount(const pyro_analysis *analysis, size_t i, bool device
     const pyro_kernel_row *row = &analysis->kernels[i];
 
     (void)device;
-    return (amount){row->name, row->total_ns, row->calls};
+    return (amount){row->name, row->short_name, row->op, row->shapes, row->total_ns, row->calls};
 }
 
 static size_t count_rows(const pyro_analysis *analysis, pyro_diff_table table)
@@ -72,9 +76,14 @@ static int add_side(row_matcher *m, const pyro_analysis *analysis, pyro_diff_tab
 
         if (id == PYRO_INTERN_NONE || !pyro_grow(&m->rows, &m->capacity, id + 1, sizeof *m->rows))
             return PYRO_ERROR_MEMORY;
-        pyro_diff_row *row = &m->rows[id];
-        if (!row->name)
+        pyro_kernel_change *change = &m->rows[id];
+        pyro_diff_row *row = &change->row;
+        if (!row->name) {
             row->name = found.name;
+            row->short_name = found.short_name;
+            change->op = found.op;
+            change->shapes = found.shapes;
+        }
         *(after ? &row->after_ns : &row->before_ns) += (double)found.ns / units;
         *(after ? &row->after_calls : &row->before_calls) += (double)found.calls / units;
     }
@@ -101,10 +110,15 @@ static int match_table(differ *d, pyro_diff_table table, const pyro_analysis *be
         status = add_side(&m, before, table, d->diff.device, d->diff.before_units, false);
     if (status == PYRO_OK)
         status = add_side(&m, after, table, d->diff.device, d->diff.after_units, true);
-    size_t count = m.names.count;
-    pyro_diff_row *kept = pyro_arena_array(&d->arena, count + 1, sizeof *kept);
+    size_t count = 0;
+    pyro_diff_row *kept = pyro_arena_array(&d->arena, m.names.count + 1, sizeof *kept);
+    if (status == PYRO_OK && table == PYRO_DIFF_KERNELS &&
+        !pyro_pair_renamed_kernels(m.rows, m.names.count))
+        status = PYRO_ERROR_MEMORY;
     if (status == PYRO_OK && kept) {
-        memcpy(kept, m.rows, count * sizeof *kept);
+        for (size_t i = 0; i < m.names.count; i++)
+            if (!m.rows[i].is_paired || m.rows[i].row.before_name)
+                kept[count++] = m.rows[i].row;
         qsort(kept, count, sizeof *kept, by_change);
         d->diff.rows[table] = kept;
         d->diff.counts[table] = count;

@@ -138,7 +138,8 @@ static int number_devices(pyro_analysis_context *context)
     if (!context->device_of_track || !context->devices)
         return pyro_fail_memory(context->error);
     for (size_t i = 0; i < trace->track_count; i++) {
-        if (!trace->tracks[i].is_device)
+        /* A row of synchronisations alone does not make a device that could have worked. */
+        if (!trace->tracks[i].has_work)
             continue;
         int device = trace->tracks[i].device;
         uint32_t number = pyro_map_get(&numbers, (uint32_t)device);

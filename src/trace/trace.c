@@ -13,7 +13,7 @@ pyro_trace *pyro_trace_new(const char *file)
     pyro_arena_init(&trace->arena);
     pyro_intern_init(&trace->names, &trace->arena);
     trace->rank = trace->world_size = -1;
-    trace->backend = PYRO_NO_ID;
+    trace->backend = trace->host = PYRO_NO_ID;
     trace->file = pyro_arena_text(&trace->arena, file, strlen(file));
     if (!trace->file) {
         pyro_trace_close(trace);
@@ -35,6 +35,8 @@ void pyro_trace_free_rows(pyro_trace *trace)
     free(trace->ops);
     free(trace->kernels);
     free(trace->transfer_bytes);
+    free(trace->syncs);
+    free(trace->counters);
     free(trace->memory);
     free(trace->collectives);
     free(trace->flows);

@@ -1,7 +1,7 @@
 /*
  * A trace as columns: one entry per event that is kept, in file order, with interned names and
- * int64 nanoseconds. Readers append; joins and analyses read. Metadata, counters and flows other
- * than forward-backward ones are counted but not kept.
+ * int64 nanoseconds. Readers append; joins and analyses read. Metadata and flows other than
+ * forward-backward ones are counted but not kept.
  */
 #ifndef PYRO_TRACE_TRACE_H
 #define PYRO_TRACE_TRACE_H
@@ -64,13 +64,42 @@ typedef struct pyro_op_detail {
     uint32_t input_storages, output_storages; /* in trace->storages; 0 none */
 } pyro_op_detail;
 
+#define PYRO_NO_PRIORITY INT32_MIN
+
+/* The hardware queue that work went through; a stream is the program's view of it. */
+typedef struct pyro_queue {
+    int64_t hsa_queue; /* of ROCm; -1 unknown */
+    int32_t channel, channel_type; /* of CUDA; -1 unknown */
+} pyro_queue;
+
 typedef struct pyro_kernel_detail {
     uint32_t grid[3], block[3];
     uint32_t registers, shared_memory_bytes;
     float blocks_per_sm, warps_per_sm, occupancy_percent; /* -1 unknown */
-    uint32_t graph_id, graph_node; /* 0: not of a CUDA graph */
+    uint64_t graph_node; /* 0: not of a CUDA graph, or a trace without such ids */
+    uint32_t graph_id;
     uint32_t collective; /* as above, if the kernel's own args have it; PYRO_NO_ID */
+    uint32_t occupancy; /* interned object {"activeBlocksPerMultiprocessor": 2, ...}; PYRO_NO_ID */
+    int32_t priority; /* of its stream; PYRO_NO_PRIORITY */
+    pyro_queue queue;
 } pyro_kernel_detail;
+
+/* A wait on the device. */
+typedef struct pyro_sync_detail {
+    uint32_t kind; /* interned "Stream Wait Event"; PYRO_NO_ID */
+    int64_t stream, wait_stream; /* PYRO_NO_STREAM */
+    int64_t wait_record; /* correlation of the cudaEventRecord; PYRO_NO_STREAM: not in the file */
+} pyro_sync_detail;
+
+#define PYRO_NO_STREAM INT64_MIN
+
+/* A sample of a counter (ph C): one series of it. */
+typedef struct pyro_counter_sample {
+    uint32_t name, series; /* interned: "SM active", "value" */
+    uint16_t track;
+    int64_t time_ns;
+    double value;
+} pyro_counter_sample;
 
 typedef struct pyro_memory_detail {
     int64_t address, bytes; /* bytes < 0: a free */
@@ -82,6 +111,8 @@ typedef struct pyro_memory_detail {
 typedef struct pyro_collective_detail {
     uint32_t name, dtype, group, group_description; /* interned; PYRO_NO_ID */
     int64_t in_elements, out_elements, group_size, rank; /* -1 unknown */
+    int64_t number; /* "Seq": of the collective in its group, on all ranks; -1 unknown */
+    uint32_t comms_id; /* interned, the same on all ranks of this collective; PYRO_NO_ID */
 } pyro_collective_detail;
 
 /* A process and thread, or a device and stream. */
@@ -89,6 +120,7 @@ typedef struct pyro_track {
     uint64_t pid, tid; /* a number, or the hash of a text with the top bit set */
     uint32_t name; /* interned thread name; PYRO_NO_ID */
     bool is_device; /* some device event lies on it */
+    bool has_work; /* device work lies on it: not a row of synchronisations alone */
     int32_t device; /* of device tracks; -1 */
     int64_t stream;
     uint64_t torch_thread; /* what "Fwd thread id" calls it; 0 unknown */
@@ -134,6 +166,10 @@ struct pyro_trace {
     size_t kernel_count, kernel_capacity;
     int64_t *transfer_bytes; /* of MEMCPY and MEMSET events; -1 unknown */
     size_t transfer_count, transfer_capacity;
+    pyro_sync_detail *syncs; /* of SYNC events */
+    size_t sync_count, sync_capacity;
+    pyro_counter_sample *counters; /* in file order */
+    size_t counter_count, counter_capacity;
     pyro_memory_detail *memory; /* of MEMORY events */
     size_t memory_count, memory_capacity;
     pyro_collective_detail *collectives;
@@ -149,6 +185,7 @@ struct pyro_trace {
     int64_t base_time_ns; /* start_ns + this is wall clock; 0 when start_ns is absolute */
     int64_t rank, world_size; /* -1 unknown */
     uint32_t backend; /* interned "nccl"; PYRO_NO_ID */
+    uint32_t host; /* interned name of the machine; PYRO_NO_ID */
     bool has_shapes, has_stacks, has_memory;
     const pyro_recorded_data *storages, *weights; /* by id from 1, of recordings that have them */
     size_t storage_count, weight_count; /* including the empty entry 0 */

@@ -45,9 +45,9 @@ ops aten::addmm changed 40000 80000 40000
 kernels ampere_sgemm_32x32_tn changed 40000 80000 40000
 
 $ cd trace; pyrometer diff good-1-training.json good-3-cpu-only.json --format csv | head -3
-table,name,kind,before_ns,after_ns,change_ns,before_calls,after_calls
-layers,Net_0.Linear_1,removed,160000,0,-160000,1,0
-layers,Net_0,changed,40000,150000,110000,1,1
+table,name,kind,before_ns,after_ns,change_ns,before_calls,after_calls,before_name
+layers,Net_0.Linear_1,removed,160000,0,-160000,1,0,
+layers,Net_0,changed,40000,150000,110000,1,1,
 
 $ cd trace; pyrometer diff good-1-training.json ../good-10-static.pt2
 pyrometer: good-1-training.json is a trace, ../good-10-static.pt2 is not

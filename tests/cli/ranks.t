@@ -16,11 +16,12 @@ Stragglers:
     other ranks.
 
 Ranks, per step:
-  Rank      Step  Compute     Comm  Exposed      Idle  Loading    Waits     Late  Peak mem  FLOP/s  Clock
-  -------------------------------------------------------------------------------------------------------
-     0  199.0 ms     0 ns  52.0 ms  52.0 ms  147.1 ms     0 ns  50.0 ms     0 ns         -       -   0 ns
-     1  199.0 ms     0 ns  1.95 ms  1.95 ms  197.1 ms     0 ns     0 ns  50.0 ms         -       -   0 ns
-     2  199.0 ms     0 ns  52.0 ms  52.0 ms  147.1 ms     0 ns  50.0 ms     0 ns         -       -   0 ns
+  Rank      Step  Compute  Exposed      Idle  Loading    Waits     Late  Clock
+  ----------------------------------------------------------------------------
+     0  199.0 ms     0 ns  52.0 ms  147.1 ms     0 ns  50.0 ms     0 ns   0 ns
+     1  199.0 ms     0 ns  1.95 ms  197.1 ms     0 ns     0 ns  50.0 ms   0 ns
+     2  199.0 ms     0 ns  52.0 ms  147.1 ms     0 ns  50.0 ms     0 ns   0 ns
+  (3 more columns in a wider terminal, and with -o FILE.csv)
 
 Steps:
   Step  Ranks   Fastest    Median   Slowest  Skew  On rank  Last rank  Late by
@@ -30,9 +31,10 @@ Steps:
      3      3  199.0 ms  199.0 ms  199.0 ms  0 ns        2          1  50.0 ms
 
 Communication, per rank and step:
-  G…p  Kind       Ranks  Calls     Time  Exposed   Share  Waiting     Skew      Last  Bus GB/s
-  --------------------------------------------------------------------------------------------
-  -    allreduce      3      1  35.3 ms  35.3 ms  100.0%  33.3 ms  50.0 ms  1 (100%)         -
+  Group  Kind       Ranks  Calls     Time  Exposed  Waiting     Skew      Last
+  ----------------------------------------------------------------------------
+  -      allreduce      3      1  35.3 ms  35.3 ms  33.3 ms  50.0 ms  1 (100%)
+  (2 more columns in a wider terminal, and with -o FILE.csv)
 
 Notes:
   - 1 of 4 ranks has no file (3): whether others waited for it is unknown
@@ -60,9 +62,10 @@ $ pyrometer ranks ranks/trace_rank_*.json --by group --step 2
 ================================================================================
 
 Communication, per rank and step:
-  G…p  Kind       Ranks  Calls     Time  Exposed   Share  Waiting     Skew      Last  Bus GB/s
-  --------------------------------------------------------------------------------------------
-  -    allreduce      3      1  35.3 ms  35.3 ms  100.0%  33.3 ms  50.0 ms  1 (100%)         -
+  Group  Kind       Ranks  Calls     Time  Exposed  Waiting     Skew      Last
+  ----------------------------------------------------------------------------
+  -      allreduce      3      1  35.3 ms  35.3 ms  33.3 ms  50.0 ms  1 (100%)
+  (2 more columns in a wider terminal, and with -o FILE.csv)
 
 Notes:
   - 1 of 4 ranks has no file (3): whether others waited for it is unknown
@@ -77,9 +80,9 @@ $ pyrometer ranks ranks/trace_rank_*.json --format json | head -12
   "time": "host",
   "collectives": 3,
   "matched_collectives": 3,
-  "clock_residual_ns": 0,
-  "notes": [
-    "1 of 4 ranks has no file (3): whether others waited for it is unknown"
+  "exact_collectives": 0,
+  "host_count": null,
+  "least_late_share": 0.05,
 
 $ pyrometer ranks ranks/trace_rank_*.json --strict -q --by straggler | tail -3; pyrometer ranks ranks/trace_rank_*.json --strict -q -o $TMP/ranks.json
   - Rank 1 is late by 50.0 ms per step (25.1% of it), in 3 of 3 steps:
@@ -116,8 +119,8 @@ Stragglers:
     other ranks.
 
 Notes:
-  - 1 file is skipped: an earlier file has the same rank (first: rank 1,
-    trace_rank_1.json)
+  - 1 file is skipped: an earlier file has the same rank and time (first: rank
+    1, trace_rank_1.json)
   - 1 of 4 ranks has no file (3): whether others waited for it is unknown
 pyrometer: 1 of 3 files are damaged; pyrometer trace FILE shows how
 [2]

@@ -69,6 +69,8 @@ synchronizations
 copies
 data_loading
 collectives
+counters
+defects
 findings
 
 $ cd trace; pyrometer trace good-7-collectives.json --format json | grep -A2 '"collectives"'
@@ -280,7 +282,7 @@ pyrometer: trace needs a file: pyrometer trace FILE (see pyrometer trace --help)
 [2]
 
 $ pyrometer trace x.json --by layers
-pyrometer: --by: unknown value "layers"; did you mean layer? (one of: layer, op, kernel, step, gap, copy, collective, stack, shape, sync, memory, finding) (see pyrometer trace --help)
+pyrometer: --by: unknown value "layers"; did you mean layer? (one of: layer, op, kernel, step, gap, copy, collective, stack, shape, sync, memory, finding, counter, defect) (see pyrometer trace --help)
 [2]
 
 $ pyrometer trace x.json --filter '('

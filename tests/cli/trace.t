@@ -341,6 +341,10 @@ Kernels:
   ---------------------------------------------------
   relu_kernel      1  25.0 us  92.6%  25.0 us  -
 
+Defects of the trace (--check says why):
+  - Device work has no launch in the file: 1 of 2 kernels, copies and memsets,
+    2.00 us of device time
+
 $ cd trace; pyrometer trace good-6-rocm.json -q
 ================================================================================
 TRACE PROFILE: good-6-rocm.json
@@ -478,3 +482,43 @@ Summary:
 
 $ cd trace; gunzip -c good-10-odd-names.json.gz | pyrometer trace - -q | sed -n 6p
   Events:               4, over 45.0 us
+
+# Known defects of the trace itself: exit code 1 if one makes numbers wrong.
+
+$ pyrometer trace trace/bad-2-defects.json --check
+================================================================================
+TRACE PROFILE: bad-2-defects.json
+================================================================================
+
+Defects of the trace:
+  1. The file is damaged [damaged-file, warning]
+     1 event with negative duration (taken as 0); and 2 more
+     cause: the process was killed while it wrote the file, or Kineto (before
+            July 2026) did not escape quotes in names
+     -> let the profiler finish; record again with a newer torch
+  2. Device work was launched before the recording began [launched-before, info]
+     1 of 1 kernels, copies and memsets, 20.0 us of device time
+     cause: the device was behind the host when the profiler started
+     -> call torch.cuda.synchronize() before the profiler starts, or use a
+        schedule with warm-up
+
+Warnings:
+  - 1 event with negative duration (taken as 0)
+  - 1 event with a value that is not JSON, such as NaN or N/A (left out)
+  - 1 event with unescaped quotes or other damage (repaired)
+[1]
+
+$ pyrometer trace trace/good-1-training.json --check -q
+================================================================================
+TRACE PROFILE: good-1-training.json
+================================================================================
+
+  no known defect: launches have their kernels, kernels their launches, and
+  clocks agree
+
+$ pyrometer trace trace/good-1-training.json --by counter -q
+================================================================================
+TRACE PROFILE: good-1-training.json
+================================================================================
+
+  no counters in this trace

@@ -180,7 +180,9 @@ class Trace:
     synchronizations: Table
     copies: Table
     collectives: Table
+    counters: Table
     memory: Table
+    defects: Table
     findings: Table
     stacks: Table
 

@@ -78,7 +78,8 @@ int64_t pyro_collective_bytes(const pyro_trace *trace, const pyro_collective_det
 }
 
 pyro_collective_row pyro_collective_describe(pyro_collective_finder *finder,
-                                             const pyro_analysis_context *context, uint32_t event)
+                                             const pyro_analysis_context *context, uint32_t event,
+                                             const pyro_collective_detail **found)
 {
     const pyro_trace *trace = context->trace;
     const char *kernel = pyro_event_name(trace, event), *annotation = "";
@@ -86,6 +87,8 @@ pyro_collective_row pyro_collective_describe(pyro_collective_finder *finder,
     const char *kind = detail ? pyro_collective_kind(pyro_trace_text(trace, detail->name)) : NULL;
     pyro_dtype dtype = PYRO_DTYPE_UNKNOWN;
     pyro_collective_row row = {.group = "", .group_size = -1, .message_bytes = -1};
+    if (found)
+        *found = detail;
     if (!kind)
         kind = pyro_collective_kind(annotation);
     if (!kind)

@@ -15,9 +15,10 @@ bool pyro_collective_finder_init(pyro_collective_finder *finder, const pyro_trac
 void pyro_collective_finder_free(pyro_collective_finder *finder);
 
 /* A row without numbers that stands for its kind, group, type and size. Equal texts have equal
- * addresses. `event` is a kernel. */
+ * addresses. `event` is a kernel; `found` (or NULL) gets its description, or NULL. */
 pyro_collective_row pyro_collective_describe(pyro_collective_finder *finder,
-                                             const pyro_analysis_context *context, uint32_t event);
+                                             const pyro_analysis_context *context, uint32_t event,
+                                             const pyro_collective_detail **found);
 /* The description of a collective by an op; NULL: none. */
 const pyro_collective_detail *pyro_collective_of_op(const pyro_trace *trace, uint32_t event);
 /* Bytes of the larger side of a message; -1 unknown. */

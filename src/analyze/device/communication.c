@@ -137,7 +137,7 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     }
     if (!pyro_context_wants(context, event))
         return PYRO_OK;
-    pyro_collective_row wanted = pyro_collective_describe(&state->finder, context, event);
+    pyro_collective_row wanted = pyro_collective_describe(&state->finder, context, event, NULL);
     pending entry = {.end_ns = end,
                      .duration_ns = end - start,
                      .compute_ns = compute_before(state, start),

@@ -17,6 +17,7 @@
 typedef struct kernel_row {
     uint32_t name;
     uint32_t op; /* most frequent so far; PYRO_NO_ID */
+    uint32_t dims; /* of a call of that op; PYRO_NO_ID */
     uint32_t op_calls;
     int64_t calls, total_ns, min_ns, max_ns;
     double occupancy_sum, occupancy_weight; /* of percent times ns, and of ns */
@@ -53,12 +54,13 @@ static kernel_row *find_row(kernels_state *state, uint32_t name)
     if (!pyro_grow(&state->rows, &state->capacity, state->count + 1, sizeof *state->rows) ||
         !pyro_map_put(&state->by_name, name, (uint32_t)state->count))
         return NULL;
-    state->rows[state->count] = (kernel_row){.name = name, .op = PYRO_NO_ID, .min_ns = INT64_MAX};
+    state->rows[state->count] = (kernel_row){
+        .name = name, .op = PYRO_NO_ID, .dims = PYRO_NO_ID, .min_ns = INT64_MAX};
     return &state->rows[state->count++];
 }
 
 /* Counts the op that launched; the most frequent stays in the row. */
-static bool count_op(kernels_state *state, kernel_row *row, uint32_t op_name)
+static bool count_op(kernels_state *state, kernel_row *row, uint32_t op_name, uint32_t dims)
 {
     uint64_t key = (uint64_t)(row - state->rows) << 32 | op_name;
     uint32_t index = pyro_map_get(&state->op_index, key);
@@ -72,6 +74,7 @@ static bool count_op(kernels_state *state, kernel_row *row, uint32_t op_name)
     }
     if (++state->op_calls[index] > row->op_calls) {
         row->op_calls = state->op_calls[index];
+        row->dims = row->op == op_name ? row->dims : dims;
         row->op = op_name;
     }
     return true;
@@ -177,7 +180,9 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     row->min_ns = duration < row->min_ns ? duration : row->min_ns;
     row->max_ns = duration > row->max_ns ? duration : row->max_ns;
     uint32_t op = context->joins->op[event];
-    if (op != PYRO_NO_EVENT && !count_op(state, row, trace->name[op]))
+    uint32_t detail = op == PYRO_NO_EVENT ? PYRO_NO_ID : trace->detail[op];
+    uint32_t dims = detail == PYRO_NO_ID ? PYRO_NO_ID : trace->ops[detail].dims;
+    if (op != PYRO_NO_EVENT && !count_op(state, row, trace->name[op], dims))
         return pyro_fail_memory(context->error);
     if (trace->detail[event] == PYRO_NO_ID)
         return PYRO_OK;
@@ -236,6 +241,7 @@ static bool publish_row(pyro_analysis_context *context, const kernel_row *row, p
         .name = name,
         .short_name = pyro_arena_text(context->arena, short_name, strlen(short_name)),
         .op = pyro_trace_text(context->trace, row->op),
+        .shapes = pyro_trace_text(context->trace, row->dims),
         .calls = row->calls,
         .total_ns = row->total_ns,
         .min_ns = row->min_ns,

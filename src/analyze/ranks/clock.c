@@ -1,7 +1,7 @@
 /*
  * Aligns the clocks of ranks by collectives, which all members leave at nearly the same time. The
  * offset of a clock is the median of the differences, bounded by causality (no rank leaves before
- * all have arrived), and 0 where noise explains it.
+ * all have arrived), and 0 where noise explains it. Ranks of one host read one clock.
  */
 #include "analyze/quantile.h"
 #include "analyze/ranks/summarize.h"
@@ -14,6 +14,8 @@
 /* Fewest collectives for estimating the drift of a clock. */
 #define LEAST_FOR_DRIFT 16
 #define LEAST_DRIFT_NS 10000
+/* A collective that ends this much before a rank arrives was not timed by the same clock. */
+#define SAME_CLOCK_NS 1000000
 /* No clock is off by this much, but a damaged file may be. */
 #define MOST_DRIFT 0.01
 
@@ -148,6 +150,36 @@ static void estimate(aligner *aligner, pyro_rank_clock *clock, const sample *sam
     clock->residual_ns = residual_of(aligner, clock, samples, count);
 }
 
+/* A member of the same host whose clock is known, or NULL. */
+static const pyro_rank_member *host_mate(const aligner *aligner, uint32_t member)
+{
+    const pyro_rank_set *set = aligner->set;
+    uint32_t host = set->members[member].part->host;
+    for (uint32_t i = 0; host != PYRO_NO_ID && i < set->count; i++)
+        if (aligner->is_known[i] && set->members[i].part->host == host)
+            return &set->members[i];
+    return NULL;
+}
+
+/* Takes over the clock of the host, unless the collectives contradict that. */
+static bool adopt(aligner *aligner, pyro_rank_clock *clock, const pyro_rank_clock *host,
+                  const sample *samples, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        int64_t shift = pyro_rank_align(host, samples[i].time_ns) - samples[i].time_ns;
+        if (shift < samples[i].least_ns - SAME_CLOCK_NS ||
+            shift > samples[i].most_ns + SAME_CLOCK_NS)
+            return false;
+    }
+    clock->offset_ns = host->offset_ns;
+    clock->drift = host->drift;
+    clock->pivot_ns = host->pivot_ns;
+    clock->samples = count;
+    clock->is_of_host = true;
+    clock->residual_ns = residual_of(aligner, clock, samples, count);
+    return true;
+}
+
 static bool take_samples(aligner *aligner, uint32_t component, uint32_t *queue, size_t *queued)
 {
     pyro_rank_set *set = aligner->set;
@@ -161,7 +193,11 @@ static bool take_samples(aligner *aligner, uint32_t component, uint32_t *queue, 
         for (next = first; next < aligner->count && aligner->samples[next].member == member;)
             next++;
         set->members[member].clock.component = component;
-        estimate(aligner, &set->members[member].clock, aligner->samples + first, next - first);
+        pyro_rank_clock *clock = &set->members[member].clock;
+        const pyro_rank_member *mate = host_mate(aligner, member);
+        if (!mate || mate->clock.component != component ||
+            !adopt(aligner, clock, &mate->clock, aligner->samples + first, next - first))
+            estimate(aligner, clock, aligner->samples + first, next - first);
         aligner->is_known[member] = true;
         queue[(*queued)++] = member;
     }

@@ -74,11 +74,27 @@ static int describe(gathering *gathering, pyro_rank_collective *out, const char 
     return PYRO_OK;
 }
 
+/* The numbers by which torch tells collectives apart. */
+static int number_it(gathering *gathering, pyro_rank_collective *out,
+                     const pyro_collective_detail *detail)
+{
+    const pyro_trace *trace = gathering->maker->context.trace;
+    out->number = detail ? detail->number : -1;
+    out->comms_id = PYRO_NO_ID;
+    if (!detail || detail->comms_id == PYRO_NO_ID)
+        return PYRO_OK;
+    out->comms_id = pyro_rank_intern(gathering->maker->summary,
+                                     pyro_trace_text(trace, detail->comms_id));
+    return out->comms_id == PYRO_NO_ID ? pyro_fail_memory(gathering->maker->context.error)
+                                       : PYRO_OK;
+}
+
 static int add_kernel(gathering *gathering, uint32_t event)
 {
     pyro_analysis_context *context = &gathering->maker->context;
     const pyro_trace *trace = context->trace;
-    pyro_collective_row row = pyro_collective_describe(&gathering->finder, context, event);
+    const pyro_collective_detail *detail;
+    pyro_collective_row row = pyro_collective_describe(&gathering->finder, context, event, &detail);
     pyro_rank_collective collective = {.group_size = row.group_size,
                                        .message_bytes = row.message_bytes,
                                        .arrival_ns = trace->start_ns[event],
@@ -86,6 +102,8 @@ static int add_kernel(gathering *gathering, uint32_t event)
                                        .end_ns = pyro_event_end_ns(trace, event)};
     int status = describe(gathering, &collective, row.kind, row.group,
                           pyro_context_launch_ns(context, event));
+    if (status == PYRO_OK)
+        status = number_it(gathering, &collective, detail);
     return status == PYRO_OK ? keep(gathering, &collective) : status;
 }
 
@@ -120,6 +138,8 @@ static int add_request(gathering *gathering, uint32_t event, const char *name)
         request next = {.kind = kind,
                         .collective = {.group_size = -1,
                                        .message_bytes = -1,
+                                       .number = -1,
+                                       .comms_id = PYRO_NO_ID,
                                        .arrival_ns = trace->start_ns[event],
                                        .start_ns = trace->start_ns[event],
                                        .end_ns = pyro_event_end_ns(trace, event)}};
@@ -135,6 +155,8 @@ static int add_request(gathering *gathering, uint32_t event, const char *name)
     if (detail) {
         around->collective.group_size = detail->group_size;
         around->collective.message_bytes = pyro_collective_bytes(trace, detail);
+        if (number_it(gathering, &around->collective, detail) != PYRO_OK)
+            return PYRO_ERROR_MEMORY;
     }
     return describe(gathering, &around->collective, around->kind, group,
                     around->collective.arrival_ns);
@@ -168,6 +190,8 @@ static int add_work(gathering *gathering, uint32_t event, const char *kind)
     }
     pyro_rank_collective collective = {.group_size = -1,
                                        .message_bytes = -1,
+                                       .number = -1,
+                                       .comms_id = PYRO_NO_ID,
                                        .arrival_ns = start,
                                        .start_ns = start,
                                        .end_ns = end};

@@ -1,4 +1,4 @@
-/* Matches collectives between ranks: the n-th of each kind, group and step. */
+/* Matches collectives between ranks: those with one key, or the n-th of each kind, group, step. */
 #include "analyze/ranks/match.h"
 #include "base/containers/buf.h"
 
@@ -7,11 +7,12 @@
 
 typedef struct matcher {
     pyro_rank_set *set;
-    pyro_map by_series; /* group and kind to a number */
+    pyro_map by_kind;   /* group and kind to a number */
+    pyro_map by_series; /* that and the subgroup to a number */
     pyro_map by_step;   /* number of a step to an index */
     pyro_map by_lane;   /* series and step to a lane */
     pyro_map by_seat;   /* lane and member to a seat */
-    uint32_t series_count, step_count;
+    uint32_t kind_count, series_count, step_count;
     size_t lane_capacity, seat_capacity;
     pyro_rank_lane *lanes;
     pyro_rank_seat *seats;
@@ -26,13 +27,18 @@ static uint32_t number_of(pyro_map *map, uint64_t key, uint32_t *next)
     return pyro_map_put(map, key, *next) ? (*next)++ : PYRO_MAP_NONE;
 }
 
-static uint32_t lane_of(matcher *matcher, const pyro_rank_collective *collective, int64_t number)
+static uint32_t lane_of(matcher *matcher, const pyro_rank_collective *collective,
+                        const pyro_rank_key *key)
 {
     pyro_rank_set *set = matcher->set;
-    uint32_t series = number_of(&matcher->by_series,
-                                (uint64_t)collective->group << 32 | collective->kind,
-                                &matcher->series_count);
-    uint32_t step = number_of(&matcher->by_step, (uint64_t)number, &matcher->step_count);
+    uint32_t kind = number_of(&matcher->by_kind,
+                              (uint64_t)collective->group << 32 | collective->kind,
+                              &matcher->kind_count);
+    uint32_t series = kind == PYRO_MAP_NONE
+                          ? kind
+                          : number_of(&matcher->by_series, (uint64_t)kind << 32 | key->subgroup,
+                                      &matcher->series_count);
+    uint32_t step = number_of(&matcher->by_step, (uint64_t)key->step, &matcher->step_count);
     uint32_t next = (uint32_t)set->lane_count;
     if (series == PYRO_MAP_NONE || step == PYRO_MAP_NONE)
         return PYRO_MAP_NONE;
@@ -43,7 +49,8 @@ static uint32_t lane_of(matcher *matcher, const pyro_rank_collective *collective
         return PYRO_MAP_NONE;
     matcher->lanes[set->lane_count++] = (pyro_rank_lane){.kind = collective->kind,
                                                          .group = collective->group,
-                                                         .step = number,
+                                                         .step = key->step,
+                                                         .is_exact = key->is_exact,
                                                          .group_size = collective->group_size};
     return lane;
 }
@@ -54,7 +61,7 @@ static bool count_collective(matcher *matcher, uint32_t member, size_t index)
     const pyro_rank_key *key = &set->members[member].keys[index];
     if (key->is_unmatched)
         return true;
-    uint32_t lane = lane_of(matcher, &set->members[member].part->collectives[index], key->step);
+    uint32_t lane = lane_of(matcher, &set->members[member].part->collectives[index], key);
     uint32_t next = (uint32_t)set->seat_count;
     if (lane == PYRO_MAP_NONE)
         return false;
@@ -68,6 +75,8 @@ static bool count_collective(matcher *matcher, uint32_t member, size_t index)
     }
     matcher->seats[seat].count++;
     matcher->seats[seat].is_by_end |= key->is_by_end;
+    if (key->is_exact && (size_t)key->ordinal >= matcher->seats[seat].most)
+        matcher->seats[seat].most = (size_t)key->ordinal + 1;
     return true;
 }
 
@@ -97,10 +106,13 @@ static void arrange_lanes(pyro_rank_set *set)
     for (size_t i = 0; i < set->lane_count; i++) {
         pyro_rank_lane *lane = &set->lanes[i];
         bool is_even = true;
+        size_t most = 0;
         lane->first_seat = seat;
         for (; seat < set->seat_count && set->seats[seat].lane == i; seat++) {
             const pyro_rank_seat *own = &set->seats[seat];
-            is_even &= own->is_by_end || own->count == set->seats[lane->first_seat].count;
+            is_even &= lane->is_exact || own->is_by_end ||
+                       own->count == set->seats[lane->first_seat].count;
+            most = own->most > most ? own->most : most;
         }
         lane->seat_count = seat - lane->first_seat;
         bool is_crowded = lane->group_size > 0 && (int64_t)lane->seat_count > lane->group_size;
@@ -110,7 +122,7 @@ static void arrange_lanes(pyro_rank_set *set)
                           makes_all_wait(pyro_rank_text(set->summary, lane->kind));
         if (!lane->is_usable)
             continue;
-        lane->count = set->seats[lane->first_seat].count;
+        lane->count = lane->is_exact ? most : set->seats[lane->first_seat].count;
         lane->first_cell = set->cell_count;
         lane->first_instance = set->instance_count;
         set->cell_count += lane->count * lane->seat_count;
@@ -126,7 +138,7 @@ static void fill_cell(matcher *matcher, uint32_t member, size_t index)
     const pyro_rank_key *key = &set->members[member].keys[index];
     if (key->is_unmatched)
         return;
-    uint32_t number = lane_of(matcher, collective, key->step);
+    uint32_t number = lane_of(matcher, collective, key);
     const pyro_rank_lane *lane = &set->lanes[number];
     uint32_t seat = pyro_map_get(&matcher->by_seat, (uint64_t)number << 32 | member);
     if (lane->is_usable && key->ordinal >= 0 && (uint64_t)key->ordinal < lane->count)
@@ -206,6 +218,7 @@ bool pyro_rank_match(pyro_rank_set *set)
 {
     matcher matcher = {.set = set};
     bool ok = match(&matcher);
+    pyro_map_free(&matcher.by_kind);
     pyro_map_free(&matcher.by_series);
     pyro_map_free(&matcher.by_step);
     pyro_map_free(&matcher.by_lane);

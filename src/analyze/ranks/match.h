@@ -7,6 +7,9 @@
 
 #include "analyze/ranks/summary.h"
 
+/* Of a step: the lateness of a straggler, where the caller sets none. */
+#define PYRO_RANK_LATE_SHARE 0.05
+
 typedef struct pyro_rank_lane {
     uint32_t kind, group; /* texts of the summary */
     int64_t step;
@@ -15,6 +18,7 @@ typedef struct pyro_rank_lane {
     size_t count;                  /* instances */
     size_t first_cell; /* instance i, seat s: cells[first_cell + i * seat_count + s] */
     size_t first_instance;
+    bool is_exact;
     bool is_usable; /* several members have it equally often, and it makes each wait for all */
 } pyro_rank_lane;
 
@@ -22,13 +26,16 @@ typedef struct pyro_rank_lane {
 typedef struct pyro_rank_seat {
     uint32_t lane, member;
     size_t count; /* collectives of the member */
+    size_t most;  /* its highest ordinal + 1, of exact ones */
     bool is_by_end;
 } pyro_rank_seat;
 
 /* Which instance a collective of a member is. */
 typedef struct pyro_rank_key {
     int64_t step, ordinal;
+    uint32_t subgroup; /* of groups of one name that share no collective */
     bool is_by_end; /* found by when it ended, not by counting */
+    bool is_exact;  /* found by the number that torch gave it */
     bool is_unmatched;
 } pyro_rank_key;
 
@@ -38,6 +45,7 @@ typedef struct pyro_rank_clock {
     double drift;
     int64_t residual_ns; /* -1: nothing to align by */
     size_t samples;
+    bool is_of_host; /* taken over from another rank of the host */
     uint32_t component; /* members of different ones cannot be compared */
 } pyro_rank_clock;
 
@@ -47,7 +55,8 @@ typedef struct pyro_rank_lateness {
 } pyro_rank_lateness;
 
 typedef struct pyro_rank_member {
-    const pyro_rank_part *part;
+    const pyro_rank_part *part; /* of all its files */
+    int64_t files;
     pyro_rank_key *keys; /* by collective of the part */
     pyro_rank_clock clock;
     pyro_rank_lateness *steps; /* those with matched collectives, by number */
@@ -75,7 +84,19 @@ typedef struct pyro_rank_set {
     size_t crowded_lanes; /* that have more members than their group */
 } pyro_rank_set;
 
+/* Files of a rank that are not used, and the first of them. */
+typedef struct pyro_rank_skipped {
+    size_t count;
+    const pyro_rank_part *example;
+} pyro_rank_skipped;
+
+/* Fills the members (cycles.c); false when memory is out. */
+bool pyro_rank_choose_parts(pyro_rank_set *set, pyro_rank_skipped *skipped);
+
 int64_t pyro_rank_align(const pyro_rank_clock *clock, int64_t time_ns);
+
+/* Gives numbered collectives their keys (match_exact.c). */
+bool pyro_rank_match_exactly(pyro_rank_set *set);
 
 /* Each fills its part of the set; false when memory is out. In this order: */
 bool pyro_rank_name_collectives(pyro_rank_set *set);

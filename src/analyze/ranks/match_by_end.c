@@ -189,6 +189,11 @@ static run run_of(uint32_t member, const uint32_t *items, const size_t *ends, ui
     return (run){.member = member, .items = items + begin, .count = ends[series] - begin};
 }
 
+static bool is_exact(const pyro_rank_set *set, const run *run)
+{
+    return set->members[run->member].keys[run->items[0]].is_exact;
+}
+
 /* All runs of a member have one clock in common; those that do not fit by order go by it. */
 static bool compare_member(matching *matching, uint32_t index)
 {
@@ -200,7 +205,7 @@ static bool compare_member(matching *matching, uint32_t index)
     for (uint32_t s = 0; ok && s < matching->series_count; s++) {
         run own = run_of(index, items, ends, s), *first = &matching->first[s];
         first->is_doubtful = false;
-        if (!own.count)
+        if (!own.count || is_exact(matching->set, &own))
             continue;
         if (!first->items)
             *first = own;
@@ -209,7 +214,8 @@ static bool compare_member(matching *matching, uint32_t index)
     }
     for (uint32_t s = 0; ok && s < matching->series_count; s++) {
         run own = run_of(index, items, ends, s);
-        ok = !has_doubt || !own.count || matching->first[s].member == index ||
+        ok = !has_doubt || !own.count || !matching->first[s].items ||
+             matching->first[s].member == index ||
              add_differences(matching, &matching->first[s], &own);
     }
     bool is_found = ok && find_offset(matching, &offset);
@@ -241,7 +247,7 @@ static bool name_collectives(pyro_rank_set *set)
 bool pyro_rank_name_collectives(pyro_rank_set *set)
 {
     matching matching = {.set = set};
-    bool ok = name_collectives(set);
+    bool ok = name_collectives(set) && pyro_rank_match_exactly(set);
     /* Files that do not say a rank may be of any run. */
     for (uint32_t i = 0; i < set->count && ok; i++)
         ok = set->members[i].part->rank < 0 || compare_member(&matching, i);

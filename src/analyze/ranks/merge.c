@@ -125,9 +125,11 @@ static void translate_part(translation *between, pyro_rank_part *part)
 {
     translate(between, &part->file);
     translate(between, &part->device);
+    translate(between, &part->host);
     for (size_t i = 0; i < part->collective_count; i++) {
         translate(between, &part->collectives[i].kind);
         translate(between, &part->collectives[i].group);
+        translate(between, &part->collectives[i].comms_id);
     }
     for (size_t i = 0; i < part->layer_count; i++) {
         pyro_rank_layer *layer = &part->layers[i];

@@ -35,33 +35,20 @@ static const char *base_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Uses the first part of each rank; parts of unknown rank are all different. */
+/* Parts of unknown rank are all different. */
 static bool choose_parts(whole_ranks *whole, pyro_rank_set *set)
 {
-    const pyro_rank_summary *summary = set->summary;
-    size_t repeated = 0;
-    const pyro_rank_part *example = NULL;
-    set->members = pyro_arena_array(&whole->arena, summary->count + 1, sizeof *set->members);
-    if (!set->members)
+    pyro_rank_skipped skipped = {0};
+    if (!pyro_rank_choose_parts(set, &skipped))
         return false;
-    for (size_t i = 0; i < summary->count; i++) {
-        const pyro_rank_part *part = &summary->parts[i];
-        bool is_first = part->rank < 0 || i == 0 || summary->parts[i - 1].rank != part->rank;
-        if (is_first) {
-            set->members[set->count++].part = part;
-            continue;
-        }
-        repeated++;
-        example = example ? example : part;
-    }
-    return !repeated ||
+    return !skipped.count ||
            note(whole,
-                pyro_arena_format(&whole->arena,
-                                  "%zu %s: an earlier file has the same rank (first: rank "
-                                  "%lld, %.200s)",
-                                  repeated, repeated == 1 ? "file is skipped" : "files are skipped",
-                                  (long long)example->rank,
-                                  base_name(pyro_rank_text(summary, example->file))));
+                pyro_arena_format(
+                    &whole->arena,
+                    "%zu %s: an earlier file has the same rank and time (first: rank %lld, %.200s)",
+                    skipped.count, skipped.count == 1 ? "file is skipped" : "files are skipped",
+                    (long long)skipped.example->rank,
+                    base_name(pyro_rank_text(set->summary, skipped.example->file))));
 }
 
 /* Ranks that have no file, as "1, 3-5, 7". */
@@ -215,6 +202,7 @@ static pyro_rank_row make_row(const pyro_rank_set *set, const pyro_rank_member *
     pyro_rank_row row = {.rank = part->rank,
                          .file = pyro_rank_text(set->summary, part->file),
                          .device = pyro_rank_text(set->summary, part->device),
+                         .files = member->files,
                          .steps = (int64_t)part->step_count,
                          .step_ns = member->step_ns,
                          .memory_peak_bytes = part->memory_peak_bytes,
@@ -313,6 +301,22 @@ static bool keep_texts(whole_ranks *whole)
     return ok;
 }
 
+/* Machines of the ranks; -1 when some rank's is unknown, or its clock is not that of its host. */
+static int64_t count_hosts(const pyro_rank_set *set)
+{
+    int64_t hosts = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        uint32_t host = set->members[i].part->host;
+        size_t first = 0;
+        while (set->members[first].part->host != host)
+            first++;
+        if (host == PYRO_NO_ID || (first < i && !set->members[i].clock.is_of_host))
+            return -1;
+        hosts += first == i;
+    }
+    return hosts;
+}
+
 static bool answer(whole_ranks *whole, pyro_rank_set *set, double least_share)
 {
     pyro_ranks *result = &whole->result;
@@ -325,6 +329,8 @@ static bool answer(whole_ranks *whole, pyro_rank_set *set, double least_share)
     if (!pyro_rank_name_collectives(set) || !pyro_rank_match(set) || !pyro_rank_align_clocks(set) ||
         !pyro_rank_find_lateness(set) || !note_matching(whole, set))
         return false;
+    result->host_count = count_hosts(set);
+    result->least_late_share = least_share > 0 ? least_share : PYRO_RANK_LATE_SHARE;
     result->stragglers = pyro_rank_find_stragglers(set, least_share, &result->straggler_count);
     if (!result->stragglers || !fill_ranks(whole, set, values))
         return false;
@@ -332,7 +338,9 @@ static bool answer(whole_ranks *whole, pyro_rank_set *set, double least_share)
     result->steps = pyro_rank_sum_steps(set, &result->step_count);
     for (size_t i = 0; i < set->lane_count; i++) {
         result->collectives += (int64_t)set->seats[set->lanes[i].first_seat].count;
-        result->matched_collectives += set->lanes[i].is_usable ? (int64_t)set->lanes[i].count : 0;
+        int64_t matched = set->lanes[i].is_usable ? (int64_t)set->lanes[i].count : 0;
+        result->matched_collectives += matched;
+        result->exact_collectives += set->lanes[i].is_exact ? matched : 0;
     }
     return result->groups && result->steps && keep_texts(whole);
 }

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_SHARE 0.05
 #define LEAST_LATE_NS 100000
 /* Fewer steps are not enough unless a layer also explains the lateness. */
 #define STEPS_TO_STAND_ALONE 6
@@ -176,7 +175,7 @@ static bool is_often_late(const pyro_rank_set *set, const pyro_rank_member *memb
     for (size_t i = 0; i < steps; i++)
         row->late_steps += row->late_ns > 0 && late[i] > row->late_ns / 4;
     row->late_share = set->step_ns > 0 ? (double)row->late_ns / (double)set->step_ns : 0;
-    double doubt = member->clock.samples
+    double doubt = member->clock.samples && !member->clock.is_of_host
                        ? 3 * (double)member->clock.residual_ns / sqrt((double)member->clock.samples)
                        : 0;
     return row->late_ns >= LEAST_LATE_NS && row->late_share >= least_share &&
@@ -251,8 +250,8 @@ pyro_straggler_row *pyro_rank_find_stragglers(const pyro_rank_set *set, double l
     *count = 0;
     for (size_t i = 0; ok && values && i < set->count; i++) {
         bool is_straggler = false;
-        ok = judge(set, i, least_share > 0 ? least_share : DEFAULT_SHARE, values, &rows[*count],
-                   &is_straggler);
+        ok = judge(set, i, least_share > 0 ? least_share : PYRO_RANK_LATE_SHARE, values,
+                   &rows[*count], &is_straggler);
         *count += is_straggler;
     }
     if (!ok || !values)

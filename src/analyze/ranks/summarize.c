@@ -135,6 +135,16 @@ static void add_totals(pyro_rank_maker *maker)
     }
 }
 
+/* Names that any machine may have say nothing. */
+static uint32_t host_of(pyro_rank_maker *maker)
+{
+    const pyro_trace *trace = maker->context.trace;
+    const char *host = trace->host != PYRO_NO_ID ? pyro_trace_text(trace, trace->host)
+                                                 : pyro_trace_note_text(trace, "host");
+    bool is_usual = !host[0] || !strncmp(host, "localhost", 9) || !strcmp(host, "unknown");
+    return is_usual ? PYRO_NO_ID : pyro_rank_intern(maker->summary, host);
+}
+
 static int describe(pyro_rank_maker *maker)
 {
     const pyro_trace *trace = maker->context.trace;
@@ -145,6 +155,7 @@ static int describe(pyro_rank_maker *maker)
     part->world_size = trace->world_size > 0 ? trace->world_size : -1;
     part->file = pyro_rank_intern(maker->summary, trace->file ? trace->file : "");
     part->device = pyro_rank_intern(maker->summary, maker->analysis->device_name);
+    part->host = host_of(maker);
     part->start_ns = pyro_rank_wall_ns(trace, maker->analysis->start_ns);
     part->span_ns = pyro_rank_clamp(maker->analysis->span_ns);
     part->events = trace->file_events;

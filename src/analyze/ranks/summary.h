@@ -29,6 +29,8 @@ typedef struct pyro_rank_collective {
     int64_t step;         /* number of the step that it was called in; -1 the whole trace */
     int64_t ordinal;      /* among those of its kind, group and step */
     int64_t group_size, message_bytes; /* -1 unknown */
+    int64_t number;    /* in its group, on all ranks; -1 unknown */
+    uint32_t comms_id; /* text that all ranks of this collective share; PYRO_NO_ID */
     int64_t arrival_ns; /* the rank was ready for it */
     int64_t start_ns, end_ns, exposed_ns;
 } pyro_rank_collective;
@@ -49,6 +51,7 @@ typedef struct pyro_rank_layer {
 typedef struct pyro_rank_part {
     int64_t rank, cycle, world_size; /* -1 unknown */
     uint32_t file, device;
+    uint32_t host; /* machine that it ran on; PYRO_NO_ID */
     int64_t start_ns, span_ns, events, warnings;
     int64_t on_device; /* 0 or 1 */
     int64_t memory_peak_bytes, flops; /* -1 unknown */

@@ -21,11 +21,12 @@ typedef enum field_kind { COUNT, TIME, TEXT } field_kind;
 typedef struct field {
     size_t offset;
     field_kind kind;
+    bool is_new; /* summaries of earlier versions end before it: unknown there */
 } field;
 
-#define STEP(member) {offsetof(pyro_rank_step, member), TIME}
+#define STEP(member) {offsetof(pyro_rank_step, member), TIME, false}
 static const field step_fields[] = {
-    {offsetof(pyro_rank_step, number), COUNT},
+    {offsetof(pyro_rank_step, number), COUNT, false},
     STEP(start_ns),
     STEP(span_ns),
     STEP(compute_ns),
@@ -35,15 +36,23 @@ static const field step_fields[] = {
     STEP(data_loading_ns),
 };
 
-#define COLLECTIVE(member, kind) {offsetof(pyro_rank_collective, member), kind}
+#define COLLECTIVE(member, kind) {offsetof(pyro_rank_collective, member), kind, false}
 static const field collective_fields[] = {
-    COLLECTIVE(kind, TEXT),       COLLECTIVE(group, TEXT),       COLLECTIVE(step, COUNT),
-    COLLECTIVE(ordinal, COUNT),   COLLECTIVE(group_size, COUNT), COLLECTIVE(message_bytes, COUNT),
-    COLLECTIVE(arrival_ns, TIME), COLLECTIVE(start_ns, TIME),    COLLECTIVE(end_ns, TIME),
+    COLLECTIVE(kind, TEXT),
+    COLLECTIVE(group, TEXT),
+    COLLECTIVE(step, COUNT),
+    COLLECTIVE(ordinal, COUNT),
+    COLLECTIVE(group_size, COUNT),
+    COLLECTIVE(message_bytes, COUNT),
+    COLLECTIVE(arrival_ns, TIME),
+    COLLECTIVE(start_ns, TIME),
+    COLLECTIVE(end_ns, TIME),
     COLLECTIVE(exposed_ns, TIME),
+    {offsetof(pyro_rank_collective, number), COUNT, true},
+    {offsetof(pyro_rank_collective, comms_id), TEXT, true},
 };
 
-#define LAYER(member, kind) {offsetof(pyro_rank_layer, member), kind}
+#define LAYER(member, kind) {offsetof(pyro_rank_layer, member), kind, false}
 static const field layer_fields[] = {
     LAYER(path, TEXT),           LAYER(class_name, TEXT),       LAYER(phase, COUNT),
     LAYER(host_ns, TIME),        LAYER(device_ns, TIME),        LAYER(ops[0].name, TEXT),
@@ -53,7 +62,7 @@ static const field layer_fields[] = {
 };
 _Static_assert(PYRO_RANK_LAYER_OPS == 3, "the table above names them");
 
-#define PART(member, kind) {offsetof(pyro_rank_part, member), kind}
+#define PART(member, kind) {offsetof(pyro_rank_part, member), kind, false}
 static const field part_fields[] = {
     PART(rank, COUNT),
     PART(cycle, COUNT),
@@ -68,6 +77,7 @@ static const field part_fields[] = {
     PART(memory_peak_bytes, COUNT),
     PART(flops, COUNT),
     PART(left_out, COUNT),
+    {offsetof(pyro_rank_part, host), TEXT, true},
 };
 
 typedef struct row_table {
@@ -197,18 +207,20 @@ static int read_row(reader *reader, const field *fields, size_t count, void *row
 {
     if (pyro_json_current(reader->json) != PYRO_JSON_ARRAY)
         return pyro_json_fail(reader->json, "expected a row");
+    bool ended = false;
     for (size_t i = 0; i < count; i++) {
         char *member = (char *)row + fields[i].offset;
-        int64_t value;
-        if (pyro_json_next(reader->json) != PYRO_JSON_NUMBER ||
-            !pyro_json_int(reader->json, &value))
+        int64_t value = -1;
+        pyro_json_kind next = ended ? PYRO_JSON_ARRAY_END : pyro_json_next(reader->json);
+        ended = next == PYRO_JSON_ARRAY_END && fields[i].is_new;
+        if (!ended && (next != PYRO_JSON_NUMBER || !pyro_json_int(reader->json, &value)))
             return pyro_json_fail(reader->json, "expected an integer");
         if (fields[i].kind == TEXT)
             *(uint32_t *)member = value >= 0 && value < MOST_TEXTS ? (uint32_t)value : PYRO_NO_ID;
         else
             *(int64_t *)member = pyro_rank_clamp(value);
     }
-    if (pyro_json_next(reader->json) != PYRO_JSON_ARRAY_END)
+    if (!ended && pyro_json_next(reader->json) != PYRO_JSON_ARRAY_END)
         return pyro_json_fail(reader->json, "expected the end of a row");
     return PYRO_OK;
 }
@@ -242,7 +254,7 @@ static int read_part(reader *reader)
         return PYRO_ERROR_MEMORY;
     pyro_rank_part *part = &reader->parts[reader->count++];
     memset(part, 0, sizeof *part);
-    part->file = part->device = PYRO_NO_ID;
+    part->file = part->device = part->host = PYRO_NO_ID;
     while (status == PYRO_OK && pyro_json_next(reader->json) == PYRO_JSON_KEY) {
         size_t t = 0;
         while (t < TABLE_COUNT && !pyro_json_is(reader->json, tables[t].key, strlen(tables[t].key)))

@@ -9,6 +9,7 @@
 
 #define GAP 2
 #define SMALLEST_WIDTH 3
+#define READABLE_WIDTH 12 /* of a name that is cut, before other columns are removed for it */
 #define ELLIPSIS "\xe2\x80\xa6"
 #define BOLD "\033[1m"
 #define DIM "\033[2m"
@@ -142,6 +143,50 @@ static void shrink(const pyro_table *table, size_t *widths, size_t room)
     for (size_t i = 0; i < table->column_count; i++)
         if (table->columns[i].shrinkable && widths[i] > low)
             widths[i] = low;
+}
+
+/* Removes a column and its cells. */
+static bool remove_column(pyro_table *table, size_t removed)
+{
+    size_t kept = 0, column = 0, left = table->column_count - 1;
+    pyro_table_column *columns = pyro_arena_array(&table->arena, left + 1, sizeof *columns);
+    if (!columns)
+        return false;
+    for (size_t i = 0, to = 0; i < table->column_count; i++)
+        if (i != removed)
+            columns[to++] = table->columns[i];
+    for (size_t i = 0; i < table->cell_count; i++) {
+        bool is_rule = table->cells[i] == rule_mark;
+        if (is_rule || column != removed)
+            table->cells[kept++] = table->cells[i];
+        column = is_rule ? 0 : (column + 1) % table->column_count;
+    }
+    table->cell_count = kept;
+    table->columns = columns;
+    table->column_count = left;
+    return true;
+}
+
+size_t pyro_table_fit(pyro_table *table, const char *const *titles, int indent, int width)
+{
+    size_t removed = 0, room = width > indent ? (size_t)(width - indent) : 0;
+    size_t *widths = pyro_arena_array(&table->arena, table->column_count, sizeof *widths);
+    if (!widths || table->failed)
+        return 0;
+    for (; *titles; titles++) {
+        measure(table, widths);
+        if (table_width(table, widths, READABLE_WIDTH) <= room)
+            break;
+        size_t column = 0;
+        while (column < table->column_count && strcmp(table->columns[column].title, *titles) != 0)
+            column++;
+        if (column == table->column_count)
+            continue;
+        if (!remove_column(table, column))
+            break;
+        removed++;
+    }
+    return removed;
 }
 
 static void write_cut(pyro_buf *buf, const char *text, size_t length, size_t width)

@@ -28,6 +28,11 @@ void pyro_table_cellf(pyro_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Draws a rule before the next row (for totals). */
 void pyro_table_rule(pyro_table *table);
+/*
+ * Removes columns by their titles, in this order, until the table fits into `width`; returns how
+ * many. Rows must be complete, and titles end with NULL.
+ */
+size_t pyro_table_fit(pyro_table *table, const char *const *titles, int indent, int width);
 /* Writes titles, rule and rows, indented by `indent` spaces, at most `width` columns wide. */
 void pyro_table_write(pyro_table *table, pyro_buf *buf, int indent, int width, bool color);
 void pyro_table_free(pyro_table *table);

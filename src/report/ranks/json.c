@@ -19,6 +19,7 @@ static const pyro_trace_column rank_columns[] = {
     OPTIONAL(rank),
     TEXT(file),
     TEXT(device),
+    INTEGER(files),
     INTEGER(steps),
     INTEGER(step_ns),
     INTEGER(step_min_ns),
@@ -128,6 +129,9 @@ int pyro_write_ranks_json(pyro_buf *buf, const pyro_report_request *request)
     pyro_json_member_string(&json, "time", ranks->on_device ? "device" : "host");
     pyro_json_member_integer(&json, "collectives", ranks->collectives);
     pyro_json_member_integer(&json, "matched_collectives", ranks->matched_collectives);
+    pyro_json_member_integer(&json, "exact_collectives", ranks->exact_collectives);
+    pyro_json_member_amount(&json, "host_count", ranks->host_count);
+    pyro_json_member_number(&json, "least_late_share", ranks->least_late_share);
     pyro_json_member_amount(&json, "clock_residual_ns", ranks->clock_residual_ns);
     pyro_json_member_strings(&json, "notes", ranks->notes, ranks->note_count);
     for (size_t t = 0; t < TABLE_COUNT; t++) {

@@ -66,10 +66,15 @@ static void heading(ranks_writer *w, const char *title, size_t shown, size_t cou
     pyro_buf_free(&text);
 }
 
-static void finish_table(ranks_writer *w, pyro_table *table)
+/* Removes columns until the table fits; `spare` are titles, the most dispensable first. */
+static void finish_table(ranks_writer *w, pyro_table *table, const char *const *spare)
 {
     w->buf->failed |= table->failed;
+    size_t removed = pyro_table_fit(table, spare, 2, w->width);
     pyro_table_write(table, w->buf, 2, w->width, w->options->color);
+    if (removed && !w->options->quiet)
+        pyro_buf_addf(w->buf, "  (%zu more column%s in a wider terminal, and with -o FILE.csv)\n",
+                      removed, removed == 1 ? "" : "s");
     pyro_table_free(table);
 }
 
@@ -113,6 +118,8 @@ static void write_ranks(ranks_writer *w)
         {"Comm", true, false},     {"Exposed", true, false}, {"Idle", true, false},
         {"Loading", true, false},  {"Waits", true, false},   {"Late", true, false},
         {"Peak mem", true, false}, {"FLOP/s", true, false},  {"Clock", true, false}};
+    static const char *const spare[] = {"Comm", "FLOP/s",  "Peak mem", "Loading", "Clock",
+                                        "Idle", "Compute", "Exposed",  NULL};
     size_t count = w->ranks->rank_count, shown = rows_shown(w, count);
     const pyro_rank_row **rows = malloc((count + 1) * sizeof *rows);
     pyro_table table;
@@ -128,7 +135,7 @@ static void write_ranks(ranks_writer *w)
     pyro_table_init(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < shown; i++)
         add_rank(&table, rows[i]);
-    finish_table(w, &table);
+    finish_table(w, &table, spare);
     free(rows);
 }
 
@@ -138,6 +145,7 @@ static void write_steps(ranks_writer *w)
         {"Step", true, false},    {"Ranks", true, false},     {"Fastest", true, false},
         {"Median", true, false},  {"Slowest", true, false},   {"Skew", true, false},
         {"On rank", true, false}, {"Last rank", true, false}, {"Late by", true, false}};
+    static const char *const spare[] = {"Ranks", "Median", "Fastest", "On rank", NULL};
     size_t count = w->ranks->step_count, shown = rows_shown(w, count);
     pyro_table table;
     heading(w, "Steps", shown, count);
@@ -160,7 +168,7 @@ static void write_steps(ranks_writer *w)
             pyro_table_cell(&table, "-");
         cell_time(&table, row->late_ns);
     }
-    finish_table(w, &table);
+    finish_table(w, &table, spare);
 }
 
 static void add_group(pyro_table *table, const pyro_rank_group_row *row)
@@ -201,6 +209,7 @@ static void write_groups(ranks_writer *w)
         {"Calls", true, false}, {"Time", true, false},    {"Exposed", true, false},
         {"Share", true, false}, {"Waiting", true, false}, {"Skew", true, false},
         {"Last", true, false},  {"Bus GB/s", true, false}};
+    static const char *const spare[] = {"Share", "Bus GB/s", "Skew", "Ranks", "Last", NULL};
     size_t count = w->ranks->group_count, shown = rows_shown(w, count);
     pyro_table table;
     if (!count && w->is_overview)
@@ -209,7 +218,7 @@ static void write_groups(ranks_writer *w)
     pyro_table_init(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < shown; i++)
         add_group(&table, &w->ranks->groups[i]);
-    finish_table(w, &table);
+    finish_table(w, &table, spare);
 }
 
 static void add_cause(pyro_buf *text, const pyro_straggler_row *row)
@@ -232,6 +241,59 @@ static void add_cause(pyro_buf *text, const pyro_straggler_row *row)
     }
 }
 
+/* The rank that is latest in the median of its steps, and the step in which a rank was latest. */
+static const pyro_rank_row *latest_rank(const pyro_ranks *ranks)
+{
+    const pyro_rank_row *latest = NULL;
+    for (size_t i = 0; i < ranks->rank_count; i++)
+        if (ranks->ranks[i].late_ns > (latest ? latest->late_ns : 0))
+            latest = &ranks->ranks[i];
+    return latest;
+}
+
+static const pyro_rank_step_row *latest_step(const pyro_ranks *ranks)
+{
+    const pyro_rank_step_row *latest = NULL;
+    for (size_t i = 0; i < ranks->step_count; i++)
+        if (ranks->steps[i].late_ns > (latest ? latest->late_ns : 0))
+            latest = &ranks->steps[i];
+    return latest;
+}
+
+/* Says that no rank is a straggler, and why a rank that the tables show as late is not one. */
+static void write_none(ranks_writer *w)
+{
+    const pyro_ranks *ranks = w->ranks;
+    const pyro_rank_row *rank = latest_rank(ranks);
+    const pyro_rank_step_row *step = latest_step(ranks);
+    char late[PYRO_UNIT_TEXT], share[PYRO_UNIT_TEXT], limit[PYRO_UNIT_TEXT];
+    pyro_buf text = PYRO_BUF_INIT;
+    if (!ranks->matched_collectives) {
+        pyro_buf_adds(&text, "Unknown: this needs collectives of several ranks.");
+    } else if (rank) {
+        bool is_far = (double)rank->late_ns >= ranks->least_late_share * (double)ranks->step_ns;
+        pyro_buf_addf(&text,
+                      "None. Rank %lld is late by %s per step (%s of it): ", (long long)rank->rank,
+                      pyro_format_duration(late, rank->late_ns),
+                      pyro_format_share(share, (double)rank->late_ns, (double)ranks->step_ns));
+        if (is_far)
+            pyro_buf_adds(&text, "not in enough steps, or not more than others are in turn.");
+        else
+            pyro_buf_addf(&text, "a straggler is late by %s (--late).",
+                          pyro_format_share(limit, ranks->least_late_share, 1));
+    } else if (step) {
+        pyro_buf_addf(&text, "None in most steps. The latest is rank %lld",
+                      (long long)step->last_rank);
+        if (step->number >= 0)
+            pyro_buf_addf(&text, " in step %lld", (long long)step->number);
+        pyro_buf_addf(&text, ", by %s.", pyro_format_duration(late, step->late_ns));
+    } else {
+        pyro_buf_adds(&text, "None: no rank is late.");
+    }
+    pyro_text_wrap(w->buf, pyro_text_part(w->buf, &text), 2, 2, w->width);
+    pyro_buf_free(&text);
+}
+
 static void write_stragglers(ranks_writer *w)
 {
     const pyro_ranks *ranks = w->ranks;
@@ -239,9 +301,7 @@ static void write_stragglers(ranks_writer *w)
     char late[PYRO_UNIT_TEXT], share[PYRO_UNIT_TEXT];
     pyro_text_heading(w->buf, "\nStragglers:", w->options->color);
     if (!ranks->straggler_count)
-        pyro_buf_adds(w->buf, ranks->matched_collectives
-                                  ? "  None: no rank is late in most steps.\n"
-                                  : "  Unknown: this needs collectives of several ranks.\n");
+        write_none(w);
     for (size_t i = 0; i < shown; i++) {
         const pyro_straggler_row *row = &ranks->stragglers[i];
         pyro_buf text = PYRO_BUF_INIT;
@@ -270,18 +330,24 @@ static void write_summary(ranks_writer *w)
         offset = offset < 0 ? -offset : offset;
         most = offset > most ? offset : most;
     }
+    const char *aligned = ranks->host_count == 1  ? "one host, one clock"
+                          : ranks->host_count > 1 ? "one per host, aligned by collectives"
+                                                  : "aligned by collectives";
     pyro_buf_addf(w->buf, "\n  Step time:   median %s; ranks differ by %s (%s)\n",
                   pyro_format_duration(a, ranks->step_ns),
                   pyro_format_duration(b, ranks->step_skew_ns),
                   pyro_format_share(c, (double)ranks->step_skew_ns, (double)ranks->step_ns));
     pyro_buf_addf(w->buf, "  Measured on: %s\n", ranks->on_device ? "devices" : "hosts");
-    pyro_buf_addf(w->buf, "  Collectives: %s, %s of them matched between ranks\n",
+    pyro_buf_addf(w->buf, "  Collectives: %s, %s of them matched between ranks%s\n",
                   pyro_format_exact(a, ranks->collectives),
-                  pyro_format_exact(b, ranks->matched_collectives));
+                  pyro_format_exact(b, ranks->matched_collectives),
+                  !ranks->exact_collectives                                ? ""
+                  : ranks->exact_collectives == ranks->matched_collectives ? " by their numbers"
+                                                                           : ", some by number");
     if (ranks->clock_residual_ns >= 0)
-        pyro_buf_addf(
-            w->buf, "  Clocks:      aligned by collectives; shifted by up to %s, residual %s\n",
-            pyro_format_duration(a, most), pyro_format_duration(b, ranks->clock_residual_ns));
+        pyro_buf_addf(w->buf, "  Clocks:      %s; shifted by up to %s, residual %s\n", aligned,
+                      pyro_format_duration(a, most),
+                      pyro_format_duration(b, ranks->clock_residual_ns));
 }
 
 static void write_title(ranks_writer *w)

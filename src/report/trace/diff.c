@@ -11,13 +11,17 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *const table_names[] = {"layers", "ops", "kernels"};
 static const char *const table_titles[] = {"Layers", "Ops", "Kernels"};
 
 static const char *change_kind(const pyro_diff_row *row)
 {
-    return row->before_calls == 0 ? "added" : row->after_calls == 0 ? "removed" : "changed";
+    return row->before_name         ? "renamed"
+           : row->before_calls == 0 ? "added"
+           : row->after_calls == 0  ? "removed"
+                                    : "changed";
 }
 
 static void add_times(pyro_table *table, double before_ns, double after_ns)
@@ -79,7 +83,10 @@ static void write_table(pyro_buf *buf, const pyro_trace_diff *diff, pyro_diff_ta
     for (size_t i = 0; i < shown; i++) {
         const pyro_diff_row *row = &diff->rows[which][i];
 
-        pyro_table_cell(&table, row->name);
+        if (row->before_name && strcmp(row->short_name, row->before_short_name) != 0)
+            pyro_table_cellf(&table, "%s (was %s)", row->short_name, row->before_short_name);
+        else
+            pyro_table_cell(&table, row->short_name);
         add_times(&table, row->before_ns, row->after_ns);
         if (row->before_calls == row->after_calls)
             pyro_table_cellf(&table, "%.4g", row->after_calls);
@@ -129,6 +136,8 @@ int pyro_write_trace_diff_json(pyro_buf *buf, const pyro_report_request *request
 
             pyro_json_begin_object_inline(w);
             pyro_json_member_string(w, "name", row->name);
+            pyro_json_member_string(w, "short_name", row->short_name);
+            pyro_json_member_string(w, "before_name", row->before_name);
             pyro_json_member_string(w, "kind", change_kind(row));
             pyro_json_member_number(w, "before_ns", row->before_ns);
             pyro_json_member_number(w, "after_ns", row->after_ns);
@@ -148,7 +157,8 @@ int pyro_write_trace_diff_csv(pyro_buf *buf, const pyro_report_request *request)
 {
     const pyro_trace_diff *diff = request->trace_diff;
 
-    pyro_csv_header(buf, "table,name,kind,before_ns,after_ns,change_ns,before_calls,after_calls");
+    pyro_csv_header(buf, "table,name,kind,before_ns,after_ns,change_ns,before_calls,after_calls,"
+                         "before_name");
     for (int which = 0; which < PYRO_DIFF_TABLE_COUNT; which++) {
         for (size_t i = 0; i < diff->counts[which]; i++) {
             const pyro_diff_row *row = &diff->rows[which][i];
@@ -160,7 +170,8 @@ int pyro_write_trace_diff_csv(pyro_buf *buf, const pyro_report_request *request)
             pyro_csv_number(buf, row->after_ns, false);
             pyro_csv_number(buf, row->after_ns - row->before_ns, false);
             pyro_csv_number(buf, row->before_calls, false);
-            pyro_csv_number(buf, row->after_calls, true);
+            pyro_csv_number(buf, row->after_calls, false);
+            pyro_csv_text(buf, row->before_name ? row->before_name : "", true);
         }
     }
     return PYRO_OK;

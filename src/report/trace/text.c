@@ -205,6 +205,8 @@ int pyro_write_trace_text(pyro_buf *buf, const pyro_report_request *request)
     if (options->view == PYRO_TRACE_LAYERS)
         pyro_write_trace_work(&w);
     write_warnings(&w, trace);
+    if (options->view == PYRO_TRACE_OVERVIEW)
+        pyro_write_trace_defect_list(&w);
     if (options->view == PYRO_TRACE_OVERVIEW && !options->report.quiet)
         pyro_text_list(buf, "\nNotes:", analysis->notes, analysis->note_count,
                        options->report.width, options->report.color);

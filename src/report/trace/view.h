@@ -28,6 +28,9 @@ void pyro_write_trace_work(pyro_trace_writer *w);
 void pyro_write_trace_stacks(pyro_trace_writer *w);
 void pyro_write_trace_memory(pyro_trace_writer *w);
 void pyro_write_trace_findings(pyro_trace_writer *w);
+void pyro_write_trace_defects(pyro_trace_writer *w);
+/* For the overview: the defects that make numbers wrong; nothing without any. */
+void pyro_write_trace_defect_list(pyro_trace_writer *w);
 
 /* "Kernels (top 10 of 53 by device time):", or without the numbers when all are shown. `order` may
  * be NULL. */

@@ -180,6 +180,8 @@ static void write_head(pyro_chrome *chrome)
     pyro_json_member_integer(json, "schemaVersion", 1);
     write_devices(chrome);
     write_notes(chrome);
+    if (trace->host != PYRO_NO_ID)
+        pyro_json_member_string(json, "host_name", pyro_trace_text(trace, trace->host));
     if (trace->rank >= 0) {
         pyro_json_key(json, "distributedInfo");
         pyro_json_begin_object(json);
@@ -229,7 +231,8 @@ static int write_names(pyro_chrome *chrome)
         if (track->is_device) {
             snprintf(name, sizeof name, "device %ld", (long)track->device);
             write_name(chrome, track, "process_name", name);
-            snprintf(name, sizeof name, "stream %lld", (long long)track->stream);
+            snprintf(name, sizeof name, track->has_work ? "stream %lld" : "stream %lld (sync)",
+                     (long long)track->stream);
         } else {
             if (trace->is_recording && i == 0)
                 write_name(chrome, track, "process_name", "python");

@@ -1,10 +1,13 @@
-/* Writes counter curves per device: kernels that wait, copy bandwidth, memory in use. */
+/* Writes counter curves: kernels that wait, copy bandwidth, memory in use, the file's own. */
 #include "trace/chrome/put.h"
 
 #include "base/error.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+/* The category of counters that follow from the events: a reader of the file derives them again. */
+#define DERIVED "pyrometer"
 
 /* A change of one device's curve. */
 typedef struct curve_change {
@@ -46,6 +49,7 @@ static void write_value(pyro_chrome *chrome, const char *name, uint16_t track, i
                         const char *key, int64_t value)
 {
     pyro_chrome_begin_event(chrome, "C", name);
+    pyro_json_member_string(&chrome->json, "cat", DERIVED);
     pyro_chrome_place(chrome, &chrome->trace->tracks[track]);
     pyro_chrome_time(chrome, "ts", time_ns);
     pyro_json_key(&chrome->json, "args");
@@ -120,7 +124,7 @@ static void write_memory(pyro_chrome *chrome, uint32_t event)
     const pyro_track *track = &trace->tracks[trace->track[event]];
 
     pyro_json_raw(&chrome->json, ""); /* the comma */
-    PUT(chrome, "{\"ph\":\"C\",\"name\":\"memory of ");
+    PUT(chrome, "{\"ph\":\"C\",\"cat\":\"" DERIVED "\",\"name\":\"memory of ");
     if (memory->device_type == 0) {
         PUT(chrome, "the host");
     } else {
@@ -163,6 +167,32 @@ static int write_memory_curves(pyro_chrome *chrome)
     return PYRO_OK;
 }
 
+/* Counters of the file itself, in the kept time range. */
+static int write_samples(pyro_chrome *chrome)
+{
+    const pyro_trace *trace = chrome->trace;
+
+    for (size_t i = 0; i < trace->counter_count; i++) {
+        const pyro_counter_sample *sample = &trace->counters[i];
+
+        if (sample->time_ns < chrome->start_ns || sample->time_ns > chrome->end_ns)
+            continue;
+        pyro_chrome_begin_event(chrome, "C", pyro_trace_text(trace, sample->name));
+        pyro_chrome_place(chrome, &trace->tracks[sample->track]);
+        pyro_chrome_time(chrome, "ts", sample->time_ns);
+        pyro_json_key(&chrome->json, "args");
+        pyro_json_begin_object(&chrome->json);
+        pyro_json_member_number(&chrome->json, pyro_trace_text(trace, sample->series),
+                                sample->value);
+        pyro_json_end_object(&chrome->json);
+        pyro_json_end_object(&chrome->json);
+        int status = pyro_chrome_flush(chrome, false);
+        if (status != PYRO_OK)
+            return status;
+    }
+    return PYRO_OK;
+}
+
 int pyro_chrome_counters(pyro_chrome *chrome)
 {
     const pyro_trace *trace = chrome->trace;
@@ -185,6 +215,8 @@ int pyro_chrome_counters(pyro_chrome *chrome)
         status = write_curves(chrome, &copies, "copy bandwidth", "MB/s");
     if (status == PYRO_OK)
         status = write_memory_curves(chrome);
+    if (status == PYRO_OK)
+        status = write_samples(chrome);
     free(queue.items);
     free(copies.items);
     return status;

@@ -189,6 +189,8 @@ static void write_collective(pyro_chrome *chrome, uint32_t index)
     member_known(chrome, "\"Out msg nelems\":", detail->out_elements);
     member_known(chrome, "\"Group size\":", detail->group_size);
     member_known(chrome, "\"Rank\":", detail->rank);
+    member_known(chrome, "\"Seq\":", detail->number);
+    member_text(chrome, "\"Comms Id\":", detail->comms_id);
 }
 
 static void write_op(pyro_chrome *chrome, const pyro_op_detail *op)
@@ -227,8 +229,14 @@ static void write_kernel(pyro_chrome *chrome, const pyro_kernel_detail *kernel)
     member_real(chrome, "\"est. achieved occupancy %\":", kernel->occupancy_percent);
     if (kernel->graph_id != 0 || kernel->graph_node != 0) {
         member_number(chrome, "\"graph id\":", kernel->graph_id);
-        member_number(chrome, "\"graph node id\":", kernel->graph_node);
+        member_number(chrome, "\"graph node id\":", (int64_t)kernel->graph_node);
     }
+    member_list(chrome, "\"occupancy\":", kernel->occupancy);
+    if (kernel->priority != PYRO_NO_PRIORITY)
+        member_number(chrome, "\"priority\":", kernel->priority);
+    member_known(chrome, "\"channel\":", kernel->queue.channel);
+    member_known(chrome, "\"channel_type\":", kernel->queue.channel_type);
+    member_known(chrome, "\"hsa_queue\":", kernel->queue.hsa_queue);
     write_collective(chrome, kernel->collective);
 }
 
@@ -240,6 +248,17 @@ static void write_memory(pyro_chrome *chrome, const pyro_memory_detail *memory)
     member_number(chrome, "\"Device Id\":", memory->device_index);
     member_known(chrome, "\"Total Allocated\":", memory->total_allocated);
     member_known(chrome, "\"Total Reserved\":", memory->total_reserved);
+}
+
+static void write_sync(pyro_chrome *chrome, const pyro_sync_detail *sync)
+{
+    member_text(chrome, "\"cuda_sync_kind\":", sync->kind);
+    if (sync->stream != PYRO_NO_STREAM)
+        member_number(chrome, "\"stream\":", sync->stream);
+    if (sync->wait_stream != PYRO_NO_STREAM)
+        member_number(chrome, "\"wait_on_stream\":", sync->wait_stream);
+    if (sync->wait_record != PYRO_NO_STREAM)
+        member_number(chrome, "\"wait_on_cuda_event_record_corr_id\":", sync->wait_record);
 }
 
 static void write_detail(pyro_chrome *chrome, uint32_t event)
@@ -256,6 +275,9 @@ static void write_detail(pyro_chrome *chrome, uint32_t event)
     case PYRO_EVENT_MEMCPY:
     case PYRO_EVENT_MEMSET:
         member_known(chrome, "\"bytes\":", trace->transfer_bytes[detail]);
+        break;
+    case PYRO_EVENT_SYNC:
+        write_sync(chrome, &trace->syncs[detail]);
         break;
     case PYRO_EVENT_MEMORY:
         write_memory(chrome, &trace->memory[detail]);

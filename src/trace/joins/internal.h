@@ -124,6 +124,17 @@ int pyro_layers_call(pyro_join_state *state, uint32_t event, pyro_name_class nam
 /* Gives the layers their dotted paths. */
 int pyro_layers_finish(pyro_join_state *state);
 
+/* The layer of a dotted path, without names of wrappers; PYRO_NO_LAYER when memory is out. */
+uint32_t pyro_layers_of_path(pyro_join_state *state, const char *path, size_t length);
+
+/* graphs.c: gives work of replayed graphs its layers; needs launches, calls and phases. */
+int pyro_join_graphs(pyro_join_state *state);
+
+/* labels.c: copies a dotted path without the names of wrappers; returns its length. */
+size_t pyro_unwrap_path(char *out, const char *path, size_t length);
+/* The path in an annotation that names a layer, or NULL; `is_indexed` if it has a number in it. */
+const char *pyro_path_of_label(const char *name, bool *is_indexed);
+
 /* layers_of_model.c: sets modules[i] to the model's module of layer i, if one is found. */
 int pyro_layers_match_model(const pyro_joins *joins, const pyro_model *model, uint32_t *modules,
                             pyro_error *error);

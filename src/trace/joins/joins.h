@@ -40,6 +40,21 @@ typedef struct pyro_step {
     int64_t start_ns, end_ns;
 } pyro_step;
 
+/* How the work of replayed graphs got its layers. */
+typedef enum pyro_graph_source {
+    PYRO_GRAPH_UNKNOWN, /* it has none */
+    PYRO_GRAPH_BY_ANNOTATION,
+    PYRO_GRAPH_BY_CAPTURE,
+    PYRO_GRAPH_BY_EAGER,
+    PYRO_GRAPH_SOURCE_COUNT
+} pyro_graph_source;
+
+typedef struct pyro_graph_attribution {
+    size_t graphs, replays;
+    int64_t kernels[PYRO_GRAPH_SOURCE_COUNT], time_ns[PYRO_GRAPH_SOURCE_COUNT]; /* copies too */
+    const char *annotations; /* file; NULL: none */
+} pyro_graph_attribution;
+
 typedef struct pyro_joins {
     pyro_arena arena;
     void *columns;      /* the block that holds these columns */
@@ -59,6 +74,7 @@ typedef struct pyro_joins {
     bool has_layers;
     bool layers_from_annotations; /* else from the nn.Module frames */
     int64_t partial_overlaps; /* slices that end after the slice they start in; no annotations */
+    pyro_graph_attribution graphs;
     size_t layers_named_by_model; /* layers whose path or class comes from the supplied model */
 } pyro_joins;
 
@@ -66,6 +82,8 @@ typedef struct pyro_joins {
  * Makes all joins; `options` as given to pyro_trace_analyze. Properties of the result:
  * - Device work has the call, op and phase of its launch; MEMORY events have a parent, op, call and
  *   phase like host events, and SYNC events a launch like device work.
+ * - Work of a replayed graph has the call and phase of its capture, of an eager run or of its
+ *   annotation (graphs.c); its launch and op stay those of the replay.
  * - An event with a call has the phase forward or backward. A collective keeps its call, but its
  *   time counts in its bucket: a layer's device time is the work with PYRO_BUCKET_LAYER and its
  *   call.

@@ -1,6 +1,6 @@
 /*
  * Finds layers and their calls. A layer is an instance of a module ("Conv2d_3" in the names of its
- * frames), or a path from annotations (--layers-from). Paths are a model's own if a matching one is
+ * frames), or a path from annotations (--layers-from, or labels.c). Paths are a model's own if a matching one is
  * supplied, else the chain of instances: "ResNet_0.Sequential_1.Conv2d_3".
  */
 #include "trace/joins/internal.h"
@@ -55,6 +55,26 @@ static uint32_t layer_of_path(pyro_join_state *state, const char *path, size_t l
     return layer_of_text(state, path, length, layer);
 }
 
+uint32_t pyro_layers_of_path(pyro_join_state *state, const char *path, size_t length)
+{
+    char plain[LONGEST_ANNOTATION];
+    size_t known = state->joins->layer_count;
+    length = length < sizeof plain ? length : sizeof plain;
+    uint32_t layer = layer_of_path(state, plain, pyro_unwrap_path(plain, path, length));
+    for (size_t i = known; i < state->joins->layer_count; i++)
+        state->joins->layers[i].has_path = true;
+    return layer;
+}
+
+/* Notes that an annotation's name is a call of the layer with this path. */
+static int name_layer(pyro_join_state *state, uint32_t name, const char *path, size_t length)
+{
+    uint32_t layer = pyro_layers_of_path(state, path, length);
+    if (layer == PYRO_NO_LAYER || !pyro_map_put(&state->layer_of_name, name, layer))
+        return pyro_fail_memory(state->error);
+    return PYRO_OK;
+}
+
 /* The layer named by the expression's first group, or by the whole match. */
 static int match_name(pyro_join_state *state, const regex_t *expression, uint32_t name)
 {
@@ -67,15 +87,25 @@ static int match_name(pyro_join_state *state, const regex_t *expression, uint32_
     if (code)
         return pyro_fail_memory(state->error);
     const regmatch_t *group = &groups[groups[1].rm_so >= 0 ? 1 : 0];
-    size_t length = (size_t)(group->rm_eo - group->rm_so);
-    uint32_t layer = layer_of_path(state, text + group->rm_so, length);
-    if (layer == PYRO_NO_LAYER || !pyro_map_put(&state->layer_of_name, name, layer))
-        return pyro_fail_memory(state->error);
-    return PYRO_OK;
+    return name_layer(state, name, text + group->rm_so, (size_t)(group->rm_eo - group->rm_so));
 }
 
-/* Matches each name of a category once. */
-static int match_names(pyro_join_state *state, const regex_t *expression, uint8_t category)
+/* The layer named by a label (labels.c). */
+static int match_label(pyro_join_state *state, uint32_t name, bool *has_index)
+{
+    const char *text = pyro_intern_text(&state->trace->names, name);
+    bool is_indexed;
+    const char *path = strlen(text) > LONGEST_ANNOTATION ? NULL
+                                                         : pyro_path_of_label(text, &is_indexed);
+    if (!path)
+        return PYRO_OK;
+    *has_index |= is_indexed;
+    return name_layer(state, name, path, strlen(path));
+}
+
+/* Matches each name of a category once; labels without an expression. */
+static int match_names(pyro_join_state *state, const regex_t *expression, uint8_t category,
+                       bool *has_index)
 {
     const pyro_trace *trace = state->trace;
     bool *seen = calloc(trace->names.count + 1, sizeof *seen);
@@ -85,7 +115,8 @@ static int match_names(pyro_join_state *state, const regex_t *expression, uint8_
         if (trace->category[i] != category || name >= trace->names.count || seen[name])
             continue;
         seen[name] = true;
-        status = match_name(state, expression, name);
+        status = expression ? match_name(state, expression, name)
+                            : match_label(state, name, has_index);
     }
     free(seen);
     return status;
@@ -96,12 +127,43 @@ static bool has_category(const pyro_trace *trace, uint8_t category)
     return memchr(trace->category, category, trace->count) != NULL;
 }
 
+static bool has_module_frames(pyro_join_state *state)
+{
+    const pyro_trace *trace = state->trace;
+    for (uint32_t i = 0; i < trace->count; i++)
+        if (trace->category[i] == PYRO_EVENT_PYTHON &&
+            pyro_join_name_class(state, i) == PYRO_NAME_LAYER_FRAME)
+            return true;
+    return false;
+}
+
+/* Labels count where no frames name the layers, and one of them has an index as layers have. */
+static int find_labels(pyro_join_state *state)
+{
+    bool has_index = false;
+    int status = match_names(state, NULL, PYRO_EVENT_ANNOTATION, &has_index);
+    if (status || !state->layer_of_name.count)
+        return status;
+    if (has_index && !has_module_frames(state)) {
+        state->layer_category = PYRO_EVENT_ANNOTATION;
+        return PYRO_OK;
+    }
+    pyro_map_free(&state->layer_of_name);
+    pyro_intern_free(&state->layer_names);
+    pyro_intern_init(&state->layer_names, &state->joins->arena);
+    state->layer_of_name = (pyro_map)PYRO_MAP_INIT;
+    state->joins->layer_count = 0;
+    return PYRO_OK;
+}
+
 int pyro_layers_begin(pyro_join_state *state)
 {
     const char *text = state->options ? state->options->layers_from : NULL;
     state->layer_category = PYRO_EVENT_PYTHON;
-    if (!text || !state->trace->count)
+    if (!state->trace->count)
         return PYRO_OK;
+    if (!text)
+        return has_category(state->trace, PYRO_EVENT_ANNOTATION) ? find_labels(state) : PYRO_OK;
     regex_t expression;
     int code = regcomp(&expression, text, REG_EXTENDED);
     if (code == REG_ESPACE)
@@ -115,7 +177,7 @@ int pyro_layers_begin(pyro_join_state *state)
     /* In the oldest traces annotations are ops. */
     uint8_t category = has_category(state->trace, PYRO_EVENT_ANNOTATION) ? PYRO_EVENT_ANNOTATION
                                                                          : PYRO_EVENT_OP;
-    int status = match_names(state, &expression, category);
+    int status = match_names(state, &expression, category, NULL);
     regfree(&expression);
     if (state->layer_of_name.count)
         state->layer_category = category;

@@ -38,6 +38,7 @@ static bool append_tracks(pyro_kineto_scanner *scanner, const pyro_trace *batch,
             to->device = from->device;
             to->stream = from->stream;
         }
+        to->has_work |= from->has_work && index != PYRO_LAST_TRACK;
     }
     return true;
 }
@@ -63,8 +64,9 @@ static bool append_ops(appender *appender, const pyro_trace *batch)
     return true;
 }
 
-static bool append_kernels(pyro_trace *trace, const pyro_trace *batch)
+static bool append_kernels(appender *appender, const pyro_trace *batch)
 {
+    pyro_trace *trace = appender->trace;
     uint32_t first = (uint32_t)trace->collective_count;
     if (!pyro_grow(&trace->kernels, &trace->kernel_capacity,
                    trace->kernel_count + batch->kernel_count, sizeof *trace->kernels))
@@ -72,6 +74,7 @@ static bool append_kernels(pyro_trace *trace, const pyro_trace *batch)
     for (size_t i = 0; i < batch->kernel_count; i++) {
         pyro_kernel_detail kernel = batch->kernels[i];
         kernel.collective += kernel.collective != PYRO_NO_ID ? first : 0;
+        kernel.occupancy = text_of(appender, kernel.occupancy);
         trace->kernels[trace->kernel_count++] = kernel;
     }
     return true;
@@ -89,7 +92,38 @@ static bool append_collectives(appender *appender, const pyro_trace *batch)
         collective.dtype = text_of(appender, collective.dtype);
         collective.group = text_of(appender, collective.group);
         collective.group_description = text_of(appender, collective.group_description);
+        collective.comms_id = text_of(appender, collective.comms_id);
         trace->collectives[trace->collective_count++] = collective;
+    }
+    return true;
+}
+
+static bool append_syncs(appender *appender, const pyro_trace *batch)
+{
+    pyro_trace *trace = appender->trace;
+    if (!pyro_grow(&trace->syncs, &trace->sync_capacity, trace->sync_count + batch->sync_count,
+                   sizeof *trace->syncs))
+        return false;
+    for (size_t i = 0; i < batch->sync_count; i++) {
+        pyro_sync_detail sync = batch->syncs[i];
+        sync.kind = text_of(appender, sync.kind);
+        trace->syncs[trace->sync_count++] = sync;
+    }
+    return true;
+}
+
+static bool append_counters(appender *appender, const pyro_trace *batch, const uint16_t *tracks)
+{
+    pyro_trace *trace = appender->trace;
+    if (!pyro_grow(&trace->counters, &trace->counter_capacity,
+                   trace->counter_count + batch->counter_count, sizeof *trace->counters))
+        return false;
+    for (size_t i = 0; i < batch->counter_count; i++) {
+        pyro_counter_sample sample = batch->counters[i];
+        sample.name = text_of(appender, sample.name);
+        sample.series = text_of(appender, sample.series);
+        sample.track = tracks[sample.track];
+        trace->counters[trace->counter_count++] = sample;
     }
     return true;
 }
@@ -131,6 +165,7 @@ static void first_details(const pyro_trace *trace, uint32_t first[PYRO_EVENT_CAT
     for (int category = 0; category < PYRO_EVENT_CATEGORY_COUNT; category++)
         first[category] = (uint32_t)trace->op_count;
     first[PYRO_EVENT_KERNEL] = (uint32_t)trace->kernel_count;
+    first[PYRO_EVENT_SYNC] = (uint32_t)trace->sync_count;
     first[PYRO_EVENT_MEMORY] = (uint32_t)trace->memory_count;
     first[PYRO_EVENT_MEMCPY] = first[PYRO_EVENT_MEMSET] = (uint32_t)trace->transfer_count;
 }
@@ -169,7 +204,8 @@ bool pyro_kineto_append(pyro_kineto_scanner *scanner, const pyro_trace *batch, p
     first_details(trace, first_detail);
     bool ok = tracks && append_tracks(scanner, batch, tracks) &&
               append_rows(&appender, batch, tracks, first_detail) && append_ops(&appender, batch) &&
-              append_kernels(trace, batch) && append_collectives(&appender, batch) &&
+              append_kernels(&appender, batch) && append_collectives(&appender, batch) &&
+              append_syncs(&appender, batch) && append_counters(&appender, batch, tracks) &&
               append_memory(trace, batch) && append_flows(trace, batch, tracks) &&
               !appender.no_memory;
     free(tracks);

@@ -38,6 +38,7 @@ void pyro_kineto_scanner_close(pyro_kineto_scanner *scanner)
     free(scanner->steps);
     free(scanner->wide_ids);
     free(scanner->thread_names);
+    free(scanner->series);
     free(scanner);
 }
 
@@ -55,32 +56,6 @@ unsigned pyro_kineto_key(const char *name, size_t length)
         if (strlen(keys[i].name) == length && memcmp(keys[i].name, name, length) == 0)
             return keys[i].key;
     return PYRO_KEY_OTHER;
-}
-
-const char *pyro_kineto_read_key(pyro_kineto_scanner *scanner, const char *at, bool first,
-                                 const char **name, size_t *length)
-{
-    bool unplain = false;
-    *name = NULL;
-    at = pyro_json_scan_space(at);
-    if (!first && *at == ',')
-        at = pyro_json_scan_space(at + 1);
-    else if (!first && *at != '}')
-        return pyro_kineto_fail(scanner, at);
-    if (*at == '}')
-        return at + 1;
-    if (*at != '"')
-        return pyro_kineto_fail(scanner, at);
-    const char *end = pyro_kineto_string_end(scanner, at + 1, &unplain);
-    if (!end)
-        return NULL;
-    *name = at + 1;
-    *length = (size_t)(end - at - 1);
-    at = pyro_json_scan_space(end + 1);
-    if (*at != ':')
-        return pyro_kineto_fail(scanner, at);
-    at = pyro_json_scan_space(at + 1);
-    return at < scanner->end ? at : pyro_kineto_fail(scanner, at);
 }
 
 static bool is_phase(const char *at)
@@ -177,6 +152,8 @@ static inline const char *scan_action(pyro_kineto_scanner *scanner, const char *
                           : pyro_kineto_skip_value(scanner, at);
     case PYRO_ACTION_ID:
         return scan_id(scanner, at);
+    case PYRO_ACTION_COUNTER:
+        return pyro_kineto_counter_values(scanner, at);
     case PYRO_ACTION_STEADY:
         return scan_steady(scanner, at, field);
     default:
@@ -206,6 +183,7 @@ void pyro_kineto_begin_event(pyro_kineto_scanner *scanner)
     event->category = PYRO_KINETO_UNKNOWN;
     event->has_start = event->has_duration = event->has_id = false;
     event->present = 0;
+    scanner->series_count = 0;
     scanner->damaged = false;
 }
 
@@ -258,7 +236,12 @@ static bool next_value(pyro_kineto_scanner *scanner, scan_position *place)
         place->action = action_of(place->key);
         if (place->key != PYRO_KEY_ARGS)
             return true;
-        bool wanted = pyro_kineto_group(&scanner->event) != PYRO_GROUP_NONE;
+        unsigned group = pyro_kineto_group(&scanner->event);
+        if (group == PYRO_GROUP_COUNTER) {
+            place->action = PYRO_ACTION_COUNTER;
+            return true;
+        }
+        bool wanted = group != PYRO_GROUP_NONE;
         bool is_object = *place->at == '{';
         place->rare |= wanted && !is_object;
         if (!wanted || !is_object) {
@@ -415,10 +398,12 @@ static const char *scan_event(pyro_kineto_scanner *scanner, const char *at)
         at = scan_action(scanner, at, step->action, step->field);
         if (!at)
             return NULL;
-        if (step->action == PYRO_ACTION_STEADY && step->field == PYRO_KEY_CATEGORY) {
+        if (step->action == PYRO_ACTION_STEADY &&
+            (step->field == PYRO_KEY_CATEGORY ||
+             (step->field == PYRO_KEY_PHASE && scanner->event.phase == 'C'))) {
             /* It decides which args are needed. */
             unsigned group = pyro_kineto_group(&scanner->event);
-            state = group * PYRO_GROUP_STATES + PYRO_KEY_CATEGORY;
+            state = group * PYRO_GROUP_STATES + step->field;
             step = &scanner->categories[group];
         }
     }

@@ -95,6 +95,44 @@ static bool join_stacks(pyro_trace *trace)
     return ok;
 }
 
+static const pyro_device *device_of(const pyro_trace *trace, uint16_t track)
+{
+    for (size_t i = 0; i < trace->device_count; i++)
+        if (trace->devices[i].id == trace->tracks[track].device)
+            return &trace->devices[i];
+    return NULL;
+}
+
+/* Blocks that fit on a multiprocessor, from {"activeBlocksPerMultiprocessor": 2, ...}; 0 unknown. */
+static long active_blocks(const char *occupancy)
+{
+    static const char key[] = "\"activeBlocksPerMultiprocessor\"";
+    const char *at = strstr(occupancy, key);
+    at = at ? strchr(at + sizeof key - 1, ':') : NULL;
+    long blocks = at ? strtol(at + 1, NULL, 10) : 0;
+    return blocks > 0 && blocks <= UINT16_MAX ? blocks : 0;
+}
+
+/* Files with the occupancy object need not have the estimate that older ones have. */
+static void estimate_occupancy(pyro_trace *trace)
+{
+    for (size_t i = 0; i < trace->count; i++) {
+        uint32_t detail = trace->detail[i];
+        if (trace->category[i] != PYRO_EVENT_KERNEL || detail == PYRO_NO_ID)
+            continue;
+        pyro_kernel_detail *kernel = &trace->kernels[detail];
+        const pyro_device *device = device_of(trace, trace->track[i]);
+        if (kernel->occupancy == PYRO_NO_ID || kernel->occupancy_percent >= 0 || !device ||
+            device->max_threads_per_multiprocessor <= 0)
+            continue;
+        double threads = (double)kernel->block[0] * kernel->block[1] * kernel->block[2] *
+                         (double)active_blocks(pyro_trace_text(trace, kernel->occupancy));
+        double percent = 100 * threads / (double)device->max_threads_per_multiprocessor;
+        if (percent > 0)
+            kernel->occupancy_percent = percent < 100 ? (float)percent : 100;
+    }
+}
+
 static int compare_times(const void *left, const void *right)
 {
     int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
@@ -226,6 +264,7 @@ int pyro_kineto_finish(pyro_kineto_reader *reader, pyro_error *error)
     if (!number_wide_ids(trace, scanner) || !join_stacks(trace))
         return pyro_fail_memory(error);
     name_tracks(trace, scanner);
+    estimate_occupancy(trace);
     count_beyond_tracks(trace, &scanner->defects);
     move_far_events(trace, &scanner->defects, reader->threads);
     if (!warn_of_end(reader) || !pyro_kineto_defects_say(&scanner->defects, trace))

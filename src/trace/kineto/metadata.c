@@ -13,7 +13,7 @@ typedef struct metadata_reader {
 } metadata_reader;
 
 static const char *const keys[] = {"deviceProperties", "distributedInfo", "baseTimeNanoseconds",
-                                   "pyrometer"};
+                                   "pyrometer", "host_name"};
 #define MOST_NOTES 1000
 
 bool pyro_kineto_is_metadata(const char *key, size_t length)
@@ -172,6 +172,8 @@ int pyro_kineto_metadata(pyro_trace *trace, pyro_kineto_defects *defects, const 
             read_distributed(&reader);
         else if (is_key(key, key_length, 3))
             read_notes(&reader);
+        else if (is_key(key, key_length, 4))
+            trace->host = read_text(&reader);
         else
             trace->base_time_ns = read_number(reader.json, 0);
         if (pyro_json_status(reader.json) != PYRO_OK)

@@ -22,6 +22,7 @@ enum {
     PYRO_GROUP_MEMORY,
     PYRO_GROUP_METADATA, /* and events whose category is still unknown */
     PYRO_GROUP_NONE,     /* none of their args are read */
+    PYRO_GROUP_COUNTER,  /* their args are the values (counters.c) */
     PYRO_GROUP_COUNT
 };
 
@@ -40,6 +41,7 @@ enum {
     PYRO_KINETO_OTHER_FLOW,
     PYRO_KINETO_INSTANT,
     PYRO_KINETO_LAYER, /* a call of a layer with its path, as our writer writes it */
+    PYRO_KINETO_DERIVED, /* a counter that our writer derived from the events */
     PYRO_KINETO_UNKNOWN /* no category yet */
 };
 
@@ -82,7 +84,8 @@ enum {
     PYRO_ACTION_REAL,
     PYRO_ACTION_TEXT,
     PYRO_ACTION_LIST,
-    PYRO_ACTION_TRIPLE
+    PYRO_ACTION_TRIPLE,
+    PYRO_ACTION_COUNTER
 };
 
 /* States of the learned order: the value that was read last, the event's own or one of args. */
@@ -112,6 +115,12 @@ typedef struct pyro_wide_id {
     uint32_t index; /* of its event or flow */
     uint64_t id;
 } pyro_wide_id;
+
+/* One value of a counter event that is being read. */
+typedef struct pyro_series_value {
+    uint32_t series;
+    double value;
+} pyro_series_value;
 
 typedef struct pyro_thread_name {
     uint64_t process, thread;
@@ -147,6 +156,9 @@ typedef struct pyro_kineto_scanner {
     uint32_t guesses[PYRO_GUESS_SLOTS];
     uint32_t last_names[PYRO_KINETO_UNKNOWN + 1]; /* hashed together, by category */
     uint32_t last_list[PYRO_FIELD_FRAMES - PYRO_FIELD_DIMS + 1];
+
+    pyro_series_value *series; /* of the current counter event */
+    size_t series_count, series_capacity;
 
     uint64_t last_process, last_thread;
     uint32_t last_track; /* PYRO_NO_ID: none */
@@ -199,6 +211,8 @@ uint8_t pyro_kineto_category(const char *text, size_t length);
 
 /* Appends the event to the columns if it is of a kind that is kept; false when memory is out. */
 bool pyro_kineto_store(pyro_kineto_scanner *scanner);
+/* Reads the args of a counter: its series and their values. Skips any other value. */
+const char *pyro_kineto_counter_values(pyro_kineto_scanner *scanner, const char *at);
 /* An empty trace for a file of this name; NULL when memory is out. */
 pyro_trace *pyro_trace_new(const char *file);
 /* Frees the columns and side tables, not the texts. */
@@ -223,7 +237,7 @@ const char *pyro_kineto_recover_event(pyro_kineto_scanner *scanner, const char *
 /* The first place from `at` on that looks like the start of an event, or NULL. */
 const char *pyro_kineto_find_event(const char *at, const char *end, const char *first_key);
 
-/* Whether a top-level value is kept: deviceProperties, distributedInfo, baseTimeNanoseconds. */
+/* Whether a top-level value is kept: deviceProperties, distributedInfo, host_name... */
 bool pyro_kineto_is_metadata(const char *key, size_t length);
 /* Reads such a value; an unreadable one counts as a defect. */
 int pyro_kineto_metadata(pyro_trace *trace, pyro_kineto_defects *defects, const char *key,

@@ -35,6 +35,7 @@ uint8_t pyro_kineto_category(const char *text, size_t length)
         {"overhead", PYRO_EVENT_OVERHEAD},
         {"cpu_instant_event", PYRO_KINETO_INSTANT},
         {"layer", PYRO_KINETO_LAYER},
+        {"pyrometer", PYRO_KINETO_DERIVED},
         {"fwdbwd", PYRO_KINETO_FORWARD_BACKWARD},
         {"forward_backward", PYRO_KINETO_FORWARD_BACKWARD},
         {"ac2g", PYRO_KINETO_OTHER_FLOW},
@@ -50,6 +51,8 @@ uint8_t pyro_kineto_category(const char *text, size_t length)
 
 unsigned pyro_kineto_group(const pyro_kineto_event *event)
 {
+    if (event->phase == 'C')
+        return PYRO_GROUP_COUNTER;
     static const uint8_t groups[] = {
         [PYRO_EVENT_OP] = PYRO_GROUP_HOST,
         [PYRO_EVENT_ANNOTATION] = PYRO_GROUP_HOST,
@@ -68,6 +71,7 @@ unsigned pyro_kineto_group(const pyro_kineto_event *event)
         [PYRO_KINETO_OTHER_FLOW] = PYRO_GROUP_NONE,
         [PYRO_KINETO_INSTANT] = PYRO_GROUP_MEMORY,
         [PYRO_KINETO_LAYER] = PYRO_GROUP_HOST,
+        [PYRO_KINETO_DERIVED] = PYRO_GROUP_NONE,
         [PYRO_KINETO_UNKNOWN] = PYRO_GROUP_METADATA,
     };
     return groups[event->category];
@@ -200,6 +204,8 @@ static bool store_collective(pyro_trace *trace, const pyro_kineto_event *event, 
         .out_elements = number_or(event, PYRO_FIELD_OUT_ELEMENTS, -1),
         .group_size = number_or(event, PYRO_FIELD_GROUP_SIZE, -1),
         .rank = number_or(event, PYRO_FIELD_RANK, -1),
+        .number = number_or(event, PYRO_FIELD_COLLECTIVE_NUMBER, -1),
+        .comms_id = text_or_none(event, PYRO_FIELD_COMMS_ID),
     };
     return true;
 }
@@ -233,15 +239,29 @@ static bool store_op(pyro_trace *trace, const pyro_kineto_event *event, uint32_t
     return true;
 }
 
+/* A number of at most 31 bits; any other value becomes `other`. */
+static int32_t narrow_or(const pyro_kineto_event *event, unsigned field, int32_t other)
+{
+    int64_t number = number_or(event, field, other);
+    return number > INT32_MIN && number <= INT32_MAX ? (int32_t)number : other;
+}
+
+static pyro_queue queue_of(const pyro_kineto_event *event)
+{
+    return (pyro_queue){.hsa_queue = number_or(event, PYRO_FIELD_HSA_QUEUE, -1),
+                        .channel = narrow_or(event, PYRO_FIELD_CHANNEL, -1),
+                        .channel_type = narrow_or(event, PYRO_FIELD_CHANNEL_TYPE, -1)};
+}
+
 static bool store_kernel(pyro_trace *trace, const pyro_kineto_event *event, uint32_t *detail)
 {
-    const uint64_t launch_fields = UINT64_C(1) << PYRO_FIELD_GRID |
-                                   UINT64_C(1) << PYRO_FIELD_BLOCK |
-                                   UINT64_C(1) << PYRO_FIELD_REGISTERS |
-                                   UINT64_C(1) << PYRO_FIELD_OCCUPANCY |
-                                   UINT64_C(1) << PYRO_FIELD_GRAPH_ID |
-                                   UINT64_C(1) << PYRO_FIELD_GRAPH_NODE |
-                                   UINT64_C(1) << PYRO_FIELD_COLLECTIVE;
+    const uint64_t launch_fields =
+        UINT64_C(1) << PYRO_FIELD_GRID | UINT64_C(1) << PYRO_FIELD_BLOCK |
+        UINT64_C(1) << PYRO_FIELD_REGISTERS | UINT64_C(1) << PYRO_FIELD_OCCUPANCY |
+        UINT64_C(1) << PYRO_FIELD_GRAPH_ID | UINT64_C(1) << PYRO_FIELD_GRAPH_NODE |
+        UINT64_C(1) << PYRO_FIELD_PRIORITY | UINT64_C(1) << PYRO_FIELD_CHANNEL |
+        UINT64_C(1) << PYRO_FIELD_HSA_QUEUE | UINT64_C(1) << PYRO_FIELD_OCCUPANCY_DETAIL |
+        UINT64_C(1) << PYRO_FIELD_COLLECTIVE;
     if (!(event->present & launch_fields))
         return true;
     pyro_kernel_detail kernel = {
@@ -255,7 +275,10 @@ static bool store_kernel(pyro_trace *trace, const pyro_kineto_event *event, uint
         .occupancy_percent = has(event, PYRO_FIELD_OCCUPANCY) ? event->real[PYRO_FIELD_OCCUPANCY]
                                                               : -1,
         .graph_id = small_or_zero(event, PYRO_FIELD_GRAPH_ID),
-        .graph_node = small_or_zero(event, PYRO_FIELD_GRAPH_NODE)};
+        .graph_node = (uint64_t)number_or(event, PYRO_FIELD_GRAPH_NODE, 0),
+        .occupancy = text_or_none(event, PYRO_FIELD_OCCUPANCY_DETAIL),
+        .priority = narrow_or(event, PYRO_FIELD_PRIORITY, PYRO_NO_PRIORITY),
+        .queue = queue_of(event)};
     if (has(event, PYRO_FIELD_GRID))
         memcpy(kernel.grid, event->grid, sizeof kernel.grid);
     if (has(event, PYRO_FIELD_BLOCK))
@@ -299,6 +322,20 @@ static bool store_transfer(pyro_trace *trace, const pyro_kineto_event *event, ui
     return true;
 }
 
+static bool store_sync(pyro_trace *trace, const pyro_kineto_event *event, uint32_t *detail)
+{
+    if (!pyro_grow(&trace->syncs, &trace->sync_capacity, trace->sync_count + 1,
+                   sizeof *trace->syncs))
+        return false;
+    *detail = (uint32_t)trace->sync_count;
+    trace->syncs[trace->sync_count++] = (pyro_sync_detail){
+        .kind = text_or_none(event, PYRO_FIELD_SYNC_KIND),
+        .stream = number_or(event, PYRO_FIELD_STREAM, PYRO_NO_STREAM),
+        .wait_stream = number_or(event, PYRO_FIELD_WAIT_STREAM, PYRO_NO_STREAM),
+        .wait_record = number_or(event, PYRO_FIELD_WAIT_RECORD, PYRO_NO_STREAM)};
+    return true;
+}
+
 static bool store_detail(pyro_trace *trace, const pyro_kineto_event *event, uint8_t category,
                          uint32_t *detail)
 {
@@ -309,6 +346,8 @@ static bool store_detail(pyro_trace *trace, const pyro_kineto_event *event, uint
     case PYRO_EVENT_MEMCPY:
     case PYRO_EVENT_MEMSET:
         return store_transfer(trace, event, detail);
+    case PYRO_EVENT_SYNC:
+        return store_sync(trace, event, detail);
     case PYRO_EVENT_MEMORY:
         return store_memory(trace, event, false, detail);
     case PYRO_EVENT_PYTHON:
@@ -367,6 +406,8 @@ static bool store_row(pyro_kineto_scanner *scanner, uint8_t category)
          category == PYRO_EVENT_DEVICE_ANNOTATION) &&
         !trace->tracks[track].is_device && track != PYRO_LAST_TRACK)
         mark_device(&trace->tracks[track], event);
+    trace->tracks[track].has_work |= pyro_event_is_device_work(category) &&
+                                     track != PYRO_LAST_TRACK;
     size_t row = trace->count++;
     trace->start_ns[row] = event->start_ns;
     trace->duration_ns[row] = event->duration_ns;
@@ -434,6 +475,28 @@ static bool store_flow(pyro_kineto_scanner *scanner)
     return true;
 }
 
+static bool store_counter(pyro_kineto_scanner *scanner)
+{
+    const pyro_kineto_event *event = &scanner->event;
+    pyro_trace *trace = scanner->out;
+    uint16_t track;
+    if (!scanner->series_count || !event->has_start || event->name == PYRO_NO_ID ||
+        event->category == PYRO_KINETO_DERIVED)
+        return true;
+    if (!find_track(scanner, &track) ||
+        !pyro_grow(&trace->counters, &trace->counter_capacity,
+                   trace->counter_count + scanner->series_count, sizeof *trace->counters))
+        return false;
+    for (size_t i = 0; i < scanner->series_count; i++)
+        trace->counters[trace->counter_count++] = (pyro_counter_sample){
+            .name = event->name,
+            .series = scanner->series[i].series,
+            .track = track,
+            .time_ns = event->start_ns,
+            .value = scanner->series[i].value};
+    return true;
+}
+
 static bool store_thread_name(pyro_kineto_scanner *scanner)
 {
     const pyro_kineto_event *event = &scanner->event;
@@ -468,6 +531,8 @@ bool pyro_kineto_store(pyro_kineto_scanner *scanner)
         return store_flow(scanner);
     case 'M':
         return store_thread_name(scanner);
+    case 'C':
+        return store_counter(scanner);
     case 'B':
     case 'E':
         scanner->defects.count[PYRO_DEFECT_BEGIN_END]++;

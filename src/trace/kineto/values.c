@@ -394,3 +394,29 @@ const char *pyro_kineto_track_id(pyro_kineto_scanner *scanner, const char *at, u
         *end_number = number;
     return at;
 }
+
+const char *pyro_kineto_read_key(pyro_kineto_scanner *scanner, const char *at, bool first,
+                                 const char **name, size_t *length)
+{
+    bool unplain = false;
+    *name = NULL;
+    at = pyro_json_scan_space(at);
+    if (!first && *at == ',')
+        at = pyro_json_scan_space(at + 1);
+    else if (!first && *at != '}')
+        return pyro_kineto_fail(scanner, at);
+    if (*at == '}')
+        return at + 1;
+    if (*at != '"')
+        return pyro_kineto_fail(scanner, at);
+    const char *end = pyro_kineto_string_end(scanner, at + 1, &unplain);
+    if (!end)
+        return NULL;
+    *name = at + 1;
+    *length = (size_t)(end - at - 1);
+    at = pyro_json_scan_space(end + 1);
+    if (*at != ':')
+        return pyro_kineto_fail(scanner, at);
+    at = pyro_json_scan_space(at + 1);
+    return at < scanner->end ? at : pyro_kineto_fail(scanner, at);
+}

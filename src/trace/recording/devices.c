@@ -274,6 +274,7 @@ static uint32_t track_in_trace(joining *j, uint16_t track)
             ours->device = theirs->device;
             ours->stream = theirs->stream;
         }
+        ours->has_work |= theirs->has_work;
         if (!ours->torch_thread)
             ours->torch_thread = theirs->torch_thread;
         if (ours->name == PYRO_NO_ID)
@@ -287,12 +288,14 @@ static uint32_t copy_kernel(joining *j, const pyro_kernel_detail *detail)
 {
     pyro_trace *trace = j->trace;
     pyro_kernel_detail copy = *detail;
+    copy.occupancy = name_in_trace(j, copy.occupancy, true);
     if (copy.collective != PYRO_NO_ID) {
         pyro_collective_detail collective = j->from->collectives[copy.collective];
         collective.name = name_in_trace(j, collective.name, true);
         collective.dtype = name_in_trace(j, collective.dtype, true);
         collective.group = name_in_trace(j, collective.group, true);
         collective.group_description = name_in_trace(j, collective.group_description, true);
+        collective.comms_id = name_in_trace(j, collective.comms_id, true);
         copy.collective = copy_side(&trace->collectives, &trace->collective_count,
                                     &trace->collective_capacity, &collective, sizeof collective);
         if (copy.collective == PYRO_NO_ID)
@@ -313,6 +316,14 @@ static uint32_t copy_op(joining *j, const pyro_op_detail *detail)
     copy.stack = copy.collective = copy.path = PYRO_NO_ID;
     trace->has_shapes = trace->has_shapes || copy.dims != PYRO_NO_ID;
     return copy_side(&trace->ops, &trace->op_count, &trace->op_capacity, &copy, sizeof copy);
+}
+
+static uint32_t copy_sync(joining *j, const pyro_sync_detail *detail)
+{
+    pyro_trace *trace = j->trace;
+    pyro_sync_detail copy = *detail;
+    copy.kind = name_in_trace(j, copy.kind, true);
+    return copy_side(&trace->syncs, &trace->sync_count, &trace->sync_capacity, &copy, sizeof copy);
 }
 
 /* False when memory is out. */
@@ -336,6 +347,9 @@ static bool copy_detail(joining *j, size_t event, uint32_t *detail)
         *detail = copy_side(&trace->transfer_bytes, &trace->transfer_count,
                             &trace->transfer_capacity, &from->transfer_bytes[*detail],
                             sizeof *from->transfer_bytes);
+        break;
+    case PYRO_EVENT_SYNC:
+        *detail = copy_sync(j, &from->syncs[*detail]);
         break;
     case PYRO_EVENT_MEMORY:
         trace->has_memory = true;

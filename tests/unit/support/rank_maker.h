@@ -23,6 +23,10 @@ typedef struct made_rank {
     bool on_device; /* NCCL kernels, else gloo */
     bool without_info; /* no distributedInfo */
     int64_t slowest_us; /* extra time of the slowest of all ranks */
+    const char *host;   /* NULL: not in the trace */
+    int step_shift;     /* added to the numbers of its steps */
+    int number_from;    /* numbers of its collectives ("Seq") minus the step; 0: none */
+    int comms_id_from;  /* the same for "Comms Id" */
 } made_rank;
 
 #define MADE_BASE_US 1000000
@@ -41,6 +45,19 @@ static inline void made_event(pyro_buf *text, const made_rank *made, const char 
                   (long long)duration_us, args);
 }
 
+/* What torch says of a collective, if this rank's trace has it. */
+static inline void made_numbers(pyro_buf *args, const made_rank *made, int step)
+{
+    if (!made->number_from && !made->comms_id_from)
+        return;
+    pyro_buf_adds(args, ",\"Collective name\":\"allreduce\",\"Process Group Name\":\"tp\","
+                        "\"Group size\":2");
+    if (made->number_from)
+        pyro_buf_addf(args, ",\"Seq\":%d", made->number_from + step);
+    if (made->comms_id_from)
+        pyro_buf_addf(args, ",\"Comms Id\":1844674407370955%d", made->comms_id_from + step);
+}
+
 /* The work of a step on thread 1 of process 100, and a collective that ends on all ranks at once. */
 static inline void made_step(pyro_buf *text, const made_rank *made, int step)
 {
@@ -50,7 +67,7 @@ static inline void made_step(pyro_buf *text, const made_rank *made, int step)
     int64_t ready = start + 30000 + pause + slow;
     int64_t most = made->slowest_us > pause + slow ? made->slowest_us : pause + slow;
     int64_t end = start + 30000 + most + 2000;
-    snprintf(name, sizeof name, "ProfilerStep#%d", step);
+    snprintf(name, sizeof name, "ProfilerStep#%d", step + made->step_shift);
     made_event(text, made, "user_annotation", name, 100, 1, start, MADE_STEP_US - 1000, "");
     made_event(text, made, "python_function", "nn.Module: Net_0", 100, 1, start + 1000,
                28000 + pause + slow, "");
@@ -64,9 +81,12 @@ static inline void made_step(pyro_buf *text, const made_rank *made, int step)
     if (made->on_device) {
         snprintf(args, sizeof args, "\"correlation\":%d", step);
         made_event(text, made, "cuda_runtime", "cudaLaunchKernel", 100, 1, start + 29000, 10, args);
-        snprintf(args, sizeof args, "\"device\":0,\"stream\":7,\"correlation\":%d", step);
+        pyro_buf details = PYRO_BUF_INIT;
+        pyro_buf_addf(&details, "\"device\":0,\"stream\":7,\"correlation\":%d", step);
+        made_numbers(&details, made, step);
         made_event(text, made, "kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL()", 0, 7, ready,
-                   end - ready, args);
+                   end - ready, details.data);
+        pyro_buf_free(&details);
         return;
     }
     made_event(text, made, "cpu_op", "c10d::allreduce_", 100, 1, ready, 100, "");
@@ -85,6 +105,8 @@ static inline pyro_trace *made_open(const made_rank *made)
     if (!made->without_info)
         pyro_buf_addf(&text, "\"distributedInfo\":{\"rank\":%d,\"world_size\":%d},", made->rank,
                       made->world);
+    if (made->host)
+        pyro_buf_addf(&text, "\"host_name\":\"%s\",", made->host);
     pyro_buf_adds(&text, "\"traceEvents\":[\n");
     for (int step = 1; step <= made->steps; step++)
         made_step(&text, made, step);

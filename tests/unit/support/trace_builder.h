@@ -31,6 +31,7 @@ static inline pyro_trace *build_trace(size_t host_tracks, size_t device_tracks)
     builder_check(trace != NULL);
     pyro_arena_init(&trace->arena);
     pyro_intern_init(&trace->names, &trace->arena);
+    trace->backend = trace->host = PYRO_NO_ID;
     size_t count = host_tracks + device_tracks;
     builder_check(
         pyro_grow(&trace->tracks, &trace->track_capacity, count + 1, sizeof *trace->tracks));
@@ -39,6 +40,7 @@ static inline pyro_trace *build_trace(size_t host_tracks, size_t device_tracks)
                                         .tid = i,
                                         .name = PYRO_NO_ID,
                                         .is_device = i >= host_tracks,
+                                        .has_work = i >= host_tracks,
                                         .device = i < host_tracks ? -1 : 0};
     trace->track_count = count;
     return trace;

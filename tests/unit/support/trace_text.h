@@ -24,6 +24,22 @@ static inline void add_collective(pyro_buf *out, const pyro_trace *trace, uint32
                   text_or_dash(trace, detail->group_description), (long long)detail->in_elements,
                   (long long)detail->out_elements, (long long)detail->group_size,
                   (long long)detail->rank);
+    if (detail->number >= 0)
+        pyro_buf_addf(out, " number %lld id %s", (long long)detail->number,
+                      text_or_dash(trace, detail->comms_id));
+}
+
+static inline void add_queue(pyro_buf *out, const pyro_trace *trace,
+                             const pyro_kernel_detail *kernel)
+{
+    if (kernel->priority != PYRO_NO_PRIORITY)
+        pyro_buf_addf(out, " priority %d", kernel->priority);
+    if (kernel->queue.channel >= 0)
+        pyro_buf_addf(out, " channel %d.%d", kernel->queue.channel, kernel->queue.channel_type);
+    if (kernel->queue.hsa_queue >= 0)
+        pyro_buf_addf(out, " queue %lld", (long long)kernel->queue.hsa_queue);
+    if (kernel->occupancy != PYRO_NO_ID)
+        pyro_buf_addf(out, " occupancy %s", text_or_dash(trace, kernel->occupancy));
 }
 
 static inline void add_detail(pyro_buf *out, const pyro_trace *trace, size_t event)
@@ -34,15 +50,24 @@ static inline void add_detail(pyro_buf *out, const pyro_trace *trace, size_t eve
     if (trace->category[event] == PYRO_EVENT_KERNEL) {
         const pyro_kernel_detail *kernel = &trace->kernels[index];
         pyro_buf_addf(
-            out, " grid %u,%u,%u block %u,%u,%u registers %u shared %u sm %g %g %g graph %u.%u",
+            out, " grid %u,%u,%u block %u,%u,%u registers %u shared %u sm %g %g %g graph %u.%llu",
             kernel->grid[0], kernel->grid[1], kernel->grid[2], kernel->block[0], kernel->block[1],
             kernel->block[2], kernel->registers, kernel->shared_memory_bytes,
             (double)kernel->blocks_per_sm, (double)kernel->warps_per_sm,
-            (double)kernel->occupancy_percent, kernel->graph_id, kernel->graph_node);
+            (double)kernel->occupancy_percent, kernel->graph_id,
+            (unsigned long long)kernel->graph_node);
+        add_queue(out, trace, kernel);
         add_collective(out, trace, kernel->collective);
     } else if (trace->category[event] == PYRO_EVENT_MEMCPY ||
                trace->category[event] == PYRO_EVENT_MEMSET) {
         pyro_buf_addf(out, " bytes %lld", (long long)trace->transfer_bytes[index]);
+    } else if (trace->category[event] == PYRO_EVENT_SYNC) {
+        const pyro_sync_detail *sync = &trace->syncs[index];
+        if (sync->kind != PYRO_NO_ID)
+            pyro_buf_addf(out, " kind %s stream %lld", text_or_dash(trace, sync->kind),
+                          (long long)sync->stream);
+        if (sync->wait_record != PYRO_NO_STREAM)
+            pyro_buf_addf(out, " after %lld", (long long)sync->wait_record);
     } else if (trace->category[event] == PYRO_EVENT_MEMORY) {
         const pyro_memory_detail *memory = &trace->memory[index];
         pyro_buf_addf(out, " at %lld bytes %lld of %lld %lld on %d:%d%s",
@@ -86,6 +111,13 @@ static inline void add_head(pyro_buf *out, const pyro_trace *trace)
                       (unsigned long long)trace->tracks[i].tid,
                       text_or_dash(trace, trace->tracks[i].name), trace->tracks[i].device,
                       (long long)trace->tracks[i].stream);
+    if (trace->host != PYRO_NO_ID)
+        pyro_buf_addf(out, "host %s\n", text_or_dash(trace, trace->host));
+    for (size_t i = 0; i < trace->counter_count; i++)
+        pyro_buf_addf(
+            out, "counter %s %s %lld %g track %u\n", text_or_dash(trace, trace->counters[i].name),
+            text_or_dash(trace, trace->counters[i].series), (long long)trace->counters[i].time_ns,
+            trace->counters[i].value, trace->counters[i].track);
     for (size_t i = 0; i < trace->warning_count; i++)
         pyro_buf_addf(out, "warning %s\n", trace->warnings[i]);
 }

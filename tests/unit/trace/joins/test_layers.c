@@ -68,6 +68,52 @@ static void deep_instances_have_short_paths(void **state)
     built_free(trace);
 }
 
+static void annotate(pyro_trace *trace, const char *name, int64_t start, int64_t duration)
+{
+    build_slice(trace, PYRO_EVENT_ANNOTATION, 0, name, start, duration);
+}
+
+/* Labels of torchtitan need no option, and wrappers do not show. */
+static void labels_name_layers(void **state)
+{
+    (void)state;
+    pyro_trace *trace = build_trace(1, 0);
+    annotate(trace, "block::_orig_mod.layers.23", 0, 500);
+    annotate(trace, "attention::layers.23._checkpoint_wrapped_module.attention", 10, 50);
+    annotate(trace, "embedding::tok_embeddings", 600, 50);
+    annotate(trace, "FSDP::pre_forward (layers.0)", 700, 50);
+    annotate(trace, "c10d::allreduce.0", 800, 50);
+    pyro_joins joins = join(trace, NULL);
+    static const char *const paths[] = {"layers", "layers.23", "layers.23.attention",
+                                        "tok_embeddings"};
+    assert_int_equal(joins.layer_count, 4);
+    assert_int_equal(joins.call_count, 3);
+    assert_true(joins.layers_from_annotations);
+    for (size_t i = 0; i < 4; i++)
+        assert_string_equal(joins.layers[i].path, paths[i]);
+    pyro_joins_free(&joins);
+    built_free(trace);
+}
+
+/* Frames say more than labels, and a namespace without an index is no label. */
+static void other_annotations_name_no_layers(void **state)
+{
+    (void)state;
+    pyro_trace *trace = build_trace(1, 0);
+    annotate(trace, "data::load_batch", 0, 500);
+    annotate(trace, "block::layers two", 10, 50);
+    pyro_joins joins = join(trace, NULL);
+    assert_int_equal(joins.layer_count, 0);
+    pyro_joins_free(&joins);
+    annotate(trace, "block::layers.0", 600, 50);
+    frame(trace, "nn.Module: Net_0", 700, 50);
+    joins = join(trace, NULL);
+    assert_int_equal(joins.layer_count, 1);
+    assert_string_equal(joins.layers[0].path, "Net_0");
+    pyro_joins_free(&joins);
+    built_free(trace);
+}
+
 static void annotations_name_layers(void **state)
 {
     (void)state;
@@ -130,8 +176,12 @@ static void annotations_may_be_ops(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(instances_have_paths),    cmocka_unit_test(deep_instances_have_short_paths),
-    cmocka_unit_test(annotations_name_layers), cmocka_unit_test(expressions_that_do_not_serve),
+    cmocka_unit_test(instances_have_paths),
+    cmocka_unit_test(labels_name_layers),
+    cmocka_unit_test(other_annotations_name_no_layers),
+    cmocka_unit_test(deep_instances_have_short_paths),
+    cmocka_unit_test(annotations_name_layers),
+    cmocka_unit_test(expressions_that_do_not_serve),
     cmocka_unit_test(annotations_may_be_ops),
 };
 

@@ -80,7 +80,7 @@ static void test_kineto(void **state)
         "256,1,1 registers 128 shared 49152 sm 1.5 12 19 graph 5.6\n",
         "memcpy Memcpy HtoD (Pageable -> Device) 1050000+1000 c78 x3 track 1 bytes 4096\n",
         "memset Memset (Device) 1052000+1001 c79 x0 track 1 bytes 512\n",
-        "sync Stream Synchronize 1060000+2000 c80 x0 track 1\n",
+        "sync Stream Synchronize 1060000+2000 c80 x0 track 1 kind Stream Synchronize stream 7\n",
         "device ProfilerStep#7 1030000+25000 c0 x1 track 1\n",
         "overhead Activity Buffer Request 1001000+3000",
         "memory [memory] 1012000+0 c0 x0 track 0 at 140279780737024 bytes 1024 of 1024 2097152 on "
@@ -146,6 +146,31 @@ static void test_dialects(void **state)
     expect(text, "kernel fc 11000+1000 c5");
     expect(text, "driver ze 12100+100 c6");
     expect(text, "other other 13000+1000");
+    free(text);
+}
+
+/* Traces of torch 2.12 and later, and of ROCm of 2026. */
+static void test_dialect_2026(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "host node17\n",
+        "track 0/f4247 stream 7 (sync) device 0 stream 7\n",
+        "graph 3.12884901890 priority -1 channel 12.1 occupancy {\"activeBlocksPerMultiprocessor\": 4",
+        "sm 1.5 12 50 graph", /* 4 blocks of 256 of 2048 threads */
+        "in 1024 out 1024 size 2 rank 0 number 41 id 17446744073709551615\n",
+        "size 2 rank -1 number 41 id 17446744073709551615\n",
+        "kind Stream Wait Event stream 7 after 60\n",
+        " queue 9\n",
+        "counter SM active % value 1030000 10.5 track",
+        "counter SM active % value 1040000 97.25 track",
+        "counter environment clock (MHz) 1041000 1980 track",
+        "counter environment power (W) 1041000 699.5 track"};
+    char *text = read_name("good-13-dialect-2026.json");
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        expect(text, lines[i]);
+    expect_not(text, "note");
+    expect_not(text, "warning");
     free(text);
 }
 
@@ -498,21 +523,14 @@ static void test_trace_events_that_are_no_list(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_kineto),
-    cmocka_unit_test(test_layouts),
-    cmocka_unit_test(test_dialects),
-    cmocka_unit_test(test_numbers),
-    cmocka_unit_test(test_defects),
-    cmocka_unit_test(test_sizes),
-    cmocka_unit_test(test_truncated),
-    cmocka_unit_test(test_flipped_bits),
-    cmocka_unit_test(test_memory_failures),
-    cmocka_unit_test(test_failing_source),
-    cmocka_unit_test(test_extremes),
-    cmocka_unit_test(test_changing_events),
-    cmocka_unit_test(test_values_without_meaning),
-    cmocka_unit_test(test_nul_in_names),
-    cmocka_unit_test(test_trace_events_that_are_no_list),
+    cmocka_unit_test(test_kineto),          cmocka_unit_test(test_layouts),
+    cmocka_unit_test(test_dialects),        cmocka_unit_test(test_dialect_2026),
+    cmocka_unit_test(test_numbers),         cmocka_unit_test(test_defects),
+    cmocka_unit_test(test_sizes),           cmocka_unit_test(test_truncated),
+    cmocka_unit_test(test_flipped_bits),    cmocka_unit_test(test_memory_failures),
+    cmocka_unit_test(test_failing_source),  cmocka_unit_test(test_extremes),
+    cmocka_unit_test(test_changing_events), cmocka_unit_test(test_values_without_meaning),
+    cmocka_unit_test(test_nul_in_names),    cmocka_unit_test(test_trace_events_that_are_no_list),
 };
 
 UNIT_TESTS(tests, NULL, NULL)
