@@ -60,6 +60,24 @@ typedef enum pyro_phase {
 } pyro_phase;
 PYRO_API const char *pyro_phase_name(pyro_phase phase);
 
+/* Where the steps of a trace come from. Those from the optimizer on are inferred. */
+typedef enum pyro_step_source {
+    PYRO_STEPS_NONE, /* one window, the whole trace */
+    PYRO_STEPS_MARKED, /* ProfilerStep#N */
+    PYRO_STEPS_CHOSEN, /* pyro_analysis_options.steps_from */
+    PYRO_STEPS_OPTIMIZER,
+    PYRO_STEPS_LOADER,
+    PYRO_STEPS_MODULE, /* calls of the outermost module */
+    PYRO_STEPS_KERNELS, /* a sequence of device work that repeats */
+    PYRO_STEPS_SOURCE_COUNT
+} pyro_step_source;
+/* "none", "marks", "option", "optimizer", "data_loader", "module", "kernels" */
+PYRO_API const char *pyro_step_source_name(pyro_step_source source);
+static inline bool pyro_steps_are_inferred(pyro_step_source source)
+{
+    return source >= PYRO_STEPS_OPTIMIZER;
+}
+
 /* Measured peak rates of a machine; 0 where not measured. */
 typedef struct pyro_peaks {
     double float64_flops_per_s, float32_flops_per_s, float16_flops_per_s, bfloat16_flops_per_s;
@@ -73,6 +91,9 @@ PYRO_API bool pyro_peaks_load(pyro_peaks *peaks);
 typedef struct pyro_analysis_options {
     pyro_model *model; /* provides dotted names and FLOPs; may be NULL */
     const char *layers_from; /* POSIX extended regex on annotations: group 1 is a layer's path */
+    /* POSIX extended regex on annotations (else ops, else Python frames): those that match are the
+     * steps; digits in group 1 are the number */
+    const char *steps_from;
     int step; /* number of the step to analyse; negative: all */
     pyro_phase phase; /* only this phase's device work; PYRO_PHASE_OTHER: all */
     const char *filter; /* POSIX extended regex on names of ops, kernels and layers; or NULL */
@@ -82,14 +103,29 @@ typedef struct pyro_analysis_options {
 } pyro_analysis_options;
 
 /*
- * One profiler step, or the whole span if the trace has no steps. The parts of device time are
+ * Time of the host before the first step, in disjoint parts that add up to span_ns. Of two that
+ * happen at once, the first in this order counts.
+ */
+typedef struct pyro_startup {
+    int64_t span_ns; /* 0: none, or no steps */
+    int64_t import_ns; /* Python imports modules */
+    int64_t compile_ns; /* torch.compile, Triton, Inductor */
+    int64_t runtime_ns; /* calls of the device's runtime and driver */
+    int64_t loading_ns; /* data loaders */
+    int64_t ops_ns; /* other ops */
+    int64_t other_ns;
+    int64_t first_step_ns; /* of the span: a slow first step that inferred steps leave out; 0 */
+} pyro_startup;
+
+/*
+ * One step, or the whole span if the trace has no steps. The parts of device time are
  * disjoint: compute + communication_exposed + copy_exposed + idle = span. They are clipped to the
  * step's window and are unions over all devices: idle is time in which no device works. Sums (by
  * phase, device_total, kernels) count the work that was launched in the window, even if it ran
  * later; work without a known launch counts where it starts.
  */
 typedef struct pyro_step_row {
-    const char *name; /* "ProfilerStep#3", or "(whole trace)" */
+    const char *name; /* "ProfilerStep#3", "step 3" if inferred, or "(whole trace)" */
     int64_t number; /* -1: none */
     int64_t start_ns, span_ns;
     int64_t compute_ns; /* union of memsets and kernels other than collectives */
@@ -284,6 +320,9 @@ typedef struct pyro_analysis {
     int64_t kernel_count;
     bool has_layers, has_shapes, has_stacks, has_memory;
     bool is_captured; /* by Pyrometer, not by torch.profiler alone */
+    pyro_step_source step_source;
+    const char *step_mark; /* the op, range or module that they come from; "" */
+    pyro_startup startup;
     const pyro_step_row *steps;
     size_t step_count;
     const pyro_training_step *training; /* one row per profiler step; may be empty */

@@ -55,6 +55,9 @@ device_total_ns
 device_busy_ns
 kernel_count
 unattributed
+step_source
+steps_inferred
+startup
 steps
 training
 layers

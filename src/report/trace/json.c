@@ -142,6 +142,21 @@ static void write_data_loading(pyro_json_writer *writer, const pyro_data_loading
     pyro_json_end_object(writer);
 }
 
+static void write_startup(pyro_json_writer *writer, const pyro_startup *startup)
+{
+    pyro_json_key(writer, "startup");
+    pyro_json_begin_object(writer);
+    pyro_json_member_integer(writer, "span_ns", startup->span_ns);
+    pyro_json_member_integer(writer, "import_ns", startup->import_ns);
+    pyro_json_member_integer(writer, "compile_ns", startup->compile_ns);
+    pyro_json_member_integer(writer, "runtime_ns", startup->runtime_ns);
+    pyro_json_member_integer(writer, "loading_ns", startup->loading_ns);
+    pyro_json_member_integer(writer, "ops_ns", startup->ops_ns);
+    pyro_json_member_integer(writer, "other_ns", startup->other_ns);
+    pyro_json_member_integer(writer, "first_step_ns", startup->first_step_ns);
+    pyro_json_end_object(writer);
+}
+
 static void write_unattributed(pyro_json_writer *writer, const pyro_unattributed *unattributed)
 {
     pyro_json_key(writer, "unattributed");
@@ -189,6 +204,10 @@ static void write_head(pyro_json_writer *writer, const pyro_trace *trace,
     pyro_json_member_integer(writer, "device_busy_ns", analysis->device_busy_ns);
     pyro_json_member_integer(writer, "kernel_count", analysis->kernel_count);
     write_unattributed(writer, &analysis->unattributed);
+    pyro_json_member_string(writer, "step_source", pyro_step_source_name(analysis->step_source));
+    pyro_json_member_boolean(writer, "steps_inferred",
+                             pyro_steps_are_inferred(analysis->step_source));
+    write_startup(writer, &analysis->startup);
 }
 
 /* Members that follow some tables and are not plain tables, such as memory. */

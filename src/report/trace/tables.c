@@ -203,7 +203,11 @@ static void write_steps(pyro_trace_writer *w)
 {
     size_t count = w->analysis->step_count, shown = pyro_rows_shown(w->options, count);
 
-    pyro_trace_heading(w, "Steps (parts of the span that do not overlap)", "time", shown, count);
+    pyro_trace_heading(w,
+                       pyro_steps_are_inferred(w->analysis->step_source)
+                           ? "Inferred steps (parts of the span that do not overlap)"
+                           : "Steps (parts of the span that do not overlap)",
+                       "time", shown, count);
     write_step_parts(w, shown);
     if (!w->on_host)
         write_step_phases(w, shown);

@@ -16,6 +16,7 @@ typedef enum pyro_name_class {
     PYRO_NAME_EVALUATE,      /* "autograd::engine::evaluate_function: AddmmBackward0" */
     PYRO_NAME_BACKWARD,      /* "AddmmBackward0" */
     PYRO_NAME_ACCUMULATE,    /* AccumulateGrad, evaluated or not */
+    PYRO_NAME_LOADER,        /* "enumerate(DataLoader)#...", or its frame */
     PYRO_NAME_REDUCER        /* "torch.distributed.ddp.reducer::copy_bucket_to_grad" */
 } pyro_name_class;
 
@@ -105,8 +106,15 @@ int pyro_join_order(pyro_join_state *state);
 int pyro_join_launches(pyro_join_state *state);
 /* Fills parent, op, call and phase of host events (nesting.c); needs order and layers. */
 int pyro_join_nest(pyro_join_state *state);
-/* Fills joins->steps (steps.c). */
+/* Fills joins->steps from marks or steps_from (steps.c). */
 int pyro_join_steps(pyro_join_state *state);
+/* Adds a step; a `name` of NULL makes it "step N". */
+int pyro_add_step(pyro_join_state *state, pyro_step step);
+/* Infers steps from the optimizer, the data loader or the outermost module; adds none if the trace
+ * shows no loop (steps_inferred.c). Needs all other joins. */
+int pyro_infer_steps(pyro_join_state *state);
+/* The same from device work that repeats (steps_of_kernels.c). */
+int pyro_infer_steps_of_kernels(pyro_join_state *state);
 
 /* backward.c: learns the track of each "Fwd thread id"; needs by_time. */
 int pyro_backward_learn(pyro_join_state *state);

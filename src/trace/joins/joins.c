@@ -151,7 +151,8 @@ static int join_all(pyro_join_state *state)
     if (both.nest_status || both.launch_status)
         return both.nest_status ? both.nest_status : both.launch_status;
     pyro_run_parts(join_device_work, state, state->parts);
-    return pyro_layers_finish(state);
+    status = pyro_layers_finish(state);
+    return status ? status : pyro_infer_steps(state);
 }
 
 static int make(const pyro_join_state *given, size_t events_per_thread)

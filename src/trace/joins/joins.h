@@ -35,7 +35,8 @@ typedef struct pyro_layer_call {
 } pyro_layer_call;
 
 typedef struct pyro_step {
-    uint32_t event;
+    uint32_t event;   /* that marks it; PYRO_NO_EVENT: inferred */
+    const char *name; /* lives in the trace or in the joins' arena */
     int64_t number;
     int64_t start_ns, end_ns;
 } pyro_step;
@@ -56,6 +57,9 @@ typedef struct pyro_joins {
     size_t call_count, call_capacity;
     pyro_step *steps; /* in order of time */
     size_t step_count, step_capacity;
+    pyro_step_source step_source;
+    int64_t warmup_ns; /* of a slow first step that is not among the inferred ones; 0: none */
+    const char *step_mark; /* name of the event or layer that the steps come from; "" */
     bool has_layers;
     bool layers_from_annotations; /* else from the nn.Module frames */
     int64_t partial_overlaps; /* slices that end after the slice they start in; no annotations */
@@ -90,6 +94,8 @@ int pyro_joins_make_sized(pyro_joins *joins, pyro_trace *trace,
                           pyro_error *error);
 void pyro_joins_free(pyro_joins *joins);
 
+/* Whether a host event of this name fetches the next batch of a data loader. */
+bool pyro_is_loader_name(const char *name);
 /* Whether a kernel is of NCCL or RCCL, or otherwise known to communicate. */
 bool pyro_is_collective_kernel(const char *name);
 

@@ -1,0 +1,90 @@
+# Steps of traces that mark none: inferred, and labelled so; chosen by name; none without a loop.
+$ cd ../trace/steps; pyrometer trace optimizer.json | head -16
+================================================================================
+TRACE PROFILE: optimizer.json
+================================================================================
+
+Summary:
+  Events:               43, over 7.87 ms
+  Device:               NVIDIA H100 80GB HBM3
+  Device time:          2.00 ms (8 kernels); busy 25.4% of the span
+  Start-up:             4.00 ms before the first step: imports 2.00 ms, device
+                        calls 1.00 ms, ops 500.0 us, other host time 500.0 us
+
+Where the time went (4 inferred steps of 967.5 us on average):
+  Compute                2.00 ms   51.7%  ###################
+  Idle                   1.87 ms   48.3%  #################
+    host in ops         520.0 us   13.4%  #####
+    data loading         32.0 us    0.8%
+
+$ cd ../trace/steps; pyrometer trace optimizer.json | grep -A2 "^Notes"
+Notes:
+  - the trace marks no steps: 4 are inferred from updates of the optimizer
+    Optimizer.step#SGD.step; --steps-from REGEX chooses other ranges
+
+$ cd ../trace/steps; pyrometer trace module.json --by step --top 2
+================================================================================
+TRACE PROFILE: module.json
+================================================================================
+
+Inferred steps (parts of the span that do not overlap) (top 2 of 5 by time):
+  Step       Span   Compute  Comm.  Copy      Idle  Idle %
+  --------------------------------------------------------
+  step 0  1.00 ms  300.0 us      -     -  700.0 us   70.0%
+  step 1  1.00 ms  300.0 us      -     -  700.0 us   70.0%
+
+Device time of the steps by phase:
+  Step    Kernels    Device   Forward  Backward  Optimizer  Other
+  ---------------------------------------------------------------
+  step 0        3  300.0 us  300.0 us         -          -      -
+  step 1        3  300.0 us  300.0 us         -          -      -
+
+$ cd ../trace/steps; pyrometer trace annotated.json --steps-from 'iteration ([0-9]+)$' --by step --top 2
+================================================================================
+TRACE PROFILE: annotated.json
+================================================================================
+
+Steps (parts of the span that do not overlap) (top 2 of 4 by time):
+  Step              Span   Compute  Comm.  Copy      Idle  Idle %
+  ---------------------------------------------------------------
+  iteration 10  900.0 us  300.0 us      -     -  600.0 us   66.7%
+  iteration 11  900.0 us  300.0 us      -     -  600.0 us   66.7%
+
+Device time of the steps by phase:
+  Step          Kernels    Device  Forward  Backward  Optimizer     Other
+  -----------------------------------------------------------------------
+  iteration 10        1  300.0 us        -         -          -  300.0 us
+  iteration 11        1  300.0 us        -         -          -  300.0 us
+
+$ cd ../trace/steps; pyrometer trace annotated.json --steps-from 'nothing' | grep -A2 "^Notes"
+Notes:
+  - nothing matches 'nothing': no steps
+
+$ cd ../trace/steps; pyrometer trace annotated.json --steps-from '('
+pyrometer: --steps-from: "(" is not a regular expression: Unmatched ( or \( (see pyrometer trace --help)
+[2]
+
+$ cd ../trace/steps; pyrometer trace module-once.miss.json --by step
+================================================================================
+TRACE PROFILE: module-once.miss.json
+================================================================================
+
+Steps (parts of the span that do not overlap):
+  Step              Span  Compute  Comm.  Copy     Idle  Idle %
+  -------------------------------------------------------------
+  (whole trace)  4.65 ms  1.20 ms      -     -  3.45 ms   74.2%
+
+Device time of the steps by phase:
+  Step           Kernels   Device  Forward  Backward  Optimizer  Other
+  --------------------------------------------------------------------
+  (whole trace)       12  1.20 ms  1.20 ms         -          -      -
+
+$ cd ../trace/steps; pyrometer trace leak.json --by finding | grep -A4 grows
+  5. Memory grows from step to step, at cuda:0
+     memory on cuda:0 grows by 1.00 MiB per step, 7.7% of its peak, in 100% of
+     the steps; threshold 1% per step in 95%
+     -> something keeps tensors alive: losses collected without .item() or
+        .detach(), caches, hooks
+  6. Memory bandwidth limits most of the device time, at aten::linear
+
+$ cd ../trace/steps; python3 make.py --check
