@@ -126,7 +126,7 @@ def layers_that_synchronize():
 
 
 def graph_replays():
-    """A training step captured as a graph, with its optimizer, and replayed: the replays are steps."""
+    """A training step captured as a graph, with its optimizer, and replayed."""
     t = Trace()
     t.add("cuda_runtime", "cudaStreamBeginCapture", 0, 5)
     for i in range(2):
