@@ -145,11 +145,16 @@ typedef struct pyro_step_row {
  * span. If a device worked, this is device time by the phase that launched the work, and data is
  * loading while the device was idle; else it is host time on all threads. Communication is the
  * exposed part. FLOPs are those of the ops that started in the step.
+ *
+ * If no device worked: forward_op + backward_op + optimizer_op + other_op + data + communication +
+ * python = span. There, a phase counts only while an op runs, and python is the time outside ops.
  */
 typedef struct pyro_training_step {
-    int64_t number, start_ns, span_ns;
+    int64_t number, start_ns, span_ns; /* number -1: the whole trace */
     int64_t forward_ns, backward_ns, optimizer_ns, data_ns, communication_ns, other_ns;
     int64_t communication_total_ns; /* including the part that compute covers */
+    int64_t forward_op_ns, backward_op_ns, optimizer_op_ns, other_op_ns; /* -1: a device worked */
+    int64_t python_ns; /* -1: a device worked */
     int64_t flops, torch_flops; /* conventions full and torch; -1 if no op has a rule */
     const char *dtype; /* of most of its FLOPs, "float32"; "" unknown */
     double flops_per_s; /* flops over the span; -1 unknown */
@@ -325,7 +330,7 @@ typedef struct pyro_analysis {
     pyro_startup startup;
     const pyro_step_row *steps;
     size_t step_count;
-    const pyro_training_step *training; /* one row per profiler step; may be empty */
+    const pyro_training_step *training; /* as many rows as steps */
     size_t training_count;
     const pyro_layer_row *layers; /* parents before children */
     size_t layer_count;

@@ -87,4 +87,46 @@ $ cd ../trace/steps; pyrometer trace leak.json --by finding | grep -A4 grows
         .detach(), caches, hooks
   6. Memory bandwidth limits most of the device time, at aten::linear
 
+$ cd ../trace/steps; pyrometer trace host.json | sed -n 5,15p
+Summary:
+  Events:               18, over 2.87 ms
+  Device time:          nothing ran on a device; times are the host's
+
+Where the time went (3 inferred steps of 956.7 us on average):
+  Forward               600.0 us   20.9%  ########
+  Backward              600.0 us   20.9%  ########
+  Optimizer             150.0 us    5.2%  ##
+  Data loading           24.0 us    0.8%
+  Other ops              60.0 us    2.1%  #
+  Python outside ops     1.44 ms   50.0%  ##################
+
+$ cd ../trace/steps; pyrometer trace host.json --by step
+================================================================================
+TRACE PROFILE: host.json
+================================================================================
+
+Inferred steps (host time: ops by phase, Python outside ops):
+  Step        Span   Forward  Backward  Optimizer     Data  Other ops    Python
+  -----------------------------------------------------------------------------
+  step 0   1.00 ms  200.0 us  200.0 us    50.0 us  8.00 us    20.0 us  522.0 us
+  step 1   1.00 ms  200.0 us  200.0 us    50.0 us  8.00 us    20.0 us  522.0 us
+  step 2  870.0 us  200.0 us  200.0 us    50.0 us  8.00 us    20.0 us  392.0 us
+
+$ cd ../trace/steps; pyrometer trace host.json --by training --format csv
+number,start_ns,span_ns,forward_ns,backward_ns,optimizer_ns,data_ns,communication_ns,other_ns,communication_total_ns,forward_op_ns,backward_op_ns,optimizer_op_ns,other_op_ns,python_ns,flops,torch_flops,dtype,flops_per_s,peak_flops_per_s
+0,0,1000000,200000,200000,100000,8000,0,492000,0,200000,200000,50000,20000,522000,1024,1024,float32,1.024e+06,
+1,1000000,1000000,200000,200000,100000,8000,0,492000,0,200000,200000,50000,20000,522000,1024,1024,float32,1.024e+06,
+2,2000000,870000,200000,200000,100000,8000,0,362000,0,200000,200000,50000,20000,392000,1024,1024,float32,1.17701e+06,
+
+$ cd ../trace/steps; pyrometer trace optimizer.json --by training --top 2
+================================================================================
+TRACE PROFILE: optimizer.json
+================================================================================
+
+Inferred steps (device time by phase) (top 2 of 4 by time):
+  Step       Span   Forward  Backward     Data     Other  Of peak
+  ---------------------------------------------------------------
+  step 0  1.00 ms  300.0 us  200.0 us  8.00 us  492.0 us    <0.1%
+  step 1  1.00 ms  300.0 us  200.0 us  8.00 us  492.0 us    <0.1%
+
 $ cd ../trace/steps; python3 make.py --check

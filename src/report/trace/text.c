@@ -158,7 +158,7 @@ static void write_where(pyro_trace_writer *w)
     char mean[PYRO_UNIT_TEXT];
     pyro_buf heading = PYRO_BUF_INIT;
 
-    if (count == 0 || w->on_host)
+    if (count == 0 || sum.span_ns <= 0)
         return;
     pyro_buf_adds(&heading, "\nWhere the time went");
     if (count > 1 || w->analysis->steps[0].number >= 0)
@@ -170,6 +170,10 @@ static void write_where(pyro_trace_writer *w)
     pyro_buf_addc(&heading, ':');
     pyro_text_heading(w->buf, pyro_text_part(w->buf, &heading), w->options->color);
     pyro_buf_free(&heading);
+    if (w->on_host) {
+        pyro_write_trace_host_parts(w, write_part);
+        return;
+    }
     write_part(w, "Compute", sum.compute_ns, sum.span_ns);
     if (sum.communication_ns > 0)
         write_part(w, "Communication alone", sum.communication_exposed_ns, sum.span_ns);

@@ -25,8 +25,11 @@ def training_step(t, at, loads=1, kernels=True):
     """1000 us: a batch, a forward and a backward op, an update, and a number for the log."""
     for i in range(loads):
         t.add("user_annotation", LOAD, at + 10 * i, 8)
-    t.op("aten::linear", at + 100, 200, [[8, 16], [4, 16]])
-    t.op("autograd::engine::evaluate_function: AddmmBackward0", at + 400, 200)
+    number = {"Sequence number": at}
+    shapes = {"Input Dims": [[8, 16], [4, 16]], "Input type": ["float", "float"]}
+    t.add("cpu_op", "aten::linear", at + 100, 200, **number, **shapes, **{"Fwd thread id": 0})
+    backward = "autograd::engine::evaluate_function: AddmmBackward0"
+    t.add("cpu_op", backward, at + 400, 200, **number, **{"Fwd thread id": 1})
     if kernels:
         t.kernel(at + 150, 300)
         t.kernel(at + 460, 200, MAP)
@@ -48,6 +51,14 @@ def optimizer_without_loader():
     start_up(t, 4000)
     for i in range(4):
         training_step(t, 4000 + 1000 * i, loads=0)
+    return t
+
+
+def on_the_host():
+    t = Trace()
+    t.device = None
+    for i in range(3):
+        training_step(t, 1000 * i, kernels=False)
     return t
 
 
@@ -170,6 +181,7 @@ def leak(grows):
 TRACES = {
     "optimizer": from_optimizer(),
     "optimizer-without-loader": optimizer_without_loader(),
+    "host": on_the_host(),
     "optimizer-once.miss": one_update(),
     "optimizer-in-backward.miss": updates_in_backward(),
     "loader": from_loader(),
