@@ -65,13 +65,14 @@ typedef enum pyro_step_source {
     PYRO_STEPS_NONE, /* one window, the whole trace */
     PYRO_STEPS_MARKED, /* ProfilerStep#N */
     PYRO_STEPS_CHOSEN, /* pyro_analysis_options.steps_from */
+    PYRO_STEPS_SERVING, /* annotations of vLLM and SGLang */
     PYRO_STEPS_OPTIMIZER,
     PYRO_STEPS_LOADER,
     PYRO_STEPS_MODULE, /* calls of the outermost module */
     PYRO_STEPS_KERNELS, /* a sequence of device work that repeats */
     PYRO_STEPS_SOURCE_COUNT
 } pyro_step_source;
-/* "none", "marks", "option", "optimizer", "data_loader", "module", "kernels" */
+/* "none", "marks", "option", "serving", "optimizer", "data_loader", "module", "kernels" */
 PYRO_API const char *pyro_step_source_name(pyro_step_source source);
 static inline bool pyro_steps_are_inferred(pyro_step_source source)
 {
@@ -160,6 +161,34 @@ typedef struct pyro_training_step {
     double flops_per_s; /* flops over the span; -1 unknown */
     double peak_flops_per_s; /* of the hardware, with that dtype; -1 unknown */
 } pyro_training_step;
+
+/*
+ * A step of a serving engine (vLLM, SGLang), as its annotation describes it. Context requests are in
+ * prefill, generation requests in decode. The work is that of one device.
+ */
+typedef struct pyro_serving_step {
+    const char *kind; /* "prefill", "decode", "mixed", "verify" or "draft" */
+    int64_t number, start_ns, span_ns;
+    int64_t busy_ns; /* of the span: some device works */
+    int64_t requests, context_requests, generation_requests; /* -1 unknown, as below */
+    int64_t tokens, context_tokens, generation_tokens; /* that the step computes */
+    bool steady; /* of the longest stretch with nearly the largest batch */
+    double tokens_per_s; /* tokens over the span */
+    int64_t attention_flops; /* from the sums in the annotation, causal */
+    int64_t flops; /* attention and the model's other FLOPs */
+    int64_t bytes; /* weights, and keys and values, read once */
+    double peak_share; /* of the device's FLOP/s (MFU) */
+    double bandwidth_share; /* of the device's memory bandwidth */
+} pyro_serving_step;
+
+/* What serving steps were priced with, and their rates in the steady state; -1 unknown. */
+typedef struct pyro_serving_summary {
+    const char *engine; /* "vLLM", "SGLang"; "": no such steps */
+    int64_t heads, kv_heads, head_size, layers; /* of attention, on one device */
+    const char *shapes_from; /* "trace", "model" or "" */
+    int64_t steady_first, steady_last, steady_steps; /* numbers of its first and last step */
+    double steady_tokens_per_s, steady_generation_tokens_per_s;
+} pyro_serving_summary;
 
 /* One row per dotted path; *_self_ns without children, the others with them. */
 typedef struct pyro_layer_row {
@@ -332,6 +361,9 @@ typedef struct pyro_analysis {
     size_t step_count;
     const pyro_training_step *training; /* as many rows as steps */
     size_t training_count;
+    const pyro_serving_step *serving; /* as many rows as steps, or none */
+    size_t serving_count;
+    pyro_serving_summary serving_summary;
     const pyro_layer_row *layers; /* parents before children */
     size_t layer_count;
     const pyro_op_row *ops, *ops_by_shape; /* most device (else host) time first */

@@ -5,6 +5,7 @@
 #include "analyze/analyze.h"
 #include "analyze/lanes.h"
 #include "analyze/prices.h"
+#include "analyze/serving/serving.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "hardware/hardware.h"
@@ -171,6 +172,8 @@ static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
     if (status == PYRO_OK)
         status = pyro_run_analyses(&context, analyses, ANALYSIS_COUNT - options->without_stacks,
                                    whole->lane_arenas);
+    if (status == PYRO_OK)
+        status = pyro_make_serving(&context);
     if (status == PYRO_OK)
         status = pyro_find_findings(&context, &whole->lane_arenas[1]);
     whole->result.notes = context.notes;

@@ -60,6 +60,8 @@ steps_inferred
 startup
 steps
 training
+serving
+serving_summary
 layers
 ops
 ops_by_shape
@@ -283,7 +285,7 @@ pyrometer: trace needs a file: pyrometer trace FILE (see pyrometer trace --help)
 [2]
 
 $ pyrometer trace x.json --by layers
-pyrometer: --by: unknown value "layers"; did you mean layer? (one of: layer, op, kernel, step, gap, copy, collective, stack, shape, sync, memory, finding, training) (see pyrometer trace --help)
+pyrometer: --by: unknown value "layers"; did you mean layer? (one of: layer, op, kernel, step, gap, copy, collective, stack, shape, sync, memory, finding, training, serving) (see pyrometer trace --help)
 [2]
 
 $ pyrometer trace x.json --filter '('

@@ -129,4 +129,81 @@ Inferred steps (device time by phase) (top 2 of 4 by time):
   step 0  1.00 ms  300.0 us  200.0 us  8.00 us  492.0 us    <0.1%
   step 1  1.00 ms  300.0 us  200.0 us  8.00 us  492.0 us    <0.1%
 
+$ cd ../trace/steps; pyrometer trace vllm.json | sed -n 5,26p
+Summary:
+  Events:               42, over 11.9 ms
+  Device:               NVIDIA H100 80GB HBM3
+  Device time:          5.60 ms (7 kernels); busy 47.1% of the span
+
+Where the time went (7 steps of 971.4 us on average):
+  Compute                5.60 ms   82.4%  ##############################
+  Idle                   1.20 ms   17.6%  ######
+    host in ops         140.0 us    2.1%  #
+
+Serving (vLLM, per step):
+  Kind     Steps  Requests  Tokens   Median   Busy  Tokens/s  MFU  Bandwidth
+  --------------------------------------------------------------------------
+  prefill      1         1     512  1.00 ms  80.0%   512,000    -          -
+  mixed        1         3     258  1.00 ms  80.0%   258,000    -          -
+  decode       5         3       3  1.00 ms  83.3%     3,750    -          -
+  Steady state: steps 2 to 5, 4,103 tokens/s
+
+Findings:
+  1. The device waits for the host to launch kernels, at step[DECODE bs=4] (up
+     to 6.20 ms to gain)
+     the device had nothing queued for 91.2% of the time (6.200 ms); 6 kernels
+
+$ cd ../trace/steps; pyrometer trace vllm.json --by serving
+================================================================================
+TRACE PROFILE: vllm.json
+================================================================================
+
+Serving steps:
+  Step  Kind     Requests  Tokens      Span   Busy  Tokens/s  MFU  Bandwidth  Steady
+  ----------------------------------------------------------------------------------
+     0  prefill         1     512   1.00 ms  80.0%   512,000    -          -  -
+     1  mixed           3     258   1.00 ms  80.0%   258,000    -          -  -
+     2  decode          4       4   1.00 ms  80.0%     4,000    -          -  yes
+     3  decode          4       4   1.00 ms  80.0%     4,000    -          -  yes
+     4  decode          4       4   1.00 ms  80.0%     4,000    -          -  yes
+     5  decode          4       4  900.0 us  88.9%     4,444    -          -  yes
+     6  decode          2       2  900.0 us  88.9%     2,222    -          -  -
+  Steady state: steps 2 to 5, 4,103 tokens/s
+
+$ cd ../trace/steps; pyrometer trace vllm-without-shapes.json --by serving --model gpt2 --top 3
+================================================================================
+TRACE PROFILE: vllm-without-shapes.json
+================================================================================
+
+Serving steps (top 3 of 7 by time):
+  Step  Kind     Requests  Tokens     Span   Busy  Tokens/s   MFU  Bandwidth  Steady
+  ----------------------------------------------------------------------------------
+     0  prefill         1     512  1.00 ms  80.0%   512,000  9.3%       8.0%  -
+     1  mixed           3     258  1.00 ms  80.0%   258,000  4.6%       8.3%  -
+     2  decode          4       4  1.00 ms  80.0%     4,000  0.1%       9.6%  yes
+  Steady state: steps 2 to 5, 4,103 tokens/s
+
+$ cd ../trace/steps; pyrometer trace vllm-without-shapes.json | grep -A4 "^Notes"
+Notes:
+  - serving: heads and head size are unknown, so attention has no FLOPs; give
+    --model, or record shapes
+
+Next:
+
+$ cd ../trace/steps; pyrometer trace sglang.json --by serving --format csv
+kind,number,start_ns,span_ns,busy_ns,requests,context_requests,generation_requests,tokens,context_tokens,generation_tokens,steady,tokens_per_s,attention_flops,flops,bytes,peak_share,bandwidth_share
+prefill,0,0,1000000,600000,2,2,0,300,300,0,0,300000,,,,,
+mixed,1,1000000,700000,600000,3,1,2,102,100,2,1,145714,,,,,
+decode,2,3000000,1000000,600000,2,0,2,2,0,2,1,2000,,,,,
+verify,3,4000000,1000000,600000,2,0,2,8,0,8,1,8000,,,,,
+decode,4,5000000,700000,600000,2,0,2,2,0,2,1,2857.14,,,,,
+
+$ cd ../trace/steps; pyrometer trace serving.miss.json --by serving
+================================================================================
+TRACE PROFILE: serving.miss.json
+================================================================================
+
+  no serving steps in this trace: vLLM and SGLang annotate them while they
+  profile
+
 $ cd ../trace/steps; python3 make.py --check

@@ -176,6 +176,7 @@ class Trace:
     # For completion in editors. The library decides which tables exist.
     steps: Table
     training: Table
+    serving: Table
     layers: Table
     ops: Table
     ops_by_shape: Table
@@ -244,8 +245,8 @@ class Trace:
 
     @property
     def step_source(self) -> str:
-        """Where the steps come from: "marks", "option", "optimizer", "data_loader", "module" or
-        "kernels"; "none": one row for the whole trace."""
+        """Where the steps come from: "marks", "option", "serving", "optimizer", "data_loader",
+        "module" or "kernels"; "none": one row for the whole trace."""
         return self._data["step_source"]
 
     @property
@@ -257,6 +258,11 @@ class Trace:
     def startup(self) -> dict[str, int]:
         """Time of the host before the first step, in parts."""
         return dict(self._data["startup"])
+
+    @property
+    def serving_summary(self) -> dict[str, Any]:
+        """Engine, sizes of attention and rates in the steady state, of a serving engine's trace."""
+        return dict(self._data["serving_summary"])
 
     @property
     def launch(self) -> dict[str, Any]:

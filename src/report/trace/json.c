@@ -157,6 +157,37 @@ static void write_startup(pyro_json_writer *writer, const pyro_startup *startup)
     pyro_json_end_object(writer);
 }
 
+static void write_known(pyro_json_writer *writer, double number)
+{
+    if (number < 0)
+        pyro_json_null(writer);
+    else
+        pyro_json_number(writer, number);
+}
+
+static void write_serving_summary(pyro_json_writer *writer, const pyro_serving_summary *summary)
+{
+    pyro_json_key(writer, "serving_summary");
+    pyro_json_begin_object(writer);
+    pyro_json_member_string(writer, "engine",
+                            summary->engine && summary->engine[0] ? summary->engine : NULL);
+    pyro_json_member_amount(writer, "heads", summary->heads);
+    pyro_json_member_amount(writer, "kv_heads", summary->kv_heads);
+    pyro_json_member_amount(writer, "head_size", summary->head_size);
+    pyro_json_member_amount(writer, "layers", summary->layers);
+    pyro_json_member_string(writer, "shapes_from",
+                            summary->shapes_from && summary->shapes_from[0] ? summary->shapes_from
+                                                                            : NULL);
+    pyro_json_member_integer(writer, "steady_steps", summary->steady_steps);
+    pyro_json_member_amount(writer, "steady_first", summary->steady_first);
+    pyro_json_member_amount(writer, "steady_last", summary->steady_last);
+    pyro_json_key(writer, "steady_tokens_per_s");
+    write_known(writer, summary->steady_tokens_per_s);
+    pyro_json_key(writer, "steady_generation_tokens_per_s");
+    write_known(writer, summary->steady_generation_tokens_per_s);
+    pyro_json_end_object(writer);
+}
+
 static void write_unattributed(pyro_json_writer *writer, const pyro_unattributed *unattributed)
 {
     pyro_json_key(writer, "unattributed");
@@ -219,6 +250,8 @@ static void write_behind(pyro_json_writer *writer, const char *table, const pyro
         write_launch(writer, &analysis->launch);
     } else if (strcmp(table, "copies") == 0) {
         write_data_loading(writer, &analysis->data_loading);
+    } else if (strcmp(table, "serving") == 0) {
+        write_serving_summary(writer, &analysis->serving_summary);
     }
 }
 

@@ -362,6 +362,7 @@ static void (*const writers[])(pyro_trace_writer *w) = {
     [PYRO_TRACE_MEMORY] = pyro_write_trace_memory,
     [PYRO_TRACE_FINDINGS] = pyro_write_trace_findings,
     [PYRO_TRACE_TRAINING] = pyro_write_trace_training,
+    [PYRO_TRACE_SERVING] = pyro_write_trace_serving,
 };
 
 void pyro_write_trace_table(pyro_trace_writer *w, pyro_trace_view view)

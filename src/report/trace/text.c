@@ -218,6 +218,7 @@ static void write_overview(pyro_trace_writer *w, const pyro_trace *trace)
 
     write_summary(w, trace);
     write_where(w);
+    pyro_write_trace_serving_kinds(w);
     if (!w->options->quiet)
         write_short(w, PYRO_TRACE_FINDINGS, analysis->finding_count, OVERVIEW_FINDINGS);
     write_short(w, PYRO_TRACE_LAYERS, analysis->layer_count, OVERVIEW_LAYERS);

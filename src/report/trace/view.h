@@ -29,6 +29,9 @@ void pyro_write_trace_stacks(pyro_trace_writer *w);
 void pyro_write_trace_memory(pyro_trace_writer *w);
 void pyro_write_trace_findings(pyro_trace_writer *w);
 void pyro_write_trace_training(pyro_trace_writer *w);
+void pyro_write_trace_serving(pyro_trace_writer *w);
+/* For the first screen: a row per kind of step. Nothing without serving steps. */
+void pyro_write_trace_serving_kinds(pyro_trace_writer *w);
 
 /* Writes a part of the time as a line with its share. */
 typedef void(pyro_part_writer)(pyro_trace_writer *w, const char *label, int64_t part_ns,

@@ -108,7 +108,10 @@ int pyro_join_launches(pyro_join_state *state);
 int pyro_join_nest(pyro_join_state *state);
 /* Fills joins->steps from marks or steps_from (steps.c). */
 int pyro_join_steps(pyro_join_state *state);
-/* Adds a step; a `name` of NULL makes it "step N". */
+/* Fills joins->steps and joins->serving from the annotations of serving engines, if there are any
+ * (steps_of_serving.c); needs the launches. */
+int pyro_join_serving_steps(pyro_join_state *state);
+/* Adds a step; a `name` of NULL makes it "step N" (step_list.c). */
 int pyro_add_step(pyro_join_state *state, pyro_step step);
 /* Infers steps from the optimizer, the data loader or the outermost module; adds none if the trace
  * shows no loop (steps_inferred.c). Needs all other joins. */

@@ -224,5 +224,6 @@ void pyro_joins_free(pyro_joins *joins)
     free(joins->layers);
     free(joins->calls);
     free(joins->steps);
+    free(joins->serving);
     *joins = (pyro_joins){0};
 }

@@ -1,6 +1,7 @@
 /*
- * Finds the steps that a trace marks: the profiler's, or the events that steps_from names. If
- * several threads repeat a step, the first to start counts.
+ * Finds the steps that a trace marks: the events that steps_from names, else the annotations of
+ * serving engines, else the profiler's steps. If several threads repeat a step, the first to start
+ * counts.
  */
 #include "trace/joins/internal.h"
 
@@ -13,25 +14,6 @@
 
 /* Longer names are not matched: regular expressions are slow on long texts. */
 #define LONGEST_NAME 4096
-
-const char *pyro_step_source_name(pyro_step_source source)
-{
-    static const char *const names[PYRO_STEPS_SOURCE_COUNT] = {
-        "none", "marks", "option", "optimizer", "data_loader", "module", "kernels"};
-    return (unsigned)source < PYRO_STEPS_SOURCE_COUNT ? names[source] : "none";
-}
-
-int pyro_add_step(pyro_join_state *state, pyro_step step)
-{
-    pyro_joins *joins = state->joins;
-    if (!step.name)
-        step.name = pyro_arena_format(&joins->arena, "step %lld", (long long)step.number);
-    if (!step.name || !pyro_grow(&joins->steps, &joins->step_capacity, joins->step_count + 1,
-                                 sizeof *joins->steps))
-        return pyro_fail_memory(state->error);
-    joins->steps[joins->step_count++] = step;
-    return PYRO_OK;
-}
 
 static bool parse_number(const char *name, int64_t *number)
 {
@@ -190,5 +172,7 @@ int pyro_join_steps(pyro_join_state *state)
     const char *text = state->options ? state->options->steps_from : NULL;
     state->joins->step_mark = "";
     int status = text ? join_chosen_steps(state, text) : PYRO_OK;
+    if (!status && !state->joins->step_count)
+        status = pyro_join_serving_steps(state);
     return status || state->joins->step_count ? status : join_profiler_steps(state);
 }

@@ -178,6 +178,66 @@ def leak(grows):
     return t
 
 
+def attention(t, at, tokens, layers=2, heads=8, kv_heads=2, size=64):
+    for layer in range(layers):
+        dims = [[tokens, heads, size], [tokens, kv_heads, size], [tokens, kv_heads, size]]
+        name = "vllm::unified_attention_with_output"
+        t.op(name, at + 20 * layer, 10, dims, [planted.BF16] * 3)
+
+
+def vllm(shapes):
+    """A prefill, a mixed step, four decode steps, and one with half the batch after a pause.
+
+    The host launches each step in 100 us; the device works for 800 us."""
+    t = Trace()
+    none = "sq0sk0sqsq0sqsk0"
+    prompt, both = "sq512sk512sqsq262144sqsk262144", "sq256sk256sqsq65536sqsk65536"
+    steps = [
+        (f"execute_512_context_1({prompt})_generation_0({none})", 512),
+        (f"execute_258_context_1({both})_generation_2(sq2sk600sqsq2sqsk600)", 258),
+    ]
+    for i in range(4):
+        keys = 2000 + 4 * i
+        sums = f"sq4sk{keys}sqsq4sqsk{keys}"
+        steps.append((f"execute_4_context_0({none})_generation_4({sums})", 4))
+    steps.append((f"execute_2_context_0({none})_generation_2(sq2sk500sqsq2sqsk500)", 2))
+    for i, (name, tokens) in enumerate(steps):
+        at = 1000 * i + (5000 if i == 6 else 0)
+        t.add("user_annotation", name, at, 100)
+        t.add("user_annotation", "step[DECODE bs=4]", at + 5, 90)
+        if shapes:
+            attention(t, at + 10, tokens)
+        t.kernel(at + 100, 800, launched=at + 80)
+    return t
+
+
+def sglang():
+    t = Trace()
+    names = [
+        "step[EXTEND bs=2 toks=300 c_sq=300 c_sqsq=50000 c_sqsk=50000 c_sk=300]",
+        "step[MIXED bs=3 c=1 g=2 c_sq=100 c_sk=100 c_sqsq=10000 c_sqsk=10000 "
+        "g_sq=2 g_sk=302 g_sqsq=2 g_sqsk=302]",
+        "step[IDLE bs=0]",
+        "step[DECODE bs=2 g_sq=2 g_sqsq=2 g_sqsk=304 g_sk=304]",
+        "step[TARGET_VERIFY bs=2 g_sq=8 g_sqsq=32 g_sqsk=1248 g_sk=312]",
+        "step[DECODE bs=2]",
+    ]
+    for i, name in enumerate(names):
+        t.add("user_annotation", name, 1000 * i, 500)
+        t.kernel(1000 * i + 100, 600, launched=1000 * i + 50)
+    return t
+
+
+def other_annotations():
+    """Names that only look like those of serving engines."""
+    t = Trace()
+    for i, name in enumerate(["execute_model", "step[1]", "execute_context_x(1)_generation_2(2)",
+                              "step[DECODE]", "execute_context_0(0)_generation_0(0)"]):  # fmt: skip
+        t.add("user_annotation", name, 1000 * i, 500)
+        t.kernel(1000 * i + 100, 600, launched=1000 * i + 50)
+    return t
+
+
 TRACES = {
     "optimizer": from_optimizer(),
     "optimizer-without-loader": optimizer_without_loader(),
@@ -192,6 +252,10 @@ TRACES = {
     "kernels-without-host.miss": kernels(1, copies=True),
     "graph-replays": graph_replays(),
     "annotated": annotated(),
+    "vllm": vllm(shapes=True),
+    "vllm-without-shapes": vllm(shapes=False),
+    "sglang": sglang(),
+    "serving.miss": other_annotations(),
     "leak": leak(True),
     "leak.miss": leak(False),
 }
