@@ -19,7 +19,7 @@ typedef struct pyro_served_model {
     double weight_bytes; /* that a step reads; in the type that the trace uses */
 } pyro_served_model;
 
-/* From the shapes of attention ops in the steps; layers stays 0 if there are none. */
+/* From the shapes of attention ops in the steps; layers stays 0 without such ops. */
 int pyro_attention_of_trace(pyro_analysis_context *context, pyro_attention_shape *shape);
 /* From a language model; false, and all 0, if the model does not show it. */
 bool pyro_read_served_model(pyro_model *model, pyro_dtype dtype, pyro_served_model *served);

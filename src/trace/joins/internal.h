@@ -81,6 +81,13 @@ static inline int64_t pyro_join_end_ns(const pyro_trace *trace, uint32_t event)
     return __builtin_add_overflow(trace->start_ns[event], duration, &end) ? INT64_MAX : end;
 }
 
+/* From one time to another without overflow. */
+static inline int64_t pyro_join_span_ns(int64_t start_ns, int64_t end_ns)
+{
+    int64_t span;
+    return __builtin_sub_overflow(end_ns, start_ns, &span) ? INT64_MAX : span;
+}
+
 static inline pyro_name_class pyro_join_name_class(pyro_join_state *state, uint32_t event)
 {
     uint32_t name = state->trace->name[event];

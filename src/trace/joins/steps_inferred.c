@@ -443,7 +443,9 @@ static bool count_root_call(const pyro_trace *trace, root *root, uint32_t event)
     if (trace->track[event] != trace->track[root->first] || trace->start_ns[event] < root->until_ns)
         return false;
     root->until_ns = pyro_join_end_ns(trace, event);
-    root->total_ns += root->until_ns - trace->start_ns[event];
+    int64_t span_ns = pyro_join_span_ns(trace->start_ns[event], root->until_ns);
+    if (__builtin_add_overflow(root->total_ns, span_ns, &root->total_ns))
+        root->total_ns = INT64_MAX;
     root->calls++;
     return true;
 }
@@ -467,7 +469,8 @@ static uint32_t find_root(loop *loop)
     }
     if (best != PYRO_NO_LAYER) {
         const pyro_trace *trace = loop->state->trace;
-        int64_t span_ns = roots[best].until_ns - trace->start_ns[roots[best].first];
+        int64_t span_ns = pyro_join_span_ns(trace->start_ns[roots[best].first],
+                                            roots[best].until_ns);
         loop->track = trace->track[roots[best].first];
         if (roots[best].total_ns < span_ns / 100 * LEAST_MODULE_PERCENT)
             best = PYRO_NO_LAYER;
@@ -516,11 +519,11 @@ static void drop_warmup(pyro_joins *joins)
     size_t count = 0;
     const pyro_step *steps = joins->steps;
     for (size_t i = 1; i < joins->step_count && count < MOST_SPANS; i++)
-        spans[count++] = steps[i].end_ns - steps[i].start_ns;
+        spans[count++] = pyro_join_span_ns(steps[i].start_ns, steps[i].end_ns);
     if (count + 1 < FEWEST)
         return;
     qsort(spans, count, sizeof *spans, compare_spans);
-    int64_t first_ns = steps[0].end_ns - steps[0].start_ns;
+    int64_t first_ns = pyro_join_span_ns(steps[0].start_ns, steps[0].end_ns);
     if (first_ns / TIMES <= spans[count / 2])
         return;
     joins->warmup_ns = first_ns;

@@ -142,10 +142,10 @@ static void read_work(sequence *work)
         read_event(work, work->state->joins->by_time[i]);
     for (size_t i = 1; i < work->count && is_sorted; i++)
         is_sorted = work->pieces[i - 1].time_ns <= work->pieces[i].time_ns;
-    if (is_sorted)
-        return;
-    qsort(work->pieces, work->count, sizeof *work->pieces, by_time);
-    qsort(work->evidence, work->evidence_count, sizeof *work->evidence, compare_times);
+    if (!is_sorted)
+        qsort(work->pieces, work->count, sizeof *work->pieces, by_time);
+    if (work->evidence_count)
+        qsort(work->evidence, work->evidence_count, sizeof *work->evidence, compare_times);
 }
 
 /* Calls are numbered in order of time. */
@@ -250,7 +250,7 @@ static bool starts_steps(sequence *work, candidate *candidate)
         int64_t before_ns = work->pieces[places[i + 1] - 1].time_ns;
         found += has_evidence(work, start_ns, end_ns);
         inside += is_inside_call(work, start_ns, end_ns);
-        work->waits[i] = end_ns - before_ns;
+        work->waits[i] = pyro_join_span_ns(before_ns, end_ns);
     }
     qsort(work->waits, count - 1, sizeof *work->waits, compare_times);
     candidate->wait_ns = work->waits[(count - 1) / 2];

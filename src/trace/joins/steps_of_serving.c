@@ -62,7 +62,8 @@ static void close_pauses(pyro_joins *joins)
     for (size_t i = 0; i + 1 < joins->step_count; i++) {
         pyro_step *step = &joins->steps[i];
         int64_t next_ns = joins->steps[i + 1].start_ns;
-        if (step->end_ns > next_ns || next_ns - step->end_ns <= step->end_ns - step->start_ns)
+        if (step->end_ns > next_ns || pyro_join_span_ns(step->end_ns, next_ns) <=
+                                          pyro_join_span_ns(step->start_ns, step->end_ns))
             step->end_ns = next_ns;
     }
 }
